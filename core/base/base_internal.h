@@ -1,0 +1,77 @@
+/*
+ * base: errors, allocation, sentences to the user, byte buffers, UTF-8, checksums. Everything in core may use it.
+ */
+#ifndef KYMO_BASE_INTERNAL_H
+#define KYMO_BASE_INTERNAL_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <kymo/base.h>
+
+/* Shared between libkymo and libkymo-tools of one build; no promise to anybody else. */
+#define KYMO_PRIVATE_API KYMO_API
+
+/* States what we guarantee ourselves; never used on input. */
+#define KYMO_ASSERT(x) ((x) ? (void)0 : abort())
+
+#define KYMO__MIN(a, b) ((a) < (b) ? (a) : (b))
+#define KYMO__MAX(a, b) ((a) > (b) ? (a) : (b))
+#define KYMO__COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- failures: remember one sentence for this thread and return `status` ---- */
+KYMO_PRIVATE_API kymo_status kymo__fail(kymo_status status, const char *fmt, ...) KYMO_PRINTF(2, 3);
+/* KYMO_EIO (KYMO_ENOMEM for ENOMEM) and the sentence, with ": " and errno's words behind it. */
+KYMO_PRIVATE_API kymo_status kymo__fail_errno(const char *fmt, ...) KYMO_PRINTF(1, 2);
+
+/* ---- sentences to the user: each different one once, to the sink (stderr unless the host replaced it) ---- */
+KYMO_PRIVATE_API void kymo__say(const char *fmt, ...) KYMO_PRINTF(1, 2);
+
+/* In a forked child, whose parent's other threads may have held the lock. */
+void kymo__say_after_fork(void);
+
+/* ---- memory: malloc and friends, with a way for tests to fail the n-th ---- */
+KYMO_PRIVATE_API void *kymo__alloc(size_t size) __attribute__((malloc, alloc_size(1)));
+KYMO_PRIVATE_API void *kymo__calloc(size_t n, size_t size) __attribute__((malloc, alloc_size(1, 2)));
+KYMO_PRIVATE_API void *kymo__realloc(void *p, size_t size) __attribute__((alloc_size(2)));
+KYMO_PRIVATE_API char *kymo__strndup(const char *s, size_t len);
+KYMO_PRIVATE_API void kymo__free(void *p);
+/* Tests: the n-th allocation from now fails, and the ones after it succeed; 0 switches this off. */
+KYMO_PRIVATE_API void kymo__alloc_fail_nth(uint64_t n);
+
+/*
+ * Grow `*array` (n_cap elements of `size` bytes) so that `want` fit; false leaves it as it was. Doubles.
+ */
+KYMO_PRIVATE_API bool kymo__grow(void *array, size_t *n_cap, size_t want, size_t size);
+
+/* ---- a growing byte buffer; running out of memory sets `failed` and later puts do nothing ---- */
+struct kymo__buf {
+    char *data;
+    size_t len, cap;
+    bool failed;
+};
+KYMO_PRIVATE_API void kymo__buf_fini(struct kymo__buf *buf);
+/* Room for `len` bytes at the end, counted as written; NULL when there is no memory. */
+KYMO_PRIVATE_API void *kymo__buf_extend(struct kymo__buf *buf, size_t len);
+KYMO_PRIVATE_API void kymo__buf_put(struct kymo__buf *buf, const void *bytes, size_t len);
+KYMO_PRIVATE_API void kymo__buf_puts(struct kymo__buf *buf, const char *text);
+KYMO_PRIVATE_API void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...) KYMO_PRINTF(2, 3);
+
+/* ---- text ---- */
+/*
+ * Append `text` as valid UTF-8: each byte that is not part of a well-formed sequence becomes U+FFFD.
+ */
+KYMO_PRIVATE_API void kymo__utf8_put(struct kymo__buf *buf, const char *text, size_t len);
+/* Append `text` as a JSON string with its quotes, valid UTF-8, control characters escaped. */
+KYMO_PRIVATE_API void kymo__json_put(struct kymo__buf *buf, const char *text, size_t len);
+
+/* ---- CRC-32C (Castagnoli), the running value starting from 0 ---- */
+KYMO_PRIVATE_API uint32_t kymo__crc32c(uint32_t crc, const void *bytes, size_t len);
+
+/* write(2) until all is out; false with errno set. */
+KYMO_PRIVATE_API bool kymo__write_all(int fd, const void *bytes, size_t len);
+
+#endif

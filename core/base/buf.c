@@ -1,0 +1,139 @@
+/* A growing byte buffer, and the two ways text leaves us: as UTF-8 and as JSON. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_internal.h"
+
+void kymo__buf_fini(struct kymo__buf *buf)
+{
+    kymo__free(buf->data);
+    *buf = (struct kymo__buf){0};
+}
+
+void *kymo__buf_extend(struct kymo__buf *buf, size_t len)
+{
+    if (buf->failed || len > SIZE_MAX - buf->len ||
+        !kymo__grow(&buf->data, &buf->cap, buf->len + len, 1)) {
+        buf->failed = true;
+        return NULL;
+    }
+    char *at = buf->data + buf->len;
+    buf->len += len;
+    return at;
+}
+
+void kymo__buf_put(struct kymo__buf *buf, const void *bytes, size_t len)
+{
+    if (len == 0)
+        return;
+    void *at = kymo__buf_extend(buf, len);
+    if (at != NULL)
+        memcpy(at, bytes, len);
+}
+
+void kymo__buf_puts(struct kymo__buf *buf, const char *text)
+{
+    kymo__buf_put(buf, text, strlen(text));
+}
+
+void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char small[256];
+    va_list again;
+    va_copy(again, args);
+    const int n = vsnprintf(small, sizeof small, fmt, args);
+    if (n >= 0 && (size_t)n < sizeof small) {
+        kymo__buf_put(buf, small, (size_t)n);
+    } else if (n >= 0) {
+        char *at = kymo__buf_extend(buf, (size_t)n + 1);
+        if (at != NULL) {
+            vsnprintf(at, (size_t)n + 1, fmt, again);
+            buf->len--;
+        }
+    }
+    va_end(again);
+    va_end(args);
+}
+
+/* The length of the well-formed sequence at `s`, 0 when there is none. */
+static size_t utf8_sequence(const unsigned char *s, size_t len)
+{
+    static const struct {
+        unsigned char lead_lo, lead_hi, second_lo, second_hi, n;
+    } forms[] = {
+        {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    for (size_t f = 0; f < KYMO__COUNT_OF(forms); f++) {
+        if (s[0] < forms[f].lead_lo || s[0] > forms[f].lead_hi)
+            continue;
+        const size_t n = forms[f].n;
+        if (n == 1)
+            return 1;
+        if (len < n || s[1] < forms[f].second_lo || s[1] > forms[f].second_hi)
+            return 0;
+        for (size_t i = 2; i < n; i++)
+            if ((s[i] & 0xc0) != 0x80)
+                return 0;
+        return n;
+    }
+    return 0;
+}
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+void kymo__utf8_put(struct kymo__buf *buf, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        const size_t n = utf8_sequence((const unsigned char *)text + i, len - i);
+        if (n == 0)
+            kymo__buf_puts(buf, REPLACEMENT);
+        else
+            kymo__buf_put(buf, text + i, n);
+        i += n == 0 ? 1 : n;
+    }
+}
+
+void kymo__json_put(struct kymo__buf *buf, const char *text, size_t len)
+{
+    kymo__buf_puts(buf, "\"");
+    for (size_t i = 0; i < len;) {
+        const unsigned char c = (unsigned char)text[i];
+        const size_t n = utf8_sequence((const unsigned char *)text + i, len - i);
+        if (n == 0)
+            kymo__buf_puts(buf, "\\ufffd");
+        else if (c == '"' || c == '\\')
+            kymo__buf_printf(buf, "\\%c", c);
+        else if (c == '\n')
+            kymo__buf_puts(buf, "\\n");
+        else if (c < 0x20 || c == 0x7f)
+            kymo__buf_printf(buf, "\\u%04x", c);
+        else
+            kymo__buf_put(buf, text + i, n);
+        i += n == 0 ? 1 : n;
+    }
+    kymo__buf_puts(buf, "\"");
+}
+
+bool kymo__write_all(int fd, const void *bytes, size_t len)
+{
+    const char *at = bytes;
+    while (len > 0) {
+        const ssize_t n = write(fd, at, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            if (n == 0)
+                errno = ENOSPC;
+            return false;
+        }
+        at += n;
+        len -= (size_t)n;
+    }
+    return true;
+}

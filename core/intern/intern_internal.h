@@ -1,0 +1,47 @@
+/*
+ * intern: names to numbers, for good. A site is a name with its place, category, domain and colour; equal content gives
+ * an equal id. Finding a known site takes no lock; a new one takes `intern.lock` and is told to the listener.
+ */
+#ifndef KYMO_INTERN_INTERNAL_H
+#define KYMO_INTERN_INTERNAL_H
+
+#include "base/base_internal.h"
+#include <kymo/range.h>
+
+enum {
+    KYMO__SITE_OTHER = 1,             /* "(other names)": what comes after the last free id */
+    KYMO__SITE_LIMIT = 1u << 20,      /* ids are 20 bits */
+    KYMO__NAME_MAX = 1u << 20,        /* bytes of a name that are kept */
+};
+
+/* Never changed and never freed once it has an id. Texts are NUL-terminated besides their length, never NULL. */
+struct kymo__site {
+    kymo_id id;
+    uint32_t hash;
+    uint32_t line, color;
+    uint32_t name_len;
+    const char *name, *category, *domain, *file;
+};
+
+/* `key`'s texts are lent; its id and hash are ignored; NULL texts count as "". Never 0. */
+kymo_id kymo__intern(const struct kymo__site *key);
+
+/* NULL for an id that was never given. */
+const struct kymo__site *kymo__intern_get(kymo_id id);
+/* Ids given so far, from 1. */
+uint32_t kymo__intern_count(void);
+/* How many asked for an id when there was none left. */
+uint64_t kymo__intern_n_other(void);
+
+/*
+ * Call `listener` for each site from id 1 on, then once with NULL, then for each new site as it comes, always with the
+ * lock held, until it is replaced. A NULL listener stops that. The listener must not intern.
+ */
+typedef void kymo__site_listener(const struct kymo__site *site);
+void kymo__intern_listen(kymo__site_listener *listener);
+
+/* Around fork: the child must not inherit a table in the middle of a change. */
+void kymo__intern_before_fork(void);
+void kymo__intern_after_fork(bool in_child);
+
+#endif

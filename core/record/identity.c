@@ -1,0 +1,129 @@
+/* Who this process is: rank, run, host, command, boot; from the launcher's variables and from /proc. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/record_internal.h"
+
+/* torchrun and its kin, Open MPI, MPICH and Intel MPI, PMIx, MVAPICH, Slurm: the first that is a number counts. */
+static const char *const rank_names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
+                                         "SLURM_PROCID", NULL};
+static const char *const world_names[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
+                                          "SLURM_NTASKS", NULL};
+static const char *const local_names[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                          "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", NULL};
+
+static int first_number(const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        const char *text = getenv(*names);
+        if (text == NULL || !isdigit((unsigned char)text[0]))
+            continue;
+        char *end;
+        const long value = strtol(text, &end, 10);
+        if (*end == '\0' && value <= INT32_MAX)
+            return (int)value;
+    }
+    return -1;
+}
+
+static void find_run_id(char *out, size_t size)
+{
+    const char *given = getenv("KYMO_RUN_ID");
+    if (given == NULL || given[0] == '\0')
+        given = getenv("TORCHELASTIC_RUN_ID");
+    const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+    if (given != NULL && given[0] != '\0' && strcmp(given, "none") != 0)
+        snprintf(out, size, "%s", given);
+    else if (job != NULL)
+        snprintf(out, size, "slurm-%s.%s", job, step != NULL ? step : "0");
+    else
+        snprintf(out, size, "%016" PRIx64, kymo__identity_random());
+}
+
+void kymo__identity_fill(struct kymo__settings *s)
+{
+    if (s->rank < 0)
+        s->rank = first_number(rank_names);
+    if (s->world_size < 0)
+        s->world_size = first_number(world_names);
+    if (s->local_rank < 0)
+        s->local_rank = first_number(local_names);
+    if (s->run_id[0] == '\0')
+        find_run_id(s->run_id, sizeof s->run_id);
+}
+
+uint64_t kymo__identity_random(void)
+{
+    uint64_t value;
+    if (getrandom(&value, sizeof value, GRND_NONBLOCK) != (ssize_t)sizeof value)
+        value = kymo__clock_ns(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid();
+    return value;
+}
+
+/* Read a small file whole; the number of bytes, 0 when it cannot be read. */
+static size_t read_small(const char *path, char *out, size_t size)
+{
+    out[0] = '\0';
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    size_t len = 0;
+    ssize_t n;
+    while (len + 1 < size && (n = read(fd, out + len, size - 1 - len)) > 0)
+        len += (size_t)n;
+    close(fd);
+    out[len] = '\0';
+    return len;
+}
+
+void kymo__identity_command(struct kymo__buf *out)
+{
+    char text[4096];
+    const size_t n = read_small("/proc/self/cmdline", text, sizeof text);
+    for (size_t i = 0; i + 1 < n; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    kymo__buf_put(out, text, strnlen(text, n));
+}
+
+void kymo__identity_host(char *out, size_t size)
+{
+    if (gethostname(out, size) != 0)
+        snprintf(out, size, "host");
+    out[size - 1] = '\0';
+    for (char *c = out; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && *c != '.' && *c != '_')
+            *c = '_';
+}
+
+uint64_t kymo__identity_start_time(int64_t pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+    if (read_small(path, text, sizeof text) == 0)
+        return 0;
+    /* The name in parentheses may hold anything, so count fields from the last parenthesis: it ends field 2. */
+    const char *at = strrchr(text, ')');
+    for (int field = 2; at != NULL && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at != NULL ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+void kymo__identity_boot_id(char *out, size_t size)
+{
+    read_small("/proc/sys/kernel/random/boot_id", out, size);
+    out[strcspn(out, "\n")] = '\0';
+}
+
+uint64_t kymo__identity_pid_namespace(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}

@@ -1,0 +1,361 @@
+/*
+ * Lanes: where a thread writes. The quick way is inline in the header; here is what happens once per chunk, per thread
+ * or per accident: attaching a thread, swapping a full chunk for a free one, losing events and saying so, thread exit.
+ */
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/record_internal.h"
+
+/*
+ * Two lanes that take nothing. A thread starts with `absent`, whose limit sends its first event here; while this file
+ * works for a thread it has `occupied`, so that an event from a signal handler or from malloc is counted as lost
+ * rather than coming here again. Neither is ever written.
+ */
+static struct kymo__lane absent;
+static struct kymo__lane occupied = {.pos = KYMO__LANE_BUSY};
+
+__thread struct kymo__lane *kymo__lane_self __attribute__((tls_model("initial-exec"))) = &absent;
+
+static struct {
+    pthread_mutex_t lock; /* guards the list */
+    struct kymo__lane *first;
+    pthread_key_t exit_key;
+    pthread_once_t once;
+} lanes = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+
+static struct kymo__record *const record = &kymo__record;
+
+/* ---- chunks ---- */
+
+/* The lane's lock is held. */
+static void hand_over(struct kymo__lane *lane)
+{
+    struct kymo__chunk_head *chunk = lane->chunk;
+    if (chunk == NULL)
+        return;
+    lane->chunk = NULL;
+    __atomic_store_n(&chunk->state, KYMO__CHUNK_FULL, __ATOMIC_RELEASE);
+    kymo__queue_put(&record->pool.full, kymo__pool_number(&record->pool, chunk));
+    kymo__flush_nudge();
+}
+
+/* Flight recorder: give up the oldest chunk that waits. */
+static bool reclaim_oldest(uint32_t *number)
+{
+    if (!kymo__queue_take(&record->pool.full, number))
+        return false;
+    const struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, *number);
+    uint64_t last_ticks;
+    const size_t n = kymo__chunk_n_words(chunk, &last_ticks);
+    kymo__record_lost(n, chunk->base_tick, chunk->base_tick + last_ticks);
+    return true;
+}
+
+static bool wait_for_free(uint32_t *number)
+{
+    enum { TRIES = 1000, EACH_US = 100 }; /* a tenth of a second in all */
+    for (int i = 0; i < TRIES && !record->log.is_broken && !record->is_full; i++) {
+        usleep(EACH_US);
+        if (kymo__queue_take(&record->pool.free, number))
+            return true;
+    }
+    return false;
+}
+
+static bool take_free(uint32_t *number)
+{
+    struct kymo__pool *pool = &record->pool;
+    if (kymo__queue_take(&pool->free, number))
+        return true;
+    kymo__flush_nudge();
+    /* The flush thread grows the pool ahead of need. If it did not get to run, growing here beats losing events. */
+    if (kymo__pool_grow(pool) && kymo__queue_take(&pool->free, number))
+        return true;
+    switch (record->settings.policy) {
+    case KYMO_KEEP_NEWEST:
+        return reclaim_oldest(number);
+    case KYMO_BLOCK:
+        return wait_for_free(number);
+    case KYMO_KEEP_OLDEST:
+        break;
+    }
+    return kymo__queue_take(&pool->free, number);
+}
+
+/* Put an empty chunk under the lane; the lane's lock is held. */
+static bool renew(struct kymo__lane *lane)
+{
+    hand_over(lane);
+    uint32_t number;
+    if (!take_free(&number))
+        return false;
+    struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, number);
+    uint64_t *words = (uint64_t *)(chunk + 1);
+    lane->base_tick = kymo__clock_ticks();
+    chunk->lane = lane->id;
+    chunk->sequence = lane->next_sequence++;
+    chunk->base_tick = lane->base_tick;
+    chunk->tid = lane->tid;
+    prctl(PR_GET_NAME, chunk->thread_name);
+    words[0] = 0;
+    /* Release: a sealer that sees the chunk owned sees whose it is, and the zero word. */
+    __atomic_store_n(&chunk->state, KYMO__CHUNK_OWNED, __ATOMIC_RELEASE);
+    lane->chunk = chunk;
+    lane->pos = words;
+    __atomic_store_n(&lane->limit, words + KYMO__CHUNK_WORDS - 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* ---- threads ---- */
+
+static void leave_registry(struct kymo__lane *lane)
+{
+    *lane->link = lane->next;
+    if (lane->next != NULL)
+        lane->next->link = lane->link;
+}
+
+/* The thread ends: its chunk goes to the log, and what it still records from other destructors gets a new lane. */
+static void thread_exits(void *arg)
+{
+    struct kymo__lane *lane = arg;
+    kymo__lane_self = &absent;
+    pthread_mutex_lock(&lanes.lock);
+    leave_registry(lane);
+    pthread_mutex_unlock(&lanes.lock);
+    pthread_mutex_lock(&lane->lock);
+    hand_over(lane);
+    pthread_mutex_unlock(&lane->lock);
+    kymo__free(lane->stack);
+    kymo__free(lane);
+}
+
+static void make_exit_key(void)
+{
+    pthread_key_create(&lanes.exit_key, thread_exits);
+}
+
+static struct kymo__lane *lane_create(void)
+{
+    struct kymo__lane *lane = kymo__calloc(1, sizeof *lane);
+    if (lane == NULL)
+        return NULL;
+    pthread_once(&lanes.once, make_exit_key);
+    pthread_mutex_init(&lane->lock, NULL);
+    lane->tid = syscall(SYS_gettid);
+    pthread_mutex_lock(&lanes.lock);
+    lane->next = lanes.first;
+    lane->link = &lanes.first;
+    if (lane->next != NULL)
+        lane->next->link = &lane->next;
+    lanes.first = lane;
+    pthread_mutex_unlock(&lanes.lock);
+    pthread_setspecific(lanes.exit_key, lane);
+    return lane;
+}
+
+/* A recording is new to this lane: a number of its own, and nothing left over from the one before. */
+static void join_recording(struct kymo__lane *lane)
+{
+    lane->generation = record->generation;
+    lane->id = __atomic_fetch_add(&record->next_lane, 1, __ATOMIC_RELAXED);
+    lane->next_sequence = 0;
+    lane->gap_events = 0;
+    lane->depth = 0;
+}
+
+/* ---- the slow way ---- */
+
+static bool is_open(void)
+{
+    return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN;
+}
+
+static bool has_room(const struct kymo__lane *lane, uint64_t *pos, size_t n)
+{
+    const uint64_t *limit = __atomic_load_n(&lane->limit, __ATOMIC_RELAXED);
+    return limit != NULL && pos != NULL && pos + n <= limit &&
+           (kymo__clock_ticks() - lane->base_tick) >> 40 == 0;
+}
+
+static void lose_one(struct kymo__lane *lane)
+{
+    const uint64_t now = kymo__clock_ticks();
+    if (lane->gap_events++ == 0)
+        lane->gap_first_tick = now;
+    lane->gap_last_tick = now;
+    kymo__record_lost(1, now, now);
+}
+
+/* Write a header and its words at `lane->pos`; there is room. Ends with the zero word behind it and the header last. */
+static void store_record(struct kymo__lane *lane, enum kymo_record_type type, const uint64_t *words, size_t n)
+{
+    uint64_t *pos = lane->pos;
+    lane->pos = KYMO__LANE_BUSY;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    pos[n + 1] = 0;
+    memcpy(pos + 1, words, n * sizeof *words);
+    const uint64_t ticks = kymo__clock_ticks() - lane->base_tick;
+    const uint32_t tag = kymo__tag(KYMO_KIND_RECORD, (uint32_t)type << 12 | (uint32_t)(n + 1));
+    __atomic_store_n(&pos[0], ticks << 24 | tag, __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_n_words() */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    lane->pos = pos + n + 1;
+}
+
+/* Make room for `n` words; the lane's lock is held. */
+static bool make_room(struct kymo__lane *lane, uint64_t *pos, size_t n)
+{
+    if (!is_open())
+        return false;
+    if (lane->generation != record->generation) {
+        lane->chunk = NULL;
+        join_recording(lane);
+    } else if (lane->chunk != NULL && has_room(lane, pos, n)) {
+        lane->pos = pos;
+        return true;
+    }
+    if (!renew(lane)) {
+        lose_one(lane);
+        return false;
+    }
+    if (lane->gap_events > 0) {
+        const uint64_t gap[] = {lane->gap_events, lane->gap_last_tick - lane->gap_first_tick};
+        store_record(lane, KYMO_RECORD_GAP, gap, KYMO__COUNT_OF(gap));
+        lane->gap_events = 0;
+    }
+    return true;
+}
+
+/* The lane of this thread, with room for `n` words at its `pos`; NULL when the event is not taken. */
+static struct kymo__lane *lane_with_room(size_t n)
+{
+    struct kymo__lane *lane = kymo__lane_self;
+    if (lane->pos == KYMO__LANE_BUSY) {
+        const uint64_t now = kymo__clock_ticks();
+        kymo__record_lost(1, now, now);
+        return NULL;
+    }
+    kymo__lane_self = &occupied;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    bool ready = is_open() || kymo__record_open_pending();
+    if (ready && lane == &absent && (lane = lane_create()) == NULL) {
+        lane = &absent;
+        const uint64_t now = kymo__clock_ticks();
+        kymo__record_lost(1, now, now);
+        ready = false;
+    }
+    if (ready) {
+        uint64_t *pos = lane->pos;
+        pthread_mutex_lock(&lane->lock);
+        ready = make_room(lane, pos, n);
+        if (!ready) {
+            lane->pos = NULL;
+            __atomic_store_n(&lane->limit, NULL, __ATOMIC_RELAXED);
+        }
+        pthread_mutex_unlock(&lane->lock);
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    kymo__lane_self = lane;
+    return ready ? lane : NULL;
+}
+
+void kymo__lane_put_slowly(uint32_t tag)
+{
+    struct kymo__lane *lane = lane_with_room(1);
+    if (lane == NULL)
+        return;
+    uint64_t *pos = lane->pos;
+    lane->pos = KYMO__LANE_BUSY;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    kymo__lane_store(lane, pos, (kymo__clock_ticks() - lane->base_tick) << 24 | tag);
+}
+
+void kymo__lane_put_record(enum kymo_record_type type, const uint64_t *words, size_t n)
+{
+    KYMO_ASSERT(n <= KYMO__RECORD_WORDS_MAX);
+    struct kymo__lane *lane = kymo__lane_self;
+    if (lane->pos == KYMO__LANE_BUSY || !has_room(lane, lane->pos, n + 1))
+        lane = lane_with_room(n + 1);
+    if (lane != NULL)
+        store_record(lane, type, words, n);
+}
+
+struct kymo__lane *kymo__lane_get(void)
+{
+    struct kymo__lane *lane = kymo__lane_self;
+    if (lane != &absent && lane != &occupied && lane->generation == record->generation && is_open())
+        return lane;
+    return lane_with_room(1);
+}
+
+/* ---- all lanes ---- */
+
+void kymo__lanes_close(void)
+{
+    pthread_mutex_lock(&lanes.lock);
+    for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
+        pthread_mutex_lock(&lane->lock);
+        __atomic_store_n(&lane->limit, NULL, __ATOMIC_RELAXED);
+        if (lane->generation == record->generation)
+            hand_over(lane);
+        lane->chunk = NULL;
+        pthread_mutex_unlock(&lane->lock);
+    }
+    pthread_mutex_unlock(&lanes.lock);
+}
+
+/* The parent's lanes lie in memory that the child does not have; its one thread starts afresh. */
+void kymo__lanes_after_fork(void)
+{
+    pthread_mutex_init(&lanes.lock, NULL);
+    lanes.first = NULL;
+    if (kymo__lane_self != &absent && kymo__lane_self != &occupied)
+        pthread_setspecific(lanes.exit_key, NULL);
+    kymo__lane_self = &absent;
+}
+
+uint64_t kymo__lanes_n_words(void)
+{
+    uint64_t n = 0;
+    pthread_mutex_lock(&lanes.lock);
+    for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
+        pthread_mutex_lock(&lane->lock);
+        if (lane->chunk != NULL && lane->generation == record->generation)
+            n += kymo__chunk_n_words(lane->chunk, NULL);
+        pthread_mutex_unlock(&lane->lock);
+    }
+    pthread_mutex_unlock(&lanes.lock);
+    return n;
+}
+
+void kymo__lanes_visit_stacks(kymo__stack_visitor *visit, void *ctx)
+{
+    pthread_mutex_lock(&lanes.lock);
+    for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next)
+        if (lane->generation == record->generation && lane->depth > 0)
+            visit(ctx, lane->tid, lane->stack, lane->depth);
+    pthread_mutex_unlock(&lanes.lock);
+}
+
+uint64_t kymo__lane_measure_cost(void)
+{
+    enum { EVENTS = 256, ROUNDS = 8 };
+    static uint64_t scratch[EVENTS + 1]; /* one recording opens at a time */
+    struct kymo__lane fake = {.limit = scratch + EVENTS};
+    struct kymo__lane *const mine = kymo__lane_self;
+    uint64_t best = UINT64_MAX;
+    kymo__lane_self = &fake;
+    for (int round = 0; round < ROUNDS; round++) {
+        fake.pos = scratch;
+        const uint64_t start = kymo__clock_ticks();
+        fake.base_tick = start;
+        for (int i = 0; i < EVENTS; i++)
+            kymo__lane_put(kymo__tag(KYMO_KIND_MARK, 1));
+        best = KYMO__MIN(best, kymo__clock_ticks() - start);
+    }
+    kymo__lane_self = mine;
+    return best * 1000 / EVENTS * 1000000000u / kymo__clock_hz();
+}

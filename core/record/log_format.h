@@ -1,0 +1,147 @@
+/*
+ * The bytes of a log and of a pool, shared by the writer (core/record) and the reader (core/read). Little-endian.
+ * docs/formats/recording.md tells the same in words, with worked bytes. What stands here never changes within a
+ * version; new block types and new keys may come, and readers skip what they do not know.
+ *
+ *   log:   block, block, block, ...           the first is KYMO__BLOCK_LOG
+ *   block: struct kymo__block, then packed_len bytes, then zeros up to a multiple of 8
+ *   pool:  struct kymo__pool_head in one chunk-sized slot, then chunks: struct kymo__chunk_head and words
+ */
+#ifndef KYMO_LOG_FORMAT_H
+#define KYMO_LOG_FORMAT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define KYMO__BLOCK_MAGIC 0x4b4c424bu /* "KBLK" */
+#define KYMO__POOL_MAGIC 0x3130304c4f4f504bull /* "KPOOL001" */
+#define KYMO__LOG_VERSION 1
+
+enum kymo__block_type {
+    KYMO__BLOCK_LOG = 1,   /* key/value texts about this process; always the first, more may follow and override */
+    KYMO__BLOCK_SITES = 2, /* sites, each struct kymo__site_entry and its texts */
+    KYMO__BLOCK_LANE = 3,  /* struct kymo__lane_entry: a thread and its name */
+    KYMO__BLOCK_WORDS = 4, /* words of one lane: delta-coded, in byte planes, zstd */
+    KYMO__BLOCK_CLOCK = 5, /* struct kymo__clock_entry, one or more */
+    KYMO__BLOCK_LOSS = 6,  /* struct kymo__loss_entry: totals so far; the last one counts */
+    KYMO__BLOCK_END = 7,   /* key/value texts: how it ended, what it cost; the log is sealed */
+};
+
+enum kymo__block_flags {
+    KYMO__FLAG_ZSTD = 1u << 0,   /* the payload is a zstd frame of raw_len bytes */
+    KYMO__FLAG_PLANES = 1u << 1, /* below that, words in delta-coded byte planes */
+};
+
+/* A block longer than this is damage, not data. */
+#define KYMO__BLOCK_MAX (64u << 20)
+
+struct kymo__block {
+    uint32_t magic;
+    uint8_t type;
+    uint8_t version;
+    uint16_t flags;
+    uint32_t lane;       /* WORDS and LANE; else 0 */
+    uint32_t sequence;   /* WORDS: the lane's chunks are numbered from 0; a number missing is a gap */
+    uint32_t raw_len;    /* bytes once unpacked */
+    uint32_t packed_len; /* bytes that follow */
+    uint64_t first_tick; /* WORDS: the chunk's base, to which the words' ticks are relative */
+    uint64_t last_tick;
+    uint32_t reserved;
+    uint32_t crc;        /* CRC-32C of this header with crc 0, then of the packed bytes */
+};
+static_assert(sizeof(struct kymo__block) == 48, "on disk");
+
+/* Key/value texts: u32 key length, u32 value length, key, value; no terminators, repeated to the end. */
+
+struct kymo__site_entry {
+    uint32_t id;
+    uint32_t line;
+    uint32_t color;
+    uint32_t name_len, category_len, domain_len, file_len; /* the texts follow in this order, then zeros to 4 */
+};
+static_assert(sizeof(struct kymo__site_entry) == 28, "on disk");
+
+struct kymo__lane_entry {
+    int64_t tid;
+    uint32_t reserved;
+    uint32_t name_len; /* the name follows */
+};
+static_assert(sizeof(struct kymo__lane_entry) == 16, "on disk");
+
+/* One moment on three clocks. The tick was read between two monotonic reads `width_ns` apart. */
+struct kymo__clock_entry {
+    uint64_t tick;
+    uint64_t monotonic_ns;
+    uint64_t realtime_ns;
+    uint64_t width_ns;
+};
+static_assert(sizeof(struct kymo__clock_entry) == 32, "on disk");
+
+struct kymo__loss_entry {
+    uint64_t n_events;
+    uint64_t first_tick, last_tick;
+};
+static_assert(sizeof(struct kymo__loss_entry) == 24, "on disk");
+
+/* ---- the pool ---- */
+
+#define KYMO__CHUNK_BYTES (32u << 10)
+#define KYMO__CHUNK_HEAD_BYTES 128u
+#define KYMO__CHUNK_WORDS ((KYMO__CHUNK_BYTES - KYMO__CHUNK_HEAD_BYTES) / 8)
+
+enum kymo__chunk_state {
+    KYMO__CHUNK_FREE = 0,
+    KYMO__CHUNK_OWNED = 1, /* a thread writes into it, or did when the process died */
+    KYMO__CHUNK_FULL = 2,  /* waits for the flush thread */
+};
+
+/*
+ * Words end at the first zero word: a writer stores a zero behind an event before it stores the event, so that a
+ * chunk needs no length and no clearing. A record's header is stored last.
+ */
+struct kymo__chunk_head {
+    uint32_t state; /* written with release; a chunk whose words are in the log is FREE */
+    uint32_t lane;
+    uint32_t sequence;
+    uint32_t reserved;
+    uint64_t base_tick;
+    int64_t tid;
+    char thread_name[16];
+    uint8_t pad[KYMO__CHUNK_HEAD_BYTES - 48];
+};
+static_assert(sizeof(struct kymo__chunk_head) == KYMO__CHUNK_HEAD_BYTES, "shared layout");
+
+struct kymo__pool_head {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t chunk_bytes;
+    uint32_t n_chunks;     /* slots in use so far, this head's slot not counted; grows */
+    uint32_t is_broken;    /* non-zero: the log could not be written to the end; what is here is missing there */
+    uint64_t n_lost;       /* all updated by whoever loses events */
+    uint64_t lost_first_tick, lost_last_tick;
+};
+static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layout");
+
+/* Keys of LOG and END blocks. */
+#define KYMO__KEY_PID "pid"
+#define KYMO__KEY_PPID "ppid"
+#define KYMO__KEY_RANK "rank"
+#define KYMO__KEY_WORLD "world_size"
+#define KYMO__KEY_LOCAL_RANK "local_rank"
+#define KYMO__KEY_HOST "host"
+#define KYMO__KEY_COMMAND "command"     /* arguments joined by spaces */
+#define KYMO__KEY_RUN_ID "run_id"
+#define KYMO__KEY_VERSION "version"     /* of the library that wrote */
+#define KYMO__KEY_CLOCK "clock"         /* tsc, monotonic */
+#define KYMO__KEY_TICK_HZ "tick_hz"     /* a first guess; the CLOCK blocks decide */
+#define KYMO__KEY_EVENT_COST "event_cost_ps"
+#define KYMO__KEY_POOL "pool"           /* path of the pool, "" when it is anonymous memory */
+#define KYMO__KEY_POLICY "policy"
+#define KYMO__KEY_BOOT_ID "boot_id"
+#define KYMO__KEY_PID_NS "pid_ns"
+#define KYMO__KEY_START_TIME "pid_start_time" /* field 22 of /proc/PID/stat */
+#define KYMO__KEY_NOTE "note"           /* a sentence; may come more than once */
+#define KYMO__KEY_END "end"             /* stop, exit, killed, disk full, ... */
+#define KYMO__KEY_FLUSH_CPU "flush_cpu_ns"
+
+#endif

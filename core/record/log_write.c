@@ -1,0 +1,190 @@
+/*
+ * The log file: blocks, each appended by one write under one lock. When a write fails the file is cut back to its last
+ * whole block, so that a reader never meets half of one by our doing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "record/record_internal.h"
+
+kymo_status kymo__log_create(struct kymo__log *log, const char *dir, const char *name)
+{
+    *log = (struct kymo__log){.fd = -1};
+    pthread_mutex_init(&log->lock, NULL);
+    if (snprintf(log->path, sizeof log->path, "%s/%s", dir, name) >= (int)sizeof log->path)
+        return kymo__fail(KYMO_EINVAL, "the path of the recording %s is too long", dir);
+    log->fd = open(log->path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+    if (log->fd < 0)
+        return kymo__fail_errno("create log %s", log->path);
+    flock(log->fd, LOCK_EX | LOCK_NB); /* held while we live: whoever gets it later may seal the log */
+    return KYMO_OK;
+}
+
+void kymo__log_adopt(struct kymo__log *log, int fd, uint64_t size)
+{
+    *log = (struct kymo__log){.fd = fd, .size = size};
+    pthread_mutex_init(&log->lock, NULL);
+}
+
+void kymo__log_close(struct kymo__log *log)
+{
+    if (log->fd >= 0)
+        close(log->fd);
+    log->fd = -1;
+    kymo__buf_fini(&log->sites);
+}
+
+/* Write the parts one after the other, as one system call unless the system splits it. */
+static bool write_parts(int fd, struct iovec *parts, int n)
+{
+    while (n > 0) {
+        ssize_t done = writev(fd, parts, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return false;
+        while (n > 0 && (size_t)done >= parts->iov_len) {
+            done -= (ssize_t)parts->iov_len;
+            parts++;
+            n--;
+        }
+        if (n > 0) {
+            parts->iov_base = (char *)parts->iov_base + done;
+            parts->iov_len -= (size_t)done;
+        }
+    }
+    return true;
+}
+
+kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes, size_t len)
+{
+    static const char zeros[8];
+    block->magic = KYMO__BLOCK_MAGIC;
+    block->version = KYMO__LOG_VERSION;
+    block->packed_len = (uint32_t)len;
+    if (block->raw_len == 0)
+        block->raw_len = (uint32_t)len;
+    block->crc = 0;
+    block->crc = kymo__crc32c(kymo__crc32c(0, block, sizeof *block), bytes, len);
+    const size_t pad = -len & 7;
+    struct iovec parts[] = {{block, sizeof *block}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t)zeros, pad}};
+
+    pthread_mutex_lock(&log->lock);
+    kymo_status st = KYMO_OK;
+    if (log->is_broken || log->fd < 0) {
+        st = KYMO_EIO;
+    } else if (write_parts(log->fd, parts, 3)) {
+        log->size += sizeof *block + len + pad;
+    } else {
+        st = kymo__fail_errno("write log %s", log->path);
+        log->is_broken = true;
+        if (ftruncate(log->fd, (off_t)log->size) != 0)
+            errno = 0; /* a reader finds the torn block by its checksum */
+    }
+    pthread_mutex_unlock(&log->lock);
+    return st;
+}
+
+kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type, const struct kymo__buf *texts)
+{
+    if (texts->failed)
+        return kymo__fail(KYMO_ENOMEM, "no memory for a block of log %s", log->path);
+    struct kymo__block block = {.type = (uint8_t)type};
+    return kymo__log_append(log, &block, texts->data, texts->len);
+}
+
+kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc)
+{
+    struct kymo__moment now;
+    kymo__clock_moment(is_tsc, &now);
+    const struct kymo__clock_entry entry = {now.tick, now.monotonic_ns, now.realtime_ns, now.width_ns};
+    struct kymo__block block = {.type = KYMO__BLOCK_CLOCK, .first_tick = now.tick, .last_tick = now.tick};
+    return kymo__log_append(log, &block, &entry, sizeof entry);
+}
+
+kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chunk_head *chunk)
+{
+    struct {
+        struct kymo__lane_entry entry;
+        char name[sizeof chunk->thread_name];
+    } bytes = {.entry = {.tid = chunk->tid}};
+    bytes.entry.name_len = (uint32_t)strnlen(chunk->thread_name, sizeof chunk->thread_name);
+    memcpy(bytes.name, chunk->thread_name, bytes.entry.name_len);
+    struct kymo__block block = {.type = KYMO__BLOCK_LANE, .lane = chunk->lane};
+    return kymo__log_append(log, &block, &bytes, sizeof bytes.entry + bytes.entry.name_len);
+}
+
+kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool_head *pool)
+{
+    const struct kymo__loss_entry entry = {.n_events = __atomic_load_n(&pool->n_lost, __ATOMIC_RELAXED),
+                                           .first_tick = __atomic_load_n(&pool->lost_first_tick, __ATOMIC_RELAXED),
+                                           .last_tick = __atomic_load_n(&pool->lost_last_tick, __ATOMIC_RELAXED)};
+    if (entry.n_events == 0)
+        return KYMO_OK;
+    struct kymo__block block = {.type = KYMO__BLOCK_LOSS};
+    return kymo__log_append(log, &block, &entry, sizeof entry);
+}
+
+kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer, const struct kymo__chunk_head *chunk,
+                                   size_t *n_words)
+{
+    uint64_t last_ticks;
+    const size_t n = *n_words = kymo__chunk_n_words(chunk, &last_ticks);
+    if (n == 0)
+        return KYMO_OK;
+    if (chunk->sequence == 0)
+        KYMO_TRY(kymo__log_append_lane(log, chunk));
+    struct kymo__block block = {.type = KYMO__BLOCK_WORDS,
+                                .lane = chunk->lane,
+                                .sequence = chunk->sequence,
+                                .first_tick = chunk->base_tick,
+                                .last_tick = chunk->base_tick + last_ticks};
+    const void *bytes = kymo__pack_words(packer, (const uint64_t *)(chunk + 1), n, &block);
+    return kymo__log_append(log, &block, bytes, block.packed_len);
+}
+
+static void texts_put_n(struct kymo__buf *texts, const char *key, const char *value, size_t len)
+{
+    const uint32_t lens[2] = {(uint32_t)strlen(key), (uint32_t)len};
+    kymo__buf_put(texts, lens, sizeof lens);
+    kymo__buf_puts(texts, key);
+    kymo__buf_put(texts, value, len);
+}
+
+void kymo__texts_put(struct kymo__buf *texts, const char *key, const char *value)
+{
+    texts_put_n(texts, key, value, strlen(value));
+}
+
+void kymo__texts_printf(struct kymo__buf *texts, const char *key, const char *fmt, ...)
+{
+    char value[256];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(value, sizeof value, fmt, args);
+    va_end(args);
+    kymo__texts_put(texts, key, value);
+}
+
+void kymo__site_put(struct kymo__buf *out, const struct kymo__site *site)
+{
+    static const char zeros[4];
+    const struct kymo__site_entry entry = {.id = site->id,
+                                           .line = site->line,
+                                           .color = site->color,
+                                           .name_len = site->name_len,
+                                           .category_len = (uint32_t)strlen(site->category),
+                                           .domain_len = (uint32_t)strlen(site->domain),
+                                           .file_len = (uint32_t)strlen(site->file)};
+    kymo__buf_put(out, &entry, sizeof entry);
+    kymo__buf_put(out, site->name, entry.name_len);
+    kymo__buf_put(out, site->category, entry.category_len);
+    kymo__buf_put(out, site->domain, entry.domain_len);
+    kymo__buf_put(out, site->file, entry.file_len);
+    kymo__buf_put(out, zeros, -out->len & 3);
+}

@@ -1,0 +1,131 @@
+/*
+ * Words to bytes. A word's ticks become the difference to the word before, then the eight bytes of all words are laid
+ * out plane by plane: first the lowest byte of every difference, and so on. High planes are nearly constant, low ones
+ * noisy, and zstd does both better apart: some 1.6 bytes per event against 4.8 for raw words.
+ *
+ *   plane 0..4: bytes of (ticks[i] - ticks[i-1]) mod 2^40, low to high      plane 5..7: kind and id, low to high
+ */
+#include <string.h>
+#include <zstd.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "record/record_internal.h"
+
+enum { MAX_WORDS = KYMO__CHUNK_WORDS, MAX_BYTES = MAX_WORDS * 8 };
+
+struct kymo__packer {
+    ZSTD_CCtx *zstd;
+    size_t cap;
+    uint64_t mixed[MAX_WORDS + 8]; /* differences and tags, before they are laid out in planes */
+    unsigned char planes[MAX_BYTES];
+    unsigned char packed[];
+};
+
+kymo__packer *kymo__packer_create(void)
+{
+    const size_t cap = ZSTD_compressBound(MAX_BYTES);
+    kymo__packer *p = kymo__alloc(sizeof *p + cap);
+    if (p == NULL)
+        return NULL;
+    p->cap = cap;
+    p->zstd = ZSTD_createCCtx();
+    if (p->zstd == NULL) {
+        kymo__free(p);
+        return NULL;
+    }
+    ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, 1);
+    ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_checksumFlag, 0);
+    return p;
+}
+
+void kymo__packer_destroy(kymo__packer *p)
+{
+    if (p == NULL)
+        return;
+    ZSTD_freeCCtx(p->zstd);
+    kymo__free(p);
+}
+
+static void mix_words(uint64_t *restrict out, const uint64_t *restrict words, size_t n)
+{
+    uint64_t before = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t ticks = words[i] >> 24;
+        out[i] = ((ticks - before) & 0xffffffffffu) | words[i] << 40;
+        before = ticks;
+    }
+}
+
+#ifdef __SSE2__
+/* Eight words to eight bytes in each plane, by interleaving bytes three times. */
+static void lay_out_8(unsigned char *planes, size_t stride, const uint64_t *v)
+{
+    const __m128i w01 = _mm_loadu_si128((const __m128i *)(v + 0)), w23 = _mm_loadu_si128((const __m128i *)(v + 2));
+    const __m128i w45 = _mm_loadu_si128((const __m128i *)(v + 4)), w67 = _mm_loadu_si128((const __m128i *)(v + 6));
+    const __m128i e0 = _mm_unpacklo_epi8(w01, w23), o0 = _mm_unpackhi_epi8(w01, w23);
+    const __m128i e1 = _mm_unpacklo_epi8(w45, w67), o1 = _mm_unpackhi_epi8(w45, w67);
+    const __m128i a0 = _mm_unpacklo_epi8(e0, o0), a1 = _mm_unpackhi_epi8(e0, o0);
+    const __m128i b0 = _mm_unpacklo_epi8(e1, o1), b1 = _mm_unpackhi_epi8(e1, o1);
+    const __m128i rows[4] = {_mm_unpacklo_epi32(a0, b0), _mm_unpackhi_epi32(a0, b0), _mm_unpacklo_epi32(a1, b1),
+                             _mm_unpackhi_epi32(a1, b1)};
+    for (size_t r = 0; r < 4; r++) {
+        _mm_storel_epi64((__m128i *)(planes + 2 * r * stride), rows[r]);
+        _mm_storeh_pd((double *)(planes + (2 * r + 1) * stride), _mm_castsi128_pd(rows[r]));
+    }
+}
+#else
+static void lay_out_8(unsigned char *planes, size_t stride, const uint64_t *v)
+{
+    for (size_t plane = 0; plane < 8; plane++)
+        for (size_t i = 0; i < 8; i++)
+            planes[plane * stride + i] = (unsigned char)(v[i] >> (8 * plane));
+}
+#endif
+
+static void lay_out(unsigned char *planes, const uint64_t *mixed, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        lay_out_8(planes + i, n, mixed + i);
+    for (; i < n; i++)
+        for (size_t plane = 0; plane < 8; plane++)
+            planes[plane * n + i] = (unsigned char)(mixed[i] >> (8 * plane));
+}
+
+const void *kymo__pack_words(kymo__packer *p, const uint64_t *words, size_t n, struct kymo__block *block)
+{
+    KYMO_ASSERT(n <= MAX_WORDS);
+    mix_words(p->mixed, words, n);
+    lay_out(p->planes, p->mixed, n);
+    block->raw_len = (uint32_t)(n * 8);
+    block->flags = KYMO__FLAG_PLANES;
+    const size_t packed = ZSTD_compress2(p->zstd, p->packed, p->cap, p->planes, n * 8);
+    if (ZSTD_isError(packed) || packed >= n * 8) {
+        block->packed_len = block->raw_len;
+        return p->planes;
+    }
+    block->flags |= KYMO__FLAG_ZSTD;
+    block->packed_len = (uint32_t)packed;
+    return p->packed;
+}
+
+size_t kymo__chunk_n_words(const struct kymo__chunk_head *chunk, uint64_t *last_ticks)
+{
+    const uint64_t *words = (const uint64_t *)(chunk + 1);
+    size_t n = 0;
+    uint64_t last = 0;
+    while (n < KYMO__CHUNK_WORDS) {
+        /* Acquire: meets the release in kymo__lane_store(). */
+        const uint64_t word = __atomic_load_n(&words[n], __ATOMIC_ACQUIRE);
+        const size_t length = kymo_word_kind(word) == KYMO_KIND_RECORD ? kymo_record_length(word) : 1;
+        if (word == 0 || length == 0 || length > KYMO__CHUNK_WORDS - n)
+            break;
+        last = kymo_word_ticks(word);
+        n += length;
+    }
+    if (last_ticks != NULL)
+        *last_ticks = last;
+    return n;
+}

@@ -1,0 +1,175 @@
+/*
+ * The pool: a file mapped shared, cut into chunks. Its addresses are reserved at once for the whole budget; blocks of
+ * the file are allocated (and their pages touched) a few at a time, so that a store never meets a missing page or a
+ * full disk. Where the recording lies on a file system that cannot promise that, the file goes to /dev/shm, and failing
+ * that the pool is plain memory: then what was not yet written dies with the process, and the recording says so.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "record/record_internal.h"
+
+enum { FIRST_BYTES = 2u << 20, GROW_BYTES = 4u << 20 };
+
+#define MAGIC_EXT4 0xef53
+#define MAGIC_XFS 0x58465342
+#define MAGIC_TMPFS 0x01021994
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* File systems on which a shared mapping of allocated blocks keeps its promise. */
+static bool is_dependable(int fd)
+{
+    struct statfs fs;
+    if (fstatfs(fd, &fs) != 0)
+        return false;
+    const unsigned long type = (unsigned long)fs.f_type;
+    return type == MAGIC_EXT4 || type == MAGIC_XFS || type == MAGIC_TMPFS;
+}
+
+/* Give the pages from slot `first` on real blocks and real memory. */
+static bool allocate_slots(struct kymo__pool *pool, uint32_t first, uint32_t n)
+{
+    const size_t from = (size_t)first * KYMO__CHUNK_BYTES, len = (size_t)n * KYMO__CHUNK_BYTES;
+    if (pool->fd >= 0 && fallocate(pool->fd, 0, (off_t)from, (off_t)len) != 0)
+        return false;
+    char *at = (char *)pool->head + from;
+    if (madvise(at, len, MADV_POPULATE_WRITE) != 0) /* Linux before 5.14 does not know it */
+        for (size_t i = 0; i < len; i += 4096)
+            __atomic_fetch_or((uint8_t *)at + i, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
+static bool open_file(struct kymo__pool *pool, const char *path)
+{
+    if (snprintf(pool->path, sizeof pool->path, "%s", path) >= (int)sizeof pool->path)
+        return false;
+    pool->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (pool->fd < 0)
+        return false;
+    /* The budget is a hole in the file; only what is allocated takes room. */
+    if (is_dependable(pool->fd) && ftruncate(pool->fd, (off_t)pool->bytes) == 0 &&
+        fallocate(pool->fd, 0, 0, FIRST_BYTES) == 0)
+        return true;
+    const int error = errno;
+    unlink(path);
+    close(pool->fd);
+    pool->fd = -1;
+    errno = error;
+    return false;
+}
+
+static bool open_in_dir(struct kymo__pool *pool, const char *log_path)
+{
+    char path[PATH_MAX + 8];
+    snprintf(path, sizeof path, "%s.pool", log_path);
+    return open_file(pool, path);
+}
+
+static bool open_in_shm(struct kymo__pool *pool, const char *log_path)
+{
+    char path[PATH_MAX + 32];
+    const char *base = strrchr(log_path, '/');
+    snprintf(path, sizeof path, "/dev/shm/kymo-%s.pool", base != NULL ? base + 1 : log_path);
+    return open_file(pool, path);
+}
+
+static void choose_place(struct kymo__pool *pool, enum kymo__pool_place place, const char *log_path,
+                         struct kymo__buf *note)
+{
+    if ((place == KYMO__POOL_AUTO || place == KYMO__POOL_IN_DIR) && open_in_dir(pool, log_path))
+        return;
+    if (place != KYMO__POOL_ANONYMOUS && open_in_shm(pool, log_path))
+        return;
+    pool->path[0] = '\0';
+    kymo__buf_printf(note, "not kill-safe: the pool is plain memory, because neither the recording's file system nor "
+                           "/dev/shm can hold it; events not yet written are lost if the process is killed");
+}
+
+static void *map_pool(struct kymo__pool *pool)
+{
+    const int flags = pool->fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *at = mmap(NULL, pool->bytes, PROT_READ | PROT_WRITE, flags, pool->fd, 0);
+    if (at != MAP_FAILED)
+        madvise(at, pool->bytes, MADV_DONTFORK); /* a child must never write into its parent's chunks */
+    return at;
+}
+
+kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s, const char *log_path,
+                              struct kymo__buf *note)
+{
+    const uint64_t bytes = KYMO__MAX(s->pool_bytes, (uint64_t)FIRST_BYTES) / KYMO__CHUNK_BYTES * KYMO__CHUNK_BYTES;
+    *pool = (struct kymo__pool){.bytes = bytes, .fd = -1, .n_max = (uint32_t)(bytes / KYMO__CHUNK_BYTES) - 1};
+    pthread_mutex_init(&pool->grow_lock, NULL);
+    choose_place(pool, s->pool_place, log_path, note);
+    if (!kymo__queue_init(&pool->free, pool->n_max) || !kymo__queue_init(&pool->full, pool->n_max)) {
+        kymo__pool_retire(pool, false);
+        return kymo__fail(KYMO_ENOMEM, "no memory for the queues of a pool of %llu bytes", (unsigned long long)bytes);
+    }
+    void *at = map_pool(pool);
+    if (at == MAP_FAILED) {
+        const kymo_status st = kymo__fail_errno("map a pool of %llu bytes", (unsigned long long)bytes);
+        kymo__pool_retire(pool, false);
+        return st;
+    }
+    pool->head = at;
+    if (!allocate_slots(pool, 0, FIRST_BYTES / KYMO__CHUNK_BYTES)) {
+        const kymo_status st = kymo__fail_errno("allocate the pool %s", pool->path);
+        kymo__pool_retire(pool, false);
+        return st;
+    }
+    *pool->head = (struct kymo__pool_head){
+        .version = KYMO__LOG_VERSION, .chunk_bytes = KYMO__CHUNK_BYTES, .n_chunks = FIRST_BYTES / KYMO__CHUNK_BYTES - 1};
+    __atomic_store_n(&pool->head->magic, KYMO__POOL_MAGIC, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < pool->head->n_chunks; i++)
+        kymo__queue_put(&pool->free, i);
+    return KYMO_OK;
+}
+
+bool kymo__pool_grow(struct kymo__pool *pool)
+{
+    if (pthread_mutex_trylock(&pool->grow_lock) != 0)
+        return false;
+    const uint32_t have = pool->head->n_chunks;
+    const uint32_t more = KYMO__MIN(pool->n_max - have, GROW_BYTES / KYMO__CHUNK_BYTES);
+    const bool grown = more > 0 && allocate_slots(pool, have + 1, more);
+    if (grown) {
+        __atomic_store_n(&pool->head->n_chunks, have + more, __ATOMIC_RELEASE);
+        for (uint32_t i = have; i < have + more; i++)
+            kymo__queue_put(&pool->free, i);
+    }
+    pthread_mutex_unlock(&pool->grow_lock);
+    return grown;
+}
+
+struct kymo__chunk_head *kymo__pool_chunk(const struct kymo__pool *pool, uint32_t number)
+{
+    return (struct kymo__chunk_head *)((char *)pool->head + (size_t)(number + 1) * KYMO__CHUNK_BYTES);
+}
+
+uint32_t kymo__pool_number(const struct kymo__pool *pool, const struct kymo__chunk_head *chunk)
+{
+    return (uint32_t)(((const char *)chunk - (const char *)pool->head) / KYMO__CHUNK_BYTES) - 1;
+}
+
+void kymo__pool_retire(struct kymo__pool *pool, bool keep_file)
+{
+    if (pool->head != NULL)
+        mmap(pool->head, pool->bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (pool->fd >= 0) {
+        if (!keep_file)
+            unlink(pool->path);
+        close(pool->fd);
+    }
+    kymo__queue_fini(&pool->free);
+    kymo__queue_fini(&pool->full);
+    *pool = (struct kymo__pool){.fd = -1};
+}

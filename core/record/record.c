@@ -1,0 +1,329 @@
+/* The recording of this process: opening, closing, losing, failing, forking. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "record/record_internal.h"
+
+struct kymo__record kymo__record = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                    .pool = {.fd = -1},
+                                    .log = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1}};
+static struct kymo__record *const record = &kymo__record;
+
+static void set_state(enum kymo__record_state state)
+{
+    __atomic_store_n(&record->state, state, __ATOMIC_RELEASE);
+}
+
+static void switch_on(void)
+{
+    const uint32_t bits = KYMO_ON_RECORD | (record->settings.check_nesting ? KYMO_ON_CHECK : 0);
+    __atomic_fetch_or(&kymo_switch[0], bits, __ATOMIC_RELEASE);
+}
+
+static void switch_off(void)
+{
+    __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)(KYMO_ON_RECORD | KYMO_ON_CHECK), __ATOMIC_RELEASE);
+}
+
+/* ---- sites go to the log as they are born ---- */
+
+static void write_sites(void)
+{
+    struct kymo__block block = {.type = KYMO__BLOCK_SITES};
+    if (record->log.sites.failed)
+        kymo__record_failed("no memory for names");
+    else if (record->log.sites.len > 0 &&
+             kymo__log_append(&record->log, &block, record->log.sites.data, record->log.sites.len) != KYMO_OK)
+        kymo__record_failed(kymo_last_error());
+    record->log.sites.len = 0;
+}
+
+/* While the recording opens, sites are gathered and written in few blocks; afterwards each at once. */
+static void on_site(const struct kymo__site *site)
+{
+    enum { BLOCK_BYTES = 1 << 20 };
+    if (site != NULL)
+        kymo__site_put(&record->log.sites, site);
+    else
+        record->log.is_gathering = false;
+    if (!record->log.is_gathering || record->log.sites.len > BLOCK_BYTES)
+        write_sites();
+}
+
+/* ---- opening ---- */
+
+static void describe_process(struct kymo__buf *texts, const char *note)
+{
+    const struct kymo__settings *s = &record->settings;
+    static const char *const policies[] = {"keep-oldest", "keep-newest", "block"};
+    struct kymo__buf command = {0};
+    char host[256], boot[64];
+    kymo__identity_command(&command);
+    kymo__buf_put(&command, "", 1);
+    kymo__identity_host(host, sizeof host);
+    kymo__identity_boot_id(boot, sizeof boot);
+    kymo__texts_put(texts, KYMO__KEY_VERSION, KYMO_VERSION);
+    kymo__texts_printf(texts, KYMO__KEY_PID, "%d", (int)getpid());
+    kymo__texts_printf(texts, KYMO__KEY_PPID, "%d", (int)getppid());
+    kymo__texts_printf(texts, KYMO__KEY_START_TIME, "%" PRIu64, kymo__identity_start_time(getpid()));
+    kymo__texts_printf(texts, KYMO__KEY_PID_NS, "%" PRIu64, kymo__identity_pid_namespace());
+    kymo__texts_put(texts, KYMO__KEY_BOOT_ID, boot);
+    kymo__texts_put(texts, KYMO__KEY_HOST, host);
+    kymo__texts_printf(texts, KYMO__KEY_RANK, "%d", s->rank);
+    kymo__texts_printf(texts, KYMO__KEY_WORLD, "%d", s->world_size);
+    kymo__texts_printf(texts, KYMO__KEY_LOCAL_RANK, "%d", s->local_rank);
+    kymo__texts_put(texts, KYMO__KEY_RUN_ID, s->run_id);
+    kymo__texts_put(texts, KYMO__KEY_COMMAND, command.failed ? "" : command.data);
+    kymo__texts_put(texts, KYMO__KEY_CLOCK, kymo__clock_name());
+    kymo__texts_printf(texts, KYMO__KEY_TICK_HZ, "%" PRIu64, kymo__clock_hz());
+    kymo__texts_printf(texts, KYMO__KEY_EVENT_COST, "%" PRIu64, kymo__lane_measure_cost());
+    kymo__texts_put(texts, KYMO__KEY_POLICY, policies[s->policy]);
+    kymo__texts_put(texts, KYMO__KEY_POOL, record->pool.path);
+    if (note[0] != '\0')
+        kymo__texts_put(texts, KYMO__KEY_NOTE, note);
+    kymo__buf_fini(&command);
+}
+
+static kymo_status create_log(void)
+{
+    const struct kymo__settings *s = &record->settings;
+    char host[128], name[256];
+    kymo__identity_host(host, sizeof host);
+    snprintf(name, sizeof name, "r%d-%s-%d-%08" PRIx32 ".klog", s->rank < 0 ? 0 : s->rank, host, (int)getpid(),
+             (uint32_t)kymo__identity_random());
+    return kymo__log_create(&record->log, s->path, name);
+}
+
+static void set_disk_budget(void)
+{
+    const uint64_t most = UINT64_C(4) << 30;
+    struct statvfs fs;
+    if (record->settings.disk_bytes != 0)
+        return;
+    record->settings.disk_bytes = most;
+    if (statvfs(record->settings.path, &fs) == 0)
+        record->settings.disk_bytes = KYMO__MIN(most, (uint64_t)fs.f_bavail * fs.f_frsize / 10);
+}
+
+static void drop_files(bool keep_pool)
+{
+    kymo__pool_retire(&record->pool, keep_pool);
+    kymo__log_close(&record->log);
+    kymo__packer_destroy(record->packer);
+    record->packer = NULL;
+}
+
+static kymo_status write_opening(void)
+{
+    struct kymo__buf note = {0}, texts = {0};
+    kymo_status st = kymo__pool_create(&record->pool, &record->settings, record->log.path, &note);
+    if (st == KYMO_OK) {
+        kymo__buf_put(&note, "", 1);
+        describe_process(&texts, note.failed ? "" : note.data);
+        st = kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts);
+    }
+    kymo__buf_fini(&note);
+    kymo__buf_fini(&texts);
+    if (st == KYMO_OK)
+        st = kymo__log_append_moment(&record->log, kymo__clock_is_tsc);
+    return st;
+}
+
+/* The lock is held. */
+static kymo_status open_files(void)
+{
+    struct kymo__buf command = {0};
+    kymo__identity_command(&command);
+    kymo__buf_put(&command, "", 1);
+    kymo_status st = kymo_recording_create(record->settings.path, command.failed ? "" : command.data);
+    kymo__buf_fini(&command);
+    KYMO_TRY(st);
+    set_disk_budget();
+    KYMO_TRY(create_log());
+    record->packer = kymo__packer_create();
+    st = record->packer == NULL ? kymo__fail(KYMO_ENOMEM, "no memory to record") : write_opening();
+    if (st != KYMO_OK) {
+        unlink(record->log.path);
+        drop_files(false);
+    }
+    return st;
+}
+
+/* The lock is held; settings are in place. */
+static kymo_status open_now(void)
+{
+    KYMO_TRY(kymo__clock_choose(record->settings.clock));
+    kymo__identity_fill(&record->settings);
+    record->is_full = record->is_closing = false;
+    record->n_words_flushed = record->flush_cpu_ns = 0;
+    record->next_lane = 0;
+    KYMO_TRY(open_files());
+    record->owner = getpid();
+    record->generation++;
+    record->log.is_gathering = true;
+    kymo__intern_listen(on_site);
+    set_state(KYMO__RECORD_OPEN);
+    kymo__flush_start();
+    return KYMO_OK;
+}
+
+kymo_status kymo__record_open(const struct kymo__settings *settings)
+{
+    pthread_mutex_lock(&record->lock);
+    kymo_status st;
+    if (record->state != KYMO__RECORD_CLOSED) {
+        st = kymo__fail(KYMO_ESTATE, "a recording is already open: %s; stop it first", record->settings.path);
+    } else {
+        record->settings = *settings;
+        record->nesting_errors = 0;
+        st = open_now();
+        if (st == KYMO_OK)
+            switch_on();
+    }
+    pthread_mutex_unlock(&record->lock);
+    return st;
+}
+
+void kymo__record_open_later(const struct kymo__settings *settings)
+{
+    pthread_mutex_lock(&record->lock);
+    if (settings != &record->settings)
+        record->settings = *settings;
+    record->nesting_errors = 0;
+    set_state(KYMO__RECORD_PENDING);
+    switch_on();
+    pthread_mutex_unlock(&record->lock);
+}
+
+bool kymo__record_open_pending(void)
+{
+    pthread_mutex_lock(&record->lock);
+    if (record->state == KYMO__RECORD_PENDING && open_now() != KYMO_OK) {
+        switch_off();
+        set_state(KYMO__RECORD_CLOSED);
+        kymo__say("nothing is recorded: %s", kymo_last_error());
+    }
+    const bool ok = record->state == KYMO__RECORD_OPEN;
+    pthread_mutex_unlock(&record->lock);
+    return ok;
+}
+
+/* ---- closing ---- */
+
+static void write_ending(const char *how)
+{
+    struct kymo__buf texts = {0};
+    kymo__texts_put(&texts, KYMO__KEY_END, how);
+    kymo__texts_printf(&texts, KYMO__KEY_FLUSH_CPU, "%" PRIu64, record->flush_cpu_ns);
+    if (kymo__log_append_loss(&record->log, record->pool.head) != KYMO_OK ||
+        kymo__log_append_moment(&record->log, kymo__clock_is_tsc) != KYMO_OK ||
+        kymo__log_append_texts(&record->log, KYMO__BLOCK_END, &texts) != KYMO_OK)
+        kymo__record_failed(kymo_last_error());
+    kymo__buf_fini(&texts);
+}
+
+/* The lock is held and the recording is open. */
+static kymo_status close_files(const char *how)
+{
+    kymo__flush_stop(-1);
+    record->is_closing = true;
+    kymo__lanes_close();
+    kymo__intern_listen(NULL);
+    kymo__flush_drain();
+    if (kymo__intern_n_other() > 0)
+        kymo__record_note("more than a million names: the later ones are counted as \"(other names)\"");
+    if (!record->log.is_broken)
+        write_ending(how);
+    const bool is_broken = record->log.is_broken;
+    record->n_lost_last = record->pool.head->n_lost;
+    record->log_bytes_last = record->log.size;
+    drop_files(is_broken); /* a pool whose words the log lacks stays, for whoever reads the recording */
+    return is_broken ? KYMO_EIO : KYMO_OK;
+}
+
+kymo_status kymo__record_close(const char *how)
+{
+    pthread_mutex_lock(&record->lock);
+    kymo_status st = KYMO_OK;
+    const bool is_ours = record->owner == getpid();
+    if (record->state == KYMO__RECORD_PENDING || (record->state == KYMO__RECORD_OPEN && !is_ours)) {
+        switch_off();
+        set_state(KYMO__RECORD_CLOSED);
+    } else if (record->state == KYMO__RECORD_OPEN) {
+        switch_off();
+        set_state(KYMO__RECORD_CLOSED);
+        st = close_files(how);
+    }
+    pthread_mutex_unlock(&record->lock);
+    return st;
+}
+
+/* ---- accidents ---- */
+
+void kymo__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick)
+{
+    struct kymo__pool_head *head = __atomic_load_n(&record->pool.head, __ATOMIC_ACQUIRE);
+    if (head == NULL || n == 0)
+        return;
+    if (__atomic_fetch_add(&head->n_lost, n, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&head->lost_first_tick, first_tick, __ATOMIC_RELAXED);
+    if (last_tick > __atomic_load_n(&head->lost_last_tick, __ATOMIC_RELAXED))
+        __atomic_store_n(&head->lost_last_tick, last_tick, __ATOMIC_RELAXED);
+}
+
+void kymo__record_failed(const char *why)
+{
+    switch_off();
+    if (record->pool.head != NULL)
+        __atomic_store_n(&record->pool.head->is_broken, 1, __ATOMIC_RELAXED);
+    kymo__say("recording %s stopped (%s); the program goes on, and what was recorded so far can be read. Make room, or "
+              "record to another file system",
+              record->settings.path, why);
+}
+
+void kymo__record_note(const char *sentence)
+{
+    struct kymo__buf texts = {0};
+    kymo__texts_put(&texts, KYMO__KEY_NOTE, sentence);
+    if (kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts) != KYMO_OK)
+        kymo__record_failed(kymo_last_error());
+    kymo__buf_fini(&texts);
+}
+
+/* ---- fork ---- */
+
+void kymo__record_before_fork(void)
+{
+    enum { PARK_MS = 10 };
+    if (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN && record->owner == getpid())
+        kymo__flush_stop(PARK_MS);
+    kymo__intern_before_fork();
+}
+
+/* The child has neither the pool's memory nor the flush thread; the files it inherited are its parent's. */
+static void forget_parents_recording(void)
+{
+    kymo__lanes_after_fork();
+    kymo__flush_after_fork();
+    kymo__say_after_fork();
+    pthread_mutex_init(&record->lock, NULL);
+    pthread_mutex_init(&record->log.lock, NULL);
+    record->pool.head = NULL; /* it was not inherited, so there is nothing to retire but the descriptor */
+    drop_files(true);
+}
+
+void kymo__record_after_fork(bool in_child)
+{
+    kymo__intern_after_fork(in_child);
+    if (!in_child)
+        return;
+    const bool was_on = record->state != KYMO__RECORD_CLOSED;
+    forget_parents_recording();
+    set_state(KYMO__RECORD_CLOSED);
+    if (was_on && record->settings.follow_fork)
+        kymo__record_open_later(&record->settings);
+}

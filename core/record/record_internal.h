@@ -1,0 +1,275 @@
+/*
+ * record: one recording per process, from a thread's event to bytes in a log that survives kill -9.
+ *
+ *   thread -- lane --> chunk of the pool (a shared file mapping) --full--> flush thread -- pack --> log file
+ *                          ^------------------- free ------------------------'
+ *
+ * A lane is a thread's place to write: it owns one chunk at a time and stores 8-byte words into it, with no lock and no
+ * atomic read-modify-write. Full chunks go through a queue to the flush thread, which packs them, appends them to the
+ * log and gives them back. The pool belongs to the kernel as much as to us: when the process dies, whoever opens the
+ * recording next finds the last chunks there and seals the log with them (seal.c).
+ *
+ * Locks, outermost first: record.lock (open and close) > lanes.lock (the registry) > a lane's lock (its chunk) >
+ * intern.lock > log.lock (the file).
+ */
+#ifndef KYMO_RECORD_INTERNAL_H
+#define KYMO_RECORD_INTERNAL_H
+
+#include <limits.h>
+#include <pthread.h>
+
+#include "base/base_internal.h"
+#include "clock/clock_internal.h"
+#include "intern/intern_internal.h"
+#include "record/log_format.h"
+#include <kymo/recording.h>
+#include <kymo/switchboard.h>
+
+/* ---- what a recording is opened with (switchboard/options.c fills it) ---- */
+
+enum kymo__pool_place { KYMO__POOL_AUTO, KYMO__POOL_IN_DIR, KYMO__POOL_SHM, KYMO__POOL_ANONYMOUS };
+
+struct kymo__settings {
+    char path[PATH_MAX];
+    uint64_t pool_bytes, disk_bytes;
+    enum kymo_policy policy;
+    enum kymo_clock clock;
+    enum kymo__pool_place pool_place;
+    bool check_nesting, follow_fork;
+    int rank, world_size, local_rank; /* -1: unknown */
+    char run_id[64];
+};
+
+/* ---- identity.c: who this process is ---- */
+
+/* Fill rank, world size, local rank and run id from the launcher's variables where `s` does not have them. */
+void kymo__identity_fill(struct kymo__settings *s);
+/* The command line of this process, arguments joined by spaces. */
+void kymo__identity_command(struct kymo__buf *out);
+/* The host's name, letters that are awkward in file names replaced. */
+void kymo__identity_host(char *out, size_t size);
+uint64_t kymo__identity_random(void);
+/* Of process `pid`: field 22 of /proc/PID/stat, 0 when it is gone. */
+uint64_t kymo__identity_start_time(int64_t pid);
+void kymo__identity_boot_id(char *out, size_t size);
+uint64_t kymo__identity_pid_namespace(void);
+
+/* ---- pack.c: words to bytes ---- */
+
+typedef struct kymo__packer kymo__packer;
+kymo__packer *kymo__packer_create(void);
+void kymo__packer_destroy(kymo__packer *packer);
+/*
+ * Fill `block` (lengths and flags) for `n` words and return their packed bytes, lent until the next call; at most
+ * KYMO__CHUNK_WORDS words.
+ */
+const void *kymo__pack_words(kymo__packer *packer, const uint64_t *words, size_t n, struct kymo__block *block);
+/* Words of a chunk, up to the first zero; in `last_ticks` (may be NULL) the ticks of the last event. */
+size_t kymo__chunk_n_words(const struct kymo__chunk_head *chunk, uint64_t *last_ticks);
+
+/* ---- log_write.c: the file ---- */
+
+struct kymo__log {
+    pthread_mutex_t lock;  /* guards everything below, and the order of blocks */
+    int fd;
+    uint64_t size;         /* of whole blocks; the file is cut back to it when a write fails */
+    bool is_broken;        /* a write failed; nothing more is written */
+    struct kymo__buf sites; /* gathered for the next block; these two are guarded by intern.lock */
+    bool is_gathering;
+    char path[PATH_MAX];
+};
+
+/* Create NAME in `dir`, locked by flock; the path is in `log->path`. */
+kymo_status kymo__log_create(struct kymo__log *log, const char *dir, const char *name);
+/* Open an existing log to add to it, `size` bytes being whole. Takes `fd`. */
+void kymo__log_adopt(struct kymo__log *log, int fd, uint64_t size);
+void kymo__log_close(struct kymo__log *log);
+/* Append one block; fills magic, version and crc. Any thread. */
+kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes, size_t len);
+kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type, const struct kymo__buf *texts);
+kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc);
+kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chunk_head *chunk);
+kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool_head *pool);
+/* The chunk's words, behind a block for its thread if the chunk is the thread's first. KYMO_OK for an empty one. */
+kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer, const struct kymo__chunk_head *chunk,
+                                   size_t *n_words);
+/* Key/value texts, as LOG and END blocks hold them. */
+void kymo__texts_put(struct kymo__buf *texts, const char *key, const char *value);
+void kymo__texts_printf(struct kymo__buf *texts, const char *key, const char *fmt, ...) KYMO_PRINTF(3, 4);
+void kymo__site_put(struct kymo__buf *out, const struct kymo__site *site);
+
+/* ---- queue.c: a bounded queue of chunk numbers, many writers and readers, no lock ---- */
+
+struct kymo__queue_cell {
+    uint32_t turn; /* whose turn this cell is: release / acquire */
+    uint32_t value;
+};
+struct kymo__queue {
+    struct kymo__queue_cell *cells;
+    uint32_t mask;
+    uint32_t head __attribute__((aligned(64))); /* next to take */
+    uint32_t tail __attribute__((aligned(64))); /* next to fill */
+};
+bool kymo__queue_init(struct kymo__queue *queue, uint32_t n);
+void kymo__queue_fini(struct kymo__queue *queue);
+bool kymo__queue_put(struct kymo__queue *queue, uint32_t value);
+bool kymo__queue_take(struct kymo__queue *queue, uint32_t *value);
+uint32_t kymo__queue_length(const struct kymo__queue *queue);
+
+/* ---- pool.c: the shared mapping and its chunks ---- */
+
+struct kymo__pool {
+    struct kymo__pool_head *head; /* slot 0 of the mapping */
+    size_t bytes;                 /* of the mapping, which is the budget */
+    uint32_t n_max;               /* chunks the budget allows */
+    int fd;                       /* -1: anonymous */
+    char path[PATH_MAX];          /* "" when anonymous */
+    pthread_mutex_t grow_lock;
+    struct kymo__queue free, full;
+};
+
+/* Make the pool of a log; `note` gets a sentence when it could not be made safe against kill -9. */
+kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s, const char *log_path,
+                              struct kymo__buf *note);
+/* Allocate some more chunks; false at the budget, when another thread is at it, or when the file system is full. */
+bool kymo__pool_grow(struct kymo__pool *pool);
+struct kymo__chunk_head *kymo__pool_chunk(const struct kymo__pool *pool, uint32_t number);
+uint32_t kymo__pool_number(const struct kymo__pool *pool, const struct kymo__chunk_head *chunk);
+/*
+ * Drop the file. The addresses stay mapped, to anonymous memory: a thread that was just storing a word when the
+ * recording stopped must not fault.
+ */
+void kymo__pool_retire(struct kymo__pool *pool, bool keep_file);
+
+/* ---- lane.c: a thread's place to write ---- */
+
+struct kymo__lane {
+    uint64_t *pos;          /* where the next word goes; KYMO__LANE_BUSY while one is being written. The owner's. */
+    uint64_t *limit;        /* `pos` at or past it takes the slow way. The owner's; others store NULL to make it so */
+    uint64_t base_tick;     /* of the chunk. The owner's */
+    struct kymo__chunk_head *chunk; /* guarded by `lock` */
+    uint32_t generation;    /* of the recording that `id` belongs to; guarded by `lock` */
+    uint32_t id;
+    uint32_t next_sequence;
+    int64_t tid;
+    uint64_t gap_events, gap_first_tick, gap_last_tick; /* lost since the last event that was kept. The owner's */
+    kymo_id *stack;         /* with nesting checked: what this thread has begun. The owner's */
+    size_t depth, stack_cap;
+    pthread_mutex_t lock;   /* the owner on the slow way, and whoever closes the recording */
+    struct kymo__lane *next, **link; /* the registry; guarded by lanes.lock */
+};
+
+/* No address a word can go to, and past every limit: an event from a signal handler meets it and is counted as lost. */
+#define KYMO__LANE_BUSY ((uint64_t *)UINTPTR_MAX)
+
+extern __thread struct kymo__lane *kymo__lane_self __attribute__((tls_model("initial-exec")));
+
+/* Everything that is not the quick case: first event, full chunk, ticks past 40 bits, switched off, lost. */
+void kymo__lane_put_slowly(uint32_t tag);
+
+static inline uint32_t kymo__tag(enum kymo_kind kind, uint32_t id)
+{
+    return (uint32_t)kind << 20 | id;
+}
+
+/*
+ * Store one word at `pos`, which is below the limit. The zero behind it is stored first, so that whoever reads a dead
+ * process's chunk up to the first zero sees whole words only.
+ */
+static inline void kymo__lane_store(struct kymo__lane *lane, uint64_t *pos, uint64_t word)
+{
+    __atomic_store_n(&pos[1], 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&pos[0], word, __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_n_words() */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    lane->pos = pos + 1;
+}
+
+static inline void kymo__lane_put(uint32_t tag)
+{
+    struct kymo__lane *const lane = kymo__lane_self;
+    uint64_t *const pos = lane->pos;
+    const uint64_t ticks = kymo__clock_ticks() - lane->base_tick;
+    if (KYMO_UNLIKELY(pos >= __atomic_load_n(&lane->limit, __ATOMIC_RELAXED) || ticks >> 40 != 0)) {
+        kymo__lane_put_slowly(tag);
+        return;
+    }
+    lane->pos = KYMO__LANE_BUSY;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    kymo__lane_store(lane, pos, ticks << 24 | tag);
+}
+
+/* A record of `n` words behind its header; `n` at most KYMO__RECORD_WORDS_MAX. */
+enum { KYMO__RECORD_WORDS_MAX = 1024 };
+void kymo__lane_put_record(enum kymo_record_type type, const uint64_t *words, size_t n);
+
+/* This thread's lane while a recording takes events, attached if need be; else NULL. */
+struct kymo__lane *kymo__lane_get(void);
+/* Take every lane's chunk away and queue it: the recording is closing. */
+void kymo__lanes_close(void);
+void kymo__lanes_after_fork(void);
+/* Words in chunks that threads own right now. */
+uint64_t kymo__lanes_n_words(void);
+/* Picoseconds that one event costs here and now. */
+uint64_t kymo__lane_measure_cost(void);
+/* Call `visit` for each thread that has begun what it has not ended (known while nesting is checked). */
+typedef void kymo__stack_visitor(void *ctx, int64_t tid, const kymo_id *stack, size_t depth);
+void kymo__lanes_visit_stacks(kymo__stack_visitor *visit, void *ctx);
+
+/* ---- flush.c: the thread that writes ---- */
+
+void kymo__flush_start(void);
+/* Ask it to end and wait at most `timeout_ms` (-1: as long as it takes); false when it is still there. */
+bool kymo__flush_stop(int timeout_ms);
+/* Wake it if it sleeps; start it if a fork parked it. From any thread on the slow way. */
+void kymo__flush_nudge(void);
+/* Write what is in the queue of full chunks, in this thread. */
+void kymo__flush_drain(void);
+void kymo__flush_after_fork(void);
+
+/* ---- record.c: the recording of this process ---- */
+
+enum kymo__record_state {
+    KYMO__RECORD_CLOSED,
+    KYMO__RECORD_PENDING, /* switched on by the environment or a fork; the first event opens it */
+    KYMO__RECORD_OPEN,
+};
+
+struct kymo__record {
+    pthread_mutex_t lock;  /* guards opening and closing */
+    enum kymo__record_state state; /* written under the lock; others load it with acquire */
+    uint32_t generation;   /* counts recordings; a lane of an older one attaches anew. Written under the lock */
+    int64_t owner;         /* the pid that opened it: a child made by a raw clone() must keep its hands off */
+    struct kymo__settings settings;
+    struct kymo__pool pool;
+    struct kymo__log log;
+    kymo__packer *packer;  /* the flush thread's, or the closing thread's once that has ended */
+    uint32_t next_lane;    /* taken atomically */
+    uint64_t n_words_flushed, flush_cpu_ns; /* written by whoever has the packer */
+    bool is_full;          /* the disk budget is spent: chunks stay in the pool */
+    bool is_closing;       /* everything goes to the log now, whatever the policy */
+    uint32_t nesting_errors;
+    uint64_t n_lost_last, log_bytes_last; /* of the recording that was closed last */
+};
+extern struct kymo__record kymo__record;
+
+/* Open now, or at the first event. */
+kymo_status kymo__record_open(const struct kymo__settings *settings);
+void kymo__record_open_later(const struct kymo__settings *settings);
+/* At the first event of a pending recording; false when it could not be opened (it is then closed). */
+bool kymo__record_open_pending(void);
+/* `how` is what the END block says. */
+kymo_status kymo__record_close(const char *how);
+/* Count `n` events lost between two ticks. Any thread, also from a signal handler. */
+void kymo__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick);
+/* A write failed: say so, switch off. From whoever writes. */
+void kymo__record_failed(const char *why);
+/* A sentence for the reader of the recording. */
+void kymo__record_note(const char *sentence);
+void kymo__record_before_fork(void);
+void kymo__record_after_fork(bool in_child);
+
+/* ---- seal.c ---- */
+/* Finish one log if its process is dead; `kymo_recording_seal` does so for a whole recording. */
+kymo_status kymo__seal_log(const char *log_path);
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * Sealing: a process died with words in its pool. Whoever comes next and gets the lock on its log appends them, writes
+ * how it ended, and deletes the pool. Doing it twice, or dying in the middle, does no harm: chunks carry (lane,
+ * sequence), and what the log already has is left out.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/record_internal.h"
+
+/* What a walk over the log's blocks finds. */
+struct survey {
+    uint64_t size;      /* of whole blocks from the start */
+    bool has_end;
+    uint32_t *next_sequence; /* by lane: the number after the last chunk in the log */
+    size_t n_lanes, cap_lanes;
+    char boot_id[64];
+    int64_t pid;
+    uint64_t start_time, pid_ns;
+    bool is_tsc;
+};
+
+static bool note_lane(struct survey *s, uint32_t lane, uint32_t sequence)
+{
+    enum { MAX_LANES = 1 << 24 };
+    if (lane >= MAX_LANES || !kymo__grow(&s->next_sequence, &s->cap_lanes, lane + 1, sizeof *s->next_sequence))
+        return false;
+    for (; s->n_lanes <= lane; s->n_lanes++)
+        s->next_sequence[s->n_lanes] = 0;
+    s->next_sequence[lane] = KYMO__MAX(s->next_sequence[lane], sequence + 1);
+    return true;
+}
+
+static void take_text(struct survey *s, const char *key, size_t key_len, const char *value, size_t len)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)KYMO__MIN(len, sizeof text - 1), value);
+#define IS(name) (key_len == sizeof(name) - 1 && memcmp(key, name, key_len) == 0)
+    if (IS(KYMO__KEY_BOOT_ID))
+        snprintf(s->boot_id, sizeof s->boot_id, "%s", text);
+    else if (IS(KYMO__KEY_PID))
+        s->pid = strtoll(text, NULL, 10);
+    else if (IS(KYMO__KEY_START_TIME))
+        s->start_time = strtoull(text, NULL, 10);
+    else if (IS(KYMO__KEY_PID_NS))
+        s->pid_ns = strtoull(text, NULL, 10);
+    else if (IS(KYMO__KEY_CLOCK))
+        s->is_tsc = strcmp(text, "tsc") == 0;
+#undef IS
+}
+
+static void take_texts(struct survey *s, const char *bytes, size_t len)
+{
+    while (len >= 8) {
+        uint32_t lens[2];
+        memcpy(lens, bytes, sizeof lens);
+        if (lens[0] > len - 8 || lens[1] > len - 8 - lens[0])
+            return;
+        take_text(s, bytes + 8, lens[0], bytes + 8 + lens[0], lens[1]);
+        bytes += 8 + (size_t)lens[0] + lens[1];
+        len -= 8 + (size_t)lens[0] + lens[1];
+    }
+}
+
+/* Look at one block at `s->size`; false at the end of what is whole. `bytes` is reused from block to block. */
+static bool survey_block(struct survey *s, int fd, struct kymo__buf *bytes)
+{
+    struct kymo__block block;
+    if (pread(fd, &block, sizeof block, (off_t)s->size) != (ssize_t)sizeof block ||
+        block.magic != KYMO__BLOCK_MAGIC || block.packed_len > KYMO__BLOCK_MAX)
+        return false;
+    bytes->len = 0;
+    char *payload = kymo__buf_extend(bytes, (size_t)block.packed_len + 8);
+    if (payload == NULL ||
+        pread(fd, payload, block.packed_len, (off_t)(s->size + sizeof block)) != (ssize_t)block.packed_len)
+        return false;
+    const uint32_t crc = block.crc;
+    block.crc = 0;
+    if (kymo__crc32c(kymo__crc32c(0, &block, sizeof block), payload, block.packed_len) != crc)
+        return false;
+    if (block.type == KYMO__BLOCK_WORDS && !note_lane(s, block.lane, block.sequence))
+        return false;
+    if (block.type == KYMO__BLOCK_LOG)
+        take_texts(s, payload, block.packed_len);
+    s->has_end = s->has_end || block.type == KYMO__BLOCK_END;
+    s->size += sizeof block + ((block.packed_len + 7u) & ~7u);
+    return true;
+}
+
+/* Only the first block, which says where the pool is, or all of them. */
+static bool survey_log(struct survey *s, int fd, bool all)
+{
+    struct kymo__buf bytes = {0};
+    const bool is_log = survey_block(s, fd, &bytes);
+    while (is_log && all && survey_block(s, fd, &bytes))
+        ;
+    kymo__buf_fini(&bytes);
+    return is_log;
+}
+
+/*
+ * A child that a raw clone() made inherits the lock and may outlive its parent: then the parent's own pid decides, as
+ * long as it is a pid of our namespace.
+ */
+static bool owner_is_dead(const struct survey *s)
+{
+    char boot[64];
+    kymo__identity_boot_id(boot, sizeof boot);
+    return strcmp(boot, s->boot_id) == 0 && s->pid_ns == kymo__identity_pid_namespace() && s->start_time != 0 &&
+           kymo__identity_start_time(s->pid) != s->start_time;
+}
+
+/* ---- the pool of the dead ---- */
+
+struct dead_pool {
+    const struct kymo__pool_head *head;
+    size_t bytes;
+    uint32_t n_chunks;
+};
+
+static bool map_dead_pool(const char *path, struct dead_pool *pool)
+{
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    void *at = MAP_FAILED;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)KYMO__CHUNK_BYTES)
+        at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (at == MAP_FAILED)
+        return false;
+    *pool = (struct dead_pool){.head = at, .bytes = (size_t)st.st_size};
+    if (pool->head->magic != KYMO__POOL_MAGIC || pool->head->chunk_bytes != KYMO__CHUNK_BYTES) {
+        munmap(at, pool->bytes);
+        return false;
+    }
+    const uint32_t fit = (uint32_t)(pool->bytes / KYMO__CHUNK_BYTES) - 1;
+    pool->n_chunks = KYMO__MIN(pool->head->n_chunks, fit);
+    return true;
+}
+
+static const struct kymo__chunk_head *chunk_at(const struct dead_pool *pool, uint32_t i)
+{
+    return (const struct kymo__chunk_head *)((const char *)pool->head + (size_t)(i + 1) * KYMO__CHUNK_BYTES);
+}
+
+static int by_lane_and_sequence(const void *a, const void *b)
+{
+    const struct kymo__chunk_head *x = *(const struct kymo__chunk_head *const *)a;
+    const struct kymo__chunk_head *y = *(const struct kymo__chunk_head *const *)b;
+    if (x->lane != y->lane)
+        return x->lane < y->lane ? -1 : 1;
+    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+static kymo_status append_chunks(struct kymo__log *log, const struct survey *s, const struct dead_pool *pool)
+{
+    const struct kymo__chunk_head **chunks = kymo__calloc(pool->n_chunks + 1, sizeof *chunks);
+    kymo__packer *packer = kymo__packer_create();
+    kymo_status st = chunks == NULL || packer == NULL ? kymo__fail(KYMO_ENOMEM, "no memory to seal %s", log->path) : KYMO_OK;
+    size_t n = 0;
+    for (uint32_t i = 0; st == KYMO_OK && i < pool->n_chunks; i++) {
+        const struct kymo__chunk_head *chunk = chunk_at(pool, i);
+        const bool is_known = chunk->lane < s->n_lanes && chunk->sequence < s->next_sequence[chunk->lane];
+        if (chunk->state != KYMO__CHUNK_FREE && !is_known)
+            chunks[n++] = chunk;
+    }
+    if (n > 0)
+        qsort(chunks, n, sizeof *chunks, by_lane_and_sequence);
+    size_t n_words;
+    for (size_t i = 0; st == KYMO_OK && i < n; i++)
+        st = kymo__log_append_chunk(log, packer, chunks[i], &n_words);
+    kymo__packer_destroy(packer);
+    kymo__free(chunks);
+    return st;
+}
+
+/* On the machine and in the boot of the dead, its clocks still run: one more moment, for a better rate. */
+static kymo_status append_present(struct kymo__log *log, const struct survey *s)
+{
+    char boot[64];
+    kymo__identity_boot_id(boot, sizeof boot);
+    if (boot[0] == '\0' || strcmp(boot, s->boot_id) != 0)
+        return KYMO_OK;
+    return kymo__log_append_moment(log, s->is_tsc);
+}
+
+static kymo_status append_ending(struct kymo__log *log, const struct survey *s, const struct dead_pool *pool)
+{
+    struct kymo__buf texts = {0};
+    kymo__texts_put(&texts, KYMO__KEY_END, pool->head->is_broken ? "write failed" : "killed");
+    kymo_status st = append_chunks(log, s, pool);
+    if (st == KYMO_OK)
+        st = kymo__log_append_loss(log, pool->head);
+    if (st == KYMO_OK)
+        st = append_present(log, s);
+    if (st == KYMO_OK)
+        st = kymo__log_append_texts(log, KYMO__BLOCK_END, &texts);
+    kymo__buf_fini(&texts);
+    return st;
+}
+
+/*
+ * Where the pool of `log_path` lies, if there is one. The two places follow from the log's own path; what the log says
+ * is not asked, for a foreign log must not choose which file we delete.
+ */
+static bool find_pool(const char *log_path, char *pool, size_t size)
+{
+    const char *base = strrchr(log_path, '/');
+    base = base != NULL ? base + 1 : log_path;
+    if (snprintf(pool, size, "%s.pool", log_path) < (int)size && access(pool, F_OK) == 0)
+        return true;
+    return snprintf(pool, size, "/dev/shm/kymo-%s.pool", base) < (int)size && access(pool, F_OK) == 0;
+}
+
+static kymo_status finish_log(int fd, const char *path, const struct survey *s, const struct dead_pool *pool)
+{
+    struct kymo__log log;
+    if (s->has_end)
+        return KYMO_OK;
+    if (ftruncate(fd, (off_t)s->size) != 0) /* a block that was being written when the process died */
+        return kymo__fail_errno("seal log %s", path);
+    kymo__log_adopt(&log, fd, s->size);
+    snprintf(log.path, sizeof log.path, "%s", path);
+    return append_ending(&log, s, pool);
+}
+
+/* The log is locked, or its owner dead. */
+static kymo_status seal_locked(int fd, const char *path, const char *pool_path)
+{
+    struct survey s = {0};
+    struct dead_pool pool;
+    if (!map_dead_pool(pool_path, &pool))
+        return kymo__fail(KYMO_EFORMAT, "the pool %s is damaged or unreadable; the last events of its log are missing",
+                          pool_path);
+    survey_log(&s, fd, true);
+    const kymo_status st = finish_log(fd, path, &s, &pool);
+    munmap((void *)(uintptr_t)pool.head, pool.bytes);
+    if (st == KYMO_OK)
+        unlink(pool_path);
+    kymo__free(s.next_sequence);
+    return st;
+}
+
+kymo_status kymo__seal_log(const char *path)
+{
+    char pool[PATH_MAX];
+    if (!find_pool(path, pool, sizeof pool))
+        return KYMO_OK;
+    const int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+    if (fd < 0)
+        return KYMO_OK; /* not ours to finish: the reader looks at the pool without sealing */
+    struct survey first = {0};
+    kymo_status st = KYMO_OK;
+    if (survey_log(&first, fd, false) && (flock(fd, LOCK_EX | LOCK_NB) == 0 || owner_is_dead(&first)))
+        st = seal_locked(fd, path, pool);
+    kymo__free(first.next_sequence);
+    close(fd);
+    return st;
+}
+
+kymo_status kymo_recording_seal(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return kymo__fail_errno("read the recording %s", path);
+    kymo_status st = KYMO_OK;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char log[PATH_MAX];
+        const char *dot = strrchr(entry->d_name, '.');
+        if (dot == NULL || strcmp(dot, ".klog") != 0)
+            continue;
+        if (snprintf(log, sizeof log, "%s/%s", path, entry->d_name) >= (int)sizeof log)
+            continue;
+        const kymo_status one = kymo__seal_log(log);
+        st = st != KYMO_OK ? st : one;
+    }
+    closedir(dir);
+    return st;
+}

@@ -1,0 +1,219 @@
+/* Options by name: one table says what there is, what it means and how to read it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "switchboard/switchboard_internal.h"
+
+enum { POOL_DEFAULT = 32u << 20 };
+
+static bool read_size(const char *text, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    const uint64_t number = strtoull(text, &end, 10);
+    static const char letters[] = "kmgt";
+    int shift = 0;
+    if (end == text || text[0] == '-' || errno != 0)
+        return false;
+    const char *letter = *end != '\0' ? strchr(letters, *end | 0x20) : NULL;
+    if (letter != NULL) {
+        shift = 10 * (int)(letter - letters + 1);
+        end++;
+    }
+    if (strcasecmp(end, "") != 0 && strcasecmp(end, "b") != 0 && strcasecmp(end, "ib") != 0)
+        return false;
+    if (number > UINT64_MAX >> shift)
+        return false;
+    *out = number << shift;
+    return true;
+}
+
+static bool read_bool(const char *text, bool *out)
+{
+    static const char *const words[][2] = {{"0", "1"}, {"false", "true"}, {"no", "yes"}, {"off", "on"}};
+    for (size_t i = 0; i < KYMO__COUNT_OF(words); i++)
+        for (int value = 0; value < 2; value++)
+            if (strcasecmp(text, words[i][value]) == 0) {
+                *out = value;
+                return true;
+            }
+    return false;
+}
+
+static bool read_number(const char *text, int *out)
+{
+    char *end;
+    errno = 0;
+    const long value = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || value < 0 || value > INT32_MAX)
+        return false;
+    *out = (int)value;
+    return true;
+}
+
+static bool read_word(const char *text, const char *const *words, int n, int *out)
+{
+    for (int i = 0; i < n; i++)
+        if (strcasecmp(text, words[i]) == 0) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+static bool set_pool(struct kymo__settings *s, const char *text)
+{
+    return read_size(text, &s->pool_bytes) && s->pool_bytes > 0 && s->pool_bytes <= UINT64_C(1) << 40;
+}
+
+static bool set_disk(struct kymo__settings *s, const char *text)
+{
+    return read_size(text, &s->disk_bytes) && s->disk_bytes > 0;
+}
+
+static bool set_policy(struct kymo__settings *s, const char *text)
+{
+    static const char *const words[] = {"keep-oldest", "keep-newest", "block"};
+    int i;
+    if (!read_word(text, words, KYMO__COUNT_OF(words), &i))
+        return false;
+    s->policy = (enum kymo_policy)i;
+    return true;
+}
+
+static bool set_clock(struct kymo__settings *s, const char *text)
+{
+    static const char *const words[] = {"auto", "tsc", "monotonic"};
+    int i;
+    if (!read_word(text, words, KYMO__COUNT_OF(words), &i))
+        return false;
+    s->clock = (enum kymo_clock)i;
+    return true;
+}
+
+static bool set_place(struct kymo__settings *s, const char *text)
+{
+    static const char *const words[] = {"auto", "dir", "shm", "memory"};
+    int i;
+    if (!read_word(text, words, KYMO__COUNT_OF(words), &i))
+        return false;
+    s->pool_place = (enum kymo__pool_place)i;
+    return true;
+}
+
+static bool set_check(struct kymo__settings *s, const char *text)
+{
+    return read_bool(text, &s->check_nesting);
+}
+
+static bool set_children(struct kymo__settings *s, const char *text)
+{
+    return read_bool(text, &s->follow_fork);
+}
+
+static bool set_rank(struct kymo__settings *s, const char *text)
+{
+    return read_number(text, &s->rank);
+}
+
+static bool set_world(struct kymo__settings *s, const char *text)
+{
+    return read_number(text, &s->world_size);
+}
+
+static bool set_run_id(struct kymo__settings *s, const char *text)
+{
+    return text[0] != '\0' && snprintf(s->run_id, sizeof s->run_id, "%s", text) < (int)sizeof s->run_id;
+}
+
+static const struct {
+    const char *key, *values, *fallback, *meaning;
+    bool (*set)(struct kymo__settings *s, const char *text);
+} options[] = {
+    {"pool", "SIZE", "32MiB", "memory for events not yet written", set_pool},
+    {"disk", "SIZE", "4GiB or a tenth of what is free", "the most that one process's log may take", set_disk},
+    {"policy", "keep-oldest|keep-newest|block", "keep-oldest", "what happens when memory and disk budget are full", set_policy},
+    {"clock", "auto|tsc|monotonic", "auto", "where time comes from", set_clock},
+    {"check", "0|1", "0", "check that ranges nest", set_check},
+    {"children", "0|1", "1", "forked children record too", set_children},
+    {"rank", "N", "from the launcher", "this process's rank", set_rank},
+    {"world_size", "N", "from the launcher", "how many ranks there are", set_world},
+    {"run_id", "TEXT", "from the launcher, else random", "what joins the logs of one run", set_run_id},
+    {"pool_in", "auto|dir|shm|memory", "auto", "where the pool lies; memory does not survive kill -9", set_place},
+};
+
+void kymo__settings_init(struct kymo__settings *s)
+{
+    *s = (struct kymo__settings){
+        .pool_bytes = POOL_DEFAULT, .follow_fork = true, .rank = -1, .world_size = -1, .local_rank = -1};
+}
+
+static kymo_status unknown_key(const char *key)
+{
+    char list[512];
+    size_t len = 0;
+    for (size_t i = 0; i < KYMO__COUNT_OF(options); i++)
+        len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i > 0 ? ", " : "", options[i].key);
+    return kymo__fail(KYMO_EINVAL, "no option is called '%s'; the options are %s", key, list);
+}
+
+static kymo_status apply(struct kymo__settings *s, const char *key, const char *value)
+{
+    for (size_t i = 0; i < KYMO__COUNT_OF(options); i++) {
+        if (strcmp(key, options[i].key) != 0)
+            continue;
+        if (options[i].set(s, value))
+            return KYMO_OK;
+        return kymo__fail(KYMO_EINVAL, "option %s cannot be '%s'; it takes %s", key, value, options[i].values);
+    }
+    return unknown_key(key);
+}
+
+kymo_status kymo__settings_parse(struct kymo__settings *s, const char *text)
+{
+    char pair[512];
+    for (const char *at = text != NULL ? text : ""; *at != '\0';) {
+        const size_t len = strcspn(at, ",");
+        if (len >= sizeof pair)
+            return kymo__fail(KYMO_EINVAL, "an option of %zu bytes is too long", len);
+        memcpy(pair, at, len);
+        pair[len] = '\0';
+        at += at[len] == ',' ? len + 1 : len;
+        if (len == 0)
+            continue;
+        char *equals = strchr(pair, '=');
+        if (equals == NULL)
+            return kymo__fail(KYMO_EINVAL, "option '%s' lacks a value: write %s=VALUE", pair, pair);
+        *equals = '\0';
+        KYMO_TRY(apply(s, pair, equals + 1));
+    }
+    return KYMO_OK;
+}
+
+kymo_status kymo_options_check(const char *text)
+{
+    struct kymo__settings s;
+    kymo__settings_init(&s);
+    return kymo__settings_parse(&s, text);
+}
+
+static char help[2048];
+
+static void make_help(void)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < KYMO__COUNT_OF(options); i++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s=%s", options[i].key, options[i].values);
+        len += (size_t)snprintf(help + len, sizeof help - len, "%-38s %s (%s)\n", left, options[i].meaning, options[i].fallback);
+    }
+}
+
+const char *kymo_options_help(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_help);
+    return help;
+}

@@ -1,0 +1,203 @@
+/* The enable word, start and stop, the environment, and what happens at load, at fork and at exit. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "switchboard/switchboard_internal.h"
+
+/* A page of its own, so that the kernel can hand a child zeros in its place: whatever makes the child, it starts off. */
+__attribute__((aligned(4096))) uint32_t kymo_switch[1024];
+
+static struct kymo__record *const record = &kymo__record;
+static char recording_path[PATH_MAX];
+
+/* A path that stays right when the program changes its directory. */
+static kymo_status make_absolute(char *out, size_t size, const char *path)
+{
+    char cwd[PATH_MAX];
+    int n;
+    if (path[0] == '/')
+        n = snprintf(out, size, "%s", path);
+    else if (getcwd(cwd, sizeof cwd) == NULL)
+        return kymo__fail_errno("find the current directory, for the recording %s", path);
+    else
+        n = snprintf(out, size, "%s/%s", cwd, path);
+    return n < (int)size ? KYMO_OK : kymo__fail(KYMO_EINVAL, "the path of the recording is too long: %s", path);
+}
+
+static kymo_status settle(struct kymo__settings *s, const struct kymo_options *o)
+{
+    const char *env = getenv("KYMO");
+    const char *path = o->path != NULL ? o->path : env != NULL && env[0] != '\0' ? env : "run.kymo";
+    kymo__settings_init(s);
+    s->pool_bytes = o->pool_bytes != 0 ? o->pool_bytes : s->pool_bytes;
+    s->disk_bytes = o->disk_bytes;
+    s->policy = o->policy;
+    s->clock = o->clock;
+    s->check_nesting = o->check_nesting != 0;
+    s->follow_fork = o->no_follow == 0;
+    if ((unsigned)o->policy > KYMO_BLOCK || (unsigned)o->clock > KYMO_CLOCK_MONOTONIC)
+        return kymo__fail(KYMO_EINVAL, "policy %d or clock %d is none of those kymo/switchboard.h names", (int)o->policy,
+                          (int)o->clock);
+    KYMO_TRY(kymo__settings_parse(s, o->text));
+    return make_absolute(s->path, sizeof s->path, path);
+}
+
+kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
+{
+    struct kymo_options o = {0};
+    if (options != NULL)
+        memcpy(&o, options, KYMO__MIN(size, sizeof o)); /* an older caller's struct is shorter, a newer one's longer */
+    if (kymo__earlier_copy() != NULL)
+        return kymo__fail(KYMO_EDUPLICATE, "this copy of libkymo (%s) stays off, because %s was loaded before it",
+                          kymo_library_path(), kymo__earlier_copy());
+    struct kymo__settings s;
+    KYMO_TRY(settle(&s, &o));
+    KYMO_TRY(kymo__record_open(&s));
+    snprintf(recording_path, sizeof recording_path, "%s", s.path);
+    return KYMO_OK;
+}
+
+/* ---- what is still open at the end, when nesting is checked ---- */
+
+static void tell_open_ranges(void *ctx, int64_t tid, const kymo_id *stack, size_t depth)
+{
+    (void)ctx;
+    struct kymo__buf names = {0};
+    for (size_t i = 0; i < depth; i++) {
+        size_t len;
+        const char *name = kymo_site_name(stack[i], &len);
+        kymo__buf_puts(&names, i > 0 ? " > " : "");
+        kymo__utf8_put(&names, name, KYMO__MIN(len, 80u));
+    }
+    kymo__buf_put(&names, "", 1);
+    if (!names.failed) {
+        char sentence[1024];
+        snprintf(sentence, sizeof sentence, "thread %lld left %zu range%s open: %s", (long long)tid, depth,
+                 depth == 1 ? "" : "s", names.data);
+        kymo__say("%s", sentence);
+        kymo__record_note(sentence);
+    }
+    kymo__buf_fini(&names);
+}
+
+static kymo_status stop(const char *how)
+{
+    if ((kymo_on() & KYMO_ON_CHECK) != 0 && record->state == KYMO__RECORD_OPEN)
+        kymo__lanes_visit_stacks(tell_open_ranges, NULL);
+    const bool was_open = record->state == KYMO__RECORD_OPEN;
+    const kymo_status st = kymo__record_close(how);
+    if (was_open && kymo_recording_seal(recording_path) != KYMO_OK) {
+        /* Children that died here are sealed in passing; whoever reads the recording tries again and tells. */
+    }
+    return st;
+}
+
+kymo_status kymo_stop(void)
+{
+    return stop("stop");
+}
+
+void kymo_reset(void)
+{
+    stop("stop");
+    pthread_mutex_lock(&record->lock);
+    kymo__settings_init(&record->settings);
+    record->nesting_errors = 0;
+    pthread_mutex_unlock(&record->lock);
+}
+
+int kymo_enabled(void)
+{
+    return (kymo_on() & KYMO_ON_RECORD) != 0;
+}
+
+const char *kymo_recording_path(void)
+{
+    return recording_path;
+}
+
+void kymo_set_rank(int rank, int world_size)
+{
+    pthread_mutex_lock(&record->lock);
+    record->settings.rank = rank;
+    record->settings.world_size = world_size;
+    if (record->state == KYMO__RECORD_OPEN) {
+        struct kymo__buf texts = {0};
+        kymo__texts_printf(&texts, KYMO__KEY_RANK, "%d", rank);
+        kymo__texts_printf(&texts, KYMO__KEY_WORLD, "%d", world_size);
+        if (kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts) != KYMO_OK)
+            kymo__record_failed(kymo_last_error());
+        kymo__buf_fini(&texts);
+    }
+    pthread_mutex_unlock(&record->lock);
+}
+
+void kymo_counts_get(struct kymo_counts *out)
+{
+    pthread_mutex_lock(&record->lock);
+    *out = (struct kymo_counts){.events = __atomic_load_n(&record->n_words_flushed, __ATOMIC_RELAXED),
+                                .lost_events = record->n_lost_last,
+                                .log_bytes = record->log_bytes_last,
+                                .n_threads = __atomic_load_n(&record->next_lane, __ATOMIC_RELAXED),
+                                .nesting_errors = __atomic_load_n(&record->nesting_errors, __ATOMIC_RELAXED)};
+    if (record->state == KYMO__RECORD_OPEN) {
+        const struct kymo__pool_head *head = record->pool.head;
+        out->events += kymo__lanes_n_words();
+        out->lost_events = __atomic_load_n(&head->n_lost, __ATOMIC_RELAXED);
+        out->pool_bytes = (uint64_t)(__atomic_load_n(&head->n_chunks, __ATOMIC_RELAXED) + 1) * KYMO__CHUNK_BYTES;
+        pthread_mutex_lock(&record->log.lock);
+        out->log_bytes = record->log.size;
+        pthread_mutex_unlock(&record->log.lock);
+    }
+    pthread_mutex_unlock(&record->lock);
+}
+
+/* ---- load, fork, exit ---- */
+
+static void before_fork(void)
+{
+    kymo__record_before_fork();
+}
+
+static void after_fork_in_parent(void)
+{
+    kymo__record_after_fork(false);
+}
+
+static void after_fork_in_child(void)
+{
+    kymo__record_after_fork(true);
+}
+
+/* KYMO=RUN.kymo: on from the first event on. A process that records nothing then leaves no log. */
+static void start_by_environment(void)
+{
+    const char *path = getenv("KYMO");
+    if (path == NULL || path[0] == '\0')
+        return;
+    struct kymo__settings s;
+    if (settle(&s, &(struct kymo_options){.text = getenv("KYMO_OPTIONS")}) != KYMO_OK) {
+        kymo__say("nothing is recorded: %s (from KYMO and KYMO_OPTIONS)", kymo_last_error());
+        return;
+    }
+    snprintf(recording_path, sizeof recording_path, "%s", s.path);
+    kymo__record_open_later(&s);
+}
+
+__attribute__((constructor)) static void load(void)
+{
+    madvise(kymo_switch, sizeof kymo_switch, MADV_WIPEONFORK);
+    kymo__settings_init(&record->settings);
+    if (kymo__earlier_copy() != NULL)
+        return;
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    start_by_environment();
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    stop("exit");
+}

@@ -1,0 +1,19 @@
+/*
+ * switchboard: on and off, from one place. Options come from a struct, from KYMO_OPTIONS or from `kymo run`, and all end
+ * up in one struct kymo__settings through one table of keys.
+ */
+#ifndef KYMO_SWITCHBOARD_INTERNAL_H
+#define KYMO_SWITCHBOARD_INTERNAL_H
+
+#include "record/record_internal.h"
+
+/* ---- options.c ---- */
+void kymo__settings_init(struct kymo__settings *s);
+/* Apply "key=value,key=value"; NULL and "" are fine. KYMO_EINVAL and a sentence on the first that is wrong. */
+kymo_status kymo__settings_parse(struct kymo__settings *s, const char *text);
+
+/* ---- copies.c ---- */
+/* The path of a libkymo that was in this process before us; NULL when there is none. Looked up once, at load. */
+const char *kymo__earlier_copy(void);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * kymo/kymo.h: everything. Programs that are measured link libkymo and use switchboard.h and range.h; programs that
+ * read recordings link libkymo-tools as well.
+ *
+ *     #include <kymo/kymo.h>
+ *     int main(void)
+ *     {
+ *         if (kymo_start(&(struct kymo_options){.path = "run.kymo"}) != KYMO_OK)
+ *             fprintf(stderr, "%s\n", kymo_last_error());
+ *         for (int step = 0; step < 100; step++) {
+ *             KYMO_SCOPE("step");
+ *             train();
+ *         }
+ *         kymo_stop();
+ *     }
+ */
+#ifndef KYMO_KYMO_H
+#define KYMO_KYMO_H
+
+#include <kymo/base.h>
+#include <kymo/range.h>
+#include <kymo/recording.h>
+#include <kymo/report.h>
+#include <kymo/switchboard.h>
+#include <kymo/table.h>
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * kymo/recording.h: read a recording (libkymo-tools).
+ *
+ * A recording is a directory NAME.kymo with one log per process. Opening it seals the logs of processes that died
+ * (their last events are still in their pools) and reads names, clocks and threads; events are then streamed block by
+ * block, so memory stays bounded whatever the size. A recording that is still being written can be read as well: what
+ * was published when it was opened is there. Damaged bytes end that log's reading with a warning, never a crash.
+ *
+ * One recording is used by one thread at a time; different processes' logs of one recording may be visited by
+ * different threads at the same time.
+ */
+#ifndef KYMO_RECORDING_H
+#define KYMO_RECORDING_H
+
+#include <kymo/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kymo_recording kymo_recording;
+
+/*
+ * Open `path`: a NAME.kymo directory or a single .klog file. KYMO_EIO when it cannot be read, KYMO_EFORMAT when
+ * nothing in it is a log of ours (a directory with meta.json and no log yet is fine, with no processes).
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_open(const char *path, kymo_recording **out);
+KYMO_API void kymo_recording_close(kymo_recording *recording);
+
+/* Finish the logs of dead processes in directory `path`, as open does: `kymo run` calls it. Part of libkymo. */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_seal(const char *path);
+
+/*
+ * Make the directory `path` (its parent must exist) with a meta.json that names `command`; a recording that is already
+ * there stays as it is. KYMO_EIO when it cannot be made or written into. Part of libkymo: kymo_start does the same.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_create(const char *path, const char *command);
+
+KYMO_API const char *kymo_recording_name(const kymo_recording *recording);
+
+/* Sentences about what is missing or doubtful, in order; NULL past the last. */
+KYMO_API const char *kymo_recording_warning(const kymo_recording *recording, size_t i);
+
+/* One process, that is one log. Everything lent until close. */
+struct kymo_process {
+    uint32_t index;        /* its number in this recording, from 0, ordered by rank, then start */
+    int64_t pid, ppid;
+    int32_t rank, world_size, local_rank; /* -1: unknown */
+    const char *host, *command, *run_id, *log_path;
+    const char *end;       /* how it ended: "stop", "exit", "killed", "running", "disk full", ... */
+    const char *clock;     /* "tsc" or "monotonic" */
+    const char *note;      /* sentences the process left about itself, one per line; "" for none */
+    uint64_t start_unix_ns;           /* wall clock at start */
+    uint64_t first_ns, last_ns;       /* of its events, CLOCK_MONOTONIC of its machine; both 0 without any */
+    uint64_t n_events;                /* words in the log */
+    uint64_t lost_events, lost_first_ns, lost_last_ns;
+    uint64_t log_bytes;
+    uint64_t flush_cpu_ns;            /* CPU time of the flush thread */
+    double event_cost_ns;             /* of one event, measured by that process at start */
+    int64_t mono_to_unix_ns;          /* add to a first_ns to get a moment since 1970 */
+    uint32_t n_sites, n_lanes;
+};
+
+struct kymo_site_info {
+    const char *name, *category, *domain, *file; /* any bytes, NUL-terminated besides; never NULL */
+    uint32_t name_len, line, color;
+};
+
+struct kymo_lane_info {
+    uint32_t lane;  /* its number in the process, from 0 */
+    int64_t tid;
+    const char *name; /* of the thread; may be "" */
+};
+
+KYMO_API size_t kymo_recording_n_processes(const kymo_recording *recording);
+KYMO_API const struct kymo_process *kymo_recording_process(const kymo_recording *recording, size_t i);
+/* `site` from 1 to n_sites; an unknown one gives a nameless site, never NULL. */
+KYMO_API const struct kymo_site_info *kymo_recording_site(const kymo_recording *recording, size_t process,
+                                                          uint32_t site);
+KYMO_API const struct kymo_lane_info *kymo_recording_lane(const kymo_recording *recording, size_t process,
+                                                          uint32_t lane);
+
+/* A word: 40 bits of ticks since the batch's base, 4 of kind, 20 of id. See docs/formats/recording.md. */
+enum kymo_kind {
+    KYMO_KIND_NONE = 0,
+    KYMO_KIND_BEGIN = 1,
+    KYMO_KIND_END = 2,       /* id 0: whatever was begun last */
+    KYMO_KIND_MARK = 3,
+    KYMO_KIND_ITERATION = 4, /* reserved: 4 to 7 */
+    KYMO_KIND_EPOCH = 5,
+    KYMO_KIND_PHASE = 6,
+    KYMO_KIND_GPU = 7,
+    KYMO_KIND_RECORD = 15,   /* a longer record: 8 bits of type, 12 of length in words, this word counted */
+};
+
+enum kymo_record_type {
+    KYMO_RECORD_BEGIN = 1,       /* site; payload */
+    KYMO_RECORD_MARK = 2,        /* site; payload */
+    KYMO_RECORD_COUNTER = 3,     /* site; a double */
+    KYMO_RECORD_ASYNC_BEGIN = 4, /* site; handle */
+    KYMO_RECORD_ASYNC_END = 5,   /* site (0: unknown); handle */
+    KYMO_RECORD_GAP = 6,         /* events lost on this thread: count; ticks from the first to the last lost */
+};
+
+static inline uint64_t kymo_word_ticks(uint64_t word) { return word >> 24; }
+static inline uint32_t kymo_word_kind(uint64_t word) { return (uint32_t)(word >> 20) & 15u; }
+static inline uint32_t kymo_word_id(uint64_t word) { return (uint32_t)word & 0xfffffu; }
+static inline uint32_t kymo_record_type_of(uint64_t word) { return (uint32_t)(word >> 12) & 0xffu; }
+static inline uint32_t kymo_record_length(uint64_t word) { return (uint32_t)word & 0xfffu; }
+/* The word after a record's header: 20 bits of site, 8 of payload type above them, 32 of text length on top. */
+static inline uint32_t kymo_record_site(uint64_t word) { return (uint32_t)word & 0xfffffu; }
+static inline uint32_t kymo_record_payload_type(uint64_t word) { return (uint32_t)(word >> 20) & 0xffu; }
+static inline uint32_t kymo_record_text_len(uint64_t word) { return (uint32_t)(word >> 32); }
+
+/*
+ * Some successive words of one lane. Records are whole: a header word is followed by its length - 1 others in the
+ * same batch. `gap` says that words of this lane are missing before this batch (lost, or reclaimed by the policy).
+ */
+struct kymo_batch {
+    const struct kymo_process *process;
+    const struct kymo_lane_info *lane;
+    const uint64_t *words;
+    size_t n;
+    int gap;
+    uint64_t base_ns; /* at 0 ticks */
+    uint64_t ns_mult; /* nanoseconds for a tick, times 2^40 */
+};
+
+/* Nanoseconds (CLOCK_MONOTONIC of the process's machine) of a word of the batch; not of a record's further words. */
+static inline uint64_t kymo_batch_ns(const struct kymo_batch *batch, uint64_t word)
+{
+    __extension__ typedef unsigned __int128 u128;
+    return batch->base_ns + (uint64_t)(((u128)kymo_word_ticks(word) * batch->ns_mult) >> 40);
+}
+
+/* Return KYMO_OK to go on; anything else ends the visit and is returned. */
+typedef kymo_status kymo_visitor(void *ctx, const struct kymo_batch *batch);
+
+/* Stream one process's events: each lane's in order of time, lanes interleaved as they were written. */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_visit(kymo_recording *recording, size_t process,
+                                                           kymo_visitor *visitor, void *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,104 @@
+/*
+ * kymo/report.h: from recordings to answers (libkymo-tools): the summary, presenters of tables, exports of events.
+ *
+ * An analysis reads recordings and returns tables; a presenter draws a table; an export writes the events for another
+ * tool. All of it streams: memory grows with names, threads and tree nodes, not with events.
+ */
+#ifndef KYMO_REPORT_H
+#define KYMO_REPORT_H
+
+#include <stdio.h>
+
+#include <kymo/recording.h>
+#include <kymo/table.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Called now and then with the share done, 0..1. NULL for none. */
+typedef void kymo_progress(void *ctx, double share);
+
+typedef struct kymo_summary kymo_summary;
+
+struct kymo_summary_options {
+    const char *filter;  /* keep names matching this pattern (fnmatch; a plain word matches anywhere); NULL: all */
+    uint32_t max_depth;  /* of the tree and of what is counted; 0: no limit */
+    uint32_t n_jobs;     /* threads to read logs with; 0: as many as there are cores */
+    kymo_progress *progress;
+    void *progress_ctx;
+};
+
+/* Read `n` recordings as one (ranks and repeats merge). */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_summary_create(kymo_recording *const *recordings, size_t n,
+                                                          const struct kymo_summary_options *options,
+                                                          kymo_summary **out);
+KYMO_API void kymo_summary_destroy(kymo_summary *summary);
+
+/*
+ * The summary's tables, lent until it goes; NULL for a name it does not have:
+ *   ranges     name count total_ns self_ns mean_ns min_ns p50_ns p90_ns p99_ns max_ns share threads processes
+ *   tree       depth name count total_ns self_ns share           (depth first, heaviest child first)
+ *   threads    rank pid tid thread name count total_ns self_ns share
+ *   ranks      rank pid name count total_ns self_ns              (a process of unknown rank has a null rank)
+ *   processes  rank pid host command start_unix_ns duration_ns events lost_events event_cost_ns flush_cpu_ns
+ *              log_bytes clock end
+ *   async      as ranges, of async ranges                        counters   name count min mean max last
+ *   marks      name count                                        open       rank pid thread name since_ns
+ *   sites      name category domain color file line
+ * Total counts the outermost of a recursive range once; mean and quantiles are over every call.
+ */
+KYMO_API kymo_table *kymo_summary_table(kymo_summary *summary, const char *name);
+
+/* What the measuring took from the program, and what it lost. */
+struct kymo_cost {
+    uint64_t events;        /* words recorded */
+    uint64_t in_program_ns; /* events times the cost of one, measured by the program that ran */
+    uint64_t flush_cpu_ns;  /* CPU time of the flush threads */
+    uint64_t log_bytes;
+    uint64_t program_ns;    /* sum over processes of first to last event */
+    uint64_t lost_events, lost_first_ns, lost_last_ns; /* times from the first event of that process */
+};
+KYMO_API void kymo_summary_cost(const kymo_summary *summary, struct kymo_cost *out);
+
+/* Presenters of one table. Each returns KYMO_EIO when the stream refuses. */
+struct kymo_text_options {
+    uint32_t width;        /* columns of the terminal; 0: no limit */
+    uint32_t color;        /* non-zero: ANSI colours */
+    const char *unit;      /* "ns", "us", "ms", "s": all times in it; NULL: what fits each */
+    const char *tree;      /* a column to indent by `depth`; NULL: none */
+};
+KYMO_API kymo_status kymo_present_text(const kymo_table *table, const struct kymo_text_options *options, FILE *out);
+KYMO_API kymo_status kymo_present_csv(const kymo_table *table, FILE *out);
+/* A JSON list of objects, one per row, keys the column names. */
+KYMO_API kymo_status kymo_present_json(const kymo_table *table, FILE *out);
+
+/* The whole answer of `kymo report`: what ran, the table, loss, cost, open ranges. */
+struct kymo_report_options {
+    struct kymo_text_options text;
+    const char *tables; /* which tables, comma separated; NULL: "ranges" */
+    const char *sort;   /* a column of `ranges`; NULL: total_ns; "-count" for ascending */
+    uint32_t limit;     /* rows at most; 0: all */
+};
+KYMO_API kymo_status kymo_report_text(kymo_summary *summary, const struct kymo_report_options *options, FILE *out);
+/* An object: the tables asked for (always `ranges`), lost_events, cost, warnings, processes. */
+KYMO_API kymo_status kymo_report_json(kymo_summary *summary, const struct kymo_report_options *options, FILE *out);
+
+/*
+ * Exports of events. `format`: "perfetto" (protobuf, opens in ui.perfetto.dev), "chrome" (JSON), "csv" (one line per
+ * range, mark and counter value). `fd` is written with large writes and stays open.
+ */
+struct kymo_export_options {
+    const char *filter; /* as in the summary */
+    kymo_progress *progress;
+    void *progress_ctx;
+};
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char *format,
+                                                  const struct kymo_export_options *options, int fd);
+/* The formats kymo_export knows, comma separated. */
+KYMO_API const char *kymo_export_formats(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

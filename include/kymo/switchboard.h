@@ -1,0 +1,116 @@
+/*
+ * kymo/switchboard.h: switch measuring on and off, from one place, for the whole process.
+ *
+ * One word of enable bits decides whether an instrument does anything. Off costs a load and a branch. On and off are
+ * said once, in the main program, by the environment (KYMO=RUN.kymo, KYMO_OPTIONS=key=value,...), or by `kymo run`;
+ * nothing is passed around. Handles and ids taken before kymo_start() work after it.
+ *
+ * kymo_start, kymo_stop and kymo_reset may be called from any thread, not from a signal handler. A forked child goes
+ * on recording into a log of its own beside its parent's; a child made by a raw clone() stays off.
+ */
+#ifndef KYMO_SWITCHBOARD_H
+#define KYMO_SWITCHBOARD_H
+
+#include <kymo/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bits of the enable word. */
+enum kymo_on {
+    KYMO_ON_RECORD = 1u << 0, /* a recording is open: events go to this thread's lane */
+    KYMO_ON_CHECK = 1u << 1,  /* begin and end are checked for nesting first */
+};
+
+/*
+ * The enable word is element 0; the rest pads it to a page of its own, which a forked child sees as zeros. Weak, so
+ * that position-independent programs read it through the GOT. Written by the library alone.
+ */
+extern KYMO_API __attribute__((weak)) uint32_t kymo_switch[1024];
+
+/* The enable bits now. */
+static inline uint32_t kymo_on(void)
+{
+    return __atomic_load_n(&kymo_switch[0], __ATOMIC_RELAXED);
+}
+
+/* What happens to new events when the pool is full because the disk does not keep up or the budget is spent. */
+enum kymo_policy {
+    KYMO_KEEP_OLDEST = 0, /* new events are dropped and counted, with their time range */
+    KYMO_KEEP_NEWEST,     /* flight recorder: the pool is a ring written out at the end; the oldest go */
+    KYMO_BLOCK,           /* the thread waits for room, at most 100 ms for each chunk; then as KEEP_OLDEST */
+};
+
+enum kymo_clock {
+    KYMO_CLOCK_AUTO = 0,  /* the time-stamp counter where it can be trusted, else CLOCK_MONOTONIC */
+    KYMO_CLOCK_TSC,       /* the time-stamp counter; kymo_start fails where it cannot be trusted */
+    KYMO_CLOCK_MONOTONIC, /* CLOCK_MONOTONIC */
+};
+
+/* Zero means the default for every field. */
+struct kymo_options {
+    const char *path;       /* the recording, a directory; NULL: $KYMO, else "run.kymo" */
+    const char *text;       /* further options as KYMO_OPTIONS writes them; they win over the fields below */
+    uint64_t pool_bytes;    /* memory budget, default 32 MiB */
+    uint64_t disk_bytes;    /* budget of this process's log, default min(4 GiB, a tenth of what is free) */
+    enum kymo_policy policy;
+    enum kymo_clock clock;
+    uint32_t check_nesting; /* non-zero: begin and end are checked */
+    uint32_t no_follow;     /* non-zero: a forked child stays off */
+};
+
+/* Begin a recording. Fails with KYMO_ESTATE while one is open. `options` (lent, may be NULL) is copied. */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_start_sized(const struct kymo_options *options, size_t size);
+static inline KYMO_WARN_UNUSED kymo_status kymo_start(const struct kymo_options *options)
+{
+    return kymo_start_sized(options, sizeof *options);
+}
+
+/*
+ * End the recording: no new events are taken, what is in memory is written, the log is sealed. KYMO_OK as well when
+ * none is open. KYMO_EIO when something could not be written; the sentence says what. Called at exit by itself.
+ */
+KYMO_API kymo_status kymo_stop(void);
+
+/* Stop, and forget the options and the nesting stacks, as if nothing had been started. Names and ids stay valid. */
+KYMO_API void kymo_reset(void);
+
+/* 1 while a recording is open, else 0. */
+KYMO_API int kymo_enabled(void);
+
+/* The directory of the recording that is open or was last; "" before any. Lent until the next kymo_start. */
+KYMO_API const char *kymo_recording_path(void);
+
+/* Say which rank this process is, when RANK, OMPI_*, PMI_* and SLURM_* do not. Before or during a recording. */
+KYMO_API void kymo_set_rank(int rank, int world_size);
+
+/*
+ * Check options in the syntax of KYMO_OPTIONS without applying them: KYMO_EINVAL and a sentence that lists the valid
+ * keys. `kymo_options_help` is one line per key: name, default, meaning; a static text.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_options_check(const char *text);
+KYMO_API const char *kymo_options_help(void);
+
+/*
+ * Where the library's own sentences go (a full disk, a second copy, a nesting error). The default writes one line to
+ * stderr and says each sentence once. `sink` NULL restores it. `sink` may be called from any thread.
+ */
+typedef void kymo_sink(void *ctx, const char *sentence);
+KYMO_API void kymo_set_sink(kymo_sink *sink, void *ctx);
+
+/* What the open recording, or else the last one, has taken and lost so far. Any thread; a snapshot. */
+struct kymo_counts {
+    uint64_t events;       /* words published; a range is two, a counter or payload three or more */
+    uint64_t lost_events;  /* events not taken */
+    uint64_t log_bytes;    /* written to this process's log */
+    uint64_t pool_bytes;   /* of memory in use by the pool */
+    uint32_t n_threads;    /* lanes so far */
+    uint32_t nesting_errors;
+};
+KYMO_API void kymo_counts_get(struct kymo_counts *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
