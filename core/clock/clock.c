@@ -54,7 +54,7 @@ kymo_status kymo__clock_choose(enum kymo_clock want)
     if (want == KYMO_CLOCK_TSC && !trusted)
         return kymo__fail(KYMO_EUNAVAILABLE, "clock=tsc: this machine's time-stamp counter is not invariant or the "
                                              "kernel does not use it; leave clock=auto");
-    kymo__clock_is_tsc = trusted;
+    __atomic_store_n(&kymo__clock_is_tsc, trusted, __ATOMIC_RELAXED);
     return KYMO_OK;
 }
 

@@ -18,7 +18,7 @@ struct kymo__moment {
     uint64_t tick, monotonic_ns, realtime_ns, width_ns;
 };
 
-/* Written by kymo__clock_choose alone, before a recording opens. */
+/* Stored by kymo__clock_choose alone, before a recording opens; relaxed, as a late event of the one before may look. */
 extern bool kymo__clock_is_tsc;
 
 static inline uint64_t kymo__clock_ns(clockid_t clock)
@@ -46,7 +46,7 @@ static inline uint64_t kymo__clock_ticks_of(bool is_tsc)
 
 static inline uint64_t kymo__clock_ticks(void)
 {
-    return kymo__clock_ticks_of(kymo__clock_is_tsc);
+    return kymo__clock_ticks_of(__atomic_load_n(&kymo__clock_is_tsc, __ATOMIC_RELAXED));
 }
 
 /* Decide which clock ticks come from. Fails only when `want` is KYMO_CLOCK_TSC and it cannot be trusted. */

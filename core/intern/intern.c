@@ -13,6 +13,7 @@
 enum { PAGE_SITES = 1024, N_PAGES = KYMO__SITE_LIMIT / PAGE_SITES };
 
 struct table {
+    struct table *older; /* smaller ones, kept for readers that are still there */
     uint32_t mask;
     const struct kymo__site *slots[]; /* stored with release, loaded with acquire */
 };
@@ -100,6 +101,7 @@ static bool make_room(void)
     struct table *grown = table_create(old == NULL ? 256 : (old->mask + 1) * 2);
     if (grown == NULL)
         return false;
+    grown->older = old;
     for (uint32_t i = 0; old != NULL && i <= old->mask; i++) {
         uint32_t slot;
         if (old->slots[i] != NULL && probe(grown, old->slots[i], &slot) == NULL)
@@ -157,7 +159,7 @@ static kymo_id insert(const struct kymo__site *key)
     if (known != NULL)
         return known->id;
     if (intern.n_sites == KYMO__SITE_LIMIT - 1) {
-        intern.n_other++;
+        __atomic_fetch_add(&intern.n_other, 1, __ATOMIC_RELAXED);
         return KYMO__SITE_OTHER;
     }
     struct kymo__site *site = copy_site(key);
@@ -210,15 +212,17 @@ const struct kymo__site *kymo__intern_get(kymo_id id)
     return intern.pages[id / PAGE_SITES][id % PAGE_SITES];
 }
 
-void kymo__intern_listen(kymo__site_listener *listener)
+bool kymo__intern_listen(kymo__site_listener *listener)
 {
     pthread_mutex_lock(&intern.lock);
     intern.listener = listener;
     for (kymo_id id = 1; listener != NULL && id <= intern.n_sites; id++)
         listener(kymo__intern_get(id));
-    if (listener != NULL)
-        listener(NULL);
+    const bool ok = listener == NULL || listener(NULL);
+    if (!ok)
+        intern.listener = NULL;
     pthread_mutex_unlock(&intern.lock);
+    return ok;
 }
 
 void kymo__intern_before_fork(void)

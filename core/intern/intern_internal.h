@@ -35,10 +35,11 @@ uint64_t kymo__intern_n_other(void);
 
 /*
  * Call `listener` for each site from id 1 on, then once with NULL, then for each new site as it comes, always with the
- * lock held, until it is replaced. A NULL listener stops that. The listener must not intern.
+ * lock held, until it is replaced. A NULL listener stops that. The listener must not intern. If it answers the NULL with
+ * false, it could not take what is known: it hears no more, and false comes back.
  */
-typedef void kymo__site_listener(const struct kymo__site *site);
-void kymo__intern_listen(kymo__site_listener *listener);
+typedef bool kymo__site_listener(const struct kymo__site *site);
+bool kymo__intern_listen(kymo__site_listener *listener);
 
 /* Around fork: the child must not inherit a table in the middle of a change. */
 void kymo__intern_before_fork(void);

@@ -9,11 +9,8 @@
 void kymo__nesting_push(kymo_id id)
 {
     struct kymo__lane *lane = kymo__lane_get();
-    if (lane == NULL)
-        return;
-    if (!kymo__grow(&lane->stack, &lane->stack_cap, lane->depth + 1, sizeof *lane->stack))
-        return;
-    lane->stack[lane->depth++] = id;
+    if (lane != NULL && !kymo__lane_push(lane, id))
+        kymo__say("no memory to check how ranges nest: ends that fit may be told as wrong");
 }
 
 static void put_name(struct kymo__buf *out, kymo_id id)
@@ -72,7 +69,7 @@ static kymo_status pop(const char *name, size_t len)
     const char *top_name = kymo_site_name(top, &top_len);
     if (name != NULL && (len != top_len || memcmp(name, top_name, len) != 0))
         return mismatch(lane, name, len);
-    lane->depth--;
+    __atomic_store_n(&lane->depth, lane->depth - 1, __ATOMIC_RELAXED);
     kymo__lane_put(kymo__tag(KYMO_KIND_END, top));
     return KYMO_OK;
 }

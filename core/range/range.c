@@ -6,15 +6,26 @@
 
 #include "range/range_internal.h"
 
+/* With nesting checked. Out of line and cold, so that the usual case needs no stack frame. */
+__attribute__((noinline, cold)) static void begin_checked(kymo_id id)
+{
+    kymo__nesting_push(id);
+    kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, id));
+}
+
+__attribute__((noinline, cold)) static void end_checked(kymo_id id)
+{
+    if (kymo_end_checked(id) != KYMO_OK)
+        kymo__say("%s", kymo_last_error());
+}
+
 void kymo_begin_on(kymo_id id)
 {
     const uint32_t on = kymo_on();
-    if (KYMO_LIKELY(on == KYMO_ON_RECORD)) {
+    if (KYMO_LIKELY(on == KYMO_ON_RECORD))
         kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, id));
-    } else if (on != 0) {
-        kymo__nesting_push(id);
-        kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, id));
-    }
+    else if (on != 0)
+        begin_checked(id);
 }
 
 void kymo_end_on(kymo_id id)
@@ -22,8 +33,8 @@ void kymo_end_on(kymo_id id)
     const uint32_t on = kymo_on();
     if (KYMO_LIKELY(on == KYMO_ON_RECORD))
         kymo__lane_put(kymo__tag(KYMO_KIND_END, id));
-    else if (on != 0 && kymo_end_checked(id) != KYMO_OK)
-        kymo__say("%s", kymo_last_error());
+    else if (on != 0)
+        end_checked(id);
 }
 
 void kymo_mark_on(kymo_id id)
@@ -51,14 +62,15 @@ static void put_with_payload(enum kymo_record_type type, kymo_id id, const struc
     const bool is_text = payload->type == KYMO_PAYLOAD_TEXT;
     const uint32_t len = is_text ? KYMO__MIN(payload->len, (uint32_t)TEXT_MAX) : 0;
     size_t n = 2;
-    words[0] = id | (uint64_t)payload->type << 20 | (uint64_t)len << 32;
     if (is_text) {
         n = 1 + (len + 7) / 8;
-        words[n - 1] = 0;
-        memcpy(&words[1], payload->as.text, len);
+        words[n - 1] = 0; /* the rest of the last word; with no text at all, words[0], which is set below */
+        if (len > 0)
+            memcpy(&words[1], payload->as.text, len);
     } else {
         words[1] = payload->as.u64;
     }
+    words[0] = (id & 0xfffffu) | (uint64_t)(payload->type & 0xffu) << 20 | (uint64_t)len << 32;
     kymo__lane_put_record(type, words, n);
 }
 
@@ -83,7 +95,7 @@ void kymo_mark_payload(kymo_id id, const struct kymo_payload *payload)
 void kymo_push_at(const char *name, const char *file, uint32_t line)
 {
     if (kymo_on() != 0)
-        kymo_begin_on(kymo_site_intern(name, strlen(name), NULL, 0, file, line));
+        kymo_begin_on(kymo_site_intern(name, name != NULL ? strlen(name) : 0, NULL, 0, file, line));
 }
 
 void kymo_pop(void)

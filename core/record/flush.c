@@ -13,6 +13,11 @@
 
 #include "record/record_internal.h"
 
+enum {
+    FREE_CHUNKS = 24,  /* kept ready: the pool grows when there are fewer */
+    BATCH_CHUNKS = 16, /* worth waking the thread for */
+};
+
 static struct {
     pthread_mutex_t lock; /* guards starting and joining */
     pthread_t thread;
@@ -38,7 +43,7 @@ static void sleep_until_rung(uint32_t heard, uint64_t ns)
 
 static void spend_budget(void)
 {
-    record->is_full = true;
+    __atomic_store_n(&record->is_full, true, __ATOMIC_RELAXED);
     char sentence[256];
     snprintf(sentence, sizeof sentence,
              "the log reached its budget of %llu bytes (option disk); later events stay in memory until the pool is full, "
@@ -66,9 +71,10 @@ static bool write_chunk(uint32_t number)
 
 static bool may_write(void)
 {
-    if (record->log.is_broken)
+    if (kymo__log_is_broken(&record->log))
         return false;
-    return record->is_closing || (!record->is_full && record->settings.policy != KYMO_KEEP_NEWEST);
+    return __atomic_load_n(&record->is_closing, __ATOMIC_RELAXED) ||
+           (!__atomic_load_n(&record->is_full, __ATOMIC_RELAXED) && record->settings.policy != KYMO_KEEP_NEWEST);
 }
 
 void kymo__flush_drain(void)
@@ -77,15 +83,15 @@ void kymo__flush_drain(void)
     while (may_write() && kymo__queue_take(&record->pool.full, &number)) {
         if (!write_chunk(number))
             return;
-        if (!record->is_closing && record->log.size > record->settings.disk_bytes)
+        if (!__atomic_load_n(&record->is_closing, __ATOMIC_RELAXED) &&
+            kymo__log_size(&record->log) > record->settings.disk_bytes)
             spend_budget();
     }
 }
 
 static void grow_ahead(void)
 {
-    enum { ENOUGH = 24 };
-    while (kymo__queue_length(&record->pool.free) < ENOUGH && kymo__pool_grow(&record->pool))
+    while (kymo__queue_length(&record->pool.free) < FREE_CHUNKS && kymo__pool_grow(&record->pool))
         ;
 }
 
@@ -102,7 +108,7 @@ static void *flush_main(void *arg)
         grow_ahead();
         const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
         if (now >= next_moment) {
-            if (!record->log.is_broken && kymo__log_append_moment(&record->log, kymo__clock_is_tsc) != KYMO_OK)
+            if (!kymo__log_is_broken(&record->log) && kymo__log_append_moment(&record->log, kymo__clock_is_tsc) != KYMO_OK)
                 kymo__record_failed(kymo_last_error());
             next_moment = now + second;
         }
@@ -126,7 +132,7 @@ static void start_thread(void)
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    flush.should_end = false;
+    __atomic_store_n(&flush.should_end, false, __ATOMIC_RELAXED);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the host's signals are the host's */
     const int error = pthread_create(&flush.thread, &attr, flush_main, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -157,29 +163,48 @@ static bool join_within(int timeout_ms)
     return pthread_timedjoin_np(flush.thread, NULL, &until) == 0;
 }
 
-bool kymo__flush_stop(int timeout_ms)
+/* The lock is held. */
+static void end_thread(int timeout_ms)
+{
+    if (!flush.exists)
+        return;
+    __atomic_store_n(&flush.should_end, true, __ATOMIC_RELAXED);
+    ring();
+    __atomic_store_n(&flush.exists, !join_within(timeout_ms), __ATOMIC_RELEASE);
+}
+
+void kymo__flush_stop(void)
 {
     pthread_mutex_lock(&flush.lock);
-    if (flush.exists) {
-        __atomic_store_n(&flush.should_end, true, __ATOMIC_RELAXED);
-        ring();
-        __atomic_store_n(&flush.exists, !join_within(timeout_ms), __ATOMIC_RELEASE);
-    }
-    const bool gone = !flush.exists;
+    end_thread(-1);
     pthread_mutex_unlock(&flush.lock);
-    return gone;
 }
 
 /* The thread was ended for a fork, or is about to: put a new one in its place. */
 static void restart(void)
 {
-    if (record->is_closing || pthread_mutex_trylock(&flush.lock) != 0)
+    if (pthread_mutex_trylock(&flush.lock) != 0)
         return;
     if (flush.exists && flush.should_end && pthread_tryjoin_np(flush.thread, NULL) == 0)
-        flush.exists = false;
-    if (!flush.exists)
+        __atomic_store_n(&flush.exists, false, __ATOMIC_RELEASE);
+    /* Asked under the lock: a recording that closes says so before it takes the lock and ends the thread for good. */
+    if (!flush.exists && !__atomic_load_n(&record->is_closing, __ATOMIC_RELAXED))
         start_thread();
     pthread_mutex_unlock(&flush.lock);
+}
+
+/*
+ * Waking a thread takes the waker some microseconds, as much as a few hundred events. So the thread is woken for a
+ * batch of chunks, or when free ones run short; what is less than a batch waits for the thread's next look at the clock,
+ * within a second. In the pool it is safe either way.
+ */
+static bool has_work(void)
+{
+    const struct kymo__pool *pool = &record->pool;
+    const bool is_short = kymo__queue_length(&pool->free) < FREE_CHUNKS;
+    if (may_write())
+        return is_short || kymo__queue_length(&pool->full) >= BATCH_CHUNKS;
+    return is_short && __atomic_load_n(&pool->head->n_chunks, __ATOMIC_RELAXED) < pool->n_max;
 }
 
 void kymo__flush_nudge(void)
@@ -187,13 +212,24 @@ void kymo__flush_nudge(void)
     if (KYMO_UNLIKELY(!__atomic_load_n(&flush.exists, __ATOMIC_ACQUIRE) ||
                       __atomic_load_n(&flush.should_end, __ATOMIC_RELAXED)))
         restart();
-    else if (__atomic_load_n(&flush.is_asleep, __ATOMIC_SEQ_CST))
+    else if (__atomic_load_n(&flush.is_asleep, __ATOMIC_SEQ_CST) && has_work())
         ring();
 }
 
-void kymo__flush_after_fork(void)
+void kymo__flush_before_fork(void)
 {
-    pthread_mutex_init(&flush.lock, NULL);
-    flush.exists = false;
-    flush.is_asleep = 0;
+    enum { PARK_MS = 10 };
+    pthread_mutex_lock(&flush.lock);
+    end_thread(PARK_MS);
+}
+
+bool kymo__flush_after_fork(bool in_child)
+{
+    const bool was_parked = !flush.exists;
+    if (in_child) {
+        flush.exists = false;
+        flush.is_asleep = 0;
+    }
+    pthread_mutex_unlock(&flush.lock);
+    return was_parked;
 }

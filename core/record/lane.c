@@ -10,12 +10,12 @@
 #include "record/record_internal.h"
 
 /*
- * Two lanes that take nothing. A thread starts with `absent`, whose limit sends its first event here; while this file
- * works for a thread it has `occupied`, so that an event from a signal handler or from malloc is counted as lost
- * rather than coming here again. Neither is ever written.
+ * Two lanes that take nothing. A thread starts with `absent`, which sends its first event here; while this file works
+ * for a thread it has `occupied`, so that an event from a signal handler or from malloc is counted as lost rather than
+ * coming here again. Both are busy for ever, so neither is ever written.
  */
-static struct kymo__lane absent;
-static struct kymo__lane occupied = {.pos = KYMO__LANE_BUSY};
+static struct kymo__lane absent = {.is_busy = 1};
+static struct kymo__lane occupied = {.is_busy = 1};
 
 __thread struct kymo__lane *kymo__lane_self __attribute__((tls_model("initial-exec"))) = &absent;
 
@@ -47,17 +47,21 @@ static bool reclaim_oldest(uint32_t *number)
 {
     if (!kymo__queue_take(&record->pool.full, number))
         return false;
-    const struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, *number);
+    struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, *number);
     uint64_t last_ticks;
     const size_t n = kymo__chunk_n_words(chunk, &last_ticks);
-    kymo__record_lost(n, chunk->base_tick, chunk->base_tick + last_ticks);
+    kymo__record_lost(kymo__chunk_n_events(chunk, n), chunk->base_tick, chunk->base_tick + last_ticks);
+    /* A process killed while renew() writes the head anew must not leave the old words under a new name. */
+    __atomic_store_n(&chunk->state, KYMO__CHUNK_FREE, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     return true;
 }
 
 static bool wait_for_free(uint32_t *number)
 {
     enum { TRIES = 1000, EACH_US = 100 }; /* a tenth of a second in all */
-    for (int i = 0; i < TRIES && !record->log.is_broken && !record->is_full; i++) {
+    for (int i = 0; i < TRIES && !kymo__log_is_broken(&record->log) && !__atomic_load_n(&record->is_full, __ATOMIC_RELAXED);
+         i++) {
         usleep(EACH_US);
         if (kymo__queue_take(&record->pool.free, number))
             return true;
@@ -100,7 +104,7 @@ static bool renew(struct kymo__lane *lane)
     chunk->base_tick = lane->base_tick;
     chunk->tid = lane->tid;
     prctl(PR_GET_NAME, chunk->thread_name);
-    words[0] = 0;
+    __atomic_store_n(&words[0], 0, __ATOMIC_RELAXED);
     /* Release: a sealer that sees the chunk owned sees whose it is, and the zero word. */
     __atomic_store_n(&chunk->state, KYMO__CHUNK_OWNED, __ATOMIC_RELEASE);
     lane->chunk = chunk;
@@ -122,15 +126,18 @@ static void leave_registry(struct kymo__lane *lane)
 static void thread_exits(void *arg)
 {
     struct kymo__lane *lane = arg;
-    kymo__lane_self = &absent;
+    kymo__lane_self = &occupied;
     pthread_mutex_lock(&lanes.lock);
+    /* Still in the registry: whoever closes the recording waits here until the chunk is in the queue. */
+    pthread_mutex_lock(&lane->lock);
+    if (record->owner == getpid()) /* the thread of a raw clone() has no pool to give anything back to */
+        hand_over(lane);
+    pthread_mutex_unlock(&lane->lock);
     leave_registry(lane);
     pthread_mutex_unlock(&lanes.lock);
-    pthread_mutex_lock(&lane->lock);
-    hand_over(lane);
-    pthread_mutex_unlock(&lane->lock);
     kymo__free(lane->stack);
     kymo__free(lane);
+    kymo__lane_self = &absent;
 }
 
 static void make_exit_key(void)
@@ -160,11 +167,11 @@ static struct kymo__lane *lane_create(void)
 /* A recording is new to this lane: a number of its own, and nothing left over from the one before. */
 static void join_recording(struct kymo__lane *lane)
 {
-    lane->generation = record->generation;
+    lane->generation = __atomic_load_n(&record->generation, __ATOMIC_RELAXED);
     lane->id = __atomic_fetch_add(&record->next_lane, 1, __ATOMIC_RELAXED);
     lane->next_sequence = 0;
     lane->gap_events = 0;
-    lane->depth = 0;
+    __atomic_store_n(&lane->depth, 0, __ATOMIC_RELAXED);
 }
 
 /* ---- the slow way ---- */
@@ -174,8 +181,14 @@ static bool is_open(void)
     return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN;
 }
 
-static bool has_room(const struct kymo__lane *lane, uint64_t *pos, size_t n)
+static bool is_of_this_recording(const struct kymo__lane *lane)
 {
+    return lane->generation == __atomic_load_n(&record->generation, __ATOMIC_RELAXED);
+}
+
+static bool has_room(const struct kymo__lane *lane, size_t n)
+{
+    const uint64_t *pos = lane->pos;
     const uint64_t *limit = __atomic_load_n(&lane->limit, __ATOMIC_RELAXED);
     return limit != NULL && pos != NULL && pos + n <= limit &&
            (kymo__clock_ticks() - lane->base_tick) >> 40 == 0;
@@ -190,13 +203,11 @@ static void lose_one(struct kymo__lane *lane)
     kymo__record_lost(1, now, now);
 }
 
-/* Write a header and its words at `lane->pos`; there is room. Ends with the zero word behind it and the header last. */
+/* Write a header and its words at `lane->pos`; there is room. First the zero word behind them, the header last. */
 static void store_record(struct kymo__lane *lane, enum kymo_record_type type, const uint64_t *words, size_t n)
 {
     uint64_t *pos = lane->pos;
-    lane->pos = KYMO__LANE_BUSY;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    pos[n + 1] = 0;
+    __atomic_store_n(&pos[n + 1], 0, __ATOMIC_RELAXED);
     memcpy(pos + 1, words, n * sizeof *words);
     const uint64_t ticks = kymo__clock_ticks() - lane->base_tick;
     const uint32_t tag = kymo__tag(KYMO_KIND_RECORD, (uint32_t)type << 12 | (uint32_t)(n + 1));
@@ -206,15 +217,14 @@ static void store_record(struct kymo__lane *lane, enum kymo_record_type type, co
 }
 
 /* Make room for `n` words; the lane's lock is held. */
-static bool make_room(struct kymo__lane *lane, uint64_t *pos, size_t n)
+static bool make_room(struct kymo__lane *lane, size_t n)
 {
     if (!is_open())
         return false;
-    if (lane->generation != record->generation) {
+    if (!is_of_this_recording(lane)) {
         lane->chunk = NULL;
         join_recording(lane);
-    } else if (lane->chunk != NULL && has_room(lane, pos, n)) {
-        lane->pos = pos;
+    } else if (lane->chunk != NULL && has_room(lane, n)) {
         return true;
     }
     if (!renew(lane)) {
@@ -229,66 +239,130 @@ static bool make_room(struct kymo__lane *lane, uint64_t *pos, size_t n)
     return true;
 }
 
-/* The lane of this thread, with room for `n` words at its `pos`; NULL when the event is not taken. */
+/* An event that meets a busy lane, or finds no memory. Safe in a signal handler. */
+static void lose_without_lane(void)
+{
+    const uint64_t now = kymo__clock_ticks();
+    kymo__record_lost(1, now, now);
+}
+
+/* The lane of this thread, made if there is none, and NULL without memory. */
+static struct kymo__lane *attach(struct kymo__lane *lane)
+{
+    if (lane == &absent && (lane = lane_create()) == NULL)
+        lose_without_lane();
+    return lane;
+}
+
+/* The lane of this thread, busy and with room for `n` words at its `pos`; NULL when the event is not taken. */
 static struct kymo__lane *lane_with_room(size_t n)
 {
-    struct kymo__lane *lane = kymo__lane_self;
-    if (lane->pos == KYMO__LANE_BUSY) {
-        const uint64_t now = kymo__clock_ticks();
-        kymo__record_lost(1, now, now);
+    struct kymo__lane *const before = kymo__lane_self;
+    if (before->is_busy && before != &absent) {
+        lose_without_lane();
         return NULL;
     }
-    kymo__lane_self = &occupied;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    bool ready = is_open() || kymo__record_open_pending();
-    if (ready && lane == &absent && (lane = lane_create()) == NULL) {
-        lane = &absent;
-        const uint64_t now = kymo__clock_ticks();
-        kymo__record_lost(1, now, now);
-        ready = false;
-    }
-    if (ready) {
-        uint64_t *pos = lane->pos;
+    kymo__lane_set_aside();
+    struct kymo__lane *lane = is_open() || kymo__record_open_pending() ? attach(before) : NULL;
+    bool ready = false;
+    if (lane != NULL) {
         pthread_mutex_lock(&lane->lock);
-        ready = make_room(lane, pos, n);
+        ready = make_room(lane, n);
         if (!ready) {
             lane->pos = NULL;
             __atomic_store_n(&lane->limit, NULL, __ATOMIC_RELAXED);
         }
         pthread_mutex_unlock(&lane->lock);
+        lane->is_busy = ready;
     }
+    kymo__lane_resume(lane != NULL ? lane : before);
+    return ready ? lane : NULL;
+}
+
+struct kymo__lane *kymo__lane_set_aside(void)
+{
+    struct kymo__lane *const lane = kymo__lane_self;
+    kymo__lane_self = &occupied;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return lane;
+}
+
+void kymo__lane_resume(struct kymo__lane *lane)
+{
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     kymo__lane_self = lane;
-    return ready ? lane : NULL;
+}
+
+static void set_idle(struct kymo__lane *lane)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    lane->is_busy = 0;
 }
 
 void kymo__lane_put_slowly(uint32_t tag)
 {
     struct kymo__lane *lane = lane_with_room(1);
-    if (lane == NULL)
-        return;
-    uint64_t *pos = lane->pos;
-    lane->pos = KYMO__LANE_BUSY;
+    if (lane != NULL)
+        kymo__lane_store(lane, lane->pos, (kymo__clock_ticks() - lane->base_tick) << 24 | tag);
+}
+
+void kymo__lane_put_monotonic(uint32_t tag)
+{
+    kymo__lane_put_at(tag, false);
+}
+
+/* This thread's lane, busy, when it has room for `n` words as it is. */
+static struct kymo__lane *lane_as_it_is(size_t n)
+{
+    struct kymo__lane *lane = kymo__lane_self;
+    if (lane->is_busy)
+        return NULL;
+    lane->is_busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    kymo__lane_store(lane, pos, (kymo__clock_ticks() - lane->base_tick) << 24 | tag);
+    if (has_room(lane, n))
+        return lane;
+    set_idle(lane);
+    return NULL;
 }
 
 void kymo__lane_put_record(enum kymo_record_type type, const uint64_t *words, size_t n)
 {
     KYMO_ASSERT(n <= KYMO__RECORD_WORDS_MAX);
-    struct kymo__lane *lane = kymo__lane_self;
-    if (lane->pos == KYMO__LANE_BUSY || !has_room(lane, lane->pos, n + 1))
+    struct kymo__lane *lane = lane_as_it_is(n + 1);
+    if (lane == NULL)
         lane = lane_with_room(n + 1);
-    if (lane != NULL)
-        store_record(lane, type, words, n);
+    if (lane == NULL)
+        return;
+    store_record(lane, type, words, n);
+    set_idle(lane);
 }
 
 struct kymo__lane *kymo__lane_get(void)
 {
     struct kymo__lane *lane = kymo__lane_self;
-    if (lane != &absent && lane != &occupied && lane->generation == record->generation && is_open())
+    if (lane != &absent && lane != &occupied && is_of_this_recording(lane) && is_open())
         return lane;
-    return lane_with_room(1);
+    lane = lane_with_room(1);
+    if (lane != NULL)
+        set_idle(lane);
+    return lane;
+}
+
+bool kymo__lane_push(struct kymo__lane *lane, kymo_id id)
+{
+    const size_t depth = lane->depth;
+    if (depth == lane->stack_cap) {
+        struct kymo__lane *const self = kymo__lane_set_aside();
+        pthread_mutex_lock(&lane->lock); /* whoever closes the recording may be reading the stack */
+        const bool grown = kymo__grow(&lane->stack, &lane->stack_cap, depth + 1, sizeof *lane->stack);
+        pthread_mutex_unlock(&lane->lock);
+        kymo__lane_resume(self);
+        if (!grown)
+            return false;
+    }
+    __atomic_store_n(&lane->stack[depth], id, __ATOMIC_RELAXED);
+    __atomic_store_n(&lane->depth, depth + 1, __ATOMIC_RELEASE); /* meets the acquire in visit_stack() */
+    return true;
 }
 
 /* ---- all lanes ---- */
@@ -299,7 +373,7 @@ void kymo__lanes_close(void)
     for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
         __atomic_store_n(&lane->limit, NULL, __ATOMIC_RELAXED);
-        if (lane->generation == record->generation)
+        if (is_of_this_recording(lane))
             hand_over(lane);
         lane->chunk = NULL;
         pthread_mutex_unlock(&lane->lock);
@@ -307,14 +381,32 @@ void kymo__lanes_close(void)
     pthread_mutex_unlock(&lanes.lock);
 }
 
-/* The parent's lanes lie in memory that the child does not have; its one thread starts afresh. */
-void kymo__lanes_after_fork(void)
+void kymo__lanes_before_fork(void)
 {
-    pthread_mutex_init(&lanes.lock, NULL);
+    pthread_mutex_lock(&lanes.lock);
+}
+
+/* What the parent's lanes point to the child does not have; its one thread starts afresh. */
+static void forget_lanes(void)
+{
+    const struct kymo__lane *const self = kymo__lane_self;
+    for (struct kymo__lane *lane = lanes.first, *next; lane != NULL; lane = next) {
+        next = lane->next;
+        if (lane == self) /* another thread may have been about to move its own stack */
+            kymo__free(lane->stack);
+        kymo__free(lane);
+    }
     lanes.first = NULL;
-    if (kymo__lane_self != &absent && kymo__lane_self != &occupied)
+    if (self != &absent && self != &occupied)
         pthread_setspecific(lanes.exit_key, NULL);
     kymo__lane_self = &absent;
+}
+
+void kymo__lanes_after_fork(bool in_child)
+{
+    if (in_child)
+        forget_lanes();
+    pthread_mutex_unlock(&lanes.lock);
 }
 
 uint64_t kymo__lanes_n_words(void)
@@ -323,7 +415,7 @@ uint64_t kymo__lanes_n_words(void)
     pthread_mutex_lock(&lanes.lock);
     for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
-        if (lane->chunk != NULL && lane->generation == record->generation)
+        if (lane->chunk != NULL && is_of_this_recording(lane))
             n += kymo__chunk_n_words(lane->chunk, NULL);
         pthread_mutex_unlock(&lane->lock);
     }
@@ -331,12 +423,27 @@ uint64_t kymo__lanes_n_words(void)
     return n;
 }
 
+/* The lane's lock is held, so the stack stays where it is; its owner may go on pushing and popping. */
+static void visit_stack(const struct kymo__lane *lane, kymo__stack_visitor *visit, void *ctx)
+{
+    enum { MOST = 64 };
+    kymo_id stack[MOST];
+    const size_t depth = __atomic_load_n(&lane->depth, __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < KYMO__MIN(depth, (size_t)MOST); i++)
+        stack[i] = __atomic_load_n(&lane->stack[i], __ATOMIC_RELAXED);
+    if (depth > 0)
+        visit(ctx, lane->tid, stack, KYMO__MIN(depth, (size_t)MOST), depth);
+}
+
 void kymo__lanes_visit_stacks(kymo__stack_visitor *visit, void *ctx)
 {
     pthread_mutex_lock(&lanes.lock);
-    for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next)
-        if (lane->generation == record->generation && lane->depth > 0)
-            visit(ctx, lane->tid, lane->stack, lane->depth);
+    for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
+        pthread_mutex_lock(&lane->lock);
+        if (is_of_this_recording(lane))
+            visit_stack(lane, visit, ctx);
+        pthread_mutex_unlock(&lane->lock);
+    }
     pthread_mutex_unlock(&lanes.lock);
 }
 

@@ -39,6 +39,19 @@ void kymo__log_close(struct kymo__log *log)
     kymo__buf_fini(&log->sites);
 }
 
+bool kymo__log_is_broken(const struct kymo__log *log)
+{
+    return __atomic_load_n(&log->is_broken, __ATOMIC_ACQUIRE);
+}
+
+uint64_t kymo__log_size(struct kymo__log *log)
+{
+    pthread_mutex_lock(&log->lock);
+    const uint64_t size = log->size;
+    pthread_mutex_unlock(&log->lock);
+    return size;
+}
+
 /* Write the parts one after the other, as one system call unless the system splits it. */
 static bool write_parts(int fd, struct iovec *parts, int n)
 {
@@ -76,13 +89,16 @@ kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, c
 
     pthread_mutex_lock(&log->lock);
     kymo_status st = KYMO_OK;
-    if (log->is_broken || log->fd < 0) {
-        st = KYMO_EIO;
+    if (log->is_broken) {
+        st = kymo__fail(KYMO_EIO, "%s", log->failure);
+    } else if (log->fd < 0) {
+        st = kymo__fail(KYMO_ESTATE, "log %s is closed", log->path);
     } else if (write_parts(log->fd, parts, 3)) {
         log->size += sizeof *block + len + pad;
     } else {
         st = kymo__fail_errno("write log %s", log->path);
-        log->is_broken = true;
+        snprintf(log->failure, sizeof log->failure, "%s", kymo_last_error());
+        __atomic_store_n(&log->is_broken, true, __ATOMIC_RELEASE); /* meets the acquire in kymo__log_is_broken() */
         if (ftruncate(log->fd, (off_t)log->size) != 0)
             errno = 0; /* a reader finds the torn block by its checksum */
     }

@@ -129,3 +129,15 @@ size_t kymo__chunk_n_words(const struct kymo__chunk_head *chunk, uint64_t *last_
         *last_ticks = last;
     return n;
 }
+
+size_t kymo__chunk_n_events(const struct kymo__chunk_head *chunk, size_t n)
+{
+    const uint64_t *words = (const uint64_t *)(chunk + 1);
+    size_t n_events = 0;
+    for (size_t i = 0; i < n;) {
+        const bool is_record = kymo_word_kind(words[i]) == KYMO_KIND_RECORD;
+        n_events += !is_record || kymo_record_type_of(words[i]) != KYMO_RECORD_GAP;
+        i += is_record ? kymo_record_length(words[i]) : 1;
+    }
+    return n_events;
+}

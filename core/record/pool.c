@@ -106,7 +106,10 @@ kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settin
                               struct kymo__buf *note)
 {
     const uint64_t bytes = KYMO__MAX(s->pool_bytes, (uint64_t)FIRST_BYTES) / KYMO__CHUNK_BYTES * KYMO__CHUNK_BYTES;
-    *pool = (struct kymo__pool){.bytes = bytes, .fd = -1, .n_max = (uint32_t)(bytes / KYMO__CHUNK_BYTES) - 1};
+    pool->fd = -1;
+    pool->path[0] = '\0';
+    pool->bytes = bytes;
+    pool->n_max = (uint32_t)(bytes / KYMO__CHUNK_BYTES) - 1;
     pthread_mutex_init(&pool->grow_lock, NULL);
     choose_place(pool, s->pool_place, log_path, note);
     if (!kymo__queue_init(&pool->free, pool->n_max) || !kymo__queue_init(&pool->full, pool->n_max)) {
@@ -119,7 +122,7 @@ kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settin
         kymo__pool_retire(pool, false);
         return st;
     }
-    pool->head = at;
+    __atomic_store_n(&pool->head, (struct kymo__pool_head *)at, __ATOMIC_RELEASE);
     if (!allocate_slots(pool, 0, FIRST_BYTES / KYMO__CHUNK_BYTES)) {
         const kymo_status st = kymo__fail_errno("allocate the pool %s", pool->path);
         kymo__pool_retire(pool, false);
@@ -171,5 +174,21 @@ void kymo__pool_retire(struct kymo__pool *pool, bool keep_file)
     }
     kymo__queue_fini(&pool->free);
     kymo__queue_fini(&pool->full);
-    *pool = (struct kymo__pool){.fd = -1};
+    /* An event may be counted as lost this very moment, into what is plain memory by now. */
+    __atomic_store_n(&pool->head, NULL, __ATOMIC_RELEASE);
+    pool->bytes = pool->n_max = 0;
+    pool->fd = -1;
+    pool->path[0] = '\0';
+}
+
+uint64_t kymo__pool_n_words_waiting(const struct kymo__pool *pool)
+{
+    uint64_t n = 0;
+    const uint32_t n_chunks = __atomic_load_n(&pool->head->n_chunks, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < n_chunks; i++) {
+        const struct kymo__chunk_head *chunk = kymo__pool_chunk(pool, i);
+        if (__atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == KYMO__CHUNK_FULL)
+            n += kymo__chunk_n_words(chunk, NULL);
+    }
+    return n;
 }

@@ -31,27 +31,32 @@ static void switch_off(void)
 
 /* ---- sites go to the log as they are born ---- */
 
-static void write_sites(void)
+static kymo_status write_sites(void)
 {
     struct kymo__block block = {.type = KYMO__BLOCK_SITES};
-    if (record->log.sites.failed)
-        kymo__record_failed("no memory for names");
-    else if (record->log.sites.len > 0 &&
-             kymo__log_append(&record->log, &block, record->log.sites.data, record->log.sites.len) != KYMO_OK)
-        kymo__record_failed(kymo_last_error());
-    record->log.sites.len = 0;
+    struct kymo__buf *sites = &record->log.sites;
+    if (sites->failed)
+        return kymo__fail(KYMO_ENOMEM, "no memory for names");
+    const size_t len = sites->len;
+    sites->len = 0;
+    return len > 0 ? kymo__log_append(&record->log, &block, sites->data, len) : KYMO_OK;
 }
 
 /* While the recording opens, sites are gathered and written in few blocks; afterwards each at once. */
-static void on_site(const struct kymo__site *site)
+static bool on_site(const struct kymo__site *site)
 {
     enum { BLOCK_BYTES = 1 << 20 };
+    const bool is_opening = record->log.is_gathering;
     if (site != NULL)
         kymo__site_put(&record->log.sites, site);
     else
         record->log.is_gathering = false;
-    if (!record->log.is_gathering || record->log.sites.len > BLOCK_BYTES)
-        write_sites();
+    if (record->log.is_gathering && record->log.sites.len <= BLOCK_BYTES)
+        return true;
+    const bool ok = write_sites() == KYMO_OK;
+    if (!ok && !is_opening)
+        kymo__record_failed(kymo_last_error());
+    return ok;
 }
 
 /* ---- opening ---- */
@@ -153,19 +158,33 @@ static kymo_status open_files(void)
     return st;
 }
 
+/* The names that are known go first, and new ones follow as they come. */
+static kymo_status write_known_sites(void)
+{
+    record->log.is_gathering = true;
+    if (kymo__intern_listen(on_site))
+        return KYMO_OK;
+    unlink(record->log.path);
+    const kymo_status st = record->log.sites.failed ? KYMO_ENOMEM : KYMO_EIO; /* the sentence stands */
+    drop_files(false);
+    return st;
+}
+
 /* The lock is held; settings are in place. */
 static kymo_status open_now(void)
 {
     KYMO_TRY(kymo__clock_choose(record->settings.clock));
     kymo__identity_fill(&record->settings);
-    record->is_full = record->is_closing = false;
+    __atomic_store_n(&record->is_full, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->is_closing, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->has_failed, false, __ATOMIC_RELAXED);
     record->n_words_flushed = record->flush_cpu_ns = 0;
     record->next_lane = 0;
     KYMO_TRY(open_files());
+    KYMO_TRY(write_known_sites());
     record->owner = getpid();
-    record->generation++;
-    record->log.is_gathering = true;
-    kymo__intern_listen(on_site);
+    __atomic_store_n(&record->generation, record->generation + 1, __ATOMIC_RELAXED);
+    snprintf(record->path, sizeof record->path, "%s", record->settings.path);
     set_state(KYMO__RECORD_OPEN);
     kymo__flush_start();
     return KYMO_OK;
@@ -193,6 +212,7 @@ void kymo__record_open_later(const struct kymo__settings *settings)
     pthread_mutex_lock(&record->lock);
     if (settings != &record->settings)
         record->settings = *settings;
+    snprintf(record->path, sizeof record->path, "%s", record->settings.path);
     record->nesting_errors = 0;
     set_state(KYMO__RECORD_PENDING);
     switch_on();
@@ -226,40 +246,76 @@ static void write_ending(const char *how)
     kymo__buf_fini(&texts);
 }
 
+/* Gather a sentence about each thread that leaves ranges open; `ctx` is the buffer, each sentence with its zero. */
+static void describe_open_ranges(void *ctx, int64_t tid, const kymo_id *stack, size_t n, size_t depth)
+{
+    struct kymo__buf *out = ctx;
+    kymo__buf_printf(out, "thread %" PRId64 " left %zu range%s open: ", tid, depth, depth == 1 ? "" : "s");
+    for (size_t i = 0; i < n; i++) {
+        size_t len;
+        const char *name = kymo_site_name(stack[i], &len);
+        kymo__buf_puts(out, i > 0 ? " > " : "");
+        kymo__utf8_put(out, name, KYMO__MIN(len, (size_t)80));
+    }
+    kymo__buf_puts(out, n < depth ? " > ..." : "");
+    kymo__buf_put(out, "", 1);
+}
+
 /* The lock is held and the recording is open. */
 static kymo_status close_files(const char *how)
 {
-    kymo__flush_stop(-1);
-    record->is_closing = true;
+    __atomic_store_n(&record->is_closing, true, __ATOMIC_RELAXED);
+    kymo__flush_stop();
     kymo__lanes_close();
     kymo__intern_listen(NULL);
     kymo__flush_drain();
     if (kymo__intern_n_other() > 0)
         kymo__record_note("more than a million names: the later ones are counted as \"(other names)\"");
-    if (!record->log.is_broken)
+    if (!kymo__log_is_broken(&record->log))
         write_ending(how);
-    const bool is_broken = record->log.is_broken;
-    record->n_lost_last = record->pool.head->n_lost;
+    const bool is_broken = kymo__log_is_broken(&record->log);
+    const kymo_status st = is_broken ? kymo__fail(KYMO_EIO, "%s", record->log.failure) : KYMO_OK;
+    record->n_lost_last = __atomic_load_n(&record->pool.head->n_lost, __ATOMIC_RELAXED);
     record->log_bytes_last = record->log.size;
     drop_files(is_broken); /* a pool whose words the log lacks stays, for whoever reads the recording */
-    return is_broken ? KYMO_EIO : KYMO_OK;
+    return st;
+}
+
+/* The lock is held. */
+static kymo_status close_locked(const char *how, struct kymo__buf *sentences)
+{
+    const enum kymo__record_state state = record->state;
+    if (state == KYMO__RECORD_CLOSED)
+        return KYMO_OK;
+    switch_off();
+    set_state(KYMO__RECORD_CLOSED);
+    if (state == KYMO__RECORD_PENDING)
+        return KYMO_OK;
+    if (record->settings.check_nesting)
+        kymo__lanes_visit_stacks(describe_open_ranges, sentences);
+    for (size_t at = 0; !sentences->failed && at < sentences->len; at += strlen(sentences->data + at) + 1)
+        kymo__record_note(sentences->data + at);
+    return close_files(how);
 }
 
 kymo_status kymo__record_close(const char *how)
 {
+    /* What a raw clone() made has its parent's state, and maybe locks that nobody will ever open. */
+    if (kymo__record_is_foreign())
+        return KYMO_OK;
+    struct kymo__buf sentences = {0};
     pthread_mutex_lock(&record->lock);
-    kymo_status st = KYMO_OK;
-    const bool is_ours = record->owner == getpid();
-    if (record->state == KYMO__RECORD_PENDING || (record->state == KYMO__RECORD_OPEN && !is_ours)) {
-        switch_off();
-        set_state(KYMO__RECORD_CLOSED);
-    } else if (record->state == KYMO__RECORD_OPEN) {
-        switch_off();
-        set_state(KYMO__RECORD_CLOSED);
-        st = close_files(how);
-    }
+    const kymo_status st = close_locked(how, &sentences);
     pthread_mutex_unlock(&record->lock);
+    for (size_t at = 0; !sentences.failed && at < sentences.len; at += strlen(sentences.data + at) + 1)
+        kymo__say("%s", sentences.data + at);
+    kymo__buf_fini(&sentences);
     return st;
+}
+
+bool kymo__record_is_foreign(void)
+{
+    return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN && record->owner != getpid();
 }
 
 /* ---- accidents ---- */
@@ -278,8 +334,11 @@ void kymo__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick)
 void kymo__record_failed(const char *why)
 {
     switch_off();
-    if (record->pool.head != NULL)
-        __atomic_store_n(&record->pool.head->is_broken, 1, __ATOMIC_RELAXED);
+    struct kymo__pool_head *head = __atomic_load_n(&record->pool.head, __ATOMIC_ACQUIRE);
+    if (head != NULL)
+        __atomic_store_n(&head->is_broken, 1, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(&record->has_failed, true, __ATOMIC_RELAXED))
+        return; /* whatever fails now follows from the first, which was told */
     kymo__say("recording %s stopped (%s); the program goes on, and what was recorded so far can be read. Make room, or "
               "record to another file system",
               record->settings.path, why);
@@ -296,34 +355,46 @@ void kymo__record_note(const char *sentence)
 
 /* ---- fork ---- */
 
+/*
+ * The child gets a copy of everything at one moment. All that it will use or free is kept still by these locks; what the
+ * lanes' own locks and the log's guard, it forgets.
+ */
 void kymo__record_before_fork(void)
 {
-    enum { PARK_MS = 10 };
-    if (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN && record->owner == getpid())
-        kymo__flush_stop(PARK_MS);
+    pthread_mutex_lock(&record->lock);
+    kymo__flush_before_fork();
+    kymo__lanes_before_fork();
     kymo__intern_before_fork();
 }
 
 /* The child has neither the pool's memory nor the flush thread; the files it inherited are its parent's. */
-static void forget_parents_recording(void)
+static void forget_parents_recording(bool packer_is_whole)
 {
-    kymo__lanes_after_fork();
-    kymo__flush_after_fork();
-    kymo__say_after_fork();
-    pthread_mutex_init(&record->lock, NULL);
     pthread_mutex_init(&record->log.lock, NULL);
-    record->pool.head = NULL; /* it was not inherited, so there is nothing to retire but the descriptor */
+    if (!packer_is_whole)
+        record->packer = NULL; /* the flush thread was in the middle of using it */
+    record->pool.head = NULL;  /* it was not inherited, so there is nothing to retire but the descriptor */
     drop_files(true);
+}
+
+static void become_child(bool packer_is_whole)
+{
+    const bool was_on = record->state != KYMO__RECORD_CLOSED;
+    kymo__say_after_fork();
+    forget_parents_recording(packer_is_whole);
+    set_state(KYMO__RECORD_CLOSED);
+    pthread_mutex_unlock(&record->lock);
+    if (was_on && record->settings.follow_fork)
+        kymo__record_open_later(&record->settings);
 }
 
 void kymo__record_after_fork(bool in_child)
 {
     kymo__intern_after_fork(in_child);
-    if (!in_child)
-        return;
-    const bool was_on = record->state != KYMO__RECORD_CLOSED;
-    forget_parents_recording();
-    set_state(KYMO__RECORD_CLOSED);
-    if (was_on && record->settings.follow_fork)
-        kymo__record_open_later(&record->settings);
+    kymo__lanes_after_fork(in_child);
+    const bool was_parked = kymo__flush_after_fork(in_child);
+    if (in_child)
+        become_child(was_parked);
+    else
+        pthread_mutex_unlock(&record->lock);
 }

@@ -9,8 +9,8 @@
  * log and gives them back. The pool belongs to the kernel as much as to us: when the process dies, whoever opens the
  * recording next finds the last chunks there and seals the log with them (seal.c).
  *
- * Locks, outermost first: record.lock (open and close) > lanes.lock (the registry) > a lane's lock (its chunk) >
- * intern.lock > log.lock (the file).
+ * Locks, outermost first: record.lock (open and close) > flush.lock (its thread) > lanes.lock (the registry) > a lane's
+ * lock (its chunk) > intern.lock > log.lock (the file). A fork takes all but the lanes' own and the last.
  */
 #ifndef KYMO_RECORD_INTERNAL_H
 #define KYMO_RECORD_INTERNAL_H
@@ -66,6 +66,8 @@ void kymo__packer_destroy(kymo__packer *packer);
 const void *kymo__pack_words(kymo__packer *packer, const uint64_t *words, size_t n, struct kymo__block *block);
 /* Words of a chunk, up to the first zero; in `last_ticks` (may be NULL) the ticks of the last event. */
 size_t kymo__chunk_n_words(const struct kymo__chunk_head *chunk, uint64_t *last_ticks);
+/* Events among the first `n` words of a chunk: a record is one, and one that tells of a gap is none. */
+size_t kymo__chunk_n_events(const struct kymo__chunk_head *chunk, size_t n);
 
 /* ---- log_write.c: the file ---- */
 
@@ -73,7 +75,8 @@ struct kymo__log {
     pthread_mutex_t lock;  /* guards everything below, and the order of blocks */
     int fd;
     uint64_t size;         /* of whole blocks; the file is cut back to it when a write fails */
-    bool is_broken;        /* a write failed; nothing more is written */
+    bool is_broken;        /* a write failed; nothing more is written. Release; loaded anywhere with acquire */
+    char failure[512];     /* the sentence of that write; stands still once `is_broken` is seen */
     struct kymo__buf sites; /* gathered for the next block; these two are guarded by intern.lock */
     bool is_gathering;
     char path[PATH_MAX];
@@ -84,6 +87,9 @@ kymo_status kymo__log_create(struct kymo__log *log, const char *dir, const char 
 /* Open an existing log to add to it, `size` bytes being whole. Takes `fd`. */
 void kymo__log_adopt(struct kymo__log *log, int fd, uint64_t size);
 void kymo__log_close(struct kymo__log *log);
+/* Any thread. */
+bool kymo__log_is_broken(const struct kymo__log *log);
+uint64_t kymo__log_size(struct kymo__log *log);
 /* Append one block; fills magic, version and crc. Any thread. */
 kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes, size_t len);
 kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type, const struct kymo__buf *texts);
@@ -119,7 +125,7 @@ uint32_t kymo__queue_length(const struct kymo__queue *queue);
 /* ---- pool.c: the shared mapping and its chunks ---- */
 
 struct kymo__pool {
-    struct kymo__pool_head *head; /* slot 0 of the mapping */
+    struct kymo__pool_head *head; /* slot 0 of the mapping; release, as whoever loses an event loads it with acquire */
     size_t bytes;                 /* of the mapping, which is the budget */
     uint32_t n_max;               /* chunks the budget allows */
     int fd;                       /* -1: anonymous */
@@ -128,7 +134,7 @@ struct kymo__pool {
     struct kymo__queue free, full;
 };
 
-/* Make the pool of a log; `note` gets a sentence when it could not be made safe against kill -9. */
+/* Make the pool of a log, in zeroed or retired storage; `note` gets a sentence when it could not be made safe against kill -9. */
 kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s, const char *log_path,
                               struct kymo__buf *note);
 /* Allocate some more chunks; false at the budget, when another thread is at it, or when the file system is full. */
@@ -140,41 +146,43 @@ uint32_t kymo__pool_number(const struct kymo__pool *pool, const struct kymo__chu
  * recording stopped must not fault.
  */
 void kymo__pool_retire(struct kymo__pool *pool, bool keep_file);
+/* Words in chunks that wait for the flush thread, as far as can be seen from beside. */
+uint64_t kymo__pool_n_words_waiting(const struct kymo__pool *pool);
 
 /* ---- lane.c: a thread's place to write ---- */
 
 struct kymo__lane {
-    uint64_t *pos;          /* where the next word goes; KYMO__LANE_BUSY while one is being written. The owner's. */
+    uint32_t is_busy;       /* an event is being written: one from a signal handler is counted as lost. The owner's */
+    uint64_t *pos;          /* where the next word goes; NULL: nowhere. The owner's */
     uint64_t *limit;        /* `pos` at or past it takes the slow way. The owner's; others store NULL to make it so */
     uint64_t base_tick;     /* of the chunk. The owner's */
     struct kymo__chunk_head *chunk; /* guarded by `lock` */
-    uint32_t generation;    /* of the recording that `id` belongs to; guarded by `lock` */
+    uint32_t generation;    /* of the recording that `id` belongs to; written by the owner under `lock` */
     uint32_t id;
     uint32_t next_sequence;
     int64_t tid;
     uint64_t gap_events, gap_first_tick, gap_last_tick; /* lost since the last event that was kept. The owner's */
-    kymo_id *stack;         /* with nesting checked: what this thread has begun. The owner's */
-    size_t depth, stack_cap;
+    kymo_id *stack;         /* with nesting checked: what this thread has begun. The owner's; moves under `lock` */
+    size_t depth;           /* the owner's; others load it */
+    size_t stack_cap;
     pthread_mutex_t lock;   /* the owner on the slow way, and whoever closes the recording */
     struct kymo__lane *next, **link; /* the registry; guarded by lanes.lock */
 };
-
-/* No address a word can go to, and past every limit: an event from a signal handler meets it and is counted as lost. */
-#define KYMO__LANE_BUSY ((uint64_t *)UINTPTR_MAX)
 
 extern __thread struct kymo__lane *kymo__lane_self __attribute__((tls_model("initial-exec")));
 
 /* Everything that is not the quick case: first event, full chunk, ticks past 40 bits, switched off, lost. */
 void kymo__lane_put_slowly(uint32_t tag);
 
+/* An id that nobody gave must not become another kind. */
 static inline uint32_t kymo__tag(enum kymo_kind kind, uint32_t id)
 {
-    return (uint32_t)kind << 20 | id;
+    return (uint32_t)kind << 20 | (id & 0xfffffu);
 }
 
 /*
- * Store one word at `pos`, which is below the limit. The zero behind it is stored first, so that whoever reads a dead
- * process's chunk up to the first zero sees whole words only.
+ * Store one word at `pos`, which is below the limit; the lane is busy and is no longer so afterwards. The zero behind
+ * the word is stored first, so that whoever reads a dead process's chunk up to the first zero sees whole words only.
  */
 static inline void kymo__lane_store(struct kymo__lane *lane, uint64_t *pos, uint64_t word)
 {
@@ -182,20 +190,42 @@ static inline void kymo__lane_store(struct kymo__lane *lane, uint64_t *pos, uint
     __atomic_store_n(&pos[0], word, __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_n_words() */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     lane->pos = pos + 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    lane->is_busy = 0;
 }
 
-static inline void kymo__lane_put(uint32_t tag)
+/*
+ * The lane is busy before anything of it is read: a signal handler that records in between would move `pos`, or even
+ * give the chunk away, behind our back.
+ */
+static inline void kymo__lane_put_at(uint32_t tag, bool is_tsc)
 {
     struct kymo__lane *const lane = kymo__lane_self;
-    uint64_t *const pos = lane->pos;
-    const uint64_t ticks = kymo__clock_ticks() - lane->base_tick;
-    if (KYMO_UNLIKELY(pos >= __atomic_load_n(&lane->limit, __ATOMIC_RELAXED) || ticks >> 40 != 0)) {
+    if (KYMO_UNLIKELY(lane->is_busy)) {
         kymo__lane_put_slowly(tag);
         return;
     }
-    lane->pos = KYMO__LANE_BUSY;
+    lane->is_busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t *const pos = lane->pos;
+    const uint64_t ticks = kymo__clock_ticks_of(is_tsc) - lane->base_tick;
+    if (KYMO_UNLIKELY(pos >= __atomic_load_n(&lane->limit, __ATOMIC_RELAXED) || ticks >> 40 != 0)) {
+        lane->is_busy = 0;
+        kymo__lane_put_slowly(tag);
+        return;
+    }
     kymo__lane_store(lane, pos, ticks << 24 | tag);
+}
+
+/* Out of line, so that the caller needs no stack frame: on the machines people have, it is never called. */
+void kymo__lane_put_monotonic(uint32_t tag);
+
+static inline void kymo__lane_put(uint32_t tag)
+{
+    if (KYMO_LIKELY(__atomic_load_n(&kymo__clock_is_tsc, __ATOMIC_RELAXED)))
+        kymo__lane_put_at(tag, true);
+    else
+        kymo__lane_put_monotonic(tag);
 }
 
 /* A record of `n` words behind its header; `n` at most KYMO__RECORD_WORDS_MAX. */
@@ -204,27 +234,42 @@ void kymo__lane_put_record(enum kymo_record_type type, const uint64_t *words, si
 
 /* This thread's lane while a recording takes events, attached if need be; else NULL. */
 struct kymo__lane *kymo__lane_get(void);
+/*
+ * While this thread holds a lock that the slow way takes, its lane is set aside: an event from a signal handler is then
+ * counted as lost rather than waiting for the thread it interrupted. Returns what to give to kymo__lane_resume().
+ */
+struct kymo__lane *kymo__lane_set_aside(void);
+void kymo__lane_resume(struct kymo__lane *lane);
+/* Remember that the thread of `lane` began `id`; false without memory. */
+bool kymo__lane_push(struct kymo__lane *lane, kymo_id id);
 /* Take every lane's chunk away and queue it: the recording is closing. */
 void kymo__lanes_close(void);
-void kymo__lanes_after_fork(void);
+void kymo__lanes_before_fork(void);
+void kymo__lanes_after_fork(bool in_child);
 /* Words in chunks that threads own right now. */
 uint64_t kymo__lanes_n_words(void);
 /* Picoseconds that one event costs here and now. */
 uint64_t kymo__lane_measure_cost(void);
-/* Call `visit` for each thread that has begun what it has not ended (known while nesting is checked). */
-typedef void kymo__stack_visitor(void *ctx, int64_t tid, const kymo_id *stack, size_t depth);
+/*
+ * Call `visit` for each thread that has begun `depth` ranges which it has not ended (known while nesting is checked); the
+ * outermost `n` of them are in `stack`. Locks are held: the visitor must not record.
+ */
+typedef void kymo__stack_visitor(void *ctx, int64_t tid, const kymo_id *stack, size_t n, size_t depth);
 void kymo__lanes_visit_stacks(kymo__stack_visitor *visit, void *ctx);
 
 /* ---- flush.c: the thread that writes ---- */
 
 void kymo__flush_start(void);
-/* Ask it to end and wait at most `timeout_ms` (-1: as long as it takes); false when it is still there. */
-bool kymo__flush_stop(int timeout_ms);
+/* Ask it to end and wait until it has. */
+void kymo__flush_stop(void);
 /* Wake it if it sleeps; start it if a fork parked it. From any thread on the slow way. */
 void kymo__flush_nudge(void);
 /* Write what is in the queue of full chunks, in this thread. */
 void kymo__flush_drain(void);
-void kymo__flush_after_fork(void);
+/* End the thread, if it is quick about it, and let none start until after the fork. */
+void kymo__flush_before_fork(void);
+/* Whether the child's copy of what the thread worked with is whole. */
+bool kymo__flush_after_fork(bool in_child);
 
 /* ---- record.c: the recording of this process ---- */
 
@@ -237,16 +282,18 @@ enum kymo__record_state {
 struct kymo__record {
     pthread_mutex_t lock;  /* guards opening and closing */
     enum kymo__record_state state; /* written under the lock; others load it with acquire */
-    uint32_t generation;   /* counts recordings; a lane of an older one attaches anew. Written under the lock */
+    uint32_t generation;   /* counts recordings; a lane of an older one attaches anew. Stored under the lock, relaxed */
     int64_t owner;         /* the pid that opened it: a child made by a raw clone() must keep its hands off */
+    char path[PATH_MAX];   /* of the recording that is open or was last */
     struct kymo__settings settings;
     struct kymo__pool pool;
     struct kymo__log log;
     kymo__packer *packer;  /* the flush thread's, or the closing thread's once that has ended */
     uint32_t next_lane;    /* taken atomically */
     uint64_t n_words_flushed, flush_cpu_ns; /* written by whoever has the packer */
-    bool is_full;          /* the disk budget is spent: chunks stay in the pool */
-    bool is_closing;       /* everything goes to the log now, whatever the policy */
+    bool is_full;          /* the disk budget is spent: chunks stay in the pool. Relaxed */
+    bool is_closing;       /* everything goes to the log now, and no flush thread starts. Stored before flush.lock */
+    bool has_failed;       /* the user was told that this recording stopped. Relaxed */
     uint32_t nesting_errors;
     uint64_t n_lost_last, log_bytes_last; /* of the recording that was closed last */
 };
@@ -259,6 +306,8 @@ void kymo__record_open_later(const struct kymo__settings *settings);
 bool kymo__record_open_pending(void);
 /* `how` is what the END block says. */
 kymo_status kymo__record_close(const char *how);
+/* Whether the open recording is another process's: a raw clone() made this one. */
+bool kymo__record_is_foreign(void);
 /* Count `n` events lost between two ticks. Any thread, also from a signal handler. */
 void kymo__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick);
 /* A write failed: say so, switch off. From whoever writes. */

@@ -127,16 +127,12 @@ struct dead_pool {
     uint32_t n_chunks;
 };
 
-static bool map_dead_pool(const char *path, struct dead_pool *pool)
+static bool map_dead_pool(int fd, struct dead_pool *pool)
 {
     struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return false;
     void *at = MAP_FAILED;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)KYMO__CHUNK_BYTES)
         at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    close(fd);
     if (at == MAP_FAILED)
         return false;
     *pool = (struct dead_pool){.head = at, .bytes = (size_t)st.st_size};
@@ -235,20 +231,46 @@ static kymo_status finish_log(int fd, const char *path, const struct survey *s, 
     return append_ending(&log, s, pool);
 }
 
-/* The log is locked, or its owner dead. */
-static kymo_status seal_locked(int fd, const char *path, const char *pool_path)
+static kymo_status seal_from(int log_fd, const char *path, int pool_fd, const char *pool_path)
 {
     struct survey s = {0};
     struct dead_pool pool;
-    if (!map_dead_pool(pool_path, &pool))
+    if (!map_dead_pool(pool_fd, &pool))
         return kymo__fail(KYMO_EFORMAT, "the pool %s is damaged or unreadable; the last events of its log are missing",
                           pool_path);
-    survey_log(&s, fd, true);
-    const kymo_status st = finish_log(fd, path, &s, &pool);
+    survey_log(&s, log_fd, true);
+    const kymo_status st = finish_log(log_fd, path, &s, &pool);
     munmap((void *)(uintptr_t)pool.head, pool.bytes);
     if (st == KYMO_OK)
         unlink(pool_path);
     kymo__free(s.next_sequence);
+    return st;
+}
+
+/* The process died before it had said who it is, and so before its first event: there is nothing to keep. */
+static void remove_stillborn(const char *path, const char *pool_path)
+{
+    unlink(path);
+    unlink(pool_path);
+}
+
+/*
+ * The owner is dead. It may not be our lock on the log that says so, and then another sealer may be here as well: the
+ * pool, which its owner never locks, is what sealers take turns by.
+ */
+static kymo_status seal_dead(int log_fd, const char *path, const char *pool_path, bool is_stillborn)
+{
+    const int pool_fd = open(pool_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (pool_fd < 0)
+        return KYMO_OK;
+    kymo_status st = KYMO_OK;
+    if (flock(pool_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        st = KYMO_OK; /* another does it */
+    else if (is_stillborn)
+        remove_stillborn(path, pool_path);
+    else
+        st = seal_from(log_fd, path, pool_fd, pool_path);
+    close(pool_fd);
     return st;
 }
 
@@ -257,16 +279,20 @@ kymo_status kymo__seal_log(const char *path)
     char pool[PATH_MAX];
     if (!find_pool(path, pool, sizeof pool))
         return KYMO_OK;
-    const int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+    const int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return KYMO_OK; /* not ours to finish: the reader looks at the pool without sealing */
+    struct stat st;
     struct survey first = {0};
-    kymo_status st = KYMO_OK;
-    if (survey_log(&first, fd, false) && (flock(fd, LOCK_EX | LOCK_NB) == 0 || owner_is_dead(&first)))
-        st = seal_locked(fd, path, pool);
+    kymo_status status = KYMO_OK;
+    const bool is_log = survey_log(&first, fd, false);
+    /* A process locks its log before it makes its pool, so an empty log that can be locked beside a pool is abandoned. */
+    const bool is_stillborn = !is_log && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
+    if ((is_log || is_stillborn) && (flock(fd, LOCK_EX | LOCK_NB) == 0 || (is_log && owner_is_dead(&first))))
+        status = seal_dead(fd, path, pool, is_stillborn);
     kymo__free(first.next_sequence);
     close(fd);
-    return st;
+    return status;
 }
 
 kymo_status kymo_recording_seal(const char *path)

@@ -15,7 +15,7 @@ static bool read_size(const char *text, uint64_t *out)
     const uint64_t number = strtoull(text, &end, 10);
     static const char letters[] = "kmgt";
     int shift = 0;
-    if (end == text || text[0] == '-' || errno != 0)
+    if (text[0] < '0' || text[0] > '9' || errno != 0)
         return false;
     const char *letter = *end != '\0' ? strchr(letters, *end | 0x20) : NULL;
     if (letter != NULL) {

@@ -11,7 +11,6 @@
 __attribute__((aligned(4096))) uint32_t kymo_switch[1024];
 
 static struct kymo__record *const record = &kymo__record;
-static char recording_path[PATH_MAX];
 
 /* A path that stays right when the program changes its directory. */
 static kymo_status make_absolute(char *out, size_t size, const char *path)
@@ -55,43 +54,27 @@ kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
                           kymo_library_path(), kymo__earlier_copy());
     struct kymo__settings s;
     KYMO_TRY(settle(&s, &o));
-    KYMO_TRY(kymo__record_open(&s));
-    snprintf(recording_path, sizeof recording_path, "%s", s.path);
-    return KYMO_OK;
-}
-
-/* ---- what is still open at the end, when nesting is checked ---- */
-
-static void tell_open_ranges(void *ctx, int64_t tid, const kymo_id *stack, size_t depth)
-{
-    (void)ctx;
-    struct kymo__buf names = {0};
-    for (size_t i = 0; i < depth; i++) {
-        size_t len;
-        const char *name = kymo_site_name(stack[i], &len);
-        kymo__buf_puts(&names, i > 0 ? " > " : "");
-        kymo__utf8_put(&names, name, KYMO__MIN(len, 80u));
-    }
-    kymo__buf_put(&names, "", 1);
-    if (!names.failed) {
-        char sentence[1024];
-        snprintf(sentence, sizeof sentence, "thread %lld left %zu range%s open: %s", (long long)tid, depth,
-                 depth == 1 ? "" : "s", names.data);
-        kymo__say("%s", sentence);
-        kymo__record_note(sentence);
-    }
-    kymo__buf_fini(&names);
+    struct kymo__lane *const lane = kymo__lane_set_aside();
+    const kymo_status st = kymo__record_open(&s);
+    kymo__lane_resume(lane);
+    return st;
 }
 
 static kymo_status stop(const char *how)
 {
-    if ((kymo_on() & KYMO_ON_CHECK) != 0 && record->state == KYMO__RECORD_OPEN)
-        kymo__lanes_visit_stacks(tell_open_ranges, NULL);
+    if (kymo__record_is_foreign())
+        return KYMO_OK;
+    struct kymo__lane *const lane = kymo__lane_set_aside();
+    char path[PATH_MAX];
+    pthread_mutex_lock(&record->lock);
     const bool was_open = record->state == KYMO__RECORD_OPEN;
+    memcpy(path, record->path, sizeof path);
+    pthread_mutex_unlock(&record->lock);
     const kymo_status st = kymo__record_close(how);
-    if (was_open && kymo_recording_seal(recording_path) != KYMO_OK) {
+    if (was_open && st == KYMO_OK && kymo_recording_seal(path) != KYMO_OK) {
         /* Children that died here are sealed in passing; whoever reads the recording tries again and tells. */
     }
+    kymo__lane_resume(lane);
     return st;
 }
 
@@ -116,11 +99,12 @@ int kymo_enabled(void)
 
 const char *kymo_recording_path(void)
 {
-    return recording_path;
+    return record->path;
 }
 
 void kymo_set_rank(int rank, int world_size)
 {
+    struct kymo__lane *const lane = kymo__lane_set_aside();
     pthread_mutex_lock(&record->lock);
     record->settings.rank = rank;
     record->settings.world_size = world_size;
@@ -133,10 +117,12 @@ void kymo_set_rank(int rank, int world_size)
         kymo__buf_fini(&texts);
     }
     pthread_mutex_unlock(&record->lock);
+    kymo__lane_resume(lane);
 }
 
 void kymo_counts_get(struct kymo_counts *out)
 {
+    struct kymo__lane *const lane = kymo__lane_set_aside();
     pthread_mutex_lock(&record->lock);
     *out = (struct kymo_counts){.events = __atomic_load_n(&record->n_words_flushed, __ATOMIC_RELAXED),
                                 .lost_events = record->n_lost_last,
@@ -145,14 +131,15 @@ void kymo_counts_get(struct kymo_counts *out)
                                 .nesting_errors = __atomic_load_n(&record->nesting_errors, __ATOMIC_RELAXED)};
     if (record->state == KYMO__RECORD_OPEN) {
         const struct kymo__pool_head *head = record->pool.head;
+        /* In the order in which words move on, so that none is counted twice. */
+        out->events += kymo__pool_n_words_waiting(&record->pool);
         out->events += kymo__lanes_n_words();
         out->lost_events = __atomic_load_n(&head->n_lost, __ATOMIC_RELAXED);
         out->pool_bytes = (uint64_t)(__atomic_load_n(&head->n_chunks, __ATOMIC_RELAXED) + 1) * KYMO__CHUNK_BYTES;
-        pthread_mutex_lock(&record->log.lock);
-        out->log_bytes = record->log.size;
-        pthread_mutex_unlock(&record->log.lock);
+        out->log_bytes = kymo__log_size(&record->log);
     }
     pthread_mutex_unlock(&record->lock);
+    kymo__lane_resume(lane);
 }
 
 /* ---- load, fork, exit ---- */
@@ -183,7 +170,6 @@ static void start_by_environment(void)
         kymo__say("nothing is recorded: %s (from KYMO and KYMO_OPTIONS)", kymo_last_error());
         return;
     }
-    snprintf(recording_path, sizeof recording_path, "%s", s.path);
     kymo__record_open_later(&s);
 }
 

@@ -26,15 +26,22 @@ extern "C" {
 /* A site's number, process-wide and for good: 1 to 2^20-1. 0 is no site. */
 typedef uint32_t kymo_id;
 
+/* C++ compilers warn of every field that KYMO_SITE leaves out, unless the field says what it is then. */
+#ifdef __cplusplus
+#define KYMO_ZERO_ = 0
+#else
+#define KYMO_ZERO_
+#endif
+
 /* A call site. Fill with KYMO_SITE or by hand (zeroed elsewhere); pointers must stay valid until first use. */
 struct kymo_site {
-    const char *name;     /* required */
-    const char *category; /* groups sites in viewers; NULL: none */
-    const char *domain;   /* the library that speaks; NULL: the program itself */
-    uint32_t color;       /* 0xAARRGGBB; 0: chosen by the viewer */
-    uint32_t line;
-    const char *file;     /* where it stands; NULL: unknown */
-    kymo_id id;           /* set on first use; read and written atomically */
+    const char *name;                 /* required */
+    const char *category KYMO_ZERO_;  /* groups sites in viewers; NULL: none */
+    const char *domain KYMO_ZERO_;    /* the library that speaks; NULL: the program itself */
+    uint32_t color KYMO_ZERO_;        /* 0xAARRGGBB; 0: chosen by the viewer */
+    uint32_t line KYMO_ZERO_;
+    const char *file KYMO_ZERO_;      /* where it stands; NULL: unknown */
+    kymo_id id KYMO_ZERO_;            /* set on first use; read and written atomically */
 };
 
 #define KYMO_SITE(...) {.name = __VA_ARGS__, .line = __LINE__, .file = __FILE__}

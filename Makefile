@@ -1,0 +1,20 @@
+# A short front door for people. The work is done by the scripts in tools/ (each has --help) and by CMake's presets.
+PREFIX ?= /usr/local
+
+.PHONY: help demo test bench check install clean
+help:
+	@echo 'make demo      set up, build, train a small model under kymo, show what was measured'
+	@echo 'make test      set up, build, run all tests'
+	@echo 'make bench     what each thing costs, against its peers'
+	@echo 'make check     all that CI runs: sanitizers, fuzzing, static analysis, long fault runs'
+	@echo 'make install   the libraries, headers and the kymo command, into PREFIX ($(PREFIX))'
+	@echo 'make clean     remove what was built; .venv stays'
+
+demo test bench check:
+	@tools/$@
+
+install:
+	@tools/install '$(PREFIX)'
+
+clean:
+	rm -rf build demo.kymo demo.pftrace

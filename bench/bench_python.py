@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""What a range costs in Python, against what else one could write there.
+
+    bench_python.py [--quick] [--dir DIR] [--results FILE]
+
+Each candidate is a loop of one statement, compiled by itself, so that names are local and nothing is looked up that a
+user would not look up. All candidates run in each round, in rotating order, on one processor; the time of an empty loop
+in the same round is subtracted from each, and what is left is divided by that of a pair of time.perf_counter_ns() calls.
+The median of those ratios is the figure. A peer that is not installed is named and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import cProfile
+import os
+import random
+import shutil
+import statistics
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable
+
+import kymo
+
+LOOP = """
+def loop(n, {names}):
+    clock = perf_counter_ns
+    started = clock()
+    for _ in repeat(None, n):
+        {statement}
+    return clock() - started
+"""
+
+
+def nothing() -> None:
+    """Do nothing, as fast as Python can: where a context manager or decorator of a peer must do something."""
+
+
+@dataclass
+class Candidate:
+    """One statement to be timed, with the names it uses and what must be on around it."""
+
+    name: str
+    statement: str
+    names: dict[str, Any] = field(default_factory=dict)
+    around: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
+    share: int = 1  # of the loop's turns; a slow peer gets fewer
+    minus: str = "empty loop"  # what the statement would cost without the thing measured
+    ns: list[float] = field(default_factory=list)
+
+    def compile(self) -> Callable[[int], int]:
+        from itertools import repeat
+
+        scope: dict[str, Any] = {"perf_counter_ns": time.perf_counter_ns, "repeat": repeat}
+        names = ", ".join(f"{name}={name}" for name in self.names)
+        exec(LOOP.format(names=names or "_unused=None", statement=self.statement), {**scope, **self.names}, scope)
+        return scope["loop"]
+
+
+class Recordings:
+    """Recordings for the candidates that need one: a ring in memory, so that no disk is measured."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "python.kymo"
+
+    @contextlib.contextmanager
+    def on(self) -> Any:
+        shutil.rmtree(self.path, ignore_errors=True)
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, Recordings.all_cpus)  # the flush thread inherits it and must not share our processor
+        kymo.start(self.path, policy="keep-newest", pool="2M")
+        os.sched_setaffinity(0, allowed)
+        try:
+            yield
+        finally:
+            kymo.stop()
+
+    all_cpus = os.sched_getaffinity(0)
+
+
+# ---- candidates ----
+
+
+def ours(recordings: Recordings) -> list[Candidate]:
+    region = kymo.range("bench")
+    decorated = kymo.range("bench function")(nothing_to_decorate())
+    plain = nothing_to_decorate()
+    on = recordings.on
+    with_region, with_literal = "with region: pass", 'with kymo.range("bench literal"): pass'
+    return [
+        Candidate("kymo: with on a range, enabled", with_region, {"region": region}, on),
+        Candidate("kymo: with on a range, disabled", with_region, {"region": region}),
+        Candidate('kymo: with kymo.range("literal"), enabled', with_literal, {"kymo": kymo}, on),
+        Candidate('kymo: with kymo.range("literal"), disabled', with_literal, {"kymo": kymo}),
+        Candidate("kymo: push and pop, enabled", 'push("bench push"); pop()', {"push": kymo.push, "pop": kymo.pop}, on),
+        Candidate("a call of an empty function", "f()", {"f": plain}),
+        Candidate("kymo: decorator, enabled", "f()", {"f": decorated}, on, minus="a call of an empty function"),
+        Candidate("kymo: decorator, disabled", "f()", {"f": decorated}, minus="a call of an empty function"),
+    ]
+
+
+def nothing_to_decorate() -> Callable[[], None]:
+    def empty() -> None:
+        pass
+
+    return empty
+
+
+def standard_library() -> list[Candidate]:
+    @contextlib.contextmanager
+    def profiling() -> Any:
+        profile = cProfile.Profile()
+        profile.enable()
+        try:
+            yield
+        finally:
+            profile.disable()
+
+    clock = time.perf_counter_ns
+    return [
+        Candidate("empty loop", "pass", minus=""),
+        Candidate("perf_counter_ns pair", "now(); now()", {"now": clock}),
+        Candidate("contextlib.nullcontext, kept", "with c: pass", {"c": contextlib.nullcontext()}),
+        Candidate(
+            "cProfile on an empty function", "f()", {"f": nothing_to_decorate()}, profiling, 4, "a call of an empty function"
+        ),
+    ]
+
+
+def peer_nvtx() -> list[Candidate]:
+    import nvtx
+
+    return [Candidate("nvtx.annotate, kept, no tool attached", "with a: pass", {"a": nvtx.annotate("bench")}, share=4)]
+
+
+def peer_torch() -> list[Candidate]:
+    import torch
+
+    torch.set_num_threads(1)
+    names = {"record_function": torch.profiler.record_function}
+    statement = 'with record_function("bench"): pass'
+
+    def profiler() -> Any:
+        return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+
+    return [
+        Candidate("torch.profiler.record_function, profiler off", statement, names, share=16),
+        Candidate("torch.profiler.record_function, profiler on", statement, names, profiler, share=256),
+    ]
+
+
+def peer_viztracer() -> list[Candidate]:
+    import viztracer
+
+    tracer = viztracer.VizTracer(verbose=0, tracer_entries=100_000)
+
+    @contextlib.contextmanager
+    def tracing() -> Any:
+        tracer.start()
+        try:
+            yield
+        finally:
+            tracer.stop()
+            tracer.clear()
+
+    names = {"log_event": tracer.log_event}
+    return [Candidate("viztracer log_event, tracing", 'with log_event("bench"): pass', names, tracing, share=256)]
+
+
+def collect(recordings: Recordings) -> list[Candidate]:
+    candidates = standard_library() + ours(recordings)
+    for peer in (peer_nvtx, peer_torch, peer_viztracer):
+        try:
+            candidates += peer()
+        except ImportError as error:
+            print(f"  left out: {peer.__name__.removeprefix('peer_')} is not installed ({error})")
+    return candidates
+
+
+# ---- rounds ----
+
+
+def run_rounds(candidates: list[Candidate], n_rounds: int, n: int) -> None:
+    loops = [candidate.compile() for candidate in candidates]
+    for turn in range(n_rounds):
+        for i in range(len(candidates)):
+            k = (turn + i) % len(candidates)
+            turns = max(n // candidates[k].share, 256)
+            with candidates[k].around():
+                loops[k](turns // 8)
+                candidates[k].ns.append(loops[k](turns) / turns)
+
+
+def median_with_interval(values: list[float]) -> tuple[float, float, float]:
+    """Return the median between the ends of the middle 95 % of a thousand resampled medians."""
+    chance = random.Random(1)
+    medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(1000))
+    return medians[25], statistics.median(values), medians[974]
+
+
+class Figures:
+    """What came of the rounds: a candidate's own cost, round by round, and ratios of two."""
+
+    def __init__(self, candidates: list[Candidate]) -> None:
+        self.by_name = {candidate.name: candidate for candidate in candidates}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.by_name
+
+    def net(self, name: str) -> list[float]:
+        candidate = self.by_name[name]
+        if not candidate.minus:
+            return candidate.ns
+        return [a - b for a, b in zip(candidate.ns, self.by_name[candidate.minus].ns)]
+
+    def ratio(self, name: str, to: str) -> tuple[float, float, float]:
+        return median_with_interval([a / b for a, b in zip(self.net(name), self.net(to))])
+
+
+PAIR = "perf_counter_ns pair"
+
+
+def print_all(figures: Figures, n_rounds: int) -> None:
+    print(f"{n_rounds} rounds in rotating order; what it would cost without is subtracted from each")
+    print(f"  {'':46} {'min ns':>9} {'median ns':>9} {'x the pair':>24}")
+    for name in figures.by_name:
+        ns = figures.net(name)
+        low, mid, high = figures.ratio(name, PAIR)
+        print(f"  {name:46} {min(ns):9.1f} {statistics.median(ns):9.1f} {mid:9.2f} ({low:.2f} to {high:.2f})")
+
+
+# ---- results ----
+
+
+class Results:
+    """Lines for the closing table, printed and appended to a file: what, measured, bar, met?"""
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+
+    def put(self, what: str, measured: str, bar: str = "", met: bool | None = None) -> None:
+        word = {None: "", True: "yes", False: "no"}[met]
+        print(f"  {what:44} {measured}" + (f"   bar: {bar}   met: {word}" if bar else ""))
+        if self.path:
+            with open(self.path, "a", encoding="utf-8") as out:
+                out.write(f"{what}\t{measured}\t{bar}\t{word}\n")
+
+
+def put_against_pair(results: Results, figures: Figures) -> None:
+    results.put("Python perf_counter_ns pair", f"{statistics.median(figures.net(PAIR)):.1f} ns")
+    for name, bar in (
+        ("kymo: with on a range, enabled", 0.5),
+        ("kymo: with on a range, disabled", 0.4),
+        ('kymo: with kymo.range("literal"), enabled', 1.5),
+        ('kymo: with kymo.range("literal"), disabled', None),
+    ):
+        low, mid, high = figures.ratio(name, PAIR)
+        measured = f"{mid:.2f} x the pair ({low:.2f} to {high:.2f}), {statistics.median(figures.net(name)):.1f} ns"
+        results.put(
+            name.replace("kymo:", "Python", 1),
+            measured,
+            f"<= {bar} x the pair" if bar else "",
+            mid <= bar if bar else None,
+        )
+
+
+def put_times(results: Results, figures: Figures) -> None:
+    for name, bar in (
+        ("kymo: decorator, enabled", 35),
+        ("kymo: decorator, disabled", None),
+        ("kymo: push and pop, enabled", 33),
+    ):
+        low, mid, high = median_with_interval(figures.net(name))
+        measured = f"{mid:.1f} ns ({low:.1f} to {high:.1f})"
+        results.put(name.replace("kymo:", "Python", 1), measured, f"<= {bar} ns" if bar else "", mid <= bar if bar else None)
+
+
+def put_against_peers(results: Results, figures: Figures) -> None:
+    for peer, bar in (
+        ("nvtx.annotate, kept, no tool attached", 4),
+        ("torch.profiler.record_function, profiler off", 10),
+        ("torch.profiler.record_function, profiler on", 10),
+        ("viztracer log_event, tracing", 30),
+    ):
+        if peer not in figures:
+            results.put(f"Python, against {peer}", "not installed", f">= {bar} x faster", None)
+            continue
+        low, mid, high = figures.ratio(peer, "kymo: with on a range, enabled")
+        measured = f"{mid:.1f} x faster ({low:.1f} to {high:.1f}) than its {statistics.median(figures.net(peer)):.0f} ns"
+        results.put(f"Python, against {peer}", measured, f">= {bar} x faster", mid >= bar)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="enough to see that it works, not to quote")
+    parser.add_argument("--dir", default=".", help="where recordings go")
+    parser.add_argument("--results", help="append the lines with a bar to this file")
+    arguments = parser.parse_args()
+
+    os.sched_setaffinity(0, {min(Recordings.all_cpus)})
+    candidates = collect(Recordings(Path(arguments.dir)))
+    n_rounds, n = (15, 1 << 16) if arguments.quick else (25, 1 << 18)
+    run_rounds(candidates, n_rounds, n)
+    figures = Figures(candidates)
+    print_all(figures, n_rounds)
+    results = Results(arguments.results)
+    put_against_pair(results, figures)
+    put_times(results, figures)
+    put_against_peers(results, figures)
+    shutil.rmtree(Path(arguments.dir) / "python.kymo", ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

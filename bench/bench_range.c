@@ -1,0 +1,307 @@
+/*
+ * What a range costs the thread that runs through it, in C.
+ *
+ * One pinned thread runs all candidates in each round, in rotating order, and each candidate's time is divided by that of
+ * two bare clock reads in the same round: what the machine does to one round it does to both. The median of those ratios
+ * is the figure. Memory regimes, because they differ:
+ *
+ *   enabled     the pool is a small ring that is used over and over (policy keep-newest): nothing but the range
+ *   first touch the first events after kymo_start: the pool still grows, the thread attaches
+ *   streaming   at full speed into the log; the flush thread packs and writes on another processor
+ *
+ * Then the same with caches emptied between ranges, and on several threads at once.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench.h"
+
+enum { ROUNDS_MAX = 31, THREADS_MAX = 64 };
+
+static struct bench_args args;
+static uint64_t n_lost, n_streamed;
+
+/* ---- recordings around a candidate ---- */
+
+static void start(enum kymo_policy policy, uint64_t pool_bytes)
+{
+    /* The flush thread inherits where we may run: it must not share our processor. */
+    bench_unpin();
+    const struct kymo_options options = {.path = bench_fresh_path(&args, "range.kymo"),
+                                         .policy = policy,
+                                         .pool_bytes = pool_bytes,
+                                         .disk_bytes = UINT64_C(64) << 30};
+    const kymo_status st = kymo_start(&options);
+    if (st != KYMO_OK)
+        bench_die("cannot record", st);
+    bench_pin(0);
+}
+
+static void start_ring(void)
+{
+    start(KYMO_KEEP_NEWEST, 2 << 20);
+}
+
+static void start_stream(void)
+{
+    start(KYMO_KEEP_OLDEST, 0);
+}
+
+static void stop(void)
+{
+    if (kymo_stop() != KYMO_OK)
+        bench_die("cannot stop", KYMO_EIO);
+    bench_remove(kymo_recording_path());
+}
+
+static void stop_stream(void)
+{
+    struct kymo_counts counts;
+    kymo_counts_get(&counts);
+    n_lost += counts.lost_events;
+    n_streamed += counts.events;
+    stop();
+}
+
+/* ---- candidates ---- */
+
+/* Keeps the compiler from folding one turn of a loop into the next. */
+#define TURN() __asm__ volatile("" ::: "memory")
+
+static uint64_t sink;
+
+static void clock_pair(uint64_t n)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        sum -= bench_ticks();
+        TURN();
+        sum += bench_ticks();
+        TURN();
+    }
+    sink += sum;
+}
+
+static void vdso_pair(uint64_t n)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        sum -= bench_ns();
+        sum += bench_ns();
+    }
+    sink += sum;
+}
+
+static void scope(uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        KYMO_SCOPE("bench");
+        TURN();
+    }
+}
+
+static void push_pop(uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        kymo_push("bench by name");
+        TURN();
+        kymo_pop();
+    }
+}
+
+static void empty_loop(uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        TURN();
+}
+
+struct candidate {
+    const char *name;
+    void (*run)(uint64_t n);
+    void (*before)(void), (*after)(void);
+    uint64_t warm_up, n;      /* ranges not timed, then timed */
+    double ns[ROUNDS_MAX];    /* for one range, per round */
+    double ratio[ROUNDS_MAX]; /* to the first candidate of the same round */
+};
+
+enum { CLOCK_PAIR, ENABLED, FIRST_TOUCH, STREAMING, BY_NAME, VDSO_PAIR, DISABLED, EMPTY, N_CANDIDATES };
+
+#define BLOCK (UINT64_C(1) << 18)
+
+static struct candidate candidates[N_CANDIDATES] = {
+    [CLOCK_PAIR] = {"two bare clock reads (2T)", clock_pair, NULL, NULL, BLOCK / 8, BLOCK * 2},
+    [ENABLED] = {"range, enabled", scope, start_ring, stop, BLOCK, BLOCK * 2},
+    [FIRST_TOUCH] = {"range, first touch", scope, start_stream, stop, 0, BLOCK},
+    [STREAMING] = {"range, streaming to disk", scope, start_stream, stop_stream, BLOCK * 8, BLOCK * 16},
+    [BY_NAME] = {"push and pop by string, enabled", push_pop, start_ring, stop, BLOCK, BLOCK * 2},
+    [VDSO_PAIR] = {"two vDSO clock reads", vdso_pair, NULL, NULL, BLOCK / 8, BLOCK},
+    [DISABLED] = {"range, disabled, loop included", scope, NULL, NULL, BLOCK, BLOCK * 16},
+    [EMPTY] = {"an empty loop", empty_loop, NULL, NULL, BLOCK, BLOCK * 16},
+};
+
+static double time_one(const struct candidate *c)
+{
+    if (c->before != NULL)
+        c->before();
+    c->run(c->warm_up);
+    const uint64_t begin = bench_ns();
+    c->run(c->n);
+    const uint64_t end = bench_ns();
+    if (c->after != NULL)
+        c->after();
+    return (double)(end - begin) / (double)c->n;
+}
+
+static void run_rounds(size_t n_rounds)
+{
+    for (size_t round = 0; round < n_rounds; round++) {
+        for (size_t i = 0; i < N_CANDIDATES; i++) {
+            struct candidate *c = &candidates[(round + i) % N_CANDIDATES];
+            c->ns[round] = time_one(c);
+        }
+        for (size_t i = 0; i < N_CANDIDATES; i++)
+            candidates[i].ratio[round] = candidates[i].ns[round] / candidates[CLOCK_PAIR].ns[round];
+    }
+}
+
+static void print_rounds(size_t n_rounds)
+{
+    printf("%zu rounds in rotating order; ratios are medians of per-round ratios with a 95%% interval\n", n_rounds);
+    printf("  %-34s %9s %9s %24s\n", "", "min ns", "median ns", "x 2T");
+    for (size_t i = 0; i < N_CANDIDATES; i++) {
+        double ns[ROUNDS_MAX];
+        for (size_t k = 0; k < n_rounds; k++)
+            ns[k] = candidates[i].ns[k];
+        const double least = bench_quantile(ns, n_rounds, 0), middle = bench_quantile(ns, n_rounds, 0.5);
+        const struct bench_interval x = bench_median(candidates[i].ratio, n_rounds);
+        printf("  %-34s %9.2f %9.2f %9.3f (%.3f to %.3f)\n", candidates[i].name, least, middle, x.mid, x.low, x.high);
+    }
+}
+
+static void put_ratio(int which, size_t n_rounds, double bar, const char *bar_text)
+{
+    const struct candidate *c = &candidates[which];
+    const struct bench_interval x = bench_median(c->ratio, n_rounds), ns = bench_median(c->ns, n_rounds);
+    char what[64];
+    snprintf(what, sizeof what, "C %s", c->name);
+    bench_result(&args, what, bar_text, bar > 0 ? bench_met_if(x.mid <= bar) : BENCH_NO_BAR,
+                 "%.2f x 2T (%.2f to %.2f), %.1f ns", x.mid, x.low, x.high, ns.mid);
+}
+
+static void put_rounds(size_t n_rounds)
+{
+    const struct bench_interval pair = bench_median(candidates[CLOCK_PAIR].ns, n_rounds);
+    bench_result(&args, "T, one clock read", "", BENCH_NO_BAR, "%.2f ns", pair.mid / 2);
+    put_ratio(ENABLED, n_rounds, 1.10, "<= 1.10 x 2T");
+    put_ratio(STREAMING, n_rounds, 1.25, "<= 1.25 x 2T");
+    bench_result(&args, "  events lost while at that", "0", bench_met_if(n_lost == 0), "%llu of %llu",
+                 (unsigned long long)n_lost, (unsigned long long)(n_streamed + n_lost));
+    put_ratio(FIRST_TOUCH, n_rounds, 0, "");
+    put_ratio(BY_NAME, n_rounds, 0, "");
+    put_ratio(VDSO_PAIR, n_rounds, 0, "");
+    const struct bench_interval off = bench_median(candidates[DISABLED].ns, n_rounds);
+    bench_result(&args, "C range, disabled, loop included", "<= 0.6 ns", bench_met_if(off.mid <= 0.6),
+                 "%.2f ns (%.2f to %.2f)", off.mid, off.low, off.high);
+}
+
+/* ---- with cold caches ---- */
+
+enum { WALK_BYTES = 4 << 20, LINE = 64 };
+
+static void walk_memory(unsigned char *memory)
+{
+    for (size_t i = 0; i < WALK_BYTES; i += LINE)
+        memory[i]++;
+    TURN();
+}
+
+static void no_range(void)
+{
+    TURN();
+}
+
+static void one_range(void)
+{
+    KYMO_SCOPE("bench cold");
+    TURN();
+}
+
+/* Percentiles of what lies between two clock reads, in nanoseconds. */
+static void time_cold(void (*run)(void), unsigned char *memory, double *ns, size_t n, double ticks_per_ns)
+{
+    for (size_t i = 0; i < n; i++) {
+        walk_memory(memory);
+        const uint64_t begin = bench_ticks();
+        run();
+        ns[i] = (double)(bench_ticks() - begin) / ticks_per_ns;
+    }
+}
+
+static void run_cold(void)
+{
+    const size_t n = args.quick ? 2000 : 16000;
+    const double ticks_per_ns = bench_ticks_per_ns();
+    unsigned char *memory = calloc(1, WALK_BYTES);
+    double *bare = malloc(n * sizeof *bare), *with = malloc(n * sizeof *with);
+    if (memory == NULL || bare == NULL || with == NULL)
+        bench_die("no memory", KYMO_OK);
+    start_stream();
+    time_cold(no_range, memory, bare, n, ticks_per_ns);
+    time_cold(one_range, memory, with, n, ticks_per_ns);
+    stop();
+    const double floor = bench_quantile(bare, n, 0.5);
+    bench_result(&args, "C range after walking 4 MB, p50/p99/p99.9", "", BENCH_NO_BAR, "%.0f / %.0f / %.0f ns",
+                 bench_quantile(with, n, 0.5) - floor, bench_quantile(with, n, 0.99) - floor,
+                 bench_quantile(with, n, 0.999) - floor);
+    free(memory);
+    free(bare);
+    free(with);
+}
+
+/* ---- on several threads ---- */
+
+static void *run_thread(void *ns_for_one)
+{
+    const uint64_t n = BLOCK * (args.quick ? 4 : 16);
+    scope(BLOCK);
+    const uint64_t begin = bench_thread_cpu_ns();
+    scope(n);
+    *(double *)ns_for_one = (double)(bench_thread_cpu_ns() - begin) / (double)n;
+    return NULL;
+}
+
+/* Processor time of each thread, never wall time divided by all threads' ranges. */
+static void run_threads(int n)
+{
+    pthread_t threads[THREADS_MAX];
+    double ns[THREADS_MAX];
+    start(KYMO_KEEP_NEWEST, 0);
+    bench_unpin();
+    for (int i = 0; i < n; i++)
+        if (pthread_create(&threads[i], NULL, run_thread, &ns[i]) != 0)
+            bench_die("cannot start a thread", KYMO_OK);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    stop();
+    char what[64];
+    snprintf(what, sizeof what, "C range on %d thread%s, each thread's time", n, n == 1 ? "" : "s");
+    const struct bench_interval x = bench_median(ns, (size_t)n);
+    bench_result(&args, what, "", BENCH_NO_BAR, "%.1f ns", x.mid);
+}
+
+int main(int argc, char **argv)
+{
+    args = bench_parse(argc, argv);
+    bench_pin(0);
+    const size_t n_rounds = args.quick ? 15 : ROUNDS_MAX;
+    run_rounds(n_rounds);
+    print_rounds(n_rounds);
+    put_rounds(n_rounds);
+    run_cold();
+    run_threads(1);
+    run_threads(2);
+    if (bench_n_cpus() > 2)
+        run_threads(bench_n_cpus() < THREADS_MAX ? bench_n_cpus() : THREADS_MAX);
+    return sink == 1; /* never: it only keeps the sums alive */
+}

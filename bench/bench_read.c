@@ -1,0 +1,202 @@
+/*
+ * From a recording to answers: reading, the summary of `kymo report`, the exports. Each job runs in a process of its own
+ * on one processor, several times; the median time counts, and its memory at the highest.
+ *
+ * Two recordings. One has the durations of a real training loop, whose low bits are noise: dearest to unpack. The other
+ * is long, to show that memory does not grow and, as a file, that the disk is the limit: written and synced beside a
+ * plain write(2) of the same volume.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "training_trace.h"
+
+static struct bench_args args;
+
+/* ---- the jobs, each in a child ---- */
+
+static uint64_t sum;
+
+static kymo_status add_batch(void *ctx, const struct kymo_batch *batch)
+{
+    (void)ctx;
+    for (size_t i = 0; i < batch->n; i++)
+        sum += batch->words[i];
+    return KYMO_OK;
+}
+
+static kymo_status job_visit(kymo_recording *recording, const char *to)
+{
+    (void)to;
+    return kymo_recording_visit(recording, 0, add_batch, NULL);
+}
+
+static kymo_status job_report(kymo_recording *recording, const char *to)
+{
+    (void)to;
+    const struct kymo_summary_options options = {.n_jobs = 1};
+    kymo_summary *summary;
+    KYMO_TRY(kymo_summary_create(&recording, 1, &options, &summary));
+    kymo_summary_destroy(summary);
+    return KYMO_OK;
+}
+
+static kymo_status export_to(kymo_recording *recording, const char *format, const char *to)
+{
+    const int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        bench_die("cannot create the export", KYMO_OK);
+    const struct kymo_export_options options = {.filter = NULL};
+    const kymo_status st = kymo_export(&recording, 1, format, &options, fd);
+    fdatasync(fd); /* /dev/null refuses */
+    close(fd);
+    return st;
+}
+
+static kymo_status job_perfetto(kymo_recording *recording, const char *to)
+{
+    return export_to(recording, "perfetto", to);
+}
+
+static kymo_status job_chrome(kymo_recording *recording, const char *to)
+{
+    return export_to(recording, "chrome", to);
+}
+
+typedef kymo_status job(kymo_recording *recording, const char *to);
+
+/* ---- running them ---- */
+
+struct outcome {
+    double seconds, rss_mb;
+};
+
+/* In the child: open, do, close, all of it timed. */
+static double do_job(job *run, const char *path, const char *to)
+{
+    bench_pin(0);
+    kymo_recording *recording;
+    const uint64_t begin = bench_ns();
+    kymo_status st = kymo_recording_open(path, &recording);
+    if (st == KYMO_OK)
+        st = run(recording, to);
+    if (st != KYMO_OK)
+        bench_die("a job failed", st);
+    kymo_recording_close(recording);
+    return (double)(bench_ns() - begin) / 1e9;
+}
+
+static struct outcome run_once(job *run, const char *path, const char *to)
+{
+    int ends[2];
+    struct outcome out = {0};
+    if (pipe(ends) != 0)
+        bench_die("no pipe", KYMO_OK);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        out.seconds = do_job(run, path, to);
+        _exit(write(ends[1], &out.seconds, sizeof out.seconds) == sizeof out.seconds ? 0 : 1);
+    }
+    close(ends[1]);
+    struct rusage usage;
+    int status = 0;
+    const bool told = read(ends[0], &out.seconds, sizeof out.seconds) == sizeof out.seconds;
+    close(ends[0]);
+    while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
+        ;
+    if (!told || status != 0)
+        bench_die("a job did not end well", KYMO_OK);
+    out.rss_mb = (double)usage.ru_maxrss / 1024;
+    return out;
+}
+
+static struct outcome run_job(job *run, const char *path, const char *to)
+{
+    enum { REPEATS = 5 };
+    double seconds[REPEATS];
+    struct outcome out = {0};
+    for (int i = 0; i < REPEATS; i++) {
+        const struct outcome one = run_once(run, path, to);
+        seconds[i] = one.seconds;
+        out.rss_mb = one.rss_mb > out.rss_mb ? one.rss_mb : out.rss_mb;
+    }
+    out.seconds = bench_median(seconds, REPEATS).mid;
+    return out;
+}
+
+/* ---- what comes of it ---- */
+
+/* `of` is "events" or "ranges", `n` how many there are, `bar` in millions of them for each second. */
+static void put_rate(const char *what, job *run, const char *path, uint64_t n, const char *of, double bar)
+{
+    const struct outcome out = run_job(run, path, "/dev/null");
+    const double per_s = (double)n / out.seconds / 1e6;
+    char bar_text[64] = "";
+    if (bar > 0)
+        snprintf(bar_text, sizeof bar_text, ">= %.0f M %s/s", bar, of);
+    bench_result(&args, what, bar_text, bar > 0 ? bench_met_if(per_s >= bar) : BENCH_NO_BAR,
+                 "%.1f M %s/s, %.0f MB resident", per_s, of, out.rss_mb);
+}
+
+static void put_file(const char *what, job *run, const char *path)
+{
+    char to[4096];
+    snprintf(to, sizeof to, "%s", bench_fresh_path(&args, "export.out"));
+    struct stat st;
+    const struct outcome out = run_job(run, path, to);
+    if (stat(to, &st) != 0)
+        bench_die("the export is not there", KYMO_OK);
+    const double mb_s = (double)st.st_size / 1e6 / out.seconds;
+    bench_remove(to);
+    const double plain = bench_write_mb_s(&args, (uint64_t)st.st_size);
+    bench_result(&args, what, ">= 70% of write(2)", bench_met_if(mb_s >= 0.7 * plain),
+                 "%.0f MB/s, %.0f%% of write(2) at %.0f MB/s", mb_s, 100 * mb_s / plain, plain);
+}
+
+/* Long and dense, or with real durations. */
+static uint64_t record(const struct training_trace *trace, const char *path, bool is_long)
+{
+    const uint64_t n_events = is_long ? (args.quick ? 20000000 : 100000000) : (args.quick ? 500000 : 4000000);
+    const struct kymo_options options = {.path = path, .policy = KYMO_BLOCK, .disk_bytes = UINT64_C(64) << 30};
+    const kymo_status st = kymo_start(&options);
+    if (st != KYMO_OK)
+        bench_die("cannot record", st);
+    if (is_long)
+        training_trace_run(trace, n_events, 40e6);
+    else
+        training_trace_run_like(trace, n_events, 5000);
+    if (kymo_stop() != KYMO_OK)
+        bench_die("cannot stop", KYMO_EIO);
+    return n_events;
+}
+
+int main(int argc, char **argv)
+{
+    args = bench_parse(argc, argv);
+    struct training_trace trace;
+    training_trace_init(&trace);
+    char path[4096];
+    snprintf(path, sizeof path, "%s", bench_fresh_path(&args, "read.kymo"));
+    uint64_t n = record(&trace, path, false);
+    put_rate("Reading back, one core", job_visit, path, n, "events", 0);
+    put_rate("Report, one core", job_report, path, n, "events", 50);
+    put_rate("Export to Perfetto, /dev/null", job_perfetto, path, n, "events", 60);
+    put_rate("Export to Chrome JSON, /dev/null", job_chrome, path, n / 2, "ranges", 25);
+    bench_remove(path);
+    n = record(&trace, path, true);
+    put_rate("Report, one core, a long recording", job_report, path, n, "events", 50);
+    put_rate("Export to Perfetto, a long recording", job_perfetto, path, n, "events", 60);
+    put_rate("Export to Chrome JSON, a long recording", job_chrome, path, n / 2, "ranges", 25);
+    put_file("Export to Perfetto, a file", job_perfetto, path);
+    put_file("Export to Chrome JSON, a file", job_chrome, path);
+    bench_remove(path);
+    return sum == 1; /* never: it only keeps the sum alive */
+}

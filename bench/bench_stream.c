@@ -1,0 +1,116 @@
+/*
+ * One thread records for a minute and everything must reach the disk: at a stated pace, then as fast as it can. Beside
+ * it the same volume by plain write(2). The recording is read back and compared event by event. Last, a trace with the
+ * durations of a real training loop, for the bytes an event takes on disk and the time to pack it.
+ */
+#include <stdio.h>
+
+#include "bench.h"
+#include "training_trace.h"
+
+static struct bench_args args;
+
+/* What one recording came to. */
+struct outcome {
+    struct kymo_counts counts;
+    double seconds;
+    bool is_equal; /* to what was recorded, when read back */
+};
+
+static const char *start(void)
+{
+    bench_unpin(); /* the flush thread inherits where we may run, and must not share our processor */
+    const struct kymo_options options = {.path = bench_fresh_path(&args, "stream.kymo"),
+                                         .disk_bytes = UINT64_C(64) << 30};
+    const kymo_status st = kymo_start(&options);
+    if (st != KYMO_OK)
+        bench_die("cannot record", st);
+    bench_pin(0);
+    return kymo_recording_path();
+}
+
+static struct outcome stream(const struct training_trace *trace, uint64_t n_events, double events_per_s)
+{
+    struct outcome out;
+    const char *path = start();
+    const uint64_t begin = bench_ns();
+    training_trace_run(trace, n_events, events_per_s);
+    out.seconds = (double)(bench_ns() - begin) / 1e9;
+    if (kymo_stop() != KYMO_OK)
+        bench_die("cannot stop", KYMO_EIO);
+    kymo_counts_get(&out.counts);
+    out.is_equal = training_trace_check(trace, path, n_events);
+    bench_remove(path);
+    return out;
+}
+
+static void put_stream(const char *what, const struct outcome *out, double bar_per_s)
+{
+    const double n = (double)out->counts.events + (double)out->counts.lost_events, per_s = n / out->seconds;
+    const double mb = (double)out->counts.log_bytes / 1e6;
+    const double plain = bench_write_mb_s(&args, out->counts.log_bytes);
+    const bool is_whole = out->counts.lost_events == 0 && out->is_equal;
+    char bar[64] = "";
+    if (bar_per_s > 0)
+        snprintf(bar, sizeof bar, ">= %.0f M events/s, none lost", bar_per_s / 1e6);
+    /* The producer keeps its pace to within a thousandth. */
+    bench_result(&args, what, bar, bar_per_s > 0 ? bench_met_if(is_whole && per_s >= 0.999 * bar_per_s) : BENCH_NO_BAR,
+                 "%.1f M events/s for %.1f s, %llu lost, re-read %s", per_s / 1e6, out->seconds,
+                 (unsigned long long)out->counts.lost_events, out->is_equal ? "equal" : "NOT equal");
+    bench_result(&args, "  to disk", "", BENCH_NO_BAR, "%.0f MB at %.0f MB/s, %.2f B/event; plain write(2) %.0f MB/s", mb,
+                 mb / out->seconds, (double)out->counts.log_bytes / (double)out->counts.events, plain);
+}
+
+/* Processor time of the flush thread, as the recording tells it. */
+static uint64_t flush_cpu_ns(const char *path)
+{
+    kymo_recording *recording;
+    const kymo_status st = kymo_recording_open(path, &recording);
+    if (st != KYMO_OK)
+        bench_die("cannot open the recording", st);
+    const uint64_t ns = kymo_recording_process(recording, 0)->flush_cpu_ns;
+    kymo_recording_close(recording);
+    return ns;
+}
+
+/*
+ * Real durations: some microseconds between events, varying by 3 %. Their low bits are noise, which takes room on disk
+ * and time to pack; the short durations of the streams above have next to none.
+ */
+static void put_real_durations(const struct training_trace *trace)
+{
+    const uint64_t n_events = args.quick ? 400000 : 2000000;
+    const char *path = start();
+    training_trace_run_like(trace, n_events, 5000);
+    if (kymo_stop() != KYMO_OK)
+        bench_die("cannot stop", KYMO_EIO);
+    struct kymo_counts counts;
+    kymo_counts_get(&counts);
+    const double bytes = (double)counts.log_bytes / (double)counts.events;
+    if (!training_trace_check(trace, path, n_events))
+        bench_die("the training-like trace differs when read back", KYMO_OK);
+    const double flush_ns = (double)flush_cpu_ns(path) / (double)n_events;
+    bench_remove(path);
+    bench_result(&args, "Bytes on disk, training-like trace", "<= 2.5 B/event", bench_met_if(bytes <= 2.5),
+                 "%.2f B/event", bytes);
+    bench_result(&args, "  flush thread's time for it", "<= 25 ns/event", bench_met_if(flush_ns <= 25),
+                 "%.1f ns/event, %.0f M events/s", flush_ns, 1e3 / flush_ns);
+}
+
+int main(int argc, char **argv)
+{
+    args = bench_parse(argc, argv);
+    const double seconds = args.quick ? 4 : 60, pace = 40e6;
+    struct training_trace trace;
+    training_trace_init(&trace);
+
+    struct outcome out = stream(&trace, (uint64_t)(pace * seconds), pace);
+    put_stream("Streaming, one producer, paced", &out, pace);
+    /* Reading back is in here as well; both must fit. */
+    const double rss = bench_max_rss_mb();
+    bench_result(&args, "  resident memory at its highest", "<= 64 MB", bench_met_if(rss <= 64), "%.1f MB", rss);
+    out = stream(&trace, (uint64_t)(90e6 * seconds / 4), 0);
+    put_stream("Streaming, one producer, unthrottled", &out, 0);
+    put_real_durations(&trace);
+    return 0;
+}

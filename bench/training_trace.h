@@ -1,0 +1,53 @@
+/*
+ * training_trace.h: the events of a training loop, again and again: step > load, forward > layers > attention and mlp,
+ * backward > layers, optimizer. Which event comes when is fixed, so that a recording can be checked word by word.
+ */
+#ifndef KYMO_BENCH_TRAINING_TRACE_H
+#define KYMO_BENCH_TRAINING_TRACE_H
+
+#include "bench.h"
+
+struct training_event {
+    kymo_id id;
+    bool is_begin;
+    uint32_t weight; /* how long it takes until the next event, relative to the others */
+};
+
+struct training_trace {
+    struct training_event events[512];
+    size_t n;
+};
+
+/* One step of the loop. Call it once a recording may be opened; ids last as long as the process. */
+void training_trace_init(struct training_trace *trace);
+
+static inline void training_event_put(const struct training_event *event)
+{
+    if (event->is_begin)
+        kymo_begin(event->id);
+    else
+        kymo_end(event->id);
+}
+
+/* A random number that costs a nanosecond. */
+static inline uint64_t training_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/*
+ * Record `n_events` events at `events_per_s`, with jitter; 0: as fast as it goes, without. Durations are what the pace
+ * leaves, tens of nanoseconds.
+ */
+void training_trace_run(const struct training_trace *trace, uint64_t n_events, double events_per_s);
+
+/* The same at a training loop's own pace: `mean_ns` between events on average, each duration varying by 3 %. */
+void training_trace_run_like(const struct training_trace *trace, uint64_t n_events, double mean_ns);
+
+/* Whether the recording at `path` holds `n_events` events of the loop, in order of time, and nothing else. */
+bool training_trace_check(const struct training_trace *trace, const char *path, uint64_t n_events);
+
+#endif

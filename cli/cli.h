@@ -1,0 +1,102 @@
+/*
+ * The command line. A command is a row of the table in main.c; it declares its options in a table
+ * of its own, from which the parser makes values, errors and the help text, so that the three
+ * cannot disagree.
+ *
+ * Answers go to stdout, everything else to stderr.
+ */
+#ifndef KYMO_CLI_H
+#define KYMO_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kymo/kymo.h>
+
+/* Exit statuses; `kymo run` otherwise passes on the program's own. */
+enum cli_exit {
+    CLI_FINE = 0,
+    CLI_NO = 1,          /* the answer is no: a gate failed, things differ */
+    CLI_BAD = 2,         /* wrong usage or input */
+    CLI_NOT_STARTED = 3, /* the program to measure could not be started */
+};
+
+/* ---- options ---- */
+
+enum cli_kind {
+    CLI_FLAG,   /* bool: present or not */
+    CLI_TEXT,   /* const char *: any */
+    CLI_CHOICE, /* const char *: one of the words in `value`, written a|b|c */
+    CLI_COUNT,  /* uint32_t */
+};
+
+struct cli_option {
+    const char *name; /* without its dashes */
+    char letter;      /* short form; 0: none */
+    enum cli_kind kind;
+    const char *value; /* what help calls the value; NULL for a flag */
+    void *into;        /* where the value goes; what is there before is the default */
+    const char *help;  /* may have several lines */
+};
+
+struct cli_command {
+    const char *name;
+    const char *usage; /* behind "kymo NAME" */
+    const char *brief; /* one line in `kymo --help` */
+    const char *about; /* paragraphs in its own help */
+    const struct cli_option *options;
+    size_t n_options;
+    const char *examples;   /* lines, and what they do */
+    bool stops_at_argument; /* options end at the first argument: the rest is another program's */
+    int (*run)(int n_args, char **args);
+};
+
+extern const struct cli_command cli_command_run, cli_command_report, cli_command_export;
+
+/*
+ * Take the options out of `args` (NULL-terminated) and leave the arguments, `*n_args` of them.
+ * CLI_FINE to go on; else the command is over with *status: help was asked for, or a sentence about
+ * the mistake is on stderr.
+ */
+bool cli_parse(const struct cli_command *command, char **args, int *n_args, int *status);
+void cli_print_help(const struct cli_command *command);
+
+/* ---- sentences ---- */
+
+/* "kymo: sentence" on stderr. */
+void cli_say(const char *fmt, ...) KYMO_PRINTF(1, 2);
+/* The same, and return CLI_BAD. */
+int cli_fail(const char *fmt, ...) KYMO_PRINTF(1, 2);
+
+/*
+ * The one of `n` words (at `words`, `stride` bytes apart) that `word` was probably meant to be, or
+ * NULL.
+ */
+const char *cli_nearest(const char *word, const void *words, size_t n, size_t stride);
+
+/* `path` as one can paste it into a shell. Returned in `into`, of `size` bytes. */
+const char *cli_quote(const char *path, char *into, size_t size);
+
+/* 1234567 as "1.2 million", 12345 as "12,345". Returned in `into`. */
+const char *cli_count(uint64_t n, char *into, size_t size);
+
+/*
+ * Progress on stderr when that is a terminal; `ctx` is what is being done: "reading". `end` wipes
+ * it away.
+ */
+void cli_progress(void *ctx, double share);
+void cli_progress_end(void);
+
+/* ---- recordings as arguments ---- */
+
+struct cli_recordings {
+    kymo_recording **list;
+    size_t n;
+};
+
+/* Open all of `paths`; false, with a sentence said, when one cannot be. */
+bool cli_open(struct cli_recordings *recordings, char **paths, int n);
+void cli_close(struct cli_recordings *recordings);
+
+#endif

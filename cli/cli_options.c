@@ -1,0 +1,206 @@
+/* The parser of options and the printer of help: two readers of one table. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* ---- finding ---- */
+
+static const struct cli_option *find_long(const struct cli_command *command, const char *name,
+                                          size_t len)
+{
+    for (size_t i = 0; i < command->n_options; i++) {
+        if (strlen(command->options[i].name) == len &&
+            memcmp(command->options[i].name, name, len) == 0)
+            return &command->options[i];
+    }
+    return NULL;
+}
+
+static const struct cli_option *find_letter(const struct cli_command *command, char letter)
+{
+    for (size_t i = 0; i < command->n_options; i++) {
+        if (command->options[i].letter == letter)
+            return &command->options[i];
+    }
+    return NULL;
+}
+
+static int unknown_option(const struct cli_command *command, const char *word)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    const char *nearest = word[1] == '-'
+                              ? cli_nearest(name, &command->options[0].name, command->n_options,
+                                            sizeof command->options[0])
+                              : NULL;
+    if (nearest != NULL)
+        return cli_fail("%s has no option '%s'; did you mean '--%s'?", command->name, word, nearest);
+    return cli_fail("%s has no option '%s'; 'kymo %s --help' lists them", command->name, word,
+                    command->name);
+}
+
+/* ---- values ---- */
+
+/* Is `text` one of the words of `choices`, a|b|c? */
+static bool is_choice(const char *choices, const char *text)
+{
+    const size_t len = strlen(text);
+    for (const char *word = choices; word != NULL; word = strchr(word, '|')) {
+        word += *word == '|';
+        if (strcspn(word, "|") == len && memcmp(word, text, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool parse_count(const char *text, uint32_t *out)
+{
+    char *end;
+    const unsigned long value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value > UINT32_MAX)
+        return false;
+    *out = (uint32_t)value;
+    return true;
+}
+
+static int set_value(const struct cli_option *option, const char *text)
+{
+    switch (option->kind) {
+    case CLI_FLAG:
+        *(bool *)option->into = true;
+        return CLI_FINE;
+    case CLI_CHOICE:
+        if (!is_choice(option->value, text))
+            return cli_fail("--%s may be one of %s, not '%s'", option->name, option->value, text);
+        *(const char **)option->into = text;
+        return CLI_FINE;
+    case CLI_TEXT:
+        *(const char **)option->into = text;
+        return CLI_FINE;
+    case CLI_COUNT:
+        if (!parse_count(text, option->into))
+            return cli_fail("--%s takes a whole number, not '%s'", option->name, text);
+        return CLI_FINE;
+    }
+    return CLI_BAD;
+}
+
+/* ---- parsing ---- */
+
+struct parser {
+    const struct cli_command *command;
+    char **next; /* the word to look at */
+    bool wants_help;
+};
+
+/* `text`: a value given in the same word, or NULL to take the next one. */
+static int take_value(struct parser *parser, const struct cli_option *option, const char *text)
+{
+    if (option->kind == CLI_FLAG && text != NULL)
+        return cli_fail("--%s takes no value", option->name);
+    if (option->kind != CLI_FLAG && text == NULL) {
+        text = *parser->next;
+        if (text == NULL)
+            return cli_fail("--%s needs a value: %s", option->name, option->value);
+        parser->next++;
+    }
+    return set_value(option, text);
+}
+
+static int take_long(struct parser *parser, const char *word)
+{
+    const size_t len = strcspn(word + 2, "=");
+    if (strcmp(word, "--help") == 0) {
+        parser->wants_help = true;
+        return CLI_FINE;
+    }
+    const struct cli_option *option = find_long(parser->command, word + 2, len);
+    if (option == NULL)
+        return unknown_option(parser->command, word);
+    return take_value(parser, option, word[2 + len] == '=' ? word + 3 + len : NULL);
+}
+
+/* -o VALUE, -oVALUE, and letters of flags in a row. */
+static int take_letters(struct parser *parser, const char *word)
+{
+    for (const char *letter = word + 1; *letter != '\0'; letter++) {
+        const struct cli_option *option = find_letter(parser->command, *letter);
+        if (option == NULL && *letter == 'h') {
+            parser->wants_help = true;
+            continue;
+        }
+        if (option == NULL)
+            return unknown_option(parser->command, word);
+        if (option->kind != CLI_FLAG)
+            return take_value(parser, option, letter[1] != '\0' ? letter + 1 : NULL);
+        set_value(option, NULL);
+    }
+    return CLI_FINE;
+}
+
+static int parse(struct parser *parser, char **args, int *n_args)
+{
+    bool options_over = false;
+    *n_args = 0;
+    while (*parser->next != NULL) {
+        char *word = *parser->next++;
+        int status = CLI_FINE;
+        if (!options_over && strcmp(word, "--") == 0) {
+            options_over = true;
+        } else if (options_over || word[0] != '-' || word[1] == '\0') {
+            args[(*n_args)++] = word; /* never past the word just read, so nothing unread is lost */
+            options_over |= parser->command->stops_at_argument;
+        } else {
+            status = word[1] == '-' ? take_long(parser, word) : take_letters(parser, word);
+        }
+        if (status != CLI_FINE || parser->wants_help)
+            return status;
+    }
+    args[*n_args] = NULL;
+    return CLI_FINE;
+}
+
+bool cli_parse(const struct cli_command *command, char **args, int *n_args, int *status)
+{
+    struct parser parser = {.command = command, .next = args};
+    *status = parse(&parser, args, n_args);
+    if (parser.wants_help)
+        cli_print_help(command);
+    return *status == CLI_FINE && !parser.wants_help;
+}
+
+/* ---- help ---- */
+
+#define HELP_COLUMN 24
+
+static void print_option(const char *name, char letter, const char *value, const char *help)
+{
+    char left[64];
+    const char lead[] = {'-', letter, ',', ' ', '\0'};
+    const int len = snprintf(left, sizeof left, "  %s--%s%s%s", letter != 0 ? lead : "    ", name,
+                             value != NULL ? " " : "", value != NULL ? value : "");
+    printf("%s", left);
+    if (len >= HELP_COLUMN)
+        printf("\n%*s", HELP_COLUMN, "");
+    else
+        printf("%*s", HELP_COLUMN - len, "");
+    for (; *help != '\0'; help++) {
+        putchar(*help);
+        if (*help == '\n')
+            printf("%*s", HELP_COLUMN, "");
+    }
+    putchar('\n');
+}
+
+void cli_print_help(const struct cli_command *command)
+{
+    printf("Usage: kymo %s %s\n\n%s\n\nOptions:\n", command->name, command->usage, command->about);
+    for (size_t i = 0; i < command->n_options; i++) {
+        const struct cli_option *option = &command->options[i];
+        print_option(option->name, option->letter, option->value, option->help);
+    }
+    print_option("help", 'h', NULL, "show this and exit");
+    printf("\nExamples:\n%s\n", command->examples);
+}

@@ -1,0 +1,30 @@
+/* Recordings named on the command line. */
+#include <stdlib.h>
+
+#include "cli.h"
+
+bool cli_open(struct cli_recordings *recordings, char **paths, int n)
+{
+    *recordings = (struct cli_recordings){.list = calloc((size_t)n, sizeof recordings->list[0])};
+    if (recordings->list == NULL) {
+        cli_fail("no memory for %d recordings", n);
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        if (kymo_recording_open(paths[i], &recordings->list[i]) != KYMO_OK) {
+            cli_fail("%s", kymo_last_error());
+            cli_close(recordings);
+            return false;
+        }
+        recordings->n++;
+    }
+    return true;
+}
+
+void cli_close(struct cli_recordings *recordings)
+{
+    for (size_t i = 0; i < recordings->n; i++)
+        kymo_recording_close(recordings->list[i]);
+    free(recordings->list);
+    *recordings = (struct cli_recordings){0};
+}

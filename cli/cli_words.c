@@ -1,0 +1,126 @@
+/* Sentences and words: to stderr, for the shell, for people. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static void say(const char *fmt, va_list args)
+{
+    fputs("kymo: ", stderr);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+}
+
+void cli_say(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    say(fmt, args);
+    va_end(args);
+}
+
+int cli_fail(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    say(fmt, args);
+    va_end(args);
+    return CLI_BAD;
+}
+
+/* ---- the word that was meant ---- */
+
+#define WORD_MAX 32
+
+/*
+ * Letters to insert, remove or replace to make `b` of `a`; words that are too long are far apart.
+ */
+static size_t distance(const char *a, const char *b)
+{
+    const size_t n = strlen(a), m = strlen(b);
+    size_t row[WORD_MAX + 1];
+    if (n > WORD_MAX || m > WORD_MAX)
+        return WORD_MAX;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            const size_t moved = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            row[j] = moved < replaced ? moved : replaced;
+        }
+    }
+    return row[m];
+}
+
+const char *cli_nearest(const char *word, const void *words, size_t n, size_t stride)
+{
+    const char *nearest = NULL;
+    size_t best = strlen(word) / 2 + 1; /* at least half of it must have been right */
+    for (size_t i = 0; i < n; i++) {
+        const char *candidate = *(const char *const *)((const char *)words + i * stride);
+        const size_t d = distance(word, candidate);
+        if (d < best) {
+            best = d;
+            nearest = candidate;
+        }
+    }
+    return nearest;
+}
+
+/* ---- for the shell, for people ---- */
+
+const char *cli_quote(const char *path, char *into, size_t size)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%";
+    const size_t len = strlen(path);
+    if ((len > 0 && strspn(path, plain) == len) || len * 4 + 3 > size) {
+        snprintf(into, size, "%s", path);
+        return into;
+    }
+    char *p = into;
+    *p++ = '\'';
+    for (const char *c = path; *c != '\0'; c++) {
+        if (*c == '\'')
+            p = stpcpy(p, "'\\''");
+        else
+            *p++ = *c;
+    }
+    *p++ = '\'';
+    *p = '\0';
+    return into;
+}
+
+const char *cli_count(uint64_t n, char *into, size_t size)
+{
+    if (n < 1000)
+        snprintf(into, size, "%llu", (unsigned long long)n);
+    else if (n < 1000000)
+        snprintf(into, size, "%llu,%03llu", (unsigned long long)(n / 1000),
+                 (unsigned long long)(n % 1000));
+    else if (n < 1000000000)
+        snprintf(into, size, "%.1f million", (double)n / 1e6);
+    else
+        snprintf(into, size, "%.1f billion", (double)n / 1e9);
+    return into;
+}
+
+/* ---- progress ---- */
+
+void cli_progress(void *ctx, double share)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\rkymo: %s %3.0f %%", (const char *)ctx, share * 100);
+}
+
+void cli_progress_end(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}

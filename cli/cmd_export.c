@@ -1,0 +1,187 @@
+/* kymo export: the events of recordings as a file for another tool. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static struct {
+    const char *to, *output, *filter;
+} given;
+
+static const struct cli_option options[] = {
+    {"to", 't', CLI_CHOICE, "perfetto|chrome|csv", &given.to,
+     "the format (default: by the ending of FILE, else perfetto)"},
+    {"output", 'o', CLI_TEXT, "FILE", &given.output,
+     "write there; - is standard output (default: RUN.pftrace,\n"
+     "RUN.json or RUN.csv beside the recording)"},
+    {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
+     "only ranges whose name has this word in it, or matches it\n"
+     "where it has one of *?["},
+};
+
+static const struct format {
+    const char *name, *suffix, *next; /* `next`: what to do with the file */
+} formats[] = {
+    {"perfetto", ".pftrace", "open it at https://ui.perfetto.dev; it stays in your browser"},
+    {"chrome", ".json", "open it at chrome://tracing or https://ui.perfetto.dev"},
+    {"csv", ".csv", "one line per range, mark and counter value"},
+};
+#define N_FORMATS (sizeof formats / sizeof formats[0])
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && memcmp(text + n - m, end, m) == 0;
+}
+
+/* By --to, else by the ending of the output's name, else the first. */
+static const struct format *choose_format(void)
+{
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        if (given.to != NULL ? strcmp(given.to, formats[i].name) == 0
+                             : given.output != NULL && ends_with(given.output, formats[i].suffix))
+            return &formats[i];
+    }
+    return &formats[0];
+}
+
+/* runs/train.kymo/ becomes runs/train.pftrace. Free what comes back. */
+static char *default_output(const char *recording, const char *suffix)
+{
+    size_t len = strlen(recording);
+    while (len > 1 && recording[len - 1] == '/')
+        len--;
+    static const char *const endings[] = {".kymo", ".klog"};
+    for (size_t i = 0; i < 2; i++) {
+        if (len > 5 && memcmp(recording + len - 5, endings[i], 5) == 0) {
+            len -= 5;
+            break;
+        }
+    }
+    char *path = NULL;
+    return asprintf(&path, "%.*s%s", (int)len, recording, suffix) >= 0 ? path : NULL;
+}
+
+/*
+ * A file that is only half there would be taken for a whole one. Pipes and devices are not ours to
+ * remove.
+ */
+static void remove_partial(const char *path, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        unlink(path);
+}
+
+static kymo_status export_to(const struct cli_recordings *recordings, const struct format *format,
+                             int fd)
+{
+    const struct kymo_export_options wants = {
+        .filter = given.filter,
+        .progress = cli_progress,
+        .progress_ctx = (void *)"writing",
+    };
+    const kymo_status status = kymo_export(recordings->list, recordings->n, format->name, &wants, fd);
+    cli_progress_end();
+    return status;
+}
+
+static void tell_written(const char *path, const struct format *format, int fd)
+{
+    struct stat st;
+    char quoted[4096];
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        cli_say("wrote %s (%.1f MB); %s", cli_quote(path, quoted, sizeof quoted),
+                (double)st.st_size / 1e6, format->next);
+}
+
+static void tell_warnings(const struct cli_recordings *recordings)
+{
+    for (size_t r = 0; r < recordings->n; r++) {
+        const char *warning;
+        for (size_t i = 0; (warning = kymo_recording_warning(recordings->list[r], i)) != NULL; i++)
+            cli_say("%s", warning);
+    }
+}
+
+static int export_to_file(const struct cli_recordings *recordings, const struct format *format,
+                          const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return cli_fail("cannot write %s: %s", path, strerror(errno));
+    if (export_to(recordings, format, fd) != KYMO_OK) {
+        cli_fail("%s: %s", path, kymo_last_error());
+        remove_partial(path, fd);
+        close(fd);
+        return CLI_BAD;
+    }
+    tell_written(path, format, fd);
+    /* Some file systems tell of a full disk only here. */
+    if (close(fd) != 0) {
+        unlink(path);
+        return cli_fail("cannot write %s: %s", path, strerror(errno));
+    }
+    return CLI_FINE;
+}
+
+static int export_to_stdout(const struct cli_recordings *recordings, const struct format *format)
+{
+    if (isatty(STDOUT_FILENO) && strcmp(format->name, "perfetto") == 0)
+        return cli_fail(
+            "a Perfetto trace is no reading matter for a terminal; redirect it, or use -o FILE");
+    return export_to(recordings, format, STDOUT_FILENO) == KYMO_OK
+               ? CLI_FINE
+               : cli_fail("%s", kymo_last_error());
+}
+
+static int export(int n_args, char **args)
+{
+    if (n_args == 0)
+        return cli_fail("export needs a recording: kymo export RUN.kymo --to perfetto");
+    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
+    const struct format *format = choose_format();
+
+    struct cli_recordings recordings;
+    if (!cli_open(&recordings, args, n_args))
+        return CLI_BAD;
+    char *own_name = given.output == NULL ? default_output(args[0], format->suffix) : NULL;
+    const char *output = own_name != NULL ? own_name : given.output;
+    int status;
+    if (output == NULL)
+        status = cli_fail("no memory for a file name");
+    else if (strcmp(output, "-") == 0)
+        status = export_to_stdout(&recordings, format);
+    else
+        status = export_to_file(&recordings, format, output);
+    if (status == CLI_FINE)
+        tell_warnings(&recordings);
+    free(own_name);
+    cli_close(&recordings);
+    return status;
+}
+
+const struct cli_command cli_command_export = {
+    .name = "export",
+    .usage = "RUN.kymo... [--to FORMAT] [-o FILE]",
+    .brief = "the timeline, for Perfetto, Chrome, or as CSV",
+    .about =
+        "Writes the events of recordings into one file for another tool: perfetto (compact, what\n"
+        "to use for a timeline), chrome (JSON, which many programs read), csv (a line for each\n"
+        "range, mark and counter value). Several recordings, and all ranks in them, lie on one\n"
+        "time axis. Files may be of any size; memory does not grow with them.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples = "  kymo export train.kymo                     train.pftrace, for ui.perfetto.dev\n"
+                "  kymo export train.kymo --to chrome         train.json\n"
+                "  kymo export a.kymo b.kymo -o both.pftrace  two runs side by side\n"
+                "  kymo export train.kymo --to csv -o - | head",
+    .run = export,
+};

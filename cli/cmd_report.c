@@ -1,0 +1,208 @@
+/* kymo report: read recordings, summarize, draw the tables that were asked for. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* Rows a screen takes in at one glance. */
+#define DEFAULT_LIMIT 30
+
+static struct {
+    bool json, csv, tree, threads, ranks, all;
+    const char *sort, *filter, *unit, *color, *output;
+    uint32_t depth, limit, jobs;
+} given = {.color = "auto"};
+
+static const struct cli_option options[] = {
+    {"tree", 0, CLI_FLAG, NULL, &given.tree, "which range was called from which"},
+    {"threads", 0, CLI_FLAG, NULL, &given.threads, "a row for each range and thread"},
+    {"ranks", 0, CLI_FLAG, NULL, &given.ranks, "a row for each range and rank"},
+    {"sort", 's', CLI_TEXT, "COLUMN", &given.sort,
+     "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
+     "(default: total); -COLUMN for the other direction"},
+    {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
+     "only ranges whose name has this word in it, or matches it\n"
+     "where it has one of *?["},
+    {"depth", 'd', CLI_COUNT, "N", &given.depth,
+     "only ranges less than N deep in others (default: all)"},
+    {"limit", 'n', CLI_COUNT, "N", &given.limit,
+     "at most N rows (default: 30; all with --json and --csv)"},
+    {"all", 'a', CLI_FLAG, NULL, &given.all, "all rows"},
+    {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
+     "one unit for all times (default: what fits each)"},
+    {"json", 0, CLI_FLAG, NULL, &given.json, "an object: ranges, lost_events, cost, and more"},
+    {"csv", 0, CLI_FLAG, NULL, &given.csv, "one table as CSV, times in nanoseconds"},
+    {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
+    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
+     "auto: when standard output is a terminal"},
+    {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
+     "threads to read with (default: as many as there are cores)"},
+};
+
+/* ---- how the terminal wants it ---- */
+
+static bool wants_color(FILE *out)
+{
+    if (strcmp(given.color, "auto") != 0)
+        return strcmp(given.color, "always") == 0;
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    return isatty(fileno(out)) && (no_color == NULL || no_color[0] == '\0') && term != NULL &&
+           strcmp(term, "dumb") != 0;
+}
+
+/* Columns of the terminal; 0 where there is none and lines may be as long as they are. */
+static uint32_t terminal_width(FILE *out)
+{
+    struct winsize size;
+    if (!isatty(fileno(out)))
+        return 0;
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_col : 80;
+}
+
+/* ---- what was asked for ---- */
+
+/* The tables, comma separated; `ranges` when none is named. */
+static const char *table_list(char *into, size_t size)
+{
+    snprintf(into, size, "%s%s%s", given.tree ? ",tree" : "", given.threads ? ",threads" : "",
+             given.ranks ? ",ranks" : "");
+    return into[0] != '\0' ? into + 1 : "ranges";
+}
+
+/*
+ * A column as a table calls it, "total_ns", or as people do, "total", "median"; -1 when there is
+ * none.
+ */
+static int find_column(const kymo_table *table, const char *name)
+{
+    char in_ns[64];
+    const int column = kymo_table_find(table, name);
+    if (column >= 0)
+        return column;
+    for (size_t i = 0; i < kymo_table_n_columns(table); i++) {
+        const char *title = kymo_table_column(table, i)->title;
+        if (title != NULL && strcmp(title, name) == 0)
+            return (int)i;
+    }
+    snprintf(in_ns, sizeof in_ns, "%s_ns", name);
+    return kymo_table_find(table, in_ns);
+}
+
+/* As the text is sorted: names from A to Z, everything else from the largest on. */
+static bool sort_rows(kymo_table *table, const char *sort)
+{
+    const bool is_reversed = sort[0] == '-';
+    const int column = find_column(table, sort + is_reversed);
+    if (column < 0)
+        return false;
+    const bool is_text = kymo_table_column(table, (size_t)column)->type == KYMO_TYPE_TEXT;
+    kymo_table_sort(table, (size_t)column, is_text == is_reversed);
+    return true;
+}
+
+/* CSV is one table, the first that was asked for, sorted and cut as the text would be. */
+static int print_csv(kymo_summary *summary, const struct kymo_report_options *report, FILE *out)
+{
+    char first[32];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(report->tables, ","), report->tables);
+    kymo_table *table = kymo_summary_table(summary, first);
+    if (report->sort != NULL && !given.tree && !sort_rows(table, report->sort))
+        return cli_fail("no column '%s' to sort by", report->sort);
+    if (report->limit != 0)
+        kymo_table_truncate(table, report->limit);
+    return kymo_present_csv(table, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+}
+
+static int print_report(kymo_summary *summary, FILE *out)
+{
+    char tables[64];
+    const bool is_for_people = !given.json && !given.csv;
+    const struct kymo_report_options wants = {
+        .text = {.width = terminal_width(out), .color = wants_color(out), .unit = given.unit},
+        .tables = table_list(tables, sizeof tables),
+        .sort = given.sort,
+        .limit = given.all          ? 0
+                 : given.limit != 0 ? given.limit
+                 : is_for_people    ? DEFAULT_LIMIT
+                                    : 0,
+    };
+    if (given.csv)
+        return print_csv(summary, &wants, out);
+    const kymo_status status = given.json ? kymo_report_json(summary, &wants, out)
+                                          : kymo_report_text(summary, &wants, out);
+    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+}
+
+/* ---- from paths to a file ---- */
+
+static int report_to(kymo_summary *summary, const char *path)
+{
+    if (path == NULL || strcmp(path, "-") == 0)
+        return print_report(summary, stdout);
+    FILE *out = fopen(path, "w");
+    if (out == NULL)
+        return cli_fail("cannot write %s: %s", path, strerror(errno));
+    int status = print_report(summary, out);
+    if (fclose(out) != 0 && status == CLI_FINE)
+        status = cli_fail("cannot write %s: %s", path, strerror(errno));
+    return status;
+}
+
+static int report(int n_args, char **args)
+{
+    if (n_args == 0)
+        return cli_fail("report needs a recording: kymo report RUN.kymo");
+    if (given.json && given.csv)
+        return cli_fail("--json and --csv exclude one another");
+    /*
+     * A reader that has seen enough (| head) ends us without a word, whatever our parent made of
+     * SIGPIPE.
+     */
+    signal(SIGPIPE, SIG_DFL);
+
+    struct cli_recordings recordings;
+    if (!cli_open(&recordings, args, n_args))
+        return CLI_BAD;
+    const struct kymo_summary_options wants = {
+        .filter = given.filter,
+        .max_depth = given.depth,
+        .n_jobs = given.jobs,
+        .progress = cli_progress,
+        .progress_ctx = (void *)"reading",
+    };
+    kymo_summary *summary = NULL;
+    int status;
+    if (kymo_summary_create(recordings.list, recordings.n, &wants, &summary) == KYMO_OK) {
+        cli_progress_end();
+        status = report_to(summary, given.output);
+    } else {
+        cli_progress_end();
+        status = cli_fail("%s", kymo_last_error());
+    }
+    kymo_summary_destroy(summary);
+    cli_close(&recordings);
+    return status;
+}
+
+const struct cli_command cli_command_report = {
+    .name = "report",
+    .usage = "RUN.kymo... [OPTIONS]",
+    .brief = "where the time went: a table of ranges",
+    .about =
+        "Reads recordings and says where the time went: for each range how often it ran, how\n"
+        "long in total and by itself (without the ranges inside it), typical and worst times,\n"
+        "and its share of the run. Ranks, processes and several recordings are merged. What\n"
+        "was lost, what is missing and what the measuring cost stand below the table.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples = "  kymo report train.kymo                     the table, heaviest first\n"
+                "  kymo report train.kymo --tree --depth 3    who called whom\n"
+                "  kymo report train.kymo -f 'data*' -s p99   some ranges, slowest tail first\n"
+                "  kymo report train.kymo --json | jq '.ranges[0]'",
+    .run = report,
+};

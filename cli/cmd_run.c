@@ -1,0 +1,185 @@
+/* kymo run: start a program with recording on, wait for it, say what came of it. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "run.h"
+
+static struct {
+    const char *output, *options;
+    bool append, force, quiet;
+} given;
+
+static const struct cli_option options[] = {
+    {"output", 'o', CLI_TEXT, "DIR", &given.output,
+     "record there (default: PROGRAM.kymo here, or the first free\n"
+     "of PROGRAM-2.kymo, PROGRAM-3.kymo, ...)"},
+    {"append", 0, CLI_FLAG, NULL, &given.append, "add to the recording that is there"},
+    {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
+    {"options", 0, CLI_TEXT, "KEY=VALUE,...", &given.options,
+     "how to record; they go into KYMO_OPTIONS, behind what is\n"
+     "there. 'kymo run --options help' lists them"},
+    {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
+};
+
+/* KYMO_OPTIONS, then --options, which win by being last. Free what comes back. */
+static char *joined_options(void)
+{
+    const char *before = getenv("KYMO_OPTIONS");
+    char *text = NULL;
+    const bool has_before = before != NULL && before[0] != '\0', has_given = given.options != NULL;
+    if (asprintf(&text, "%s%s%s", has_before ? before : "", has_before && has_given ? "," : "",
+                 has_given ? given.options : "") < 0)
+        return NULL;
+    return text;
+}
+
+/* ---- the last words ---- */
+
+static uint64_t count_events(const kymo_recording *recording)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
+        n += kymo_recording_process(recording, i)->n_events;
+    return n;
+}
+
+/* The recording as the user would type it: relative when it lies below the current directory. */
+static const char *short_path(const char *path)
+{
+    char cwd[PATH_MAX];
+    const size_t len = getcwd(cwd, sizeof cwd) != NULL ? strlen(cwd) : 0;
+    return len > 1 && strncmp(path, cwd, len) == 0 && path[len] == '/' ? path + len + 1 : path;
+}
+
+static void say_nothing_recorded(const struct run_target *target, char *const *program)
+{
+    char quoted[PATH_MAX + 32];
+    cli_quote(short_path(target->path), quoted, PATH_MAX);
+    if (run_target_discard(target))
+        strcat(quoted, ", which is removed again");
+
+    const char deaf = run_python_deaf(program);
+    if (deaf != 0)
+        cli_say("nothing was recorded in %s: Python's option -%c keeps kymo out of the program; "
+                "call kymo.start() there, or leave the option away",
+                quoted, deaf);
+    else if (run_is_python(program))
+        cli_say("nothing was recorded in %s: the program has no kymo ranges, or its Python "
+                "has no kymo (pip install kymo)",
+                quoted);
+    else
+        cli_say("nothing was recorded in %s: the program has no kymo ranges, or is not linked "
+                "with libkymo",
+                quoted);
+}
+
+static void say_recorded(const kymo_recording *recording, const char *path, uint64_t n_events)
+{
+    char quoted[PATH_MAX], events[32];
+    const size_t n = kymo_recording_n_processes(recording);
+    cli_quote(short_path(path), quoted, sizeof quoted);
+    cli_say("recorded %zu process%s, %s event%s; next: kymo report %s", n, n == 1 ? "" : "es",
+            cli_count(n_events, events, sizeof events), n_events == 1 ? "" : "s", quoted);
+}
+
+static void say_what_came(const struct run_target *target, char *const *program)
+{
+    kymo_recording *recording = NULL;
+    if (kymo_recording_seal(target->path) != KYMO_OK ||
+        kymo_recording_open(target->path, &recording) != KYMO_OK) {
+        cli_say("%s", kymo_last_error());
+        return;
+    }
+    const uint64_t n_events = count_events(recording);
+    if (n_events == 0)
+        say_nothing_recorded(target, program);
+    else if (!given.quiet)
+        say_recorded(recording, target->path, n_events);
+    kymo_recording_close(recording);
+}
+
+/* ---- from the command line to the exit status ---- */
+
+static int not_started(const struct run_target *target, const char *program, int error)
+{
+    run_target_discard(target);
+    if (error == ENOENT && strchr(program, '/') == NULL)
+        cli_say("cannot run '%s': no program of that name on PATH", program);
+    else if (error == EACCES)
+        cli_say("cannot run '%s': it is not executable", program);
+    else if (error == ENOEXEC)
+        cli_say("cannot run '%s': not a program this machine can execute", program);
+    else
+        cli_say("cannot run '%s': %s", program, strerror(error));
+    return CLI_NOT_STARTED;
+}
+
+static int run_program(char **program, enum run_existing existing, const char *options_text)
+{
+    struct run_target target;
+    int wait_status;
+    if (!run_target_prepare(&target, given.output, existing, program))
+        return CLI_BAD;
+    run_environment_set(target.path, options_text);
+    const int error = run_child(program, &wait_status);
+    if (error != 0)
+        return not_started(&target, program[0], error);
+    say_what_came(&target, program);
+    return run_pass_on(wait_status);
+}
+
+static int run(int n_args, char **args)
+{
+    if (given.options != NULL && strcmp(given.options, "help") == 0) {
+        fputs(kymo_options_help(), stdout);
+        return CLI_FINE;
+    }
+    if (n_args == 0)
+        return cli_fail("run needs a program: kymo run -- python train.py");
+    if (given.append && given.force)
+        return cli_fail("--append and --force exclude one another");
+    if (given.force && run_is_one_of_many())
+        return cli_fail("--force would let each rank remove what the others record; remove the "
+                        "recording first");
+
+    char *options_text = joined_options();
+    if (options_text == NULL)
+        return cli_fail("no memory for the options");
+    int status;
+    if (kymo_options_check(options_text) != KYMO_OK)
+        status = cli_fail("%s", kymo_last_error());
+    else
+        status = run_program(args,
+                             given.append  ? RUN_APPEND
+                             : given.force ? RUN_FORCE
+                                           : RUN_REFUSE,
+                             options_text);
+    free(options_text);
+    return status;
+}
+
+const struct cli_command cli_command_run = {
+    .name = "run",
+    .usage = "[OPTIONS] [--] PROGRAM [ARGUMENTS...]",
+    .brief = "run a program and record what it does",
+    .about = "Runs a program with recording switched on, for it and for the processes it starts:\n"
+             "Python programs without any change, others when they are linked with libkymo. Works\n"
+             "in front of torchrun, mpirun and srun, and behind them. Signals go to the program;\n"
+             "its exit status is passed on. Whatever way it ends, what it recorded is kept.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples =
+        "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
+        "  kymo run -o first.kymo -- ./train          names the recording\n"
+        "  kymo run -- torchrun --nproc-per-node 4 train.py\n"
+        "  kymo run --options policy=keep-newest,pool=64MiB -- ./train\n"
+        "\n"
+        "Exit status: the program's own; 2 wrong usage, 3 the program could not be started.",
+    .stops_at_argument = true,
+    .run = run,
+};

@@ -1,0 +1,60 @@
+/*
+ * The parts of `kymo run`: where the recording goes, what the program's environment is, the program
+ * itself.
+ */
+#ifndef KYMO_CLI_RUN_H
+#define KYMO_CLI_RUN_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* ---- run_target.c: the directory ---- */
+
+struct run_target {
+    char path[PATH_MAX]; /* absolute */
+    bool is_new;         /* we made it: without events in it we may remove it */
+};
+
+/* What to do with a recording that is there already. */
+enum run_existing { RUN_REFUSE, RUN_APPEND, RUN_FORCE };
+
+/*
+ * Decide on a directory (`output`, or a name made from the program's) and create it. False, with a
+ * sentence said, when it is not empty and `existing` does not allow for that, or when it cannot be
+ * made.
+ */
+bool run_target_prepare(struct run_target *target, const char *output, enum run_existing existing,
+                        char *const *program);
+/* Remove it again if it is ours and nothing was recorded. True when it is gone. */
+bool run_target_discard(const struct run_target *target);
+
+/* ---- run_environment.c: what the program finds in its environment ---- */
+
+/* Set KYMO, KYMO_OPTIONS, KYMO_RUN_ID and, for Python, PYTHONPATH, in our own environment. */
+void run_environment_set(const char *recording, const char *options);
+/* Whether a launcher (torchrun, mpirun, srun) started several of us for one recording. */
+bool run_is_one_of_many(void);
+
+/* ---- run_python.c: is it Python, and will it listen? ---- */
+
+/* Whether the program is a Python interpreter, or a launcher of one. */
+bool run_is_python(char *const *program);
+/*
+ * The script or module a Python command line runs, or NULL when it is no Python or has none. Lent.
+ */
+const char *run_python_script(char *const *program);
+/* The option (-I, -E, -S) that keeps this interpreter from reading PYTHONPATH, or 0. */
+char run_python_deaf(char *const *program);
+
+/* ---- run_child.c: the program ---- */
+
+/*
+ * Start `program` (found by PATH), pass signals on until it ends, and give its wait status. Returns
+ * an errno when it does not start, else 0.
+ */
+int run_child(char *const *program, int *wait_status);
+/* The status to leave with. Dies by the same signal if the program did. */
+int run_pass_on(int wait_status);
+
+#endif

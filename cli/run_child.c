@@ -1,0 +1,90 @@
+/*
+ * The program under `kymo run`: started in our process group, so that the terminal treats us as
+ * one, and waited for.
+ *
+ * No signal handlers: the signals to pass on are blocked and taken in one place. What a terminal
+ * sends (ctrl-C) the kernel gives to the whole group, the program included; passing it on would
+ * double it. What somebody sends us by kill(2) is meant for the program.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "run.h"
+
+static const int passed_on[] = {
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGALRM, SIGWINCH, SIGPWR, SIGIO,
+};
+
+static void signals_to_take(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGCHLD);
+    for (size_t i = 0; i < sizeof passed_on / sizeof passed_on[0]; i++)
+        sigaddset(set, passed_on[i]);
+}
+
+/* posix_spawn tells why an exec failed, and does not copy our address space. */
+static int spawn(char *const *program, const sigset_t *mask, pid_t *pid)
+{
+    extern char **environ;
+    posix_spawnattr_t attr;
+    int error = posix_spawnattr_init(&attr);
+    if (error != 0)
+        return error;
+    posix_spawnattr_setsigmask(&attr, mask);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    error = posix_spawnp(pid, program[0], NULL, &attr, program, environ);
+    posix_spawnattr_destroy(&attr);
+    return error;
+}
+
+static int wait_and_pass_signals(pid_t pid, const sigset_t *taken)
+{
+    for (;;) {
+        siginfo_t info;
+        int wait_status;
+        const int sig = sigwaitinfo(taken, &info);
+        if (sig == SIGCHLD) {
+            if (waitpid(pid, &wait_status, WNOHANG) == pid)
+                return wait_status;
+        } else if (sig > 0 && info.si_code <= 0) { /* from a process, not from the kernel */
+            kill(pid, sig);
+        }
+    }
+}
+
+int run_child(char *const *program, int *wait_status)
+{
+    sigset_t taken, before;
+    pid_t pid;
+    signals_to_take(&taken);
+    /* Somebody may have left it ignored, and then no program's end would be told. */
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_BLOCK, &taken, &before);
+    const int error = spawn(program, &before, &pid);
+    if (error == 0)
+        *wait_status = wait_and_pass_signals(pid, &taken);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+int run_pass_on(int wait_status)
+{
+    if (WIFEXITED(wait_status))
+        return WEXITSTATUS(wait_status);
+    const int sig = WTERMSIG(wait_status);
+    sigset_t only;
+    /* The program has dumped its core; ours would be in the way. */
+    prctl(PR_SET_DUMPABLE, 0);
+    signal(sig, SIG_DFL);
+    sigemptyset(&only);
+    sigaddset(&only, sig);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    raise(sig);
+    return 128 + sig;
+}

@@ -1,0 +1,257 @@
+/*
+ * analyze: from batches of words to tables.
+ *
+ *   for each process, several at a time            then, one process after the other        at the end
+ *   process_walk.c ── lane_walk.c (stacks)     ──> summary_merge.c (by name, tree, rows) ──> summary_tables.c
+ *                     call_tree.c, async_match.c
+ *
+ * A process numbers its names for itself (several sites may share one) and the merge maps them to the summary's own
+ * numbers. Texts are lent by the recordings until the tables are made.
+ */
+#ifndef KYMO_ANALYZE_INTERNAL_H
+#define KYMO_ANALYZE_INTERNAL_H
+
+#include "base/base_internal.h"
+#include "table/table_internal.h"
+#include <kymo/recording.h>
+#include <kymo/report.h>
+
+/* ---- names.c: texts to numbers from 0 ---- */
+
+struct kymo__name {
+    const char *text; /* lent */
+    size_t len;
+    uint64_t hash;
+};
+
+struct kymo__names {
+    struct kymo__name *names;
+    size_t n, cap;
+    uint32_t *slots; /* number + 1; 0: empty */
+    size_t n_slots;  /* a power of two */
+};
+
+#define KYMO__NO_NAME UINT32_MAX
+
+/* The number of a text, a new one when it is new; KYMO__NO_NAME without memory. */
+uint32_t kymo__names_number(struct kymo__names *names, const char *text, size_t len);
+void kymo__names_fini(struct kymo__names *names);
+
+/* Whether `name` passes the filter (NULL: all do): a pattern when it has one of * ? [, else a word found anywhere. */
+bool kymo__name_matches(const char *filter, const char *name, size_t len);
+
+/* ---- call_tree.c: nodes are (parent, name) ---- */
+
+/*
+ * Below this depth ranges no longer get a node for every path: all of one name share one below the last proper node
+ * ("folded"), so that a runaway recursion does not become a tree as large as the recording.
+ */
+enum { KYMO__TREE_DEPTH = 400, KYMO__TREE_NODES = 1 << 22 };
+
+struct kymo__node {
+    uint64_t count, total_ns, self_ns;
+    uint32_t name, parent;
+    uint32_t depth;      /* of the root: 0 */
+    uint32_t n_active;   /* folded nodes: how many times it is on the stack */
+    bool is_outermost;   /* no ancestor has this name */
+};
+
+struct kymo__tree {
+    struct kymo__node *nodes; /* the root is 0; parents come before their children */
+    size_t n, cap;
+    uint32_t *slots; /* node number; 0: empty */
+    uint32_t n_slots_log2;
+};
+
+KYMO_WARN_UNUSED bool kymo__tree_init(struct kymo__tree *tree);
+void kymo__tree_fini(struct kymo__tree *tree);
+/* A new node; 0 without memory. When the tree is full, ranges of all names share one node, named `other`. */
+uint32_t kymo__tree_add(struct kymo__tree *tree, uint32_t parent, uint32_t name, uint32_t other);
+
+static inline size_t kymo__tree_slot(const struct kymo__tree *tree, uint32_t parent, uint32_t name)
+{
+    const uint64_t key = (uint64_t)parent << 32 | name;
+    return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - tree->n_slots_log2));
+}
+
+/* The child of `parent` called `name`, made when new; 0 without memory. */
+static inline uint32_t kymo__tree_child(struct kymo__tree *tree, uint32_t parent, uint32_t name, uint32_t other)
+{
+    const size_t mask = ((size_t)1 << tree->n_slots_log2) - 1;
+    for (size_t slot = kymo__tree_slot(tree, parent, name);; slot = (slot + 1) & mask) {
+        const uint32_t node = tree->slots[slot];
+        if (node == 0)
+            return kymo__tree_add(tree, parent, name, other);
+        if (tree->nodes[node].parent == parent && tree->nodes[node].name == name)
+            return node;
+    }
+}
+
+/* ---- async_match.c: the two ends of async ranges, which may come in any order ---- */
+
+struct kymo__async_half {
+    uint64_t handle; /* 0: an empty slot */
+    uint64_t ns;
+    uint32_t name;
+    uint32_t lane;
+    bool is_begin;
+};
+
+struct kymo__async_match {
+    struct kymo__async_half *slots;
+    size_t n, n_slots;
+    uint64_t n_dropped; /* beyond what is kept waiting */
+};
+
+/*
+ * Offer one half. True when its other half was waiting: `*other` is that one, which no longer waits. Otherwise it waits
+ * itself; `*failed` is set without memory.
+ */
+bool kymo__async_match(struct kymo__async_match *match, const struct kymo__async_half *half,
+                       struct kymo__async_half *other, bool *failed);
+void kymo__async_match_fini(struct kymo__async_match *match);
+
+/* ---- one process ---- */
+
+struct kymo__counter {
+    uint64_t count, last_ns;
+    double min, max, sum, last;
+};
+
+/* A range that has begun. */
+struct kymo__frame {
+    uint64_t start_ns;
+    uint64_t children_ns;
+    uint32_t node; /* KYMO__NO_NODE: deeper than what is counted */
+    uint32_t name;
+};
+#define KYMO__NO_NODE UINT32_MAX
+
+struct kymo__lane_walk {
+    struct kymo__tree tree;
+    struct kymo__frame *frames; /* frames[0] stands for the thread itself */
+    size_t n_frames, frames_cap;
+    uint64_t n_too_deep; /* begun while no frame was to be had */
+    const struct kymo_lane_info *info;
+};
+
+struct kymo__process_walk {
+    kymo_recording *recording;
+    const struct kymo_process *info;
+    uint32_t max_depth;
+    struct kymo__names names;
+    uint32_t *site_names; /* name number by site, 0 to n_sites; 0 also stands for unknown sites */
+    uint32_t other;       /* the name of ranges that have found no node */
+    struct kymo__sketch *ranges; /* these four by name */
+    struct kymo__sketch *async;  /* NULL until there is one */
+    struct kymo__counter *counters;
+    uint64_t *marks;
+    struct kymo__lane_walk **lanes; /* by number; NULL: had no events */
+    struct kymo__async_match pending;
+    size_t n_frames;                /* room taken by stacks, over all lanes */
+    uint64_t n_orphans;    /* ends without a begin */
+    uint64_t n_cut_off;    /* begun before a gap: their ends are not known */
+    uint64_t n_unwound;    /* ended by the end of an outer one */
+    uint64_t n_words_done;
+    uint64_t *progress;    /* shared by all: words done, added to now and then */
+    void (*tell)(void *ctx);
+    void *tell_ctx;
+};
+
+/* Both leave a half-made one to fini. */
+KYMO_WARN_UNUSED kymo_status kymo__process_walk_init(struct kymo__process_walk *walk,
+                                                     kymo_recording *recording, size_t process);
+KYMO_WARN_UNUSED kymo_status kymo__process_walk_run(struct kymo__process_walk *walk);
+void kymo__process_walk_fini(struct kymo__process_walk *walk);
+
+/* The stack machine: take one batch of the lane. */
+KYMO_WARN_UNUSED kymo_status kymo__lane_walk_batch(struct kymo__process_walk *walk,
+                                                   struct kymo__lane_walk *lane,
+                                                   const struct kymo_batch *batch);
+/* A record other than the begin of a range. `words` is whole and of the length its type needs. */
+KYMO_WARN_UNUSED kymo_status kymo__process_walk_record(struct kymo__process_walk *walk, uint32_t lane,
+                                                       const uint64_t *words, uint64_t ns);
+
+static inline uint32_t kymo__name_of_site(const struct kymo__process_walk *walk, uint32_t site)
+{
+    return walk->site_names[KYMO_LIKELY(site <= walk->info->n_sites) ? site : 0];
+}
+
+/* ---- all processes ---- */
+
+struct kymo__name_stats {
+    struct kymo__sketch calls;
+    uint64_t total_ns, self_ns;
+    uint32_t n_threads, n_processes;
+};
+
+/* A name's share in a thread (`lane` set) or in a process. */
+struct kymo__name_row {
+    uint32_t process; /* in kymo__merge.processes */
+    uint32_t name;
+    const struct kymo_lane_info *lane;
+    uint64_t count, total_ns, self_ns;
+};
+
+struct kymo__open_row {
+    uint32_t process, name;
+    const struct kymo_lane_info *lane;
+    uint64_t since_ns; /* after the process's first event */
+};
+
+struct kymo__row_list {
+    struct kymo__name_row *rows;
+    size_t n, cap;
+};
+
+struct kymo__merge {
+    struct kymo__names names;
+    struct kymo__name_stats *ranges; /* these four by name, with room for `names_cap` */
+    struct kymo__name_stats *async;
+    struct kymo__counter *counters;
+    uint64_t *marks;
+    size_t ranges_cap, async_cap, counters_cap, marks_cap;
+    size_t n_stats; /* elements in use in each of them */
+    struct kymo__tree tree;
+    struct kymo__row_list threads, ranks;
+    struct kymo__open_row *open;
+    size_t n_open, open_cap;
+    const struct kymo_process **processes; /* lent by the recordings */
+    size_t n_processes, processes_cap;
+    uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped;
+};
+
+KYMO_WARN_UNUSED kymo_status kymo__merge_init(struct kymo__merge *merge);
+void kymo__merge_fini(struct kymo__merge *merge);
+/* Add what was seen in one process. */
+KYMO_WARN_UNUSED kymo_status kymo__merge_add(struct kymo__merge *merge, const struct kymo__process_walk *walk);
+
+/* ---- the summary ---- */
+
+enum kymo__summary_table {
+    KYMO__TABLE_RANGES,
+    KYMO__TABLE_TREE,
+    KYMO__TABLE_THREADS,
+    KYMO__TABLE_RANKS,
+    KYMO__TABLE_PROCESSES,
+    KYMO__TABLE_ASYNC,
+    KYMO__TABLE_COUNTERS,
+    KYMO__TABLE_MARKS,
+    KYMO__TABLE_OPEN,
+    KYMO__TABLE_SITES,
+    KYMO__TABLE_WARNINGS,
+    KYMO__N_TABLES,
+};
+
+struct kymo_summary {
+    kymo_table *tables[KYMO__N_TABLES];
+    struct kymo_cost cost;
+    uint64_t n_threads;
+    char *title; /* the recordings' names */
+};
+
+KYMO_WARN_UNUSED kymo_status kymo__summary_make_tables(kymo_summary *summary, const struct kymo__merge *merge,
+                                                       kymo_recording *const *recordings, size_t n,
+                                                       const struct kymo_summary_options *options);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * The stack machine: begins and ends of one thread, in order, become counts and times in its call tree. This is the
+ * loop that every event of a recording goes through, so it neither divides, calls nor allocates for a known path.
+ *
+ *   an end of the name on top                closes it
+ *   an end of a name further down            closes what lies above it at that moment: those were left open
+ *   an end of a name that is not there       is an orphan: counted, nothing else
+ *   words are missing (a gap)                what is open is given up: its end may be among them
+ *
+ * A begin and its end may be different sites (other line, other language) of one name: names decide.
+ */
+#include "analyze/analyze_internal.h"
+
+enum {
+    /* Frames of all lanes of a process: beyond, begins are counted by the stack and nothing else. */
+    MAX_FRAMES = 1 << 22,
+    /* How far down an end looks for its begin; a file full of orphans must not cost a walk of the stack each. */
+    MAX_SEARCH = 1000,
+};
+
+static kymo_status no_memory(const struct kymo__process_walk *walk)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to summarise %s", walk->info->log_path);
+}
+
+/* ---- opening and closing a range ---- */
+
+/* What the loop over words does for nearly every word; a call would cost as much as the work. */
+#define HOT static inline __attribute__((always_inline))
+
+/* Room for one more frame; `*status` tells memory from the limit. */
+static bool grow_frames(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, kymo_status *status)
+{
+    const size_t before = lane->frames_cap;
+    *status = KYMO_OK;
+    if (walk->n_frames > MAX_FRAMES) {
+        lane->n_too_deep++;
+        return false;
+    }
+    if (!kymo__grow(&lane->frames, &lane->frames_cap, lane->n_frames + 1, sizeof *lane->frames)) {
+        *status = no_memory(walk);
+        return false;
+    }
+    walk->n_frames += lane->frames_cap - before;
+    return true;
+}
+
+/* The node of `name` below `parent`; 0 without memory. */
+HOT uint32_t find_node(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t parent,
+                                 uint32_t name)
+{
+    struct kymo__tree *tree = &lane->tree;
+    if (KYMO_LIKELY(tree->nodes[parent].depth < KYMO__TREE_DEPTH))
+        return kymo__tree_child(tree, parent, name, walk->other);
+    if (tree->nodes[parent].depth > KYMO__TREE_DEPTH)
+        parent = tree->nodes[parent].parent;
+    const uint32_t node = kymo__tree_child(tree, parent, name, walk->other);
+    tree->nodes[node].n_active += node != 0;
+    return node;
+}
+
+static inline bool is_folded(const struct kymo__node *node)
+{
+    return node->depth > KYMO__TREE_DEPTH;
+}
+
+HOT kymo_status open_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t name,
+                                     uint64_t ns)
+{
+    if (KYMO_UNLIKELY(lane->n_frames == lane->frames_cap || lane->n_too_deep != 0)) {
+        kymo_status status;
+        if (lane->n_too_deep != 0) {
+            lane->n_too_deep++;
+            return KYMO_OK;
+        }
+        if (!grow_frames(walk, lane, &status))
+            return status;
+    }
+    const uint32_t parent = lane->frames[lane->n_frames - 1].node;
+    uint32_t node = KYMO__NO_NODE;
+    if (KYMO_LIKELY(walk->max_depth == 0 || lane->n_frames <= walk->max_depth)) {
+        node = find_node(walk, lane, parent, name);
+        if (KYMO_UNLIKELY(node == 0))
+            return no_memory(walk);
+    }
+    lane->frames[lane->n_frames++] = (struct kymo__frame){.start_ns = ns, .node = node, .name = name};
+    return KYMO_OK;
+}
+
+/* Close the topmost range at `ns`. False without memory. */
+HOT bool close_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint64_t ns)
+{
+    const struct kymo__frame *frame = &lane->frames[--lane->n_frames];
+    if (KYMO_UNLIKELY(frame->node == KYMO__NO_NODE))
+        return true;
+    struct kymo__node *node = &lane->tree.nodes[frame->node];
+    const uint64_t duration = ns > frame->start_ns ? ns - frame->start_ns : 0;
+    lane->frames[lane->n_frames - 1].children_ns += duration;
+    node->count++;
+    node->self_ns += duration > frame->children_ns ? duration - frame->children_ns : 0;
+    if (KYMO_UNLIKELY(is_folded(node)) && --node->n_active != 0)
+        return kymo__sketch_add(&walk->ranges[frame->name], duration);
+    node->total_ns += duration;
+    return kymo__sketch_add(&walk->ranges[frame->name], duration);
+}
+
+/* An end whose name is not on top. */
+static bool unwind(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t name, uint64_t ns)
+{
+    size_t i = lane->n_frames - 1;
+    const size_t stop = i > MAX_SEARCH ? i - MAX_SEARCH : 0;
+    while (i > stop && lane->frames[i].name != name)
+        i--;
+    if (i == stop) {
+        walk->n_orphans++;
+        return true;
+    }
+    walk->n_unwound += lane->n_frames - 1 - i;
+    while (lane->n_frames > i)
+        if (!close_range(walk, lane, ns))
+            return false;
+    return true;
+}
+
+HOT bool end_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t id, uint64_t ns)
+{
+    if (KYMO_UNLIKELY(lane->n_too_deep != 0)) {
+        lane->n_too_deep--;
+        return true;
+    }
+    if (KYMO_UNLIKELY(lane->n_frames == 1)) {
+        walk->n_orphans++;
+        return true;
+    }
+    const uint32_t name = id != 0 ? kymo__name_of_site(walk, id) : KYMO__NO_NAME;
+    if (KYMO_LIKELY(id == 0 || lane->frames[lane->n_frames - 1].name == name))
+        return close_range(walk, lane, ns);
+    return unwind(walk, lane, name, ns);
+}
+
+/* Words of this lane are missing: whether what is open ended among them nobody knows. */
+static void give_up_open_ranges(struct kymo__process_walk *walk, struct kymo__lane_walk *lane)
+{
+    walk->n_cut_off += lane->n_frames - 1 + lane->n_too_deep;
+    for (size_t i = 1; i < lane->n_frames; i++)
+        if (lane->frames[i].node != KYMO__NO_NODE)
+            lane->tree.nodes[lane->frames[i].node].n_active = 0;
+    lane->n_frames = 1;
+    lane->n_too_deep = 0;
+}
+
+/* ---- words ---- */
+
+static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, const uint64_t *words,
+                               uint64_t ns)
+{
+    switch (kymo_record_type_of(words[0])) {
+    case KYMO_RECORD_BEGIN:
+        return open_range(walk, lane, kymo__name_of_site(walk, kymo_record_site(words[1])), ns);
+    case KYMO_RECORD_GAP:
+        give_up_open_ranges(walk, lane);
+        return KYMO_OK;
+    default:
+        return kymo__process_walk_record(walk, lane->info->lane, words, ns);
+    }
+}
+
+kymo_status kymo__lane_walk_batch(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
+                                  const struct kymo_batch *batch)
+{
+    if (batch->gap)
+        give_up_open_ranges(walk, lane);
+    const uint64_t *word = batch->words, *const end = word + batch->n;
+    while (word < end) {
+        const uint64_t w = *word++;
+        const uint64_t ns = kymo_batch_ns(batch, w);
+        switch (kymo_word_kind(w)) {
+        case KYMO_KIND_BEGIN:
+            KYMO_TRY(open_range(walk, lane, kymo__name_of_site(walk, kymo_word_id(w)), ns));
+            break;
+        case KYMO_KIND_END:
+            if (KYMO_UNLIKELY(!end_range(walk, lane, kymo_word_id(w), ns)))
+                return no_memory(walk);
+            break;
+        case KYMO_KIND_MARK:
+            walk->marks[kymo__name_of_site(walk, kymo_word_id(w))]++;
+            break;
+        case KYMO_KIND_RECORD:
+            KYMO_TRY(take_record(walk, lane, word - 1, ns));
+            word += kymo_record_length(w) - 1;
+            break;
+        default: /* kinds of later versions */
+            break;
+        }
+    }
+    return KYMO_OK;
+}

@@ -1,0 +1,85 @@
+/* Names to numbers, and the filter on names. */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "analyze/analyze_internal.h"
+
+/* FNV-1a over eight bytes at a time, mixed at the end: names are short, and this runs once for each site. */
+static uint64_t hash_of(const char *text, size_t len)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ len;
+    for (; len >= 8; text += 8, len -= 8) {
+        uint64_t part;
+        memcpy(&part, text, 8);
+        h = (h ^ part) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    for (; len > 0; text++, len--)
+        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    h ^= h >> 29;
+    h *= UINT64_C(0xbf58476d1ce4e5b9);
+    return h ^ h >> 32;
+}
+
+static void enter(struct kymo__names *names, uint32_t number)
+{
+    size_t slot = names->names[number].hash & (names->n_slots - 1);
+    while (names->slots[slot] != 0)
+        slot = (slot + 1) & (names->n_slots - 1);
+    names->slots[slot] = number + 1;
+}
+
+/* Keep at least half of the slots empty. */
+static bool make_room(struct kymo__names *names)
+{
+    if (!kymo__grow(&names->names, &names->cap, names->n + 1, sizeof *names->names))
+        return false;
+    if ((names->n + 1) * 2 <= names->n_slots)
+        return true;
+    const size_t n_slots = names->n_slots == 0 ? 64 : names->n_slots * 2;
+    uint32_t *slots = kymo__calloc(n_slots, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    kymo__free(names->slots);
+    names->slots = slots;
+    names->n_slots = n_slots;
+    for (size_t i = 0; i < names->n; i++)
+        enter(names, (uint32_t)i);
+    return true;
+}
+
+uint32_t kymo__names_number(struct kymo__names *names, const char *text, size_t len)
+{
+    const uint64_t hash = hash_of(text, len);
+    if (names->n_slots != 0) {
+        const size_t mask = names->n_slots - 1;
+        for (size_t slot = hash & mask; names->slots[slot] != 0; slot = (slot + 1) & mask) {
+            const uint32_t number = names->slots[slot] - 1;
+            const struct kymo__name *name = &names->names[number];
+            if (name->hash == hash && name->len == len && memcmp(name->text, text, len) == 0)
+                return number;
+        }
+    }
+    if (!make_room(names))
+        return KYMO__NO_NAME;
+    const uint32_t number = (uint32_t)names->n++;
+    names->names[number] = (struct kymo__name){text, len, hash};
+    enter(names, number);
+    return number;
+}
+
+void kymo__names_fini(struct kymo__names *names)
+{
+    kymo__free(names->names);
+    kymo__free(names->slots);
+    *names = (struct kymo__names){0};
+}
+
+bool kymo__name_matches(const char *filter, const char *name, size_t len)
+{
+    if (filter == NULL)
+        return true;
+    if (strpbrk(filter, "*?[") != NULL)
+        return fnmatch(filter, name, 0) == 0;
+    return memmem(name, len, filter, strlen(filter)) != NULL;
+}

@@ -1,0 +1,239 @@
+/*
+ * The summary: every process of every recording, several at a time.
+ *
+ * Threads take processes in order, walk them alone, and add them to the whole one after the other, so that memory
+ * holds as many processes as there are threads and the result is the same for any number of them.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyze/analyze_internal.h"
+
+enum { MAX_JOBS = 64 };
+
+struct task {
+    kymo_recording *recording;
+    size_t process;
+};
+
+struct jobs {
+    const struct kymo_summary_options *options;
+    struct task *tasks; /* written before the threads start */
+    size_t n_tasks;
+    size_t next_task;   /* taken with fetch-and-add */
+    uint64_t n_words_total;
+    uint64_t n_words_done; /* added to by all, relaxed: it is only shown */
+    pthread_mutex_t lock;  /* guards what follows */
+    pthread_cond_t turned;
+    size_t next_merged;
+    struct kymo__merge merge;
+    kymo_status status; /* the first failure, and its sentence */
+    char error[1024];
+};
+
+static kymo_status no_memory(void)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory for the summary");
+}
+
+/* ---- the work ---- */
+
+static void tell_progress(void *ctx)
+{
+    struct jobs *jobs = ctx;
+    const double done = (double)__atomic_load_n(&jobs->n_words_done, __ATOMIC_RELAXED);
+    const double total = (double)jobs->n_words_total;
+    jobs->options->progress(jobs->options->progress_ctx, done < total ? done / total : 1);
+}
+
+static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *walk, const struct task *task,
+                                bool may_tell)
+{
+    KYMO_TRY(kymo__process_walk_init(walk, task->recording, task->process));
+    walk->max_depth = jobs->options->max_depth;
+    walk->progress = &jobs->n_words_done;
+    if (may_tell && jobs->options->progress != NULL) {
+        walk->tell = tell_progress;
+        walk->tell_ctx = jobs;
+    }
+    return kymo__process_walk_run(walk);
+}
+
+/* Add a walked process when its turn has come; failures count as a turn too. */
+static void merge_in_turn(struct jobs *jobs, size_t task, const struct kymo__process_walk *walk, kymo_status status)
+{
+    pthread_mutex_lock(&jobs->lock);
+    while (jobs->next_merged != task)
+        pthread_cond_wait(&jobs->turned, &jobs->lock);
+    if (status == KYMO_OK && jobs->status == KYMO_OK)
+        status = kymo__merge_add(&jobs->merge, walk);
+    if (status != KYMO_OK && jobs->status == KYMO_OK) {
+        jobs->status = status;
+        strncpy(jobs->error, kymo_last_error(), sizeof jobs->error - 1);
+    }
+    jobs->next_merged++;
+    pthread_cond_broadcast(&jobs->turned);
+    pthread_mutex_unlock(&jobs->lock);
+}
+
+static void work(struct jobs *jobs, bool may_tell)
+{
+    for (;;) {
+        const size_t i = __atomic_fetch_add(&jobs->next_task, 1, __ATOMIC_RELAXED);
+        if (i >= jobs->n_tasks)
+            return;
+        struct kymo__process_walk walk;
+        const kymo_status status = walk_process(jobs, &walk, &jobs->tasks[i], may_tell);
+        merge_in_turn(jobs, i, &walk, status);
+        kymo__process_walk_fini(&walk);
+    }
+}
+
+static void *work_in_thread(void *jobs)
+{
+    work(jobs, false);
+    return NULL;
+}
+
+/* The calling thread works too, and alone when no other can be had. */
+static void work_together(struct jobs *jobs)
+{
+    pthread_t threads[MAX_JOBS];
+    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n_jobs = jobs->options->n_jobs != 0 ? jobs->options->n_jobs : (size_t)KYMO__MAX(n_cores, 1);
+    n_jobs = KYMO__MIN(KYMO__MIN(n_jobs, jobs->n_tasks), (size_t)MAX_JOBS);
+    size_t n_threads = 0;
+    while (n_threads + 1 < n_jobs && pthread_create(&threads[n_threads], NULL, work_in_thread, jobs) == 0)
+        n_threads++;
+    work(jobs, true);
+    for (size_t i = 0; i < n_threads; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static kymo_status list_tasks(struct jobs *jobs, kymo_recording *const *recordings, size_t n)
+{
+    size_t n_tasks = 0;
+    for (size_t r = 0; r < n; r++)
+        n_tasks += kymo_recording_n_processes(recordings[r]);
+    jobs->tasks = kymo__calloc(n_tasks + 1, sizeof *jobs->tasks);
+    if (jobs->tasks == NULL)
+        return no_memory();
+    for (size_t r = 0; r < n; r++)
+        for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++) {
+            jobs->tasks[jobs->n_tasks++] = (struct task){recordings[r], p};
+            jobs->n_words_total += kymo_recording_process(recordings[r], p)->n_events;
+        }
+    return KYMO_OK;
+}
+
+/* ---- the result ---- */
+
+static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
+{
+    const uint64_t first = process->first_ns;
+    cost->events += process->n_events;
+    cost->in_program_ns += (uint64_t)((double)process->n_events * process->event_cost_ns);
+    cost->flush_cpu_ns += process->flush_cpu_ns;
+    cost->log_bytes += process->log_bytes;
+    cost->program_ns += process->last_ns > first ? process->last_ns - first : 0;
+    if (process->lost_events == 0)
+        return;
+    const uint64_t lost_first = process->lost_first_ns > first ? process->lost_first_ns - first : 0;
+    const uint64_t lost_last = process->lost_last_ns > first ? process->lost_last_ns - first : 0;
+    cost->lost_first_ns = cost->lost_events == 0 ? lost_first : KYMO__MIN(cost->lost_first_ns, lost_first);
+    cost->lost_last_ns = KYMO__MAX(cost->lost_last_ns, lost_last);
+    cost->lost_events += process->lost_events;
+}
+
+/* "a.kymo", "a.kymo and b.kymo", "a.kymo and 7 more". */
+static char *make_title(kymo_recording *const *recordings, size_t n)
+{
+    struct kymo__buf title = {0};
+    if (n > 0)
+        kymo__buf_puts(&title, kymo_recording_name(recordings[0]));
+    if (n == 2)
+        kymo__buf_printf(&title, " and %s", kymo_recording_name(recordings[1]));
+    else if (n > 2)
+        kymo__buf_printf(&title, " and %zu more", n - 1);
+    kymo__buf_put(&title, "", 1);
+    if (title.failed)
+        kymo__buf_fini(&title);
+    return title.data;
+}
+
+static kymo_status make_result(kymo_summary *summary, const struct jobs *jobs, kymo_recording *const *recordings,
+                               size_t n)
+{
+    for (size_t i = 0; i < jobs->merge.n_processes; i++)
+        add_cost(&summary->cost, jobs->merge.processes[i]);
+    summary->n_threads = jobs->merge.n_threads;
+    summary->title = make_title(recordings, n);
+    if (summary->title == NULL)
+        return no_memory();
+    return kymo__summary_make_tables(summary, &jobs->merge, recordings, n, jobs->options);
+}
+
+static kymo_status run_jobs(struct jobs *jobs, kymo_summary *summary, kymo_recording *const *recordings, size_t n)
+{
+    KYMO_TRY(kymo__merge_init(&jobs->merge));
+    KYMO_TRY(list_tasks(jobs, recordings, n));
+    work_together(jobs);
+    if (jobs->status != KYMO_OK)
+        return kymo__fail(jobs->status, "%s", jobs->error);
+    KYMO_TRY(make_result(summary, jobs, recordings, n));
+    if (jobs->options->progress != NULL)
+        jobs->options->progress(jobs->options->progress_ctx, 1);
+    return KYMO_OK;
+}
+
+kymo_status kymo_summary_create(kymo_recording *const *recordings, size_t n,
+                                const struct kymo_summary_options *options, kymo_summary **out)
+{
+    static const struct kymo_summary_options defaults;
+    kymo_summary *summary = kymo__calloc(1, sizeof *summary);
+    struct jobs *jobs = kymo__calloc(1, sizeof *jobs);
+    if (summary == NULL || jobs == NULL) {
+        kymo__free(summary);
+        kymo__free(jobs);
+        return no_memory();
+    }
+    jobs->options = options != NULL ? options : &defaults;
+    pthread_mutex_init(&jobs->lock, NULL);
+    pthread_cond_init(&jobs->turned, NULL);
+    const kymo_status status = run_jobs(jobs, summary, recordings, n);
+    pthread_cond_destroy(&jobs->turned);
+    pthread_mutex_destroy(&jobs->lock);
+    kymo__merge_fini(&jobs->merge);
+    kymo__free(jobs->tasks);
+    kymo__free(jobs);
+    if (status != KYMO_OK) {
+        kymo_summary_destroy(summary);
+        return status;
+    }
+    *out = summary;
+    return KYMO_OK;
+}
+
+void kymo_summary_destroy(kymo_summary *summary)
+{
+    if (summary == NULL)
+        return;
+    for (size_t t = 0; t < KYMO__N_TABLES; t++)
+        kymo_table_destroy(summary->tables[t]);
+    kymo__free(summary->title);
+    kymo__free(summary);
+}
+
+kymo_table *kymo_summary_table(kymo_summary *summary, const char *name)
+{
+    for (size_t t = 0; t < KYMO__N_TABLES; t++)
+        if (strcmp(kymo_table_name(summary->tables[t]), name) == 0)
+            return summary->tables[t];
+    return NULL;
+}
+
+void kymo_summary_cost(const kymo_summary *summary, struct kymo_cost *out)
+{
+    *out = summary->cost;
+}

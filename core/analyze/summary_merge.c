@@ -1,0 +1,328 @@
+/*
+ * What was seen in one process, added to what was seen in those before: by name, as a tree, and as rows for each
+ * thread and each process. The result does not depend on how many threads read the logs, because processes are added
+ * in their order.
+ */
+#include <string.h>
+
+#include "analyze/analyze_internal.h"
+
+/* While one process is added. Both lists by the process's own name numbers. */
+struct adding {
+    struct kymo__merge *merge;
+    const struct kymo__process_walk *walk;
+    uint32_t process;
+    uint32_t *names;              /* to the summary's numbers */
+    struct kymo__name_row *lane;  /* sums over the lane at hand */
+    struct kymo__name_row *total; /* sums over the process */
+    uint32_t *touched;            /* names that the lane has */
+    size_t n_touched;
+};
+
+static kymo_status no_memory(void)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory for the summary");
+}
+
+kymo_status kymo__merge_init(struct kymo__merge *merge)
+{
+    *merge = (struct kymo__merge){0};
+    return kymo__tree_init(&merge->tree) ? KYMO_OK : no_memory();
+}
+
+static void free_stats(struct kymo__name_stats *stats, size_t n)
+{
+    for (size_t i = 0; stats != NULL && i < n; i++)
+        kymo__sketch_fini(&stats[i].calls);
+    kymo__free(stats);
+}
+
+void kymo__merge_fini(struct kymo__merge *merge)
+{
+    free_stats(merge->ranges, merge->n_stats);
+    free_stats(merge->async, merge->n_stats);
+    kymo__free(merge->counters);
+    kymo__free(merge->marks);
+    kymo__tree_fini(&merge->tree);
+    kymo__free(merge->threads.rows);
+    kymo__free(merge->ranks.rows);
+    kymo__free(merge->open);
+    kymo__free(merge->processes);
+    kymo__names_fini(&merge->names);
+}
+
+/* ---- names ---- */
+
+/* Room in the arrays by name for every name there is, new ones zeroed. */
+static bool grow_stats(struct kymo__merge *merge)
+{
+    const size_t n = merge->names.n;
+    if (!kymo__grow(&merge->ranges, &merge->ranges_cap, n, sizeof *merge->ranges) ||
+        !kymo__grow(&merge->async, &merge->async_cap, n, sizeof *merge->async) ||
+        !kymo__grow(&merge->counters, &merge->counters_cap, n, sizeof *merge->counters) ||
+        !kymo__grow(&merge->marks, &merge->marks_cap, n, sizeof *merge->marks))
+        return false;
+    for (; merge->n_stats < n; merge->n_stats++) {
+        merge->ranges[merge->n_stats] = (struct kymo__name_stats){0};
+        merge->async[merge->n_stats] = (struct kymo__name_stats){0};
+        merge->counters[merge->n_stats] = (struct kymo__counter){0};
+        merge->marks[merge->n_stats] = 0;
+    }
+    return true;
+}
+
+static bool map_names(struct adding *adding)
+{
+    const struct kymo__names *names = &adding->walk->names;
+    for (size_t i = 0; i < names->n; i++) {
+        adding->names[i] =
+            kymo__names_number(&adding->merge->names, names->names[i].text, names->names[i].len);
+        if (adding->names[i] == KYMO__NO_NAME)
+            return false;
+    }
+    return grow_stats(adding->merge);
+}
+
+static void add_counter(struct kymo__counter *into, const struct kymo__counter *from, uint64_t shift)
+{
+    if (from->count == 0)
+        return;
+    const bool is_first = into->count == 0;
+    const uint64_t last_ns = from->last_ns + shift; /* since 1970: processes may be on different machines */
+    into->min = is_first || from->min < into->min ? from->min : into->min;
+    into->max = is_first || from->max > into->max ? from->max : into->max;
+    if (is_first || last_ns >= into->last_ns) {
+        into->last = from->last;
+        into->last_ns = last_ns;
+    }
+    into->count += from->count;
+    into->sum += from->sum;
+}
+
+static bool add_calls(struct kymo__name_stats *stats, const struct kymo__sketch *calls)
+{
+    stats->n_processes += calls->count != 0;
+    return kymo__sketch_merge(&stats->calls, calls);
+}
+
+static bool add_by_name(const struct adding *adding)
+{
+    struct kymo__merge *merge = adding->merge;
+    const struct kymo__process_walk *walk = adding->walk;
+    for (size_t i = 0; i < walk->names.n; i++) {
+        const uint32_t name = adding->names[i];
+        if (!add_calls(&merge->ranges[name], &walk->ranges[i]))
+            return false;
+        merge->marks[name] += walk->marks[i];
+        if (walk->counters != NULL)
+            add_counter(&merge->counters[name], &walk->counters[i], (uint64_t)walk->info->mono_to_unix_ns);
+        if (walk->async == NULL)
+            continue;
+        merge->async[name].total_ns += walk->async[i].sum;
+        merge->async[name].self_ns += walk->async[i].sum;
+        if (!add_calls(&merge->async[name], &walk->async[i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the tree ---- */
+
+static bool add_tree(const struct adding *adding, const struct kymo__tree *tree)
+{
+    struct kymo__tree *into = &adding->merge->tree;
+    uint32_t *map = kymo__calloc(tree->n, sizeof *map);
+    if (map == NULL)
+        return false;
+    const uint32_t other = adding->names[adding->walk->other];
+    size_t i = 1;
+    for (; i < tree->n; i++) {
+        const struct kymo__node *node = &tree->nodes[i];
+        map[i] = kymo__tree_child(into, map[node->parent], adding->names[node->name], other);
+        if (map[i] == 0)
+            break;
+        into->nodes[map[i]].count += node->count;
+        into->nodes[map[i]].total_ns += node->total_ns;
+        into->nodes[map[i]].self_ns += node->self_ns;
+    }
+    kymo__free(map);
+    return i == tree->n;
+}
+
+/* ---- rows ---- */
+
+static int heaviest_first(const void *a, const void *b)
+{
+    const struct kymo__name_row *x = a, *y = b;
+    if (x->total_ns != y->total_ns)
+        return x->total_ns < y->total_ns ? 1 : -1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* A new row at the end of the list; NULL without memory. */
+static struct kymo__name_row *new_row(struct kymo__row_list *list)
+{
+    if (!kymo__grow(&list->rows, &list->cap, list->n + 1, sizeof *list->rows))
+        return NULL;
+    return &list->rows[list->n++];
+}
+
+static void sort_from(struct kymo__row_list *list, size_t first)
+{
+    if (list->n - first > 1)
+        qsort(list->rows + first, list->n - first, sizeof *list->rows, heaviest_first);
+}
+
+/* Sum up the lane's nodes by name. Of a recursive range only the outermost counts for the total. */
+static void sum_lane(struct adding *adding, const struct kymo__tree *tree)
+{
+    adding->n_touched = 0;
+    for (size_t i = 1; i < tree->n; i++) {
+        const struct kymo__node *node = &tree->nodes[i];
+        struct kymo__name_row *row = &adding->lane[node->name];
+        if (node->count == 0)
+            continue;
+        if (row->count == 0)
+            adding->touched[adding->n_touched++] = node->name;
+        row->count += node->count;
+        row->self_ns += node->self_ns;
+        row->total_ns += node->is_outermost ? node->total_ns : 0;
+    }
+}
+
+static bool add_lane_rows(struct adding *adding, const struct kymo__lane_walk *lane)
+{
+    struct kymo__row_list *threads = &adding->merge->threads;
+    const size_t first = threads->n;
+    sum_lane(adding, &lane->tree);
+    for (size_t t = 0; t < adding->n_touched; t++) {
+        const uint32_t name = adding->touched[t];
+        struct kymo__name_row *sum = &adding->lane[name], *total = &adding->total[name];
+        struct kymo__name_row *row = new_row(threads);
+        if (row == NULL)
+            return false;
+        *row = *sum;
+        row->process = adding->process;
+        row->name = adding->names[name];
+        row->lane = lane->info;
+        adding->merge->ranges[row->name].n_threads++;
+        total->count += sum->count;
+        total->total_ns += sum->total_ns;
+        total->self_ns += sum->self_ns;
+        *sum = (struct kymo__name_row){0};
+    }
+    sort_from(threads, first);
+    return true;
+}
+
+static bool add_process_rows(const struct adding *adding)
+{
+    struct kymo__merge *merge = adding->merge;
+    const size_t first = merge->ranks.n;
+    for (size_t i = 0; i < adding->walk->names.n; i++) {
+        const struct kymo__name_row *total = &adding->total[i];
+        if (total->count == 0)
+            continue;
+        struct kymo__name_row *row = new_row(&merge->ranks);
+        if (row == NULL)
+            return false;
+        *row = *total;
+        row->process = adding->process;
+        row->name = adding->names[i];
+        merge->ranges[row->name].total_ns += total->total_ns;
+        merge->ranges[row->name].self_ns += total->self_ns;
+    }
+    sort_from(&merge->ranks, first);
+    return true;
+}
+
+/* ---- what was left open ---- */
+
+static bool add_open(const struct adding *adding, uint32_t name, const struct kymo_lane_info *lane, uint64_t ns)
+{
+    struct kymo__merge *merge = adding->merge;
+    if (!kymo__grow(&merge->open, &merge->open_cap, merge->n_open + 1, sizeof *merge->open))
+        return false;
+    const uint64_t first_ns = adding->walk->info->first_ns;
+    merge->open[merge->n_open++] = (struct kymo__open_row){
+        .process = adding->process,
+        .name = adding->names[name],
+        .lane = lane,
+        .since_ns = ns > first_ns ? ns - first_ns : 0,
+    };
+    return true;
+}
+
+static bool add_open_ranges(const struct adding *adding, const struct kymo__lane_walk *lane)
+{
+    for (size_t i = 1; i < lane->n_frames; i++)
+        if (!add_open(adding, lane->frames[i].name, lane->info, lane->frames[i].start_ns))
+            return false;
+    return true;
+}
+
+static bool add_open_async(const struct adding *adding)
+{
+    const struct kymo__async_match *pending = &adding->walk->pending;
+    for (size_t i = 0; i < pending->n_slots; i++) {
+        const struct kymo__async_half *half = &pending->slots[i];
+        if (half->handle == 0)
+            continue;
+        if (!half->is_begin)
+            adding->merge->n_orphans++;
+        else if (!add_open(adding, half->name, adding->walk->lanes[half->lane]->info, half->ns))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool add_lanes(struct adding *adding)
+{
+    for (size_t i = 0; i < adding->walk->info->n_lanes; i++) {
+        const struct kymo__lane_walk *lane = adding->walk->lanes[i];
+        if (lane == NULL)
+            continue;
+        adding->merge->n_threads++;
+        if (!add_lane_rows(adding, lane) || !add_tree(adding, &lane->tree) || !add_open_ranges(adding, lane))
+            return false;
+    }
+    return true;
+}
+
+static bool add_process(struct adding *adding)
+{
+    struct kymo__merge *merge = adding->merge;
+    const struct kymo__process_walk *walk = adding->walk;
+    if (!kymo__grow(&merge->processes, &merge->processes_cap, merge->n_processes + 1, sizeof *merge->processes))
+        return false;
+    adding->process = (uint32_t)merge->n_processes;
+    merge->processes[merge->n_processes++] = walk->info;
+    merge->n_orphans += walk->n_orphans;
+    merge->n_cut_off += walk->n_cut_off;
+    merge->n_unwound += walk->n_unwound;
+    merge->n_async_dropped += walk->pending.n_dropped;
+    return map_names(adding) && add_by_name(adding) && add_lanes(adding) && add_process_rows(adding) &&
+           add_open_async(adding);
+}
+
+kymo_status kymo__merge_add(struct kymo__merge *merge, const struct kymo__process_walk *walk)
+{
+    const size_t n = walk->names.n;
+    struct adding adding = {
+        .merge = merge,
+        .walk = walk,
+        .names = kymo__calloc(n, sizeof *adding.names),
+        .lane = kymo__calloc(n, sizeof *adding.lane),
+        .total = kymo__calloc(n, sizeof *adding.total),
+        .touched = kymo__calloc(n, sizeof *adding.touched),
+    };
+    const bool done = adding.names != NULL && adding.lane != NULL && adding.total != NULL &&
+                      adding.touched != NULL && add_process(&adding);
+    kymo__free(adding.names);
+    kymo__free(adding.lane);
+    kymo__free(adding.total);
+    kymo__free(adding.touched);
+    return done ? KYMO_OK : no_memory();
+}

@@ -1,0 +1,333 @@
+/*
+ * Events as Chrome JSON, for viewers that know nothing better: one object per range, some 90 bytes.
+ *
+ *   ,\n{"ph":"X","pid":7,"tid":8,"ts":    the same for all events of a lane but for the letter
+ *   12.345,"dur":0.678                    microseconds since the first event of the export, so that a
+ *                                         reader's double keeps every nanosecond
+ *   ,"name":"forward","cat":"model"}      the same for all events of a site
+ *
+ * Each object brings the comma before it; the first one, a process's name, goes without.
+ */
+#include "present/export_walk.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* The start of an object up to its time. */
+#define HEAD_ROOM 96
+struct lane_head {
+    uint32_t len;
+    char text[HEAD_ROOM];
+};
+#define HEAD_START ",\n{\"ph\":\"X\",\"pid\":"
+#define HEAD_PHASE_AT 9
+
+/* Where a site's end of an object lies in x->texts. */
+struct site_tail {
+    uint32_t at, len;
+};
+
+/*
+ * Tails up to here are copied by a fixed number of moves; x->texts has as many bytes more than it
+ * needs.
+ */
+#define TAIL_FAST 64
+
+static_assert(HEAD_ROOM + TAIL_FAST + 64 <= KYMO__OUT_EVENT, "a plain range fits a reservation");
+
+/* ---- objects that name things ---- */
+
+static void put_buf(struct kymo__export *x, struct kymo__buf *buf)
+{
+    if (buf->failed)
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a text of the export");
+    else
+        kymo__out_put(&x->out, buf->data, buf->len);
+    kymo__buf_fini(buf);
+}
+
+static void on_start(struct kymo__export *x)
+{
+    struct kymo__buf buf = {0};
+    kymo__buf_printf(&buf,
+                     "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"tool\":\"kymo "
+                     "%s\",\"origin_unix_ns\":\"%lld\","
+                     "\"origin_%s_ns\":\"%llu\"},\n\"traceEvents\":[",
+                     kymo_version(), (long long)x->origin_unix_ns,
+                     x->is_wall_clock ? "realtime" : "monotonic", (unsigned long long)x->origin_ns);
+    put_buf(x, &buf);
+}
+
+static void on_finish(struct kymo__export *x)
+{
+    kymo__out_puts(&x->out, "\n]}\n");
+}
+
+/* {"ph":"M",...,"name":WHAT,"args":{KEY:` and, when the caller has put a value, its end. */
+static void open_meta(struct kymo__export *x, struct kymo__buf *buf, const char *what, int64_t tid,
+                      const char *key)
+{
+    kymo__buf_printf(buf,
+                     "\n{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"%s\":",
+                     (long long)x->pid, (long long)tid, what, key);
+}
+
+static void put_process_meta(struct kymo__export *x)
+{
+    struct kymo__buf buf = {0}, name = {0};
+    if (x->process_number != 0)
+        kymo__buf_puts(&buf, ",");
+    open_meta(x, &buf, "process_name", 0, "name");
+    kymo__export_process_name(x, &name);
+    kymo__json_put(&buf, name.data, name.len);
+    kymo__buf_puts(&buf, "}},");
+    open_meta(x, &buf, "process_labels", 0, "labels");
+    kymo__json_put(&buf, x->process->host, strlen(x->process->host));
+    kymo__buf_puts(&buf, "}},");
+    open_meta(x, &buf, "process_sort_index", 0, "sort_index");
+    kymo__buf_printf(&buf, "%u}}", x->process_number);
+    kymo__buf_fini(&name);
+    put_buf(x, &buf);
+}
+
+static void put_lane_meta(struct kymo__export *x, const struct kymo__export_lane *lane)
+{
+    struct kymo__buf buf = {0};
+    kymo__buf_puts(&buf, ",");
+    open_meta(x, &buf, "thread_name", kymo__export_tid(x, lane), "name");
+    kymo__json_put(&buf, lane->info->name, strlen(lane->info->name));
+    kymo__buf_puts(&buf, "}},");
+    open_meta(x, &buf, "thread_sort_index", kymo__export_tid(x, lane), "sort_index");
+    kymo__buf_printf(&buf, "%u}}", lane->info->lane);
+    put_buf(x, &buf);
+}
+
+static kymo_status on_process(struct kymo__export *x)
+{
+    const uint32_t n = x->process->n_sites;
+    struct site_tail *tails = kymo__calloc((size_t)n + 1, sizeof *tails);
+    x->sites = tails;
+    for (uint32_t slot = 0; tails != NULL && slot <= n; slot++) {
+        const struct kymo_site_info *site = kymo__export_site(x, slot);
+        tails[slot].at = (uint32_t)x->texts.len;
+        kymo__buf_puts(&x->texts, ",\"name\":");
+        kymo__json_put(&x->texts, site->name, site->name_len);
+        if (site->category[0] != '\0') {
+            kymo__buf_puts(&x->texts, ",\"cat\":");
+            kymo__json_put(&x->texts, site->category, strlen(site->category));
+        }
+        kymo__buf_puts(&x->texts, "}");
+        tails[slot].len = (uint32_t)(x->texts.len - tails[slot].at);
+    }
+    if (tails == NULL || kymo__buf_extend(&x->texts, TAIL_FAST) == NULL || x->texts.len > UINT32_MAX)
+        return kymo__fail(KYMO_ENOMEM, "no memory for %u names", n);
+    put_process_meta(x);
+    return x->status;
+}
+
+static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
+{
+    struct lane_head *head = kymo__alloc(sizeof *head);
+    if (head == NULL) {
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a thread's events");
+        return false;
+    }
+    head->len = (uint32_t)snprintf(head->text, HEAD_ROOM,
+                                   HEAD_START "%lld,\"tid\":%lld,\"ts\":", (long long)x->pid,
+                                   (long long)kymo__export_tid(x, lane));
+    lane->own = head;
+    put_lane_meta(x, lane);
+    return true;
+}
+
+/* ---- events ---- */
+
+/* An object up to and with its time; HEAD_ROOM and 25 bytes at most. */
+static inline char *put_head(struct kymo__export *x, const struct kymo__export_lane *lane,
+                             uint64_t ns, char phase)
+{
+    const struct lane_head *head = lane->own;
+    char *p = kymo__out_room(&x->out);
+    memcpy(p, head->text, HEAD_ROOM);
+    p[HEAD_PHASE_AT] = phase;
+    return kymo__put_us(p + head->len, ns - x->origin_ns);
+}
+
+/* The site's part without its closing brace, however long. */
+static void put_open_tail(struct kymo__export *x, uint32_t site)
+{
+    const struct site_tail tail = ((const struct site_tail *)x->sites)[kymo__site_slot(x, site)];
+    kymo__out_put(&x->out, x->texts.data + tail.at, tail.len - 1);
+}
+
+static inline void put_tail(struct kymo__export *x, char *p, uint32_t site)
+{
+    const struct site_tail tail = ((const struct site_tail *)x->sites)[kymo__site_slot(x, site)];
+    x->out.p = p;
+    if (KYMO_LIKELY(tail.len <= TAIL_FAST)) {
+        memcpy(p, x->texts.data + tail.at, TAIL_FAST);
+        x->out.p += tail.len;
+    } else {
+        kymo__out_put(&x->out, x->texts.data + tail.at, tail.len);
+    }
+}
+
+static void put_payload(struct kymo__export *x, const struct kymo__payload *payload)
+{
+    struct kymo__buf buf = {0};
+    char number[40];
+    double value;
+    switch (payload->type) {
+    case KYMO_PAYLOAD_I64:
+        kymo__buf_put(&buf, number, (size_t)(kymo__put_i64(number, (int64_t)payload->bits) - number));
+        break;
+    case KYMO_PAYLOAD_U64:
+        kymo__buf_put(&buf, number, (size_t)(kymo__put_u64(number, payload->bits) - number));
+        break;
+    case KYMO_PAYLOAD_F64:
+        memcpy(&value, &payload->bits, sizeof value);
+        kymo__buf_put(&buf, number, (size_t)(kymo__put_f64(number, value) - number));
+        break;
+    case KYMO_PAYLOAD_TEXT:
+        kymo__json_put(&buf, payload->text, payload->len);
+        break;
+    default: /* of a later version */
+        kymo__buf_puts(&buf, "null");
+        break;
+    }
+    put_buf(x, &buf);
+}
+
+/* The site's part, then arguments: a payload, a word that the end was lost. */
+static void put_tail_with_args(struct kymo__export *x, uint32_t site,
+                               const struct kymo__payload *payload, bool is_cut)
+{
+    put_open_tail(x, site);
+    kymo__out_puts(&x->out, ",\"args\":{");
+    if (payload->type != 0) {
+        kymo__out_puts(&x->out, "\"payload\":");
+        put_payload(x, payload);
+    }
+    if (is_cut)
+        kymo__out_puts(&x->out, payload->type != 0 ? ",\"end_lost\":true" : "\"end_lost\":true");
+    kymo__out_puts(&x->out, "}}");
+}
+
+/* The rest of an object that is at `p`: the site's part, and the payload if there is one. */
+static void put_event(struct kymo__export *x, char *p, uint32_t site,
+                      const struct kymo__payload *payload)
+{
+    if (payload == NULL || payload->type == 0) {
+        put_tail(x, p, site);
+        return;
+    }
+    x->out.p = p;
+    put_tail_with_args(x, site, payload, false);
+}
+
+static inline void on_begin(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                            uint32_t site, const struct kymo__payload *payload)
+{
+    (void)x, (void)lane, (void)ns, (void)site, (void)payload; /* written when it ends */
+}
+
+static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                          const struct kymo__open_range *range, bool is_cut)
+{
+    char *p = put_head(x, lane, range->start_ns, 'X');
+    memcpy(p, ",\"dur\":", 7);
+    p = kymo__put_us(p + 7, ns - range->start_ns);
+    if (KYMO_LIKELY(range->payload == 0 && !is_cut)) {
+        put_tail(x, p, range->site);
+        return;
+    }
+    const struct kymo__payload payload = kymo__open_payload(lane, range);
+    x->out.p = p;
+    put_tail_with_args(x, range->site, &payload, is_cut);
+}
+
+static void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                    uint32_t site, const struct kymo__payload *payload)
+{
+    char *p = put_head(x, lane, ns, 'i');
+    memcpy(p, ",\"s\":\"t\"", 8);
+    put_event(x, p + 8, site, payload);
+}
+
+static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                       uint32_t site, double value)
+{
+    char number[40];
+    x->out.p = put_head(x, lane, ns, 'C');
+    put_open_tail(x, site);
+    kymo__out_puts(&x->out, ",\"args\":{\"value\":");
+    kymo__out_put(&x->out, number, (size_t)(kymo__put_f64(number, value) - number));
+    kymo__out_puts(&x->out, "}}");
+}
+
+static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                     uint32_t site, uint64_t handle, bool begins)
+{
+    char id[64];
+    const int len =
+        snprintf(id, sizeof id, ",\"id2\":{\"local\":\"0x%llx\"}", (unsigned long long)handle);
+    x->out.p = put_head(x, lane, ns, begins ? 'b' : 'e');
+    kymo__out_put(&x->out, id, (size_t)len);
+    put_open_tail(x, site);
+    /* Begin and end find one another by category as well; a site that has none shares one. */
+    kymo__out_puts(&x->out,
+                   kymo__export_site(x, site)->category[0] != '\0' ? "}" : ",\"cat\":\"async\"}");
+}
+
+static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                    uint64_t n_events)
+{
+    char count[40];
+    x->out.p = put_head(x, lane, KYMO__MAX(ns, lane->last_ns), 'i');
+    kymo__out_puts(&x->out, ",\"s\":\"t\",\"name\":\"kymo: events lost\",\"args\":{");
+    if (n_events != 0) {
+        kymo__out_puts(&x->out, "\"count\":");
+        kymo__out_put(&x->out, count, (size_t)(kymo__put_u64(count, n_events) - count));
+    }
+    kymo__out_puts(&x->out, "}}");
+}
+
+static const struct kymo__walker walker = {
+    .begin = on_begin,
+    .end = on_end,
+    .mark = on_mark,
+    .counter = on_counter,
+    .async = on_async,
+    .lost = on_lost,
+};
+
+static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
+                            const struct kymo_batch *batch)
+{
+    if (lane->own == NULL && !open_lane(x, lane))
+        return x->status;
+    return kymo__walk(x, lane, batch, &walker);
+}
+
+/* A range left open is a begin without an end, which viewers draw to the end of the trace. */
+static void on_process_done(struct kymo__export *x)
+{
+    for (uint32_t i = 0; i < x->process->n_lanes; i++) {
+        const struct kymo__export_lane *lane = &x->lanes[i];
+        for (size_t k = 0; k < lane->n_open; k++) {
+            const struct kymo__open_range *range = &lane->open[k];
+            const struct kymo__payload payload = kymo__open_payload(lane, range);
+            if (!kymo__is_skipped(x, range->site))
+                put_event(x, put_head(x, lane, range->start_ns, 'B'), range->site, &payload);
+        }
+    }
+}
+
+const struct kymo__export_format kymo__export_chrome = {
+    .name = "chrome",
+    .start = on_start,
+    .process = on_process,
+    .batch = on_batch,
+    .process_done = on_process_done,
+    .finish = on_finish,
+};

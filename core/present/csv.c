@@ -1,0 +1,83 @@
+/* A table as RFC 4180 wants it: a line of names, then a line for each row; a null is an empty field. */
+#include <string.h>
+
+#include "present/export_internal.h"
+#include "present/present_internal.h"
+
+/* Texts are valid UTF-8 and quoted where they must be. A NUL, which no reader of CSV takes, counts as invalid. */
+void kymo__csv_put(struct kymo__buf *line, const char *text, size_t len)
+{
+    struct kymo__buf valid = {0};
+    kymo__utf8_put(&valid, text, len);
+    bool is_plain = valid.len == 0 || (valid.data[0] != ' ' && valid.data[valid.len - 1] != ' ');
+    for (size_t i = 0; i < valid.len; i++)
+        is_plain &= valid.data[i] != '\0' && strchr(",\"\r\n", valid.data[i]) == NULL;
+    if (is_plain && !valid.failed) {
+        kymo__buf_put(line, valid.data, valid.len);
+    } else {
+        kymo__buf_puts(line, "\"");
+        for (size_t i = 0; i < valid.len; i++) {
+            if (valid.data[i] == '\0')
+                kymo__buf_puts(line, "\xef\xbf\xbd");
+            else
+                kymo__buf_put(line, valid.data[i] == '"' ? "\"\"" : &valid.data[i], valid.data[i] == '"' ? 2 : 1);
+        }
+        kymo__buf_puts(line, "\"");
+    }
+    line->failed |= valid.failed;
+    kymo__buf_fini(&valid);
+}
+
+static void put_cell(struct kymo__buf *line, const struct kymo_cell *cell, enum kymo_type type)
+{
+    char number[40];
+    char *end = number;
+    if (cell->is_null)
+        return;
+    switch (type) {
+    case KYMO_TYPE_TEXT:
+        kymo__csv_put(line, cell->as.text, cell->len);
+        return;
+    case KYMO_TYPE_I64:
+        end = kymo__put_i64(number, cell->as.i64);
+        break;
+    case KYMO_TYPE_F64:
+        end = __builtin_isfinite(cell->as.f64) ? kymo__put_f64(number, cell->as.f64) : number;
+        break;
+    case KYMO_TYPE_U64:
+    case KYMO_TYPE_BOOL:
+        end = kymo__put_u64(number, cell->as.u64);
+        break;
+    }
+    kymo__buf_put(line, number, (size_t)(end - number));
+}
+
+static kymo_status put_rows(const kymo_table *table, struct kymo__buf *line, FILE *out)
+{
+    const size_t n_columns = kymo_table_n_columns(table);
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
+        for (size_t c = 0; c < n_columns; c++) {
+            const struct kymo_cell cell = kymo_table_cell(table, row, c);
+            put_cell(line, &cell, kymo_table_column(table, c)->type);
+            kymo__buf_puts(line, c + 1 < n_columns ? "," : "\r\n");
+        }
+        KYMO_TRY(kymo__buf_to_stream(line, out));
+    }
+    return KYMO_OK;
+}
+
+kymo_status kymo_present_csv(const kymo_table *table, FILE *out)
+{
+    struct kymo__buf line = {0};
+    const size_t n_columns = kymo_table_n_columns(table);
+    for (size_t c = 0; c < n_columns; c++) {
+        const char *name = kymo_table_column(table, c)->name;
+        kymo__csv_put(&line, name, strlen(name));
+        kymo__buf_puts(&line, c + 1 < n_columns ? "," : "\r\n");
+    }
+    kymo_status status = kymo__buf_to_stream(&line, out);
+    if (status == KYMO_OK)
+        status = put_rows(table, &line, out);
+    kymo__buf_fini(&line);
+    return status;
+}

@@ -1,0 +1,263 @@
+/*
+ * Events as CSV (RFC 4180), one line per range, mark, counter value and loss; times are whole
+ * nanoseconds.
+ *
+ *   kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value
+ *   range,0,3,4711,4711,main,forward,model,8123456789,51234,2,
+ *
+ * What is unknown is empty: a range left open has no duration, a process without a rank no rank.
+ */
+#include "present/export_walk.h"
+#include "present/present_internal.h"
+
+/* ",PROCESS,RANK,PID,TID,THREAD," of a lane; ready-made, since it is the same on every line. */
+struct lane_text {
+    uint32_t len;
+    char text[];
+};
+
+/* "NAME,CATEGORY," of a site, in x->texts. */
+struct site_text {
+    uint32_t at, len;
+};
+
+static void on_start(struct kymo__export *x)
+{
+    kymo__out_puts(
+        &x->out,
+        "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value\n");
+}
+
+static kymo_status on_process(struct kymo__export *x)
+{
+    const uint32_t n = x->process->n_sites;
+    struct site_text *sites = kymo__calloc((size_t)n + 1, sizeof *sites);
+    x->sites = sites;
+    for (uint32_t slot = 0; sites != NULL && slot <= n; slot++) {
+        const struct kymo_site_info *site = kymo__export_site(x, slot);
+        sites[slot].at = (uint32_t)x->texts.len;
+        kymo__csv_put(&x->texts, site->name, site->name_len);
+        kymo__buf_puts(&x->texts, ",");
+        kymo__csv_put(&x->texts, site->category, strlen(site->category));
+        kymo__buf_puts(&x->texts, ",");
+        sites[slot].len = (uint32_t)(x->texts.len - sites[slot].at);
+    }
+    if (sites == NULL || x->texts.failed || x->texts.len > UINT32_MAX)
+        return kymo__fail(KYMO_ENOMEM, "no memory for %u names", n);
+    return KYMO_OK;
+}
+
+static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
+{
+    const struct kymo_process *process = x->process;
+    struct kymo__buf buf = {0};
+    kymo__buf_extend(&buf, sizeof(struct lane_text));
+    kymo__buf_printf(&buf, ",%u,", x->process_number);
+    if (process->rank >= 0)
+        kymo__buf_printf(&buf, "%d", process->rank);
+    kymo__buf_printf(&buf, ",%lld,%lld,", (long long)process->pid, (long long)lane->info->tid);
+    kymo__csv_put(&buf, lane->info->name, strlen(lane->info->name));
+    kymo__buf_puts(&buf, ",");
+    if (buf.failed) {
+        kymo__buf_fini(&buf);
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a thread's events");
+        return false;
+    }
+    struct lane_text *text = (struct lane_text *)buf.data; /* handed over to the lane */
+    text->len = (uint32_t)(buf.len - sizeof *text);
+    lane->own = text;
+    return true;
+}
+
+/* ---- lines ---- */
+
+static const uint32_t no_depth = UINT32_MAX;
+static const uint64_t no_duration = UINT64_MAX;
+
+static void put_start(struct kymo__export *x, const struct kymo__export_lane *lane, const char *kind)
+{
+    const struct lane_text *text = lane->own;
+    kymo__out_puts(&x->out, kind);
+    kymo__out_put(&x->out, text->text, text->len);
+}
+
+static void put_site(struct kymo__export *x, uint32_t site)
+{
+    const struct site_text text = ((const struct site_text *)x->sites)[kymo__site_slot(x, site)];
+    kymo__out_put(&x->out, x->texts.data + text.at, text.len);
+}
+
+/* "START,DURATION,DEPTH," */
+static void put_times(struct kymo__export *x, uint64_t ns, uint64_t duration_ns, uint32_t depth)
+{
+    char *p = kymo__out_room(&x->out);
+    p = kymo__put_u64(p, ns);
+    *p++ = ',';
+    if (duration_ns != no_duration)
+        p = kymo__put_u64(p, duration_ns);
+    *p++ = ',';
+    if (depth != no_depth)
+        p = kymo__put_u64(p, depth);
+    *p++ = ',';
+    x->out.p = p;
+}
+
+static void put_f64(struct kymo__export *x, double value)
+{
+    char number[40];
+    kymo__out_put(&x->out, number, (size_t)(kymo__put_f64(number, value) - number));
+}
+
+static void put_payload(struct kymo__export *x, const struct kymo__payload *payload)
+{
+    struct kymo__buf buf = {0};
+    char *p = kymo__out_room(&x->out);
+    double value;
+    switch (payload->type) {
+    case KYMO_PAYLOAD_I64:
+        x->out.p = kymo__put_i64(p, (int64_t)payload->bits);
+        break;
+    case KYMO_PAYLOAD_U64:
+        x->out.p = kymo__put_u64(p, payload->bits);
+        break;
+    case KYMO_PAYLOAD_F64:
+        memcpy(&value, &payload->bits, sizeof value);
+        put_f64(x, value);
+        break;
+    case KYMO_PAYLOAD_TEXT:
+        kymo__csv_put(&buf, payload->text, payload->len);
+        kymo__out_put(&x->out, buf.data, buf.len);
+        kymo__buf_fini(&buf);
+        break;
+    default:
+        break;
+    }
+}
+
+static inline void on_begin(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                            uint32_t site, const struct kymo__payload *payload)
+{
+    (void)x, (void)lane, (void)ns, (void)site, (void)payload; /* written when it ends */
+}
+
+static void put_range(struct kymo__export *x, const struct kymo__export_lane *lane,
+                      const struct kymo__open_range *range, uint64_t duration_ns, uint32_t depth)
+{
+    put_start(x, lane, "range");
+    put_site(x, range->site);
+    put_times(x, range->start_ns, duration_ns, depth);
+    if (range->payload != 0) {
+        const struct kymo__payload payload = kymo__open_payload(lane, range);
+        put_payload(x, &payload);
+    }
+    kymo__out_puts(&x->out, "\n");
+}
+
+static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                          const struct kymo__open_range *range, bool is_cut)
+{
+    put_range(x, lane, range, is_cut ? no_duration : ns - range->start_ns, (uint32_t)lane->n_open);
+}
+
+static void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                    uint32_t site, const struct kymo__payload *payload)
+{
+    put_start(x, lane, "mark");
+    put_site(x, site);
+    put_times(x, ns, no_duration, (uint32_t)lane->n_open);
+    if (payload != NULL)
+        put_payload(x, payload);
+    kymo__out_puts(&x->out, "\n");
+}
+
+static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                       uint32_t site, double value)
+{
+    put_start(x, lane, "counter");
+    put_site(x, site);
+    put_times(x, ns, no_duration, no_depth);
+    put_f64(x, value);
+    kymo__out_puts(&x->out, "\n");
+}
+
+static void put_async(struct kymo__export *x, const struct kymo__async_half *begin,
+                      uint64_t duration_ns)
+{
+    put_start(x, &x->lanes[begin->lane], "async");
+    put_site(x, begin->name);
+    put_times(x, begin->ns, duration_ns, no_depth);
+    kymo__out_puts(&x->out, "\n");
+}
+
+static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                     uint32_t site, uint64_t handle, bool begins)
+{
+    const struct kymo__async_half half = {
+        .handle = handle,
+        .ns = ns,
+        .name = site,
+        .lane = lane->info->lane,
+        .is_begin = begins,
+    };
+    struct kymo__async_half other;
+    bool failed;
+    if (kymo__async_match(&x->asyncs, &half, &other, &failed)) {
+        const struct kymo__async_half *begin = begins ? &half : &other,
+                                      *end = begins ? &other : &half;
+        put_async(x, begin, end->ns > begin->ns ? end->ns - begin->ns : 0);
+    } else if (failed) {
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for async ranges that have not ended");
+    }
+}
+
+static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                    uint64_t n_events)
+{
+    put_start(x, lane, "lost");
+    kymo__out_puts(&x->out, ",,");
+    put_times(x, KYMO__MAX(ns, lane->last_ns), no_duration, no_depth);
+    if (n_events != 0)
+        x->out.p = kymo__put_u64(kymo__out_room(&x->out), n_events);
+    kymo__out_puts(&x->out, "\n");
+}
+
+static const struct kymo__walker walker = {
+    .begin = on_begin,
+    .end = on_end,
+    .mark = on_mark,
+    .counter = on_counter,
+    .async = on_async,
+    .lost = on_lost,
+};
+
+static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
+                            const struct kymo_batch *batch)
+{
+    if (lane->own == NULL && !open_lane(x, lane))
+        return x->status;
+    return kymo__walk(x, lane, batch, &walker);
+}
+
+/* What never ended, of ranges and of async ranges. */
+static void on_process_done(struct kymo__export *x)
+{
+    for (uint32_t i = 0; i < x->process->n_lanes; i++) {
+        const struct kymo__export_lane *lane = &x->lanes[i];
+        for (size_t k = 0; k < lane->n_open; k++) {
+            if (!kymo__is_skipped(x, lane->open[k].site))
+                put_range(x, lane, &lane->open[k], no_duration, (uint32_t)k);
+        }
+    }
+    for (size_t i = 0; i < x->asyncs.n_slots; i++) {
+        if (x->asyncs.slots[i].handle != 0 && x->asyncs.slots[i].is_begin)
+            put_async(x, &x->asyncs.slots[i], no_duration);
+    }
+}
+
+const struct kymo__export_format kymo__export_csv = {
+    .name = "csv",
+    .start = on_start,
+    .process = on_process,
+    .batch = on_batch,
+    .process_done = on_process_done,
+};

@@ -1,0 +1,293 @@
+/*
+ * kymo_export: process by process, in the order of the recordings, into one file. Formats see one
+ * process at a time with everything they may ask about it prepared; this file decides on clocks,
+ * numbers and filters for all of them.
+ */
+#include "present/export_walk.h"
+
+static const struct kymo__export_format *const formats[] = {
+    &kymo__export_perfetto,
+    &kymo__export_chrome,
+    &kymo__export_csv,
+};
+
+const char *kymo_export_formats(void)
+{
+    return "perfetto,chrome,csv";
+}
+
+static const struct kymo__export_format *find_format(const char *name)
+{
+    for (size_t i = 0; i < KYMO__COUNT_OF(formats); i++) {
+        if (strcmp(formats[i]->name, name) == 0)
+            return formats[i];
+    }
+    return NULL;
+}
+
+bool kymo__export_lane_grow(struct kymo__export *x, struct kymo__export_lane *lane)
+{
+    if (lane->n_open >= KYMO__MAX_OPEN) {
+        lane->n_too_deep++;
+        return false;
+    }
+    if (kymo__grow(&lane->open, &lane->cap_open, lane->n_open + 1, sizeof lane->open[0]))
+        return true;
+    x->status =
+        kymo__fail(KYMO_ENOMEM, "no memory for %zu ranges within one another", lane->n_open + 1);
+    return false;
+}
+
+size_t kymo__export_lane_find(const struct kymo__export *x, const struct kymo__export_lane *lane,
+                              uint32_t site)
+{
+    const uint32_t name = x->names[kymo__site_slot(x, site)];
+    const size_t stop = lane->n_open > KYMO__MAX_SEARCH ? lane->n_open - KYMO__MAX_SEARCH : 0;
+    for (size_t i = lane->n_open; i-- > stop;) {
+        if (x->names[kymo__site_slot(x, lane->open[i].site)] == name)
+            return i;
+    }
+    return lane->n_open;
+}
+
+uint32_t kymo__export_lane_keep(struct kymo__export *x, struct kymo__export_lane *lane,
+                                const struct kymo__payload *payload)
+{
+    const size_t at = lane->payloads.len;
+    if (payload->type == 0 || at >= UINT32_MAX - 1)
+        return 0;
+    kymo__buf_put(&lane->payloads, payload, sizeof *payload);
+    kymo__buf_put(&lane->payloads, payload->text, payload->len);
+    if (lane->payloads.failed) {
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for the payloads of open ranges");
+        return 0;
+    }
+    return (uint32_t)at + 1;
+}
+
+void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *buf)
+{
+    const struct kymo_process *process = x->process;
+    const char *program = process->command;
+    /*
+     * The program is the first word that names a file of code, else the first: "python3 train.py
+     * --lr 1" is train.py.
+     */
+    const size_t first_len = strcspn(program, " ");
+    if (memmem(program, first_len, "python", 6) != NULL && program[first_len] == ' ' &&
+        program[first_len + 1] != '-')
+        program += first_len + 1;
+    size_t len = strcspn(program, " ");
+    const char *slash = memrchr(program, '/', len);
+    if (slash != NULL) {
+        len -= (size_t)(slash + 1 - program);
+        program = slash + 1;
+    }
+
+    if (process->rank >= 0)
+        kymo__buf_printf(buf, "rank %d ", process->rank);
+    kymo__utf8_put(buf, program, len);
+    if (x->has_own_ids)
+        kymo__buf_printf(buf, " (%s, pid %lld)", process->host, (long long)process->pid);
+}
+
+/* ---- what holds for all recordings together ---- */
+
+static int compare_i64(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool has_repeats(int64_t *values, size_t n)
+{
+    qsort(values, n, sizeof values[0], compare_i64);
+    for (size_t i = 1; i < n; i++) {
+        if (values[i] == values[i - 1])
+            return true;
+    }
+    return false;
+}
+
+static int64_t process_shift(const struct kymo__export *x, const struct kymo_process *process)
+{
+    return x->is_wall_clock ? process->mono_to_unix_ns : 0;
+}
+
+static void survey_process(struct kymo__export *x, const struct kymo_process *process)
+{
+    x->n_total += process->n_events;
+    if (process->first_ns == 0)
+        return;
+    const uint64_t first_ns = process->first_ns + (uint64_t)process_shift(x, process);
+    if (x->origin_ns == 0 || first_ns < x->origin_ns) {
+        x->origin_ns = first_ns;
+        x->origin_unix_ns = (int64_t)process->first_ns + process->mono_to_unix_ns;
+    }
+}
+
+/*
+ * Look at every process once: do they share a machine, are their pids distinct, when does it begin,
+ * how much is it?
+ */
+static kymo_status survey(struct kymo__export *x, kymo_recording *const *recordings, size_t n)
+{
+    size_t n_processes = 0, k = 0;
+    for (size_t r = 0; r < n; r++)
+        n_processes += kymo_recording_n_processes(recordings[r]);
+    int64_t *pids = kymo__calloc(n_processes + 1, sizeof *pids);
+    if (pids == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for %zu processes", n_processes);
+
+    const char *host = NULL;
+    for (size_t r = 0; r < n; r++) {
+        for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++) {
+            const struct kymo_process *process = kymo_recording_process(recordings[r], i);
+            x->is_wall_clock |= host != NULL && strcmp(host, process->host) != 0;
+            host = process->host;
+            pids[k++] = process->pid;
+        }
+    }
+    x->has_own_ids = has_repeats(pids, n_processes);
+    kymo__free(pids);
+
+    for (size_t r = 0; r < n; r++) {
+        for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++)
+            survey_process(x, kymo_recording_process(recordings[r], i));
+    }
+    return KYMO_OK;
+}
+
+/* ---- one process ---- */
+
+static kymo_status prepare_sites(struct kymo__export *x)
+{
+    const uint32_t n = x->process->n_sites;
+    const char *filter = x->options->filter;
+    struct kymo__names names = {0};
+
+    x->names = kymo__calloc((size_t)n + 1, sizeof x->names[0]);
+    x->skip = filter != NULL ? kymo__calloc((size_t)n + 1, 1) : NULL;
+    bool is_complete = x->names != NULL && (filter == NULL || x->skip != NULL);
+    for (uint32_t slot = 0; is_complete && slot <= n; slot++) {
+        const struct kymo_site_info *site = kymo__export_site(x, slot);
+        x->names[slot] = kymo__names_number(&names, site->name, site->name_len);
+        is_complete = x->names[slot] != KYMO__NO_NAME;
+        if (filter != NULL && slot != 0)
+            x->skip[slot] = !kymo__name_matches(filter, site->name, site->name_len);
+    }
+    kymo__names_fini(&names);
+    return is_complete ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for %u names", n);
+}
+
+static kymo_status prepare_lanes(struct kymo__export *x)
+{
+    const uint32_t n = x->process->n_lanes;
+    x->lanes = kymo__calloc((size_t)n + 1, sizeof x->lanes[0]);
+    if (x->lanes == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for %u threads", n);
+    for (uint32_t i = 0; i < n; i++) {
+        x->lanes[i].info = kymo_recording_lane(x->recording, x->process->index, i);
+        x->lanes[i].last_ns =
+            x->origin_ns; /* so that no event, whatever its stamp, lies before the origin */
+    }
+    return KYMO_OK;
+}
+
+static void forget_process(struct kymo__export *x)
+{
+    for (uint32_t i = 0; x->lanes != NULL && i < x->process->n_lanes; i++) {
+        kymo__free(x->lanes[i].open);
+        kymo__free(x->lanes[i].own);
+        kymo__buf_fini(&x->lanes[i].payloads);
+    }
+    kymo__free(x->lanes);
+    kymo__free(x->skip);
+    kymo__free(x->names);
+    kymo__free(x->sites);
+    kymo__buf_fini(&x->texts);
+    kymo__async_match_fini(&x->asyncs);
+    x->lanes = NULL;
+    x->skip = NULL;
+    x->names = NULL;
+    x->sites = NULL;
+    x->n_lanes_before += x->process->n_lanes;
+    x->process_number++;
+}
+
+static void tell_progress(struct kymo__export *x, size_t n_words)
+{
+    x->n_done += n_words;
+    if (x->options->progress == NULL || (x->n_done - x->n_told) * 200 < x->n_total)
+        return;
+    x->n_told = x->n_done;
+    x->options->progress(x->options->progress_ctx,
+                         KYMO__MIN((double)x->n_done / (double)x->n_total, 1.0));
+}
+
+static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
+{
+    struct kymo__export *x = ctx;
+    /* A recording that still grows may show a lane that opened after we looked. */
+    if (batch->lane->lane >= x->process->n_lanes)
+        return KYMO_OK;
+    KYMO_TRY(x->format->batch(x, &x->lanes[batch->lane->lane], batch));
+    tell_progress(x, batch->n);
+    return KYMO_OK;
+}
+
+static kymo_status export_events(struct kymo__export *x)
+{
+    KYMO_TRY(prepare_sites(x));
+    KYMO_TRY(prepare_lanes(x));
+    KYMO_TRY(x->format->process(x));
+    KYMO_TRY(kymo_recording_visit(x->recording, x->process->index, visit_batch, x));
+    if (x->format->process_done != NULL)
+        x->format->process_done(x);
+    return x->status != KYMO_OK ? x->status : x->out.status;
+}
+
+static kymo_status export_process(struct kymo__export *x, kymo_recording *recording, size_t i)
+{
+    x->recording = recording;
+    x->process = kymo_recording_process(recording, i);
+    x->pid = x->has_own_ids ? (int64_t)x->process_number + 1 : x->process->pid;
+    x->shift_ns = process_shift(x, x->process);
+    const kymo_status status = export_events(x);
+    forget_process(x);
+    return status;
+}
+
+static kymo_status export_all(struct kymo__export *x, kymo_recording *const *recordings, size_t n)
+{
+    KYMO_TRY(survey(x, recordings, n));
+    x->format->start(x);
+    for (size_t r = 0; r < n; r++) {
+        for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++)
+            KYMO_TRY(export_process(x, recordings[r], i));
+    }
+    if (x->format->finish != NULL)
+        x->format->finish(x);
+    kymo__out_flush(&x->out);
+    if (x->options->progress != NULL && x->out.status == KYMO_OK)
+        x->options->progress(x->options->progress_ctx, 1.0);
+    return x->out.status;
+}
+
+kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char *format,
+                        const struct kymo_export_options *options, int fd)
+{
+    static const struct kymo_export_options defaults;
+    struct kymo__export x = {
+        .format = find_format(format),
+        .options = options != NULL ? options : &defaults,
+    };
+    if (x.format == NULL)
+        return kymo__fail(KYMO_EINVAL, "unknown export format '%s'; it may be one of %s", format,
+                          kymo_export_formats());
+    KYMO_TRY(kymo__out_init(&x.out, fd));
+    const kymo_status status = export_all(&x, recordings, n);
+    kymo__buf_fini(&x.texts);
+    kymo__out_fini(&x.out);
+    return status;
+}

@@ -1,0 +1,168 @@
+/*
+ * Exports: what the formats share. Presenters of events stream; nothing here grows with the number
+ * of events.
+ *
+ *   kymo_export -- each process --> kymo_recording_visit -- batch --> export_walk.h (the stack)
+ *                                                                        |
+ *              write(2) <-- kymo__out <-- perfetto, chrome, events_csv <--'
+ *
+ * A format is a table of functions. Its batch function walks the words with export_walk.h, which is
+ * inlined into it, so that three formats share one stack machine at the price of none.
+ */
+#ifndef KYMO_EXPORT_INTERNAL_H
+#define KYMO_EXPORT_INTERNAL_H
+
+#include <string.h>
+
+#include <kymo/range.h>
+#include <kymo/report.h>
+
+#include "analyze/analyze_internal.h"
+#include "base/base_internal.h"
+
+/* ---- output: one large buffer in front of write(2) ---- */
+
+#define KYMO__OUT_BYTES (1u << 20)
+/* What one event of plain words may take in any format; a single reservation covers it. */
+#define KYMO__OUT_EVENT 256u
+
+struct kymo__out {
+    int fd;
+    kymo_status status; /* the first failure; what comes after is swallowed */
+    char *p;            /* where the next byte goes */
+    char *limit;        /* past this, KYMO__OUT_EVENT bytes no longer fit */
+    char *data;
+};
+
+KYMO_WARN_UNUSED kymo_status kymo__out_init(struct kymo__out *out, int fd);
+void kymo__out_fini(struct kymo__out *out);
+/* Hand everything to write(2). */
+void kymo__out_flush(struct kymo__out *out);
+/* Append `len` bytes, however many. */
+void kymo__out_put(struct kymo__out *out, const void *bytes, size_t len);
+
+static inline void kymo__out_puts(struct kymo__out *out, const char *text)
+{
+    kymo__out_put(out, text, strlen(text));
+}
+
+/* Room for KYMO__OUT_EVENT bytes; the caller writes them and moves out->p itself. */
+static inline char *kymo__out_room(struct kymo__out *out)
+{
+    if (KYMO_UNLIKELY(out->p > out->limit))
+        kymo__out_flush(out);
+    return out->p;
+}
+
+/* ---- numbers as text ---- */
+
+/*
+ * Write at `p`, without a terminator, and return the place behind; up to 32 bytes from `p` on are
+ * overwritten.
+ */
+char *kymo__put_u64(char *p, uint64_t value);
+/* Nanoseconds as microseconds with three decimals: 1234567 is 1234.567. */
+char *kymo__put_us(char *p, uint64_t ns);
+/* The shortest text that reads back as `value`; "null" when it is not finite. */
+char *kymo__put_f64(char *p, double value);
+
+static inline char *kymo__put_i64(char *p, int64_t value)
+{
+    if (value < 0)
+        *p++ = '-';
+    return kymo__put_u64(p, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+/* ---- one export under way ---- */
+
+/* A payload as it stands in the words; `text` is lent for the call. */
+struct kymo__payload {
+    uint32_t type; /* enum kymo_payload_type; 0: none */
+    uint32_t len;
+    uint64_t bits;
+    const char *text;
+};
+
+/*
+ * A range that has begun. `payload` is where its payload lies in the lane's `payloads`, plus one;
+ * 0: none.
+ */
+struct kymo__open_range {
+    uint64_t start_ns;
+    uint32_t site;
+    uint32_t payload;
+};
+
+struct kymo__export_lane {
+    struct kymo__open_range *open; /* outermost first */
+    size_t n_open, cap_open;
+    uint64_t n_too_deep;       /* begun while the stack was at its limit */
+    struct kymo__buf payloads; /* of open ranges, stacked as the ranges are */
+    uint64_t last_ns;          /* of the latest event */
+    const struct kymo_lane_info *info;
+    void *own; /* the format's; freed with kymo__free */
+};
+
+struct kymo__export_format;
+
+struct kymo__export {
+    const struct kymo__export_format *format;
+    const struct kymo_export_options *options;
+    struct kymo__out out;
+    kymo_status status; /* of what cannot fail loudly inside the walk: memory */
+
+    uint64_t origin_ns; /* the earliest event, on the clock of the export */
+    int64_t origin_unix_ns;
+    bool is_wall_clock; /* several machines: nanoseconds since 1970, else CLOCK_MONOTONIC */
+    bool has_own_ids;   /* pids repeat (machines, containers, reuse): all are numbered anew */
+
+    /* The process at hand. */
+    kymo_recording *recording;
+    const struct kymo_process *process;
+    uint32_t process_number; /* from 0, over all recordings */
+    int64_t pid;             /* as the file calls it */
+    int64_t shift_ns;        /* adds up to the clock of the export */
+    uint8_t *skip;           /* by site: non-zero when the filter leaves it out; NULL: all stay */
+    uint32_t *names;         /* by site: sites of one name have one number */
+    struct kymo__export_lane *lanes;
+    void *sites;                     /* the format's, by site; freed with kymo__free */
+    struct kymo__buf texts;          /* the format's pieces of text for this process */
+    struct kymo__async_match asyncs; /* for formats that write both ends as one; `name` is the site */
+
+    uint32_t n_lanes_before;          /* lanes of earlier processes */
+    uint64_t n_done, n_total, n_told; /* events, for the progress */
+};
+
+struct kymo__export_format {
+    const char *name;
+    void (*start)(struct kymo__export *x);
+    /* Around the events of one process: process, lanes and skip are set. */
+    kymo_status (*process)(struct kymo__export *x);
+    kymo_status (*batch)(struct kymo__export *x, struct kymo__export_lane *lane,
+                         const struct kymo_batch *batch);
+    void (*process_done)(struct kymo__export *x); /* these two may be NULL */
+    void (*finish)(struct kymo__export *x);
+};
+
+extern const struct kymo__export_format kymo__export_perfetto;
+extern const struct kymo__export_format kymo__export_chrome;
+extern const struct kymo__export_format kymo__export_csv;
+
+/* The number of `lane` as the file calls its thread. */
+static inline int64_t kymo__export_tid(const struct kymo__export *x,
+                                       const struct kymo__export_lane *lane)
+{
+    return x->has_own_ids ? (int64_t)x->n_lanes_before + lane->info->lane + 1 : lane->info->tid;
+}
+
+/* A site's texts; any number is fine. */
+static inline const struct kymo_site_info *kymo__export_site(const struct kymo__export *x,
+                                                             uint32_t site)
+{
+    return kymo_recording_site(x->recording, x->process->index, site);
+}
+
+/* "rank 3 of 8 (train.py)" and the like, into `buf`. */
+void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *buf);
+
+#endif

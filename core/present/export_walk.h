@@ -1,0 +1,229 @@
+/*
+ * The walk over a lane's words: pairs ends with begins, as the summary does, and calls the format
+ * for each event.
+ *
+ *   an end whose name is not on the stack       is an orphan, its begin was not recorded: left out
+ *   an end whose name lies deeper in the stack  closes what lies above it at the same time
+ *   events of this lane are missing             what is open is cut off at the last moment known
+ *
+ * Names decide, because a range may begin at one site and end at another of the same name.
+ * Everything is inlined into a format's batch function with a constant table, so the calls below
+ * become direct ones.
+ */
+#ifndef KYMO_EXPORT_WALK_H
+#define KYMO_EXPORT_WALK_H
+
+#include "present/export_internal.h"
+
+#define KYMO__INLINE static inline __attribute__((always_inline))
+
+/*
+ * What a format does with events. Times are on the clock of the export and never go back within a
+ * lane.
+ */
+struct kymo__walker {
+    /* Called before the range is on the stack. */
+    void (*begin)(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                  uint32_t site, const struct kymo__payload *payload);
+    /*
+     * Called once it is off the stack, whose height is then its depth. `is_cut`: `ns` is the last
+     * known of it.
+     */
+    void (*end)(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                const struct kymo__open_range *range, bool is_cut);
+    void (*mark)(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns, uint32_t site,
+                 const struct kymo__payload *payload);
+    void (*counter)(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                    uint32_t site, double value);
+    void (*async)(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                  uint32_t site, uint64_t handle, bool begins);
+    /* Events of this lane are missing here; 0: nobody counted them. */
+    void (*lost)(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                 uint64_t n_events);
+};
+
+/* Sites the reader knows have a slot of their own; slot 0 stands for all others. */
+KYMO__INLINE uint32_t kymo__site_slot(const struct kymo__export *x, uint32_t site)
+{
+    return KYMO_LIKELY(site <= x->process->n_sites) ? site : 0;
+}
+
+KYMO__INLINE bool kymo__is_skipped(const struct kymo__export *x, uint32_t site)
+{
+    return x->skip != NULL && x->skip[kymo__site_slot(x, site)] != 0;
+}
+
+/* The payload `range` began with, lent until the lane's next event; type 0 when it has none. */
+static inline struct kymo__payload kymo__open_payload(const struct kymo__export_lane *lane,
+                                                      const struct kymo__open_range *range)
+{
+    struct kymo__payload payload = {0};
+    if (range->payload == 0)
+        return payload;
+    const char *stored = lane->payloads.data + range->payload - 1;
+    memcpy(&payload, stored, sizeof payload);
+    payload.text = stored + sizeof payload;
+    return payload;
+}
+
+KYMO__INLINE void kymo__walk_pop(struct kymo__export *x, struct kymo__export_lane *lane,
+                                 uint64_t ns, bool is_cut, const struct kymo__walker *walker)
+{
+    const struct kymo__open_range range = lane->open[--lane->n_open];
+    if (!kymo__is_skipped(x, range.site))
+        walker->end(x, lane, ns, &range, is_cut);
+    if (KYMO_UNLIKELY(range.payload != 0))
+        lane->payloads.len = range.payload - 1;
+}
+
+/*
+ * A damaged file may begin ranges without end, or hold nothing but orphans: neither may cost memory
+ * or time for each.
+ */
+enum { KYMO__MAX_OPEN = 1 << 20, KYMO__MAX_SEARCH = 1000 };
+
+/*
+ * The stack is full: make room. False at the limit, where ranges are only counted, and without
+ * memory, which whoever asks at the end of the batch is told.
+ */
+bool kymo__export_lane_grow(struct kymo__export *x, struct kymo__export_lane *lane);
+/*
+ * How high the stack is below the topmost range of this site's name; its whole height when there is
+ * none.
+ */
+size_t kymo__export_lane_find(const struct kymo__export *x, const struct kymo__export_lane *lane,
+                              uint32_t site);
+/* Keep `payload` while its range is open; 0 when there is no memory for it. */
+uint32_t kymo__export_lane_keep(struct kymo__export *x, struct kymo__export_lane *lane,
+                                const struct kymo__payload *payload);
+
+KYMO__INLINE void kymo__walk_begin(struct kymo__export *x, struct kymo__export_lane *lane,
+                                   uint64_t ns, uint32_t site, const struct kymo__payload *payload,
+                                   const struct kymo__walker *walker)
+{
+    if (KYMO_UNLIKELY(lane->n_open == lane->cap_open) && !kymo__export_lane_grow(x, lane))
+        return;
+    if (!kymo__is_skipped(x, site))
+        walker->begin(x, lane, ns, site, payload);
+    lane->open[lane->n_open++] = (struct kymo__open_range){
+        .start_ns = ns,
+        .site = site,
+        .payload = payload != NULL ? kymo__export_lane_keep(x, lane, payload) : 0,
+    };
+}
+
+KYMO__INLINE void kymo__walk_end(struct kymo__export *x, struct kymo__export_lane *lane,
+                                 uint64_t ns, uint32_t site, const struct kymo__walker *walker)
+{
+    if (KYMO_UNLIKELY(lane->n_too_deep != 0)) {
+        lane->n_too_deep--;
+        return;
+    }
+    if (KYMO_UNLIKELY(lane->n_open == 0))
+        return;
+    const size_t top = lane->n_open - 1;
+    if (KYMO_LIKELY(site == 0 || lane->open[top].site == site)) {
+        kymo__walk_pop(x, lane, ns, false, walker);
+        return;
+    }
+    for (const size_t target = kymo__export_lane_find(x, lane, site); lane->n_open > target;)
+        kymo__walk_pop(x, lane, ns, false, walker);
+}
+
+KYMO__INLINE void kymo__walk_lost(struct kymo__export *x, struct kymo__export_lane *lane,
+                                  uint64_t ns, uint64_t n_events, const struct kymo__walker *walker)
+{
+    while (lane->n_open > 0)
+        kymo__walk_pop(x, lane, lane->last_ns, true, walker);
+    lane->n_too_deep = 0;
+    walker->lost(x, lane, ns, n_events);
+}
+
+/* The payload of a record of `len` words; its text is cut to what is there. */
+static inline struct kymo__payload kymo__record_payload(const uint64_t *words, size_t len)
+{
+    struct kymo__payload payload = {.type = kymo_record_payload_type(words[1])};
+    if (payload.type == KYMO_PAYLOAD_TEXT) {
+        payload.len =
+            (uint32_t)KYMO__MIN((size_t)kymo_record_text_len(words[1]), (len - 2) * sizeof words[0]);
+        payload.text = (const char *)(words + 2);
+    } else if (len > 2) {
+        payload.bits = words[2];
+    } else {
+        payload.type = 0;
+    }
+    return payload;
+}
+
+/* A record of `len` words, at least 2, stamped `ns`. */
+KYMO__INLINE void kymo__walk_record(struct kymo__export *x, struct kymo__export_lane *lane,
+                                    const uint64_t *words, size_t len, uint64_t ns,
+                                    const struct kymo__walker *walker)
+{
+    const uint32_t type = kymo_record_type_of(words[0]);
+    const uint32_t site = kymo_record_site(words[1]);
+    struct kymo__payload payload;
+    double value;
+
+    switch (type) {
+    case KYMO_RECORD_BEGIN:
+        payload = kymo__record_payload(words, len);
+        kymo__walk_begin(x, lane, ns, site, &payload, walker);
+        break;
+    case KYMO_RECORD_MARK:
+        payload = kymo__record_payload(words, len);
+        if (!kymo__is_skipped(x, site))
+            walker->mark(x, lane, ns, site, &payload);
+        break;
+    case KYMO_RECORD_COUNTER:
+        if (len < 3 || kymo__is_skipped(x, site))
+            break;
+        memcpy(&value, &words[2], sizeof value);
+        walker->counter(x, lane, ns, site, value);
+        break;
+    case KYMO_RECORD_ASYNC_BEGIN:
+    case KYMO_RECORD_ASYNC_END:
+        if (len >= 3 && !kymo__is_skipped(x, site))
+            walker->async(x, lane, ns, site, words[2], type == KYMO_RECORD_ASYNC_BEGIN);
+        break;
+    case KYMO_RECORD_GAP:
+        kymo__walk_lost(x, lane, ns, words[1], walker);
+        break;
+    default: /* of a later version */
+        break;
+    }
+}
+
+KYMO__INLINE kymo_status kymo__walk(struct kymo__export *x, struct kymo__export_lane *lane,
+                                    const struct kymo_batch *batch, const struct kymo__walker *walker)
+{
+    struct kymo_batch shifted = *batch;
+    shifted.base_ns += (uint64_t)x->shift_ns;
+
+    if (batch->gap && batch->n > 0)
+        kymo__walk_lost(x, lane, kymo_batch_ns(&shifted, batch->words[0]), 0, walker);
+    for (size_t i = 0, step; i < batch->n; i += step) {
+        const uint64_t word = batch->words[i];
+        const uint64_t ns = KYMO__MAX(kymo_batch_ns(&shifted, word), lane->last_ns);
+        const uint32_t kind = kymo_word_kind(word);
+
+        step = 1;
+        if (kind == KYMO_KIND_BEGIN) {
+            kymo__walk_begin(x, lane, ns, kymo_word_id(word), NULL, walker);
+        } else if (kind == KYMO_KIND_END) {
+            kymo__walk_end(x, lane, ns, kymo_word_id(word), walker);
+        } else if (kind == KYMO_KIND_MARK) {
+            if (!kymo__is_skipped(x, kymo_word_id(word)))
+                walker->mark(x, lane, ns, kymo_word_id(word), NULL);
+        } else if (kind == KYMO_KIND_RECORD) {
+            /* The reader hands over whole records; a length of 0 would hold us here for ever. */
+            step = KYMO__MAX(kymo_record_length(word), 1u);
+            if (step >= 2 && step <= batch->n - i)
+                kymo__walk_record(x, lane, batch->words + i, step, ns, walker);
+        }
+        lane->last_ns = ns;
+    }
+    return x->status != KYMO_OK ? x->status : x->out.status;
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* A table as a JSON list of objects, one in a line. */
+#include <string.h>
+
+#include "present/export_internal.h"
+#include "present/present_internal.h"
+
+static void put_value(struct kymo__buf *line, const struct kymo_cell *cell, enum kymo_type type)
+{
+    char number[40];
+    char *end = number;
+    if (cell->is_null) {
+        kymo__buf_puts(line, "null");
+        return;
+    }
+    switch (type) {
+    case KYMO_TYPE_TEXT:
+        kymo__json_put(line, cell->as.text, cell->len);
+        return;
+    case KYMO_TYPE_BOOL:
+        kymo__buf_puts(line, cell->as.u64 != 0 ? "true" : "false");
+        return;
+    case KYMO_TYPE_I64:
+        end = kymo__put_i64(number, cell->as.i64);
+        break;
+    case KYMO_TYPE_U64:
+        end = kymo__put_u64(number, cell->as.u64);
+        break;
+    case KYMO_TYPE_F64:
+        end = kymo__put_f64(number, cell->as.f64); /* null when it is not finite */
+        break;
+    }
+    kymo__buf_put(line, number, (size_t)(end - number));
+}
+
+static void put_row(struct kymo__buf *line, const kymo_table *table, size_t row)
+{
+    for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
+        const struct kymo_column *column = kymo_table_column(table, c);
+        const struct kymo_cell cell = kymo_table_cell(table, row, c);
+        kymo__buf_puts(line, c == 0 ? "{" : ", ");
+        kymo__json_put(line, column->name, strlen(column->name));
+        kymo__buf_puts(line, ": ");
+        put_value(line, &cell, column->type);
+    }
+    kymo__buf_puts(line, "}");
+}
+
+static kymo_status put_rows(struct kymo__buf *line, const kymo_table *table, size_t n_rows, const char *indent,
+                            FILE *out)
+{
+    kymo__buf_puts(line, "[");
+    for (size_t row = 0; row < n_rows; row++) {
+        kymo__buf_printf(line, "%s\n%s  ", row == 0 ? "" : ",", indent);
+        put_row(line, table, row);
+        KYMO_TRY(kymo__buf_to_stream(line, out));
+    }
+    if (n_rows != 0)
+        kymo__buf_printf(line, "\n%s", indent);
+    kymo__buf_puts(line, "]");
+    return kymo__buf_to_stream(line, out);
+}
+
+kymo_status kymo__json_rows(const kymo_table *table, size_t n_rows, const char *indent, FILE *out)
+{
+    struct kymo__buf line = {0};
+    const kymo_status status = put_rows(&line, table, n_rows, indent, out);
+    kymo__buf_fini(&line);
+    return status;
+}
+
+kymo_status kymo_present_json(const kymo_table *table, FILE *out)
+{
+    struct kymo__buf end = {0};
+    KYMO_TRY(kymo__json_rows(table, kymo_table_n_rows(table), "", out));
+    kymo__buf_puts(&end, "\n");
+    const kymo_status status = kymo__buf_to_stream(&end, out);
+    kymo__buf_fini(&end);
+    return status;
+}

@@ -1,0 +1,133 @@
+/*
+ * Protobuf by hand, as much of it as a Perfetto trace needs:
+ * https://perfetto.dev/docs/reference/trace-packet-proto. Messages are built in a growing buffer; a
+ * nested one gets four bytes for its length, filled in when it closes (a varint may be padded).
+ * Running out of memory shows in buf->failed.
+ */
+#ifndef KYMO_PERFETTO_PROTO_H
+#define KYMO_PERFETTO_PROTO_H
+
+#include <string.h>
+
+#include "base/base_internal.h"
+
+enum { PB_VARINT = 0, PB_FIXED64 = 1, PB_BYTES = 2 };
+
+/* The fields we write, by message. */
+enum { TRACE_PACKET = 1 };
+enum {
+    PACKET_CLOCK_SNAPSHOT = 6,
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE_ID = 10,
+    PACKET_TRACK_EVENT = 11,
+    PACKET_INTERNED_DATA = 12,
+    PACKET_SEQUENCE_FLAGS = 13,
+    PACKET_DEFAULTS = 59,
+    PACKET_TRACK_DESCRIPTOR = 60,
+    PACKET_FIRST_ON_SEQUENCE = 87,
+};
+enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
+enum { DEFAULTS_TRACK_EVENT = 11, DEFAULTS_CLOCK_ID = 58 };
+enum { SNAPSHOT_CLOCKS = 1, SNAPSHOT_PRIMARY = 2 };
+enum { CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, CLOCK_IS_INCREMENTAL = 3 };
+/* Numbers from 64 on are clocks of one sequence. */
+enum { CLOCK_BUILTIN_REALTIME = 1, CLOCK_BUILTIN_MONOTONIC = 3, CLOCK_OF_SEQUENCE = 64 };
+enum {
+    EVENT_CATEGORY_IIDS = 3,
+    EVENT_ANNOTATIONS = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME_IID = 10,
+    EVENT_TRACK_UUID = 11,
+    EVENT_NAME = 23,
+    EVENT_LOCATION_IID = 34,
+    EVENT_DOUBLE_VALUE = 44,
+};
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_LOCATIONS = 4 };
+enum { INTERNED_IID = 1, INTERNED_TEXT = 2, LOCATION_LINE = 4 };
+enum {
+    TRACK_UUID = 1,
+    TRACK_NAME = 2,
+    TRACK_PROCESS = 3,
+    TRACK_THREAD = 4,
+    TRACK_PARENT_UUID = 5,
+    TRACK_COUNTER = 8,
+    TRACK_ORDER_RANK = 12,
+    TRACK_PROCESS_ORDERING = 19,
+};
+enum { ORDERING_EXPLICIT = 1 };
+enum {
+    PROCESS_PID = 1,
+    PROCESS_COMMAND_LINE = 2,
+    PROCESS_SORT_INDEX = 3,
+    PROCESS_NAME = 6,
+    PROCESS_LABELS = 8
+};
+enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
+enum {
+    ANNOTATION_BOOL = 2,
+    ANNOTATION_UINT = 3,
+    ANNOTATION_INT = 4,
+    ANNOTATION_DOUBLE = 5,
+    ANNOTATION_STRING = 6,
+    ANNOTATION_NAME = 10,
+};
+
+#define PB_VARINT_MAX 10
+
+/* Write `value` at `p`, at most PB_VARINT_MAX bytes; return the place behind. */
+static inline uint8_t *pb_varint_at(uint8_t *p, uint64_t value)
+{
+    while (value >= 0x80) {
+        *p++ = (uint8_t)value | 0x80;
+        value >>= 7;
+    }
+    *p++ = (uint8_t)value;
+    return p;
+}
+
+static inline void pb_varint(struct kymo__buf *buf, uint64_t value)
+{
+    uint8_t bytes[PB_VARINT_MAX];
+    kymo__buf_put(buf, bytes, (size_t)(pb_varint_at(bytes, value) - bytes));
+}
+
+static inline void pb_uint(struct kymo__buf *buf, uint32_t field, uint64_t value)
+{
+    pb_varint(buf, field << 3 | PB_VARINT);
+    pb_varint(buf, value);
+}
+
+static inline void pb_fixed64(struct kymo__buf *buf, uint32_t field, uint64_t bits)
+{
+    pb_varint(buf, field << 3 | PB_FIXED64);
+    kymo__buf_put(buf, &bits, sizeof bits); /* little-endian, as all machines we run on */
+}
+
+/* Begin a nested message; give what comes back to pb_close. */
+static inline size_t pb_open(struct kymo__buf *buf, uint32_t field)
+{
+    pb_varint(buf, field << 3 | PB_BYTES);
+    kymo__buf_put(buf, "\x80\x80\x80\x00", 4);
+    return buf->len;
+}
+
+static inline void pb_close(struct kymo__buf *buf, size_t opened)
+{
+    if (buf->failed)
+        return;
+    const size_t len = buf->len - opened;
+    uint8_t *at = (uint8_t *)buf->data + opened - 4;
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)((len >> (7 * i) & 0x7f) | (i < 3 ? 0x80 : 0));
+}
+
+/* Text of any bytes, made UTF-8 as a string field must be. */
+static inline void pb_text(struct kymo__buf *buf, uint32_t field, const char *text, size_t len)
+{
+    const size_t opened = pb_open(buf, field);
+    kymo__utf8_put(buf, text, len);
+    pb_close(buf, opened);
+}
+
+#endif

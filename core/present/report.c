@@ -1,0 +1,266 @@
+/*
+ * The whole answer of `kymo report`, for people. From top to bottom: what ran, the tables, what was left open, what
+ * was lost, what the measuring cost, and what else the reader ought to know.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyze/analyze_internal.h"
+#include "present/report_internal.h"
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define YELLOW "\033[33m"
+#define PLAIN "\033[0m"
+
+/* How many ranges left open are listed; the rest is a number. */
+enum { MAX_OPEN = 10, COMMAND_WIDTH = 60 };
+
+struct report {
+    kymo_summary *summary;
+    const struct kymo_report_options *options;
+    struct kymo__buf line;
+    FILE *out;
+};
+
+static kymo_table *table_of(const struct report *report, enum kymo__summary_table table)
+{
+    return report->summary->tables[table];
+}
+
+static const char *style(const struct report *report, const char *code)
+{
+    return report->options->text.color ? code : "";
+}
+
+static kymo_status end_line(struct report *report)
+{
+    kymo__buf_puts(&report->line, "\n");
+    return kymo__buf_to_stream(&report->line, report->out);
+}
+
+static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
+{
+    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
+}
+
+/* ---- the headline ---- */
+
+/* The longest of the processes: they run side by side. */
+static uint64_t longest_ns(const kymo_table *processes)
+{
+    uint64_t longest = 0;
+    for (size_t row = 0; row < kymo_table_n_rows(processes); row++)
+        longest = KYMO__MAX(longest, cell_of(processes, row, "duration_ns").as.u64);
+    return longest;
+}
+
+static size_t count_ends(const kymo_table *processes, const char *end)
+{
+    size_t n = 0;
+    for (size_t row = 0; row < kymo_table_n_rows(processes); row++) {
+        const struct kymo_cell cell = cell_of(processes, row, "end");
+        n += !cell.is_null && strcmp(cell.as.text, end) == 0;
+    }
+    return n;
+}
+
+static void put_command(struct report *report, const kymo_table *processes)
+{
+    if (kymo_table_n_rows(processes) == 0)
+        return;
+    const struct kymo_cell command = cell_of(processes, 0, "command");
+    if (command.is_null || command.len == 0)
+        return;
+    kymo__buf_puts(&report->line, ": ");
+    kymo__text_put(&report->line, command.as.text, command.len, COMMAND_WIDTH);
+}
+
+static kymo_status put_headline(struct report *report)
+{
+    const kymo_table *processes = table_of(report, KYMO__TABLE_PROCESSES);
+    const kymo_summary *summary = report->summary;
+    struct kymo__buf *line = &report->line;
+    kymo__buf_puts(line, style(report, BOLD));
+    kymo__text_put(line, summary->title, strlen(summary->title), 0);
+    kymo__buf_puts(line, style(report, PLAIN));
+    put_command(report, processes);
+    KYMO_TRY(end_line(report));
+    if (summary->cost.events == 0) {
+        kymo__buf_puts(line, "No events were recorded.");
+        return end_line(report);
+    }
+    kymo__text_count_of(line, kymo_table_n_rows(processes), "process");
+    kymo__buf_puts(line, ", ");
+    kymo__text_count_of(line, summary->n_threads, "thread");
+    kymo__buf_puts(line, ", ");
+    kymo__text_duration(line, (double)longest_ns(processes), NULL);
+    kymo__buf_puts(line, ", ");
+    kymo__text_count_of(line, summary->cost.events, "event");
+    const size_t n_killed = count_ends(processes, "killed"), n_running = count_ends(processes, "running");
+    const bool is_alone = kymo_table_n_rows(processes) == 1;
+    if (n_killed != 0)
+        kymo__buf_printf(line, is_alone ? ", killed" : ", %zu killed", n_killed);
+    if (n_running != 0)
+        kymo__buf_printf(line, is_alone ? ", still running" : ", %zu still running", n_running);
+    return end_line(report);
+}
+
+/* ---- tables ---- */
+
+static kymo_status put_table(struct report *report, const kymo_table *table, bool has_title)
+{
+    static const char *const one_process[] = {"processes", NULL};
+    const size_t n = kymo_table_n_rows(table);
+    const uint32_t limit = report->options->limit;
+    const bool is_tree = strcmp(kymo_table_name(table), "tree") == 0;
+    const bool is_alone = kymo_table_n_rows(table_of(report, KYMO__TABLE_PROCESSES)) <= 1;
+    struct kymo__text_view view = {
+        .table = table,
+        .options = report->options->text,
+        .n_rows = limit != 0 && n > limit ? limit : n,
+        .hide = is_alone ? one_process : NULL,
+    };
+    view.options.tree = is_tree ? "name" : NULL;
+    KYMO_TRY(end_line(report)); /* an empty one */
+    if (n == 0) {
+        kymo__buf_printf(&report->line, "No %s.", kymo_table_name(table));
+        return end_line(report);
+    }
+    if (has_title) {
+        kymo__buf_printf(&report->line, "%s%s%s", style(report, DIM), kymo_table_name(table), style(report, PLAIN));
+        KYMO_TRY(end_line(report));
+    }
+    KYMO_TRY(kymo__text_draw(&view, report->out));
+    if (view.n_rows == n)
+        return KYMO_OK;
+    kymo__buf_printf(&report->line, "%s... and %zu more; --all shows them%s", style(report, DIM), n - view.n_rows,
+                     style(report, PLAIN));
+    return end_line(report);
+}
+
+static kymo_status put_tables(struct report *report)
+{
+    kymo_table *tables[KYMO__N_TABLES + 1];
+    size_t n;
+    KYMO_TRY(kymo__report_tables(report->summary, report->options->tables, tables, &n));
+    for (size_t i = 0; i < n; i++)
+        KYMO_TRY(put_table(report, tables[i], n > 1));
+    return KYMO_OK;
+}
+
+/* ---- what stands below ---- */
+
+static kymo_status put_open(struct report *report)
+{
+    const kymo_table *open = table_of(report, KYMO__TABLE_OPEN);
+    const size_t n = kymo_table_n_rows(open), n_processes = kymo_table_n_rows(table_of(report, KYMO__TABLE_PROCESSES));
+    struct kymo__buf *line = &report->line;
+    if (n == 0)
+        return KYMO_OK;
+    kymo__buf_puts(line, style(report, YELLOW));
+    kymo__buf_puts(line, "left open: ");
+    kymo__text_count_of(line, n, "range");
+    kymo__buf_printf(line, " had begun and not ended%s", style(report, PLAIN));
+    KYMO_TRY(end_line(report));
+    for (size_t row = 0; row < n && row < MAX_OPEN; row++) {
+        const struct kymo_cell name = cell_of(open, row, "name"), thread = cell_of(open, row, "thread");
+        kymo__buf_puts(line, "  ");
+        kymo__text_put(line, name.as.text, name.len, COMMAND_WIDTH);
+        kymo__buf_puts(line, ", since ");
+        kymo__text_duration(line, (double)cell_of(open, row, "since_ns").as.u64, NULL);
+        kymo__buf_puts(line, " after the start");
+        if (thread.len != 0) {
+            kymo__buf_puts(line, ", thread ");
+            kymo__text_put(line, thread.as.text, thread.len, COMMAND_WIDTH);
+        }
+        if (n_processes > 1)
+            kymo__buf_printf(line, ", process %" PRId64, cell_of(open, row, "pid").as.i64);
+        KYMO_TRY(end_line(report));
+    }
+    if (n > MAX_OPEN) {
+        kymo__buf_printf(line, "  ... and %zu more", n - MAX_OPEN);
+        KYMO_TRY(end_line(report));
+    }
+    return KYMO_OK;
+}
+
+static kymo_status put_loss(struct report *report)
+{
+    const struct kymo_cost *cost = &report->summary->cost;
+    struct kymo__buf *line = &report->line;
+    if (cost->lost_events == 0) {
+        kymo__buf_puts(line, "lost: none");
+        return end_line(report);
+    }
+    kymo__buf_printf(line, "%slost: ", style(report, YELLOW));
+    kymo__text_count_of(line, cost->lost_events, "event");
+    kymo__buf_puts(line, " between ");
+    kymo__text_duration(line, (double)cost->lost_first_ns, NULL);
+    kymo__buf_puts(line, " and ");
+    kymo__text_duration(line, (double)cost->lost_last_ns, NULL);
+    kymo__buf_printf(line, " after the start; times of ranges around there are not complete%s", style(report, PLAIN));
+    return end_line(report);
+}
+
+static kymo_status put_cost(struct report *report)
+{
+    const struct kymo_cost *cost = &report->summary->cost;
+    struct kymo__buf *line = &report->line;
+    if (cost->events == 0)
+        return KYMO_OK;
+    kymo__buf_puts(line, "kymo cost: ");
+    kymo__text_count_of(line, cost->events, "event");
+    if (cost->in_program_ns != 0) {
+        kymo__buf_printf(line, " x %.1f ns = ", (double)cost->in_program_ns / (double)cost->events);
+        kymo__text_duration(line, (double)cost->in_program_ns, NULL);
+    }
+    if (cost->in_program_ns != 0 && cost->program_ns != 0) {
+        kymo__buf_puts(line, ", ");
+        kymo__text_share(line, (double)cost->in_program_ns / (double)cost->program_ns);
+        kymo__buf_puts(line, " of the program");
+    }
+    if (cost->flush_cpu_ns != 0) {
+        kymo__buf_puts(line, "; flush thread ");
+        kymo__text_duration(line, (double)cost->flush_cpu_ns, NULL);
+        kymo__buf_puts(line, " CPU");
+    }
+    kymo__buf_puts(line, "; log ");
+    kymo__text_bytes(line, (double)cost->log_bytes);
+    return end_line(report);
+}
+
+static kymo_status put_warnings(struct report *report)
+{
+    const kymo_table *warnings = table_of(report, KYMO__TABLE_WARNINGS);
+    for (size_t row = 0; row < kymo_table_n_rows(warnings); row++) {
+        const struct kymo_cell text = kymo_table_cell(warnings, row, 0);
+        kymo__buf_printf(&report->line, "%snote:%s ", style(report, YELLOW), style(report, PLAIN));
+        kymo__text_put(&report->line, text.as.text, text.len, 0);
+        KYMO_TRY(end_line(report));
+    }
+    return KYMO_OK;
+}
+
+static kymo_status put_report(struct report *report)
+{
+    KYMO_TRY(kymo__report_sort(report->summary, report->options->sort));
+    KYMO_TRY(put_headline(report));
+    if (report->summary->cost.events != 0)
+        KYMO_TRY(put_tables(report));
+    KYMO_TRY(end_line(report));
+    KYMO_TRY(put_open(report));
+    KYMO_TRY(put_loss(report));
+    KYMO_TRY(put_cost(report));
+    KYMO_TRY(put_warnings(report));
+    return fflush(report->out) == 0 ? KYMO_OK : kymo__fail_errno("write the report");
+}
+
+kymo_status kymo_report_text(kymo_summary *summary, const struct kymo_report_options *options, FILE *out)
+{
+    static const struct kymo_report_options defaults;
+    struct report report = {.summary = summary, .options = options != NULL ? options : &defaults, .out = out};
+    const kymo_status status = put_report(&report);
+    kymo__buf_fini(&report.line);
+    return status;
+}

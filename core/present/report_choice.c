@@ -1,0 +1,95 @@
+/* Which tables a report shows and how they are sorted. */
+#include <string.h>
+
+#include "present/report_internal.h"
+
+/* ---- sorting ---- */
+
+/* A column by its name, its title, or its name without the unit: total_ns, total, p50_ns, median, p50. */
+static bool is_column(const struct kymo_column *column, const char *name)
+{
+    const size_t len = strlen(name);
+    return strcmp(column->name, name) == 0 || strcmp(column->title, name) == 0 ||
+           (strncmp(column->name, name, len) == 0 && strcmp(column->name + len, "_ns") == 0);
+}
+
+static kymo_status find_column(const kymo_table *table, const char *name, size_t *out)
+{
+    struct kymo__buf valid = {0};
+    for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
+        const struct kymo_column *column = kymo_table_column(table, c);
+        if (is_column(column, name)) {
+            kymo__buf_fini(&valid);
+            *out = c;
+            return KYMO_OK;
+        }
+        kymo__buf_printf(&valid, "%s%s", c == 0 ? "" : ", ", column->name);
+    }
+    kymo__buf_put(&valid, "", 1);
+    const kymo_status status = kymo__fail(KYMO_EINVAL, "no column '%s' to sort by; there are %s", name,
+                                          valid.failed ? "others" : valid.data);
+    kymo__buf_fini(&valid);
+    return status;
+}
+
+kymo_status kymo__report_sort(kymo_summary *summary, const char *sort)
+{
+    if (sort == NULL)
+        return KYMO_OK; /* they come sorted by total */
+    const int is_ascending = sort[0] == '-';
+    kymo_table *const tables[] = {summary->tables[KYMO__TABLE_RANGES], summary->tables[KYMO__TABLE_ASYNC]};
+    for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++) {
+        size_t column = 0;
+        KYMO_TRY(find_column(tables[i], sort + is_ascending, &column));
+        /* Names are read from A to Z; everything else is looked at from the largest on. */
+        const bool is_text = kymo_table_column(tables[i], column)->type == KYMO_TYPE_TEXT;
+        kymo_table_sort(tables[i], column, is_text ? is_ascending : !is_ascending);
+        KYMO_TRY(kymo_table_status(tables[i]));
+    }
+    return KYMO_OK;
+}
+
+/* ---- choosing ---- */
+
+static void add(kymo_table **tables, size_t *n, kymo_table *table)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (tables[i] == table)
+            return;
+    tables[(*n)++] = table;
+}
+
+/* What goes with `ranges` where there is any. */
+static void add_company(kymo_summary *summary, kymo_table **tables, size_t *n)
+{
+    static const enum kymo__summary_table company[] = {KYMO__TABLE_ASYNC, KYMO__TABLE_COUNTERS, KYMO__TABLE_MARKS};
+    for (size_t i = 0; i < KYMO__COUNT_OF(company); i++)
+        if (kymo_table_n_rows(summary->tables[company[i]]) != 0)
+            add(tables, n, summary->tables[company[i]]);
+}
+
+static kymo_table *find_table(kymo_summary *summary, const char *name, size_t len)
+{
+    for (size_t t = 0; t < KYMO__N_TABLES; t++) {
+        const char *known = kymo_table_name(summary->tables[t]);
+        if (strlen(known) == len && memcmp(known, name, len) == 0)
+            return summary->tables[t];
+    }
+    return NULL;
+}
+
+kymo_status kymo__report_tables(kymo_summary *summary, const char *names, kymo_table **tables, size_t *n)
+{
+    *n = 0;
+    for (const char *name = names != NULL ? names : "ranges"; *name != '\0';) {
+        const size_t len = strcspn(name, ",");
+        kymo_table *table = find_table(summary, name, len);
+        if (table == NULL)
+            return kymo__fail(KYMO_EINVAL, "no table '%.*s'", (int)KYMO__MIN(len, (size_t)100), name);
+        add(tables, n, table);
+        if (table == summary->tables[KYMO__TABLE_RANGES])
+            add_company(summary, tables, n);
+        name += len + (name[len] == ',');
+    }
+    return KYMO_OK;
+}

@@ -1,0 +1,162 @@
+/*
+ * The chunks of a pool whose owner still runs, or died where nobody may write: copied into memory as they are now.
+ *
+ * The owner goes on writing meanwhile. A chunk's words end at the first zero word and a record's header is stored
+ * last, so whatever is copied up to there is whole. A chunk that went back and was taken again while it was copied is
+ * told by its head, which is read before and after; its former words are in the log by then.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "read/read_internal.h"
+
+/* A pool is at most what somebody asked for as a memory budget; beyond this we look no further. */
+#define MAX_POOL_BYTES (UINT64_C(4) << 30)
+
+struct pool_file {
+    int fd;
+    uint64_t n_slots;
+};
+
+static bool read_at(int fd, void *to, size_t len, uint64_t offset)
+{
+    ssize_t n;
+    do
+        n = pread(fd, to, len, (off_t)offset);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)len;
+}
+
+/* Open `path` if it is a pool; false otherwise. */
+static bool open_pool(const char *path, struct pool_file *pool, struct kymo__pool_copy *copy)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    struct stat st;
+    struct kymo__pool_head head;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > MAX_POOL_BYTES ||
+        !read_at(fd, &head, sizeof head, 0) || head.magic != KYMO__POOL_MAGIC ||
+        head.version != KYMO__LOG_VERSION || head.chunk_bytes != KYMO__CHUNK_BYTES) {
+        close(fd);
+        return false;
+    }
+    const uint64_t n_whole = (uint64_t)st.st_size / KYMO__CHUNK_BYTES;
+    pool->fd = fd;
+    pool->n_slots = n_whole == 0 ? 0 : KYMO__MIN((uint64_t)head.n_chunks, n_whole - 1);
+    copy->n_lost = head.n_lost;
+    copy->lost_first_tick = head.lost_first_tick;
+    copy->lost_last_tick = head.lost_last_tick;
+    return true;
+}
+
+/* A pool lies where the log says, or beside the log when the recording has been moved. */
+static bool find_pool(const char *path, const char *log_path, struct pool_file *pool,
+                      struct kymo__pool_copy *copy)
+{
+    if (open_pool(path, pool, copy))
+        return true;
+    const char *name = strrchr(path, '/');
+    const char *folder_end = strrchr(log_path, '/');
+    const size_t folder_len = folder_end == NULL ? 0 : (size_t)(folder_end - log_path) + 1;
+    struct kymo__buf beside = {0};
+    kymo__buf_put(&beside, log_path, folder_len);
+    kymo__buf_puts(&beside, name == NULL ? path : name + 1);
+    kymo__buf_put(&beside, "", 1);
+    const bool found = !beside.failed && open_pool(beside.data, pool, copy);
+    kymo__buf_fini(&beside);
+    return found;
+}
+
+/* The words up to the first zero, and the tick of the last that is no part of a record. */
+static size_t count_words(const uint64_t *words, size_t n, uint64_t *last_ticks)
+{
+    size_t i = 0;
+    while (i < n && words[i] != 0) {
+        *last_ticks = kymo_word_ticks(words[i]);
+        const bool is_record = kymo_word_kind(words[i]) == KYMO_KIND_RECORD;
+        i += is_record ? KYMO__MAX(kymo_record_length(words[i]), 1) : 1;
+    }
+    return KYMO__MIN(i, n);
+}
+
+static kymo_status add_chunk(struct kymo__pool_copy *copy, const struct kymo__chunk_head *head,
+                             const uint64_t *words)
+{
+    uint64_t last_ticks = 0;
+    const size_t n = count_words(words, KYMO__CHUNK_WORDS, &last_ticks);
+    if (n == 0 || head->lane >= KYMO__MAX_LANES)
+        return KYMO_OK;
+    if (!kymo__grow(&copy->words, &copy->words_cap, copy->n_words + n, sizeof *words) ||
+        !kymo__grow(&copy->chunks, &copy->chunks_cap, copy->n_chunks + 1, sizeof *copy->chunks))
+        return kymo__fail(KYMO_ENOMEM, "no memory to copy a pool");
+    struct kymo__pool_chunk *chunk = &copy->chunks[copy->n_chunks++];
+    *chunk = (struct kymo__pool_chunk){
+        .lane = head->lane,
+        .sequence = head->sequence,
+        .tid = head->tid,
+        .base_tick = head->base_tick,
+        .last_tick = head->base_tick + last_ticks,
+        .first_word = copy->n_words,
+        .n_words = n,
+    };
+    memcpy(chunk->thread_name, head->thread_name, sizeof head->thread_name);
+    memcpy(copy->words + copy->n_words, words, n * sizeof *words);
+    copy->n_words += n;
+    return KYMO_OK;
+}
+
+static bool same_chunk(const struct kymo__chunk_head *a, const struct kymo__chunk_head *b)
+{
+    return a->state != KYMO__CHUNK_FREE && b->state != KYMO__CHUNK_FREE && a->lane == b->lane &&
+           a->sequence == b->sequence && a->base_tick == b->base_tick;
+}
+
+/* `slot` is a buffer of one chunk. */
+static kymo_status copy_chunks(struct kymo__pool_copy *copy, const struct pool_file *pool, char *slot)
+{
+    for (uint64_t i = 1; i <= pool->n_slots; i++) {
+        struct kymo__chunk_head before, after;
+        const uint64_t offset = i * KYMO__CHUNK_BYTES;
+        if (!read_at(pool->fd, slot, KYMO__CHUNK_BYTES, offset) ||
+            !read_at(pool->fd, &after, sizeof after, offset))
+            continue;
+        memcpy(&before, slot, sizeof before);
+        if (same_chunk(&before, &after))
+            KYMO_TRY(add_chunk(copy, &after, (const uint64_t *)(const void *)(slot + sizeof before)));
+    }
+    return KYMO_OK;
+}
+
+static int by_lane_and_sequence(const void *a, const void *b)
+{
+    const struct kymo__pool_chunk *x = a, *y = b;
+    if (x->lane != y->lane)
+        return x->lane > y->lane ? 1 : -1;
+    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path, const char *log_path)
+{
+    struct pool_file pool;
+    if (!find_pool(path, log_path, &pool, copy))
+        return KYMO_OK;
+    char *slot = kymo__alloc(KYMO__CHUNK_BYTES);
+    const kymo_status status = slot == NULL ? kymo__fail(KYMO_ENOMEM, "no memory to copy a pool")
+                                            : copy_chunks(copy, &pool, slot);
+    kymo__free(slot);
+    close(pool.fd);
+    if (status == KYMO_OK && copy->n_chunks != 0)
+        qsort(copy->chunks, copy->n_chunks, sizeof *copy->chunks, by_lane_and_sequence);
+    return status;
+}
+
+void kymo__pool_copy_fini(struct kymo__pool_copy *copy)
+{
+    kymo__free(copy->chunks);
+    kymo__free(copy->words);
+    *copy = (struct kymo__pool_copy){0};
+}

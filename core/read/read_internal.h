@@ -1,0 +1,170 @@
+/*
+ * read: from a recording's directory to batches of words with nanoseconds.
+ *
+ *   recording.c ── the directory, its logs in order, warnings
+ *   log_file.c  ── pass 1 over one log: texts, sites, lanes, clocks, loss; counts events, unpacks none
+ *   log_visit.c ── pass 2: unpacks each block of words, checks records, cuts where the clock's slope changes
+ *   block_reader.c ── both passes: one block after the other, checked; finds its feet again after damage
+ *   pool_copy.c ── the chunks of a process that still runs, or that died where nobody may write
+ *   clock_map.c, unpack.c, sparse.c ── ticks to nanoseconds, bytes to words, arrays with holes
+ *
+ * Every byte here comes from outside: lengths, counts and offsets are checked before use, and what is allocated stays
+ * within a small multiple of the file's size whatever it claims.
+ */
+#ifndef KYMO_READ_INTERNAL_H
+#define KYMO_READ_INTERNAL_H
+
+#include "base/base_internal.h"
+#include "record/log_format.h"
+#include "table/table_internal.h"
+#include <kymo/recording.h>
+
+/* What a log may claim; beyond is damage. */
+enum {
+    KYMO__MAX_SITES = 1 << 20,
+    KYMO__MAX_LANES = 1 << 20,
+    KYMO__MAX_WORDS_BYTES = 256 << 10, /* of one block of words, unpacked; a chunk is 32 KiB today */
+};
+
+/* ---- warnings: one sentence each ---- */
+
+struct kymo__warnings {
+    char **sentences;
+    size_t n, cap;
+    bool failed; /* no memory for one of them */
+};
+void kymo__warn(struct kymo__warnings *warnings, const char *fmt, ...) KYMO_PRINTF(2, 3);
+void kymo__warnings_fini(struct kymo__warnings *warnings);
+
+/* ---- an array with holes: pages made on demand, elements zeroed and never moved ---- */
+
+struct kymo__sparse {
+    void **pages;
+    size_t n_pages;
+};
+/* Element `i`, or NULL when its page was never made. */
+void *kymo__sparse_get(const struct kymo__sparse *sparse, size_t i, size_t size);
+/* Element `i`, made when new; NULL without memory. */
+void *kymo__sparse_make(struct kymo__sparse *sparse, size_t i, size_t size);
+void kymo__sparse_fini(struct kymo__sparse *sparse);
+
+/* ---- ticks to nanoseconds ---- */
+
+/* From `tick` on: ns = base_ns + ((t - tick) * mult >> 40), up to the next segment. */
+struct kymo__clock_segment {
+    uint64_t tick, base_ns, mult;
+};
+
+/* Before the first segment and behind the last one, the nearest goes on. Never runs backwards. */
+struct kymo__clock_map {
+    struct kymo__clock_segment *segments; /* at least one after build */
+    size_t n;
+};
+
+/* From `n` moments (any order, any content; sorted in place) and the rate to use when one moment is all there is. */
+KYMO_WARN_UNUSED kymo_status kymo__clock_map_build(struct kymo__clock_map *map,
+                                                   struct kymo__clock_entry *moments, size_t n,
+                                                   uint64_t tick_hz);
+void kymo__clock_map_fini(struct kymo__clock_map *map);
+uint64_t kymo__clock_map_ns(const struct kymo__clock_map *map, uint64_t tick);
+/* The segment that `tick` belongs to. */
+size_t kymo__clock_map_find(const struct kymo__clock_map *map, uint64_t tick);
+
+/* ---- bytes to words ---- */
+
+/*
+ * Undo the packing of `n` words (planes of `n` bytes each) and say whether a word may begin a record. Both 8 * n bytes.
+ */
+bool kymo__unpack_words(const uint8_t *planes, uint64_t *words, size_t n);
+/* Whether any of the words has the kind of a record. */
+bool kymo__words_have_records(const uint64_t *words, size_t n);
+
+/* ---- blocks of a file, one after the other ---- */
+
+struct kymo__block_reader {
+    int fd;              /* lent */
+    const char *path;    /* lent, for sentences */
+    uint64_t size;       /* what is read: the file may grow meanwhile */
+    uint64_t offset;     /* of the next block */
+    const char *torn;    /* at the end: why nothing whole follows `offset`; NULL when all was read */
+    struct kymo__warnings *warnings; /* NULL: say nothing */
+    uint64_t resync_left; /* bytes that may still be spent on looking for the next whole block */
+    char *window;         /* part of the file */
+    uint64_t window_at;
+    size_t window_len, window_cap;
+};
+
+void kymo__block_reader_init(struct kymo__block_reader *reader, int fd, const char *path, uint64_t size);
+void kymo__block_reader_fini(struct kymo__block_reader *reader);
+
+/*
+ * The next whole block: its header, and its packed bytes lent until the next call. `*done` is set at the end of the
+ * file; a block that is only half there stays unread and `torn` tells, for it may be in the middle of being written.
+ * Damage before a whole block is stepped over with a warning. KYMO_EIO and KYMO_ENOMEM end it.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__block_reader_next(struct kymo__block_reader *reader,
+                                                     struct kymo__block *block,
+                                                     const uint8_t **packed, bool *done);
+
+/* ---- one log ---- */
+
+struct kymo__log_lane {
+    struct kymo_lane_info info;
+    bool is_known;
+};
+
+/* A chunk of the pool, copied. */
+struct kymo__pool_chunk {
+    uint32_t lane, sequence;
+    int64_t tid;
+    char thread_name[17];
+    uint64_t base_tick, last_tick;
+    size_t first_word, n_words; /* in kymo__pool_copy.words */
+};
+
+struct kymo__pool_copy {
+    struct kymo__pool_chunk *chunks; /* by lane, then sequence */
+    size_t n_chunks, chunks_cap;
+    uint64_t *words;
+    size_t n_words, words_cap;
+    uint64_t n_lost, lost_first_tick, lost_last_tick;
+};
+
+struct kymo__log_file {
+    struct kymo_process info; /* its texts lie in `texts` */
+    uint64_t size;            /* when it was opened; later bytes are not read */
+    struct kymo__arena texts;
+    struct kymo__sparse sites; /* struct kymo_site_info by id; known when `name` is set */
+    struct kymo__sparse lanes; /* struct kymo__log_lane by number */
+    struct kymo__clock_map clock;
+    struct kymo__pool_copy pool;
+};
+
+/* Pass 1. KYMO_EFORMAT when the file is not a log; the sentence names it. On failure `log` is left finished. */
+KYMO_WARN_UNUSED kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
+                                            struct kymo__warnings *warnings);
+void kymo__log_file_fini(struct kymo__log_file *log);
+
+/* Pass 2. */
+KYMO_WARN_UNUSED kymo_status kymo__log_file_visit(const struct kymo__log_file *log, kymo_visitor *visitor,
+                                             void *ctx);
+
+/* Copy what the pool at `path` holds, for which `log_path` may also give the folder. An unfit file copies nothing. */
+KYMO_WARN_UNUSED kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path,
+                                             const char *log_path);
+void kymo__pool_copy_fini(struct kymo__pool_copy *copy);
+
+/*
+ * Whether words of `sequence` are new in a lane that expects `*next`, which then moves on; `*gap` says whether some
+ * before them are missing.
+ */
+static inline bool kymo__sequence_is_new(uint32_t sequence, uint64_t *next, int *gap)
+{
+    if (sequence < *next)
+        return false;
+    *gap = sequence > *next;
+    *next = (uint64_t)sequence + 1;
+    return true;
+}
+
+#endif

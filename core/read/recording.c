@@ -1,0 +1,219 @@
+/* A recording: the logs of a directory in order, or one log, and what is doubtful about them. */
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "read/read_internal.h"
+
+struct kymo_recording {
+    char *name;
+    struct kymo__log_file **logs; /* by rank, then start */
+    size_t n_logs, logs_cap;
+    struct kymo__warnings warnings;
+};
+
+static kymo_status no_memory(const char *path)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to open %s", path);
+}
+
+static kymo_status add_log(kymo_recording *recording, const char *path)
+{
+    struct kymo__log_file *log = kymo__alloc(sizeof *log);
+    if (log == NULL || !kymo__grow(&recording->logs, &recording->logs_cap, recording->n_logs + 1,
+                                   sizeof *recording->logs)) {
+        kymo__free(log);
+        return no_memory(path);
+    }
+    const kymo_status status = kymo__log_file_open(log, path, &recording->warnings);
+    if (status != KYMO_OK) {
+        kymo__free(log);
+        return status;
+    }
+    recording->logs[recording->n_logs++] = log;
+    return KYMO_OK;
+}
+
+/* ---- directories ---- */
+
+static bool is_log_name(const char *name)
+{
+    const size_t len = strlen(name);
+    return len > 5 && strcmp(name + len - 5, ".klog") == 0;
+}
+
+/* One file of the directory. What is wrong with one log is a warning as long as others can be read. */
+static kymo_status add_entry(kymo_recording *recording, const char *folder, const char *name, bool *is_broken)
+{
+    struct kymo__buf path = {0};
+    kymo__buf_printf(&path, "%s/%s", folder, name);
+    kymo__buf_put(&path, "", 1);
+    struct stat st;
+    kymo_status status = KYMO_OK;
+    if (path.failed) {
+        status = no_memory(folder);
+    } else if (stat(path.data, &st) != 0 || st.st_size != 0) { /* an empty one is about to be written */
+        status = add_log(recording, path.data);
+        if (status == KYMO_EFORMAT || status == KYMO_EIO) {
+            kymo__warn(&recording->warnings, "%s.", kymo_last_error());
+            *is_broken = true;
+            status = KYMO_OK;
+        }
+    }
+    kymo__buf_fini(&path);
+    return status;
+}
+
+static kymo_status add_entries(kymo_recording *recording, const char *folder, DIR *dir)
+{
+    bool has_meta = false, is_broken = false;
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        has_meta |= strcmp(entry->d_name, "meta.json") == 0;
+        if (is_log_name(entry->d_name))
+            KYMO_TRY(add_entry(recording, folder, entry->d_name, &is_broken));
+    }
+    if (recording->n_logs != 0)
+        return KYMO_OK;
+    if (is_broken) /* a copy: the sentence lies in what is about to be freed */
+        return kymo__fail(KYMO_EFORMAT, "%s has no log that can be read: %s", folder,
+                          recording->warnings.n != 0 ? recording->warnings.sentences[0] : "");
+    if (!has_meta)
+        return kymo__fail(KYMO_EFORMAT, "%s is not a recording: no log and no meta.json is in it", folder);
+    return KYMO_OK;
+}
+
+static kymo_status open_directory(kymo_recording *recording, const char *path)
+{
+    if (kymo_recording_seal(path) != KYMO_OK)
+        kymo__warn(&recording->warnings, "A process's last events could not be written to its log: %s.",
+                   kymo_last_error());
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return kymo__fail_errno("open %s", path);
+    const kymo_status status = add_entries(recording, path, dir);
+    closedir(dir);
+    return status;
+}
+
+/* ---- open and close ---- */
+
+static int by_rank_and_start(const void *a, const void *b)
+{
+    const struct kymo_process *x = &(*(struct kymo__log_file *const *)a)->info;
+    const struct kymo_process *y = &(*(struct kymo__log_file *const *)b)->info;
+    if (x->rank != y->rank) /* unknown ranks, -1, last */
+        return (uint32_t)x->rank > (uint32_t)y->rank ? 1 : -1;
+    if (x->start_unix_ns != y->start_unix_ns)
+        return x->start_unix_ns > y->start_unix_ns ? 1 : -1;
+    if (x->pid != y->pid)
+        return x->pid > y->pid ? 1 : -1;
+    return strcmp(x->log_path, y->log_path);
+}
+
+static char *name_of(const char *path)
+{
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    size_t start = len;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    return kymo__strndup(path + start, len - start);
+}
+
+static kymo_status open_path(kymo_recording *recording, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return kymo__fail_errno("open %s", path);
+    recording->name = name_of(path);
+    if (recording->name == NULL)
+        return no_memory(path);
+    KYMO_TRY(S_ISDIR(st.st_mode) ? open_directory(recording, path) : add_log(recording, path));
+    if (recording->n_logs != 0)
+        qsort(recording->logs, recording->n_logs, sizeof *recording->logs, by_rank_and_start);
+    for (size_t i = 0; i < recording->n_logs; i++)
+        recording->logs[i]->info.index = (uint32_t)i;
+    return recording->warnings.failed ? no_memory(path) : KYMO_OK;
+}
+
+kymo_status kymo_recording_open(const char *path, kymo_recording **out)
+{
+    kymo_recording *recording = kymo__calloc(1, sizeof *recording);
+    if (recording == NULL)
+        return no_memory(path);
+    const kymo_status status = open_path(recording, path);
+    if (status != KYMO_OK) {
+        kymo_recording_close(recording);
+        return status;
+    }
+    *out = recording;
+    return KYMO_OK;
+}
+
+void kymo_recording_close(kymo_recording *recording)
+{
+    if (recording == NULL)
+        return;
+    for (size_t i = 0; i < recording->n_logs; i++) {
+        kymo__log_file_fini(recording->logs[i]);
+        kymo__free(recording->logs[i]);
+    }
+    kymo__free(recording->logs);
+    kymo__free(recording->name);
+    kymo__warnings_fini(&recording->warnings);
+    kymo__free(recording);
+}
+
+/* ---- looking at it ---- */
+
+const char *kymo_recording_name(const kymo_recording *recording)
+{
+    return recording->name;
+}
+
+const char *kymo_recording_warning(const kymo_recording *recording, size_t i)
+{
+    return i < recording->warnings.n ? recording->warnings.sentences[i] : NULL;
+}
+
+size_t kymo_recording_n_processes(const kymo_recording *recording)
+{
+    return recording->n_logs;
+}
+
+const struct kymo_process *kymo_recording_process(const kymo_recording *recording, size_t i)
+{
+    return i < recording->n_logs ? &recording->logs[i]->info : NULL;
+}
+
+const struct kymo_site_info *kymo_recording_site(const kymo_recording *recording, size_t process,
+                                                 uint32_t site)
+{
+    static const struct kymo_site_info nameless = {.name = "", .category = "", .domain = "", .file = ""};
+    const struct kymo_site_info *found =
+        process < recording->n_logs
+            ? kymo__sparse_get(&recording->logs[process]->sites, site, sizeof *found)
+            : NULL;
+    return found != NULL && found->name != NULL ? found : &nameless;
+}
+
+const struct kymo_lane_info *kymo_recording_lane(const kymo_recording *recording, size_t process,
+                                                 uint32_t lane)
+{
+    static const struct kymo_lane_info nameless = {.name = ""};
+    const struct kymo__log_lane *found =
+        process < recording->n_logs
+            ? kymo__sparse_get(&recording->logs[process]->lanes, lane, sizeof *found)
+            : NULL;
+    return found != NULL && found->is_known ? &found->info : &nameless;
+}
+
+kymo_status kymo_recording_visit(kymo_recording *recording, size_t process, kymo_visitor *visitor, void *ctx)
+{
+    if (process >= recording->n_logs)
+        return kymo__fail(KYMO_EINVAL, "%s has no process %zu", recording->name, process);
+    return kymo__log_file_visit(recording->logs[process], visitor, ctx);
+}

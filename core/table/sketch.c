@@ -1,0 +1,147 @@
+/* The slow half of the quantile sketch: making pages, merging, reading quantiles. See table_internal.h. */
+#include <string.h>
+
+#include "table/table_internal.h"
+
+static void free_pages(uint64_t **pages)
+{
+    if (pages == NULL)
+        return;
+    for (size_t p = 0; p < KYMO__SKETCH_PAGES; p++)
+        kymo__free(pages[p]);
+    kymo__free(pages);
+}
+
+void kymo__sketch_fini(struct kymo__sketch *sketch)
+{
+    free_pages(sketch->pages);
+    *sketch = (struct kymo__sketch){0};
+}
+
+static bool put(uint64_t **pages, uint32_t page, uint32_t bucket, uint64_t count)
+{
+    if (pages[page] == NULL) {
+        pages[page] = kymo__calloc(KYMO__SKETCH_PAGE, sizeof *pages[page]);
+        if (pages[page] == NULL)
+            return false;
+    }
+    pages[page][bucket] += count;
+    return true;
+}
+
+/* Move the few values into pages. */
+static bool make_pages(struct kymo__sketch *sketch)
+{
+    uint64_t **pages = kymo__calloc(KYMO__SKETCH_PAGES, sizeof *pages);
+    if (pages == NULL)
+        return false;
+    for (uint64_t i = 0; i < sketch->count; i++) {
+        uint32_t bucket;
+        const uint32_t page = kymo__sketch_page_of(sketch->few[i], &bucket);
+        if (!put(pages, page, bucket, 1)) {
+            free_pages(pages);
+            return false;
+        }
+    }
+    sketch->pages = pages;
+    return true;
+}
+
+bool kymo__sketch_add_slow(struct kymo__sketch *sketch, uint64_t value)
+{
+    if (sketch->pages == NULL) {
+        if (sketch->count < KYMO__SKETCH_FEW) {
+            sketch->few[sketch->count] = value;
+            return true;
+        }
+        if (!make_pages(sketch))
+            return false;
+    }
+    uint32_t bucket;
+    const uint32_t page = kymo__sketch_page_of(value, &bucket);
+    return put(sketch->pages, page, bucket, 1);
+}
+
+static bool merge_pages(struct kymo__sketch *into, uint64_t *const *pages)
+{
+    for (uint32_t p = 0; p < KYMO__SKETCH_PAGES; p++) {
+        if (pages[p] == NULL)
+            continue;
+        for (uint32_t b = 0; b < KYMO__SKETCH_PAGE; b++)
+            if (pages[p][b] != 0 && !put(into->pages, p, b, pages[p][b]))
+                return false;
+    }
+    return true;
+}
+
+bool kymo__sketch_merge(struct kymo__sketch *into, const struct kymo__sketch *from)
+{
+    if (from->count == 0)
+        return true;
+    if (from->pages == NULL) {
+        for (uint64_t i = 0; i < from->count; i++)
+            if (!kymo__sketch_add(into, from->few[i]))
+                return false;
+        return true;
+    }
+    if (into->pages == NULL && !make_pages(into))
+        return false;
+    if (!merge_pages(into, from->pages))
+        return false;
+    into->min = into->count == 0 ? from->min : KYMO__MIN(into->min, from->min);
+    into->max = KYMO__MAX(into->max, from->max);
+    into->count += from->count;
+    into->sum += from->sum;
+    return true;
+}
+
+/* The middle of a bucket. */
+static uint64_t bucket_value(uint32_t page, uint32_t bucket)
+{
+    if (page == 0)
+        return bucket;
+    const uint32_t shift = page - 1;
+    const uint64_t low = (uint64_t)(KYMO__SKETCH_PAGE + bucket) << shift;
+    return low + ((UINT64_C(1) << shift) >> 1);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The rank-th smallest value, from 0, as well as the pages know it. */
+static uint64_t value_at(const struct kymo__sketch *sketch, uint64_t rank)
+{
+    uint64_t below = 0;
+    for (uint32_t p = 0; p < KYMO__SKETCH_PAGES; p++) {
+        if (sketch->pages[p] == NULL)
+            continue;
+        for (uint32_t b = 0; b < KYMO__SKETCH_PAGE; b++) {
+            below += sketch->pages[p][b];
+            if (below > rank)
+                return bucket_value(p, b);
+        }
+    }
+    return sketch->max;
+}
+
+uint64_t kymo__sketch_quantile(const struct kymo__sketch *sketch, double q)
+{
+    if (sketch->count == 0)
+        return 0;
+    /* The nearest rank, counted from 0: the median of three is the second, of four the second as well. */
+    const double share = q > 0 ? q * (double)sketch->count : 0;
+    uint64_t rank = share < (double)sketch->count ? (uint64_t)share : sketch->count - 1;
+    if (rank > 0 && (double)rank == share)
+        rank--;
+    if (sketch->pages == NULL) {
+        uint64_t sorted[KYMO__SKETCH_FEW];
+        memcpy(sorted, sketch->few, sizeof sorted);
+        qsort(sorted, sketch->count, sizeof sorted[0], by_value);
+        return sorted[rank];
+    }
+    const uint64_t value = value_at(sketch, rank);
+    return value < sketch->min ? sketch->min : KYMO__MIN(value, sketch->max);
+}

@@ -1,0 +1,108 @@
+"""Start recording in a Python program that knows nothing of kymo.
+
+`kymo run` puts this folder first in PYTHONPATH, so that the interpreter imports this file as `sitecustomize` while it
+starts. It steps aside, lets the sitecustomize that would have been imported have its turn, and loads the extension
+kymo._native: that brings libkymo in, which sees $KYMO and starts recording. The package `kymo` itself is not imported,
+so that the program finds sys.modules as it would without us.
+
+Whatever goes wrong here, the program runs as if this file were not there. This file serves every Python 3 that a
+program may bring along, also ones too old for kymo, and stays clear of newer syntax for that.
+"""
+
+import os
+import sys
+
+
+def _step_aside():
+    """Leave sys.path and sys.modules as if this folder did not exist."""
+    here = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
+    sys.path[:] = [p for p in sys.path if not p or os.path.realpath(p) != here]
+    sys.modules.pop("sitecustomize", None)
+
+
+def _find(name, folders):
+    """Find a module in `folders` (None: sys.path) without importing what is above it."""
+    from importlib.machinery import PathFinder
+
+    return PathFinder.find_spec(name, folders)
+
+
+def _load(spec):
+    """Load a module under its own name, without the package around it."""
+    from importlib import _bootstrap
+
+    module = _bootstrap.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(spec.name, None)
+        raise
+
+
+def _find_native(folders):
+    """Find kymo._native for this interpreter in the package below one of `folders` (None: sys.path)."""
+    package = _find("kymo", folders)
+    if package is None or not package.submodule_search_locations:
+        return None
+    return _find("kymo._native", list(package.submodule_search_locations))
+
+
+class _PackageFinder(object):
+    """Lets the program import `kymo` from a folder, and nothing else from there.
+
+    The folder may be another environment's site-packages, whose other packages must not appear in this one.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def find_spec(self, name, path=None, target=None):
+        """Find `kymo`; its submodules are then found through its own path."""
+        return _find(name, [self.folder]) if name == "kymo" else None
+
+
+def _complain(reason):
+    """Say once for the whole run why this interpreter records nothing."""
+    if os.environ.get("KYMO_BOOT_SAID"):
+        return
+    os.environ["KYMO_BOOT_SAID"] = "1"
+    sys.stderr.write(
+        "kymo: %s (Python %d.%d) does not record: %s; install kymo into that environment\n"
+        % (sys.executable or "python", sys.version_info[0], sys.version_info[1], reason)
+    )
+
+
+def _start():
+    """Bring libkymo in, which starts recording by itself."""
+    if not os.environ.get("KYMO"):
+        return
+    spec = _find_native(None)
+    folder = os.environ.get("KYMO_PACKAGE_DIR")
+    if spec is None and folder:
+        spec = _find_native([folder])
+        if spec is not None:
+            sys.meta_path.append(_PackageFinder(folder))
+    if spec is None:
+        _complain("it has no package kymo built for it")
+    else:
+        _load(spec)
+
+
+def _boot():
+    this = sys.modules.get("sitecustomize")
+    _step_aside()
+    try:
+        following = _find("sitecustomize", None)
+        if following is not None:
+            _load(following)  # what it raises is reported by site, as it would be without us
+    finally:
+        try:
+            _start()
+        except Exception as error:
+            _complain(str(error))
+        # The import system expects to find what it has just imported.
+        sys.modules.setdefault("sitecustomize", this)
+
+
+_boot()

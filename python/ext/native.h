@@ -1,0 +1,178 @@
+/*
+ * native.h: what the files of the extension `_native` share.
+ *
+ * The extension converts Python's arguments, calls libkymo and raises. Everything that is Python's and lives longer
+ * than a call is in the module's state, so each interpreter has its own; libkymo's state is the process's.
+ *
+ *     native_module.c    the module, its state, exceptions
+ *     native_names.c     names, colours, payloads and places: from Python objects to what libkymo takes
+ *     native_range.c     range(): the Range objects behind `with`
+ *     native_async.c     `async with`
+ *     native_wrapper.c   Range objects as decorators of plain functions
+ *     native_nesting.c   ranges while nesting is checked
+ *     native_events.c    push, pop, mark, counter
+ *     native_switch.c    start, stop and what is asked about the recording
+ *
+ * All of it runs under the GIL; the module says so to free-threaded interpreters.
+ */
+#ifndef KYMO_PYTHON_NATIVE_H
+#define KYMO_PYTHON_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <kymo/range.h>
+#include <kymo/switchboard.h>
+
+#if PY_VERSION_HEX < 0x030a0000
+static inline PyObject *Py_NewRef(PyObject *object)
+{
+    Py_INCREF(object);
+    return object;
+}
+#endif
+
+/* How many names the dictionaries keep, and how long a name they may keep: past it, time is paid and not memory. */
+enum { NATIVE_MAX_NAMES = 1 << 16, NATIVE_MAX_LENGTH = 4096 };
+
+/* A direct-mapped cache over the dictionaries of names: a literal is the same object each time it is executed. */
+enum { NATIVE_SLOTS = 256 };
+struct native_slot {
+    PyObject *key;   /* owned; an exact str; NULL: free */
+    PyObject *range; /* owned; NULL in the cache of ids */
+    kymo_id id;
+};
+
+struct native_state {
+    PyObject *error;       /* kymo.KymoError */
+    PyObject *range_error; /* kymo.RangeError */
+    PyTypeObject *range_type;
+    PyTypeObject *wrapper_type;
+    PyTypeObject *ready_type;
+    PyObject *ready;      /* an awaitable that is done */
+    PyObject *handles;    /* a ContextVar: the open async ranges of a task, see native_async.c */
+    PyObject *ranges;     /* dict: key of a site -> Range */
+    PyObject *ids;        /* dict: name -> id, for push, mark and counter */
+    unsigned n_own_types; /* Range objects with a type of their own so far */
+    struct native_slot range_slots[NATIVE_SLOTS];
+    struct native_slot id_slots[NATIVE_SLOTS];
+};
+
+/* What range() returns. Never changes once made, so threads and tasks share it freely. */
+struct native_range {
+    PyObject ob_base;
+    kymo_id id;
+    unsigned color;
+    struct kymo_payload payload; /* type 0: none; text is owned by payload_owner */
+    PyObject *payload_owner;
+    PyObject *name;     /* as it was given: str or bytes */
+    PyObject *category; /* str or None */
+};
+
+extern struct PyModuleDef native_module;
+
+/* The state, from the module, or from an instance of one of its types. */
+static inline struct native_state *native_state_of(PyObject *module)
+{
+    return PyModule_GetState(module);
+}
+
+/* Types, made once by the module. Each returns a new reference or NULL with an exception. */
+PyTypeObject *native_range_type(PyObject *module);
+PyTypeObject *native_wrapper_type(PyObject *module);
+PyTypeObject *native_ready_type(PyObject *module);
+
+/* The methods of each file, put together by native_module.c. */
+extern PyMethodDef native_range_functions[];
+extern PyMethodDef native_event_functions[];
+extern PyMethodDef native_switch_functions[];
+extern PyMethodDef native_async_functions[];
+
+/*
+ * Sort a fastcall's arguments into `values` by `names` (n of them, NULL-terminated); what is not given stays NULL.
+ * The first `required` must be there. -1 and a TypeError otherwise.
+ */
+int native_arguments(const char *function, const char *const *names, Py_ssize_t required,
+                     PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **values);
+
+/* Where a site stands. `file` is owned (bytes in the file system's encoding) or NULL. */
+struct native_place {
+    PyObject *file;
+    unsigned line;
+};
+void native_place_of_caller(struct native_place *place);
+void native_place_of_function(struct native_place *place, PyObject *function);
+
+/* `name` as an exact str or bytes (new reference); NULL and a TypeError for anything else. */
+PyObject *native_name(PyObject *name);
+
+/* The id of a site. -1 and an exception when an argument does not fit. `category` may be NULL. */
+int native_site(PyObject *name, PyObject *category, unsigned color,
+                const struct native_place *place, kymo_id *id);
+
+/* 0xAARRGGBB of an int, "#rrggbb", "#aarrggbb" or a name. -1 and an exception otherwise. None gives 0. */
+int native_color(PyObject *color, unsigned *out);
+
+/* A payload of an int, a float or a text; anything else by str(). `owner` is a new reference that keeps the text. */
+int native_payload(PyObject *value, struct kymo_payload *out, PyObject **owner);
+
+/* Raise what a status means: ValueError for EINVAL, RangeError for EMISMATCH, else KymoError. Returns NULL. */
+PyObject *native_raise(const struct native_state *state, kymo_status status);
+/* The same for an instance of one of the module's types. */
+PyObject *native_raise_for(PyTypeObject *type, kymo_status status);
+
+/* The id of a name alone, through the caches. -1 and an exception when it is no name. */
+int native_id_slow(struct native_state *state, PyObject *name, kymo_id *id);
+
+static inline size_t native_slot_of(PyObject *key)
+{
+    const uintptr_t address = (uintptr_t)key >> 4;
+    return (address ^ (address >> 8)) % NATIVE_SLOTS;
+}
+
+static inline int native_id(struct native_state *state, PyObject *name, kymo_id *id)
+{
+    const struct native_slot *slot = &state->id_slots[native_slot_of(name)];
+    if (KYMO_LIKELY(slot->key == name)) {
+        *id = slot->id;
+        return 0;
+    }
+    return native_id_slow(state, name, id);
+}
+
+/* Remember a name in a cache; both references are taken anew. Long names are not worth keeping alive for it. */
+void native_slot_fill(struct native_slot *slots, PyObject *key, PyObject *range, kymo_id id);
+
+static inline void native_begin_now(const struct native_range *range)
+{
+    if (KYMO_LIKELY(range->payload.type == 0))
+        kymo_begin_on(range->id);
+    else
+        kymo_begin_payload(range->id, &range->payload);
+}
+
+/*
+ * The same while nesting is checked, and the end. An exception that is already on its way (`failing`) is never replaced
+ * by ours: libkymo has counted the mismatch. Otherwise -1 and a RangeError when ranges do not nest.
+ */
+void native_begin_checked(const struct native_range *range);
+int native_end_checked(const struct native_range *range, int failing);
+/* A recording starts or ends. */
+void native_nesting_renew(void);
+
+static inline void native_begin(const struct native_range *range, uint32_t on)
+{
+    if (KYMO_UNLIKELY(on & KYMO_ON_CHECK))
+        native_begin_checked(range);
+    else
+        native_begin_now(range);
+}
+
+/* Make the thing that stands in for `function` when it is decorated with `range`. */
+PyObject *native_decorate(struct native_range *range, PyObject *function);
+
+/* `async with`: methods of Range. */
+PyObject *native_aenter(PyObject *self, PyObject *unused);
+PyObject *native_aexit(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+
+#endif

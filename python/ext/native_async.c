@@ -1,0 +1,159 @@
+/*
+ * native_async.c: `async with kymo.range(name):`, and async ranges for the coroutine wrappers in Python.
+ *
+ * Between __aenter__ and __aexit__ other tasks run, so the range is an async one, on no thread's stack. The Range
+ * object is shared by all tasks and cannot hold the handle. A ContextVar can: each task has a context of its own, and
+ * what a task sets there stays with it. The variable holds a list of what is open in the task, as nested tuples
+ *
+ *     (Range, handle, depth, rest)        rest: such a tuple again, or None
+ *
+ * which never change, since a new task starts with its parent's.
+ */
+#include "native.h"
+
+/* A chain of tasks, each started inside the range of the one before, would make the list grow without end. */
+enum { MAX_DEPTH = 256 };
+
+static struct native_state *state_of_range(PyObject *range)
+{
+    return PyType_GetModuleState(Py_TYPE(range));
+}
+
+static PyObject *entry_create(PyObject *range, kymo_async handle, PyObject *rest)
+{
+    long depth = rest != Py_None ? PyLong_AsLong(PyTuple_GET_ITEM(rest, 2)) + 1 : 0;
+    if (depth >= MAX_DEPTH) {
+        depth = 0;
+        rest = Py_None;
+    }
+    return Py_BuildValue("(OKlO)", range, (unsigned long long)handle, depth, rest);
+}
+
+/* What is open in this task: a new reference, None when nothing is. */
+static PyObject *open_here(const struct native_state *state)
+{
+    PyObject *list = NULL;
+    if (PyContextVar_Get(state->handles, Py_None, &list) < 0)
+        return NULL;
+    return list;
+}
+
+static int set_open_here(const struct native_state *state, PyObject *list)
+{
+    PyObject *token = PyContextVar_Set(state->handles, list);
+    Py_XDECREF(token);
+    return token != NULL ? 0 : -1;
+}
+
+/* `list` without its first entry for `range`, whose handle goes to `handle`. A new reference. */
+static PyObject *list_without(PyObject *list, PyObject *range, kymo_async *handle)
+{
+    if (list == Py_None)
+        return Py_NewRef(list);
+    PyObject *rest = PyTuple_GET_ITEM(list, 3);
+    if (PyTuple_GET_ITEM(list, 0) == range) {
+        *handle = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(list, 1));
+        return Py_NewRef(rest);
+    }
+    PyObject *shorter = list_without(rest, range, handle);
+    if (shorter == NULL)
+        return NULL;
+    const kymo_async own = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(list, 1));
+    PyObject *entry = entry_create(PyTuple_GET_ITEM(list, 0), own, shorter);
+    Py_DECREF(shorter);
+    return entry;
+}
+
+PyObject *native_aenter(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    const struct native_state *state = state_of_range(self);
+    PyObject *rest = open_here(state);
+    if (rest == NULL)
+        return NULL;
+    /* While off the handle is 0 and kept as well: the exit must find its own entry, not an outer one's. */
+    PyObject *entry = entry_create(self, kymo_async_begin(((struct native_range *)self)->id), rest);
+    const int rc = entry != NULL ? set_open_here(state, entry) : -1;
+    Py_XDECREF(entry);
+    Py_DECREF(rest);
+    return rc == 0 ? Py_NewRef(state->ready) : NULL;
+}
+
+PyObject *native_aexit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(nargs))
+{
+    const struct native_state *state = state_of_range(self);
+    PyObject *list = open_here(state);
+    if (list == NULL)
+        return NULL;
+    kymo_async handle = 0;
+    PyObject *shorter = list_without(list, self, &handle);
+    Py_DECREF(list);
+    if (shorter == NULL)
+        return NULL;
+    kymo_async_end(handle);
+    const int rc = set_open_here(state, shorter);
+    Py_DECREF(shorter);
+    return rc == 0 ? Py_NewRef(state->ready) : NULL;
+}
+
+/* The awaitable both return: it is done before it is asked, and is its own iterator. */
+static PyObject *ready_self(PyObject *self)
+{
+    return Py_NewRef(self);
+}
+
+static PyObject *ready_next(PyObject *Py_UNUSED(self))
+{
+    return NULL; /* without an exception: StopIteration, value None */
+}
+
+static void ready_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot ready_slots[] = {
+    {Py_am_await, ready_self},
+    {Py_tp_iter, ready_self},
+    {Py_tp_iternext, ready_next},
+    {Py_tp_dealloc, ready_dealloc},
+    {0, NULL},
+};
+static PyType_Spec ready_spec = {
+    .name = "kymo._native.Ready",
+    .basicsize = sizeof(PyObject),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = ready_slots,
+};
+
+PyTypeObject *native_ready_type(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &ready_spec, NULL);
+}
+
+static PyObject *async_begin(PyObject *module, PyObject *range)
+{
+    if (!PyObject_TypeCheck(range, native_state_of(module)->range_type)) {
+        PyErr_Format(PyExc_TypeError, "a Range is needed, not %.200s", Py_TYPE(range)->tp_name);
+        return NULL;
+    }
+    return PyLong_FromUnsignedLongLong(kymo_async_begin(((struct native_range *)range)->id));
+}
+
+static PyObject *async_end(PyObject *Py_UNUSED(module), PyObject *handle)
+{
+    const unsigned long long value = PyLong_AsUnsignedLongLong(handle);
+    if (value == (unsigned long long)-1 && PyErr_Occurred())
+        return NULL;
+    kymo_async_end(value);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef native_async_functions[] = {
+    {"async_begin", async_begin, METH_O,
+     "async_begin(range)\n--\n\nBegin an async range; 0 while off."},
+    {"async_end", async_end, METH_O,
+     "async_end(handle)\n--\n\nEnd what async_begin gave, on any thread."},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,120 @@
+/*
+ * native_events.c: push, pop, mark and counter.
+ *
+ * push is as cheap as `with`: the name's id comes from a cache keyed by the address of the str, which for a literal is
+ * the same each time. Arguments are checked whether recording is on or off, so that a wrong one shows up early.
+ */
+#include "native.h"
+
+static PyObject *event_push(PyObject *module, PyObject *name)
+{
+    struct native_state *state = native_state_of(module);
+    kymo_id id;
+    if (KYMO_UNLIKELY(native_id(state, name, &id) < 0))
+        return NULL;
+    kymo_begin(id);
+    Py_RETURN_NONE;
+}
+
+/* By name rather than by id: the push may have been made in C, at a site of its own. */
+static PyObject *pop_checked(PyObject *module, PyObject *name)
+{
+    const char *text = NULL;
+    PyObject *bytes = NULL;
+    if (name != NULL) {
+        bytes = PyBytes_Check(name) ? Py_NewRef(name)
+                                    : PyUnicode_AsEncodedString(name, "utf-8", "surrogatepass");
+        if (bytes == NULL)
+            return NULL;
+        text = PyBytes_AS_STRING(bytes);
+    }
+    const kymo_status status = kymo_pop_checked(text);
+    Py_XDECREF(bytes);
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
+/* None stands for no name. -1 and a TypeError for what can be no name. */
+static int pop_name(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **name)
+{
+    static const char *const names[] = {"name", NULL};
+    if (native_arguments("pop", names, 0, args, nargs, kwnames, name) < 0)
+        return -1;
+    if (*name == Py_None)
+        *name = NULL;
+    if (*name == NULL || PyUnicode_Check(*name) || PyBytes_Check(*name))
+        return 0;
+    PyErr_Format(PyExc_TypeError, "a name is a str or bytes, not %.200s", Py_TYPE(*name)->tp_name);
+    return -1;
+}
+
+static PyObject *event_pop(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                           PyObject *kwnames)
+{
+    PyObject *name = NULL;
+    if (KYMO_UNLIKELY(nargs != 0 || kwnames != NULL) && pop_name(args, nargs, kwnames, &name) < 0)
+        return NULL;
+    const uint32_t on = kymo_on();
+    if (KYMO_UNLIKELY(on & KYMO_ON_CHECK))
+        return pop_checked(module, name);
+    if (on)
+        kymo_end_on(0);
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_mark(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames)
+{
+    static const char *const names[] = {"name", "payload", NULL};
+    PyObject *values[2] = {NULL};
+    kymo_id id;
+    if (native_arguments("mark", names, 1, args, nargs, kwnames, values) < 0 ||
+        native_id(native_state_of(module), values[0], &id) < 0)
+        return NULL;
+    if (!kymo_on())
+        Py_RETURN_NONE;
+    struct kymo_payload payload;
+    PyObject *owner;
+    if (native_payload(values[1], &payload, &owner) < 0)
+        return NULL;
+    if (payload.type != 0)
+        kymo_mark_payload(id, &payload);
+    else
+        kymo_mark_on(id);
+    Py_XDECREF(owner);
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_counter(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *kwnames)
+{
+    static const char *const names[] = {"name", "value", NULL};
+    PyObject *values[2] = {NULL};
+    kymo_id id;
+    if (native_arguments("counter", names, 2, args, nargs, kwnames, values) < 0 ||
+        native_id(native_state_of(module), values[0], &id) < 0)
+        return NULL;
+    if (!kymo_on())
+        Py_RETURN_NONE; /* converting may wait for a device, so it is left out while off */
+    const double value = PyFloat_AsDouble(values[1]);
+    if (value == -1.0 && PyErr_Occurred())
+        return NULL;
+    kymo_counter_on(id, value);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef native_event_functions[] = {
+    {"push", event_push, METH_O,
+     "push($module, name, /)\n--\n\nBegin a range on this thread; pop() ends it."},
+    {"pop", (PyCFunction)(void (*)(void))event_pop, METH_FASTCALL | METH_KEYWORDS,
+     "pop($module, /, name=None)\n--\n\n"
+     "End what was begun last on this thread.\n\n"
+     "With nesting checked (kymo.start(check=True)), a name that does not fit raises RangeError "
+     "and pops nothing."},
+    {"mark", (PyCFunction)(void (*)(void))event_mark, METH_FASTCALL | METH_KEYWORDS,
+     "mark($module, /, name, payload=None)\n--\n\nA point in time on this thread."},
+    {"counter", (PyCFunction)(void (*)(void))event_counter, METH_FASTCALL | METH_KEYWORDS,
+     "counter($module, /, name, value)\n--\n\nThe value of a quantity from now on."},
+    {NULL, NULL, 0, NULL},
+};

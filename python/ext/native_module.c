@@ -1,0 +1,214 @@
+/*
+ * native_module.c: the module `kymo._native`: its state, its exceptions, and how arguments are sorted.
+ */
+#include "native.h"
+
+PyObject *native_raise(const struct native_state *state, kymo_status status)
+{
+    if (status == KYMO_EINVAL)
+        PyErr_SetString(PyExc_ValueError, kymo_last_error());
+    else if (status == KYMO_EMISMATCH)
+        PyErr_SetString(state->range_error, kymo_last_error());
+    else
+        PyErr_Format(state->error, "%s: %s", kymo_status_name(status), kymo_last_error());
+    return NULL;
+}
+
+PyObject *native_raise_for(PyTypeObject *type, kymo_status status)
+{
+    return native_raise(PyType_GetModuleState(type), status);
+}
+
+static Py_ssize_t position_of(const char *const *names, PyObject *name)
+{
+    for (Py_ssize_t i = 0; names[i] != NULL; i++)
+        if (PyUnicode_CompareWithASCIIString(name, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+int native_arguments(const char *function, const char *const *names, Py_ssize_t required,
+                     PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **values)
+{
+    Py_ssize_t max = 0;
+    while (names[max] != NULL)
+        max++;
+    if (nargs > max) {
+        PyErr_Format(PyExc_TypeError, "%s() takes at most %zd arguments (%zd given)", function, max,
+                     nargs);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < nargs; i++)
+        values[i] = args[i];
+    const Py_ssize_t n_keywords = kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0;
+    for (Py_ssize_t i = 0; i < n_keywords; i++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, i);
+        const Py_ssize_t position = position_of(names, name);
+        if (position < 0 || values[position] != NULL) {
+            PyErr_Format(PyExc_TypeError, "%s() got %s argument %R", function,
+                         position < 0 ? "an unexpected keyword" : "two values for", name);
+            return -1;
+        }
+        values[position] = args[nargs + i];
+    }
+    for (Py_ssize_t i = 0; i < required; i++) {
+        if (values[i] == NULL) {
+            PyErr_Format(PyExc_TypeError, "%s() needs the argument '%s'", function, names[i]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int check_library(void)
+{
+    if (kymo_abi() == KYMO_ABI)
+        return 0;
+    PyErr_Format(PyExc_ImportError,
+                 "this package was built for libkymo with interface %d, but %s, version %s, has "
+                 "interface %d; "
+                 "reinstall kymo, or remove that library from the search path",
+                 KYMO_ABI, kymo_library_path(), kymo_version(), kymo_abi());
+    return -1;
+}
+
+static int make_exceptions(struct native_state *state)
+{
+    state->error = PyErr_NewExceptionWithDoc("kymo.KymoError",
+                                             "What kymo could not do, in one sentence.", NULL, NULL);
+    if (state->error == NULL)
+        return -1;
+    PyObject *bases = PyTuple_Pack(2, state->error, PyExc_RuntimeError);
+    if (bases == NULL)
+        return -1;
+    state->range_error = PyErr_NewExceptionWithDoc(
+        "kymo.RangeError", "Ranges do not nest, and nesting is checked; nothing was popped.", bases,
+        NULL);
+    Py_DECREF(bases);
+    return state->range_error != NULL ? 0 : -1;
+}
+
+static int make_types(PyObject *module, struct native_state *state)
+{
+    state->range_type = native_range_type(module);
+    state->wrapper_type = state->range_type != NULL ? native_wrapper_type(module) : NULL;
+    state->ready_type = state->wrapper_type != NULL ? native_ready_type(module) : NULL;
+    if (state->ready_type == NULL)
+        return -1;
+    state->ready = state->ready_type->tp_alloc(state->ready_type, 0);
+    state->handles = PyContextVar_New("kymo.async_ranges", NULL);
+    state->ranges = PyDict_New();
+    state->ids = PyDict_New();
+    return state->ready != NULL && state->handles != NULL && state->ranges != NULL && state->ids != NULL
+               ? 0
+               : -1;
+}
+
+static int add(PyObject *module, const char *name, PyObject *object)
+{
+    if (PyModule_AddObject(module, name, Py_NewRef(object)) == 0)
+        return 0;
+    Py_DECREF(object);
+    return -1;
+}
+
+static int native_exec(PyObject *module)
+{
+    struct native_state *state = native_state_of(module);
+    if (check_library() < 0 || make_exceptions(state) < 0 || make_types(module, state) < 0)
+        return -1;
+    PyMethodDef *const functions[] = {native_range_functions, native_event_functions,
+                                      native_switch_functions, native_async_functions};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (PyModule_AddFunctions(module, functions[i]) < 0)
+            return -1;
+    if (add(module, "KymoError", state->error) < 0 ||
+        add(module, "RangeError", state->range_error) < 0 ||
+        add(module, "Range", (PyObject *)state->range_type) < 0)
+        return -1;
+    return PyModule_AddStringConstant(module, "version", kymo_version());
+}
+
+static int slots_visit(const struct native_slot *slots, visitproc visit, void *arg)
+{
+    for (size_t i = 0; i < NATIVE_SLOTS; i++) {
+        Py_VISIT(slots[i].key);
+        Py_VISIT(slots[i].range);
+    }
+    return 0;
+}
+
+static int native_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    struct native_state *state = native_state_of(module);
+    Py_VISIT(state->error);
+    Py_VISIT(state->range_error);
+    Py_VISIT((PyObject *)state->range_type);
+    Py_VISIT((PyObject *)state->wrapper_type);
+    Py_VISIT((PyObject *)state->ready_type);
+    Py_VISIT(state->ready);
+    Py_VISIT(state->handles);
+    Py_VISIT(state->ranges);
+    Py_VISIT(state->ids);
+    const int rc = slots_visit(state->range_slots, visit, arg);
+    return rc != 0 ? rc : slots_visit(state->id_slots, visit, arg);
+}
+
+static void slots_clear(struct native_slot *slots)
+{
+    for (size_t i = 0; i < NATIVE_SLOTS; i++) {
+        Py_CLEAR(slots[i].key);
+        Py_CLEAR(slots[i].range);
+    }
+}
+
+static int native_clear(PyObject *module)
+{
+    struct native_state *state = native_state_of(module);
+    slots_clear(state->range_slots);
+    slots_clear(state->id_slots);
+    Py_CLEAR(state->ranges);
+    Py_CLEAR(state->ids);
+    Py_CLEAR(state->handles);
+    Py_CLEAR(state->ready);
+    Py_CLEAR(state->ready_type);
+    Py_CLEAR(state->wrapper_type);
+    Py_CLEAR(state->range_type);
+    Py_CLEAR(state->range_error);
+    Py_CLEAR(state->error);
+    return 0;
+}
+
+static void native_free(void *module)
+{
+    native_clear(module);
+}
+
+static PyModuleDef_Slot native_slots[] = {
+    {Py_mod_exec, native_exec},
+#if PY_VERSION_HEX >= 0x030c0000
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030d0000
+    {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
+    {0, NULL},
+};
+
+struct PyModuleDef native_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "kymo._native",
+    .m_doc = "Ranges, marks, counters and the switchboard: libkymo for Python.",
+    .m_size = sizeof(struct native_state),
+    .m_slots = native_slots,
+    .m_traverse = native_traverse,
+    .m_clear = native_clear,
+    .m_free = native_free,
+};
+
+PyMODINIT_FUNC PyInit__native(void); /* called by the import system, which knows it by its name */
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    return PyModuleDef_Init(&native_module);
+}

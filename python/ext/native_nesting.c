@@ -1,0 +1,43 @@
+/*
+ * native_nesting.c: ranges of `with` blocks and functions while nesting is checked (kymo.start(check=True)).
+ *
+ * libkymo keeps each thread's stack and tells a mismatch. What it cannot know is that a block was entered before the
+ * check was switched on: its end would look like one too many. Blocks nest, so each thread counts those it entered
+ * under the present recording; an end with none left belongs to a block from before, and passes in silence.
+ */
+#include "native.h"
+
+/* Grows with each start and stop made from Python, in whichever interpreter. */
+static _Atomic unsigned generation = 1;
+
+static _Thread_local struct {
+    unsigned generation, depth;
+} entered;
+
+void native_nesting_renew(void)
+{
+    generation++;
+}
+
+void native_begin_checked(const struct native_range *range)
+{
+    const unsigned now = generation;
+    if (entered.generation != now) {
+        entered.generation = now;
+        entered.depth = 0;
+    }
+    entered.depth++;
+    native_begin_now(range);
+}
+
+int native_end_checked(const struct native_range *range, int failing)
+{
+    if (entered.generation != generation || entered.depth == 0)
+        return 0;
+    entered.depth--;
+    const kymo_status status = kymo_end_checked(range->id);
+    if (status == KYMO_OK || failing)
+        return 0;
+    native_raise_for(Py_TYPE((PyObject *)range), status);
+    return -1;
+}

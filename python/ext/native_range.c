@@ -1,0 +1,383 @@
+/*
+ * native_range.c: range() and the Range objects behind `with`.
+ *
+ * `with r:` looks __enter__ and __exit__ up on the type of r and binds them. A method in C is a descriptor, so binding
+ * makes an object each time, which costs more than the range itself. A built-in function has no descriptor hook and is
+ * taken as it is. So each Range gets a small heap type of its own, whose dictionary holds two built-in functions that
+ * are bound to that Range already:
+ *
+ *     type of r ── __dict__ ── "__enter__": built-in function, self = r
+ *                              "__exit__":  built-in function, self = r
+ *
+ * A type takes some 7 µs and 0.9 KB, and thousands of them wear CPython's method cache out, so only the first
+ * OWN_TYPES sites get one; the others share the type Range, which has the ordinary methods.
+ *
+ * A Range is kept for as long as the module lives, once per site, so that `with kymo.range("literal")` makes nothing.
+ */
+#include "native.h"
+
+enum { OWN_TYPES = 256 };
+
+/* Everything a site is known by. References are borrowed. */
+struct site_key {
+    PyObject *name, *category;
+    unsigned color;
+};
+
+static PyObject *range_enter(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    const uint32_t on = kymo_on();
+    if (KYMO_UNLIKELY(on))
+        native_begin((const struct native_range *)self, on);
+    Py_RETURN_NONE;
+}
+
+static PyObject *range_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    const struct native_range *range = (const struct native_range *)self;
+    const uint32_t on = kymo_on();
+    if (KYMO_UNLIKELY(on & KYMO_ON_CHECK)) {
+        if (native_end_checked(range, nargs > 0 && args[0] != Py_None) < 0)
+            return NULL;
+    } else if (KYMO_UNLIKELY(on)) {
+        kymo_end_on(range->id);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef enter_def = {"__enter__", range_enter, METH_NOARGS, "Begin the range."};
+static PyMethodDef exit_def = {"__exit__", (PyCFunction)(void (*)(void))range_exit, METH_FASTCALL,
+                               "End the range."};
+
+static PyObject *range_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    if (PyTuple_GET_SIZE(args) != 1 || (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0)) {
+        PyErr_SetString(PyExc_TypeError, "a range decorates one function");
+        return NULL;
+    }
+    return native_decorate((struct native_range *)self, PyTuple_GET_ITEM(args, 0));
+}
+
+static PyObject *range_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<kymo.range %R>", ((struct native_range *)self)->name);
+}
+
+static PyObject *range_payload(PyObject *self, void *Py_UNUSED(closure))
+{
+    const struct kymo_payload *payload = &((struct native_range *)self)->payload;
+    switch ((int)payload->type) {
+    case KYMO_PAYLOAD_I64:
+        return PyLong_FromLongLong(payload->as.i64);
+    case KYMO_PAYLOAD_U64:
+        return PyLong_FromUnsignedLongLong(payload->as.u64);
+    case KYMO_PAYLOAD_F64:
+        return PyFloat_FromDouble(payload->as.f64);
+    case KYMO_PAYLOAD_TEXT:
+        return PyUnicode_DecodeUTF8(payload->as.text, payload->len, "backslashreplace");
+    default:
+        Py_RETURN_NONE;
+    }
+}
+
+static PyObject *range_get_name(PyObject *self, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(((struct native_range *)self)->name);
+}
+
+static PyObject *range_get_category(PyObject *self, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(((struct native_range *)self)->category);
+}
+
+static PyObject *range_get_color(PyObject *self, void *Py_UNUSED(closure))
+{
+    const unsigned color = ((struct native_range *)self)->color;
+    if (color == 0)
+        Py_RETURN_NONE;
+    return PyLong_FromUnsignedLong(color);
+}
+
+static PyObject *range_refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(args),
+                                  PyObject *Py_UNUSED(kwargs))
+{
+    PyErr_SetString(PyExc_TypeError, "Range objects are made by kymo.range(name)");
+    return NULL;
+}
+
+static int range_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct native_range *range = (struct native_range *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(range->name);
+    Py_VISIT(range->category);
+    Py_VISIT(range->payload_owner);
+    return 0;
+}
+
+/* A range's cycle runs through its type, whose dictionary the type clears; the fields here stay valid to the end. */
+static void range_dealloc(PyObject *self)
+{
+    struct native_range *range = (struct native_range *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(range->name);
+    Py_XDECREF(range->category);
+    Py_XDECREF(range->payload_owner);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef range_methods[] = {
+    {"__enter__", range_enter, METH_NOARGS, "Begin the range."},
+    {"__exit__", (PyCFunction)(void (*)(void))range_exit, METH_FASTCALL, "End the range."},
+    {"__aenter__", native_aenter, METH_NOARGS, "Begin an async range."},
+    {"__aexit__", (PyCFunction)(void (*)(void))native_aexit, METH_FASTCALL, "End the async range."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef range_getset[] = {
+    {"name", range_get_name, NULL, "The name, as it was given.", NULL},
+    {"category", range_get_category, NULL, "What groups it with others, or None.", NULL},
+    {"color", range_get_color, NULL, "0xAARRGGBB, or None.", NULL},
+    {"payload", range_payload, NULL, "The value that travels with it, or None.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyDoc_STRVAR(
+    range_doc,
+    "A named stretch of time: a context manager, an async one, and a decorator.\n\n"
+    "Made by kymo.range(name). Never changes, so one object serves all threads and tasks.");
+
+static PyType_Slot range_slots[] = {
+    {Py_tp_doc, (void *)range_doc},   {Py_tp_new, range_refuse_new},  {Py_tp_call, range_call},
+    {Py_tp_repr, range_repr},         {Py_tp_methods, range_methods}, {Py_tp_getset, range_getset},
+    {Py_tp_traverse, range_traverse}, {Py_tp_dealloc, range_dealloc}, {0, NULL},
+};
+static PyType_Spec range_spec = {
+    .name = "kymo.Range",
+    .basicsize = sizeof(struct native_range),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+    .slots = range_slots,
+};
+
+PyTypeObject *native_range_type(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &range_spec, NULL);
+}
+
+static PyType_Slot own_slots[] = {
+    {Py_tp_traverse, range_traverse},
+    {Py_tp_dealloc, range_dealloc},
+    {0, NULL},
+};
+static PyType_Spec own_spec = {
+    .name = "kymo.Range",
+    .basicsize = sizeof(struct native_range),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = own_slots,
+};
+
+static PyTypeObject *own_type_create(PyObject *module, PyTypeObject *base)
+{
+    PyObject *bases = PyTuple_Pack(1, base);
+    if (bases == NULL)
+        return NULL;
+    PyObject *type = PyType_FromModuleAndSpec(module, &own_spec, bases);
+    Py_DECREF(bases);
+    return (PyTypeObject *)type;
+}
+
+/* Put the range's two bound functions into its own type. */
+static int own_type_bind(PyTypeObject *type, PyObject *range)
+{
+    PyMethodDef *const defs[] = {&enter_def, &exit_def};
+    for (size_t i = 0; i < sizeof defs / sizeof *defs; i++) {
+        PyObject *bound = PyCFunction_NewEx(defs[i], range, NULL);
+        const int rc =
+            bound != NULL ? PyObject_SetAttrString((PyObject *)type, defs[i]->ml_name, bound) : -1;
+        Py_XDECREF(bound);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* An instance of `type`, which is Range or a type of its own; the reference to `type` is the caller's still. */
+static struct native_range *range_create(PyTypeObject *type, const struct site_key *key, kymo_id id)
+{
+    struct native_range *range = (struct native_range *)type->tp_alloc(type, 0);
+    if (range == NULL)
+        return NULL;
+    range->id = id;
+    range->color = key->color;
+    range->name = Py_NewRef(key->name);
+    range->category = Py_NewRef(key->category);
+    return range;
+}
+
+static struct native_range *range_create_own(PyObject *module, PyTypeObject *base,
+                                             const struct site_key *key, kymo_id id)
+{
+    PyTypeObject *type = own_type_create(module, base);
+    if (type == NULL)
+        return NULL;
+    struct native_range *range = range_create(type, key, id);
+    if (range != NULL && own_type_bind(type, (PyObject *)range) < 0)
+        Py_CLEAR(range);
+    Py_DECREF(type);
+    return range;
+}
+
+/* What the site is found by in the dictionary: its name when it has nothing else. A new reference. */
+static PyObject *dict_key(const struct site_key *key)
+{
+    if (key->category == Py_None && key->color == 0)
+        return Py_NewRef(key->name);
+    return Py_BuildValue("(OOI)", key->name, key->category, key->color);
+}
+
+static PyObject *range_make(PyObject *module, const struct site_key *key,
+                            const struct native_place *place, PyObject *kept_as)
+{
+    struct native_state *state = native_state_of(module);
+    kymo_id id;
+    if (native_site(key->name, key->category, key->color, place, &id) < 0)
+        return NULL;
+    if (kept_as == NULL || PyDict_GET_SIZE(state->ranges) >= NATIVE_MAX_NAMES)
+        return (PyObject *)range_create(state->range_type, key, id);
+    struct native_range *range;
+    if (state->n_own_types < OWN_TYPES) {
+        state->n_own_types++;
+        range = range_create_own(module, state->range_type, key, id);
+    } else {
+        range = range_create(state->range_type, key, id);
+    }
+    if (range != NULL && PyDict_SetItem(state->ranges, kept_as, (PyObject *)range) < 0)
+        Py_CLEAR(range);
+    return (PyObject *)range;
+}
+
+/* The Range of a site, known or new. `function` is what is decorated and gives the place, or NULL. */
+static PyObject *range_of_site(PyObject *module, const struct site_key *key, PyObject *function)
+{
+    struct native_state *state = native_state_of(module);
+    PyObject *kept_as = dict_key(key);
+    if (kept_as == NULL)
+        return NULL;
+    PyObject *range = PyDict_GetItemWithError(state->ranges, kept_as);
+    if (range != NULL) {
+        Py_INCREF(range);
+    } else if (!PyErr_Occurred()) {
+        struct native_place place;
+        if (function != NULL)
+            native_place_of_function(&place, function);
+        else
+            native_place_of_caller(&place);
+        range = range_make(module, key, &place, kept_as);
+        Py_XDECREF(place.file);
+    }
+    Py_DECREF(kept_as);
+    return range;
+}
+
+/* A Range that carries a payload serves once, so it is not kept and has no type of its own. */
+static PyObject *range_with_payload(PyObject *module, const struct site_key *key, PyObject *payload)
+{
+    struct native_range *plain = (struct native_range *)range_of_site(module, key, NULL);
+    if (plain == NULL)
+        return NULL;
+    struct native_range *range = range_create(native_state_of(module)->range_type, key, plain->id);
+    Py_DECREF(plain);
+    if (range != NULL && native_payload(payload, &range->payload, &range->payload_owner) < 0)
+        Py_CLEAR(range);
+    return (PyObject *)range;
+}
+
+/* @kymo.range without parentheses: the function's qualified name is the range's. */
+static PyObject *range_of_function(PyObject *module, PyObject *function)
+{
+    PyObject *target = function;
+    PyObject *unwrapped = NULL;
+    if (PyObject_TypeCheck(function, &PyStaticMethod_Type) ||
+        PyObject_TypeCheck(function, &PyClassMethod_Type))
+        target = unwrapped = PyObject_GetAttrString(function, "__func__");
+    PyObject *name = target != NULL ? PyObject_GetAttrString(target, "__qualname__") : NULL;
+    PyObject *decorated = NULL;
+    if (name == NULL || !PyUnicode_Check(name)) {
+        PyErr_Format(PyExc_TypeError, "kymo.range takes a name or a function, not %.200s",
+                     Py_TYPE(function)->tp_name);
+    } else {
+        const struct site_key key = {.name = name, .category = Py_None};
+        PyObject *range = range_of_site(module, &key, target);
+        if (range != NULL)
+            decorated = native_decorate((struct native_range *)range, function);
+        Py_XDECREF(range);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(unwrapped);
+    return decorated;
+}
+
+static PyObject *range_of_arguments(PyObject *module, PyObject *const *values)
+{
+    PyObject *category = values[1] != NULL ? values[1] : Py_None;
+    if (category != Py_None && !PyUnicode_Check(category)) {
+        PyErr_Format(PyExc_TypeError, "a category is a str, not %.200s", Py_TYPE(category)->tp_name);
+        return NULL;
+    }
+    struct site_key key = {.category = category};
+    if (native_color(values[2], &key.color) < 0)
+        return NULL;
+    key.name = native_name(values[0]);
+    if (key.name == NULL)
+        return NULL;
+    PyObject *range;
+    if (values[3] != NULL && values[3] != Py_None)
+        range = range_with_payload(module, &key, values[3]);
+    else
+        range = range_of_site(module, &key, NULL);
+    if (range != NULL && key.category == Py_None && key.color == 0 && values[3] == NULL)
+        native_slot_fill(native_state_of(module)->range_slots, key.name, range, 0);
+    Py_DECREF(key.name);
+    return range;
+}
+
+static PyObject *range_slow(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames)
+{
+    static const char *const names[] = {"name", "category", "color", "payload", NULL};
+    PyObject *values[4] = {NULL};
+    if (native_arguments("range", names, 1, args, nargs, kwnames, values) < 0)
+        return NULL;
+    const int alone = nargs == 1 && (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0);
+    if (alone && !PyUnicode_Check(values[0]) && !PyBytes_Check(values[0]))
+        return range_of_function(module, values[0]);
+    return range_of_arguments(module, values);
+}
+
+static PyObject *range_function(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                PyObject *kwnames)
+{
+    if (KYMO_LIKELY(nargs == 1 && kwnames == NULL)) {
+        const struct native_slot *slot =
+            &native_state_of(module)->range_slots[native_slot_of(args[0])];
+        if (KYMO_LIKELY(slot->key == args[0]))
+            return Py_NewRef(slot->range);
+    }
+    return range_slow(module, args, nargs, kwnames);
+}
+
+PyDoc_STRVAR(
+    range_function_doc,
+    "range(name, category=None, color=None, payload=None)\n--\n\n"
+    "A named stretch of time: `with kymo.range(\"forward\"):`, `async with`, or a decorator.\n\n"
+    "The same name gives the same object. `@kymo.range` alone takes the function's qualified "
+    "name.\n"
+    "Keep what varies out of the name and in the payload (an int, a float or a text).");
+
+PyMethodDef native_range_functions[] = {
+    {"range", (PyCFunction)(void (*)(void))range_function, METH_FASTCALL | METH_KEYWORDS,
+     range_function_doc},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,130 @@
+/*
+ * native_switch.c: the switchboard and what is asked about the recording. kymo/_start.py makes it comfortable.
+ *
+ * Starting and stopping create and write files, so they let other threads run meanwhile.
+ */
+#include "native.h"
+
+static PyObject *switch_start(PyObject *module, PyObject *args)
+{
+    PyObject *path = NULL;
+    const char *text = NULL;
+    if (!PyArg_ParseTuple(args, "O&z:start", PyUnicode_FSConverter, &path, &text))
+        return NULL;
+    const char *directory = PyBytes_AS_STRING(path);
+    const struct kymo_options options = {.path = directory[0] != '\0' ? directory : NULL,
+                                         .text = text};
+    if (!kymo_enabled())
+        native_nesting_renew();
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_start(&options);
+    PyEval_RestoreThread(thread);
+    Py_DECREF(path);
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *switch_stop(PyObject *module, PyObject *Py_UNUSED(unused))
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_stop();
+    PyEval_RestoreThread(thread);
+    native_nesting_renew();
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *switch_reset(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    kymo_reset();
+    PyEval_RestoreThread(thread);
+    native_nesting_renew();
+    Py_RETURN_NONE;
+}
+
+static PyObject *switch_enabled(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyBool_FromLong(kymo_enabled());
+}
+
+/* An int in a C int; `missing` stands for an argument that was not given. -1 and an exception otherwise. */
+static int int_of(PyObject *value, int missing, int *out)
+{
+    const long number = value != NULL ? PyLong_AsLong(value) : missing;
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    if (number > INT_MAX || number < INT_MIN) {
+        PyErr_Format(PyExc_OverflowError, "%R is too large", value);
+        return -1;
+    }
+    *out = (int)number;
+    return 0;
+}
+
+static PyObject *switch_set_rank(PyObject *Py_UNUSED(module), PyObject *const *args,
+                                 Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"rank", "world_size", NULL};
+    PyObject *values[2] = {NULL};
+    int rank, world_size;
+    if (native_arguments("set_rank", names, 1, args, nargs, kwnames, values) < 0 ||
+        int_of(values[0], -1, &rank) < 0 || int_of(values[1], -1, &world_size) < 0)
+        return NULL;
+    if (rank < 0) {
+        PyErr_Format(PyExc_ValueError, "ranks count from 0, so %d is none", rank);
+        return NULL;
+    }
+    kymo_set_rank(rank, world_size);
+    Py_RETURN_NONE;
+}
+
+static PyObject *switch_recording_path(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyUnicode_DecodeFSDefault(kymo_recording_path());
+}
+
+static PyObject *switch_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    struct kymo_counts counts;
+    kymo_counts_get(&counts);
+    return Py_BuildValue("{sKsKsKsKsIsI}", "events", (unsigned long long)counts.events,
+                         "lost_events", (unsigned long long)counts.lost_events, "log_bytes",
+                         (unsigned long long)counts.log_bytes, "pool_bytes",
+                         (unsigned long long)counts.pool_bytes, "n_threads", counts.n_threads,
+                         "nesting_errors", counts.nesting_errors);
+}
+
+static PyObject *switch_options_help(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyUnicode_FromString(kymo_options_help());
+}
+
+static PyObject *switch_library_path(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyUnicode_DecodeFSDefault(kymo_library_path());
+}
+
+PyMethodDef native_switch_functions[] = {
+    {"start", switch_start,
+     METH_VARARGS, "start($module, path, options, /)\n--\n\nBegin a recording; options as KYMO_OPTIONS writes them."},
+    {"stop", switch_stop, METH_NOARGS,
+     "stop($module, /)\n--\n\nEnd the recording and write what is in memory."},
+    {"reset", switch_reset, METH_NOARGS,
+     "reset($module, /)\n--\n\nStop, and forget options and nesting stacks."},
+    {"enabled", switch_enabled, METH_NOARGS,
+     "enabled($module, /)\n--\n\nWhether a recording is open."},
+    {"set_rank", (PyCFunction)(void (*)(void))switch_set_rank, METH_FASTCALL | METH_KEYWORDS,
+     "set_rank($module, /, rank, world_size=-1)\n--\n\nSay which rank this process is."},
+    {"recording_path", switch_recording_path,
+     METH_NOARGS, "recording_path($module, /)\n--\n\nThe directory of the recording that is open or was last; \"\" before any."},
+    {"counts", switch_counts, METH_NOARGS,
+     "counts($module, /)\n--\n\nWhat the recording has taken and lost so far, as a dict."},
+    {"options_help", switch_options_help, METH_NOARGS,
+     "options_help($module, /)\n--\n\nOne line per option of start(): name, default, meaning."},
+    {"library_path", switch_library_path, METH_NOARGS,
+     "library_path($module, /)\n--\n\nThe file libkymo was loaded from."},
+    {NULL, NULL, 0, NULL},
+};

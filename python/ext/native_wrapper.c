@@ -1,0 +1,207 @@
+/*
+ * native_wrapper.c: a Range as a decorator.
+ *
+ * A plain function becomes a Wrapper: an object that is called by vectorcall, begins the range, calls the function and
+ * ends the range, whether the function returns or raises. With the method-descriptor flag and tp_descr_get it works as
+ * a method without a bound object on the call path. Generators, coroutines and async generators get a wrapper of their
+ * own kind, written in Python (kymo/_resume.py), so that inspect still tells them for what they are.
+ */
+#include "native.h"
+
+#include <structmember.h>
+
+struct wrapper {
+    PyObject ob_base;
+    vectorcallfunc vectorcall;
+    PyObject *function;
+    struct native_range *range;
+    PyObject *dict;
+    PyObject *weakrefs;
+};
+
+static PyObject *wrapper_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const struct wrapper *wrapper = (struct wrapper *)self;
+    const uint32_t on_before = kymo_on();
+    if (KYMO_LIKELY(!on_before))
+        return PyObject_Vectorcall(wrapper->function, args, nargsf, kwnames);
+    const struct native_range *range = wrapper->range;
+    native_begin(range, on_before);
+    PyObject *result = PyObject_Vectorcall(wrapper->function, args, nargsf, kwnames);
+    const uint32_t on = kymo_on();
+    if (KYMO_LIKELY(on == KYMO_ON_RECORD))
+        kymo_end_on(range->id);
+    else if ((on & on_before & KYMO_ON_CHECK) && native_end_checked(range, result == NULL) < 0)
+        Py_CLEAR(result);
+    return result;
+}
+
+static PyObject *wrapper_get(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner))
+{
+    if (instance == NULL || instance == Py_None)
+        return Py_NewRef(self);
+    return PyMethod_New(self, instance);
+}
+
+static PyObject *wrapper_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<kymo.range over %R>", ((struct wrapper *)self)->function);
+}
+
+/* Pickled as functions are: by module and qualified name, which lead back to this very object. */
+static PyObject *wrapper_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return PyObject_GetAttrString(self, "__qualname__");
+}
+
+static int wrapper_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct wrapper *wrapper = (struct wrapper *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(wrapper->function);
+    Py_VISIT((PyObject *)wrapper->range);
+    Py_VISIT(wrapper->dict);
+    return 0;
+}
+
+/* The function is what closes cycles (through its globals or a class); a cleared wrapper must not be called. */
+static int wrapper_clear(PyObject *self)
+{
+    struct wrapper *wrapper = (struct wrapper *)self;
+    Py_CLEAR(wrapper->dict);
+    PyObject *function = wrapper->function;
+    wrapper->function = Py_NewRef(Py_None); /* calling it then is a TypeError, not a crash */
+    Py_XDECREF(function);
+    return 0;
+}
+
+static void wrapper_dealloc(PyObject *self)
+{
+    struct wrapper *wrapper = (struct wrapper *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (wrapper->weakrefs != NULL)
+        PyObject_ClearWeakRefs(self);
+    Py_XDECREF(wrapper->function);
+    Py_XDECREF((PyObject *)wrapper->range);
+    Py_XDECREF(wrapper->dict);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef wrapper_methods[] = {
+    {"__reduce__", wrapper_reduce, METH_NOARGS, "Pickle by qualified name."},
+    {NULL, NULL, 0, NULL},
+};
+static PyMemberDef wrapper_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct wrapper, vectorcall), READONLY, NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(struct wrapper, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(struct wrapper, weakrefs), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+static PyGetSetDef wrapper_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyType_Slot wrapper_slots[] = {
+    {Py_tp_call, PyVectorcall_Call},    {Py_tp_descr_get, wrapper_get},
+    {Py_tp_repr, wrapper_repr},         {Py_tp_methods, wrapper_methods},
+    {Py_tp_members, wrapper_members},   {Py_tp_getset, wrapper_getset},
+    {Py_tp_traverse, wrapper_traverse}, {Py_tp_clear, wrapper_clear},
+    {Py_tp_dealloc, wrapper_dealloc},   {0, NULL},
+};
+static PyType_Spec wrapper_spec = {
+    .name = "kymo._native.Wrapper",
+    .basicsize = sizeof(struct wrapper),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = wrapper_slots,
+};
+
+PyTypeObject *native_wrapper_type(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &wrapper_spec, NULL);
+}
+
+/* Let it look like the function: name, docstring, module, annotations, __wrapped__. */
+static int dress(PyObject *wrapper, PyObject *function)
+{
+    PyObject *functools = PyImport_ImportModule("functools");
+    PyObject *dressed =
+        functools != NULL ? PyObject_CallMethod(functools, "update_wrapper", "OO", wrapper, function)
+                          : NULL;
+    Py_XDECREF(dressed);
+    Py_XDECREF(functools);
+    return dressed != NULL ? 0 : -1;
+}
+
+static PyObject *wrap_plain(struct native_range *range, PyObject *function)
+{
+    const struct native_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)range));
+    struct wrapper *wrapper = (struct wrapper *)state->wrapper_type->tp_alloc(state->wrapper_type, 0);
+    if (wrapper == NULL)
+        return NULL;
+    wrapper->vectorcall = wrapper_call;
+    wrapper->function = Py_NewRef(function);
+    wrapper->range = (struct native_range *)Py_NewRef((PyObject *)range);
+    if (dress((PyObject *)wrapper, function) < 0)
+        Py_CLEAR(wrapper);
+    return (PyObject *)wrapper;
+}
+
+/* The function of kymo/_resume.py that wraps functions whose code has `flags`; NULL for a plain one. */
+static const char *resume_wrapper(int flags)
+{
+    if (flags & CO_ASYNC_GENERATOR)
+        return "wrap_async_generator";
+    if (flags & CO_COROUTINE)
+        return "wrap_coroutine";
+    if (flags & CO_GENERATOR)
+        return "wrap_generator";
+    return NULL;
+}
+
+static PyObject *wrap_function(struct native_range *range, PyObject *function)
+{
+    const int flags =
+        PyFunction_Check(function) ? ((PyCodeObject *)PyFunction_GET_CODE(function))->co_flags : 0;
+    const char *by = resume_wrapper(flags);
+    if (by == NULL)
+        return wrap_plain(range, function);
+    PyObject *resume = PyImport_ImportModule("kymo._resume");
+    PyObject *wrapped =
+        resume != NULL ? PyObject_CallMethod(resume, by, "OO", (PyObject *)range, function) : NULL;
+    Py_XDECREF(resume);
+    return wrapped;
+}
+
+/* A classmethod or staticmethod: what is inside is wrapped, and the descriptor made anew around it. */
+static PyObject *wrap_method_object(struct native_range *range, PyObject *method)
+{
+    PyObject *function = PyObject_GetAttrString(method, "__func__");
+    PyObject *wrapped = function != NULL ? native_decorate(range, function) : NULL;
+    PyObject *made =
+        wrapped != NULL ? PyObject_CallOneArg((PyObject *)Py_TYPE(method), wrapped) : NULL;
+    Py_XDECREF(wrapped);
+    Py_XDECREF(function);
+    return made;
+}
+
+PyObject *native_decorate(struct native_range *range, PyObject *function)
+{
+    if (PyObject_TypeCheck(function, &PyStaticMethod_Type) ||
+        PyObject_TypeCheck(function, &PyClassMethod_Type))
+        return wrap_method_object(range, function);
+    if (PyType_Check(function)) {
+        PyErr_Format(PyExc_TypeError,
+                     "a range decorates functions; decorate a method of class %.200s instead",
+                     ((PyTypeObject *)function)->tp_name);
+        return NULL;
+    }
+    if (!PyCallable_Check(function)) {
+        PyErr_Format(PyExc_TypeError, "a range decorates functions, not %.200s",
+                     Py_TYPE(function)->tp_name);
+        return NULL;
+    }
+    return wrap_function(range, function);
+}

@@ -1,0 +1,56 @@
+/*
+ * tools.h: what the files of the extension `_tools` share.
+ *
+ * The extension gives Python the reader: a Recording opens logs and makes tables, a Table hands out its columns. It is
+ * loaded on the first kymo.load(), with libkymo-tools, so that a program that only records carries none of it.
+ *
+ *     tools_module.c      the module and its exception
+ *     tools_recording.c   Recording: open, tables, report, export
+ *     tools_table.c       Table: columns as lists, text, CSV, JSON
+ */
+#ifndef KYMO_PYTHON_TOOLS_H
+#define KYMO_PYTHON_TOOLS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <kymo/report.h>
+
+#if PY_VERSION_HEX < 0x030a0000
+static inline PyObject *Py_NewRef(PyObject *object)
+{
+    Py_INCREF(object);
+    return object;
+}
+#endif
+
+struct tools_state {
+    PyObject *error; /* kymo.KymoError, the one of _native */
+    PyTypeObject *recording_type;
+    PyTypeObject *table_type;
+};
+
+PyTypeObject *tools_recording_type(PyObject *module);
+PyTypeObject *tools_table_type(PyObject *module);
+
+/* A Table over `table`, which is lent by `owner`; the Table keeps that alive. */
+PyObject *tools_table_create(const struct tools_state *state, kymo_table *table, PyObject *owner);
+
+/* Raise what a status means: ValueError for EINVAL, else KymoError with name and sentence. Returns NULL. */
+PyObject *tools_raise(const struct tools_state *state, kymo_status status);
+
+/* Bytes of a recording as a str: UTF-8, or with what is not UTF-8 kept readable. */
+PyObject *tools_text(const char *data, size_t len);
+
+/* A stream in memory that a presenter writes to. */
+struct tools_sink {
+    FILE *stream;
+    char *data;
+    size_t len;
+};
+int tools_sink_open(struct tools_sink *sink);
+/* Close it and return what was written as a str, or raise `status`. */
+PyObject *tools_sink_finish(struct tools_sink *sink, const struct tools_state *state,
+                            kymo_status status);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * tools_module.c: the module `kymo._tools`, and what its types have in common.
+ */
+#include "tools.h"
+
+PyObject *tools_raise(const struct tools_state *state, kymo_status status)
+{
+    if (status == KYMO_EINVAL)
+        PyErr_SetString(PyExc_ValueError, kymo_last_error());
+    else
+        PyErr_Format(state->error, "%s: %s", kymo_status_name(status), kymo_last_error());
+    return NULL;
+}
+
+PyObject *tools_text(const char *data, size_t len)
+{
+    /* What Python wrote comes back as it was, lone surrogates too; a C program's odd bytes show as escapes. */
+    PyObject *text = PyUnicode_DecodeUTF8(data, (Py_ssize_t)len, "surrogatepass");
+    if (text != NULL || !PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
+        return text;
+    PyErr_Clear();
+    return PyUnicode_DecodeUTF8(data, (Py_ssize_t)len, "backslashreplace");
+}
+
+int tools_sink_open(struct tools_sink *sink)
+{
+    *sink = (struct tools_sink){0};
+    sink->stream = open_memstream(&sink->data, &sink->len);
+    if (sink->stream != NULL)
+        return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+PyObject *tools_sink_finish(struct tools_sink *sink, const struct tools_state *state,
+                            kymo_status status)
+{
+    PyObject *text = NULL;
+    if (fclose(sink->stream) != 0)
+        PyErr_NoMemory();
+    else if (status != KYMO_OK)
+        tools_raise(state, status);
+    else
+        text = tools_text(sink->data, sink->len);
+    free(sink->data);
+    return text;
+}
+
+static int add(PyObject *module, const char *name, PyTypeObject *type)
+{
+    PyObject *object = (PyObject *)type;
+    if (PyModule_AddObject(module, name, Py_NewRef(object)) == 0)
+        return 0;
+    Py_DECREF(object);
+    return -1;
+}
+
+static int tools_exec(PyObject *module)
+{
+    struct tools_state *state = PyModule_GetState(module);
+    PyObject *native = PyImport_ImportModule("kymo._native");
+    state->error = native != NULL ? PyObject_GetAttrString(native, "KymoError") : NULL;
+    Py_XDECREF(native);
+    if (state->error == NULL)
+        return -1;
+    state->recording_type = tools_recording_type(module);
+    state->table_type = state->recording_type != NULL ? tools_table_type(module) : NULL;
+    if (state->table_type == NULL || add(module, "Recording", state->recording_type) < 0 ||
+        add(module, "Table", state->table_type) < 0)
+        return -1;
+    return PyModule_AddStringConstant(module, "export_formats", kymo_export_formats());
+}
+
+static int tools_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    struct tools_state *state = PyModule_GetState(module);
+    Py_VISIT(state->error);
+    Py_VISIT((PyObject *)state->recording_type);
+    Py_VISIT((PyObject *)state->table_type);
+    return 0;
+}
+
+static int tools_clear(PyObject *module)
+{
+    struct tools_state *state = PyModule_GetState(module);
+    Py_CLEAR(state->table_type);
+    Py_CLEAR(state->recording_type);
+    Py_CLEAR(state->error);
+    return 0;
+}
+
+static void tools_free(void *module)
+{
+    tools_clear(module);
+}
+
+static PyModuleDef_Slot tools_slots[] = {
+    {Py_mod_exec, tools_exec},
+#if PY_VERSION_HEX >= 0x030c0000
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030d0000
+    {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef tools_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "kymo._tools",
+    .m_doc = "The reader of recordings: libkymo-tools for Python.",
+    .m_size = sizeof(struct tools_state),
+    .m_slots = tools_slots,
+    .m_traverse = tools_traverse,
+    .m_clear = tools_clear,
+    .m_free = tools_free,
+};
+
+PyMODINIT_FUNC PyInit__tools(void); /* called by the import system, which knows it by its name */
+
+PyMODINIT_FUNC PyInit__tools(void)
+{
+    return PyModuleDef_Init(&tools_module);
+}

@@ -1,0 +1,234 @@
+/*
+ * tools_recording.c: one or several recordings, read as one.
+ *
+ * Opening reads names, clocks and threads. The events are read once, for the summary, when the first table is asked
+ * for. Both may take long, so other threads run meanwhile; `busy` keeps them off this object.
+ */
+#include "tools.h"
+
+struct recording {
+    PyObject ob_base;
+    kymo_recording **opened;
+    size_t n;
+    kymo_summary *summary; /* NULL until a table is asked for */
+    PyObject *filter;      /* str or None */
+    unsigned max_depth;
+    int busy;
+};
+
+static const struct tools_state *state_of(PyObject *self)
+{
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
+static int enter(struct recording *self)
+{
+    if (self->busy) {
+        PyErr_SetString(state_of((PyObject *)self)->error,
+                        "another thread is reading this recording");
+        return -1;
+    }
+    self->busy = 1;
+    return 0;
+}
+
+static void recording_close_all(struct recording *self)
+{
+    kymo_summary_destroy(self->summary);
+    for (size_t i = 0; i < self->n; i++)
+        kymo_recording_close(self->opened[i]);
+    PyMem_Free(self->opened);
+}
+
+static void recording_dealloc(PyObject *object)
+{
+    struct recording *self = (struct recording *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    recording_close_all(self);
+    Py_XDECREF(self->filter);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static int open_one(struct recording *self, PyObject *path)
+{
+    PyObject *bytes = NULL;
+    if (!PyUnicode_FSConverter(path, &bytes))
+        return -1;
+    kymo_recording *opened = NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_recording_open(PyBytes_AS_STRING(bytes), &opened);
+    PyEval_RestoreThread(thread);
+    Py_DECREF(bytes);
+    if (status != KYMO_OK) {
+        tools_raise(state_of((PyObject *)self), status);
+        return -1;
+    }
+    self->opened[self->n++] = opened;
+    return 0;
+}
+
+/* Recording(paths, filter, max_depth) */
+static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *paths, *filter;
+    unsigned max_depth;
+    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
+        PyErr_SetString(PyExc_TypeError, "Recording() takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "O!OI:Recording", &PyTuple_Type, &paths, &filter, &max_depth))
+        return NULL;
+    struct recording *self = (struct recording *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->filter = Py_NewRef(filter);
+    self->max_depth = max_depth;
+    const Py_ssize_t n = PyTuple_GET_SIZE(paths);
+    self->opened = PyMem_Calloc(n > 0 ? (size_t)n : 1, sizeof *self->opened);
+    int rc = self->opened != NULL ? 0 : -1;
+    if (rc < 0)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; rc == 0 && i < n; i++)
+        rc = open_one(self, PyTuple_GET_ITEM(paths, i));
+    if (rc < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+/* Read the events, once. -1 and an exception when they cannot be read. */
+static int summarize(struct recording *self)
+{
+    if (self->summary != NULL)
+        return 0;
+    struct kymo_summary_options options = {.max_depth = self->max_depth};
+    if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
+        return -1;
+    if (enter(self) < 0)
+        return -1;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_summary_create(self->opened, self->n, &options, &self->summary);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    if (status == KYMO_OK)
+        return 0;
+    tools_raise(state_of((PyObject *)self), status);
+    return -1;
+}
+
+static PyObject *recording_table(PyObject *object, PyObject *name)
+{
+    struct recording *self = (struct recording *)object;
+    const char *text = PyUnicode_AsUTF8(name);
+    if (text == NULL || summarize(self) < 0)
+        return NULL;
+    kymo_table *table = kymo_summary_table(self->summary, text);
+    if (table == NULL)
+        return PyErr_Format(PyExc_KeyError, "no table %R", name);
+    return tools_table_create(state_of(object), table, object);
+}
+
+static PyObject *recording_cost(PyObject *object, PyObject *Py_UNUSED(unused))
+{
+    struct recording *self = (struct recording *)object;
+    if (summarize(self) < 0)
+        return NULL;
+    struct kymo_cost cost;
+    kymo_summary_cost(self->summary, &cost);
+    return Py_BuildValue("{sKsKsKsKsKsKsKsK}", "events", (unsigned long long)cost.events,
+                         "in_program_ns", (unsigned long long)cost.in_program_ns, "flush_cpu_ns",
+                         (unsigned long long)cost.flush_cpu_ns, "log_bytes",
+                         (unsigned long long)cost.log_bytes, "program_ns",
+                         (unsigned long long)cost.program_ns, "lost_events",
+                         (unsigned long long)cost.lost_events, "lost_first_ns",
+                         (unsigned long long)cost.lost_first_ns, "lost_last_ns",
+                         (unsigned long long)cost.lost_last_ns);
+}
+
+static PyObject *recording_warnings(PyObject *object, PyObject *Py_UNUSED(unused))
+{
+    const struct recording *self = (struct recording *)object;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < self->n; i++) {
+        const char *sentence;
+        for (size_t k = 0; (sentence = kymo_recording_warning(self->opened[i], k)) != NULL; k++) {
+            PyObject *text = tools_text(sentence, strlen(sentence));
+            const int rc = text != NULL ? PyList_Append(list, text) : -1;
+            Py_XDECREF(text);
+            if (rc < 0) {
+                Py_DECREF(list);
+                return NULL;
+            }
+        }
+    }
+    return list;
+}
+
+/* report(tables or None, sort or None, limit, width, as_json) */
+static PyObject *recording_report(PyObject *object, PyObject *args)
+{
+    struct recording *self = (struct recording *)object;
+    struct kymo_report_options options = {0};
+    int as_json;
+    if (!PyArg_ParseTuple(args, "zzIIp:report", &options.tables, &options.sort, &options.limit,
+                          &options.text.width, &as_json))
+        return NULL;
+    struct tools_sink sink;
+    if (summarize(self) < 0 || tools_sink_open(&sink) < 0)
+        return NULL;
+    const kymo_status status = as_json ? kymo_report_json(self->summary, &options, sink.stream)
+                                       : kymo_report_text(self->summary, &options, sink.stream);
+    return tools_sink_finish(&sink, state_of(object), status);
+}
+
+/* export(format, fd) */
+static PyObject *recording_export(PyObject *object, PyObject *args)
+{
+    struct recording *self = (struct recording *)object;
+    const char *format;
+    int fd;
+    struct kymo_export_options options = {0};
+    if (!PyArg_ParseTuple(args, "si:export", &format, &fd))
+        return NULL;
+    if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
+        return NULL;
+    if (enter(self) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_export(self->opened, self->n, format, &options, fd);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    if (status != KYMO_OK)
+        return tools_raise(state_of(object), status);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef recording_methods[] = {
+    {"table", recording_table, METH_O, "table($self, name, /)\n--\n\nA table of the summary."},
+    {"cost", recording_cost, METH_NOARGS,
+     "cost($self, /)\n--\n\nWhat measuring took and lost, as a dict."},
+    {"warnings", recording_warnings, METH_NOARGS,
+     "warnings($self, /)\n--\n\nWhat is missing or doubtful."},
+    {"report", recording_report,
+     METH_VARARGS, "report($self, tables, sort, limit, width, as_json, /)\n--\n\nThe whole answer, as text or JSON."},
+    {"export", recording_export, METH_VARARGS,
+     "export($self, format, fd, /)\n--\n\nThe events, for another tool."},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot recording_slots[] = {
+    {Py_tp_new, recording_new},
+    {Py_tp_dealloc, recording_dealloc},
+    {Py_tp_methods, recording_methods},
+    {0, NULL},
+};
+static PyType_Spec recording_spec = {
+    .name = "kymo._tools.Recording",
+    .basicsize = sizeof(struct recording),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = recording_slots,
+};
+
+PyTypeObject *tools_recording_type(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &recording_spec, NULL);
+}

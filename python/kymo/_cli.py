@@ -1,0 +1,16 @@
+"""The command line. It is written in C; this hands over to it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> int:
+    """Become the program `kymo` of this package. Returns only when there is none."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "kymo")
+    try:
+        os.execv(program, ["kymo", *sys.argv[1:]])
+    except OSError as error:
+        print(f"kymo: cannot start {program}: {error.strerror}; reinstall the package kymo", file=sys.stderr)
+    return 2

@@ -1,0 +1,147 @@
+"""Recordings as tables. The reader itself is loaded with the first recording: a program that records does without."""
+
+from __future__ import annotations
+
+import os
+
+from kymo._table import Table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from collections.abc import Iterable, Sequence
+    from typing import Optional, Union
+
+    Path = Union[str, os.PathLike[str]]
+
+
+def load(path: Union[Path, Sequence[Path]], *, filter: Optional[str] = None, max_depth: int = 0) -> Recording:
+    """Open a recording, or several that are read as one (ranks, repeats).
+
+    `filter` keeps the names that match a pattern as the shell's; a plain word matches anywhere. `max_depth` leaves out
+    what is nested deeper; 0 keeps all.
+    """
+    return Recording(path, filter=filter, max_depth=max_depth)
+
+
+class Recording:
+    """One recording, or several read as one. Made by kymo.load(path).
+
+    The events are read when the first table is asked for; memory grows with names and threads, not with events.
+    """
+
+    def __init__(self, path: Union[Path, Sequence[Path]], *, filter: Optional[str] = None, max_depth: int = 0) -> None:
+        """Open the recordings at `path`; see kymo.load()."""
+        from kymo import _tools
+
+        paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+        if not paths:
+            raise ValueError("kymo.load needs at least one recording")
+        self._paths = tuple(os.fspath(p) for p in paths)
+        self._native = _tools.Recording(self._paths, filter, max_depth)
+        self._tables: dict[str, Table] = {}
+
+    def table(self, name: str) -> Table:
+        """Give a table by its name; the properties below are the names."""
+        if name not in self._tables:
+            self._tables[name] = Table(self._native.table(name), tree="name" if name == "tree" else None)
+        return self._tables[name]
+
+    @property
+    def ranges(self) -> Table:
+        """One row per name: count, total, self, mean, quantiles, share."""
+        return self.table("ranges")
+
+    @property
+    def tree(self) -> Table:
+        """One row per path of names, depth first, the heaviest child first."""
+        return self.table("tree")
+
+    @property
+    def threads(self) -> Table:
+        """One row per thread and name."""
+        return self.table("threads")
+
+    @property
+    def ranks(self) -> Table:
+        """One row per rank and name."""
+        return self.table("ranks")
+
+    @property
+    def processes(self) -> Table:
+        """One row per process: what it was, when it ran, what measuring it cost, how it ended."""
+        return self.table("processes")
+
+    @property
+    def async_ranges(self) -> Table:
+        """As ranges, for those that may end on another thread."""
+        return self.table("async")
+
+    @property
+    def counters(self) -> Table:
+        """One row per counter: count, minimum, mean, maximum, last."""
+        return self.table("counters")
+
+    @property
+    def marks(self) -> Table:
+        """One row per mark: how often."""
+        return self.table("marks")
+
+    @property
+    def open(self) -> Table:
+        """Ranges that had begun and not ended."""
+        return self.table("open")
+
+    @property
+    def sites(self) -> Table:
+        """One row per call site: name, category, colour, where it stands."""
+        return self.table("sites")
+
+    @property
+    def cost(self) -> dict[str, int]:
+        """What measuring took from the program: events, time in the program, time of the flush thread, bytes, loss."""
+        return self._native.cost()
+
+    @property
+    def lost_events(self) -> int:
+        """How many events were not recorded because memory or disk budgets were spent."""
+        return self.cost["lost_events"]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about what is missing or doubtful in the files."""
+        return self._native.warnings()
+
+    def report(
+        self, tables: Optional[Iterable[str]] = None, *, sort: Optional[str] = None, limit: int = 0, width: int = 0
+    ) -> str:
+        """Give the text of `kymo report`: what ran, the tables asked for ("ranges"), loss and cost."""
+        return self._native.report(_names(tables), sort, limit, width, False)
+
+    def report_json(self, tables: Optional[Iterable[str]] = None, *, sort: Optional[str] = None, limit: int = 0) -> str:
+        """Give the text of `kymo report --json`."""
+        return self._native.report(_names(tables), sort, limit, 0, True)
+
+    def export(self, format: str, path: Path) -> None:
+        """Write the events for another tool: "perfetto", "chrome" or "csv"."""
+        from kymo import _tools
+
+        known = _tools.export_formats.split(",")
+        if format not in known:
+            raise ValueError(f"no format {format!r}; there are {', '.join(known)}")
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        try:
+            self._native.export(format, fd)
+        finally:
+            os.close(fd)
+
+    def __repr__(self) -> str:
+        return f"<kymo.Recording {', '.join(self._paths)}>"
+
+    def __str__(self) -> str:
+        return self.report()
+
+
+def _names(tables: Optional[Iterable[str]]) -> Optional[str]:
+    if tables is None or isinstance(tables, str):
+        return tables
+    return ",".join(tables)

@@ -1,0 +1,86 @@
+"""Start and stop, with Python's manners: options by keyword, children that record as well, one place to find files."""
+
+from __future__ import annotations
+
+import os
+
+from kymo import _native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than all the rest of the package
+    from typing import Optional, Union
+
+    Option = Union[str, int, float, bool, os.PathLike[str]]
+
+# What the environment held before start() changed it; empty while nothing has to be put back.
+_saved_environment: dict[str, Optional[str]] = {}
+
+
+def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option) -> None:
+    """Begin a recording in the directory `path` (default: $KYMO, else "run.kymo").
+
+    Options are those of KYMO_OPTIONS, listed by kymo.options_help(): `kymo.start(pool="64MiB", check=True)`. Keys with
+    a dot are given as `**{"stopwatch.warmup": 5}`. Sizes are bytes or texts like "64MiB". An option that does not exist
+    or fit raises ValueError, a recording that is open already KymoError.
+
+    Processes started from here on record into the same directory, until stop().
+    """
+    text = _options_text(options)
+    _native.start("" if path is None else path, text)
+    _enter_environment(os.path.abspath(_native.recording_path()), text)
+
+
+def stop() -> None:
+    """End the recording and write what is still in memory. Without one, do nothing."""
+    _leave_environment()
+    _native.stop()
+
+
+def reset() -> None:
+    """Stop, and forget options and nesting stacks, as if nothing had been started. Ranges made before stay valid."""
+    _leave_environment()
+    _native.reset()
+
+
+def options_help() -> str:
+    """One line for each option of start(): name, default, meaning."""
+    return _native.options_help()
+
+
+def get_include() -> str:
+    """The directory of the C headers, for extensions that use ranges of their own."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
+
+
+def get_library_dir() -> str:
+    """The directory of the libkymo this process uses, to link with: the one and only copy."""
+    return os.path.dirname(os.path.abspath(_native.library_path()))
+
+
+def _options_text(options: dict[str, Option]) -> str:
+    """Write options as KYMO_OPTIONS has them."""
+    return ",".join(f"{key}={_option_value(key, value)}" for key, value in options.items())
+
+
+def _option_value(key: str, value: Option) -> str:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else str(value)
+    if "," in text or "\0" in text:
+        raise ValueError(f"option {key}: {text!r} has a comma or a NUL, which options cannot hold")
+    return text
+
+
+def _enter_environment(path: str, text: str) -> None:
+    for key, value in (("KYMO", path), ("KYMO_OPTIONS", text)):
+        _saved_environment.setdefault(key, os.environ.get(key))
+        os.environ[key] = value
+
+
+def _leave_environment() -> None:
+    for key, value in _saved_environment.items():
+        if value is None:
+            os.environ.pop(key, None)
+        else:
+            os.environ[key] = value
+    _saved_environment.clear()

@@ -1,0 +1,123 @@
+"""What the tests of the command line share: the built program, something to measure, and expected outputs.
+
+The program is taken from $KYMO_BUILD, else build/dev. `pytest tests/cli --rewrite` writes the expected outputs anew;
+look at the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+BUILD = Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "dev")).resolve()
+
+# What a developer's shell, a launcher or a terminal may have set and would change what is tested.
+FOREIGN = (
+    "KYMO",
+    "KYMO_OPTIONS",
+    "KYMO_RUN_ID",
+    "KYMO_BOOT",
+    "KYMO_PACKAGE_DIR",
+    "RANK",
+    "WORLD_SIZE",
+    "NO_COLOR",
+    "TORCHELASTIC_RUN_ID",
+    "SLURM_JOB_ID",
+    "SLURM_STEP_ID",
+    "SLURM_NTASKS",
+    "SLURM_PROCID",
+    "COLUMNS",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write the expected outputs in tests/cli/expected anew")
+
+
+Finished = subprocess.CompletedProcess
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    path = BUILD / "cli" / "kymo"
+    if not path.exists():
+        pytest.fail(f"{path} is not there; build it first, or set KYMO_BUILD to the build directory")
+    return path
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in FOREIGN}
+
+
+@pytest.fixture
+def kymo(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callable[..., Finished]:
+    """Run `kymo ARGS...` in the test's directory; `env` adds to the environment."""
+
+    def run(*args: object, env: dict[str, str] | None = None, **more: Any) -> Finished:
+        more.setdefault("capture_output", "stdout" not in more)
+        more.setdefault("text", True)
+        command = [str(program), *map(str, args)]
+        variables = {**environment, **(env or {})}
+        return subprocess.run(command, cwd=tmp_path, env=variables, timeout=60, check=False, **more)
+
+    return run
+
+
+def cached(name: str) -> str:
+    """A setting of the build."""
+    found = re.search(rf"^{name}:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+@pytest.fixture
+def start(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callable[..., subprocess.Popen]:
+    """Start `kymo ARGS...` and go on; its outputs are pipes."""
+
+    def popen(*args: object, **more: Any) -> subprocess.Popen:
+        command = [str(program), *map(str, args)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, **pipes, **more)
+
+    return popen
+
+
+@pytest.fixture(scope="session")
+def emit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of emit.c, built as a user would build it; with the library's sanitizers, which it must share."""
+    path = tmp_path_factory.mktemp("emit") / "emit"
+    libraries = BUILD / "core"
+    sanitizers = cached("KYMO_SANITIZE")
+    command = [cached("CMAKE_C_COMPILER") or "cc", "-O1", "-D_GNU_SOURCE", str(HERE / "emit.c"), "-o", str(path)]
+    command += [f"-I{ROOT / 'include'}", f"-L{libraries}", "-lkymo", f"-Wl,-rpath,{libraries}"]
+    command += [f"-fsanitize={sanitizers}"] if sanitizers else []
+    subprocess.run(command, check=True)
+    return path
+
+
+@pytest.fixture
+def recording(kymo: Callable[..., Finished], emit: Path, tmp_path: Path) -> Path:
+    """run.kymo: five times outer around inner, payloads, and a range that never ends."""
+    assert kymo("run", "-q", "-o", "run.kymo", "--", emit, 5, "payload", "open").returncode == 0
+    return tmp_path / "run.kymo"
+
+
+@pytest.fixture
+def expected(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with expected/NAME.txt."""
+
+    def compare(name: str, text: str) -> None:
+        path = HERE / "expected" / f"{name}.txt"
+        if request.config.getoption("--rewrite"):
+            path.write_text(text)
+        assert path.exists(), f"{path} is not there; --rewrite writes it"
+        assert text == path.read_text()
+
+    return compare

@@ -1,0 +1,238 @@
+"""kymo export: files that other programs read. Perfetto's own message classes and Python's json are the judges."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+needs_perfetto = pytest.mark.skipif(
+    importlib.util.find_spec("perfetto") is None,
+    reason="perfetto is not installed; tools/setup test installs it where an index is at hand",
+)
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ---- files ----
+
+
+@pytest.mark.parametrize("to, name", [("perfetto", "run.pftrace"), ("chrome", "run.json"), ("csv", "run.csv")])
+def test_the_file_is_named_after_the_recording(kymo, recording, tmp_path, to, name):
+    done = kymo("export", f"{recording}/", "--to", to)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (tmp_path / name).stat().st_size > 100
+    assert name in done.stderr
+
+
+@pytest.mark.parametrize("name, start", [("a.pftrace", b"\n"), ("a.json", b"{"), ("a.csv", b"kind,"), ("other", b"\n")])
+def test_the_format_follows_the_files_ending(kymo, recording, tmp_path, name, start):
+    assert kymo("export", recording, "-o", name).returncode == 0
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_standard_output_gets_the_same_bytes(kymo, recording, tmp_path):
+    kymo("export", recording, "-o", "a.pftrace")
+    done = kymo("export", recording, "-o", "-", text=False)
+    assert done.stdout == (tmp_path / "a.pftrace").read_bytes()
+    assert done.stderr == b""
+
+
+def test_a_file_that_cannot_be_made_is_an_error(kymo, recording):
+    done = kymo("export", recording, "-o", "no/such/file")
+    assert (done.returncode, "no/such/file" in done.stderr) == (2, True)
+
+
+def test_a_full_disk_leaves_no_half_file(kymo, emit, tmp_path):
+    kymo("run", "-q", "-o", "long.kymo", emit, 100000)
+    limit = 1 << 20
+    done = kymo(
+        "export",
+        "long.kymo",
+        "--to",
+        "chrome",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "long.json").exists()
+    assert kymo("export", "long.kymo", "-o", "/dev/full").returncode == 2
+    assert Path("/dev/full").exists()
+
+
+def test_a_single_log_can_be_exported(kymo, recording, tmp_path):
+    log = next(recording.glob("*.klog"))
+    assert kymo("export", log, "--to", "csv", "-o", "one.csv").returncode == 0
+    assert read_csv(tmp_path / "one.csv")
+
+
+# ---- contents ----
+
+
+@pytest.fixture
+def table(kymo, recording, tmp_path) -> list[dict[str, str]]:
+    assert kymo("export", recording, "-o", "events.csv").returncode == 0
+    return read_csv(tmp_path / "events.csv")
+
+
+def test_csv_has_a_line_for_everything(table):
+    kinds: dict[str, int] = {}
+    for row in table:
+        kinds[row["kind"]] = kinds.get(row["kind"], 0) + 1
+    assert kinds == {"range": 12, "mark": 1, "counter": 1, "async": 1}
+    by_name = {row["name"]: row for row in table}
+    assert by_name["with text"]["value"] == 'a"b\n,'
+    assert by_name["marked"]["value"] == "-7"
+    assert by_name["loss"]["value"] == "0.25"
+    assert by_name["never ends"]["duration_ns"] == ""
+    assert (by_name["outer"]["depth"], by_name['inner "quoted"']["depth"]) == ("0", "1")
+    assert by_name["outer"]["category"] == "test"
+
+
+def test_a_filter_leaves_the_rest_out(kymo, recording, tmp_path):
+    kymo("export", recording, "-o", "outer.csv", "--filter", "out*")
+    assert {row["name"] for row in read_csv(tmp_path / "outer.csv")} == {"outer"}
+
+
+def test_chrome_is_json_with_the_same_times(kymo, recording, tmp_path, table):
+    assert kymo("export", recording, "--to", "chrome", "-o", "events.json").returncode == 0
+    trace = json.loads((tmp_path / "events.json").read_text(encoding="utf-8"))
+    origin = int(trace["otherData"]["origin_monotonic_ns"])
+    assert trace["displayTimeUnit"] == "ns"
+
+    ranges = sorted(
+        (e["name"], origin + round(e["ts"] * 1000), round(e["dur"] * 1000))
+        for e in trace["traceEvents"]
+        if e["ph"] == "X"
+    )
+    assert ranges == sorted(
+        (r["name"], int(r["start_ns"]), int(r["duration_ns"]))
+        for r in table
+        if r["kind"] == "range" and r["duration_ns"]
+    )
+
+    by_phase: dict[str, list[Any]] = {}
+    for event in trace["traceEvents"]:
+        by_phase.setdefault(event["ph"], []).append(event)
+    assert by_phase.keys() == {"M", "X", "B", "i", "C", "b", "e"}
+    assert by_phase["C"][0]["args"] == {"value": 0.25}
+    assert by_phase["i"][0]["args"] == {"payload": -7}
+    assert by_phase["b"][0]["id2"] == by_phase["e"][0]["id2"]
+    assert by_phase["B"][0]["name"] == "never ends"
+    assert {m["name"] for m in by_phase["M"]} >= {"process_name", "thread_name", "process_sort_index"}
+
+
+class Timeline:
+    """What a viewer makes of a Perfetto trace: sequences with their clocks, names and tracks."""
+
+    def __init__(self, path: Path) -> None:
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+
+        self.pb = pb
+        self.slices: list[tuple[str, int, int]] = []
+        self.instants: list[tuple[str, int]] = []
+        self.counters: list[tuple[str, float]] = []
+        self.annotations: dict[str, Any] = {}
+        self.tracks: dict[int, Any] = {}
+        self.sequences: dict[int, dict[str, Any]] = {}
+        self.stacks: dict[int, list[tuple[str, int]]] = {}
+        self.locations: dict[str, Any] = {}
+        trace = pb.Trace()
+        trace.ParseFromString(path.read_bytes())
+        assert trace.packet[0].clock_snapshot.primary_trace_clock == 3
+        for packet in trace.packet:
+            self.read(packet)
+
+    def read(self, packet: Any) -> None:
+        assert packet.trusted_packet_sequence_id > 0
+        sequence = self.sequences.setdefault(packet.trusted_packet_sequence_id, {"names": {}, "places": {}})
+        if packet.HasField("trace_packet_defaults"):
+            assert packet.sequence_flags == 1
+            sequence["track"] = packet.trace_packet_defaults.track_event_defaults.track_uuid
+            assert packet.trace_packet_defaults.timestamp_clock_id == 64
+        if packet.HasField("clock_snapshot"):
+            clocks = {clock.clock_id: clock for clock in packet.clock_snapshot.clocks}
+            if 64 in clocks:
+                assert clocks[64].is_incremental and clocks[64].timestamp == clocks[3].timestamp
+                sequence["now"] = clocks[64].timestamp
+        for name in packet.interned_data.event_names:
+            sequence["names"][name.iid] = name.name
+        for place in packet.interned_data.source_locations:
+            sequence["places"][place.iid] = place
+        if packet.HasField("track_descriptor"):
+            self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+        if packet.HasField("track_event"):
+            assert packet.sequence_flags == 2
+            sequence["now"] += packet.timestamp
+            self.read_event(packet.track_event, sequence)
+
+    def read_event(self, event: Any, sequence: dict[str, Any]) -> None:
+        track = event.track_uuid or sequence["track"]
+        assert track in self.tracks
+        name = event.name or sequence["names"].get(event.name_iid, "")
+        if event.source_location_iid:
+            self.locations[name] = sequence["places"][event.source_location_iid]
+        for annotation in event.debug_annotations:
+            self.annotations[name] = annotation
+        if event.type == self.pb.TrackEvent.TYPE_SLICE_BEGIN:
+            self.stacks.setdefault(track, []).append((name, sequence["now"]))
+        elif event.type == self.pb.TrackEvent.TYPE_SLICE_END:
+            begun, start = self.stacks[track].pop()
+            self.slices.append((begun, start, sequence["now"] - start))
+        elif event.type == self.pb.TrackEvent.TYPE_INSTANT:
+            self.instants.append((name, sequence["now"]))
+        elif event.type == self.pb.TrackEvent.TYPE_COUNTER:
+            self.counters.append((self.tracks[track].name, event.double_counter_value))
+
+
+@needs_perfetto
+def test_perfetto_is_read_by_perfettos_own_classes(kymo, recording, tmp_path, table):
+    assert kymo("export", recording).returncode == 0
+    timeline = Timeline(tmp_path / "run.pftrace")
+    assert sorted(timeline.slices) == sorted(
+        (r["name"], int(r["start_ns"]), int(r["duration_ns"]))
+        for r in table
+        if r["kind"] in ("range", "async") and r["duration_ns"]
+    )
+    assert timeline.instants == [("marked", int(next(r["start_ns"] for r in table if r["kind"] == "mark")))]
+    assert timeline.counters == [("loss", 0.25)]
+    assert timeline.annotations["with text"].string_value == 'a"b\n,'
+    assert timeline.annotations["marked"].int_value == -7
+    assert timeline.locations["outer"].file_name.endswith("emit.c")
+    assert timeline.locations["outer"].line_number > 0
+    left_open = [name for stack in timeline.stacks.values() for name, _ in stack]
+    assert left_open == ["never ends"]
+    process = next(t for t in timeline.tracks.values() if t.HasField("process"))
+    assert process.process.process_name == "emit"
+    thread = next(t for t in timeline.tracks.values() if t.HasField("thread"))
+    assert thread.parent_uuid == process.uuid and thread.thread.tid == process.process.pid
+
+
+@needs_perfetto
+def test_ranks_and_several_recordings_are_one_timeline(kymo, emit, tmp_path):
+    for rank in "01":
+        kymo("run", "-q", "-o", "ranks.kymo", emit, 2, env={"RANK": rank, "WORLD_SIZE": "2"})
+    kymo("run", "-q", "-o", "more.kymo", emit, 3)
+    assert kymo("export", "ranks.kymo", "more.kymo", "-o", "all.pftrace").returncode == 0
+    timeline = Timeline(tmp_path / "all.pftrace")
+    names = [t.process.process_name for t in timeline.tracks.values() if t.HasField("process")]
+    assert names == ["rank 0 emit", "rank 1 emit", "emit"]
+    assert sum(name == "outer" for name, _, _ in timeline.slices) == 7
+
+
+@needs_perfetto
+def test_pids_that_repeat_are_numbered_anew(kymo, recording, tmp_path):
+    """The same recording twice stands for two containers whose programs have one and the same pid."""
+    assert kymo("export", recording, recording, "-o", "twice.pftrace").returncode == 0
+    timeline = Timeline(tmp_path / "twice.pftrace")
+    assert [t.process.pid for t in timeline.tracks.values() if t.HasField("process")] == [1, 2]
+    assert [t.thread.tid for t in timeline.tracks.values() if t.HasField("thread")] == [1, 2]
+    assert sum(name == "outer" for name, _, _ in timeline.slices) == 10

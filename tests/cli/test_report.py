@@ -1,0 +1,130 @@
+"""kymo report: choices of tables, formats and files. The numbers themselves are tested below the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+
+import pytest
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_the_table_is_shown(kymo, recording):
+    done = kymo("report", recording)
+    assert (done.returncode, done.stderr) == (0, "")
+    for word in ("outer", 'inner "quoted"', "with text", "never ends", "lost: none", "cost"):
+        assert word in done.stdout
+    assert "\033" not in done.stdout
+
+
+def test_colours_are_for_terminals_and_who_asks(kymo, recording):
+    assert "\033[" in kymo("report", recording, "--color", "always").stdout
+    assert "\033[" not in kymo("report", recording, "--color=never").stdout
+
+
+def test_json_has_what_the_manual_says(kymo, recording):
+    report = json.loads(kymo("report", recording, "--json").stdout)
+    outer = next(row for row in report["ranges"] if row["name"] == "outer")
+    assert outer["count"] == 5
+    assert outer.keys() >= {
+        "name",
+        "count",
+        "total_ns",
+        "self_ns",
+        "mean_ns",
+        "min_ns",
+        "p50_ns",
+        "p90_ns",
+        "p99_ns",
+        "max_ns",
+    }
+    assert report["lost_events"] == 0
+    assert "cost" in report
+
+
+def test_csv_is_one_table(kymo, recording):
+    table = rows(kymo("report", recording, "--csv").stdout)
+    assert {row["name"]: row["count"] for row in table}["outer"] == "5"
+    totals = [int(row["total_ns"]) for row in table]
+    assert totals == sorted(totals, reverse=True)
+
+
+def test_csv_is_sorted_as_asked(kymo, recording):
+    names = [row["name"] for row in rows(kymo("report", recording, "--csv", "-s", "name").stdout)]
+    assert names == sorted(names)
+    counts = [int(row["count"]) for row in rows(kymo("report", recording, "--csv", "-s", "-count").stdout)]
+    assert counts == sorted(counts)
+
+
+@pytest.mark.parametrize("format", [[], ["--csv"], ["--json"]])
+def test_an_unknown_column_is_an_error(kymo, recording, format):
+    done = kymo("report", recording, "--sort", "colour", *format)
+    assert done.returncode == 2
+    assert "no column 'colour'" in done.stderr
+
+
+@pytest.mark.parametrize("option, column", [("--tree", "depth"), ("--threads", "thread"), ("--ranks", "rank")])
+def test_other_tables_can_be_asked_for(kymo, recording, option, column):
+    assert column in rows(kymo("report", recording, option, "--csv").stdout)[0]
+    assert kymo("report", recording, option).returncode == 0
+
+
+def test_a_filter_keeps_what_matches(kymo, recording):
+    for pattern, name in (("out*", "outer"), ("quoted", 'inner "quoted"')):
+        table = rows(kymo("report", recording, "--csv", "-f", pattern).stdout)
+        assert [row["name"] for row in table] == [name]
+
+
+def test_a_limit_says_how_many_rows_are_left_out(kymo, recording):
+    cut = kymo("report", recording, "--limit", 1).stdout
+    assert "--all" in cut
+    assert "--all" not in kymo("report", recording, "--all").stdout
+
+
+def test_units_can_be_fixed(kymo, recording):
+    assert " ms" not in kymo("report", recording, "--unit", "us").stdout.split("lost:")[0].split("events\n")[1]
+
+
+def test_a_report_can_go_to_a_file(kymo, recording, tmp_path):
+    done = kymo("report", recording, "--csv", "-o", "report.csv")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert rows((tmp_path / "report.csv").read_text())
+    assert kymo("report", recording, "-o", "no/such/dir").returncode == 2
+    assert kymo("report", recording, "-o", "/dev/full").returncode == 2
+
+
+def test_several_recordings_merge(kymo, recording, emit):
+    kymo("run", "-o", "second.kymo", emit, 2)
+    table = rows(kymo("report", recording, "second.kymo", "--csv").stdout)
+    assert {row["name"]: row["count"] for row in table}["outer"] == "7"
+
+
+def test_foreign_files_are_refused_with_a_sentence(kymo, tmp_path):
+    (tmp_path / "foreign.klog").write_bytes(b"something else entirely" * 100)
+    (tmp_path / "empty.klog").write_bytes(b"")
+    (tmp_path / "directory").mkdir()
+    for name in ("foreign.klog", "empty.klog", "directory", "missing.kymo"):
+        for command in (["report"], ["export", "--to", "csv", "-o", "-"]):
+            done = kymo(*command, name)
+            assert (done.returncode, done.stdout) == (2, ""), name
+            assert done.stderr.startswith("kymo: ") and name in done.stderr
+
+
+def test_an_empty_recording_is_no_error(kymo, emit, tmp_path):
+    (tmp_path / "mine.kymo").mkdir()
+    kymo("run", "-o", "mine.kymo", emit)
+    assert kymo("report", "mine.kymo").returncode == 0
+    assert kymo("report", "mine.kymo", "--json").returncode == 0
+
+
+@pytest.mark.parametrize("command", [["report"], ["export", "--to", "chrome", "-o", "-"]])
+def test_a_reader_that_has_seen_enough_is_no_error(kymo, start, emit, command):
+    kymo("run", "-q", "-o", "long.kymo", emit, 20000)
+    with start(*command, "long.kymo", restore_signals=False) as running:
+        running.stdout.close()
+        assert running.stderr.read() == ""
+        assert running.wait(20) in (0, -signal.SIGPIPE)

@@ -1,0 +1,277 @@
+"""kymo run: where it records to, what the program gets, what is passed on."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+def logs(recording: Path) -> list[Path]:
+    return sorted(recording.glob("*.klog"))
+
+
+# ---- where it records to ----
+
+
+def test_it_says_where_the_recording_is_and_what_to_type_next(kymo, emit, tmp_path):
+    done = kymo("run", "--", emit, 3)
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert done.stderr == "kymo: recorded 1 process, 12 events; next: kymo report emit.kymo\n"
+    assert len(logs(tmp_path / "emit.kymo")) == 1
+    assert json.loads((tmp_path / "emit.kymo" / "meta.json").read_text())["command"] == f"{emit} 3"
+
+
+def test_quiet_says_nothing_when_all_went_well(kymo, emit):
+    assert kymo("run", "-q", emit, 1).stderr == ""
+
+
+def test_a_second_run_takes_the_next_free_name(kymo, emit, tmp_path):
+    for name in ("emit.kymo", "emit-2.kymo", "emit-3.kymo"):
+        assert name in kymo("run", "--", emit, 1).stderr
+        assert (tmp_path / name).is_dir()
+
+
+@pytest.mark.parametrize(
+    "words, name",
+    [
+        (["python3", "train.py"], "train"),
+        (["python3.11", "-u", "-W", "ignore", "dir/train.py", "other.py"], "train"),
+        (["python3", "-m", "pkg.train", "x"], "pkg.train"),
+        (["python3", "-c", "pass"], "python3"),
+        (["torchrun", "--nproc-per-node=2", "finetune.py"], "finetune"),
+        (["./a.out", "train"], "a.out"),
+    ],
+)
+def test_the_name_is_the_programs(kymo, tmp_path, words, name):
+    tool = tmp_path / "bin" / words[0]
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\necho $KYMO\n")
+    tool.chmod(0o755)
+    if words[0].startswith("./"):
+        tool.rename(tmp_path / words[0])
+    done = kymo("run", "--", *words, env={"PATH": f"{tool.parent}:{os.environ['PATH']}"})
+    assert done.stdout == f"{tmp_path}/{name}.kymo\n"
+
+
+def test_a_name_with_spaces_can_be_pasted(kymo, program, emit, tmp_path):
+    done = kymo("run", "-o", "my run's.kymo", emit, 1)
+    assert done.stderr.endswith("next: kymo report 'my run'\\''s.kymo'\n")
+    command = done.stderr.split("next: kymo ")[1]
+    assert b"outer" in subprocess.check_output(["sh", "-c", f'"$0" {command}', program], cwd=tmp_path)
+
+
+def test_a_recording_is_not_overwritten_unasked(kymo, emit, recording):
+    before = logs(recording)
+    done = kymo("run", "-o", recording, emit, 1)
+    assert done.returncode == 2
+    assert "--append adds to it, --force replaces it" in done.stderr
+    assert logs(recording) == before
+
+
+def test_append_adds_a_process(kymo, emit, recording):
+    done = kymo("run", "--append", "-o", recording, emit, 1)
+    assert "recorded 2 processes" in done.stderr
+    assert len(logs(recording)) == 2
+
+
+def test_force_replaces_the_recording(kymo, emit, recording):
+    before = logs(recording)
+    done = kymo("run", "--force", "-o", recording, emit, 1)
+    assert "recorded 1 process, 4 events" in done.stderr
+    assert logs(recording) != before
+
+
+@pytest.mark.parametrize("how", [[], ["--append"], ["--force"]])
+def test_a_directory_with_other_files_is_never_touched(kymo, emit, recording, how):
+    (recording / "thesis.txt").write_text("years of work")
+    before = sorted(recording.iterdir())
+    done = kymo("run", *how, "-o", recording, emit, 1)
+    assert done.returncode == 2
+    assert "holds more than a recording" in done.stderr
+    assert sorted(recording.iterdir()) == before
+
+
+def test_a_file_in_the_way_is_refused(kymo, emit, tmp_path):
+    (tmp_path / "run.kymo").write_text("")
+    done = kymo("run", "--force", "-o", "run.kymo", emit, 1)
+    assert (done.returncode, "no directory" in done.stderr) == (2, True)
+
+
+def test_a_missing_parent_is_told_before_the_program_starts(kymo, tmp_path):
+    done = kymo("run", "-o", "no/such/run.kymo", "touch", "started")
+    assert done.returncode == 2
+    assert "no/such/run.kymo" in done.stderr
+    assert not (tmp_path / "started").exists()
+
+
+def test_an_unwritable_place_is_told_before_the_program_starts(kymo, tmp_path):
+    done = kymo("run", "-o", "/proc/run.kymo", "touch", "started")
+    assert (done.returncode, "/proc/run.kymo" in done.stderr) == (2, True)
+    assert not (tmp_path / "started").exists()
+
+
+def test_ranks_of_one_launch_share_a_recording(kymo, emit, tmp_path):
+    for rank in "012":
+        done = kymo("run", "-o", "run.kymo", emit, 1, env={"RANK": rank, "WORLD_SIZE": "3"})
+        assert done.returncode == 0
+    assert [log.name.split("-")[0] for log in logs(tmp_path / "run.kymo")] == ["r0", "r1", "r2"]
+
+
+# ---- what the program gets ----
+
+
+def environment_of(kymo, name: str, **env: str) -> str:
+    return kymo("run", "--", "sh", "-c", f'printf %s "${name}"', env=env).stdout
+
+
+def test_the_recordings_path_is_absolute(kymo, tmp_path):
+    assert environment_of(kymo, "KYMO") == str(tmp_path / "sh.kymo")
+
+
+def test_options_are_joined(kymo):
+    done = kymo(
+        "run", "--options", "policy=block", "--", "sh", "-c", 'echo "$KYMO_OPTIONS"', env={"KYMO_OPTIONS": "pool=1MiB"}
+    )
+    assert done.stdout == "pool=1MiB,policy=block\n"
+
+
+def test_a_run_has_an_id(kymo):
+    assert len(environment_of(kymo, "KYMO_RUN_ID")) == 16
+    assert environment_of(kymo, "KYMO_RUN_ID", TORCHELASTIC_RUN_ID="job7") == "job7"
+    assert environment_of(kymo, "KYMO_RUN_ID", SLURM_JOB_ID="12", SLURM_STEP_ID="3") == "slurm-12.3"
+
+
+def test_python_finds_the_boot_folder_first(kymo, tmp_path):
+    boot = tmp_path / "boot"
+    boot.mkdir()
+    (boot / "sitecustomize.py").write_text("")
+    assert environment_of(kymo, "PYTHONPATH", KYMO_BOOT=str(boot), PYTHONPATH="/mine") == f"{boot}:/mine"
+
+
+def test_standard_input_goes_to_the_program(kymo):
+    assert kymo("run", "--", "cat", input="hello").stdout == "hello"
+
+
+def test_options_behind_the_program_are_its_own(kymo):
+    assert kymo("run", "echo", "--help", "--", "-o").stdout == "--help -- -o\n"
+
+
+def test_wrong_options_end_it_before_the_program_starts(kymo, tmp_path):
+    for args, env in ((["--options", "pol=1"], {}), ([], {"KYMO_OPTIONS": "pool=lots"})):
+        done = kymo("run", *args, "touch", "started", env=env)
+        assert done.returncode == 2
+        assert done.stderr.startswith("kymo: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_can_be_listed(kymo):
+    done = kymo("run", "--options", "help")
+    assert done.returncode == 0
+    assert "pool" in done.stdout
+
+
+# ---- what is passed on ----
+
+
+def test_the_exit_status_is_passed_on(kymo, emit):
+    for status in (0, 1, 2, 3, 77, 255):
+        assert kymo("run", "--", emit, 1, f"exit={status}").returncode == status
+
+
+@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGABRT, signal.SIGTERM, signal.SIGINT])
+def test_death_by_a_signal_is_passed_on_and_the_events_stay(kymo, emit, sig):
+    done = kymo("run", "--", emit, 3, f"kill={int(sig)}")
+    assert done.returncode == -sig
+    assert "12 events" in done.stderr
+
+
+@pytest.mark.parametrize("sig", ["TERM", "HUP", "USR1", "USR2", "QUIT", "INT"])
+def test_signals_sent_to_kymo_reach_the_program(start, emit, sig):
+    with start("run", emit, 1, "wait", "exit=5") as running:
+        assert running.stdout.readline() == "ready\n"
+        running.send_signal(getattr(signal, f"SIG{sig}"))
+        assert running.stdout.read() == f"got {sig}\n"
+        assert running.wait(20) == 5
+
+
+def test_control_c_reaches_the_program_once(program, emit, tmp_path, environment):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execve(program, [str(program), "run", str(emit), "1", "wait", "exit=6"], environment)
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(terminal, 1000)
+    os.write(terminal, b"\x03")
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            seen += os.read(terminal, 1000)
+        except OSError:
+            break
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6
+    assert seen.count(b"got INT") == 1
+
+
+@pytest.mark.parametrize(
+    "program_name, words",
+    [
+        ("no-such-program", "no program of that name on PATH"),
+        ("./no-such-file", "No such file"),
+        ("./plain.txt", "not executable"),
+        (".", "not executable"),
+    ],
+)
+def test_a_program_that_cannot_start_gives_status_3(kymo, tmp_path, program_name, words):
+    (tmp_path / "plain.txt").write_text("text")
+    done = kymo("run", "-o", "x.kymo", "--", program_name)
+    assert done.returncode == 3
+    assert words in done.stderr
+    assert not (tmp_path / "x.kymo").exists()
+
+
+# ---- when nothing was recorded ----
+
+
+def test_nothing_recorded_is_told_and_cleaned_up(kymo, tmp_path):
+    done = kymo("run", "true")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "kymo: nothing was recorded in true.kymo, which is removed again: the program has no kymo "
+        "ranges, or is not linked with libkymo\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_given_directory_is_not_removed(kymo, tmp_path):
+    (tmp_path / "mine").mkdir()
+    assert "which is removed" not in kymo("run", "-o", "mine", "true").stderr
+    assert (tmp_path / "mine").is_dir()
+
+
+@pytest.mark.parametrize("flags", ["-I", "-S", "-bE"])
+def test_a_python_that_will_not_listen_is_told_about(kymo, tmp_path, flags):
+    (tmp_path / "train.py").write_text("")
+    done = kymo("run", "--", sys.executable, flags, "train.py")
+    assert f"Python's option -{flags[-1]} keeps kymo out" in done.stderr
+
+
+def test_a_script_whose_first_line_will_not_listen_is_told_about(kymo, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(f"#!{sys.executable} -I\n")
+    script.chmod(0o755)
+    assert "Python's option -I keeps kymo out" in kymo("run", "--", "./train.py").stderr
+
+
+def test_a_python_program_without_ranges_is_told_about(kymo, tmp_path):
+    (tmp_path / "train.py").write_text("")
+    assert "the program has no kymo ranges" in kymo("run", "--", sys.executable, "train.py").stderr

@@ -1,0 +1,133 @@
+"""What the tests of the Python package share."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Callable, Optional
+
+import pytest
+
+# A recording of the whole test run would swallow those of the tests.
+for _variable in ("KYMO", "KYMO_OPTIONS"):
+    os.environ.pop(_variable, None)
+
+import kymo  # noqa: E402
+
+PACKAGES = {
+    "needs_torch": ("torch", "torch is not installed; tools/torch installs it where an index has a small one"),
+    "needs_pandas": ("pandas", "pandas is not installed; tools/setup test installs it where an index is at hand"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a package that is not here; `-rs` lists each with its reason."""
+    for marker, (package, reason) in PACKAGES.items():
+        if importlib.util.find_spec(package) is not None:
+            continue
+        for item in items:
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(autouse=True)
+def switched_off() -> Iterator[None]:
+    """Leave the process as it was found: one test's recording is not the next one's."""
+    yield
+    kymo.reset()
+
+
+Record = Callable[..., "contextlib.AbstractContextManager[Path]"]
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    """Record what a block does: `with record(check=True) as path:`, then kymo.load(path)."""
+
+    @contextlib.contextmanager
+    def recording(name: str = "run.kymo", **options: object) -> Iterator[Path]:
+        path = tmp_path / name
+        kymo.start(path, **options)
+        try:
+            yield path
+        finally:
+            kymo.stop()
+
+    return recording
+
+
+RunPython = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run_python(tmp_path: Path) -> RunPython:
+    """Run a script in an interpreter of its own: run_python(source, env={...}, flags=["-S"])."""
+
+    def run(
+        source: str,
+        *,
+        env: Optional[dict[str, str]] = None,
+        flags: tuple[str, ...] = (),
+        command: Optional[list[str]] = None,
+        check: bool = True,
+    ) -> subprocess.CompletedProcess[str]:
+        script = tmp_path / "script.py"
+        script.write_text(textwrap.dedent(source))
+        done = subprocess.run(
+            [*(command or []), sys.executable, *flags, str(script)],
+            env={**os.environ, **(env or {})},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if check:
+            assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+BuildExtension = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def build_extension(tmp_path: Path) -> BuildExtension:
+    """Compile a C extension that uses libkymo as a user's would: with get_include() and get_library_dir()."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        pytest.skip("no C compiler here")
+
+    def build(name: str, source: str) -> Path:
+        file = tmp_path / f"{name}.c"
+        file.write_text(textwrap.dedent(source))
+        module = tmp_path / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        libraries = kymo.get_library_dir()
+        subprocess.run(
+            [
+                *(compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", str(file), "-o", str(module)),
+                *("-I", kymo.get_include(), "-isystem", sysconfig.get_paths()["include"]),
+                *("-L", libraries, "-lkymo", f"-Wl,-rpath,{libraries}"),
+            ],
+            check=True,
+        )
+        return module
+
+    return build
+
+
+@pytest.fixture
+def kymo_command() -> list[str]:
+    """The command line, as `python -m kymo` finds it."""
+    program = Path(kymo.__file__).parent / "bin" / "kymo"
+    assert program.exists(), f"the package has no command line at {program}"
+    return [str(program)]

@@ -1,0 +1,160 @@
+/*
+ * fault_check RECORDING: read a recording and print, as JSON, what each thread's lane holds of the sequence that
+ * sequence.h describes:
+ *
+ *   begins, ends   words of each kind (only ranges of the sequence)       others   ends of any other range
+ *   next           the number of the range after the last one that ended
+ *   breaks         places where a name, an end or a payload is not the one that had to come
+ *   backwards      places where time runs backwards                      gaps     batches behind a gap
+ *   unknown        words of a site that has no name, or of a kind that is none
+ *
+ * A lane without loss has no breaks, and `next` equals `ends`.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kymo/recording.h>
+
+enum { NAMES = 61, MARK_EVERY = 16 };
+
+struct lane {
+    int64_t tid;
+    char name[64];
+    bool is_inside; /* between a begin and its end */
+    uint64_t next, begins, ends, others, breaks, backwards, gaps, unknown, last_ns;
+};
+
+struct check {
+    kymo_recording *recording;
+    size_t process;
+    struct lane *lanes;
+    size_t n_lanes;
+};
+
+/* The number in "s<number>", -1 for another name. */
+static int number_of(const struct kymo_site_info *site)
+{
+    return site->name[0] == 's' && site->name[1] >= '0' && site->name[1] <= '9' ? atoi(site->name + 1) : -1;
+}
+
+static void take_begin(struct lane *lane, int number)
+{
+    lane->begins++;
+    const uint64_t expected = lane->next % NAMES;
+    if (lane->is_inside || (uint64_t)number != expected) {
+        lane->breaks++;
+        lane->next += ((uint64_t)number + NAMES - expected) % NAMES;
+    }
+    lane->is_inside = true;
+}
+
+static void take_end(struct lane *lane, int number)
+{
+    lane->ends++;
+    if (!lane->is_inside || (uint64_t)number != lane->next % NAMES)
+        lane->breaks++;
+    lane->is_inside = false;
+    lane->next++;
+}
+
+static void take_payload(struct lane *lane, const uint64_t *words)
+{
+    if (kymo_record_type_of(words[0]) != KYMO_RECORD_MARK)
+        return;
+    if (words[2] != lane->next || !lane->is_inside)
+        lane->breaks++;
+    lane->next = words[2];
+}
+
+static void take_word(struct check *check, struct lane *lane, const uint64_t *words)
+{
+    const uint32_t kind = kymo_word_kind(words[0]);
+    if (kind == KYMO_KIND_RECORD) {
+        take_payload(lane, words);
+        return;
+    }
+    const struct kymo_site_info *site = kymo_recording_site(check->recording, check->process, kymo_word_id(words[0]));
+    const int number = number_of(site);
+    const bool is_range = kind == KYMO_KIND_BEGIN || kind == KYMO_KIND_END;
+    lane->unknown += !is_range || site->name_len == 0;
+    lane->others += kind == KYMO_KIND_END && number < 0;
+    if (kind == KYMO_KIND_BEGIN && number >= 0)
+        take_begin(lane, number);
+    if (kind == KYMO_KIND_END && number >= 0)
+        take_end(lane, number);
+}
+
+static struct lane *find_lane(struct check *check, const struct kymo_lane_info *info)
+{
+    while (check->n_lanes <= info->lane) {
+        check->lanes = realloc(check->lanes, (check->n_lanes + 1) * sizeof *check->lanes);
+        check->lanes[check->n_lanes++] = (struct lane){0};
+    }
+    struct lane *lane = &check->lanes[info->lane];
+    lane->tid = info->tid;
+    snprintf(lane->name, sizeof lane->name, "%s", info->name);
+    return lane;
+}
+
+static kymo_status take_batch(void *ctx, const struct kymo_batch *batch)
+{
+    struct check *check = ctx;
+    struct lane *lane = find_lane(check, batch->lane);
+    lane->gaps += batch->gap != 0;
+    for (size_t i = 0; i < batch->n;) {
+        const uint64_t ns = kymo_batch_ns(batch, batch->words[i]);
+        lane->backwards += ns < lane->last_ns;
+        lane->last_ns = ns;
+        take_word(check, lane, batch->words + i);
+        i += kymo_word_kind(batch->words[i]) == KYMO_KIND_RECORD ? kymo_record_length(batch->words[i]) : 1;
+    }
+    return KYMO_OK;
+}
+
+static void print_lane(const struct lane *lane, bool is_first)
+{
+    printf("%s\n    {\"tid\": %" PRId64 ", \"thread\": \"%s\", \"begins\": %" PRIu64 ", \"ends\": %" PRIu64 ", \"others\": %" PRIu64
+           ", \"next\": %" PRIu64 ", \"breaks\": %" PRIu64 ", \"backwards\": %" PRIu64 ", \"gaps\": %" PRIu64 ", \"unknown\": %" PRIu64 "}",
+           is_first ? "" : ",", lane->tid, lane->name, lane->begins, lane->ends, lane->others, lane->next, lane->breaks,
+           lane->backwards, lane->gaps, lane->unknown);
+}
+
+static kymo_status check_process(kymo_recording *recording, size_t i)
+{
+    struct check check = {.recording = recording, .process = i};
+    const struct kymo_process *p = kymo_recording_process(recording, i);
+    KYMO_TRY(kymo_recording_visit(recording, i, take_batch, &check));
+    printf("%s\n  {\"pid\": %" PRId64 ", \"ppid\": %" PRId64 ", \"end\": \"%s\", \"clock\": \"%s\", \"events\": %" PRIu64
+           ", \"lost\": %" PRIu64 ", \"lost_ns\": [%" PRIu64 ", %" PRIu64 "], \"span_ns\": [%" PRIu64 ", %" PRIu64 "], \"lanes\": [",
+           i == 0 ? "" : ",", p->pid, p->ppid, p->end, p->clock, p->n_events, p->lost_events, p->lost_first_ns,
+           p->lost_last_ns, p->first_ns, p->last_ns);
+    for (size_t lane = 0; lane < check.n_lanes; lane++)
+        print_lane(&check.lanes[lane], lane == 0);
+    printf("]}");
+    free(check.lanes);
+    return KYMO_OK;
+}
+
+int main(int argc, char **argv)
+{
+    kymo_recording *recording;
+    if (argc != 2)
+        return 2;
+    kymo_status st = kymo_recording_open(argv[1], &recording);
+    if (st == KYMO_OK) {
+        printf("{\"processes\": [");
+        for (size_t i = 0; st == KYMO_OK && i < kymo_recording_n_processes(recording); i++)
+            st = check_process(recording, i);
+        size_t n_warnings = 0;
+        for (const char *text; (text = kymo_recording_warning(recording, n_warnings)) != NULL; n_warnings++)
+            fprintf(stderr, "%s\n", text);
+        printf("], \"warnings\": %zu}\n", n_warnings);
+        kymo_recording_close(recording);
+    }
+    if (st != KYMO_OK)
+        fprintf(stderr, "%s\n", kymo_last_error());
+    return st == KYMO_OK ? 0 : 2;
+}

@@ -1,0 +1,18 @@
+/* fault_nested FIRST SECOND: start a second recording while the first is open; only the first may come to be. */
+#include <stdio.h>
+
+#include "sequence.h"
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    sequence_start(argv[1], NULL);
+    for (uint64_t i = 0; i < 100; i++)
+        sequence_range(i);
+    const kymo_status st = kymo_start(&(struct kymo_options){.path = argv[2]});
+    printf("%s: %s\n", kymo_status_name(st), kymo_last_error());
+    for (uint64_t i = 100; i < 200; i++)
+        sequence_range(i);
+    return kymo_stop() == KYMO_OK ? 0 : 1;
+}

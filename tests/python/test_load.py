@@ -1,0 +1,191 @@
+"""Recordings as tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+import kymo
+
+RANGE_COLUMNS = [
+    *("name", "count", "total_ns", "self_ns", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"),
+    *("share", "threads", "processes"),
+]
+
+
+@pytest.fixture
+def path(record):
+    with record() as path:
+        for i in range(10):
+            with kymo.range("step", category="train", payload=i):
+                with kymo.range("forward <b>"):
+                    pass
+                kymo.counter("loss", 10 - i)
+            kymo.mark("tick")
+    return path
+
+
+def test_tables_have_columns_and_units(path):
+    ranges = kymo.load(path).ranges
+    assert isinstance(ranges, kymo.Table)
+    assert ranges.name == "ranges"
+    assert ranges.columns == RANGE_COLUMNS
+    assert ranges.units["total_ns"] == "ns" and ranges.units["share"] == "share"
+    assert len(ranges) == 2
+
+
+def test_rows_and_columns(path):
+    ranges = kymo.load(path).ranges
+    assert sorted(ranges["name"]) == ["forward <b>", "step"]
+    assert ranges["count"] == [10, 10]
+    rows = list(ranges)
+    assert len(rows) == 2
+    assert list(rows[0]) == RANGE_COLUMNS
+    assert ranges.row(name="step")["count"] == 10
+    with pytest.raises(KeyError, match="total_ns"):
+        ranges["total"]
+    with pytest.raises(KeyError, match="nowhere"):
+        ranges.row(name="nowhere")
+
+
+def test_numbers_hold_together(path):
+    for row in kymo.load(path).ranges:
+        assert row["min_ns"] <= row["p50_ns"] <= row["p90_ns"] <= row["p99_ns"] <= row["max_ns"] <= row["total_ns"]
+        assert row["self_ns"] <= row["total_ns"]
+        assert 0 <= row["share"] <= 1
+
+
+def test_every_table_can_be_had(path):
+    recording = kymo.load(path)
+    names = ("ranges", "tree", "threads", "ranks", "processes", "async_ranges", "counters", "marks", "open", "sites")
+    for name in names:
+        table = getattr(recording, name)
+        assert table.columns
+        assert isinstance(list(table), list)
+        assert repr(table)
+        assert table._repr_html_().startswith("<table>")
+        assert len(list(csv.reader(io.StringIO(table.to_csv())))) == len(table) + 1
+        assert len(json.loads(table.to_json())) == len(table)
+    with pytest.raises(KeyError, match="nothing"):
+        recording.table("nothing")
+
+
+def test_loss_cost_and_warnings(path):
+    recording = kymo.load(path)
+    assert recording.lost_events == 0
+    assert recording.cost["events"] > 0 and recording.cost["log_bytes"] > 0
+    assert recording.warnings == []
+
+
+def test_the_text_of_a_table_and_of_the_report(path):
+    recording = kymo.load(path)
+    assert "forward <b>" in repr(recording.ranges)
+    report = recording.report()
+    assert "forward <b>" in report and "step" in report
+    assert str(recording) == report
+    both = recording.report(["ranges", "tree"], sort="count", limit=1)
+    assert both
+    assert recording.report(tables="tree")
+    with pytest.raises((ValueError, kymo.KymoError)):
+        recording.report(sort="nonsense")
+
+
+def test_the_report_as_json(path):
+    report = json.loads(kymo.load(path).report_json())
+    assert {row["name"] for row in report["ranges"]} == {"step", "forward <b>"}
+    assert report["lost_events"] == 0
+    assert "cost" in report
+
+
+def test_html_is_escaped(path):
+    drawn = kymo.load(path).ranges._repr_html_()
+    assert "<b>" not in drawn
+    assert "forward &lt;b&gt;" in drawn
+
+
+def test_csv_into_a_file(path, tmp_path):
+    table = kymo.load(path).ranges
+    assert table.to_csv(tmp_path / "out.csv") is None
+    with open(tmp_path / "out.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["name"] for row in rows) == ["forward <b>", "step"]
+    assert [int(row["count"]) for row in rows] == [10, 10]
+
+
+@pytest.mark.needs_pandas
+def test_pandas(path):
+    frame = kymo.load(path).ranges.to_pandas()
+    assert list(frame.columns) == RANGE_COLUMNS
+    assert frame.set_index("name").loc["step", "count"] == 10
+    assert frame["total_ns"].dtype.kind in "iu"
+
+
+@pytest.mark.parametrize("form", ["perfetto", "chrome", "csv"])
+def test_exports(path, tmp_path, form):
+    out = tmp_path / "exported"
+    kymo.load(path).export(form, out)
+    data = out.read_bytes()
+    assert b"forward <b>" in data or b"forward \\u003cb" in data
+    if form == "chrome":
+        events = json.loads(data)
+        events = events["traceEvents"] if isinstance(events, dict) else events
+        assert sum(event.get("name") == "step" for event in events) >= 10
+
+
+def test_an_unknown_format_names_those_there_are(path, tmp_path):
+    with pytest.raises(ValueError, match="perfetto"):
+        kymo.load(path).export("word", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_several_recordings_are_read_as_one(record):
+    paths = []
+    for name in ("a.kymo", "b.kymo"):
+        with record(name) as path, kymo.range("same"):
+            pass
+        paths.append(path)
+    assert kymo.load(paths).ranges["count"] == [2]
+    with pytest.raises(ValueError):
+        kymo.load([])
+
+
+def test_filter_and_depth(path):
+    assert kymo.load(path, filter="forward").ranges["name"] == ["forward <b>"]
+    assert kymo.load(path, filter="st*").ranges["name"] == ["step"]
+    assert kymo.load(path, max_depth=1).tree["name"] == ["step"]
+
+
+def test_what_is_no_recording(tmp_path):
+    with pytest.raises(kymo.KymoError, match="absent"):
+        kymo.load(tmp_path / "absent.kymo")
+    (tmp_path / "text").write_text("not a recording\n" * 100)
+    with pytest.raises(kymo.KymoError, match="text"):
+        kymo.load(tmp_path / "text")
+
+
+def test_a_recording_that_is_still_written_can_be_read(record):
+    with record() as path:
+        with kymo.range("done"):
+            pass
+        with kymo.range("not yet"):
+            recording = kymo.load(path)
+            assert recording.ranges.row(name="done")["count"] == 1
+            assert "not yet" in recording.open["name"]
+
+
+def test_tables_outlive_the_recording(path):
+    table = kymo.load(path).ranges
+    assert sorted(table["name"]) == ["forward <b>", "step"]
+    assert "step" in repr(table)
+
+
+def test_the_reader_is_loaded_on_first_use(run_python):
+    run_python("""
+        import sys, kymo
+        assert "kymo._tools" not in sys.modules
+        with open("/proc/self/maps") as maps:
+            assert "libkymo-tools" not in maps.read()
+    """)

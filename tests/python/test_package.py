@@ -1,0 +1,79 @@
+"""What belongs to the package: files, types, versions."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kymo
+
+PACKAGE = Path(kymo.__file__).parent
+
+
+def test_what_c_extensions_need_is_there():
+    assert (Path(kymo.get_include()) / "kymo" / "kymo.h").exists()
+    library = Path(kymo.get_library_dir())
+    assert (library / "libkymo.so.0").exists()
+    assert (library / "libkymo.so").exists()
+    assert library.samefile(Path(kymo._native.library_path()).parent)
+
+
+def test_what_the_command_line_needs_is_there():
+    assert (PACKAGE / "boot" / "sitecustomize.py").exists()
+    assert (PACKAGE / "bin" / "kymo").exists()
+
+
+def test_the_version_is_the_librarys():
+    header = (Path(kymo.get_include()) / "kymo" / "base.h").read_text()
+    assert f'#define KYMO_VERSION "{kymo.__version__}"' in header
+
+
+def test_the_package_is_typed():
+    assert (PACKAGE / "py.typed").exists()
+
+
+@pytest.mark.parametrize("module", ["_native", "_tools"])
+def test_stubs_name_what_the_extension_has(module):
+    kymo_module = __import__(f"kymo.{module}", fromlist=["*"])
+    stub = ast.parse((PACKAGE / f"{module}.pyi").read_text())
+    told = set()
+    for node in stub.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            told.add(node.name)
+        elif isinstance(node, ast.AnnAssign):
+            told.add(node.target.id)
+    has = {name for name in vars(kymo_module) if not name.startswith("_")}
+    assert told == has
+
+
+def test_everything_public_is_there_and_documented():
+    for name in kymo.__all__:
+        thing = getattr(kymo, name)
+        if name != "__version__":
+            assert inspect.getdoc(thing), name
+
+
+def test_signatures_can_be_asked_for():
+    assert str(inspect.signature(kymo.pop)) == "(name=None)"
+    assert str(inspect.signature(kymo.mark)) == "(name, payload=None)"
+    assert str(inspect.signature(kymo.range)) == "(name, category=None, color=None, payload=None)"
+
+
+def test_importing_it_is_cheap():
+    """The best of several: what an import takes by itself, not what the machine does meanwhile."""
+    probe = "import time; t = time.perf_counter(); import kymo; print(time.perf_counter() - t)"
+    times = [
+        float(subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout)
+        for _ in range(7)
+    ]
+    assert min(times) < 0.015, f"importing kymo takes {1e3 * min(times):.1f} ms"
+
+
+def test_no_module_of_ours_has_a_getattr():
+    """CPython does not specialise `kymo.push` from a module that has one; each call would cost 20 ns more."""
+    assert "__getattr__" not in vars(kymo)

@@ -1,0 +1,170 @@
+/* See log_maker.h. */
+#include "log_maker.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/record_internal.h"
+
+void log_maker_fini(struct log_maker *log)
+{
+    kymo__buf_fini(&log->bytes);
+}
+
+size_t log_put_block(struct log_maker *log, struct kymo__block block, const void *packed, size_t len)
+{
+    static const char zeros[8];
+    const size_t offset = log->bytes.len;
+    block.magic = KYMO__BLOCK_MAGIC;
+    block.version = block.version != 0 ? block.version : KYMO__LOG_VERSION;
+    block.packed_len = (uint32_t)len;
+    block.raw_len = block.raw_len != 0 ? block.raw_len : (uint32_t)len;
+    block.crc = 0;
+    block.crc = kymo__crc32c(kymo__crc32c(0, &block, sizeof block), packed, len);
+    kymo__buf_put(&log->bytes, &block, sizeof block);
+    kymo__buf_put(&log->bytes, packed, len);
+    kymo__buf_put(&log->bytes, zeros, (8 - len % 8) % 8);
+    return offset;
+}
+
+void log_put_pairs(struct log_maker *log, enum kymo__block_type type, const char *const *pairs)
+{
+    struct kymo__buf texts = {0};
+    for (; pairs[0] != NULL; pairs += 2) {
+        const uint32_t lengths[2] = {(uint32_t)strlen(pairs[0]), (uint32_t)strlen(pairs[1])};
+        kymo__buf_put(&texts, lengths, sizeof lengths);
+        kymo__buf_puts(&texts, pairs[0]);
+        kymo__buf_puts(&texts, pairs[1]);
+    }
+    log_put_block(log, (struct kymo__block){.type = (uint8_t)type}, texts.data, texts.len);
+    kymo__buf_fini(&texts);
+}
+
+void log_put_process(struct log_maker *log, const char *extra_key, const char *extra_value)
+{
+    const char *const pairs[] = {"pid",     "100",       "ppid",          "99",   "rank",    "0",
+                                 "host",    "testhost",  "command",       "train --fast",
+                                 "run_id",  "abc",       "clock",         "tsc",  "tick_hz", "1000000000",
+                                 "event_cost_ps", "9500", extra_key, extra_value, NULL};
+    log_put_pairs(log, KYMO__BLOCK_LOG, pairs);
+}
+
+void log_put_site(struct log_maker *log, uint32_t id, const char *name)
+{
+    struct kymo__buf bytes = {0};
+    const struct kymo__site_entry entry = {.id = id, .line = 7, .name_len = (uint32_t)strlen(name), .file_len = 3};
+    kymo__buf_put(&bytes, &entry, sizeof entry);
+    kymo__buf_puts(&bytes, name);
+    kymo__buf_puts(&bytes, "a.c");
+    kymo__buf_put(&bytes, "\0\0\0", (4 - bytes.len % 4) % 4);
+    log_put_block(log, (struct kymo__block){.type = KYMO__BLOCK_SITES}, bytes.data, bytes.len);
+    kymo__buf_fini(&bytes);
+}
+
+void log_put_lane(struct log_maker *log, uint32_t lane, int64_t tid, const char *name)
+{
+    struct kymo__buf bytes = {0};
+    const struct kymo__lane_entry entry = {.tid = tid, .name_len = (uint32_t)strlen(name)};
+    kymo__buf_put(&bytes, &entry, sizeof entry);
+    kymo__buf_puts(&bytes, name);
+    log_put_block(log, (struct kymo__block){.type = KYMO__BLOCK_LANE, .lane = lane}, bytes.data, bytes.len);
+    kymo__buf_fini(&bytes);
+}
+
+void log_put_moment(struct log_maker *log, uint64_t tick, uint64_t monotonic_ns)
+{
+    const struct kymo__clock_entry entry = {tick, monotonic_ns, monotonic_ns + 1000000000000u, 20};
+    log_put_block(log, (struct kymo__block){.type = KYMO__BLOCK_CLOCK}, &entry, sizeof entry);
+}
+
+void log_put_end(struct log_maker *log, const char *how)
+{
+    const char *const pairs[] = {"end", how, "flush_cpu_ns", "1234", NULL};
+    log_put_pairs(log, KYMO__BLOCK_END, pairs);
+}
+
+void log_word(struct log_maker *log, uint64_t tick, enum kymo_kind kind, uint32_t id)
+{
+    log->words[log->n_words++] = (tick - log->base_tick) << 24 | (uint64_t)kind << 20 | id;
+}
+
+void log_begin(struct log_maker *log, uint64_t tick, uint32_t site)
+{
+    log_word(log, tick, KYMO_KIND_BEGIN, site);
+}
+
+void log_end(struct log_maker *log, uint64_t tick, uint32_t site)
+{
+    log_word(log, tick, KYMO_KIND_END, site);
+}
+
+void log_record(struct log_maker *log, uint64_t tick, enum kymo_record_type type, const uint64_t *words, size_t n)
+{
+    log_word(log, tick, KYMO_KIND_RECORD, (uint32_t)type << 12 | (uint32_t)(n + 1));
+    for (size_t i = 0; i < n; i++)
+        log->words[log->n_words++] = words[i];
+}
+
+static struct kymo__block words_block(struct log_maker *log, uint32_t lane, uint32_t sequence)
+{
+    const uint64_t last = log->n_words == 0 ? 0 : log->words[log->n_words - 1] >> 24;
+    return (struct kymo__block){.type = KYMO__BLOCK_WORDS, .lane = lane, .sequence = sequence,
+                                .first_tick = log->base_tick, .last_tick = log->base_tick + last};
+}
+
+size_t log_put_words(struct log_maker *log, uint32_t lane, uint32_t sequence)
+{
+    struct kymo__block block = words_block(log, lane, sequence);
+    kymo__packer *packer = kymo__packer_create();
+    const void *packed = kymo__pack_words(packer, log->words, log->n_words, &block);
+    const size_t offset = log_put_block(log, block, packed, block.packed_len);
+    kymo__packer_destroy(packer);
+    log->n_words = 0;
+    return offset;
+}
+
+size_t log_put_bare_words(struct log_maker *log, uint32_t lane, uint32_t sequence)
+{
+    const size_t offset =
+        log_put_block(log, words_block(log, lane, sequence), log->words, log->n_words * sizeof log->words[0]);
+    log->n_words = 0;
+    return offset;
+}
+
+void log_put_preamble(struct log_maker *log)
+{
+    log_put_process(log, NULL, NULL);
+    log_put_site(log, 1, "outer");
+    log_put_site(log, 2, "inner");
+    log_put_site(log, 3, "leaf");
+    log_put_lane(log, 0, 100, "main");
+    log_put_moment(log, 0, 0);
+    log_put_moment(log, 1000000000, 1000000000);
+}
+
+void log_write(const void *bytes, size_t len, char path[64])
+{
+    strcpy(path, "/tmp/kymo-test-XXXXXX.klog");
+    const int fd = mkstemps(path, 5);
+    if (fd < 0 || !kymo__write_all(fd, bytes, len))
+        abort();
+    close(fd);
+}
+
+kymo_status log_open(const struct log_maker *log, kymo_recording **out)
+{
+    char path[64];
+    log_write(log->bytes.data, log->bytes.len, path);
+    const kymo_status status = kymo_recording_open(path, out);
+    if (status != KYMO_OK)
+        unlink(path);
+    return status;
+}
+
+void log_close(kymo_recording *recording)
+{
+    if (kymo_recording_n_processes(recording) != 0)
+        unlink(kymo_recording_process(recording, 0)->log_path);
+    kymo_recording_close(recording);
+}

@@ -1,0 +1,50 @@
+/*
+ * Logs made by hand, block by block, for tests of the reader and of what stands on it.
+ */
+#ifndef KYMO_TEST_LOG_MAKER_H
+#define KYMO_TEST_LOG_MAKER_H
+
+#include "base/base_internal.h"
+#include "record/log_format.h"
+#include <kymo/recording.h>
+
+/* Ticks are nanoseconds in these logs unless a test says otherwise. */
+struct log_maker {
+    struct kymo__buf bytes;
+    uint64_t words[4000]; /* of the block in the making */
+    size_t n_words;
+    uint64_t base_tick;
+};
+
+void log_maker_fini(struct log_maker *log);
+
+/* A block of any content; lengths, magic and checksum are filled in. Returns its offset. */
+size_t log_put_block(struct log_maker *log, struct kymo__block block, const void *packed, size_t len);
+
+/* A LOG block with pid 100, rank 0, a command and a clock of 1 GHz; `extra` is one more key, NULL for none. */
+void log_put_process(struct log_maker *log, const char *extra_key, const char *extra_value);
+void log_put_pairs(struct log_maker *log, enum kymo__block_type type, const char *const *pairs);
+void log_put_site(struct log_maker *log, uint32_t id, const char *name);
+void log_put_lane(struct log_maker *log, uint32_t lane, int64_t tid, const char *name);
+void log_put_moment(struct log_maker *log, uint64_t tick, uint64_t monotonic_ns);
+void log_put_end(struct log_maker *log, const char *how);
+
+/* Words of the next block, ticks from `base_tick`. */
+void log_word(struct log_maker *log, uint64_t tick, enum kymo_kind kind, uint32_t id);
+void log_begin(struct log_maker *log, uint64_t tick, uint32_t site);
+void log_end(struct log_maker *log, uint64_t tick, uint32_t site);
+void log_record(struct log_maker *log, uint64_t tick, enum kymo_record_type type, const uint64_t *words, size_t n);
+/* Write them as a block: packed as the writer does, or bare. Returns its offset. */
+size_t log_put_words(struct log_maker *log, uint32_t lane, uint32_t sequence);
+size_t log_put_bare_words(struct log_maker *log, uint32_t lane, uint32_t sequence);
+
+/* A process with sites "outer", "inner", "leaf" (1 to 3), lane 0 "main" and a clock that starts at 0. */
+void log_put_preamble(struct log_maker *log);
+
+/* Write the log to a new file and open that. Close also removes the file. */
+kymo_status log_open(const struct log_maker *log, kymo_recording **out);
+void log_close(kymo_recording *recording);
+/* A new file with the bytes; the caller removes it. */
+void log_write(const void *bytes, size_t len, char path[64]);
+
+#endif

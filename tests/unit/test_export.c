@@ -1,0 +1,456 @@
+/*
+ * Exports, from logs built by hand: each test says which words a process left and what the file
+ * must hold. One tick is one nanosecond and tick 0 is ORIGIN, so that times can be read off.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "log_maker.h"
+#include "present/export_internal.h"
+
+#define ORIGIN UINT64_C(1000000000)
+
+/* ---- a log ---- */
+
+struct fixture {
+    struct log_maker log;
+    uint32_t sequence;
+};
+
+static void put_site(struct log_maker *log, uint32_t id, const char *name, const char *category,
+                     const char *file)
+{
+    struct kymo__buf buf = {0};
+    const struct kymo__site_entry entry = {
+        .id = id,
+        .line = 7,
+        .name_len = (uint32_t)strlen(name),
+        .category_len = (uint32_t)strlen(category),
+        .file_len = (uint32_t)strlen(file),
+    };
+    kymo__buf_put(&buf, &entry, sizeof entry);
+    kymo__buf_puts(&buf, name);
+    kymo__buf_puts(&buf, category);
+    kymo__buf_puts(&buf, file);
+    kymo__buf_put(&buf, "\0\0\0", (4 - buf.len % 4) % 4);
+    log_put_block(log, (struct kymo__block){.type = KYMO__BLOCK_SITES}, buf.data, buf.len);
+    kymo__buf_fini(&buf);
+}
+
+/* Sites of all tests. ALIAS is another place that uses STEP's name. */
+enum { STEP = 1, FORWARD, LOSS, ALIAS, ODD };
+
+static int setup(void **state)
+{
+    static const char *const about[] = {KYMO__KEY_PID,
+                                        "42",
+                                        KYMO__KEY_HOST,
+                                        "box",
+                                        KYMO__KEY_COMMAND,
+                                        "python3 train.py --fast",
+                                        KYMO__KEY_CLOCK,
+                                        "monotonic",
+                                        NULL};
+    struct fixture *f = test_calloc(1, sizeof *f);
+    log_put_pairs(&f->log, KYMO__BLOCK_LOG, about);
+    log_put_moment(&f->log, 0, ORIGIN);
+    log_put_moment(&f->log, 1u << 30, ORIGIN + (1u << 30));
+    put_site(&f->log, STEP, "step", "", "a.c");
+    put_site(&f->log, FORWARD, "forward", "model", "");
+    put_site(&f->log, LOSS, "loss", "", "");
+    put_site(&f->log, ALIAS, "step", "", "b.c");
+    put_site(&f->log, ODD, "a \"b\",\n\xff", "", "");
+    log_put_lane(&f->log, 0, 42, "main");
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    log_maker_fini(&f->log);
+    test_free(f);
+    return 0;
+}
+
+static void word(struct fixture *f, uint64_t ticks, enum kymo_kind kind, uint32_t id)
+{
+    log_word(&f->log, ticks, kind, id);
+}
+
+static void record(struct fixture *f, uint64_t ticks, enum kymo_record_type type, uint64_t first,
+                   uint64_t second)
+{
+    const uint64_t words[] = {first, second};
+    log_record(&f->log, ticks, type, words, 2);
+}
+
+/* Words so far become one block of lane 0; `n_missing` blocks before it were lost. */
+static void flush_words(struct fixture *f, uint32_t n_missing)
+{
+    f->sequence += n_missing;
+    log_put_words(&f->log, 0, f->sequence++);
+}
+
+/* ---- its export ---- */
+
+struct exported {
+    char *text; /* NUL-terminated besides */
+    size_t len;
+};
+
+static kymo_status export_to(struct fixture *f, const char *format, const char *filter, int fd)
+{
+    const struct kymo_export_options options = {.filter = filter};
+    kymo_recording *recording = NULL;
+    char path[64];
+    log_write(f->log.bytes.data, f->log.bytes.len, path);
+    kymo_status status = kymo_recording_open(path, &recording);
+    if (status == KYMO_OK)
+        status = kymo_export(&recording, 1, format, &options, fd);
+    kymo_recording_close(recording);
+    unlink(path);
+    return status;
+}
+
+static struct exported export_log(struct fixture *f, const char *format, const char *filter)
+{
+    struct exported out = {0};
+    if (f->log.n_words > 0)
+        flush_words(f, 0);
+    log_put_end(&f->log, "stop");
+    const int fd = memfd_create("export", MFD_CLOEXEC);
+    assert_int_equal(export_to(f, format, filter, fd), KYMO_OK);
+    out.len = (size_t)lseek(fd, 0, SEEK_CUR);
+    out.text = test_calloc(out.len + 1, 1);
+    assert_int_equal(pread(fd, out.text, out.len, 0), (ssize_t)out.len);
+    close(fd);
+    return out;
+}
+
+#define CSV_HEAD "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value\n"
+
+static void expect_csv(struct fixture *f, const char *filter, const char *lines)
+{
+    struct exported out = export_log(f, "csv", filter);
+    assert_memory_equal(out.text, CSV_HEAD, strlen(CSV_HEAD));
+    assert_string_equal(out.text + strlen(CSV_HEAD), lines);
+    test_free(out.text);
+}
+
+static void expect_in(const struct exported *out, const char *text)
+{
+    if (strstr(out->text, text) == NULL)
+        fail_msg("no %s in\n%s", text, out->text);
+}
+
+/* ---- the walk, seen through CSV ---- */
+
+static void ranges_nest_and_have_depths(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    word(f, 20, KYMO_KIND_BEGIN, FORWARD);
+    word(f, 50, KYMO_KIND_END, FORWARD);
+    word(f, 70, KYMO_KIND_END, 0);
+    expect_csv(f, NULL,
+               "range,0,,42,42,main,forward,model,1000000020,30,1,\n"
+               "range,0,,42,42,main,step,,1000000010,60,0,\n");
+}
+
+static void orphan_ends_are_left_out(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 5, KYMO_KIND_END, FORWARD);
+    word(f, 6, KYMO_KIND_END, 0);
+    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    word(f, 20, KYMO_KIND_END, FORWARD);
+    word(f, 30, KYMO_KIND_END, STEP);
+    expect_csv(f, NULL, "range,0,,42,42,main,step,,1000000010,20,0,\n");
+}
+
+static void an_outer_end_closes_what_is_inside(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    word(f, 20, KYMO_KIND_BEGIN, FORWARD);
+    word(f, 70, KYMO_KIND_END, STEP);
+    expect_csv(f, NULL,
+               "range,0,,42,42,main,forward,model,1000000020,50,1,\n"
+               "range,0,,42,42,main,step,,1000000010,60,0,\n");
+}
+
+static void a_range_may_end_at_another_site_of_its_name(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    word(f, 70, KYMO_KIND_END, ALIAS);
+    expect_csv(f, NULL, "range,0,,42,42,main,step,,1000000010,60,0,\n");
+}
+
+static void missing_words_cut_ranges_off_without_a_duration(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    flush_words(f, 0);
+    word(f, 70, KYMO_KIND_END, STEP);
+    flush_words(f, 3);
+    expect_csv(f, NULL,
+               "range,0,,42,42,main,step,,1000000010,,0,\n"
+               "lost,0,,42,42,main,,,1000000070,,,\n");
+}
+
+static void counted_losses_are_told(void **state)
+{
+    struct fixture *f = *state;
+    record(f, 10, KYMO_RECORD_GAP, 99, 5);
+    expect_csv(f, NULL, "lost,0,,42,42,main,,,1000000010,,,99\n");
+}
+
+static void ranges_left_open_have_no_duration(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    word(f, 20, KYMO_KIND_MARK, FORWARD);
+    expect_csv(f, NULL,
+               "mark,0,,42,42,main,forward,model,1000000020,,1,\n"
+               "range,0,,42,42,main,step,,1000000010,,0,\n");
+}
+
+static void async_ranges_find_their_ends(void **state)
+{
+    struct fixture *f = *state;
+    record(f, 10, KYMO_RECORD_ASYNC_BEGIN, STEP, 1);
+    record(f, 20, KYMO_RECORD_ASYNC_BEGIN, FORWARD, 2);
+    record(f, 30, KYMO_RECORD_ASYNC_END, 0, 1);
+    expect_csv(f, NULL,
+               "async,0,,42,42,main,step,,1000000010,20,,\n"
+               "async,0,,42,42,main,forward,model,1000000020,,,\n");
+}
+
+static void a_filter_keeps_names_and_depths(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    word(f, 20, KYMO_KIND_BEGIN, FORWARD);
+    word(f, 50, KYMO_KIND_END, FORWARD);
+    word(f, 70, KYMO_KIND_END, STEP);
+    expect_csv(f, "forw*", "range,0,,42,42,main,forward,model,1000000020,30,1,\n");
+}
+
+static void odd_names_are_quoted_and_made_utf8(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 10, KYMO_KIND_MARK, ODD);
+    expect_csv(f, NULL, "mark,0,,42,42,main,\"a \"\"b\"\",\n\xef\xbf\xbd\",,1000000010,,0,\n");
+}
+
+static void an_unknown_site_has_no_name(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 10, KYMO_KIND_MARK, 0xfffff);
+    expect_csv(f, NULL, "mark,0,,42,42,main,,,1000000010,,0,\n");
+}
+
+static void endless_begins_are_bounded(void **state)
+{
+    struct fixture *f = *state;
+    for (uint32_t block = 0; block < 300; block++) {
+        for (uint64_t i = 0; i < KYMO__COUNT_OF(f->log.words); i++)
+            word(f, block * KYMO__COUNT_OF(f->log.words) + i, KYMO_KIND_BEGIN, STEP);
+        flush_words(f, 0);
+    }
+    struct exported out = export_log(f, "perfetto", NULL);
+    assert_true(out.len > 10u << 20);
+    test_free(out.text);
+}
+
+/* ---- Chrome ---- */
+
+static void chrome_times_are_exact_to_the_nanosecond(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 0, KYMO_KIND_BEGIN, STEP);
+    word(f, 1, KYMO_KIND_BEGIN, FORWARD);
+    word(f, 1234567, KYMO_KIND_END, FORWARD);
+    word(f, 1073741823, KYMO_KIND_END, STEP);
+    struct exported out = export_log(f, "chrome", NULL);
+    expect_in(&out, ",\n{\"ph\":\"X\",\"pid\":42,\"tid\":42,\"ts\":0.001,\"dur\":1234.566,"
+                    "\"name\":\"forward\",\"cat\":\"model\"}");
+    expect_in(&out, ",\n{\"ph\":\"X\",\"pid\":42,\"tid\":42,\"ts\":0.000,\"dur\":1073741.823,"
+                    "\"name\":\"step\"}");
+    expect_in(&out, "\"origin_monotonic_ns\":\"1000000000\"");
+    expect_in(&out, "\"process_name\",\"args\":{\"name\":\"train.py\"}");
+    test_free(out.text);
+}
+
+static void chrome_has_payloads_counters_and_open_ranges(void **state)
+{
+    struct fixture *f = *state;
+    const double half = 0.5;
+    uint64_t bits;
+    memcpy(&bits, &half, sizeof bits);
+    record(f, 10, KYMO_RECORD_BEGIN, STEP | (uint64_t)KYMO_PAYLOAD_I64 << 20, (uint64_t)-3);
+    record(f, 20, KYMO_RECORD_COUNTER, LOSS, bits);
+    word(f, 30, KYMO_KIND_END, STEP);
+    word(f, 40, KYMO_KIND_BEGIN, ODD);
+    struct exported out = export_log(f, "chrome", NULL);
+    expect_in(&out, "\"name\":\"step\",\"args\":{\"payload\":-3}}");
+    expect_in(&out, "\"ph\":\"C\",\"pid\":42,\"tid\":42,\"ts\":0.020,\"name\":\"loss\",\"args\":{"
+                    "\"value\":0.5}}");
+    expect_in(&out, "\"ph\":\"B\",\"pid\":42,\"tid\":42,\"ts\":0.040,\"name\":\"a \\\"b\\\",\\n");
+    test_free(out.text);
+}
+
+/* ---- Perfetto: tests/cli reads it with the real classes; here its framing and its bytes ---- */
+
+static uint64_t take_varint(const uint8_t **p)
+{
+    uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+        const uint8_t byte = *(*p)++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return value;
+    }
+}
+
+static void perfetto_is_a_row_of_packets(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    word(f, 300, KYMO_KIND_END, STEP);
+    struct exported out = export_log(f, "perfetto", NULL);
+    const uint8_t *p = (const uint8_t *)out.text, *const end = p + out.len;
+    size_t n = 0;
+    for (; p < end; n++) {
+        assert_int_equal(*p++, 0x0a);
+        const uint64_t len = take_varint(&p);
+        assert_true(len <= (uint64_t)(end - p));
+        p += len;
+    }
+    assert_int_equal(n, 8); /* clock, root, process; thread, its clock; a name; begin, end */
+    static const uint8_t last[] = {0x0a, 13, 0x40, 0xa2, 0x02, 0x50, 2, 0x68, 2, 0x5a, 2, 0x48, 2};
+    assert_memory_equal(end - sizeof last, last, 1);
+    assert_memory_equal(end - sizeof last + 2, last + 2, sizeof last - 2);
+    test_free(out.text);
+}
+
+/* ---- what may go wrong ---- */
+
+static void a_full_disk_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+    word(f, 10, KYMO_KIND_MARK, STEP);
+    flush_words(f, 0);
+    const int fd = open("/dev/full", O_WRONLY);
+    assert_int_equal(export_to(f, "csv", NULL, fd), KYMO_EIO);
+    assert_non_null(strstr(kymo_last_error(), "No space left"));
+    close(fd);
+}
+
+static void an_unknown_format_names_the_known_ones(void **state)
+{
+    assert_int_equal(export_to(*state, "flac", NULL, -1), KYMO_EINVAL);
+    assert_non_null(strstr(kymo_last_error(), "perfetto,chrome,csv"));
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    struct fixture *f = *state;
+    record(f, 5, KYMO_RECORD_BEGIN, STEP | (uint64_t)KYMO_PAYLOAD_U64 << 20, 3);
+    record(f, 10, KYMO_RECORD_ASYNC_BEGIN, STEP, 1);
+    word(f, 20, KYMO_KIND_END, STEP);
+    flush_words(f, 0);
+    log_put_end(&f->log, "stop");
+    static const char *const formats[] = {"perfetto", "chrome", "csv"};
+    const int fd = open("/dev/null", O_WRONLY);
+    for (size_t i = 0; i < KYMO__COUNT_OF(formats); i++) {
+        kymo_status status = KYMO_ENOMEM;
+        for (uint64_t nth = 1; status == KYMO_ENOMEM && nth < 10000; nth++) {
+            kymo__alloc_fail_nth(nth);
+            status = export_to(f, formats[i], NULL, fd);
+        }
+        kymo__alloc_fail_nth(0);
+        assert_int_equal(status, KYMO_OK);
+    }
+    close(fd);
+}
+
+/* ---- numbers ---- */
+
+static void numbers_are_written_as_printf_would(void **state)
+{
+    (void)state;
+    uint64_t value = 1;
+    for (int i = 0; i < 200; i++) {
+        for (int64_t d = -1; d <= 1; d++) {
+            char ours[64], theirs[64];
+            const uint64_t n = value + (uint64_t)d;
+            *kymo__put_u64(ours, n) = '\0';
+            snprintf(theirs, sizeof theirs, "%llu", (unsigned long long)n);
+            assert_string_equal(ours, theirs);
+            *kymo__put_us(ours, n) = '\0';
+            snprintf(theirs, sizeof theirs, "%llu.%03llu", (unsigned long long)n / 1000,
+                     (unsigned long long)n % 1000);
+            assert_string_equal(ours, theirs);
+        }
+        value = i < 19 ? value * 10 : value * 6364136223846793005u + 1442695040888963407u;
+    }
+}
+
+static void doubles_read_back(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {{0, "0"},
+                 {-3, "-3"},
+                 {0.1, "0.1"},
+                 {1e300, "1e+300"},
+                 {1.0 / 3, "0.3333333333333333"},
+                 {1e-7, "1e-07"}};
+    char text[64];
+    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
+        *kymo__put_f64(text, cases[i].value) = '\0';
+        assert_string_equal(text, cases[i].text);
+    }
+    *kymo__put_f64(text, 1.0 / 0.0) = '\0';
+    assert_string_equal(text, "null");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(ranges_nest_and_have_depths),
+        TEST(orphan_ends_are_left_out),
+        TEST(an_outer_end_closes_what_is_inside),
+        TEST(a_range_may_end_at_another_site_of_its_name),
+        TEST(missing_words_cut_ranges_off_without_a_duration),
+        TEST(counted_losses_are_told),
+        TEST(ranges_left_open_have_no_duration),
+        TEST(async_ranges_find_their_ends),
+        TEST(a_filter_keeps_names_and_depths),
+        TEST(odd_names_are_quoted_and_made_utf8),
+        TEST(an_unknown_site_has_no_name),
+        TEST(endless_begins_are_bounded),
+        TEST(chrome_times_are_exact_to_the_nanosecond),
+        TEST(chrome_has_payloads_counters_and_open_ranges),
+        TEST(perfetto_is_a_row_of_packets),
+        TEST(a_full_disk_is_an_error),
+        TEST(an_unknown_format_names_the_known_ones),
+        TEST(any_allocation_may_fail),
+        cmocka_unit_test(numbers_are_written_as_printf_would),
+        cmocka_unit_test(doubles_read_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

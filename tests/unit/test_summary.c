@@ -1,0 +1,484 @@
+/* The summary: stacks, trees, recursion, gaps, async ranges, merging. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "log_maker.h"
+#include <kymo/report.h>
+
+enum { OUTER = 1, INNER = 2, LEAF = 3 };
+
+static int setup(void **state)
+{
+    struct log_maker *log = *state = calloc(1, sizeof *log);
+    if (log != NULL)
+        log_put_preamble(log);
+    return log == NULL;
+}
+
+static int teardown(void **state)
+{
+    log_maker_fini(*state);
+    free(*state);
+    return 0;
+}
+
+/* ---- looking into tables ---- */
+
+static struct kymo_cell cell(kymo_summary *summary, const char *table_name, size_t row, const char *column)
+{
+    const kymo_table *table = kymo_summary_table(summary, table_name);
+    assert_non_null(table);
+    const int c = kymo_table_find(table, column);
+    assert_true(c >= 0);
+    return kymo_table_cell(table, row, (size_t)c);
+}
+
+static uint64_t number(kymo_summary *summary, const char *table, size_t row, const char *column)
+{
+    const struct kymo_cell c = cell(summary, table, row, column);
+    assert_false(c.is_null);
+    return c.as.u64;
+}
+
+static size_t n_rows(kymo_summary *summary, const char *table)
+{
+    return kymo_table_n_rows(kymo_summary_table(summary, table));
+}
+
+/* The row of `ranges` (or another table with names) called `name`. */
+static size_t row_of(kymo_summary *summary, const char *table, const char *name)
+{
+    for (size_t row = 0; row < n_rows(summary, table); row++)
+        if (strcmp(cell(summary, table, row, "name").as.text, name) == 0)
+            return row;
+    fail_msg("no row %s in %s", name, table);
+    return 0;
+}
+
+static void expect_range(kymo_summary *summary, const char *name, uint64_t count, uint64_t total, uint64_t self)
+{
+    const size_t row = row_of(summary, "ranges", name);
+    assert_int_equal(number(summary, "ranges", row, "count"), count);
+    assert_int_equal(number(summary, "ranges", row, "total_ns"), total);
+    assert_int_equal(number(summary, "ranges", row, "self_ns"), self);
+}
+
+static void expect_warning(kymo_summary *summary, const char *part)
+{
+    for (size_t row = 0; row < n_rows(summary, "warnings"); row++)
+        if (strstr(cell(summary, "warnings", row, "text").as.text, part) != NULL)
+            return;
+    fail_msg("no warning says \"%s\"", part);
+}
+
+/* ---- summaries of one log ---- */
+
+static kymo_summary *summarise_with(struct log_maker *log, const struct kymo_summary_options *options)
+{
+    kymo_recording *recording = NULL;
+    kymo_summary *summary = NULL;
+    assert_int_equal(log_open(log, &recording), KYMO_OK);
+    assert_int_equal(kymo_summary_create(&recording, 1, options, &summary), KYMO_OK);
+    log_close(recording); /* the summary stands alone */
+    return summary;
+}
+
+static kymo_summary *summarise(struct log_maker *log)
+{
+    log_put_end(log, "stop");
+    return summarise_with(log, NULL);
+}
+
+static void times_are_split_into_self_and_children(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_begin(log, 10, INNER);
+    log_begin(log, 20, LEAF);
+    log_end(log, 25, LEAF);
+    log_end(log, 40, INNER);
+    log_begin(log, 50, LEAF);
+    log_end(log, 60, 0); /* whatever was begun last */
+    log_end(log, 100, OUTER);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    expect_range(summary, "outer", 1, 100, 60);
+    expect_range(summary, "inner", 1, 30, 25);
+    expect_range(summary, "leaf", 2, 15, 15);
+    const size_t leaf = row_of(summary, "ranges", "leaf");
+    assert_int_equal(number(summary, "ranges", leaf, "mean_ns"), 8);
+    assert_int_equal(number(summary, "ranges", leaf, "min_ns"), 5);
+    assert_int_equal(number(summary, "ranges", leaf, "max_ns"), 10);
+    assert_int_equal(number(summary, "ranges", leaf, "p50_ns"), 5);
+    assert_int_equal(number(summary, "ranges", leaf, "threads"), 1);
+    assert_int_equal(number(summary, "ranges", leaf, "processes"), 1);
+    assert_true(cell(summary, "ranges", leaf, "share").as.f64 == 0.15);
+    assert_string_equal(cell(summary, "ranges", 0, "name").as.text, "outer");
+    assert_int_equal(n_rows(summary, "open"), 0);
+    assert_int_equal(n_rows(summary, "warnings"), 0);
+    assert_null(kymo_summary_table(summary, "nothing"));
+    kymo_summary_destroy(summary);
+}
+
+static void the_tree_is_depth_first_and_heaviest_first(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, INNER); /* a root of less weight comes first in time */
+    log_end(log, 5, INNER);
+    log_begin(log, 10, OUTER);
+    log_begin(log, 20, INNER);
+    log_end(log, 30, INNER);
+    log_begin(log, 30, LEAF);
+    log_end(log, 60, LEAF);
+    log_end(log, 100, OUTER);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    const struct {
+        uint64_t depth;
+        const char *name;
+        uint64_t total;
+    } want[] = {{0, "outer", 90}, {1, "leaf", 30}, {1, "inner", 10}, {0, "inner", 5}};
+    assert_int_equal(n_rows(summary, "tree"), 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(number(summary, "tree", i, "depth"), want[i].depth);
+        assert_string_equal(cell(summary, "tree", i, "name").as.text, want[i].name);
+        assert_int_equal(number(summary, "tree", i, "total_ns"), want[i].total);
+    }
+    kymo_summary_destroy(summary);
+}
+
+static void of_a_recursion_the_outermost_counts(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_begin(log, 10, INNER);
+    log_begin(log, 20, OUTER);
+    log_end(log, 30, OUTER);
+    log_end(log, 50, INNER);
+    log_end(log, 100, OUTER);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    expect_range(summary, "outer", 2, 100, 70);
+    assert_int_equal(number(summary, "ranges", 0, "mean_ns"), 55);
+    kymo_summary_destroy(summary);
+}
+
+/* Deeper than the tree goes: counts and times stay right, the tree stays small. */
+static void a_runaway_recursion_is_counted_and_folded(void **state)
+{
+    struct log_maker *log = *state;
+    enum { DEPTH = 1500 };
+    for (uint64_t i = 0; i < DEPTH; i++)
+        log_begin(log, i, i % 2 == 0 ? OUTER : INNER);
+    for (uint64_t i = 0; i < DEPTH; i++)
+        log_end(log, DEPTH + i, 0);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    expect_range(summary, "outer", DEPTH / 2, 2 * DEPTH - 1, DEPTH);
+    expect_range(summary, "inner", DEPTH / 2, 2 * DEPTH - 3, DEPTH - 1);
+    assert_true(n_rows(summary, "tree") < 500);
+    kymo_summary_destroy(summary);
+}
+
+static void an_outer_end_closes_what_was_left_open_inside(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_begin(log, 10, INNER);
+    log_begin(log, 20, LEAF);
+    log_end(log, 50, OUTER);
+    log_end(log, 60, OUTER); /* an orphan */
+    log_begin(log, 70, LEAF);
+    log_end(log, 80, INNER); /* another */
+    log_end(log, 90, LEAF);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    expect_range(summary, "outer", 1, 50, 10);
+    expect_range(summary, "inner", 1, 40, 10);
+    expect_range(summary, "leaf", 2, 50, 50);
+    expect_warning(summary, "2 ranges left open inside another");
+    expect_warning(summary, "2 ends without a begin");
+    kymo_summary_destroy(summary);
+}
+
+/* Begun on one line and ended on another, or in another language: two sites, one name. */
+static void a_range_may_end_at_another_site_of_its_name(void **state)
+{
+    struct log_maker *log = *state;
+    log_put_site(log, 9, "outer");
+    log_begin(log, 0, OUTER);
+    log_end(log, 10, 9);
+    log_begin(log, 20, 9);
+    log_end(log, 30, OUTER);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    expect_range(summary, "outer", 2, 20, 20);
+    assert_int_equal(n_rows(summary, "warnings"), 0);
+    kymo_summary_destroy(summary);
+}
+
+static void what_is_open_at_a_gap_is_given_up(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_begin(log, 10, INNER);
+    log_put_words(log, 0, 0);
+    log_end(log, 20, INNER); /* of another call, for all we know */
+    log_begin(log, 30, LEAF);
+    log_end(log, 35, LEAF);
+    log_put_words(log, 0, 2);
+    kymo_summary *summary = summarise(log);
+    assert_int_equal(n_rows(summary, "ranges"), 1);
+    expect_range(summary, "leaf", 1, 5, 5);
+    expect_warning(summary, "2 ranges had begun when events were lost");
+    expect_warning(summary, "1 end without a begin");
+    assert_int_equal(n_rows(summary, "open"), 0);
+    kymo_summary_destroy(summary);
+}
+
+static void a_gap_record_gives_up_what_is_open(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_record(log, 10, KYMO_RECORD_GAP, (const uint64_t[]){5, 100}, 2);
+    log_end(log, 20, OUTER);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    assert_int_equal(n_rows(summary, "ranges"), 0);
+    expect_warning(summary, "1 range had begun when events were lost");
+    kymo_summary_destroy(summary);
+}
+
+static void what_is_open_at_the_end_is_listed_and_not_counted(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_begin(log, 40, INNER);
+    log_begin(log, 50, LEAF);
+    log_end(log, 60, LEAF);
+    log_put_words(log, 0, 0);
+    log_put_end(log, "killed");
+    kymo_summary *summary = summarise_with(log, NULL);
+    assert_int_equal(n_rows(summary, "ranges"), 1);
+    assert_int_equal(n_rows(summary, "open"), 2);
+    assert_string_equal(cell(summary, "open", 1, "name").as.text, "inner");
+    assert_string_equal(cell(summary, "open", 1, "thread").as.text, "main");
+    assert_int_equal(number(summary, "open", 1, "since_ns"), 40);
+    assert_int_equal(number(summary, "open", 1, "pid"), 100);
+    assert_int_equal(n_rows(summary, "tree"), 3); /* the way down to what was counted */
+    kymo_summary_destroy(summary);
+}
+
+static void async_ranges_match_across_lanes_in_any_order(void **state)
+{
+    struct log_maker *log = *state;
+    log_put_lane(log, 1, 101, "worker");
+    log_record(log, 50, KYMO_RECORD_ASYNC_END, (const uint64_t[]){0, 7}, 2); /* read before its begin */
+    log_record(log, 60, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){INNER, 8}, 2);
+    log_record(log, 65, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 9}, 2);
+    log_put_words(log, 1, 0);
+    log_record(log, 10, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){INNER, 7}, 2);
+    log_record(log, 90, KYMO_RECORD_ASYNC_END, (const uint64_t[]){0, 8}, 2);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    assert_int_equal(n_rows(summary, "async"), 1);
+    assert_int_equal(number(summary, "async", 0, "count"), 2);
+    assert_int_equal(number(summary, "async", 0, "total_ns"), 70);
+    assert_int_equal(number(summary, "async", 0, "max_ns"), 40);
+    assert_int_equal(n_rows(summary, "ranges"), 0);
+    assert_int_equal(n_rows(summary, "open"), 1);
+    assert_string_equal(cell(summary, "open", 0, "name").as.text, "leaf");
+    kymo_summary_destroy(summary);
+}
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void counters_marks_and_payloads_are_summed(void **state)
+{
+    struct log_maker *log = *state;
+    const double values[] = {3, -1, 4};
+    for (size_t i = 0; i < 3; i++)
+        log_record(log, i, KYMO_RECORD_COUNTER, (const uint64_t[]){LEAF, bits_of(values[i])}, 2);
+    log_word(log, 5, KYMO_KIND_MARK, OUTER);
+    log_record(log, 6, KYMO_RECORD_MARK, (const uint64_t[]){OUTER | 2u << 20, 42}, 2);
+    log_record(log, 10, KYMO_RECORD_BEGIN, (const uint64_t[]){INNER | 1u << 20, 42}, 2);
+    log_end(log, 30, INNER);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    assert_int_equal(number(summary, "counters", 0, "count"), 3);
+    assert_true(cell(summary, "counters", 0, "min").as.f64 == -1);
+    assert_true(cell(summary, "counters", 0, "mean").as.f64 == 2);
+    assert_true(cell(summary, "counters", 0, "max").as.f64 == 4);
+    assert_true(cell(summary, "counters", 0, "last").as.f64 == 4);
+    assert_int_equal(number(summary, "marks", 0, "count"), 2);
+    expect_range(summary, "inner", 1, 20, 20);
+    kymo_summary_destroy(summary);
+}
+
+static void filter_and_depth_choose_what_is_shown(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_begin(log, 10, INNER);
+    log_begin(log, 20, LEAF);
+    log_end(log, 30, LEAF);
+    log_end(log, 40, INNER);
+    log_end(log, 50, OUTER);
+    log_put_words(log, 0, 0);
+    log_put_end(log, "stop");
+    kymo_summary *summary = summarise_with(log, &(struct kymo_summary_options){.filter = "eaf"});
+    assert_int_equal(n_rows(summary, "ranges"), 1);
+    assert_int_equal(n_rows(summary, "threads"), 1);
+    assert_int_equal(n_rows(summary, "ranks"), 1);
+    assert_int_equal(n_rows(summary, "sites"), 1);
+    assert_int_equal(n_rows(summary, "tree"), 3); /* with what leads there */
+    kymo_summary_destroy(summary);
+
+    summary = summarise_with(log, &(struct kymo_summary_options){.filter = "?nn*"});
+    assert_int_equal(n_rows(summary, "ranges"), 1);
+    assert_int_equal(n_rows(summary, "tree"), 2);
+    kymo_summary_destroy(summary);
+
+    summary = summarise_with(log, &(struct kymo_summary_options){.max_depth = 2});
+    assert_int_equal(n_rows(summary, "ranges"), 2);
+    expect_range(summary, "inner", 1, 30, 30); /* what is deeper is its own time */
+    assert_int_equal(n_rows(summary, "tree"), 2);
+    kymo_summary_destroy(summary);
+}
+
+static void a_log_without_events_gives_empty_tables(void **state)
+{
+    kymo_summary *summary = summarise(*state);
+    assert_int_equal(n_rows(summary, "ranges"), 0);
+    assert_int_equal(n_rows(summary, "tree"), 0);
+    assert_int_equal(n_rows(summary, "processes"), 1);
+    kymo_summary_destroy(summary);
+    assert_int_equal(kymo_summary_create(NULL, 0, NULL, &summary), KYMO_OK);
+    assert_int_equal(n_rows(summary, "processes"), 0);
+    kymo_summary_destroy(summary);
+    kymo_summary_destroy(NULL);
+}
+
+/* ---- several processes ---- */
+
+/* A log of one process: `count` calls of "step" that take `duration`, in each of two threads. */
+static kymo_recording *make_process(const char *pid, const char *rank, uint64_t count, uint64_t duration)
+{
+    struct log_maker log = {0};
+    kymo_recording *recording = NULL;
+    log_put_process(&log, NULL, NULL);
+    log_put_pairs(&log, KYMO__BLOCK_LOG, (const char *const[]){"pid", pid, "rank", rank, NULL});
+    log_put_site(&log, 4, "step");
+    log_put_site(&log, 5, pid); /* numbers differ between processes */
+    log_put_moment(&log, 0, 0);
+    for (uint32_t lane = 0; lane < 2; lane++) {
+        log_put_lane(&log, lane, 100 + lane, lane == 0 ? "main" : "loader");
+        for (uint64_t i = 0; i < count; i++) {
+            log_begin(&log, i * 1000, 4);
+            log_end(&log, i * 1000 + duration, 4);
+        }
+        log_put_words(&log, lane, 0);
+    }
+    log_put_end(&log, "exit");
+    assert_int_equal(log_open(&log, &recording), KYMO_OK);
+    log_maker_fini(&log);
+    return recording;
+}
+
+static void processes_and_recordings_merge_by_name(void **state)
+{
+    (void)state;
+    for (uint32_t n_jobs = 1; n_jobs <= 3; n_jobs += 2) {
+        kymo_recording *const recordings[] = {make_process("10", "0", 3, 100), make_process("11", "1", 5, 200),
+                                              make_process("12", "-1", 1, 400)};
+        kymo_summary *summary = NULL;
+        const struct kymo_summary_options options = {.n_jobs = n_jobs};
+        assert_int_equal(kymo_summary_create(recordings, 3, &options, &summary), KYMO_OK);
+        expect_range(summary, "step", 18, 600 + 2000 + 800, 3400);
+        assert_int_equal(number(summary, "ranges", 0, "threads"), 6);
+        assert_int_equal(number(summary, "ranges", 0, "processes"), 3);
+        assert_int_equal(number(summary, "ranges", 0, "min_ns"), 100);
+        assert_int_equal(number(summary, "ranges", 0, "max_ns"), 400);
+        assert_int_equal(n_rows(summary, "tree"), 1);
+        assert_int_equal(n_rows(summary, "threads"), 6);
+        assert_string_equal(cell(summary, "threads", 3, "thread").as.text, "loader");
+        assert_int_equal(number(summary, "threads", 3, "total_ns"), 1000);
+        assert_int_equal(n_rows(summary, "ranks"), 3);
+        assert_int_equal(number(summary, "ranks", 1, "rank"), 1);
+        assert_int_equal(number(summary, "ranks", 1, "count"), 10);
+        assert_true(cell(summary, "ranks", 2, "rank").is_null);
+        assert_int_equal(n_rows(summary, "sites"), 4); /* "step" once */
+        struct kymo_cost cost;
+        kymo_summary_cost(summary, &cost);
+        assert_int_equal(cost.events, 36);
+        assert_int_equal(cost.in_program_ns, 12 * 95 / 10 + 20 * 95 / 10 + 4 * 95 / 10);
+        assert_int_equal(cost.program_ns, 2100 + 4200 + 400);
+        kymo_summary_destroy(summary);
+        for (size_t i = 0; i < 3; i++)
+            log_close(recordings[i]);
+    }
+}
+
+static void summarising_without_memory_leaks_nothing(void **state)
+{
+    struct log_maker *log = *state;
+    for (uint64_t i = 0; i < 50; i++) {
+        log_begin(log, 100 * i, OUTER);
+        log_begin(log, 100 * i + 10, INNER);
+        log_end(log, 100 * i + 20 + i, INNER);
+        log_end(log, 100 * i + 90, OUTER);
+    }
+    log_record(log, 6000, KYMO_RECORD_COUNTER, (const uint64_t[]){LEAF, 0}, 2);
+    log_record(log, 6001, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 8}, 2);
+    log_record(log, 6002, KYMO_RECORD_ASYNC_END, (const uint64_t[]){LEAF, 8}, 2);
+    log_record(log, 6003, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 9}, 2);
+    log_begin(log, 6010, LEAF);
+    log_put_words(log, 0, 0);
+    log_put_end(log, "stop");
+    kymo_recording *recording = NULL;
+    assert_int_equal(log_open(log, &recording), KYMO_OK);
+    kymo_status status = KYMO_ENOMEM;
+    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+        kymo_summary *summary = NULL;
+        kymo__alloc_fail_nth(nth);
+        status = kymo_summary_create(&recording, 1, &(struct kymo_summary_options){.n_jobs = 1}, &summary);
+        kymo__alloc_fail_nth(0);
+        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && summary == NULL));
+        kymo_summary_destroy(summary);
+        assert_true(nth < 10000);
+    }
+    log_close(recording);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(times_are_split_into_self_and_children),
+        TEST(the_tree_is_depth_first_and_heaviest_first),
+        TEST(of_a_recursion_the_outermost_counts),
+        TEST(a_runaway_recursion_is_counted_and_folded),
+        TEST(an_outer_end_closes_what_was_left_open_inside),
+        TEST(a_range_may_end_at_another_site_of_its_name),
+        TEST(what_is_open_at_a_gap_is_given_up),
+        TEST(a_gap_record_gives_up_what_is_open),
+        TEST(what_is_open_at_the_end_is_listed_and_not_counted),
+        TEST(async_ranges_match_across_lanes_in_any_order),
+        TEST(counters_marks_and_payloads_are_summed),
+        TEST(filter_and_depth_choose_what_is_shown),
+        TEST(a_log_without_events_gives_empty_tables),
+        TEST(processes_and_recordings_merge_by_name),
+        TEST(summarising_without_memory_leaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
