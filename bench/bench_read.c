@@ -1,6 +1,7 @@
 /*
  * From a recording to answers: reading, the summary of `kymo report`, the exports. Each job runs in a process of its own
- * on one processor, several times; the median time counts, and its memory at the highest.
+ * on one processor, several times; the median time counts, and its memory at the highest. Rates are of processor time,
+ * what goes to the disk by the clock on the wall.
  *
  * Two recordings. One has the durations of a real training loop, whose low bits are noise: dearest to unpack. The other
  * is long, to show that memory does not grow and, as a file, that the disk is the limit: written and synced beside a
@@ -75,7 +76,7 @@ typedef kymo_status job(kymo_recording *recording, const char *to);
 /* ---- running them ---- */
 
 struct outcome {
-    double seconds, rss_mb;
+    double seconds, cpu_seconds, rss_mb;
 };
 
 /* In the child: open, do, close, all of it timed. */
@@ -91,6 +92,11 @@ static double do_job(job *run, const char *path, const char *to)
         bench_die("a job failed", st);
     kymo_recording_close(recording);
     return (double)(bench_ns() - begin) / 1e9;
+}
+
+static double in_seconds(struct timeval time)
+{
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
 static struct outcome run_once(job *run, const char *path, const char *to)
@@ -115,20 +121,23 @@ static struct outcome run_once(job *run, const char *path, const char *to)
     if (!told || status != 0)
         bench_die("a job did not end well", KYMO_OK);
     out.rss_mb = (double)usage.ru_maxrss / 1024;
+    out.cpu_seconds = in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime);
     return out;
 }
 
 static struct outcome run_job(job *run, const char *path, const char *to)
 {
     enum { REPEATS = 5 };
-    double seconds[REPEATS];
+    double seconds[REPEATS], cpu_seconds[REPEATS];
     struct outcome out = {0};
     for (int i = 0; i < REPEATS; i++) {
         const struct outcome one = run_once(run, path, to);
         seconds[i] = one.seconds;
+        cpu_seconds[i] = one.cpu_seconds;
         out.rss_mb = one.rss_mb > out.rss_mb ? one.rss_mb : out.rss_mb;
     }
     out.seconds = bench_median(seconds, REPEATS).mid;
+    out.cpu_seconds = bench_median(cpu_seconds, REPEATS).mid;
     return out;
 }
 
@@ -138,7 +147,7 @@ static struct outcome run_job(job *run, const char *path, const char *to)
 static void put_rate(const char *what, job *run, const char *path, uint64_t n, const char *of, double bar)
 {
     const struct outcome out = run_job(run, path, "/dev/null");
-    const double per_s = (double)n / out.seconds / 1e6;
+    const double per_s = (double)n / out.cpu_seconds / 1e6;
     char bar_text[64] = "";
     if (bar > 0)
         snprintf(bar_text, sizeof bar_text, ">= %.0f M %s/s", bar, of);

@@ -135,7 +135,7 @@ static int take_letters(struct parser *parser, const char *word)
             return unknown_option(parser->command, word);
         if (option->kind != CLI_FLAG)
             return take_value(parser, option, letter[1] != '\0' ? letter + 1 : NULL);
-        set_value(option, NULL);
+        *(bool *)option->into = true;
     }
     return CLI_FINE;
 }

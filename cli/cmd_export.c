@@ -19,7 +19,7 @@ static const struct cli_option options[] = {
      "the format (default: by the ending of FILE, else perfetto)"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
      "write there; - is standard output (default: RUN.pftrace,\n"
-     "RUN.json or RUN.csv beside the recording)"},
+     "RUN.json or RUN.csv in this directory)"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
      "only ranges whose name has this word in it, or matches it\n"
      "where it has one of *?["},
@@ -51,21 +51,16 @@ static const struct format *choose_format(void)
     return &formats[0];
 }
 
-/* runs/train.kymo/ becomes runs/train.pftrace. Free what comes back. */
-static char *default_output(const char *recording, const char *suffix)
+/* runs/train.kymo becomes train.pftrace, here. Free what comes back. */
+static char *default_output(const kymo_recording *recording, const char *suffix)
 {
-    size_t len = strlen(recording);
-    while (len > 1 && recording[len - 1] == '/')
-        len--;
-    static const char *const endings[] = {".kymo", ".klog"};
-    for (size_t i = 0; i < 2; i++) {
-        if (len > 5 && memcmp(recording + len - 5, endings[i], 5) == 0) {
-            len -= 5;
-            break;
-        }
-    }
+    const char *name = kymo_recording_name(recording);
+    if (strspn(name, "./") == strlen(name))
+        name = "recording"; /* it was given as "." */
+    const bool has_ending = ends_with(name, ".kymo") || ends_with(name, ".klog");
+    const size_t len = strlen(name) - (has_ending ? strlen(".kymo") : 0);
     char *path = NULL;
-    return asprintf(&path, "%.*s%s", (int)len, recording, suffix) >= 0 ? path : NULL;
+    return asprintf(&path, "%.*s%s", (int)len, name, suffix) >= 0 ? path : NULL;
 }
 
 /*
@@ -152,7 +147,7 @@ static int export(int n_args, char **args)
     struct cli_recordings recordings;
     if (!cli_open(&recordings, args, n_args))
         return CLI_BAD;
-    char *own_name = given.output == NULL ? default_output(args[0], format->suffix) : NULL;
+    char *own_name = given.output == NULL ? default_output(recordings.list[0], format->suffix) : NULL;
     const char *output = own_name != NULL ? own_name : given.output;
     int status;
     if (output == NULL)

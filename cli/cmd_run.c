@@ -58,24 +58,24 @@ static const char *short_path(const char *path)
 
 static void say_nothing_recorded(const struct run_target *target, char *const *program)
 {
-    char quoted[PATH_MAX + 32];
-    cli_quote(short_path(target->path), quoted, PATH_MAX);
-    if (run_target_discard(target))
-        strcat(quoted, ", which is removed again");
+    char quoted[PATH_MAX], where[PATH_MAX + 32];
+    cli_quote(short_path(target->path), quoted, sizeof quoted);
+    snprintf(where, sizeof where, "%s%s", quoted,
+             run_target_discard(target) ? ", which is removed again" : "");
 
     const char deaf = run_python_deaf(program);
     if (deaf != 0)
         cli_say("nothing was recorded in %s: Python's option -%c keeps kymo out of the program; "
                 "call kymo.start() there, or leave the option away",
-                quoted, deaf);
+                where, deaf);
     else if (run_is_python(program))
         cli_say("nothing was recorded in %s: the program has no kymo ranges, or its Python "
                 "has no kymo (pip install kymo)",
-                quoted);
+                where);
     else
         cli_say("nothing was recorded in %s: the program has no kymo ranges, or is not linked "
                 "with libkymo",
-                quoted);
+                where);
 }
 
 static void say_recorded(const kymo_recording *recording, const char *path, uint64_t n_events)

@@ -35,6 +35,9 @@ bool run_target_discard(const struct run_target *target);
 void run_environment_set(const char *recording, const char *options);
 /* Whether a launcher (torchrun, mpirun, srun) started several of us for one recording. */
 bool run_is_one_of_many(void);
+/* The launcher's name for the launch, the same for all its ranks; false when it gives none. */
+#define RUN_ID_MAX 64
+bool run_launch_id(char into[RUN_ID_MAX]);
 
 /* ---- run_python.c: is it Python, and will it listen? ---- */
 

@@ -22,31 +22,36 @@ static const char *env_text(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
+/* As libkymo finds it where it is not told, in the same words. torchrun says "none" by default. */
+bool run_launch_id(char into[RUN_ID_MAX])
+{
+    const char *elastic = env_text("TORCHELASTIC_RUN_ID"), *mpi = env_text("PMIX_NAMESPACE");
+    const char *job = env_text("SLURM_JOB_ID"), *step = env_text("SLURM_STEP_ID");
+    if (elastic != NULL && strcmp(elastic, "none") != 0)
+        snprintf(into, RUN_ID_MAX, "%s", elastic);
+    else if (job != NULL)
+        snprintf(into, RUN_ID_MAX, "slurm-%s.%s", job, step != NULL ? step : "0");
+    else if (mpi != NULL)
+        snprintf(into, RUN_ID_MAX, "%s", mpi);
+    else
+        return false;
+    return true;
+}
+
 /*
- * Ranks of one job share the launcher's name for it; else a random one. libkymo finds the first two
- * by itself and in the same words; it is told, so that processes that lose the launcher's variables
- * on the way still belong to the run.
+ * The program is told, so that processes that lose the launcher's variables on the way still belong
+ * to the run. Inside a recorded program the run has its name already.
  */
 static void set_run_id(void)
 {
-    char id[128];
-    const char *elastic = env_text("TORCHELASTIC_RUN_ID"), *mpi = env_text("PMIX_NAMESPACE");
-    const char *job = env_text("SLURM_JOB_ID"), *step = env_text("SLURM_STEP_ID");
-    if (env_text("KYMO_RUN_ID") != NULL)
-        return; /* inside a recorded program the run has its name already */
-    if (elastic != NULL && strcmp(elastic, "none") != 0) {
-        snprintf(id, sizeof id, "%s", elastic);
-    } else if (job != NULL) {
-        snprintf(id, sizeof id, "slurm-%s.%s", job, step != NULL ? step : "0");
-    } else if (mpi != NULL) {
-        snprintf(id, sizeof id, "%s", mpi);
-    } else {
+    char id[RUN_ID_MAX];
+    if (!run_launch_id(id)) {
         uint64_t random = 0;
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
             random = (uint64_t)getpid();
         snprintf(id, sizeof id, "%016llx", (unsigned long long)random);
     }
-    setenv("KYMO_RUN_ID", id, 1);
+    setenv("KYMO_RUN_ID", id, 0);
 }
 
 bool run_is_one_of_many(void)
@@ -55,7 +60,8 @@ bool run_is_one_of_many(void)
                                         "SLURM_NTASKS"};
     static const char *const ranks[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        if (env_text(ranks[i]) != NULL && env_text(sizes[i]) != NULL && atoi(getenv(sizes[i])) > 1)
+        const char *size = env_text(sizes[i]);
+        if (size != NULL && env_text(ranks[i]) != NULL && strtol(size, NULL, 10) > 1)
             return true;
     }
     return false;

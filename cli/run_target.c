@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,24 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && memcmp(name + n - m, end, m) == 0;
 }
 
-/* The names libkymo gives to its files. */
-static bool is_our_file(const char *name)
+/* Others write a meta.json too; ours says what it is in its first line. */
+static bool is_our_meta(int dir_fd)
 {
-    return strcmp(name, "meta.json") == 0 || ends_with(name, ".klog") || ends_with(name, ".pool");
+    char text[128] = "";
+    const int fd = openat(dir_fd, "meta.json", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    return n > 0 && strstr(text, "\"kymo recording\"") != NULL;
+}
+
+/* The names libkymo gives to its files. */
+static bool is_our_file(int dir_fd, const char *name)
+{
+    if (strcmp(name, "meta.json") == 0)
+        return is_our_meta(dir_fd);
+    return ends_with(name, ".klog") || ends_with(name, ".pool");
 }
 
 /* Call `each` for the entries of `dir` until it returns false; how many there were, or -1. */
@@ -50,8 +65,7 @@ static int for_entries(const char *path, visit_entry *each, void *ctx)
 
 static bool note_foreign(int dir_fd, const char *name, void *ctx)
 {
-    (void)dir_fd;
-    return !(*(bool *)ctx = !is_our_file(name));
+    return !(*(bool *)ctx = !is_our_file(dir_fd, name));
 }
 
 static enum existing look_at(const char *path)
@@ -111,6 +125,22 @@ static void free_name(char *const *program, bool may_number, char *into, size_t 
 
 /* ---- the directory ---- */
 
+/* Whether all that is recorded there comes from ranks of the launch that we are a rank of. */
+static bool is_of_this_launch(const char *path)
+{
+    char id[RUN_ID_MAX];
+    kymo_recording *recording = NULL;
+    if (!run_launch_id(id))
+        return true; /* nobody can tell */
+    if (kymo_recording_open(path, &recording) != KYMO_OK)
+        return false;
+    bool is_ours = true;
+    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
+        is_ours &= strcmp(kymo_recording_process(recording, i)->run_id, id) == 0;
+    kymo_recording_close(recording);
+    return is_ours;
+}
+
 /* False, with a sentence, when the directory may not be used as it is. */
 static bool may_use(const char *path, enum run_existing existing)
 {
@@ -130,7 +160,7 @@ static bool may_use(const char *path, enum run_existing existing)
     case IS_RECORDING:
         break;
     }
-    if (existing == RUN_REFUSE && !run_is_one_of_many()) {
+    if (existing == RUN_REFUSE && !(run_is_one_of_many() && is_of_this_launch(path))) {
         cli_fail("%s holds a recording already; --append adds to it, --force replaces it", quoted);
         return false;
     }

@@ -51,9 +51,9 @@ enum { KYMO__TREE_DEPTH = 400, KYMO__TREE_NODES = 1 << 22 };
 struct kymo__node {
     uint64_t count, total_ns, self_ns;
     uint32_t name, parent;
-    uint32_t depth;      /* of the root: 0 */
-    uint32_t n_active;   /* folded nodes: how many times it is on the stack */
-    bool is_outermost;   /* no ancestor has this name */
+    uint32_t depth;    /* of the root: 0 */
+    uint32_t n_active; /* folded nodes: how many times it is on the stack */
+    bool is_outermost; /* no ancestor has this name */
 };
 
 struct kymo__tree {
@@ -75,7 +75,8 @@ static inline size_t kymo__tree_slot(const struct kymo__tree *tree, uint32_t par
 }
 
 /* The child of `parent` called `name`, made when new; 0 without memory. */
-static inline uint32_t kymo__tree_child(struct kymo__tree *tree, uint32_t parent, uint32_t name, uint32_t other)
+static inline uint32_t kymo__tree_child(struct kymo__tree *tree, uint32_t parent, uint32_t name,
+                                        uint32_t other)
 {
     const size_t mask = ((size_t)1 << tree->n_slots_log2) - 1;
     for (size_t slot = kymo__tree_slot(tree, parent, name);; slot = (slot + 1) & mask) {
@@ -148,17 +149,17 @@ struct kymo__process_walk {
     uint64_t *marks;
     struct kymo__lane_walk **lanes; /* by number; NULL: had no events */
     struct kymo__async_match pending;
-    size_t n_frames;                /* room taken by stacks, over all lanes */
-    uint64_t n_orphans;    /* ends without a begin */
-    uint64_t n_cut_off;    /* begun before a gap: their ends are not known */
-    uint64_t n_unwound;    /* ended by the end of an outer one */
+    size_t n_frames;    /* room taken by stacks, over all lanes */
+    uint64_t n_orphans; /* ends without a begin */
+    uint64_t n_cut_off; /* begun before a gap: their ends are not known */
+    uint64_t n_unwound; /* ended by the end of an outer one */
     uint64_t n_words_done;
-    uint64_t *progress;    /* shared by all: words done, added to now and then */
+    uint64_t *progress; /* shared by all: words done, added to now and then */
     void (*tell)(void *ctx);
     void *tell_ctx;
 };
 
-/* Both leave a half-made one to fini. */
+/* Fini takes a half-made one, too. */
 KYMO_WARN_UNUSED kymo_status kymo__process_walk_init(struct kymo__process_walk *walk,
                                                      kymo_recording *recording, size_t process);
 KYMO_WARN_UNUSED kymo_status kymo__process_walk_run(struct kymo__process_walk *walk);
@@ -206,12 +207,12 @@ struct kymo__row_list {
 
 struct kymo__merge {
     struct kymo__names names;
-    struct kymo__name_stats *ranges; /* these four by name, with room for `names_cap` */
+    struct kymo__name_stats *ranges; /* these four by name; the two in the middle may know fewer names */
     struct kymo__name_stats *async;
     struct kymo__counter *counters;
     uint64_t *marks;
+    size_t n_ranges, n_async, n_counters, n_marks;
     size_t ranges_cap, async_cap, counters_cap, marks_cap;
-    size_t n_stats; /* elements in use in each of them */
     struct kymo__tree tree;
     struct kymo__row_list threads, ranks;
     struct kymo__open_row *open;
@@ -224,7 +225,8 @@ struct kymo__merge {
 KYMO_WARN_UNUSED kymo_status kymo__merge_init(struct kymo__merge *merge);
 void kymo__merge_fini(struct kymo__merge *merge);
 /* Add what was seen in one process. */
-KYMO_WARN_UNUSED kymo_status kymo__merge_add(struct kymo__merge *merge, const struct kymo__process_walk *walk);
+KYMO_WARN_UNUSED kymo_status kymo__merge_add(struct kymo__merge *merge,
+                                             const struct kymo__process_walk *walk);
 
 /* ---- the summary ---- */
 
@@ -250,8 +252,59 @@ struct kymo_summary {
     char *title; /* the recordings' names */
 };
 
-KYMO_WARN_UNUSED kymo_status kymo__summary_make_tables(kymo_summary *summary, const struct kymo__merge *merge,
+KYMO_WARN_UNUSED kymo_status kymo__summary_make_tables(kymo_summary *summary,
+                                                       const struct kymo__merge *merge,
                                                        kymo_recording *const *recordings, size_t n,
                                                        const struct kymo_summary_options *options);
+
+/* ---- tables in the making ---- */
+
+struct kymo__making {
+    const struct kymo__merge *merge;
+    const char *filter;
+    kymo_recording *const *recordings;
+    size_t n_recordings;
+    const struct kymo_cost *cost;
+};
+
+#define KYMO__NAME_COLUMN                                                                          \
+    {                                                                                              \
+        "name", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE                                               \
+    }
+#define KYMO__RANK_COLUMN                                                                          \
+    {                                                                                              \
+        "rank", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE                                                \
+    }
+#define KYMO__PID_COLUMN                                                                           \
+    {                                                                                              \
+        "pid", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE                                                 \
+    }
+#define KYMO__COUNT_COLUMN                                                                         \
+    {                                                                                              \
+        "count", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT                                              \
+    }
+#define KYMO__NS_COLUMN(name, title)                                                               \
+    {                                                                                              \
+        name, title, KYMO_TYPE_U64, KYMO_UNIT_NS                                                   \
+    }
+#define KYMO__SHARE_COLUMN                                                                         \
+    {                                                                                              \
+        "share", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE                                              \
+    }
+
+void kymo__put_string(kymo_table *table, const char *text);
+void kymo__put_name(kymo_table *table, const struct kymo__making *m, uint32_t name);
+/* Null when there is no whole. */
+void kymo__put_share(kymo_table *table, uint64_t part_ns, uint64_t whole_ns);
+/* Whether the name passes the filter. */
+bool kymo__is_wanted(const struct kymo__making *m, uint32_t name);
+
+enum { KYMO__N_TREE_COLUMNS = 6, KYMO__N_SITE_COLUMNS = 6 };
+extern const struct kymo_column kymo__tree_columns[KYMO__N_TREE_COLUMNS];
+extern const struct kymo_column kymo__site_columns[KYMO__N_SITE_COLUMNS];
+extern const struct kymo_column kymo__warning_columns[1];
+KYMO_WARN_UNUSED kymo_status kymo__fill_tree(kymo_table *table, const struct kymo__making *m);
+KYMO_WARN_UNUSED kymo_status kymo__fill_sites(kymo_table *table, const struct kymo__making *m);
+KYMO_WARN_UNUSED kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m);
 
 #endif

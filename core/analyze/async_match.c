@@ -1,6 +1,7 @@
 /*
- * The two ends of an async range may lie in different lanes, and a lane that wrote less is flushed later: the end can
- * be read long before the begin. So either half waits here for the other, under its handle.
+ * The two ends of an async range may lie in different lanes, and a lane that wrote less is flushed
+ * later: the end can be read long before the begin. So either half waits here for the other, under
+ * its handle.
  */
 #include "analyze/analyze_internal.h"
 

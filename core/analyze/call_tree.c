@@ -19,7 +19,8 @@ static bool make_slots(struct kymo__tree *tree, uint32_t log2)
 bool kymo__tree_init(struct kymo__tree *tree)
 {
     *tree = (struct kymo__tree){0};
-    if (!kymo__grow(&tree->nodes, &tree->cap, 1, sizeof *tree->nodes) || !make_slots(tree, FIRST_SLOTS_LOG2)) {
+    if (!kymo__grow(&tree->nodes, &tree->cap, 1, sizeof *tree->nodes) ||
+        !make_slots(tree, FIRST_SLOTS_LOG2)) {
         kymo__tree_fini(tree);
         return false;
     }

@@ -1,20 +1,27 @@
 /*
- * The stack machine: begins and ends of one thread, in order, become counts and times in its call tree. This is the
- * loop that every event of a recording goes through, so it neither divides, calls nor allocates for a known path.
+ * The stack machine: begins and ends of one thread, in order, become counts and times in its call
+ * tree. This is the loop that every event of a recording goes through, so it neither divides, calls
+ * nor allocates for a known path.
  *
  *   an end of the name on top                closes it
  *   an end of a name further down            closes what lies above it at that moment: those were left open
  *   an end of a name that is not there       is an orphan: counted, nothing else
  *   words are missing (a gap)                what is open is given up: its end may be among them
  *
- * A begin and its end may be different sites (other line, other language) of one name: names decide.
+ * A begin and its end may be different sites (other line, other language) of one name: names
+ * decide.
  */
 #include "analyze/analyze_internal.h"
 
 enum {
-    /* Frames of all lanes of a process: beyond, begins are counted by the stack and nothing else. */
+    /*
+     * Frames of all lanes of a process: beyond, begins are counted by the stack and nothing else.
+     */
     MAX_FRAMES = 1 << 22,
-    /* How far down an end looks for its begin; a file full of orphans must not cost a walk of the stack each. */
+    /*
+     * How far down an end looks for its begin; a file full of orphans must not cost a walk of the
+     * stack each.
+     */
     MAX_SEARCH = 1000,
 };
 
@@ -29,7 +36,8 @@ static kymo_status no_memory(const struct kymo__process_walk *walk)
 #define HOT static inline __attribute__((always_inline))
 
 /* Room for one more frame; `*status` tells memory from the limit. */
-static bool grow_frames(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, kymo_status *status)
+static bool grow_frames(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
+                        kymo_status *status)
 {
     const size_t before = lane->frames_cap;
     *status = KYMO_OK;
@@ -46,8 +54,8 @@ static bool grow_frames(struct kymo__process_walk *walk, struct kymo__lane_walk 
 }
 
 /* The node of `name` below `parent`; 0 without memory. */
-HOT uint32_t find_node(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t parent,
-                                 uint32_t name)
+HOT uint32_t find_node(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
+                       uint32_t parent, uint32_t name)
 {
     struct kymo__tree *tree = &lane->tree;
     if (KYMO_LIKELY(tree->nodes[parent].depth < KYMO__TREE_DEPTH))
@@ -64,8 +72,8 @@ static inline bool is_folded(const struct kymo__node *node)
     return node->depth > KYMO__TREE_DEPTH;
 }
 
-HOT kymo_status open_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t name,
-                                     uint64_t ns)
+HOT kymo_status open_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
+                           uint32_t name, uint64_t ns)
 {
     if (KYMO_UNLIKELY(lane->n_frames == lane->frames_cap || lane->n_too_deep != 0)) {
         kymo_status status;
@@ -105,7 +113,8 @@ HOT bool close_range(struct kymo__process_walk *walk, struct kymo__lane_walk *la
 }
 
 /* An end whose name is not on top. */
-static bool unwind(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t name, uint64_t ns)
+static bool unwind(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t name,
+                   uint64_t ns)
 {
     size_t i = lane->n_frames - 1;
     const size_t stop = i > MAX_SEARCH ? i - MAX_SEARCH : 0;
@@ -122,7 +131,8 @@ static bool unwind(struct kymo__process_walk *walk, struct kymo__lane_walk *lane
     return true;
 }
 
-HOT bool end_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t id, uint64_t ns)
+HOT bool end_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t id,
+                   uint64_t ns)
 {
     if (KYMO_UNLIKELY(lane->n_too_deep != 0)) {
         lane->n_too_deep--;
@@ -151,8 +161,8 @@ static void give_up_open_ranges(struct kymo__process_walk *walk, struct kymo__la
 
 /* ---- words ---- */
 
-static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, const uint64_t *words,
-                               uint64_t ns)
+static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
+                               const uint64_t *words, uint64_t ns)
 {
     switch (kymo_record_type_of(words[0])) {
     case KYMO_RECORD_BEGIN:

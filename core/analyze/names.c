@@ -4,7 +4,10 @@
 
 #include "analyze/analyze_internal.h"
 
-/* FNV-1a over eight bytes at a time, mixed at the end: names are short, and this runs once for each site. */
+/*
+ * FNV-1a over eight bytes at a time, mixed at the end: names are short, and this runs once for each
+ * site.
+ */
 static uint64_t hash_of(const char *text, size_t len)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325) ^ len;

@@ -27,7 +27,8 @@ static bool number_sites(struct kymo__process_walk *walk)
     return true;
 }
 
-kymo_status kymo__process_walk_init(struct kymo__process_walk *walk, kymo_recording *recording, size_t process)
+kymo_status kymo__process_walk_init(struct kymo__process_walk *walk, kymo_recording *recording,
+                                    size_t process)
 {
     *walk = (struct kymo__process_walk){
         .recording = recording,
@@ -74,7 +75,8 @@ void kymo__process_walk_fini(struct kymo__process_walk *walk)
 
 /* ---- records ---- */
 
-static kymo_status take_counter(struct kymo__process_walk *walk, uint32_t name, double value, uint64_t ns)
+static kymo_status take_counter(struct kymo__process_walk *walk, uint32_t name, double value,
+                                uint64_t ns)
 {
     if (walk->counters == NULL) {
         walk->counters = kymo__calloc(walk->names.n, sizeof *walk->counters);
@@ -104,13 +106,14 @@ static kymo_status take_async(struct kymo__process_walk *walk, const struct kymo
         if (walk->async == NULL)
             return no_memory(walk);
     }
-    const struct kymo__async_half *begin = half->is_begin ? half : &other, *end = half->is_begin ? &other : half;
+    const struct kymo__async_half *begin = half->is_begin ? half : &other,
+                                  *end = half->is_begin ? &other : half;
     const uint64_t duration = end->ns > begin->ns ? end->ns - begin->ns : 0;
     return kymo__sketch_add(&walk->async[begin->name], duration) ? KYMO_OK : no_memory(walk);
 }
 
-kymo_status kymo__process_walk_record(struct kymo__process_walk *walk, uint32_t lane, const uint64_t *words,
-                                      uint64_t ns)
+kymo_status kymo__process_walk_record(struct kymo__process_walk *walk, uint32_t lane,
+                                      const uint64_t *words, uint64_t ns)
 {
     const uint32_t type = kymo_record_type_of(words[0]);
     if (type == KYMO_RECORD_MARK) {

@@ -1,8 +1,9 @@
 /*
  * The summary: every process of every recording, several at a time.
  *
- * Threads take processes in order, walk them alone, and add them to the whole one after the other, so that memory
- * holds as many processes as there are threads and the result is the same for any number of them.
+ * Threads take processes in order, walk them alone, and add them to the whole one after the other,
+ * so that memory holds as many processes as there are threads and the result is the same for any
+ * number of them.
  */
 #include <pthread.h>
 #include <string.h>
@@ -21,7 +22,7 @@ struct jobs {
     const struct kymo_summary_options *options;
     struct task *tasks; /* written before the threads start */
     size_t n_tasks;
-    size_t next_task;   /* taken with fetch-and-add */
+    size_t next_task; /* taken with fetch-and-add */
     uint64_t n_words_total;
     uint64_t n_words_done; /* added to by all, relaxed: it is only shown */
     pthread_mutex_t lock;  /* guards what follows */
@@ -47,8 +48,8 @@ static void tell_progress(void *ctx)
     jobs->options->progress(jobs->options->progress_ctx, done < total ? done / total : 1);
 }
 
-static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *walk, const struct task *task,
-                                bool may_tell)
+static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *walk,
+                                const struct task *task, bool may_tell)
 {
     KYMO_TRY(kymo__process_walk_init(walk, task->recording, task->process));
     walk->max_depth = jobs->options->max_depth;
@@ -61,7 +62,8 @@ static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *wa
 }
 
 /* Add a walked process when its turn has come; failures count as a turn too. */
-static void merge_in_turn(struct jobs *jobs, size_t task, const struct kymo__process_walk *walk, kymo_status status)
+static void merge_in_turn(struct jobs *jobs, size_t task, const struct kymo__process_walk *walk,
+                          kymo_status status)
 {
     pthread_mutex_lock(&jobs->lock);
     while (jobs->next_merged != task)
@@ -101,10 +103,12 @@ static void work_together(struct jobs *jobs)
 {
     pthread_t threads[MAX_JOBS];
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t n_jobs = jobs->options->n_jobs != 0 ? jobs->options->n_jobs : (size_t)KYMO__MAX(n_cores, 1);
+    size_t n_jobs =
+        jobs->options->n_jobs != 0 ? jobs->options->n_jobs : (size_t)KYMO__MAX(n_cores, 1);
     n_jobs = KYMO__MIN(KYMO__MIN(n_jobs, jobs->n_tasks), (size_t)MAX_JOBS);
     size_t n_threads = 0;
-    while (n_threads + 1 < n_jobs && pthread_create(&threads[n_threads], NULL, work_in_thread, jobs) == 0)
+    while (n_threads + 1 < n_jobs &&
+           pthread_create(&threads[n_threads], NULL, work_in_thread, jobs) == 0)
         n_threads++;
     work(jobs, true);
     for (size_t i = 0; i < n_threads; i++)
@@ -141,7 +145,8 @@ static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
         return;
     const uint64_t lost_first = process->lost_first_ns > first ? process->lost_first_ns - first : 0;
     const uint64_t lost_last = process->lost_last_ns > first ? process->lost_last_ns - first : 0;
-    cost->lost_first_ns = cost->lost_events == 0 ? lost_first : KYMO__MIN(cost->lost_first_ns, lost_first);
+    cost->lost_first_ns =
+        cost->lost_events == 0 ? lost_first : KYMO__MIN(cost->lost_first_ns, lost_first);
     cost->lost_last_ns = KYMO__MAX(cost->lost_last_ns, lost_last);
     cost->lost_events += process->lost_events;
 }
@@ -162,8 +167,8 @@ static char *make_title(kymo_recording *const *recordings, size_t n)
     return title.data;
 }
 
-static kymo_status make_result(kymo_summary *summary, const struct jobs *jobs, kymo_recording *const *recordings,
-                               size_t n)
+static kymo_status make_result(kymo_summary *summary, const struct jobs *jobs,
+                               kymo_recording *const *recordings, size_t n)
 {
     for (size_t i = 0; i < jobs->merge.n_processes; i++)
         add_cost(&summary->cost, jobs->merge.processes[i]);
@@ -174,7 +179,8 @@ static kymo_status make_result(kymo_summary *summary, const struct jobs *jobs, k
     return kymo__summary_make_tables(summary, &jobs->merge, recordings, n, jobs->options);
 }
 
-static kymo_status run_jobs(struct jobs *jobs, kymo_summary *summary, kymo_recording *const *recordings, size_t n)
+static kymo_status run_jobs(struct jobs *jobs, kymo_summary *summary,
+                            kymo_recording *const *recordings, size_t n)
 {
     KYMO_TRY(kymo__merge_init(&jobs->merge));
     KYMO_TRY(list_tasks(jobs, recordings, n));

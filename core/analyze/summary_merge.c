@@ -1,7 +1,7 @@
 /*
- * What was seen in one process, added to what was seen in those before: by name, as a tree, and as rows for each
- * thread and each process. The result does not depend on how many threads read the logs, because processes are added
- * in their order.
+ * What was seen in one process, added to what was seen in those before: by name, as a tree, and as
+ * rows for each thread and each process. The result does not depend on how many threads read the
+ * logs, because processes are added in their order.
  */
 #include <string.h>
 
@@ -39,8 +39,8 @@ static void free_stats(struct kymo__name_stats *stats, size_t n)
 
 void kymo__merge_fini(struct kymo__merge *merge)
 {
-    free_stats(merge->ranges, merge->n_stats);
-    free_stats(merge->async, merge->n_stats);
+    free_stats(merge->ranges, merge->n_ranges);
+    free_stats(merge->async, merge->n_async);
     kymo__free(merge->counters);
     kymo__free(merge->marks);
     kymo__tree_fini(&merge->tree);
@@ -53,22 +53,29 @@ void kymo__merge_fini(struct kymo__merge *merge)
 
 /* ---- names ---- */
 
-/* Room in the arrays by name for every name there is, new ones zeroed. */
-static bool grow_stats(struct kymo__merge *merge)
+/* Make `*n` elements of the array `names->n`, new ones zeroed. */
+static bool cover_names(const struct kymo__names *names, void *array, size_t *n, size_t *cap,
+                        size_t size)
 {
-    const size_t n = merge->names.n;
-    if (!kymo__grow(&merge->ranges, &merge->ranges_cap, n, sizeof *merge->ranges) ||
-        !kymo__grow(&merge->async, &merge->async_cap, n, sizeof *merge->async) ||
-        !kymo__grow(&merge->counters, &merge->counters_cap, n, sizeof *merge->counters) ||
-        !kymo__grow(&merge->marks, &merge->marks_cap, n, sizeof *merge->marks))
+    char *elements;
+    if (!kymo__grow(array, cap, names->n, size))
         return false;
-    for (; merge->n_stats < n; merge->n_stats++) {
-        merge->ranges[merge->n_stats] = (struct kymo__name_stats){0};
-        merge->async[merge->n_stats] = (struct kymo__name_stats){0};
-        merge->counters[merge->n_stats] = (struct kymo__counter){0};
-        merge->marks[merge->n_stats] = 0;
-    }
+    memcpy(&elements, array, sizeof elements);
+    if (names->n > *n)
+        memset(elements + *n * size, 0, (names->n - *n) * size);
+    *n = KYMO__MAX(*n, names->n);
     return true;
+}
+
+/* Most programs have neither async ranges nor counters; a million names need no room for them. */
+static bool grow_stats(struct kymo__merge *m, const struct kymo__process_walk *walk)
+{
+    return cover_names(&m->names, &m->ranges, &m->n_ranges, &m->ranges_cap, sizeof *m->ranges) &&
+           cover_names(&m->names, &m->marks, &m->n_marks, &m->marks_cap, sizeof *m->marks) &&
+           (walk->async == NULL ||
+            cover_names(&m->names, &m->async, &m->n_async, &m->async_cap, sizeof *m->async)) &&
+           (walk->counters == NULL || cover_names(&m->names, &m->counters, &m->n_counters,
+                                                  &m->counters_cap, sizeof *m->counters));
 }
 
 static bool map_names(struct adding *adding)
@@ -80,7 +87,7 @@ static bool map_names(struct adding *adding)
         if (adding->names[i] == KYMO__NO_NAME)
             return false;
     }
-    return grow_stats(adding->merge);
+    return grow_stats(adding->merge, adding->walk);
 }
 
 static void add_counter(struct kymo__counter *into, const struct kymo__counter *from, uint64_t shift)
@@ -88,7 +95,8 @@ static void add_counter(struct kymo__counter *into, const struct kymo__counter *
     if (from->count == 0)
         return;
     const bool is_first = into->count == 0;
-    const uint64_t last_ns = from->last_ns + shift; /* since 1970: processes may be on different machines */
+    const uint64_t last_ns =
+        from->last_ns + shift; /* since 1970: processes may be on different machines */
     into->min = is_first || from->min < into->min ? from->min : into->min;
     into->max = is_first || from->max > into->max ? from->max : into->max;
     if (is_first || last_ns >= into->last_ns) {
@@ -115,7 +123,8 @@ static bool add_by_name(const struct adding *adding)
             return false;
         merge->marks[name] += walk->marks[i];
         if (walk->counters != NULL)
-            add_counter(&merge->counters[name], &walk->counters[i], (uint64_t)walk->info->mono_to_unix_ns);
+            add_counter(&merge->counters[name], &walk->counters[i],
+                        (uint64_t)walk->info->mono_to_unix_ns);
         if (walk->async == NULL)
             continue;
         merge->async[name].total_ns += walk->async[i].sum;
@@ -238,7 +247,8 @@ static bool add_process_rows(const struct adding *adding)
 
 /* ---- what was left open ---- */
 
-static bool add_open(const struct adding *adding, uint32_t name, const struct kymo_lane_info *lane, uint64_t ns)
+static bool add_open(const struct adding *adding, uint32_t name, const struct kymo_lane_info *lane,
+                     uint64_t ns)
 {
     struct kymo__merge *merge = adding->merge;
     if (!kymo__grow(&merge->open, &merge->open_cap, merge->n_open + 1, sizeof *merge->open))
@@ -285,7 +295,8 @@ static bool add_lanes(struct adding *adding)
         if (lane == NULL)
             continue;
         adding->merge->n_threads++;
-        if (!add_lane_rows(adding, lane) || !add_tree(adding, &lane->tree) || !add_open_ranges(adding, lane))
+        if (!add_lane_rows(adding, lane) || !add_tree(adding, &lane->tree) ||
+            !add_open_ranges(adding, lane))
             return false;
     }
     return true;
@@ -295,7 +306,8 @@ static bool add_process(struct adding *adding)
 {
     struct kymo__merge *merge = adding->merge;
     const struct kymo__process_walk *walk = adding->walk;
-    if (!kymo__grow(&merge->processes, &merge->processes_cap, merge->n_processes + 1, sizeof *merge->processes))
+    if (!kymo__grow(&merge->processes, &merge->processes_cap, merge->n_processes + 1,
+                    sizeof *merge->processes))
         return false;
     adding->process = (uint32_t)merge->n_processes;
     merge->processes[merge->n_processes++] = walk->info;
@@ -303,8 +315,8 @@ static bool add_process(struct adding *adding)
     merge->n_cut_off += walk->n_cut_off;
     merge->n_unwound += walk->n_unwound;
     merge->n_async_dropped += walk->pending.n_dropped;
-    return map_names(adding) && add_by_name(adding) && add_lanes(adding) && add_process_rows(adding) &&
-           add_open_async(adding);
+    return map_names(adding) && add_by_name(adding) && add_lanes(adding) &&
+           add_process_rows(adding) && add_open_async(adding);
 }
 
 kymo_status kymo__merge_add(struct kymo__merge *merge, const struct kymo__process_walk *walk)

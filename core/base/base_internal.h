@@ -24,7 +24,7 @@
 
 /* ---- failures: remember one sentence for this thread and return `status` ---- */
 KYMO_PRIVATE_API kymo_status kymo__fail(kymo_status status, const char *fmt, ...) KYMO_PRINTF(2, 3);
-/* KYMO_EIO (KYMO_ENOMEM for ENOMEM) and the sentence, with ": " and errno's words behind it. */
+/* KYMO_EIO (KYMO_ENOMEM for ENOMEM); "cannot ", the words (a verb first: "open %s"), ": " and errno's own. */
 KYMO_PRIVATE_API kymo_status kymo__fail_errno(const char *fmt, ...) KYMO_PRINTF(1, 2);
 
 /* ---- sentences to the user: each different one once, to the sink (stderr unless the host replaced it) ---- */

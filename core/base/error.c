@@ -1,25 +1,59 @@
 /* The last error of each thread, and the names of statuses. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base_internal.h"
 
 /* Long enough for two paths and a reason; what is longer is cut. */
-static __thread char last_error[1024];
+enum { SENTENCE_BYTES = 1024 };
 
-static void remember(const char *fmt, va_list args, const char *tail)
+/*
+ * Only a pointer lies in thread-local storage: libkymo's is of the static kind (see record/lane.c), and a library that
+ * wants much of that cannot be loaded late. Freed by the key's destructor; without memory there is no sentence.
+ */
+static __thread char *last_error;
+static pthread_key_t free_key;
+
+static void forget(void *text)
 {
-    const int n = vsnprintf(last_error, sizeof last_error, fmt, args);
-    if (tail != NULL && n >= 0 && (size_t)n < sizeof last_error)
-        snprintf(last_error + n, sizeof last_error - (size_t)n, ": %s", tail);
+    last_error = NULL; /* another destructor of this thread may yet fail */
+    free(text);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&free_key, forget);
+}
+
+static char *sentence(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (last_error == NULL) {
+        pthread_once(&once, make_key);
+        last_error = calloc(1, SENTENCE_BYTES);
+        pthread_setspecific(free_key, last_error);
+    }
+    return last_error;
+}
+
+static void remember(const char *head, const char *fmt, va_list args, const char *tail)
+{
+    char *const text = sentence();
+    if (text == NULL)
+        return;
+    int n = snprintf(text, SENTENCE_BYTES, "%s", head);
+    n += vsnprintf(text + n, SENTENCE_BYTES - (size_t)n, fmt, args);
+    if (tail != NULL && n >= 0 && n < SENTENCE_BYTES)
+        snprintf(text + n, SENTENCE_BYTES - (size_t)n, ": %s", tail);
 }
 
 kymo_status kymo__fail(kymo_status status, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    remember(fmt, args, NULL);
+    remember("", fmt, args, NULL);
     va_end(args);
     return status;
 }
@@ -30,7 +64,7 @@ kymo_status kymo__fail_errno(const char *fmt, ...)
     char words[128];
     va_list args;
     va_start(args, fmt);
-    remember(fmt, args, strerror_r(error, words, sizeof words));
+    remember("cannot ", fmt, args, strerror_r(error, words, sizeof words));
     va_end(args);
     errno = error;
     return error == ENOMEM ? KYMO_ENOMEM : KYMO_EIO;
@@ -38,7 +72,7 @@ kymo_status kymo__fail_errno(const char *fmt, ...)
 
 const char *kymo_last_error(void)
 {
-    return last_error;
+    return last_error != NULL ? last_error : "";
 }
 
 const char *kymo_status_name(kymo_status status)

@@ -9,7 +9,7 @@
 
 enum { MAX_SAID = 64 };
 
-/* `lock` guards everything below. Never taken on a measuring path; a forked child gets it free (see fork.c). */
+/* `lock` guards everything below. Never taken on a measuring path; a forked child gets it free. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t said[MAX_SAID]; /* checksums of what was said */
 static size_t n_said;

@@ -1,10 +1,16 @@
-/* A table as RFC 4180 wants it: a line of names, then a line for each row; a null is an empty field. */
+/*
+ * A table as RFC 4180 wants it: a line of names, then a line for each row; a null is an empty
+ * field.
+ */
 #include <string.h>
 
 #include "present/export_internal.h"
 #include "present/present_internal.h"
 
-/* Texts are valid UTF-8 and quoted where they must be. A NUL, which no reader of CSV takes, counts as invalid. */
+/*
+ * Texts are valid UTF-8 and quoted where they must be. A NUL, which no reader of CSV takes, counts
+ * as invalid.
+ */
 void kymo__csv_put(struct kymo__buf *line, const char *text, size_t len)
 {
     struct kymo__buf valid = {0};
@@ -20,7 +26,8 @@ void kymo__csv_put(struct kymo__buf *line, const char *text, size_t len)
             if (valid.data[i] == '\0')
                 kymo__buf_puts(line, "\xef\xbf\xbd");
             else
-                kymo__buf_put(line, valid.data[i] == '"' ? "\"\"" : &valid.data[i], valid.data[i] == '"' ? 2 : 1);
+                kymo__buf_put(line, valid.data[i] == '"' ? "\"\"" : &valid.data[i],
+                              valid.data[i] == '"' ? 2 : 1);
         }
         kymo__buf_puts(line, "\"");
     }

@@ -45,8 +45,8 @@ static void put_row(struct kymo__buf *line, const kymo_table *table, size_t row)
     kymo__buf_puts(line, "}");
 }
 
-static kymo_status put_rows(struct kymo__buf *line, const kymo_table *table, size_t n_rows, const char *indent,
-                            FILE *out)
+static kymo_status put_rows(struct kymo__buf *line, const kymo_table *table, size_t n_rows,
+                            const char *indent, FILE *out)
 {
     kymo__buf_puts(line, "[");
     for (size_t row = 0; row < n_rows; row++) {

@@ -1,6 +1,6 @@
 /*
- * The whole answer of `kymo report`, for people. From top to bottom: what ran, the tables, what was left open, what
- * was lost, what the measuring cost, and what else the reader ought to know.
+ * The whole answer of `kymo report`, for people. From top to bottom: what ran, the tables, what was
+ * left open, what was lost, what the measuring cost, and what else the reader ought to know.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -97,7 +97,8 @@ static kymo_status put_headline(struct report *report)
     kymo__text_duration(line, (double)longest_ns(processes), NULL);
     kymo__buf_puts(line, ", ");
     kymo__text_count_of(line, summary->cost.events, "event");
-    const size_t n_killed = count_ends(processes, "killed"), n_running = count_ends(processes, "running");
+    const size_t n_killed = count_ends(processes, "killed"),
+                 n_running = count_ends(processes, "running");
     const bool is_alone = kymo_table_n_rows(processes) == 1;
     if (n_killed != 0)
         kymo__buf_printf(line, is_alone ? ", killed" : ", %zu killed", n_killed);
@@ -128,14 +129,15 @@ static kymo_status put_table(struct report *report, const kymo_table *table, boo
         return end_line(report);
     }
     if (has_title) {
-        kymo__buf_printf(&report->line, "%s%s%s", style(report, DIM), kymo_table_name(table), style(report, PLAIN));
+        kymo__buf_printf(&report->line, "%s%s%s", style(report, DIM), kymo_table_name(table),
+                         style(report, PLAIN));
         KYMO_TRY(end_line(report));
     }
     KYMO_TRY(kymo__text_draw(&view, report->out));
     if (view.n_rows == n)
         return KYMO_OK;
-    kymo__buf_printf(&report->line, "%s... and %zu more; --all shows them%s", style(report, DIM), n - view.n_rows,
-                     style(report, PLAIN));
+    kymo__buf_printf(&report->line, "%s... and %zu more; --all shows them%s", style(report, DIM),
+                     n - view.n_rows, style(report, PLAIN));
     return end_line(report);
 }
 
@@ -154,7 +156,8 @@ static kymo_status put_tables(struct report *report)
 static kymo_status put_open(struct report *report)
 {
     const kymo_table *open = table_of(report, KYMO__TABLE_OPEN);
-    const size_t n = kymo_table_n_rows(open), n_processes = kymo_table_n_rows(table_of(report, KYMO__TABLE_PROCESSES));
+    const size_t n = kymo_table_n_rows(open),
+                 n_processes = kymo_table_n_rows(table_of(report, KYMO__TABLE_PROCESSES));
     struct kymo__buf *line = &report->line;
     if (n == 0)
         return KYMO_OK;
@@ -164,7 +167,8 @@ static kymo_status put_open(struct report *report)
     kymo__buf_printf(line, " had begun and not ended%s", style(report, PLAIN));
     KYMO_TRY(end_line(report));
     for (size_t row = 0; row < n && row < MAX_OPEN; row++) {
-        const struct kymo_cell name = cell_of(open, row, "name"), thread = cell_of(open, row, "thread");
+        const struct kymo_cell name = cell_of(open, row, "name"),
+                               thread = cell_of(open, row, "thread");
         kymo__buf_puts(line, "  ");
         kymo__text_put(line, name.as.text, name.len, COMMAND_WIDTH);
         kymo__buf_puts(line, ", since ");
@@ -199,7 +203,8 @@ static kymo_status put_loss(struct report *report)
     kymo__text_duration(line, (double)cost->lost_first_ns, NULL);
     kymo__buf_puts(line, " and ");
     kymo__text_duration(line, (double)cost->lost_last_ns, NULL);
-    kymo__buf_printf(line, " after the start; times of ranges around there are not complete%s", style(report, PLAIN));
+    kymo__buf_printf(line, " after the start; times of ranges around there are not complete%s",
+                     style(report, PLAIN));
     return end_line(report);
 }
 
@@ -256,10 +261,12 @@ static kymo_status put_report(struct report *report)
     return fflush(report->out) == 0 ? KYMO_OK : kymo__fail_errno("write the report");
 }
 
-kymo_status kymo_report_text(kymo_summary *summary, const struct kymo_report_options *options, FILE *out)
+kymo_status kymo_report_text(kymo_summary *summary, const struct kymo_report_options *options,
+                             FILE *out)
 {
     static const struct kymo_report_options defaults;
-    struct report report = {.summary = summary, .options = options != NULL ? options : &defaults, .out = out};
+    struct report report = {
+        .summary = summary, .options = options != NULL ? options : &defaults, .out = out};
     const kymo_status status = put_report(&report);
     kymo__buf_fini(&report.line);
     return status;

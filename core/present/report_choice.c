@@ -5,7 +5,10 @@
 
 /* ---- sorting ---- */
 
-/* A column by its name, its title, or its name without the unit: total_ns, total, p50_ns, median, p50. */
+/*
+ * A column by its name, its title, or its name without the unit: total_ns, total, p50_ns, median,
+ * p50.
+ */
 static bool is_column(const struct kymo_column *column, const char *name)
 {
     const size_t len = strlen(name);
@@ -26,8 +29,8 @@ static kymo_status find_column(const kymo_table *table, const char *name, size_t
         kymo__buf_printf(&valid, "%s%s", c == 0 ? "" : ", ", column->name);
     }
     kymo__buf_put(&valid, "", 1);
-    const kymo_status status = kymo__fail(KYMO_EINVAL, "no column '%s' to sort by; there are %s", name,
-                                          valid.failed ? "others" : valid.data);
+    const kymo_status status = kymo__fail(KYMO_EINVAL, "no column '%s' to sort by; there are %s",
+                                          name, valid.failed ? "others" : valid.data);
     kymo__buf_fini(&valid);
     return status;
 }
@@ -37,7 +40,8 @@ kymo_status kymo__report_sort(kymo_summary *summary, const char *sort)
     if (sort == NULL)
         return KYMO_OK; /* they come sorted by total */
     const int is_ascending = sort[0] == '-';
-    kymo_table *const tables[] = {summary->tables[KYMO__TABLE_RANGES], summary->tables[KYMO__TABLE_ASYNC]};
+    kymo_table *const tables[] = {summary->tables[KYMO__TABLE_RANGES],
+                                  summary->tables[KYMO__TABLE_ASYNC]};
     for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++) {
         size_t column = 0;
         KYMO_TRY(find_column(tables[i], sort + is_ascending, &column));
@@ -62,7 +66,8 @@ static void add(kymo_table **tables, size_t *n, kymo_table *table)
 /* What goes with `ranges` where there is any. */
 static void add_company(kymo_summary *summary, kymo_table **tables, size_t *n)
 {
-    static const enum kymo__summary_table company[] = {KYMO__TABLE_ASYNC, KYMO__TABLE_COUNTERS, KYMO__TABLE_MARKS};
+    static const enum kymo__summary_table company[] = {KYMO__TABLE_ASYNC, KYMO__TABLE_COUNTERS,
+                                                       KYMO__TABLE_MARKS};
     for (size_t i = 0; i < KYMO__COUNT_OF(company); i++)
         if (kymo_table_n_rows(summary->tables[company[i]]) != 0)
             add(tables, n, summary->tables[company[i]]);
@@ -78,7 +83,8 @@ static kymo_table *find_table(kymo_summary *summary, const char *name, size_t le
     return NULL;
 }
 
-kymo_status kymo__report_tables(kymo_summary *summary, const char *names, kymo_table **tables, size_t *n)
+kymo_status kymo__report_tables(kymo_summary *summary, const char *names, kymo_table **tables,
+                                size_t *n)
 {
     *n = 0;
     for (const char *name = names != NULL ? names : "ranges"; *name != '\0';) {

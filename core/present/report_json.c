@@ -16,16 +16,18 @@ static kymo_status put_table(const kymo_table *table, size_t limit, struct kymo_
 }
 
 /* The tables asked for, those that are always there first. */
-static kymo_status put_tables(kymo_summary *summary, const struct kymo_report_options *options, struct kymo__buf *buf,
-                              FILE *out)
+static kymo_status put_tables(kymo_summary *summary, const struct kymo_report_options *options,
+                              struct kymo__buf *buf, FILE *out)
 {
-    static const enum kymo__summary_table always[] = {KYMO__TABLE_RANGES,   KYMO__TABLE_ASYNC, KYMO__TABLE_COUNTERS,
-                                                      KYMO__TABLE_MARKS,    KYMO__TABLE_OPEN,  KYMO__TABLE_PROCESSES};
+    static const enum kymo__summary_table always[] = {KYMO__TABLE_RANGES,   KYMO__TABLE_ASYNC,
+                                                      KYMO__TABLE_COUNTERS, KYMO__TABLE_MARKS,
+                                                      KYMO__TABLE_OPEN,     KYMO__TABLE_PROCESSES};
     kymo_table *asked[KYMO__N_TABLES];
     size_t n;
     KYMO_TRY(kymo__report_tables(summary, options->tables, asked, &n));
     for (size_t i = 0; i < KYMO__COUNT_OF(always); i++)
-        KYMO_TRY(put_table(summary->tables[always[i]], always[i] == KYMO__TABLE_RANGES ? options->limit : 0, buf, out));
+        KYMO_TRY(put_table(summary->tables[always[i]],
+                           always[i] == KYMO__TABLE_RANGES ? options->limit : 0, buf, out));
     for (size_t i = 0; i < n; i++) {
         bool is_new = asked[i] != summary->tables[KYMO__TABLE_WARNINGS];
         for (size_t a = 0; a < KYMO__COUNT_OF(always); a++)
@@ -69,8 +71,8 @@ static void put_cost(struct kymo__buf *buf, const struct kymo_cost *cost)
     kymo__buf_printf(buf, "    \"share\": %.*s\n  }\n}\n", (int)(end - share), share);
 }
 
-static kymo_status put_report(kymo_summary *summary, const struct kymo_report_options *options, struct kymo__buf *buf,
-                              FILE *out)
+static kymo_status put_report(kymo_summary *summary, const struct kymo_report_options *options,
+                              struct kymo__buf *buf, FILE *out)
 {
     KYMO_TRY(kymo__report_sort(summary, options->sort));
     kymo__buf_puts(buf, "{\n");
@@ -82,7 +84,8 @@ static kymo_status put_report(kymo_summary *summary, const struct kymo_report_op
     return fflush(out) == 0 ? KYMO_OK : kymo__fail_errno("write the report");
 }
 
-kymo_status kymo_report_json(kymo_summary *summary, const struct kymo_report_options *options, FILE *out)
+kymo_status kymo_report_json(kymo_summary *summary, const struct kymo_report_options *options,
+                             FILE *out)
 {
     static const struct kymo_report_options defaults;
     struct kymo__buf buf = {0};

@@ -1,13 +1,14 @@
 /*
- * A table for a terminal: numbers to the right, texts to the left, two spaces between columns. When it is too wide,
- * texts are cut first, then columns are left out, least interesting first, and named below the table.
+ * A table for a terminal: numbers to the right, texts to the left, two spaces between columns. When
+ * it is too wide, texts are cut first, then columns are left out, least interesting first, and
+ * named below the table.
  */
 #include <string.h>
 #include <time.h>
 
 #include "present/present_internal.h"
 
-enum { MAX_COLUMNS = 64, SPACE = 2, LEAST_TEXT = 16, WIDEST_TEXT = 120, MAX_INDENT = 40 };
+enum { MAX_COLUMNS = 64, SPACE = 2, LEAST_TEXT = 16, WIDEST_TEXT = 80, MAX_INDENT = 40 };
 
 #define BOLD "\033[1m"
 #define DIM "\033[2m"
@@ -37,7 +38,8 @@ static void put_moment(struct kymo__buf *buf, uint64_t unix_ns)
     const time_t seconds = (time_t)(unix_ns / 1000000000u);
     struct tm tm;
     char text[40];
-    if (localtime_r(&seconds, &tm) != NULL && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm) != 0)
+    if (localtime_r(&seconds, &tm) != NULL &&
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm) != 0)
         kymo__buf_puts(buf, text);
 }
 
@@ -77,7 +79,8 @@ static size_t indent_of(const struct layout *layout, size_t row, size_t column)
 }
 
 /* Write the cell into layout->cell and return its width; `limit` cuts texts, 0 does not. */
-static size_t format_cell(struct layout *layout, size_t row, const struct drawn_column *c, size_t limit)
+static size_t format_cell(struct layout *layout, size_t row, const struct drawn_column *c,
+                          size_t limit)
 {
     struct kymo__buf *buf = &layout->cell;
     const struct kymo_cell cell = kymo_table_cell(layout->view->table, row, c->column);
@@ -89,7 +92,8 @@ static size_t format_cell(struct layout *layout, size_t row, const struct drawn_
         indent = limit != 0 && indent > limit / 2 ? limit / 2 : indent;
         for (size_t i = 0; i < indent; i++)
             kymo__buf_puts(buf, " ");
-        return indent + kymo__text_put(buf, cell.as.text, cell.len, limit == 0 ? WIDEST_TEXT : limit - indent);
+        return indent + kymo__text_put(buf, cell.as.text, cell.len,
+                                       limit == 0 ? WIDEST_TEXT : limit - indent);
     } else if (c->info->unit == KYMO_UNIT_NS) {
         put_duration(buf, number_of(&cell, c->info->type), layout->view->options.unit);
     } else if (c->info->unit == KYMO_UNIT_SHARE) {
@@ -127,7 +131,8 @@ static struct drawn_column *widest_text(struct layout *layout)
 static void shrink_texts(struct layout *layout, size_t width)
 {
     struct drawn_column *widest;
-    while (total_width(layout) > width && (widest = widest_text(layout)) != NULL && widest->width > LEAST_TEXT)
+    while (total_width(layout) > width && (widest = widest_text(layout)) != NULL &&
+           widest->width > LEAST_TEXT)
         widest->width--;
 }
 
@@ -135,17 +140,20 @@ static void leave_out(struct layout *layout, size_t i)
 {
     kymo__buf_puts(&layout->left_out, layout->left_out.len == 0 ? "" : ", ");
     kymo__buf_puts(&layout->left_out, layout->columns[i].info->title);
-    memmove(&layout->columns[i], &layout->columns[i + 1], (layout->n - i - 1) * sizeof layout->columns[0]);
+    memmove(&layout->columns[i], &layout->columns[i + 1],
+            (layout->n - i - 1) * sizeof layout->columns[0]);
     layout->n--;
 }
 
-/* Leave out the column that is missed least; false when only those are left that every table needs. */
+/*
+ * Leave out the column that is missed least; false when only those are left that every table needs.
+ */
 static bool leave_one_out(struct layout *layout)
 {
-    static const char *const expendable[] = {"processes", "host",   "clock",   "event_cost_ns", "flush_cpu_ns",
-                                             "log_bytes", "threads", "p90_ns", "min_ns",        "p99_ns",
-                                             "tid",       "max_ns",  "p50_ns", "domain",        "color",
-                                             "category",  "command", "share",  "self_ns",       "mean_ns"};
+    static const char *const expendable[] = {
+        "processes", "host",     "clock",   "event_cost_ns", "flush_cpu_ns", "log_bytes", "threads",
+        "p90_ns",    "min_ns",   "p99_ns",  "tid",           "max_ns",       "p50_ns",    "domain",
+        "color",     "category", "command", "share",         "self_ns",      "mean_ns"};
     for (size_t e = 0; e < KYMO__COUNT_OF(expendable); e++)
         for (size_t i = 0; i < layout->n; i++)
             if (strcmp(layout->columns[i].info->name, expendable[e]) == 0) {
@@ -189,7 +197,8 @@ static bool is_hidden(const struct layout *layout, const struct kymo_column *inf
 }
 
 /* A title, with the unit when all times of the table are in one. */
-static size_t put_title(struct kymo__buf *buf, const struct layout *layout, const struct kymo_column *info)
+static size_t put_title(struct kymo__buf *buf, const struct layout *layout,
+                        const struct kymo_column *info)
 {
     const size_t before = buf->len;
     kymo__buf_puts(buf, info->title);
@@ -313,7 +322,8 @@ kymo_status kymo__text_draw(const struct kymo__text_view *view, FILE *out)
     return status;
 }
 
-kymo_status kymo_present_text(const kymo_table *table, const struct kymo_text_options *options, FILE *out)
+kymo_status kymo_present_text(const kymo_table *table, const struct kymo_text_options *options,
+                              FILE *out)
 {
     const struct kymo__text_view view = {
         .table = table,

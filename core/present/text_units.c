@@ -17,7 +17,9 @@ static void put_three_digits(struct kymo__buf *buf, double value, const char *un
     kymo__buf_printf(buf, "%.*f %s", decimals, value, unit);
 }
 
-/* In the largest unit that leaves at least one before the point; of the smallest only whole ones. */
+/*
+ * In the largest unit that leaves at least one before the point; of the smallest only whole ones.
+ */
 static void put_in_units(struct kymo__buf *buf, double value, const struct unit *units, size_t n)
 {
     size_t u = 0;
@@ -31,13 +33,17 @@ static void put_in_units(struct kymo__buf *buf, double value, const struct unit 
 
 void kymo__text_duration(struct kymo__buf *buf, double ns, const char *unit)
 {
-    static const struct unit units[] = {{"ns", 1},   {"us", 1e3},    {"ms", 1e6},
-                                        {"s", 1e9},  {"min", 60e9 * 10}, {"h", 3600e9 * 2}};
+    static const struct unit units[] = {{"ns", 1},  {"us", 1e3},        {"ms", 1e6},
+                                        {"s", 1e9}, {"min", 60e9 * 10}, {"h", 3600e9 * 2}};
     static const struct unit fixed[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     if (unit == NULL) {
-        /* Minutes take over at ten of them and hours at two: people read 95 s and 90 min more easily. */
+        /*
+         * Minutes take over at ten of them and hours at two: people read 95 s and 90 min more
+         * easily.
+         */
         if (ns >= units[4].size)
-            put_three_digits(buf, ns / (ns >= units[5].size ? 3600e9 : 60e9), ns >= units[5].size ? "h" : "min");
+            put_three_digits(buf, ns / (ns >= units[5].size ? 3600e9 : 60e9),
+                             ns >= units[5].size ? "h" : "min");
         else
             put_in_units(buf, ns, units, 4);
         return;
@@ -65,7 +71,11 @@ void kymo__text_bytes(struct kymo__buf *buf, double n)
 void kymo__text_share(struct kymo__buf *buf, double share)
 {
     const double percent = share * 100;
-    kymo__buf_printf(buf, "%.*f %%", percent < 0.995 && percent > 0 ? 2 : percent < 99.95 ? 1 : 0, percent);
+    kymo__buf_printf(buf, "%.*f %%",
+                     percent < 0.995 && percent > 0 ? 2
+                     : percent < 99.95              ? 1
+                                                    : 0,
+                     percent);
 }
 
 void kymo__text_count_of(struct kymo__buf *buf, uint64_t n, const char *thing)

@@ -1,8 +1,9 @@
 /*
  * One block after the other, each checked against its checksum, through a window of the file.
  *
- * The file is read with pread rather than mapped: a file that somebody cuts off meanwhile then gives a short read
- * instead of a signal. After damage the next whole block is looked for at every multiple of eight bytes.
+ * The file is read with pread rather than mapped: a file that somebody cuts off meanwhile then
+ * gives a short read instead of a signal. After damage the next whole block is looked for at every
+ * multiple of eight bytes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +17,9 @@ enum { WINDOW_BYTES = 256 << 10 };
 void kymo__block_reader_init(struct kymo__block_reader *reader, int fd, const char *path,
                              uint64_t size)
 {
-    /* A hostile file may hold a header every 48 bytes, each asking for a checksum over megabytes. */
+    /*
+     * A hostile file may hold a header every 48 bytes, each asking for a checksum over megabytes.
+     */
     *reader = (struct kymo__block_reader){
         .fd = fd,
         .path = path,
@@ -60,8 +63,7 @@ static kymo_status view(struct kymo__block_reader *reader, uint64_t offset, size
     *bytes = NULL;
     if (offset > reader->size || len > reader->size - offset)
         return KYMO_OK;
-    if (offset < reader->window_at ||
-        offset + len > reader->window_at + reader->window_len) {
+    if (offset < reader->window_at || offset + len > reader->window_at + reader->window_len) {
         const uint64_t rest = reader->size - offset;
         const size_t want = KYMO__MAX(len, (size_t)KYMO__MIN(rest, (uint64_t)WINDOW_BYTES));
         KYMO_TRY(fill_window(reader, offset, want));
@@ -80,10 +82,12 @@ static uint32_t block_checksum(const struct kymo__block *block, const char *pack
     return kymo__crc32c(crc, packed, block->packed_len);
 }
 
-/* Look at the block at `offset`. `*reason` is NULL when it is whole, else says in a few words what is wrong. */
+/*
+ * Look at the block at `offset`. `*reason` is NULL when it is whole, else says in a few words what
+ * is wrong.
+ */
 static kymo_status check_block(struct kymo__block_reader *reader, uint64_t offset,
-                               struct kymo__block *block, const uint8_t **packed,
-                               const char **reason)
+                               struct kymo__block *block, const uint8_t **packed, const char **reason)
 {
     const char *bytes;
     KYMO_TRY(view(reader, offset, sizeof *block, &bytes));
@@ -169,8 +173,9 @@ kymo_status kymo__block_reader_next(struct kymo__block_reader *reader, struct ky
         reader->torn = reason;
         if (next >= reader->size)
             return KYMO_OK;
-        kymo__warn(reader->warnings, "%s is damaged at byte %" PRIu64 ": %s; %" PRIu64
-                   " bytes were skipped.", reader->path, at, reason, next - at);
+        kymo__warn(reader->warnings,
+                   "%s is damaged at byte %" PRIu64 ": %s; %" PRIu64 " bytes were skipped.",
+                   reader->path, at, reason, next - at);
         reader->torn = NULL;
         reader->offset = next;
     }

@@ -1,8 +1,10 @@
 /*
- * Ticks to nanoseconds, piecewise linear between the moments at which a process read all its clocks.
+ * Ticks to nanoseconds, piecewise linear between the moments at which a process read all its
+ * clocks.
  *
- * A slope is rounded down, so that a segment never reaches past the moment where the next one begins: time then never
- * runs backwards from one segment to the next, whatever rounding does within them.
+ * A slope is rounded down, so that a segment never reaches past the moment where the next one
+ * begins: time then never runs backwards from one segment to the next, whatever rounding does
+ * within them.
  */
 #include "read/read_internal.h"
 
@@ -51,8 +53,7 @@ kymo_status kymo__clock_map_build(struct kymo__clock_map *map, struct kymo__cloc
         const uint64_t mult = slope(from, &moments[i]);
         if (mult == 0)
             continue; /* a reading that makes no sense is left out, the segment goes on */
-        map->segments[map->n++] =
-            (struct kymo__clock_segment){from->tick, from->monotonic_ns, mult};
+        map->segments[map->n++] = (struct kymo__clock_segment){from->tick, from->monotonic_ns, mult};
         from = &moments[i];
     }
     if (map->n == 0) {
@@ -75,7 +76,8 @@ void kymo__clock_map_fini(struct kymo__clock_map *map)
 
 size_t kymo__clock_map_find(const struct kymo__clock_map *map, uint64_t tick)
 {
-    size_t low = 0, high = map->n; /* the answer is the last in [low, high) that begins at or before `tick` */
+    size_t low = 0,
+           high = map->n; /* the answer is the last in [low, high) that begins at or before `tick` */
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
         if (map->segments[middle].tick <= tick)

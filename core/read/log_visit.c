@@ -1,9 +1,9 @@
 /*
- * Pass 2 over a log: words. Each block is unpacked, its records are checked, and it is handed on in batches that each
- * lie on one segment of the clock.
+ * Pass 2 over a log: words. Each block is unpacked, its records are checked, and it is handed on in
+ * batches that each lie on one segment of the clock.
  *
- * Nearly every block is one batch: nothing in it is a record and the clock's slope does not change, and then no word
- * is looked at here at all. A block with records is walked once.
+ * Nearly every block is one batch: nothing in it is a record and the clock's slope does not change,
+ * and then no word is looked at here at all. A block with records is walked once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,10 @@ struct run {
 
 /* ---- batches ---- */
 
-/* Hand on words [from, to) of the run, on clock segment `segment`; `last` is the last that is no part of a record. */
+/*
+ * Hand on words [from, to) of the run, on clock segment `segment`; `last` is the last that is no
+ * part of a record.
+ */
 static kymo_status hand_on(struct visit *visit, const struct run *run, size_t from, size_t to,
                            size_t last, size_t segment)
 {
@@ -61,7 +64,10 @@ static kymo_status hand_on(struct visit *visit, const struct run *run, size_t fr
         .base_ns = is_behind ? s->base_ns + away_ns : s->base_ns - away_ns,
         .ns_mult = s->mult,
     };
-    /* Rounding may put a batch's first word a nanosecond before the last of the batch before; time stands still then. */
+    /*
+     * Rounding may put a batch's first word a nanosecond before the last of the batch before; time
+     * stands still then.
+     */
     const uint64_t first_ns = kymo_batch_ns(&batch, batch.words[0]);
     if (first_ns < run->state->last_ns && run->state->last_ns - first_ns <= 2)
         batch.base_ns += run->state->last_ns - first_ns;
@@ -79,15 +85,18 @@ static uint64_t end_of_segment(const struct kymo__clock_map *clock, size_t i, ui
     return end > base ? end - base : 0;
 }
 
-/* Whether a record of a known type has the words it needs. Unknown types pass: who does not know them skips them. */
+/*
+ * Whether a record of a known type has the words it needs. Unknown types pass: who does not know
+ * them skips them.
+ */
 static bool is_sound_record(const uint64_t *words, size_t n)
 {
     const size_t length = kymo_record_length(words[0]);
     const uint32_t type = kymo_record_type_of(words[0]);
     if (length == 0 || length > n)
         return false;
-    if (type == KYMO_RECORD_COUNTER || type == KYMO_RECORD_ASYNC_BEGIN || type == KYMO_RECORD_ASYNC_END ||
-        type == KYMO_RECORD_GAP)
+    if (type == KYMO_RECORD_COUNTER || type == KYMO_RECORD_ASYNC_BEGIN ||
+        type == KYMO_RECORD_ASYNC_END || type == KYMO_RECORD_GAP)
         return length >= 3;
     if (type != KYMO_RECORD_BEGIN && type != KYMO_RECORD_MARK)
         return true;
@@ -126,7 +135,10 @@ static kymo_status walk_run(struct visit *visit, const struct run *run)
             continue;
         }
         KYMO_TRY(hand_on(visit, run, from, i, last, segment));
-        /* One that runs over the end takes the rest with it: nothing says where the next word begins. */
+        /*
+         * One that runs over the end takes the rest with it: nothing says where the next word
+         * begins.
+         */
         i = length == 0 || length > run->n - i ? run->n : i + length;
         from = i;
         run->state->gap = 1;
@@ -138,8 +150,10 @@ static kymo_status take_run(struct visit *visit, const struct run *run, bool may
 {
     const struct kymo__clock_map *clock = &visit->log->clock;
     const size_t last = run->n - 1;
-    const size_t segment = kymo__clock_map_find(clock, run->base_tick + kymo_word_ticks(run->words[0]));
-    const bool is_one = kymo_word_ticks(run->words[last]) < end_of_segment(clock, segment, run->base_tick);
+    const size_t segment =
+        kymo__clock_map_find(clock, run->base_tick + kymo_word_ticks(run->words[0]));
+    const bool is_one =
+        kymo_word_ticks(run->words[last]) < end_of_segment(clock, segment, run->base_tick);
     if (KYMO_LIKELY(is_one && !may_have_records))
         return hand_on(visit, run, 0, run->n, last, segment);
     return walk_run(visit, run);
@@ -170,8 +184,8 @@ static struct lane_state *enter_lane(struct visit *visit, uint32_t number, uint3
 }
 
 /* The words of a block into visit->words. False when they cannot be had. */
-static bool unpack_block(struct visit *visit, const struct kymo__block *block, const uint8_t *packed,
-                         bool *may_have_records)
+static bool unpack_block(struct visit *visit, const struct kymo__block *block,
+                         const uint8_t *packed, bool *may_have_records)
 {
     const uint8_t *raw = packed;
     const size_t n = block->raw_len / 8;
@@ -193,7 +207,8 @@ static bool unpack_block(struct visit *visit, const struct kymo__block *block, c
     return true;
 }
 
-static kymo_status visit_block(struct visit *visit, const struct kymo__block *block, const uint8_t *packed)
+static kymo_status visit_block(struct visit *visit, const struct kymo__block *block,
+                               const uint8_t *packed)
 {
     const size_t n = block->raw_len / 8;
     if (block->type != KYMO__BLOCK_WORDS || block->version > KYMO__LOG_VERSION ||
@@ -231,7 +246,8 @@ static kymo_status visit_pool(struct visit *visit)
     for (size_t i = 0; i < pool->n_chunks; i++) {
         const struct kymo__pool_chunk *chunk = &pool->chunks[i];
         kymo_status status;
-        struct run run = {.words = pool->words + chunk->first_word, .n = chunk->n_words,
+        struct run run = {.words = pool->words + chunk->first_word,
+                          .n = chunk->n_words,
                           .base_tick = chunk->base_tick};
         run.state = enter_lane(visit, chunk->lane, chunk->sequence, &run.lane, &status);
         if (run.state == NULL) {

@@ -1,9 +1,11 @@
 /*
- * The chunks of a pool whose owner still runs, or died where nobody may write: copied into memory as they are now.
+ * The chunks of a pool whose owner still runs, or died where nobody may write: copied into memory
+ * as they are now.
  *
- * The owner goes on writing meanwhile. A chunk's words end at the first zero word and a record's header is stored
- * last, so whatever is copied up to there is whole. A chunk that went back and was taken again while it was copied is
- * told by its head, which is read before and after; its former words are in the log by then.
+ * The owner goes on writing meanwhile. A chunk's words end at the first zero word and a record's
+ * header is stored last, so whatever is copied up to there is whole. A chunk that went back and was
+ * taken again while it was copied is told by its head, which is read before and after; its former
+ * words are in the log by then.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * read: from a recording's directory to batches of words with nanoseconds.
  *
  *   recording.c ── the directory, its logs in order, warnings
- *   log_file.c  ── pass 1 over one log: texts, sites, lanes, clocks, loss; counts events, unpacks none
+ *   log_file.c, log_content.c ── pass 1 over one log: texts, sites, lanes, clocks, loss; counts words, unpacks none
  *   log_visit.c ── pass 2: unpacks each block of words, checks records, cuts where the clock's slope changes
  *   block_reader.c ── both passes: one block after the other, checked; finds its feet again after damage
  *   pool_copy.c ── the chunks of a process that still runs, or that died where nobody may write
@@ -22,7 +22,7 @@
 /* What a log may claim; beyond is damage. */
 enum {
     KYMO__MAX_SITES = 1 << 20,
-    KYMO__MAX_LANES = 1 << 20,
+    KYMO__MAX_LANES = 1 << 18,
     KYMO__MAX_WORDS_BYTES = 256 << 10, /* of one block of words, unpacked; a chunk is 32 KiB today */
 };
 
@@ -82,11 +82,11 @@ bool kymo__words_have_records(const uint64_t *words, size_t n);
 /* ---- blocks of a file, one after the other ---- */
 
 struct kymo__block_reader {
-    int fd;              /* lent */
-    const char *path;    /* lent, for sentences */
-    uint64_t size;       /* what is read: the file may grow meanwhile */
-    uint64_t offset;     /* of the next block */
-    const char *torn;    /* at the end: why nothing whole follows `offset`; NULL when all was read */
+    int fd;           /* lent */
+    const char *path; /* lent, for sentences */
+    uint64_t size;    /* what is read: the file may grow meanwhile */
+    uint64_t offset;  /* of the next block */
+    const char *torn; /* at the end: why nothing whole follows `offset`; NULL when all was read */
     struct kymo__warnings *warnings; /* NULL: say nothing */
     uint64_t resync_left; /* bytes that may still be spent on looking for the next whole block */
     char *window;         /* part of the file */
@@ -94,7 +94,8 @@ struct kymo__block_reader {
     size_t window_len, window_cap;
 };
 
-void kymo__block_reader_init(struct kymo__block_reader *reader, int fd, const char *path, uint64_t size);
+void kymo__block_reader_init(struct kymo__block_reader *reader, int fd, const char *path,
+                             uint64_t size);
 void kymo__block_reader_fini(struct kymo__block_reader *reader);
 
 /*
@@ -140,14 +141,40 @@ struct kymo__log_file {
     struct kymo__pool_copy pool;
 };
 
+/* A log while it is read for the first time. */
+struct kymo__log_scan {
+    struct kymo__log_file *log;
+    struct kymo__warnings *warnings;
+    struct kymo__block_reader reader;
+    struct kymo__sparse next_sequence; /* uint64_t by lane */
+    struct kymo__clock_entry *moments;
+    size_t n_moments, moments_cap;
+    struct kymo__buf notes, raw;
+    const char *pool; /* NULL: not said */
+    uint64_t tick_hz;
+    uint64_t n_blocks, first_tick, last_tick;
+    bool has_log, has_words, has_end, has_newer;
+    struct kymo__loss_entry loss;
+};
+
+/* Take what a block says. False without memory. */
+bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block *block,
+                          const uint8_t *packed);
+/* Count the words of (lane, sequence) unless they came before, and make the lane known. False without memory. */
+bool kymo__log_count_words(struct kymo__log_scan *scan, uint32_t lane, uint32_t sequence,
+                           uint64_t n_words, uint64_t first_tick, uint64_t last_tick);
+/* Say whose a lane is. False without memory. */
+bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t lane, int64_t tid, const char *name,
+                         size_t len);
+
 /* Pass 1. KYMO_EFORMAT when the file is not a log; the sentence names it. On failure `log` is left finished. */
 KYMO_WARN_UNUSED kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
-                                            struct kymo__warnings *warnings);
+                                                 struct kymo__warnings *warnings);
 void kymo__log_file_fini(struct kymo__log_file *log);
 
 /* Pass 2. */
-KYMO_WARN_UNUSED kymo_status kymo__log_file_visit(const struct kymo__log_file *log, kymo_visitor *visitor,
-                                             void *ctx);
+KYMO_WARN_UNUSED kymo_status kymo__log_file_visit(const struct kymo__log_file *log,
+                                                  kymo_visitor *visitor, void *ctx);
 
 /* Copy what the pool at `path` holds, for which `log_path` may also give the folder. An unfit file copies nothing. */
 KYMO_WARN_UNUSED kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path,

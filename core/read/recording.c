@@ -44,8 +44,11 @@ static bool is_log_name(const char *name)
     return len > 5 && strcmp(name + len - 5, ".klog") == 0;
 }
 
-/* One file of the directory. What is wrong with one log is a warning as long as others can be read. */
-static kymo_status add_entry(kymo_recording *recording, const char *folder, const char *name, bool *is_broken)
+/*
+ * One file of the directory. What is wrong with one log is a warning as long as others can be read.
+ */
+static kymo_status add_entry(kymo_recording *recording, const char *folder, const char *name,
+                             bool *is_broken)
 {
     struct kymo__buf path = {0};
     kymo__buf_printf(&path, "%s/%s", folder, name);
@@ -80,15 +83,16 @@ static kymo_status add_entries(kymo_recording *recording, const char *folder, DI
         return kymo__fail(KYMO_EFORMAT, "%s has no log that can be read: %s", folder,
                           recording->warnings.n != 0 ? recording->warnings.sentences[0] : "");
     if (!has_meta)
-        return kymo__fail(KYMO_EFORMAT, "%s is not a recording: no log and no meta.json is in it", folder);
+        return kymo__fail(KYMO_EFORMAT, "%s is not a recording: no log and no meta.json is in it",
+                          folder);
     return KYMO_OK;
 }
 
 static kymo_status open_directory(kymo_recording *recording, const char *path)
 {
     if (kymo_recording_seal(path) != KYMO_OK)
-        kymo__warn(&recording->warnings, "A process's last events could not be written to its log: %s.",
-                   kymo_last_error());
+        kymo__warn(&recording->warnings,
+                   "A process's last events could not be written to its log: %s.", kymo_last_error());
     DIR *dir = opendir(path);
     if (dir == NULL)
         return kymo__fail_errno("open %s", path);
@@ -192,7 +196,8 @@ const struct kymo_process *kymo_recording_process(const kymo_recording *recordin
 const struct kymo_site_info *kymo_recording_site(const kymo_recording *recording, size_t process,
                                                  uint32_t site)
 {
-    static const struct kymo_site_info nameless = {.name = "", .category = "", .domain = "", .file = ""};
+    static const struct kymo_site_info nameless = {
+        .name = "", .category = "", .domain = "", .file = ""};
     const struct kymo_site_info *found =
         process < recording->n_logs
             ? kymo__sparse_get(&recording->logs[process]->sites, site, sizeof *found)
@@ -211,7 +216,8 @@ const struct kymo_lane_info *kymo_recording_lane(const kymo_recording *recording
     return found != NULL && found->is_known ? &found->info : &nameless;
 }
 
-kymo_status kymo_recording_visit(kymo_recording *recording, size_t process, kymo_visitor *visitor, void *ctx)
+kymo_status kymo_recording_visit(kymo_recording *recording, size_t process, kymo_visitor *visitor,
+                                 void *ctx)
 {
     if (process >= recording->n_logs)
         return kymo__fail(KYMO_EINVAL, "%s has no process %zu", recording->name, process);

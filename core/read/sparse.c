@@ -1,4 +1,7 @@
-/* Arrays with holes, and warnings. A number in a damaged file costs a page, not everything below it. */
+/*
+ * Arrays with holes, and warnings. A number in a damaged file costs a page, not everything below
+ * it.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,13 @@
 /*
- * Bytes to words. A block of n words is stored as eight planes of n bytes: five with the bytes of each word's step in
- * time, three with those of its kind and id. Put together again, a word's eight bytes are
+ * Bytes to words. A block of n words is stored as eight planes of n bytes: five with the bytes of
+ * each word's step in time, three with those of its kind and id. Put together again, a word's eight
+ * bytes are
  *
  *      bits 63..40  kind and id  |  bits 39..0  ticks since the word before
  *
- * which, turned left by 24, is a word whose upper 40 bits only want to be summed up. The sum runs modulo 2^64, that is
- * modulo 2^40 in those bits, as the writer's differences do; so any words come back as they went in, payloads too.
+ * which, turned left by 24, is a word whose upper 40 bits only want to be summed up. The sum runs
+ * modulo 2^64, that is modulo 2^40 in those bits, as the writer's differences do; so any words come
+ * back as they went in, payloads too.
  */
 #include <string.h>
 
@@ -42,10 +44,15 @@ static bool unpack_tail(const uint8_t *planes, uint64_t *words, size_t i, size_t
 
 #ifdef __SSE2__
 
-/* Everything in registers: the loops below have constant bounds and must vanish, also without -O3. */
+/*
+ * Everything in registers: the loops below have constant bounds and must vanish, also without -O3.
+ */
 #define UNROLL _Pragma("GCC unroll 8")
 
-/* Sixteen words: transpose 8 planes of 16 bytes into 8 pairs of words, out[k] = words 2k and 2k + 1. */
+/*
+ * Sixteen words: transpose 8 planes of 16 bytes into 8 pairs of words, out[k] = words 2k and 2k +
+ * 1.
+ */
 static inline void transpose(const uint8_t *planes, size_t n, __m128i out[8])
 {
     __m128i row[8], pairs[8], quads[8];
@@ -60,10 +67,10 @@ static inline void transpose(const uint8_t *planes, size_t n, __m128i out[8])
     UNROLL
     for (size_t half = 0; half < 8; half += 4)
         UNROLL
-        for (size_t k = 0; k < 2; k++) {
-            quads[half + 2 * k] = _mm_unpacklo_epi16(pairs[half + 2 * k], pairs[half + 2 * k + 1]);
-            quads[half + 2 * k + 1] = _mm_unpackhi_epi16(pairs[half + 2 * k], pairs[half + 2 * k + 1]);
-        }
+    for (size_t k = 0; k < 2; k++) {
+        quads[half + 2 * k] = _mm_unpacklo_epi16(pairs[half + 2 * k], pairs[half + 2 * k + 1]);
+        quads[half + 2 * k + 1] = _mm_unpackhi_epi16(pairs[half + 2 * k], pairs[half + 2 * k + 1]);
+    }
     UNROLL
     for (size_t half = 0; half < 8; half += 4) {
         out[half] = _mm_unpacklo_epi32(quads[half], quads[half + 2]);
@@ -85,12 +92,14 @@ bool kymo__unpack_words(const uint8_t *planes, uint64_t *words, size_t n)
         transpose(planes + i, n, pairs);
         UNROLL
         for (size_t k = 0; k < 8; k++) {
-            const __m128i x = _mm_or_si128(_mm_slli_epi64(pairs[k], 24), _mm_srli_epi64(pairs[k], 40));
+            const __m128i x =
+                _mm_or_si128(_mm_slli_epi64(pairs[k], 24), _mm_srli_epi64(pairs[k], 40));
             const __m128i step = _mm_andnot_si128(tags, x);
             /* The upper half also gets the lower one's step. */
             const __m128i steps = _mm_add_epi64(step, _mm_slli_si128(step, 8));
             const __m128i now = _mm_add_epi64(sum, steps);
-            _mm_storeu_si128((__m128i *)(words + i + 2 * k), _mm_or_si128(now, _mm_and_si128(tags, x)));
+            _mm_storeu_si128((__m128i *)(words + i + 2 * k),
+                             _mm_or_si128(now, _mm_and_si128(tags, x)));
             sum = _mm_unpackhi_epi64(now, now);
             const __m128i kind = _mm_and_si128(x, kinds);
             records = _mm_or_si128(records, _mm_and_si128(_mm_cmpeq_epi32(kind, kinds), kinds));

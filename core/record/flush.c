@@ -204,7 +204,8 @@ static bool has_work(void)
     const bool is_short = kymo__queue_length(&pool->free) < FREE_CHUNKS;
     if (may_write())
         return is_short || kymo__queue_length(&pool->full) >= BATCH_CHUNKS;
-    return is_short && __atomic_load_n(&pool->head->n_chunks, __ATOMIC_RELAXED) < pool->n_max;
+    return is_short &&
+           __atomic_load_n(&pool->head->n_chunks, __ATOMIC_RELAXED) < __atomic_load_n(&pool->n_max, __ATOMIC_RELAXED);
 }
 
 void kymo__flush_nudge(void)

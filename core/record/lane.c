@@ -48,9 +48,8 @@ static bool reclaim_oldest(uint32_t *number)
     if (!kymo__queue_take(&record->pool.full, number))
         return false;
     struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, *number);
-    uint64_t last_ticks;
-    const size_t n = kymo__chunk_n_words(chunk, &last_ticks);
-    kymo__record_lost(kymo__chunk_n_events(chunk, n), chunk->base_tick, chunk->base_tick + last_ticks);
+    const struct kymo__extent lost = kymo__chunk_extent(chunk);
+    kymo__record_lost(lost.n_events, chunk->base_tick, chunk->base_tick + lost.last_ticks);
     /* A process killed while renew() writes the head anew must not leave the old words under a new name. */
     __atomic_store_n(&chunk->state, KYMO__CHUNK_FREE, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
@@ -211,7 +210,7 @@ static void store_record(struct kymo__lane *lane, enum kymo_record_type type, co
     memcpy(pos + 1, words, n * sizeof *words);
     const uint64_t ticks = kymo__clock_ticks() - lane->base_tick;
     const uint32_t tag = kymo__tag(KYMO_KIND_RECORD, (uint32_t)type << 12 | (uint32_t)(n + 1));
-    __atomic_store_n(&pos[0], ticks << 24 | tag, __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_n_words() */
+    __atomic_store_n(&pos[0], ticks << 24 | tag, __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_extent() */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     lane->pos = pos + n + 1;
 }
@@ -416,7 +415,7 @@ uint64_t kymo__lanes_n_words(void)
     for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
         if (lane->chunk != NULL && is_of_this_recording(lane))
-            n += kymo__chunk_n_words(lane->chunk, NULL);
+            n += kymo__chunk_extent(lane->chunk).n_words;
         pthread_mutex_unlock(&lane->lock);
     }
     pthread_mutex_unlock(&lanes.lock);

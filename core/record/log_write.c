@@ -37,6 +37,21 @@ void kymo__log_close(struct kymo__log *log)
         close(log->fd);
     log->fd = -1;
     kymo__buf_fini(&log->sites);
+    kymo__free(log->lanes_told);
+    log->lanes_told = NULL;
+    log->n_lanes_told = 0;
+}
+
+bool kymo__log_lane_is_new(struct kymo__log *log, uint32_t lane)
+{
+    enum { MOST = 1 << 24 };
+    const size_t before = log->n_lanes_told;
+    if (lane >= MOST || !kymo__grow(&log->lanes_told, &log->n_lanes_told, (size_t)lane + 1, sizeof *log->lanes_told))
+        return true;
+    memset(log->lanes_told + before, 0, log->n_lanes_told - before);
+    const bool is_new = !log->lanes_told[lane];
+    log->lanes_told[lane] = true;
+    return is_new;
 }
 
 bool kymo__log_is_broken(const struct kymo__log *log)
@@ -149,18 +164,19 @@ kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool
 kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer, const struct kymo__chunk_head *chunk,
                                    size_t *n_words)
 {
-    uint64_t last_ticks;
-    const size_t n = *n_words = kymo__chunk_n_words(chunk, &last_ticks);
-    if (n == 0)
+    const struct kymo__extent extent = kymo__chunk_extent(chunk);
+    *n_words = extent.n_words;
+    if (extent.n_words == 0)
         return KYMO_OK;
-    if (chunk->sequence == 0)
+    /* Not just the thread's first chunk: a flight recorder may have given that up. */
+    if (kymo__log_lane_is_new(log, chunk->lane))
         KYMO_TRY(kymo__log_append_lane(log, chunk));
     struct kymo__block block = {.type = KYMO__BLOCK_WORDS,
                                 .lane = chunk->lane,
                                 .sequence = chunk->sequence,
                                 .first_tick = chunk->base_tick,
-                                .last_tick = chunk->base_tick + last_ticks};
-    const void *bytes = kymo__pack_words(packer, (const uint64_t *)(chunk + 1), n, &block);
+                                .last_tick = chunk->base_tick + extent.last_ticks};
+    const void *bytes = kymo__pack_words(packer, (const uint64_t *)(chunk + 1), extent.n_words, &block);
     return kymo__log_append(log, &block, bytes, block.packed_len);
 }
 

@@ -147,6 +147,9 @@ bool kymo__pool_grow(struct kymo__pool *pool)
         __atomic_store_n(&pool->head->n_chunks, have + more, __ATOMIC_RELEASE);
         for (uint32_t i = have; i < have + more; i++)
             kymo__queue_put(&pool->free, i);
+    } else if (more > 0) {
+        /* No room: this is all there will be. Asking again for every event that finds no chunk would be slow. */
+        __atomic_store_n(&pool->n_max, have, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&pool->grow_lock);
     return grown;
@@ -188,7 +191,7 @@ uint64_t kymo__pool_n_words_waiting(const struct kymo__pool *pool)
     for (uint32_t i = 0; i < n_chunks; i++) {
         const struct kymo__chunk_head *chunk = kymo__pool_chunk(pool, i);
         if (__atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == KYMO__CHUNK_FULL)
-            n += kymo__chunk_n_words(chunk, NULL);
+            n += kymo__chunk_extent(chunk).n_words;
     }
     return n;
 }

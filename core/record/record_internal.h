@@ -64,10 +64,13 @@ void kymo__packer_destroy(kymo__packer *packer);
  * KYMO__CHUNK_WORDS words.
  */
 const void *kymo__pack_words(kymo__packer *packer, const uint64_t *words, size_t n, struct kymo__block *block);
-/* Words of a chunk, up to the first zero; in `last_ticks` (may be NULL) the ticks of the last event. */
-size_t kymo__chunk_n_words(const struct kymo__chunk_head *chunk, uint64_t *last_ticks);
-/* Events among the first `n` words of a chunk: a record is one, and one that tells of a gap is none. */
-size_t kymo__chunk_n_events(const struct kymo__chunk_head *chunk, size_t n);
+/* What a chunk holds, up to the first zero. */
+struct kymo__extent {
+    size_t n_words;
+    size_t n_events;     /* a record is one, and one that tells of a gap is none */
+    uint64_t last_ticks; /* of the last event; 0 without any */
+};
+struct kymo__extent kymo__chunk_extent(const struct kymo__chunk_head *chunk);
 
 /* ---- log_write.c: the file ---- */
 
@@ -77,6 +80,8 @@ struct kymo__log {
     uint64_t size;         /* of whole blocks; the file is cut back to it when a write fails */
     bool is_broken;        /* a write failed; nothing more is written. Release; loaded anywhere with acquire */
     char failure[512];     /* the sentence of that write; stands still once `is_broken` is seen */
+    bool *lanes_told;      /* by lane: its thread's block is in the log. Of whoever has the packer */
+    size_t n_lanes_told;
     struct kymo__buf sites; /* gathered for the next block; these two are guarded by intern.lock */
     bool is_gathering;
     char path[PATH_MAX];
@@ -96,7 +101,9 @@ kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type 
 kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc);
 kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chunk_head *chunk);
 kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool_head *pool);
-/* The chunk's words, behind a block for its thread if the chunk is the thread's first. KYMO_OK for an empty one. */
+/* Whether nobody has asked about `lane` before; when memory is out, always. */
+bool kymo__log_lane_is_new(struct kymo__log *log, uint32_t lane);
+/* The chunk's words, behind a block for its thread if the log has none yet. KYMO_OK for an empty one. */
 kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer, const struct kymo__chunk_head *chunk,
                                    size_t *n_words);
 /* Key/value texts, as LOG and END blocks hold them. */
@@ -187,7 +194,7 @@ static inline uint32_t kymo__tag(enum kymo_kind kind, uint32_t id)
 static inline void kymo__lane_store(struct kymo__lane *lane, uint64_t *pos, uint64_t word)
 {
     __atomic_store_n(&pos[1], 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&pos[0], word, __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_n_words() */
+    __atomic_store_n(&pos[0], word, __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_extent() */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     lane->pos = pos + 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -228,7 +228,13 @@ static kymo_status finish_log(int fd, const char *path, const struct survey *s, 
         return kymo__fail_errno("seal log %s", path);
     kymo__log_adopt(&log, fd, s->size);
     snprintf(log.path, sizeof log.path, "%s", path);
-    return append_ending(&log, s, pool);
+    for (size_t lane = 0; lane < s->n_lanes; lane++)
+        if (s->next_sequence[lane] > 0)
+            (void)kymo__log_lane_is_new(&log, (uint32_t)lane);
+    const kymo_status st = append_ending(&log, s, pool);
+    log.fd = -1; /* the caller's */
+    kymo__log_close(&log);
+    return st;
 }
 
 static kymo_status seal_from(int log_fd, const char *path, int pool_fd, const char *pool_path)

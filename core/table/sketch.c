@@ -1,4 +1,7 @@
-/* The slow half of the quantile sketch: making pages, merging, reading quantiles. See table_internal.h. */
+/*
+ * The slow half of the quantile sketch: making pages, merging, reading quantiles. See
+ * table_internal.h.
+ */
 #include <string.h>
 
 #include "table/table_internal.h"
@@ -131,7 +134,10 @@ uint64_t kymo__sketch_quantile(const struct kymo__sketch *sketch, double q)
 {
     if (sketch->count == 0)
         return 0;
-    /* The nearest rank, counted from 0: the median of three is the second, of four the second as well. */
+    /*
+     * The nearest rank, counted from 0: the median of three is the second, of four the second as
+     * well.
+     */
     const double share = q > 0 ? q * (double)sketch->count : 0;
     uint64_t rank = share < (double)sketch->count ? (uint64_t)share : sketch->count - 1;
     if (rank > 0 && (double)rank == share)

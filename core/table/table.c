@@ -45,7 +45,8 @@ static bool copy_columns(kymo_table *table, const struct kymo_column *columns)
     return true;
 }
 
-kymo_status kymo_table_create(const char *name, const struct kymo_column *columns, size_t n, kymo_table **out)
+kymo_status kymo_table_create(const char *name, const struct kymo_column *columns, size_t n,
+                              kymo_table **out)
 {
     kymo_table *table = kymo__calloc(1, sizeof *table);
     if (table == NULL)
@@ -54,7 +55,8 @@ kymo_status kymo_table_create(const char *name, const struct kymo_column *column
     table->columns = kymo__calloc(n + 1, sizeof *table->columns);
     table->cells = kymo__calloc(n + 1, sizeof *table->cells);
     table->name = kymo__strndup(name, strlen(name));
-    if (table->columns == NULL || table->cells == NULL || table->name == NULL || !copy_columns(table, columns)) {
+    if (table->columns == NULL || table->cells == NULL || table->name == NULL ||
+        !copy_columns(table, columns)) {
         kymo_table_destroy(table);
         return kymo__fail(KYMO_ENOMEM, "no memory for table %s", name);
     }
@@ -84,7 +86,8 @@ static bool make_room(kymo_table *table, struct column_cells *cells)
     const bool is_text = table->columns[table->next_column].type == KYMO_TYPE_TEXT;
     return kymo__grow(&cells->values, &cells->values_cap, want, sizeof *cells->values) &&
            kymo__grow(&cells->nulls, &cells->nulls_cap, want, sizeof *cells->nulls) &&
-           (!is_text || kymo__grow(&cells->lengths, &cells->lengths_cap, want, sizeof *cells->lengths));
+           (!is_text ||
+            kymo__grow(&cells->lengths, &cells->lengths_cap, want, sizeof *cells->lengths));
 }
 
 /* Write the next cell. A row counts once its last cell is there. */
@@ -108,7 +111,8 @@ static void put(kymo_table *table, union value value, size_t len, bool is_null)
 /* After a failure nothing more is taken: what is there stays a table of whole rows. */
 static bool accepts(kymo_table *table, enum kymo_type type)
 {
-    if (table->status == KYMO_OK && (table->n_columns == 0 || table->columns[table->next_column].type != type))
+    if (table->status == KYMO_OK &&
+        (table->n_columns == 0 || table->columns[table->next_column].type != type))
         table->status = KYMO_EINVAL;
     return table->status == KYMO_OK;
 }
@@ -159,7 +163,8 @@ kymo_status kymo_table_status(const kymo_table *table)
     if (table->status == KYMO_ENOMEM)
         return kymo__fail(KYMO_ENOMEM, "no memory for all of table %s", table->name);
     if (table->status != KYMO_OK)
-        return kymo__fail(table->status, "a cell of table %s was given a value of another type", table->name);
+        return kymo__fail(table->status, "a cell of table %s was given a value of another type",
+                          table->name);
     return KYMO_OK;
 }
 
@@ -209,7 +214,9 @@ void kymo_table_truncate(kymo_table *table, size_t n)
     table->next_column = 0;
 }
 
-/* ---- sorting: a stable merge sort of row numbers, which then move the cells of every column ---- */
+/*
+ * ---- sorting: a stable merge sort of row numbers, which then move the cells of every column ----
+ */
 
 struct order {
     const struct column_cells *cells;
@@ -247,7 +254,8 @@ static bool goes_before(const struct order *order, size_t b, size_t a)
     return order->descending ? c > 0 : c < 0;
 }
 
-static void merge_runs(const struct order *order, const size_t *from, size_t *to, size_t left, size_t middle, size_t right)
+static void merge_runs(const struct order *order, const size_t *from, size_t *to, size_t left,
+                       size_t middle, size_t right)
 {
     size_t i = left, j = middle;
     for (size_t k = left; k < right; k++) {
@@ -256,12 +264,16 @@ static void merge_runs(const struct order *order, const size_t *from, size_t *to
     }
 }
 
-/* Sort the `n` row numbers in `rows`, with as many in `spare`; return the one of the two that holds the result. */
+/*
+ * Sort the `n` row numbers in `rows`, with as many in `spare`; return the one of the two that holds
+ * the result.
+ */
 static size_t *sort_rows(const struct order *order, size_t *rows, size_t *spare, size_t n)
 {
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t left = 0; left < n; left += 2 * width)
-            merge_runs(order, rows, spare, left, KYMO__MIN(left + width, n), KYMO__MIN(left + 2 * width, n));
+            merge_runs(order, rows, spare, left, KYMO__MIN(left + width, n),
+                       KYMO__MIN(left + 2 * width, n));
         size_t *const sorted = spare;
         spare = rows;
         rows = sorted;

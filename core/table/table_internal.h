@@ -29,13 +29,14 @@ KYMO_PRIVATE_API void kymo__arena_fini(struct kymo__arena *arena);
 enum {
     KYMO__SKETCH_BITS = 6,
     KYMO__SKETCH_PAGE = 1 << KYMO__SKETCH_BITS,
-    KYMO__SKETCH_PAGES = 64 - KYMO__SKETCH_BITS + 1, /* one linear page, then one for each exponent from 6 to 63 */
+    KYMO__SKETCH_PAGES =
+        64 - KYMO__SKETCH_BITS + 1, /* one linear page, then one for each exponent from 6 to 63 */
     KYMO__SKETCH_FEW = 5,
 };
 
 struct kymo__sketch {
     uint64_t count, sum, min, max; /* exact; `min` and `max` mean nothing while `count` is 0 */
-    uint64_t **pages;              /* KYMO__SKETCH_PAGES of them, each may be NULL; NULL while all are in `few` */
+    uint64_t **pages; /* KYMO__SKETCH_PAGES of them, each may be NULL; NULL while all are in `few` */
     uint64_t few[KYMO__SKETCH_FEW];
 };
 
@@ -43,13 +44,15 @@ struct kymo__sketch {
 KYMO_PRIVATE_API void kymo__sketch_fini(struct kymo__sketch *sketch);
 
 /* Add `from` to `into`; false without memory, with `into` still a sketch of part of both. */
-KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_merge(struct kymo__sketch *into, const struct kymo__sketch *from);
+KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_merge(struct kymo__sketch *into,
+                                                          const struct kymo__sketch *from);
 
 /* The value below which the share `q` (0..1) of the values lies; 0 for an empty sketch. */
 KYMO_PRIVATE_API uint64_t kymo__sketch_quantile(const struct kymo__sketch *sketch, double q);
 
 /* The first values, and those whose page does not exist yet. Does not touch count, sum, min and max. */
-KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_add_slow(struct kymo__sketch *sketch, uint64_t value);
+KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_add_slow(struct kymo__sketch *sketch,
+                                                             uint64_t value);
 
 /* The page of `value`; its place there is the six bits below the leading one. */
 static inline uint32_t kymo__sketch_page_of(uint64_t value, uint32_t *bucket)

@@ -4,7 +4,8 @@
  * A recording is a directory NAME.kymo with one log per process. Opening it seals the logs of processes that died
  * (their last events are still in their pools) and reads names, clocks and threads; events are then streamed block by
  * block, so memory stays bounded whatever the size. A recording that is still being written can be read as well: what
- * was published when it was opened is there. Damaged bytes end that log's reading with a warning, never a crash.
+ * was published when it was opened is there. Damaged bytes are stepped over with a warning; what is whole behind them
+ * is read.
  *
  * One recording is used by one thread at a time; different processes' logs of one recording may be visited by
  * different threads at the same time.
@@ -114,7 +115,8 @@ static inline uint32_t kymo_record_text_len(uint64_t word) { return (uint32_t)(w
 
 /*
  * Some successive words of one lane. Records are whole: a header word is followed by its length - 1 others in the
- * same batch. `gap` says that words of this lane are missing before this batch (lost, or reclaimed by the policy).
+ * same batch, and one of a known type has all the words its type asks for. `gap` says that words of this lane are
+ * missing before this batch (lost, damaged, or reclaimed by the policy).
  */
 struct kymo_batch {
     const struct kymo_process *process;

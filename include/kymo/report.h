@@ -45,8 +45,11 @@ KYMO_API void kymo_summary_destroy(kymo_summary *summary);
  *              log_bytes clock end
  *   async      as ranges, of async ranges                        counters   name count min mean max last
  *   marks      name count                                        open       rank pid thread name since_ns
- *   sites      name category domain color file line
- * Total counts the outermost of a recursive range once; mean and quantiles are over every call.
+ *   sites      name category domain color file line              warnings   text
+ * Total counts the outermost of a recursive range once; mean and quantiles are over every call. Quantiles are within
+ * 0.8 %. Share is the total over the time from first to last event, of all processes together; in `threads`, of that
+ * process. A range that was never ended, or whose end was lost, is in no count and no time; `open` has those that were
+ * open at the end, and since when, counted from the process's first event. Names group, whatever site they come from.
  */
 KYMO_API kymo_table *kymo_summary_table(kymo_summary *summary, const char *name);
 
@@ -76,12 +79,13 @@ KYMO_API kymo_status kymo_present_json(const kymo_table *table, FILE *out);
 /* The whole answer of `kymo report`: what ran, the table, loss, cost, open ranges. */
 struct kymo_report_options {
     struct kymo_text_options text;
-    const char *tables; /* which tables, comma separated; NULL: "ranges" */
-    const char *sort;   /* a column of `ranges`; NULL: total_ns; "-count" for ascending */
+    /* Which tables, comma separated; NULL: "ranges", behind which async, counters and marks come where there are any. */
+    const char *tables;
+    const char *sort;   /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" for the other way round */
     uint32_t limit;     /* rows at most; 0: all */
 };
 KYMO_API kymo_status kymo_report_text(kymo_summary *summary, const struct kymo_report_options *options, FILE *out);
-/* An object: the tables asked for (always `ranges`), lost_events, cost, warnings, processes. */
+/* An object: the tables asked for (always ranges, async, counters, marks, open, processes), warnings, lost_events, cost. */
 KYMO_API kymo_status kymo_report_json(kymo_summary *summary, const struct kymo_report_options *options, FILE *out);
 
 /*

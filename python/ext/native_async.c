@@ -152,8 +152,8 @@ static PyObject *async_end(PyObject *Py_UNUSED(module), PyObject *handle)
 
 PyMethodDef native_async_functions[] = {
     {"async_begin", async_begin, METH_O,
-     "async_begin(range)\n--\n\nBegin an async range; 0 while off."},
+     "async_begin($module, range, /)\n--\n\nBegin an async range; 0 while off."},
     {"async_end", async_end, METH_O,
-     "async_end(handle)\n--\n\nEnd what async_begin gave, on any thread."},
+     "async_end($module, handle, /)\n--\n\nEnd what async_begin gave, on any thread."},
     {NULL, NULL, 0, NULL},
 };

@@ -126,6 +126,21 @@ def test_ranks_of_one_launch_share_a_recording(kymo, emit, tmp_path):
     assert [log.name.split("-")[0] for log in logs(tmp_path / "run.kymo")] == ["r0", "r1", "r2"]
 
 
+def test_a_later_launch_does_not_mix_in(kymo, emit):
+    ranks = {"RANK": "0", "WORLD_SIZE": "2"}
+    assert kymo("run", "-o", "run.kymo", emit, 1, env={**ranks, "TORCHELASTIC_RUN_ID": "a"}).returncode == 0
+    assert kymo("run", "-o", "run.kymo", emit, 1, env={**ranks, "TORCHELASTIC_RUN_ID": "a"}).returncode == 0
+    done = kymo("run", "-o", "run.kymo", emit, 1, env={**ranks, "TORCHELASTIC_RUN_ID": "b"})
+    assert (done.returncode, "--append" in done.stderr) == (2, True)
+
+
+def test_somebody_elses_meta_is_not_deleted(kymo, emit, tmp_path):
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "meta.json").write_text('{"format": "theirs"}')
+    assert kymo("run", "--force", "-o", "theirs", emit, 1).returncode == 2
+    assert (tmp_path / "theirs" / "meta.json").exists()
+
+
 # ---- what the program gets ----
 
 
@@ -266,8 +281,9 @@ def test_a_python_that_will_not_listen_is_told_about(kymo, tmp_path, flags):
 
 
 def test_a_script_whose_first_line_will_not_listen_is_told_about(kymo, tmp_path):
+    (tmp_path / "python3").symlink_to(sys.executable)  # a first line cannot name a path with a space
     script = tmp_path / "train.py"
-    script.write_text(f"#!{sys.executable} -I\n")
+    script.write_text(f"#!{tmp_path}/python3 -I\n")
     script.chmod(0o755)
     assert "Python's option -I keeps kymo out" in kymo("run", "--", "./train.py").stderr
 

@@ -1,7 +1,7 @@
 /*
- * fault_endless RECORDING ACKS THREADS OPTIONS [fork]
+ * fault_endless RECORDING ACKS THREADS OPTIONS [fork|busy]
  *
- * THREADS threads record for ever. Each writes the number of ranges whose end has returned to its slot of the file ACKS,
+ * THREADS threads record for ever, pausing now and then so that the disk keeps up; with `busy` they never pause. Each writes the number of ranges whose end has returned to its slot of the file ACKS,
  * in shared memory, so that a test that kills us knows what must be in the recording. With `fork` the first thread also
  * forks children all the time, which record a little and leave by _exit.
  */
@@ -19,6 +19,7 @@
 enum { MAX_THREADS = 64, CHILD_RANGES = 50 };
 
 static uint64_t *acks;
+static int never_pauses;
 
 static void *record_for_ever(void *slot)
 {
@@ -29,6 +30,8 @@ static void *record_for_ever(void *slot)
     for (uint64_t i = 0;; i++) {
         sequence_range(i);
         __atomic_store_n(ack, i + 1, __ATOMIC_RELEASE);
+        if (!never_pauses && i % 1000 == 999)
+            usleep(100);
     }
     return NULL;
 }
@@ -54,6 +57,7 @@ int main(int argc, char **argv)
     if (fd < 0 || n_threads < 1 || n_threads > MAX_THREADS || ftruncate(fd, MAX_THREADS * 8) != 0)
         return 2;
     acks = mmap(NULL, MAX_THREADS * 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    never_pauses = argc > 5 && strcmp(argv[5], "busy") == 0;
     sequence_start(argv[1], argv[4]);
     for (int i = 0; i < n_threads; i++) {
         pthread_t thread;

@@ -31,7 +31,7 @@ def kymo_run(kymo_command, tmp_path):
 
 @pytest.fixture
 def bare_environment(tmp_path):
-    """A virtual environment without kymo; tests/conftest.py's PYTHONPATH does not reach into it."""
+    """A virtual environment without kymo; the PYTHONPATH of these tests does not reach into it."""
     folder = tmp_path / "bare"
     venv.create(folder, with_pip=False, symlinks=True)
     return folder / "bin" / "python"

@@ -33,6 +33,14 @@ def test_the_version_is_the_librarys():
     assert f'#define KYMO_VERSION "{kymo.__version__}"' in header
 
 
+def test_a_library_of_another_interface_is_refused(build_extension, run_python):
+    """As when an older libkymo stands before the package's own in the search path."""
+    older = build_extension("older", "int kymo_abi(void);\nint kymo_abi(void) { return 999; }\n")
+    done = run_python("import kymo", env={"LD_PRELOAD": str(older)}, check=False)
+    assert done.returncode == 1
+    assert "ImportError" in done.stderr and "interface 999" in done.stderr
+
+
 def test_the_package_is_typed():
     assert (PACKAGE / "py.typed").exists()
 

@@ -43,17 +43,18 @@ void log_put_pairs(struct log_maker *log, enum kymo__block_type type, const char
 
 void log_put_process(struct log_maker *log, const char *extra_key, const char *extra_value)
 {
-    const char *const pairs[] = {"pid",     "100",       "ppid",          "99",   "rank",    "0",
-                                 "host",    "testhost",  "command",       "train --fast",
-                                 "run_id",  "abc",       "clock",         "tsc",  "tick_hz", "1000000000",
-                                 "event_cost_ps", "9500", extra_key, extra_value, NULL};
+    const char *const pairs[] = {
+        "pid",      "100",        "ppid",          "99",     "rank",    "0",         "host",
+        "testhost", "command",    "train --fast",  "run_id", "abc",     "clock",     "tsc",
+        "tick_hz",  "1000000000", "event_cost_ps", "9500",   extra_key, extra_value, NULL};
     log_put_pairs(log, KYMO__BLOCK_LOG, pairs);
 }
 
 void log_put_site(struct log_maker *log, uint32_t id, const char *name)
 {
     struct kymo__buf bytes = {0};
-    const struct kymo__site_entry entry = {.id = id, .line = 7, .name_len = (uint32_t)strlen(name), .file_len = 3};
+    const struct kymo__site_entry entry = {
+        .id = id, .line = 7, .name_len = (uint32_t)strlen(name), .file_len = 3};
     kymo__buf_put(&bytes, &entry, sizeof entry);
     kymo__buf_puts(&bytes, name);
     kymo__buf_puts(&bytes, "a.c");
@@ -68,7 +69,8 @@ void log_put_lane(struct log_maker *log, uint32_t lane, int64_t tid, const char 
     const struct kymo__lane_entry entry = {.tid = tid, .name_len = (uint32_t)strlen(name)};
     kymo__buf_put(&bytes, &entry, sizeof entry);
     kymo__buf_puts(&bytes, name);
-    log_put_block(log, (struct kymo__block){.type = KYMO__BLOCK_LANE, .lane = lane}, bytes.data, bytes.len);
+    log_put_block(log, (struct kymo__block){.type = KYMO__BLOCK_LANE, .lane = lane}, bytes.data,
+                  bytes.len);
     kymo__buf_fini(&bytes);
 }
 
@@ -99,7 +101,8 @@ void log_end(struct log_maker *log, uint64_t tick, uint32_t site)
     log_word(log, tick, KYMO_KIND_END, site);
 }
 
-void log_record(struct log_maker *log, uint64_t tick, enum kymo_record_type type, const uint64_t *words, size_t n)
+void log_record(struct log_maker *log, uint64_t tick, enum kymo_record_type type,
+                const uint64_t *words, size_t n)
 {
     log_word(log, tick, KYMO_KIND_RECORD, (uint32_t)type << 12 | (uint32_t)(n + 1));
     for (size_t i = 0; i < n; i++)
@@ -109,8 +112,11 @@ void log_record(struct log_maker *log, uint64_t tick, enum kymo_record_type type
 static struct kymo__block words_block(struct log_maker *log, uint32_t lane, uint32_t sequence)
 {
     const uint64_t last = log->n_words == 0 ? 0 : log->words[log->n_words - 1] >> 24;
-    return (struct kymo__block){.type = KYMO__BLOCK_WORDS, .lane = lane, .sequence = sequence,
-                                .first_tick = log->base_tick, .last_tick = log->base_tick + last};
+    return (struct kymo__block){.type = KYMO__BLOCK_WORDS,
+                                .lane = lane,
+                                .sequence = sequence,
+                                .first_tick = log->base_tick,
+                                .last_tick = log->base_tick + last};
 }
 
 size_t log_put_words(struct log_maker *log, uint32_t lane, uint32_t sequence)
@@ -126,8 +132,8 @@ size_t log_put_words(struct log_maker *log, uint32_t lane, uint32_t sequence)
 
 size_t log_put_bare_words(struct log_maker *log, uint32_t lane, uint32_t sequence)
 {
-    const size_t offset =
-        log_put_block(log, words_block(log, lane, sequence), log->words, log->n_words * sizeof log->words[0]);
+    const size_t offset = log_put_block(log, words_block(log, lane, sequence), log->words,
+                                        log->n_words * sizeof log->words[0]);
     log->n_words = 0;
     return offset;
 }

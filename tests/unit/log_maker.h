@@ -33,7 +33,8 @@ void log_put_end(struct log_maker *log, const char *how);
 void log_word(struct log_maker *log, uint64_t tick, enum kymo_kind kind, uint32_t id);
 void log_begin(struct log_maker *log, uint64_t tick, uint32_t site);
 void log_end(struct log_maker *log, uint64_t tick, uint32_t site);
-void log_record(struct log_maker *log, uint64_t tick, enum kymo_record_type type, const uint64_t *words, size_t n);
+void log_record(struct log_maker *log, uint64_t tick, enum kymo_record_type type,
+                const uint64_t *words, size_t n);
 /* Write them as a block: packed as the writer does, or bare. Returns its offset. */
 size_t log_put_words(struct log_maker *log, uint32_t lane, uint32_t sequence);
 size_t log_put_bare_words(struct log_maker *log, uint32_t lane, uint32_t sequence);

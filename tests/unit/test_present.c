@@ -88,7 +88,8 @@ static void names_are_made_fit_for_a_terminal(void **state)
     expect_text("abcdefghij", 10, 7, "ab...ij");
     expect_text("abcdefghij", 10, 2, "..");
     expect_text("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xe2\x82\xac", 11, 4, "\xc3\xa4...");
-    expect_text("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xe2\x82\xac", 11, 5, "\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xe2\x82\xac");
+    expect_text("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xe2\x82\xac", 11, 5,
+                "\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xe2\x82\xac");
 }
 
 /* ---- tables ---- */
@@ -125,7 +126,8 @@ static void text_lines_up(void **state)
                            "step             2.50 s   65.4 %  7 ns\n"
                            "say \"hi\",\\x0d\\n  12.3 us  0.10 %     -\n");
     stream = open_stream();
-    assert_int_equal(kymo_present_text(table, &(struct kymo_text_options){.unit = "us"}, stream), KYMO_OK);
+    assert_int_equal(kymo_present_text(table, &(struct kymo_text_options){.unit = "us"}, stream),
+                     KYMO_OK);
     expect_written(stream, "name                total us   share  min us\n"
                            "step             2500000.000  65.4 %   0.007\n"
                            "say \"hi\",\\x0d\\n       12.345  0.10 %       -\n");
@@ -142,7 +144,8 @@ static void narrow_text_cuts_names_then_leaves_columns_out(void **state)
         kymo_table_u64(table, 1);
         kymo_table_f64(table, 0);
         kymo_table_u64(table, 1);
-        assert_int_equal(kymo_present_text(table, &(struct kymo_text_options){.width = width}, stream), KYMO_OK);
+        assert_int_equal(
+            kymo_present_text(table, &(struct kymo_text_options){.width = width}, stream), KYMO_OK);
         fclose(stream);
         for (char *line = strtok(written, "\n"); line != NULL; line = strtok(NULL, "\n"))
             assert_true(strlen(line) <= width || line[0] == '(');
@@ -156,7 +159,8 @@ static void colours_come_only_when_asked(void **state)
     (void)state;
     kymo_table *table = make_table();
     FILE *stream = open_stream();
-    assert_int_equal(kymo_present_text(table, &(struct kymo_text_options){.color = 1}, stream), KYMO_OK);
+    assert_int_equal(kymo_present_text(table, &(struct kymo_text_options){.color = 1}, stream),
+                     KYMO_OK);
     fclose(stream);
     assert_int_equal(count_of("\033[1m"), 4);
     assert_int_equal(count_of("\033[31m65.4 %\033[0m"), 1);
@@ -182,11 +186,13 @@ static void json_is_a_list_of_objects(void **state)
     kymo_table *table = make_table();
     FILE *stream = open_stream();
     assert_int_equal(kymo_present_json(table, stream), KYMO_OK);
-    expect_written(stream,
-                   "[\n"
-                   "  {\"name\": \"step\", \"total_ns\": 2500000000, \"share\": 0.6543, \"min_ns\": 7},\n"
-                   "  {\"name\": \"say \\\"hi\\\",\\u000d\\n\", \"total_ns\": 12345, \"share\": 0.001, \"min_ns\": null}\n"
-                   "]\n");
+    expect_written(
+        stream,
+        "[\n"
+        "  {\"name\": \"step\", \"total_ns\": 2500000000, \"share\": 0.6543, \"min_ns\": 7},\n"
+        "  {\"name\": \"say \\\"hi\\\",\\u000d\\n\", \"total_ns\": 12345, \"share\": 0.001, "
+        "\"min_ns\": null}\n"
+        "]\n");
     kymo_table_truncate(table, 0);
     stream = open_stream();
     assert_int_equal(kymo_present_json(table, stream), KYMO_OK);
@@ -226,7 +232,8 @@ static kymo_summary *make_summary(void)
 {
     struct log_maker log = {0};
     log_put_preamble(&log);
-    log_put_pairs(&log, KYMO__BLOCK_LOG, (const char *const[]){"note", "The pool is not kill-safe.", NULL});
+    log_put_pairs(&log, KYMO__BLOCK_LOG,
+                  (const char *const[]){"note", "The pool is not kill-safe.", NULL});
     log_begin(&log, 0, 1);
     log_begin(&log, 1000, 2);
     log_end(&log, 3000, 2);
@@ -249,11 +256,16 @@ static void the_text_report_tells_everything(void **state)
     assert_int_equal(count_of(": train --fast\n"), 1);
     assert_int_equal(count_of("1 process, 1 thread, 6.00 us, 5 events\n"), 1);
     assert_int_equal(count_of("\nouter "), 1);
-    assert_int_equal(count_of("left open: 1 range had begun and not ended\n  leaf, since 6.00 us after the start, "
-                              "thread main\n"), 1);
+    assert_int_equal(
+        count_of(
+            "left open: 1 range had begun and not ended\n  leaf, since 6.00 us after the start, "
+            "thread main\n"),
+        1);
     assert_int_equal(count_of("lost: 3 events between 3.00 us and 4.00 us after the start"), 1);
-    assert_int_equal(count_of("kymo cost: 5 events x 9.4 ns = 47 ns, 0.78 % of the program; flush thread 1.23 us CPU; "
-                              "log "), 1);
+    assert_int_equal(count_of("kymo cost: 5 events x 9.4 ns = 47 ns, 0.78 % of the program; flush "
+                              "thread 1.23 us CPU; "
+                              "log "),
+                     1);
     assert_int_equal(count_of("note: The pool is not kill-safe.\n"), 1);
     free(written);
     kymo_summary_destroy(summary);
@@ -304,12 +316,21 @@ static void the_json_report_has_its_keys(void **state)
     (void)state;
     kymo_summary *summary = make_summary();
     FILE *stream = open_stream();
-    assert_int_equal(kymo_report_json(summary, &(struct kymo_report_options){.tables = "tree"}, stream), KYMO_OK);
+    assert_int_equal(
+        kymo_report_json(summary, &(struct kymo_report_options){.tables = "tree"}, stream), KYMO_OK);
     fclose(stream);
-    const char *const keys[] = {"ranges", "tree", "processes", "open", "warnings", "lost_events\": 3", "cost\": {",
-                                "in_program_ns\": 47", "name\": \"outer\", \"count\": 1, \"total_ns\": 5000, "
-                                "\"self_ns\": 3000, \"mean_ns\": 5000, \"min_ns\": 5000, \"p50_ns\": 5000, "
-                                "\"p90_ns\": 5000, \"p99_ns\": 5000, \"max_ns\": 5000"};
+    const char *const keys[] = {
+        "ranges",
+        "tree",
+        "processes",
+        "open",
+        "warnings",
+        "lost_events\": 3",
+        "cost\": {",
+        "in_program_ns\": 47",
+        "name\": \"outer\", \"count\": 1, \"total_ns\": 5000, "
+        "\"self_ns\": 3000, \"mean_ns\": 5000, \"min_ns\": 5000, \"p50_ns\": 5000, "
+        "\"p90_ns\": 5000, \"p99_ns\": 5000, \"max_ns\": 5000"};
     for (size_t i = 0; i < KYMO__COUNT_OF(keys); i++) {
         char key[200];
         snprintf(key, sizeof key, "\"%s", keys[i]);

@@ -78,7 +78,8 @@ static void a_log_tells_about_its_process(void **state)
 {
     struct log_maker *log = *state;
     log_put_process(log, "note", "the first note");
-    log_put_pairs(log, KYMO__BLOCK_LOG, (const char *const[]){"note", "the second", "rank", "3", "news", "x", NULL});
+    log_put_pairs(log, KYMO__BLOCK_LOG,
+                  (const char *const[]){"note", "the second", "rank", "3", "news", "x", NULL});
     log_put_site(log, 5, "step");
     log_put_lane(log, 2, 4711, "loader");
     log_put_moment(log, 1000, 5000);
@@ -253,7 +254,8 @@ static void moments_that_make_no_sense_are_left_out(void **state)
 {
     (void)state;
     struct kymo__clock_entry moments[] = {
-        {3000, 3000, 0, 0}, {1000, 1000, 0, 0}, {2000, 500, 0, 0}, {1000, 1000, 0, 0}, {UINT64_MAX, 3001, 0, 0},
+        {3000, 3000, 0, 0}, {1000, 1000, 0, 0},       {2000, 500, 0, 0},
+        {1000, 1000, 0, 0}, {UINT64_MAX, 3001, 0, 0},
     };
     struct kymo__clock_map map;
     assert_int_equal(kymo__clock_map_build(&map, moments, KYMO__COUNT_OF(moments), 0), KYMO_OK);
@@ -307,8 +309,8 @@ static void unsound_records_never_reach_a_visitor(void **state)
     const uint64_t counter[] = {2, 0}, text[] = {1 | 4u << 20 | UINT64_C(100) << 32, 0};
     log_begin(log, 10, 1);
     log_record(log, 20, KYMO_RECORD_COUNTER, counter, 2);
-    log_record(log, 30, KYMO_RECORD_COUNTER, counter, 1); /* without its value */
-    log_record(log, 40, KYMO_RECORD_BEGIN, text, 2);      /* a text longer than the record */
+    log_record(log, 30, KYMO_RECORD_COUNTER, counter, 1);        /* without its value */
+    log_record(log, 40, KYMO_RECORD_BEGIN, text, 2);             /* a text longer than the record */
     log_record(log, 50, (enum kymo_record_type)200, counter, 2); /* of a later version */
     log_end(log, 60, 1);
     log_put_words(log, 0, 0);
@@ -370,7 +372,8 @@ static void a_lying_length_costs_its_block(void **state)
     size_t offsets[3];
     put_three_blocks(log, offsets);
     const uint32_t huge = 0xfffffff0u;
-    memcpy(log->bytes.data + offsets[0] + offsetof(struct kymo__block, packed_len), &huge, sizeof huge);
+    memcpy(log->bytes.data + offsets[0] + offsetof(struct kymo__block, packed_len), &huge,
+           sizeof huge);
     kymo_recording *recording = open_log(log);
     assert_non_null(strstr(kymo_recording_warning(recording, 0), "impossible length"));
     visit(recording, &seen);
@@ -450,8 +453,9 @@ static void a_block_of_words_larger_than_any_chunk_is_left_out(void **state)
 {
     struct log_maker *log = *state;
     log_put_preamble(log);
-    const struct kymo__block block = {
-        .type = KYMO__BLOCK_WORDS, .raw_len = KYMO__BLOCK_MAX, .flags = KYMO__FLAG_ZSTD | KYMO__FLAG_PLANES};
+    const struct kymo__block block = {.type = KYMO__BLOCK_WORDS,
+                                      .raw_len = KYMO__BLOCK_MAX,
+                                      .flags = KYMO__FLAG_ZSTD | KYMO__FLAG_PLANES};
     log_put_block(log, block, "bogus", 5);
     put_pair(log, 0, 1);
     log_put_end(log, "stop");
@@ -496,10 +500,14 @@ static void a_directory_is_ordered_by_rank_and_start(void **state)
     const struct {
         const char *file, *rank, *pid;
         uint64_t start;
-    } logs[] = {{"a.klog", "-1", "5", 10}, {"b.klog", "1", "4", 10}, {"c.klog", "0", "3", 20}, {"d.klog", "0", "2", 10}};
+    } logs[] = {{"a.klog", "-1", "5", 10},
+                {"b.klog", "1", "4", 10},
+                {"c.klog", "0", "3", 20},
+                {"d.klog", "0", "2", 10}};
     for (size_t i = 0; i < 4; i++) {
         struct log_maker log = {0};
-        log_put_pairs(&log, KYMO__BLOCK_LOG, (const char *const[]){"rank", logs[i].rank, "pid", logs[i].pid, NULL});
+        log_put_pairs(&log, KYMO__BLOCK_LOG,
+                      (const char *const[]){"rank", logs[i].rank, "pid", logs[i].pid, NULL});
         log_put_moment(&log, logs[i].start, logs[i].start);
         log_put_end(&log, "stop");
         put_file(folder, logs[i].file, log.bytes.data, log.bytes.len);
@@ -532,9 +540,14 @@ static void a_directory_is_ordered_by_rank_and_start(void **state)
 
 static void put_chunk(char *pool, size_t slot, uint32_t state, uint32_t lane, uint32_t sequence)
 {
-    struct kymo__chunk_head head = {.state = state, .lane = lane, .sequence = sequence, .base_tick = 1000,
-                                    .tid = 55, .thread_name = "pooled"};
-    uint64_t words[3] = {(uint64_t)sequence << 24 | 1u << 20 | 1, (uint64_t)(sequence + 1) << 24 | 2u << 20 | 1, 0};
+    struct kymo__chunk_head head = {.state = state,
+                                    .lane = lane,
+                                    .sequence = sequence,
+                                    .base_tick = 1000,
+                                    .tid = 55,
+                                    .thread_name = "pooled"};
+    uint64_t words[3] = {(uint64_t)sequence << 24 | 1u << 20 | 1,
+                         (uint64_t)(sequence + 1) << 24 | 2u << 20 | 1, 0};
     memcpy(pool + slot * KYMO__CHUNK_BYTES, &head, sizeof head);
     memcpy(pool + slot * KYMO__CHUNK_BYTES + sizeof head, words, sizeof words);
 }
@@ -545,9 +558,13 @@ static void an_unsealed_log_is_read_with_its_pool(void **state)
     enum { SLOTS = 7 };
     char *pool = calloc(SLOTS, KYMO__CHUNK_BYTES);
     assert_non_null(pool);
-    const struct kymo__pool_head head = {.magic = KYMO__POOL_MAGIC, .version = KYMO__LOG_VERSION,
-                                         .chunk_bytes = KYMO__CHUNK_BYTES, .n_chunks = SLOTS - 1, .n_lost = 5,
-                                         .lost_first_tick = 1100, .lost_last_tick = 1200};
+    const struct kymo__pool_head head = {.magic = KYMO__POOL_MAGIC,
+                                         .version = KYMO__LOG_VERSION,
+                                         .chunk_bytes = KYMO__CHUNK_BYTES,
+                                         .n_chunks = SLOTS - 1,
+                                         .n_lost = 5,
+                                         .lost_first_tick = 1100,
+                                         .lost_last_tick = 1200};
     memcpy(pool, &head, sizeof head);
     put_chunk(pool, 1, KYMO__CHUNK_OWNED, 0, 3);
     put_chunk(pool, 2, KYMO__CHUNK_FREE, 0, 1);

@@ -29,7 +29,8 @@ static int teardown(void **state)
 
 /* ---- looking into tables ---- */
 
-static struct kymo_cell cell(kymo_summary *summary, const char *table_name, size_t row, const char *column)
+static struct kymo_cell cell(kymo_summary *summary, const char *table_name, size_t row,
+                             const char *column)
 {
     const kymo_table *table = kymo_summary_table(summary, table_name);
     assert_non_null(table);
@@ -60,7 +61,8 @@ static size_t row_of(kymo_summary *summary, const char *table, const char *name)
     return 0;
 }
 
-static void expect_range(kymo_summary *summary, const char *name, uint64_t count, uint64_t total, uint64_t self)
+static void expect_range(kymo_summary *summary, const char *name, uint64_t count, uint64_t total,
+                         uint64_t self)
 {
     const size_t row = row_of(summary, "ranges", name);
     assert_int_equal(number(summary, "ranges", row, "count"), count);
@@ -372,7 +374,8 @@ static void a_log_without_events_gives_empty_tables(void **state)
 /* ---- several processes ---- */
 
 /* A log of one process: `count` calls of "step" that take `duration`, in each of two threads. */
-static kymo_recording *make_process(const char *pid, const char *rank, uint64_t count, uint64_t duration)
+static kymo_recording *make_process(const char *pid, const char *rank, uint64_t count,
+                                    uint64_t duration)
 {
     struct log_maker log = {0};
     kymo_recording *recording = NULL;
@@ -399,7 +402,8 @@ static void processes_and_recordings_merge_by_name(void **state)
 {
     (void)state;
     for (uint32_t n_jobs = 1; n_jobs <= 3; n_jobs += 2) {
-        kymo_recording *const recordings[] = {make_process("10", "0", 3, 100), make_process("11", "1", 5, 200),
+        kymo_recording *const recordings[] = {make_process("10", "0", 3, 100),
+                                              make_process("11", "1", 5, 200),
                                               make_process("12", "-1", 1, 400)};
         kymo_summary *summary = NULL;
         const struct kymo_summary_options options = {.n_jobs = n_jobs};
@@ -451,7 +455,8 @@ static void summarising_without_memory_leaks_nothing(void **state)
     for (uint64_t nth = 1; status != KYMO_OK; nth++) {
         kymo_summary *summary = NULL;
         kymo__alloc_fail_nth(nth);
-        status = kymo_summary_create(&recording, 1, &(struct kymo_summary_options){.n_jobs = 1}, &summary);
+        status = kymo_summary_create(&recording, 1, &(struct kymo_summary_options){.n_jobs = 1},
+                                     &summary);
         kymo__alloc_fail_nth(0);
         assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && summary == NULL));
         kymo_summary_destroy(summary);

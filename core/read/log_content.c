@@ -1,0 +1,297 @@
+/*
+ * What the blocks of a log say: texts about the process, sites, lanes, clocks, loss; words are
+ * counted.
+ */
+#include <string.h>
+
+#include <zstd.h>
+
+#include "read/read_internal.h"
+
+/* ---- key/value texts ---- */
+
+enum field_type { FIELD_TEXT, FIELD_I64, FIELD_I32, FIELD_U64 };
+
+static const struct field {
+    const char *key;
+    enum field_type type;
+    size_t offset; /* in struct kymo_process */
+} fields[] = {
+    {KYMO__KEY_PID, FIELD_I64, offsetof(struct kymo_process, pid)},
+    {KYMO__KEY_PPID, FIELD_I64, offsetof(struct kymo_process, ppid)},
+    {KYMO__KEY_RANK, FIELD_I32, offsetof(struct kymo_process, rank)},
+    {KYMO__KEY_WORLD, FIELD_I32, offsetof(struct kymo_process, world_size)},
+    {KYMO__KEY_LOCAL_RANK, FIELD_I32, offsetof(struct kymo_process, local_rank)},
+    {KYMO__KEY_HOST, FIELD_TEXT, offsetof(struct kymo_process, host)},
+    {KYMO__KEY_COMMAND, FIELD_TEXT, offsetof(struct kymo_process, command)},
+    {KYMO__KEY_RUN_ID, FIELD_TEXT, offsetof(struct kymo_process, run_id)},
+    {KYMO__KEY_CLOCK, FIELD_TEXT, offsetof(struct kymo_process, clock)},
+    {KYMO__KEY_END, FIELD_TEXT, offsetof(struct kymo_process, end)},
+    {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
+};
+
+static int64_t to_number(const char *text, size_t len)
+{
+    char digits[32] = {0};
+    memcpy(digits, text, KYMO__MIN(len, sizeof digits - 1));
+    return strtoll(digits, NULL, 10);
+}
+
+static bool set_field(struct kymo__log_file *log, const struct field *field, const char *value,
+                      size_t len)
+{
+    char *at = (char *)&log->info + field->offset;
+    const int64_t number = field->type == FIELD_TEXT ? 0 : to_number(value, len);
+    switch (field->type) {
+    case FIELD_TEXT: {
+        const char *kept = kymo__arena_text(&log->texts, value, len);
+        if (kept == NULL)
+            return false;
+        memcpy(at, &kept, sizeof kept);
+        break;
+    }
+    case FIELD_I32:
+        *(int32_t *)at = number < INT32_MIN || number > INT32_MAX ? -1 : (int32_t)number;
+        break;
+    case FIELD_U64:
+        *(uint64_t *)at = number < 0 ? 0 : (uint64_t)number;
+        break;
+    case FIELD_I64:
+        *(int64_t *)at = number;
+        break;
+    }
+    return true;
+}
+
+static bool key_is(const char *key, size_t len, const char *name)
+{
+    return strlen(name) == len && memcmp(key, name, len) == 0;
+}
+
+static bool take_pair(struct kymo__log_scan *scan, const char *key, size_t key_len,
+                      const char *value, size_t len)
+{
+    for (size_t f = 0; f < KYMO__COUNT_OF(fields); f++)
+        if (key_is(key, key_len, fields[f].key))
+            return set_field(scan->log, &fields[f], value, len);
+    if (key_is(key, key_len, KYMO__KEY_TICK_HZ))
+        scan->tick_hz = (uint64_t)KYMO__MAX(to_number(value, len), 0);
+    else if (key_is(key, key_len, KYMO__KEY_EVENT_COST))
+        scan->log->info.event_cost_ns = (double)KYMO__MAX(to_number(value, len), 0) / 1000;
+    else if (key_is(key, key_len, KYMO__KEY_POOL))
+        return (scan->pool = kymo__arena_text(&scan->log->texts, value, len)) != NULL;
+    else if (key_is(key, key_len, KYMO__KEY_NOTE)) {
+        if (scan->notes.len != 0)
+            kymo__buf_puts(&scan->notes, "\n");
+        kymo__buf_put(&scan->notes, value, len);
+        return !scan->notes.failed;
+    }
+    return true; /* a key of a later version */
+}
+
+static bool take_pairs(struct kymo__log_scan *scan, const char *at, size_t len)
+{
+    while (len >= 8) {
+        uint32_t lengths[2];
+        memcpy(lengths, at, sizeof lengths);
+        at += 8;
+        len -= 8;
+        if (lengths[0] > len || lengths[1] > len - lengths[0])
+            return true;
+        if (!take_pair(scan, at, lengths[0], at + lengths[0], lengths[1]))
+            return false;
+        at += lengths[0] + lengths[1];
+        len -= lengths[0] + lengths[1];
+    }
+    return true;
+}
+
+/* ---- sites and lanes ---- */
+
+static bool take_site(struct kymo__log_scan *scan, const struct kymo__site_entry *entry,
+                      const char *texts)
+{
+    /*
+     * Sites are numbered from 1 and all of them are written, so a number cannot exceed the file's
+     * size.
+     */
+    if (entry->id == 0 || entry->id >= KYMO__MAX_SITES || entry->id > scan->reader.size)
+        return true;
+    struct kymo__log_file *log = scan->log;
+    struct kymo_site_info *site = kymo__sparse_make(&log->sites, entry->id, sizeof *site);
+    if (site == NULL)
+        return false;
+    if (site->name != NULL)
+        return true; /* a site is said again after a fork; the first saying holds */
+    const uint32_t lengths[4] = {entry->name_len, entry->category_len, entry->domain_len,
+                                 entry->file_len};
+    const char *kept[4];
+    for (size_t t = 0; t < 4; t++) {
+        kept[t] = lengths[t] == 0 ? "" : kymo__arena_text(&log->texts, texts, lengths[t]);
+        if (kept[t] == NULL)
+            return false;
+        texts += lengths[t];
+    }
+    *site = (struct kymo_site_info){.name = kept[0],
+                                    .category = kept[1],
+                                    .domain = kept[2],
+                                    .file = kept[3],
+                                    .name_len = entry->name_len,
+                                    .line = entry->line,
+                                    .color = entry->color};
+    log->info.n_sites = KYMO__MAX(log->info.n_sites, entry->id);
+    return true;
+}
+
+static bool take_sites(struct kymo__log_scan *scan, const char *at, size_t len)
+{
+    while (len >= sizeof(struct kymo__site_entry)) {
+        struct kymo__site_entry entry;
+        memcpy(&entry, at, sizeof entry);
+        at += sizeof entry;
+        len -= sizeof entry;
+        const uint64_t texts =
+            (uint64_t)entry.name_len + entry.category_len + entry.domain_len + entry.file_len;
+        if (texts > len)
+            return true;
+        if (!take_site(scan, &entry, at))
+            return false;
+        const size_t step = (size_t)KYMO__MIN((texts + 3) & ~UINT64_C(3), (uint64_t)len);
+        at += step;
+        len -= step;
+    }
+    return true;
+}
+
+/* The lane, made when new; NULL without memory. `number` is below KYMO__MAX_LANES. */
+static struct kymo__log_lane *make_lane(struct kymo__log_scan *scan, uint32_t number)
+{
+    struct kymo__log_file *log = scan->log;
+    struct kymo__log_lane *lane = kymo__sparse_make(&log->lanes, number, sizeof *lane);
+    if (lane != NULL && !lane->is_known) {
+        *lane = (struct kymo__log_lane){.info = {.lane = number, .name = ""}, .is_known = true};
+        log->info.n_lanes = KYMO__MAX(log->info.n_lanes, number + 1);
+    }
+    return lane;
+}
+
+bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t number, int64_t tid,
+                         const char *name, size_t len)
+{
+    struct kymo__log_lane *lane = make_lane(scan, number);
+    if (lane == NULL)
+        return false;
+    lane->info.tid = tid;
+    if (len != 0)
+        lane->info.name = kymo__arena_text(&scan->log->texts, name, len);
+    return lane->info.name != NULL;
+}
+
+static bool take_lane(struct kymo__log_scan *scan, uint32_t number, const char *at, size_t len)
+{
+    struct kymo__lane_entry entry;
+    if (number >= KYMO__MAX_LANES || len < sizeof entry)
+        return true;
+    memcpy(&entry, at, sizeof entry);
+    const size_t name_len = KYMO__MIN((size_t)entry.name_len, len - sizeof entry);
+    return kymo__log_name_lane(scan, number, entry.tid, at + sizeof entry, name_len);
+}
+
+/* ---- words, clocks, loss ---- */
+
+/* Count the words of (lane, sequence) unless they came before. */
+bool kymo__log_count_words(struct kymo__log_scan *scan, uint32_t lane, uint32_t sequence,
+                           uint64_t n_words, uint64_t first_tick, uint64_t last_tick)
+{
+    if (lane >= KYMO__MAX_LANES || n_words == 0)
+        return true;
+    uint64_t *next = kymo__sparse_make(&scan->next_sequence, lane, sizeof *next);
+    if (next == NULL || make_lane(scan, lane) == NULL)
+        return false;
+    int gap;
+    if (!kymo__sequence_is_new(sequence, next, &gap))
+        return true;
+    scan->log->info.n_events += n_words;
+    last_tick = KYMO__MAX(first_tick, last_tick);
+    scan->first_tick = scan->has_words ? KYMO__MIN(scan->first_tick, first_tick) : first_tick;
+    scan->last_tick = scan->has_words ? KYMO__MAX(scan->last_tick, last_tick) : last_tick;
+    scan->has_words = true;
+    return true;
+}
+
+static bool take_moments(struct kymo__log_scan *scan, const char *at, size_t len)
+{
+    const size_t n = len / sizeof(struct kymo__clock_entry);
+    if (n == 0)
+        return true;
+    if (!kymo__grow(&scan->moments, &scan->moments_cap, scan->n_moments + n, sizeof *scan->moments))
+        return false;
+    memcpy(scan->moments + scan->n_moments, at, n * sizeof *scan->moments);
+    scan->n_moments += n;
+    return true;
+}
+
+static bool take_loss(struct kymo__log_scan *scan, const char *at, size_t len)
+{
+    if (len >= sizeof scan->loss)
+        memcpy(&scan->loss, at, sizeof scan->loss);
+    return true;
+}
+
+/* ---- blocks ---- */
+
+/*
+ * The payload of a block that holds no words, unpacked into scan->raw when it is packed. False
+ * without memory.
+ */
+static bool unpack_payload(struct kymo__log_scan *scan, const struct kymo__block *block,
+                           const uint8_t *packed, const char **payload, size_t *len)
+{
+    *payload = (const char *)packed;
+    *len = block->packed_len;
+    if ((block->flags & KYMO__FLAG_ZSTD) == 0)
+        return true;
+    *len = 0;
+    /* A frame can claim thousands of times its size; names and texts never shrink that far. */
+    if (block->raw_len == 0 || block->raw_len > 4096 + 256 * (uint64_t)block->packed_len)
+        return true;
+    scan->raw.len = 0;
+    char *raw = kymo__buf_extend(&scan->raw, block->raw_len);
+    if (raw == NULL)
+        return false;
+    const size_t n = ZSTD_decompress(raw, block->raw_len, packed, block->packed_len);
+    *payload = raw;
+    *len = ZSTD_isError(n) ? 0 : n;
+    return true;
+}
+
+bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block *block,
+                          const uint8_t *packed)
+{
+    const char *at;
+    size_t len;
+    if (block->type == KYMO__BLOCK_WORDS)
+        return block->raw_len > KYMO__MAX_WORDS_BYTES ||
+               kymo__log_count_words(scan, block->lane, block->sequence, block->raw_len / 8,
+                                     block->first_tick, block->last_tick);
+    if (!unpack_payload(scan, block, packed, &at, &len))
+        return false;
+    switch (block->type) {
+    case KYMO__BLOCK_LOG:
+        scan->has_log = true;
+        return take_pairs(scan, at, len);
+    case KYMO__BLOCK_END:
+        scan->has_end = true;
+        return take_pairs(scan, at, len);
+    case KYMO__BLOCK_SITES:
+        return take_sites(scan, at, len);
+    case KYMO__BLOCK_LANE:
+        return take_lane(scan, block->lane, at, len);
+    case KYMO__BLOCK_CLOCK:
+        return take_moments(scan, at, len);
+    case KYMO__BLOCK_LOSS:
+        return take_loss(scan, at, len);
+    default:
+        return true; /* a type of a later version */
+    }
+}

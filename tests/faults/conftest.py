@@ -1,0 +1,87 @@
+"""What the fault tests share: the programs that meet with accidents, and the checker that looks at what they leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import pytest
+from accidents import IS_LONG, PATIENCE_S
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: only with KYMO_LONG=1")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("long") and not IS_LONG:
+            item.add_marker(pytest.mark.skip(reason="a long run: KYMO_LONG=1 (make check) asks for it"))
+
+
+@pytest.fixture(scope="session")
+def build() -> Path:
+    folder = os.environ.get("KYMO_BUILD")
+    if not folder:
+        pytest.fail("KYMO_BUILD names no build folder; tools/test sets it")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def program(build: Path) -> Callable[..., list[str]]:
+    """The command line of a faulty program: program("endless", path, 3)."""
+
+    def command(name: str, *args: object) -> list[str]:
+        return [str(build / "tests" / "faults" / f"fault_{name}"), *map(str, args)]
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def tool(build: Path) -> str:
+    """The command line tool."""
+    return str(build / "cli" / "kymo")
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    """Run a command to its end; `status` None accepts any."""
+
+    def run_command(
+        command: list[str], *, status: Optional[int] = 0, env: Optional[dict[str, str]] = None, **options: Any
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **(env or {})},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_S,
+            check=False,
+            **options,
+        )
+        if status is not None:
+            assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done
+
+    return run_command
+
+
+Check = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def check(program: Callable[..., list[str]], run: Run) -> Check:
+    """What is in a recording, as fault_check tells it; opening seals it."""
+
+    def check_recording(path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(run(program("check", path)).stdout)
+        return found
+
+    return check_recording
