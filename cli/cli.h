@@ -98,5 +98,7 @@ struct cli_recordings {
 /* Open all of `paths`; false, with a sentence said, when one cannot be. */
 bool cli_open(struct cli_recordings *recordings, char **paths, int n);
 void cli_close(struct cli_recordings *recordings);
+/* `status`; but when it is fine and a recording is damaged, say so and return CLI_BAD: the answer is not whole. */
+int cli_tell_damage(const struct cli_recordings *recordings, int status);
 
 #endif

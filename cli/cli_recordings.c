@@ -21,6 +21,15 @@ bool cli_open(struct cli_recordings *recordings, char **paths, int n)
     return true;
 }
 
+int cli_tell_damage(const struct cli_recordings *recordings, int status)
+{
+    for (size_t i = 0; i < recordings->n && status == CLI_FINE; i++)
+        if (kymo_recording_is_damaged(recordings->list[i]))
+            status = cli_fail("%s is damaged; this is what could be read of it",
+                              kymo_recording_name(recordings->list[i]));
+    return status;
+}
+
 void cli_close(struct cli_recordings *recordings)
 {
     for (size_t i = 0; i < recordings->n; i++)

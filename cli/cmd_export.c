@@ -158,6 +158,7 @@ static int export(int n_args, char **args)
         status = export_to_file(&recordings, format, output);
     if (status == CLI_FINE)
         tell_warnings(&recordings);
+    status = cli_tell_damage(&recordings, status);
     free(own_name);
     cli_close(&recordings);
     return status;

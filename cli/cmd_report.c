@@ -179,7 +179,7 @@ static int report(int n_args, char **args)
     int status;
     if (kymo_summary_create(recordings.list, recordings.n, &wants, &summary) == KYMO_OK) {
         cli_progress_end();
-        status = report_to(summary, given.output);
+        status = cli_tell_damage(&recordings, report_to(summary, given.output));
     } else {
         cli_progress_end();
         status = cli_fail("%s", kymo_last_error());

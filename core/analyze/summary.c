@@ -143,8 +143,10 @@ static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
     cost->program_ns += process->last_ns > first ? process->last_ns - first : 0;
     if (process->lost_events == 0)
         return;
-    const uint64_t lost_first = process->lost_first_ns > first ? process->lost_first_ns - first : 0;
-    const uint64_t lost_last = process->lost_last_ns > first ? process->lost_last_ns - first : 0;
+    /* A flight recorder loses what came before the first event that it kept. */
+    const uint64_t start = process->n_events != 0 ? KYMO__MIN(first, process->lost_first_ns) : process->lost_first_ns;
+    const uint64_t lost_first = process->lost_first_ns - start;
+    const uint64_t lost_last = process->lost_last_ns > start ? process->lost_last_ns - start : 0;
     cost->lost_first_ns =
         cost->lost_events == 0 ? lost_first : KYMO__MIN(cost->lost_first_ns, lost_first);
     cost->lost_last_ns = KYMO__MAX(cost->lost_last_ns, lost_last);

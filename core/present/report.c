@@ -76,6 +76,24 @@ static void put_command(struct report *report, const kymo_table *processes)
     kymo__text_put(&report->line, command.as.text, command.len, COMMAND_WIDTH);
 }
 
+/* Ends worth a word; the others closed their logs. */
+static void put_ends(struct kymo__buf *line, const kymo_table *processes)
+{
+    static const struct {
+        const char *end, *words;
+    } told[] = {{"unclosed", "ended by a kill or _exit"},
+                {"running", "still running"},
+                {"write failed", "not recorded to the end because a write failed"}};
+    const bool is_alone = kymo_table_n_rows(processes) == 1;
+    for (size_t i = 0; i < KYMO__COUNT_OF(told); i++) {
+        const size_t n = count_ends(processes, told[i].end);
+        if (n != 0 && is_alone)
+            kymo__buf_printf(line, ", %s", told[i].words);
+        else if (n != 0)
+            kymo__buf_printf(line, ", %zu %s", n, told[i].words);
+    }
+}
+
 static kymo_status put_headline(struct report *report)
 {
     const kymo_table *processes = table_of(report, KYMO__TABLE_PROCESSES);
@@ -97,13 +115,7 @@ static kymo_status put_headline(struct report *report)
     kymo__text_duration(line, (double)longest_ns(processes), NULL);
     kymo__buf_puts(line, ", ");
     kymo__text_count_of(line, summary->cost.events, "event");
-    const size_t n_killed = count_ends(processes, "killed"),
-                 n_running = count_ends(processes, "running");
-    const bool is_alone = kymo_table_n_rows(processes) == 1;
-    if (n_killed != 0)
-        kymo__buf_printf(line, is_alone ? ", killed" : ", %zu killed", n_killed);
-    if (n_running != 0)
-        kymo__buf_printf(line, is_alone ? ", still running" : ", %zu still running", n_running);
+    put_ends(line, processes);
     return end_line(report);
 }
 

@@ -173,9 +173,9 @@ kymo_status kymo__block_reader_next(struct kymo__block_reader *reader, struct ky
         reader->torn = reason;
         if (next >= reader->size)
             return KYMO_OK;
-        kymo__warn(reader->warnings,
-                   "%s is damaged at byte %" PRIu64 ": %s; %" PRIu64 " bytes were skipped.",
-                   reader->path, at, reason, next - at);
+        kymo__warn_damage(reader->warnings,
+                          "%s is damaged at byte %" PRIu64 ": %s; %" PRIu64 " bytes were skipped.",
+                          reader->path, at, reason, next - at);
         reader->torn = NULL;
         reader->offset = next;
     }

@@ -96,20 +96,31 @@ static void tell_damage(const struct kymo__log_scan *scan)
         kymo__warn(scan->warnings,
                    "%s was written by a later version of kymo; part of it was skipped.", path);
     if (!scan->has_log)
-        kymo__warn(scan->warnings, "%s has lost the block that describes its process.", path);
+        kymo__warn_damage(scan->warnings, "%s has lost the block that describes its process.", path);
     if (scan->n_moments == 0 && scan->has_words)
         kymo__warn(scan->warnings, "%s has no clock readings; its times may be wrong.", path);
-    if (scan->reader.torn == NULL || at >= size || strcmp(scan->log->info.end, "running") == 0)
+    if (strcmp(scan->log->info.end, "running") == 0)
         return;
-    /*
-     * Half a block at the end of an unsealed log is a write that was cut short; its words are still
-     * in the pool.
-     */
-    if (!scan->has_end && scan->log->pool.n_chunks != 0)
+    /* Half a block at the end of an unsealed log is a write that was cut short; its words are still in the pool. */
+    if (!scan->has_end && scan->log->pool.is_found)
         return;
-    kymo__warn(scan->warnings,
-               "%s is damaged at byte %" PRIu64 ": %s; the last %" PRIu64 " bytes were not read.",
-               path, at, scan->reader.torn, size - at);
+    if (scan->reader.torn != NULL && at < size)
+        kymo__warn_damage(scan->warnings,
+                          "%s is damaged at byte %" PRIu64 ": %s; the last %" PRIu64 " bytes were not read.",
+                          path, at, scan->reader.torn, size - at);
+    else if (!scan->has_end && scan->pool != NULL && scan->pool[0] != '\0')
+        kymo__warn_damage(scan->warnings,
+                          "%s has no end, and the pool with its last events is gone: it was cut off, or copied without "
+                          "its pool.",
+                          path);
+}
+
+/* How a process ended whose log does not say. */
+static const char *guess_end(const struct kymo__log_scan *scan)
+{
+    if (owner_lives(scan->reader.fd))
+        return "running";
+    return scan->log->pool.is_broken ? "write failed" : "unclosed";
 }
 
 static kymo_status finish_info(struct kymo__log_scan *scan)
@@ -152,7 +163,7 @@ static kymo_status scan_log(struct kymo__log_scan *scan)
         return kymo__fail(KYMO_EFORMAT, "%s is damaged: %s", scan->reader.path,
                           scan->reader.torn != NULL ? scan->reader.torn : "no whole block is in it");
     if (!scan->has_end)
-        scan->log->info.end = owner_lives(scan->reader.fd) ? "running" : "killed";
+        scan->log->info.end = guess_end(scan);
     KYMO_TRY(count_pool(scan));
     tell_damage(scan);
     return finish_info(scan);

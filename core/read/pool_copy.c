@@ -49,6 +49,8 @@ static bool open_pool(const char *path, struct pool_file *pool, struct kymo__poo
     const uint64_t n_whole = (uint64_t)st.st_size / KYMO__CHUNK_BYTES;
     pool->fd = fd;
     pool->n_slots = n_whole == 0 ? 0 : KYMO__MIN((uint64_t)head.n_chunks, n_whole - 1);
+    copy->is_found = true;
+    copy->is_broken = head.is_broken != 0;
     copy->n_lost = head.n_lost;
     copy->lost_first_tick = head.lost_first_tick;
     copy->lost_last_tick = head.lost_last_tick;

@@ -31,9 +31,12 @@ enum {
 struct kymo__warnings {
     char **sentences;
     size_t n, cap;
-    bool failed; /* no memory for one of them */
+    size_t n_damaged; /* places where bytes could not be read */
+    bool failed;      /* no memory for one of them */
 };
 void kymo__warn(struct kymo__warnings *warnings, const char *fmt, ...) KYMO_PRINTF(2, 3);
+/* The same, about bytes that are not as they were written. */
+void kymo__warn_damage(struct kymo__warnings *warnings, const char *fmt, ...) KYMO_PRINTF(2, 3);
 void kymo__warnings_fini(struct kymo__warnings *warnings);
 
 /* ---- an array with holes: pages made on demand, elements zeroed and never moved ---- */
@@ -129,6 +132,7 @@ struct kymo__pool_copy {
     uint64_t *words;
     size_t n_words, words_cap;
     uint64_t n_lost, lost_first_tick, lost_last_tick;
+    bool is_found, is_broken; /* broken: the log could not be written to its end */
 };
 
 struct kymo__log_file {

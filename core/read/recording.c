@@ -60,7 +60,7 @@ static kymo_status add_entry(kymo_recording *recording, const char *folder, cons
     } else if (stat(path.data, &st) != 0 || st.st_size != 0) { /* an empty one is about to be written */
         status = add_log(recording, path.data);
         if (status == KYMO_EFORMAT || status == KYMO_EIO) {
-            kymo__warn(&recording->warnings, "%s.", kymo_last_error());
+            kymo__warn_damage(&recording->warnings, "%s.", kymo_last_error());
             *is_broken = true;
             status = KYMO_OK;
         }
@@ -176,6 +176,11 @@ void kymo_recording_close(kymo_recording *recording)
 const char *kymo_recording_name(const kymo_recording *recording)
 {
     return recording->name;
+}
+
+int kymo_recording_is_damaged(const kymo_recording *recording)
+{
+    return recording->warnings.n_damaged != 0;
 }
 
 const char *kymo_recording_warning(const kymo_recording *recording, size_t i)

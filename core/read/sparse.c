@@ -43,16 +43,13 @@ void kymo__sparse_fini(struct kymo__sparse *sparse)
     *sparse = (struct kymo__sparse){0};
 }
 
-void kymo__warn(struct kymo__warnings *warnings, const char *fmt, ...)
+static void keep(struct kymo__warnings *warnings, const char *fmt, va_list args)
 {
     enum { MAX_WARNINGS = 1000 }; /* a file of rubbish would have no end of them */
-    if (warnings == NULL || warnings->n == MAX_WARNINGS)
+    if (warnings->n == MAX_WARNINGS)
         return;
     char sentence[1200];
-    va_list args;
-    va_start(args, fmt);
     vsnprintf(sentence, sizeof sentence, fmt, args);
-    va_end(args);
     char *kept = kymo__strndup(sentence, strlen(sentence));
     if (kept == NULL || !kymo__grow(&warnings->sentences, &warnings->cap, warnings->n + 1,
                                     sizeof *warnings->sentences)) {
@@ -61,6 +58,26 @@ void kymo__warn(struct kymo__warnings *warnings, const char *fmt, ...)
         return;
     }
     warnings->sentences[warnings->n++] = kept;
+}
+
+void kymo__warn(struct kymo__warnings *warnings, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    if (warnings != NULL)
+        keep(warnings, fmt, args);
+    va_end(args);
+}
+
+void kymo__warn_damage(struct kymo__warnings *warnings, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    if (warnings != NULL) {
+        warnings->n_damaged++;
+        keep(warnings, fmt, args);
+    }
+    va_end(args);
 }
 
 void kymo__warnings_fini(struct kymo__warnings *warnings)

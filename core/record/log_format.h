@@ -141,7 +141,7 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_PID_NS "pid_ns"
 #define KYMO__KEY_START_TIME "pid_start_time" /* field 22 of /proc/PID/stat */
 #define KYMO__KEY_NOTE "note"           /* a sentence; may come more than once */
-#define KYMO__KEY_END "end"             /* stop, exit, killed, disk full, ... */
+#define KYMO__KEY_END "end"             /* stop, exit, unclosed (killed, or left by _exit), write failed */
 #define KYMO__KEY_FLUSH_CPU "flush_cpu_ns"
 
 #endif

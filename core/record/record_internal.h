@@ -36,6 +36,7 @@ struct kymo__settings {
     enum kymo_clock clock;
     enum kymo__pool_place pool_place;
     bool check_nesting, follow_fork;
+    bool by_environment; /* KYMO started it: the program's own first kymo_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */
     char run_id[64];
 };

@@ -194,7 +194,7 @@ static kymo_status append_present(struct kymo__log *log, const struct survey *s)
 static kymo_status append_ending(struct kymo__log *log, const struct survey *s, const struct dead_pool *pool)
 {
     struct kymo__buf texts = {0};
-    kymo__texts_put(&texts, KYMO__KEY_END, pool->head->is_broken ? "write failed" : "killed");
+    kymo__texts_put(&texts, KYMO__KEY_END, pool->head->is_broken ? "write failed" : "unclosed");
     kymo_status st = append_chunks(log, s, pool);
     if (st == KYMO_OK)
         st = kymo__log_append_loss(log, pool->head);

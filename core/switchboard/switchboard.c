@@ -44,6 +44,21 @@ static kymo_status settle(struct kymo__settings *s, const struct kymo_options *o
     return make_absolute(s->path, sizeof s->path, path);
 }
 
+/*
+ * Under `kymo run`, or with KYMO set, a program that starts a recording by itself records into the one that is already
+ * on: whoever runs it has the last word. True when that is the case; only the first start joins.
+ */
+static bool join_environment(const struct kymo__settings *wanted)
+{
+    pthread_mutex_lock(&record->lock);
+    const bool joins = record->state != KYMO__RECORD_CLOSED && record->settings.by_environment;
+    record->settings.by_environment = false;
+    if (joins && strcmp(wanted->path, record->path) != 0)
+        kymo__say("recording into %s, as KYMO says, and not into %s", record->path, wanted->path);
+    pthread_mutex_unlock(&record->lock);
+    return joins;
+}
+
 kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
 {
     struct kymo_options o = {0};
@@ -55,7 +70,7 @@ kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
     struct kymo__settings s;
     KYMO_TRY(settle(&s, &o));
     struct kymo__lane *const lane = kymo__lane_set_aside();
-    const kymo_status st = kymo__record_open(&s);
+    const kymo_status st = join_environment(&s) ? KYMO_OK : kymo__record_open(&s);
     kymo__lane_resume(lane);
     return st;
 }
@@ -170,6 +185,7 @@ static void start_by_environment(void)
         kymo__say("nothing is recorded: %s (from KYMO and KYMO_OPTIONS)", kymo_last_error());
         return;
     }
+    s.by_environment = true;
     kymo__record_open_later(&s);
 }
 

@@ -42,13 +42,16 @@ KYMO_API const char *kymo_recording_name(const kymo_recording *recording);
 /* Sentences about what is missing or doubtful, in order; NULL past the last. */
 KYMO_API const char *kymo_recording_warning(const kymo_recording *recording, size_t i);
 
+/* 1 when some bytes are not as they were written, so that a warning tells of something missing; else 0. */
+KYMO_API int kymo_recording_is_damaged(const kymo_recording *recording);
+
 /* One process, that is one log. Everything lent until close. */
 struct kymo_process {
     uint32_t index;        /* its number in this recording, from 0, ordered by rank, then start */
     int64_t pid, ppid;
     int32_t rank, world_size, local_rank; /* -1: unknown */
     const char *host, *command, *run_id, *log_path;
-    const char *end;       /* how it ended: "stop", "exit", "killed", "running", "disk full", ... */
+    const char *end;       /* how it ended: "stop", "exit", "unclosed" (killed, or left by _exit), "running", "write failed" */
     const char *clock;     /* "tsc" or "monotonic" */
     const char *note;      /* sentences the process left about itself, one per line; "" for none */
     uint64_t start_unix_ns;           /* wall clock at start */

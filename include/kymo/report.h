@@ -60,7 +60,7 @@ struct kymo_cost {
     uint64_t flush_cpu_ns;  /* CPU time of the flush threads */
     uint64_t log_bytes;
     uint64_t program_ns;    /* sum over processes of first to last event */
-    uint64_t lost_events, lost_first_ns, lost_last_ns; /* times from the first event of that process */
+    uint64_t lost_events, lost_first_ns, lost_last_ns; /* times from that process's first event, kept or lost */
 };
 KYMO_API void kymo_summary_cost(const kymo_summary *summary, struct kymo_cost *out);
 

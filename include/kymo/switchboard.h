@@ -60,7 +60,10 @@ struct kymo_options {
     uint32_t no_follow;     /* non-zero: a forked child stays off */
 };
 
-/* Begin a recording. Fails with KYMO_ESTATE while one is open. `options` (lent, may be NULL) is copied. */
+/*
+ * Begin a recording. `options` (lent, may be NULL) is copied. Fails with KYMO_ESTATE while one is open, except that the
+ * first start joins a recording that KYMO or `kymo run` began: theirs is the last word on where and how.
+ */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_start_sized(const struct kymo_options *options, size_t size);
 static inline KYMO_WARN_UNUSED kymo_status kymo_start(const struct kymo_options *options)
 {

@@ -3,6 +3,7 @@
  * sequence.h describes:
  *
  *   begins, ends   words of each kind (only ranges of the sequence)       others   ends of any other range
+ *   numbers        marks that carry a range's number
  *   next           the number of the range after the last one that ended
  *   breaks         places where a name, an end or a payload is not the one that had to come
  *   backwards      places where time runs backwards                      gaps     batches behind a gap
@@ -24,7 +25,7 @@ struct lane {
     int64_t tid;
     char name[64];
     bool is_inside; /* between a begin and its end */
-    uint64_t next, begins, ends, others, breaks, backwards, gaps, unknown, last_ns;
+    uint64_t next, begins, ends, numbers, others, breaks, backwards, gaps, unknown, last_ns;
 };
 
 struct check {
@@ -64,6 +65,7 @@ static void take_payload(struct lane *lane, const uint64_t *words)
 {
     if (kymo_record_type_of(words[0]) != KYMO_RECORD_MARK)
         return;
+    lane->numbers++;
     if (words[2] != lane->next || !lane->is_inside)
         lane->breaks++;
     lane->next = words[2];
@@ -116,9 +118,9 @@ static kymo_status take_batch(void *ctx, const struct kymo_batch *batch)
 
 static void print_lane(const struct lane *lane, bool is_first)
 {
-    printf("%s\n    {\"tid\": %" PRId64 ", \"thread\": \"%s\", \"begins\": %" PRIu64 ", \"ends\": %" PRIu64 ", \"others\": %" PRIu64
+    printf("%s\n    {\"tid\": %" PRId64 ", \"thread\": \"%s\", \"begins\": %" PRIu64 ", \"ends\": %" PRIu64 ", \"numbers\": %" PRIu64 ", \"others\": %" PRIu64
            ", \"next\": %" PRIu64 ", \"breaks\": %" PRIu64 ", \"backwards\": %" PRIu64 ", \"gaps\": %" PRIu64 ", \"unknown\": %" PRIu64 "}",
-           is_first ? "" : ",", lane->tid, lane->name, lane->begins, lane->ends, lane->others, lane->next, lane->breaks,
+           is_first ? "" : ",", lane->tid, lane->name, lane->begins, lane->ends, lane->numbers, lane->others, lane->next, lane->breaks,
            lane->backwards, lane->gaps, lane->unknown);
 }
 

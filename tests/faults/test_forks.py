@@ -59,7 +59,7 @@ def test_a_dead_process_is_sealed_while_its_clone_lives_on(
     clone = int(done.stdout)
     try:
         found = check(path)
-        assert found["processes"][0]["end"] == "killed"
+        assert found["processes"][0]["end"] == "unclosed"
         assert_whole(found)
         assert [lane["ends"] for lane in lanes_of(found)] == [200]
         assert pools_in(path) == []

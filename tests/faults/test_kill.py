@@ -55,7 +55,7 @@ def test_every_ended_range_survives(kill: Any, check: Any, threads: int) -> None
     for after in random_moments(N_KILLS // 2, 0.2):
         path, acks = kill(after, threads, ROOMY)
         found = check(path)
-        assert found["processes"][0]["end"] == "killed"
+        assert found["processes"][0]["end"] == "unclosed"
         assert_whole(found)
         assert_has(found, acks)
         assert pools_in(path) == []
@@ -102,7 +102,8 @@ def test_the_flight_recorder_keeps_the_newest(kill: Any, check: Any) -> None:
             # A thread's newest go only when others have filled the whole ring since.
             if lane is not None and acks[i] > 0:
                 assert lane["backwards"] == lane["unknown"] == 0
-                assert lane["breaks"] <= lane["gaps"] + 1
+                # Behind a gap: an end without its begin, a name and a number that were not due.
+                assert lane["breaks"] <= 3 * max(lane["gaps"], 1)
         assert any(lane["next"] in (acks[i], acks[i] + 1) for i in range(2) if (lane := lanes.get(f"w{i}")))
         remove(path)
 

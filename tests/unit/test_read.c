@@ -288,7 +288,7 @@ static void missing_numbers_are_gaps_and_doubles_are_skipped(void **state)
     put_pair(log, 0, 1); /* written twice around a crash */
     put_pair(log, 0, 4);
     put_pair(log, 0, 5);
-    log_put_end(log, "killed");
+    log_put_end(log, "unclosed");
     kymo_recording *recording = open_log(log);
     assert_int_equal(kymo_recording_process(recording, 0)->n_events, 10);
     visit(recording, &seen);
@@ -403,7 +403,7 @@ static void a_log_cut_anywhere_gives_what_is_whole(void **state)
         for (size_t i = 0; i < 3; i++)
             n_whole += 2 * (len >= (i < 2 ? offsets[i + 1] : offsets[2] + 64));
         assert_true(seen.n + 2 >= n_whole && seen.n <= 6);
-        assert_string_equal(kymo_recording_process(recording, 0)->end, "killed");
+        assert_string_equal(kymo_recording_process(recording, 0)->end, "unclosed");
         log_close(recording);
     }
     log->bytes.len = full;
@@ -587,7 +587,7 @@ static void an_unsealed_log_is_read_with_its_pool(void **state)
     kymo_recording *recording = open_log(log);
     assert_null(kymo_recording_warning(recording, 0));
     const struct kymo_process *process = kymo_recording_process(recording, 0);
-    assert_string_equal(process->end, "killed");
+    assert_string_equal(process->end, "unclosed");
     assert_int_equal(process->n_events, 8);
     assert_int_equal(process->lost_events, 5);
     assert_int_equal(process->n_lanes, 8);

@@ -264,7 +264,7 @@ static void what_is_open_at_the_end_is_listed_and_not_counted(void **state)
     log_begin(log, 50, LEAF);
     log_end(log, 60, LEAF);
     log_put_words(log, 0, 0);
-    log_put_end(log, "killed");
+    log_put_end(log, "unclosed");
     kymo_summary *summary = summarise_with(log, NULL);
     assert_int_equal(n_rows(summary, "ranges"), 1);
     assert_int_equal(n_rows(summary, "open"), 2);

@@ -1,0 +1,198 @@
+"""Recordings one after the other, within one another, where they cannot be, and larger than they may be."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from accidents import IS_LONG, assert_whole, lanes_of, pools_in
+
+N_RESTARTS = 1000 if IS_LONG else 200
+
+
+def words_of(ranges: int) -> int:
+    """Events that `ranges` ranges of the sequence are: two each, and a mark in each sixteenth."""
+    return 2 * ranges + (ranges + 15) // 16
+
+
+# ---- one after the other ----
+
+
+def test_start_and_stop_again_and_again_while_threads_record(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
+    """The main thread both stops and records; what it recorded must be whole, what the others did must not be torn."""
+    run(program("restarts", tmp_path, N_RESTARTS, 3))
+    paths = sorted(tmp_path.glob("*.kymo"))
+    assert len(paths) == N_RESTARTS
+    for path in paths:
+        found = check(path)
+        main = [lane for lane in lanes_of(found) if lane["thread"].startswith("fault_restarts") and lane["ends"] == 50]
+        assert found["processes"][0]["end"] == "stop"
+        assert len(main) >= 1 or found["processes"][0]["lost"] > 0
+        for lane in lanes_of(found):
+            assert lane["backwards"] == lane["unknown"] == 0
+        assert pools_in(path) == []
+
+
+def test_a_second_start_is_refused_and_harmless(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.kymo", tmp_path / "second.kymo"
+    done = run(program("nested", first, second))
+    assert done.stdout.startswith("KYMO_ESTATE") and str(first) in done.stdout
+    assert not second.exists()
+    found = check(first)
+    assert_whole(found)
+    assert [lane["ends"] for lane in lanes_of(found)] == [200]
+
+
+# ---- where they cannot be ----
+
+
+def test_a_missing_folder_is_told(program: Any, run: Any, tmp_path: Path) -> None:
+    done = run(program("finite", tmp_path / "no" / "run.kymo", 1, 10, ""), status=1)
+    assert str(tmp_path / "no") in done.stderr and "No such file" in done.stderr
+
+
+def test_a_file_in_its_place_is_told(program: Any, run: Any, tmp_path: Path) -> None:
+    (tmp_path / "run.kymo").write_text("something else")
+    done = run(program("finite", tmp_path / "run.kymo", 1, 10, ""), status=1)
+    assert "is not a directory" in done.stderr
+    assert (tmp_path / "run.kymo").read_text() == "something else"
+
+
+def test_an_unwritable_folder_is_told(program: Any, run: Any, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o555)
+    if os.access(closed, os.W_OK):  # root writes anywhere but here
+        closed = Path("/proc")
+    done = run(program("finite", closed / "run.kymo", 1, 10, ""), status=1)
+    assert str(closed) in done.stderr
+
+
+def test_by_environment_an_impossible_path_stops_nothing(program: Any, run: Any, tmp_path: Path) -> None:
+    """KYMO=... set and no way to record: one sentence, and the program runs as ever."""
+    env = {"KYMO": str(tmp_path / "no" / "run.kymo")}
+    done = run(program("environment", 100000), env=env)
+    assert done.stderr.count("\n") == 1 and "nothing is recorded" in done.stderr
+
+
+def test_by_environment_a_wrong_option_stops_nothing(program: Any, run: Any, tmp_path: Path) -> None:
+    env = {"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": "polcy=block"}
+    done = run(program("environment", 1000), env=env)
+    assert done.stderr.count("\n") == 1 and "polcy" in done.stderr and "policy" in done.stderr
+    assert not (tmp_path / "run.kymo").exists()
+
+
+def test_by_environment_it_records(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
+    env = {"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": "clock=monotonic"}
+    run(program("environment", 1000), env=env)
+    found = check(tmp_path / "run.kymo")
+    assert_whole(found)
+    assert found["processes"][0]["clock"] == "monotonic"
+    assert [lane["ends"] for lane in lanes_of(found)] == [1000]
+
+
+# ---- larger than they may be ----
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of four mebibytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"a file system cannot be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("place", ["auto", "shm", "memory"])
+def test_a_full_disk_ends_the_recording_and_not_the_program(
+    program: Any, run: Any, check: Any, tool: str, small_disk: Path, place: str
+) -> None:
+    path = small_disk / "run.kymo"
+    done = run(program("finite", path, 2, 8_000_000, f"pool_in={place},disk=1G,policy=block"))
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "No space left" in done.stderr and "the program goes on" in done.stderr
+    told = json.loads(done.stdout)
+    assert told["stop"] == "KYMO_EIO" and told["enabled"] == 0
+    found = check(path)
+    lanes = lanes_of(found)
+    assert sum(lane["ends"] for lane in lanes) > 10_000
+    for lane in lanes:
+        assert lane["backwards"] == lane["unknown"] == 0
+    assert run([tool, "report", str(path)]).stdout
+
+
+def test_a_disk_that_is_full_from_the_start_is_told(program: Any, run: Any, small_disk: Path) -> None:
+    with (small_disk / "ballast").open("wb") as ballast, pytest.raises(OSError):
+        while True:
+            ballast.write(b"\0" * 65536)
+            ballast.flush()
+    done = run(program("finite", small_disk / "run.kymo", 1, 10, ""), status=1)
+    assert "No space left" in done.stderr
+    assert pools_in(small_disk / "run.kymo") == []
+
+
+def kept_and_lost(found: dict[str, Any]) -> tuple[int, int]:
+    (process,) = found["processes"]
+    kept = sum(lane["begins"] + lane["ends"] + lane["numbers"] for lane in process["lanes"])
+    return kept, process["lost"]
+
+
+@pytest.mark.parametrize("policy", ["keep-oldest", "keep-newest"])
+def test_what_is_kept_and_what_is_lost_add_up(
+    program: Any, run: Any, check: Any, tmp_path: Path, policy: str
+) -> None:
+    path, ranges = tmp_path / "run.kymo", 1_000_000
+    # The disk budget is spent at once, so that the pool is all there is.
+    run(program("finite", path, 2, ranges, f"pool=2M,disk=64K,policy={policy}"))
+    found = check(path)
+    kept, lost = kept_and_lost(found)
+    assert lost > 0
+    assert kept + lost == 2 * words_of(ranges)
+    first, last = found["processes"][0]["lost_ns"]
+    assert 0 < first < last
+    nexts = [lane["next"] for lane in lanes_of(found)]
+    if policy == "keep-newest":
+        assert max(nexts) == ranges
+    else:
+        assert max(nexts) < ranges
+
+
+def test_blocking_loses_nothing_while_the_disk_keeps_up(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
+    path, ranges = tmp_path / "run.kymo", 1_000_000
+    run(program("finite", path, 2, ranges, "pool=2M,policy=block"))
+    found = check(path)
+    assert_whole(found)
+    assert [lane["ends"] for lane in lanes_of(found)] == [ranges] * 2
+
+
+def test_a_spent_disk_budget_is_told_and_kept(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
+    path = tmp_path / "run.kymo"
+    done = run(program("finite", path, 1, 1_000_000, "pool=2M,disk=256K"))
+    assert done.stderr.count("\n") == 1 and "budget" in done.stderr
+    # What was in memory when it ended is written all the same.
+    assert json.loads(done.stdout)["log_bytes"] < 256 * 1024 + 2 * 1024 * 1024
+    assert check(path)["processes"][0]["lost"] > 0
+
+
+@pytest.mark.parametrize("clock", ["auto", "monotonic"])
+def test_both_clocks_tell_the_same_time(program: Any, run: Any, check: Any, tmp_path: Path, clock: str) -> None:
+    path = tmp_path / "run.kymo"
+    before = monotonic_ns()
+    run(program("finite", path, 1, 100_000, f"clock={clock}"))
+    first, last = check(path)["processes"][0]["span_ns"]
+    assert before < first < last < monotonic_ns()
+
+
+def monotonic_ns() -> int:
+    import time
+
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
