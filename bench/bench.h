@@ -74,7 +74,8 @@ static inline enum bench_met bench_met_if(bool met)
 }
 
 /* One line of the closing table; `bar` in words, "" without one. */
-void bench_result(const struct bench_args *args, const char *what, const char *bar, enum bench_met met,
-                  const char *measured, ...) __attribute__((format(printf, 5, 6)));
+void bench_result(const struct bench_args *args, const char *what, const char *bar,
+                  enum bench_met met, const char *measured, ...)
+    __attribute__((format(printf, 5, 6)));
 
 #endif

@@ -203,10 +203,11 @@ double bench_write_mb_s(const struct bench_args *args, uint64_t bytes)
 
 /* ---- results ---- */
 
-void bench_result(const struct bench_args *args, const char *what, const char *bar, enum bench_met met,
-                  const char *measured, ...)
+void bench_result(const struct bench_args *args, const char *what, const char *bar,
+                  enum bench_met met, const char *measured, ...)
 {
-    static const char *const words[] = {[BENCH_NO_BAR] = "", [BENCH_MET] = "yes", [BENCH_MISSED] = "no"};
+    static const char *const words[] = {
+        [BENCH_NO_BAR] = "", [BENCH_MET] = "yes", [BENCH_MISSED] = "no"};
     char text[256];
     va_list values;
     va_start(values, measured);

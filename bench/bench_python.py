@@ -4,9 +4,9 @@
     bench_python.py [--quick] [--dir DIR] [--results FILE]
 
 Each candidate is a loop of one statement, compiled by itself, so that names are local and nothing is looked up that a
-user would not look up. All candidates run in each round, in rotating order, on one processor; the time of an empty loop
-in the same round is subtracted from each, and what is left is divided by that of a pair of time.perf_counter_ns() calls.
-The median of those ratios is the figure. A peer that is not installed is named and left out.
+user would not look up. All candidates run in each round, in rotating order, on one processor; the time of an empty
+loop in the same round is subtracted from each, and what is left is divided by that of a pair of time.perf_counter_ns()
+calls. The median of those ratios is the figure. A peer that is not installed is named and left out.
 """
 
 from __future__ import annotations
@@ -81,6 +81,14 @@ class Recordings:
 # ---- candidates ----
 
 
+PAIR = "perf_counter_ns pair"
+CALL = "a call of an empty function"
+NVTX = "nvtx.annotate without a tool"
+TORCH_OFF = "record_function, profiler off"
+TORCH_ON = "record_function, profiler on"
+VIZTRACER = "viztracer log_event, tracing"
+
+
 def nothing_to_decorate() -> Callable[[], None]:
     def empty() -> None:
         pass
@@ -100,9 +108,9 @@ def ours(recordings: Recordings) -> list[Candidate]:
         Candidate('kymo: with kymo.range("literal"), enabled', with_literal, {"kymo": kymo}, on),
         Candidate('kymo: with kymo.range("literal"), disabled', with_literal, {"kymo": kymo}),
         Candidate("kymo: push and pop, enabled", 'push("bench push"); pop()', {"push": kymo.push, "pop": kymo.pop}, on),
-        Candidate("a call of an empty function", "f()", {"f": plain}),
-        Candidate("kymo: decorator, enabled", "f()", {"f": decorated}, on, minus="a call of an empty function"),
-        Candidate("kymo: decorator, disabled", "f()", {"f": decorated}, minus="a call of an empty function"),
+        Candidate(CALL, "f()", {"f": plain}),
+        Candidate("kymo: decorator, enabled", "f()", {"f": decorated}, on, minus=CALL),
+        Candidate("kymo: decorator, disabled", "f()", {"f": decorated}, minus=CALL),
     ]
 
 
@@ -119,18 +127,10 @@ def standard_library() -> list[Candidate]:
     clock = time.perf_counter_ns
     return [
         Candidate("empty loop", "pass", minus=""),
-        Candidate("perf_counter_ns pair", "now(); now()", {"now": clock}),
+        Candidate(PAIR, "now(); now()", {"now": clock}),
         Candidate("contextlib.nullcontext, kept", "with c: pass", {"c": contextlib.nullcontext()}),
-        Candidate(
-            "cProfile on an empty function", "f()", {"f": nothing_to_decorate()}, profiling, 4, "a call of an empty function"
-        ),
+        Candidate("cProfile on an empty function", "f()", {"f": nothing_to_decorate()}, profiling, 4, CALL),
     ]
-
-
-NVTX = "nvtx.annotate without a tool"
-TORCH_OFF = "record_function, profiler off"
-TORCH_ON = "record_function, profiler on"
-VIZTRACER = "viztracer log_event, tracing"
 
 
 def peer_nvtx() -> list[Candidate]:
@@ -224,9 +224,6 @@ class Figures:
         return median_with_interval([a / b for a, b in zip(self.net(name), self.net(to))])
 
 
-PAIR = "perf_counter_ns pair"
-
-
 def print_all(figures: Figures, n_rounds: int) -> None:
     print(f"{n_rounds} rounds in rotating order; what it would cost without is subtracted from each")
     print(f"  {'':46} {'min ns':>9} {'median ns':>9} {'x the pair':>24}")
@@ -279,7 +276,9 @@ def put_times(results: Results, figures: Figures) -> None:
     ):
         low, mid, high = median_with_interval(figures.net(name))
         measured = f"{mid:.1f} ns ({low:.1f} to {high:.1f})"
-        results.put(name.replace("kymo:", "Python", 1), measured, f"<= {bar} ns" if bar else "", mid <= bar if bar else None)
+        results.put(
+            name.replace("kymo:", "Python", 1), measured, f"<= {bar} ns" if bar else "", mid <= bar if bar else None
+        )
 
 
 def put_against_peers(results: Results, figures: Figures) -> None:
@@ -297,7 +296,9 @@ def put_against_peers(results: Results, figures: Figures) -> None:
             results.put(what, "not installed", bar_text)
             continue
         low, mid, high = figures.ratio(peer, f"kymo: with on a range, {state}")
-        measured = f"{mid:.1f} x faster ({low:.1f} to {high:.1f}) than its {statistics.median(figures.net(peer)):.0f} ns"
+        measured = (
+            f"{mid:.1f} x faster ({low:.1f} to {high:.1f}) than its {statistics.median(figures.net(peer)):.0f} ns"
+        )
         results.put(what, measured, bar_text, mid >= bar if bar else None)
 
 

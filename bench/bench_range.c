@@ -1,9 +1,9 @@
 /*
  * What a range costs the thread that runs through it, in C.
  *
- * One pinned thread runs all candidates in each round, in rotating order, and each candidate's time is divided by that of
- * two bare clock reads in the same round: what the machine does to one round it does to both. The median of those ratios
- * is the figure. Memory regimes, because they differ:
+ * One pinned thread runs all candidates in each round, in rotating order, and each candidate's time is divided by that
+ * of two bare clock reads in the same round: what the machine does to one it does to the other. The median of those
+ * ratios is the figure. Memory regimes, because they differ:
  *
  *   enabled     the pool is a small ring that is used over and over (policy keep-newest): nothing but the range
  *   first touch the first events after kymo_start: the pool still grows, the thread attaches
@@ -125,7 +125,17 @@ struct candidate {
     double ratio[ROUNDS_MAX]; /* to the first candidate of the same round */
 };
 
-enum { CLOCK_PAIR, ENABLED, FIRST_TOUCH, STREAMING, BY_NAME, VDSO_PAIR, DISABLED, EMPTY, N_CANDIDATES };
+enum {
+    CLOCK_PAIR,
+    ENABLED,
+    FIRST_TOUCH,
+    STREAMING,
+    BY_NAME,
+    VDSO_PAIR,
+    DISABLED,
+    EMPTY,
+    N_CANDIDATES
+};
 
 #define BLOCK (UINT64_C(1) << 18)
 
@@ -133,7 +143,8 @@ static struct candidate candidates[N_CANDIDATES] = {
     [CLOCK_PAIR] = {"two bare clock reads (2T)", clock_pair, NULL, NULL, BLOCK / 8, BLOCK * 2},
     [ENABLED] = {"range, enabled", scope, start_ring, stop, BLOCK, BLOCK * 2},
     [FIRST_TOUCH] = {"range, first touch", scope, start_stream, stop, 0, BLOCK},
-    [STREAMING] = {"range, streaming to disk", scope, start_stream, stop_stream, BLOCK * 8, BLOCK * 16},
+    [STREAMING] = {"range, streaming to disk", scope, start_stream, stop_stream, BLOCK * 8,
+                   BLOCK * 16},
     [BY_NAME] = {"push and pop by string, enabled", push_pop, start_ring, stop, BLOCK, BLOCK * 2},
     [VDSO_PAIR] = {"two vDSO clock reads", vdso_pair, NULL, NULL, BLOCK / 8, BLOCK},
     [DISABLED] = {"range, disabled, loop included", scope, NULL, NULL, BLOCK, BLOCK * 16},
@@ -167,22 +178,27 @@ static void run_rounds(size_t n_rounds)
 
 static void print_rounds(size_t n_rounds)
 {
-    printf("%zu rounds in rotating order; ratios are medians of per-round ratios with a 95%% interval\n", n_rounds);
+    printf("%zu rounds in rotating order; ratios are medians of per-round ratios with a 95%% "
+           "interval\n",
+           n_rounds);
     printf("  %-34s %9s %9s %24s\n", "", "min ns", "median ns", "x 2T");
     for (size_t i = 0; i < N_CANDIDATES; i++) {
         double ns[ROUNDS_MAX];
         for (size_t k = 0; k < n_rounds; k++)
             ns[k] = candidates[i].ns[k];
-        const double least = bench_quantile(ns, n_rounds, 0), middle = bench_quantile(ns, n_rounds, 0.5);
+        const double least = bench_quantile(ns, n_rounds, 0),
+                     middle = bench_quantile(ns, n_rounds, 0.5);
         const struct bench_interval x = bench_median(candidates[i].ratio, n_rounds);
-        printf("  %-34s %9.2f %9.2f %9.3f (%.3f to %.3f)\n", candidates[i].name, least, middle, x.mid, x.low, x.high);
+        printf("  %-34s %9.2f %9.2f %9.3f (%.3f to %.3f)\n", candidates[i].name, least, middle,
+               x.mid, x.low, x.high);
     }
 }
 
 static void put_ratio(int which, size_t n_rounds, double bar, const char *bar_text)
 {
     const struct candidate *c = &candidates[which];
-    const struct bench_interval x = bench_median(c->ratio, n_rounds), ns = bench_median(c->ns, n_rounds);
+    const struct bench_interval x = bench_median(c->ratio, n_rounds),
+                                ns = bench_median(c->ns, n_rounds);
     char what[64];
     snprintf(what, sizeof what, "C %s", c->name);
     bench_result(&args, what, bar_text, bar > 0 ? bench_met_if(x.mid <= bar) : BENCH_NO_BAR,
@@ -201,8 +217,8 @@ static void put_rounds(size_t n_rounds)
     put_ratio(BY_NAME, n_rounds, 0, "");
     put_ratio(VDSO_PAIR, n_rounds, 0, "");
     const struct bench_interval off = bench_median(candidates[DISABLED].ns, n_rounds);
-    bench_result(&args, "C range, disabled, loop included", "<= 0.6 ns", bench_met_if(off.mid <= 0.6),
-                 "%.2f ns (%.2f to %.2f)", off.mid, off.low, off.high);
+    bench_result(&args, "C range, disabled, loop included", "<= 0.6 ns",
+                 bench_met_if(off.mid <= 0.6), "%.2f ns (%.2f to %.2f)", off.mid, off.low, off.high);
 }
 
 /* ---- with cold caches ---- */
@@ -228,7 +244,8 @@ static void one_range(void)
 }
 
 /* Percentiles of what lies between two clock reads, in nanoseconds. */
-static void time_cold(void (*run)(void), unsigned char *memory, double *ns, size_t n, double ticks_per_ns)
+static void time_cold(void (*run)(void), unsigned char *memory, double *ns, size_t n,
+                      double ticks_per_ns)
 {
     for (size_t i = 0; i < n; i++) {
         walk_memory(memory);
@@ -251,9 +268,9 @@ static void run_cold(void)
     time_cold(one_range, memory, with, n, ticks_per_ns);
     stop();
     const double floor = bench_quantile(bare, n, 0.5);
-    bench_result(&args, "C range after walking 4 MB, p50/p99/p99.9", "", BENCH_NO_BAR, "%.0f / %.0f / %.0f ns",
-                 bench_quantile(with, n, 0.5) - floor, bench_quantile(with, n, 0.99) - floor,
-                 bench_quantile(with, n, 0.999) - floor);
+    bench_result(&args, "C range after walking 4 MB, p50/p99/p99.9", "", BENCH_NO_BAR,
+                 "%.0f / %.0f / %.0f ns", bench_quantile(with, n, 0.5) - floor,
+                 bench_quantile(with, n, 0.99) - floor, bench_quantile(with, n, 0.999) - floor);
     free(memory);
     free(bare);
     free(with);

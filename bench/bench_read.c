@@ -1,7 +1,7 @@
 /*
- * From a recording to answers: reading, the summary of `kymo report`, the exports. Each job runs in a process of its own
- * on one processor, several times; the median time counts, and its memory at the highest. Rates are of processor time,
- * what goes to the disk by the clock on the wall.
+ * From a recording to answers: reading, the summary of `kymo report`, the exports. Each job runs in a process of its
+ * own on one processor, several times; the median time counts, and its memory at the highest. Rates are of processor
+ * time, what goes to the disk by the clock on the wall.
  *
  * Two recordings. One has the durations of a real training loop, whose low bits are noise: dearest to unpack. The other
  * is long, to show that memory does not grow and, as a file, that the disk is the limit: written and synced beside a
@@ -144,7 +144,8 @@ static struct outcome run_job(job *run, const char *path, const char *to)
 /* ---- what comes of it ---- */
 
 /* `of` is "events" or "ranges", `n` how many there are, `bar` in millions of them for each second. */
-static void put_rate(const char *what, job *run, const char *path, uint64_t n, const char *of, double bar)
+static void put_rate(const char *what, job *run, const char *path, uint64_t n, const char *of,
+                     double bar)
 {
     const struct outcome out = run_job(run, path, "/dev/null");
     const double per_s = (double)n / out.cpu_seconds / 1e6;
@@ -173,8 +174,10 @@ static void put_file(const char *what, job *run, const char *path)
 /* Long and dense, or with real durations. */
 static uint64_t record(const struct training_trace *trace, const char *path, bool is_long)
 {
-    const uint64_t n_events = is_long ? (args.quick ? 20000000 : 100000000) : (args.quick ? 500000 : 4000000);
-    const struct kymo_options options = {.path = path, .policy = KYMO_BLOCK, .disk_bytes = UINT64_C(64) << 30};
+    const uint64_t n_events =
+        is_long ? (args.quick ? 20000000 : 100000000) : (args.quick ? 500000 : 4000000);
+    const struct kymo_options options = {
+        .path = path, .policy = KYMO_BLOCK, .disk_bytes = UINT64_C(64) << 30};
     const kymo_status st = kymo_start(&options);
     if (st != KYMO_OK)
         bench_die("cannot record", st);

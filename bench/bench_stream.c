@@ -14,6 +14,7 @@ static struct bench_args args;
 struct outcome {
     struct kymo_counts counts;
     double seconds;
+    double cpu_share; /* of them the producer had its processor; less than 1 on a machine that is not idle */
     bool is_equal; /* to what was recorded, when read back */
 };
 
@@ -29,13 +30,15 @@ static const char *start(void)
     return kymo_recording_path();
 }
 
-static struct outcome stream(const struct training_trace *trace, uint64_t n_events, double events_per_s)
+static struct outcome stream(const struct training_trace *trace, uint64_t n_events,
+                             double events_per_s)
 {
     struct outcome out;
     const char *path = start();
-    const uint64_t begin = bench_ns();
+    const uint64_t begin = bench_ns(), cpu_begin = bench_thread_cpu_ns();
     training_trace_run(trace, n_events, events_per_s);
     out.seconds = (double)(bench_ns() - begin) / 1e9;
+    out.cpu_share = (double)(bench_thread_cpu_ns() - cpu_begin) / 1e9 / out.seconds;
     if (kymo_stop() != KYMO_OK)
         bench_die("cannot stop", KYMO_EIO);
     kymo_counts_get(&out.counts);
@@ -46,7 +49,8 @@ static struct outcome stream(const struct training_trace *trace, uint64_t n_even
 
 static void put_stream(const char *what, const struct outcome *out, double bar_per_s)
 {
-    const double n = (double)out->counts.events + (double)out->counts.lost_events, per_s = n / out->seconds;
+    const double n = (double)out->counts.events + (double)out->counts.lost_events,
+                 per_s = n / out->seconds;
     const double mb = (double)out->counts.log_bytes / 1e6;
     const double plain = bench_write_mb_s(&args, out->counts.log_bytes);
     const bool is_whole = out->counts.lost_events == 0 && out->is_equal;
@@ -54,11 +58,15 @@ static void put_stream(const char *what, const struct outcome *out, double bar_p
     if (bar_per_s > 0)
         snprintf(bar, sizeof bar, ">= %.0f M events/s, none lost", bar_per_s / 1e6);
     /* The producer keeps its pace to within a thousandth. */
-    bench_result(&args, what, bar, bar_per_s > 0 ? bench_met_if(is_whole && per_s >= 0.999 * bar_per_s) : BENCH_NO_BAR,
-                 "%.1f M events/s for %.1f s, %llu lost, re-read %s", per_s / 1e6, out->seconds,
+    bench_result(&args, what, bar,
+                 bar_per_s > 0 ? bench_met_if(is_whole && per_s >= 0.999 * bar_per_s) : BENCH_NO_BAR,
+                 "%.1f M events/s for %.1f s (%.0f%% on its processor), %llu lost, re-read %s",
+                 per_s / 1e6, out->seconds, 100 * out->cpu_share,
                  (unsigned long long)out->counts.lost_events, out->is_equal ? "equal" : "NOT equal");
-    bench_result(&args, "  to disk", "", BENCH_NO_BAR, "%.0f MB at %.0f MB/s, %.2f B/event; plain write(2) %.0f MB/s", mb,
-                 mb / out->seconds, (double)out->counts.log_bytes / (double)out->counts.events, plain);
+    bench_result(&args, "  to disk", "", BENCH_NO_BAR,
+                 "%.0f MB at %.0f MB/s, %.2f B/event; plain write(2) %.0f MB/s", mb,
+                 mb / out->seconds, (double)out->counts.log_bytes / (double)out->counts.events,
+                 plain);
 }
 
 /* Processor time of the flush thread, as the recording tells it. */
@@ -91,10 +99,11 @@ static void put_real_durations(const struct training_trace *trace)
         bench_die("the training-like trace differs when read back", KYMO_OK);
     const double flush_ns = (double)flush_cpu_ns(path) / (double)n_events;
     bench_remove(path);
-    bench_result(&args, "Bytes on disk, training-like trace", "<= 2.5 B/event", bench_met_if(bytes <= 2.5),
-                 "%.2f B/event", bytes);
-    bench_result(&args, "  flush thread's time for it", "<= 25 ns/event", bench_met_if(flush_ns <= 25),
-                 "%.1f ns/event, %.0f M events/s", flush_ns, 1e3 / flush_ns);
+    bench_result(&args, "Bytes on disk, training-like trace", "<= 2.5 B/event",
+                 bench_met_if(bytes <= 2.5), "%.2f B/event", bytes);
+    bench_result(&args, "  flush thread's time for it", "<= 25 ns/event",
+                 bench_met_if(flush_ns <= 25), "%.1f ns/event, %.0f M events/s", flush_ns,
+                 1e3 / flush_ns);
 }
 
 int main(int argc, char **argv)
@@ -108,7 +117,8 @@ int main(int argc, char **argv)
     put_stream("Streaming, one producer, paced", &out, pace);
     /* Reading back is in here as well; both must fit. */
     const double rss = bench_max_rss_mb();
-    bench_result(&args, "  resident memory at its highest", "<= 64 MB", bench_met_if(rss <= 64), "%.1f MB", rss);
+    bench_result(&args, "  resident memory at its highest", "<= 64 MB", bench_met_if(rss <= 64),
+                 "%.1f MB", rss);
     out = stream(&trace, (uint64_t)(90e6 * seconds / 4), 0);
     put_stream("Streaming, one producer, unthrottled", &out, 0);
     put_real_durations(&trace);

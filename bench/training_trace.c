@@ -5,7 +5,8 @@
 
 static void add(struct training_trace *trace, kymo_id id, bool is_begin, uint32_t weight)
 {
-    trace->events[trace->n++] = (struct training_event){.id = id, .is_begin = is_begin, .weight = weight};
+    trace->events[trace->n++] =
+        (struct training_event){.id = id, .is_begin = is_begin, .weight = weight};
 }
 
 static void add_leaf(struct training_trace *trace, kymo_id id, uint32_t weight)
@@ -26,7 +27,8 @@ static void add_layer(struct training_trace *trace, kymo_id layer, uint32_t scal
 void training_trace_init(struct training_trace *trace)
 {
     enum { LAYERS = 12 };
-    const kymo_id step = KYMO_ID("step"), forward = KYMO_ID("forward"), backward = KYMO_ID("backward");
+    const kymo_id step = KYMO_ID("step"), forward = KYMO_ID("forward"),
+                  backward = KYMO_ID("backward");
     trace->n = 0;
     add(trace, step, true, 1);
     add_leaf(trace, KYMO_ID("load"), 20);
@@ -124,7 +126,8 @@ static kymo_status check_batch(void *ctx, const struct kymo_batch *batch)
         const uint64_t word = batch->words[i];
         const struct training_event *event = &check->trace->events[at];
         const uint32_t kind = event->is_begin ? KYMO_KIND_BEGIN : KYMO_KIND_END;
-        differences += (word & 0xffffff) != (kind << 20 | event->id) || kymo_word_ticks(word) < ticks_before;
+        differences +=
+            (word & 0xffffff) != (kind << 20 | event->id) || kymo_word_ticks(word) < ticks_before;
         ticks_before = kymo_word_ticks(word);
         at = at + 1 < check->trace->n ? at + 1 : 0;
     }

@@ -232,12 +232,9 @@ void kymo__intern_before_fork(void)
 
 void kymo__intern_after_fork(bool in_child)
 {
-    if (in_child) {
-        pthread_mutex_init(&intern.lock, NULL);
+    if (in_child)
         intern.listener = NULL; /* it speaks to the parent's log */
-    } else {
-        pthread_mutex_unlock(&intern.lock);
-    }
+    pthread_mutex_unlock(&intern.lock);
 }
 
 kymo_id kymo_site_register(struct kymo_site *site)

@@ -122,7 +122,7 @@ static void survey_process(struct kymo__export *x, const struct kymo_process *pr
     const uint64_t first_ns = process->first_ns + (uint64_t)process_shift(x, process);
     if (x->origin_ns == 0 || first_ns < x->origin_ns) {
         x->origin_ns = first_ns;
-        x->origin_unix_ns = (int64_t)process->first_ns + process->mono_to_unix_ns;
+        x->origin_unix_ns = (int64_t)(process->first_ns + (uint64_t)process->mono_to_unix_ns);
     }
 }
 

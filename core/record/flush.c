@@ -14,7 +14,7 @@
 #include "record/record_internal.h"
 
 enum {
-    FREE_CHUNKS = 24,  /* kept ready: the pool grows when there are fewer */
+    FREE_CHUNKS = 64,  /* kept ready, some milliseconds of events at full speed: the pool grows when there are fewer */
     BATCH_CHUNKS = 16, /* worth waking the thread for */
 };
 
@@ -91,7 +91,7 @@ void kymo__flush_drain(void)
 
 static void grow_ahead(void)
 {
-    while (kymo__queue_length(&record->pool.free) < FREE_CHUNKS && kymo__pool_grow(&record->pool))
+    while (kymo__queue_length(&record->pool.free) < FREE_CHUNKS && kymo__pool_grow(&record->pool, FREE_CHUNKS))
         ;
 }
 
@@ -201,11 +201,10 @@ static void restart(void)
 static bool has_work(void)
 {
     const struct kymo__pool *pool = &record->pool;
-    const bool is_short = kymo__queue_length(&pool->free) < FREE_CHUNKS;
-    if (may_write())
-        return is_short || kymo__queue_length(&pool->full) >= BATCH_CHUNKS;
-    return is_short &&
-           __atomic_load_n(&pool->head->n_chunks, __ATOMIC_RELAXED) < __atomic_load_n(&pool->n_max, __ATOMIC_RELAXED);
+    const uint32_t n_free = kymo__queue_length(&pool->free);
+    if (n_free < FREE_CHUNKS && kymo__pool_can_grow(pool))
+        return true;
+    return may_write() && (n_free < BATCH_CHUNKS || kymo__queue_length(&pool->full) >= BATCH_CHUNKS);
 }
 
 void kymo__flush_nudge(void)

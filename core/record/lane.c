@@ -75,7 +75,7 @@ static bool take_free(uint32_t *number)
         return true;
     kymo__flush_nudge();
     /* The flush thread grows the pool ahead of need. If it did not get to run, growing here beats losing events. */
-    if (kymo__pool_grow(pool) && kymo__queue_take(&pool->free, number))
+    if (kymo__pool_grow(pool, 1) && kymo__queue_take(&pool->free, number))
         return true;
     switch (record->settings.policy) {
     case KYMO_KEEP_NEWEST:

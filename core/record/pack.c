@@ -72,7 +72,7 @@ static void lay_out_8(unsigned char *planes, size_t stride, const uint64_t *v)
                              _mm_unpackhi_epi32(a1, b1)};
     for (size_t r = 0; r < 4; r++) {
         _mm_storel_epi64((__m128i *)(planes + 2 * r * stride), rows[r]);
-        _mm_storeh_pd((double *)(planes + (2 * r + 1) * stride), _mm_castsi128_pd(rows[r]));
+        _mm_storel_epi64((__m128i *)(planes + (2 * r + 1) * stride), _mm_unpackhi_epi64(rows[r], rows[r]));
     }
 }
 #else

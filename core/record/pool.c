@@ -136,10 +136,30 @@ kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settin
     return KYMO_OK;
 }
 
-bool kymo__pool_grow(struct kymo__pool *pool)
+/* Growing takes a millisecond or two. To wait that long for another thread's growth beats losing events; not longer. */
+static bool lock_to_grow(struct kymo__pool *pool)
 {
-    if (pthread_mutex_trylock(&pool->grow_lock) != 0)
+    enum { PATIENCE_NS = 10000000 };
+    if (pthread_mutex_trylock(&pool->grow_lock) == 0)
+        return true;
+    const uint64_t until = kymo__clock_ns(CLOCK_REALTIME) + PATIENCE_NS;
+    const struct timespec deadline = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+    return pthread_mutex_timedlock(&pool->grow_lock, &deadline) == 0;
+}
+
+bool kymo__pool_can_grow(const struct kymo__pool *pool)
+{
+    return __atomic_load_n(&pool->head->n_chunks, __ATOMIC_RELAXED) < __atomic_load_n(&pool->n_max, __ATOMIC_RELAXED);
+}
+
+bool kymo__pool_grow(struct kymo__pool *pool, uint32_t enough)
+{
+    if (!kymo__pool_can_grow(pool) || !lock_to_grow(pool))
         return false;
+    if (kymo__queue_length(&pool->free) >= enough) { /* another thread was faster */
+        pthread_mutex_unlock(&pool->grow_lock);
+        return true;
+    }
     const uint32_t have = pool->head->n_chunks;
     const uint32_t more = KYMO__MIN(pool->n_max - have, GROW_BYTES / KYMO__CHUNK_BYTES);
     const bool grown = more > 0 && allocate_slots(pool, have + 1, more);

@@ -145,8 +145,12 @@ struct kymo__pool {
 /* Make the pool of a log, in zeroed or retired storage; `note` gets a sentence when it could not be made safe against kill -9. */
 kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s, const char *log_path,
                               struct kymo__buf *note);
-/* Allocate some more chunks; false at the budget, when another thread is at it, or when the file system is full. */
-bool kymo__pool_grow(struct kymo__pool *pool);
+/*
+ * Allocate some more chunks unless `enough` are free by now; false at the budget, when the file system is full, or when
+ * another thread is at it for too long.
+ */
+bool kymo__pool_grow(struct kymo__pool *pool, uint32_t enough);
+bool kymo__pool_can_grow(const struct kymo__pool *pool);
 struct kymo__chunk_head *kymo__pool_chunk(const struct kymo__pool *pool, uint32_t number);
 uint32_t kymo__pool_number(const struct kymo__pool *pool, const struct kymo__chunk_head *chunk);
 /*

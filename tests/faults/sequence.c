@@ -9,6 +9,8 @@ static kymo_id names[SEQUENCE_NAMES], number;
 
 void sequence_init(void)
 {
+    if (number != 0)
+        return;
     for (int i = 0; i < SEQUENCE_NAMES; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%d", i);

@@ -11,7 +11,7 @@
 
 enum { SEQUENCE_NAMES = 61, SEQUENCE_MARK_EVERY = 16 };
 
-/* Give the names their ids; before the first range. */
+/* Give the names their ids; before the first range. A second time it does nothing. */
 void sequence_init(void);
 /* Record range `i` of this thread. */
 void sequence_range(uint64_t i);

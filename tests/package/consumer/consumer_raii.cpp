@@ -22,8 +22,7 @@ int main()
     }
     {
         KYMO_SCOPE("scope");
-        KYMO_RANGE("range")
-        {
+        KYMO_RANGE ("range") {
             kymo_mark(KYMO_ID("mark"));
             kymo_counter(KYMO_ID("counter"), 0.5);
         }

@@ -1,0 +1,103 @@
+"""A small program with one of everything that a timeline shows; test_perfetto_ui.py records it, once for each rank.
+
+Loaders prepare batches on threads of their own, some transfers overlap on an event loop and one ends on another thread
+than it began on, a child process computes, and names and payloads hold what a viewer might trip over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import threading
+import time
+
+import kymo
+from kymo import _native
+
+STEPS = 5
+ODD_NAMES = ['say "hi"', "<b>bold</b> & co", "two\nlines", "übergrößen 数据 🚀", r"C:\new", "x" * 300]
+ODD_PAYLOADS = [0, -1, 2**53 + 1, -(2**63), 2**64 - 1, 0.1, -2.5e300, "", 'a "quoted" <b>text</b>,\n数']
+
+
+def busy(microseconds: int) -> None:
+    """Take some time; not sleep, whose ranges would all look alike."""
+    end = time.perf_counter_ns() + microseconds * 1000
+    while time.perf_counter_ns() < end:
+        pass
+
+
+def load_batches(first: int) -> None:
+    """A loader's thread: batches, and how many are waiting."""
+    for batch in range(first, first + 3):
+        with kymo.range("load batch", category="data", payload=batch):
+            with kymo.range("decode"):
+                busy(300)
+        kymo.counter("batches waiting", batch - first)
+
+
+def train(steps: int) -> None:
+    for step in range(steps):
+        with kymo.range("step", category="train", color="blue", payload=step):
+            with kymo.range("forward", category="model"):
+                busy(200)
+            with kymo.range("backward", category="model"):
+                busy(400)
+            kymo.counter("loss", 1 / (step + 1))
+        kymo.mark("step done", payload=step)
+
+
+@kymo.range("transfer", category="network")
+async def transfer(milliseconds: int) -> None:
+    await asyncio.sleep(milliseconds / 1000)
+
+
+async def transfer_all() -> None:
+    """Three transfers, each within the one before it, and one that crosses the end of another."""
+    await asyncio.gather(transfer(9), transfer(6), transfer(3))
+    crossing = asyncio.create_task(transfer(4))
+    await asyncio.sleep(0.002)
+    await asyncio.gather(crossing, transfer(4))
+
+
+def hand_over() -> None:
+    """An async range that another thread ends."""
+    handle = _native.async_begin(kymo.range("hand over"))
+    receiver = threading.Thread(target=_native.async_end, args=(handle,), name="receiver")
+    receiver.start()
+    receiver.join()
+
+
+def odd_texts() -> None:
+    for name in ODD_NAMES:
+        with kymo.range(name):
+            kymo.mark(name)
+    for i, payload in enumerate(ODD_PAYLOADS):
+        with kymo.range(f"payload {i}", payload=payload):
+            pass
+    kymo.counter("zigzag", -1.5)
+    kymo.counter("zigzag", 3e9)
+
+
+def child() -> None:
+    with kymo.range("in the child"):
+        train(2)
+
+
+def main() -> None:
+    loaders = [threading.Thread(target=load_batches, args=(i * 3,), name=f"loader {i}") for i in range(2)]
+    for loader in loaders:
+        loader.start()
+    train(STEPS)
+    for loader in loaders:
+        loader.join()
+    asyncio.run(transfer_all())
+    hand_over()
+    odd_texts()
+    worker = multiprocessing.get_context("fork").Process(target=child)
+    worker.start()
+    worker.join()
+    kymo.push("never ends")
+
+
+if __name__ == "__main__":
+    main()

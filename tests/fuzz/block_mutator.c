@@ -1,0 +1,112 @@
+/*
+ * What the targets share: a mutator that knows blocks, a place for files, and a reader that uses everything.
+ *
+ * A block's checksum would stop nearly every change at the door. So the mutator lets libFuzzer change bytes as it likes and
+ * then mends the checksums, except now and then, when the door itself is to be tried.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_internal.h"
+#include "fuzz.h"
+#include "record/log_format.h"
+#include <kymo/kymo.h>
+
+/* libFuzzer's own; absent where the corpus is only replayed. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) __attribute__((weak));
+
+void fuzz_mend_blocks(uint8_t *data, size_t size)
+{
+    for (size_t at = 0; size - at >= sizeof(struct kymo__block);) {
+        struct kymo__block block;
+        memcpy(&block, data + at, sizeof block);
+        const size_t left = size - at - sizeof block;
+        if (block.magic != KYMO__BLOCK_MAGIC || block.packed_len > left)
+            return;
+        block.crc = 0;
+        block.crc = kymo__crc32c(kymo__crc32c(0, &block, sizeof block), data + at + sizeof block, block.packed_len);
+        memcpy(data + at, &block, sizeof block);
+        const size_t padded = ((size_t)block.packed_len + 7) & ~(size_t)7;
+        if (padded >= left)
+            return;
+        at += sizeof block + padded;
+    }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    if (LLVMFuzzerMutate == NULL)
+        return size;
+    size = LLVMFuzzerMutate(data, size, max_size);
+    if (seed % 16 != 0)
+        fuzz_mend_blocks(data, size);
+    return size;
+}
+
+int fuzz_write_file(const char *path, const uint8_t *data, size_t size)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return 0;
+    const int ok = kymo__write_all(fd, data, size);
+    close(fd);
+    return ok;
+}
+
+static char folder[64];
+
+static void remove_folder(void)
+{
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)
+        unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir != NULL)
+        closedir(dir);
+    rmdir(folder);
+}
+
+const char *fuzz_folder(void)
+{
+    if (folder[0] == '\0') {
+        snprintf(folder, sizeof folder, "%s/kymo-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+        if (mkdtemp(folder) == NULL)
+            abort();
+        atexit(remove_folder);
+    }
+    return folder;
+}
+
+static void use_summary(kymo_recording *recording, bool as_json, FILE *nowhere)
+{
+    kymo_summary *summary;
+    const struct kymo_summary_options options = {.n_jobs = 1};
+    if (kymo_summary_create(&recording, 1, &options, &summary) != KYMO_OK)
+        return;
+    const struct kymo_report_options report = {.tables = "ranges,tree,threads,ranks,processes,async,counters,marks,open"};
+    if (as_json)
+        kymo_report_json(summary, &report, nowhere);
+    else
+        kymo_report_text(summary, &report, nowhere);
+    kymo_summary_destroy(summary);
+}
+
+void fuzz_read(const char *path, unsigned which)
+{
+    static const char *const formats[] = {"perfetto", "chrome", "csv"};
+    static FILE *nowhere;
+    if (nowhere == NULL && (nowhere = fopen("/dev/null", "w")) == NULL)
+        abort();
+    kymo_recording *recording;
+    if (kymo_recording_open(path, &recording) != KYMO_OK)
+        return;
+    use_summary(recording, which % 2 == 0, nowhere);
+    const char *format = formats[which / 2 % KYMO__COUNT_OF(formats)];
+    if (kymo_export(&recording, 1, format, &(struct kymo_export_options){0}, fileno(nowhere)) != KYMO_OK) {
+        /* A damaged log may well be refused; a crash is all that is wrong here. */
+    }
+    kymo_recording_close(recording);
+}

@@ -1,0 +1,134 @@
+"""Make the corpus anew from real recordings: `PYTHONPATH=<build>/python python tests/fuzz/make_corpus.py`.
+
+A few small files for each target, of each kind of block, record and ending there is. Run it when the format grows.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import re
+import struct
+import tempfile
+import threading
+from pathlib import Path
+
+import kymo
+
+CORPUS = Path(__file__).parent / "corpus"
+CHUNK_BYTES, CHUNK_HEAD_BYTES, POOL_HEAD_INPUT = 32 << 10, 128, 64
+
+OPTIONS = [
+    "",
+    "pool=64MiB,disk=1g,policy=keep-newest,clock=monotonic,check=yes,children=off",
+    "rank=3,world_size=8,run_id=abc,pool_in=shm",
+    "pool=,policy",
+    "no=such,key=1",
+    "pool=18446744073709551615T",
+]
+
+
+def record_one_of_each() -> None:
+    """Every kind of event, and names that are hard to write down."""
+    for payload in (None, -1, 2.5, "text", ""):
+        with kymo.range("step", payload=payload):
+            with kymo.range('"quoted"\n\0name', category="c", color=0xFF00FF00):
+                kymo.counter("loss", 0.5)
+                kymo.mark("mark", payload=payload)
+    kymo.push("left open")
+
+
+def record_in_many_threads() -> None:
+    """A few words in each lane: too few for compression to pay, so that they lie bare in the log."""
+    for i in range(8):
+        thread = threading.Thread(target=kymo.mark, args=("mark",), kwargs={"payload": i if i % 2 else "text"})
+        thread.start()
+        thread.join()
+
+
+def in_a_child(work: object) -> None:
+    """Run `work` in a forked child and wait for its end, whatever that is."""
+    child = os.fork()
+    if child == 0:
+        work()  # type: ignore[operator]
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def record(path: Path, options: dict[str, object], ending: str) -> None:
+    def work() -> None:
+        kymo.start(path, **options)
+        record_in_many_threads()
+        record_one_of_each()
+        if ending == "stop":
+            kymo.stop()
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    in_a_child(work)
+
+
+def crc32c(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def scrub(block: bytes) -> bytes:
+    """Names of folders and of the boot belong to the machine that made the corpus; letters of the same number do as well."""
+    text = re.sub(rb"(/[\w.-]+)+(?=/)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", lambda m: b"x" * len(m[0]), block[48:])
+    header = block[:44] + b"\0\0\0\0"
+    return header[:44] + struct.pack("<I", crc32c(header + text)) + text
+
+
+def log_of(path: Path) -> bytes:
+    """The log's bytes, block by block, scrubbed where a block holds text."""
+    data, out, at = next(path.glob("*.klog")).read_bytes(), [], 0
+    while at < len(data):
+        kind, packed_len = data[at + 4], struct.unpack_from("<I", data, at + 20)[0]
+        block = data[at : at + 48 + packed_len]
+        out.append(scrub(block) if kind in (1, 2) else block)
+        out.append(b"\0" * (-packed_len % 8))
+        at += 48 + packed_len + -packed_len % 8
+    return b"".join(out)
+
+
+def pool_input(pool: bytes) -> bytes:
+    """A pool as fuzz_pool.c takes it: the head's first bytes, then each used chunk with its length."""
+    out = [pool[:POOL_HEAD_INPUT]]
+    for at in range(CHUNK_BYTES, len(pool) - CHUNK_BYTES + 1, CHUNK_BYTES):
+        chunk = pool[at : at + CHUNK_BYTES]
+        used = chunk.rstrip(b"\0")
+        if len(used) > CHUNK_HEAD_BYTES:
+            out.append(struct.pack("<H", len(used)) + used)
+    return b"".join(out)
+
+
+def main() -> None:
+    for target in ("log", "pool", "options"):
+        (CORPUS / target).mkdir(parents=True, exist_ok=True)
+    for i, text in enumerate(OPTIONS):
+        (CORPUS / "options" / f"{i}.txt").write_text(text)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, options in {
+            "plain": {},
+            "monotonic": {"clock": "monotonic"},
+            "checked": {"check": True},
+            "newest": {"policy": "keep-newest"},
+        }.items():
+            path = Path(folder) / f"{name}.kymo"
+            record(path, options, "stop")
+            (CORPUS / "log" / f"{name}.klog").write_bytes(log_of(path))
+        killed = Path(folder) / "killed.kymo"
+        record(killed, {}, "kill")
+        (CORPUS / "log" / "unsealed.klog").write_bytes(log_of(killed))
+        (CORPUS / "pool" / "killed.pool").write_bytes(pool_input(next(killed.glob("*.pool")).read_bytes()))
+        kymo.load(killed)
+        (CORPUS / "log" / "sealed.klog").write_bytes(log_of(killed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+/* A folder of a test's own, and the two headers that cmocka wants before itself. */
+#ifndef KYMO_TEST_SCRATCH_H
+#define KYMO_TEST_SCRATCH_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "record/record_internal.h"
+
+struct scratch {
+    char folder[64];
+    char path[128]; /* of a recording in it, not yet there */
+};
+
+static inline int scratch_setup(void **state)
+{
+    struct scratch *s = calloc(1, sizeof *s);
+    snprintf(s->folder, sizeof s->folder, "/tmp/kymo-test-XXXXXX");
+    if (s == NULL || mkdtemp(s->folder) == NULL)
+        return -1;
+    snprintf(s->path, sizeof s->path, "%s/run.kymo", s->folder);
+    *state = s;
+    return 0;
+}
+
+static inline int scratch_teardown(void **state)
+{
+    struct scratch *s = *state;
+    char command[128];
+    kymo__alloc_fail_nth(0);
+    kymo_reset();
+    snprintf(command, sizeof command, "rm -rf %s", s->folder);
+    const int status = system(command);
+    free(s);
+    return status;
+}
+
+#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+
+/* Words of the kinds asked for in all logs of a recording; -1 when it cannot be read. */
+int64_t scratch_count(const char *path, uint32_t kind);
+
+#endif

@@ -1,0 +1,131 @@
+/* base: buffers, UTF-8 and JSON, checksums, errors, sentences, allocation that fails on request. */
+#include <errno.h>
+
+#include "scratch.h"
+
+static void assert_utf8(const char *bytes, size_t len, const char *expected)
+{
+    struct kymo__buf buf = {0};
+    kymo__utf8_put(&buf, bytes, len);
+    kymo__buf_put(&buf, "", 1);
+    assert_string_equal(buf.data, expected);
+    kymo__buf_fini(&buf);
+}
+
+static void invalid_utf8_becomes_replacement_characters(void **state)
+{
+    (void)state;
+    assert_utf8("plain", 5, "plain");
+    assert_utf8("\xe2\x82\xac", 3, "\xe2\x82\xac");
+    assert_utf8("\xff", 1, "\xef\xbf\xbd");
+    assert_utf8("\xe2\x82", 2, "\xef\xbf\xbd\xef\xbf\xbd");         /* cut short */
+    assert_utf8("\xc0\x80", 2, "\xef\xbf\xbd\xef\xbf\xbd");         /* too long a form */
+    assert_utf8("\xed\xa0\x80", 3, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* half of a pair */
+    assert_utf8("\xf4\x90\x80\x80", 4, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* past the last */
+}
+
+static void json_escapes_what_it_must(void **state)
+{
+    (void)state;
+    struct kymo__buf buf = {0};
+    kymo__json_put(&buf, "a\"b\\c\nd\0e\x7f\xff", 11);
+    kymo__buf_put(&buf, "", 1);
+    assert_string_equal(buf.data, "\"a\\\"b\\\\c\\nd\\u0000e\\u007f\\ufffd\"");
+    kymo__buf_fini(&buf);
+}
+
+static void checksums_are_those_of_the_standard(void **state)
+{
+    (void)state;
+    assert_int_equal(kymo__crc32c(0, "123456789", 9), 0xe3069283u);
+    assert_int_equal(kymo__crc32c(0, "", 0), 0);
+    /* In pieces as in one. */
+    assert_int_equal(kymo__crc32c(kymo__crc32c(0, "12345", 5), "6789", 4), 0xe3069283u);
+}
+
+static void a_buffer_without_memory_stays_failed(void **state)
+{
+    (void)state;
+    struct kymo__buf buf = {0};
+    kymo__buf_puts(&buf, "before");
+    kymo__alloc_fail_nth(1);
+    char large[1000] = {0};
+    kymo__buf_put(&buf, large, sizeof large);
+    assert_true(buf.failed);
+    kymo__buf_puts(&buf, "after");
+    assert_int_equal(buf.len, 6);
+    kymo__buf_fini(&buf);
+    assert_false(buf.failed);
+}
+
+static void long_text_is_printed_whole(void **state)
+{
+    (void)state;
+    struct kymo__buf buf = {0};
+    kymo__buf_printf(&buf, "%01000d|", 7);
+    assert_int_equal(buf.len, 1001);
+    assert_memory_equal(buf.data + 998, "07|", 3);
+    kymo__buf_fini(&buf);
+}
+
+static void an_array_that_cannot_grow_stays_as_it_was(void **state)
+{
+    (void)state;
+    int *array = NULL;
+    size_t cap = 0;
+    assert_true(kymo__grow(&array, &cap, 3, sizeof *array));
+    array[2] = 7;
+    const size_t before = cap;
+    assert_false(kymo__grow(&array, &cap, SIZE_MAX / 2, sizeof *array));
+    kymo__alloc_fail_nth(1);
+    assert_false(kymo__grow(&array, &cap, 1000, sizeof *array));
+    assert_int_equal(cap, before);
+    assert_int_equal(array[2], 7);
+    kymo__free(array);
+}
+
+static void an_error_keeps_its_sentence_and_its_errno(void **state)
+{
+    (void)state;
+    errno = ENOSPC;
+    assert_int_equal(kymo__fail_errno("write %s", "log"), KYMO_EIO);
+    assert_non_null(strstr(kymo_last_error(), "write log: No space left on device"));
+    assert_int_equal(errno, ENOSPC);
+    errno = ENOMEM;
+    assert_int_equal(kymo__fail_errno("map"), KYMO_ENOMEM);
+    assert_string_equal(kymo_status_name(KYMO_EFORMAT), "KYMO_EFORMAT");
+    assert_string_equal(kymo_status_name((kymo_status)99), "KYMO_?");
+}
+
+static void count_sentence(void *ctx, const char *sentence)
+{
+    (void)sentence;
+    ++*(int *)ctx;
+}
+
+static void each_sentence_is_said_once(void **state)
+{
+    (void)state;
+    int n = 0;
+    kymo_set_sink(count_sentence, &n);
+    for (int i = 0; i < 3; i++)
+        kymo__say("the disk is full");
+    kymo__say("the disk is %s", "slow");
+    assert_int_equal(n, 2);
+    kymo_set_sink(NULL, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(invalid_utf8_becomes_replacement_characters),
+        cmocka_unit_test(json_escapes_what_it_must),
+        cmocka_unit_test(checksums_are_those_of_the_standard),
+        cmocka_unit_test(a_buffer_without_memory_stays_failed),
+        cmocka_unit_test(long_text_is_printed_whole),
+        cmocka_unit_test(an_array_that_cannot_grow_stays_as_it_was),
+        cmocka_unit_test(an_error_keeps_its_sentence_and_its_errno),
+        cmocka_unit_test(each_sentence_is_said_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,158 @@
+/* seal: the log of a dead process is finished once, whatever state its files are in. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "scratch.h"
+#include <kymo/range.h>
+
+enum { N_MARKS = 10000 };
+
+/* A child records and is killed. */
+static void leave_unsealed(const struct scratch *s, const char *text)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        if (kymo_start(&(struct kymo_options){.path = s->path, .text = text}) != KYMO_OK)
+            _exit(1);
+        for (int i = 0; i < N_MARKS; i++)
+            kymo_mark(KYMO_ID("mark"));
+        raise(SIGKILL);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_true(WIFSIGNALED(status));
+}
+
+/* The one file of the recording whose name ends with `ending`; false when there is none. */
+static bool find_file(const struct scratch *s, const char *ending, char *out, size_t size)
+{
+    DIR *dir = opendir(s->path);
+    bool found = false;
+    for (struct dirent *entry; dir != NULL && !found && (entry = readdir(dir)) != NULL;) {
+        const size_t len = strlen(entry->d_name), end = strlen(ending);
+        found = len > end && strcmp(entry->d_name + len - end, ending) == 0;
+        if (found)
+            snprintf(out, size, "%s/%s", s->path, entry->d_name);
+    }
+    closedir(dir);
+    return found;
+}
+
+static void sealing_twice_is_sealing_once(void **state)
+{
+    const struct scratch *s = *state;
+    char log[512], pool[512];
+    struct stat first, second;
+    leave_unsealed(s, "pool_in=dir");
+    assert_true(find_file(s, ".klog", log, sizeof log));
+    assert_true(find_file(s, ".pool", pool, sizeof pool));
+    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
+    assert_false(find_file(s, ".pool", pool, sizeof pool));
+    stat(log, &first);
+    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
+    stat(log, &second);
+    assert_int_equal(first.st_size, second.st_size);
+    assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), N_MARKS);
+}
+
+static void half_a_block_at_the_end_is_cut_off(void **state)
+{
+    const struct scratch *s = *state;
+    char log[512];
+    leave_unsealed(s, "pool_in=dir");
+    assert_true(find_file(s, ".klog", log, sizeof log));
+    const int fd = open(log, O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, "KBLK half a block", 17), 17);
+    close(fd);
+    assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), N_MARKS);
+}
+
+static void a_living_process_is_left_alone(void **state)
+{
+    const struct scratch *s = *state;
+    char pool[512];
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .text = "pool_in=dir"}), KYMO_OK);
+    kymo_mark(KYMO_ID("mark"));
+    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
+    assert_true(find_file(s, ".pool", pool, sizeof pool));
+    kymo_mark(KYMO_ID("mark"));
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), 2);
+}
+
+static void a_log_that_never_began_is_removed_with_its_pool(void **state)
+{
+    const struct scratch *s = *state;
+    char log[512], pool[512];
+    leave_unsealed(s, "pool_in=dir");
+    assert_true(find_file(s, ".klog", log, sizeof log));
+    assert_int_equal(truncate(log, 0), 0); /* killed between making its files and saying who it is */
+    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
+    assert_false(find_file(s, ".klog", log, sizeof log));
+    assert_false(find_file(s, ".pool", pool, sizeof pool));
+}
+
+static void a_damaged_pool_is_told_and_kept(void **state)
+{
+    const struct scratch *s = *state;
+    char pool[512];
+    leave_unsealed(s, "pool_in=dir");
+    assert_true(find_file(s, ".pool", pool, sizeof pool));
+    const int fd = open(pool, O_WRONLY);
+    assert_int_equal(pwrite(fd, "damaged", 7, 0), 7);
+    close(fd);
+    assert_int_equal(kymo_recording_seal(s->path), KYMO_EFORMAT);
+    assert_non_null(strstr(kymo_last_error(), pool));
+    assert_true(find_file(s, ".pool", pool, sizeof pool));
+}
+
+static void a_pool_cut_short_gives_what_it_has(void **state)
+{
+    const struct scratch *s = *state;
+    char pool[512];
+    leave_unsealed(s, "pool_in=dir");
+    assert_true(find_file(s, ".pool", pool, sizeof pool));
+    assert_int_equal(truncate(pool, 2 * KYMO__CHUNK_BYTES), 0);
+    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
+    const int64_t n = scratch_count(s->path, KYMO_KIND_MARK);
+    assert_in_range(n, 1, N_MARKS);
+}
+
+static void without_memory_it_can_be_done_later(void **state)
+{
+    const struct scratch *s = *state;
+    leave_unsealed(s, "pool_in=dir");
+    kymo_status st = KYMO_ENOMEM;
+    for (uint64_t n = 1; n < 100; n++) {
+        kymo__alloc_fail_nth(n);
+        st = kymo_recording_seal(s->path);
+    }
+    kymo__alloc_fail_nth(0);
+    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
+    assert_int_equal(st, KYMO_OK);
+    assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), N_MARKS);
+}
+
+static void a_folder_that_is_not_there_is_told(void **state)
+{
+    const struct scratch *s = *state;
+    assert_int_equal(kymo_recording_seal(s->path), KYMO_EIO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(sealing_twice_is_sealing_once),
+        SCRATCH_TEST(half_a_block_at_the_end_is_cut_off),
+        SCRATCH_TEST(a_living_process_is_left_alone),
+        SCRATCH_TEST(a_log_that_never_began_is_removed_with_its_pool),
+        SCRATCH_TEST(a_damaged_pool_is_told_and_kept),
+        SCRATCH_TEST(a_pool_cut_short_gives_what_it_has),
+        SCRATCH_TEST(without_memory_it_can_be_done_later),
+        SCRATCH_TEST(a_folder_that_is_not_there_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/* switchboard: on and off from one place; starting without memory or a place to write leaves everything as it was. */
+#include <dirent.h>
+
+#include "scratch.h"
+#include <kymo/range.h>
+
+static void off_records_nothing(void **state)
+{
+    const struct scratch *s = *state;
+    assert_int_equal(kymo_enabled(), 0);
+    kymo_mark(KYMO_ID("nowhere"));
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_not_equal(access(s->path, F_OK), 0);
+}
+
+static void a_second_start_is_refused(void **state)
+{
+    const struct scratch *s = *state;
+    const struct kymo_options options = {.path = s->path};
+    assert_int_equal(kymo_start(&options), KYMO_OK);
+    assert_int_equal(kymo_start(&options), KYMO_ESTATE);
+    assert_non_null(strstr(kymo_last_error(), s->path));
+    assert_int_equal(kymo_enabled(), 1);
+    assert_string_equal(kymo_recording_path(), s->path);
+}
+
+static void recordings_follow_one_another(void **state)
+{
+    const struct scratch *s = *state;
+    for (int i = 0; i < 20; i++) {
+        char path[160];
+        snprintf(path, sizeof path, "%s/%d.kymo", s->folder, i);
+        assert_int_equal(kymo_start(&(struct kymo_options){.path = path, .clock = i % 2 ? KYMO_CLOCK_MONOTONIC : 0}),
+                         KYMO_OK);
+        for (int n = 0; n <= i; n++)
+            kymo_mark(KYMO_ID("mark"));
+        assert_int_equal(kymo_stop(), KYMO_OK);
+        assert_int_equal(kymo_enabled(), 0);
+        assert_int_equal(scratch_count(path, KYMO_KIND_MARK), i + 1);
+    }
+}
+
+static void wrong_arguments_are_told(void **state)
+{
+    const struct scratch *s = *state;
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .policy = (enum kymo_policy)9}), KYMO_EINVAL);
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .text = "x=1"}), KYMO_EINVAL);
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = "/proc/nowhere/run.kymo"}), KYMO_EIO);
+    assert_int_equal(kymo_enabled(), 0);
+}
+
+static void an_older_callers_options_are_shorter(void **state)
+{
+    const struct scratch *s = *state;
+    const struct kymo_options options = {.path = s->path, .policy = (enum kymo_policy)9};
+    assert_int_equal(kymo_start_sized(&options, offsetof(struct kymo_options, policy)), KYMO_OK);
+}
+
+static size_t n_files(const char *path)
+{
+    DIR *dir = opendir(path);
+    size_t n = 0;
+    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)
+        n += entry->d_name[0] != '.' && strcmp(entry->d_name, "meta.json") != 0;
+    if (dir != NULL)
+        closedir(dir);
+    return n;
+}
+
+static void without_memory_a_start_fails_whole_or_works(void **state)
+{
+    const struct scratch *s = *state;
+    uint64_t n_failed = 0;
+    for (uint64_t n = 1; n < 60; n++) {
+        kymo__alloc_fail_nth(n);
+        const kymo_status st = kymo_start(&(struct kymo_options){.path = s->path});
+        if (st != KYMO_OK) {
+            kymo__alloc_fail_nth(0);
+            n_failed++;
+            assert_int_equal(kymo_enabled(), 0);
+            assert_int_equal(n_files(s->path), 0);
+            kymo_mark(KYMO_ID("off"));
+            continue;
+        }
+        kymo_mark(KYMO_ID("on"));
+        kymo_stop();
+        kymo__alloc_fail_nth(0);
+        char command[256];
+        snprintf(command, sizeof command, "rm -rf %s", s->path);
+        assert_int_equal(system(command), 0);
+    }
+    assert_true(n_failed > 3);
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    kymo_mark(KYMO_ID("on"));
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), 1);
+}
+
+static void *stop_from_here(void *arg)
+{
+    *(kymo_status *)arg = kymo_stop();
+    return NULL;
+}
+
+static void another_thread_may_stop(void **state)
+{
+    const struct scratch *s = *state;
+    kymo_status st = KYMO_EIO;
+    pthread_t thread;
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    kymo_mark(KYMO_ID("mark"));
+    pthread_create(&thread, NULL, stop_from_here, &st);
+    pthread_join(thread, NULL);
+    assert_int_equal(st, KYMO_OK);
+    kymo_mark(KYMO_ID("mark")); /* off by now */
+    assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), 1);
+}
+
+static void the_rank_may_be_told_late(void **state)
+{
+    const struct scratch *s = *state;
+    kymo_recording *recording;
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    kymo_mark(KYMO_ID("mark"));
+    kymo_set_rank(5, 8);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(kymo_recording_open(s->path, &recording), KYMO_OK);
+    assert_int_equal(kymo_recording_process(recording, 0)->rank, 5);
+    assert_int_equal(kymo_recording_process(recording, 0)->world_size, 8);
+    kymo_recording_close(recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(off_records_nothing),
+        SCRATCH_TEST(a_second_start_is_refused),
+        SCRATCH_TEST(recordings_follow_one_another),
+        SCRATCH_TEST(wrong_arguments_are_told),
+        SCRATCH_TEST(an_older_callers_options_are_shorter),
+        SCRATCH_TEST(without_memory_a_start_fails_whole_or_works),
+        SCRATCH_TEST(another_thread_may_stop),
+        SCRATCH_TEST(the_rank_may_be_told_late),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
