@@ -268,7 +268,7 @@ static kymo_status export_all(struct kymo__export *x, kymo_recording *const *rec
     }
     if (x->format->finish != NULL)
         x->format->finish(x);
-    kymo__out_flush(&x->out);
+    kymo__out_finish(&x->out);
     if (x->options->progress != NULL && x->out.status == KYMO_OK)
         x->options->progress(x->options->progress_ctx, 1.0);
     return x->out.status;

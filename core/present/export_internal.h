@@ -12,6 +12,7 @@
 #ifndef KYMO_EXPORT_INTERNAL_H
 #define KYMO_EXPORT_INTERNAL_H
 
+#include <pthread.h>
 #include <string.h>
 
 #include <kymo/range.h>
@@ -20,7 +21,26 @@
 #include "analyze/analyze_internal.h"
 #include "base/base_internal.h"
 
-/* ---- output: one large buffer in front of write(2) ---- */
+/* ---- export_writer.c: a thread behind a regular file ---- */
+
+struct kymo__writer {
+    int fd;
+    bool is_running;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    const char *bytes; /* on their way, `len` of them; lent by whoever fills the buffers */
+    size_t len;
+    bool is_ending;
+    int error; /* the first errno */
+};
+bool kymo__writer_start(struct kymo__writer *writer, int fd);
+/* Write `bytes`, which stay as they are until the next call returns. 0, or the errno of an earlier write. */
+int kymo__writer_put(struct kymo__writer *writer, const char *bytes, size_t len);
+/* Wait for what is on its way and end the thread, if there is one. 0 or the errno. */
+int kymo__writer_stop(struct kymo__writer *writer);
+
+/* ---- output: one large buffer in front of write(2), or two in turns in front of the writer ---- */
 
 #define KYMO__OUT_BYTES (1u << 20)
 /* What one event of plain words may take in any format; a single reservation covers it. */
@@ -32,12 +52,16 @@ struct kymo__out {
     char *p;            /* where the next byte goes */
     char *limit;        /* past this, KYMO__OUT_EVENT bytes no longer fit */
     char *data;
+    char *other;        /* the buffer that the writer may be writing; NULL without a writer */
+    struct kymo__writer writer;
 };
 
 KYMO_WARN_UNUSED kymo_status kymo__out_init(struct kymo__out *out, int fd);
 void kymo__out_fini(struct kymo__out *out);
-/* Hand everything to write(2). */
+/* Hand what is there to write(2), or to the writer. */
 void kymo__out_flush(struct kymo__out *out);
+/* Hand over the rest and wait until it is written; `status` then tells. */
+void kymo__out_finish(struct kymo__out *out);
 /* Append `len` bytes, however many. */
 void kymo__out_put(struct kymo__out *out, const void *bytes, size_t len);
 

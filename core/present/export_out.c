@@ -2,34 +2,79 @@
  * The buffer in front of write(2), and numbers as text. Both are on the path of every event: no
  * printf, no division by anything but constants, eight digits at a time.
  */
-#include "present/export_internal.h"
-
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
+
+#include "present/export_internal.h"
+
+/* The writer pays where write(2) takes long: at a file on a disk, not at a pipe or /dev/null. */
+static void start_writer(struct kymo__out *out)
+{
+    struct stat st;
+    if (fstat(out->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return;
+    out->other = kymo__alloc(KYMO__OUT_BYTES);
+    if (out->other != NULL && !kymo__writer_start(&out->writer, out->fd)) {
+        kymo__free(out->other);
+        out->other = NULL;
+    }
+}
+
+static void fill(struct kymo__out *out, char *data)
+{
+    out->data = out->p = data;
+    out->limit = data + KYMO__OUT_BYTES - KYMO__OUT_EVENT;
+}
 
 kymo_status kymo__out_init(struct kymo__out *out, int fd)
 {
     *out = (struct kymo__out){.fd = fd};
-    out->data = kymo__alloc(KYMO__OUT_BYTES);
-    if (out->data == NULL)
+    char *data = kymo__alloc(KYMO__OUT_BYTES);
+    if (data == NULL)
         return kymo__fail(KYMO_ENOMEM, "no memory for an output buffer");
-    out->p = out->data;
-    out->limit = out->data + KYMO__OUT_BYTES - KYMO__OUT_EVENT;
+    fill(out, data);
+    start_writer(out);
     return KYMO_OK;
 }
 
 void kymo__out_fini(struct kymo__out *out)
 {
+    kymo__writer_stop(&out->writer);
     kymo__free(out->data);
+    kymo__free(out->other);
     *out = (struct kymo__out){.fd = -1};
+}
+
+static void take_error(struct kymo__out *out, int error)
+{
+    if (error == 0 || out->status != KYMO_OK)
+        return;
+    errno = error;
+    out->status = kymo__fail_errno("write the export");
 }
 
 void kymo__out_flush(struct kymo__out *out)
 {
     const size_t len = (size_t)(out->p - out->data);
     out->p = out->data;
-    if (out->status == KYMO_OK && len > 0 && !kymo__write_all(out->fd, out->data, len))
-        out->status = kymo__fail_errno("write the export");
+    if (out->status != KYMO_OK || len == 0)
+        return;
+    if (out->other != NULL) {
+        char *const filled = out->data;
+        take_error(out, kymo__writer_put(&out->writer, filled, len));
+        fill(out, out->other);
+        out->other = filled;
+    } else if (!kymo__write_all(out->fd, out->data, len)) {
+        take_error(out, errno);
+    }
+}
+
+void kymo__out_finish(struct kymo__out *out)
+{
+    kymo__out_flush(out);
+    take_error(out, kymo__writer_stop(&out->writer));
 }
 
 void kymo__out_put(struct kymo__out *out, const void *bytes, size_t len)

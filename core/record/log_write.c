@@ -44,7 +44,7 @@ void kymo__log_close(struct kymo__log *log)
 
 bool kymo__log_lane_is_new(struct kymo__log *log, uint32_t lane)
 {
-    enum { MOST = 1 << 24 };
+    enum { MOST = 1 << 20 };
     const size_t before = log->n_lanes_told;
     if (lane >= MOST || !kymo__grow(&log->lanes_told, &log->n_lanes_told, (size_t)lane + 1, sizeof *log->lanes_told))
         return true;

@@ -21,6 +21,7 @@
 struct survey {
     uint64_t size;      /* of whole blocks from the start */
     bool has_end;
+    bool has_failed;    /* what ended the walk was not the log: nothing may be cut off by it */
     uint32_t *next_sequence; /* by lane: the number after the last chunk in the log */
     size_t n_lanes, cap_lanes;
     char boot_id[64];
@@ -29,10 +30,13 @@ struct survey {
     bool is_tsc;
 };
 
+/* Lanes past those that readers look at are left out: at worst they are written twice, which does no harm. */
 static bool note_lane(struct survey *s, uint32_t lane, uint32_t sequence)
 {
-    enum { MAX_LANES = 1 << 24 };
-    if (lane >= MAX_LANES || !kymo__grow(&s->next_sequence, &s->cap_lanes, lane + 1, sizeof *s->next_sequence))
+    enum { MAX_LANES = 1 << 20 };
+    if (lane >= MAX_LANES)
+        return true;
+    if (!kymo__grow(&s->next_sequence, &s->cap_lanes, lane + 1, sizeof *s->next_sequence))
         return false;
     for (; s->n_lanes <= lane; s->n_lanes++)
         s->next_sequence[s->n_lanes] = 0;
@@ -71,24 +75,33 @@ static void take_texts(struct survey *s, const char *bytes, size_t len)
     }
 }
 
+static bool survey_bytes(struct survey *s, int fd, void *to, size_t len, uint64_t at)
+{
+    const ssize_t n = pread(fd, to, len, (off_t)at);
+    s->has_failed = s->has_failed || n < 0;
+    return n == (ssize_t)len;
+}
+
 /* Look at one block at `s->size`; false at the end of what is whole. `bytes` is reused from block to block. */
 static bool survey_block(struct survey *s, int fd, struct kymo__buf *bytes)
 {
     struct kymo__block block;
-    if (pread(fd, &block, sizeof block, (off_t)s->size) != (ssize_t)sizeof block ||
-        block.magic != KYMO__BLOCK_MAGIC || block.packed_len > KYMO__BLOCK_MAX)
+    if (!survey_bytes(s, fd, &block, sizeof block, s->size) || block.magic != KYMO__BLOCK_MAGIC ||
+        block.packed_len > KYMO__BLOCK_MAX)
         return false;
     bytes->len = 0;
     char *payload = kymo__buf_extend(bytes, (size_t)block.packed_len + 8);
-    if (payload == NULL ||
-        pread(fd, payload, block.packed_len, (off_t)(s->size + sizeof block)) != (ssize_t)block.packed_len)
+    s->has_failed = s->has_failed || payload == NULL;
+    if (payload == NULL || !survey_bytes(s, fd, payload, block.packed_len, s->size + sizeof block))
         return false;
     const uint32_t crc = block.crc;
     block.crc = 0;
     if (kymo__crc32c(kymo__crc32c(0, &block, sizeof block), payload, block.packed_len) != crc)
         return false;
-    if (block.type == KYMO__BLOCK_WORDS && !note_lane(s, block.lane, block.sequence))
+    if (block.type == KYMO__BLOCK_WORDS && !note_lane(s, block.lane, block.sequence)) {
+        s->has_failed = true;
         return false;
+    }
     if (block.type == KYMO__BLOCK_LOG)
         take_texts(s, payload, block.packed_len);
     s->has_end = s->has_end || block.type == KYMO__BLOCK_END;
@@ -219,14 +232,32 @@ static bool find_pool(const char *log_path, char *pool, size_t size)
     return snprintf(pool, size, "/dev/shm/kymo-%s.pool", base) < (int)size && access(pool, F_OK) == 0;
 }
 
+/*
+ * Where to go on writing. A block that was being written when the process died is overwritten. Anything else that is not
+ * whole is damage, with sound blocks behind it perhaps: it stays, and readers step over it.
+ */
+static uint64_t find_end(int fd, uint64_t whole)
+{
+    struct stat st;
+    struct kymo__block block;
+    if (fstat(fd, &st) != 0 || (uint64_t)st.st_size < whole + sizeof block ||
+        pread(fd, &block, sizeof block, (off_t)whole) != (ssize_t)sizeof block)
+        return whole;
+    const uint64_t behind = (uint64_t)st.st_size - whole - sizeof block;
+    if (block.magic == KYMO__BLOCK_MAGIC && block.packed_len <= KYMO__BLOCK_MAX && block.packed_len > behind)
+        return whole;
+    return ((uint64_t)st.st_size + 7) & ~UINT64_C(7);
+}
+
 static kymo_status finish_log(int fd, const char *path, const struct survey *s, const struct dead_pool *pool)
 {
     struct kymo__log log;
     if (s->has_end)
         return KYMO_OK;
-    if (ftruncate(fd, (off_t)s->size) != 0) /* a block that was being written when the process died */
+    const uint64_t end = find_end(fd, s->size);
+    if (ftruncate(fd, (off_t)end) != 0)
         return kymo__fail_errno("seal log %s", path);
-    kymo__log_adopt(&log, fd, s->size);
+    kymo__log_adopt(&log, fd, end);
     snprintf(log.path, sizeof log.path, "%s", path);
     for (size_t lane = 0; lane < s->n_lanes; lane++)
         if (s->next_sequence[lane] > 0)
@@ -245,7 +276,8 @@ static kymo_status seal_from(int log_fd, const char *path, int pool_fd, const ch
         return kymo__fail(KYMO_EFORMAT, "the pool %s is damaged or unreadable; the last events of its log are missing",
                           pool_path);
     survey_log(&s, log_fd, true);
-    const kymo_status st = finish_log(log_fd, path, &s, &pool);
+    const kymo_status st = s.has_failed ? kymo__fail(KYMO_EIO, "cannot seal %s: reading it failed, or memory is out", path)
+                                        : finish_log(log_fd, path, &s, &pool);
     munmap((void *)(uintptr_t)pool.head, pool.bytes);
     if (st == KYMO_OK)
         unlink(pool_path);

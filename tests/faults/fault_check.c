@@ -38,7 +38,9 @@ struct check {
 /* The number in "s<number>", -1 for another name. */
 static int number_of(const struct kymo_site_info *site)
 {
-    return site->name[0] == 's' && site->name[1] >= '0' && site->name[1] <= '9' ? atoi(site->name + 1) : -1;
+    return site->name[0] == 's' && site->name[1] >= '0' && site->name[1] <= '9'
+               ? atoi(site->name + 1)
+               : -1;
 }
 
 static void take_begin(struct lane *lane, int number)
@@ -78,7 +80,8 @@ static void take_word(struct check *check, struct lane *lane, const uint64_t *wo
         take_payload(lane, words);
         return;
     }
-    const struct kymo_site_info *site = kymo_recording_site(check->recording, check->process, kymo_word_id(words[0]));
+    const struct kymo_site_info *site =
+        kymo_recording_site(check->recording, check->process, kymo_word_id(words[0]));
     const int number = number_of(site);
     const bool is_range = kind == KYMO_KIND_BEGIN || kind == KYMO_KIND_END;
     lane->unknown += !is_range || site->name_len == 0;
@@ -111,17 +114,21 @@ static kymo_status take_batch(void *ctx, const struct kymo_batch *batch)
         lane->backwards += ns < lane->last_ns;
         lane->last_ns = ns;
         take_word(check, lane, batch->words + i);
-        i += kymo_word_kind(batch->words[i]) == KYMO_KIND_RECORD ? kymo_record_length(batch->words[i]) : 1;
+        i += kymo_word_kind(batch->words[i]) == KYMO_KIND_RECORD
+                 ? kymo_record_length(batch->words[i])
+                 : 1;
     }
     return KYMO_OK;
 }
 
 static void print_lane(const struct lane *lane, bool is_first)
 {
-    printf("%s\n    {\"tid\": %" PRId64 ", \"thread\": \"%s\", \"begins\": %" PRIu64 ", \"ends\": %" PRIu64 ", \"numbers\": %" PRIu64 ", \"others\": %" PRIu64
-           ", \"next\": %" PRIu64 ", \"breaks\": %" PRIu64 ", \"backwards\": %" PRIu64 ", \"gaps\": %" PRIu64 ", \"unknown\": %" PRIu64 "}",
-           is_first ? "" : ",", lane->tid, lane->name, lane->begins, lane->ends, lane->numbers, lane->others, lane->next, lane->breaks,
-           lane->backwards, lane->gaps, lane->unknown);
+    printf("%s\n    {\"tid\": %" PRId64 ", \"thread\": \"%s\", \"begins\": %" PRIu64
+           ", \"ends\": %" PRIu64 ", \"numbers\": %" PRIu64 ", \"others\": %" PRIu64
+           ", \"next\": %" PRIu64 ", \"breaks\": %" PRIu64 ", \"backwards\": %" PRIu64
+           ", \"gaps\": %" PRIu64 ", \"unknown\": %" PRIu64 "}",
+           is_first ? "" : ",", lane->tid, lane->name, lane->begins, lane->ends, lane->numbers,
+           lane->others, lane->next, lane->breaks, lane->backwards, lane->gaps, lane->unknown);
 }
 
 static kymo_status check_process(kymo_recording *recording, size_t i)
@@ -129,10 +136,12 @@ static kymo_status check_process(kymo_recording *recording, size_t i)
     struct check check = {.recording = recording, .process = i};
     const struct kymo_process *p = kymo_recording_process(recording, i);
     KYMO_TRY(kymo_recording_visit(recording, i, take_batch, &check));
-    printf("%s\n  {\"pid\": %" PRId64 ", \"ppid\": %" PRId64 ", \"end\": \"%s\", \"clock\": \"%s\", \"events\": %" PRIu64
-           ", \"lost\": %" PRIu64 ", \"lost_ns\": [%" PRIu64 ", %" PRIu64 "], \"span_ns\": [%" PRIu64 ", %" PRIu64 "], \"lanes\": [",
-           i == 0 ? "" : ",", p->pid, p->ppid, p->end, p->clock, p->n_events, p->lost_events, p->lost_first_ns,
-           p->lost_last_ns, p->first_ns, p->last_ns);
+    printf("%s\n  {\"pid\": %" PRId64 ", \"ppid\": %" PRId64
+           ", \"end\": \"%s\", \"clock\": \"%s\", \"events\": %" PRIu64 ", \"lost\": %" PRIu64
+           ", \"lost_ns\": [%" PRIu64 ", %" PRIu64 "], \"span_ns\": [%" PRIu64 ", %" PRIu64
+           "], \"lanes\": [",
+           i == 0 ? "" : ",", p->pid, p->ppid, p->end, p->clock, p->n_events, p->lost_events,
+           p->lost_first_ns, p->lost_last_ns, p->first_ns, p->last_ns);
     for (size_t lane = 0; lane < check.n_lanes; lane++)
         print_lane(&check.lanes[lane], lane == 0);
     printf("]}");
@@ -151,7 +160,8 @@ int main(int argc, char **argv)
         for (size_t i = 0; st == KYMO_OK && i < kymo_recording_n_processes(recording); i++)
             st = check_process(recording, i);
         size_t n_warnings = 0;
-        for (const char *text; (text = kymo_recording_warning(recording, n_warnings)) != NULL; n_warnings++)
+        for (const char *text; (text = kymo_recording_warning(recording, n_warnings)) != NULL;
+             n_warnings++)
             fprintf(stderr, "%s\n", text);
         printf("], \"warnings\": %zu}\n", n_warnings);
         kymo_recording_close(recording);

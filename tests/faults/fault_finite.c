@@ -35,8 +35,9 @@ int main(int argc, char **argv)
     const kymo_status st = kymo_stop();
     struct kymo_counts counts;
     kymo_counts_get(&counts);
-    printf("{\"stop\": \"%s\", \"enabled\": %d, \"words\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"log_bytes\": %" PRIu64
-           ", \"threads\": %" PRIu32 "}\n",
-           kymo_status_name(st), enabled, counts.events, counts.lost_events, counts.log_bytes, counts.n_threads);
+    printf("{\"stop\": \"%s\", \"enabled\": %d, \"words\": %" PRIu64 ", \"lost\": %" PRIu64
+           ", \"log_bytes\": %" PRIu64 ", \"threads\": %" PRIu32 "}\n",
+           kymo_status_name(st), enabled, counts.events, counts.lost_events, counts.log_bytes,
+           counts.n_threads);
     return 0;
 }

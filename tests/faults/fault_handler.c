@@ -51,6 +51,7 @@ int main(int argc, char **argv)
     kymo_stop();
     struct kymo_counts counts;
     kymo_counts_get(&counts);
-    printf("{\"ranges\": %" PRIu64 ", \"handled\": %" PRIu64 ", \"lost\": %" PRIu64 "}\n", n, n_handled, counts.lost_events);
+    printf("{\"ranges\": %" PRIu64 ", \"handled\": %" PRIu64 ", \"lost\": %" PRIu64 "}\n", n,
+           n_handled, counts.lost_events);
     return 0;
 }

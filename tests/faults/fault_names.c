@@ -23,8 +23,14 @@ static void record_awkward_names(void)
         const char *bytes;
         size_t len;
     } awkward[] = {
-        {"double \" and single ' quotes", 28}, {"new\nline and \ttab", 17}, {"zero\0inside", 11}, {"invalid \xff\xc3( utf-8", 17},
-        {"back\\slash", 10},                    {"<script>&amp;</script>", 22}, {"", 0},          {"\xe2\x82\xac and \xf0\x9f\x98\x80", 12},
+        {"double \" and single ' quotes", 28},
+        {"new\nline and \ttab", 17},
+        {"zero\0inside", 11},
+        {"invalid \xff\xc3( utf-8", 17},
+        {"back\\slash", 10},
+        {"<script>&amp;</script>", 22},
+        {"", 0},
+        {"\xe2\x82\xac and \xf0\x9f\x98\x80", 12},
     };
     for (size_t i = 0; i < sizeof awkward / sizeof awkward[0]; i++)
         record_name(awkward[i].bytes, awkward[i].len);

@@ -28,7 +28,8 @@ void fuzz_mend_blocks(uint8_t *data, size_t size)
         if (block.magic != KYMO__BLOCK_MAGIC || block.packed_len > left)
             return;
         block.crc = 0;
-        block.crc = kymo__crc32c(kymo__crc32c(0, &block, sizeof block), data + at + sizeof block, block.packed_len);
+        block.crc = kymo__crc32c(kymo__crc32c(0, &block, sizeof block), data + at + sizeof block,
+                                 block.packed_len);
         memcpy(data + at, &block, sizeof block);
         const size_t padded = ((size_t)block.packed_len + 7) & ~(size_t)7;
         if (padded >= left)
@@ -72,7 +73,8 @@ static void remove_folder(void)
 const char *fuzz_folder(void)
 {
     if (folder[0] == '\0') {
-        snprintf(folder, sizeof folder, "%s/kymo-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+        snprintf(folder, sizeof folder, "%s/kymo-fuzz-XXXXXX",
+                 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
         if (mkdtemp(folder) == NULL)
             abort();
         atexit(remove_folder);
@@ -86,7 +88,8 @@ static void use_summary(kymo_recording *recording, bool as_json, FILE *nowhere)
     const struct kymo_summary_options options = {.n_jobs = 1};
     if (kymo_summary_create(&recording, 1, &options, &summary) != KYMO_OK)
         return;
-    const struct kymo_report_options report = {.tables = "ranges,tree,threads,ranks,processes,async,counters,marks,open"};
+    const struct kymo_report_options report = {
+        .tables = "ranges,tree,threads,ranks,processes,async,counters,marks,open"};
     if (as_json)
         kymo_report_json(summary, &report, nowhere);
     else
@@ -105,7 +108,8 @@ void fuzz_read(const char *path, unsigned which)
         return;
     use_summary(recording, which % 2 == 0, nowhere);
     const char *format = formats[which / 2 % KYMO__COUNT_OF(formats)];
-    if (kymo_export(&recording, 1, format, &(struct kymo_export_options){0}, fileno(nowhere)) != KYMO_OK) {
+    if (kymo_export(&recording, 1, format, &(struct kymo_export_options){0}, fileno(nowhere)) !=
+        KYMO_OK) {
         /* A damaged log may well be refused; a crash is all that is wrong here. */
     }
     kymo_recording_close(recording);

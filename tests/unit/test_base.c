@@ -18,10 +18,11 @@ static void invalid_utf8_becomes_replacement_characters(void **state)
     assert_utf8("plain", 5, "plain");
     assert_utf8("\xe2\x82\xac", 3, "\xe2\x82\xac");
     assert_utf8("\xff", 1, "\xef\xbf\xbd");
-    assert_utf8("\xe2\x82", 2, "\xef\xbf\xbd\xef\xbf\xbd");         /* cut short */
-    assert_utf8("\xc0\x80", 2, "\xef\xbf\xbd\xef\xbf\xbd");         /* too long a form */
+    assert_utf8("\xe2\x82", 2, "\xef\xbf\xbd\xef\xbf\xbd");                 /* cut short */
+    assert_utf8("\xc0\x80", 2, "\xef\xbf\xbd\xef\xbf\xbd");                 /* too long a form */
     assert_utf8("\xed\xa0\x80", 3, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* half of a pair */
-    assert_utf8("\xf4\x90\x80\x80", 4, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* past the last */
+    assert_utf8("\xf4\x90\x80\x80", 4,
+                "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* past the last */
 }
 
 static void json_escapes_what_it_must(void **state)

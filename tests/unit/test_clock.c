@@ -35,7 +35,8 @@ static void the_counter_is_refused_or_runs_at_its_rate(void **state)
     const double hz = (double)(b.tick - a.tick) * 1e9 / (double)(b.monotonic_ns - a.monotonic_ns);
     const double known = (double)kymo__clock_hz();
     /* A moment that was interrupted, on a machine that is busy elsewhere, is good to its width. */
-    const double doubt = 1e-3 + (double)(a.width_ns + b.width_ns) / (double)(b.monotonic_ns - a.monotonic_ns);
+    const double doubt =
+        1e-3 + (double)(a.width_ns + b.width_ns) / (double)(b.monotonic_ns - a.monotonic_ns);
     assert_true(known > hz * (1 - doubt) && known < hz * (1 + doubt));
 }
 

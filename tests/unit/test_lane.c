@@ -38,8 +38,9 @@ static void a_record_never_spans_two_chunks(void **state)
     char text[4096];
     memset(text, 'x', sizeof text);
     for (uint32_t len = 0; len <= sizeof text; len++)
-        kymo_mark_payload(KYMO_ID("payload"),
-                          &(struct kymo_payload){.type = KYMO_PAYLOAD_TEXT, .len = len, .as.text = text});
+        kymo_mark_payload(
+            KYMO_ID("payload"),
+            &(struct kymo_payload){.type = KYMO_PAYLOAD_TEXT, .len = len, .as.text = text});
     assert_int_equal(kymo_stop(), KYMO_OK);
     assert_int_equal(counts().lost_events, 0);
     assert_int_equal(scratch_count(s->path, KYMO_KIND_RECORD), sizeof text + 1);

@@ -32,8 +32,9 @@ static void nothing_means_the_defaults(void **state)
 static void every_key_is_read(void **state)
 {
     (void)state;
-    const struct kymo__settings s = parse("pool=64MiB,disk=1g,policy=Keep-Newest,clock=monotonic,check=yes,children=off,"
-                                          "rank=3,world_size=8,run_id=abc,pool_in=shm");
+    const struct kymo__settings s =
+        parse("pool=64MiB,disk=1g,policy=Keep-Newest,clock=monotonic,check=yes,children=off,"
+              "rank=3,world_size=8,run_id=abc,pool_in=shm");
     assert_int_equal(s.pool_bytes, 64 << 20);
     assert_int_equal(s.disk_bytes, 1 << 30);
     assert_int_equal(s.policy, KYMO_KEEP_NEWEST);
@@ -59,7 +60,7 @@ static void sizes_come_in_many_shapes(void **state)
 static void what_is_wrong_is_told(void **state)
 {
     (void)state;
-    assert_refused("pol=1", "policy");          /* the sentence lists the keys there are */
+    assert_refused("pol=1", "policy"); /* the sentence lists the keys there are */
     assert_refused("pool", "pool=VALUE");
     assert_refused("pool=", "SIZE");
     assert_refused("pool=0", "SIZE");
@@ -85,7 +86,8 @@ static void the_help_has_a_line_for_each_key(void **state)
 {
     (void)state;
     const char *help = kymo_options_help();
-    const char *const keys[] = {"pool=", "disk=", "policy=", "clock=", "check=", "children=", "rank=", "pool_in="};
+    const char *const keys[] = {
+        "pool=", "disk=", "policy=", "clock=", "check=", "children=", "rank=", "pool_in="};
     for (size_t i = 0; i < KYMO__COUNT_OF(keys); i++)
         assert_non_null(strstr(help, keys[i]));
 }
@@ -93,8 +95,8 @@ static void the_help_has_a_line_for_each_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_means_the_defaults), cmocka_unit_test(every_key_is_read),
-        cmocka_unit_test(sizes_come_in_many_shapes),  cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(nothing_means_the_defaults),       cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(sizes_come_in_many_shapes),        cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(the_help_has_a_line_for_each_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ static void words_come_back_as_they_were(void **state)
     for (size_t i = 0; i < KYMO__COUNT_OF(lengths); i++)
         assert_packs(packer, words, lengths[i]); /* noise does not shrink */
     for (size_t i = 0; i < KYMO__CHUNK_WORDS; i++)
-        words[i] = (i * 100) << 24 | kymo__tag(i % 2 ? KYMO_KIND_END : KYMO_KIND_BEGIN, (uint32_t)(i / 2 % 5));
+        words[i] = (i * 100) << 24 |
+                   kymo__tag(i % 2 ? KYMO_KIND_END : KYMO_KIND_BEGIN, (uint32_t)(i / 2 % 5));
     for (size_t i = 0; i < KYMO__COUNT_OF(lengths); i++)
         assert_packs(packer, words, lengths[i]);
     kymo__packer_destroy(packer);

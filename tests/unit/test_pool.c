@@ -3,8 +3,8 @@
 
 #include "scratch.h"
 
-static void make_pool(struct kymo__pool *pool, const struct scratch *s, enum kymo__pool_place place, uint64_t bytes,
-                      struct kymo__buf *note)
+static void make_pool(struct kymo__pool *pool, const struct scratch *s, enum kymo__pool_place place,
+                      uint64_t bytes, struct kymo__buf *note)
 {
     const struct kymo__settings settings = {.pool_bytes = bytes, .pool_place = place};
     char log[256];

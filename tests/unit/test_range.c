@@ -14,7 +14,7 @@ static int leaves_early(int how)
         return 1;
     if (how == 1)
         goto out;
-    KYMO_RANGE("block") {
+    KYMO_RANGE ("block") {
         how++;
     }
 out:
@@ -52,7 +52,8 @@ static kymo_status keep_first_record(void *ctx, const struct kymo_batch *batch)
     (void)ctx;
     for (size_t i = 0; i < batch->n; i++)
         if (kymo_word_kind(batch->words[i]) == KYMO_KIND_RECORD) {
-            memcpy(first_record, batch->words + i, 8 * KYMO__MIN(kymo_record_length(batch->words[i]), 3u));
+            memcpy(first_record, batch->words + i,
+                   8 * KYMO__MIN(kymo_record_length(batch->words[i]), 3u));
             return KYMO_EINVAL; /* enough */
         }
     return KYMO_OK;

@@ -8,7 +8,7 @@
 #include "scratch.h"
 #include <kymo/range.h>
 
-enum { N_MARKS = 10000 };
+enum { N_MARKS = 200000 }; /* enough for some to be in the log already */
 
 /* A child records and is killed. */
 static void leave_unsealed(const struct scratch *s, const char *text)
@@ -19,6 +19,7 @@ static void leave_unsealed(const struct scratch *s, const char *text)
             _exit(1);
         for (int i = 0; i < N_MARKS; i++)
             kymo_mark(KYMO_ID("mark"));
+        usleep(50000);
         raise(SIGKILL);
     }
     int status;
@@ -70,11 +71,30 @@ static void half_a_block_at_the_end_is_cut_off(void **state)
     assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), N_MARKS);
 }
 
+static void damage_in_the_middle_costs_one_block(void **state)
+{
+    const struct scratch *s = *state;
+    char log[512];
+    struct stat st;
+    uint8_t byte;
+    leave_unsealed(s, "pool_in=dir");
+    assert_true(find_file(s, ".klog", log, sizeof log));
+    const int fd = open(log, O_RDWR);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(pread(fd, &byte, 1, st.st_size / 2), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(fd, &byte, 1, st.st_size / 2), 1);
+    close(fd);
+    const int64_t n = scratch_count(s->path, KYMO_KIND_MARK);
+    assert_in_range(n, N_MARKS - KYMO__CHUNK_WORDS, N_MARKS);
+}
+
 static void a_living_process_is_left_alone(void **state)
 {
     const struct scratch *s = *state;
     char pool[512];
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .text = "pool_in=dir"}), KYMO_OK);
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .text = "pool_in=dir"}),
+                     KYMO_OK);
     kymo_mark(KYMO_ID("mark"));
     assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
     assert_true(find_file(s, ".pool", pool, sizeof pool));
@@ -147,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(sealing_twice_is_sealing_once),
         SCRATCH_TEST(half_a_block_at_the_end_is_cut_off),
+        SCRATCH_TEST(damage_in_the_middle_costs_one_block),
         SCRATCH_TEST(a_living_process_is_left_alone),
         SCRATCH_TEST(a_log_that_never_began_is_removed_with_its_pool),
         SCRATCH_TEST(a_damaged_pool_is_told_and_kept),

@@ -30,7 +30,8 @@ static void recordings_follow_one_another(void **state)
     for (int i = 0; i < 20; i++) {
         char path[160];
         snprintf(path, sizeof path, "%s/%d.kymo", s->folder, i);
-        assert_int_equal(kymo_start(&(struct kymo_options){.path = path, .clock = i % 2 ? KYMO_CLOCK_MONOTONIC : 0}),
+        assert_int_equal(kymo_start(&(struct kymo_options){
+                             .path = path, .clock = i % 2 ? KYMO_CLOCK_MONOTONIC : 0}),
                          KYMO_OK);
         for (int n = 0; n <= i; n++)
             kymo_mark(KYMO_ID("mark"));
@@ -43,7 +44,9 @@ static void recordings_follow_one_another(void **state)
 static void wrong_arguments_are_told(void **state)
 {
     const struct scratch *s = *state;
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .policy = (enum kymo_policy)9}), KYMO_EINVAL);
+    assert_int_equal(
+        kymo_start(&(struct kymo_options){.path = s->path, .policy = (enum kymo_policy)9}),
+        KYMO_EINVAL);
     assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .text = "x=1"}), KYMO_EINVAL);
     assert_int_equal(kymo_start(&(struct kymo_options){.path = "/proc/nowhere/run.kymo"}), KYMO_EIO);
     assert_int_equal(kymo_enabled(), 0);
