@@ -58,7 +58,7 @@ class Candidate:
 
 
 class Recordings:
-    """Recordings for the candidates that need one: a ring in memory, so that no disk is measured."""
+    """Recordings for the candidates that need one, with the options that users get."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "python.kymo"
@@ -68,7 +68,7 @@ class Recordings:
         shutil.rmtree(self.path, ignore_errors=True)
         allowed = os.sched_getaffinity(0)
         os.sched_setaffinity(0, Recordings.all_cpus)  # the flush thread inherits it and must not share our processor
-        kymo.start(self.path, policy="keep-newest", pool="2M")
+        kymo.start(self.path)
         os.sched_setaffinity(0, allowed)
         try:
             yield
@@ -83,7 +83,8 @@ class Recordings:
 
 PAIR = "perf_counter_ns pair"
 CALL = "a call of an empty function"
-NVTX = "nvtx.annotate without a tool"
+NVTX = "nvtx.annotate, kept, without a tool"
+NVTX_LITERAL = 'nvtx.annotate("literal") without a tool'
 TORCH_OFF = "record_function, profiler off"
 TORCH_ON = "record_function, profiler on"
 VIZTRACER = "viztracer log_event, tracing"
@@ -136,7 +137,10 @@ def standard_library() -> list[Candidate]:
 def peer_nvtx() -> list[Candidate]:
     import nvtx
 
-    return [Candidate(NVTX, "with a: pass", {"a": nvtx.annotate("bench")}, share=4)]
+    return [
+        Candidate(NVTX, "with a: pass", {"a": nvtx.annotate("bench")}, share=4),
+        Candidate(NVTX_LITERAL, 'with annotate("bench literal"): pass', {"annotate": nvtx.annotate}, share=4),
+    ]
 
 
 def peer_torch() -> list[Candidate]:
@@ -282,20 +286,22 @@ def put_times(results: Results, figures: Figures) -> None:
 
 
 def put_against_peers(results: Results, figures: Figures) -> None:
-    """Compare `with` on a range with its peers; where a peer may be off, both as they are when off too."""
-    for peer, state, bar in (
-        (NVTX, "enabled", 4),
-        (NVTX, "disabled", None),
-        (TORCH_OFF, "disabled", None),
-        (TORCH_ON, "enabled", 10),
-        (VIZTRACER, "enabled", 30),
+    """Compare `with` on a range with its peers: kept with kept, as people write it with that, off with off."""
+    kept, literal = "with on a range", 'with kymo.range("literal")'
+    for peer, form, state, bar in (
+        (NVTX, kept, "enabled", 4),
+        (NVTX, kept, "disabled", None),
+        (NVTX_LITERAL, literal, "enabled", 4),
+        (TORCH_OFF, kept, "disabled", None),
+        (TORCH_ON, kept, "enabled", 10),
+        (VIZTRACER, kept, "enabled", 30),
     ):
-        what = f"Python {state} range, against {peer}"
+        what = f"Python {form}, {state}, against {peer}"
         bar_text = f">= {bar} x faster" if bar else ""
         if peer not in figures:
             results.put(what, "not installed", bar_text)
             continue
-        low, mid, high = figures.ratio(peer, f"kymo: with on a range, {state}")
+        low, mid, high = figures.ratio(peer, f"kymo: {form}, {state}")
         measured = (
             f"{mid:.1f} x faster ({low:.1f} to {high:.1f}) than its {statistics.median(figures.net(peer)):.0f} ns"
         )
