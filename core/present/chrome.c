@@ -11,6 +11,7 @@
 #include "present/export_walk.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 
 /* The start of an object up to its time. */
@@ -172,6 +173,32 @@ static inline void put_tail(struct kymo__export *x, char *p, uint32_t site)
     }
 }
 
+/*
+ * JSON has no word for what is not finite, which a loss may well become. Viewers refuse null as the
+ * value of a counter, and read these texts as the numbers they are.
+ */
+static char *put_double(char *p, double value)
+{
+    if (isnan(value))
+        return stpcpy(p, "\"NaN\"");
+    if (isinf(value))
+        return stpcpy(p, value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+    return kymo__put_f64(p, value);
+}
+
+/*
+ * Viewers keep integers with a sign and would show 2^64 - 1 as -1; what does not fit goes as its
+ * digits in quotes.
+ */
+static void put_unsigned(struct kymo__buf *buf, uint64_t value)
+{
+    const char *quote = value > INT64_MAX ? "\"" : "";
+    char number[40];
+    kymo__buf_puts(buf, quote);
+    kymo__buf_put(buf, number, (size_t)(kymo__put_u64(number, value) - number));
+    kymo__buf_puts(buf, quote);
+}
+
 static void put_payload(struct kymo__export *x, const struct kymo__payload *payload)
 {
     struct kymo__buf buf = {0};
@@ -182,11 +209,11 @@ static void put_payload(struct kymo__export *x, const struct kymo__payload *payl
         kymo__buf_put(&buf, number, (size_t)(kymo__put_i64(number, (int64_t)payload->bits) - number));
         break;
     case KYMO_PAYLOAD_U64:
-        kymo__buf_put(&buf, number, (size_t)(kymo__put_u64(number, payload->bits) - number));
+        put_unsigned(&buf, payload->bits);
         break;
     case KYMO_PAYLOAD_F64:
         memcpy(&value, &payload->bits, sizeof value);
-        kymo__buf_put(&buf, number, (size_t)(kymo__put_f64(number, value) - number));
+        kymo__buf_put(&buf, number, (size_t)(put_double(number, value) - number));
         break;
     case KYMO_PAYLOAD_TEXT:
         kymo__json_put(&buf, payload->text, payload->len);
@@ -261,7 +288,7 @@ static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, u
     x->out.p = put_head(x, lane, ns, 'C');
     put_open_tail(x, site);
     kymo__out_puts(&x->out, ",\"args\":{\"value\":");
-    kymo__out_put(&x->out, number, (size_t)(kymo__put_f64(number, value) - number));
+    kymo__out_put(&x->out, number, (size_t)(put_double(number, value) - number));
     kymo__out_puts(&x->out, "}}");
 }
 

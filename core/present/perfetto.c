@@ -11,6 +11,8 @@
  */
 #include "present/perfetto_internal.h"
 
+#include <math.h>
+
 static const uint8_t end_bytes[4] = {PACKET_TRACK_EVENT << 3 | PB_BYTES, 2,
                                      EVENT_TYPE << 3 | PB_VARINT, TYPE_END};
 
@@ -90,6 +92,30 @@ static void put_site(struct kymo__export *x, uint32_t slot)
     kymo__buf_put(&x->texts, bytes->begin + BEGIN_TYPE_AT + 1, bytes->begin_len - BEGIN_TYPE_AT - 1u);
 }
 
+/*
+ * Viewers keep integers with a sign and would show 2^64 - 1 as -1; what does not fit goes as its
+ * digits.
+ */
+static void put_unsigned(struct kymo__buf *buf, uint64_t value)
+{
+    char digits[40];
+    if (value <= INT64_MAX)
+        pb_uint(buf, ANNOTATION_UINT, value);
+    else
+        pb_text(buf, ANNOTATION_STRING, digits, (size_t)(kymo__put_u64(digits, value) - digits));
+}
+
+/* A NaN goes as text too: viewers have it as null and show nothing. */
+static void put_double(struct kymo__buf *buf, uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    if (isnan(value))
+        pb_text(buf, ANNOTATION_STRING, "NaN", 3);
+    else
+        pb_fixed64(buf, ANNOTATION_DOUBLE, bits);
+}
+
 static void put_annotation(struct kymo__buf *buf, const char *name,
                            const struct kymo__payload *payload)
 {
@@ -100,10 +126,10 @@ static void put_annotation(struct kymo__buf *buf, const char *name,
         pb_uint(buf, ANNOTATION_INT, payload->bits);
         break;
     case KYMO_PAYLOAD_U64:
-        pb_uint(buf, ANNOTATION_UINT, payload->bits);
+        put_unsigned(buf, payload->bits);
         break;
     case KYMO_PAYLOAD_F64:
-        pb_fixed64(buf, ANNOTATION_DOUBLE, payload->bits);
+        put_double(buf, payload->bits);
         break;
     case KYMO_PAYLOAD_TEXT:
         pb_text(buf, ANNOTATION_STRING, payload->text, payload->len);

@@ -7,6 +7,7 @@ than it began on, a child process computes, and names and payloads hold what a v
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import multiprocessing
 import threading
 import time
@@ -16,7 +17,7 @@ from kymo import _native
 
 STEPS = 5
 ODD_NAMES = ['say "hi"', "<b>bold</b> & co", "two\nlines", "übergrößen 数据 🚀", r"C:\new", "x" * 300]
-ODD_PAYLOADS = [0, -1, 2**53 + 1, -(2**63), 2**64 - 1, 0.1, -2.5e300, "", 'a "quoted" <b>text</b>,\n数']
+ODD_PAYLOADS = [0, -1, 2**53 + 1, -(2**63), 2**64 - 1, 0.1, -2.5e300, float("nan"), "", 'a "quoted" <b>text</b>,\n数']
 
 
 def busy(microseconds: int) -> None:
@@ -26,8 +27,16 @@ def busy(microseconds: int) -> None:
         pass
 
 
-def load_batches(first: int) -> None:
+def name_thread(name: str) -> None:
+    """Tell the kernel, which is whom kymo asks; Python does it from 3.14 on."""
+    PR_SET_NAME = 15
+    ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+
+
+def load_batches(loader: int) -> None:
     """A loader's thread: batches, and how many are waiting."""
+    name_thread(f"loader {loader}")
+    first = 3 * loader
     for batch in range(first, first + 3):
         with kymo.range("load batch", category="data", payload=batch):
             with kymo.range("decode"):
@@ -61,8 +70,13 @@ async def transfer_all() -> None:
 
 def hand_over() -> None:
     """An async range that another thread ends."""
+
+    def receive() -> None:
+        name_thread("receiver")
+        _native.async_end(handle)
+
     handle = _native.async_begin(kymo.range("hand over"))
-    receiver = threading.Thread(target=_native.async_end, args=(handle,), name="receiver")
+    receiver = threading.Thread(target=receive)
     receiver.start()
     receiver.join()
 
@@ -76,6 +90,8 @@ def odd_texts() -> None:
             pass
     kymo.counter("zigzag", -1.5)
     kymo.counter("zigzag", 3e9)
+    kymo.counter("diverged", float("inf"))
+    kymo.counter("diverged", float("nan"))
 
 
 def child() -> None:
@@ -84,7 +100,7 @@ def child() -> None:
 
 
 def main() -> None:
-    loaders = [threading.Thread(target=load_batches, args=(i * 3,), name=f"loader {i}") for i in range(2)]
+    loaders = [threading.Thread(target=load_batches, args=(i,)) for i in range(2)]
     for loader in loaders:
         loader.start()
     train(STEPS)

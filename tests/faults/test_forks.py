@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -33,10 +34,8 @@ def test_a_forked_child_has_a_log_of_its_own(program: Any, run: Any, check: Any,
     path = tmp_path / "run.kymo"
     run(program("forks", path, "fork"))
     found = check(path)
-    parent, child = sorted(found["processes"], key=lambda process: process["pid"] == found["processes"][0]["ppid"])[::-1]
-    if child["ppid"] != parent["pid"]:
-        parent, child = child, parent
-    assert child["ppid"] == parent["pid"]
+    one, other = found["processes"]
+    assert one["ppid"] == other["pid"] or other["ppid"] == one["pid"]
     assert_whole(found)
     assert [lane["ends"] for lane in lanes_of(found)] == [200, 200]
 
@@ -44,16 +43,15 @@ def test_a_forked_child_has_a_log_of_its_own(program: Any, run: Any, check: Any,
 @pytest.mark.parametrize("how", ["exec", "clone"])
 def test_a_child_that_may_not_record_does_not(program: Any, run: Any, check: Any, tmp_path: Path, how: str) -> None:
     path = tmp_path / "run.kymo"
-    run(program("forks", path, how))
+    # A sanitizer's search for leaks hangs in what a raw clone() made, on a lock that one of its parent's threads held.
+    run(program("forks", path, how), env={"ASAN_OPTIONS": "detect_leaks=0"})
     found = check(path)
     assert_whole(found)
     assert [lane["ends"] for lane in lanes_of(found)] == [200]
     assert found["processes"][0]["end"] in ("stop", "exit")
 
 
-def test_a_dead_process_is_sealed_while_its_clone_lives_on(
-    program: Any, run: Any, check: Any, tmp_path: Path
-) -> None:
+def test_a_dead_process_is_sealed_while_its_clone_lives_on(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.kymo"
     done = run(program("forks", path, "outlive"), status=-signal.SIGKILL)
     clone = int(done.stdout)
@@ -89,8 +87,6 @@ def test_a_thousand_short_threads(program: Any, run: Any, check: Any, tmp_path: 
 
 
 def test_a_signal_handler_records_while_its_thread_does(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    import json
-
     path = tmp_path / "run.kymo"
     told = json.loads(run(program("handler", path, 1)).stdout)
     (lane,) = lanes_of(check(path))

@@ -148,7 +148,9 @@ def test_a_foreign_folder_is_refused(run: Any, tool: str, tmp_path: Path) -> Non
     assert try_to_read(run, tool, tmp_path / "nothing", tmp_path) == 2
 
 
-def test_a_recording_of_nothing_but_foreign_logs_is_refused(recording: Path, run: Any, tool: str, tmp_path: Path) -> None:
+def test_a_recording_of_nothing_but_foreign_logs_is_refused(
+    recording: Path, run: Any, tool: str, tmp_path: Path
+) -> None:
     assert try_to_read(run, tool, copy_with(recording, tmp_path, b"not a log" * 20), tmp_path) == 2
 
 
@@ -159,5 +161,5 @@ def test_a_damaged_log_beside_a_sound_one_is_told_below_the_report(
     shutil.copytree(recording, copy)
     (copy / "r1-other-1-00000000.klog").write_bytes(b"not a log" * 20)
     done = run([tool, "report", str(copy)], status=2)
-    assert "s0 " in done.stdout
+    assert "number" in done.stdout, "what could be read is reported"
     assert "r1-other-1-00000000.klog" in done.stdout + done.stderr

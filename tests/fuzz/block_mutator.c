@@ -82,6 +82,25 @@ const char *fuzz_folder(void)
     return folder;
 }
 
+static kymo_status add_up(void *ctx, const struct kymo_batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++)
+        *(uint64_t *)ctx += batch->words[i] + kymo_batch_ns(batch, batch->words[i]);
+    return KYMO_OK;
+}
+
+void fuzz_visit(const char *path)
+{
+    static uint64_t sum; /* kept, so that the reading is not left out */
+    kymo_recording *recording;
+    if (kymo_recording_open(path, &recording) != KYMO_OK)
+        return;
+    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
+        if (kymo_recording_visit(recording, i, add_up, &sum) != KYMO_OK)
+            break;
+    kymo_recording_close(recording);
+}
+
 static void use_summary(kymo_recording *recording, bool as_json, FILE *nowhere)
 {
     kymo_summary *summary;

@@ -18,6 +18,9 @@ int fuzz_write_file(const char *path, const uint8_t *data, size_t size);
 /* A folder of this process's own, made once, emptied at exit. */
 const char *fuzz_folder(void);
 
+/* Open the recording or log at `path` and look at every word. */
+void fuzz_visit(const char *path);
+
 /*
  * Open the recording or log at `path` and do with it what a user can: summarise it, report it one way and export it one
  * way. `which` chooses the ways, six in all, for the sake of speed. Nothing that happens is wrong but a crash.

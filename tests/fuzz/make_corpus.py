@@ -6,8 +6,8 @@ A few small files for each target, of each kind of block, record and ending ther
 from __future__ import annotations
 
 import os
-import signal
 import re
+import signal
 import struct
 import tempfile
 import threading
@@ -31,10 +31,9 @@ OPTIONS = [
 def record_one_of_each() -> None:
     """Every kind of event, and names that are hard to write down."""
     for payload in (None, -1, 2.5, "text", ""):
-        with kymo.range("step", payload=payload):
-            with kymo.range('"quoted"\n\0name', category="c", color=0xFF00FF00):
-                kymo.counter("loss", 0.5)
-                kymo.mark("mark", payload=payload)
+        with kymo.range("step", payload=payload), kymo.range('"quoted"\n\0name', category="c", color=0xFF00FF00):
+            kymo.counter("loss", 0.5)
+            kymo.mark("mark", payload=payload)
     kymo.push("left open")
 
 
@@ -78,8 +77,10 @@ def crc32c(data: bytes) -> int:
 
 
 def scrub(block: bytes) -> bytes:
-    """Names of folders and of the boot belong to the machine that made the corpus; letters of the same number do as well."""
-    text = re.sub(rb"(/[\w.-]+)+(?=/)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", lambda m: b"x" * len(m[0]), block[48:])
+    """Put letters for the names of folders and of the boot: they belong to the machine that made the corpus."""
+    text = re.sub(
+        rb"(/[\w.-]+)+(?=/)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", lambda m: b"x" * len(m[0]), block[48:]
+    )
     header = block[:44] + b"\0\0\0\0"
     return header[:44] + struct.pack("<I", crc32c(header + text)) + text
 

@@ -3,6 +3,7 @@
  * must hold. One tick is one nanosecond and tick 0 is ORIGIN, so that times can be read off.
  */
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -309,6 +310,46 @@ static void chrome_has_payloads_counters_and_open_ranges(void **state)
     test_free(out.text);
 }
 
+/* The second payload has no place among integers with a sign. */
+static void put_large_payloads(struct fixture *f)
+{
+    record(f, 10, KYMO_RECORD_MARK, STEP | (uint64_t)KYMO_PAYLOAD_U64 << 20, INT64_MAX);
+    record(f, 20, KYMO_RECORD_MARK, STEP | (uint64_t)KYMO_PAYLOAD_U64 << 20, UINT64_MAX);
+}
+
+static void chrome_keeps_the_digits_of_large_payloads(void **state)
+{
+    struct fixture *f = *state;
+    put_large_payloads(f);
+    struct exported out = export_log(f, "chrome", NULL);
+    expect_in(&out, "\"args\":{\"payload\":9223372036854775807}}");
+    expect_in(&out, "\"args\":{\"payload\":\"18446744073709551615\"}}");
+    test_free(out.text);
+}
+
+static void record_double(struct fixture *f, uint64_t ticks, enum kymo_record_type type,
+                          uint64_t first, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    record(f, ticks, type, first, bits);
+}
+
+static void chrome_has_texts_for_what_json_has_no_numbers(void **state)
+{
+    struct fixture *f = *state;
+    record_double(f, 10, KYMO_RECORD_COUNTER, LOSS, NAN);
+    record_double(f, 20, KYMO_RECORD_COUNTER, LOSS, INFINITY);
+    record_double(f, 30, KYMO_RECORD_COUNTER, LOSS, -INFINITY);
+    record_double(f, 40, KYMO_RECORD_MARK, STEP | (uint64_t)KYMO_PAYLOAD_F64 << 20, NAN);
+    struct exported out = export_log(f, "chrome", NULL);
+    expect_in(&out, "\"ts\":0.010,\"name\":\"loss\",\"args\":{\"value\":\"NaN\"}}");
+    expect_in(&out, "\"ts\":0.020,\"name\":\"loss\",\"args\":{\"value\":\"Infinity\"}}");
+    expect_in(&out, "\"ts\":0.030,\"name\":\"loss\",\"args\":{\"value\":\"-Infinity\"}}");
+    expect_in(&out, "\"name\":\"step\",\"args\":{\"payload\":\"NaN\"}}");
+    test_free(out.text);
+}
+
 /* ---- Perfetto: tests/cli reads it with the real classes; here its framing and its bytes ---- */
 
 static uint64_t take_varint(const uint8_t **p)
@@ -344,6 +385,26 @@ static void perfetto_is_a_row_of_packets(void **state)
 }
 
 /* ---- what may go wrong ---- */
+
+static void perfetto_has_a_text_for_a_payload_that_is_no_number(void **state)
+{
+    struct fixture *f = *state;
+    record_double(f, 10, KYMO_RECORD_MARK, STEP | (uint64_t)KYMO_PAYLOAD_F64 << 20, NAN);
+    struct exported out = export_log(f, "perfetto", NULL);
+    assert_non_null(memmem(out.text, out.len, "NaN", 3));
+    test_free(out.text);
+}
+
+static void perfetto_keeps_the_digits_of_large_payloads(void **state)
+{
+    struct fixture *f = *state;
+    put_large_payloads(f);
+    struct exported out = export_log(f, "perfetto", NULL);
+    const char as_integer[] = "\x18\xff\xff\xff\xff\xff\xff\xff\xff\x7f"; /* field 3 */
+    assert_non_null(memmem(out.text, out.len, as_integer, sizeof as_integer - 1));
+    assert_non_null(memmem(out.text, out.len, "18446744073709551615", 20));
+    test_free(out.text);
+}
 
 static void a_full_disk_is_an_error(void **state)
 {
@@ -445,7 +506,11 @@ int main(void)
         TEST(endless_begins_are_bounded),
         TEST(chrome_times_are_exact_to_the_nanosecond),
         TEST(chrome_has_payloads_counters_and_open_ranges),
+        TEST(chrome_keeps_the_digits_of_large_payloads),
+        TEST(chrome_has_texts_for_what_json_has_no_numbers),
         TEST(perfetto_is_a_row_of_packets),
+        TEST(perfetto_keeps_the_digits_of_large_payloads),
+        TEST(perfetto_has_a_text_for_a_payload_that_is_no_number),
         TEST(a_full_disk_is_an_error),
         TEST(an_unknown_format_names_the_known_ones),
         TEST(any_allocation_may_fail),
