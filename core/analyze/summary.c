@@ -144,7 +144,8 @@ static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
     if (process->lost_events == 0)
         return;
     /* A flight recorder loses what came before the first event that it kept. */
-    const uint64_t start = process->n_events != 0 ? KYMO__MIN(first, process->lost_first_ns) : process->lost_first_ns;
+    const uint64_t start =
+        process->n_events != 0 ? KYMO__MIN(first, process->lost_first_ns) : process->lost_first_ns;
     const uint64_t lost_first = process->lost_first_ns - start;
     const uint64_t lost_last = process->lost_last_ns > start ? process->lost_last_ns - start : 0;
     cost->lost_first_ns =

@@ -37,8 +37,8 @@ static uint32_t crc_by_tables(uint32_t crc, const unsigned char *p, size_t len)
 }
 
 #ifdef __x86_64__
-__attribute__((target("sse4.2"))) static uint32_t crc_by_hardware(uint32_t crc, const unsigned char *p,
-                                                                  size_t len)
+__attribute__((target("sse4.2"))) static uint32_t crc_by_hardware(uint32_t crc,
+                                                                  const unsigned char *p, size_t len)
 {
     uint64_t c = crc;
     for (; len >= 8; p += 8, len -= 8) {

@@ -23,8 +23,8 @@ static bool counter_is_invariant(void)
 static bool kernel_trusts_counter(void)
 {
     char name[32] = "";
-    const int fd =
-        open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+    const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                        O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
     const ssize_t n = read(fd, name, sizeof name - 1);
@@ -52,8 +52,9 @@ kymo_status kymo__clock_choose(enum kymo_clock want)
 {
     const bool trusted = want != KYMO_CLOCK_MONOTONIC && counter_is_trusted();
     if (want == KYMO_CLOCK_TSC && !trusted)
-        return kymo__fail(KYMO_EUNAVAILABLE, "clock=tsc: this machine's time-stamp counter is not invariant or the "
-                                             "kernel does not use it; leave clock=auto");
+        return kymo__fail(KYMO_EUNAVAILABLE,
+                          "clock=tsc: this machine's time-stamp counter is not invariant or the "
+                          "kernel does not use it; leave clock=auto");
     __atomic_store_n(&kymo__clock_is_tsc, trusted, __ATOMIC_RELAXED);
     return KYMO_OK;
 }
@@ -73,8 +74,10 @@ void kymo__clock_moment(bool is_tsc, struct kymo__moment *out)
         const uint64_t real = kymo__clock_ns(CLOCK_REALTIME);
         const uint64_t after = kymo__clock_ns(CLOCK_MONOTONIC);
         if (after - before < best.width_ns)
-            best = (struct kymo__moment){
-                .tick = tick, .monotonic_ns = before + (after - before) / 2, .realtime_ns = real, .width_ns = after - before};
+            best = (struct kymo__moment){.tick = tick,
+                                         .monotonic_ns = before + (after - before) / 2,
+                                         .realtime_ns = real,
+                                         .width_ns = after - before};
     }
     /* With nanoseconds for ticks the conversion is the identity, and may as well be exactly so. */
     if (!is_tsc)

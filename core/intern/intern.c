@@ -22,13 +22,17 @@ static struct {
     pthread_mutex_t lock; /* guards what is written below; readers take none */
     struct table *table;  /* release / acquire */
     const struct kymo__site **pages[N_PAGES];
-    uint32_t n_sites;     /* release / acquire: below it pages are filled */
+    uint32_t n_sites; /* release / acquire: below it pages are filled */
     uint64_t n_other;
     kymo__site_listener *listener;
 } intern = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static const struct kymo__site other_names = {
-    .id = KYMO__SITE_OTHER, .name = "(other names)", .name_len = 13, .category = "", .domain = "", .file = ""};
+static const struct kymo__site other_names = {.id = KYMO__SITE_OTHER,
+                                              .name = "(other names)",
+                                              .name_len = 13,
+                                              .category = "",
+                                              .domain = "",
+                                              .file = ""};
 
 static uint32_t mix(uint32_t h, const void *bytes, size_t len)
 {
@@ -64,13 +68,15 @@ static bool same_text(const char *a, const char *b)
 
 static bool same_site(const struct kymo__site *a, const struct kymo__site *b)
 {
-    return a->hash == b->hash && a->name_len == b->name_len && a->line == b->line && a->color == b->color &&
-           memcmp(a->name, b->name, a->name_len) == 0 && same_text(a->category, b->category) &&
-           same_text(a->domain, b->domain) && same_text(a->file, b->file);
+    return a->hash == b->hash && a->name_len == b->name_len && a->line == b->line &&
+           a->color == b->color && memcmp(a->name, b->name, a->name_len) == 0 &&
+           same_text(a->category, b->category) && same_text(a->domain, b->domain) &&
+           same_text(a->file, b->file);
 }
 
 /* The site equal to `key`, or NULL and in `*slot` the free slot where it belongs. */
-static const struct kymo__site *probe(const struct table *table, const struct kymo__site *key, uint32_t *slot)
+static const struct kymo__site *probe(const struct table *table, const struct kymo__site *key,
+                                      uint32_t *slot)
 {
     for (uint32_t i = key->hash & table->mask;; i = (i + 1) & table->mask) {
         /* Acquire: meets the release in insert(), so that a site is seen whole. */
@@ -122,7 +128,8 @@ static const char *copy_text(char **at, const char *text, size_t len)
 
 static struct kymo__site *copy_site(const struct kymo__site *key)
 {
-    const size_t lens[] = {key->name_len, strlen(key->category), strlen(key->domain), strlen(key->file)};
+    const size_t lens[] = {key->name_len, strlen(key->category), strlen(key->domain),
+                           strlen(key->file)};
     struct kymo__site *s = kymo__alloc(sizeof *s + lens[0] + lens[1] + lens[2] + lens[3] + 4);
     if (s == NULL)
         return NULL;
@@ -251,8 +258,8 @@ kymo_id kymo_site_register(struct kymo_site *site)
     return id;
 }
 
-kymo_id kymo_site_intern(const char *name, size_t len, const char *category, uint32_t color, const char *file,
-                         uint32_t line)
+kymo_id kymo_site_intern(const char *name, size_t len, const char *category, uint32_t color,
+                         const char *file, uint32_t line)
 {
     const struct kymo__site key = {.name = name,
                                    .name_len = (uint32_t)KYMO__MIN(len, (size_t)KYMO__NAME_MAX),

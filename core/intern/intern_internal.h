@@ -9,9 +9,9 @@
 #include <kymo/range.h>
 
 enum {
-    KYMO__SITE_OTHER = 1,             /* "(other names)": what comes after the last free id */
-    KYMO__SITE_LIMIT = 1u << 20,      /* ids are 20 bits */
-    KYMO__NAME_MAX = 1u << 20,        /* bytes of a name that are kept */
+    KYMO__SITE_OTHER = 1,        /* "(other names)": what comes after the last free id */
+    KYMO__SITE_LIMIT = 1u << 20, /* ids are 20 bits */
+    KYMO__NAME_MAX = 1u << 20,   /* bytes of a name that are kept */
 };
 
 /* Never changed and never freed once it has an id. Texts are NUL-terminated besides their length, never NULL. */

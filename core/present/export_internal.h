@@ -52,7 +52,7 @@ struct kymo__out {
     char *p;            /* where the next byte goes */
     char *limit;        /* past this, KYMO__OUT_EVENT bytes no longer fit */
     char *data;
-    char *other;        /* the buffer that the writer may be writing; NULL without a writer */
+    char *other; /* the buffer that the writer may be writing; NULL without a writer */
     struct kymo__writer writer;
 };
 

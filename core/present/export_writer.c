@@ -31,7 +31,8 @@ static void *writer_main(void *arg)
 
 bool kymo__writer_start(struct kymo__writer *w, int fd)
 {
-    *w = (struct kymo__writer){.fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    *w = (struct kymo__writer){
+        .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program that called us */

@@ -51,7 +51,8 @@ static kymo_status mismatch(const struct kymo__lane *lane, const char *popped, s
     kymo__buf_printf(&text, ", on thread %lld; nothing was popped", (long long)lane->tid);
     kymo__buf_put(&text, "", 1);
     __atomic_fetch_add(&kymo__record.nesting_errors, 1, __ATOMIC_RELAXED);
-    const kymo_status st = kymo__fail(KYMO_EMISMATCH, "%s", text.failed ? "ranges do not nest" : text.data);
+    const kymo_status st =
+        kymo__fail(KYMO_EMISMATCH, "%s", text.failed ? "ranges do not nest" : text.data);
     kymo__buf_fini(&text);
     return st;
 }

@@ -56,7 +56,8 @@ void kymo_counter_on(kymo_id id, double value)
 
 enum { TEXT_MAX = 4096 };
 
-static void put_with_payload(enum kymo_record_type type, kymo_id id, const struct kymo_payload *payload)
+static void put_with_payload(enum kymo_record_type type, kymo_id id,
+                             const struct kymo_payload *payload)
 {
     uint64_t words[1 + TEXT_MAX / 8];
     const bool is_text = payload->type == KYMO_PAYLOAD_TEXT;
@@ -64,7 +65,8 @@ static void put_with_payload(enum kymo_record_type type, kymo_id id, const struc
     size_t n = 2;
     if (is_text) {
         n = 1 + (len + 7) / 8;
-        words[n - 1] = 0; /* the rest of the last word; with no text at all, words[0], which is set below */
+        words[n - 1] =
+            0; /* the rest of the last word; with no text at all, words[0], which is set below */
         if (len > 0)
             memcpy(&words[1], payload->as.text, len);
     } else {

@@ -106,11 +106,13 @@ static void tell_damage(const struct kymo__log_scan *scan)
         return;
     if (scan->reader.torn != NULL && at < size)
         kymo__warn_damage(scan->warnings,
-                          "%s is damaged at byte %" PRIu64 ": %s; the last %" PRIu64 " bytes were not read.",
+                          "%s is damaged at byte %" PRIu64 ": %s; the last %" PRIu64
+                          " bytes were not read.",
                           path, at, scan->reader.torn, size - at);
     else if (!scan->has_end && scan->pool != NULL && scan->pool[0] != '\0')
         kymo__warn_damage(scan->warnings,
-                          "%s has no end, and the pool with its last events is gone: it was cut off, or copied without "
+                          "%s has no end, and the pool with its last events is gone: it was cut "
+                          "off, or copied without "
                           "its pool.",
                           path);
 }

@@ -18,8 +18,10 @@ static void describe(struct kymo__buf *out, const char *command)
     gmtime_r(&now.tv_sec, &utc);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
     char cwd[PATH_MAX];
-    kymo__buf_printf(out, "{\n  \"format\": \"kymo recording\",\n  \"format_version\": %d,\n", KYMO__LOG_VERSION);
-    kymo__buf_printf(out, "  \"kymo_version\": \"%s\",\n  \"created\": \"%s\",\n  \"command\": ", KYMO_VERSION, when);
+    kymo__buf_printf(out, "{\n  \"format\": \"kymo recording\",\n  \"format_version\": %d,\n",
+                     KYMO__LOG_VERSION);
+    kymo__buf_printf(out, "  \"kymo_version\": \"%s\",\n  \"created\": \"%s\",\n  \"command\": ",
+                     KYMO_VERSION, when);
     kymo__json_put(out, command, strlen(command));
     kymo__buf_puts(out, ",\n  \"directory\": ");
     if (getcwd(cwd, sizeof cwd) == NULL)

@@ -14,17 +14,18 @@
 #include "record/record_internal.h"
 
 enum {
-    FREE_CHUNKS = 64,  /* kept ready, some milliseconds of events at full speed: the pool grows when there are fewer */
+    FREE_CHUNKS =
+        64, /* kept ready, some milliseconds of events at full speed: the pool grows when there are fewer */
     BATCH_CHUNKS = 16, /* worth waking the thread for */
 };
 
 static struct {
     pthread_mutex_t lock; /* guards starting and joining */
     pthread_t thread;
-    bool exists;          /* written under the lock, read anywhere */
-    bool should_end;      /* told together with the bell; stays true until a new thread starts */
-    uint32_t is_asleep;   /* set by the thread before it looks at the queue for the last time */
-    uint32_t bell;        /* a futex; counts rings */
+    bool exists;        /* written under the lock, read anywhere */
+    bool should_end;    /* told together with the bell; stays true until a new thread starts */
+    uint32_t is_asleep; /* set by the thread before it looks at the queue for the last time */
+    uint32_t bell;      /* a futex; counts rings */
 } flush = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct kymo__record *const record = &kymo__record;
@@ -46,7 +47,8 @@ static void spend_budget(void)
     __atomic_store_n(&record->is_full, true, __ATOMIC_RELAXED);
     char sentence[256];
     snprintf(sentence, sizeof sentence,
-             "the log reached its budget of %llu bytes (option disk); later events stay in memory until the pool is full, "
+             "the log reached its budget of %llu bytes (option disk); later events stay in memory "
+             "until the pool is full, "
              "then they are dropped and counted",
              (unsigned long long)record->settings.disk_bytes);
     kymo__record_note(sentence);
@@ -74,7 +76,8 @@ static bool may_write(void)
     if (kymo__log_is_broken(&record->log))
         return false;
     return __atomic_load_n(&record->is_closing, __ATOMIC_RELAXED) ||
-           (!__atomic_load_n(&record->is_full, __ATOMIC_RELAXED) && record->settings.policy != KYMO_KEEP_NEWEST);
+           (!__atomic_load_n(&record->is_full, __ATOMIC_RELAXED) &&
+            record->settings.policy != KYMO_KEEP_NEWEST);
 }
 
 void kymo__flush_drain(void)
@@ -91,7 +94,8 @@ void kymo__flush_drain(void)
 
 static void grow_ahead(void)
 {
-    while (kymo__queue_length(&record->pool.free) < FREE_CHUNKS && kymo__pool_grow(&record->pool, FREE_CHUNKS))
+    while (kymo__queue_length(&record->pool.free) < FREE_CHUNKS &&
+           kymo__pool_grow(&record->pool, FREE_CHUNKS))
         ;
 }
 
@@ -108,7 +112,8 @@ static void *flush_main(void *arg)
         grow_ahead();
         const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
         if (now >= next_moment) {
-            if (!kymo__log_is_broken(&record->log) && kymo__log_append_moment(&record->log, kymo__clock_is_tsc) != KYMO_OK)
+            if (!kymo__log_is_broken(&record->log) &&
+                kymo__log_append_moment(&record->log, kymo__clock_is_tsc) != KYMO_OK)
                 kymo__record_failed(kymo_last_error());
             next_moment = now + second;
         }
@@ -139,8 +144,9 @@ static void start_thread(void)
     pthread_attr_destroy(&attr);
     __atomic_store_n(&flush.exists, error == 0, __ATOMIC_RELEASE);
     if (error != 0)
-        kymo__say("the flush thread could not be started (error %d): events are kept in the pool of %llu bytes only", error,
-                  (unsigned long long)record->pool.bytes);
+        kymo__say("the flush thread could not be started (error %d): events are kept in the pool "
+                  "of %llu bytes only",
+                  error, (unsigned long long)record->pool.bytes);
 }
 
 void kymo__flush_start(void)

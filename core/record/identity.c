@@ -12,12 +12,14 @@
 #include "record/record_internal.h"
 
 /* torchrun and its kin, Open MPI, MPICH and Intel MPI, PMIx, MVAPICH, Slurm: the first that is a number counts. */
-static const char *const rank_names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
-                                         "SLURM_PROCID", NULL};
-static const char *const world_names[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
-                                          "SLURM_NTASKS", NULL};
-static const char *const local_names[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                          "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", NULL};
+static const char *const rank_names[] = {"RANK",      "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                         "PMIX_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID",
+                                         NULL};
+static const char *const world_names[] = {"WORLD_SIZE",          "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                          "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",         NULL};
+static const char *const local_names[] = {"LOCAL_RANK",      "OMPI_COMM_WORLD_LOCAL_RANK",
+                                          "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
+                                          "SLURM_LOCALID",   NULL};
 
 static int first_number(const char *const *names)
 {

@@ -59,7 +59,8 @@ static bool reclaim_oldest(uint32_t *number)
 static bool wait_for_free(uint32_t *number)
 {
     enum { TRIES = 1000, EACH_US = 100 }; /* a tenth of a second in all */
-    for (int i = 0; i < TRIES && !kymo__log_is_broken(&record->log) && !__atomic_load_n(&record->is_full, __ATOMIC_RELAXED);
+    for (int i = 0; i < TRIES && !kymo__log_is_broken(&record->log) &&
+                    !__atomic_load_n(&record->is_full, __ATOMIC_RELAXED);
          i++) {
         usleep(EACH_US);
         if (kymo__queue_take(&record->pool.free, number))
@@ -203,14 +204,16 @@ static void lose_one(struct kymo__lane *lane)
 }
 
 /* Write a header and its words at `lane->pos`; there is room. First the zero word behind them, the header last. */
-static void store_record(struct kymo__lane *lane, enum kymo_record_type type, const uint64_t *words, size_t n)
+static void store_record(struct kymo__lane *lane, enum kymo_record_type type, const uint64_t *words,
+                         size_t n)
 {
     uint64_t *pos = lane->pos;
     __atomic_store_n(&pos[n + 1], 0, __ATOMIC_RELAXED);
     memcpy(pos + 1, words, n * sizeof *words);
     const uint64_t ticks = kymo__clock_ticks() - lane->base_tick;
     const uint32_t tag = kymo__tag(KYMO_KIND_RECORD, (uint32_t)type << 12 | (uint32_t)(n + 1));
-    __atomic_store_n(&pos[0], ticks << 24 | tag, __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_extent() */
+    __atomic_store_n(&pos[0], ticks << 24 | tag,
+                     __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_extent() */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     lane->pos = pos + n + 1;
 }

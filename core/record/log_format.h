@@ -13,12 +13,13 @@
 #include <assert.h>
 #include <stdint.h>
 
-#define KYMO__BLOCK_MAGIC 0x4b4c424bu /* "KBLK" */
+#define KYMO__BLOCK_MAGIC 0x4b4c424bu          /* "KBLK" */
 #define KYMO__POOL_MAGIC 0x3130304c4f4f504bull /* "KPOOL001" */
 #define KYMO__LOG_VERSION 1
 
 enum kymo__block_type {
-    KYMO__BLOCK_LOG = 1,   /* key/value texts about this process; always the first, more may follow and override */
+    KYMO__BLOCK_LOG =
+        1, /* key/value texts about this process; always the first, more may follow and override */
     KYMO__BLOCK_SITES = 2, /* sites, each struct kymo__site_entry and its texts */
     KYMO__BLOCK_LANE = 3,  /* struct kymo__lane_entry: a thread and its name */
     KYMO__BLOCK_WORDS = 4, /* words of one lane: delta-coded, in byte planes, zstd */
@@ -40,14 +41,14 @@ struct kymo__block {
     uint8_t type;
     uint8_t version;
     uint16_t flags;
-    uint32_t lane;       /* WORDS and LANE; else 0 */
-    uint32_t sequence;   /* WORDS: the lane's chunks are numbered from 0; a number missing is a gap */
-    uint32_t raw_len;    /* bytes once unpacked */
+    uint32_t lane;     /* WORDS and LANE; else 0 */
+    uint32_t sequence; /* WORDS: the lane's chunks are numbered from 0; a number missing is a gap */
+    uint32_t raw_len;  /* bytes once unpacked */
     uint32_t packed_len; /* bytes that follow */
     uint64_t first_tick; /* WORDS: the chunk's base, to which the words' ticks are relative */
     uint64_t last_tick;
     uint32_t reserved;
-    uint32_t crc;        /* CRC-32C of this header with crc 0, then of the packed bytes */
+    uint32_t crc; /* CRC-32C of this header with crc 0, then of the packed bytes */
 };
 static_assert(sizeof(struct kymo__block) == 48, "on disk");
 
@@ -57,7 +58,8 @@ struct kymo__site_entry {
     uint32_t id;
     uint32_t line;
     uint32_t color;
-    uint32_t name_len, category_len, domain_len, file_len; /* the texts follow in this order, then zeros to 4 */
+    uint32_t name_len, category_len, domain_len,
+        file_len; /* the texts follow in this order, then zeros to 4 */
 };
 static_assert(sizeof(struct kymo__site_entry) == 28, "on disk");
 
@@ -115,9 +117,9 @@ struct kymo__pool_head {
     uint64_t magic;
     uint32_t version;
     uint32_t chunk_bytes;
-    uint32_t n_chunks;     /* slots in use so far, this head's slot not counted; grows */
-    uint32_t is_broken;    /* non-zero: the log could not be written to the end; what is here is missing there */
-    uint64_t n_lost;       /* all updated by whoever loses events */
+    uint32_t n_chunks; /* slots in use so far, this head's slot not counted; grows */
+    uint32_t is_broken; /* non-zero: the log could not be written to the end; what is here is missing there */
+    uint64_t n_lost; /* all updated by whoever loses events */
     uint64_t lost_first_tick, lost_last_tick;
 };
 static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layout");
@@ -129,19 +131,19 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_WORLD "world_size"
 #define KYMO__KEY_LOCAL_RANK "local_rank"
 #define KYMO__KEY_HOST "host"
-#define KYMO__KEY_COMMAND "command"     /* arguments joined by spaces */
+#define KYMO__KEY_COMMAND "command" /* arguments joined by spaces */
 #define KYMO__KEY_RUN_ID "run_id"
-#define KYMO__KEY_VERSION "version"     /* of the library that wrote */
-#define KYMO__KEY_CLOCK "clock"         /* tsc, monotonic */
-#define KYMO__KEY_TICK_HZ "tick_hz"     /* a first guess; the CLOCK blocks decide */
+#define KYMO__KEY_VERSION "version" /* of the library that wrote */
+#define KYMO__KEY_CLOCK "clock"     /* tsc, monotonic */
+#define KYMO__KEY_TICK_HZ "tick_hz" /* a first guess; the CLOCK blocks decide */
 #define KYMO__KEY_EVENT_COST "event_cost_ps"
-#define KYMO__KEY_POOL "pool"           /* path of the pool, "" when it is anonymous memory */
+#define KYMO__KEY_POOL "pool" /* path of the pool, "" when it is anonymous memory */
 #define KYMO__KEY_POLICY "policy"
 #define KYMO__KEY_BOOT_ID "boot_id"
 #define KYMO__KEY_PID_NS "pid_ns"
 #define KYMO__KEY_START_TIME "pid_start_time" /* field 22 of /proc/PID/stat */
-#define KYMO__KEY_NOTE "note"           /* a sentence; may come more than once */
-#define KYMO__KEY_END "end"             /* stop, exit, unclosed (killed, or left by _exit), write failed */
+#define KYMO__KEY_NOTE "note"                 /* a sentence; may come more than once */
+#define KYMO__KEY_END "end" /* stop, exit, unclosed (killed, or left by _exit), write failed */
 #define KYMO__KEY_FLUSH_CPU "flush_cpu_ns"
 
 #endif

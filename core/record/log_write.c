@@ -46,7 +46,8 @@ bool kymo__log_lane_is_new(struct kymo__log *log, uint32_t lane)
 {
     enum { MOST = 1 << 20 };
     const size_t before = log->n_lanes_told;
-    if (lane >= MOST || !kymo__grow(&log->lanes_told, &log->n_lanes_told, (size_t)lane + 1, sizeof *log->lanes_told))
+    if (lane >= MOST ||
+        !kymo__grow(&log->lanes_told, &log->n_lanes_told, (size_t)lane + 1, sizeof *log->lanes_told))
         return true;
     memset(log->lanes_told + before, 0, log->n_lanes_told - before);
     const bool is_new = !log->lanes_told[lane];
@@ -89,7 +90,8 @@ static bool write_parts(int fd, struct iovec *parts, int n)
     return true;
 }
 
-kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes, size_t len)
+kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes,
+                             size_t len)
 {
     static const char zeros[8];
     block->magic = KYMO__BLOCK_MAGIC;
@@ -100,7 +102,8 @@ kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, c
     block->crc = 0;
     block->crc = kymo__crc32c(kymo__crc32c(0, block, sizeof *block), bytes, len);
     const size_t pad = -len & 7;
-    struct iovec parts[] = {{block, sizeof *block}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t)zeros, pad}};
+    struct iovec parts[] = {
+        {block, sizeof *block}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t)zeros, pad}};
 
     pthread_mutex_lock(&log->lock);
     kymo_status st = KYMO_OK;
@@ -113,7 +116,8 @@ kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, c
     } else {
         st = kymo__fail_errno("write log %s", log->path);
         snprintf(log->failure, sizeof log->failure, "%s", kymo_last_error());
-        __atomic_store_n(&log->is_broken, true, __ATOMIC_RELEASE); /* meets the acquire in kymo__log_is_broken() */
+        __atomic_store_n(&log->is_broken, true,
+                         __ATOMIC_RELEASE); /* meets the acquire in kymo__log_is_broken() */
         if (ftruncate(log->fd, (off_t)log->size) != 0)
             errno = 0; /* a reader finds the torn block by its checksum */
     }
@@ -121,7 +125,8 @@ kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, c
     return st;
 }
 
-kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type, const struct kymo__buf *texts)
+kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type,
+                                   const struct kymo__buf *texts)
 {
     if (texts->failed)
         return kymo__fail(KYMO_ENOMEM, "no memory for a block of log %s", log->path);
@@ -133,8 +138,10 @@ kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc)
 {
     struct kymo__moment now;
     kymo__clock_moment(is_tsc, &now);
-    const struct kymo__clock_entry entry = {now.tick, now.monotonic_ns, now.realtime_ns, now.width_ns};
-    struct kymo__block block = {.type = KYMO__BLOCK_CLOCK, .first_tick = now.tick, .last_tick = now.tick};
+    const struct kymo__clock_entry entry = {now.tick, now.monotonic_ns, now.realtime_ns,
+                                            now.width_ns};
+    struct kymo__block block = {
+        .type = KYMO__BLOCK_CLOCK, .first_tick = now.tick, .last_tick = now.tick};
     return kymo__log_append(log, &block, &entry, sizeof entry);
 }
 
@@ -152,17 +159,18 @@ kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chun
 
 kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool_head *pool)
 {
-    const struct kymo__loss_entry entry = {.n_events = __atomic_load_n(&pool->n_lost, __ATOMIC_RELAXED),
-                                           .first_tick = __atomic_load_n(&pool->lost_first_tick, __ATOMIC_RELAXED),
-                                           .last_tick = __atomic_load_n(&pool->lost_last_tick, __ATOMIC_RELAXED)};
+    const struct kymo__loss_entry entry = {
+        .n_events = __atomic_load_n(&pool->n_lost, __ATOMIC_RELAXED),
+        .first_tick = __atomic_load_n(&pool->lost_first_tick, __ATOMIC_RELAXED),
+        .last_tick = __atomic_load_n(&pool->lost_last_tick, __ATOMIC_RELAXED)};
     if (entry.n_events == 0)
         return KYMO_OK;
     struct kymo__block block = {.type = KYMO__BLOCK_LOSS};
     return kymo__log_append(log, &block, &entry, sizeof entry);
 }
 
-kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer, const struct kymo__chunk_head *chunk,
-                                   size_t *n_words)
+kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,
+                                   const struct kymo__chunk_head *chunk, size_t *n_words)
 {
     const struct kymo__extent extent = kymo__chunk_extent(chunk);
     *n_words = extent.n_words;
@@ -176,7 +184,8 @@ kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer, 
                                 .sequence = chunk->sequence,
                                 .first_tick = chunk->base_tick,
                                 .last_tick = chunk->base_tick + extent.last_ticks};
-    const void *bytes = kymo__pack_words(packer, (const uint64_t *)(chunk + 1), extent.n_words, &block);
+    const void *bytes =
+        kymo__pack_words(packer, (const uint64_t *)(chunk + 1), extent.n_words, &block);
     return kymo__log_append(log, &block, bytes, block.packed_len);
 }
 

@@ -62,17 +62,20 @@ static void mix_words(uint64_t *restrict out, const uint64_t *restrict words, si
 /* Eight words to eight bytes in each plane, by interleaving bytes three times. */
 static void lay_out_8(unsigned char *planes, size_t stride, const uint64_t *v)
 {
-    const __m128i w01 = _mm_loadu_si128((const __m128i *)(v + 0)), w23 = _mm_loadu_si128((const __m128i *)(v + 2));
-    const __m128i w45 = _mm_loadu_si128((const __m128i *)(v + 4)), w67 = _mm_loadu_si128((const __m128i *)(v + 6));
+    const __m128i w01 = _mm_loadu_si128((const __m128i *)(v + 0)),
+                  w23 = _mm_loadu_si128((const __m128i *)(v + 2));
+    const __m128i w45 = _mm_loadu_si128((const __m128i *)(v + 4)),
+                  w67 = _mm_loadu_si128((const __m128i *)(v + 6));
     const __m128i e0 = _mm_unpacklo_epi8(w01, w23), o0 = _mm_unpackhi_epi8(w01, w23);
     const __m128i e1 = _mm_unpacklo_epi8(w45, w67), o1 = _mm_unpackhi_epi8(w45, w67);
     const __m128i a0 = _mm_unpacklo_epi8(e0, o0), a1 = _mm_unpackhi_epi8(e0, o0);
     const __m128i b0 = _mm_unpacklo_epi8(e1, o1), b1 = _mm_unpackhi_epi8(e1, o1);
-    const __m128i rows[4] = {_mm_unpacklo_epi32(a0, b0), _mm_unpackhi_epi32(a0, b0), _mm_unpacklo_epi32(a1, b1),
-                             _mm_unpackhi_epi32(a1, b1)};
+    const __m128i rows[4] = {_mm_unpacklo_epi32(a0, b0), _mm_unpackhi_epi32(a0, b0),
+                             _mm_unpacklo_epi32(a1, b1), _mm_unpackhi_epi32(a1, b1)};
     for (size_t r = 0; r < 4; r++) {
         _mm_storel_epi64((__m128i *)(planes + 2 * r * stride), rows[r]);
-        _mm_storel_epi64((__m128i *)(planes + (2 * r + 1) * stride), _mm_unpackhi_epi64(rows[r], rows[r]));
+        _mm_storel_epi64((__m128i *)(planes + (2 * r + 1) * stride),
+                         _mm_unpackhi_epi64(rows[r], rows[r]));
     }
 }
 #else
@@ -94,7 +97,8 @@ static void lay_out(unsigned char *planes, const uint64_t *mixed, size_t n)
             planes[plane * n + i] = (unsigned char)(mixed[i] >> (8 * plane));
 }
 
-const void *kymo__pack_words(kymo__packer *p, const uint64_t *words, size_t n, struct kymo__block *block)
+const void *kymo__pack_words(kymo__packer *p, const uint64_t *words, size_t n,
+                             struct kymo__block *block)
 {
     KYMO_ASSERT(n <= MAX_WORDS);
     mix_words(p->mixed, words, n);
@@ -128,8 +132,9 @@ static inline bool is_plain(uint64_t word)
 /* Where plain words end, from `n` on, to within four: nearly all are plain, and one at a time takes half as long again. */
 static size_t skip_plain(const uint64_t *words, size_t n)
 {
-    while (n + 4 <= KYMO__CHUNK_WORDS && is_plain(load_word(&words[n])) && is_plain(load_word(&words[n + 1])) &&
-           is_plain(load_word(&words[n + 2])) && is_plain(load_word(&words[n + 3])))
+    while (n + 4 <= KYMO__CHUNK_WORDS && is_plain(load_word(&words[n])) &&
+           is_plain(load_word(&words[n + 1])) && is_plain(load_word(&words[n + 2])) &&
+           is_plain(load_word(&words[n + 3])))
         n += 4;
     return n;
 }

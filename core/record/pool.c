@@ -89,8 +89,10 @@ static void choose_place(struct kymo__pool *pool, enum kymo__pool_place place, c
     if (place != KYMO__POOL_ANONYMOUS && open_in_shm(pool, log_path))
         return;
     pool->path[0] = '\0';
-    kymo__buf_printf(note, "not kill-safe: the pool is plain memory, because neither the recording's file system nor "
-                           "/dev/shm can hold it; events not yet written are lost if the process is killed");
+    kymo__buf_printf(
+        note,
+        "not kill-safe: the pool is plain memory, because neither the recording's file system nor "
+        "/dev/shm can hold it; events not yet written are lost if the process is killed");
 }
 
 static void *map_pool(struct kymo__pool *pool)
@@ -102,10 +104,11 @@ static void *map_pool(struct kymo__pool *pool)
     return at;
 }
 
-kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s, const char *log_path,
-                              struct kymo__buf *note)
+kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s,
+                              const char *log_path, struct kymo__buf *note)
 {
-    const uint64_t bytes = KYMO__MAX(s->pool_bytes, (uint64_t)FIRST_BYTES) / KYMO__CHUNK_BYTES * KYMO__CHUNK_BYTES;
+    const uint64_t bytes =
+        KYMO__MAX(s->pool_bytes, (uint64_t)FIRST_BYTES) / KYMO__CHUNK_BYTES * KYMO__CHUNK_BYTES;
     pool->fd = -1;
     pool->path[0] = '\0';
     pool->bytes = bytes;
@@ -114,11 +117,13 @@ kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settin
     choose_place(pool, s->pool_place, log_path, note);
     if (!kymo__queue_init(&pool->free, pool->n_max) || !kymo__queue_init(&pool->full, pool->n_max)) {
         kymo__pool_retire(pool, false);
-        return kymo__fail(KYMO_ENOMEM, "no memory for the queues of a pool of %llu bytes", (unsigned long long)bytes);
+        return kymo__fail(KYMO_ENOMEM, "no memory for the queues of a pool of %llu bytes",
+                          (unsigned long long)bytes);
     }
     void *at = map_pool(pool);
     if (at == MAP_FAILED) {
-        const kymo_status st = kymo__fail_errno("map a pool of %llu bytes", (unsigned long long)bytes);
+        const kymo_status st =
+            kymo__fail_errno("map a pool of %llu bytes", (unsigned long long)bytes);
         kymo__pool_retire(pool, false);
         return st;
     }
@@ -128,8 +133,9 @@ kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settin
         kymo__pool_retire(pool, false);
         return st;
     }
-    *pool->head = (struct kymo__pool_head){
-        .version = KYMO__LOG_VERSION, .chunk_bytes = KYMO__CHUNK_BYTES, .n_chunks = FIRST_BYTES / KYMO__CHUNK_BYTES - 1};
+    *pool->head = (struct kymo__pool_head){.version = KYMO__LOG_VERSION,
+                                           .chunk_bytes = KYMO__CHUNK_BYTES,
+                                           .n_chunks = FIRST_BYTES / KYMO__CHUNK_BYTES - 1};
     __atomic_store_n(&pool->head->magic, KYMO__POOL_MAGIC, __ATOMIC_RELEASE);
     for (uint32_t i = 0; i < pool->head->n_chunks; i++)
         kymo__queue_put(&pool->free, i);
@@ -149,7 +155,8 @@ static bool lock_to_grow(struct kymo__pool *pool)
 
 bool kymo__pool_can_grow(const struct kymo__pool *pool)
 {
-    return __atomic_load_n(&pool->head->n_chunks, __ATOMIC_RELAXED) < __atomic_load_n(&pool->n_max, __ATOMIC_RELAXED);
+    return __atomic_load_n(&pool->head->n_chunks, __ATOMIC_RELAXED) <
+           __atomic_load_n(&pool->n_max, __ATOMIC_RELAXED);
 }
 
 bool kymo__pool_grow(struct kymo__pool *pool, uint32_t enough)

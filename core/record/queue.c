@@ -32,7 +32,8 @@ bool kymo__queue_put(struct kymo__queue *q, uint32_t value)
             if (__atomic_compare_exchange_n(&q->tail, &ticket, ticket + 1, true, __ATOMIC_RELAXED,
                                             __ATOMIC_RELAXED)) {
                 cell->value = value;
-                __atomic_store_n(&cell->turn, ticket + 1, __ATOMIC_RELEASE); /* meets the acquire in take */
+                __atomic_store_n(&cell->turn, ticket + 1,
+                                 __ATOMIC_RELEASE); /* meets the acquire in take */
                 return true;
             }
         } else if ((int32_t)(turn - ticket) < 0) {
@@ -53,7 +54,8 @@ bool kymo__queue_take(struct kymo__queue *q, uint32_t *value)
             if (__atomic_compare_exchange_n(&q->head, &ticket, ticket + 1, true, __ATOMIC_RELAXED,
                                             __ATOMIC_RELAXED)) {
                 *value = cell->value;
-                __atomic_store_n(&cell->turn, ticket + q->mask + 1, __ATOMIC_RELEASE); /* meets the acquire in put */
+                __atomic_store_n(&cell->turn, ticket + q->mask + 1,
+                                 __ATOMIC_RELEASE); /* meets the acquire in put */
                 return true;
             }
         } else if ((int32_t)(turn - (ticket + 1)) < 0) {

@@ -26,7 +26,8 @@ static void switch_on(void)
 
 static void switch_off(void)
 {
-    __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)(KYMO_ON_RECORD | KYMO_ON_CHECK), __ATOMIC_RELEASE);
+    __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)(KYMO_ON_RECORD | KYMO_ON_CHECK),
+                       __ATOMIC_RELEASE);
 }
 
 /* ---- sites go to the log as they are born ---- */
@@ -98,8 +99,8 @@ static kymo_status create_log(void)
     const struct kymo__settings *s = &record->settings;
     char host[128], name[256];
     kymo__identity_host(host, sizeof host);
-    snprintf(name, sizeof name, "r%d-%s-%d-%08" PRIx32 ".klog", s->rank < 0 ? 0 : s->rank, host, (int)getpid(),
-             (uint32_t)kymo__identity_random());
+    snprintf(name, sizeof name, "r%d-%s-%d-%08" PRIx32 ".klog", s->rank < 0 ? 0 : s->rank, host,
+             (int)getpid(), (uint32_t)kymo__identity_random());
     return kymo__log_create(&record->log, s->path, name);
 }
 
@@ -195,7 +196,8 @@ kymo_status kymo__record_open(const struct kymo__settings *settings)
     pthread_mutex_lock(&record->lock);
     kymo_status st;
     if (record->state != KYMO__RECORD_CLOSED) {
-        st = kymo__fail(KYMO_ESTATE, "a recording is already open: %s; stop it first", record->settings.path);
+        st = kymo__fail(KYMO_ESTATE, "a recording is already open: %s; stop it first",
+                        record->settings.path);
     } else {
         record->settings = *settings;
         record->nesting_errors = 0;
@@ -250,7 +252,8 @@ static void write_ending(const char *how)
 static void describe_open_ranges(void *ctx, int64_t tid, const kymo_id *stack, size_t n, size_t depth)
 {
     struct kymo__buf *out = ctx;
-    kymo__buf_printf(out, "thread %" PRId64 " left %zu range%s open: ", tid, depth, depth == 1 ? "" : "s");
+    kymo__buf_printf(out, "thread %" PRId64 " left %zu range%s open: ", tid, depth,
+                     depth == 1 ? "" : "s");
     for (size_t i = 0; i < n; i++) {
         size_t len;
         const char *name = kymo_site_name(stack[i], &len);
@@ -270,7 +273,8 @@ static kymo_status close_files(const char *how)
     kymo__intern_listen(NULL);
     kymo__flush_drain();
     if (kymo__intern_n_other() > 0)
-        kymo__record_note("more than a million names: the later ones are counted as \"(other names)\"");
+        kymo__record_note(
+            "more than a million names: the later ones are counted as \"(other names)\"");
     if (!kymo__log_is_broken(&record->log))
         write_ending(how);
     const bool is_broken = kymo__log_is_broken(&record->log);
@@ -293,7 +297,8 @@ static kymo_status close_locked(const char *how, struct kymo__buf *sentences)
         return KYMO_OK;
     if (record->settings.check_nesting)
         kymo__lanes_visit_stacks(describe_open_ranges, sentences);
-    for (size_t at = 0; !sentences->failed && at < sentences->len; at += strlen(sentences->data + at) + 1)
+    for (size_t at = 0; !sentences->failed && at < sentences->len;
+         at += strlen(sentences->data + at) + 1)
         kymo__record_note(sentences->data + at);
     return close_files(how);
 }
@@ -315,7 +320,8 @@ kymo_status kymo__record_close(const char *how)
 
 bool kymo__record_is_foreign(void)
 {
-    return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN && record->owner != getpid();
+    return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN &&
+           record->owner != getpid();
 }
 
 /* ---- accidents ---- */
@@ -339,7 +345,8 @@ void kymo__record_failed(const char *why)
         __atomic_store_n(&head->is_broken, 1, __ATOMIC_RELAXED);
     if (__atomic_exchange_n(&record->has_failed, true, __ATOMIC_RELAXED))
         return; /* whatever fails now follows from the first, which was told */
-    kymo__say("recording %s stopped (%s); the program goes on, and what was recorded so far can be read. Make room, or "
+    kymo__say("recording %s stopped (%s); the program goes on, and what was recorded so far can be "
+              "read. Make room, or "
               "record to another file system",
               record->settings.path, why);
 }
@@ -373,7 +380,8 @@ static void forget_parents_recording(bool packer_is_whole)
     pthread_mutex_init(&record->log.lock, NULL);
     if (!packer_is_whole)
         record->packer = NULL; /* the flush thread was in the middle of using it */
-    record->pool.head = NULL;  /* it was not inherited, so there is nothing to retire but the descriptor */
+    record->pool.head =
+        NULL; /* it was not inherited, so there is nothing to retire but the descriptor */
     drop_files(true);
 }
 

@@ -64,7 +64,8 @@ void kymo__packer_destroy(kymo__packer *packer);
  * Fill `block` (lengths and flags) for `n` words and return their packed bytes, lent until the next call; at most
  * KYMO__CHUNK_WORDS words.
  */
-const void *kymo__pack_words(kymo__packer *packer, const uint64_t *words, size_t n, struct kymo__block *block);
+const void *kymo__pack_words(kymo__packer *packer, const uint64_t *words, size_t n,
+                             struct kymo__block *block);
 /* What a chunk holds, up to the first zero. */
 struct kymo__extent {
     size_t n_words;
@@ -76,12 +77,12 @@ struct kymo__extent kymo__chunk_extent(const struct kymo__chunk_head *chunk);
 /* ---- log_write.c: the file ---- */
 
 struct kymo__log {
-    pthread_mutex_t lock;  /* guards everything below, and the order of blocks */
+    pthread_mutex_t lock; /* guards everything below, and the order of blocks */
     int fd;
-    uint64_t size;         /* of whole blocks; the file is cut back to it when a write fails */
-    bool is_broken;        /* a write failed; nothing more is written. Release; loaded anywhere with acquire */
-    char failure[512];     /* the sentence of that write; stands still once `is_broken` is seen */
-    bool *lanes_told;      /* by lane: its thread's block is in the log. Of whoever has the packer */
+    uint64_t size; /* of whole blocks; the file is cut back to it when a write fails */
+    bool is_broken; /* a write failed; nothing more is written. Release; loaded anywhere with acquire */
+    char failure[512]; /* the sentence of that write; stands still once `is_broken` is seen */
+    bool *lanes_told;  /* by lane: its thread's block is in the log. Of whoever has the packer */
     size_t n_lanes_told;
     struct kymo__buf sites; /* gathered for the next block; these two are guarded by intern.lock */
     bool is_gathering;
@@ -97,19 +98,22 @@ void kymo__log_close(struct kymo__log *log);
 bool kymo__log_is_broken(const struct kymo__log *log);
 uint64_t kymo__log_size(struct kymo__log *log);
 /* Append one block; fills magic, version and crc. Any thread. */
-kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes, size_t len);
-kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type, const struct kymo__buf *texts);
+kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes,
+                             size_t len);
+kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type,
+                                   const struct kymo__buf *texts);
 kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc);
 kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chunk_head *chunk);
 kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool_head *pool);
 /* Whether nobody has asked about `lane` before; when memory is out, always. */
 bool kymo__log_lane_is_new(struct kymo__log *log, uint32_t lane);
 /* The chunk's words, behind a block for its thread if the log has none yet. KYMO_OK for an empty one. */
-kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer, const struct kymo__chunk_head *chunk,
-                                   size_t *n_words);
+kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,
+                                   const struct kymo__chunk_head *chunk, size_t *n_words);
 /* Key/value texts, as LOG and END blocks hold them. */
 void kymo__texts_put(struct kymo__buf *texts, const char *key, const char *value);
-void kymo__texts_printf(struct kymo__buf *texts, const char *key, const char *fmt, ...) KYMO_PRINTF(3, 4);
+void kymo__texts_printf(struct kymo__buf *texts, const char *key, const char *fmt, ...)
+    KYMO_PRINTF(3, 4);
 void kymo__site_put(struct kymo__buf *out, const struct kymo__site *site);
 
 /* ---- queue.c: a bounded queue of chunk numbers, many writers and readers, no lock ---- */
@@ -134,17 +138,17 @@ uint32_t kymo__queue_length(const struct kymo__queue *queue);
 
 struct kymo__pool {
     struct kymo__pool_head *head; /* slot 0 of the mapping; release, as whoever loses an event loads it with acquire */
-    size_t bytes;                 /* of the mapping, which is the budget */
-    uint32_t n_max;               /* chunks the budget allows */
-    int fd;                       /* -1: anonymous */
-    char path[PATH_MAX];          /* "" when anonymous */
+    size_t bytes;        /* of the mapping, which is the budget */
+    uint32_t n_max;      /* chunks the budget allows */
+    int fd;              /* -1: anonymous */
+    char path[PATH_MAX]; /* "" when anonymous */
     pthread_mutex_t grow_lock;
     struct kymo__queue free, full;
 };
 
 /* Make the pool of a log, in zeroed or retired storage; `note` gets a sentence when it could not be made safe against kill -9. */
-kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s, const char *log_path,
-                              struct kymo__buf *note);
+kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s,
+                              const char *log_path, struct kymo__buf *note);
 /*
  * Allocate some more chunks unless `enough` are free by now; false at the budget, when the file system is full, or when
  * another thread is at it for too long.
@@ -164,20 +168,21 @@ uint64_t kymo__pool_n_words_waiting(const struct kymo__pool *pool);
 /* ---- lane.c: a thread's place to write ---- */
 
 struct kymo__lane {
-    uint32_t is_busy;       /* an event is being written: one from a signal handler is counted as lost. The owner's */
-    uint64_t *pos;          /* where the next word goes; NULL: nowhere. The owner's */
-    uint64_t *limit;        /* `pos` at or past it takes the slow way. The owner's; others store NULL to make it so */
-    uint64_t base_tick;     /* of the chunk. The owner's */
+    uint32_t is_busy; /* an event is being written: one from a signal handler is counted as lost. The owner's */
+    uint64_t *pos; /* where the next word goes; NULL: nowhere. The owner's */
+    uint64_t *limit; /* `pos` at or past it takes the slow way. The owner's; others store NULL to make it so */
+    uint64_t base_tick;             /* of the chunk. The owner's */
     struct kymo__chunk_head *chunk; /* guarded by `lock` */
-    uint32_t generation;    /* of the recording that `id` belongs to; written by the owner under `lock` */
+    uint32_t generation; /* of the recording that `id` belongs to; written by the owner under `lock` */
     uint32_t id;
     uint32_t next_sequence;
     int64_t tid;
-    uint64_t gap_events, gap_first_tick, gap_last_tick; /* lost since the last event that was kept. The owner's */
-    kymo_id *stack;         /* with nesting checked: what this thread has begun. The owner's; moves under `lock` */
-    size_t depth;           /* the owner's; others load it */
+    uint64_t gap_events, gap_first_tick,
+        gap_last_tick; /* lost since the last event that was kept. The owner's */
+    kymo_id *stack; /* with nesting checked: what this thread has begun. The owner's; moves under `lock` */
+    size_t depth; /* the owner's; others load it */
     size_t stack_cap;
-    pthread_mutex_t lock;   /* the owner on the slow way, and whoever closes the recording */
+    pthread_mutex_t lock; /* the owner on the slow way, and whoever closes the recording */
     struct kymo__lane *next, **link; /* the registry; guarded by lanes.lock */
 };
 
@@ -266,7 +271,8 @@ uint64_t kymo__lane_measure_cost(void);
  * Call `visit` for each thread that has begun `depth` ranges which it has not ended (known while nesting is checked); the
  * outermost `n` of them are in `stack`. Locks are held: the visitor must not record.
  */
-typedef void kymo__stack_visitor(void *ctx, int64_t tid, const kymo_id *stack, size_t n, size_t depth);
+typedef void kymo__stack_visitor(void *ctx, int64_t tid, const kymo_id *stack, size_t n,
+                                 size_t depth);
 void kymo__lanes_visit_stacks(kymo__stack_visitor *visit, void *ctx);
 
 /* ---- flush.c: the thread that writes ---- */
@@ -292,20 +298,20 @@ enum kymo__record_state {
 };
 
 struct kymo__record {
-    pthread_mutex_t lock;  /* guards opening and closing */
+    pthread_mutex_t lock;          /* guards opening and closing */
     enum kymo__record_state state; /* written under the lock; others load it with acquire */
-    uint32_t generation;   /* counts recordings; a lane of an older one attaches anew. Stored under the lock, relaxed */
-    int64_t owner;         /* the pid that opened it: a child made by a raw clone() must keep its hands off */
-    char path[PATH_MAX];   /* of the recording that is open or was last */
+    uint32_t generation; /* counts recordings; a lane of an older one attaches anew. Stored under the lock, relaxed */
+    int64_t owner; /* the pid that opened it: a child made by a raw clone() must keep its hands off */
+    char path[PATH_MAX]; /* of the recording that is open or was last */
     struct kymo__settings settings;
     struct kymo__pool pool;
     struct kymo__log log;
-    kymo__packer *packer;  /* the flush thread's, or the closing thread's once that has ended */
-    uint32_t next_lane;    /* taken atomically */
+    kymo__packer *packer; /* the flush thread's, or the closing thread's once that has ended */
+    uint32_t next_lane;   /* taken atomically */
     uint64_t n_words_flushed, flush_cpu_ns; /* written by whoever has the packer */
-    bool is_full;          /* the disk budget is spent: chunks stay in the pool. Relaxed */
-    bool is_closing;       /* everything goes to the log now, and no flush thread starts. Stored before flush.lock */
-    bool has_failed;       /* the user was told that this recording stopped. Relaxed */
+    bool is_full; /* the disk budget is spent: chunks stay in the pool. Relaxed */
+    bool is_closing; /* everything goes to the log now, and no flush thread starts. Stored before flush.lock */
+    bool has_failed; /* the user was told that this recording stopped. Relaxed */
     uint32_t nesting_errors;
     uint64_t n_lost_last, log_bytes_last; /* of the recording that was closed last */
 };

@@ -19,9 +19,9 @@
 
 /* What a walk over the log's blocks finds. */
 struct survey {
-    uint64_t size;      /* of whole blocks from the start */
+    uint64_t size; /* of whole blocks from the start */
     bool has_end;
-    bool has_failed;    /* what ended the walk was not the log: nothing may be cut off by it */
+    bool has_failed;         /* what ended the walk was not the log: nothing may be cut off by it */
     uint32_t *next_sequence; /* by lane: the number after the last chunk in the log */
     size_t n_lanes, cap_lanes;
     char boot_id[64];
@@ -128,8 +128,8 @@ static bool owner_is_dead(const struct survey *s)
 {
     char boot[64];
     kymo__identity_boot_id(boot, sizeof boot);
-    return strcmp(boot, s->boot_id) == 0 && s->pid_ns == kymo__identity_pid_namespace() && s->start_time != 0 &&
-           kymo__identity_start_time(s->pid) != s->start_time;
+    return strcmp(boot, s->boot_id) == 0 && s->pid_ns == kymo__identity_pid_namespace() &&
+           s->start_time != 0 && kymo__identity_start_time(s->pid) != s->start_time;
 }
 
 /* ---- the pool of the dead ---- */
@@ -160,7 +160,8 @@ static bool map_dead_pool(int fd, struct dead_pool *pool)
 
 static const struct kymo__chunk_head *chunk_at(const struct dead_pool *pool, uint32_t i)
 {
-    return (const struct kymo__chunk_head *)((const char *)pool->head + (size_t)(i + 1) * KYMO__CHUNK_BYTES);
+    return (const struct kymo__chunk_head *)((const char *)pool->head +
+                                             (size_t)(i + 1) * KYMO__CHUNK_BYTES);
 }
 
 static int by_lane_and_sequence(const void *a, const void *b)
@@ -172,15 +173,19 @@ static int by_lane_and_sequence(const void *a, const void *b)
     return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-static kymo_status append_chunks(struct kymo__log *log, const struct survey *s, const struct dead_pool *pool)
+static kymo_status append_chunks(struct kymo__log *log, const struct survey *s,
+                                 const struct dead_pool *pool)
 {
     const struct kymo__chunk_head **chunks = kymo__calloc(pool->n_chunks + 1, sizeof *chunks);
     kymo__packer *packer = kymo__packer_create();
-    kymo_status st = chunks == NULL || packer == NULL ? kymo__fail(KYMO_ENOMEM, "no memory to seal %s", log->path) : KYMO_OK;
+    kymo_status st = chunks == NULL || packer == NULL
+                         ? kymo__fail(KYMO_ENOMEM, "no memory to seal %s", log->path)
+                         : KYMO_OK;
     size_t n = 0;
     for (uint32_t i = 0; st == KYMO_OK && i < pool->n_chunks; i++) {
         const struct kymo__chunk_head *chunk = chunk_at(pool, i);
-        const bool is_known = chunk->lane < s->n_lanes && chunk->sequence < s->next_sequence[chunk->lane];
+        const bool is_known =
+            chunk->lane < s->n_lanes && chunk->sequence < s->next_sequence[chunk->lane];
         if (chunk->state != KYMO__CHUNK_FREE && !is_known)
             chunks[n++] = chunk;
     }
@@ -204,7 +209,8 @@ static kymo_status append_present(struct kymo__log *log, const struct survey *s)
     return kymo__log_append_moment(log, s->is_tsc);
 }
 
-static kymo_status append_ending(struct kymo__log *log, const struct survey *s, const struct dead_pool *pool)
+static kymo_status append_ending(struct kymo__log *log, const struct survey *s,
+                                 const struct dead_pool *pool)
 {
     struct kymo__buf texts = {0};
     kymo__texts_put(&texts, KYMO__KEY_END, pool->head->is_broken ? "write failed" : "unclosed");
@@ -244,12 +250,14 @@ static uint64_t find_end(int fd, uint64_t whole)
         pread(fd, &block, sizeof block, (off_t)whole) != (ssize_t)sizeof block)
         return whole;
     const uint64_t behind = (uint64_t)st.st_size - whole - sizeof block;
-    if (block.magic == KYMO__BLOCK_MAGIC && block.packed_len <= KYMO__BLOCK_MAX && block.packed_len > behind)
+    if (block.magic == KYMO__BLOCK_MAGIC && block.packed_len <= KYMO__BLOCK_MAX &&
+        block.packed_len > behind)
         return whole;
     return ((uint64_t)st.st_size + 7) & ~UINT64_C(7);
 }
 
-static kymo_status finish_log(int fd, const char *path, const struct survey *s, const struct dead_pool *pool)
+static kymo_status finish_log(int fd, const char *path, const struct survey *s,
+                              const struct dead_pool *pool)
 {
     struct kymo__log log;
     if (s->has_end)
@@ -273,11 +281,15 @@ static kymo_status seal_from(int log_fd, const char *path, int pool_fd, const ch
     struct survey s = {0};
     struct dead_pool pool;
     if (!map_dead_pool(pool_fd, &pool))
-        return kymo__fail(KYMO_EFORMAT, "the pool %s is damaged or unreadable; the last events of its log are missing",
-                          pool_path);
+        return kymo__fail(
+            KYMO_EFORMAT,
+            "the pool %s is damaged or unreadable; the last events of its log are missing",
+            pool_path);
     survey_log(&s, log_fd, true);
-    const kymo_status st = s.has_failed ? kymo__fail(KYMO_EIO, "cannot seal %s: reading it failed, or memory is out", path)
-                                        : finish_log(log_fd, path, &s, &pool);
+    const kymo_status st =
+        s.has_failed
+            ? kymo__fail(KYMO_EIO, "cannot seal %s: reading it failed, or memory is out", path)
+            : finish_log(log_fd, path, &s, &pool);
     munmap((void *)(uintptr_t)pool.head, pool.bytes);
     if (st == KYMO_OK)
         unlink(pool_path);
@@ -325,8 +337,10 @@ kymo_status kymo__seal_log(const char *path)
     kymo_status status = KYMO_OK;
     const bool is_log = survey_log(&first, fd, false);
     /* A process locks its log before it makes its pool, so an empty log that can be locked beside a pool is abandoned. */
-    const bool is_stillborn = !is_log && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
-    if ((is_log || is_stillborn) && (flock(fd, LOCK_EX | LOCK_NB) == 0 || (is_log && owner_is_dead(&first))))
+    const bool is_stillborn =
+        !is_log && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
+    if ((is_log || is_stillborn) &&
+        (flock(fd, LOCK_EX | LOCK_NB) == 0 || (is_log && owner_is_dead(&first))))
         status = seal_dead(fd, path, pool, is_stillborn);
     kymo__free(first.next_sequence);
     close(fd);

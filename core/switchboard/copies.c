@@ -25,8 +25,9 @@ static bool is_other_copy(const char *path)
     Dl_info info;
     const void *abi = dlsym(handle, "kymo_abi");
     /* A tool or an extension that merely needs libkymo finds our own symbol, or that of yet another file. */
-    const bool is_other = abi != NULL && abi != (const void *)(uintptr_t)kymo_abi && dladdr(abi, &info) != 0 &&
-                          info.dli_fname != NULL && strcmp(info.dli_fname, path) == 0;
+    const bool is_other = abi != NULL && abi != (const void *)(uintptr_t)kymo_abi &&
+                          dladdr(abi, &info) != 0 && info.dli_fname != NULL &&
+                          strcmp(info.dli_fname, path) == 0;
     dlclose(handle);
     return is_other;
 }
@@ -48,7 +49,8 @@ __attribute__((constructor(101))) static void look_for_copies(void)
         snprintf(my_path, sizeof my_path, "%s", info.dli_fname);
     dl_iterate_phdr(look_at, NULL);
     if (earlier_path[0] != '\0')
-        kymo__say("two copies of libkymo are in this process: %s, which is used, and %s, which stays off; remove one of "
+        kymo__say("two copies of libkymo are in this process: %s, which is used, and %s, which "
+                  "stays off; remove one of "
                   "them or load both by the same path",
                   earlier_path, my_path);
 }

@@ -32,7 +32,8 @@ static bool read_size(const char *text, uint64_t *out)
 
 static bool read_bool(const char *text, bool *out)
 {
-    static const char *const words[][2] = {{"0", "1"}, {"false", "true"}, {"no", "yes"}, {"off", "on"}};
+    static const char *const words[][2] = {
+        {"0", "1"}, {"false", "true"}, {"no", "yes"}, {"off", "on"}};
     for (size_t i = 0; i < KYMO__COUNT_OF(words); i++)
         for (int value = 0; value < 2; value++)
             if (strcasecmp(text, words[i][value]) == 0) {
@@ -125,7 +126,8 @@ static bool set_world(struct kymo__settings *s, const char *text)
 
 static bool set_run_id(struct kymo__settings *s, const char *text)
 {
-    return text[0] != '\0' && snprintf(s->run_id, sizeof s->run_id, "%s", text) < (int)sizeof s->run_id;
+    return text[0] != '\0' &&
+           snprintf(s->run_id, sizeof s->run_id, "%s", text) < (int)sizeof s->run_id;
 }
 
 static const struct {
@@ -133,21 +135,27 @@ static const struct {
     bool (*set)(struct kymo__settings *s, const char *text);
 } options[] = {
     {"pool", "SIZE", "32MiB", "memory for events not yet written", set_pool},
-    {"disk", "SIZE", "4GiB or a tenth of what is free", "the most that one process's log may take", set_disk},
-    {"policy", "keep-oldest|keep-newest|block", "keep-oldest", "what happens when memory and disk budget are full", set_policy},
+    {"disk", "SIZE", "4GiB or a tenth of what is free", "the most that one process's log may take",
+     set_disk},
+    {"policy", "keep-oldest|keep-newest|block", "keep-oldest",
+     "what happens when memory and disk budget are full", set_policy},
     {"clock", "auto|tsc|monotonic", "auto", "where time comes from", set_clock},
     {"check", "0|1", "0", "check that ranges nest", set_check},
     {"children", "0|1", "1", "forked children record too", set_children},
     {"rank", "N", "from the launcher", "this process's rank", set_rank},
     {"world_size", "N", "from the launcher", "how many ranks there are", set_world},
     {"run_id", "TEXT", "from the launcher, else random", "what joins the logs of one run", set_run_id},
-    {"pool_in", "auto|dir|shm|memory", "auto", "where the pool lies; memory does not survive kill -9", set_place},
+    {"pool_in", "auto|dir|shm|memory", "auto",
+     "where the pool lies; memory does not survive kill -9", set_place},
 };
 
 void kymo__settings_init(struct kymo__settings *s)
 {
-    *s = (struct kymo__settings){
-        .pool_bytes = POOL_DEFAULT, .follow_fork = true, .rank = -1, .world_size = -1, .local_rank = -1};
+    *s = (struct kymo__settings){.pool_bytes = POOL_DEFAULT,
+                                 .follow_fork = true,
+                                 .rank = -1,
+                                 .world_size = -1,
+                                 .local_rank = -1};
 }
 
 static kymo_status unknown_key(const char *key)
@@ -155,7 +163,8 @@ static kymo_status unknown_key(const char *key)
     char list[512];
     size_t len = 0;
     for (size_t i = 0; i < KYMO__COUNT_OF(options); i++)
-        len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i > 0 ? ", " : "", options[i].key);
+        len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i > 0 ? ", " : "",
+                                options[i].key);
     return kymo__fail(KYMO_EINVAL, "no option is called '%s'; the options are %s", key, list);
 }
 
@@ -166,7 +175,8 @@ static kymo_status apply(struct kymo__settings *s, const char *key, const char *
             continue;
         if (options[i].set(s, value))
             return KYMO_OK;
-        return kymo__fail(KYMO_EINVAL, "option %s cannot be '%s'; it takes %s", key, value, options[i].values);
+        return kymo__fail(KYMO_EINVAL, "option %s cannot be '%s'; it takes %s", key, value,
+                          options[i].values);
     }
     return unknown_key(key);
 }
@@ -207,7 +217,8 @@ static void make_help(void)
     for (size_t i = 0; i < KYMO__COUNT_OF(options); i++) {
         char left[64];
         snprintf(left, sizeof left, "%s=%s", options[i].key, options[i].values);
-        len += (size_t)snprintf(help + len, sizeof help - len, "%-38s %s (%s)\n", left, options[i].meaning, options[i].fallback);
+        len += (size_t)snprintf(help + len, sizeof help - len, "%-38s %s (%s)\n", left,
+                                options[i].meaning, options[i].fallback);
     }
 }
 

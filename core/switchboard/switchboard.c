@@ -23,7 +23,9 @@ static kymo_status make_absolute(char *out, size_t size, const char *path)
         return kymo__fail_errno("find the current directory, for the recording %s", path);
     else
         n = snprintf(out, size, "%s/%s", cwd, path);
-    return n < (int)size ? KYMO_OK : kymo__fail(KYMO_EINVAL, "the path of the recording is too long: %s", path);
+    return n < (int)size
+               ? KYMO_OK
+               : kymo__fail(KYMO_EINVAL, "the path of the recording is too long: %s", path);
 }
 
 static kymo_status settle(struct kymo__settings *s, const struct kymo_options *o)
@@ -38,8 +40,9 @@ static kymo_status settle(struct kymo__settings *s, const struct kymo_options *o
     s->check_nesting = o->check_nesting != 0;
     s->follow_fork = o->no_follow == 0;
     if ((unsigned)o->policy > KYMO_BLOCK || (unsigned)o->clock > KYMO_CLOCK_MONOTONIC)
-        return kymo__fail(KYMO_EINVAL, "policy %d or clock %d is none of those kymo/switchboard.h names", (int)o->policy,
-                          (int)o->clock);
+        return kymo__fail(KYMO_EINVAL,
+                          "policy %d or clock %d is none of those kymo/switchboard.h names",
+                          (int)o->policy, (int)o->clock);
     KYMO_TRY(kymo__settings_parse(s, o->text));
     return make_absolute(s->path, sizeof s->path, path);
 }
@@ -63,9 +66,11 @@ kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
 {
     struct kymo_options o = {0};
     if (options != NULL)
-        memcpy(&o, options, KYMO__MIN(size, sizeof o)); /* an older caller's struct is shorter, a newer one's longer */
+        memcpy(&o, options,
+               KYMO__MIN(size, sizeof o)); /* an older caller's struct is shorter, a newer one's longer */
     if (kymo__earlier_copy() != NULL)
-        return kymo__fail(KYMO_EDUPLICATE, "this copy of libkymo (%s) stays off, because %s was loaded before it",
+        return kymo__fail(KYMO_EDUPLICATE,
+                          "this copy of libkymo (%s) stays off, because %s was loaded before it",
                           kymo_library_path(), kymo__earlier_copy());
     struct kymo__settings s;
     KYMO_TRY(settle(&s, &o));
@@ -139,18 +144,20 @@ void kymo_counts_get(struct kymo_counts *out)
 {
     struct kymo__lane *const lane = kymo__lane_set_aside();
     pthread_mutex_lock(&record->lock);
-    *out = (struct kymo_counts){.events = __atomic_load_n(&record->n_words_flushed, __ATOMIC_RELAXED),
-                                .lost_events = record->n_lost_last,
-                                .log_bytes = record->log_bytes_last,
-                                .n_threads = __atomic_load_n(&record->next_lane, __ATOMIC_RELAXED),
-                                .nesting_errors = __atomic_load_n(&record->nesting_errors, __ATOMIC_RELAXED)};
+    *out = (struct kymo_counts){
+        .events = __atomic_load_n(&record->n_words_flushed, __ATOMIC_RELAXED),
+        .lost_events = record->n_lost_last,
+        .log_bytes = record->log_bytes_last,
+        .n_threads = __atomic_load_n(&record->next_lane, __ATOMIC_RELAXED),
+        .nesting_errors = __atomic_load_n(&record->nesting_errors, __ATOMIC_RELAXED)};
     if (record->state == KYMO__RECORD_OPEN) {
         const struct kymo__pool_head *head = record->pool.head;
         /* In the order in which words move on, so that none is counted twice. */
         out->events += kymo__pool_n_words_waiting(&record->pool);
         out->events += kymo__lanes_n_words();
         out->lost_events = __atomic_load_n(&head->n_lost, __ATOMIC_RELAXED);
-        out->pool_bytes = (uint64_t)(__atomic_load_n(&head->n_chunks, __ATOMIC_RELAXED) + 1) * KYMO__CHUNK_BYTES;
+        out->pool_bytes =
+            (uint64_t)(__atomic_load_n(&head->n_chunks, __ATOMIC_RELAXED) + 1) * KYMO__CHUNK_BYTES;
         out->log_bytes = kymo__log_size(&record->log);
     }
     pthread_mutex_unlock(&record->lock);

@@ -35,23 +35,26 @@ typedef uint32_t kymo_id;
 
 /* A call site. Fill with KYMO_SITE or by hand (zeroed elsewhere); pointers must stay valid until first use. */
 struct kymo_site {
-    const char *name;                 /* required */
-    const char *category KYMO_ZERO_;  /* groups sites in viewers; NULL: none */
-    const char *domain KYMO_ZERO_;    /* the library that speaks; NULL: the program itself */
-    uint32_t color KYMO_ZERO_;        /* 0xAARRGGBB; 0: chosen by the viewer */
+    const char *name;                /* required */
+    const char *category KYMO_ZERO_; /* groups sites in viewers; NULL: none */
+    const char *domain KYMO_ZERO_;   /* the library that speaks; NULL: the program itself */
+    uint32_t color KYMO_ZERO_;       /* 0xAARRGGBB; 0: chosen by the viewer */
     uint32_t line KYMO_ZERO_;
-    const char *file KYMO_ZERO_;      /* where it stands; NULL: unknown */
-    kymo_id id KYMO_ZERO_;            /* set on first use; read and written atomically */
+    const char *file KYMO_ZERO_; /* where it stands; NULL: unknown */
+    kymo_id id KYMO_ZERO_;       /* set on first use; read and written atomically */
 };
 
-#define KYMO_SITE(...) {.name = __VA_ARGS__, .line = __LINE__, .file = __FILE__}
+#define KYMO_SITE(...)                                                                             \
+    {                                                                                              \
+        .name = __VA_ARGS__, .line = __LINE__, .file = __FILE__                                    \
+    }
 
 /* Return the site's id, giving it one if it is new; equal content gives equal ids. Takes a lock when new. */
 KYMO_API kymo_id kymo_site_register(struct kymo_site *site);
 
 /* The same for a name of `len` bytes, any bytes, copied. `file` may be NULL. No lock once the name is known. */
-KYMO_API kymo_id kymo_site_intern(const char *name, size_t len, const char *category, uint32_t color,
-                                  const char *file, uint32_t line);
+KYMO_API kymo_id kymo_site_intern(const char *name, size_t len, const char *category,
+                                  uint32_t color, const char *file, uint32_t line);
 
 /* The name of `id` (lent for ever, NUL-terminated besides its own bytes); "" for none. `len` may be NULL. */
 KYMO_API const char *kymo_site_name(kymo_id id, size_t *len);
@@ -109,7 +112,12 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_pop_checked(const char *name);
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_end_checked(kymo_id id);
 
 /* A value that travels with one range or mark. */
-enum kymo_payload_type { KYMO_PAYLOAD_I64 = 1, KYMO_PAYLOAD_U64, KYMO_PAYLOAD_F64, KYMO_PAYLOAD_TEXT };
+enum kymo_payload_type {
+    KYMO_PAYLOAD_I64 = 1,
+    KYMO_PAYLOAD_U64,
+    KYMO_PAYLOAD_F64,
+    KYMO_PAYLOAD_TEXT
+};
 struct kymo_payload {
     enum kymo_payload_type type;
     uint32_t len; /* of text, in bytes; what is past 4096 is cut */
@@ -177,7 +185,8 @@ static inline uint64_t kymo_range_leave_(uint64_t range)
 }
 
 #define KYMO_RANGE_AT_(n, ...)                                                                     \
-    for (uint64_t KYMO_CAT_(kymo_range_, n) = kymo_range_enter_(kymo_on() ? KYMO_ID(__VA_ARGS__) : 0); \
+    for (uint64_t KYMO_CAT_(kymo_range_, n) =                                                      \
+             kymo_range_enter_(kymo_on() ? KYMO_ID(__VA_ARGS__) : 0);                              \
          KYMO_CAT_(kymo_range_, n) != 0;                                                           \
          KYMO_CAT_(kymo_range_, n) = kymo_range_leave_(KYMO_CAT_(kymo_range_, n)))
 #define KYMO_RANGE(...) KYMO_RANGE_AT_(__COUNTER__, __VA_ARGS__)

@@ -47,21 +47,21 @@ KYMO_API int kymo_recording_is_damaged(const kymo_recording *recording);
 
 /* One process, that is one log. Everything lent until close. */
 struct kymo_process {
-    uint32_t index;        /* its number in this recording, from 0, ordered by rank, then start */
+    uint32_t index; /* its number in this recording, from 0, ordered by rank, then start */
     int64_t pid, ppid;
     int32_t rank, world_size, local_rank; /* -1: unknown */
     const char *host, *command, *run_id, *log_path;
-    const char *end;       /* how it ended: "stop", "exit", "unclosed" (killed, or left by _exit), "running", "write failed" */
-    const char *clock;     /* "tsc" or "monotonic" */
-    const char *note;      /* sentences the process left about itself, one per line; "" for none */
-    uint64_t start_unix_ns;           /* wall clock at start */
-    uint64_t first_ns, last_ns;       /* of its events, CLOCK_MONOTONIC of its machine; both 0 without any */
-    uint64_t n_events;                /* words in the log */
+    const char *end; /* how it ended: "stop", "exit", "unclosed" (killed, or left by _exit), "running", "write failed" */
+    const char *clock;      /* "tsc" or "monotonic" */
+    const char *note;       /* sentences the process left about itself, one per line; "" for none */
+    uint64_t start_unix_ns; /* wall clock at start */
+    uint64_t first_ns, last_ns; /* of its events, CLOCK_MONOTONIC of its machine; both 0 without any */
+    uint64_t n_events;          /* words in the log */
     uint64_t lost_events, lost_first_ns, lost_last_ns;
     uint64_t log_bytes;
-    uint64_t flush_cpu_ns;            /* CPU time of the flush thread */
-    double event_cost_ns;             /* of one event, measured by that process at start */
-    int64_t mono_to_unix_ns;          /* add to a first_ns to get a moment since 1970 */
+    uint64_t flush_cpu_ns;   /* CPU time of the flush thread */
+    double event_cost_ns;    /* of one event, measured by that process at start */
+    int64_t mono_to_unix_ns; /* add to a first_ns to get a moment since 1970 */
     uint32_t n_sites, n_lanes;
 };
 
@@ -71,7 +71,7 @@ struct kymo_site_info {
 };
 
 struct kymo_lane_info {
-    uint32_t lane;  /* its number in the process, from 0 */
+    uint32_t lane; /* its number in the process, from 0 */
     int64_t tid;
     const char *name; /* of the thread; may be "" */
 };
@@ -79,22 +79,23 @@ struct kymo_lane_info {
 KYMO_API size_t kymo_recording_n_processes(const kymo_recording *recording);
 KYMO_API const struct kymo_process *kymo_recording_process(const kymo_recording *recording, size_t i);
 /* `site` from 1 to n_sites; an unknown one gives a nameless site, never NULL. */
-KYMO_API const struct kymo_site_info *kymo_recording_site(const kymo_recording *recording, size_t process,
-                                                          uint32_t site);
-KYMO_API const struct kymo_lane_info *kymo_recording_lane(const kymo_recording *recording, size_t process,
-                                                          uint32_t lane);
+KYMO_API const struct kymo_site_info *kymo_recording_site(const kymo_recording *recording,
+                                                          size_t process, uint32_t site);
+KYMO_API const struct kymo_lane_info *kymo_recording_lane(const kymo_recording *recording,
+                                                          size_t process, uint32_t lane);
 
 /* A word: 40 bits of ticks since the batch's base, 4 of kind, 20 of id. See docs/formats/recording.md. */
 enum kymo_kind {
     KYMO_KIND_NONE = 0,
     KYMO_KIND_BEGIN = 1,
-    KYMO_KIND_END = 2,       /* id 0: whatever was begun last */
+    KYMO_KIND_END = 2, /* id 0: whatever was begun last */
     KYMO_KIND_MARK = 3,
     KYMO_KIND_ITERATION = 4, /* reserved: 4 to 7 */
     KYMO_KIND_EPOCH = 5,
     KYMO_KIND_PHASE = 6,
     KYMO_KIND_GPU = 7,
-    KYMO_KIND_RECORD = 15,   /* a longer record: 8 bits of type, 12 of length in words, this word counted */
+    KYMO_KIND_RECORD =
+        15, /* a longer record: 8 bits of type, 12 of length in words, this word counted */
 };
 
 enum kymo_record_type {
@@ -103,18 +104,42 @@ enum kymo_record_type {
     KYMO_RECORD_COUNTER = 3,     /* site; a double */
     KYMO_RECORD_ASYNC_BEGIN = 4, /* site; handle */
     KYMO_RECORD_ASYNC_END = 5,   /* site (0: unknown); handle */
-    KYMO_RECORD_GAP = 6,         /* events lost on this thread: count; ticks from the first to the last lost */
+    KYMO_RECORD_GAP = 6, /* events lost on this thread: count; ticks from the first to the last lost */
 };
 
-static inline uint64_t kymo_word_ticks(uint64_t word) { return word >> 24; }
-static inline uint32_t kymo_word_kind(uint64_t word) { return (uint32_t)(word >> 20) & 15u; }
-static inline uint32_t kymo_word_id(uint64_t word) { return (uint32_t)word & 0xfffffu; }
-static inline uint32_t kymo_record_type_of(uint64_t word) { return (uint32_t)(word >> 12) & 0xffu; }
-static inline uint32_t kymo_record_length(uint64_t word) { return (uint32_t)word & 0xfffu; }
+static inline uint64_t kymo_word_ticks(uint64_t word)
+{
+    return word >> 24;
+}
+static inline uint32_t kymo_word_kind(uint64_t word)
+{
+    return (uint32_t)(word >> 20) & 15u;
+}
+static inline uint32_t kymo_word_id(uint64_t word)
+{
+    return (uint32_t)word & 0xfffffu;
+}
+static inline uint32_t kymo_record_type_of(uint64_t word)
+{
+    return (uint32_t)(word >> 12) & 0xffu;
+}
+static inline uint32_t kymo_record_length(uint64_t word)
+{
+    return (uint32_t)word & 0xfffu;
+}
 /* The word after a record's header: 20 bits of site, 8 of payload type above them, 32 of text length on top. */
-static inline uint32_t kymo_record_site(uint64_t word) { return (uint32_t)word & 0xfffffu; }
-static inline uint32_t kymo_record_payload_type(uint64_t word) { return (uint32_t)(word >> 20) & 0xffu; }
-static inline uint32_t kymo_record_text_len(uint64_t word) { return (uint32_t)(word >> 32); }
+static inline uint32_t kymo_record_site(uint64_t word)
+{
+    return (uint32_t)word & 0xfffffu;
+}
+static inline uint32_t kymo_record_payload_type(uint64_t word)
+{
+    return (uint32_t)(word >> 20) & 0xffu;
+}
+static inline uint32_t kymo_record_text_len(uint64_t word)
+{
+    return (uint32_t)(word >> 32);
+}
 
 /*
  * Some successive words of one lane. Records are whole: a header word is followed by its length - 1 others in the

@@ -22,9 +22,9 @@ typedef void kymo_progress(void *ctx, double share);
 typedef struct kymo_summary kymo_summary;
 
 struct kymo_summary_options {
-    const char *filter;  /* keep names matching this pattern (fnmatch; a plain word matches anywhere); NULL: all */
-    uint32_t max_depth;  /* of the tree and of what is counted; 0: no limit */
-    uint32_t n_jobs;     /* threads to read logs with; 0: as many as there are cores */
+    const char *filter; /* keep names matching this pattern (fnmatch; a plain word matches anywhere); NULL: all */
+    uint32_t max_depth; /* of the tree and of what is counted; 0: no limit */
+    uint32_t n_jobs;    /* threads to read logs with; 0: as many as there are cores */
     kymo_progress *progress;
     void *progress_ctx;
 };
@@ -59,19 +59,21 @@ struct kymo_cost {
     uint64_t in_program_ns; /* events times the cost of one, measured by the program that ran */
     uint64_t flush_cpu_ns;  /* CPU time of the flush threads */
     uint64_t log_bytes;
-    uint64_t program_ns;    /* sum over processes of first to last event */
-    uint64_t lost_events, lost_first_ns, lost_last_ns; /* times from that process's first event, kept or lost */
+    uint64_t program_ns; /* sum over processes of first to last event */
+    uint64_t lost_events, lost_first_ns,
+        lost_last_ns; /* times from that process's first event, kept or lost */
 };
 KYMO_API void kymo_summary_cost(const kymo_summary *summary, struct kymo_cost *out);
 
 /* Presenters of one table. Each returns KYMO_EIO when the stream refuses. */
 struct kymo_text_options {
-    uint32_t width;        /* columns of the terminal; 0: no limit */
-    uint32_t color;        /* non-zero: ANSI colours */
-    const char *unit;      /* "ns", "us", "ms", "s": all times in it; NULL: what fits each */
-    const char *tree;      /* a column to indent by `depth`; NULL: none */
+    uint32_t width;   /* columns of the terminal; 0: no limit */
+    uint32_t color;   /* non-zero: ANSI colours */
+    const char *unit; /* "ns", "us", "ms", "s": all times in it; NULL: what fits each */
+    const char *tree; /* a column to indent by `depth`; NULL: none */
 };
-KYMO_API kymo_status kymo_present_text(const kymo_table *table, const struct kymo_text_options *options, FILE *out);
+KYMO_API kymo_status kymo_present_text(const kymo_table *table,
+                                       const struct kymo_text_options *options, FILE *out);
 KYMO_API kymo_status kymo_present_csv(const kymo_table *table, FILE *out);
 /* A JSON list of objects, one per row, keys the column names. */
 KYMO_API kymo_status kymo_present_json(const kymo_table *table, FILE *out);
@@ -81,12 +83,14 @@ struct kymo_report_options {
     struct kymo_text_options text;
     /* Which tables, comma separated; NULL: "ranges", behind which async, counters and marks come where there are any. */
     const char *tables;
-    const char *sort;   /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" for the other way round */
-    uint32_t limit;     /* rows at most; 0: all */
+    const char *sort; /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" for the other way round */
+    uint32_t limit; /* rows at most; 0: all */
 };
-KYMO_API kymo_status kymo_report_text(kymo_summary *summary, const struct kymo_report_options *options, FILE *out);
+KYMO_API kymo_status kymo_report_text(kymo_summary *summary,
+                                      const struct kymo_report_options *options, FILE *out);
 /* An object: the tables asked for (always ranges, async, counters, marks, open, processes), warnings, lost_events, cost. */
-KYMO_API kymo_status kymo_report_json(kymo_summary *summary, const struct kymo_report_options *options, FILE *out);
+KYMO_API kymo_status kymo_report_json(kymo_summary *summary,
+                                      const struct kymo_report_options *options, FILE *out);
 
 /*
  * Exports of events. `format`: "perfetto" (protobuf, opens in ui.perfetto.dev), "chrome" (JSON), "csv" (one line per
@@ -97,7 +101,8 @@ struct kymo_export_options {
     kymo_progress *progress;
     void *progress_ctx;
 };
-KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char *format,
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n,
+                                                  const char *format,
                                                   const struct kymo_export_options *options, int fd);
 /* The formats kymo_export knows, comma separated. */
 KYMO_API const char *kymo_export_formats(void);

@@ -38,8 +38,8 @@ static inline uint32_t kymo_on(void)
 /* What happens to new events when the pool is full because the disk does not keep up or the budget is spent. */
 enum kymo_policy {
     KYMO_KEEP_OLDEST = 0, /* new events are dropped and counted, with their time range */
-    KYMO_KEEP_NEWEST,     /* flight recorder: the pool is a ring written out at the end; the oldest go */
-    KYMO_BLOCK,           /* the thread waits for room, at most 100 ms for each chunk; then as KEEP_OLDEST */
+    KYMO_KEEP_NEWEST, /* flight recorder: the pool is a ring written out at the end; the oldest go */
+    KYMO_BLOCK, /* the thread waits for room, at most 100 ms for each chunk; then as KEEP_OLDEST */
 };
 
 enum kymo_clock {
@@ -50,10 +50,10 @@ enum kymo_clock {
 
 /* Zero means the default for every field. */
 struct kymo_options {
-    const char *path;       /* the recording, a directory; NULL: $KYMO, else "run.kymo" */
-    const char *text;       /* further options as KYMO_OPTIONS writes them; they win over the fields below */
-    uint64_t pool_bytes;    /* memory budget, default 32 MiB */
-    uint64_t disk_bytes;    /* budget of this process's log, default min(4 GiB, a tenth of what is free) */
+    const char *path; /* the recording, a directory; NULL: $KYMO, else "run.kymo" */
+    const char *text; /* further options as KYMO_OPTIONS writes them; they win over the fields below */
+    uint64_t pool_bytes; /* memory budget, default 32 MiB */
+    uint64_t disk_bytes; /* budget of this process's log, default min(4 GiB, a tenth of what is free) */
     enum kymo_policy policy;
     enum kymo_clock clock;
     uint32_t check_nesting; /* non-zero: begin and end are checked */
@@ -64,7 +64,8 @@ struct kymo_options {
  * Begin a recording. `options` (lent, may be NULL) is copied. Fails with KYMO_ESTATE while one is open, except that the
  * first start joins a recording that KYMO or `kymo run` began: theirs is the last word on where and how.
  */
-KYMO_API KYMO_WARN_UNUSED kymo_status kymo_start_sized(const struct kymo_options *options, size_t size);
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_start_sized(const struct kymo_options *options,
+                                                       size_t size);
 static inline KYMO_WARN_UNUSED kymo_status kymo_start(const struct kymo_options *options)
 {
     return kymo_start_sized(options, sizeof *options);
@@ -104,11 +105,11 @@ KYMO_API void kymo_set_sink(kymo_sink *sink, void *ctx);
 
 /* What the open recording, or else the last one, has taken and lost so far. Any thread; a snapshot. */
 struct kymo_counts {
-    uint64_t events;       /* words published; a range is two, a counter or payload three or more */
-    uint64_t lost_events;  /* events not taken */
-    uint64_t log_bytes;    /* written to this process's log */
-    uint64_t pool_bytes;   /* of memory in use by the pool */
-    uint32_t n_threads;    /* lanes so far */
+    uint64_t events;      /* words published; a range is two, a counter or payload three or more */
+    uint64_t lost_events; /* events not taken */
+    uint64_t log_bytes;   /* written to this process's log */
+    uint64_t pool_bytes;  /* of memory in use by the pool */
+    uint32_t n_threads;   /* lanes so far */
     uint32_t nesting_errors;
 };
 KYMO_API void kymo_counts_get(struct kymo_counts *out);

@@ -19,7 +19,7 @@ enum kymo_type { KYMO_TYPE_TEXT = 1, KYMO_TYPE_I64, KYMO_TYPE_U64, KYMO_TYPE_F64
 enum kymo_unit {
     KYMO_UNIT_NONE = 0,
     KYMO_UNIT_COUNT,
-    KYMO_UNIT_NS,      /* nanoseconds; drawn in the unit that fits */
+    KYMO_UNIT_NS, /* nanoseconds; drawn in the unit that fits */
     KYMO_UNIT_BYTES,
     KYMO_UNIT_SHARE,   /* 0..1, drawn as percent */
     KYMO_UNIT_UNIX_NS, /* a moment: nanoseconds since 1970 */
@@ -33,7 +33,8 @@ struct kymo_column {
 };
 
 /* A table with `n` columns (copied). Destroy takes NULL. */
-KYMO_API KYMO_WARN_UNUSED kymo_status kymo_table_create(const char *name, const struct kymo_column *columns, size_t n,
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_table_create(const char *name,
+                                                        const struct kymo_column *columns, size_t n,
                                                         kymo_table **out);
 KYMO_API void kymo_table_destroy(kymo_table *table);
 

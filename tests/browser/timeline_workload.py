@@ -39,6 +39,7 @@ def load_batches(loader: int) -> None:
     first = 3 * loader
     for batch in range(first, first + 3):
         with kymo.range("load batch", category="data", payload=batch):
+            busy(50)
             with kymo.range("decode"):
                 busy(300)
         kymo.counter("batches waiting", batch - first)
