@@ -153,7 +153,7 @@ def test_the_page_shows_every_process(ui):
 
 
 def plain(text: str) -> str:
-    r"""v52 of the engine leaves \\\\ and \\n of a JSON text as they are; here both sides are read once more."""
+    r"""v52 of the engine leaves \\ and \n of a JSON text as they are; here both sides are read once more."""
     return text.replace("\\\\", "\\").replace("\\n", "\n")
 
 
