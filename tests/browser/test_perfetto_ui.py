@@ -244,7 +244,7 @@ def test_payloads_are_arguments(ui, events):
         f"where key = '{ui.payload_key}'"
     )
     assert sorted((s["tid"], s["ts"] + ui.origin_ns, s["name"], as_recorded(s)) for s in shown) == sorted(
-        (int(e["tid"]), int(e["start_ns"]), e["name"], "NaN" if e["value"] == "null" else plain(e["value"]))
+        (int(e["tid"]), int(e["start_ns"]), e["name"], "NaN" if e["value"] == "nan" else plain(e["value"]))
         for e in events
         if e["kind"] in ("range", "mark") and (e["value"] != "" or e["name"] == EMPTY_TEXT)
     )
