@@ -2,7 +2,7 @@
  * kymo/range.h: ranges, marks and counters in a program's own words.
  *
  *     KYMO_SCOPE("forward");                       to the end of the enclosing block, by return and goto too
- *     KYMO_RANGE("load") { read(...); }            a block; leave it only at its end: break, return and goto skip the end
+ *     KYMO_RANGE("load") { read(...); }            a block, left only at its end: break, return and goto skip it
  *     kymo_begin(KYMO_ID("step")); ... kymo_end(KYMO_ID("step"));
  *     kymo_push(name); ... kymo_pop();             a name made at run time
  *
@@ -10,7 +10,11 @@
  * or ended them. A range that ends on another thread is an async range: kymo_async_begin() gives a handle.
  *
  * Cost: off, a load and a branch, in the header. On, one clock read and two stores for each end of a range. Any
- * thread may call anything here; with an id already known, also a signal handler.
+ * thread may call anything here.
+ *
+ * Signal handlers may begin, end, mark and count with ids that are already known: an event that meets another of the
+ * same thread half done is counted as lost. But a thread's very first event, also the first one after a fork, calls
+ * malloc: let each thread record something before its handlers do. With nesting checked, keep ranges out of handlers.
  *
  * Names are call sites: keep the varying part (a shape, an epoch number) out of the name and in a payload.
  */
@@ -98,7 +102,7 @@ static inline void kymo_counter(kymo_id id, double value)
         kymo_counter_on(id, value);
 }
 
-/* By name: `name` is looked up each time, some 20 ns dearer than an id. The macro keeps where it stands. */
+/* By name: `name` is looked up each time, some 30 ns dearer than an id. The macro keeps where it stands. */
 KYMO_API void kymo_push_at(const char *name, const char *file, uint32_t line);
 #define kymo_push(name) kymo_push_at((name), __FILE__, __LINE__)
 KYMO_API void kymo_pop(void);

@@ -3,9 +3,9 @@
  *
  * A recording is a directory NAME.kymo with one log per process. Opening it seals the logs of processes that died
  * (their last events are still in their pools) and reads names, clocks and threads; events are then streamed block by
- * block, so memory stays bounded whatever the size. A recording that is still being written can be read as well: what
- * was published when it was opened is there. Damaged bytes are stepped over with a warning; what is whole behind them
- * is read.
+ * block, so memory stays bounded whatever the size. A single log is only read, with its pool. A recording that is still
+ * being written can be read as well: what was published when it was opened is there. Damaged bytes are stepped over
+ * with a warning, kymo_recording_is_damaged() tells, and what is whole behind them is read.
  *
  * One recording is used by one thread at a time; different processes' logs of one recording may be visited by
  * different threads at the same time.
@@ -51,7 +51,7 @@ struct kymo_process {
     int64_t pid, ppid;
     int32_t rank, world_size, local_rank; /* -1: unknown */
     const char *host, *command, *run_id, *log_path;
-    const char *end; /* how it ended: "stop", "exit", "unclosed" (killed, or left by _exit), "running", "write failed" */
+    const char *end; /* "stop", "exit", "unclosed" (killed, or left by _exit), "write failed", or "running" */
     const char *clock;      /* "tsc" or "monotonic" */
     const char *note;       /* sentences the process left about itself, one per line; "" for none */
     uint64_t start_unix_ns; /* wall clock at start */

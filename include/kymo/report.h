@@ -81,20 +81,21 @@ KYMO_API kymo_status kymo_present_json(const kymo_table *table, FILE *out);
 /* The whole answer of `kymo report`: what ran, the table, loss, cost, open ranges. */
 struct kymo_report_options {
     struct kymo_text_options text;
-    /* Which tables, comma separated; NULL: "ranges", behind which async, counters and marks come where there are any. */
+    /* Which tables, comma separated; NULL: "ranges", and behind it async, counters and marks where there are any. */
     const char *tables;
-    const char *sort; /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" for the other way round */
+    const char *sort; /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" turns it round */
     uint32_t limit; /* rows at most; 0: all */
 };
 KYMO_API kymo_status kymo_report_text(kymo_summary *summary,
                                       const struct kymo_report_options *options, FILE *out);
-/* An object: the tables asked for (always ranges, async, counters, marks, open, processes), warnings, lost_events, cost. */
+/* An object: the tables asked for (always ranges, async, counters, marks, open, processes), warnings, loss, cost. */
 KYMO_API kymo_status kymo_report_json(kymo_summary *summary,
                                       const struct kymo_report_options *options, FILE *out);
 
 /*
  * Exports of events. `format`: "perfetto" (protobuf, opens in ui.perfetto.dev), "chrome" (JSON), "csv" (one line per
- * range, mark and counter value). `fd` is written with large writes and stays open.
+ * range, mark and counter value). `fd` is written with large writes, for a regular file by a second thread, and stays
+ * open. A damaged recording is exported as far as it can be read.
  */
 struct kymo_export_options {
     const char *filter; /* as in the summary */

@@ -62,7 +62,8 @@ struct kymo_options {
 
 /*
  * Begin a recording. `options` (lent, may be NULL) is copied. Fails with KYMO_ESTATE while one is open, except that the
- * first start joins a recording that KYMO or `kymo run` began: theirs is the last word on where and how.
+ * first start joins a recording that KYMO or `kymo run` began: theirs is the last word on where and how, and one
+ * sentence tells when `path` is another one. The flush thread inherits where this thread may run: start before pinning.
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_start_sized(const struct kymo_options *options,
                                                        size_t size);
