@@ -70,7 +70,7 @@ static void say_nothing_recorded(const struct run_target *target, char *const *p
                 where, deaf);
     else if (run_is_python(program))
         cli_say("nothing was recorded in %s: the program has no kymo ranges, or its Python "
-                "has no kymo (pip install kymo)",
+                "has no kymo installed",
                 where);
     else
         cli_say("nothing was recorded in %s: the program has no kymo ranges, or is not linked "

@@ -57,8 +57,9 @@ static void set_run_id(void)
 bool run_is_one_of_many(void)
 {
     static const char *const sizes[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                        "SLURM_NTASKS"};
-    static const char *const ranks[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+                                        "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS"};
+    static const char *const ranks[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                        "MV2_COMM_WORLD_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const char *size = env_text(sizes[i]);
         if (size != NULL && env_text(ranks[i]) != NULL && strtol(size, NULL, 10) > 1)

@@ -49,7 +49,7 @@ static void put_cell(struct kymo__buf *line, const struct kymo_cell *cell, enum 
         end = kymo__put_i64(number, cell->as.i64);
         break;
     case KYMO_TYPE_F64:
-        end = __builtin_isfinite(cell->as.f64) ? kymo__put_f64(number, cell->as.f64) : number;
+        end = kymo__put_f64_csv(number, cell->as.f64);
         break;
     case KYMO_TYPE_U64:
     case KYMO_TYPE_BOOL:

@@ -7,8 +7,6 @@
  *
  * What is unknown is empty: a range left open has no duration, a process without a rank no rank.
  */
-#include <math.h>
-
 #include "present/export_walk.h"
 #include "present/present_internal.h"
 
@@ -104,15 +102,10 @@ static void put_times(struct kymo__export *x, uint64_t ns, uint64_t duration_ns,
     x->out.p = p;
 }
 
-/* Spreadsheets and pandas know these words; an empty cell would look like no value at all. */
 static void put_f64(struct kymo__export *x, double value)
 {
     char number[40];
-    if (!isfinite(value)) {
-        kymo__out_puts(&x->out, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-        return;
-    }
-    kymo__out_put(&x->out, number, (size_t)(kymo__put_f64(number, value) - number));
+    kymo__out_put(&x->out, number, (size_t)(kymo__put_f64_csv(number, value) - number));
 }
 
 static void put_payload(struct kymo__export *x, const struct kymo__payload *payload)

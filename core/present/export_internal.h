@@ -89,6 +89,8 @@ char *kymo__put_u64(char *p, uint64_t value);
 char *kymo__put_us(char *p, uint64_t ns);
 /* The shortest text that reads back as `value`; "null" when it is not finite. */
 char *kymo__put_f64(char *p, double value);
+/* The same for CSV: nan, inf and -inf, which spreadsheets and pandas know. */
+char *kymo__put_f64_csv(char *p, double value);
 
 static inline char *kymo__put_i64(char *p, int64_t value)
 {

@@ -170,6 +170,13 @@ char *kymo__put_us(char *p, uint64_t ns)
     return p + 4;
 }
 
+char *kymo__put_f64_csv(char *p, double value)
+{
+    if (isfinite(value))
+        return kymo__put_f64(p, value);
+    return stpcpy(p, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+}
+
 char *kymo__put_f64(char *p, double value)
 {
     if (!isfinite(value)) {

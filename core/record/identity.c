@@ -40,11 +40,14 @@ static void find_run_id(char *out, size_t size)
     const char *given = getenv("KYMO_RUN_ID");
     if (given == NULL || given[0] == '\0')
         given = getenv("TORCHELASTIC_RUN_ID");
-    const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+    const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID"),
+               *mpi = getenv("PMIX_NAMESPACE");
     if (given != NULL && given[0] != '\0' && strcmp(given, "none") != 0)
         snprintf(out, size, "%s", given);
     else if (job != NULL)
         snprintf(out, size, "slurm-%s.%s", job, step != NULL ? step : "0");
+    else if (mpi != NULL && mpi[0] != '\0')
+        snprintf(out, size, "%s", mpi);
     else
         snprintf(out, size, "%016" PRIx64, kymo__identity_random());
 }

@@ -23,11 +23,14 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
     a dot are given as `**{"stopwatch.warmup": 5}`. Sizes are bytes or texts like "64MiB". An option that does not exist
     or fit raises ValueError, a recording that is open already KymoError.
 
-    Processes started from here on record into the same directory, until stop().
+    Processes started from here on record into the same directory, until stop(). Under `kymo run`, or with KYMO set,
+    the first start() joins the recording that is on already, and neither `path` nor the options count.
     """
     text = _options_text(options)
+    joins = _native.enabled()
     _native.start("" if path is None else path, text)
-    _enter_environment(os.path.abspath(_native.recording_path()), text)
+    if not joins:  # else the environment says already what children need
+        _enter_environment(os.path.abspath(_native.recording_path()), text)
 
 
 def stop() -> None:

@@ -170,6 +170,27 @@ def test_the_environment_alone_starts_a_recording(run_python, tmp_path):
     assert kymo.load(tmp_path / "env.kymo").ranges["name"] == ["by environment"]
 
 
+def test_the_first_start_joins_what_the_environment_began(run_python, tmp_path):
+    done = run_python(
+        """
+        import os, kymo
+        kymo.start("mine.kymo", check=True)
+        with kymo.range("joined"):
+            pass
+        print(os.environ["KYMO_OPTIONS"], os.path.basename(kymo.recording_path()))
+        try:
+            kymo.start()
+        except kymo.KymoError:
+            print("the second is refused")
+        """,
+        env={"KYMO": str(tmp_path / "given.kymo"), "KYMO_OPTIONS": "pool=8MiB"},
+    )
+    assert done.stdout == "pool=8MiB given.kymo\nthe second is refused\n"
+    assert "recording into" in done.stderr and "mine.kymo" in done.stderr
+    assert kymo.load(tmp_path / "given.kymo").ranges["name"] == ["joined"]
+    assert not (tmp_path / "mine.kymo").exists()
+
+
 def test_a_bad_environment_is_told_and_the_program_goes_on(run_python, tmp_path):
     done = run_python(
         "import kymo; assert not kymo.enabled(); print('fine')",
