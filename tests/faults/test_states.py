@@ -118,7 +118,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("place", ["auto", "shm", "memory"])
-def test_a_full_disk_ends_the_recording_and_not_the_program(  # noqa: PLR0917
+def test_a_full_disk_ends_the_recording_and_not_the_program(
     program: Any, run: Any, check: Any, tool: str, small_disk: Path, place: str
 ) -> None:
     path = small_disk / "run.kymo"
