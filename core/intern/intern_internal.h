@@ -23,8 +23,8 @@ struct kymo__site {
     const char *name, *category, *domain, *file;
 };
 
-/* `key`'s texts are lent; its id and hash are ignored; NULL texts count as "". Never 0. */
-kymo_id kymo__intern(const struct kymo__site *key);
+/* The site's texts are lent; its id and hash are ignored; NULL texts count as "". Never 0. */
+kymo_id kymo__intern(const struct kymo__site *lent);
 
 /* NULL for an id that was never given. */
 const struct kymo__site *kymo__intern_get(kymo_id id);

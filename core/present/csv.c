@@ -35,28 +35,31 @@ void kymo__csv_put(struct kymo__buf *line, const char *text, size_t len)
     kymo__buf_fini(&valid);
 }
 
+static char *put_number(char *p, const struct kymo_cell *cell, enum kymo_type type)
+{
+    switch (type) {
+    case KYMO_TYPE_I64:
+        return kymo__put_i64(p, cell->as.i64);
+    case KYMO_TYPE_F64:
+        return kymo__put_f64_csv(p, cell->as.f64);
+    case KYMO_TYPE_U64:
+    case KYMO_TYPE_BOOL:
+        return kymo__put_u64(p, cell->as.u64);
+    case KYMO_TYPE_TEXT:
+        break;
+    }
+    return p;
+}
+
 static void put_cell(struct kymo__buf *line, const struct kymo_cell *cell, enum kymo_type type)
 {
     char number[40];
-    char *end = number;
     if (cell->is_null)
         return;
-    switch (type) {
-    case KYMO_TYPE_TEXT:
+    if (type == KYMO_TYPE_TEXT)
         kymo__csv_put(line, cell->as.text, cell->len);
-        return;
-    case KYMO_TYPE_I64:
-        end = kymo__put_i64(number, cell->as.i64);
-        break;
-    case KYMO_TYPE_F64:
-        end = kymo__put_f64_csv(number, cell->as.f64);
-        break;
-    case KYMO_TYPE_U64:
-    case KYMO_TYPE_BOOL:
-        end = kymo__put_u64(number, cell->as.u64);
-        break;
-    }
-    kymo__buf_put(line, number, (size_t)(end - number));
+    else
+        kymo__buf_put(line, number, (size_t)(put_number(number, cell, type) - number));
 }
 
 static kymo_status put_rows(const kymo_table *table, struct kymo__buf *line, FILE *out)

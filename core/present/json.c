@@ -4,32 +4,26 @@
 #include "present/export_internal.h"
 #include "present/present_internal.h"
 
+static char *put_number(char *p, const struct kymo_cell *cell, enum kymo_type type)
+{
+    if (type == KYMO_TYPE_I64)
+        return kymo__put_i64(p, cell->as.i64);
+    if (type == KYMO_TYPE_F64)
+        return kymo__put_f64(p, cell->as.f64); /* null when it is not finite */
+    return kymo__put_u64(p, cell->as.u64);
+}
+
 static void put_value(struct kymo__buf *line, const struct kymo_cell *cell, enum kymo_type type)
 {
     char number[40];
-    char *end = number;
-    if (cell->is_null) {
+    if (cell->is_null)
         kymo__buf_puts(line, "null");
-        return;
-    }
-    switch (type) {
-    case KYMO_TYPE_TEXT:
+    else if (type == KYMO_TYPE_TEXT)
         kymo__json_put(line, cell->as.text, cell->len);
-        return;
-    case KYMO_TYPE_BOOL:
+    else if (type == KYMO_TYPE_BOOL)
         kymo__buf_puts(line, cell->as.u64 != 0 ? "true" : "false");
-        return;
-    case KYMO_TYPE_I64:
-        end = kymo__put_i64(number, cell->as.i64);
-        break;
-    case KYMO_TYPE_U64:
-        end = kymo__put_u64(number, cell->as.u64);
-        break;
-    case KYMO_TYPE_F64:
-        end = kymo__put_f64(number, cell->as.f64); /* null when it is not finite */
-        break;
-    }
-    kymo__buf_put(line, number, (size_t)(end - number));
+    else
+        kymo__buf_put(line, number, (size_t)(put_number(number, cell, type) - number));
 }
 
 static void put_row(struct kymo__buf *line, const kymo_table *table, size_t row)

@@ -167,7 +167,7 @@ static void fit(struct layout *layout, size_t width)
 {
     if (width == 0)
         return;
-    size_t widths[MAX_COLUMNS];
+    size_t widths[MAX_COLUMNS] = {0};
     for (;;) {
         for (size_t i = 0; i < layout->n; i++)
             widths[i] = layout->columns[i].width;

@@ -194,9 +194,9 @@ uint32_t kymo__pool_number(const struct kymo__pool *pool, const struct kymo__chu
 
 void kymo__pool_retire(struct kymo__pool *pool, bool keep_file)
 {
-    if (pool->head != NULL)
-        mmap(pool->head, pool->bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (pool->head != NULL) /* should it fail, the file stays mapped, which is as safe */
+        (void)mmap(pool->head, pool->bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (pool->fd >= 0) {
         if (!keep_file)
             unlink(pool->path);

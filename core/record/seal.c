@@ -178,11 +178,14 @@ static kymo_status append_chunks(struct kymo__log *log, const struct survey *s,
 {
     const struct kymo__chunk_head **chunks = kymo__calloc(pool->n_chunks + 1, sizeof *chunks);
     kymo__packer *packer = kymo__packer_create();
-    kymo_status st = chunks == NULL || packer == NULL
-                         ? kymo__fail(KYMO_ENOMEM, "no memory to seal %s", log->path)
-                         : KYMO_OK;
+    kymo_status st = KYMO_OK;
+    if (chunks == NULL || packer == NULL) {
+        kymo__packer_destroy(packer);
+        kymo__free(chunks);
+        return kymo__fail(KYMO_ENOMEM, "no memory to seal %s", log->path);
+    }
     size_t n = 0;
-    for (uint32_t i = 0; st == KYMO_OK && i < pool->n_chunks; i++) {
+    for (uint32_t i = 0; i < pool->n_chunks; i++) {
         const struct kymo__chunk_head *chunk = chunk_at(pool, i);
         const bool is_known =
             chunk->lane < s->n_lanes && chunk->sequence < s->next_sequence[chunk->lane];

@@ -122,7 +122,7 @@ PyObject *native_raise(const struct native_state *state, kymo_status status);
 PyObject *native_raise_for(PyTypeObject *type, kymo_status status);
 
 /* The id of a name alone, through the caches. -1 and an exception when it is no name. */
-int native_id_slow(struct native_state *state, PyObject *name, kymo_id *id);
+int native_id_slow(struct native_state *state, PyObject *given, kymo_id *id);
 
 static inline size_t native_slot_of(PyObject *key)
 {
