@@ -65,28 +65,44 @@ uint32_t kymo__export_lane_keep(struct kymo__export *x, struct kymo__export_lane
     return (uint32_t)at + 1;
 }
 
+/* Take the next word of a command line, which may be quoted as a shell does it; what follows comes back. */
+static const char *take_word(const char *at, struct kymo__buf *word)
+{
+    bool is_quoted = false;
+    word->len = 0;
+    for (; *at != '\0' && (is_quoted || *at != ' '); at++) {
+        if (*at == '\'')
+            is_quoted = !is_quoted;
+        else if (*at == '\\' && !is_quoted && at[1] != '\0')
+            kymo__buf_put(word, ++at, 1);
+        else
+            kymo__buf_put(word, at, 1);
+    }
+    return *at == ' ' ? at + 1 : at;
+}
+
+/* The file name of what runs: of the script where the first word is a Python, else of the first word. */
+static void put_program(struct kymo__buf *buf, const char *command)
+{
+    struct kymo__buf word = {0};
+    const char *rest = take_word(command, &word);
+    const bool is_python = word.len > 0 && memmem(word.data, word.len, "python", 6) != NULL;
+    if (is_python && *rest != '\0' && *rest != '-')
+        take_word(rest, &word);
+    if (word.len > 0) {
+        const char *slash = memrchr(word.data, '/', word.len);
+        const char *name = slash != NULL ? slash + 1 : word.data;
+        kymo__utf8_put(buf, name, word.len - (size_t)(name - word.data));
+    }
+    kymo__buf_fini(&word);
+}
+
 void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *buf)
 {
     const struct kymo_process *process = x->process;
-    const char *program = process->command;
-    /*
-     * The program is the first word that names a file of code, else the first: "python3 train.py
-     * --lr 1" is train.py.
-     */
-    const size_t first_len = strcspn(program, " ");
-    if (memmem(program, first_len, "python", 6) != NULL && program[first_len] == ' ' &&
-        program[first_len + 1] != '-')
-        program += first_len + 1;
-    size_t len = strcspn(program, " ");
-    const char *slash = memrchr(program, '/', len);
-    if (slash != NULL) {
-        len -= (size_t)(slash + 1 - program);
-        program = slash + 1;
-    }
-
     if (process->rank >= 0)
         kymo__buf_printf(buf, "rank %d ", process->rank);
-    kymo__utf8_put(buf, program, len);
+    put_program(buf, process->command);
     if (x->has_own_ids)
         kymo__buf_printf(buf, " (%s, pid %lld)", process->host, (long long)process->pid);
 }

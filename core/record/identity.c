@@ -88,14 +88,31 @@ static size_t read_small(const char *path, char *out, size_t size)
     return len;
 }
 
+/* One argument as a shell would take it: in single quotes unless it is plain. */
+static void put_argument(struct kymo__buf *out, const char *argument)
+{
+    if (argument[0] != '\0' && strpbrk(argument, " \t\n'\"\\") == NULL) {
+        kymo__buf_puts(out, argument);
+        return;
+    }
+    kymo__buf_puts(out, "'");
+    for (; *argument != '\0'; argument++) {
+        if (*argument == '\'')
+            kymo__buf_puts(out, "'\\''");
+        else
+            kymo__buf_put(out, argument, 1);
+    }
+    kymo__buf_puts(out, "'");
+}
+
 void kymo__identity_command(struct kymo__buf *out)
 {
     char text[4096];
     const size_t n = read_small("/proc/self/cmdline", text, sizeof text);
-    for (size_t i = 0; i + 1 < n; i++)
-        if (text[i] == '\0')
-            text[i] = ' ';
-    kymo__buf_put(out, text, strnlen(text, n));
+    for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
+        kymo__buf_puts(out, at > 0 ? " " : "");
+        put_argument(out, text + at);
+    }
 }
 
 void kymo__identity_host(char *out, size_t size)

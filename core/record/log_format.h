@@ -131,7 +131,7 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_WORLD "world_size"
 #define KYMO__KEY_LOCAL_RANK "local_rank"
 #define KYMO__KEY_HOST "host"
-#define KYMO__KEY_COMMAND "command" /* arguments joined by spaces */
+#define KYMO__KEY_COMMAND "command" /* as a shell would take it: arguments with spaces in quotes */
 #define KYMO__KEY_RUN_ID "run_id"
 #define KYMO__KEY_VERSION "version" /* of the library that wrote */
 #define KYMO__KEY_CLOCK "clock"     /* tsc, monotonic */
