@@ -36,7 +36,8 @@ int main(int argc, char **argv)
 {
     if (argc != 3)
         return 2;
-    sequence_start(argv[1], "pool=64M");
+    sequence_start(
+        argv[1], "pool=512M"); /* more than a second can fill, should the flush thread not get to run */
     in_handler = kymo_site_intern("handler", 7, NULL, 0, NULL, 0);
     sequence_range(0); /* the thread's lane is made outside the handler */
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
