@@ -76,8 +76,9 @@ static bool take_free(uint32_t *number)
         return true;
     kymo__flush_nudge();
     /* The flush thread grows the pool ahead of need. If it did not get to run, growing here beats losing events. */
-    if (kymo__pool_grow(pool, 1) && kymo__queue_take(&pool->free, number))
-        return true;
+    while (kymo__pool_grow(pool, 1)) /* others may take what has just become free */
+        if (kymo__queue_take(&pool->free, number))
+            return true;
     switch (record->settings.policy) {
     case KYMO_KEEP_NEWEST:
         return reclaim_oldest(number);

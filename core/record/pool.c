@@ -145,7 +145,7 @@ kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settin
 /* Growing takes a millisecond or two. To wait that long for another thread's growth beats losing events; not longer. */
 static bool lock_to_grow(struct kymo__pool *pool)
 {
-    enum { PATIENCE_NS = 10000000 };
+    enum { PATIENCE_NS = 100000000 };
     if (pthread_mutex_trylock(&pool->grow_lock) == 0)
         return true;
     const uint64_t until = kymo__clock_ns(CLOCK_REALTIME) + PATIENCE_NS;

@@ -177,5 +177,8 @@ def test_two_sealers_at_once_seal_once(kill: Any, check: Any, program: Any, tmp_
     sealers = [subprocess.Popen(program("seal", path)) for _ in range(4)]
     assert [sealer.wait() for sealer in sealers] == [0] * 4
     found = check(path)
-    assert_whole(found)
+    if any(process["lost"] for process in found["processes"]):  # a file system so slow that the ring went round
+        assert all(lane["backwards"] == lane["unknown"] == 0 for lane in lanes_of(found))
+    else:
+        assert_whole(found)
     assert_has(found, acks)
