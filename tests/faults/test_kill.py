@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from accidents import IS_LONG, assert_whole, kill_after, pools_in, random_moments
+from accidents import IS_LONG, assert_whole, kill_after, lanes_of, pools_in, random_moments
 
 N_KILLS = 200 if IS_LONG else 20
 ROOMY = "pool=256M,policy=block"
