@@ -18,6 +18,8 @@
 #define KYMO_KYMO_H
 
 #include <kymo/base.h>
+#include <kymo/cuda.h>
+#include <kymo/nvtx.h>
 #include <kymo/range.h>
 #include <kymo/recording.h>
 #include <kymo/report.h>

@@ -20,8 +20,16 @@ extern "C" {
 /* Bits of the enable word. */
 enum kymo_on {
     KYMO_ON_RECORD = 1u << 0, /* a recording is open: events go to this thread's lane */
-    KYMO_ON_CHECK = 1u << 1,  /* begin and end are checked for nesting first */
+    KYMO_ON_CHECK = 1u << 1,  /* the recording asks for begin and end to be checked for nesting */
+    KYMO_ON_NVTX = 1u << 2,   /* an NVTX tool may be listening: ranges and marks go there too */
+    KYMO_ON_WRAPPER =
+        1u << 3, /* the range wrapper of <kymo/nvtx.h> is on; the next three are its options */
+    KYMO_ON_ORDER = 1u << 4,     /* it asks for begin and end to be checked for nesting */
+    KYMO_ON_SYNC_PUSH = 1u << 5, /* it waits for the GPU before a push */
+    KYMO_ON_SYNC_POP = 1u << 6,  /* and before a pop */
 };
+/* Begin and end are checked, whoever asked for it. */
+#define KYMO_ON_CHECKED (KYMO_ON_CHECK | KYMO_ON_ORDER)
 
 /*
  * The enable word is element 0; the rest pads it to a page of its own, which a forked child sees as zeros. Weak, so

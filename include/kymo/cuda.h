@@ -1,0 +1,29 @@
+/*
+ * kymo/cuda.h: wait for the GPU, with whatever CUDA the process has.
+ *
+ * Nothing of CUDA is linked: its runtime library is found at run time, so that one binary works with and without a GPU.
+ */
+#ifndef KYMO_CUDA_H
+#define KYMO_CUDA_H
+
+#include <kymo/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Wait until the current device has done all work given to it (cudaDeviceSynchronize). The runtime that the process has
+ * loaded is used; when it has only the driver, the runtime library is opened. A process that uses no CUDA has nothing
+ * to wait for, and no context is made for it; one sentence then tells so, once. A wait that fails is told once and
+ * changes nothing. 1 when it waited, else 0. Any thread; not while a CUDA graph is being captured.
+ */
+KYMO_API int kymo_cuda_sync(void);
+
+/* How it stands, in a sentence without a full stop: which library waits, or why none can. Lent until the next call. */
+KYMO_API const char *kymo_cuda_state(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
