@@ -234,6 +234,7 @@ bool kymo__intern_listen(kymo__site_listener *listener)
 
 void kymo__intern_before_fork(void)
 {
+    kymo__handles_before_fork();
     pthread_mutex_lock(&intern.lock);
 }
 
@@ -242,6 +243,7 @@ void kymo__intern_after_fork(bool in_child)
     if (in_child)
         intern.listener = NULL; /* it speaks to the parent's log */
     pthread_mutex_unlock(&intern.lock);
+    kymo__handles_after_fork();
 }
 
 kymo_id kymo_site_register(struct kymo_site *site)

@@ -41,6 +41,15 @@ uint64_t kymo__intern_n_other(void);
 typedef bool kymo__site_listener(const struct kymo__site *site);
 bool kymo__intern_listen(kymo__site_listener *listener);
 
+/* ---- handle.c: numbers that are the same in every process ---- */
+
+/* The handle of `name` (copied), which is known from now on. 1 to 2^63-1. */
+uint64_t kymo__handle_of(const char *name, size_t len);
+/* 0 for a handle that nobody asked for. No lock. */
+kymo_id kymo__handle_id(uint64_t handle);
+void kymo__handles_before_fork(void);
+void kymo__handles_after_fork(void);
+
 /* Around fork: the child must not inherit a table in the middle of a change. */
 void kymo__intern_before_fork(void);
 void kymo__intern_after_fork(bool in_child);

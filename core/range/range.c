@@ -1,52 +1,97 @@
 /*
  * Ranges, marks and counters: each is one word or one record in this thread's lane. Begin and end are two stores and a
- * clock read away from the caller; the checks of nesting stand aside in nesting.c.
+ * clock read away from the caller. Whoever else wants to know of them, a check of nesting or an NVTX tool, costs the
+ * usual case nothing: that is told by one comparison of the enable word, which was loaded anyway.
  */
 #include <string.h>
 
+#include "nvtx/nvtx_internal.h"
 #include "range/range_internal.h"
 
-/* With nesting checked. Out of line and cold, so that the usual case needs no stack frame. */
-__attribute__((noinline, cold)) static void begin_checked(kymo_id id)
+/* The bits that say where a range goes; with the first alone, it takes the quick way. */
+#define PLACES (KYMO_ON_RECORD | KYMO_ON_CHECKED | KYMO_ON_NVTX)
+
+static void put_with_payload(enum kymo_record_type type, kymo_id id,
+                             const struct kymo_payload *payload);
+
+/* A tool's own work stays outside: its push comes first, its pop last. */
+void kymo__range_begin_entry(kymo__entry entry, const struct kymo_payload *payload)
 {
-    kymo__nesting_push(id);
-    kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, id));
+    const uint32_t on = kymo_on();
+    const kymo_id id = entry & KYMO__ENTRY_ID;
+    if ((on & KYMO_ON_NVTX) && kymo__nvtx_push(id, payload))
+        entry |= KYMO__ENTRY_NVTX;
+    kymo__stack_push(entry);
+    if (on & KYMO_ON_RECORD) {
+        if (payload != NULL)
+            put_with_payload(KYMO_RECORD_BEGIN, id, payload);
+        else
+            kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, id));
+    }
 }
 
-__attribute__((noinline, cold)) static void end_checked(kymo_id id)
+void kymo__range_end_entry(kymo__entry entry)
 {
-    if (kymo_end_checked(id) != KYMO_OK)
-        kymo__say("%s", kymo_last_error());
+    if (entry == 0)
+        return;
+    if (kymo_on() & KYMO_ON_RECORD)
+        kymo__lane_put(kymo__tag(KYMO_KIND_END, entry & KYMO__ENTRY_ID));
+    if (entry & KYMO__ENTRY_NVTX)
+        kymo__nvtx_pop(entry & KYMO__ENTRY_ID);
+}
+
+/* Out of line, so that the usual case needs no stack frame. */
+__attribute__((noinline)) static void begin_otherwise(kymo_id id)
+{
+    kymo__range_begin_entry(id & KYMO__ENTRY_ID, NULL);
+}
+
+/* What began before anybody kept a stack is on none: then the recording alone is told. */
+__attribute__((noinline)) static void end_otherwise(kymo_id id, uint32_t on)
+{
+    if (on & KYMO_ON_CHECKED) {
+        if (kymo_end_checked(id) != KYMO_OK)
+            kymo__say("%s", kymo_last_error());
+        return;
+    }
+    const kymo__entry entry = kymo__stack_take(id);
+    if (entry != 0)
+        kymo__range_end_entry(entry);
+    else if (on & KYMO_ON_RECORD)
+        kymo__lane_put(kymo__tag(KYMO_KIND_END, id));
 }
 
 void kymo_begin_on(kymo_id id)
 {
-    const uint32_t on = kymo_on();
+    const uint32_t on = kymo_on() & PLACES;
     if (KYMO_LIKELY(on == KYMO_ON_RECORD))
         kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, id));
     else if (on != 0)
-        begin_checked(id);
+        begin_otherwise(id);
 }
 
 void kymo_end_on(kymo_id id)
 {
-    const uint32_t on = kymo_on();
+    const uint32_t on = kymo_on() & PLACES;
     if (KYMO_LIKELY(on == KYMO_ON_RECORD))
         kymo__lane_put(kymo__tag(KYMO_KIND_END, id));
     else if (on != 0)
-        end_checked(id);
+        end_otherwise(id, on);
 }
 
 void kymo_mark_on(kymo_id id)
 {
-    if (kymo_on() != 0)
+    const uint32_t on = kymo_on();
+    if (on & KYMO_ON_RECORD)
         kymo__lane_put(kymo__tag(KYMO_KIND_MARK, id));
+    if (KYMO_UNLIKELY(on & KYMO_ON_NVTX))
+        kymo__nvtx_mark(id, NULL);
 }
 
 void kymo_counter_on(kymo_id id, double value)
 {
     uint64_t words[2] = {id, 0};
-    if (kymo_on() == 0)
+    if ((kymo_on() & KYMO_ON_RECORD) == 0)
         return;
     memcpy(&words[1], &value, sizeof value);
     kymo__lane_put_record(KYMO_RECORD_COUNTER, words, 2);
@@ -78,25 +123,27 @@ static void put_with_payload(enum kymo_record_type type, kymo_id id,
 
 void kymo_begin_payload(kymo_id id, const struct kymo_payload *payload)
 {
-    const uint32_t on = kymo_on();
-    if (on == 0)
-        return;
-    if (on & KYMO_ON_CHECK)
-        kymo__nesting_push(id);
-    put_with_payload(KYMO_RECORD_BEGIN, id, payload);
+    const uint32_t on = kymo_on() & PLACES;
+    if (on == KYMO_ON_RECORD)
+        put_with_payload(KYMO_RECORD_BEGIN, id, payload);
+    else if (on != 0)
+        kymo__range_begin_entry(id & KYMO__ENTRY_ID, payload);
 }
 
 void kymo_mark_payload(kymo_id id, const struct kymo_payload *payload)
 {
-    if (kymo_on() != 0)
+    const uint32_t on = kymo_on();
+    if (on & KYMO_ON_RECORD)
         put_with_payload(KYMO_RECORD_MARK, id, payload);
+    if (on & KYMO_ON_NVTX)
+        kymo__nvtx_mark(id, payload);
 }
 
 /* ---- by name ---- */
 
 void kymo_push_at(const char *name, const char *file, uint32_t line)
 {
-    if (kymo_on() != 0)
+    if ((kymo_on() & PLACES) != 0)
         kymo_begin_on(kymo_site_intern(name, name != NULL ? strlen(name) : 0, NULL, 0, file, line));
 }
 
@@ -112,18 +159,27 @@ static uint64_t n_async;
 
 kymo_async kymo_async_begin(kymo_id id)
 {
-    if (kymo_on() == 0)
+    const uint32_t on = kymo_on() & (KYMO_ON_RECORD | KYMO_ON_NVTX);
+    if (on == 0)
         return 0;
-    const kymo_async range = (__atomic_add_fetch(&n_async, 1, __ATOMIC_RELAXED) << 20) | id;
+    const kymo_async range =
+        (__atomic_add_fetch(&n_async, 1, __ATOMIC_RELAXED) << 20) | (id & KYMO__ENTRY_ID);
     const uint64_t words[] = {id, range};
-    kymo__lane_put_record(KYMO_RECORD_ASYNC_BEGIN, words, 2);
+    if (on & KYMO_ON_NVTX)
+        kymo__nvtx_async_begin(range);
+    if (on & KYMO_ON_RECORD)
+        kymo__lane_put_record(KYMO_RECORD_ASYNC_BEGIN, words, 2);
     return range;
 }
 
 void kymo_async_end(kymo_async range)
 {
-    if (range == 0 || kymo_on() == 0)
+    const uint32_t on = kymo_on();
+    if (range == 0 || on == 0)
         return;
-    const uint64_t words[] = {range & 0xfffff, range};
-    kymo__lane_put_record(KYMO_RECORD_ASYNC_END, words, 2);
+    const uint64_t words[] = {range & KYMO__ENTRY_ID, range};
+    if (on & KYMO_ON_RECORD)
+        kymo__lane_put_record(KYMO_RECORD_ASYNC_END, words, 2);
+    if (on & KYMO_ON_NVTX)
+        kymo__nvtx_async_end(range);
 }

@@ -3,9 +3,18 @@
 #define KYMO_RANGE_INTERNAL_H
 
 #include "record/record_internal.h"
+#include "stack/stack_internal.h"
 #include <kymo/range.h>
 
-/* Remember that this thread began `id`; memory running out is an event lost, not a failure. */
-void kymo__nesting_push(kymo_id id);
+/* Begin a range that goes on this thread's stack, whoever asks for it. `payload` may be NULL. */
+void kymo__range_begin_entry(kymo__entry entry, const struct kymo_payload *payload);
+/* End what was taken from the stack; 0 does nothing. */
+void kymo__range_end_entry(kymo__entry entry);
+
+/*
+ * Whether `name` (`len` bytes; NULL: any) is what this thread began last. KYMO_EMISMATCH and a sentence when it is not,
+ * or nothing is begun. Only for threads whose stack is kept.
+ */
+kymo_status kymo__nesting_check(const char *name, size_t len);
 
 #endif

@@ -136,7 +136,6 @@ static void thread_exits(void *arg)
     pthread_mutex_unlock(&lane->lock);
     leave_registry(lane);
     pthread_mutex_unlock(&lanes.lock);
-    kymo__free(lane->stack);
     kymo__free(lane);
     kymo__lane_self = &absent;
 }
@@ -172,7 +171,6 @@ static void join_recording(struct kymo__lane *lane)
     lane->id = __atomic_fetch_add(&record->next_lane, 1, __ATOMIC_RELAXED);
     lane->next_sequence = 0;
     lane->gap_events = 0;
-    __atomic_store_n(&lane->depth, 0, __ATOMIC_RELAXED);
 }
 
 /* ---- the slow way ---- */
@@ -351,23 +349,6 @@ struct kymo__lane *kymo__lane_get(void)
     return lane;
 }
 
-bool kymo__lane_push(struct kymo__lane *lane, kymo_id id)
-{
-    const size_t depth = lane->depth;
-    if (depth == lane->stack_cap) {
-        struct kymo__lane *const self = kymo__lane_set_aside();
-        pthread_mutex_lock(&lane->lock); /* whoever closes the recording may be reading the stack */
-        const bool grown = kymo__grow(&lane->stack, &lane->stack_cap, depth + 1, sizeof *lane->stack);
-        pthread_mutex_unlock(&lane->lock);
-        kymo__lane_resume(self);
-        if (!grown)
-            return false;
-    }
-    __atomic_store_n(&lane->stack[depth], id, __ATOMIC_RELAXED);
-    __atomic_store_n(&lane->depth, depth + 1, __ATOMIC_RELEASE); /* meets the acquire in visit_stack() */
-    return true;
-}
-
 /* ---- all lanes ---- */
 
 void kymo__lanes_close(void)
@@ -395,8 +376,6 @@ static void forget_lanes(void)
     const struct kymo__lane *const self = kymo__lane_self;
     for (struct kymo__lane *lane = lanes.first, *next; lane != NULL; lane = next) {
         next = lane->next;
-        if (lane == self) /* another thread may have been about to move its own stack */
-            kymo__free(lane->stack);
         kymo__free(lane);
     }
     lanes.first = NULL;
@@ -424,30 +403,6 @@ uint64_t kymo__lanes_n_words(void)
     }
     pthread_mutex_unlock(&lanes.lock);
     return n;
-}
-
-/* The lane's lock is held, so the stack stays where it is; its owner may go on pushing and popping. */
-static void visit_stack(const struct kymo__lane *lane, kymo__stack_visitor *visit, void *ctx)
-{
-    enum { MOST = 64 };
-    kymo_id stack[MOST];
-    const size_t depth = __atomic_load_n(&lane->depth, __ATOMIC_ACQUIRE);
-    for (size_t i = 0; i < KYMO__MIN(depth, (size_t)MOST); i++)
-        stack[i] = __atomic_load_n(&lane->stack[i], __ATOMIC_RELAXED);
-    if (depth > 0)
-        visit(ctx, lane->tid, stack, KYMO__MIN(depth, (size_t)MOST), depth);
-}
-
-void kymo__lanes_visit_stacks(kymo__stack_visitor *visit, void *ctx)
-{
-    pthread_mutex_lock(&lanes.lock);
-    for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
-        pthread_mutex_lock(&lane->lock);
-        if (is_of_this_recording(lane))
-            visit_stack(lane, visit, ctx);
-        pthread_mutex_unlock(&lane->lock);
-    }
-    pthread_mutex_unlock(&lanes.lock);
 }
 
 uint64_t kymo__lane_measure_cost(void)

@@ -21,7 +21,9 @@ static void set_state(enum kymo__record_state state)
 static void switch_on(void)
 {
     const uint32_t bits = KYMO_ON_RECORD | (record->settings.check_nesting ? KYMO_ON_CHECK : 0);
-    __atomic_fetch_or(&kymo_switch[0], bits, __ATOMIC_RELEASE);
+    const uint32_t before = __atomic_fetch_or(&kymo_switch[0], bits, __ATOMIC_RELEASE);
+    if (bits & KYMO_ON_CHECK)
+        kymo__stack_needed(before);
 }
 
 static void switch_off(void)
@@ -296,7 +298,7 @@ static kymo_status close_locked(const char *how, struct kymo__buf *sentences)
     if (state == KYMO__RECORD_PENDING)
         return KYMO_OK;
     if (record->settings.check_nesting)
-        kymo__lanes_visit_stacks(describe_open_ranges, sentences);
+        kymo__stacks_visit(describe_open_ranges, sentences);
     for (size_t at = 0; !sentences->failed && at < sentences->len;
          at += strlen(sentences->data + at) + 1)
         kymo__record_note(sentences->data + at);
@@ -371,6 +373,7 @@ void kymo__record_before_fork(void)
     pthread_mutex_lock(&record->lock);
     kymo__flush_before_fork();
     kymo__lanes_before_fork();
+    kymo__stacks_before_fork();
     kymo__intern_before_fork();
 }
 
@@ -399,6 +402,7 @@ static void become_child(bool packer_is_whole)
 void kymo__record_after_fork(bool in_child)
 {
     kymo__intern_after_fork(in_child);
+    kymo__stacks_after_fork(in_child);
     kymo__lanes_after_fork(in_child);
     const bool was_parked = kymo__flush_after_fork(in_child);
     if (in_child)

@@ -22,6 +22,7 @@
 #include "clock/clock_internal.h"
 #include "intern/intern_internal.h"
 #include "record/log_format.h"
+#include "stack/stack_internal.h"
 #include <kymo/recording.h>
 #include <kymo/switchboard.h>
 
@@ -36,6 +37,8 @@ struct kymo__settings {
     enum kymo_clock clock;
     enum kymo__pool_place pool_place;
     bool check_nesting, follow_fork;
+    bool nvtx_out;       /* ranges also go to an NVTX tool */
+    uint32_t wrapper;    /* bits of the enable word for the range wrapper; 0: it stays as it is */
     bool by_environment; /* KYMO started it: the program's own first kymo_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */
     char run_id[64];
@@ -178,10 +181,7 @@ struct kymo__lane {
     uint32_t next_sequence;
     int64_t tid;
     uint64_t gap_events, gap_first_tick,
-        gap_last_tick; /* lost since the last event that was kept. The owner's */
-    kymo_id *stack; /* with nesting checked: what this thread has begun. The owner's; moves under `lock` */
-    size_t depth; /* the owner's; others load it */
-    size_t stack_cap;
+        gap_last_tick;    /* lost since the last event that was kept. The owner's */
     pthread_mutex_t lock; /* the owner on the slow way, and whoever closes the recording */
     struct kymo__lane *next, **link; /* the registry; guarded by lanes.lock */
 };
@@ -257,8 +257,6 @@ struct kymo__lane *kymo__lane_get(void);
  */
 struct kymo__lane *kymo__lane_set_aside(void);
 void kymo__lane_resume(struct kymo__lane *lane);
-/* Remember that the thread of `lane` began `id`; false without memory. */
-bool kymo__lane_push(struct kymo__lane *lane, kymo_id id);
 /* Take every lane's chunk away and queue it: the recording is closing. */
 void kymo__lanes_close(void);
 void kymo__lanes_before_fork(void);
@@ -267,14 +265,6 @@ void kymo__lanes_after_fork(bool in_child);
 uint64_t kymo__lanes_n_words(void);
 /* Picoseconds that one event costs here and now. */
 uint64_t kymo__lane_measure_cost(void);
-/*
- * Call `visit` for each thread that has begun `depth` ranges which it has not ended (known while nesting is checked); the
- * outermost `n` of them are in `stack`. Locks are held: the visitor must not record.
- */
-typedef void kymo__stack_visitor(void *ctx, int64_t tid, const kymo_id *stack, size_t n,
-                                 size_t depth);
-void kymo__lanes_visit_stacks(kymo__stack_visitor *visit, void *ctx);
-
 /* ---- flush.c: the thread that writes ---- */
 
 void kymo__flush_start(void);

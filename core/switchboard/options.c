@@ -109,6 +109,36 @@ static bool set_check(struct kymo__settings *s, const char *text)
     return read_bool(text, &s->check_nesting);
 }
 
+static bool set_nvtx(struct kymo__settings *s, const char *text)
+{
+    return read_bool(text, &s->nvtx_out);
+}
+
+/* Any of the wrapper's options, also one that says no, switches the wrapper on. */
+static bool set_wrapper_bit(struct kymo__settings *s, const char *text, uint32_t bit)
+{
+    bool value;
+    if (!read_bool(text, &value))
+        return false;
+    s->wrapper = KYMO_ON_WRAPPER | (value ? s->wrapper | bit : s->wrapper & ~bit);
+    return true;
+}
+
+static bool set_sync_on_push(struct kymo__settings *s, const char *text)
+{
+    return set_wrapper_bit(s, text, KYMO_ON_SYNC_PUSH);
+}
+
+static bool set_sync_on_pop(struct kymo__settings *s, const char *text)
+{
+    return set_wrapper_bit(s, text, KYMO_ON_SYNC_POP);
+}
+
+static bool set_range_order(struct kymo__settings *s, const char *text)
+{
+    return set_wrapper_bit(s, text, KYMO_ON_ORDER);
+}
+
 static bool set_children(struct kymo__settings *s, const char *text)
 {
     return read_bool(text, &s->follow_fork);
@@ -147,12 +177,20 @@ static const struct {
     {"run_id", "TEXT", "from the launcher, else random", "what joins the logs of one run", set_run_id},
     {"pool_in", "auto|dir|shm|memory", "auto",
      "where the pool lies; memory does not survive kill -9", set_place},
+    {"nvtx", "0|1", "1", "ranges also go to an NVTX tool when there is one", set_nvtx},
+    {"nvtx.sync_on_push", "0|1", "0", "NVTXRangeWrapper waits for the GPU before a push",
+     set_sync_on_push},
+    {"nvtx.sync_on_pop", "0|1", "0", "NVTXRangeWrapper waits for the GPU before a pop",
+     set_sync_on_pop},
+    {"nvtx.keep_track_of_range_order", "0|1", "0", "NVTXRangeWrapper checks that ranges nest",
+     set_range_order},
 };
 
 void kymo__settings_init(struct kymo__settings *s)
 {
     *s = (struct kymo__settings){.pool_bytes = POOL_DEFAULT,
                                  .follow_fork = true,
+                                 .nvtx_out = true,
                                  .rank = -1,
                                  .world_size = -1,
                                  .local_rank = -1};

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cuda/cuda_internal.h"
+#include "nvtx/nvtx_internal.h"
 #include "switchboard/switchboard_internal.h"
 
 /* A page of its own, so that the kernel can hand a child zeros in its place: whatever makes the child, it starts off. */
@@ -62,6 +64,36 @@ static bool join_environment(const struct kymo__settings *wanted)
     return joins;
 }
 
+/* ---- the range wrapper's bits ---- */
+
+static const uint32_t wrapper_bits =
+    KYMO_ON_WRAPPER | KYMO_ON_ORDER | KYMO_ON_SYNC_PUSH | KYMO_ON_SYNC_POP;
+
+bool kymo__wrapper_switch_on(uint32_t bits, bool anew)
+{
+    uint32_t before = kymo_on();
+    do {
+        if ((before & KYMO_ON_WRAPPER) && !anew)
+            return false;
+    } while (!__atomic_compare_exchange_n(&kymo_switch[0], &before, (before & ~wrapper_bits) | bits,
+                                          false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    kymo__stack_needed(before);
+    return true;
+}
+
+void kymo__wrapper_switch_off(void)
+{
+    __atomic_fetch_and(&kymo_switch[0], ~wrapper_bits, __ATOMIC_RELEASE);
+}
+
+/* What the options say about instruments that need no recording. */
+static void configure_instruments(const struct kymo__settings *s)
+{
+    kymo__nvtx_expect(s->nvtx_out);
+    if (s->wrapper != 0)
+        kymo__wrapper_switch_on(s->wrapper, true);
+}
+
 kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
 {
     struct kymo_options o = {0};
@@ -75,7 +107,10 @@ kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
     struct kymo__settings s;
     KYMO_TRY(settle(&s, &o));
     struct kymo__lane *const lane = kymo__lane_set_aside();
-    const kymo_status st = join_environment(&s) ? KYMO_OK : kymo__record_open(&s);
+    const bool joins = join_environment(&s);
+    const kymo_status st = joins ? KYMO_OK : kymo__record_open(&s);
+    if (st == KYMO_OK && !joins)
+        configure_instruments(&s);
     kymo__lane_resume(lane);
     return st;
 }
@@ -110,6 +145,9 @@ void kymo_reset(void)
     kymo__settings_init(&record->settings);
     record->nesting_errors = 0;
     pthread_mutex_unlock(&record->lock);
+    kymo__wrapper_switch_off();
+    if ((kymo_on() & KYMO_ON_NVTX) == 0) /* a tool waits for the ends of what is on the stacks */
+        kymo__stack_needed(0);
 }
 
 int kymo_enabled(void)
@@ -166,9 +204,13 @@ void kymo_counts_get(struct kymo_counts *out)
 
 /* ---- load, fork, exit ---- */
 
+/* The child finds the enable word wiped. What was on, and what its one thread has begun, stays so. */
+static uint32_t word_at_fork;
+
 static void before_fork(void)
 {
     kymo__record_before_fork();
+    word_at_fork = kymo_on();
 }
 
 static void after_fork_in_parent(void)
@@ -178,22 +220,32 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
+    __atomic_store_n(&kymo_switch[0], word_at_fork & ~(uint32_t)KYMO_ON_RECORD, __ATOMIC_RELEASE);
+    kymo__nvtx_after_fork();
+    kymo__cuda_after_fork();
     kymo__record_after_fork(true);
+    if (!kymo_enabled())
+        __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_CHECK, __ATOMIC_RELEASE);
 }
 
-/* KYMO=RUN.kymo: on from the first event on. A process that records nothing then leaves no log. */
+/*
+ * KYMO=RUN.kymo: on from the first event on. A process that records nothing then leaves no log. KYMO_OPTIONS counts
+ * without KYMO as well, for what needs no recording.
+ */
 static void start_by_environment(void)
 {
     const char *path = getenv("KYMO");
-    if (path == NULL || path[0] == '\0')
-        return;
+    const bool records = path != NULL && path[0] != '\0';
     struct kymo__settings s;
     if (settle(&s, &(struct kymo_options){.text = getenv("KYMO_OPTIONS")}) != KYMO_OK) {
-        kymo__say("nothing is recorded: %s (from KYMO and KYMO_OPTIONS)", kymo_last_error());
-        return;
+        kymo__say("%s: %s (from KYMO and KYMO_OPTIONS)",
+                  records ? "nothing is recorded" : "options are ignored", kymo_last_error());
+        kymo__settings_init(&s);
+    } else if (records) {
+        s.by_environment = true;
+        kymo__record_open_later(&s);
     }
-    s.by_environment = true;
-    kymo__record_open_later(&s);
+    configure_instruments(&s);
 }
 
 __attribute__((constructor)) static void load(void)

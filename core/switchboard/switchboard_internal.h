@@ -12,6 +12,11 @@ void kymo__settings_init(struct kymo__settings *s);
 /* Apply "key=value,key=value"; NULL and "" are fine. KYMO_EINVAL and a sentence on the first that is wrong. */
 kymo_status kymo__settings_parse(struct kymo__settings *s, const char *text);
 
+/* ---- switchboard.c ---- */
+/* Set the range wrapper's bits; those that are set are replaced if `anew`, else false comes back. */
+bool kymo__wrapper_switch_on(uint32_t bits, bool anew);
+void kymo__wrapper_switch_off(void);
+
 /* ---- copies.c ---- */
 /* The path of a libkymo that was in this process before us; NULL when there is none. Looked up once, at load. */
 const char *kymo__earlier_copy(void);

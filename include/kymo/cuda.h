@@ -20,6 +20,13 @@ extern "C" {
  */
 KYMO_API int kymo_cuda_sync(void);
 
+/*
+ * A better way to wait, for a host that has one (kymo's Python package goes through torch when torch uses CUDA). The hook
+ * is asked first: 1 when it waited, 0 when there is nothing to wait for now, -1 to leave it to us. NULL removes it.
+ */
+typedef int kymo_cuda_sync_hook(void);
+KYMO_API void kymo_cuda_set_sync_hook(kymo_cuda_sync_hook *hook);
+
 /* How it stands, in a sentence without a full stop: which library waits, or why none can. Lent until the next call. */
 KYMO_API const char *kymo_cuda_state(void);
 

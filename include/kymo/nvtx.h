@@ -30,7 +30,7 @@ KYMO_API int kymo_nvtx_attach(void);
 /* How it stands, in a sentence without a full stop: which tool listens, or why none does. Lent until the next call. */
 KYMO_API const char *kymo_nvtx_state(void);
 
-/* The version of NVTX's headers this library was built with ("3.2"); "" when they were missing, and ranges stay here. */
+/* The version of NVTX this library was built with ("3"); "" when its headers were missing, and ranges stay here. */
 KYMO_API const char *kymo_nvtx_version(void);
 
 /* ---- the wrapper ---- */

@@ -162,7 +162,7 @@ void native_nesting_renew(void);
 
 static inline void native_begin(const struct native_range *range, uint32_t on)
 {
-    if (KYMO_UNLIKELY(on & KYMO_ON_CHECK))
+    if (KYMO_UNLIKELY(on & KYMO_ON_CHECKED))
         native_begin_checked(range);
     else
         native_begin_now(range);

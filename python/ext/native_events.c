@@ -56,7 +56,7 @@ static PyObject *event_pop(PyObject *module, PyObject *const *args, Py_ssize_t n
     if (KYMO_UNLIKELY(nargs != 0 || kwnames != NULL) && pop_name(args, nargs, kwnames, &name) < 0)
         return NULL;
     const uint32_t on = kymo_on();
-    if (KYMO_UNLIKELY(on & KYMO_ON_CHECK))
+    if (KYMO_UNLIKELY(on & KYMO_ON_CHECKED))
         return pop_checked(module, name);
     if (on)
         kymo_end_on(0);

@@ -36,7 +36,7 @@ static PyObject *range_exit(PyObject *self, PyObject *const *args, Py_ssize_t na
 {
     const struct native_range *range = (const struct native_range *)self;
     const uint32_t on = kymo_on();
-    if (KYMO_UNLIKELY(on & KYMO_ON_CHECK)) {
+    if (KYMO_UNLIKELY(on & KYMO_ON_CHECKED)) {
         if (native_end_checked(range, nargs > 0 && args[0] != Py_None) < 0)
             return NULL;
     } else if (KYMO_UNLIKELY(on)) {

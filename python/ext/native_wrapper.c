@@ -47,9 +47,9 @@ static PyObject *wrapper_call(PyObject *self, PyObject *const *args, size_t narg
     native_begin(range, on_before);
     PyObject *result = call(wrapper->function, args, nargsf, kwnames);
     const uint32_t on = kymo_on();
-    if (KYMO_LIKELY(on == KYMO_ON_RECORD))
+    if (KYMO_LIKELY((on & KYMO_ON_CHECKED) == 0))
         kymo_end_on(range->id);
-    else if ((on & on_before & KYMO_ON_CHECK) && native_end_checked(range, result == NULL) < 0)
+    else if ((on_before & KYMO_ON_CHECKED) && native_end_checked(range, result == NULL) < 0)
         Py_CLEAR(result);
     return result;
 }
