@@ -14,6 +14,7 @@ struct slot {
 
 /* Never freed: a reader may be in an older one. Together they are as large as the latest. */
 struct table {
+    struct table *older;
     size_t n_slots; /* a power of two, at least twice as many as there are handles */
     struct slot slots[];
 };
@@ -64,6 +65,7 @@ static bool make_room(void)
     if (table == NULL)
         return false;
     table->n_slots = n;
+    table->older = old;
     for (size_t i = 0; i < n_old; i++)
         if (old->slots[i].handle != 0)
             add(table, old->slots[i].handle, old->slots[i].id);

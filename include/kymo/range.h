@@ -14,7 +14,8 @@
  *
  * Signal handlers may begin, end, mark and count with ids that are already known: an event that meets another of the
  * same thread half done is counted as lost. But a thread's very first event, also the first one after a fork, calls
- * malloc: let each thread record something before its handlers do. With nesting checked, keep ranges out of handlers.
+ * malloc: let each thread record something before its handlers do. With nesting checked or an NVTX tool listening, keep
+ * ranges out of handlers.
  *
  * Names are call sites: keep the varying part (a shape, an epoch number) out of the name and in a payload.
  */
