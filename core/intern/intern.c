@@ -48,7 +48,8 @@ static uint32_t mix(uint32_t h, const void *bytes, size_t len)
     uint64_t v = 0;
     memcpy(&v, p, len);
     x = (x ^ v) * 0xff51afd7ed558ccdu;
-    return (uint32_t)(x ^ (x >> 32));
+    /* A product's low bits know nothing of its factors' high ones, the last letters: fold, and take the high half. */
+    return (uint32_t)((x ^ (x >> 32)) * 0xc4ceb9fe1a85ec53u >> 32);
 }
 
 static uint32_t hash_site(const struct kymo__site *s)

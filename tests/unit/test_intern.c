@@ -63,6 +63,25 @@ static void a_site_keeps_its_id(void **state)
     assert_int_equal(kept->color, 3);
 }
 
+/* The smallest table has 256 slots; in one of them all, each look-up would walk past all the others. */
+static void names_that_end_differently_spread_over_the_table(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"block%d", "l.%d", "layer.%d.mlp", "%d of them"};
+    for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) {
+        bool seen[256] = {false};
+        size_t n_slots = 0;
+        for (int i = 0; i < 100; i++) {
+            char name[32];
+            snprintf(name, sizeof name, forms[f], i);
+            const uint32_t slot = kymo__intern_get(intern_name(name))->hash & 255;
+            n_slots += !seen[slot];
+            seen[slot] = true;
+        }
+        assert_in_range(n_slots, 65, 100); /* by chance, 83 */
+    }
+}
+
 enum { N_NAMES = 5000, N_THREADS = 4 };
 
 static void *intern_many(void *ids)
@@ -140,6 +159,7 @@ int main(void)
         cmocka_unit_test(what_is_too_long_is_cut),
         cmocka_unit_test(an_id_that_was_never_given_has_no_name),
         cmocka_unit_test(a_site_keeps_its_id),
+        cmocka_unit_test(names_that_end_differently_spread_over_the_table),
         cmocka_unit_test(threads_agree_about_ids),
         cmocka_unit_test(a_listener_hears_every_site_once_and_in_order),
     };
