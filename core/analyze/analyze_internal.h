@@ -224,9 +224,9 @@ struct kymo__merge {
 
 KYMO_WARN_UNUSED kymo_status kymo__merge_init(struct kymo__merge *merge);
 void kymo__merge_fini(struct kymo__merge *merge);
-/* Add what was seen in one process. */
+/* Add what was seen in one process; its sketches may be gone from `walk` afterwards. */
 KYMO_WARN_UNUSED kymo_status kymo__merge_add(struct kymo__merge *merge,
-                                             const struct kymo__process_walk *walk);
+                                             struct kymo__process_walk *walk);
 
 /* ---- the summary ---- */
 

@@ -62,7 +62,7 @@ static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *wa
 }
 
 /* Add a walked process when its turn has come; failures count as a turn too. */
-static void merge_in_turn(struct jobs *jobs, size_t task, const struct kymo__process_walk *walk,
+static void merge_in_turn(struct jobs *jobs, size_t task, struct kymo__process_walk *walk,
                           kymo_status status)
 {
     pthread_mutex_lock(&jobs->lock);

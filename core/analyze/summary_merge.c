@@ -10,7 +10,7 @@
 /* While one process is added. Both lists by the process's own name numbers. */
 struct adding {
     struct kymo__merge *merge;
-    const struct kymo__process_walk *walk;
+    struct kymo__process_walk *walk;
     uint32_t process;
     uint32_t *names;              /* to the summary's numbers */
     struct kymo__name_row *lane;  /* sums over the lane at hand */
@@ -107,10 +107,15 @@ static void add_counter(struct kymo__counter *into, const struct kymo__counter *
     into->sum += from->sum;
 }
 
-static bool add_calls(struct kymo__name_stats *stats, const struct kymo__sketch *calls)
+/* The first to have a name hands its sketch over, so that names are not in memory twice. */
+static bool add_calls(struct kymo__name_stats *stats, struct kymo__sketch *calls)
 {
     stats->n_processes += calls->count != 0;
-    return kymo__sketch_merge(&stats->calls, calls);
+    if (stats->calls.count != 0)
+        return kymo__sketch_merge(&stats->calls, calls);
+    stats->calls = *calls;
+    *calls = (struct kymo__sketch){0};
+    return true;
 }
 
 static bool add_by_name(const struct adding *adding)
@@ -319,7 +324,7 @@ static bool add_process(struct adding *adding)
            add_process_rows(adding) && add_open_async(adding);
 }
 
-kymo_status kymo__merge_add(struct kymo__merge *merge, const struct kymo__process_walk *walk)
+kymo_status kymo__merge_add(struct kymo__merge *merge, struct kymo__process_walk *walk)
 {
     const size_t n = walk->names.n;
     struct adding adding = {
