@@ -64,11 +64,11 @@ class Recordings:
         self.path = folder / "python.kymo"
 
     @contextlib.contextmanager
-    def on(self) -> Any:
+    def on(self, **options: Any) -> Any:
         shutil.rmtree(self.path, ignore_errors=True)
         allowed = os.sched_getaffinity(0)
         os.sched_setaffinity(0, Recordings.all_cpus)  # the flush thread inherits it and must not share our processor
-        kymo.start(self.path)
+        kymo.start(self.path, **options)
         os.sched_setaffinity(0, allowed)
         try:
             yield
@@ -83,6 +83,10 @@ class Recordings:
 
 PAIR = "perf_counter_ns pair"
 CALL = "a call of an empty function"
+WITHOUT_NVTX = "kymo: with on a range, enabled, nvtx=0"
+WRAPPER_OFF = "kymo: NVTXRangeWrapper push and pop, disabled"
+WRAPPER_ORDERED = "kymo: NVTXRangeWrapper push and pop, ordered"
+WRAPPER_RECORDED = "kymo: NVTXRangeWrapper push and pop, ordered, recorded"
 NVTX = "nvtx.annotate, kept, without a tool"
 NVTX_LITERAL = 'nvtx.annotate("literal") without a tool'
 TORCH_OFF = "record_function, profiler off"
@@ -113,6 +117,37 @@ def ours(recordings: Recordings) -> list[Candidate]:
         Candidate("kymo: decorator, enabled", "f()", {"f": decorated}, on, minus=CALL),
         Candidate("kymo: decorator, disabled", "f()", {"f": decorated}, minus=CALL),
     ]
+
+
+def ours_with_nvtx(recordings: Recordings) -> list[Candidate]:
+    """Return the range that keeps away from NVTX tools, and the range wrapper; what is not built is left out."""
+    candidates = []
+    if has_option("nvtx"):
+        region = {"region": kymo.range("bench")}
+        candidates += [Candidate(WITHOUT_NVTX, "with region: pass", region, lambda: recordings.on(nvtx=0))]
+    if hasattr(kymo, "NVTXRangeWrapper"):
+        wrapper = kymo.NVTXRangeWrapper()
+
+        @contextlib.contextmanager
+        def ordered(recording: Callable[[], Any] = contextlib.nullcontext) -> Any:
+            with recording():
+                wrapper.enable(False, False, True)
+                try:
+                    yield
+                finally:
+                    wrapper.disable()
+
+        statement = 'wrapper.range_push("bench wrapper"); wrapper.range_pop("bench wrapper")'
+        candidates += [
+            Candidate(WRAPPER_OFF, statement, {"wrapper": wrapper}),
+            Candidate(WRAPPER_ORDERED, statement, {"wrapper": wrapper}, ordered),
+            Candidate(WRAPPER_RECORDED, statement, {"wrapper": wrapper}, lambda: ordered(recordings.on)),
+        ]
+    return candidates
+
+
+def has_option(name: str) -> bool:
+    return any(line.split("=")[0].strip() == name for line in kymo.options_help().splitlines())
 
 
 def standard_library() -> list[Candidate]:
@@ -179,7 +214,7 @@ def peer_viztracer() -> list[Candidate]:
 
 
 def collect(recordings: Recordings) -> list[Candidate]:
-    candidates = standard_library() + ours(recordings)
+    candidates = standard_library() + ours(recordings) + ours_with_nvtx(recordings)
     for peer in (peer_nvtx, peer_torch, peer_viztracer):
         try:
             candidates += peer()
@@ -226,6 +261,9 @@ class Figures:
 
     def ratio(self, name: str, to: str) -> tuple[float, float, float]:
         return median_with_interval([a / b for a, b in zip(self.net(name), self.net(to))])
+
+    def difference(self, name: str, to: str) -> tuple[float, float, float]:
+        return median_with_interval([a - b for a, b in zip(self.net(name), self.net(to))])
 
 
 def print_all(figures: Figures, n_rounds: int) -> None:
@@ -285,6 +323,45 @@ def put_times(results: Results, figures: Figures) -> None:
         )
 
 
+def put_nvtx(results: Results, figures: Figures) -> None:
+    what, bar = "Python with on a range, what NVTX adds without a tool", "<= 5 ns"
+    if WITHOUT_NVTX in figures:
+        low, mid, high = figures.difference("kymo: with on a range, enabled", WITHOUT_NVTX)
+        results.put(what, f"{mid:.2f} ns ({low:.2f} to {high:.2f})", bar, mid <= 5)
+    else:
+        results.put(what, "not built", bar)
+
+
+def put_wrapper(results: Results, figures: Figures) -> None:
+    for name, bar, of_pair in (
+        (WRAPPER_OFF, 30, False),
+        (WRAPPER_ORDERED, 0.6, True),
+        (WRAPPER_RECORDED, 0.6, True),
+    ):
+        what, bar_text = name.replace("kymo:", "Python", 1), f"<= {bar} x the pair" if of_pair else f"<= {bar} ns"
+        if name not in figures:
+            results.put(what, "not built", bar_text)
+            continue
+        ns, ratio = median_with_interval(figures.net(name)), figures.ratio(name, PAIR)
+        measured = f"{ratio[1]:.2f} x the pair ({ratio[0]:.2f} to {ratio[2]:.2f}), {ns[1]:.1f} ns"
+        results.put(what, measured, bar_text, (ratio if of_pair else ns)[1] <= bar)
+
+
+def put_with_tool(results: Results, recordings: Recordings, n_rounds: int, n: int) -> None:
+    """Measure ranges that go to a tool that only counts: last of all, as a tool that is there stays there."""
+    tool = Path(os.environ.get("KYMO_BUILD", "")) / "bench" / "nvtx_counter.so"
+    what = "  Python with on a range, with a tool that only counts"
+    if not has_option("nvtx") or not tool.exists():
+        results.put(what, "not built")
+        return
+    os.environ["NVTX_INJECTION64_PATH"] = str(tool)
+    on = "with a tool, enabled"
+    with_region, region = "with region: pass", {"region": kymo.range("bench")}
+    candidates = [Candidate("empty loop", "pass", minus=""), Candidate(on, with_region, region, recordings.on)]
+    run_rounds(candidates, n_rounds, n)
+    results.put(what, f"{statistics.median(Figures(candidates).net(on)):.1f} ns")
+
+
 def put_against_peers(results: Results, figures: Figures) -> None:
     """Compare `with` on a range with its peers: kept with kept, as people write it with that, off with off."""
     kept, literal = "with on a range", 'with kymo.range("literal")'
@@ -316,7 +393,8 @@ def main() -> int:
     arguments = parser.parse_args()
 
     os.sched_setaffinity(0, {min(Recordings.all_cpus)})
-    candidates = collect(Recordings(Path(arguments.dir)))
+    recordings = Recordings(Path(arguments.dir))
+    candidates = collect(recordings)
     n_rounds, n = (15, 1 << 16) if arguments.quick else (25, 1 << 18)
     run_rounds(candidates, n_rounds, n)
     figures = Figures(candidates)
@@ -325,6 +403,9 @@ def main() -> int:
     put_against_pair(results, figures)
     put_times(results, figures)
     put_against_peers(results, figures)
+    put_nvtx(results, figures)
+    put_with_tool(results, recordings, 5, n)
+    put_wrapper(results, figures)
     shutil.rmtree(Path(arguments.dir) / "python.kymo", ignore_errors=True)
     return 0
 

@@ -10,12 +10,18 @@
  *   streaming   at full speed into the log; the flush thread packs and writes on another processor
  *
  * Then the same with caches emptied between ranges, and on several threads at once.
+ *
+ * Ranges go to an NVTX tool as well when there is one. Without one that must cost next to nothing, against the option
+ * nvtx=0; with one that only counts, a child of this process shows what it comes to.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "bench.h"
+#include "nvtx_peer.h"
 
 enum { ROUNDS_MAX = 31, THREADS_MAX = 64 };
 
@@ -24,11 +30,12 @@ static uint64_t n_lost, n_streamed;
 
 /* ---- recordings around a candidate ---- */
 
-static void start(enum kymo_policy policy, uint64_t pool_bytes)
+static void start(enum kymo_policy policy, uint64_t pool_bytes, const char *text)
 {
     /* The flush thread inherits where we may run: it must not share our processor. */
     bench_unpin();
     const struct kymo_options options = {.path = bench_fresh_path(&args, "range.kymo"),
+                                         .text = text,
                                          .policy = policy,
                                          .pool_bytes = pool_bytes,
                                          .disk_bytes = UINT64_C(64) << 30};
@@ -40,12 +47,17 @@ static void start(enum kymo_policy policy, uint64_t pool_bytes)
 
 static void start_ring(void)
 {
-    start(KYMO_KEEP_NEWEST, 2 << 20);
+    start(KYMO_KEEP_NEWEST, 2 << 20, NULL);
+}
+
+static void start_ring_without_nvtx(void)
+{
+    start(KYMO_KEEP_NEWEST, 2 << 20, "nvtx=0");
 }
 
 static void start_stream(void)
 {
-    start(KYMO_KEEP_OLDEST, 0);
+    start(KYMO_KEEP_OLDEST, 0, NULL);
 }
 
 static void stop(void)
@@ -128,10 +140,12 @@ struct candidate {
 enum {
     CLOCK_PAIR,
     ENABLED,
+    WITHOUT_NVTX,
     FIRST_TOUCH,
     STREAMING,
     BY_NAME,
     VDSO_PAIR,
+    NVTX_PEER,
     DISABLED,
     EMPTY,
     N_CANDIDATES
@@ -142,11 +156,15 @@ enum {
 static struct candidate candidates[N_CANDIDATES] = {
     [CLOCK_PAIR] = {"two bare clock reads (2T)", clock_pair, NULL, NULL, BLOCK / 8, BLOCK * 2},
     [ENABLED] = {"range, enabled", scope, start_ring, stop, BLOCK, BLOCK * 2},
+    [WITHOUT_NVTX] = {"range, enabled, nvtx=0", scope, start_ring_without_nvtx, stop, BLOCK,
+                      BLOCK * 2},
     [FIRST_TOUCH] = {"range, first touch", scope, start_stream, stop, 0, BLOCK},
     [STREAMING] = {"range, streaming to disk", scope, start_stream, stop_stream, BLOCK * 8,
                    BLOCK * 16},
     [BY_NAME] = {"push and pop by string, enabled", push_pop, start_ring, stop, BLOCK, BLOCK * 2},
     [VDSO_PAIR] = {"two vDSO clock reads", vdso_pair, NULL, NULL, BLOCK / 8, BLOCK},
+    [NVTX_PEER] = {"NVTX's own push and pop, no tool", nvtx_peer_push_pop, NULL, NULL, BLOCK,
+                   BLOCK * 2},
     [DISABLED] = {"range, disabled, loop included", scope, NULL, NULL, BLOCK, BLOCK * 16},
     [EMPTY] = {"an empty loop", empty_loop, NULL, NULL, BLOCK, BLOCK * 16},
 };
@@ -184,6 +202,8 @@ static void print_rounds(size_t n_rounds)
     printf("  %-34s %9s %9s %24s\n", "", "min ns", "median ns", "x 2T");
     for (size_t i = 0; i < N_CANDIDATES; i++) {
         double ns[ROUNDS_MAX];
+        if (i == NVTX_PEER && !nvtx_peer_is_built())
+            continue;
         for (size_t k = 0; k < n_rounds; k++)
             ns[k] = candidates[i].ns[k];
         const double least = bench_quantile(ns, n_rounds, 0),
@@ -219,6 +239,66 @@ static void put_rounds(size_t n_rounds)
     const struct bench_interval off = bench_median(candidates[DISABLED].ns, n_rounds);
     bench_result(&args, "C range, disabled, loop included", "<= 0.6 ns",
                  bench_met_if(off.mid <= 0.6), "%.2f ns (%.2f to %.2f)", off.mid, off.low, off.high);
+}
+
+/* ---- with NVTX ---- */
+
+static void put_nvtx(size_t n_rounds)
+{
+    static const char what[] = "C range, what NVTX adds without a tool", bar[] = "<= 5 ns",
+                      peer[] = "  NVTX's own push and pop, no tool";
+    double added[ROUNDS_MAX];
+    for (size_t i = 0; i < n_rounds; i++)
+        added[i] = candidates[ENABLED].ns[i] - candidates[WITHOUT_NVTX].ns[i];
+    const struct bench_interval x = bench_median(added, n_rounds);
+    if (kymo_nvtx_version()[0] != '\0')
+        bench_result(&args, what, bar, bench_met_if(x.mid <= 5), "%.2f ns (%.2f to %.2f)", x.mid,
+                     x.low, x.high);
+    else
+        bench_result(&args, what, bar, BENCH_NO_BAR, "not built");
+    if (nvtx_peer_is_built())
+        bench_result(&args, peer, "", BENCH_NO_BAR, "%.2f ns",
+                     bench_median(candidates[NVTX_PEER].ns, n_rounds).mid);
+    else
+        bench_result(&args, peer, "", BENCH_NO_BAR, "not built");
+}
+
+static double time_median(const struct candidate *c)
+{
+    enum { ROUNDS = 9 };
+    double ns[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++)
+        ns[i] = time_one(c);
+    return bench_quantile(ns, ROUNDS, 0.5);
+}
+
+/* In the child. A tool that is there stays there, so nothing else can be measured afterwards. */
+static void put_with_tool(const char *what)
+{
+    setenv("NVTX_INJECTION64_PATH", nvtx_peer_tool(), 1);
+    const double on = time_median(&candidates[ENABLED]), off = time_median(&candidates[DISABLED]);
+    if (kymo_nvtx_attach())
+        bench_result(&args, what, "", BENCH_NO_BAR, "%.1f ns; without a recording %.1f ns", on, off);
+    else
+        bench_result(&args, what, "", BENCH_NO_BAR, "not attached: %s", kymo_nvtx_state());
+}
+
+static void run_with_tool(void)
+{
+    static const char what[] = "  C range with a tool that only counts";
+    if (kymo_nvtx_version()[0] == '\0' || !nvtx_peer_is_built()) {
+        bench_result(&args, what, "", BENCH_NO_BAR, "not built");
+        return;
+    }
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        put_with_tool(what);
+        exit(0);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0)
+        bench_die("the child with an NVTX tool did not end well", KYMO_OK);
 }
 
 /* ---- with cold caches ---- */
@@ -293,7 +373,7 @@ static void run_threads(int n)
 {
     pthread_t threads[THREADS_MAX];
     double ns[THREADS_MAX];
-    start(KYMO_KEEP_NEWEST, 0);
+    start(KYMO_KEEP_NEWEST, 0, NULL);
     bench_unpin();
     for (int i = 0; i < n; i++)
         if (pthread_create(&threads[i], NULL, run_thread, &ns[i]) != 0)
@@ -315,6 +395,8 @@ int main(int argc, char **argv)
     run_rounds(n_rounds);
     print_rounds(n_rounds);
     put_rounds(n_rounds);
+    put_nvtx(n_rounds);
+    run_with_tool();
     run_cold();
     run_threads(1);
     run_threads(2);

@@ -1,0 +1,21 @@
+/*
+ * nvtx_peer.h: NVTX as one would call it without kymo, and a tool that only counts. Both need NVTX's headers when the
+ * benchmarks are built.
+ */
+#ifndef KYMO_BENCH_NVTX_PEER_H
+#define KYMO_BENCH_NVTX_PEER_H
+
+#include "bench.h"
+
+/* Push and pop by NVTX's own functions, `n` times; nothing without the headers. */
+void nvtx_peer_push_pop(uint64_t n);
+
+/* The library that counts, for NVTX_INJECTION64_PATH; "" without the headers. */
+const char *nvtx_peer_tool(void);
+
+static inline bool nvtx_peer_is_built(void)
+{
+    return nvtx_peer_tool()[0] != '\0';
+}
+
+#endif
