@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """How costs grow: with events, names, threads and processes. One table for each.
 
-    bench_growth.py [--quick] [--dir DIR] [--results FILE] [AXIS...]     AXIS: events, names, python, threads, processes
+    bench_growth.py [--quick] [--dir DIR] [--results FILE] [--tables FOLDER] [AXIS...]
+
+AXIS is events, names, python (names in Python), threads or processes; all of them by default.
 
 Each point is recorded by the program bench_growth (names in Python: by growth_names.py) in a process of its own, some
 times over, and the medians stand in the table. Then `kymo report` and `kymo export --to perfetto` read the recording,
@@ -43,17 +45,21 @@ class Bench:
     def record(self, **options: float) -> Point:
         """Record one point some times, and return the medians; the last recording stays. Long ones are made once."""
         words = [word for name, value in options.items() for word in (f"--{name}", int(value))]
-        n_repeats = 1 if options["events"] > 2e8 else self.n_repeats
+        n_repeats = self.n_repeats_of(options["events"])
         return medians([self.growth("record", "--path", self.recording, *words) for _ in range(n_repeats)])
 
-    def read(self) -> dict[str, Point]:
+    def n_repeats_of(self, n_events: float) -> int:
+        return 1 if n_events > 2e8 else self.n_repeats
+
+    def read(self, n_events: float) -> dict[str, Point]:
         kymo = self.build / "cli" / "kymo"
         jobs = {
             "open": ("open", self.recording),
             "report": ("time", kymo, "report", self.recording),
             "perfetto": ("time", kymo, "export", self.recording, "--to", "perfetto", "-o", "-"),
         }
-        return {name: medians([self.growth(*job) for _ in range(self.n_repeats)]) for name, job in jobs.items()}
+        n_repeats = self.n_repeats_of(n_events)
+        return {name: medians([self.growth(*job) for _ in range(n_repeats)]) for name, job in jobs.items()}
 
     def python_names(self, form: str, n: int) -> Point:
         points = []
@@ -78,15 +84,16 @@ class Table:
         self.columns = columns
         self.rows: list[tuple[str, ...]] = []
         self.widths = [max(len(name), 6) for name in columns]
-        print(f"\n{title}\n\n{self.line(columns)}", flush=True)
-        print("|" + "|".join("-" * (width + 1) + ":" for width in self.widths) + "|", flush=True)
+        self.lines = [self.line(columns), "|" + "|".join("-" * (width + 1) + ":" for width in self.widths) + "|"]
+        print(f"\n{title}\n\n" + "\n".join(self.lines), flush=True)
 
     def line(self, cells: tuple[str, ...]) -> str:
         return "|" + "|".join(f" {cell:>{width}} " for cell, width in zip(cells, self.widths)) + "|"
 
     def add(self, *cells: str) -> None:
         self.rows.append(cells)
-        print(self.line(cells), flush=True)
+        self.lines.append(self.line(cells))
+        print(self.lines[-1], flush=True)
 
     def spread(self, column: str) -> str:
         cells = [row[self.columns.index(column)].strip() for row in self.rows]
@@ -112,7 +119,8 @@ def bytes_each(point: Point) -> str:
 READ_COLUMNS = ("open ms", "report s", "ns/event", "MB", "perfetto s", "ns/event", "MB")
 
 
-def read_cells(jobs: dict[str, Point], n_events: float) -> list[str]:
+def read_cells(bench: Bench, n_events: float) -> list[str]:
+    jobs = bench.read(n_events)
     cells = [f"{1e3 * jobs['open']['seconds']:.1f}"]
     for name in ("report", "perfetto"):
         job = jobs[name]
@@ -136,7 +144,7 @@ def by_events(bench: Bench) -> Table:
     for n in [1e5, 1e6, 1e7] + ([] if bench.is_quick else [1e8, 1e9]):
         point = bench.record(events=n)
         first = [count(n), f"{point['range_ns']:.1f}", share_lost(point), bytes_each(point), f"{point['rss_mb']:.1f}"]
-        table.add(*first, *read_cells(bench.read(), point["kept"]))
+        table.add(*first, *read_cells(bench, point["kept"]))
     return table
 
 
@@ -154,7 +162,7 @@ def by_names(bench: Bench) -> Table:
         point = bench.record(events=n_events, names=n)
         costs = [f"{point['range_ns']:.1f}", f"{by_string['range_ns']:.1f}", f"{point['new_name_ns']:.0f}"]
         sizes = [bytes_each(point), f"{point['rss_mb']:.1f}"]
-        table.add(count(n), *costs, *sizes, *read_cells(bench.read(), point["kept"]))
+        table.add(count(n), *costs, *sizes, *read_cells(bench, point["kept"]))
     return table
 
 
@@ -192,7 +200,7 @@ def by_writers(bench: Bench, title: str, option: str, *more: str) -> Table:
         paced = bench.record(events=n_paced, pace=PACE, **{option: n})
         costs = [cell for point in (paced, full) for cell in (f"{point['range_ns']:.1f}", share_lost(point))]
         sizes = [f"{paced['first_us']:.0f}", bytes_each(paced), f"{paced['rss_mb']:.1f}"]
-        table.add(count(n), *costs, *sizes, *read_cells(bench.read(), paced["kept"]), *sealing)
+        table.add(count(n), *costs, *sizes, *read_cells(bench, paced["kept"]), *sealing)
     return table
 
 
@@ -204,12 +212,13 @@ def by_processes(bench: Bench) -> Table:
     return by_writers(bench, "forked processes, one recording", "processes", "open and seal ms")
 
 
+# What measures it, and the line for the closing table: what grows, and the column with the cost of a range.
 AXES = {
-    "events": (by_events, "ns/range"),
-    "names": (by_names, "by id ns/range"),
-    "python": (by_python_names, "kept"),
-    "threads": (by_threads, "paced ns/range"),
-    "processes": (by_processes, "paced ns/range"),
+    "events": (by_events, "events", "ns/range"),
+    "names": (by_names, "names, by id", "by id ns/range"),
+    "python": (by_python_names, "names in Python, kept", "kept"),
+    "threads": (by_threads, "threads", "paced ns/range"),
+    "processes": (by_processes, "processes", "paced ns/range"),
 }
 
 
@@ -218,6 +227,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="enough to see that it works, not to quote")
     parser.add_argument("--dir", default=".", help="where recordings go")
     parser.add_argument("--results", help="append a line for each table to this file")
+    parser.add_argument("--tables", type=Path, help="write each table there as well, to AXIS.md")
     parser.add_argument("axes", nargs="*", metavar="AXIS", help=", ".join(AXES))
     arguments = parser.parse_args()
     unknown = [axis for axis in arguments.axes if axis not in AXES]
@@ -227,10 +237,11 @@ def main() -> int:
     bench = Bench(Path(arguments.dir), arguments.quick)
     lines = [f"T, one clock read\t{bench.growth('clock')['t_ns']:.2f} ns\t\t\n"]
     for axis in arguments.axes or AXES:
-        measure, column = AXES[axis]
+        measure, what, column = AXES[axis]
         table = measure(bench)
-        span = f"{table.rows[0][0].strip()} to {table.rows[-1][0].strip()}"
-        lines.append(f"Growth with {axis}, {span}: ns for a range\t{table.spread(column)}\t\t\n")
+        lines.append(f"A range, {table.spread(table.columns[0])} {what}\t{table.spread(column)} ns\t\t\n")
+        if arguments.tables:
+            (arguments.tables / f"{axis}.md").write_text("\n".join(table.lines) + "\n", encoding="utf-8")
     shutil.rmtree(bench.recording, ignore_errors=True)
     if arguments.results:
         with open(arguments.results, "a", encoding="utf-8") as out:
