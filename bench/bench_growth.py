@@ -83,7 +83,7 @@ class Table:
     def __init__(self, title: str, *columns: str) -> None:
         self.columns = columns
         self.rows: list[tuple[str, ...]] = []
-        self.widths = [max(len(name), 6) for name in columns]
+        self.widths = [max(len(name), 7) for name in columns]
         self.lines = [self.line(columns), "|" + "|".join("-" * (width + 1) + ":" for width in self.widths) + "|"]
         print(f"\n{title}\n\n" + "\n".join(self.lines), flush=True)
 
