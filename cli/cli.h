@@ -79,8 +79,8 @@ void cli_print_man(const struct cli_command *command);
  * for the next call; false after the last.
  */
 struct cli_key {
-    char name[32], values[64]; /* "policy", "keep-oldest|keep-newest|block" */
-    char meaning[160];         /* with the default in parentheses */
+    char name[64], values[96]; /* "policy", "keep-oldest|keep-newest|block" */
+    char meaning[256];         /* with the default in parentheses */
 };
 bool cli_next_key(const char **at, struct cli_key *key);
 
