@@ -33,8 +33,13 @@ def script(kymo):
     return printed
 
 
+@pytest.fixture
+def commands(kymo) -> list[str]:
+    """Every command there is."""
+    return kymo("help", "--names").stdout.split()
+
+
 # Each line, with all that may be offered at its end. Every shell has its own way to show directories and "key=".
-COMMANDS = ["run", "report", "export", "completion"]
 OFFERED = {
     "kymo rep": ["report"],
     "kymo report --u": ["--unit"],
@@ -81,9 +86,9 @@ def test_bash_offers_what_the_tables_have(script, folder, environment, line):
     assert plain(bash_words(script("bash"), line, environment, folder)) == sorted(OFFERED[line])
 
 
-def test_bash_offers_every_command(script, folder, environment):
-    assert set(COMMANDS) < set(bash_words(script("bash"), "kymo ", environment, folder))
-    assert set(COMMANDS) == set(bash_words(script("bash"), "kymo help ", environment, folder))
+def test_bash_offers_every_command(script, commands, folder, environment):
+    assert set(commands) < set(bash_words(script("bash"), "kymo ", environment, folder))
+    assert set(commands) == set(bash_words(script("bash"), "kymo help ", environment, folder))
 
 
 @pytest.mark.parametrize(
@@ -122,9 +127,9 @@ def test_zsh_offers_what_the_tables_have(script, folder, environment, line):
     assert plain(shells.zsh_words(zsh_setup(script("zsh")), line, environment, folder)) == sorted(OFFERED[line])
 
 
-def test_zsh_offers_every_command_and_keys(script, folder, environment):
+def test_zsh_offers_every_command_and_keys(script, commands, folder, environment):
     setup = zsh_setup(script("zsh"))
-    assert set(shells.zsh_words(setup, "kymo ", environment, folder)) == {*COMMANDS, "help"}
+    assert set(shells.zsh_words(setup, "kymo ", environment, folder)) == {*commands, "help"}
     assert "policy" in shells.zsh_words(setup, "kymo run --options pool=1m,", environment, folder)
     words = shells.zsh_words(setup, "kymo run --options pool=1m,policy=", environment, folder)
     assert sorted(words) == ["block", "keep-newest", "keep-oldest"]
@@ -144,18 +149,21 @@ def test_fish_offers_what_the_tables_have(script, folder, environment, line):
     assert plain(shells.fish_words(script("fish"), line, environment, folder)) == sorted(OFFERED[line])
 
 
+def test_fish_offers_every_command(script, commands, folder, environment):
+    assert set(shells.fish_words(script("fish"), "kymo ", environment, folder)) == {*commands, "help"}
+    assert set(shells.fish_words(script("fish"), "kymo help ", environment, folder)) == set(commands)
+
+
 @pytest.mark.parametrize(
     "line, words",
     [
-        ("kymo ", [*COMMANDS, "help"]),
-        ("kymo help ", COMMANDS),
         ("kymo run --options policy=", ["policy=block", "policy=keep-newest", "policy=keep-oldest"]),
         ("kymo run --options pool=1m,clock=t", ["pool=1m,clock=tsc"]),
         ("kymo run -o x.kymo -- /bin/cat train.p", ["train.py"]),
         ("kymo run /bin/cat --appen", []),
     ],
 )
-def test_fish_offers_commands_keys_and_programs(script, folder, environment, line, words):
+def test_fish_offers_keys_and_programs(script, folder, environment, line, words):
     assert sorted(shells.fish_words(script("fish"), line, environment, folder)) == sorted(words)
 
 
