@@ -184,9 +184,10 @@ static void print_exits(const struct cli_command *command)
     if (command->exits != NULL)
         print_text(command->exits);
     else
-        print_text("0 fine, 1 the answer is no, 2 wrong usage or input. When a recording is "
-                   "damaged, what\n"
-                   "could be read is answered, and the status is 2.");
+        print_text("0 fine, 1 the answer is no, 2 wrong usage or input.");
+    if (strstr(command->usage, ".kymo") != NULL)
+        print_text(
+            "When a recording is damaged, what could be read is answered, and the status is 2.");
 }
 
 static void print_variable(const char *name, const char *meaning)
