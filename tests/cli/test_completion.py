@@ -137,6 +137,8 @@ def test_zsh_offers_every_command_and_keys(script, commands, folder, environment
 
 def test_zsh_finds_the_installed_function_by_itself(program, folder, environment):
     functions = program.parent / "share" / "zsh" / "site-functions"
+    if not functions.exists():
+        pytest.skip("this build has no completion scripts, because it has sanitizers or is for another machine")
     setup = f"fpath=('{functions}' $fpath)\nautoload -U compinit && compinit -u -D"
     assert shells.zsh_words(setup, "kymo rep", environment, folder) == ["report"]
 
