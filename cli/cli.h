@@ -1,7 +1,11 @@
 /*
  * The command line. A command is a row of the table in main.c; it declares its options in a table
- * of its own, from which the parser makes values, errors and the help text, so that the three
- * cannot disagree.
+ * of its own, from which come values, errors, the help text, the manual page and the completion of
+ * shells, so that these cannot disagree.
+ *
+ * What a value or an argument is called says what a shell offers for it: FILE and DIR are files and
+ * directories, a name with ".kymo" in it is a recording, KEY=VALUE,... are options of a recording,
+ * a|b|c is one of these words.
  *
  * Answers go to stdout, everything else to stderr.
  */
@@ -47,12 +51,18 @@ struct cli_command {
     const char *about; /* paragraphs in its own help */
     const struct cli_option *options;
     size_t n_options;
-    const char *examples;   /* lines, and what they do */
+    const char *examples; /* lines, and what they do */
+    const char *exits; /* its exit statuses, where there is more to say than `kymo --help` does */
     bool stops_at_argument; /* options end at the first argument: the rest is another program's */
     int (*run)(int n_args, char **args);
 };
 
-extern const struct cli_command cli_command_run, cli_command_report, cli_command_export;
+extern const struct cli_command cli_command_run, cli_command_report, cli_command_export,
+    cli_command_completion;
+
+/* Every command, then NULL; and what stands above them all, described as if it were one. In main.c. */
+extern const struct cli_command *const cli_commands[];
+extern const struct cli_command cli_program;
 
 /*
  * Take the options out of `args` (NULL-terminated) and leave the arguments, `*n_args` of them.
@@ -61,6 +71,18 @@ extern const struct cli_command cli_command_run, cli_command_report, cli_command
  */
 bool cli_parse(const struct cli_command *command, char **args, int *n_args, int *status);
 void cli_print_help(const struct cli_command *command);
+/* The manual page of a command, or of `cli_program`, in roff. */
+void cli_print_man(const struct cli_command *command);
+
+/*
+ * The options of a recording, from what kymo_options_help() says: `at` begins with NULL and is kept
+ * for the next call; false after the last.
+ */
+struct cli_key {
+    char name[64], values[96]; /* "policy", "keep-oldest|keep-newest|block" */
+    char meaning[256];         /* with the default in parentheses */
+};
+bool cli_next_key(const char **at, struct cli_key *key);
 
 /* ---- sentences ---- */
 

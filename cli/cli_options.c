@@ -1,4 +1,4 @@
-/* The parser of options and the printer of help: two readers of one table. */
+/* The parser of options and the printer of help: two readers of one table. cli_man.c and completion*.c are others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,4 +203,6 @@ void cli_print_help(const struct cli_command *command)
     }
     print_option("help", 'h', NULL, "show this and exit");
     printf("\nExamples:\n%s\n", command->examples);
+    if (command->exits != NULL)
+        printf("\nExit status: %s\n", command->exits);
 }

@@ -173,13 +173,11 @@ const struct cli_command cli_command_run = {
              "its exit status is passed on. Whatever way it ends, what it recorded is kept.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples =
-        "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
-        "  kymo run -o first.kymo -- ./train          names the recording\n"
-        "  kymo run -- torchrun --nproc-per-node 4 train.py\n"
-        "  kymo run --options policy=keep-newest,pool=64MiB -- ./train\n"
-        "\n"
-        "Exit status: the program's own; 2 wrong usage, 3 the program could not be started.",
+    .examples = "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
+                "  kymo run -o first.kymo -- ./train          names the recording\n"
+                "  kymo run -- torchrun --nproc-per-node 4 train.py\n"
+                "  kymo run --options policy=keep-newest,pool=64MiB -- ./train",
+    .exits = "the program's own; 2 wrong usage, 3 the program could not be started.",
     .stops_at_argument = true,
     .run = run,
 };

@@ -1,52 +1,55 @@
 /*
  * kymo: the command line. `kymo run` measures a program, `kymo report` says where its time went,
- * `kymo export` hands the events to another viewer. This file picks the command; each has a file of
- * its own.
+ * `kymo export` hands the events to another viewer. This file has the table of commands and picks
+ * one; each has a file of its own.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
 
-static const struct cli_command *const commands[] = {
-    &cli_command_run,
-    &cli_command_report,
-    &cli_command_export,
+const struct cli_command *const cli_commands[] = {
+    &cli_command_run, &cli_command_report, &cli_command_export, &cli_command_completion, NULL,
 };
-#define N_COMMANDS (sizeof commands / sizeof commands[0])
+#define N_COMMANDS (sizeof cli_commands / sizeof cli_commands[0] - 1)
+
+const struct cli_command cli_program = {
+    .name = "kymo",
+    .usage = "COMMAND ...",
+    .brief = "where the time of a training program goes",
+    .about = "Records what a training program does and tells where its time goes.",
+    .examples = "  kymo run -- python train.py              records into train.kymo\n"
+                "  kymo report train.kymo                   the table: which range took how long\n"
+                "  kymo export train.kymo --to perfetto     the timeline, for ui.perfetto.dev",
+    .exits = "0 fine, 1 the answer is no, 2 wrong usage or input, 3 the program could\n"
+             "not be started; 'kymo run' passes the program's own status on.",
+};
 
 static const struct cli_command *find_command(const char *name)
 {
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_commands[i];
     }
     return NULL;
 }
 
 static void print_overview(void)
 {
-    puts("Usage: kymo COMMAND ...\n\n"
-         "Records what a training program does and tells where its time goes.\n\n"
-         "Commands:");
+    printf("Usage: kymo %s\n\n%s\n\nCommands:\n", cli_program.usage, cli_program.about);
     for (size_t i = 0; i < N_COMMANDS; i++)
-        printf("  %-10s%s\n", commands[i]->name, commands[i]->brief);
-    puts("\n"
-         "A first look:\n"
-         "  kymo run -- python train.py              records into train.kymo\n"
-         "  kymo report train.kymo                   the table: which range took how long\n"
-         "  kymo export train.kymo --to perfetto     the timeline, for ui.perfetto.dev\n"
-         "\n"
-         "'kymo COMMAND --help' tells about one command, 'kymo --version' which kymo this is.\n"
-         "Exit status: 0 fine, 1 the answer is no, 2 wrong usage or input, 3 the program could\n"
-         "not be started; 'kymo run' passes the program's own status on.");
+        printf("  %-12s%s\n", cli_commands[i]->name, cli_commands[i]->brief);
+    printf("\nA first look:\n%s\n\n"
+           "'kymo COMMAND --help' tells about one command, 'kymo --version' which kymo this is.\n"
+           "Exit status: %s\n",
+           cli_program.examples, cli_program.exits);
 }
 
 static int unknown_command(const char *name)
 {
     const char *names[N_COMMANDS];
     for (size_t i = 0; i < N_COMMANDS; i++)
-        names[i] = commands[i]->name;
+        names[i] = cli_commands[i]->name;
     const char *nearest = cli_nearest(name, names, N_COMMANDS, sizeof names[0]);
     if (nearest != NULL)
         return cli_fail("there is no command '%s'; did you mean 'kymo %s'?", name, nearest);
@@ -61,11 +64,45 @@ static int run_command(const struct cli_command *command, char **args)
     return command->run(n_args, args);
 }
 
+static int no_such_command(const char *word)
+{
+    if (word[0] == '-')
+        return cli_fail("there is no option '%s' before a command; see 'kymo --help'", word);
+    return unknown_command(word);
+}
+
+static void print_names(void)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        puts(cli_commands[i]->name);
+}
+
+/*
+ * kymo help [COMMAND]. The build asks for two things more: --names, the commands, and --man, a
+ * manual page in place of the help.
+ */
+static int help(char **args)
+{
+    const bool wants_man = args[0] != NULL && strcmp(args[0], "--man") == 0;
+    const char *word = args[wants_man];
+    const struct cli_command *command = word != NULL ? find_command(word) : NULL;
+    if (word != NULL && strcmp(word, "--names") == 0)
+        print_names();
+    else if (word != NULL && command == NULL)
+        return no_such_command(word);
+    else if (wants_man)
+        cli_print_man(command != NULL ? command : &cli_program);
+    else if (command != NULL)
+        cli_print_help(command);
+    else
+        print_overview();
+    return CLI_FINE;
+}
+
 static int dispatch(char **argv)
 {
     const char *word = argv[1];
-    if (word == NULL || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
-        (strcmp(word, "help") == 0 && argv[2] == NULL)) {
+    if (word == NULL || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         print_overview();
         return CLI_FINE;
     }
@@ -74,17 +111,9 @@ static int dispatch(char **argv)
         return CLI_FINE;
     }
     if (strcmp(word, "help") == 0)
-        word = argv[2];
+        return help(argv + 2);
     const struct cli_command *command = find_command(word);
-    if (command == NULL)
-        return word[0] == '-'
-                   ? cli_fail("there is no option '%s' before a command; see 'kymo --help'", word)
-                   : unknown_command(word);
-    if (word == argv[2]) {
-        cli_print_help(command);
-        return CLI_FINE;
-    }
-    return run_command(command, argv + 2);
+    return command != NULL ? run_command(command, argv + 2) : no_such_command(word);
 }
 
 int main(int argc, char **argv)

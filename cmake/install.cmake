@@ -2,6 +2,12 @@
 # Nothing in it knows its prefix, so that the folder may be moved after `cmake --install --prefix`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+foreach(dir BIN LIB INCLUDE DATA)
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${dir}DIR}")
+    message(FATAL_ERROR "kymo: CMAKE_INSTALL_${dir}DIR is ${CMAKE_INSTALL_${dir}DIR}; give it relative to the prefix, "
+      "so that the files find one another wherever the prefix is")
+  endif()
+endforeach()
 
 set_target_properties(kymo_tools PROPERTIES EXPORT_NAME tools)
 install(TARGETS kymo kymo_tools EXPORT kymo-targets

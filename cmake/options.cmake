@@ -14,7 +14,8 @@ target_compile_definitions(kymo_flags INTERFACE _GNU_SOURCE)
 target_compile_options(kymo_flags INTERFACE
   -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings
   -Wvla -Wundef -Wno-missing-field-initializers $<$<BOOL:${KYMO_WERROR}>:-Werror>
-  -fno-strict-aliasing)
+  -fno-strict-aliasing
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=) # __FILE__ tells where in the tree, not where on the machine that built it
 if(KYMO_SANITIZE)
   target_compile_options(kymo_flags INTERFACE -fsanitize=${KYMO_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(kymo_flags INTERFACE -fsanitize=${KYMO_SANITIZE})

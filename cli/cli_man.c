@@ -1,0 +1,257 @@
+/*
+ * Manual pages, made from the tables that also make the help. The build asks for one page per
+ * command by `kymo help --man`. A page has no date, so that two builds of one version are equal.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* ---- text ---- */
+
+/* What roff would take for something else: its escapes, and signs that it draws as typographers do. */
+static void print_char(char c)
+{
+    switch (c) {
+    case '\\':
+        fputs("\\(rs", stdout);
+        break;
+    case '-':
+        fputs("\\-", stdout);
+        break;
+    case '\'':
+        fputs("\\(aq", stdout);
+        break;
+    case '`':
+        fputs("\\(ga", stdout);
+        break;
+    case '^':
+        fputs("\\(ha", stdout);
+        break;
+    case '~':
+        fputs("\\(ti", stdout);
+        break;
+    case '"':
+        fputs("\\(dq", stdout);
+        break;
+    default:
+        putchar(c);
+    }
+}
+
+static void print_span(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        print_char(text[i]);
+}
+
+/* A line that begins with a period would be a request; blank lines are between paragraphs. */
+static void print_text(const char *text)
+{
+    bool at_start = true;
+    for (; *text != '\0'; text++) {
+        if (at_start && *text == '\n') {
+            fputs(".PP\n", stdout);
+            continue;
+        }
+        if (at_start && *text == '.')
+            fputs("\\&", stdout);
+        print_char(*text);
+        at_start = *text == '\n';
+    }
+    if (!at_start)
+        putchar('\n');
+}
+
+static void print_bold(const char *text)
+{
+    fputs("\\fB", stdout);
+    print_span(text, strlen(text));
+    fputs("\\fR", stdout);
+}
+
+/* Lines as they stand. */
+static void print_lines(const char *text)
+{
+    puts(".EX");
+    for (const char *line = text; *line != '\0';) {
+        const size_t len = strcspn(line, "\n"), indent = strspn(line, " ");
+        fputs("\\&", stdout);
+        print_span(line + (indent < len ? indent : len), len - (indent < len ? indent : len));
+        putchar('\n');
+        line += len + (line[len] == '\n');
+    }
+    puts(".EE");
+}
+
+static void print_upper(const char *text)
+{
+    for (; *text != '\0'; text++)
+        print_char((char)toupper((unsigned char)*text));
+}
+
+/* ---- options ---- */
+
+/* Words that are typed as they stand are bold, names of values in italics. */
+static void print_value(const struct cli_option *option)
+{
+    const char *const font = option->kind == CLI_CHOICE ? "\\fB" : "\\fI";
+    const char *word = option->value;
+    for (;;) {
+        const size_t len = option->kind == CLI_CHOICE ? strcspn(word, "|") : strlen(word);
+        fputs(font, stdout);
+        print_span(word, len);
+        fputs("\\fR", stdout);
+        if (word[len] == '\0')
+            return;
+        putchar('|');
+        word += len + 1;
+    }
+}
+
+static void print_option(const struct cli_option *option)
+{
+    const char letter[] = {'-', option->letter, '\0'};
+    puts(".TP");
+    if (option->letter != 0) {
+        print_bold(letter);
+        fputs(", ", stdout);
+    }
+    fputs("\\fB\\-\\-", stdout);
+    print_span(option->name, strlen(option->name));
+    fputs("\\fR", stdout);
+    if (option->value != NULL) {
+        putchar(' ');
+        print_value(option);
+    }
+    putchar('\n');
+    print_text(option->help);
+}
+
+static void print_options(const struct cli_command *command)
+{
+    static bool ignored;
+    static const struct cli_option common[] = {
+        {"help", 'h', CLI_FLAG, NULL, &ignored, "show a short help and exit"},
+        {"version", 'V', CLI_FLAG, NULL, &ignored, "say which kymo this is and exit"},
+    };
+    puts(".SH OPTIONS");
+    for (size_t i = 0; i < command->n_options; i++)
+        print_option(&command->options[i]);
+    print_option(&common[0]);
+    if (command == &cli_program)
+        print_option(&common[1]);
+}
+
+/* ---- sections ---- */
+
+static void print_head(const struct cli_command *command)
+{
+    const bool is_program = command == &cli_program;
+    printf(".TH KYMO%s", is_program ? "" : "\\-");
+    if (!is_program)
+        print_upper(command->name);
+    printf(" 1 \"\" \"kymo %s\" \"User Commands\"\n.SH NAME\nkymo", kymo_version());
+    if (!is_program)
+        printf("\\-%s", command->name);
+    fputs(" \\- ", stdout);
+    print_text(command->brief);
+    fputs(".SH SYNOPSIS\n", stdout);
+    print_bold("kymo");
+    if (!is_program) {
+        putchar(' ');
+        print_bold(command->name);
+    }
+    putchar(' ');
+    print_text(command->usage);
+    puts(".SH DESCRIPTION");
+    print_text(command->about);
+}
+
+static void print_commands(void)
+{
+    puts(".SH COMMANDS");
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        printf(".TP\n.BR kymo\\-%s (1)\n", cli_commands[i]->name);
+        print_text(cli_commands[i]->brief);
+    }
+}
+
+static void print_exits(const struct cli_command *command)
+{
+    puts(".SH EXIT STATUS");
+    if (command->exits != NULL)
+        print_text(command->exits);
+    else
+        print_text("0 fine, 1 the answer is no, 2 wrong usage or input.");
+    if (strstr(command->usage, ".kymo") != NULL)
+        print_text(
+            "When a recording is damaged, what could be read is answered, and the status is 2.");
+}
+
+static void print_variable(const char *name, const char *meaning)
+{
+    puts(".TP");
+    print_bold(name);
+    putchar('\n');
+    print_text(meaning);
+}
+
+/* What the variable holds is the same list everywhere; the page of kymo itself has it. */
+static void print_keys(void)
+{
+    struct cli_key key;
+    puts(".SH RECORDING OPTIONS\nOptions of a recording, for KYMO_OPTIONS and for\n.BR kymo\\-run "
+         "(1).");
+    for (const char *at = NULL; cli_next_key(&at, &key);) {
+        fputs(".TP\n\\fB", stdout);
+        print_span(key.name, strlen(key.name));
+        fputs("\\fR=\\fI", stdout);
+        print_span(key.values, strlen(key.values));
+        puts("\\fR");
+        print_text(key.meaning);
+    }
+}
+
+static void print_environment(void)
+{
+    puts(".SH ENVIRONMENT");
+    print_variable("KYMO",
+                   "A path: a program that has kymo ranges records there from its first event on.");
+    print_variable("KYMO_OPTIONS",
+                   "How to record, as KEY=VALUE,KEY=VALUE. The keys are listed in kymo(1).");
+    print_variable("NO_COLOR", "When it is set and not empty, reports have no colors.");
+}
+
+static void print_see_also(const struct cli_command *command)
+{
+    const char *separator = "";
+    puts(".SH SEE ALSO");
+    if (command != &cli_program) {
+        fputs(".BR kymo (1)", stdout);
+        separator = ",\n";
+    }
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        if (cli_commands[i] == command)
+            continue;
+        printf("%s.BR kymo\\-%s (1)", separator, cli_commands[i]->name);
+        separator = ",\n";
+    }
+    putchar('\n');
+}
+
+void cli_print_man(const struct cli_command *command)
+{
+    print_head(command);
+    if (command == &cli_program)
+        print_commands();
+    print_options(command);
+    print_exits(command);
+    if (command == &cli_program)
+        print_keys();
+    print_environment();
+    puts(".SH EXAMPLES");
+    print_lines(command->examples);
+    print_see_also(command);
+}

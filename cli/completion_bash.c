@@ -1,0 +1,252 @@
+/*
+ * Completion for bash, 4.2 or later. Bash breaks words at "=", so the script first puts them together again; what
+ * it offers is cut back to where bash believes that the word begins. It needs no package bash-completion, and
+ * where that is there, programs behind `kymo run` are completed as they are without it.
+ */
+#include <stdio.h>
+
+#include "completion.h"
+
+/* The parts that are the same for every table. */
+static const char helpers[] =
+    "# Completion of kymo for bash, printed by `kymo completion bash`.\n"
+    "\n"
+    "_kymo_words() # WORDS\n"
+    "{\n"
+    "    local found\n"
+    "    mapfile -t found < <(compgen -W \"$1\" -- \"$cur\")\n"
+    "    COMPREPLY+=(\"${found[@]}\")\n"
+    "}\n"
+    "\n"
+    "_kymo_paths() # what compgen is to find: -f files, -d directories\n"
+    "{\n"
+    "    local found\n"
+    "    compopt -o filenames 2>/dev/null\n"
+    "    mapfile -t found < <(compgen \"$@\" -- \"$cur\")\n"
+    "    COMPREPLY+=(\"${found[@]}\")\n"
+    "}\n"
+    "\n"
+    "_kymo_recordings()\n"
+    "{\n"
+    "    _kymo_paths -d -X '!*.kymo'\n"
+    "    _kymo_paths -f -X '!*.klog'\n"
+    "    ((${#COMPREPLY[@]})) || _kymo_paths -d\n"
+    "}\n"
+    "\n"
+    "_kymo_keys() # key=value,key=value: what is complete stays in front of each word\n"
+    "{\n"
+    "    local whole=$cur\n"
+    "    local before=${cur%\"${cur##*,}\"}\n"
+    "    cur=${cur##*,}\n"
+    "    if [[ $cur == *=* ]]; then\n"
+    "        before+=${cur%%=*}=\n"
+    "        local key=${cur%%=*}\n"
+    "        cur=${cur#*=}\n"
+    "        _kymo_words \"$(_kymo_key_values \"$key\")\"\n"
+    "    else\n"
+    "        compopt -o nospace 2>/dev/null\n"
+    "        _kymo_words \"$_kymo_key_names\"\n"
+    "    fi\n"
+    "    cur=$whole\n"
+    "    ((${#COMPREPLY[@]} == 0)) || COMPREPLY=(\"${COMPREPLY[@]/#/$before}\")\n"
+    "}\n"
+    "\n"
+    "_kymo_program() # INDEX of the program among the words that bash made\n"
+    "{\n"
+    "    if declare -F _comp_command_offset >/dev/null; then\n"
+    "        _comp_command_offset \"$1\"\n"
+    "    elif declare -F _command_offset >/dev/null; then\n"
+    "        _command_offset \"$1\"\n"
+    "    elif (($1 == COMP_CWORD)); then\n"
+    "        _kymo_paths -c\n"
+    "        _kymo_paths -d\n"
+    "    else\n"
+    "        _kymo_paths -f\n"
+    "    fi\n"
+    "}\n"
+    "\n";
+
+static const char driver[] =
+    "# words: those up to the cursor, with what bash broke at \"=\" put together; at: where each "
+    "began.\n"
+    "_kymo_join()\n"
+    "{\n"
+    "    local i word glue=\n"
+    "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
+    "        word=${COMP_WORDS[i]}\n"
+    "        if ((${#words[@]})) && [[ $word == = || $glue ]]; then\n"
+    "            words[${#words[@]} - 1]+=$word\n"
+    "        else\n"
+    "            at+=(\"$i\")\n"
+    "            words+=(\"$word\")\n"
+    "        fi\n"
+    "        [[ $word == = ]] && glue=1 || glue=\n"
+    "    done\n"
+    "}\n"
+    "\n"
+    "_kymo_in_command() # COMMAND\n"
+    "{\n"
+    "    local i over= last=$((${#words[@]} - 1))\n"
+    "    for ((i = 2; i < last; i++)); do\n"
+    "        if [[ -z $over && ${words[i]} == -- ]]; then\n"
+    "            over=1\n"
+    "        elif [[ -n $over || ${words[i]} != -?* ]]; then\n"
+    "            [[ $_kymo_launchers != *\" $1 \"* ]] || { _kymo_program \"${at[i]}\"; return; }\n"
+    "        elif [[ ${words[i]} != *=* ]] && _kymo_takes_value \"$1 ${words[i]}\"; then\n"
+    "            ((++i < last)) || { _kymo_value \"$1 ${words[last - 1]}\"; return; }\n"
+    "        fi\n"
+    "    done\n"
+    "    if [[ -z $over && $cur == --*=* ]]; then\n"
+    "        local option=${cur%%=*}\n"
+    "        cur=${cur#*=}\n"
+    "        _kymo_value \"$1 $option\"\n"
+    "        [[ $COMP_WORDBREAKS == *=* || ${#COMPREPLY[@]} == 0 ]] || "
+    "COMPREPLY=(\"${COMPREPLY[@]/#/$option=}\")\n"
+    "    elif [[ -z $over && $cur == -* ]]; then\n"
+    "        _kymo_words \"$(_kymo_option_names \"$1\")\"\n"
+    "    else\n"
+    "        _kymo_arguments \"$1\" \"${at[last]}\"\n"
+    "    fi\n"
+    "}\n"
+    "\n"
+    "_kymo()\n"
+    "{\n"
+    "    local cur words=() at=()\n"
+    "    COMPREPLY=()\n"
+    "    _kymo_join\n"
+    "    cur=${words[${#words[@]} - 1]}\n"
+    "    if ((${#words[@]} == 2)); then\n"
+    "        _kymo_words \"$_kymo_commands help --help --version\"\n"
+    "    elif [[ ${words[1]} == help ]]; then\n"
+    "        ((${#words[@]} > 3)) || _kymo_words \"$_kymo_commands\"\n"
+    "    else\n"
+    "        _kymo_in_command \"${words[1]}\"\n"
+    "    fi\n"
+    "    # Bash replaces what stands behind the last \"=\".\n"
+    "    local before=${cur%\"${cur##*=}\"}\n"
+    "    [[ $COMP_WORDBREAKS != *=* || -z $before || ${#COMPREPLY[@]} == 0 ]] ||\n"
+    "        COMPREPLY=(\"${COMPREPLY[@]#\"$before\"}\")\n"
+    "}\n"
+    "complete -F _kymo kymo\n";
+
+/* ---- the parts that come from the tables ---- */
+
+static void print_names(void)
+{
+    struct cli_key key;
+    fputs("_kymo_commands='", stdout);
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        printf("%s%s", i > 0 ? " " : "", cli_commands[i]->name);
+    fputs("'\n# Options end where the program begins.\n_kymo_launchers=' ", stdout);
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        if (cli_commands[i]->stops_at_argument)
+            printf("%s ", cli_commands[i]->name);
+    fputs("'\n_kymo_key_names='", stdout);
+    for (const char *at = NULL; cli_next_key(&at, &key);)
+        printf("%s= ", key.name);
+    puts("'\n");
+}
+
+static void print_key_values(void)
+{
+    struct cli_key key;
+    puts("_kymo_key_values() # KEY\n{\n    case $1 in");
+    for (const char *at = NULL; cli_next_key(&at, &key);) {
+        if (!completion_is_choice(key.values))
+            continue;
+        printf("    %s) echo '", key.name);
+        completion_print_choices(key.values, " ");
+        puts("' ;;");
+    }
+    puts("    esac\n}\n");
+}
+
+static void print_option_names(void)
+{
+    puts("_kymo_option_names() # COMMAND\n{\n    case $1 in");
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        const struct cli_command *command = cli_commands[i];
+        printf("    %s) echo '", command->name);
+        for (size_t o = 0; o < command->n_options; o++)
+            printf("--%s ", command->options[o].name);
+        puts("--help' ;;");
+    }
+    puts("    esac\n}\n");
+}
+
+static void print_action(enum completion_kind kind, const char *choices)
+{
+    switch (kind) {
+    case COMPLETION_FILE:
+        puts("_kymo_paths -f ;;");
+        break;
+    case COMPLETION_DIRECTORY:
+        puts("_kymo_paths -d ;;");
+        break;
+    case COMPLETION_RECORDING:
+        puts("_kymo_recordings ;;");
+        break;
+    case COMPLETION_KEYS:
+        puts("_kymo_keys ;;");
+        break;
+    case COMPLETION_PROGRAM:
+        puts("_kymo_program \"$2\" ;;");
+        break;
+    case COMPLETION_CHOICE:
+        fputs("_kymo_words '", stdout);
+        completion_print_choices(choices, " ");
+        puts("' ;;");
+        break;
+    case COMPLETION_NOTHING:
+        puts(";;");
+        break;
+    }
+}
+
+/* 'run --output' | 'run -o') */
+static void print_pattern(const struct cli_command *command, const struct cli_option *option)
+{
+    printf("    '%s --%s'", command->name, option->name);
+    if (option->letter != 0)
+        printf(" | '%s -%c'", command->name, option->letter);
+    fputs(") ", stdout);
+}
+
+/* One case for each option that takes a value; with what to offer for it, or with nothing but that. */
+static void print_values(const char *function, bool with_action)
+{
+    printf("%s() # \"COMMAND OPTION\"\n{\n    case $1 in\n", function);
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        for (size_t o = 0; o < cli_commands[i]->n_options; o++) {
+            const struct cli_option *option = &cli_commands[i]->options[o];
+            if (option->kind == CLI_FLAG)
+                continue;
+            print_pattern(cli_commands[i], option);
+            print_action(with_action ? completion_of_option(option) : COMPLETION_NOTHING,
+                         option->value);
+        }
+    }
+    puts("    *) return 1 ;;\n    esac\n}\n");
+}
+
+static void print_arguments(void)
+{
+    puts("_kymo_arguments() # COMMAND INDEX\n{\n    case $1 in");
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        printf("    %s) ", cli_commands[i]->name);
+        print_action(completion_of_arguments(cli_commands[i]), cli_commands[i]->usage);
+    }
+    puts("    esac\n}\n");
+}
+
+void completion_print_bash(void)
+{
+    fputs(helpers, stdout);
+    print_names();
+    print_key_values();
+    print_option_names();
+    print_values("_kymo_takes_value", false);
+    print_values("_kymo_value", true);
+    print_arguments();
+    fputs(driver, stdout);
+}

@@ -1,0 +1,176 @@
+/* Completion for fish: one `complete` for each option, which holds where its command is the one on the line. */
+#include <stdio.h>
+
+#include "completion.h"
+
+/* Inside single quotes fish knows these two escapes. */
+#define SPECIAL "\\"
+
+static const char helpers[] =
+    "# Completion of kymo for fish, printed by `kymo completion fish`.\n"
+    "\n"
+    "# Is one of these commands on the line, and no program behind it yet?\n"
+    "function __kymo_in\n"
+    "    set -l words (commandline -opc)\n"
+    "    test (count $words) -ge 2; and contains -- $words[2] $argv; and not count "
+    "(__kymo_program) >/dev/null\n"
+    "end\n"
+    "\n"
+    "# The words from the program on that kymo is to start.\n"
+    "function __kymo_program\n"
+    "    set -l words (commandline -opc)\n"
+    "    test (count $words) -ge 3; and contains -- $words[2] $__kymo_launchers; or return\n"
+    "    set -l over 0\n"
+    "    set -l i 3\n"
+    "    while test $i -le (count $words)\n"
+    "        if test $over = 0; and test \"$words[$i]\" = --\n"
+    "            set over 1\n"
+    "        else if test $over = 1; or not string match -q -- '-?*' $words[$i]\n"
+    "            string join \\n -- $words[$i..]\n"
+    "            return\n"
+    "        else if contains -- $words[$i] $__kymo_takes_value\n"
+    "            set i (math $i + 1)\n"
+    "        end\n"
+    "        set i (math $i + 1)\n"
+    "    end\n"
+    "end\n"
+    "\n"
+    "function __kymo_complete_program\n"
+    "    set -l program (__kymo_program)\n"
+    "    complete -C (string join ' ' -- (string escape -- $program) (commandline -ct))\n"
+    "end\n"
+    "\n"
+    "function __kymo_recordings\n"
+    "    set -l start (string unescape -- (string replace -r '^--[^=]*=' '' -- (commandline "
+    "-ct)))\n"
+    "    set -l found $start*.kymo/ $start*.klog\n"
+    "    test (count $found) -gt 0; or set found $start*/\n"
+    "    string join \\n -- $found\n"
+    "end\n"
+    "\n"
+    "# key=value,key=value: what is complete stays in front of each word.\n"
+    "function __kymo_keys\n"
+    "    set -l start (string replace -r '^--[^=]*=' '' -- (commandline -ct))\n"
+    "    set -l before (string replace -r '[^,]*$' '' -- \"$start\")\n"
+    "    string replace -r '^' -- \"$before\" $__kymo_key_words\n"
+    "end\n"
+    "\n";
+
+static void print_launchers(void)
+{
+    fputs("set -g __kymo_launchers", stdout);
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        if (cli_commands[i]->stops_at_argument)
+            printf(" %s", cli_commands[i]->name);
+    fputs("\nset -g __kymo_takes_value", stdout);
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        const struct cli_command *command = cli_commands[i];
+        for (size_t o = 0; command->stops_at_argument && o < command->n_options; o++) {
+            if (command->options[o].kind == CLI_FLAG)
+                continue;
+            printf(" --%s", command->options[o].name);
+            if (command->options[o].letter != 0)
+                printf(" -%c", command->options[o].letter);
+        }
+    }
+    putchar('\n');
+}
+
+/* key=word for each word to choose, else key= */
+static void print_key_words(void)
+{
+    struct cli_key key;
+    fputs("set -g __kymo_key_words", stdout);
+    for (const char *at = NULL; cli_next_key(&at, &key);) {
+        printf(" %s=", key.name);
+        if (!completion_is_choice(key.values))
+            continue;
+        char between[sizeof key.name + 2];
+        snprintf(between, sizeof between, " %s=", key.name);
+        completion_print_choices(key.values, between);
+    }
+    puts("\n\ncomplete -c kymo -f");
+}
+
+/* -f: no files besides; -r: a value must follow. */
+static void print_action(enum completion_kind kind, const char *choices)
+{
+    switch (kind) {
+    case COMPLETION_FILE:
+        fputs(" -F", stdout);
+        break;
+    case COMPLETION_DIRECTORY:
+        fputs(" -f -a '(__fish_complete_directories)'", stdout);
+        break;
+    case COMPLETION_RECORDING:
+        fputs(" -f -a '(__kymo_recordings)'", stdout);
+        break;
+    case COMPLETION_KEYS:
+        fputs(" -f -a '(__kymo_keys)'", stdout);
+        break;
+    case COMPLETION_CHOICE:
+        fputs(" -f -a '", stdout);
+        completion_print_choices(choices, " ");
+        putchar('\'');
+        break;
+    case COMPLETION_PROGRAM:
+        fputs(" -f -a '(__fish_complete_command)'", stdout);
+        break;
+    case COMPLETION_NOTHING:
+        fputs(" -f", stdout);
+        break;
+    }
+}
+
+static void print_option(const struct cli_command *command, const struct cli_option *option)
+{
+    printf("complete -c kymo -n '__kymo_in %s' -l %s", command->name, option->name);
+    if (option->letter != 0)
+        printf(" -s %c", option->letter);
+    if (option->kind != CLI_FLAG) {
+        fputs(" -r", stdout);
+        print_action(completion_of_option(option), option->value);
+    }
+    fputs(" -d '", stdout);
+    completion_print_quoted(option->help, SPECIAL);
+    puts("'");
+}
+
+static void print_command(const struct cli_command *command)
+{
+    static const char is_first[] = "test (count (commandline -opc)) -eq 1";
+    const enum completion_kind kind = completion_of_arguments(command);
+    putchar('\n');
+    printf("complete -c kymo -n '%s' -a %s -d '", is_first, command->name);
+    completion_print_quoted(command->brief, SPECIAL);
+    puts("'");
+    for (size_t i = 0; i < command->n_options; i++)
+        print_option(command, &command->options[i]);
+    printf("complete -c kymo -n '__kymo_in %s' -l help -s h -d 'show a short help and exit'\n",
+           command->name);
+    if (kind == COMPLETION_NOTHING)
+        return;
+    printf("complete -c kymo -n '__kymo_in %s'", command->name);
+    print_action(kind, command->usage);
+    putchar('\n');
+}
+
+void completion_print_fish(void)
+{
+    fputs(helpers, stdout);
+    print_launchers();
+    print_key_words();
+    puts("complete -c kymo -n 'test (count (commandline -opc)) -eq 1' -l help -s h -d 'list the "
+         "commands and exit'\n"
+         "complete -c kymo -n 'test (count (commandline -opc)) -eq 1' -l version -s V"
+         " -d 'say which kymo this is and exit'\n"
+         "complete -c kymo -n 'test (count (commandline -opc)) -eq 1' -a help -d 'tell about a "
+         "command'\n"
+         "complete -c kymo -n 'count (__kymo_program) >/dev/null' -a '(__kymo_complete_program)'");
+    fputs("complete -c kymo -n '__kymo_in help' -a '", stdout);
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        printf("%s%s", i > 0 ? " " : "", cli_commands[i]->name);
+    puts("'");
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        print_command(cli_commands[i]);
+}

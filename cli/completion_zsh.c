@@ -1,0 +1,132 @@
+/* Completion for zsh: a description of each option that zsh's own _arguments reads. */
+#include <stdio.h>
+
+#include "completion.h"
+
+/* What the text of a description means to _arguments, _values and _describe. */
+#define SPECIAL "\\[]:"
+
+static void print_action(enum completion_kind kind, const char *choices)
+{
+    switch (kind) {
+    case COMPLETION_FILE:
+        fputs("_files", stdout);
+        break;
+    case COMPLETION_DIRECTORY:
+        fputs("_files -/", stdout);
+        break;
+    case COMPLETION_RECORDING:
+        fputs("_kymo_recordings", stdout);
+        break;
+    case COMPLETION_KEYS:
+        fputs("_kymo_keys", stdout);
+        break;
+    case COMPLETION_CHOICE:
+        putchar('(');
+        completion_print_choices(choices, " ");
+        putchar(')');
+        break;
+    case COMPLETION_PROGRAM:
+    case COMPLETION_NOTHING:
+        putchar(' ');
+        break;
+    }
+}
+
+/* '(-o --output)'{-o+,--output=}'[help]:DIR:_files -/' */
+static void print_option(const struct cli_option *option)
+{
+    const bool has_value = option->kind != CLI_FLAG;
+    if (option->letter != 0)
+        printf("                '(-%c --%s)'{-%c%s,--%s%s}'[", option->letter, option->name,
+               option->letter, has_value ? "+" : "", option->name, has_value ? "=" : "");
+    else
+        printf("                '--%s%s[", option->name, has_value ? "=" : "");
+    completion_print_quoted(option->help, SPECIAL);
+    putchar(']');
+    if (has_value) {
+        putchar(':');
+        completion_print_quoted(option->value, SPECIAL);
+        putchar(':');
+        print_action(completion_of_option(option), option->value);
+    }
+    puts("' \\");
+}
+
+static void print_arguments(const struct cli_command *command)
+{
+    const enum completion_kind kind = completion_of_arguments(command);
+    if (kind == COMPLETION_PROGRAM) {
+        puts("                '(-)1:program:_command_names -e' '*::arguments:_normal' && ret=0");
+        return;
+    }
+    printf("                '%s:", kind == COMPLETION_CHOICE ? "1" : "*");
+    fputs(kind == COMPLETION_RECORDING ? "recording:" : "argument:", stdout);
+    print_action(kind, command->usage);
+    puts("' && ret=0");
+}
+
+static void print_command(const struct cli_command *command)
+{
+    printf("        %s)\n            _arguments -s -S%s \\\n", command->name,
+           command->stops_at_argument ? " -A '-*'" : "");
+    for (size_t i = 0; i < command->n_options; i++)
+        print_option(&command->options[i]);
+    puts("                '(- *)'{-h,--help}'[show a short help and exit]' \\");
+    print_arguments(command);
+    puts("            ;;");
+}
+
+static void print_keys(void)
+{
+    struct cli_key key;
+    puts("_kymo_keys() {\n    _values -s , 'option' \\");
+    for (const char *at = NULL; cli_next_key(&at, &key);) {
+        printf("        '%s[", key.name);
+        completion_print_quoted(key.meaning, SPECIAL);
+        fputs("]:", stdout);
+        completion_print_quoted(completion_is_choice(key.values) ? "value" : key.values, SPECIAL);
+        putchar(':');
+        print_action(completion_is_choice(key.values) ? COMPLETION_CHOICE : COMPLETION_NOTHING,
+                     key.values);
+        puts("' \\");
+    }
+    puts("        && return\n}\n");
+}
+
+static void print_commands(void)
+{
+    puts("    local -a commands=(");
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        printf("        '%s:", cli_commands[i]->name);
+        completion_print_quoted(cli_commands[i]->brief, "\\:");
+        puts("'");
+    }
+    puts("        'help:tell about a command'\n    )");
+}
+
+void completion_print_zsh(void)
+{
+    puts("#compdef kymo\n# Completion of kymo for zsh, printed by `kymo completion zsh`.\n\n"
+         "_kymo_recordings() {\n    _files -g '*.kymo(-/) *.klog(-.)'\n}\n");
+    print_keys();
+    puts("_kymo() {\n    local curcontext=$curcontext state state_descr line ret=1\n    typeset -A "
+         "opt_args");
+    print_commands();
+    puts("    _arguments -C \\\n"
+         "        '(- *)'{-h,--help}'[list the commands and exit]' \\\n"
+         "        '(- *)'{-V,--version}'[say which kymo this is and exit]' \\\n"
+         "        '1: :->command' '*:: :->arguments' && ret=0\n"
+         "    case $state in\n"
+         "    command) _describe -t commands command commands && ret=0 ;;\n"
+         "    arguments)\n"
+         "        case $words[1] in\n"
+         "        help) _describe -t commands command commands && ret=0 ;;");
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        print_command(cli_commands[i]);
+    puts(
+        "        esac\n        ;;\n    esac\n    return ret\n}\n\n"
+        "# Loaded by zsh's own search the file is the function; sourced, it has to be made known.\n"
+        "if [[ $funcstack[1] == _kymo ]]; then\n    _kymo \"$@\"\nelse\n    compdef _kymo "
+        "kymo\nfi");
+}
