@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <kymo/kymo.h>
 
@@ -52,7 +53,8 @@ struct cli_command {
     int (*run)(int n_args, char **args);
 };
 
-extern const struct cli_command cli_command_run, cli_command_report, cli_command_export;
+extern const struct cli_command cli_command_run, cli_command_report, cli_command_export,
+    cli_command_doctor;
 
 /*
  * Take the options out of `args` (NULL-terminated) and leave the arguments, `*n_args` of them.
@@ -87,6 +89,10 @@ const char *cli_count(uint64_t n, char *into, size_t size);
  */
 void cli_progress(void *ctx, double share);
 void cli_progress_end(void);
+
+/* How a stream wants it: colors (`choice`: auto, always, never), and columns, 0 where there is no terminal. */
+bool cli_wants_color(FILE *out, const char *choice);
+uint32_t cli_terminal_width(FILE *out);
 
 /* ---- recordings as arguments ---- */
 

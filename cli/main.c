@@ -12,6 +12,7 @@ static const struct cli_command *const commands[] = {
     &cli_command_run,
     &cli_command_report,
     &cli_command_export,
+    &cli_command_doctor,
 };
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
