@@ -89,6 +89,15 @@ void kymo__doctor_amount(struct kymo__doctor *doctor, const char *thing, enum ky
     kymo__buf_fini(&value);
 }
 
+const char *kymo__doctor_bytes(double bytes, char into[32])
+{
+    struct kymo__buf value = {0};
+    put_amount(&value, bytes, "bytes");
+    snprintf(into, 32, "%s", value.failed ? "?" : value.data);
+    kymo__buf_fini(&value);
+    return into;
+}
+
 /* ---- where to look ---- */
 
 /* The directory itself, or of one that does not exist yet the one that it would be made in. */

@@ -82,17 +82,29 @@ static double read_cost_ns(bool is_tsc)
     return best;
 }
 
-/* The smallest step between two reads in a row that differ. */
+static int compare_steps(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/*
+ * The usual small step between two reads in a row that differ: at its tenth part from below, because a counter that
+ * advances in steps of 10 ns still gives a difference of one tick now and then.
+ */
 static double resolution_ns(bool is_tsc, double hz)
 {
-    uint64_t least = UINT64_MAX, before = kymo__clock_ticks_of(is_tsc);
-    for (int i = 0; i < ROUNDS * READS; i++) {
+    uint64_t steps[READS];
+    size_t n = 0;
+    uint64_t before = kymo__clock_ticks_of(is_tsc);
+    for (int i = 0; i < ROUNDS * READS && n < READS; i++) {
         const uint64_t now = kymo__clock_ticks_of(is_tsc);
         if (now > before)
-            least = KYMO__MIN(least, now - before);
+            steps[n++] = now - before;
         before = now;
     }
-    return least != UINT64_MAX ? (double)least * 1e9 / hz : NAN;
+    qsort(steps, n, sizeof steps[0], compare_steps);
+    return n > 0 ? (double)steps[n / 10] * 1e9 / hz : NAN;
 }
 
 void kymo__doctor_clock(struct kymo__doctor *doctor)

@@ -96,6 +96,7 @@ static void tell_shm(struct kymo__doctor *doctor)
     enum { LITTLE_MIB = 64 };
     struct kymo__mount mount;
     struct statvfs fs;
+    char words[2][32];
     if (!find_mount("/dev/shm", &mount) || strcmp(mount.point, "/dev/shm") != 0 ||
         statvfs("/dev/shm", &fs) != 0) {
         kymo__doctor_tell(
@@ -112,9 +113,10 @@ static void tell_shm(struct kymo__doctor *doctor)
                          : is_little
                              ? "give it more: docker run --shm-size=1g, or remount it with size=1g"
                              : NULL;
-    kymo__doctor_amount_as(doctor, "/dev/shm", advice != NULL ? KYMO__STATE_LIMITED : KYMO__STATE_OK,
-                           advice, left, "bytes", "%.4g MB, %.4g MB free%s%s", size / 1e6,
-                           left / 1e6, can_write ? "" : ", not writable",
+    kymo__doctor_amount_as(doctor, "/dev/shm",
+                           advice != NULL ? KYMO__STATE_LIMITED : KYMO__STATE_OK, advice, left,
+                           "bytes", "%s, %s free%s%s", kymo__doctor_bytes(size, words[0]),
+                           kymo__doctor_bytes(left, words[1]), can_write ? "" : ", not writable",
                            kymo__mount_has(&mount, "noexec") ? ", noexec (which does no harm)" : "");
 }
 

@@ -30,7 +30,8 @@ enum { KYMO__MAX_PYTHONS = 2, KYMO__MAX_SITES = 4 };
 /* What one interpreter said of itself and of the package; "" for what it did not say. */
 struct kymo__python {
     char command[16]; /* as one types it */
-    char path[PATH_MAX], version[32], kymo[32], package[PATH_MAX], library[PATH_MAX], error[256];
+    char path[PATH_MAX], version[32], prefix[PATH_MAX], kymo[32], package[PATH_MAX],
+        library[PATH_MAX], error[256];
     char trouble[128];                     /* why it said nothing */
     char sites[KYMO__MAX_SITES][PATH_MAX]; /* folders with NVIDIA's Python packages */
 };
@@ -65,6 +66,9 @@ void kymo__doctor_amount(struct kymo__doctor *doctor, const char *thing, enum ky
 void kymo__doctor_amount_as(struct kymo__doctor *doctor, const char *thing, enum kymo__state state,
                             const char *advice, double amount, const char *unit, const char *fmt,
                             ...) KYMO_PRINTF(7, 8);
+
+/* "1.20 GB", in `into`. */
+const char *kymo__doctor_bytes(double bytes, char into[32]);
 
 /* ---- the subjects, in the order of the table ---- */
 void kymo__doctor_clock(struct kymo__doctor *doctor);

@@ -143,13 +143,14 @@ static void tell_memory(struct kymo__doctor *doctor)
     const double limit = cgroup_limit("memory", memory_v2, memory_v1);
     const double usable = limit > 0 ? KYMO__MIN(limit, available) : available;
     const bool is_little = usable > 0 && usable < (double)LITTLE_MIB * 1048576;
-    char cgroup[64] = "no cgroup limit";
+    char cgroup[64] = "no cgroup limit", words[3][32];
     if (limit > 0)
-        snprintf(cgroup, sizeof cgroup, "a cgroup limit of %.4g GB", limit / 1e9);
+        snprintf(cgroup, sizeof cgroup, "a cgroup limit of %s", kymo__doctor_bytes(limit, words[2]));
     kymo__doctor_amount_as(doctor, "memory", is_little ? KYMO__STATE_LIMITED : KYMO__STATE_OK,
                            is_little ? "record with a smaller pool, KYMO_OPTIONS=pool=4MiB" : NULL,
-                           usable, "bytes", "%.4g GB, %.4g GB available, %s", total / 1e9,
-                           available / 1e9, cgroup);
+                           usable, "bytes", "%s, %s available, %s",
+                           kymo__doctor_bytes(total, words[0]),
+                           kymo__doctor_bytes(available, words[1]), cgroup);
 }
 
 #if defined(__x86_64__)
@@ -167,7 +168,7 @@ static bool hypervisor_name(char out[13])
     memcpy(out + 8, &d, 4);
     out[12] = '\0';
     for (char *p = out; *p != '\0'; p++)
-        *p = *p > ' ' && *p < 0x7f ? *p : '\0';
+        *p = *p >= ' ' && *p < 0x7f ? *p : '\0';
     return true;
 }
 #else
@@ -178,6 +179,20 @@ static bool hypervisor_name(char out[13])
 }
 #endif
 
+/* The name people know it by. */
+static const char *known_name(const char *name)
+{
+    static const char *const names[][2] = {{"KVMKVMKVM", "KVM"},
+                                           {"Microsoft Hv", "Hyper-V"},
+                                           {"VMwareVMware", "VMware"},
+                                           {"XenVMMXenVMM", "Xen"},
+                                           {"TCGTCGTCGTCG", "QEMU"}};
+    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++)
+        if (strcmp(name, names[i][0]) == 0)
+            return names[i][1];
+    return name[0] != '\0' ? name : "one without a name";
+}
+
 static void tell_system(struct kymo__doctor *doctor)
 {
     struct utsname name;
@@ -186,8 +201,7 @@ static void tell_system(struct kymo__doctor *doctor)
         kymo__doctor_tell(doctor, "kernel", KYMO__STATE_OK, NULL, "%s %s, %s", name.sysname,
                           name.release, name.machine);
     if (hypervisor_name(text))
-        kymo__doctor_tell(doctor, "hypervisor", KYMO__STATE_OK, NULL, "%s",
-                          text[0] != '\0' ? text : "one without a name");
+        kymo__doctor_tell(doctor, "hypervisor", KYMO__STATE_OK, NULL, "%s", known_name(text));
     else
         kymo__doctor_tell(doctor, "hypervisor", KYMO__STATE_OFF, NULL, "none seen");
     if (kymo__read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,

@@ -12,6 +12,7 @@ static const char script[] =
     "def say(key, value):\n"
     "    sys.stdout.write('%s=%s\\n' % (key, str(value).replace('\\n', ' ')))\n"
     "say('version', '%d.%d.%d' % tuple(sys.version_info[:3]))\n"
+    "say('prefix', sys.prefix)\n"
     "sites = [p for p in sys.path if os.path.isdir(os.path.join(p, 'nvidia'))]\n"
     "for i, p in enumerate(sites[:4]):\n"
     "    say('site%d' % i, p)\n"
@@ -40,6 +41,7 @@ static void take_answer(struct kymo__python *python, const struct kymo__probe *p
     const size_t len = probe->len;
     kymo__probe_trouble(probe, python->trouble, sizeof python->trouble);
     kymo__parse_field(text, len, "version", python->version, sizeof python->version);
+    kymo__parse_field(text, len, "prefix", python->prefix, sizeof python->prefix);
     kymo__parse_field(text, len, "kymo", python->kymo, sizeof python->kymo);
     kymo__parse_field(text, len, "package", python->package, sizeof python->package);
     kymo__parse_field(text, len, "library", python->library, sizeof python->library);
@@ -51,23 +53,13 @@ static void take_answer(struct kymo__python *python, const struct kymo__probe *p
     }
 }
 
-/* The same file in the same folder; a link elsewhere may be another environment's. */
-static bool is_same(const char *a, const char *b)
-{
-    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
-    char real_a[PATH_MAX], real_b[PATH_MAX];
-    return slash_a - a == slash_b - b && memcmp(a, b, (size_t)(slash_a - a)) == 0 &&
-           realpath(a, real_a) != NULL && realpath(b, real_b) != NULL && strcmp(real_a, real_b) == 0;
-}
-
 void kymo__pythons_ask(struct kymo__doctor *doctor)
 {
     static const char *const commands[KYMO__MAX_PYTHONS] = {"python3", "python"};
     struct kymo__probe *probes = kymo__calloc(KYMO__MAX_PYTHONS, sizeof *probes);
     for (size_t i = 0; probes != NULL && i < KYMO__MAX_PYTHONS; i++) {
         struct kymo__python *python = &doctor->pythons[doctor->n_pythons];
-        if (!kymo__find_program(commands[i], python->path, sizeof python->path) ||
-            (doctor->n_pythons > 0 && is_same(python->path, python[-1].path)))
+        if (!kymo__find_program(commands[i], python->path, sizeof python->path))
             continue;
         snprintf(python->command, sizeof python->command, "%s", commands[i]);
         kymo__probe_start(&probes[doctor->n_pythons++], ask, python);
@@ -76,6 +68,11 @@ void kymo__pythons_ask(struct kymo__doctor *doctor)
         kymo__probe_wait(probes, doctor->n_pythons, doctor->deadline_ns);
     for (size_t i = 0; i < doctor->n_pythons; i++)
         take_answer(&doctor->pythons[i], &probes[i]);
+    /* Two names of one interpreter, by a link or by a script that chooses one. */
+    const struct kymo__python *first = &doctor->pythons[0], *second = &doctor->pythons[1];
+    if (doctor->n_pythons == 2 && first->version[0] != '\0' &&
+        strcmp(first->version, second->version) == 0 && strcmp(first->prefix, second->prefix) == 0)
+        doctor->n_pythons = 1;
     kymo__free(probes);
 }
 
