@@ -47,6 +47,24 @@ static void search_library_path(struct copies *copies)
     }
 }
 
+static const char *tools_path(void)
+{
+    Dl_info info;
+    return dladdr((const void *)(uintptr_t)kymo__doctor_versions, &info) != 0 && info.dli_fname != NULL
+               ? info.dli_fname
+               : "";
+}
+
+/* Where ours would come from, were it not for LD_LIBRARY_PATH, which goes before a library's own run path. */
+static void search_beside_tools(struct copies *copies)
+{
+    char path[PATH_MAX];
+    const char *tools = tools_path(), *slash = strrchr(tools, '/');
+    if (slash != NULL &&
+        snprintf(path, sizeof path, "%.*s/" SONAME, (int)(slash - tools), tools) < (int)sizeof path)
+        note_copy(copies, path, "libkymo-tools, which lies beside it");
+}
+
 static int list_cache(void *ctx, int fd)
 {
     (void)ctx;
@@ -106,8 +124,9 @@ static void tell_copies(struct kymo__doctor *doctor)
     struct copies *copies = kymo__calloc(1, sizeof *copies);
     if (copies == NULL)
         return;
-    note_copy(copies, kymo_library_path(), "this command");
+    note_copy(copies, kymo_library_path(), "itself");
     search_library_path(copies);
+    search_beside_tools(copies);
     search_cache(doctor, copies);
     for (size_t i = 0; i < doctor->n_pythons; i++)
         if (doctor->pythons[i].library[0] != '\0')
@@ -144,7 +163,6 @@ static void tell_preload(struct kymo__doctor *doctor)
 
 void kymo__doctor_versions(struct kymo__doctor *doctor)
 {
-    Dl_info info;
     kymo__doctor_tell(
         doctor, "kymo",
         strcmp(kymo_version(), KYMO_VERSION) == 0 ? KYMO__STATE_OK : KYMO__STATE_LIMITED,
@@ -153,8 +171,7 @@ void kymo__doctor_versions(struct kymo__doctor *doctor)
             : "install libkymo and libkymo-tools of one version",
         "%s, ABI %d; libkymo-tools %s, ABI %d", kymo_version(), kymo_abi(), KYMO_VERSION, KYMO_ABI);
     kymo__doctor_tell(doctor, "libkymo", KYMO__STATE_OK, NULL, "%s", kymo_library_path());
-    if (dladdr((const void *)(uintptr_t)kymo__doctor_versions, &info) != 0 && info.dli_fname != NULL)
-        kymo__doctor_tell(doctor, "libkymo-tools", KYMO__STATE_OK, NULL, "%s", info.dli_fname);
+    kymo__doctor_tell(doctor, "libkymo-tools", KYMO__STATE_OK, NULL, "%s", tools_path());
     tell_copies(doctor);
     tell_preload(doctor);
 }

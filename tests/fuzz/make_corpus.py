@@ -29,7 +29,10 @@ OPTIONS = [
 
 # A key or path, and a text that the doctor reads.
 DOCTOR = [
-    ("/data/a b/run.kymo", "/dev/vda / ext4 rw 0 0\ntmpfs /data tmpfs rw,noexec 0 0\nsrv:/x /data/a\\040b nfs4 rw 0 0\n"),
+    (
+        "/data/a b/run",
+        "/dev/vda / ext4 rw 0 0\ntmpfs /data tmpfs rw,noexec 0 0\nsrv:/x /data/a\\040b nfs4 rw 0 0\n",
+    ),
     ("cpu", "5:cpuset:/a\n4:cpu,cpuacct:/docker/1:2\n0::/two\n"),
     ("", "0::/user.slice\n"),
     ("CapEff", "Name:\tpython\nCapEff:\t000001ffffffffff\nSeccomp:\t2\n"),
