@@ -28,7 +28,7 @@ void kymo__doctor_nvtx(struct kymo__doctor *doctor)
                           "%s", kymo_nvtx_state());
     } else {
         kymo__doctor_tell(doctor, "headers", KYMO__STATE_MISSING,
-                          "apt-get install libnvtx3-dev, or pip install nvtx, and build again",
+                          "pip install nvidia-nvtx, or install a CUDA toolkit, and build again",
                           "this build has none, so ranges reach no NVTX tool");
     }
     tell_injection(doctor);

@@ -418,6 +418,52 @@ def test_memory_of_a_child_is_read_or_the_refusal_is_told(doctor):
         assert row["state"] == "ok" or (row["state"] == "missing" and has_advice(row))
 
 
+FILTER = """
+    #include <errno.h>
+    #include <linux/filter.h>
+    #include <linux/seccomp.h>
+    #include <stddef.h>
+    #include <sys/prctl.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+
+    int main(int argc, char **argv)
+    {
+        struct sock_filter code[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog program = {sizeof code / sizeof code[0], code};
+        if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+            return 77;
+        execv(argv[1], argv + 1);
+        return 78;
+    }
+"""
+
+
+def test_a_container_that_forbids_system_calls(program, tmp_path, environment, build_setting):
+    """As docker's default filter does: the settings allow it, and the call is refused."""
+    (tmp_path / "filter.c").write_text(FILTER)
+    compiler = build_setting("CMAKE_C_COMPILER") or "cc"
+    subprocess.run([compiler, "-D_GNU_SOURCE", "-o", tmp_path / "filter", tmp_path / "filter.c"], check=True)
+    command = [tmp_path / "filter", program, "doctor", *PATIENT, "--json"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=60, check=False)
+    if done.returncode == 77:
+        pytest.skip("no system call can be filtered here")
+    assert done.returncode == 0, "recording needs none of it"
+    found = {row["thing"]: row for row in json.loads(done.stdout)["findings"] if row["subject"] == "permissions"}
+    for thing in ("memory of a child", "memory of others", "perf events"):
+        assert found[thing]["state"] == "missing"
+        assert "not permitted" in found[thing]["value"]
+        assert "container" in found[thing]["advice"] or "yama" in found[thing]["advice"]
+    assert found["seccomp"]["value"].startswith("a filter is on")
+
+
 def test_too_many_arguments(kymo):
     done = kymo("doctor", "a", "b")
     assert (done.returncode, done.stdout) == (2, "")
