@@ -104,7 +104,8 @@ static double resolution_ns(bool is_tsc, double hz)
         before = now;
     }
     qsort(steps, n, sizeof steps[0], compare_steps);
-    return n > 0 ? (double)steps[n / 10] * 1e9 / hz : NAN;
+    const size_t tenth = n / 10;
+    return n > 0 ? (double)steps[tenth] * 1e9 / hz : NAN;
 }
 
 void kymo__doctor_clock(struct kymo__doctor *doctor)

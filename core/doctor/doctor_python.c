@@ -57,15 +57,16 @@ void kymo__pythons_ask(struct kymo__doctor *doctor)
 {
     static const char *const commands[KYMO__MAX_PYTHONS] = {"python3", "python"};
     struct kymo__probe *probes = kymo__calloc(KYMO__MAX_PYTHONS, sizeof *probes);
-    for (size_t i = 0; probes != NULL && i < KYMO__MAX_PYTHONS; i++) {
+    if (probes == NULL)
+        return;
+    for (size_t i = 0; i < KYMO__MAX_PYTHONS; i++) {
         struct kymo__python *python = &doctor->pythons[doctor->n_pythons];
         if (!kymo__find_program(commands[i], python->path, sizeof python->path))
             continue;
         snprintf(python->command, sizeof python->command, "%s", commands[i]);
         kymo__probe_start(&probes[doctor->n_pythons++], ask, python);
     }
-    if (probes != NULL)
-        kymo__probe_wait(probes, doctor->n_pythons, doctor->deadline_ns);
+    kymo__probe_wait(probes, doctor->n_pythons, doctor->deadline_ns);
     for (size_t i = 0; i < doctor->n_pythons; i++)
         take_answer(&doctor->pythons[i], &probes[i]);
     /* Two names of one interpreter, by a link or by a script that chooses one. */

@@ -37,10 +37,11 @@ static const struct state_look {
 } states[] = {
     {"ok", "\033[32m"}, {"limited", "\033[33m"}, {"missing", "\033[31m"}, {"off", "\033[2m"}};
 
+/* Lent; "" where there is nothing. */
 static const char *cell(const struct page *page, size_t row, size_t column)
 {
     const struct kymo_cell found = kymo_table_cell(page->findings, row, column);
-    return found.is_null ? NULL : found.as.text;
+    return found.is_null ? "" : found.as.text;
 }
 
 static void put_spaces(struct kymo__buf *buf, size_t n)
@@ -93,7 +94,7 @@ static void put_finding(struct page *page, size_t row)
     kymo__buf_printf(&page->buf, "  %s%-*s%s  %-*s  ", color, (int)STATE_WIDTH, state, plain,
                      (int)page->thing_width, thing);
     put_wrapped(page, cell(page, row, VALUE), indent);
-    if (advice == NULL)
+    if (advice[0] == '\0')
         return;
     put_spaces(&page->buf, indent);
     kymo__buf_printf(&page->buf, "%s->%s ", color, plain);
