@@ -141,8 +141,8 @@ static void finish(struct kymo__probe *probe, bool at_end, uint64_t deadline_ns)
 {
     if (!at_end || !has_ended(probe, deadline_ns))
         probe->outcome = KYMO__PROBE_HUNG;
-    kill(-probe->pid,
-         SIGKILL); /* and what it may have left running; not yet reaped, its number is its own */
+    /* And what it may have left running. It is not reaped yet, so the number of the group is its own. */
+    kill(-probe->pid, SIGKILL);
     reap(probe);
     close(probe->fd);
     probe->text[probe->len] = '\0';
