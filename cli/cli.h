@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <kymo/kymo.h>
 
@@ -58,7 +59,7 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_command_run, cli_command_report, cli_command_export,
-    cli_command_completion;
+    cli_command_doctor, cli_command_completion;
 
 /* Every command, then NULL; and what stands above them all, described as if it were one. In main.c. */
 extern const struct cli_command *const cli_commands[];
@@ -109,6 +110,10 @@ const char *cli_count(uint64_t n, char *into, size_t size);
  */
 void cli_progress(void *ctx, double share);
 void cli_progress_end(void);
+
+/* How a stream wants it: colors (`choice`: auto, always, never), and columns, 0 where there is no terminal. */
+bool cli_wants_color(FILE *out, const char *choice);
+uint32_t cli_terminal_width(FILE *out);
 
 /* ---- recordings as arguments ---- */
 

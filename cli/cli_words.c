@@ -1,7 +1,9 @@
 /* Sentences and words: to stderr, for the shell, for people. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -123,4 +125,23 @@ void cli_progress_end(void)
 {
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
+}
+
+/* ---- how the terminal wants it ---- */
+
+bool cli_wants_color(FILE *out, const char *choice)
+{
+    if (strcmp(choice, "auto") != 0)
+        return strcmp(choice, "always") == 0;
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    return isatty(fileno(out)) && (no_color == NULL || no_color[0] == '\0') && term != NULL &&
+           strcmp(term, "dumb") != 0;
+}
+
+uint32_t cli_terminal_width(FILE *out)
+{
+    struct winsize size;
+    if (!isatty(fileno(out)))
+        return 0;
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_col : 80;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -43,26 +42,6 @@ static const struct cli_option options[] = {
     {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
      "threads to read with (default: as many as there are cores)"},
 };
-
-/* ---- how the terminal wants it ---- */
-
-static bool wants_color(FILE *out)
-{
-    if (strcmp(given.color, "auto") != 0)
-        return strcmp(given.color, "always") == 0;
-    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-    return isatty(fileno(out)) && (no_color == NULL || no_color[0] == '\0') && term != NULL &&
-           strcmp(term, "dumb") != 0;
-}
-
-/* Columns of the terminal; 0 where there is none and lines may be as long as they are. */
-static uint32_t terminal_width(FILE *out)
-{
-    struct winsize size;
-    if (!isatty(fileno(out)))
-        return 0;
-    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_col : 80;
-}
 
 /* ---- what was asked for ---- */
 
@@ -123,7 +102,9 @@ static int print_report(kymo_summary *summary, FILE *out)
     char tables[64];
     const bool is_for_people = !given.json && !given.csv;
     const struct kymo_report_options wants = {
-        .text = {.width = terminal_width(out), .color = wants_color(out), .unit = given.unit},
+        .text = {.width = cli_terminal_width(out),
+                 .color = cli_wants_color(out, given.color),
+                 .unit = given.unit},
         .tables = table_list(tables, sizeof tables),
         .sort = given.sort,
         .limit = given.all          ? 0

@@ -3,7 +3,6 @@
  * is loaded; for Python programs that never heard of kymo, a folder with a sitecustomize.py goes to
  * the front of PYTHONPATH.
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,24 +69,6 @@ bool run_is_one_of_many(void)
 
 /* ---- the way into Python ---- */
 
-static bool has_file(const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-    return snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path &&
-           access(path, R_OK) == 0;
-}
-
-/* Where the boot folder and the package's parent may lie, seen from libkymo's directory. */
-static const struct layout {
-    const char *boot, *package_parent;
-} layouts[] = {
-    {"boot", ".."},                       /* inside the Python package */
-    {"kymo/boot", "kymo/python"},         /* a prefix, all below lib/kymo */
-    {"../share/kymo/boot", NULL},         /* a prefix: lib and share */
-    {"../../share/kymo/boot", NULL},      /* a prefix with lib/ARCHITECTURE */
-    {"../python/kymo/boot", "../python"}, /* a build tree */
-};
-
 static void prepend_python_path(const char *dir)
 {
     const char *before = env_text("PYTHONPATH");
@@ -98,45 +79,18 @@ static void prepend_python_path(const char *dir)
     free(path);
 }
 
-static bool use_boot(const char *boot)
-{
-    if (!has_file(boot, "sitecustomize.py"))
-        return false;
-    prepend_python_path(boot);
-    return true;
-}
-
 /*
- * For an interpreter that has no kymo of its own: ours, which serves if it was built for the same
- * Python.
+ * For an interpreter that has no kymo of its own the package beside the folder is offered, which serves if it was built
+ * for the same Python.
  */
-static void offer_package(const char *lib_dir, const char *relative)
-{
-    char dir[PATH_MAX], parent[PATH_MAX];
-    if (relative == NULL || snprintf(dir, sizeof dir, "%s/%s", lib_dir, relative) >= (int)sizeof dir)
-        return;
-    if (realpath(dir, parent) != NULL && has_file(parent, "kymo/__init__.py"))
-        setenv("KYMO_PACKAGE_DIR", parent, 0);
-}
-
 static void set_python_path(void)
 {
-    char lib[PATH_MAX], dir[PATH_MAX], boot[PATH_MAX];
-    const char *wanted = env_text("KYMO_BOOT");
-    if (wanted != NULL) {
-        use_boot(wanted);
-        return;
-    }
-    if (realpath(kymo_library_path(), lib) == NULL || strrchr(lib, '/') == NULL)
-        return;
-    *strrchr(lib, '/') = '\0';
-    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
-        if (snprintf(dir, sizeof dir, "%s/%s", lib, layouts[i].boot) < (int)sizeof dir &&
-            realpath(dir, boot) != NULL && use_boot(boot)) {
-            offer_package(lib, layouts[i].package_parent);
-            return;
-        }
-    }
+    char boot[PATH_MAX], package_parent[PATH_MAX];
+    kymo_python_boot(boot, package_parent);
+    if (boot[0] != '\0')
+        prepend_python_path(boot);
+    if (package_parent[0] != '\0')
+        setenv("KYMO_PACKAGE_DIR", package_parent, 0);
 }
 
 void run_environment_set(const char *recording, const char *options)

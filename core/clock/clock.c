@@ -10,7 +10,7 @@ bool kymo__clock_is_tsc;
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-static bool counter_is_invariant(void)
+bool kymo__clock_is_invariant(void)
 {
     unsigned a, b, c, d;
     return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & (1u << 8)) != 0;
@@ -32,25 +32,29 @@ static bool kernel_trusts_counter(void)
     return n >= 4 && memcmp(name, "tsc\n", 4) == 0;
 }
 
-static bool counter_is_trusted(void)
+bool kymo__clock_is_trusted(void)
 {
-    return counter_is_invariant() && kernel_trusts_counter();
-}
-#elif defined(__aarch64__)
-static bool counter_is_trusted(void)
-{
-    return true; /* the architecture promises a system-wide counter at a fixed rate */
+    return kymo__clock_is_invariant() && kernel_trusts_counter();
 }
 #else
-static bool counter_is_trusted(void)
+bool kymo__clock_is_invariant(void)
 {
+#if defined(__aarch64__)
+    return true; /* the architecture promises a system-wide counter at a fixed rate */
+#else
     return false;
+#endif
+}
+
+bool kymo__clock_is_trusted(void)
+{
+    return kymo__clock_is_invariant();
 }
 #endif
 
 kymo_status kymo__clock_choose(enum kymo_clock want)
 {
-    const bool trusted = want != KYMO_CLOCK_MONOTONIC && counter_is_trusted();
+    const bool trusted = want != KYMO_CLOCK_MONOTONIC && kymo__clock_is_trusted();
     if (want == KYMO_CLOCK_TSC && !trusted)
         return kymo__fail(KYMO_EUNAVAILABLE,
                           "clock=tsc: this machine's time-stamp counter is not invariant or the "

@@ -49,6 +49,9 @@ static inline uint64_t kymo__clock_ticks(void)
     return kymo__clock_ticks_of(__atomic_load_n(&kymo__clock_is_tsc, __ATOMIC_RELAXED));
 }
 
+/* Whether the counter runs at one rate for good; and whether the kernel uses it as well, which KYMO_CLOCK_AUTO asks for. */
+KYMO_PRIVATE_API bool kymo__clock_is_invariant(void);
+KYMO_PRIVATE_API bool kymo__clock_is_trusted(void);
 /* Decide which clock ticks come from. Fails only when `want` is KYMO_CLOCK_TSC and it cannot be trusted. */
 kymo_status kymo__clock_choose(enum kymo_clock want);
 /* "tsc" or "monotonic". */
@@ -56,6 +59,6 @@ const char *kymo__clock_name(void);
 /* Ticks per second as far as is known by now; the moments in the log know better. */
 uint64_t kymo__clock_hz(void);
 /* The present in ticks of the one clock or the other, with the tightest bracket of a few tries. */
-void kymo__clock_moment(bool is_tsc, struct kymo__moment *out);
+KYMO_PRIVATE_API void kymo__clock_moment(bool is_tsc, struct kymo__moment *out);
 
 #endif

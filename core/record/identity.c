@@ -21,21 +21,25 @@ static const char *const local_names[] = {"LOCAL_RANK",      "OMPI_COMM_WORLD_LO
                                           "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
                                           "SLURM_LOCALID",   NULL};
 
-static int first_number(const char *const *names)
+/* Also which variable it was; NULL for none. */
+static int first_number(const char *const *names, const char **which)
 {
+    *which = NULL;
     for (; *names != NULL; names++) {
         const char *text = getenv(*names);
         if (text == NULL || !isdigit((unsigned char)text[0]))
             continue;
         char *end;
         const long value = strtol(text, &end, 10);
-        if (*end == '\0' && value <= INT32_MAX)
+        if (*end == '\0' && value <= INT32_MAX) {
+            *which = *names;
             return (int)value;
+        }
     }
     return -1;
 }
 
-static void find_run_id(char *out, size_t size)
+bool kymo__identity_run_id(char *out, size_t size)
 {
     const char *given = getenv("KYMO_RUN_ID");
     if (given == NULL || given[0] == '\0')
@@ -49,19 +53,29 @@ static void find_run_id(char *out, size_t size)
     else if (mpi != NULL && mpi[0] != '\0')
         snprintf(out, size, "%s", mpi);
     else
-        snprintf(out, size, "%016" PRIx64, kymo__identity_random());
+        return false;
+    return true;
+}
+
+void kymo__identity_launch(struct kymo__launch *out)
+{
+    out->rank = first_number(rank_names, &out->rank_from);
+    out->world_size = first_number(world_names, &out->world_from);
+    out->local_rank = first_number(local_names, &out->local_from);
 }
 
 void kymo__identity_fill(struct kymo__settings *s)
 {
+    struct kymo__launch launch;
+    kymo__identity_launch(&launch);
     if (s->rank < 0)
-        s->rank = first_number(rank_names);
+        s->rank = launch.rank;
     if (s->world_size < 0)
-        s->world_size = first_number(world_names);
+        s->world_size = launch.world_size;
     if (s->local_rank < 0)
-        s->local_rank = first_number(local_names);
-    if (s->run_id[0] == '\0')
-        find_run_id(s->run_id, sizeof s->run_id);
+        s->local_rank = launch.local_rank;
+    if (s->run_id[0] == '\0' && !kymo__identity_run_id(s->run_id, sizeof s->run_id))
+        snprintf(s->run_id, sizeof s->run_id, "%016" PRIx64, kymo__identity_random());
 }
 
 uint64_t kymo__identity_random(void)

@@ -106,15 +106,11 @@ static kymo_status create_log(void)
     return kymo__log_create(&record->log, s->path, name);
 }
 
-static void set_disk_budget(void)
+uint64_t kymo__record_disk_budget(const char *path)
 {
     const uint64_t most = UINT64_C(4) << 30;
     struct statvfs fs;
-    if (record->settings.disk_bytes != 0)
-        return;
-    record->settings.disk_bytes = most;
-    if (statvfs(record->settings.path, &fs) == 0)
-        record->settings.disk_bytes = KYMO__MIN(most, (uint64_t)fs.f_bavail * fs.f_frsize / 10);
+    return statvfs(path, &fs) == 0 ? KYMO__MIN(most, (uint64_t)fs.f_bavail * fs.f_frsize / 10) : most;
 }
 
 static void drop_files(bool keep_pool)
@@ -150,7 +146,8 @@ static kymo_status open_files(void)
     kymo_status st = kymo_recording_create(record->settings.path, command.failed ? "" : command.data);
     kymo__buf_fini(&command);
     KYMO_TRY(st);
-    set_disk_budget();
+    if (record->settings.disk_bytes == 0)
+        record->settings.disk_bytes = kymo__record_disk_budget(record->settings.path);
     KYMO_TRY(create_log());
     record->packer = kymo__packer_create();
     st = record->packer == NULL ? kymo__fail(KYMO_ENOMEM, "no memory to record") : write_opening();

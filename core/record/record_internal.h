@@ -46,6 +46,14 @@ struct kymo__settings {
 
 /* ---- identity.c: who this process is ---- */
 
+/* What the launcher's variables say, -1 for nothing, and which of them said it. */
+struct kymo__launch {
+    int rank, world_size, local_rank;
+    const char *rank_from, *world_from, *local_from; /* names of variables; NULL: none */
+};
+KYMO_PRIVATE_API void kymo__identity_launch(struct kymo__launch *out);
+/* The launcher's name for the run; false when it gives none. */
+KYMO_PRIVATE_API bool kymo__identity_run_id(char *out, size_t size);
 /* Fill rank, world size, local rank and run id from the launcher's variables where `s` does not have them. */
 void kymo__identity_fill(struct kymo__settings *s);
 /* The command line of this process as a shell would take it: arguments with spaces in quotes. */
@@ -309,6 +317,8 @@ extern struct kymo__record kymo__record;
 
 /* Open now, or at the first event. */
 kymo_status kymo__record_open(const struct kymo__settings *settings);
+/* What one process's log in the directory `path` may take when no option says: 4 GiB, or a tenth of what is free. */
+KYMO_PRIVATE_API uint64_t kymo__record_disk_budget(const char *path);
 void kymo__record_open_later(const struct kymo__settings *settings);
 /* At the first event of a pending recording; false when it could not be opened (it is then closed). */
 bool kymo__record_open_pending(void);

@@ -19,6 +19,7 @@
 
 #include <kymo/base.h>
 #include <kymo/cuda.h>
+#include <kymo/doctor.h>
 #include <kymo/nvtx.h>
 #include <kymo/range.h>
 #include <kymo/recording.h>

@@ -7,6 +7,7 @@
  *     tools_module.c      the module and its exception
  *     tools_recording.c   Recording: open, tables, report, export
  *     tools_table.c       Table: columns as lists, text, CSV, JSON
+ *     tools_doctor.c      doctor(): what can be measured here
  */
 #ifndef KYMO_PYTHON_TOOLS_H
 #define KYMO_PYTHON_TOOLS_H
@@ -35,6 +36,9 @@ PyTypeObject *tools_table_type(PyObject *module);
 
 /* A Table over `table`, which is lent by `owner`; the Table keeps that alive. */
 PyObject *tools_table_create(const struct tools_state *state, kymo_table *table, PyObject *owner);
+
+/* doctor(path, measure, wait_ms): the findings as a Table, as text, and whether a recording could be made. */
+PyObject *tools_doctor(PyObject *module, PyObject *args);
 
 /* Raise what a status means: ValueError for EINVAL, else KymoError with name and sentence. Returns NULL. */
 PyObject *tools_raise(const struct tools_state *state, kymo_status status);

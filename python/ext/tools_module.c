@@ -55,6 +55,12 @@ static int add(PyObject *module, const char *name, PyTypeObject *type)
     return -1;
 }
 
+static PyMethodDef tools_functions[] = {
+    {"doctor", tools_doctor,
+     METH_VARARGS, "doctor(path, measure, wait_ms, /)\n--\n\nWhat can be measured here: table, text, can_record."},
+    {NULL, NULL, 0, NULL},
+};
+
 static int tools_exec(PyObject *module)
 {
     struct tools_state *state = PyModule_GetState(module);
@@ -110,6 +116,7 @@ static struct PyModuleDef tools_module = {
     .m_name = "kymo._tools",
     .m_doc = "The reader of recordings: libkymo-tools for Python.",
     .m_size = sizeof(struct tools_state),
+    .m_methods = tools_functions,
     .m_slots = tools_slots,
     .m_traverse = tools_traverse,
     .m_clear = tools_clear,

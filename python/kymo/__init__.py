@@ -18,6 +18,7 @@ Without a recording open, a range costs next to nothing, so it can stay in the c
 
 from __future__ import annotations
 
+from kymo._doctor import Findings, doctor
 from kymo._native import (
     KymoError,
     Range,
@@ -40,6 +41,7 @@ from kymo._table import Table
 # No __getattr__ here: CPython does not specialise attribute loads from a module that has one, and `kymo.push` would
 # then cost three times what it does.
 __all__ = [
+    "Findings",
     "KymoError",
     "Range",
     "RangeError",
@@ -48,6 +50,7 @@ __all__ = [
     "__version__",
     "counter",
     "counts",
+    "doctor",
     "enabled",
     "get_include",
     "get_library_dir",

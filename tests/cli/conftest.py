@@ -77,6 +77,16 @@ def cached(name: str) -> str:
     return found.group(1) if found else ""
 
 
+@pytest.fixture(scope="session")
+def build_dir() -> Path:
+    return BUILD
+
+
+@pytest.fixture(scope="session")
+def build_setting() -> Callable[[str], str]:
+    return cached
+
+
 @pytest.fixture
 def start(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callable[..., subprocess.Popen]:
     """Start `kymo ARGS...` and go on; its outputs are pipes."""

@@ -27,6 +27,21 @@ OPTIONS = [
     "pool=18446744073709551615T",
 ]
 
+# A key or path, and a text that the doctor reads.
+DOCTOR = [
+    (
+        "/data/a b/run",
+        "/dev/vda / ext4 rw 0 0\ntmpfs /data tmpfs rw,noexec 0 0\nsrv:/x /data/a\\040b nfs4 rw 0 0\n",
+    ),
+    ("cpu", "5:cpuset:/a\n4:cpu,cpuacct:/docker/1:2\n0::/two\n"),
+    ("", "0::/user.slice\n"),
+    ("CapEff", "Name:\tpython\nCapEff:\t000001ffffffffff\nSeccomp:\t2\n"),
+    ("model name", "processor\t: 0\nmodel name\t: AMD EPYC\n"),
+    ("quota", "150000 100000\n"),
+    ("lib", "\tlibkymo.so.0 (libc6,x86-64) => /usr/lib/libkymo.so.0\n\tlibkymo.so.0 (libc6) => /opt/libkymo.so.0\n"),
+    ("version", "version=3.11.7\nsite0=/usr/lib/python3\nkymo=0.1.0\n"),
+]
+
 
 def record_one_of_each() -> None:
     """Every kind of event, and names that are hard to write down."""
@@ -109,10 +124,12 @@ def pool_input(pool: bytes) -> bytes:
 
 
 def main() -> None:
-    for target in ("log", "pool", "options"):
+    for target in ("log", "pool", "options", "doctor"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for i, text in enumerate(OPTIONS):
         (CORPUS / "options" / f"{i}.txt").write_text(text)
+    for i, (key, text) in enumerate(DOCTOR):
+        (CORPUS / "doctor" / f"{i}.txt").write_bytes(bytes([len(key)]) + key.encode() + text.encode())
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
             "plain": {},

@@ -1,0 +1,69 @@
+/* kymo doctor: what can be measured here, and what to do about what cannot. */
+#include <stdio.h>
+
+#include "cli.h"
+
+static struct {
+    bool json, measure;
+    uint32_t wait;
+    const char *color;
+} given = {.wait = 1, .color = "auto"};
+
+static const struct cli_option options[] = {
+    {"json", 0, CLI_FLAG, NULL, &given.json,
+     "an object: version, abi, can_record, and findings, a list of\n"
+     "subject, thing, state, value, amount, unit, advice"},
+    {"measure", 0, CLI_FLAG, NULL, &given.measure,
+     "also write up to 64 MiB, for 0.3 s at most, and tell the speed"},
+    {"wait", 'w', CLI_COUNT, "SECONDS", &given.wait,
+     "how long libraries and interpreters, all together, may take to\n"
+     "answer (default: 1)"},
+    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
+     "auto: when standard output is a terminal"},
+};
+
+static int show(const kymo_table *findings)
+{
+    const struct kymo_text_options text = {.width = cli_terminal_width(stdout),
+                                           .color = cli_wants_color(stdout, given.color)};
+    const kymo_status status =
+        given.json ? kymo_doctor_json(findings, stdout) : kymo_doctor_text(findings, &text, stdout);
+    if (status != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    return kymo_doctor_can_record(findings) ? CLI_FINE : CLI_NO;
+}
+
+static int doctor(int n_args, char **args)
+{
+    enum { LONGEST_WAIT = 3600 };
+    kymo_table *findings;
+    if (n_args > 1)
+        return cli_fail("doctor takes one directory, and this is a second: '%s'", args[1]);
+    if (given.wait == 0 || given.wait > LONGEST_WAIT)
+        return cli_fail("--wait takes 1 to %d seconds", LONGEST_WAIT);
+    const struct kymo_doctor_options wants = {
+        .path = args[0], .measure = given.measure, .wait_ms = given.wait * 1000};
+    if (kymo_doctor(&wants, &findings) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    const int status = show(findings);
+    kymo_table_destroy(findings);
+    return status;
+}
+
+const struct cli_command cli_command_doctor = {
+    .name = "doctor",
+    .usage = "[RUN_DIR] [OPTIONS]",
+    .brief = "what can be measured here, and what is missing",
+    .about = "Tells what can be measured on this machine, how finely, at what cost, and what is\n"
+             "missing, each with what to do: clock, machine, files, permissions, NVTX, CUDA,\n"
+             "Python, versions, launcher. A small recording is made in RUN_DIR, or in the current\n"
+             "directory, and removed again. No CUDA context is made and no network used.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples = "  kymo doctor                        about recordings in this directory\n"
+                "  kymo doctor /scratch/me --measure  about another one, and how fast it is\n"
+                "  kymo doctor --json | jq '.findings[] | select(.state == \"missing\")'",
+    .exits = "0 also when optional things are missing, 1 when kymo cannot record there at all,\n"
+             "2 wrong usage.",
+    .run = doctor,
+};

@@ -1,0 +1,210 @@
+/*
+ * Child processes for what may crash or hang: a broken driver must not take the doctor with it, and neither must an
+ * interpreter that waits for a dead file server. Children write lines to a pipe. All are waited for at once, until one
+ * deadline; who has not ended by then is killed, together with what it started.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock/clock_internal.h"
+#include "doctor/doctor_internal.h"
+
+/* ---- in the child ---- */
+
+/* Handlers and standard streams are the parent's and not for what happens here. */
+static void settle_child(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGILL,  SIGFPE,  SIGABRT, SIGTRAP,
+                                  SIGSYS,  SIGINT, SIGTERM, SIGPIPE, SIGALRM, SIGCHLD};
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (size_t i = 0; i < KYMO__COUNT_OF(signals); i++)
+        signal(signals[i], SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    /* A limit of one byte: no core file, and by the kernel's rule no collector of cores is started either. */
+    setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1});
+    const int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; null >= 0 && fd < 3; fd++)
+        dup2(null, fd);
+    if (null > 2)
+        close(null);
+}
+
+/* The pipe's end must not be one of the three streams that are replaced. */
+static int move_high(int fd)
+{
+    const int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (high >= 0)
+        close(fd);
+    return high;
+}
+
+static _Noreturn void be_child(kymo__probe_work *work, void *ctx, int fd)
+{
+    const int high = move_high(fd);
+    settle_child();
+    _exit(high >= 0 ? work(ctx, high) : 127);
+}
+
+int kymo__probe_exec(char *const *argv, int fd)
+{
+    static const char *const unwanted[] = {"KYMO", "KYMO_OPTIONS", "KYMO_BOOT_SAID"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(unwanted); i++)
+        unsetenv(unwanted[i]);
+    if (dup2(fd, STDOUT_FILENO) >= 0)
+        execv(argv[0], argv);
+    return 126;
+}
+
+/* ---- in the parent ---- */
+
+void kymo__probe_start(struct kymo__probe *probe, kymo__probe_work *work, void *ctx)
+{
+    int ends[2];
+    probe->outcome = KYMO__PROBE_FAILED;
+    probe->fd = -1;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        probe->code = errno;
+        return;
+    }
+    probe->pid = fork();
+    if (probe->pid == 0)
+        be_child(work, ctx, ends[1]);
+    probe->code = errno;
+    close(ends[1]);
+    if (probe->pid < 0) {
+        close(ends[0]);
+        return;
+    }
+    setpgid(probe->pid, probe->pid); /* whoever of us two is first */
+    probe->fd = ends[0];
+    probe->outcome = KYMO__PROBE_RUNNING;
+}
+
+/* Take what is there. False at the end of the stream. */
+static bool take(struct kymo__probe *probe)
+{
+    char dropped[4096];
+    const size_t room = sizeof probe->text - 1 - probe->len;
+    const ssize_t n = read(probe->fd, room > 0 ? probe->text + probe->len : dropped,
+                           room > 0 ? room : sizeof dropped);
+    if (n > 0 && room > 0)
+        probe->len += (size_t)n;
+    return n > 0 || (n < 0 && errno == EINTR);
+}
+
+static int left_ms(uint64_t deadline_ns)
+{
+    const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+    return now < deadline_ns ? (int)((deadline_ns - now) / 1000000u) + 1 : 0;
+}
+
+/* Whether it has ended, waiting a little for one that closed its pipe and is about to. It is not reaped yet. */
+static bool has_ended(const struct kymo__probe *probe, uint64_t deadline_ns)
+{
+    for (;;) {
+        siginfo_t info = {0};
+        const int got = waitid(P_PID, (id_t)probe->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+        if ((got == 0 && info.si_pid == probe->pid) || (got < 0 && errno == ECHILD))
+            return true;
+        if (left_ms(deadline_ns) == 0)
+            return false;
+        usleep(1000);
+    }
+}
+
+/* Where the host ignores SIGCHLD nobody learns the status; then it was a good one. */
+static void reap(struct kymo__probe *probe)
+{
+    int status = 0;
+    pid_t got;
+    do
+        got = waitpid(probe->pid, &status, 0);
+    while (got < 0 && errno == EINTR);
+    const bool crashed = got > 0 && WIFSIGNALED(status);
+    probe->code = got < 0 ? 0 : crashed ? WTERMSIG(status) : WEXITSTATUS(status);
+    if (probe->outcome != KYMO__PROBE_HUNG)
+        probe->outcome = crashed ? KYMO__PROBE_CRASHED : KYMO__PROBE_DONE;
+}
+
+static void finish(struct kymo__probe *probe, bool at_end, uint64_t deadline_ns)
+{
+    if (!at_end || !has_ended(probe, deadline_ns))
+        probe->outcome = KYMO__PROBE_HUNG;
+    /* And what it may have left running. It is not reaped yet, so the number of the group is its own. */
+    kill(-probe->pid, SIGKILL);
+    reap(probe);
+    close(probe->fd);
+    probe->text[probe->len] = '\0';
+}
+
+enum { MAX_AT_ONCE = 8 };
+
+void kymo__probe_wait(struct kymo__probe *probes, size_t n, uint64_t deadline_ns)
+{
+    KYMO_ASSERT(n <= MAX_AT_ONCE);
+    struct pollfd fds[MAX_AT_ONCE];
+    for (size_t running = n; running > 0;) {
+        running = 0;
+        for (size_t i = 0; i < n; i++) {
+            const bool runs = probes[i].outcome == KYMO__PROBE_RUNNING;
+            fds[i] = (struct pollfd){.fd = runs ? probes[i].fd : -1, .events = POLLIN};
+            running += runs;
+        }
+        const int wait_ms = left_ms(deadline_ns);
+        if (running == 0 || wait_ms == 0 || (poll(fds, n, wait_ms) < 0 && errno != EINTR))
+            break;
+        for (size_t i = 0; i < n; i++)
+            if (fds[i].fd >= 0 && fds[i].revents != 0 && !take(&probes[i]))
+                finish(&probes[i], true, deadline_ns);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (probes[i].outcome == KYMO__PROBE_RUNNING)
+            finish(&probes[i], false, deadline_ns);
+}
+
+const char *kymo__probe_trouble(const struct kymo__probe *probe, char *into, size_t size)
+{
+    switch (probe->outcome) {
+    case KYMO__PROBE_DONE:
+        if (probe->code == 0)
+            return NULL;
+        snprintf(into, size, "it ended with status %d", probe->code);
+        break;
+    case KYMO__PROBE_CRASHED:
+        snprintf(into, size, "it crashed (%s)", strsignal(probe->code));
+        break;
+    case KYMO__PROBE_RUNNING:
+    case KYMO__PROBE_HUNG:
+        snprintf(into, size, "it did not answer in time");
+        break;
+    case KYMO__PROBE_FAILED:
+        snprintf(into, size, "no process could be started for it (%s)", strerror(probe->code));
+        break;
+    }
+    return into;
+}
+
+bool kymo__find_program(const char *name, char *path, size_t size)
+{
+    const char *list = getenv("PATH");
+    for (const char *at = list != NULL ? list : "/usr/bin:/bin"; at != NULL;) {
+        const size_t len = strcspn(at, ":");
+        const int n = len > 0 ? snprintf(path, size, "%.*s/%s", (int)len, at, name)
+                              : snprintf(path, size, "./%s", name);
+        if (n > 0 && (size_t)n < size && access(path, X_OK) == 0)
+            return true;
+        at = at[len] == ':' ? at + len + 1 : NULL;
+    }
+    return false;
+}

@@ -1,0 +1,200 @@
+/*
+ * A recording on trial: made in the directory asked about, filled, read and removed. It shows whether recording works
+ * there, where its pool lies, which clock it takes and what a range costs, with KYMO_OPTIONS as they are now.
+ *
+ * It runs in a child process: a recording that this process may have open goes on, and a file system that hangs
+ * hangs the child alone. The folder is the parent's to make and to remove, whatever became of the child.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock/clock_internal.h"
+#include "doctor/doctor_internal.h"
+#include <kymo/range.h>
+#include <kymo/recording.h>
+#include <kymo/switchboard.h>
+
+enum { ROUNDS = 7, RANGES = 10000, WRITE_BYTES = 64 << 20, BLOCK_BYTES = 1 << 20 };
+
+struct trial_job {
+    char folder[PATH_MAX + 32],
+        path[PATH_MAX + 48]; /* the temporary folder, and the recording in it */
+    bool measure;
+};
+
+/* ---- in the child ---- */
+
+/* The best round counts: the others were disturbed. */
+static double range_cost_ns(kymo_id id)
+{
+    double best = 1e9;
+    for (int round = 0; round < ROUNDS; round++) {
+        const uint64_t start = kymo__clock_ns(CLOCK_MONOTONIC);
+        for (int i = 0; i < RANGES; i++) {
+            kymo_begin(id);
+            kymo_end(id);
+        }
+        const double ns = (double)(kymo__clock_ns(CLOCK_MONOTONIC) - start) / RANGES;
+        best = KYMO__MIN(best, ns);
+    }
+    return best;
+}
+
+static void tell_pool(const struct trial_job *job, int fd)
+{
+    char pattern[PATH_MAX + 64];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "/dev/shm/kymo-*-%d-*.pool", (int)getpid());
+    DIR *dir = opendir(job->path);
+    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)
+        if (strstr(entry->d_name, ".pool") != NULL)
+            dprintf(fd, "pool=%s\n", "directory");
+    if (dir != NULL)
+        closedir(dir);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
+        dprintf(fd, "pool=/dev/shm\n");
+        globfree(&found);
+    }
+}
+
+/* What the recording itself says. Its note may have several lines; the first is the one about the pool. */
+static int tell_recording(const struct trial_job *job, int fd)
+{
+    kymo_recording *recording;
+    if (kymo_recording_open(job->path, &recording) != KYMO_OK)
+        return 1;
+    const bool has_log = kymo_recording_n_processes(recording) == 1;
+    if (has_log) {
+        const struct kymo_process *process = kymo_recording_process(recording, 0);
+        dprintf(fd, "clock=%s\nnote=%.*s\n", process->clock, (int)strcspn(process->note, "\n"),
+                process->note);
+    }
+    kymo_recording_close(recording);
+    return has_log ? 0 : 1;
+}
+
+static void keep_silent(void *ctx, const char *sentence)
+{
+    (void)ctx;
+    (void)sentence;
+}
+
+static int try_recording(const struct trial_job *job, int fd)
+{
+    kymo_reset(); /* what this process took over from its parent */
+    kymo_set_sink(keep_silent, NULL);
+    const kymo_id id = kymo_site_intern("kymo doctor", 11, NULL, 0, NULL, 0);
+    dprintf(fd, "off_ns=%.3f\n", range_cost_ns(id));
+    const struct kymo_options options = {.path = job->path, .text = getenv("KYMO_OPTIONS")};
+    if (kymo_start(&options) != KYMO_OK) {
+        dprintf(fd, "error=%s\n", kymo_last_error());
+        return 0;
+    }
+    dprintf(fd, "range_ns=%.3f\n", range_cost_ns(id));
+    tell_pool(job, fd);
+    if (kymo_stop() != KYMO_OK || tell_recording(job, fd) != 0)
+        dprintf(fd, "error=%s\n", kymo_last_error());
+    else
+        dprintf(fd, "fine=1\n");
+    return 0;
+}
+
+/* write(2) into the page cache, as the flush thread does. */
+static void measure_writing(const struct trial_job *job, int fd)
+{
+    static char block[BLOCK_BYTES];
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/write", job->folder);
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    memset(block, 0x5a, sizeof block);
+    uint64_t written = 0, ns = 0;
+    const uint64_t start = kymo__clock_ns(CLOCK_MONOTONIC);
+    while (file >= 0 && written < WRITE_BYTES && ns < 300000000u &&
+           kymo__write_all(file, block, sizeof block)) {
+        written += sizeof block;
+        ns = kymo__clock_ns(CLOCK_MONOTONIC) - start;
+    }
+    if (file >= 0)
+        close(file);
+    unlink(path);
+    if (ns > 0)
+        dprintf(fd, "write=%.0f\n", (double)written * 1e9 / (double)ns);
+}
+
+static int work(void *ctx, int fd)
+{
+    const struct trial_job *job = ctx;
+    const int status = try_recording(job, fd);
+    if (job->measure)
+        measure_writing(job, fd);
+    return status;
+}
+
+/* ---- in the parent ---- */
+
+static double number_field(const struct kymo__probe *probe, const char *key)
+{
+    char text[32];
+    if (!kymo__parse_field(probe->text, probe->len, key, text, sizeof text))
+        return 0;
+    const double value = strtod(text, NULL);
+    return value > 0 && value < 1e15 ? value : 0;
+}
+
+static void take_answers(struct kymo__trial *trial, const struct kymo__probe *probe)
+{
+    char text[64], trouble[128];
+    kymo__parse_field(probe->text, probe->len, "clock", trial->clock, sizeof trial->clock);
+    kymo__parse_field(probe->text, probe->len, "pool", trial->pool, sizeof trial->pool);
+    kymo__parse_field(probe->text, probe->len, "note", trial->note, sizeof trial->note);
+    kymo__parse_field(probe->text, probe->len, "error", trial->error, sizeof trial->error);
+    trial->range_ns = number_field(probe, "range_ns");
+    trial->off_ns = number_field(probe, "off_ns");
+    trial->write_bytes_per_s = number_field(probe, "write");
+    trial->is_fine = kymo__parse_field(probe->text, probe->len, "fine", text, sizeof text);
+    if (!trial->is_fine && trial->error[0] == '\0' &&
+        kymo__probe_trouble(probe, trouble, sizeof trouble) != NULL)
+        snprintf(trial->error, sizeof trial->error, "a recording was tried, and %s", trouble);
+}
+
+/* Files of a child that died: the pool in /dev/shm goes when the log is sealed, the rest here. */
+static void remove_folder(const struct trial_job *job)
+{
+    if (kymo_recording_seal(job->path) != KYMO_OK) {
+        /* It may not have come so far. */
+    }
+    DIR *dir = opendir(job->path);
+    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)
+        unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir != NULL)
+        closedir(dir);
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/write", job->folder);
+    unlink(path);
+    rmdir(job->path);
+    rmdir(job->folder);
+}
+
+void kymo__trial_run(struct kymo__doctor *doctor)
+{
+    struct kymo__trial *trial = &doctor->trial;
+    struct trial_job job = {.measure = doctor->measure};
+    struct kymo__probe probe = {0};
+    snprintf(job.folder, sizeof job.folder, "%s/.kymo-doctor-XXXXXX", doctor->dir);
+    if (mkdtemp(job.folder) == NULL) {
+        snprintf(trial->error, sizeof trial->error, "cannot create a folder in %.400s: %s",
+                 doctor->dir, strerror(errno));
+        return;
+    }
+    snprintf(job.path, sizeof job.path, "%s/trial.kymo", job.folder);
+    kymo__probe_start(&probe, work, &job);
+    kymo__probe_wait(&probe, 1, doctor->deadline_ns);
+    take_answers(trial, &probe);
+    remove_folder(&job);
+}

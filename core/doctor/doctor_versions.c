@@ -1,0 +1,190 @@
+/* Which kymo this is, which other copies of libkymo a program might get instead, and what this build has. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "doctor/doctor_internal.h"
+
+#define SONAME "libkymo.so.0"
+
+enum { MAX_COPIES = 16 };
+
+struct copies {
+    struct stat files[MAX_COPIES]; /* the first is the one in use */
+    char paths[MAX_COPIES][PATH_MAX];
+    const char *found_by[MAX_COPIES];
+    size_t n;
+};
+
+/* One more, unless it is a file that is known. */
+static void note_copy(struct copies *copies, const char *path, const char *found_by)
+{
+    struct stat st;
+    if (copies->n == MAX_COPIES || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return;
+    for (size_t i = 0; i < copies->n; i++)
+        if (copies->files[i].st_dev == st.st_dev && copies->files[i].st_ino == st.st_ino)
+            return;
+    copies->files[copies->n] = st;
+    copies->found_by[copies->n] = found_by;
+    snprintf(copies->paths[copies->n++], PATH_MAX, "%s", path);
+}
+
+static void search_library_path(struct copies *copies)
+{
+    const char *list = getenv("LD_LIBRARY_PATH");
+    for (const char *at = list; at != NULL && *at != '\0';) {
+        char path[PATH_MAX];
+        const size_t len = strcspn(at, ":;");
+        const int n = len > 0 ? snprintf(path, sizeof path, "%.*s/" SONAME, (int)len, at)
+                              : snprintf(path, sizeof path, "./" SONAME);
+        if (n > 0 && n < (int)sizeof path)
+            note_copy(copies, path, "LD_LIBRARY_PATH");
+        at += at[len] != '\0' ? len + 1 : len;
+    }
+}
+
+static const char *tools_path(void)
+{
+    Dl_info info;
+    return dladdr((const void *)(uintptr_t)kymo__doctor_versions, &info) != 0 && info.dli_fname != NULL
+               ? info.dli_fname
+               : "";
+}
+
+/* Where ours would come from, were it not for LD_LIBRARY_PATH, which goes before a library's own run path. */
+static void search_beside_tools(struct copies *copies)
+{
+    char path[PATH_MAX];
+    const char *tools = tools_path(), *slash = strrchr(tools, '/');
+    if (slash != NULL &&
+        snprintf(path, sizeof path, "%.*s/" SONAME, (int)(slash - tools), tools) < (int)sizeof path)
+        note_copy(copies, path, "libkymo-tools, which lies beside it");
+}
+
+static int list_cache(void *ctx, int fd)
+{
+    (void)ctx;
+    static const char *const places[] = {"/sbin/ldconfig", "/usr/sbin/ldconfig", "/usr/bin/ldconfig"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(places); i++) {
+        /* Thousands of libraries: the shell's part is to keep the lines that matter. */
+        char command[128];
+        if (access(places[i], X_OK) != 0)
+            continue;
+        snprintf(command, sizeof command, "%s -p | grep -F " SONAME, places[i]);
+        char *argv[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", command, NULL};
+        return kymo__probe_exec(argv, fd);
+    }
+    return 0;
+}
+
+static void search_cache(struct kymo__doctor *doctor, struct copies *copies)
+{
+    struct kymo__probe probe = {0};
+    char path[PATH_MAX];
+    size_t at = 0;
+    kymo__probe_start(&probe, list_cache, NULL);
+    kymo__probe_wait(&probe, 1, doctor->deadline_ns);
+    while (kymo__parse_ldconfig(probe.text, probe.len, &at, SONAME, path, sizeof path))
+        note_copy(copies, path, "the loader's cache");
+}
+
+/* ---- telling ---- */
+
+/* In a child, where it does no harm: a copy that comes second stays off. */
+static int ask_version(void *ctx, int fd)
+{
+    void *handle = dlopen(ctx, RTLD_NOW | RTLD_LOCAL);
+    const char *(*version)(void) = NULL;
+    if (handle != NULL)
+        *(void **)&version = dlsym(handle, "kymo_version");
+    if (version != NULL)
+        dprintf(fd, "version=%s\n", version());
+    return 0;
+}
+
+static void tell_copy(struct kymo__doctor *doctor, const struct copies *copies, size_t i)
+{
+    struct kymo__probe probe = {0};
+    char thing[32], version[32] = "unknown version";
+    snprintf(thing, sizeof thing, i > 1 ? "second copy %zu" : "second copy", i);
+    kymo__probe_start(&probe, ask_version, (void *)(uintptr_t)copies->paths[i]);
+    kymo__probe_wait(&probe, 1, doctor->deadline_ns);
+    kymo__parse_field(probe.text, probe.len, "version", version, sizeof version);
+    kymo__doctor_tell(doctor, thing, KYMO__STATE_LIMITED,
+                      "keep one copy: a program that gets both records from the first alone",
+                      "%s (%s), by %s", copies->paths[i], version, copies->found_by[i]);
+}
+
+static void tell_copies(struct kymo__doctor *doctor)
+{
+    struct copies *copies = kymo__calloc(1, sizeof *copies);
+    if (copies == NULL)
+        return;
+    note_copy(copies, kymo_library_path(), "itself");
+    search_library_path(copies);
+    search_beside_tools(copies);
+    search_cache(doctor, copies);
+    for (size_t i = 0; i < doctor->n_pythons; i++)
+        if (doctor->pythons[i].library[0] != '\0')
+            note_copy(copies, doctor->pythons[i].library, doctor->pythons[i].command);
+    for (size_t i = 1; i < copies->n; i++)
+        tell_copy(doctor, copies, i);
+    if (copies->n <= 1)
+        kymo__doctor_tell(doctor, "second copy", KYMO__STATE_OK, NULL,
+                          "none in LD_LIBRARY_PATH, the loader's cache, or the Pythons above");
+    kymo__free(copies);
+}
+
+static void tell_preload(struct kymo__doctor *doctor)
+{
+    const char *list = getenv("LD_PRELOAD");
+    char path[PATH_MAX];
+    if (list == NULL || list[0] == '\0') {
+        kymo__doctor_tell(doctor, "LD_PRELOAD", KYMO__STATE_OFF, NULL, "not set");
+        return;
+    }
+    for (const char *at = list; *at != '\0'; at += at[0] != '\0') {
+        const size_t len = strcspn(at, ": ");
+        snprintf(path, sizeof path, "%.*s", (int)len, at);
+        at += len;
+        if (len == 0 || strchr(path, '/') == NULL || access(path, R_OK) == 0)
+            continue;
+        kymo__doctor_tell(doctor, "LD_PRELOAD", KYMO__STATE_LIMITED,
+                          "take the library that is not there out of it",
+                          "%s, of which %s cannot be read", list, path);
+        return;
+    }
+    kymo__doctor_tell(doctor, "LD_PRELOAD", KYMO__STATE_OK, NULL, "%s", list);
+}
+
+void kymo__doctor_versions(struct kymo__doctor *doctor)
+{
+    kymo__doctor_tell(
+        doctor, "kymo",
+        strcmp(kymo_version(), KYMO_VERSION) == 0 ? KYMO__STATE_OK : KYMO__STATE_LIMITED,
+        strcmp(kymo_version(), KYMO_VERSION) == 0
+            ? NULL
+            : "install libkymo and libkymo-tools of one version",
+        "%s, ABI %d; libkymo-tools %s, ABI %d", kymo_version(), kymo_abi(), KYMO_VERSION, KYMO_ABI);
+    kymo__doctor_tell(doctor, "libkymo", KYMO__STATE_OK, NULL, "%s", kymo_library_path());
+    kymo__doctor_tell(doctor, "libkymo-tools", KYMO__STATE_OK, NULL, "%s", tools_path());
+    tell_copies(doctor);
+    tell_preload(doctor);
+}
+
+/* ---- optional parts of this build ---- */
+
+void kymo__doctor_build(struct kymo__doctor *doctor)
+{
+    const char *formats = kymo_export_formats();
+    const bool has_sqlite = strstr(formats, "sqlite") != NULL;
+    kymo__doctor_tell(doctor, "exports", KYMO__STATE_OK, NULL, "%s", formats);
+    kymo__doctor_tell(doctor, "sqlite", has_sqlite ? KYMO__STATE_OK : KYMO__STATE_MISSING,
+                      has_sqlite ? NULL : "apt-get install libsqlite3-dev and build again", "%s",
+                      has_sqlite ? "built in" : "this build exports no SQLite files");
+    kymo__doctor_tell(doctor, "zstd", KYMO__STATE_OK, NULL, "%s", ZSTD_versionString());
+}

@@ -1,0 +1,52 @@
+/* Where the way into Python lies: the folder with our sitecustomize.py, and the package beside it. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor/doctor_internal.h"
+
+/* Seen from libkymo's directory. */
+static const struct layout {
+    const char *boot, *package_parent;
+} layouts[] = {
+    {"boot", ".."},                       /* inside the Python package */
+    {"kymo/boot", "kymo/python"},         /* a prefix, all below lib/kymo */
+    {"../share/kymo/boot", NULL},         /* a prefix: lib and share */
+    {"../../share/kymo/boot", NULL},      /* a prefix with lib/ARCHITECTURE */
+    {"../python/kymo/boot", "../python"}, /* a build tree */
+};
+
+/* `dir`/`relative` made absolute, when it has the file `name`; else "". */
+static bool find_folder(const char *dir, const char *relative, const char *name, char *out)
+{
+    char path[PATH_MAX];
+    out[0] = '\0';
+    if (relative == NULL || snprintf(path, sizeof path, "%s/%s", dir, relative) >= (int)sizeof path ||
+        realpath(path, out) == NULL ||
+        snprintf(path, sizeof path, "%s/%s", out, name) >= (int)sizeof path ||
+        access(path, R_OK) != 0) {
+        out[0] = '\0';
+        return false;
+    }
+    return true;
+}
+
+void kymo_python_boot(char *boot, char *package_parent)
+{
+    char lib[PATH_MAX];
+    const char *wanted = getenv("KYMO_BOOT");
+    boot[0] = package_parent[0] = '\0';
+    if (wanted != NULL && wanted[0] != '\0') {
+        find_folder(wanted, ".", "sitecustomize.py", boot);
+        return;
+    }
+    if (realpath(kymo_library_path(), lib) == NULL || strrchr(lib, '/') == NULL)
+        return;
+    *strrchr(lib, '/') = '\0';
+    for (size_t i = 0; i < KYMO__COUNT_OF(layouts); i++) {
+        if (find_folder(lib, layouts[i].boot, "sitecustomize.py", boot)) {
+            find_folder(lib, layouts[i].package_parent, "kymo/__init__.py", package_parent);
+            return;
+        }
+    }
+}

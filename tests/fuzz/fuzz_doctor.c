@@ -1,0 +1,69 @@
+/*
+ * Any text as what the doctor reads of /proc, of cgroups and of other programs. The first byte is the length of a path or
+ * key, which stands before the text.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor/doctor_internal.h"
+#include "fuzz.h"
+
+/* Outputs end where their size says, whatever the text. */
+static void check(const char *out, size_t size)
+{
+    KYMO_ASSERT(memchr(out, '\0', size) != NULL);
+}
+
+static void read_fields(const char *text, size_t len, const char *key)
+{
+    char out[24];
+    uint64_t number;
+    double cpus;
+    if (key[0] != '\0' && kymo__parse_field(text, len, key, out, sizeof out))
+        check(out, sizeof out);
+    if (kymo__parse_field(text, len, "model name", out, sizeof out))
+        check(out, sizeof out);
+    if (kymo__parse_cgroup(text, len, key, out, sizeof out)) {
+        check(out, sizeof out);
+        KYMO_ASSERT(out[0] == '/');
+    }
+    if (!kymo__parse_hex_field(text, len, "CapEff", &number))
+        number = 0;
+    if (kymo__parse_number(text, len, &number) && kymo__parse_cpu_max(text, len, &cpus))
+        KYMO_ASSERT(cpus > 0);
+}
+
+static void read_paths(const char *text, size_t len, const char *key)
+{
+    struct kymo__mount mount = {0};
+    char path[40];
+    size_t at = 0;
+    if (kymo__parse_mount(text, len, key, &mount)) {
+        check(mount.point, sizeof mount.point);
+        check(mount.type, sizeof mount.type);
+        check(mount.options, sizeof mount.options);
+        KYMO_ASSERT(mount.point[0] == '/' && strlen(mount.point) <= strlen(key) + 1);
+        kymo__mount_has(&mount, "noexec");
+    }
+    while (kymo__parse_ldconfig(text, len, &at, "libkymo.so.0", path, sizeof path)) {
+        check(path, sizeof path);
+        KYMO_ASSERT(path[0] == '/');
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0 || size - 1 < data[0])
+        return 0;
+    char key[256] = "";
+    memcpy(key, data + 1, data[0]);
+    const size_t len = size - 1 - data[0];
+    char *text = malloc(len > 0 ? len : 1); /* of its own, so that a read behind it is seen */
+    if (text == NULL)
+        return 0;
+    memcpy(text, data + 1 + data[0], len);
+    read_fields(text, len, key);
+    read_paths(text, len, key);
+    free(text);
+    return 0;
+}

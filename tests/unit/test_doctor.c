@@ -1,0 +1,320 @@
+/* doctor: readers of what the kernel and other programs say, children that crash and hang, findings that are told. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "doctor/doctor_internal.h"
+#include "scratch.h"
+
+/* ---- fields ---- */
+
+static const char *field(const char *text, const char *key)
+{
+    static char out[16];
+    return kymo__parse_field(text, strlen(text), key, out, sizeof out) ? out : NULL;
+}
+
+static void a_field_is_found_however_it_is_written(void **state)
+{
+    (void)state;
+    assert_string_equal(field("a: 1\nmodel name\t: AMD EPYC\r\n", "model name"), "AMD EPYC");
+    assert_string_equal(field("key=value", "key"), "value");
+    assert_string_equal(field("key:\n", "key"), "");
+    assert_string_equal(field("k=a=b:c", "k"), "a=b:c");
+    assert_string_equal(field("k=first\nk=second", "k"), "first");
+    assert_string_equal(field("k=a text that is too long for it", "k"), "a text that is ");
+    assert_null(field("", "k"));
+    assert_null(field("\n\n", "k"));
+    assert_null(field("k", "k"));
+    assert_null(field("kk=1", "k"));
+    assert_null(field("model name", "model"));
+}
+
+static void a_text_need_not_end_in_a_nul(void **state)
+{
+    (void)state;
+    char out[8];
+    const char text[] = {'k', '=', '1', '2', '3'};
+    assert_true(kymo__parse_field(text, 4, "k", out, sizeof out));
+    assert_string_equal(out, "12");
+    assert_false(kymo__parse_field(text, 1, "k", out, sizeof out));
+}
+
+static void numbers_saturate_and_odd_ones_are_refused(void **state)
+{
+    (void)state;
+    uint64_t n = 7;
+    assert_true(kymo__parse_number("42\n", 3, &n));
+    assert_int_equal(n, 42);
+    assert_true(kymo__parse_number("99999999999999999999999", 23, &n));
+    assert_true(n == UINT64_MAX);
+    assert_false(kymo__parse_number("-1", 2, &n));
+    assert_false(kymo__parse_number("max", 3, &n));
+    assert_false(kymo__parse_number("", 0, &n));
+    assert_true(kymo__parse_hex_field("CapEff:\t000001ffffffffff\n", 26, "CapEff", &n));
+    assert_true(n == UINT64_C(0x1ffffffffff));
+    assert_false(kymo__parse_hex_field("CapEff:\t0x1f\n", 13, "CapEff", &n));
+    assert_false(kymo__parse_hex_field("CapEff:\t\n", 9, "CapEff", &n));
+    assert_false(kymo__parse_hex_field("CapEff: 1ffffffffffffffffff\n", 28, "CapEff", &n));
+}
+
+/* ---- mounts ---- */
+
+static const char *mount_of(const char *text, const char *path)
+{
+    static struct kymo__mount mount;
+    static char out[PATH_MAX + 400];
+    if (!kymo__parse_mount(text, strlen(text), path, &mount))
+        return NULL;
+    snprintf(out, sizeof out, "%s %s", mount.point, mount.type);
+    return out;
+}
+
+static void the_longest_mount_holds_a_path(void **state)
+{
+    (void)state;
+    const char *text = "/dev/vda / ext4 rw 0 0\n"
+                       "tmpfs /data tmpfs rw,nosuid,noexec 0 0\n"
+                       "srv:/x /data/a\\040b nfs4 rw 0 0\n"
+                       "none /dataset xfs rw 0 0\n";
+    assert_string_equal(mount_of(text, "/home/me"), "/ ext4");
+    assert_string_equal(mount_of(text, "/data"), "/data tmpfs");
+    assert_string_equal(mount_of(text, "/data/run.kymo"), "/data tmpfs");
+    assert_string_equal(mount_of(text, "/data/a b/c"), "/data/a b nfs4");
+    assert_string_equal(mount_of(text, "/database"), "/ ext4");
+    assert_string_equal(mount_of(text, "/dataset"), "/dataset xfs");
+}
+
+static void of_mounts_on_one_another_the_last_counts(void **state)
+{
+    (void)state;
+    assert_string_equal(mount_of("a /m ext4 rw\nb /m tmpfs rw\n", "/m/x"), "/m tmpfs");
+}
+
+static void odd_mounts_are_stepped_over(void **state)
+{
+    (void)state;
+    assert_null(mount_of("", "/"));
+    assert_null(mount_of("\n \n\t\none\n", "/"));
+    assert_null(mount_of("dev relative ext4 rw\n", "/relative"));
+    assert_string_equal(mount_of("dev /\n", "/x"), "/ ");
+    assert_string_equal(mount_of("dev / ext4", "/x"), "/ ext4");
+    assert_string_equal(mount_of("dev /a\\04 ext4 rw\ndev / xfs rw\n", "/a/b"), "/ xfs");
+    char *text = calloc(1, 2 * PATH_MAX);
+    memset(text, 'x', 2 * PATH_MAX - 1);
+    memcpy(text, "dev /", 5);
+    assert_null(mount_of(text, "/xxx"));
+    free(text);
+}
+
+static void mount_options_are_whole_words(void **state)
+{
+    (void)state;
+    struct kymo__mount mount = {.options = "rw,noexecutive,size=64m"};
+    assert_false(kymo__mount_has(&mount, "noexec"));
+    assert_true(kymo__mount_has(&mount, "size=64m"));
+    assert_true(kymo__mount_has(&mount, "rw"));
+    mount.options[0] = '\0';
+    assert_false(kymo__mount_has(&mount, "rw"));
+}
+
+/* ---- cgroups ---- */
+
+static const char *cgroup(const char *text, const char *controller)
+{
+    static char out[32];
+    return kymo__parse_cgroup(text, strlen(text), controller, out, sizeof out) ? out : NULL;
+}
+
+static void a_cgroup_is_found_in_both_versions(void **state)
+{
+    (void)state;
+    const char *v1 = "5:cpuset:/a\n4:cpu,cpuacct:/docker/1:2\n3:memory:/m\n0::/two\n";
+    assert_string_equal(cgroup(v1, "cpu"), "/docker/1:2");
+    assert_string_equal(cgroup(v1, "memory"), "/m");
+    assert_string_equal(cgroup(v1, ""), "/two");
+    assert_null(cgroup(v1, "acct"));
+    assert_string_equal(cgroup("0::/", ""), "/");
+    assert_null(cgroup("", ""));
+    assert_null(cgroup("0:\n0::\nx\n:\n::", ""));
+    assert_null(cgroup("0::relative\n", ""));
+    assert_null(cgroup("0::/a/path/that/is/much/too/long/for/it\n", ""));
+}
+
+static void a_quota_is_processors(void **state)
+{
+    (void)state;
+    double cpus = 0;
+    assert_true(kymo__parse_cpu_max("150000 100000\n", 14, &cpus));
+    assert_true(cpus > 1.49 && cpus < 1.51);
+    static const char *const odd[] = {"max 100000", "",    "100000", "100000 ",
+                                      "1 0",        "0 1", "a b",    "-1 5"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(odd); i++)
+        assert_false(kymo__parse_cpu_max(odd[i], strlen(odd[i]), &cpus));
+}
+
+/* ---- ldconfig ---- */
+
+static void libraries_are_found_in_the_loaders_cache(void **state)
+{
+    (void)state;
+    const char *text = "12 libs found in cache `/etc/ld.so.cache'\n"
+                       "\tlibkymo.so.0 (libc6,x86-64) => /usr/lib/libkymo.so.0\n"
+                       "\tlibkymo.so.01 (libc6) => /no\n"
+                       "\tlibkymo.so.0 (libc6)\n"
+                       "\tlibkymo.so.0 => relative\n"
+                       "\tlibkymo.so.0 (libc6) => /opt/a b/libkymo.so.0";
+    char path[64];
+    size_t at = 0;
+    assert_true(kymo__parse_ldconfig(text, strlen(text), &at, "libkymo.so.0", path, sizeof path));
+    assert_string_equal(path, "/usr/lib/libkymo.so.0");
+    assert_true(kymo__parse_ldconfig(text, strlen(text), &at, "libkymo.so.0", path, sizeof path));
+    assert_string_equal(path, "/opt/a b/libkymo.so.0");
+    assert_false(kymo__parse_ldconfig(text, strlen(text), &at, "libkymo.so.0", path, sizeof path));
+}
+
+/* ---- children ---- */
+
+enum { FAR_MS = 60000 };
+
+static uint64_t in_ms(uint64_t ms)
+{
+    return kymo__clock_ns(CLOCK_MONOTONIC) + ms * 1000000u;
+}
+
+static int say_much(void *ctx, int fd)
+{
+    (void)ctx;
+    for (int i = 0; i < 5000; i++)
+        dprintf(fd, "line %d\n", i);
+    return 3;
+}
+
+static int crash(void *ctx, int fd)
+{
+    (void)ctx;
+    dprintf(fd, "before=1\n");
+    raise(SIGKILL); /* what a sanitizer does not turn into an exit */
+    return 0;
+}
+
+static int hang(void *ctx, int fd)
+{
+    (void)ctx;
+    (void)fd;
+    while (pause() != 0)
+        ;
+    return 0;
+}
+
+static void children_that_crash_or_hang_are_told_and_gone(void **state)
+{
+    (void)state;
+    static struct kymo__probe probes[3];
+    char words[128];
+    kymo__probe_start(&probes[0], say_much, NULL);
+    kymo__probe_start(&probes[1], crash, NULL);
+    kymo__probe_start(&probes[2], hang, NULL);
+    kymo__probe_wait(probes, 2, in_ms(FAR_MS));
+    kymo__probe_wait(&probes[2], 1, in_ms(50));
+    assert_int_equal(probes[0].outcome, KYMO__PROBE_DONE);
+    assert_int_equal(probes[0].code, 3);
+    assert_int_equal(probes[0].len, sizeof probes[0].text - 1);
+    assert_int_equal(probes[0].text[probes[0].len], '\0');
+    assert_int_equal(probes[1].outcome, KYMO__PROBE_CRASHED);
+    assert_non_null(
+        strstr(kymo__probe_trouble(&probes[1], words, sizeof words), "crashed (Killed)"));
+    assert_string_equal(probes[1].text, "before=1\n");
+    assert_int_equal(probes[2].outcome, KYMO__PROBE_HUNG);
+    assert_non_null(strstr(kymo__probe_trouble(&probes[2], words, sizeof words), "in time"));
+    for (int i = 0; i < 3; i++)
+        assert_true(kill(probes[i].pid, 0) != 0 && errno == ESRCH);
+}
+
+/* ---- the whole ---- */
+
+static const char *cell_text(const kymo_table *table, size_t row, size_t column)
+{
+    return kymo_table_cell(table, row, column).as.text;
+}
+
+static void every_finding_is_whole_and_unique(void **state)
+{
+    const struct scratch *s = *state;
+    kymo_table *findings = NULL;
+    const struct kymo_doctor_options options = {.path = s->folder, .wait_ms = FAR_MS};
+    assert_int_equal(kymo_doctor(&options, &findings), KYMO_OK);
+    assert_true(kymo_doctor_can_record(findings));
+    for (size_t row = 0; row < kymo_table_n_rows(findings); row++) {
+        const char *what = cell_text(findings, row, 2);
+        assert_true(strcmp(what, "ok") == 0 || strcmp(what, "limited") == 0 ||
+                    strcmp(what, "missing") == 0 || strcmp(what, "off") == 0);
+        assert_true(strlen(cell_text(findings, row, 3)) > 0);
+        for (size_t other = 0; other < row; other++)
+            assert_false(strcmp(cell_text(findings, row, 0), cell_text(findings, other, 0)) == 0 &&
+                         strcmp(cell_text(findings, row, 1), cell_text(findings, other, 1)) == 0);
+    }
+    kymo_table_destroy(findings);
+    assert_int_equal(rmdir(s->folder), 0); /* nothing is left in it */
+    assert_int_equal(mkdir(s->folder, 0700), 0);
+}
+
+static void a_recording_that_is_open_goes_on(void **state)
+{
+    const struct scratch *s = *state;
+    kymo_table *findings = NULL;
+    struct kymo_counts counts;
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    const kymo_id id = KYMO_ID("range");
+    kymo_begin(id);
+    assert_int_equal(
+        kymo_doctor(&(struct kymo_doctor_options){.path = s->folder, .wait_ms = FAR_MS}, &findings),
+        KYMO_OK);
+    kymo_end(id);
+    assert_true(kymo_doctor_can_record(findings));
+    assert_true(kymo_enabled());
+    kymo_counts_get(&counts);
+    assert_int_equal(counts.events, 2);
+    kymo_table_destroy(findings);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(scratch_count(s->path, KYMO_KIND_BEGIN), 1);
+}
+
+static void running_out_of_memory_leaks_nothing(void **state)
+{
+    const struct scratch *s = *state;
+    const struct kymo_doctor_options options = {.path = s->folder, .wait_ms = FAR_MS};
+    /* The first ones, each; the many texts of the table then in strides. */
+    kymo_status st = KYMO_ENOMEM;
+    for (uint64_t n = 1; n < 4096; n += n < 8 ? 1 : n) {
+        kymo_table *findings = NULL;
+        kymo__alloc_fail_nth(n);
+        st = kymo_doctor(&options, &findings);
+        kymo__alloc_fail_nth(0);
+        assert_true(st == KYMO_OK || st == KYMO_ENOMEM);
+        assert_true((st == KYMO_OK) == (findings != NULL));
+        kymo_table_destroy(findings);
+    }
+    assert_int_equal(st, KYMO_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_field_is_found_however_it_is_written),
+        cmocka_unit_test(a_text_need_not_end_in_a_nul),
+        cmocka_unit_test(numbers_saturate_and_odd_ones_are_refused),
+        cmocka_unit_test(the_longest_mount_holds_a_path),
+        cmocka_unit_test(of_mounts_on_one_another_the_last_counts),
+        cmocka_unit_test(odd_mounts_are_stepped_over),
+        cmocka_unit_test(mount_options_are_whole_words),
+        cmocka_unit_test(a_cgroup_is_found_in_both_versions),
+        cmocka_unit_test(a_quota_is_processors),
+        cmocka_unit_test(libraries_are_found_in_the_loaders_cache),
+        cmocka_unit_test(children_that_crash_or_hang_are_told_and_gone),
+        SCRATCH_TEST(every_finding_is_whole_and_unique),
+        SCRATCH_TEST(a_recording_that_is_open_goes_on),
+        SCRATCH_TEST(running_out_of_memory_leaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
