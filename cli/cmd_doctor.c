@@ -63,7 +63,7 @@ const struct cli_command cli_command_doctor = {
     .examples = "  kymo doctor                        about recordings in this directory\n"
                 "  kymo doctor /scratch/me --measure  about another one, and how fast it is\n"
                 "  kymo doctor --json | jq '.findings[] | select(.state == \"missing\")'",
-    .exits = "0 also when optional things are missing, 1 when kymo cannot record there at all,\n"
+    .exits = "0 also when optional things are missing, 1 when kymo cannot record there,\n"
              "2 wrong usage.",
     .run = doctor,
 };
