@@ -15,11 +15,11 @@ static struct {
 } given;
 
 static const struct cli_option options[] = {
-    {"to", 't', CLI_CHOICE, "perfetto|chrome|csv", &given.to,
+    {"to", 't', CLI_CHOICE, "perfetto|chrome|csv|sqlite", &given.to,
      "the format (default: by the ending of FILE, else perfetto)"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
      "write there; - is standard output (default: RUN.pftrace,\n"
-     "RUN.json or RUN.csv in this directory)"},
+     "RUN.json, RUN.csv or RUN.db in this directory)"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
      "only ranges whose name has this word in it, or matches it\n"
      "where it has one of *?["},
@@ -31,6 +31,8 @@ static const struct format {
     {"perfetto", ".pftrace", "open it at https://ui.perfetto.dev; it stays in your browser"},
     {"chrome", ".json", "open it at chrome://tracing or https://ui.perfetto.dev"},
     {"csv", ".csv", "one line per range, mark and counter value"},
+    {"sqlite", ".db", "ask it with sqlite3: SELECT * FROM summary_by_name"},
+    {"sqlite", ".sqlite", "ask it with sqlite3: SELECT * FROM summary_by_name"},
 };
 #define N_FORMATS (sizeof formats / sizeof formats[0])
 
@@ -131,6 +133,8 @@ static int export_to_stdout(const struct cli_recordings *recordings, const struc
     if (isatty(STDOUT_FILENO) && strcmp(format->name, "perfetto") == 0)
         return cli_fail(
             "a Perfetto trace is no reading matter for a terminal; redirect it, or use -o FILE");
+    if (isatty(STDOUT_FILENO) && strcmp(format->name, "sqlite") == 0)
+        return cli_fail("a database is no reading matter for a terminal; use -o FILE");
     return export_to(recordings, format, STDOUT_FILENO) == KYMO_OK
                ? CLI_FINE
                : cli_fail("%s", kymo_last_error());
@@ -167,17 +171,19 @@ static int export(int n_args, char **args)
 const struct cli_command cli_command_export = {
     .name = "export",
     .usage = "RUN.kymo... [--to FORMAT] [-o FILE]",
-    .brief = "the timeline, for Perfetto, Chrome, or as CSV",
+    .brief = "the timeline, for Perfetto, Chrome, as CSV or SQLite",
     .about =
         "Writes the events of recordings into one file for another tool: perfetto (compact, what\n"
         "to use for a timeline), chrome (JSON, which many programs read), csv (a line for each\n"
-        "range, mark and counter value). Several recordings, and all ranks in them, lie on one\n"
-        "time axis. Files may be of any size; memory does not grow with them.",
+        "range, mark and counter value), sqlite (a database with views for the usual questions).\n"
+        "Several recordings, and all ranks in them, lie on one time axis. Files may be of any\n"
+        "size; memory does not grow with them.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo export train.kymo                     train.pftrace, for ui.perfetto.dev\n"
                 "  kymo export train.kymo --to chrome         train.json\n"
                 "  kymo export a.kymo b.kymo -o both.pftrace  two runs side by side\n"
-                "  kymo export train.kymo --to csv -o - | head",
+                "  kymo export train.kymo --to csv -o - | head\n"
+                "  kymo export train.kymo -o train.db && sqlite3 train.db 'SELECT * FROM slowest'",
     .run = export,
 };

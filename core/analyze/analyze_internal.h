@@ -40,6 +40,9 @@ void kymo__names_fini(struct kymo__names *names);
 /* Whether `name` passes the filter (NULL: all do): a pattern when it has one of * ? [, else a word found anywhere. */
 bool kymo__name_matches(const char *filter, const char *name, size_t len);
 
+/* Everything that makes a site one, as one text: processes of one program share theirs. In summary_notes.c. */
+void kymo__site_key(struct kymo__buf *key, const struct kymo_site_info *site);
+
 /* ---- call_tree.c: nodes are (parent, name) ---- */
 
 /*

@@ -15,10 +15,10 @@ const struct kymo_column kymo__site_columns[KYMO__N_SITE_COLUMNS] = {
     {"line", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
 };
 
-/* Everything that makes a site one, in one text: processes of one program share theirs. */
-static void site_key(struct kymo__buf *key, const struct kymo_site_info *site)
+void kymo__site_key(struct kymo__buf *key, const struct kymo_site_info *site)
 {
     key->len = 0;
+    kymo__buf_put(key, &site->name_len, sizeof site->name_len); /* a name may have NULs in it */
     kymo__buf_put(key, site->name, site->name_len);
     kymo__buf_put(key, "", 1);
     kymo__buf_put(key, site->category, strlen(site->category) + 1);
@@ -52,7 +52,7 @@ static bool put_new_sites(kymo_table *table, const struct kymo__making *m,
         const struct kymo_site_info *site = kymo_recording_site(recording, process, id);
         if (site->name_len == 0 || !kymo__name_matches(m->filter, site->name, site->name_len))
             continue;
-        site_key(&seen->key, site);
+        kymo__site_key(&seen->key, site);
         const char *key =
             seen->key.failed ? NULL : kymo__arena_text(&seen->keys, seen->key.data, seen->key.len);
         if (key == NULL)

@@ -5,15 +5,23 @@
  */
 #include "present/export_walk.h"
 
+/* Formats that this build may lack are named only where they are there. */
+#ifdef KYMO_HAVE_SQLITE
+#define KYMO__SQLITE_FORMAT ",sqlite"
+#else
+#define KYMO__SQLITE_FORMAT ""
+#endif
+
 static const struct kymo__export_format *const formats[] = {
     &kymo__export_perfetto,
     &kymo__export_chrome,
     &kymo__export_csv,
+    &kymo__export_sqlite,
 };
 
 const char *kymo_export_formats(void)
 {
-    return "perfetto,chrome,csv";
+    return "perfetto,chrome,csv" KYMO__SQLITE_FORMAT;
 }
 
 static const struct kymo__export_format *find_format(const char *name)
@@ -285,9 +293,10 @@ static kymo_status export_all(struct kymo__export *x, kymo_recording *const *rec
     if (x->format->finish != NULL)
         x->format->finish(x);
     kymo__out_finish(&x->out);
-    if (x->options->progress != NULL && x->out.status == KYMO_OK)
+    const kymo_status status = x->status != KYMO_OK ? x->status : x->out.status;
+    if (x->options->progress != NULL && status == KYMO_OK)
         x->options->progress(x->options->progress_ctx, 1.0);
-    return x->out.status;
+    return status;
 }
 
 kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char *format,
@@ -297,12 +306,18 @@ kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char 
     struct kymo__export x = {
         .format = find_format(format),
         .options = options != NULL ? options : &defaults,
+        .recordings = recordings,
+        .n_recordings = n,
     };
     if (x.format == NULL)
         return kymo__fail(KYMO_EINVAL, "unknown export format '%s'; it may be one of %s", format,
                           kymo_export_formats());
+    if (x.format->missing != NULL)
+        return kymo__fail(KYMO_EUNAVAILABLE, "%s", x.format->missing);
     KYMO_TRY(kymo__out_init(&x.out, fd));
     const kymo_status status = export_all(&x, recordings, n);
+    if (x.format->close != NULL)
+        x.format->close(&x);
     kymo__buf_fini(&x.texts);
     kymo__out_fini(&x.out);
     return status;

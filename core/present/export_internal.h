@@ -134,6 +134,9 @@ struct kymo__export_format;
 struct kymo__export {
     const struct kymo__export_format *format;
     const struct kymo_export_options *options;
+    kymo_recording *const *recordings;
+    size_t n_recordings;
+    void *own; /* the format's, for the whole export; its `close` frees it */
     struct kymo__out out;
     kymo_status status; /* of what cannot fail loudly inside the walk: memory */
 
@@ -161,18 +164,21 @@ struct kymo__export {
 
 struct kymo__export_format {
     const char *name;
+    const char *missing; /* NULL, or a sentence: why this build does not have it */
     void (*start)(struct kymo__export *x);
     /* Around the events of one process: process, lanes and skip are set. */
     kymo_status (*process)(struct kymo__export *x);
     kymo_status (*batch)(struct kymo__export *x, struct kymo__export_lane *lane,
                          const struct kymo_batch *batch);
-    void (*process_done)(struct kymo__export *x); /* these two may be NULL */
+    void (*process_done)(struct kymo__export *x); /* these three may be NULL */
     void (*finish)(struct kymo__export *x);
+    void (*close)(struct kymo__export *x); /* at the end, also of an export that has failed */
 };
 
 extern const struct kymo__export_format kymo__export_perfetto;
 extern const struct kymo__export_format kymo__export_chrome;
 extern const struct kymo__export_format kymo__export_csv;
+extern const struct kymo__export_format kymo__export_sqlite;
 
 /* The number of `lane` as the file calls its thread. */
 static inline int64_t kymo__export_tid(const struct kymo__export *x,

@@ -1,0 +1,300 @@
+/*
+ * The export to SQLite: what each event becomes. Times count from the export's origin, the first event of all.
+ *
+ * Beside the walk's stack each lane has one of its own, with what a row needs and a begin does not yet know: the ids
+ * of the ranges around, and the time spent in children. A filter only decides what gets a row. Ranges that it leaves
+ * out are walked all the same, so that self times stay what they are, and their children have the next range
+ * around as their parent.
+ */
+#include "present/sqlite_internal.h"
+
+struct frame {
+    int64_t id; /* the range's, or of the next one around that has a row; 0: none */
+    uint64_t children_ns;
+};
+
+struct frames {
+    size_t n;
+    struct frame frames[]; /* the first stands for the thread itself */
+};
+
+static struct kymo__db *db_of(const struct kymo__export *x)
+{
+    return x->own;
+}
+
+static uint32_t thread_of(const struct kymo__export *x, uint32_t lane)
+{
+    return x->n_lanes_before + lane + 1;
+}
+
+static bool is_left_out(const struct kymo__export *x, uint32_t site)
+{
+    const uint8_t *skip = db_of(x)->skip;
+    return skip != NULL && skip[kymo__site_slot(x, site)] != 0;
+}
+
+/* ---- before the first event ---- */
+
+static void on_start(struct kymo__export *x)
+{
+    struct kymo__db *db = kymo__calloc(1, sizeof *db);
+    if (db == NULL) {
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a database");
+        return;
+    }
+    x->own = db;
+    x->status = kymo__db_open(db, x->out.fd);
+    if (x->status != KYMO_OK)
+        return;
+    kymo__db_put_meta(x, db);
+    kymo__db_put_warnings(x, db);
+    x->status = db->status;
+}
+
+static kymo_status on_process(struct kymo__export *x)
+{
+    KYMO_TRY(x->status);
+    struct kymo__db *db = db_of(x);
+    const size_t n_slots = (size_t)x->process->n_sites + 1;
+    db->skip = x->skip;
+    x->skip = NULL;
+    db->lane = NULL;
+    db->n_on_stack = kymo__calloc(n_slots, sizeof db->n_on_stack[0]);
+    x->sites = kymo__calloc(n_slots, sizeof(uint32_t));
+    if (db->n_on_stack == NULL || x->sites == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for %zu names", n_slots);
+    kymo__db_put_process(x, db);
+    for (uint32_t i = 0; i < x->process->n_lanes; i++)
+        kymo__db_put_thread(x, db, x->lanes[i].info);
+    return db->status;
+}
+
+static void forget_process(struct kymo__db *db)
+{
+    kymo__free(db->skip);
+    kymo__free(db->n_on_stack);
+    db->skip = NULL;
+    db->n_on_stack = NULL;
+}
+
+/* ---- the lane's stack ---- */
+
+static bool grow_frames(struct kymo__export *x, struct kymo__export_lane *lane)
+{
+    const struct frames *before = lane->own;
+    const size_t n_before = before != NULL ? before->n : 0, n = lane->cap_open + 1;
+    struct frames *frames = kymo__realloc(lane->own, sizeof *frames + n * sizeof frames->frames[0]);
+    if (frames == NULL) {
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for %zu ranges within one another", n);
+        return false;
+    }
+    memset(frames->frames + n_before, 0, (n - n_before) * sizeof frames->frames[0]);
+    frames->n = n;
+    lane->own = frames;
+    return true;
+}
+
+/* The frame of the range at `depth` from 1 on; 0 is the thread's. NULL when there was no memory for it. */
+static inline struct frame *frame_at(const struct kymo__export_lane *lane, size_t depth)
+{
+    struct frames *frames = lane->own;
+    return frames != NULL && depth < frames->n ? &frames->frames[depth] : NULL;
+}
+
+static inline uint32_t *count_of(const struct kymo__export *x, uint32_t site)
+{
+    return &db_of(x)->n_on_stack[x->names[kymo__site_slot(x, site)]];
+}
+
+/* Names are counted on one stack at a time: another lane's comes in place of the last one's. */
+static void count_lane(const struct kymo__export *x, const struct kymo__export_lane *lane)
+{
+    struct kymo__db *db = db_of(x);
+    if (db->lane == lane)
+        return;
+    for (size_t i = 0; db->lane != NULL && i < db->lane->n_open; i++)
+        --*count_of(x, db->lane->open[i].site);
+    for (size_t i = 0; i < lane->n_open; i++)
+        ++*count_of(x, lane->open[i].site);
+    db->lane = lane;
+}
+
+/* ---- events ---- */
+
+static void on_begin(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                     uint32_t site, const struct kymo__payload *payload)
+{
+    (void)ns, (void)payload; /* the row is written when it ends */
+    const size_t depth = lane->n_open + 1;
+    ++*count_of(x, site);
+    if (KYMO_UNLIKELY(frame_at(lane, depth) == NULL) && !grow_frames(x, lane))
+        return;
+    *frame_at(lane, depth) = (struct frame){
+        .id = is_left_out(x, site) ? frame_at(lane, depth - 1)->id : kymo__db_rows_begin(db_of(x)),
+    };
+}
+
+/* The row of a range that was at `depth`, from 0, and is no longer counted by its name. */
+static void put_range(struct kymo__export *x, const struct kymo__export_lane *lane, size_t depth,
+                      const struct kymo__open_range *range, uint64_t duration_ns)
+{
+    const struct frame *frame = frame_at(lane, depth + 1);
+    const struct kymo__db_range row = {
+        .id = frame->id,
+        .parent = frame[-1].id,
+        .start_ns = range->start_ns - x->origin_ns,
+        .duration_ns = duration_ns,
+        .self_ns = duration_ns - KYMO__MIN(frame->children_ns, duration_ns),
+        .thread = thread_of(x, lane->info->lane),
+        .site = kymo__db_site(x, db_of(x), range->site),
+        .depth = (uint32_t)depth,
+        .recursion = *count_of(x, range->site),
+    };
+    if (KYMO_LIKELY(range->payload == 0)) {
+        kymo__db_rows_put(db_of(x), &row, NULL);
+        return;
+    }
+    const struct kymo__payload payload = kymo__open_payload(lane, range);
+    kymo__db_rows_put(db_of(x), &row, &payload);
+}
+
+static void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                   const struct kymo__open_range *range, bool is_cut)
+{
+    const uint64_t duration_ns = is_cut ? KYMO__DB_UNKNOWN : ns - range->start_ns;
+    --*count_of(x, range->site);
+    if (KYMO_UNLIKELY(frame_at(lane, lane->n_open + 1) == NULL))
+        return;
+    if (!is_cut)
+        frame_at(lane, lane->n_open)->children_ns += duration_ns;
+    if (!is_left_out(x, range->site))
+        put_range(x, lane, lane->n_open, range, duration_ns);
+}
+
+static void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                    uint32_t site, const struct kymo__payload *payload)
+{
+    struct kymo__db *db = db_of(x);
+    const struct frame *around = frame_at(lane, lane->n_open);
+    if (!is_left_out(x, site))
+        kymo__db_put_mark(db, thread_of(x, lane->info->lane), around != NULL ? around->id : 0,
+                          kymo__db_site(x, db, site), ns - x->origin_ns, payload);
+}
+
+static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                       uint32_t site, double value)
+{
+    struct kymo__db *db = db_of(x);
+    if (!is_left_out(x, site))
+        kymo__db_put_counter(db, thread_of(x, lane->info->lane), kymo__db_site(x, db, site),
+                             ns - x->origin_ns, value);
+}
+
+/* `end` is NULL when it has not ended. */
+static void put_async(struct kymo__export *x, const struct kymo__async_half *begin,
+                      const struct kymo__async_half *end)
+{
+    struct kymo__db *db = db_of(x);
+    uint64_t duration_ns = KYMO__DB_UNKNOWN;
+    if (end != NULL)
+        duration_ns = end->ns > begin->ns ? end->ns - begin->ns : 0;
+    kymo__db_put_async(db, thread_of(x, begin->lane), end != NULL ? thread_of(x, end->lane) : 0,
+                       kymo__db_site(x, db, begin->name), begin->ns - x->origin_ns, duration_ns);
+}
+
+static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                     uint32_t site, uint64_t handle, bool begins)
+{
+    const struct kymo__async_half half = {
+        .handle = handle,
+        .ns = ns,
+        .name = site,
+        .lane = lane->info->lane,
+        .is_begin = begins,
+    };
+    struct kymo__async_half other;
+    bool failed;
+    if (is_left_out(x, site))
+        return;
+    if (kymo__async_match(&x->asyncs, &half, &other, &failed))
+        put_async(x, begins ? &half : &other, begins ? &other : &half);
+    else if (failed)
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for async ranges that have not ended");
+}
+
+static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                    uint64_t n_events)
+{
+    const uint64_t at_ns = KYMO__MAX(ns, lane->last_ns) - x->origin_ns;
+    kymo__db_put_loss(db_of(x), thread_of(x, lane->info->lane), at_ns, n_events);
+}
+
+static const struct kymo__walker walker = {
+    .begin = on_begin,
+    .end = on_end,
+    .mark = on_mark,
+    .counter = on_counter,
+    .async = on_async,
+    .lost = on_lost,
+};
+
+static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
+                            const struct kymo_batch *batch)
+{
+    count_lane(x, lane);
+    KYMO_TRY(kymo__walk(x, lane, batch, &walker));
+    return db_of(x)->status;
+}
+
+/* ---- after the last event ---- */
+
+/* What never ended, of ranges and of async ranges. */
+static void on_process_done(struct kymo__export *x)
+{
+    struct kymo__db *db = db_of(x);
+    for (uint32_t i = 0; i < x->process->n_lanes; i++) {
+        const struct kymo__export_lane *lane = &x->lanes[i];
+        count_lane(x, lane);
+        for (size_t k = lane->n_open; k-- > 0;) {
+            --*count_of(x, lane->open[k].site);
+            if (!is_left_out(x, lane->open[k].site))
+                put_range(x, lane, k, &lane->open[k], KYMO__DB_UNKNOWN);
+        }
+        db->lane = NULL; /* nothing of it is counted any more */
+    }
+    for (size_t i = 0; i < x->asyncs.n_slots; i++) {
+        if (x->asyncs.slots[i].handle != 0 && x->asyncs.slots[i].is_begin)
+            put_async(x, &x->asyncs.slots[i], NULL);
+    }
+    forget_process(db);
+    x->status = db->status;
+}
+
+static void on_finish(struct kymo__export *x)
+{
+    if (x->status == KYMO_OK)
+        x->status = kymo__db_commit(db_of(x));
+    if (x->status == KYMO_OK)
+        x->status = kymo__db_file_deliver(&db_of(x)->file, &x->out);
+}
+
+static void on_close(struct kymo__export *x)
+{
+    struct kymo__db *db = db_of(x);
+    if (db == NULL)
+        return;
+    forget_process(db); /* where something failed halfway */
+    kymo__db_close(db);
+    kymo__free(db);
+}
+
+const struct kymo__export_format kymo__export_sqlite = {
+    .name = "sqlite",
+    .start = on_start,
+    .process = on_process,
+    .batch = on_batch,
+    .process_done = on_process_done,
+    .finish = on_finish,
+    .close = on_close,
+};

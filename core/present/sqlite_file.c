@@ -1,0 +1,323 @@
+/*
+ * The file that SQLite writes. kymo_export is given a descriptor and SQLite wants a path, so it gets a file system
+ * (a "VFS") of its own with a single nameless file: whatever path it asks for, it reads and writes our descriptor.
+ *
+ *   an empty regular file    is opened once more, for reading too, through /proc; rows go straight into it
+ *   anything else            (a pipe, a device, a file in the middle) gets a copy of a temporary file at the end
+ *
+ * With nobody else able to see a half-made database there is nothing to lock, and since a failed export is thrown away,
+ * nothing to roll back: journals are off, and a request for one finds no such file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "present/sqlite_internal.h"
+
+/* ---- the open file ---- */
+
+struct handle {
+    sqlite3_file base;
+    struct kymo__db_file *file;
+};
+
+static struct kymo__db_file *file_of(sqlite3_file *base)
+{
+    return ((struct handle *)base)->file;
+}
+
+static int on_close(sqlite3_file *base)
+{
+    (void)base; /* the descriptor is closed by who opened it */
+    return SQLITE_OK;
+}
+
+static int on_read(sqlite3_file *base, void *bytes, int len, sqlite3_int64 at)
+{
+    size_t done = 0;
+    while (done < (size_t)len) {
+        const ssize_t n =
+            pread(file_of(base)->fd, (char *)bytes + done, (size_t)len - done, at + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return SQLITE_IOERR_READ;
+        if (n == 0) { /* the library asks for zeros where there is nothing */
+            memset((char *)bytes + done, 0, (size_t)len - done);
+            return SQLITE_IOERR_SHORT_READ;
+        }
+        done += (size_t)n;
+    }
+    return SQLITE_OK;
+}
+
+static int on_write(sqlite3_file *base, const void *bytes, int len, sqlite3_int64 at)
+{
+    struct kymo__db_file *file = file_of(base);
+    for (size_t done = 0; done < (size_t)len;) {
+        const ssize_t n =
+            pwrite(file->fd, (const char *)bytes + done, (size_t)len - done, at + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            file->error = file->error != 0 ? file->error : errno;
+            return SQLITE_IOERR_WRITE;
+        }
+        done += (size_t)n;
+    }
+    return SQLITE_OK;
+}
+
+static int on_truncate(sqlite3_file *base, sqlite3_int64 size)
+{
+    return ftruncate(file_of(base)->fd, size) == 0 ? SQLITE_OK : SQLITE_IOERR_TRUNCATE;
+}
+
+static int on_size(sqlite3_file *base, sqlite3_int64 *size)
+{
+    struct stat st;
+    if (fstat(file_of(base)->fd, &st) != 0)
+        return SQLITE_IOERR_FSTAT;
+    *size = st.st_size;
+    return SQLITE_OK;
+}
+
+static int on_sync(sqlite3_file *base, int flags)
+{
+    (void)base, (void)flags;
+    return SQLITE_OK;
+}
+
+static int on_lock(sqlite3_file *base, int level)
+{
+    (void)base, (void)level;
+    return SQLITE_OK;
+}
+
+static int on_check_lock(sqlite3_file *base, int *is_locked)
+{
+    (void)base;
+    *is_locked = 0;
+    return SQLITE_OK;
+}
+
+static int on_control(sqlite3_file *base, int what, void *arg)
+{
+    (void)base, (void)what, (void)arg;
+    return SQLITE_NOTFOUND;
+}
+
+static int on_sector_size(sqlite3_file *base)
+{
+    (void)base;
+    return 4096;
+}
+
+static int on_characteristics(sqlite3_file *base)
+{
+    (void)base;
+    return 0;
+}
+
+static const sqlite3_io_methods methods = {
+    .iVersion = 1,
+    .xClose = on_close,
+    .xRead = on_read,
+    .xWrite = on_write,
+    .xTruncate = on_truncate,
+    .xSync = on_sync,
+    .xFileSize = on_size,
+    .xLock = on_lock,
+    .xUnlock = on_lock,
+    .xCheckReservedLock = on_check_lock,
+    .xFileControl = on_control,
+    .xSectorSize = on_sector_size,
+    .xDeviceCharacteristics = on_characteristics,
+};
+
+/* ---- the file system around it ---- */
+
+static int on_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *base, int flags, int *out_flags)
+{
+    (void)path;
+    base->pMethods = NULL;
+    if ((flags & SQLITE_OPEN_MAIN_DB) == 0)
+        return SQLITE_CANTOPEN;
+    ((struct handle *)base)->file = vfs->pAppData;
+    base->pMethods = &methods;
+    if (out_flags != NULL)
+        *out_flags = flags;
+    return SQLITE_OK;
+}
+
+static int on_delete(sqlite3_vfs *vfs, const char *path, int sync_dir)
+{
+    (void)vfs, (void)path, (void)sync_dir;
+    return SQLITE_OK;
+}
+
+static int on_access(sqlite3_vfs *vfs, const char *path, int flags, int *is_there)
+{
+    (void)vfs, (void)path, (void)flags;
+    *is_there = 0;
+    return SQLITE_OK;
+}
+
+static int on_full_path(sqlite3_vfs *vfs, const char *path, int cap, char *full)
+{
+    (void)vfs;
+    snprintf(full, (size_t)cap, "%s", path);
+    return SQLITE_OK;
+}
+
+/* The library asks its default file system for random numbers; these two are here for completeness. */
+static int on_randomness(sqlite3_vfs *vfs, int len, char *bytes)
+{
+    (void)vfs;
+    memset(bytes, 0, (size_t)len);
+    return len;
+}
+
+static int on_sleep(sqlite3_vfs *vfs, int us)
+{
+    (void)vfs;
+    return us;
+}
+
+static int on_time(sqlite3_vfs *vfs, double *julian_day)
+{
+    (void)vfs;
+    *julian_day = 2440587.5; /* 1970: nothing in the file depends on when it was written */
+    return SQLITE_OK;
+}
+
+static int on_last_error(sqlite3_vfs *vfs, int len, char *text)
+{
+    (void)len, (void)text;
+    return ((const struct kymo__db_file *)vfs->pAppData)->error;
+}
+
+/* Names are per process and exports may run side by side, so each has one of its own. */
+static kymo_status register_vfs(struct kymo__db_file *file)
+{
+    snprintf(file->vfs_name, sizeof file->vfs_name, "kymo-%p", (void *)file);
+    file->vfs = (sqlite3_vfs){
+        .iVersion = 1,
+        .szOsFile = sizeof(struct handle),
+        .mxPathname = 64,
+        .zName = file->vfs_name,
+        .pAppData = file,
+        .xOpen = on_open,
+        .xDelete = on_delete,
+        .xAccess = on_access,
+        .xFullPathname = on_full_path,
+        .xRandomness = on_randomness,
+        .xSleep = on_sleep,
+        .xCurrentTime = on_time,
+        .xGetLastError = on_last_error,
+    };
+    if (sqlite3_vfs_register(&file->vfs, 0) != SQLITE_OK)
+        return kymo__fail(KYMO_ENOMEM, "no memory for SQLite");
+    return KYMO_OK;
+}
+
+/* ---- which descriptor ---- */
+
+/*
+ * SQLite takes a -journal or -wal beside a database for a part of it. One that a program left there belongs to the
+ * file that ours replaces, and would be played back into it.
+ */
+static kymo_status refuse_leftovers(const char *proc_path)
+{
+    static const char *const endings[] = {"-journal", "-wal"};
+    char path[4096 + 16];
+    const ssize_t len = readlink(proc_path, path, 4096);
+    for (size_t i = 0; len > 0 && i < KYMO__COUNT_OF(endings); i++) {
+        struct stat st;
+        snprintf(path + len, sizeof path - (size_t)len, "%s", endings[i]);
+        if (stat(path, &st) == 0 && st.st_size > 0)
+            return kymo__fail(
+                KYMO_ESTATE,
+                "%s is left from an earlier database of that name and would spoil the new one; "
+                "remove it, or choose another name",
+                path);
+    }
+    return KYMO_OK;
+}
+
+/* Whether the database can grow in `target` itself: an empty regular file that nobody appends to. */
+static bool is_empty_file(int target)
+{
+    struct stat st;
+    return fstat(target, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0 &&
+           lseek(target, 0, SEEK_CUR) == 0 && (fcntl(target, F_GETFL) & O_APPEND) == 0;
+}
+
+/* A file without a name, on a disk rather than in memory where nothing is said about it. */
+static kymo_status open_temporary(struct kymo__db_file *file)
+{
+    const char *const given = getenv("TMPDIR");
+    const char *const folders[] = {given != NULL ? given : "/var/tmp", "/tmp"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(folders) && file->fd < 0; i++) {
+        char path[4096];
+        file->fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (file->fd >= 0 ||
+            snprintf(path, sizeof path, "%s/kymo-XXXXXX", folders[i]) >= (int)sizeof path)
+            continue;
+        file->fd = mkostemp(path, O_CLOEXEC); /* not every file system has nameless files */
+        if (file->fd >= 0)
+            unlink(path);
+    }
+    file->is_temporary = true;
+    return file->fd >= 0
+               ? KYMO_OK
+               : kymo__fail_errno("make a temporary file in %s (TMPDIR names another folder)",
+                                  folders[0]);
+}
+
+kymo_status kymo__db_file_init(struct kymo__db_file *file, int target)
+{
+    *file = (struct kymo__db_file){.fd = -1, .target = target};
+    kymo_status status = KYMO_OK;
+    if (is_empty_file(target)) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", target);
+        status = refuse_leftovers(path);
+        if (status == KYMO_OK)
+            file->fd = open(path, O_RDWR | O_CLOEXEC);
+    }
+    if (status == KYMO_OK && file->fd < 0)
+        status = open_temporary(file);
+    if (status == KYMO_OK)
+        status = register_vfs(file);
+    if (status != KYMO_OK && file->fd >= 0) {
+        close(file->fd);
+        file->fd = -1;
+    }
+    return status;
+}
+
+void kymo__db_file_fini(struct kymo__db_file *file)
+{
+    sqlite3_vfs_unregister(&file->vfs);
+    close(file->fd);
+    file->fd = -1;
+}
+
+kymo_status kymo__db_file_deliver(const struct kymo__db_file *file, struct kymo__out *out)
+{
+    if (!file->is_temporary) {
+        lseek(file->target, 0, SEEK_END);
+        return KYMO_OK;
+    }
+    ssize_t n;
+    for (off_t at = 0; (n = pread(file->fd, out->data, KYMO__OUT_BYTES, at)) != 0; at += n) {
+        if (n < 0)
+            return kymo__fail_errno("read the temporary file of the export");
+        out->p = out->data + n;
+        kymo__out_flush(out);
+    }
+    return out->status;
+}

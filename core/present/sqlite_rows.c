@@ -1,0 +1,253 @@
+/*
+ * Rows of ranges, nearly all there is to write.
+ *
+ * Ids are given when ranges begin, so that a parent's is known to its children, and ascend with time. Rows are complete
+ * when ranges end, children first. A window over the latest ids puts that right again:
+ *
+ *     rows   | late: began before the window | the window: one place for each id |
+ *             0                               WINDOW              2 x WINDOW
+ *
+ * A row goes to its place. When ids run past the window, what has ended is handed over, late rows first, then the
+ * window in the order of ids, so that the table grows at its end; what has not ended will be late. A few in a thousand
+ * are, and those alone go into the middle of the table.
+ *
+ * Handing over is one statement for all: INSERT INTO range SELECT * FROM kymo_rows, where kymo_rows is a virtual table
+ * over the array. It saves starting a statement and looking up the end of the table for each row, half of the time that
+ * INSERT ... VALUES takes.
+ */
+#include "present/sqlite_internal.h"
+
+enum {
+    WINDOW = 8192,
+    MAX_PAYLOADS = 4 << 20, /* bytes that may wait */
+};
+
+/* ---- the virtual table ---- */
+
+struct vtab {
+    sqlite3_vtab base;
+    struct kymo__db *db;
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    size_t at;
+};
+
+static int on_connect(sqlite3 *sqlite, void *arg, int argc, const char *const *argv,
+                      sqlite3_vtab **out, char **error)
+{
+    (void)argc, (void)argv, (void)error;
+    struct vtab *vtab = sqlite3_malloc(sizeof *vtab);
+    if (vtab == NULL)
+        return SQLITE_NOMEM;
+    *vtab = (struct vtab){.db = arg};
+    *out = &vtab->base;
+    return sqlite3_declare_vtab(sqlite,
+                                "CREATE TABLE kymo_rows(id, thread, parent, depth, recursion, "
+                                "site, start_ns, duration_ns, self_ns, payload)");
+}
+
+static int on_disconnect(sqlite3_vtab *vtab)
+{
+    sqlite3_free(vtab);
+    return SQLITE_OK;
+}
+
+static int on_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
+{
+    (void)vtab, (void)info;
+    return SQLITE_OK;
+}
+
+static int on_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
+{
+    (void)vtab;
+    struct cursor *cursor = sqlite3_malloc(sizeof *cursor);
+    if (cursor == NULL)
+        return SQLITE_NOMEM;
+    *cursor = (struct cursor){.at = 0};
+    *out = &cursor->base;
+    return SQLITE_OK;
+}
+
+static int on_close(sqlite3_vtab_cursor *cursor)
+{
+    sqlite3_free(cursor);
+    return SQLITE_OK;
+}
+
+static int on_filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int argc,
+                     sqlite3_value **argv)
+{
+    (void)number, (void)text, (void)argc, (void)argv;
+    ((struct cursor *)cursor)->at = 0;
+    return SQLITE_OK;
+}
+
+static int on_next(sqlite3_vtab_cursor *cursor)
+{
+    ((struct cursor *)cursor)->at++;
+    return SQLITE_OK;
+}
+
+static const struct kymo__db_rows *rows_of(const sqlite3_vtab_cursor *cursor)
+{
+    return &((const struct vtab *)cursor->pVtab)->db->ranges;
+}
+
+static int on_eof(sqlite3_vtab_cursor *cursor)
+{
+    return ((struct cursor *)cursor)->at >= rows_of(cursor)->n;
+}
+
+static int on_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
+{
+    *out = rows_of(cursor)->rows[((struct cursor *)cursor)->at].id;
+    return SQLITE_OK;
+}
+
+static void put_payload(sqlite3_context *ctx, struct kymo__db *db, uint32_t place)
+{
+    struct kymo__payload payload;
+    const char *stored = db->ranges.payloads.data + place - 1;
+    memcpy(&payload, stored, sizeof payload);
+    payload.text = stored + sizeof payload;
+    struct kymo__db_value value;
+    kymo__db_value_of(db, &payload, &value);
+    if (value.type == SQLITE_INTEGER)
+        sqlite3_result_int64(ctx, value.number);
+    else if (value.type == SQLITE_FLOAT)
+        sqlite3_result_double(ctx, value.real);
+    else if (value.type == SQLITE_TEXT)
+        sqlite3_result_text(ctx, value.text, value.len, SQLITE_TRANSIENT);
+    else if (value.type == SQLITE_BLOB)
+        sqlite3_result_blob(ctx, value.text, value.len, SQLITE_TRANSIENT);
+}
+
+/* A column without a result is NULL. */
+static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *ctx, int column)
+{
+    const struct kymo__db_range *row = &rows_of(cursor)->rows[((struct cursor *)cursor)->at];
+    const int64_t numbers[] = {row->id,
+                               row->thread,
+                               row->parent,
+                               row->depth,
+                               row->recursion,
+                               row->site,
+                               (int64_t)row->start_ns,
+                               (int64_t)row->duration_ns,
+                               (int64_t)row->self_ns};
+    enum { PARENT = 2, DURATION = 7, PAYLOAD = 9 };
+    if (column == PAYLOAD) {
+        if (row->payload != 0)
+            put_payload(ctx, ((struct vtab *)cursor->pVtab)->db, row->payload);
+        return SQLITE_OK;
+    }
+    const bool is_null = column == PARENT
+                             ? row->parent == 0
+                             : column >= DURATION && row->duration_ns == KYMO__DB_UNKNOWN;
+    if (!is_null)
+        sqlite3_result_int64(ctx, numbers[column]);
+    return SQLITE_OK;
+}
+
+/* Without xCreate it is there by its name alone. */
+static const sqlite3_module module = {
+    .xConnect = on_connect,
+    .xBestIndex = on_best_index,
+    .xDisconnect = on_disconnect,
+    .xOpen = on_open,
+    .xClose = on_close,
+    .xFilter = on_filter,
+    .xNext = on_next,
+    .xEof = on_eof,
+    .xColumn = on_column,
+    .xRowid = on_rowid,
+};
+
+/* ---- the window ---- */
+
+kymo_status kymo__db_rows_init(struct kymo__db *db)
+{
+    struct kymo__db_rows *ranges = &db->ranges;
+    ranges->rows = kymo__calloc((size_t)2 * WINDOW, sizeof *ranges->rows);
+    if (ranges->rows == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for rows");
+    ranges->first_id = db->next_id;
+    if (sqlite3_create_module(db->sqlite, "kymo_rows", &module, db) != SQLITE_OK ||
+        sqlite3_prepare_v3(db->sqlite, "INSERT INTO range SELECT * FROM kymo_rows", -1,
+                           SQLITE_PREPARE_PERSISTENT, &ranges->insert, NULL) != SQLITE_OK)
+        kymo__db_fail(db);
+    return db->status;
+}
+
+void kymo__db_rows_fini(struct kymo__db *db)
+{
+    sqlite3_finalize(db->ranges.insert);
+    kymo__free(db->ranges.rows);
+    kymo__buf_fini(&db->ranges.payloads);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const int64_t x = ((const struct kymo__db_range *)a)->id,
+                  y = ((const struct kymo__db_range *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/* All rows from the front on, without holes; a row never moves towards the end. */
+static void close_ranks(struct kymo__db_rows *ranges)
+{
+    ranges->n = ranges->n_late;
+    for (size_t i = WINDOW; i < (size_t)2 * WINDOW; i++) {
+        if (ranges->rows[i].id != 0)
+            ranges->rows[ranges->n++] = ranges->rows[i];
+    }
+}
+
+void kymo__db_rows_flush(struct kymo__db *db)
+{
+    struct kymo__db_rows *ranges = &db->ranges;
+    qsort(ranges->rows, ranges->n_late, sizeof *ranges->rows, compare_ids);
+    close_ranks(ranges);
+    if (db->status == KYMO_OK && ranges->n > 0 && sqlite3_step(ranges->insert) != SQLITE_DONE)
+        kymo__db_fail(db);
+    sqlite3_reset(ranges->insert);
+    memset(ranges->rows + WINDOW, 0, WINDOW * sizeof *ranges->rows);
+    ranges->n_late = 0;
+    ranges->payloads.len = 0;
+    ranges->first_id = db->next_id;
+}
+
+int64_t kymo__db_rows_begin(struct kymo__db *db)
+{
+    if (KYMO_UNLIKELY(db->next_id - db->ranges.first_id >= WINDOW))
+        kymo__db_rows_flush(db);
+    return db->next_id++;
+}
+
+static uint32_t keep_payload(struct kymo__db *db, const struct kymo__payload *payload)
+{
+    struct kymo__buf *payloads = &db->ranges.payloads;
+    const size_t at = payloads->len;
+    kymo__buf_put(payloads, payload, sizeof *payload);
+    kymo__buf_put(payloads, payload->text, payload->len);
+    if (payloads->failed && db->status == KYMO_OK)
+        db->status = kymo__fail(KYMO_ENOMEM, "no memory for the payloads of ranges");
+    return payloads->failed ? 0 : (uint32_t)at + 1;
+}
+
+void kymo__db_rows_put(struct kymo__db *db, const struct kymo__db_range *row,
+                       const struct kymo__payload *payload)
+{
+    struct kymo__db_rows *ranges = &db->ranges;
+    if (KYMO_UNLIKELY(ranges->n_late == WINDOW || ranges->payloads.len > MAX_PAYLOADS))
+        kymo__db_rows_flush(db);
+    struct kymo__db_range *place = row->id >= ranges->first_id
+                                       ? &ranges->rows[WINDOW + (row->id - ranges->first_id)]
+                                       : &ranges->rows[ranges->n_late++];
+    *place = *row;
+    if (payload != NULL && payload->type != 0)
+        place->payload = keep_payload(db, payload);
+}

@@ -1,0 +1,199 @@
+/*
+ * The tables and views, and the library's life from open to commit. docs/formats/sqlite.md explains the columns;
+ * change both, and SCHEMA_VERSION when an old query would no longer work.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "present/sqlite_internal.h"
+
+/* "kymo" in ASCII; file(1) and others tell databases apart by it. */
+#define SETTINGS                                                                                   \
+    "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"               \
+    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;"     \
+    "PRAGMA application_id = 0x6b796d6f; PRAGMA user_version = 1; BEGIN;"
+
+/* No index: queries either read a whole table or look rows up by id, which needs none. */
+static const char tables[] =
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "CREATE TABLE warning(process INTEGER REFERENCES process(id), text TEXT NOT NULL);"
+    "CREATE TABLE process(id INTEGER PRIMARY KEY, recording TEXT NOT NULL, rank INTEGER,"
+    " world_size INTEGER, local_rank INTEGER, pid INTEGER NOT NULL, ppid INTEGER,"
+    " host TEXT NOT NULL, command TEXT NOT NULL, run_id TEXT NOT NULL, clock TEXT NOT NULL,"
+    " \"end\" TEXT NOT NULL, start_unix_ns INTEGER NOT NULL, first_ns INTEGER, last_ns INTEGER,"
+    " events INTEGER NOT NULL, lost_events INTEGER NOT NULL, lost_first_ns INTEGER,"
+    " lost_last_ns INTEGER, event_cost_ns REAL NOT NULL, flush_cpu_ns INTEGER NOT NULL,"
+    " log_bytes INTEGER NOT NULL);"
+    "CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER NOT NULL REFERENCES process(id),"
+    " tid INTEGER NOT NULL, name TEXT NOT NULL);"
+    "CREATE TABLE site(id INTEGER PRIMARY KEY, name_id INTEGER NOT NULL, name TEXT NOT NULL,"
+    " name_bytes BLOB, category TEXT NOT NULL, domain TEXT NOT NULL, color INTEGER NOT NULL, file "
+    "TEXT NOT NULL,"
+    " line INTEGER NOT NULL);"
+    "CREATE TABLE range(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL REFERENCES thread(id),"
+    " parent INTEGER REFERENCES range(id), depth INTEGER NOT NULL, recursion INTEGER NOT NULL,"
+    " site INTEGER NOT NULL REFERENCES site(id), start_ns INTEGER NOT NULL, duration_ns INTEGER,"
+    " self_ns INTEGER, payload);"
+    "CREATE TABLE async_range(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL REFERENCES "
+    "thread(id),"
+    " end_thread INTEGER REFERENCES thread(id), site INTEGER NOT NULL REFERENCES site(id),"
+    " start_ns INTEGER NOT NULL, duration_ns INTEGER);"
+    "CREATE TABLE mark(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL REFERENCES thread(id),"
+    " range INTEGER REFERENCES range(id), site INTEGER NOT NULL REFERENCES site(id),"
+    " at_ns INTEGER NOT NULL, payload);"
+    "CREATE TABLE counter(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL REFERENCES thread(id),"
+    " site INTEGER NOT NULL REFERENCES site(id), at_ns INTEGER NOT NULL, value REAL);"
+    "CREATE TABLE loss(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL REFERENCES thread(id),"
+    " at_ns INTEGER NOT NULL, events INTEGER);";
+
+#define OF_PROCESS " p.id AS process, p.rank, p.pid"
+#define OF_THREAD OF_PROCESS ", t.id AS thread, t.tid, t.name AS thread_name"
+#define JOIN_SITE_THREAD                                                                           \
+    " JOIN site s ON s.id = e.site JOIN thread t ON t.id = e.thread"                               \
+    " JOIN process p ON p.id = t.process"
+#define TOTALS                                                                                     \
+    " sum(e.count) AS count, sum(e.total_ns) AS total_ns, sum(e.self_ns) AS self_ns,"              \
+    " (sum(e.sum_ns) + sum(e.count) / 2) / sum(e.count) AS mean_ns, min(e.min_ns) AS min_ns, "     \
+    "max(e.max_ns) AS max_ns"
+
+static const char views[] =
+    "CREATE VIEW ranges AS SELECT e.id, e.parent, e.depth, e.recursion, s.name, s.category,"
+    " s.domain, s.color, s.file, s.line," OF_THREAD ", e.start_ns, e.duration_ns, e.self_ns,"
+    " e.start_ns + e.duration_ns AS end_ns, e.payload FROM range e" JOIN_SITE_THREAD ";"
+
+    "CREATE VIEW slowest AS SELECT * FROM ranges WHERE duration_ns IS NOT NULL"
+    " ORDER BY duration_ns DESC;"
+
+    /* Added up once by thread and site; the summaries add these few rows up further. */
+    "CREATE VIEW totals AS SELECT thread, site, count(*) AS count,"
+    " sum(CASE recursion WHEN 0 THEN duration_ns ELSE 0 END) AS total_ns, sum(self_ns) AS self_ns,"
+    " sum(duration_ns) AS sum_ns, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns"
+    " FROM range WHERE duration_ns IS NOT NULL GROUP BY thread, site;"
+
+    "CREATE VIEW summary_by_name AS SELECT s.name," TOTALS ", count(DISTINCT t.id) AS threads,"
+    " count(DISTINCT p.id) AS processes FROM totals e" JOIN_SITE_THREAD
+    " GROUP BY s.name_id ORDER BY total_ns DESC;"
+
+    "CREATE VIEW summary_by_thread AS SELECT" OF_THREAD ", s.name," TOTALS
+    " FROM totals e" JOIN_SITE_THREAD " GROUP BY t.id, s.name_id ORDER BY t.id, total_ns DESC;"
+
+    "CREATE VIEW summary_by_rank AS SELECT" OF_PROCESS ", s.name," TOTALS
+    " FROM totals e" JOIN_SITE_THREAD " GROUP BY p.id, s.name_id ORDER BY p.id, total_ns DESC;"
+
+    "CREATE VIEW calls AS SELECT c.name AS caller, s.name AS name, count(*) AS count,"
+    " sum(e.duration_ns) AS total_ns, sum(e.self_ns) AS self_ns FROM range e"
+    " JOIN site s ON s.id = e.site LEFT JOIN range o ON o.id = e.parent"
+    " LEFT JOIN site c ON c.id = o.site WHERE e.duration_ns IS NOT NULL"
+    " GROUP BY c.name_id, s.name_id ORDER BY total_ns DESC;"
+
+    /* Ids ascend with time on a thread: a loss with a higher one came while the range was open. */
+    "CREATE VIEW open_ranges AS SELECT e.* FROM ranges e WHERE e.duration_ns IS NULL AND NOT EXISTS"
+    " (SELECT 1 FROM loss l WHERE l.thread = e.thread AND l.id > e.id);"
+
+    "CREATE VIEW async_ranges AS SELECT e.id, s.name, s.category, s.domain, s.color, s.file, "
+    "s.line," OF_THREAD
+    ", e.end_thread, e.start_ns, e.duration_ns, e.start_ns + e.duration_ns AS end_ns"
+    " FROM async_range e" JOIN_SITE_THREAD ";"
+
+    "CREATE VIEW marks AS SELECT e.id, s.name, s.category, s.domain, s.color, s.file, "
+    "s.line," OF_THREAD ", e.range, e.at_ns, e.payload FROM mark e" JOIN_SITE_THREAD ";"
+
+    "CREATE VIEW counters AS SELECT e.id, s.name, s.category, s.domain," OF_THREAD
+    ", e.at_ns, e.value FROM counter e" JOIN_SITE_THREAD ";"
+
+    "CREATE VIEW summary_of_async AS SELECT s.name, count(*) AS count,"
+    " sum(e.duration_ns) AS total_ns, (sum(e.duration_ns) + count(*) / 2) / count(*) AS mean_ns,"
+    " min(e.duration_ns) AS min_ns, max(e.duration_ns) AS max_ns FROM async_range e"
+    " JOIN site s ON s.id = e.site WHERE e.duration_ns IS NOT NULL GROUP BY s.name_id"
+    " ORDER BY total_ns DESC;"
+
+    /* Beside a single max(), SQLite takes other columns from the row that has it. */
+    "CREATE VIEW summary_of_counters AS SELECT s.name, count(*) AS count, min(e.value) AS min,"
+    " avg(e.value) AS mean, max(e.value) AS max, l.last FROM counter e JOIN site s ON s.id = e.site"
+    " JOIN (SELECT s2.name_id, max(c.at_ns), c.value AS last FROM counter c"
+    " JOIN site s2 ON s2.id = c.site GROUP BY s2.name_id) l ON l.name_id = s.name_id"
+    " GROUP BY s.name_id ORDER BY s.name;"
+
+    "CREATE VIEW summary_of_marks AS SELECT s.name, count(*) AS count FROM mark e"
+    " JOIN site s ON s.id = e.site GROUP BY s.name_id ORDER BY count DESC;"
+
+    "CREATE VIEW losses AS SELECT e.id," OF_THREAD ", e.at_ns, e.events FROM loss e"
+    " JOIN thread t ON t.id = e.thread JOIN process p ON p.id = t.process;";
+
+static const char *const inserts[KYMO__DB_N_TABLES] = {
+    [KYMO__DB_META] = "INSERT INTO meta VALUES(?, ?)",
+    [KYMO__DB_WARNING] = "INSERT INTO warning VALUES(?, ?)",
+    [KYMO__DB_PROCESS] = "INSERT INTO process VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                         "?, ?, ?, ?, ?, ?, ?)",
+    [KYMO__DB_THREAD] = "INSERT INTO thread VALUES(?, ?, ?, ?)",
+    [KYMO__DB_SITE] = "INSERT INTO site VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [KYMO__DB_ASYNC] = "INSERT INTO async_range VALUES(?, ?, ?, ?, ?, ?)",
+    [KYMO__DB_MARK] = "INSERT INTO mark VALUES(?, ?, ?, ?, ?, ?)",
+    [KYMO__DB_COUNTER] = "INSERT INTO counter VALUES(?, ?, ?, ?, ?)",
+    [KYMO__DB_LOSS] = "INSERT INTO loss VALUES(?, ?, ?, ?)",
+};
+
+void kymo__db_fail(struct kymo__db *db)
+{
+    if (db->status != KYMO_OK)
+        return;
+    if (db->file.error != 0) {
+        errno = db->file.error;
+        db->status =
+            db->file.is_temporary
+                ? kymo__fail_errno(
+                      "write the temporary file of the export (TMPDIR names another folder)")
+                : kymo__fail_errno("write the export");
+    } else if (sqlite3_errcode(db->sqlite) == SQLITE_NOMEM) {
+        db->status = kymo__fail(KYMO_ENOMEM, "no memory for SQLite");
+    } else {
+        db->status =
+            kymo__fail(KYMO_EIO, "SQLite cannot write the export: %s", sqlite3_errmsg(db->sqlite));
+    }
+}
+
+static kymo_status execute(struct kymo__db *db, const char *sql)
+{
+    if (db->status == KYMO_OK && sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) != SQLITE_OK)
+        kymo__db_fail(db);
+    return db->status;
+}
+
+kymo_status kymo__db_open(struct kymo__db *db, int fd)
+{
+    db->next_id = 1;
+    KYMO_TRY(kymo__db_file_init(&db->file, fd));
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2("export", &db->sqlite, flags, db->file.vfs_name) != SQLITE_OK)
+        kymo__db_fail(db);
+    execute(db, SETTINGS);
+    execute(db, tables);
+    for (size_t i = 0; db->status == KYMO_OK && i < KYMO__DB_N_TABLES; i++) {
+        if (sqlite3_prepare_v3(db->sqlite, inserts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                               &db->inserts[i], NULL) != SQLITE_OK)
+            kymo__db_fail(db);
+    }
+    return db->status == KYMO_OK ? kymo__db_rows_init(db) : db->status;
+}
+
+kymo_status kymo__db_commit(struct kymo__db *db)
+{
+    kymo__db_rows_flush(db);
+    execute(db, views);
+    return execute(db, "COMMIT");
+}
+
+void kymo__db_close(struct kymo__db *db)
+{
+    for (size_t i = 0; i < KYMO__DB_N_TABLES; i++)
+        sqlite3_finalize(db->inserts[i]);
+    kymo__db_rows_fini(db);
+    if (db->file.fd >= 0) {
+        sqlite3_close(db->sqlite);
+        kymo__db_file_fini(&db->file);
+    }
+    kymo__names_fini(&db->site_keys);
+    kymo__names_fini(&db->names);
+    kymo__arena_fini(&db->keys);
+    kymo__buf_fini(&db->scratch);
+}
