@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "sqlite_peer.h"
 #include "training_trace.h"
 
 static struct bench_args args;
@@ -70,6 +71,13 @@ static kymo_status job_chrome(kymo_recording *recording, const char *to)
 {
     return export_to(recording, "chrome", to);
 }
+
+#ifdef KYMO_HAVE_SQLITE
+static kymo_status job_sqlite(kymo_recording *recording, const char *to)
+{
+    return export_to(recording, "sqlite", to);
+}
+#endif
 
 typedef kymo_status job(kymo_recording *recording, const char *to);
 
@@ -171,6 +179,41 @@ static void put_file(const char *what, job *run, const char *path)
                  "%.0f MB/s, %.0f%% of write(2) at %.0f MB/s", mb_s, 100 * mb_s / plain, plain);
 }
 
+#ifdef KYMO_HAVE_SQLITE
+/* Beside a program that inserts row by row, in turns; into files, since SQLite needs one. */
+static void put_sqlite(const char *path, uint64_t n_ranges)
+{
+    enum { REPEATS = 5 };
+    double ours[REPEATS], peers[REPEATS], rss_mb = 0;
+    char to[4096];
+    snprintf(to, sizeof to, "%s", bench_fresh_path(&args, "export.db"));
+    for (int i = 0; i < REPEATS; i++) {
+        const struct outcome one = run_once(job_sqlite, path, to);
+        ours[i] = one.cpu_seconds;
+        rss_mb = one.rss_mb > rss_mb ? one.rss_mb : rss_mb;
+        peers[i] = run_once(sqlite_peer_export, path, to).cpu_seconds;
+    }
+    bench_remove(to);
+    const double rate = (double)n_ranges / bench_median(ours, REPEATS).mid / 1e6,
+                 peer_rate = (double)n_ranges / bench_median(peers, REPEATS).mid / 1e6;
+    bench_result(&args, "Export to SQLite, a file", ">= 1 M ranges/s", bench_met_if(rate >= 1),
+                 "%.2f M ranges/s, %.0f MB resident; INSERT by INSERT %.2f M", rate, rss_mb,
+                 peer_rate);
+}
+
+/* Once: it is the memory that is of interest. */
+static void put_long_sqlite(const char *path, uint64_t n_ranges)
+{
+    char to[4096];
+    snprintf(to, sizeof to, "%s", bench_fresh_path(&args, "export.db"));
+    const struct outcome out = run_once(job_sqlite, path, to);
+    bench_remove(to);
+    const double rate = (double)n_ranges / out.cpu_seconds / 1e6;
+    bench_result(&args, "Export to SQLite, a long recording", ">= 1 M ranges/s",
+                 bench_met_if(rate >= 1), "%.2f M ranges/s, %.0f MB resident", rate, out.rss_mb);
+}
+#endif
+
 /* Long and dense, or with real durations. */
 static uint64_t record(const struct training_trace *trace, const char *path, bool is_long)
 {
@@ -202,6 +245,9 @@ int main(int argc, char **argv)
     put_rate("Report, one core", job_report, path, n, "events", 50);
     put_rate("Export to Perfetto, /dev/null", job_perfetto, path, n, "events", 60);
     put_rate("Export to Chrome JSON, /dev/null", job_chrome, path, n / 2, "ranges", 25);
+#ifdef KYMO_HAVE_SQLITE
+    put_sqlite(path, n / 2);
+#endif
     bench_remove(path);
     n = record(&trace, path, true);
     put_rate("Report, one core, a long recording", job_report, path, n, "events", 50);
@@ -209,6 +255,9 @@ int main(int argc, char **argv)
     put_rate("Export to Chrome JSON, a long recording", job_chrome, path, n / 2, "ranges", 25);
     put_file("Export to Perfetto, a file", job_perfetto, path);
     put_file("Export to Chrome JSON, a file", job_chrome, path);
+#ifdef KYMO_HAVE_SQLITE
+    put_long_sqlite(path, n / 2);
+#endif
     bench_remove(path);
     return sum == 1; /* never: it only keeps the sum alive */
 }

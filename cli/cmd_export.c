@@ -147,6 +147,8 @@ static int export(int n_args, char **args)
     signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
     const struct format *format = choose_format();
+    if (kymo_export_check(format->name) != KYMO_OK) /* before a file is made, or an old one emptied */
+        return cli_fail("%s", kymo_last_error());
 
     struct cli_recordings recordings;
     if (!cli_open(&recordings, args, n_args))

@@ -33,6 +33,15 @@ static const struct kymo__export_format *find_format(const char *name)
     return NULL;
 }
 
+kymo_status kymo_export_check(const char *name)
+{
+    const struct kymo__export_format *format = find_format(name);
+    if (format == NULL)
+        return kymo__fail(KYMO_EINVAL, "unknown export format '%s'; it may be one of %s", name,
+                          kymo_export_formats());
+    return format->missing == NULL ? KYMO_OK : kymo__fail(KYMO_EUNAVAILABLE, "%s", format->missing);
+}
+
 bool kymo__export_lane_grow(struct kymo__export *x, struct kymo__export_lane *lane)
 {
     if (lane->n_open >= KYMO__MAX_OPEN) {
@@ -309,11 +318,7 @@ kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char 
         .recordings = recordings,
         .n_recordings = n,
     };
-    if (x.format == NULL)
-        return kymo__fail(KYMO_EINVAL, "unknown export format '%s'; it may be one of %s", format,
-                          kymo_export_formats());
-    if (x.format->missing != NULL)
-        return kymo__fail(KYMO_EUNAVAILABLE, "%s", x.format->missing);
+    KYMO_TRY(kymo_export_check(format));
     KYMO_TRY(kymo__out_init(&x.out, fd));
     const kymo_status status = export_all(&x, recordings, n);
     if (x.format->close != NULL)

@@ -125,30 +125,49 @@ static void put_payload(sqlite3_context *ctx, struct kymo__db *db, uint32_t plac
         sqlite3_result_blob(ctx, value.text, value.len, SQLITE_TRANSIENT);
 }
 
-/* A column without a result is NULL. */
+static void put_if(sqlite3_context *ctx, bool is_known, int64_t number)
+{
+    if (is_known) /* a column without a result is NULL */
+        sqlite3_result_int64(ctx, number);
+}
+
 static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *ctx, int column)
 {
     const struct kymo__db_range *row = &rows_of(cursor)->rows[((struct cursor *)cursor)->at];
-    const int64_t numbers[] = {row->id,
-                               row->thread,
-                               row->parent,
-                               row->depth,
-                               row->recursion,
-                               row->site,
-                               (int64_t)row->start_ns,
-                               (int64_t)row->duration_ns,
-                               (int64_t)row->self_ns};
-    enum { PARENT = 2, DURATION = 7, PAYLOAD = 9 };
-    if (column == PAYLOAD) {
+    const bool has_ended = row->duration_ns != KYMO__DB_UNKNOWN;
+    switch (column) {
+    case 0:
+        put_if(ctx, true, row->id);
+        break;
+    case 1:
+        put_if(ctx, true, row->thread);
+        break;
+    case 2:
+        put_if(ctx, row->parent != 0, row->parent);
+        break;
+    case 3:
+        put_if(ctx, true, row->depth);
+        break;
+    case 4:
+        put_if(ctx, true, row->recursion);
+        break;
+    case 5:
+        put_if(ctx, true, row->site);
+        break;
+    case 6:
+        put_if(ctx, true, (int64_t)row->start_ns);
+        break;
+    case 7:
+        put_if(ctx, has_ended, (int64_t)row->duration_ns);
+        break;
+    case 8:
+        put_if(ctx, has_ended, (int64_t)row->self_ns);
+        break;
+    default:
         if (row->payload != 0)
             put_payload(ctx, ((struct vtab *)cursor->pVtab)->db, row->payload);
-        return SQLITE_OK;
+        break;
     }
-    const bool is_null = column == PARENT
-                             ? row->parent == 0
-                             : column >= DURATION && row->duration_ns == KYMO__DB_UNKNOWN;
-    if (!is_null)
-        sqlite3_result_int64(ctx, numbers[column]);
     return SQLITE_OK;
 }
 

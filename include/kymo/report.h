@@ -94,8 +94,10 @@ KYMO_API kymo_status kymo_report_json(kymo_summary *summary,
 
 /*
  * Exports of events. `format`: "perfetto" (protobuf, opens in ui.perfetto.dev), "chrome" (JSON), "csv" (one line per
- * range, mark and counter value). `fd` is written with large writes, for a regular file by a second thread, and stays
- * open. A damaged recording is exported as far as it can be read.
+ * range, mark and counter value), "sqlite" (a database, docs/formats/sqlite.md; not in every build). `fd` is written with
+ * large writes, for a regular file by a second thread, and stays open. A database is written in place into an empty
+ * regular file; for anything else, such as a pipe, it is made in a temporary file (in TMPDIR, else /var/tmp) and copied.
+ * A damaged recording is exported as far as it can be read.
  */
 struct kymo_export_options {
     const char *filter; /* as in the summary */
@@ -105,8 +107,13 @@ struct kymo_export_options {
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n,
                                                   const char *format,
                                                   const struct kymo_export_options *options, int fd);
-/* The formats kymo_export knows, comma separated. */
+/* The formats kymo_export knows, comma separated; one that this build lacks is not among them. */
 KYMO_API const char *kymo_export_formats(void);
+/*
+ * KYMO_OK when this build exports to `format`. KYMO_EUNAVAILABLE when it could and lacks a library, with what to
+ * install in the sentence; KYMO_EINVAL when no such format is known.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export_check(const char *format);
 
 #ifdef __cplusplus
 }

@@ -122,7 +122,7 @@ class Recording:
         return self._native.report(_names(tables), sort, limit, 0, True)
 
     def export(self, format: str, path: Path) -> None:
-        """Write the events for another tool: "perfetto", "chrome" or "csv"."""
+        """Write the events for another tool: "perfetto", "chrome", "csv" or "sqlite"."""
         from kymo import _tools
 
         known = _tools.export_formats.split(",")

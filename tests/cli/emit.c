@@ -2,6 +2,7 @@
  * A program to be measured by the tests of the command line. Each argument is a thing to do, in order:
  *
  *   N            N times a range "outer" around a range "inner"
+ *   recurse=N    a range "again" inside itself, N deep, a leaf in each
  *   payload      a range with a text, a mark with a number, a counter, an async range
  *   exit=S       leave with status S
  *   kill=S       die of signal S
@@ -23,6 +24,17 @@ static void nested(int n)
         KYMO_SCOPE("outer", .category = "test");
         KYMO_SCOPE("inner \"quoted\"");
     }
+}
+
+static void recurse(int n)
+{
+    if (n == 0)
+        return;
+    KYMO_SCOPE("again");
+    {
+        KYMO_SCOPE("leaf");
+    }
+    recurse(n - 1);
 }
 
 static void payloads(void)
@@ -68,6 +80,8 @@ int main(int argc, char **argv)
             wait_for_signals();
         else if (strcmp(argv[i], "open") == 0)
             kymo_begin(KYMO_ID("never ends"));
+        else if (strncmp(argv[i], "recurse=", 8) == 0)
+            recurse(atoi(argv[i] + 8));
         else if (strncmp(argv[i], "exit=", 5) == 0)
             return atoi(argv[i] + 5);
         else if (strncmp(argv[i], "kill=", 5) == 0)
