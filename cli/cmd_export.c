@@ -186,6 +186,6 @@ const struct cli_command cli_command_export = {
                 "  kymo export train.kymo --to chrome         train.json\n"
                 "  kymo export a.kymo b.kymo -o both.pftrace  two runs side by side\n"
                 "  kymo export train.kymo --to csv -o - | head\n"
-                "  kymo export train.kymo -o train.db && sqlite3 train.db 'SELECT * FROM slowest'",
+                "  kymo export train.kymo -o train.db         a database, for sqlite3",
     .run = export,
 };

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,32 @@ def test_awkward_names_can_be_exported(program: Any, run: Any, tool: str, tmp_pa
     assert b"\xff\xc3(" not in data, "text that leaves us is valid UTF-8"
 
 
+def needs_sqlite(run: Any, tool: str) -> None:
+    if "no SQLite" in run([tool, "export", "no.kymo", "--to", "sqlite"], status=None).stderr:
+        pytest.skip("this build has no SQLite; libsqlite3-dev was not there")
+
+
+def test_awkward_names_are_text_in_a_database(program: Any, run: Any, tool: str, tmp_path: Path) -> None:
+    needs_sqlite(run, tool)
+    path, out = tmp_path / "run.kymo", tmp_path / "out.db"
+    run(program("names", path, 0))
+    run([tool, "export", str(path), "-o", str(out)])
+    with contextlib.closing(sqlite3.connect(out)) as database:
+        names = dict(database.execute("SELECT name, name_bytes FROM site"))
+        assert database.execute("SELECT count(*), sum(count) FROM summary_by_name").fetchone() == (9, 9)
+    assert {name for name, kept in names.items() if kept is None} == {
+        "double \" and single ' quotes",
+        "new\nline and \ttab",
+        "back\\slash",
+        "<script>&amp;</script>",
+        "(unnamed)",
+        "\u20ac and \U0001f600",
+        "x" * (1 << 20),
+    }
+    assert names["zero\u2400inside"] == b"zero\0inside"
+    assert names["invalid \ufffd\ufffd( utf-8"] == b"invalid \xff\xc3( utf-8"
+
+
 def test_a_million_names_and_more(program: Any, run: Any, tool: str, tmp_path: Path) -> None:
     path, n = tmp_path / "run.kymo", 1_100_000 if IS_LONG else 1_050_000
     assert int(run(program("names", path, n)).stdout) == 1, "past the last id, names share the first"
@@ -92,6 +120,23 @@ def copy_with(recording: Path, tmp_path: Path, data: bytes) -> Path:
     shutil.copytree(recording, copy)
     next(copy.glob("*.klog")).write_bytes(data)
     return copy
+
+
+def test_a_damaged_log_gives_a_database_of_the_rest(recording: Path, run: Any, tool: str, tmp_path: Path) -> None:
+    needs_sqlite(run, tool)
+    data = bytearray(log_of(recording))
+    data[len(data) // 2] ^= 1
+    path, out = copy_with(recording, tmp_path, bytes(data)), tmp_path / "out.db"
+    run([tool, "export", str(path), "-o", str(out)], status=2)
+    report = json.loads(run([tool, "report", "--json", str(path)], status=2).stdout)
+    with contextlib.closing(sqlite3.connect(out)) as database:
+        sums = "SELECT name, count, total_ns, self_ns FROM summary_by_name"
+        assert sorted(database.execute(sums)) == sorted(
+            (row["name"], row["count"], row["total_ns"], row["self_ns"]) for row in report["ranges"]
+        )
+        assert database.execute("SELECT count(*) FROM loss").fetchone()[0] > 0
+        assert "damaged" in database.execute("SELECT text FROM warning").fetchone()[0]
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def log_of(recording: Path) -> bytes:

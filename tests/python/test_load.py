@@ -9,6 +9,7 @@ import json
 import pytest
 
 import kymo
+from kymo import _tools
 
 RANGE_COLUMNS = [
     *("name", "count", "total_ns", "self_ns", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"),
@@ -123,8 +124,10 @@ def test_pandas(path):
     assert frame["total_ns"].dtype.kind in "iu"
 
 
-@pytest.mark.parametrize("form", ["perfetto", "chrome", "csv"])
+@pytest.mark.parametrize("form", ["perfetto", "chrome", "csv", "sqlite"])
 def test_exports(path, tmp_path, form):
+    if form not in _tools.export_formats.split(","):
+        pytest.skip(f"this build has no {form}")
     out = tmp_path / "exported"
     kymo.load(path).export(form, out)
     data = out.read_bytes()

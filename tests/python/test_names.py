@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kymo
+from kymo import _tools
 
 ODD = {
     "quotes": "a \"b\" 'c'",
@@ -56,7 +57,7 @@ def test_all_presenters_and_exports_take_it(record, tmp_path, name):
     assert recording.ranges.to_csv()
     assert recording.ranges.to_json()
     assert "<script>" not in recording.ranges._repr_html_()
-    for form in ("perfetto", "chrome", "csv"):
+    for form in _tools.export_formats.split(","):
         recording.export(form, tmp_path / form)
         assert (tmp_path / form).stat().st_size > 0
 
