@@ -123,8 +123,7 @@ static const char views[] =
 static const char *const inserts[KYMO__DB_N_TABLES] = {
     [KYMO__DB_META] = "INSERT INTO meta VALUES(?, ?)",
     [KYMO__DB_WARNING] = "INSERT INTO warning VALUES(?, ?)",
-    [KYMO__DB_PROCESS] = "INSERT INTO process VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                         "?, ?, ?, ?, ?, ?, ?)",
+    [KYMO__DB_PROCESS] = "INSERT INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [KYMO__DB_THREAD] = "INSERT INTO thread VALUES(?, ?, ?, ?)",
     [KYMO__DB_SITE] = "INSERT INTO site VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [KYMO__DB_ASYNC] = "INSERT INTO async_range VALUES(?, ?, ?, ?, ?, ?)",
