@@ -384,6 +384,21 @@ static void any_file_gets_the_same_bytes(void **state)
     test_free(first);
 }
 
+/* SQLite would take what is there for a database, and refuse it. */
+static void a_file_with_something_in_it_is_written_over(void **state)
+{
+    struct fixture *f = *state;
+    char start[16] = "";
+    put_one_range(f);
+    const int fd = open(f->path, O_RDWR);
+    assert_int_equal(write(fd, "no database", 11), 11);
+    lseek(fd, 0, SEEK_SET);
+    assert_int_equal(export_to(f, NULL, fd), KYMO_OK);
+    assert_int_equal(pread(fd, start, sizeof start, 0), sizeof start);
+    assert_string_equal(start, "SQLite format 3");
+    close(fd);
+}
+
 static void a_device_without_room_is_an_error(void **state)
 {
     struct fixture *f = *state;
@@ -445,6 +460,7 @@ int main(void)
         TEST(counters_and_async_ranges_have_rows),
         TEST(names_are_text_and_their_bytes_are_kept),
         TEST(any_file_gets_the_same_bytes),
+        TEST(a_file_with_something_in_it_is_written_over),
         TEST(a_device_without_room_is_an_error),
         TEST(a_journal_of_an_earlier_database_is_refused),
         TEST(any_allocation_of_ours_may_fail),
