@@ -95,11 +95,17 @@ static bool grow_frames(struct kymo__export *x, struct kymo__export_lane *lane)
     return true;
 }
 
-/* The frame of the range at `depth` from 1 on; 0 is the thread's. NULL when there was no memory for it. */
+/* False before the lane's first range, and where there was no memory for more. */
+static inline bool has_frame(const struct kymo__export_lane *lane, size_t depth)
+{
+    const struct frames *frames = lane->own;
+    return frames != NULL && depth < frames->n;
+}
+
+/* The frame of the range at `depth` from 1 on; 0 is the thread's. */
 static inline struct frame *frame_at(const struct kymo__export_lane *lane, size_t depth)
 {
-    struct frames *frames = lane->own;
-    return frames != NULL && depth < frames->n ? &frames->frames[depth] : NULL;
+    return &((struct frames *)lane->own)->frames[depth];
 }
 
 static inline uint32_t *count_of(const struct kymo__export *x, uint32_t site)
@@ -128,7 +134,7 @@ static void on_begin(struct kymo__export *x, struct kymo__export_lane *lane, uin
     (void)ns, (void)payload; /* the row is written when it ends */
     const size_t depth = lane->n_open + 1;
     ++*count_of(x, site);
-    if (KYMO_UNLIKELY(frame_at(lane, depth) == NULL) && !grow_frames(x, lane))
+    if (KYMO_UNLIKELY(!has_frame(lane, depth)) && !grow_frames(x, lane))
         return;
     *frame_at(lane, depth) = (struct frame){
         .id = is_left_out(x, site) ? frame_at(lane, depth - 1)->id : kymo__db_rows_begin(db_of(x)),
@@ -164,7 +170,7 @@ static void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint6
 {
     const uint64_t duration_ns = is_cut ? KYMO__DB_UNKNOWN : ns - range->start_ns;
     --*count_of(x, range->site);
-    if (KYMO_UNLIKELY(frame_at(lane, lane->n_open + 1) == NULL))
+    if (KYMO_UNLIKELY(!has_frame(lane, lane->n_open + 1)))
         return;
     if (!is_cut)
         frame_at(lane, lane->n_open)->children_ns += duration_ns;
@@ -176,10 +182,10 @@ static void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint
                     uint32_t site, const struct kymo__payload *payload)
 {
     struct kymo__db *db = db_of(x);
-    const struct frame *around = frame_at(lane, lane->n_open);
+    const int64_t around = has_frame(lane, lane->n_open) ? frame_at(lane, lane->n_open)->id : 0;
     if (!is_left_out(x, site))
-        kymo__db_put_mark(db, thread_of(x, lane->info->lane), around != NULL ? around->id : 0,
-                          kymo__db_site(x, db, site), ns - x->origin_ns, payload);
+        kymo__db_put_mark(db, thread_of(x, lane->info->lane), around, kymo__db_site(x, db, site),
+                          ns - x->origin_ns, payload);
 }
 
 static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,

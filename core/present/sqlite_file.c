@@ -195,7 +195,8 @@ static int on_time(sqlite3_vfs *vfs, double *julian_day)
 
 static int on_last_error(sqlite3_vfs *vfs, int len, char *text)
 {
-    (void)len, (void)text;
+    if (len > 0)
+        text[0] = '\0';
     return ((const struct kymo__db_file *)vfs->pAppData)->error;
 }
 
