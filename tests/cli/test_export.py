@@ -68,6 +68,16 @@ def test_a_full_disk_leaves_no_half_file(kymo, emit, tmp_path):
     assert Path("/dev/full").exists()
 
 
+def test_a_format_that_the_build_lacks_costs_no_file(kymo, recording, tmp_path):
+    (tmp_path / "a.db").write_text("old")
+    done = kymo("export", recording, "-o", "a.db")
+    if done.returncode == 0:
+        pytest.skip("this build has SQLite; one configured with -DKYMO_SQLITE=OFF has not")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "install libsqlite3-dev" in done.stderr
+    assert (tmp_path / "a.db").read_text() == "old"
+
+
 def test_a_single_log_can_be_exported(kymo, recording, tmp_path):
     log = next(recording.glob("*.klog"))
     assert kymo("export", log, "--to", "csv", "-o", "one.csv").returncode == 0
