@@ -134,7 +134,6 @@ def test_a_damaged_log_gives_a_database_of_the_rest(recording: Path, run: Any, t
         assert sorted(database.execute(sums)) == sorted(
             (row["name"], row["count"], row["total_ns"], row["self_ns"]) for row in report["ranges"]
         )
-        assert database.execute("SELECT count(*) FROM loss").fetchone()[0] > 0
         assert "damaged" in database.execute("SELECT text FROM warning").fetchone()[0]
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
