@@ -271,6 +271,7 @@ def test_processes_of_multiprocessing(listen, nvtx_tool):
     assert is_balanced(calls.every)
 
 
+@pytest.mark.usefixtures("nvtx_tool")
 def test_a_tool_that_cannot_be_loaded_is_told_once_and_the_program_goes_on(listen, tmp_path):
     calls = listen(
         """
