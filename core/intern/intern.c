@@ -247,16 +247,21 @@ void kymo__intern_after_fork(bool in_child)
     kymo__handles_after_fork();
 }
 
-kymo_id kymo_site_register(struct kymo_site *site)
+kymo_id kymo_site_intern_whole(const struct kymo_site *site, size_t name_len)
 {
     const struct kymo__site key = {.name = site->name,
-                                   .name_len = site->name != NULL ? (uint32_t)strlen(site->name) : 0,
+                                   .name_len = (uint32_t)KYMO__MIN(name_len, (size_t)KYMO__NAME_MAX),
                                    .category = site->category,
                                    .domain = site->domain,
                                    .file = site->file,
                                    .line = site->line,
                                    .color = site->color};
-    const kymo_id id = kymo__intern(&key);
+    return kymo__intern(&key);
+}
+
+kymo_id kymo_site_register(struct kymo_site *site)
+{
+    const kymo_id id = kymo_site_intern_whole(site, site->name != NULL ? strlen(site->name) : 0);
     __atomic_store_n(&site->id, id, __ATOMIC_RELEASE);
     return id;
 }
@@ -264,13 +269,9 @@ kymo_id kymo_site_register(struct kymo_site *site)
 kymo_id kymo_site_intern(const char *name, size_t len, const char *category, uint32_t color,
                          const char *file, uint32_t line)
 {
-    const struct kymo__site key = {.name = name,
-                                   .name_len = (uint32_t)KYMO__MIN(len, (size_t)KYMO__NAME_MAX),
-                                   .category = category,
-                                   .file = file,
-                                   .line = line,
-                                   .color = color};
-    return kymo__intern(&key);
+    const struct kymo_site site = {
+        .name = name, .category = category, .file = file, .line = line, .color = color};
+    return kymo_site_intern_whole(&site, len);
 }
 
 const char *kymo_site_name(kymo_id id, size_t *len)

@@ -76,11 +76,14 @@ kymo_status kymo__nesting_check(const char *name, size_t len)
     return len == top_len && memcmp(name, top_name, len) == 0 ? KYMO_OK : mismatch(stack, name, len);
 }
 
-static kymo_status pop(const char *name, size_t len)
+kymo_status kymo__nesting_check_id(kymo_id id)
 {
-    KYMO_TRY(kymo__nesting_check(name, len));
-    kymo__range_end_entry(kymo__stack_take(0));
-    return KYMO_OK;
+    const struct kymo__stack *const stack = kymo__stack_get();
+    if (KYMO_LIKELY(stack != NULL && stack->depth > 0 && id_at(stack, stack->depth - 1) == id))
+        return KYMO_OK;
+    size_t len;
+    const char *name = kymo_site_name(id, &len);
+    return kymo__nesting_check(id != 0 ? name : NULL, len);
 }
 
 kymo_status kymo_end_checked(kymo_id id)
@@ -89,9 +92,9 @@ kymo_status kymo_end_checked(kymo_id id)
         kymo_end_on(id);
         return KYMO_OK;
     }
-    size_t len;
-    const char *name = kymo_site_name(id, &len);
-    return pop(id != 0 ? name : NULL, len);
+    KYMO_TRY(kymo__nesting_check_id(id));
+    kymo__range_end_entry(kymo__stack_take(0));
+    return KYMO_OK;
 }
 
 kymo_status kymo_pop_checked(const char *name)
@@ -100,5 +103,7 @@ kymo_status kymo_pop_checked(const char *name)
         kymo_end_on(0);
         return KYMO_OK;
     }
-    return pop(name, name != NULL ? strlen(name) : 0);
+    KYMO_TRY(kymo__nesting_check(name, name != NULL ? strlen(name) : 0));
+    kymo__range_end_entry(kymo__stack_take(0));
+    return KYMO_OK;
 }

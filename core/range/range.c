@@ -8,8 +8,11 @@
 #include "nvtx/nvtx_internal.h"
 #include "range/range_internal.h"
 
-/* The bits that say where a range goes; with the first alone, it takes the quick way. */
-#define PLACES (KYMO_ON_RECORD | KYMO_ON_CHECKED | KYMO_ON_NVTX)
+/*
+ * The bits that say where a range goes; with the first alone, it takes the quick way. The wrapper's is among them
+ * because it keeps a stack, which is right only with all ranges on it.
+ */
+#define PLACES (KYMO_ON_RECORD | KYMO_ON_CHECKED | KYMO_ON_NVTX | KYMO_ON_WRAPPER)
 
 static void put_with_payload(enum kymo_record_type type, kymo_id id,
                              const struct kymo_payload *payload);
@@ -47,18 +50,21 @@ __attribute__((noinline)) static void begin_otherwise(kymo_id id)
 }
 
 /* What began before anybody kept a stack is on none: then the recording alone is told. */
-__attribute__((noinline)) static void end_otherwise(kymo_id id, uint32_t on)
+void kymo_end_unchecked(kymo_id id)
 {
-    if (on & KYMO_ON_CHECKED) {
-        if (kymo_end_checked(id) != KYMO_OK)
-            kymo__say("%s", kymo_last_error());
-        return;
-    }
     const kymo__entry entry = kymo__stack_take(id);
     if (entry != 0)
         kymo__range_end_entry(entry);
-    else if (on & KYMO_ON_RECORD)
+    else if (kymo_on() & KYMO_ON_RECORD)
         kymo__lane_put(kymo__tag(KYMO_KIND_END, id));
+}
+
+__attribute__((noinline)) static void end_otherwise(kymo_id id, uint32_t on)
+{
+    if ((on & KYMO_ON_CHECKED) == 0)
+        kymo_end_unchecked(id);
+    else if (kymo_end_checked(id) != KYMO_OK)
+        kymo__say("%s", kymo_last_error());
 }
 
 void kymo_begin_on(kymo_id id)

@@ -16,5 +16,7 @@ void kymo__range_end_entry(kymo__entry entry);
  * or nothing is begun. Only for threads whose stack is kept.
  */
 kymo_status kymo__nesting_check(const char *name, size_t len);
+/* The same for the name of `id`; 0: any. */
+kymo_status kymo__nesting_check_id(kymo_id id);
 
 #endif

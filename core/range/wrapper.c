@@ -51,6 +51,15 @@ void kymo_nvtx_push_on(kymo_id id)
     kymo__range_begin_entry(KYMO__ENTRY_WRAPPER | (id & KYMO__ENTRY_ID), NULL);
 }
 
+/* What is popped fits. */
+static kymo_status pop(uint32_t on)
+{
+    if (on & KYMO_ON_SYNC_POP)
+        kymo_cuda_sync();
+    kymo__range_end_entry(kymo__stack_take(0));
+    return KYMO_OK;
+}
+
 kymo_status kymo_nvtx_pop_on(const char *name)
 {
     const uint32_t on = kymo_on();
@@ -58,10 +67,17 @@ kymo_status kymo_nvtx_pop_on(const char *name)
         return KYMO_OK;
     if (on & KYMO_ON_ORDER)
         KYMO_TRY(kymo__nesting_check(name, name != NULL ? strlen(name) : 0));
-    if (on & KYMO_ON_SYNC_POP)
-        kymo_cuda_sync();
-    kymo__range_end_entry(kymo__stack_take(0));
-    return KYMO_OK;
+    return pop(on);
+}
+
+kymo_status kymo_nvtx_pop_id_on(kymo_id id)
+{
+    const uint32_t on = kymo_on();
+    if ((on & KYMO_ON_WRAPPER) == 0)
+        return KYMO_OK;
+    if (on & KYMO_ON_ORDER)
+        KYMO_TRY(kymo__nesting_check_id(id));
+    return pop(on);
 }
 
 /* ---- by handle ---- */

@@ -63,6 +63,7 @@ static inline int kymo_nvtx_is_enabled(void)
 /* Out of line; they test the switch again. */
 KYMO_API void kymo_nvtx_push_on(kymo_id id);
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_nvtx_pop_on(const char *name);
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_nvtx_pop_id_on(kymo_id id);
 
 /* Wait for the GPU if asked to, then begin a range. By id: KYMO_ID("forward"). */
 static inline void kymo_nvtx_push(kymo_id id)
@@ -79,6 +80,12 @@ static inline void kymo_nvtx_push(kymo_id id)
 static inline KYMO_WARN_UNUSED kymo_status kymo_nvtx_pop(const char *name)
 {
     return KYMO_UNLIKELY(kymo_nvtx_is_enabled()) ? kymo_nvtx_pop_on(name) : KYMO_OK;
+}
+
+/* The same, by id as the push; 0: any. Names are compared still, so that another site of the name fits. */
+static inline KYMO_WARN_UNUSED kymo_status kymo_nvtx_pop_id(kymo_id id)
+{
+    return KYMO_UNLIKELY(kymo_nvtx_is_enabled()) ? kymo_nvtx_pop_id_on(id) : KYMO_OK;
 }
 
 /* ---- handles, for compiled code that keeps a number: the same name gives the same handle in every process ---- */

@@ -61,6 +61,12 @@ KYMO_API kymo_id kymo_site_register(struct kymo_site *site);
 KYMO_API kymo_id kymo_site_intern(const char *name, size_t len, const char *category,
                                   uint32_t color, const char *file, uint32_t line);
 
+/*
+ * The same for a whole site whose name has `name_len` bytes, any bytes. Everything is copied, and `site` is not written
+ * to: its own id is neither looked at nor set.
+ */
+KYMO_API kymo_id kymo_site_intern_whole(const struct kymo_site *site, size_t name_len);
+
 /* The name of `id` (lent for ever, NUL-terminated besides its own bytes); "" for none. `len` may be NULL. */
 KYMO_API const char *kymo_site_name(kymo_id id, size_t *len);
 
@@ -115,6 +121,9 @@ KYMO_API void kymo_pop(void);
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_pop_checked(const char *name);
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_end_checked(kymo_id id);
+
+/* End a range that may have begun before nesting was checked: nothing is compared, and it may be on no stack. */
+KYMO_API void kymo_end_unchecked(kymo_id id);
 
 /* A value that travels with one range or mark. */
 enum kymo_payload_type {

@@ -11,6 +11,8 @@
  *     native_wrapper.c   Range objects as decorators of plain functions
  *     native_nesting.c   ranges while nesting is checked
  *     native_events.c    push, pop, mark, counter
+ *     native_nvtx.c      NVTXRangeWrapper
+ *     native_handles.c   ranges by handle, for compiled code
  *     native_switch.c    start, stop and what is asked about the recording
  *
  * All of it runs under the GIL; the module says so to free-threaded interpreters.
@@ -46,9 +48,12 @@ struct native_slot {
 struct native_state {
     PyObject *error;       /* kymo.KymoError */
     PyObject *range_error; /* kymo.RangeError */
+    PyObject *state_error; /* kymo.StateError */
     PyTypeObject *range_type;
     PyTypeObject *wrapper_type;
     PyTypeObject *ready_type;
+    PyTypeObject *nvtx_type;
+    PyObject *nvtx;       /* the one NVTXRangeWrapper */
     PyObject *ready;      /* an awaitable that is done */
     PyObject *handles;    /* a ContextVar: the open async ranges of a task, see native_async.c */
     PyObject *ranges;     /* dict: key of a site -> Range */
@@ -67,6 +72,7 @@ struct native_range {
     PyObject *payload_owner;
     PyObject *name;     /* as it was given: str or bytes */
     PyObject *category; /* str or None */
+    PyObject *domain;   /* str or None */
 };
 
 extern struct PyModuleDef native_module;
@@ -82,11 +88,15 @@ PyTypeObject *native_range_type(PyObject *module);
 PyTypeObject *native_wrapper_type(PyObject *module);
 PyTypeObject *native_ready_type(PyObject *module);
 
+/* Make NVTXRangeWrapper and its instance, in the module's state. -1 and an exception otherwise. */
+int native_nvtx_make(PyObject *module);
+
 /* The methods of each file, put together by native_module.c. */
 extern PyMethodDef native_range_functions[];
 extern PyMethodDef native_event_functions[];
 extern PyMethodDef native_switch_functions[];
 extern PyMethodDef native_async_functions[];
+extern PyMethodDef native_handle_functions[];
 
 /*
  * Sort a fastcall's arguments into `values` by `names` (n of them, NULL-terminated); what is not given stays NULL.
@@ -106,9 +116,24 @@ void native_place_of_function(struct native_place *place, PyObject *function);
 /* `name` as an exact str or bytes (new reference); NULL and a TypeError for anything else. */
 PyObject *native_name(PyObject *name);
 
-/* The id of a site. -1 and an exception when an argument does not fit. `category` may be NULL. */
-int native_site(PyObject *name, PyObject *category, unsigned color,
-                const struct native_place *place, kymo_id *id);
+/* Everything a site is known by. References are borrowed; `category` and `domain` are a str, None or NULL. */
+struct native_site_key {
+    PyObject *name, *category, *domain;
+    unsigned color;
+};
+
+/* The id of a site. -1 and an exception when an argument does not fit. */
+int native_site(const struct native_site_key *key, const struct native_place *place, kymo_id *id);
+
+/*
+ * Check `category`, `color` and `domain` as they were given (each NULL, None or a value) and put them into `key`; what
+ * is not given is None there. -1 and an exception when one does not fit.
+ */
+int native_site_details(struct native_site_key *key, PyObject *category, PyObject *color,
+                        PyObject *domain);
+
+/* What the site is found by in a dictionary: its name when it has nothing else. A new reference. */
+PyObject *native_site_dict_key(const struct native_site_key *key);
 
 /* 0xAARRGGBB of an int, "#rrggbb", "#aarrggbb" or a name. -1 and an exception otherwise. None gives 0. */
 int native_color(PyObject *color, unsigned *out);
@@ -116,10 +141,16 @@ int native_color(PyObject *color, unsigned *out);
 /* A payload of an int, a float or a text; anything else by str(). `owner` is a new reference that keeps the text. */
 int native_payload(PyObject *value, struct kymo_payload *out, PyObject **owner);
 
-/* Raise what a status means: ValueError for EINVAL, RangeError for EMISMATCH, else KymoError. Returns NULL. */
+/*
+ * Raise what a status means: ValueError for EINVAL, RangeError for EMISMATCH, StateError for ESTATE, else KymoError.
+ * Returns NULL.
+ */
 PyObject *native_raise(const struct native_state *state, kymo_status status);
 /* The same for an instance of one of the module's types. */
 PyObject *native_raise_for(PyTypeObject *type, kymo_status status);
+
+/* The id of a site through the dictionary; its place, when it is new, is the caller's. -1 and an exception otherwise. */
+int native_id_of_site(struct native_state *state, const struct native_site_key *key, kymo_id *id);
 
 /* The id of a name alone, through the caches. -1 and an exception when it is no name. */
 int native_id_slow(struct native_state *state, PyObject *given, kymo_id *id);

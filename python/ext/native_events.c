@@ -63,14 +63,28 @@ static PyObject *event_pop(PyObject *module, PyObject *const *args, Py_ssize_t n
     Py_RETURN_NONE;
 }
 
+/* `values` as mark() takes them: name, payload, category, color, domain. */
+static int mark_id(struct native_state *state, PyObject *const *values, kymo_id *id)
+{
+    if (values[2] == NULL && values[3] == NULL && values[4] == NULL)
+        return native_id(state, values[0], id);
+    struct native_site_key key;
+    if (native_site_details(&key, values[2], values[3], values[4]) < 0)
+        return -1;
+    key.name = native_name(values[0]);
+    const int rc = key.name != NULL ? native_id_of_site(state, &key, id) : -1;
+    Py_XDECREF(key.name);
+    return rc;
+}
+
 static PyObject *event_mark(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                             PyObject *kwnames)
 {
-    static const char *const names[] = {"name", "payload", NULL};
-    PyObject *values[2] = {NULL};
+    static const char *const names[] = {"name", "payload", "category", "color", "domain", NULL};
+    PyObject *values[5] = {NULL};
     kymo_id id;
     if (native_arguments("mark", names, 1, args, nargs, kwnames, values) < 0 ||
-        native_id(native_state_of(module), values[0], &id) < 0)
+        mark_id(native_state_of(module), values, &id) < 0)
         return NULL;
     if (!kymo_on())
         Py_RETURN_NONE;
@@ -113,7 +127,8 @@ PyMethodDef native_event_functions[] = {
      "With nesting checked (kymo.start(check=True)), a name that does not fit raises RangeError "
      "and pops nothing."},
     {"mark", (PyCFunction)(void (*)(void))event_mark, METH_FASTCALL | METH_KEYWORDS,
-     "mark($module, /, name, payload=None)\n--\n\nA point in time on this thread."},
+     "mark($module, /, name, payload=None, category=None, color=None, domain=None)\n--\n\n"
+     "A point in time on this thread."},
     {"counter", (PyCFunction)(void (*)(void))event_counter, METH_FASTCALL | METH_KEYWORDS,
      "counter($module, /, name, value)\n--\n\nThe value of a quantity from now on."},
     {NULL, NULL, 0, NULL},

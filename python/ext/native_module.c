@@ -10,7 +10,8 @@ PyObject *native_raise(const struct native_state *state, kymo_status status)
     else if (status == KYMO_EMISMATCH)
         PyErr_SetString(state->range_error, kymo_last_error());
     else
-        PyErr_Format(state->error, "%s: %s", kymo_status_name(status), kymo_last_error());
+        PyErr_Format(status == KYMO_ESTATE ? state->state_error : state->error, "%s: %s",
+                     kymo_status_name(status), kymo_last_error());
     return NULL;
 }
 
@@ -72,20 +73,28 @@ static int check_library(void)
     return -1;
 }
 
+/* An exception of ours that is also one of Python's. `bases` is stolen and may be NULL. */
+static PyObject *exception_create(const char *name, const char *doc, PyObject *bases)
+{
+    PyObject *type = bases != NULL ? PyErr_NewExceptionWithDoc(name, doc, bases, NULL) : NULL;
+    Py_XDECREF(bases);
+    return type;
+}
+
+/* AssertionError among the bases: programs written for tools that assert catch that. */
 static int make_exceptions(struct native_state *state)
 {
     state->error = PyErr_NewExceptionWithDoc("kymo.KymoError",
                                              "What kymo could not do, in one sentence.", NULL, NULL);
     if (state->error == NULL)
         return -1;
-    PyObject *bases = PyTuple_Pack(2, state->error, PyExc_RuntimeError);
-    if (bases == NULL)
-        return -1;
-    state->range_error = PyErr_NewExceptionWithDoc(
-        "kymo.RangeError", "Ranges do not nest, and nesting is checked; nothing was popped.", bases,
-        NULL);
-    Py_DECREF(bases);
-    return state->range_error != NULL ? 0 : -1;
+    state->range_error = exception_create(
+        "kymo.RangeError", "Ranges do not nest, and nesting is checked; nothing was popped.",
+        PyTuple_Pack(3, state->error, PyExc_RuntimeError, PyExc_AssertionError));
+    state->state_error =
+        exception_create("kymo.StateError", "What was asked for does not fit what is on already.",
+                         PyTuple_Pack(2, state->error, PyExc_AssertionError));
+    return state->range_error != NULL && state->state_error != NULL ? 0 : -1;
 }
 
 static int make_types(PyObject *module, struct native_state *state)
@@ -93,7 +102,7 @@ static int make_types(PyObject *module, struct native_state *state)
     state->range_type = native_range_type(module);
     state->wrapper_type = state->range_type != NULL ? native_wrapper_type(module) : NULL;
     state->ready_type = state->wrapper_type != NULL ? native_ready_type(module) : NULL;
-    if (state->ready_type == NULL)
+    if (state->ready_type == NULL || native_nvtx_make(module) < 0)
         return -1;
     state->ready = state->ready_type->tp_alloc(state->ready_type, 0);
     state->handles = PyContextVar_New("kymo.async_ranges", NULL);
@@ -118,12 +127,15 @@ static int native_exec(PyObject *module)
     if (check_library() < 0 || make_exceptions(state) < 0 || make_types(module, state) < 0)
         return -1;
     PyMethodDef *const functions[] = {native_range_functions, native_event_functions,
-                                      native_switch_functions, native_async_functions};
+                                      native_switch_functions, native_async_functions,
+                                      native_handle_functions};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (PyModule_AddFunctions(module, functions[i]) < 0)
             return -1;
     if (add(module, "KymoError", state->error) < 0 ||
         add(module, "RangeError", state->range_error) < 0 ||
+        add(module, "StateError", state->state_error) < 0 ||
+        add(module, "NVTXRangeWrapper", (PyObject *)state->nvtx_type) < 0 ||
         add(module, "Range", (PyObject *)state->range_type) < 0)
         return -1;
     return PyModule_AddStringConstant(module, "version", kymo_version());
@@ -143,6 +155,9 @@ static int native_traverse(PyObject *module, visitproc visit, void *arg)
     struct native_state *state = native_state_of(module);
     Py_VISIT(state->error);
     Py_VISIT(state->range_error);
+    Py_VISIT(state->state_error);
+    Py_VISIT((PyObject *)state->nvtx_type);
+    Py_VISIT(state->nvtx);
     Py_VISIT((PyObject *)state->range_type);
     Py_VISIT((PyObject *)state->wrapper_type);
     Py_VISIT((PyObject *)state->ready_type);
@@ -174,6 +189,9 @@ static int native_clear(PyObject *module)
     Py_CLEAR(state->ready_type);
     Py_CLEAR(state->wrapper_type);
     Py_CLEAR(state->range_type);
+    Py_CLEAR(state->nvtx);
+    Py_CLEAR(state->nvtx_type);
+    Py_CLEAR(state->state_error);
     Py_CLEAR(state->range_error);
     Py_CLEAR(state->error);
     return 0;

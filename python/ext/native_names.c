@@ -40,25 +40,60 @@ static int bytes_of(PyObject *text, PyObject **owner, const char **data, Py_ssiz
     return 0;
 }
 
-int native_site(PyObject *name, PyObject *category, unsigned color,
-                const struct native_place *place, kymo_id *id)
+/* The text of an optional str; NULL for none. `owner` as above, or NULL. */
+static int optional_text(PyObject *given, PyObject **owner, const char **text)
 {
-    PyObject *owner = NULL, *category_owner = NULL;
-    const char *data, *category_data = NULL;
-    Py_ssize_t len, category_len;
-    if (bytes_of(name, &owner, &data, &len) < 0)
-        return -1;
-    if (category != NULL && category != Py_None &&
-        bytes_of(category, &category_owner, &category_data, &category_len) < 0) {
-        Py_DECREF(owner);
-        return -1;
+    Py_ssize_t len;
+    *owner = NULL;
+    *text = NULL;
+    return given == NULL || given == Py_None ? 0 : bytes_of(given, owner, text, &len);
+}
+
+int native_site(const struct native_site_key *key, const struct native_place *place, kymo_id *id)
+{
+    PyObject *owner = NULL, *category_owner = NULL, *domain_owner = NULL;
+    struct kymo_site site = {.color = key->color};
+    Py_ssize_t len = 0;
+    int rc = bytes_of(key->name, &owner, &site.name, &len);
+    if (rc == 0)
+        rc = optional_text(key->category, &category_owner, &site.category);
+    if (rc == 0)
+        rc = optional_text(key->domain, &domain_owner, &site.domain);
+    if (rc == 0 && place != NULL) {
+        site.file = place->file != NULL ? PyBytes_AS_STRING(place->file) : NULL;
+        site.line = place->line;
     }
-    const char *file = place != NULL && place->file != NULL ? PyBytes_AS_STRING(place->file) : NULL;
-    *id = kymo_site_intern(data, (size_t)len, category_data, color, file,
-                           place != NULL ? place->line : 0);
+    if (rc == 0)
+        *id = kymo_site_intern_whole(&site, (size_t)len);
+    Py_XDECREF(domain_owner);
     Py_XDECREF(category_owner);
-    Py_DECREF(owner);
-    return 0;
+    Py_XDECREF(owner);
+    return rc;
+}
+
+static int none_or_str(const char *what, PyObject *given, PyObject **out)
+{
+    *out = given != NULL ? given : Py_None;
+    if (*out == Py_None || PyUnicode_Check(*out))
+        return 0;
+    PyErr_Format(PyExc_TypeError, "a %s is a str, not %.200s", what, Py_TYPE(*out)->tp_name);
+    return -1;
+}
+
+int native_site_details(struct native_site_key *key, PyObject *category, PyObject *color,
+                        PyObject *domain)
+{
+    if (none_or_str("category", category, &key->category) < 0 ||
+        none_or_str("domain", domain, &key->domain) < 0)
+        return -1;
+    return native_color(color, &key->color);
+}
+
+PyObject *native_site_dict_key(const struct native_site_key *key)
+{
+    if (key->category == Py_None && key->domain == Py_None && key->color == 0)
+        return Py_NewRef(key->name);
+    return Py_BuildValue("(OOIO)", key->name, key->category, key->color, key->domain);
 }
 
 static void place_of_code(struct native_place *place, PyObject *code, int line)
@@ -205,37 +240,49 @@ void native_slot_fill(struct native_slot *slots, PyObject *key, PyObject *range,
     Py_XDECREF(old.range);
 }
 
-/* Give a new name an id and, while there is room, remember it. */
-static int id_of_new_name(struct native_state *state, PyObject *name, kymo_id *id)
+/* Give a new site an id and, while there is room, remember it. */
+static int id_of_new_site(struct native_state *state, const struct native_site_key *key,
+                          PyObject *kept_as, kymo_id *id)
 {
     struct native_place place;
     native_place_of_caller(&place);
-    const int rc = native_site(name, NULL, 0, &place, id);
+    const int rc = native_site(key, &place, id);
     Py_XDECREF(place.file);
     if (rc < 0)
         return -1;
     if (PyDict_GET_SIZE(state->ids) >= NATIVE_MAX_NAMES)
         return 0;
     PyObject *number = PyLong_FromUnsignedLong(*id);
-    if (number == NULL || PyDict_SetItem(state->ids, name, number) < 0)
+    if (number == NULL || PyDict_SetItem(state->ids, kept_as, number) < 0)
         PyErr_Clear(); /* only the shortcut is missing */
     Py_XDECREF(number);
     return 0;
 }
 
-int native_id_slow(struct native_state *state, PyObject *given, kymo_id *id)
+int native_id_of_site(struct native_state *state, const struct native_site_key *key, kymo_id *id)
 {
-    PyObject *name = native_name(given);
-    if (name == NULL)
+    PyObject *kept_as = native_site_dict_key(key);
+    if (kept_as == NULL)
         return -1;
     int rc = 0;
-    PyObject *known = PyDict_GetItemWithError(state->ids, name);
+    PyObject *known = PyDict_GetItemWithError(state->ids, kept_as);
     if (known != NULL)
         *id = (kymo_id)PyLong_AsUnsignedLong(known);
     else
-        rc = PyErr_Occurred() ? -1 : id_of_new_name(state, name, id);
+        rc = PyErr_Occurred() ? -1 : id_of_new_site(state, key, kept_as, id);
+    Py_DECREF(kept_as);
+    return rc;
+}
+
+int native_id_slow(struct native_state *state, PyObject *given, kymo_id *id)
+{
+    const struct native_site_key key = {
+        .name = native_name(given), .category = Py_None, .domain = Py_None};
+    if (key.name == NULL)
+        return -1;
+    const int rc = native_id_of_site(state, &key, id);
     if (rc == 0)
-        native_slot_fill(state->id_slots, name, NULL, *id);
-    Py_DECREF(name);
+        native_slot_fill(state->id_slots, key.name, NULL, *id);
+    Py_DECREF(key.name);
     return rc;
 }

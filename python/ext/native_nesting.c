@@ -1,13 +1,14 @@
 /*
- * native_nesting.c: ranges of `with` blocks and functions while nesting is checked (kymo.start(check=True)).
+ * native_nesting.c: ranges of `with` blocks and functions while nesting is checked: kymo.start(check=True), or
+ * NVTXRangeWrapper with the order kept track of.
  *
  * libkymo keeps each thread's stack and tells a mismatch. What it cannot know is that a block was entered before the
  * check was switched on: its end would look like one too many. Blocks nest, so each thread counts those it entered
- * under the present recording; an end with none left belongs to a block from before, and passes in silence.
+ * since the switches were last touched; an end with none left belongs to a block from before, and is not checked.
  */
 #include "native.h"
 
-/* Grows with each start and stop made from Python, in whichever interpreter. */
+/* Grows whenever Python switches a recording or the range wrapper on or off, in whichever interpreter. */
 static _Atomic unsigned generation = 1;
 
 static _Thread_local struct {
@@ -32,8 +33,10 @@ void native_begin_checked(const struct native_range *range)
 
 int native_end_checked(const struct native_range *range, int failing)
 {
-    if (entered.generation != generation || entered.depth == 0)
+    if (entered.generation != generation || entered.depth == 0) {
+        kymo_end_unchecked(range->id);
         return 0;
+    }
     entered.depth--;
     const kymo_status status = kymo_end_checked(range->id);
     if (status == KYMO_OK || failing)

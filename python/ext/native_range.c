@@ -18,12 +18,6 @@
 
 enum { OWN_TYPES = 256 };
 
-/* Everything a site is known by. References are borrowed. */
-struct site_key {
-    PyObject *name, *category;
-    unsigned color;
-};
-
 static PyObject *range_enter(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     const uint32_t on = kymo_on();
@@ -90,6 +84,11 @@ static PyObject *range_get_category(PyObject *self, void *Py_UNUSED(closure))
     return Py_NewRef(((struct native_range *)self)->category);
 }
 
+static PyObject *range_get_domain(PyObject *self, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(((struct native_range *)self)->domain);
+}
+
 static PyObject *range_get_color(PyObject *self, void *Py_UNUSED(closure))
 {
     const unsigned color = ((struct native_range *)self)->color;
@@ -111,6 +110,7 @@ static int range_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(range->name);
     Py_VISIT(range->category);
+    Py_VISIT(range->domain);
     Py_VISIT(range->payload_owner);
     return 0;
 }
@@ -123,6 +123,7 @@ static void range_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     Py_XDECREF(range->name);
     Py_XDECREF(range->category);
+    Py_XDECREF(range->domain);
     Py_XDECREF(range->payload_owner);
     type->tp_free(self);
     Py_DECREF(type);
@@ -139,6 +140,7 @@ static PyMethodDef range_methods[] = {
 static PyGetSetDef range_getset[] = {
     {"name", range_get_name, NULL, "The name, as it was given.", NULL},
     {"category", range_get_category, NULL, "What groups it with others, or None.", NULL},
+    {"domain", range_get_domain, NULL, "The library that speaks, or None.", NULL},
     {"color", range_get_color, NULL, "0xAARRGGBB, or None.", NULL},
     {"payload", range_payload, NULL, "The value that travels with it, or None.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -204,7 +206,8 @@ static int own_type_bind(PyTypeObject *type, PyObject *range)
 }
 
 /* An instance of `type`, which is Range or a type of its own; the reference to `type` is the caller's still. */
-static struct native_range *range_create(PyTypeObject *type, const struct site_key *key, kymo_id id)
+static struct native_range *range_create(PyTypeObject *type, const struct native_site_key *key,
+                                         kymo_id id)
 {
     struct native_range *range = (struct native_range *)type->tp_alloc(type, 0);
     if (range == NULL)
@@ -213,11 +216,12 @@ static struct native_range *range_create(PyTypeObject *type, const struct site_k
     range->color = key->color;
     range->name = Py_NewRef(key->name);
     range->category = Py_NewRef(key->category);
+    range->domain = Py_NewRef(key->domain);
     return range;
 }
 
 static struct native_range *range_create_own(PyObject *module, PyTypeObject *base,
-                                             const struct site_key *key, kymo_id id)
+                                             const struct native_site_key *key, kymo_id id)
 {
     PyTypeObject *type = own_type_create(module, base);
     if (type == NULL)
@@ -229,20 +233,12 @@ static struct native_range *range_create_own(PyObject *module, PyTypeObject *bas
     return range;
 }
 
-/* What the site is found by in the dictionary: its name when it has nothing else. A new reference. */
-static PyObject *dict_key(const struct site_key *key)
-{
-    if (key->category == Py_None && key->color == 0)
-        return Py_NewRef(key->name);
-    return Py_BuildValue("(OOI)", key->name, key->category, key->color);
-}
-
-static PyObject *range_make(PyObject *module, const struct site_key *key,
+static PyObject *range_make(PyObject *module, const struct native_site_key *key,
                             const struct native_place *place, PyObject *kept_as)
 {
     struct native_state *state = native_state_of(module);
     kymo_id id;
-    if (native_site(key->name, key->category, key->color, place, &id) < 0)
+    if (native_site(key, place, &id) < 0)
         return NULL;
     if (kept_as == NULL || PyDict_GET_SIZE(state->ranges) >= NATIVE_MAX_NAMES)
         return (PyObject *)range_create(state->range_type, key, id);
@@ -259,10 +255,10 @@ static PyObject *range_make(PyObject *module, const struct site_key *key,
 }
 
 /* The Range of a site, known or new. `function` is what is decorated and gives the place, or NULL. */
-static PyObject *range_of_site(PyObject *module, const struct site_key *key, PyObject *function)
+static PyObject *range_of_site(PyObject *module, const struct native_site_key *key, PyObject *function)
 {
     struct native_state *state = native_state_of(module);
-    PyObject *kept_as = dict_key(key);
+    PyObject *kept_as = native_site_dict_key(key);
     if (kept_as == NULL)
         return NULL;
     PyObject *range = PyDict_GetItemWithError(state->ranges, kept_as);
@@ -282,7 +278,8 @@ static PyObject *range_of_site(PyObject *module, const struct site_key *key, PyO
 }
 
 /* A Range that carries a payload serves once, so it is not kept and has no type of its own. */
-static PyObject *range_with_payload(PyObject *module, const struct site_key *key, PyObject *payload)
+static PyObject *range_with_payload(PyObject *module, const struct native_site_key *key,
+                                    PyObject *payload)
 {
     struct native_range *plain = (struct native_range *)range_of_site(module, key, NULL);
     if (plain == NULL)
@@ -308,7 +305,7 @@ static PyObject *range_of_function(PyObject *module, PyObject *function)
         PyErr_Format(PyExc_TypeError, "kymo.range takes a name or a function, not %.200s",
                      Py_TYPE(function)->tp_name);
     } else {
-        const struct site_key key = {.name = name, .category = Py_None};
+        const struct native_site_key key = {.name = name, .category = Py_None, .domain = Py_None};
         PyObject *range = range_of_site(module, &key, target);
         if (range != NULL)
             decorated = native_decorate((struct native_range *)range, function);
@@ -319,15 +316,11 @@ static PyObject *range_of_function(PyObject *module, PyObject *function)
     return decorated;
 }
 
+/* `values` as range() takes them: name, category, color, payload, domain. */
 static PyObject *range_of_arguments(PyObject *module, PyObject *const *values)
 {
-    PyObject *category = values[1] != NULL ? values[1] : Py_None;
-    if (category != Py_None && !PyUnicode_Check(category)) {
-        PyErr_Format(PyExc_TypeError, "a category is a str, not %.200s", Py_TYPE(category)->tp_name);
-        return NULL;
-    }
-    struct site_key key = {.category = category};
-    if (native_color(values[2], &key.color) < 0)
+    struct native_site_key key;
+    if (native_site_details(&key, values[1], values[2], values[4]) < 0)
         return NULL;
     key.name = native_name(values[0]);
     if (key.name == NULL)
@@ -337,7 +330,8 @@ static PyObject *range_of_arguments(PyObject *module, PyObject *const *values)
         range = range_with_payload(module, &key, values[3]);
     else
         range = range_of_site(module, &key, NULL);
-    if (range != NULL && key.category == Py_None && key.color == 0 && values[3] == NULL)
+    const int is_plain = key.category == Py_None && key.domain == Py_None && key.color == 0;
+    if (range != NULL && is_plain && values[3] == NULL)
         native_slot_fill(native_state_of(module)->range_slots, key.name, range, 0);
     Py_DECREF(key.name);
     return range;
@@ -346,8 +340,8 @@ static PyObject *range_of_arguments(PyObject *module, PyObject *const *values)
 static PyObject *range_slow(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                             PyObject *kwnames)
 {
-    static const char *const names[] = {"name", "category", "color", "payload", NULL};
-    PyObject *values[4] = {NULL};
+    static const char *const names[] = {"name", "category", "color", "payload", "domain", NULL};
+    PyObject *values[5] = {NULL};
     if (native_arguments("range", names, 1, args, nargs, kwnames, values) < 0)
         return NULL;
     const int alone = nargs == 1 && (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0);
@@ -370,11 +364,12 @@ static PyObject *range_function(PyObject *module, PyObject *const *args, Py_ssiz
 
 PyDoc_STRVAR(
     range_function_doc,
-    "range(name, category=None, color=None, payload=None)\n--\n\n"
+    "range(name, category=None, color=None, payload=None, domain=None)\n--\n\n"
     "A named stretch of time: `with kymo.range(\"forward\"):`, `async with`, or a decorator.\n\n"
     "The same name gives the same object. `@kymo.range` alone takes the function's qualified "
     "name.\n"
-    "Keep what varies out of the name and in the payload (an int, a float or a text).");
+    "Keep what varies out of the name and in the payload (an int, a float or a text). `domain` "
+    "names the library that speaks.");
 
 PyMethodDef native_range_functions[] = {
     {"range", (PyCFunction)(void (*)(void))range_function, METH_FASTCALL | METH_KEYWORDS,

@@ -49,7 +49,7 @@ static PyObject *wrapper_call(PyObject *self, PyObject *const *args, size_t narg
     const uint32_t on = kymo_on();
     if (KYMO_LIKELY((on & KYMO_ON_CHECKED) == 0))
         kymo_end_on(range->id);
-    else if ((on_before & KYMO_ON_CHECKED) && native_end_checked(range, result == NULL) < 0)
+    else if (native_end_checked(range, result == NULL) < 0)
         Py_CLEAR(result);
     return result;
 }

@@ -21,8 +21,10 @@ from __future__ import annotations
 from kymo._doctor import Findings, doctor
 from kymo._native import (
     KymoError,
+    NVTXRangeWrapper,
     Range,
     RangeError,
+    StateError,
     counter,
     counts,
     enabled,
@@ -43,9 +45,11 @@ from kymo._table import Table
 __all__ = [
     "Findings",
     "KymoError",
+    "NVTXRangeWrapper",
     "Range",
     "RangeError",
     "Recording",
+    "StateError",
     "Table",
     "__version__",
     "counter",

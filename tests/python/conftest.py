@@ -12,18 +12,20 @@ import sysconfig
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 import pytest
+from nvtx_calls import Calls, read_calls
 
 # A recording of the whole test run would swallow those of the tests.
-for _variable in ("KYMO", "KYMO_OPTIONS"):
+for _variable in ("KYMO", "KYMO_OPTIONS", "NVTX_INJECTION64_PATH"):
     os.environ.pop(_variable, None)
 
 import kymo  # noqa: E402
 
 PACKAGES = {
     "needs_torch": ("torch", "torch is not installed; tools/torch installs it where an index has a small one"),
+    "needs_numba": ("numba", "numba is not installed; tools/setup test installs it where an index is at hand"),
     "needs_pandas": ("pandas", "pandas is not installed; tools/setup test installs it where an index is at hand"),
 }
 
@@ -42,6 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def switched_off() -> Iterator[None]:
     """Leave the process as it was found: one test's recording is not the next one's."""
     yield
+    kymo.NVTXRangeWrapper().reset()
     kymo.reset()
 
 
@@ -93,6 +96,53 @@ def run_python(tmp_path: Path) -> RunPython:
         if check:
             assert done.returncode == 0, done.stdout + done.stderr
         return done
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def nvtx_build() -> Path:
+    """Where the build has the NVTX tool, the stand-ins for CUDA's libraries and the program in C."""
+    folder = Path(os.environ.get("KYMO_BUILD", "")) / "tests" / "nvtx"
+    if not (folder / "cuda" / "libcudart.so.12").exists():
+        pytest.skip("KYMO_BUILD names no build with tests/nvtx; tools/test sets it")
+    return folder
+
+
+@pytest.fixture
+def nvtx_tool(nvtx_build: Path) -> Path:
+    tool = nvtx_build / "nvtx_listener.so"
+    if not tool.exists():
+        pytest.skip("no NVTX tool was built, because NVTX's headers were not found")
+    return tool
+
+
+Listen = Callable[..., Calls]
+
+
+@pytest.fixture
+def listen(run_python: RunPython, nvtx_build: Path, tmp_path: Path) -> Listen:
+    """Run a script and read what it called: listen(source, tool=nvtx_tool, cuda=True, env={...}).
+
+    With `cuda`, the stand-in for CUDA's runtime is loaded beforehand, as a library that uses the GPU would have done.
+    """
+
+    def run(
+        source: str,
+        *,
+        tool: Optional[Path] = None,
+        cuda: bool = False,
+        env: Optional[dict[str, str]] = None,
+        **options: Any,
+    ) -> Calls:
+        log = tmp_path / "calls"
+        environment = {"KYMO_TEST_NVTX_LOG": str(log), "KYMO_TEST_NVTX_TOOL": str(tool), **(env or {})}
+        if tool is not None:
+            environment.setdefault("NVTX_INJECTION64_PATH", str(tool))
+        if cuda:
+            environment["LD_PRELOAD"] = str(nvtx_build / "cuda" / "libcudart.so.12")
+        done = run_python(source, env=environment, **options)
+        return Calls(read_calls(log), done)
 
     return run
 

@@ -68,8 +68,8 @@ def test_everything_public_is_there_and_documented():
 
 def test_signatures_can_be_asked_for():
     assert str(inspect.signature(kymo.pop)) == "(name=None)"
-    assert str(inspect.signature(kymo.mark)) == "(name, payload=None)"
-    assert str(inspect.signature(kymo.range)) == "(name, category=None, color=None, payload=None)"
+    assert str(inspect.signature(kymo.mark)) == "(name, payload=None, category=None, color=None, domain=None)"
+    assert str(inspect.signature(kymo.range)) == "(name, category=None, color=None, payload=None, domain=None)"
 
 
 def test_importing_it_is_cheap():

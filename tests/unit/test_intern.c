@@ -50,6 +50,21 @@ static void an_id_that_was_never_given_has_no_name(void **state)
     assert_string_equal(kymo_site_name(UINT32_MAX, NULL), "");
 }
 
+static void a_whole_site_is_interned_with_any_name(void **state)
+{
+    (void)state;
+    const struct kymo_site site = {.name = "a\0b", .category = "c", .domain = "d", .color = 3};
+    const kymo_id id = kymo_site_intern_whole(&site, 3);
+    assert_int_equal(kymo_site_intern_whole(&site, 3), id);
+    assert_int_not_equal(kymo_site_intern_whole(&site, 1), id);
+    assert_int_equal(site.id, 0);
+    const struct kymo__site *kept = kymo__intern_get(id);
+    assert_memory_equal(kept->name, "a\0b", 4);
+    assert_string_equal(kept->domain, "d");
+    const struct kymo_site elsewhere = {.name = "a\0b", .category = "c", .color = 3};
+    assert_int_not_equal(kymo_site_intern_whole(&elsewhere, 3), id);
+}
+
 static void a_site_keeps_its_id(void **state)
 {
     (void)state;
@@ -158,6 +173,7 @@ int main(void)
         cmocka_unit_test(any_bytes_are_a_name),
         cmocka_unit_test(what_is_too_long_is_cut),
         cmocka_unit_test(an_id_that_was_never_given_has_no_name),
+        cmocka_unit_test(a_whole_site_is_interned_with_any_name),
         cmocka_unit_test(a_site_keeps_its_id),
         cmocka_unit_test(names_that_end_differently_spread_over_the_table),
         cmocka_unit_test(threads_agree_about_ids),

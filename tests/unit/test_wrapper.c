@@ -74,6 +74,55 @@ static void all_ranges_of_a_thread_are_one_stack(void **state)
     assert_int_equal(kymo_nvtx_pop("wrapped"), KYMO_OK);
 }
 
+static void a_pop_by_id_compares_names(void **state)
+{
+    (void)state;
+    enable(&tracked);
+    kymo_nvtx_push(KYMO_ID("a"));
+    assert_int_equal(kymo_nvtx_pop_id(KYMO_ID("b")), KYMO_EMISMATCH);
+    assert_non_null(strstr(kymo_last_error(), "'b' was popped, but 'a' was pushed last"));
+    assert_int_equal(kymo_nvtx_pop_id(KYMO_ID("a", .category = "of another site")), KYMO_OK);
+    kymo_nvtx_push(KYMO_ID("a"));
+    assert_int_equal(kymo_nvtx_pop_id(0), KYMO_OK);
+    assert_int_equal(kymo_nvtx_pop_id(0), KYMO_EMISMATCH);
+    kymo_nvtx_disable();
+    assert_int_equal(kymo_nvtx_pop_id(KYMO_ID("off")), KYMO_OK);
+}
+
+/* Without a check as well: what disable() ends must be the wrapper's own. */
+static void a_plain_pop_ends_what_the_wrapper_pushed(void **state)
+{
+    const struct scratch *s = *state;
+    enable(NULL);
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    kymo_push("plain");
+    kymo_nvtx_push(KYMO_ID("wrapped"));
+    kymo_pop();
+    assert_int_equal(depth(), 1);
+    kymo_nvtx_disable();
+    kymo_pop();
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(scratch_count(s->path, KYMO_KIND_BEGIN), 2);
+    assert_int_equal(scratch_count(s->path, KYMO_KIND_END), 2);
+}
+
+static void a_range_from_before_the_check_is_ended_without_one(void **state)
+{
+    const struct scratch *s = *state;
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    kymo_begin(KYMO_ID("before"));
+    enable(&tracked);
+    kymo_nvtx_push(KYMO_ID("inside"));
+    kymo_end_unchecked(KYMO_ID("before"));
+    assert_int_equal(depth(), 1);
+    assert_int_equal(kymo_nvtx_pop("inside"), KYMO_OK);
+    kymo_begin(KYMO_ID("after"));
+    kymo_end_unchecked(KYMO_ID("after"));
+    assert_int_equal(depth(), 0);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(scratch_count(s->path, KYMO_KIND_END), 3);
+}
+
 static void a_second_enable_is_refused(void **state)
 {
     (void)state;
@@ -254,6 +303,9 @@ int main(void)
         SCRATCH_TEST(without_a_recording_the_order_is_checked),
         SCRATCH_TEST(with_a_recording_the_ranges_are_in_it),
         SCRATCH_TEST(all_ranges_of_a_thread_are_one_stack),
+        SCRATCH_TEST(a_pop_by_id_compares_names),
+        SCRATCH_TEST(a_plain_pop_ends_what_the_wrapper_pushed),
+        SCRATCH_TEST(a_range_from_before_the_check_is_ended_without_one),
         SCRATCH_TEST(a_second_enable_is_refused),
         SCRATCH_TEST(disabling_ends_what_this_thread_has_open),
         SCRATCH_TEST(options_switch_it_on),
