@@ -11,18 +11,23 @@
 #include "cli.h"
 
 static struct {
-    const char *to, *output, *filter;
+    const char *to, *output, *filter, *by, *baseline;
 } given;
 
 static const struct cli_option options[] = {
-    {"to", 't', CLI_CHOICE, "perfetto|chrome|csv|sqlite", &given.to,
+    {"to", 't', CLI_CHOICE, "perfetto|chrome|csv|sqlite|speedscope|collapsed|flamegraph", &given.to,
      "the format (default: by the ending of FILE, else perfetto)"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
-     "write there; - is standard output (default: RUN.pftrace,\n"
-     "RUN.json, RUN.csv or RUN.db in this directory)"},
+     "write there; - is standard output (default: the name of\n"
+     "the recording with the ending of the format, here)"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
      "only ranges whose name has this word in it, or matches it\n"
      "where it has one of *?["},
+    {"by", 0, CLI_CHOICE, "thread|rank", &given.by,
+     "collapsed, flamegraph: threads or ranks apart\n"
+     "(default: all added up)"},
+    {"baseline", 'b', CLI_TEXT, "OLD.kymo", &given.baseline,
+     "collapsed, flamegraph: what changed since this one"},
 };
 
 static const struct format {
@@ -33,6 +38,10 @@ static const struct format {
     {"csv", ".csv", "one line per range, mark and counter value"},
     {"sqlite", ".db", "ask it with sqlite3: SELECT * FROM summary_by_name"},
     {"sqlite", ".sqlite", "ask it with sqlite3: SELECT * FROM summary_by_name"},
+    {"speedscope", ".speedscope.json",
+     "open it at https://www.speedscope.app; it stays in your browser"},
+    {"collapsed", ".collapsedstack.txt", "self time of each path in nanoseconds"},
+    {"flamegraph", ".svg", "open it in a browser; click a box to zoom, Ctrl-F to search"},
 };
 #define N_FORMATS (sizeof formats / sizeof formats[0])
 
@@ -42,15 +51,21 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
-/* By --to, else by the ending of the output's name, else the first. */
+/* By --to, else by the longest of the endings that the output's name has, else the first. */
 static const struct format *choose_format(void)
 {
+    const struct format *chosen = &formats[0];
+    size_t longest = 0;
     for (size_t i = 0; i < N_FORMATS; i++) {
-        if (given.to != NULL ? strcmp(given.to, formats[i].name) == 0
-                             : given.output != NULL && ends_with(given.output, formats[i].suffix))
+        if (given.to != NULL && strcmp(given.to, formats[i].name) == 0)
             return &formats[i];
+        const size_t len = strlen(formats[i].suffix);
+        if (given.output != NULL && ends_with(given.output, formats[i].suffix) && len > longest) {
+            chosen = &formats[i];
+            longest = len;
+        }
     }
-    return &formats[0];
+    return chosen;
 }
 
 /* runs/train.kymo becomes train.pftrace, here. Free what comes back. */
@@ -76,11 +91,17 @@ static void remove_partial(const char *path, int fd)
         unlink(path);
 }
 
+/* Recordings to compare with; none when --baseline was not given. */
+static struct cli_recordings baseline;
+
 static kymo_status export_to(const struct cli_recordings *recordings, const struct format *format,
                              int fd)
 {
     const struct kymo_export_options wants = {
         .filter = given.filter,
+        .by = given.by,
+        .baseline = baseline.list,
+        .n_baseline = baseline.n,
         .progress = cli_progress,
         .progress_ctx = (void *)"writing",
     };
@@ -94,8 +115,9 @@ static void tell_written(const char *path, const struct format *format, int fd)
     struct stat st;
     char quoted[4096];
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        cli_say("wrote %s (%.1f MB); %s", cli_quote(path, quoted, sizeof quoted),
-                (double)st.st_size / 1e6, format->next);
+        cli_say("wrote %s (%.1f %s); %s", cli_quote(path, quoted, sizeof quoted),
+                (double)st.st_size / (st.st_size < 100000 ? 1e3 : 1e6),
+                st.st_size < 100000 ? "kB" : "MB", format->next);
 }
 
 static void tell_warnings(const struct cli_recordings *recordings)
@@ -140,6 +162,12 @@ static int export_to_stdout(const struct cli_recordings *recordings, const struc
                : cli_fail("%s", kymo_last_error());
 }
 
+/* These two have sums by path; the others have single events. */
+static bool adds_up(const struct format *format)
+{
+    return strcmp(format->name, "collapsed") == 0 || strcmp(format->name, "flamegraph") == 0;
+}
+
 static int export(int n_args, char **args)
 {
     if (n_args == 0)
@@ -150,9 +178,16 @@ static int export(int n_args, char **args)
     if (kymo_export_check(format->name) != KYMO_OK) /* before a file is made, or an old one emptied */
         return cli_fail("%s", kymo_last_error());
 
+    if ((given.by != NULL || given.baseline != NULL) && !adds_up(format))
+        return cli_fail("%s goes with --to collapsed or --to flamegraph, which add times up",
+                        given.by != NULL ? "--by" : "--baseline");
     struct cli_recordings recordings;
     if (!cli_open(&recordings, args, n_args))
         return CLI_BAD;
+    if (given.baseline != NULL && !cli_open(&baseline, (char **)&given.baseline, 1)) {
+        cli_close(&recordings);
+        return CLI_BAD;
+    }
     char *own_name = given.output == NULL ? default_output(recordings.list[0], format->suffix) : NULL;
     const char *output = own_name != NULL ? own_name : given.output;
     int status;
@@ -162,29 +197,39 @@ static int export(int n_args, char **args)
         status = export_to_stdout(&recordings, format);
     else
         status = export_to_file(&recordings, format, output);
-    if (status == CLI_FINE)
+    if (status == CLI_FINE) {
         tell_warnings(&recordings);
-    status = cli_tell_damage(&recordings, status);
+        tell_warnings(&baseline);
+    }
+    status = cli_tell_damage(&baseline, cli_tell_damage(&recordings, status));
     free(own_name);
     cli_close(&recordings);
+    cli_close(&baseline);
     return status;
 }
 
 const struct cli_command cli_command_export = {
     .name = "export",
     .usage = "RUN.kymo... [--to FORMAT] [-o FILE]",
-    .brief = "the timeline, for Perfetto, Chrome, as CSV or SQLite",
+    .brief = "a timeline, a flame graph or a database",
     .about =
         "Writes the events of recordings into one file for another tool: perfetto (compact, what\n"
         "to use for a timeline), chrome (JSON, which many programs read), csv (a line for each\n"
-        "range, mark and counter value), sqlite (a database with views for the usual questions).\n"
-        "Several recordings, and all ranks in them, lie on one time axis. Files may be of any\n"
-        "size; memory does not grow with them.",
+        "range, mark and counter value), sqlite (a database with views for the usual questions),\n"
+        "speedscope (JSON, a profile for each thread). Several recordings, and all ranks in them,\n"
+        "lie on one time axis. Files may be of any size; memory does not grow with them.\n"
+        "\n"
+        "Or adds up the time of each path of ranges within ranges: flamegraph (a picture, SVG,\n"
+        "that opens in any browser and needs nothing else), collapsed (lines for flamegraph.pl,\n"
+        "inferno and others). With --baseline both show what changed. Ranges only: marks,\n"
+        "counters and async ranges have no place in a stack.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo export train.kymo                     train.pftrace, for ui.perfetto.dev\n"
                 "  kymo export train.kymo --to chrome         train.json\n"
                 "  kymo export a.kymo b.kymo -o both.pftrace  two runs side by side\n"
+                "  kymo export train.kymo -o train.svg        a flame graph\n"
+                "  kymo export new.kymo -b old.kymo -o d.svg  what became slower, what faster\n"
                 "  kymo export train.kymo --to csv -o - | head\n"
                 "  kymo export train.kymo -o train.db         a database, for sqlite3",
     .run = export,

@@ -91,6 +91,19 @@ static inline uint32_t kymo__tree_child(struct kymo__tree *tree, uint32_t parent
     }
 }
 
+/* Which of two siblings comes first: negative for `a`. */
+typedef int kymo__sibling_order(const struct kymo__node *a, const struct kymo__node *b,
+                                const void *ctx);
+
+/*
+ * The nodes for which `keep` (by node) is set, and with them their parents, depth first and siblings in order, into
+ * `order`, which has room for all. KYMO__NO_ORDER without memory, else how many.
+ */
+#define KYMO__NO_ORDER SIZE_MAX
+KYMO_WARN_UNUSED size_t kymo__tree_order(const struct kymo__tree *tree, uint8_t *keep,
+                                         kymo__sibling_order *compare, const void *ctx,
+                                         uint32_t *order);
+
 /* ---- async_match.c: the two ends of async ranges, which may come in any order ---- */
 
 struct kymo__async_half {
@@ -255,6 +268,9 @@ struct kymo_summary {
     char *title; /* the recordings' names */
 };
 
+/* "a.kymo", "a.kymo and b.kymo", "a.kymo and 7 more", freed with kymo__free; NULL without memory. */
+char *kymo__recordings_title(kymo_recording *const *recordings, size_t n);
+
 KYMO_WARN_UNUSED kymo_status kymo__summary_make_tables(kymo_summary *summary,
                                                        const struct kymo__merge *merge,
                                                        kymo_recording *const *recordings, size_t n,
@@ -309,5 +325,49 @@ extern const struct kymo_column kymo__warning_columns[1];
 KYMO_WARN_UNUSED kymo_status kymo__fill_tree(kymo_table *table, const struct kymo__making *m);
 KYMO_WARN_UNUSED kymo_status kymo__fill_sites(kymo_table *table, const struct kymo__making *m);
 KYMO_WARN_UNUSED kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m);
+
+/* ---- stacks.c: times by path, of recordings and of those to compare them with ---- */
+
+enum kymo__side { KYMO__NEW, KYMO__OLD, KYMO__N_SIDES };
+
+struct kymo__stack_times {
+    uint64_t count, self_ns;
+    uint64_t total_ns; /* its own and its children's self times: those of ranges left open count, too */
+};
+
+/* How to make stacks. */
+struct kymo__stacks_options {
+    const char *filter; /* ranges it leaves out count as time of the one around them */
+    /* A name as it shall be; NULL: as it is. Names that become equal are one. */
+    void (*clean)(struct kymo__buf *buf, const char *text, size_t len);
+    /* The outermost frame for a thread; NULL: none. */
+    void (*label)(struct kymo__buf *buf, const struct kymo_process *process,
+                  const struct kymo_lane_info *lane);
+    bool numbers_labels; /* a label that was used in this recording gets " #2" behind it, else it is shared */
+    kymo_progress *progress;
+    void *progress_ctx;
+    uint64_t n_words; /* of all recordings to be added, for the progress */
+};
+
+struct kymo__stacks {
+    const struct kymo__stacks_options *options;
+    struct kymo__names names;
+    struct kymo__arena texts;
+    struct kymo__tree tree; /* node 0 is the whole; the sums are not in the nodes but in `times` */
+    struct kymo__stack_times *times[KYMO__N_SIDES]; /* by node */
+    size_t n_times[KYMO__N_SIDES], cap[KYMO__N_SIDES];
+    uint64_t n_processes[KYMO__N_SIDES], n_threads[KYMO__N_SIDES], lost_events[KYMO__N_SIDES];
+    uint64_t n_words_done;
+};
+
+/* Fini takes one that could not be made, too. */
+KYMO_WARN_UNUSED kymo_status kymo__stacks_init(struct kymo__stacks *stacks,
+                                               const struct kymo__stacks_options *options);
+void kymo__stacks_fini(struct kymo__stacks *stacks);
+/* Add what was recorded. The recordings lend their texts until fini. */
+KYMO_WARN_UNUSED kymo_status kymo__stacks_add(struct kymo__stacks *stacks, enum kymo__side side,
+                                              kymo_recording *const *recordings, size_t n);
+/* Once all are added: sum up the totals. */
+KYMO_WARN_UNUSED kymo_status kymo__stacks_finish(struct kymo__stacks *stacks);
 
 #endif

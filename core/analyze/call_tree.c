@@ -75,3 +75,66 @@ uint32_t kymo__tree_add(struct kymo__tree *tree, uint32_t parent, uint32_t name,
     enter(tree, node);
     return node;
 }
+
+/* ---- order ---- */
+
+struct ordering {
+    const struct kymo__tree *tree;
+    kymo__sibling_order *compare;
+    const void *ctx;
+};
+
+static int by_parent_and_place(const void *a, const void *b, void *ctx)
+{
+    const struct ordering *by = ctx;
+    const struct kymo__node *x = &by->tree->nodes[*(const uint32_t *)a];
+    const struct kymo__node *y = &by->tree->nodes[*(const uint32_t *)b];
+    if (x->parent != y->parent)
+        return x->parent > y->parent ? 1 : -1;
+    return by->compare(x, y, by->ctx);
+}
+
+/*
+ * Depth first without recursion: `next[node]` is the place in `sorted` of the child to be visited next, and a node is
+ * left when that place holds somebody else's child.
+ */
+static void visit_in_order(const struct kymo__tree *tree, const uint32_t *sorted, size_t n,
+                           uint32_t *next, uint32_t *order)
+{
+    size_t n_visited = 0;
+    memset(next, 0xff, tree->n * sizeof *next);
+    for (size_t i = n; i-- > 0;)
+        next[tree->nodes[sorted[i]].parent] = (uint32_t)i;
+    for (uint32_t at = 0; n_visited < n;) {
+        const uint32_t place = next[at];
+        if (place < n && tree->nodes[sorted[place]].parent == at) {
+            next[at]++;
+            at = sorted[place];
+            order[n_visited++] = at;
+        } else {
+            at = tree->nodes[at].parent;
+        }
+    }
+}
+
+size_t kymo__tree_order(const struct kymo__tree *tree, uint8_t *keep, kymo__sibling_order *compare,
+                        const void *ctx, uint32_t *order)
+{
+    struct ordering by = {tree, compare, ctx};
+    uint32_t *sorted = kymo__calloc(tree->n, sizeof *sorted);
+    uint32_t *next = kymo__calloc(tree->n, sizeof *next);
+    size_t n = 0;
+    for (size_t i = tree->n; i-- > 1;)
+        keep[tree->nodes[i].parent] |= keep[i];
+    const bool has_memory = sorted != NULL && next != NULL;
+    for (size_t i = 1; has_memory && i < tree->n; i++)
+        if (keep[i])
+            sorted[n++] = (uint32_t)i;
+    if (has_memory) {
+        qsort_r(sorted, n, sizeof *sorted, by_parent_and_place, &by);
+        visit_in_order(tree, sorted, n, next, order);
+    }
+    kymo__free(sorted);
+    kymo__free(next);
+    return has_memory ? n : KYMO__NO_ORDER;
+}

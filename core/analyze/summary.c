@@ -154,8 +154,7 @@ static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
     cost->lost_events += process->lost_events;
 }
 
-/* "a.kymo", "a.kymo and b.kymo", "a.kymo and 7 more". */
-static char *make_title(kymo_recording *const *recordings, size_t n)
+char *kymo__recordings_title(kymo_recording *const *recordings, size_t n)
 {
     struct kymo__buf title = {0};
     if (n > 0)
@@ -176,7 +175,7 @@ static kymo_status make_result(kymo_summary *summary, const struct jobs *jobs,
     for (size_t i = 0; i < jobs->merge.n_processes; i++)
         add_cost(&summary->cost, jobs->merge.processes[i]);
     summary->n_threads = jobs->merge.n_threads;
-    summary->title = make_title(recordings, n);
+    summary->title = kymo__recordings_title(recordings, n);
     if (summary->title == NULL)
         return no_memory();
     return kymo__summary_make_tables(summary, &jobs->merge, recordings, n, jobs->options);

@@ -4,6 +4,7 @@
  * numbers and filters for all of them.
  */
 #include "present/export_walk.h"
+#include "read/read_internal.h"
 
 /* Formats that this build may lack are named only where they are there. */
 #ifdef KYMO_HAVE_SQLITE
@@ -13,15 +14,14 @@
 #endif
 
 static const struct kymo__export_format *const formats[] = {
-    &kymo__export_perfetto,
-    &kymo__export_chrome,
-    &kymo__export_csv,
-    &kymo__export_sqlite,
+    &kymo__export_perfetto,   &kymo__export_chrome,     &kymo__export_csv,
+    &kymo__export_sqlite,     &kymo__export_speedscope, &kymo__export_collapsed,
+    &kymo__export_flamegraph,
 };
 
 const char *kymo_export_formats(void)
 {
-    return "perfetto,chrome,csv" KYMO__SQLITE_FORMAT;
+    return "perfetto,chrome,csv" KYMO__SQLITE_FORMAT ",speedscope,collapsed,flamegraph";
 }
 
 static const struct kymo__export_format *find_format(const char *name)
@@ -98,8 +98,7 @@ static const char *take_word(const char *at, struct kymo__buf *word)
     return *at == ' ' ? at + 1 : at;
 }
 
-/* The file name of what runs: of the script where the first word is a Python, else of the first word. */
-static void put_program(struct kymo__buf *buf, const char *command)
+void kymo__export_program(struct kymo__buf *buf, const char *command)
 {
     struct kymo__buf word = {0};
     const char *rest = take_word(command, &word);
@@ -119,7 +118,7 @@ void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *b
     const struct kymo_process *process = x->process;
     if (process->rank >= 0)
         kymo__buf_printf(buf, "rank %d ", process->rank);
-    put_program(buf, process->command);
+    kymo__export_program(buf, process->command);
     if (x->has_own_ids)
         kymo__buf_printf(buf, " (%s, pid %lld)", process->host, (long long)process->pid);
 }
@@ -269,12 +268,25 @@ static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
     return KYMO_OK;
 }
 
+static kymo_status visit_lane_by_lane(struct kymo__export *x)
+{
+    const size_t process = x->process->index;
+    for (uint32_t i = 0; i < x->process->n_lanes; i++) {
+        KYMO_TRY(kymo__recording_visit_lane(x->recording, process, i, visit_batch, x));
+        x->format->lane_done(x, &x->lanes[i]);
+    }
+    return KYMO_OK;
+}
+
 static kymo_status export_events(struct kymo__export *x)
 {
     KYMO_TRY(prepare_sites(x));
     KYMO_TRY(prepare_lanes(x));
     KYMO_TRY(x->format->process(x));
-    KYMO_TRY(kymo_recording_visit(x->recording, x->process->index, visit_batch, x));
+    if (x->format->lane_done != NULL)
+        KYMO_TRY(visit_lane_by_lane(x));
+    else
+        KYMO_TRY(kymo_recording_visit(x->recording, x->process->index, visit_batch, x));
     if (x->format->process_done != NULL)
         x->format->process_done(x);
     return x->status != KYMO_OK ? x->status : x->out.status;
@@ -291,7 +303,8 @@ static kymo_status export_process(struct kymo__export *x, kymo_recording *record
     return status;
 }
 
-static kymo_status export_all(struct kymo__export *x, kymo_recording *const *recordings, size_t n)
+static kymo_status export_by_events(struct kymo__export *x, kymo_recording *const *recordings,
+                                    size_t n)
 {
     KYMO_TRY(survey(x, recordings, n));
     x->format->start(x);
@@ -301,6 +314,13 @@ static kymo_status export_all(struct kymo__export *x, kymo_recording *const *rec
     }
     if (x->format->finish != NULL)
         x->format->finish(x);
+    return x->status;
+}
+
+static kymo_status export_all(struct kymo__export *x, kymo_recording *const *recordings, size_t n)
+{
+    KYMO_TRY(x->format->whole != NULL ? x->format->whole(x, recordings, n)
+                                      : export_by_events(x, recordings, n));
     kymo__out_finish(&x->out);
     const kymo_status status = x->status != KYMO_OK ? x->status : x->out.status;
     if (x->options->progress != NULL && status == KYMO_OK)
@@ -319,6 +339,11 @@ kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char 
         .n_recordings = n,
     };
     KYMO_TRY(kymo_export_check(format));
+    if (!x.format->adds_up && (x.options->by != NULL || x.options->n_baseline != 0))
+        return kymo__fail(
+            KYMO_EINVAL,
+            "%s goes with collapsed and flamegraph, which add times up; %s has single events",
+            x.options->by != NULL ? "by" : "a baseline", format);
     KYMO_TRY(kymo__out_init(&x.out, fd));
     const kymo_status status = export_all(&x, recordings, n);
     if (x.format->close != NULL)

@@ -170,15 +170,23 @@ struct kymo__export_format {
     kymo_status (*process)(struct kymo__export *x);
     kymo_status (*batch)(struct kymo__export *x, struct kymo__export_lane *lane,
                          const struct kymo_batch *batch);
-    void (*process_done)(struct kymo__export *x); /* these three may be NULL */
+    void (*process_done)(struct kymo__export *x); /* all from here on may be NULL */
     void (*finish)(struct kymo__export *x);
     void (*close)(struct kymo__export *x); /* at the end, also of an export that has failed */
+    /* When set, lanes come one after the other, each in one piece, and this is called behind each. */
+    void (*lane_done)(struct kymo__export *x, struct kymo__export_lane *lane);
+    /* When set, the format reads the recordings by itself and nothing above is called but `close`. */
+    kymo_status (*whole)(struct kymo__export *x, kymo_recording *const *recordings, size_t n);
+    bool adds_up; /* knows the options `by` and `baseline` */
 };
 
 extern const struct kymo__export_format kymo__export_perfetto;
 extern const struct kymo__export_format kymo__export_chrome;
 extern const struct kymo__export_format kymo__export_csv;
 extern const struct kymo__export_format kymo__export_sqlite;
+extern const struct kymo__export_format kymo__export_speedscope;
+extern const struct kymo__export_format kymo__export_collapsed;
+extern const struct kymo__export_format kymo__export_flamegraph;
 
 /* The number of `lane` as the file calls its thread. */
 static inline int64_t kymo__export_tid(const struct kymo__export *x,
@@ -196,5 +204,7 @@ static inline const struct kymo_site_info *kymo__export_site(const struct kymo__
 
 /* "rank 3 of 8 (train.py)" and the like, into `buf`. */
 void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *buf);
+/* The file name of what `command` runs: of the script where the first word is a Python, else of the first word. */
+void kymo__export_program(struct kymo__buf *buf, const char *command);
 
 #endif

@@ -42,6 +42,14 @@ kymo_status kymo__text_draw(const struct kymo__text_view *view, FILE *out);
 /* One field: quoted where it must be, valid UTF-8, without NUL, which no reader of CSV takes. */
 void kymo__csv_put(struct kymo__buf *line, const char *text, size_t len);
 
+/* ---- xml.c ---- */
+
+/*
+ * `text` as XML holds it between tags and in quotes: valid UTF-8, & < > " ' escaped, and what no XML may hold, as most
+ * control characters, replaced by U+FFFD. Every text of a page or picture goes through here.
+ */
+void kymo__xml_put(struct kymo__buf *buf, const char *text, size_t len);
+
 /* ---- json.c ---- */
 
 /* The first `n_rows` rows as a list of objects, one in a line; `indent` stands before each. */

@@ -22,6 +22,7 @@ struct lane_state {
 
 struct visit {
     const struct kymo__log_file *log;
+    uint32_t lane; /* the one that is wanted, or KYMO__ALL_LANES */
     kymo_visitor *visitor;
     void *ctx;
     ZSTD_DCtx *zstd;
@@ -161,11 +162,13 @@ static kymo_status take_run(struct visit *visit, const struct run *run, bool may
 
 /* ---- blocks and chunks ---- */
 
-/* The lane of `number` when `sequence` is new there; NULL when it is not, or on `*status`. */
+/* The lane of `number` when it is wanted and `sequence` is new there; else NULL, or on `*status`. */
 static struct lane_state *enter_lane(struct visit *visit, uint32_t number, uint32_t sequence,
                                      const struct kymo_lane_info **info, kymo_status *status)
 {
     *status = KYMO_OK;
+    if (visit->lane != KYMO__ALL_LANES && visit->lane != number)
+        return NULL;
     const struct kymo__log_lane *lane =
         number < KYMO__MAX_LANES ? kymo__sparse_get(&visit->log->lanes, number, sizeof *lane) : NULL;
     if (lane == NULL || !lane->is_known)
@@ -259,7 +262,8 @@ static kymo_status visit_pool(struct visit *visit)
     return KYMO_OK;
 }
 
-kymo_status kymo__log_file_visit(const struct kymo__log_file *log, kymo_visitor *visitor, void *ctx)
+kymo_status kymo__log_file_visit(const struct kymo__log_file *log, uint32_t lane,
+                                 kymo_visitor *visitor, void *ctx)
 {
     const int fd = open(log->info.log_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -268,6 +272,7 @@ kymo_status kymo__log_file_visit(const struct kymo__log_file *log, kymo_visitor 
     kymo__block_reader_init(&reader, fd, log->info.log_path, log->size);
     struct visit visit = {
         .log = log,
+        .lane = lane,
         .visitor = visitor,
         .ctx = ctx,
         .zstd = ZSTD_createDCtx(),

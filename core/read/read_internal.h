@@ -176,9 +176,17 @@ KYMO_WARN_UNUSED kymo_status kymo__log_file_open(struct kymo__log_file *log, con
                                                  struct kymo__warnings *warnings);
 void kymo__log_file_fini(struct kymo__log_file *log);
 
-/* Pass 2. */
-KYMO_WARN_UNUSED kymo_status kymo__log_file_visit(const struct kymo__log_file *log,
+/* Pass 2, over all lanes or over one alone; blocks of the others are then stepped over packed as they are. */
+#define KYMO__ALL_LANES UINT32_MAX
+KYMO_WARN_UNUSED kymo_status kymo__log_file_visit(const struct kymo__log_file *log, uint32_t lane,
                                                   kymo_visitor *visitor, void *ctx);
+/*
+ * As kymo_recording_visit, of one lane: for whoever must write a thread's events in one piece. Each call reads the whole
+ * log of the process; a lane without events is known beforehand and costs nothing.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__recording_visit_lane(kymo_recording *recording, size_t process,
+                                                        uint32_t lane, kymo_visitor *visitor,
+                                                        void *ctx);
 
 /* Copy what the pool at `path` holds, for which `log_path` may also give the folder. An unfit file copies nothing. */
 KYMO_WARN_UNUSED kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path,

@@ -93,16 +93,29 @@ KYMO_API kymo_status kymo_report_json(kymo_summary *summary,
                                       const struct kymo_report_options *options, FILE *out);
 
 /*
- * Exports of events. `format`: "perfetto" (protobuf, opens in ui.perfetto.dev), "chrome" (JSON), "csv" (one line per
- * range, mark and counter value), "sqlite" (a database, docs/formats/sqlite.md; not in every build). `fd` is written with
- * large writes, for a regular file by a second thread, and stays open. A database is written in place into an empty
- * regular file; for anything else, such as a pipe, it is made in a temporary file (in TMPDIR, else /var/tmp) and copied.
- * A damaged recording is exported as far as it can be read.
+ * Exports for other tools. `fd` is written with large writes, for a regular file by a second thread, and stays open. A
+ * damaged recording is exported as far as it can be read. `format`, first those of single events:
+ *   perfetto    protobuf, opens in ui.perfetto.dev
+ *   chrome      JSON
+ *   csv         one line per range, mark and counter value
+ *   sqlite      a database, docs/formats/sqlite.md; not in every build. Written in place into an empty regular file; for
+ *               anything else, such as a pipe, it is made in a temporary file (in TMPDIR, else /var/tmp) and copied
+ *   speedscope  JSON, one profile per thread, ranges only; a range whose end is missing is closed at the last event
+ *               known of its thread. Reads a process's log once for each of its threads.
+ * and those of sums, one for each path of ranges within ranges, as the table `tree` has them:
+ *   collapsed   lines "outer;inner NANOSECONDS" of self time, sorted; with a baseline "outer;inner OLD NEW"
+ *   flamegraph  an SVG picture that stands alone, can be searched and zoomed; with a baseline coloured by the change
+ * Async ranges overlap one another and are in none of the last three. What the filter leaves out of those three counts
+ * as time of the range around it.
  */
 struct kymo_export_options {
     const char *filter; /* as in the summary */
     kymo_progress *progress;
     void *progress_ctx;
+    /* The rest is for collapsed and flamegraph; KYMO_EINVAL for the others. */
+    const char *by; /* "thread" or "rank": that is the outermost frame; NULL: all are merged */
+    kymo_recording *const *baseline; /* lent; what to compare with */
+    size_t n_baseline;
 };
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n,
                                                   const char *format,
