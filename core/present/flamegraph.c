@@ -34,13 +34,13 @@ void kymo__flame_change(struct kymo__buf *buf, uint64_t now, uint64_t before)
 
 static void put_title(const struct kymo__flame *f, struct kymo__buf *title)
 {
-    enum { WIDEST = 60 };
+    const size_t widest = f->e.has_baseline ? 23 : 48; /* the search stands to the right of it */
     kymo__buf_puts(title, f->e.has_baseline ? "What changed: " : "Where the time went: ");
-    kymo__text_put(title, f->titles[KYMO__NEW], strlen(f->titles[KYMO__NEW]), WIDEST);
+    kymo__text_put(title, f->titles[KYMO__NEW], strlen(f->titles[KYMO__NEW]), widest);
     if (!f->e.has_baseline)
         return;
     kymo__buf_puts(title, " against ");
-    kymo__text_put(title, f->titles[KYMO__OLD], strlen(f->titles[KYMO__OLD]), WIDEST);
+    kymo__text_put(title, f->titles[KYMO__OLD], strlen(f->titles[KYMO__OLD]), widest);
 }
 
 /* "5.12 s in ranges of 2 processes and 8 threads" */
@@ -63,6 +63,8 @@ static void put_totals(const struct kymo__flame *f, struct kymo__buf *text)
         put_sum(f, text, KYMO__OLD);
         kymo__buf_puts(text, "; ");
         kymo__flame_change(text, now, before);
+        if (before != 0)
+            kymo__buf_printf(text, " (%+.1f %%)", 100 * ((double)now / (double)before - 1));
     }
     kymo__buf_puts(text, ".");
 }
@@ -81,7 +83,7 @@ static void put_header(struct kymo__flame *f)
         &f->buf, "<text id=\"details\" x=\"%d\" y=\"66\" class=\"n\">%s</text>\n", KYMO__FLAME_PAD,
         f->e.has_baseline
             ? "Width is total time now; colour is how the time in the box itself changed."
-            : "Width is total time; what the boxes below a box leave free it spent itself.");
+            : "Width is total time. Where nothing stands below a box, it was busy itself.");
     if (f->e.has_baseline)
         kymo__flame_put_legend(f, KYMO__FLAME_HEADER);
     kymo__buf_puts(&f->buf, "</g>\n");
@@ -96,10 +98,10 @@ static void put_left_out(const struct kymo__flame *f, struct kymo__buf *text)
     if (kymo__flame_total(f, KYMO__NEW) == 0)
         kymo__buf_puts(text, "No range was begun and ended here. ");
     if (f->n_narrow != 0) {
-        kymo__text_count_of(text, f->n_narrow, "box");
+        kymo__text_count_of(text, f->n_narrow, "path");
         kymo__buf_printf(text, " narrower than %.2g pixels, together ", KYMO__FLAME_NARROWEST);
         kymo__text_duration(text, (double)f->narrow_ns, NULL);
-        kymo__buf_puts(text, ", left out. ");
+        kymo__buf_puts(text, ", left out; light grey stands for them. ");
     }
     if (f->e.options.filter != NULL) {
         kymo__buf_puts(text, "Only names that match ");

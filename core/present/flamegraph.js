@@ -2,7 +2,7 @@
 // the picture is whole, and titles are its tooltips. Texts go in and out as text only, never as markup.
 "use strict";
 (() => {
-    const PAD = 10, ROOM = 6, FEWEST = 3, NARROWEST = 0.25, TOOLS = 460;
+    const PAD = 10, ROOM = 6, FEWEST = 4, EDGED = 3, NARROWEST = 0.25, TOOLS = 520;
     const SVG = "http://www.w3.org/2000/svg", HTML = "http://www.w3.org/1999/xhtml";
     const svg = document.querySelector("svg");
     const all = document.getElementById("boxes");
@@ -48,14 +48,14 @@
     function label(box, w) {
         const wide = /[\u1000-\uffff]/.test(box.name) ? 2 : 1;
         const room = Math.floor((w - ROOM) / (letter * wide)), name = Array.from(box.name);
-        if (room < FEWEST)
-            return "";
         if (name.length + 2 + box.time.length <= room)
             return box.name + "  " + box.time;
         if (name.length <= room)
             return box.name;
-        const head = Math.ceil((room - 3) / 2), tail = room - 3 - head;
-        return name.slice(0, head).join("") + "..." + (tail > 0 ? name.slice(-tail).join("") : "");
+        if (room < FEWEST)
+            return "";
+        const head = Math.floor((room - 1) / 2), tail = room - 1 - head;
+        return name.slice(0, head).join("") + "\u2026" + name.slice(name.length - tail).join("");
     }
 
     // ---- zoom ----
@@ -69,6 +69,10 @@
             return;
         box.rect.setAttribute("x", x.toFixed(2));
         box.rect.setAttribute("width", w.toFixed(2));
+        if (w > EDGED)
+            box.rect.setAttribute("stroke", "#fff");
+        else
+            box.rect.removeAttribute("stroke");
         box.text.setAttribute("x", (x + 3).toFixed(2));
         box.text.textContent = label(box, w);
     }

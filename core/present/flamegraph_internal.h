@@ -29,13 +29,14 @@ enum {
 #define KYMO__FLAME_INNER (KYMO__FLAME_WIDTH - 2 * KYMO__FLAME_PAD)
 /* Of the letters in boxes: monospace fonts of 12 pixels, so that nobody need ask how wide a text is. */
 #define KYMO__FLAME_LETTER 7.25
-/* Boxes narrower than this are left out: the eye sees nothing of them. */
+/* The eye sees nothing of boxes that are narrower. */
 #define KYMO__FLAME_NARROWEST 0.25
 
 struct kymo__flame_box {
     uint32_t node; /* 0: the whole */
     uint32_t row;
-    uint64_t start_ns;
+    uint64_t start_ns, total_ns;
+    uint32_t n_narrow; /* not 0: so many siblings, each too narrow for a box, `node` the first of them */
 };
 
 struct kymo__flame {
@@ -46,7 +47,7 @@ struct kymo__flame {
     struct kymo__flame_box *boxes; /* depth first */
     size_t n_boxes, boxes_cap;
     uint32_t n_rows;
-    uint64_t n_narrow, narrow_ns; /* left out, and their time together */
+    uint64_t n_narrow, narrow_ns; /* not drawn by themselves, and their time together */
     uint64_t change_steps_ns[3]; /* of self time: where colours begin, become stronger, are strongest */
     uint32_t *gone;              /* outermost nodes that only the baseline has, heaviest first */
     size_t n_gone, gone_cap;
@@ -75,6 +76,9 @@ KYMO_WARN_UNUSED bool kymo__flame_layout(struct kymo__flame *f);
 void kymo__flame_put_boxes(struct kymo__flame *f);
 /* A colour that is the same for a name wherever it comes: light enough for black letters. */
 uint32_t kymo__flame_color(uint64_t hash);
+/* `name` and behind it `time`, or what a box of that width has room for; `name` is valid UTF-8. */
+void kymo__flame_label(struct kymo__buf *label, const struct kymo__buf *name, const char *time,
+                       double width);
 /* How many letters of UTF-8 a width in pixels takes, when `text` may have wide ones. */
 size_t kymo__flame_room(double width, const char *text, size_t len);
 
