@@ -338,7 +338,7 @@ struct kymo__stack_times {
 /* How to make stacks. */
 struct kymo__stacks_options {
     const char *filter; /* ranges it leaves out count as time of the one around them */
-    /* A name as it shall be; NULL: as it is. Names that become equal are one. */
+    /* A range's name as it shall be; NULL: as it is. Names that become equal are one. */
     void (*clean)(struct kymo__buf *buf, const char *text, size_t len);
     /* The outermost frame for a thread; NULL: none. */
     void (*label)(struct kymo__buf *buf, const struct kymo_process *process,

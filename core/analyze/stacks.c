@@ -53,28 +53,15 @@ static uint32_t number_text(struct kymo__stacks *stacks, const struct kymo__buf 
     return kept != NULL ? kymo__names_number(&stacks->names, kept, text->len) : KYMO__NO_NAME;
 }
 
-static uint32_t number_clean(struct kymo__stacks *stacks, const char *text, size_t len)
+static uint32_t number_name(struct kymo__stacks *stacks, const struct kymo__name *name)
 {
+    if (stacks->options->clean == NULL)
+        return kymo__names_number(&stacks->names, name->text, name->len);
     struct kymo__buf clean = {0};
-    stacks->options->clean(&clean, text, len);
+    stacks->options->clean(&clean, name->text, name->len);
     const uint32_t number = number_text(stacks, &clean);
     kymo__buf_fini(&clean);
     return number;
-}
-
-static uint32_t number_name(struct kymo__stacks *stacks, const struct kymo__name *name)
-{
-    return stacks->options->clean != NULL
-               ? number_clean(stacks, name->text, name->len)
-               : kymo__names_number(&stacks->names, name->text, name->len);
-}
-
-static uint32_t number_label(struct kymo__stacks *stacks, const struct kymo__buf *label)
-{
-    if (label->failed)
-        return KYMO__NO_NAME;
-    return stacks->options->clean != NULL ? number_clean(stacks, label->data, label->len)
-                                          : number_text(stacks, label);
 }
 
 static bool map_names(struct adding *adding)
@@ -122,7 +109,7 @@ static bool find_base(struct adding *adding, const struct kymo_lane_info *lane, 
         stacks->options->numbers_labels && !label.failed ? count_label(adding, &label) : 1;
     if (n > 1)
         kymo__buf_printf(&label, " #%u", n);
-    const uint32_t name = n != 0 ? number_label(stacks, &label) : KYMO__NO_NAME;
+    const uint32_t name = n != 0 ? number_text(stacks, &label) : KYMO__NO_NAME;
     kymo__buf_fini(&label);
     if (name == KYMO__NO_NAME)
         return false;

@@ -18,11 +18,8 @@ static size_t find_number(const char *text, size_t len)
     return i > 0 && i < len && text[i - 1] == ' ' && text[i] != '.' ? i - 1 : len;
 }
 
-/*
- * A frame ends at a semicolon and a line at its end, so neither may be in a name. Digits behind a space at the end of a
- * name would be taken for the first of two numbers: "layer 12 500" is a differential line to flamegraph.pl and inferno.
- */
-void kymo__collapsed_name(struct kymo__buf *buf, const char *text, size_t len)
+/* A frame ends at a semicolon and a line at its end, so neither may be in a name. */
+void kymo__collapsed_text(struct kymo__buf *buf, const char *text, size_t len)
 {
     const size_t start = buf->len;
     kymo__utf8_put(buf, text, len);
@@ -33,6 +30,16 @@ void kymo__collapsed_name(struct kymo__buf *buf, const char *text, size_t len)
         else if (c < 0x20 || c == 0x7f)
             buf->data[i] = ' ';
     }
+}
+
+/*
+ * Digits behind a space at the end of a name would be taken for the first of two numbers: "layer 12 500" is a
+ * differential line to flamegraph.pl and inferno. Threads and ranks have no time of their own and never end a line.
+ */
+void kymo__collapsed_name(struct kymo__buf *buf, const char *text, size_t len)
+{
+    const size_t start = buf->len;
+    kymo__collapsed_text(buf, text, len);
     const size_t number = find_number(buf->data + start, buf->len - start);
     if (number < buf->len - start)
         buf->data[start + number] = '_';

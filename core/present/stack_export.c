@@ -11,20 +11,24 @@ static void put_rank(struct kymo__buf *buf, const struct kymo_process *process,
                      const struct kymo_lane_info *lane)
 {
     (void)lane;
-    const size_t before = buf->len;
+    struct kymo__buf program = {0};
+    kymo__export_program(&program, process->command);
     if (process->rank >= 0)
         kymo__buf_printf(buf, "rank %d", process->rank);
+    else if (program.len != 0)
+        kymo__collapsed_text(buf, program.data, program.len);
     else
-        kymo__export_program(buf, process->command);
-    if (buf->len == before)
         kymo__buf_puts(buf, "(no rank)");
+    kymo__buf_fini(&program);
 }
 
 static void put_thread(struct kymo__buf *buf, const struct kymo_process *process,
                        const struct kymo_lane_info *lane)
 {
+    const char *name = lane->name[0] != '\0' ? lane->name : "thread";
     put_rank(buf, process, lane);
-    kymo__buf_printf(buf, ", %s", lane->name[0] != '\0' ? lane->name : "thread");
+    kymo__buf_puts(buf, ", ");
+    kymo__collapsed_text(buf, name, strlen(name));
 }
 
 static kymo_status take_by(struct kymo__stacks_options *options, const char *by)

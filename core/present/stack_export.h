@@ -49,7 +49,8 @@ static inline const struct kymo__name *kymo__stack_name(const struct kymo__stack
 /* Siblings by the bytes of their names. */
 int kymo__stack_by_name(const struct kymo__node *a, const struct kymo__node *b, const void *ctx);
 
-/* A frame as the lines of `collapsed` can hold it. */
+/* A text and the name of a range as the lines of `collapsed` can hold them. */
+void kymo__collapsed_text(struct kymo__buf *buf, const char *text, size_t len);
 void kymo__collapsed_name(struct kymo__buf *buf, const char *text, size_t len);
 
 #endif
