@@ -244,6 +244,9 @@ static kymo_status on_process(struct kymo__export *x)
 static void on_finish(struct kymo__export *x)
 {
     const struct frames *frames = x->own;
+    if (frames != NULL && frames->n_profiles == 0) /* speedscope wants to open one */
+        kymo__out_puts(&x->out, "\n{\"type\":\"evented\",\"name\":\"no ranges\",\"unit\":"
+                                "\"nanoseconds\",\"startValue\":0,\"events\":[],\"endValue\":0}");
     kymo__out_puts(&x->out, "\n],\"shared\":{\"frames\":[");
     for (size_t i = 0; frames != NULL && i < frames->keys.n; i++) {
         struct kymo__buf buf = {0};

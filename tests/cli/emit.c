@@ -8,7 +8,10 @@
  *   kill=S       die of signal S
  *   wait         say "ready", then wait for a signal for at most 20 s and say which came
  *   open         begin a range that never ends
+ *   awkward      ranges whose names are not made for files
+ *   thread       a second thread, "helper", with a range "helped"
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +29,22 @@ static void nested(int n)
     }
 }
 
+/* Long enough to be seen on any clock. */
+static void spend_a_microsecond(void)
+{
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while (now.tv_sec == start.tv_sec && now.tv_nsec - start.tv_nsec < 1000);
+}
+
 static void recurse(int n)
 {
     if (n == 0)
         return;
     KYMO_SCOPE("again");
+    spend_a_microsecond();
     {
         KYMO_SCOPE("leaf");
     }
@@ -64,6 +78,35 @@ static void wait_for_signals(void)
     }
 }
 
+static void awkward(void)
+{
+    static const char *const names[] = {
+        "a;b",       "two\nlines",   "layer 12", "loss 0.5 ",    "</text><script>x=1</script>",
+        "&amp; \"'", "\x01\x1b[31m", "\xff\xfe", "\xef\xbf\xbf", "\xf0\x9f\x98\x80"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        kymo_begin(kymo_site_intern(names[i], strlen(names[i]), NULL, 0, NULL, 0));
+        spend_a_microsecond();
+        recurse(1);
+        kymo_end(0);
+    }
+}
+
+static void *help(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "helper");
+    KYMO_SCOPE("helped");
+    spend_a_microsecond();
+    return NULL;
+}
+
+static void other_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, help, NULL) == 0)
+        pthread_join(thread, NULL);
+}
+
 /* Also where whoever started the tests ignores the signal, as a shell does with SIGINT in the background. */
 static void die_of(int number)
 {
@@ -82,6 +125,10 @@ int main(int argc, char **argv)
             kymo_begin(KYMO_ID("never ends"));
         else if (strncmp(argv[i], "recurse=", 8) == 0)
             recurse(atoi(argv[i] + 8));
+        else if (strcmp(argv[i], "awkward") == 0)
+            awkward();
+        else if (strcmp(argv[i], "thread") == 0)
+            other_thread();
         else if (strncmp(argv[i], "exit=", 5) == 0)
             return atoi(argv[i] + 5);
         else if (strncmp(argv[i], "kill=", 5) == 0)

@@ -275,13 +275,14 @@ static void a_gap_closes_what_was_open(void **state)
     test_free(text);
 }
 
-static void a_thread_without_ranges_has_no_profile(void **state)
+static void without_ranges_there_is_one_empty_profile(void **state)
 {
     struct fixture *f = *state;
     log_word(&f->log, 1000, KYMO_KIND_MARK, OUTER);
     log_put_words(&f->log, 0, 0);
     char *text = exported(f, "speedscope", (struct wish){0});
-    expect_in(text, "\"profiles\":[\n],\"shared\":{\"frames\":[\n]}}");
+    expect_in(text, "\"profiles\":[\n{\"type\":\"evented\",\"name\":\"no ranges\"");
+    expect_in(text, "\"events\":[],\"endValue\":0}\n],\"shared\":{\"frames\":[\n]}}");
     test_free(text);
 }
 
@@ -462,7 +463,7 @@ int main(void)
         TEST(wrong_wishes_are_refused_in_one_sentence),
         TEST(each_thread_is_one_balanced_profile),
         TEST(a_gap_closes_what_was_open),
-        TEST(a_thread_without_ranges_has_no_profile),
+        TEST(without_ranges_there_is_one_empty_profile),
         TEST(boxes_are_as_wide_as_their_total),
         TEST(narrow_paths_share_a_box_and_are_counted),
         TEST(hostile_names_are_text),
