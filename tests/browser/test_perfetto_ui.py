@@ -9,8 +9,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ from typing import Any
 
 import perfetto_page
 import pytest
+from kymo_command import run_kymo
 
 import kymo
 
@@ -26,21 +25,7 @@ pytestmark = pytest.mark.skipif(bool(perfetto_page.what_is_missing()), reason=pe
 
 EMPTY_TEXT = "payload 8"  # the one payload that the CSV cannot tell from none
 WORKLOAD = Path(__file__).parent / "timeline_workload.py"
-FOREIGN = ("KYMO", "KYMO_OPTIONS", "KYMO_RUN_ID", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "OMPI_COMM_WORLD_RANK")
 Row = dict[str, Any]
-
-
-def run_kymo(*args: object, **variables: str) -> str:
-    program = Path(kymo.__file__).parent / "bin" / "kymo"
-    environment = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-    return subprocess.run(
-        [str(program), *map(str, args)],
-        env={**environment, **variables},
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=True,
-    ).stdout
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +46,6 @@ def events(recording: Path) -> list[Row]:
     """The recording, event by event."""
     with recording.with_name("run.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with perfetto_page.launched() as launched:
-        yield launched
 
 
 @pytest.fixture(scope="module")
