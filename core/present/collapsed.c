@@ -34,12 +34,17 @@ void kymo__collapsed_text(struct kymo__buf *buf, const char *text, size_t len)
 
 /*
  * Digits behind a space at the end of a name would be taken for the first of two numbers: "layer 12 500" is a
- * differential line to flamegraph.pl and inferno. Threads and ranks have no time of their own and never end a line.
+ * differential line to flamegraph.pl and inferno, which also step over spaces before the number. Threads and ranks have
+ * no time of their own and never end a line.
  */
 void kymo__collapsed_name(struct kymo__buf *buf, const char *text, size_t len)
 {
     const size_t start = buf->len;
     kymo__collapsed_text(buf, text, len);
+    while (buf->len > start && buf->data[buf->len - 1] == ' ')
+        buf->len--;
+    if (buf->len == start)
+        kymo__buf_puts(buf, "(unnamed)");
     const size_t number = find_number(buf->data + start, buf->len - start);
     if (number < buf->len - start)
         buf->data[start + number] = '_';

@@ -181,23 +181,50 @@ static PyObject *recording_report(PyObject *object, PyObject *args)
     return tools_sink_finish(&sink, state_of(object), status);
 }
 
-/* export(format, fd) */
+/* Set what to compare with and keep other threads off it. -1 and an exception when that cannot be had. */
+static int take_baseline(PyObject *self, PyObject *baseline, struct kymo_export_options *options)
+{
+    if (baseline == Py_None)
+        return 0;
+    if (!Py_IS_TYPE(baseline, Py_TYPE(self))) {
+        PyErr_SetString(PyExc_TypeError, "the baseline is no recording");
+        return -1;
+    }
+    struct recording *old = (struct recording *)baseline;
+    options->baseline = old->opened;
+    options->n_baseline = old->n;
+    return baseline == self ? 0 : enter(old);
+}
+
+static void leave_baseline(PyObject *self, PyObject *baseline)
+{
+    if (baseline != Py_None && baseline != self)
+        ((struct recording *)baseline)->busy = 0;
+}
+
+/* export(format, fd, by or None, baseline or None) */
 static PyObject *recording_export(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
     const char *format;
     int fd;
+    PyObject *baseline;
     struct kymo_export_options options = {0};
-    if (!PyArg_ParseTuple(args, "si:export", &format, &fd))
+    if (!PyArg_ParseTuple(args, "sizO:export", &format, &fd, &options.by, &baseline))
         return NULL;
     if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
         return NULL;
-    if (enter(self) < 0)
+    if (take_baseline(object, baseline, &options) < 0)
         return NULL;
+    if (enter(self) < 0) {
+        leave_baseline(object, baseline);
+        return NULL;
+    }
     PyThreadState *thread = PyEval_SaveThread();
     const kymo_status status = kymo_export(self->opened, self->n, format, &options, fd);
     PyEval_RestoreThread(thread);
     self->busy = 0;
+    leave_baseline(object, baseline);
     if (status != KYMO_OK)
         return tools_raise(state_of(object), status);
     Py_RETURN_NONE;
@@ -211,8 +238,8 @@ static PyMethodDef recording_methods[] = {
      "warnings($self, /)\n--\n\nWhat is missing or doubtful."},
     {"report", recording_report,
      METH_VARARGS, "report($self, tables, sort, limit, width, as_json, /)\n--\n\nThe whole answer, as text or JSON."},
-    {"export", recording_export, METH_VARARGS,
-     "export($self, format, fd, /)\n--\n\nThe events, for another tool."},
+    {"export", recording_export,
+     METH_VARARGS, "export($self, format, fd, by, baseline, /)\n--\n\nThe events or their sums, for another tool."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot recording_slots[] = {

@@ -121,8 +121,15 @@ class Recording:
         """Give the text of `kymo report --json`."""
         return self._native.report(_names(tables), sort, limit, 0, True)
 
-    def export(self, format: str, path: Path) -> None:
-        """Write the events for another tool: "perfetto", "chrome", "csv" or "sqlite"."""
+    def export(
+        self, format: str, path: Path, *, by: Optional[str] = None, baseline: Optional[Recording] = None
+    ) -> None:
+        """Write a file for another tool, or a picture.
+
+        Of events: "perfetto", "chrome", "csv", "speedscope", or "sqlite", a database. Of times added up by path:
+        "collapsed" and "flamegraph", an SVG; for these two `by` ("thread" or "rank") makes that the outermost frame,
+        and `baseline`, another recording, shows what changed since.
+        """
         from kymo import _tools
 
         known = _tools.export_formats.split(",")
@@ -130,7 +137,10 @@ class Recording:
             raise ValueError(f"no format {format!r}; there are {', '.join(known)}")
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         try:
-            self._native.export(format, fd)
+            self._native.export(format, fd, by, None if baseline is None else baseline._native)
+        except BaseException:
+            _remove_partial(path, fd)
+            raise
         finally:
             os.close(fd)
 
@@ -139,6 +149,14 @@ class Recording:
 
     def __str__(self) -> str:
         return self.report()
+
+
+def _remove_partial(path: Path, fd: int) -> None:
+    """Remove a file that would be taken for a whole one; pipes and devices are not ours."""
+    import stat
+
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        os.unlink(path)
 
 
 def _names(tables: Optional[Iterable[str]]) -> Optional[str]:

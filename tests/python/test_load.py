@@ -124,18 +124,39 @@ def test_pandas(path):
     assert frame["total_ns"].dtype.kind in "iu"
 
 
-@pytest.mark.parametrize("form", ["perfetto", "chrome", "csv", "sqlite"])
+@pytest.mark.parametrize("form", ["perfetto", "chrome", "csv", "sqlite", "speedscope", "collapsed", "flamegraph"])
 def test_exports(path, tmp_path, form):
     if form not in _tools.export_formats.split(","):
         pytest.skip(f"this build has no {form}")
     out = tmp_path / "exported"
     kymo.load(path).export(form, out)
     data = out.read_bytes()
-    assert b"forward <b>" in data or b"forward \\u003cb" in data
+    assert b"forward <b>" in data or b"forward \\u003cb" in data or b"forward &lt;b&gt;" in data
     if form == "chrome":
         events = json.loads(data)
         events = events["traceEvents"] if isinstance(events, dict) else events
         assert sum(event.get("name") == "step" for event in events) >= 10
+
+
+def test_an_export_can_be_a_comparison(path, tmp_path):
+    now, before = kymo.load(path), kymo.load(path)
+    now.export("flamegraph", tmp_path / "diff.svg", baseline=before)
+    assert "What changed: " in (tmp_path / "diff.svg").read_text()
+    now.export("collapsed", tmp_path / "lines", by="thread", baseline=now)
+    for line in (tmp_path / "lines").read_text().splitlines():
+        _, old, new = line.rsplit(" ", 2)
+        assert old == new
+
+
+def test_a_failed_export_leaves_no_file(path, tmp_path):
+    recording = kymo.load(path)
+    for wrong in ({"by": "host"}, {"by": 7}):
+        with pytest.raises((kymo.KymoError, TypeError, ValueError)):
+            recording.export("flamegraph", tmp_path / "x", **wrong)
+    with pytest.raises((kymo.KymoError, ValueError)):
+        recording.export("chrome", tmp_path / "x", baseline=recording)
+    assert not (tmp_path / "x").exists()
+    recording.export("chrome", tmp_path / "x")
 
 
 def test_an_unknown_format_names_those_there_are(path, tmp_path):

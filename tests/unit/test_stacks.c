@@ -159,7 +159,7 @@ static void names_cannot_break_a_line(void **state)
 {
     struct fixture *f = *state;
     play(&f->log, 0, 0, 10, "s.c.y.");
-    expect_lines(f, (struct wish){0}, "a:b  20\nlayer_12 10\n");
+    expect_lines(f, (struct wish){0}, "a:b 20\nlayer_12 10\n");
 }
 
 static void only_digits_behind_a_space_look_like_a_number(void **state)
@@ -173,9 +173,11 @@ static void only_digits_behind_a_space_look_like_a_number(void **state)
                                            {"v1.2.3", "v1.2.3"},
                                            {"a 1.2.3", "a 1.2.3"},
                                            {"x 12a", "x 12a"},
-                                           {"a ", "a "},
+                                           {"a ", "a"},
                                            {" 7", "_7"},
-                                           {"", ""}};
+                                           {"loss 0.5 \n", "loss_0.5"},
+                                           {"  ", "(unnamed)"},
+                                           {"", "(unnamed)"}};
     for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
         struct kymo__buf buf = {0};
         kymo__collapsed_name(&buf, cases[i][0], strlen(cases[i][0]));
