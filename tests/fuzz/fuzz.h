@@ -23,7 +23,7 @@ void fuzz_visit(const char *path);
 
 /*
  * Open the recording or log at `path` and do with it what a user can: summarise it, report it one way and export it one
- * way. `which` chooses the ways, six in all, for the sake of speed. Nothing that happens is wrong but a crash.
+ * way. `which` chooses the ways, twelve in all, for the sake of speed. Nothing that happens is wrong but a crash.
  */
 void fuzz_read(const char *path, unsigned which);
 
