@@ -17,7 +17,7 @@
 struct adding {
     struct kymo__stacks *stacks;
     enum kymo__side side;
-    const struct kymo__process_walk *walk;
+    struct kymo__process_walk walk; /* of the process at hand */
     uint32_t *names; /* to the numbers of the stacks, by the process's; KYMO__NO_NAME: left out */
     struct kymo__names labels; /* used so far on this side, by themselves */
     uint32_t *n_labels;        /* how often */
@@ -66,7 +66,7 @@ static uint32_t number_name(struct kymo__stacks *stacks, const struct kymo__name
 
 static bool map_names(struct adding *adding)
 {
-    const struct kymo__names *names = &adding->walk->names;
+    const struct kymo__names *names = &adding->walk.names;
     const char *filter = adding->stacks->options->filter;
     for (size_t i = 0; i < names->n; i++) {
         const struct kymo__name *name = &names->names[i];
@@ -104,7 +104,7 @@ static bool find_base(struct adding *adding, const struct kymo_lane_info *lane, 
     *base = 0;
     if (stacks->options->label == NULL)
         return true;
-    stacks->options->label(&label, adding->walk->info, lane);
+    stacks->options->label(&label, adding->walk.info, lane);
     const uint32_t n =
         stacks->options->numbers_labels && !label.failed ? count_label(adding, &label) : 1;
     if (n > 1)
@@ -138,7 +138,7 @@ static bool add_nodes(struct adding *adding, const struct kymo__tree *tree, uint
                       uint32_t *map)
 {
     struct kymo__stacks *stacks = adding->stacks;
-    const uint32_t other = adding->names[adding->walk->other];
+    const uint32_t other = adding->names[adding->walk.other];
     map[0] = base;
     for (size_t i = 1; i < tree->n; i++) {
         const struct kymo__node *node = &tree->nodes[i];
@@ -180,7 +180,7 @@ static void tell_progress(void *ctx)
 
 static kymo_status add_walked(struct adding *adding)
 {
-    const struct kymo__process_walk *walk = adding->walk;
+    const struct kymo__process_walk *walk = &adding->walk;
     struct kymo__stacks *stacks = adding->stacks;
     adding->names = kymo__calloc(walk->names.n, sizeof *adding->names);
     bool done = adding->names != NULL && map_names(adding);
@@ -199,19 +199,18 @@ static kymo_status add_walked(struct adding *adding)
 
 static kymo_status add_process(struct adding *adding, kymo_recording *recording, size_t process)
 {
-    struct kymo__process_walk walk;
-    kymo_status status = kymo__process_walk_init(&walk, recording, process);
-    walk.progress = &adding->stacks->n_words_done;
+    struct kymo__process_walk *walk = &adding->walk;
+    kymo_status status = kymo__process_walk_init(walk, recording, process);
+    walk->progress = &adding->stacks->n_words_done;
     if (adding->stacks->options->progress != NULL) {
-        walk.tell = tell_progress;
-        walk.tell_ctx = adding->stacks;
+        walk->tell = tell_progress;
+        walk->tell_ctx = adding->stacks;
     }
     if (status == KYMO_OK)
-        status = kymo__process_walk_run(&walk);
-    adding->walk = &walk;
+        status = kymo__process_walk_run(walk);
     if (status == KYMO_OK)
         status = add_walked(adding);
-    kymo__process_walk_fini(&walk);
+    kymo__process_walk_fini(walk);
     return status;
 }
 

@@ -116,10 +116,10 @@ void kymo__flame_put_legend(struct kymo__flame *f, double y)
         kymo__buf_printf(&f->buf,
                          "<rect x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"14\" fill=\"#%06x\"/>",
                          x, y + 1, SWATCH - 1, kymo__flame_change_color(class));
-        if (class == 0 || f->change_steps_ns[2] == 0)
-            continue;
-        const uint64_t step = f->change_steps_ns[(class < 0 ? -class : class) - 1];
-        put_boundary(f, class < 0 ? x + SWATCH : x, y + 28, step, class < 0 ? '-' : '+');
+        const unsigned strength = (unsigned)abs(class);
+        if (strength != 0 && f->change_steps_ns[2] != 0)
+            put_boundary(f, class < 0 ? x + SWATCH : x, y + 28, f->change_steps_ns[strength - 1],
+                         class < 0 ? '-' : '+');
     }
     put_words(f, LEFT + 7 * SWATCH + 8, y + 12, "n",
               f->change_steps_ns[2] != 0 ? "slower" : "slower (nothing changed)");

@@ -45,7 +45,7 @@ OFFERED = {
     "kymo report --u": ["--unit"],
     "kymo report --unit ": ["ns", "us", "ms", "s"],
     "kymo report train.kymo --color a": ["auto", "always"],
-    "kymo export -t ": ["perfetto", "chrome", "csv", "sqlite"],
+    "kymo export -t ": ["perfetto", "chrome", "csv", "sqlite", "speedscope", "collapsed", "flamegraph"],
     "kymo export --to per": ["perfetto"],
     "kymo completion ": ["bash", "zsh", "fish"],
     "kymo report t": ["train.kymo"],
