@@ -196,6 +196,7 @@ static void what_a_filter_leaves_out_counts_around_it(void **state)
     expect_lines(f, (struct wish){.filter = "outer"}, "outer 50\n");
     expect_lines(f, (struct wish){.filter = "leaf"}, "leaf 10\n");
     expect_lines(f, (struct wish){.filter = "none"}, "");
+    expect_lines(f, (struct wish){.filter = "leaf", .by = "rank"}, "rank 0;leaf 10\n");
 }
 
 static void threads_or_ranks_come_first_when_asked_for(void **state)
@@ -310,6 +311,16 @@ static void boxes_are_as_wide_as_their_total(void **state)
     test_free(text);
 }
 
+static void children_begin_at_the_left_edge_of_their_parent(void **state)
+{
+    struct fixture *f = *state;
+    play(&f->log, 0, 0, 10, "oi..li..");
+    char *text = exported(f, "flamegraph", (struct wish){0});
+    assert_int_equal(count_in(text, "<rect x=\"10.00\" y=\"114\" width=\"196.67\""), 1);
+    assert_int_equal(count_in(text, "<rect x=\"600.00\" y=\"114\" width=\"196.67\""), 1);
+    test_free(text);
+}
+
 static void narrow_paths_share_a_box_and_are_counted(void **state)
 {
     struct fixture *f = *state;
@@ -365,6 +376,8 @@ static void a_baseline_colours_changes_and_lists_what_is_gone(void **state)
     expect_in(text, "<title>outer\ntotal 300 us (75.0 %), before 600 us (-300 us)\n"
                     "self 200 us (50.0 %), before 400 us (-200 us)\n1 call, mean 300 us</title>");
     expect_in(text, "<title>leaf\ntotal 100 us (25.0 %), not there before\n");
+    expect_in(text, "fill=\"#5a9bd4\" stroke"); /* outer is faster, leaf slower */
+    expect_in(text, "fill=\"#e3705a\" stroke");
     expect_in(text, ">layer 12, 1 call</text>");
     expect_in(text, ">200 us</text>");
     expect_in(text, ">+100 us</text>");
@@ -467,6 +480,7 @@ int main(void)
         TEST(a_gap_closes_what_was_open),
         TEST(without_ranges_there_is_one_empty_profile),
         TEST(boxes_are_as_wide_as_their_total),
+        TEST(children_begin_at_the_left_edge_of_their_parent),
         TEST(narrow_paths_share_a_box_and_are_counted),
         TEST(hostile_names_are_text),
         TEST(an_empty_recording_gives_a_picture_that_says_so),
