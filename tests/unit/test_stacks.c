@@ -376,8 +376,9 @@ static void a_baseline_colours_changes_and_lists_what_is_gone(void **state)
     expect_in(text, "<title>outer\ntotal 300 us (75.0 %), before 600 us (-300 us)\n"
                     "self 200 us (50.0 %), before 400 us (-200 us)\n1 call, mean 300 us</title>");
     expect_in(text, "<title>leaf\ntotal 100 us (25.0 %), not there before\n");
-    expect_in(text, "fill=\"#5a9bd4\" stroke"); /* outer is faster, leaf slower */
-    expect_in(text, "fill=\"#e3705a\" stroke");
+    /* outer is faster, leaf slower */
+    expect_in(text, "<rect x=\"10.00\" y=\"136\" width=\"885.00\" height=\"17\" fill=\"#5a9bd4\"");
+    expect_in(text, "<rect x=\"895.00\" y=\"136\" width=\"295.00\" height=\"17\" fill=\"#e3705a\"");
     expect_in(text, ">layer 12, 1 call</text>");
     expect_in(text, ">200 us</text>");
     expect_in(text, ">+100 us</text>");
