@@ -357,6 +357,7 @@ struct kymo__stacks {
     struct kymo__stack_times *times[KYMO__N_SIDES]; /* by node */
     size_t n_times[KYMO__N_SIDES], cap[KYMO__N_SIDES];
     uint64_t n_processes[KYMO__N_SIDES], n_threads[KYMO__N_SIDES], lost_events[KYMO__N_SIDES];
+    bool has_async; /* async ranges were met, which no stack can hold */
     uint64_t n_words_done;
 };
 

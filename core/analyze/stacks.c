@@ -193,6 +193,7 @@ static kymo_status add_walked(struct adding *adding)
     kymo__free(adding->names);
     adding->names = NULL;
     stacks->n_processes[adding->side]++;
+    stacks->has_async |= walk->async != NULL || walk->pending.n != 0;
     stacks->lost_events[adding->side] += walk->info->lost_events;
     return done ? KYMO_OK : no_memory();
 }
