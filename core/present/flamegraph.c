@@ -122,8 +122,9 @@ static void put_footer(struct kymo__flame *f, double y)
 {
     struct kymo__buf text = {0};
     put_left_out(f, &text);
-    kymo__buf_printf(&text, "Async ranges overlap and are not shown. Made by kymo %s.",
-                     kymo_version());
+    if (f->e.stacks.has_async)
+        kymo__buf_puts(&text, "Async ranges overlap and are not shown. ");
+    kymo__buf_printf(&text, "Made by kymo %s.", kymo_version());
     kymo__flame_text(f, KYMO__FLAME_PAD, y, "f", &text);
     kymo__buf_fini(&text);
 }

@@ -226,6 +226,12 @@ def test_a_flame_graph_needs_nothing_from_elsewhere(kymo, busy):
     assert not re.search(r"\b(href|src|@import)\b\s*=", text.replace("src=x", ""))
 
 
+def test_async_ranges_are_said_to_be_missing(kymo, emit, busy):
+    kymo("run", "-q", "-o", "plain.kymo", emit, 2)
+    said = [any("Async" in str(text.text) for text in read_svg(kymo, path).iter()) for path in (busy, "plain.kymo")]
+    assert said == [True, False]
+
+
 def test_awkward_names_stay_text(kymo, busy):
     names = {name for name, *_ in boxes(read_svg(kymo, busy))}
     assert {
