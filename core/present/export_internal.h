@@ -4,10 +4,11 @@
  *
  *   kymo_export -- each process --> kymo_recording_visit -- batch --> export_walk.h (the stack)
  *                                                                        |
- *              write(2) <-- kymo__out <-- perfetto, chrome, events_csv <--'
+ *              write(2) <-- kymo__out <-- perfetto, chrome, speedscope  <'
+ *                                     <-- collapsed, flamegraph  <-- analyze/stacks.c (sums by path)
  *
  * A format is a table of functions. Its batch function walks the words with export_walk.h, which is
- * inlined into it, so that three formats share one stack machine at the price of none.
+ * inlined into it, so that formats share one stack machine at the price of none.
  */
 #ifndef KYMO_EXPORT_INTERNAL_H
 #define KYMO_EXPORT_INTERNAL_H
