@@ -17,4 +17,4 @@ install:
 	@tools/install '$(PREFIX)'
 
 clean:
-	rm -rf build demo.kymo demo.pftrace
+	rm -rf build demo.*

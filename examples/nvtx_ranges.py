@@ -1,6 +1,6 @@
 """Ranges that wait for the GPU, for Nsight Systems and for kymo's own recording.
 
-    python examples/nvtx_ranges.py                     a recording, and its report
+    python examples/nvtx_ranges.py [RUN.kymo]          a recording, and its report
     nsys profile python examples/nvtx_ranges.py        the same ranges in Nsight Systems as well
 
 It runs with and without a GPU.
@@ -32,17 +32,17 @@ def step(model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
     return loss
 
 
-def main() -> None:
+def main(path: str = "nvtx_ranges.kymo") -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1)).to(device)
-    kymo.start("nvtx_ranges.kymo")
+    kymo.start(path)
     for i in range(50):
         with kymo.range("step", payload=i, category="train"):
             with kymo.range("read", domain="loader"):
                 batch = torch.randn(64, 512, device=device)
             step(model, batch)
     kymo.stop()
-    print(kymo.load("nvtx_ranges.kymo").report())
+    print(kymo.load(path).report())
 
     kymo.NVTXRangeWrapper().range_push("epoch")
     try:
@@ -53,4 +53,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
