@@ -121,7 +121,7 @@ int kymo_cuda_sync(void)
         return answer;
     sync_fn *const sync = get_sync();
     if (sync == NULL) {
-        kymo__say("asked to wait for the GPU: %s", kymo_cuda_state());
+        kymo__say("asked to wait for the GPU; %s", kymo_cuda_state());
         return 0;
     }
     const int error = sync();
