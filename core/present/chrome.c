@@ -10,7 +10,6 @@
  */
 #include "present/export_walk.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -22,11 +21,6 @@ struct lane_head {
 };
 #define HEAD_START ",\n{\"ph\":\"X\",\"pid\":"
 #define HEAD_PHASE_AT 9
-
-/* Where a site's end of an object lies in x->texts. */
-struct site_tail {
-    uint32_t at, len;
-};
 
 /*
  * Tails up to here are copied by a fixed number of moves; x->texts has as many bytes more than it
@@ -103,25 +97,21 @@ static void put_lane_meta(struct kymo__export *x, const struct kymo__export_lane
     put_buf(x, &buf);
 }
 
+/* ,"name":"forward","cat":"model"} */
+static void put_site_tail(struct kymo__buf *buf, const struct kymo_site_info *site)
+{
+    kymo__buf_puts(buf, ",\"name\":");
+    kymo__json_put(buf, site->name, site->name_len);
+    if (site->category[0] != '\0') {
+        kymo__buf_puts(buf, ",\"cat\":");
+        kymo__json_put(buf, site->category, strlen(site->category));
+    }
+    kymo__buf_puts(buf, "}");
+}
+
 static kymo_status on_process(struct kymo__export *x)
 {
-    const uint32_t n = x->process->n_sites;
-    struct site_tail *tails = kymo__calloc((size_t)n + 1, sizeof *tails);
-    x->sites = tails;
-    for (uint32_t slot = 0; tails != NULL && slot <= n; slot++) {
-        const struct kymo_site_info *site = kymo__export_site(x, slot);
-        tails[slot].at = (uint32_t)x->texts.len;
-        kymo__buf_puts(&x->texts, ",\"name\":");
-        kymo__json_put(&x->texts, site->name, site->name_len);
-        if (site->category[0] != '\0') {
-            kymo__buf_puts(&x->texts, ",\"cat\":");
-            kymo__json_put(&x->texts, site->category, strlen(site->category));
-        }
-        kymo__buf_puts(&x->texts, "}");
-        tails[slot].len = (uint32_t)(x->texts.len - tails[slot].at);
-    }
-    if (tails == NULL || kymo__buf_extend(&x->texts, TAIL_FAST) == NULL || x->texts.len > UINT32_MAX)
-        return kymo__fail(KYMO_ENOMEM, "no memory for %u names", n);
+    KYMO_TRY(kymo__export_texts(x, put_site_tail, TAIL_FAST));
     put_process_meta(x);
     return x->status;
 }
@@ -157,13 +147,13 @@ static inline char *put_head(struct kymo__export *x, const struct kymo__export_l
 /* The site's part without its closing brace, however long. */
 static void put_open_tail(struct kymo__export *x, uint32_t site)
 {
-    const struct site_tail tail = ((const struct site_tail *)x->sites)[kymo__site_slot(x, site)];
+    const struct kymo__site_text tail = kymo__site_text(x, site);
     kymo__out_put(&x->out, x->texts.data + tail.at, tail.len - 1);
 }
 
 static inline void put_tail(struct kymo__export *x, char *p, uint32_t site)
 {
-    const struct site_tail tail = ((const struct site_tail *)x->sites)[kymo__site_slot(x, site)];
+    const struct kymo__site_text tail = kymo__site_text(x, site);
     x->out.p = p;
     if (KYMO_LIKELY(tail.len <= TAIL_FAST)) {
         memcpy(p, x->texts.data + tail.at, TAIL_FAST);
@@ -252,12 +242,6 @@ static void put_event(struct kymo__export *x, char *p, uint32_t site,
     put_tail_with_args(x, site, payload, false);
 }
 
-static inline void on_begin(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                            uint32_t site, const struct kymo__payload *payload)
-{
-    (void)x, (void)lane, (void)ns, (void)site, (void)payload; /* written when it ends */
-}
-
 static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
                           const struct kymo__open_range *range, bool is_cut)
 {
@@ -319,35 +303,20 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
     kymo__out_puts(&x->out, "}}");
 }
 
-static const struct kymo__walker walker = {
-    .begin = on_begin,
-    .end = on_end,
-    .mark = on_mark,
-    .counter = on_counter,
-    .async = on_async,
-    .lost = on_lost,
-};
-
-static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
-                            const struct kymo_batch *batch)
-{
-    if (lane->own == NULL && !open_lane(x, lane))
-        return x->status;
-    return kymo__walk(x, lane, batch, &walker);
-}
+KYMO__EXPORT_BATCH(open_lane, kymo__walk_no_begin);
 
 /* A range left open is a begin without an end, which viewers draw to the end of the trace. */
+static void put_left_open(struct kymo__export *x, const struct kymo__export_lane *lane,
+                          const struct kymo__open_range *range, uint32_t depth)
+{
+    const struct kymo__payload payload = kymo__open_payload(lane, range);
+    (void)depth;
+    put_event(x, put_head(x, lane, range->start_ns, 'B'), range->site, &payload);
+}
+
 static void on_process_done(struct kymo__export *x)
 {
-    for (uint32_t i = 0; i < x->process->n_lanes; i++) {
-        const struct kymo__export_lane *lane = &x->lanes[i];
-        for (size_t k = 0; k < lane->n_open; k++) {
-            const struct kymo__open_range *range = &lane->open[k];
-            const struct kymo__payload payload = kymo__open_payload(lane, range);
-            if (!kymo__is_skipped(x, range->site))
-                put_event(x, put_head(x, lane, range->start_ns, 'B'), range->site, &payload);
-        }
-    }
+    kymo__walk_left_open(x, put_left_open);
 }
 
 const struct kymo__export_format kymo__export_chrome = {

@@ -16,11 +16,6 @@ struct lane_text {
     char text[];
 };
 
-/* "NAME,CATEGORY," of a site, in x->texts. */
-struct site_text {
-    uint32_t at, len;
-};
-
 static void on_start(struct kymo__export *x)
 {
     kymo__out_puts(
@@ -28,23 +23,18 @@ static void on_start(struct kymo__export *x)
         "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value\n");
 }
 
+/* "NAME,CATEGORY," */
+static void put_site_text(struct kymo__buf *buf, const struct kymo_site_info *site)
+{
+    kymo__csv_put(buf, site->name, site->name_len);
+    kymo__buf_puts(buf, ",");
+    kymo__csv_put(buf, site->category, strlen(site->category));
+    kymo__buf_puts(buf, ",");
+}
+
 static kymo_status on_process(struct kymo__export *x)
 {
-    const uint32_t n = x->process->n_sites;
-    struct site_text *sites = kymo__calloc((size_t)n + 1, sizeof *sites);
-    x->sites = sites;
-    for (uint32_t slot = 0; sites != NULL && slot <= n; slot++) {
-        const struct kymo_site_info *site = kymo__export_site(x, slot);
-        sites[slot].at = (uint32_t)x->texts.len;
-        kymo__csv_put(&x->texts, site->name, site->name_len);
-        kymo__buf_puts(&x->texts, ",");
-        kymo__csv_put(&x->texts, site->category, strlen(site->category));
-        kymo__buf_puts(&x->texts, ",");
-        sites[slot].len = (uint32_t)(x->texts.len - sites[slot].at);
-    }
-    if (sites == NULL || x->texts.failed || x->texts.len > UINT32_MAX)
-        return kymo__fail(KYMO_ENOMEM, "no memory for %u names", n);
-    return KYMO_OK;
+    return kymo__export_texts(x, put_site_text, 0);
 }
 
 static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
@@ -83,7 +73,7 @@ static void put_start(struct kymo__export *x, const struct kymo__export_lane *la
 
 static void put_site(struct kymo__export *x, uint32_t site)
 {
-    const struct site_text text = ((const struct site_text *)x->sites)[kymo__site_slot(x, site)];
+    const struct kymo__site_text text = kymo__site_text(x, site);
     kymo__out_put(&x->out, x->texts.data + text.at, text.len);
 }
 
@@ -132,12 +122,6 @@ static void put_payload(struct kymo__export *x, const struct kymo__payload *payl
     default:
         break;
     }
-}
-
-static inline void on_begin(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                            uint32_t site, const struct kymo__payload *payload)
-{
-    (void)x, (void)lane, (void)ns, (void)site, (void)payload; /* written when it ends */
 }
 
 static void put_range(struct kymo__export *x, const struct kymo__export_lane *lane,
@@ -221,33 +205,18 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
     kymo__out_puts(&x->out, "\n");
 }
 
-static const struct kymo__walker walker = {
-    .begin = on_begin,
-    .end = on_end,
-    .mark = on_mark,
-    .counter = on_counter,
-    .async = on_async,
-    .lost = on_lost,
-};
+KYMO__EXPORT_BATCH(open_lane, kymo__walk_no_begin);
 
-static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
-                            const struct kymo_batch *batch)
+static void put_left_open(struct kymo__export *x, const struct kymo__export_lane *lane,
+                          const struct kymo__open_range *range, uint32_t depth)
 {
-    if (lane->own == NULL && !open_lane(x, lane))
-        return x->status;
-    return kymo__walk(x, lane, batch, &walker);
+    put_range(x, lane, range, no_duration, depth);
 }
 
 /* What never ended, of ranges and of async ranges. */
 static void on_process_done(struct kymo__export *x)
 {
-    for (uint32_t i = 0; i < x->process->n_lanes; i++) {
-        const struct kymo__export_lane *lane = &x->lanes[i];
-        for (size_t k = 0; k < lane->n_open; k++) {
-            if (!kymo__is_skipped(x, lane->open[k].site))
-                put_range(x, lane, &lane->open[k], no_duration, (uint32_t)k);
-        }
-    }
+    kymo__walk_left_open(x, put_left_open);
     for (size_t i = 0; i < x->asyncs.n_slots; i++) {
         if (x->asyncs.slots[i].handle != 0 && x->asyncs.slots[i].is_begin)
             put_async(x, &x->asyncs.slots[i], no_duration);

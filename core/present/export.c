@@ -82,6 +82,23 @@ uint32_t kymo__export_lane_keep(struct kymo__export *x, struct kymo__export_lane
     return (uint32_t)at + 1;
 }
 
+kymo_status kymo__export_texts(struct kymo__export *x,
+                               void (*put)(struct kymo__buf *buf, const struct kymo_site_info *site),
+                               size_t spare)
+{
+    const uint32_t n = x->process->n_sites;
+    struct kymo__site_text *texts = kymo__calloc((size_t)n + 1, sizeof *texts);
+    x->sites = texts;
+    for (uint32_t slot = 0; texts != NULL && slot <= n; slot++) {
+        texts[slot].at = (uint32_t)x->texts.len;
+        put(&x->texts, kymo__export_site(x, slot));
+        texts[slot].len = (uint32_t)(x->texts.len - texts[slot].at);
+    }
+    if (texts == NULL || kymo__buf_extend(&x->texts, spare) == NULL || x->texts.len > UINT32_MAX)
+        return kymo__fail(KYMO_ENOMEM, "no memory for %u names", n);
+    return KYMO_OK;
+}
+
 /* Take the next word of a command line, which may be quoted as a shell does it; what follows comes back. */
 static const char *take_word(const char *at, struct kymo__buf *word)
 {

@@ -203,7 +203,21 @@ static inline const struct kymo_site_info *kymo__export_site(const struct kymo__
     return kymo_recording_site(x->recording, x->process->index, site);
 }
 
-/* "rank 3 of 8 (train.py)" and the like, into `buf`. */
+/* Where the text of a site lies in x->texts. */
+struct kymo__site_text {
+    uint32_t at, len;
+};
+
+/*
+ * Prepare a text for each site by `put`, for kymo__site_text to find. `spare` bytes behind the last
+ * one may be read.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__export_texts(struct kymo__export *x,
+                                                void (*put)(struct kymo__buf *buf,
+                                                            const struct kymo_site_info *site),
+                                                size_t spare);
+
+/* "rank 3 train.py" and the like, into `buf`. */
 void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *buf);
 /* The file name of what `command` runs: of the script where the first word is a Python, else of the first word. */
 void kymo__export_program(struct kymo__buf *buf, const char *command);

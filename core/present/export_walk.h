@@ -8,10 +8,12 @@
  *
  * Names decide, because a range may begin at one site and end at another of the same name.
  * Everything is inlined into a format's batch function with a constant table, so the calls below
- * become direct ones.
+ * become direct ones. KYMO__EXPORT_BATCH at the end writes that function.
  */
 #ifndef KYMO_EXPORT_WALK_H
 #define KYMO_EXPORT_WALK_H
+
+#include <assert.h>
 
 #include "present/export_internal.h"
 
@@ -46,6 +48,11 @@ struct kymo__walker {
 KYMO__INLINE uint32_t kymo__site_slot(const struct kymo__export *x, uint32_t site)
 {
     return KYMO_LIKELY(site <= x->process->n_sites) ? site : 0;
+}
+
+KYMO__INLINE struct kymo__site_text kymo__site_text(const struct kymo__export *x, uint32_t site)
+{
+    return ((const struct kymo__site_text *)x->sites)[kymo__site_slot(x, site)];
 }
 
 KYMO__INLINE bool kymo__is_skipped(const struct kymo__export *x, uint32_t site)
@@ -225,5 +232,50 @@ KYMO__INLINE kymo_status kymo__walk(struct kymo__export *x, struct kymo__export_
     }
     return x->status != KYMO_OK ? x->status : x->out.status;
 }
+
+/* For formats that write a range when it ends. */
+KYMO__INLINE void kymo__walk_no_begin(struct kymo__export *x, struct kymo__export_lane *lane,
+                                      uint64_t ns, uint32_t site, const struct kymo__payload *payload)
+{
+    (void)x, (void)lane, (void)ns, (void)site, (void)payload;
+}
+
+/* Call `put` for each range of the process that never ended, outermost first; `depth` is its own. */
+KYMO__INLINE void
+kymo__walk_left_open(struct kymo__export *x,
+                     void (*put)(struct kymo__export *x, const struct kymo__export_lane *lane,
+                                 const struct kymo__open_range *range, uint32_t depth))
+{
+    for (uint32_t i = 0; i < x->process->n_lanes; i++) {
+        const struct kymo__export_lane *lane = &x->lanes[i];
+        for (size_t k = 0; k < lane->n_open; k++) {
+            if (!kymo__is_skipped(x, lane->open[k].site))
+                put(x, lane, &lane->open[k], (uint32_t)k);
+        }
+    }
+}
+
+/*
+ * Define a format's batch function `on_batch` from its own on_end, on_mark, on_counter, on_async
+ * and on_lost. `open_lane_` prepares a lane before its first event: it sets lane->own, or x->status
+ * and returns false.
+ */
+#define KYMO__EXPORT_BATCH(open_lane_, on_begin_)                                                  \
+    static const struct kymo__walker walker = {                                                    \
+        .begin = on_begin_,                                                                        \
+        .end = on_end,                                                                             \
+        .mark = on_mark,                                                                           \
+        .counter = on_counter,                                                                     \
+        .async = on_async,                                                                         \
+        .lost = on_lost,                                                                           \
+    };                                                                                             \
+    static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,            \
+                                const struct kymo_batch *batch)                                    \
+    {                                                                                              \
+        if (KYMO_UNLIKELY(lane->own == NULL) && !open_lane_(x, lane))                              \
+            return x->status;                                                                      \
+        return kymo__walk(x, lane, batch, &walker);                                                \
+    }                                                                                              \
+    static_assert(true, "takes the semicolon")
 
 #endif

@@ -246,22 +246,7 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
     close_event(x, event);
 }
 
-static const struct kymo__walker walker = {
-    .begin = on_begin,
-    .end = on_end,
-    .mark = on_mark,
-    .counter = on_counter,
-    .async = on_async,
-    .lost = on_lost,
-};
-
-static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
-                            const struct kymo_batch *batch)
-{
-    if (lane->own == NULL && !kymo__perfetto_lane(x, lane))
-        return x->status;
-    return kymo__walk(x, lane, batch, &walker);
-}
+KYMO__EXPORT_BATCH(kymo__perfetto_lane, on_begin);
 
 /*
  * Nothing closes a process: ranges left open stay open, and viewers draw them to the end of the
