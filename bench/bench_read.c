@@ -87,13 +87,10 @@ struct outcome {
     double seconds, cpu_seconds, rss_mb;
 };
 
-/*
- * In the child: open, do, close, all of it timed. An export into a file has a second thread that
- * writes, and may use what processors there are.
- */
-static double do_job(job *run, const char *path, const char *to)
+/* In the child: open, do, close, all of it timed. */
+static double do_job(job *run, const char *path, const char *to, bool is_pinned)
 {
-    if (strcmp(to, "/dev/null") == 0)
+    if (is_pinned)
         bench_pin(0);
     kymo_recording *recording;
     const uint64_t begin = bench_ns();
@@ -111,16 +108,18 @@ static double in_seconds(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-static struct outcome run_once(job *run, const char *path, const char *to)
+static struct outcome run_once(job *run, const char *path, const char *to, bool is_pinned)
 {
     int ends[2];
     struct outcome out = {0};
     if (pipe(ends) != 0)
         bench_die("no pipe", KYMO_OK);
+    if (strcmp(to, "/dev/null") != 0)
+        unlink(to); /* the plain write beside it has a new file too; emptying a large one takes long */
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        out.seconds = do_job(run, path, to);
+        out.seconds = do_job(run, path, to, is_pinned);
         _exit(write(ends[1], &out.seconds, sizeof out.seconds) == sizeof out.seconds ? 0 : 1);
     }
     close(ends[1]);
@@ -137,13 +136,13 @@ static struct outcome run_once(job *run, const char *path, const char *to)
     return out;
 }
 
-static struct outcome run_job(job *run, const char *path, const char *to)
+static struct outcome run_job(job *run, const char *path, const char *to, bool is_pinned)
 {
     enum { REPEATS = 5 };
     double seconds[REPEATS], cpu_seconds[REPEATS];
     struct outcome out = {0};
     for (int i = 0; i < REPEATS; i++) {
-        const struct outcome one = run_once(run, path, to);
+        const struct outcome one = run_once(run, path, to, is_pinned);
         seconds[i] = one.seconds;
         cpu_seconds[i] = one.cpu_seconds;
         out.rss_mb = one.rss_mb > out.rss_mb ? one.rss_mb : out.rss_mb;
@@ -159,7 +158,7 @@ static struct outcome run_job(job *run, const char *path, const char *to)
 static void put_rate(const char *what, job *run, const char *path, uint64_t n, const char *of,
                      double bar)
 {
-    const struct outcome out = run_job(run, path, "/dev/null");
+    const struct outcome out = run_job(run, path, "/dev/null", true);
     const double per_s = (double)n / out.cpu_seconds / 1e6;
     char bar_text[64] = "";
     if (bar > 0)
@@ -168,12 +167,13 @@ static void put_rate(const char *what, job *run, const char *path, uint64_t n, c
                  "%.1f M %s/s, %.0f MB resident", per_s, of, out.rss_mb);
 }
 
+/* An export into a file has threads beside the encoder, and may use what processors there are. */
 static void put_file(const char *what, job *run, const char *path)
 {
     char to[4096];
     snprintf(to, sizeof to, "%s", bench_fresh_path(&args, "export.out"));
     struct stat st;
-    const struct outcome out = run_job(run, path, to);
+    const struct outcome out = run_job(run, path, to, false);
     if (stat(to, &st) != 0)
         bench_die("the export is not there", KYMO_OK);
     const double mb_s = (double)st.st_size / 1e6 / out.seconds;
@@ -192,10 +192,10 @@ static void put_sqlite(const char *path, uint64_t n_ranges)
     char to[4096];
     snprintf(to, sizeof to, "%s", bench_fresh_path(&args, "export.db"));
     for (int i = 0; i < REPEATS; i++) {
-        const struct outcome one = run_once(job_sqlite, path, to);
+        const struct outcome one = run_once(job_sqlite, path, to, true);
         ours[i] = one.cpu_seconds;
         rss_mb = one.rss_mb > rss_mb ? one.rss_mb : rss_mb;
-        peers[i] = run_once(sqlite_peer_export, path, to).cpu_seconds;
+        peers[i] = run_once(sqlite_peer_export, path, to, true).cpu_seconds;
     }
     bench_remove(to);
     const double rate = (double)n_ranges / bench_median(ours, REPEATS).mid / 1e6,
@@ -210,7 +210,7 @@ static void put_long_sqlite(const char *path, uint64_t n_ranges)
 {
     char to[4096];
     snprintf(to, sizeof to, "%s", bench_fresh_path(&args, "export.db"));
-    const struct outcome out = run_once(job_sqlite, path, to);
+    const struct outcome out = run_once(job_sqlite, path, to, true);
     bench_remove(to);
     const double rate = (double)n_ranges / out.cpu_seconds / 1e6;
     bench_result(&args, "Export to SQLite, a long recording", ">= 1 M ranges/s",

@@ -12,6 +12,7 @@
 
 static struct {
     const char *to, *output, *filter, *by, *baseline;
+    bool split;
 } given;
 
 static const struct cli_option options[] = {
@@ -20,6 +21,9 @@ static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
      "write there; - is standard output (default: the name of\n"
      "the recording with the ending of the format, here)"},
+    {"split", 0, CLI_FLAG, NULL, &given.split,
+     "perfetto: a trace for each process, in one TAR; so does a\n"
+     "FILE that ends in .tar"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
      "only ranges whose name has this word in it, or matches it\n"
      "where it has one of *?["},
@@ -34,6 +38,8 @@ static const struct format {
     const char *name, *suffix, *next; /* `next`: what to do with the file */
 } formats[] = {
     {"perfetto", ".pftrace", "open it at https://ui.perfetto.dev; it stays in your browser"},
+    {"perfetto-tar", ".tar",
+     "open it at https://ui.perfetto.dev as it is: one timeline of all processes"},
     {"chrome", ".json", "open it at chrome://tracing or https://ui.perfetto.dev"},
     {"csv", ".csv", "one line per range, mark and counter value"},
     {"sqlite", ".db", "ask it with sqlite3: SELECT * FROM summary_by_name"},
@@ -51,8 +57,13 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
+static bool is_perfetto(const struct format *format)
+{
+    return strncmp(format->name, "perfetto", strlen("perfetto")) == 0;
+}
+
 /* By --to, else by the longest of the endings that the output's name has, else the first. */
-static const struct format *choose_format(void)
+static const struct format *choose_by_name(void)
 {
     const struct format *chosen = &formats[0];
     size_t longest = 0;
@@ -66,6 +77,13 @@ static const struct format *choose_format(void)
         }
     }
     return chosen;
+}
+
+static const struct format *choose_format(void)
+{
+    const struct format *format = choose_by_name();
+    const bool wants_tar = given.split || (given.output != NULL && ends_with(given.output, ".tar"));
+    return wants_tar && is_perfetto(format) ? &formats[1] : format;
 }
 
 /* runs/train.kymo becomes train.pftrace, here. Free what comes back. */
@@ -152,7 +170,7 @@ static int export_to_file(const struct cli_recordings *recordings, const struct 
 
 static int export_to_stdout(const struct cli_recordings *recordings, const struct format *format)
 {
-    if (isatty(STDOUT_FILENO) && strcmp(format->name, "perfetto") == 0)
+    if (isatty(STDOUT_FILENO) && is_perfetto(format))
         return cli_fail(
             "a Perfetto trace is no reading matter for a terminal; redirect it, or use -o FILE");
     if (isatty(STDOUT_FILENO) && strcmp(format->name, "sqlite") == 0)
@@ -172,6 +190,9 @@ static int export(int n_args, char **args)
 {
     if (n_args == 0)
         return cli_fail("export needs a recording: kymo export RUN.kymo --to perfetto");
+    if (given.split && !is_perfetto(choose_format()))
+        return cli_fail("only Perfetto traces can be split; leave --split or --to %s out",
+                        choose_format()->name);
     signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
     const struct format *format = choose_format();
@@ -225,12 +246,14 @@ const struct cli_command cli_command_export = {
         "counters and async ranges have no place in a stack.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo export train.kymo                     train.pftrace, for ui.perfetto.dev\n"
-                "  kymo export train.kymo --to chrome         train.json\n"
-                "  kymo export a.kymo b.kymo -o both.pftrace  two runs side by side\n"
-                "  kymo export train.kymo -o train.svg        a flame graph\n"
-                "  kymo export new.kymo -b old.kymo -o d.svg  what became slower, what faster\n"
-                "  kymo export train.kymo --to csv -o - | head\n"
-                "  kymo export train.kymo -o train.db         a database, for sqlite3",
+    .examples =
+        "  kymo export train.kymo                     train.pftrace, for ui.perfetto.dev\n"
+        "  kymo export train.kymo -o train.tar        a trace for each rank, opened as one\n"
+        "  kymo export train.kymo --to chrome         train.json\n"
+        "  kymo export a.kymo b.kymo -o both.pftrace  two runs side by side\n"
+        "  kymo export train.kymo -o train.svg        a flame graph\n"
+        "  kymo export new.kymo -b old.kymo -o d.svg  what became slower, what faster\n"
+        "  kymo export train.kymo --to csv -o - | head\n"
+        "  kymo export train.kymo -o train.db         a database, for sqlite3",
     .run = export,
 };

@@ -106,6 +106,8 @@ static void put_site_tail(struct kymo__buf *buf, const struct kymo_site_info *si
         kymo__buf_puts(buf, ",\"cat\":");
         kymo__json_put(buf, site->category, strlen(site->category));
     }
+    if (site->color != 0)
+        kymo__buf_printf(buf, ",\"cname\":\"%s\"", kymo__chrome_color(site->color));
     kymo__buf_puts(buf, "}");
 }
 

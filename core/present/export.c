@@ -14,14 +14,15 @@
 #endif
 
 static const struct kymo__export_format *const formats[] = {
-    &kymo__export_perfetto,   &kymo__export_chrome,     &kymo__export_csv,
-    &kymo__export_sqlite,     &kymo__export_speedscope, &kymo__export_collapsed,
-    &kymo__export_flamegraph,
+    &kymo__export_perfetto,   &kymo__export_chrome,       &kymo__export_csv,
+    &kymo__export_sqlite,     &kymo__export_speedscope,   &kymo__export_collapsed,
+    &kymo__export_flamegraph, &kymo__export_perfetto_tar,
 };
 
 const char *kymo_export_formats(void)
 {
-    return "perfetto,chrome,csv" KYMO__SQLITE_FORMAT ",speedscope,collapsed,flamegraph";
+    return "perfetto,chrome,csv,perfetto-tar" KYMO__SQLITE_FORMAT
+           ",speedscope,collapsed,flamegraph";
 }
 
 static const struct kymo__export_format *find_format(const char *name)
@@ -141,6 +142,18 @@ void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *b
 }
 
 /* ---- what holds for all recordings together ---- */
+
+const struct kymo_process *kymo__export_nth(const struct kymo__export *x, uint32_t number)
+{
+    size_t i = number;
+    for (size_t r = 0; r < x->n_recordings; r++) {
+        const size_t n = kymo_recording_n_processes(x->recordings[r]);
+        if (i < n)
+            return kymo_recording_process(x->recordings[r], i);
+        i -= n;
+    }
+    return NULL;
+}
 
 static int compare_i64(const void *a, const void *b)
 {
@@ -295,15 +308,23 @@ static kymo_status visit_lane_by_lane(struct kymo__export *x)
     return KYMO_OK;
 }
 
+/* Where a thread of its own writes, another may read; it pays from some events on. */
+static kymo_status visit_events(struct kymo__export *x)
+{
+    enum { WORTH_A_THREAD = 100000 };
+    if (x->format->lane_done != NULL)
+        return visit_lane_by_lane(x);
+    if (x->out.other != NULL && x->process->n_events >= WORTH_A_THREAD)
+        return kymo__visit_ahead(x->recording, x->process->index, visit_batch, x);
+    return kymo_recording_visit(x->recording, x->process->index, visit_batch, x);
+}
+
 static kymo_status export_events(struct kymo__export *x)
 {
     KYMO_TRY(prepare_sites(x));
     KYMO_TRY(prepare_lanes(x));
     KYMO_TRY(x->format->process(x));
-    if (x->format->lane_done != NULL)
-        KYMO_TRY(visit_lane_by_lane(x));
-    else
-        KYMO_TRY(kymo_recording_visit(x->recording, x->process->index, visit_batch, x));
+    KYMO_TRY(visit_events(x));
     if (x->format->process_done != NULL)
         x->format->process_done(x);
     return x->status != KYMO_OK ? x->status : x->out.status;
@@ -325,6 +346,7 @@ static kymo_status export_by_events(struct kymo__export *x, kymo_recording *cons
 {
     KYMO_TRY(survey(x, recordings, n));
     x->format->start(x);
+    KYMO_TRY(x->status);
     for (size_t r = 0; r < n; r++) {
         for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++)
             KYMO_TRY(export_process(x, recordings[r], i));

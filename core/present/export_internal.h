@@ -25,11 +25,11 @@
 /* ---- export_writer.c: a thread behind a regular file ---- */
 
 struct kymo__writer {
-    int fd;
     bool is_running;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
+    int fd;
     const char *bytes; /* on their way, `len` of them; lent by whoever fills the buffers */
     size_t len;
     bool is_ending;
@@ -38,8 +38,16 @@ struct kymo__writer {
 bool kymo__writer_start(struct kymo__writer *writer, int fd);
 /* Write `bytes`, which stay as they are until the next call returns. 0, or the errno of an earlier write. */
 int kymo__writer_put(struct kymo__writer *writer, const char *bytes, size_t len);
+/* Wait for what is on its way, then go on into `fd`. 0 or the errno. */
+int kymo__writer_drain(struct kymo__writer *writer, int fd);
 /* Wait for what is on its way and end the thread, if there is one. 0 or the errno. */
 int kymo__writer_stop(struct kymo__writer *writer);
+
+/* ---- export_reader.c: a thread in front of the encoder ---- */
+
+/* kymo_recording_visit, with a thread that reads ahead while `visitor` works; in the same order. */
+KYMO_WARN_UNUSED kymo_status kymo__visit_ahead(kymo_recording *recording, size_t process,
+                                               kymo_visitor *visitor, void *ctx);
 
 /* ---- output: one large buffer in front of write(2), or two in turns in front of the writer ---- */
 
@@ -53,7 +61,8 @@ struct kymo__out {
     char *p;            /* where the next byte goes */
     char *limit;        /* past this, KYMO__OUT_EVENT bytes no longer fit */
     char *data;
-    char *other; /* the buffer that the writer may be writing; NULL without a writer */
+    uint64_t n_flushed; /* bytes that have left the buffer */
+    char *other;        /* the buffer that the writer may be writing; NULL without a writer */
     struct kymo__writer writer;
 };
 
@@ -61,7 +70,11 @@ KYMO_WARN_UNUSED kymo_status kymo__out_init(struct kymo__out *out, int fd);
 void kymo__out_fini(struct kymo__out *out);
 /* Hand what is there to write(2), or to the writer. */
 void kymo__out_flush(struct kymo__out *out);
-/* Hand over the rest and wait until it is written; `status` then tells. */
+/* Flush, and wait until it is written; `status` then tells. */
+void kymo__out_drain(struct kymo__out *out);
+/* Drain, then go on into `fd`. */
+void kymo__out_redirect(struct kymo__out *out, int fd);
+/* The last drain: it also ends the writer. */
 void kymo__out_finish(struct kymo__out *out);
 /* Append `len` bytes, however many. */
 void kymo__out_put(struct kymo__out *out, const void *bytes, size_t len);
@@ -71,6 +84,18 @@ static inline void kymo__out_puts(struct kymo__out *out, const char *text)
     kymo__out_put(out, text, strlen(text));
 }
 
+/* How many bytes have been put so far. */
+static inline uint64_t kymo__out_tell(const struct kymo__out *out)
+{
+    return out->n_flushed + (uint64_t)(out->p - out->data);
+}
+
+/* Byte number `at` while it has not left the buffer, else NULL. */
+static inline char *kymo__out_at(const struct kymo__out *out, uint64_t at)
+{
+    return at >= out->n_flushed ? out->data + (at - out->n_flushed) : NULL;
+}
+
 /* Room for KYMO__OUT_EVENT bytes; the caller writes them and moves out->p itself. */
 static inline char *kymo__out_room(struct kymo__out *out)
 {
@@ -78,6 +103,13 @@ static inline char *kymo__out_room(struct kymo__out *out)
         kymo__out_flush(out);
     return out->p;
 }
+
+/* ---- temporary.c: files without a name ---- */
+
+/* Open one for reading and writing, in TMPDIR, else /var/tmp, else /tmp; the caller closes it. */
+KYMO_WARN_UNUSED kymo_status kymo__temporary_open(int *fd);
+/* Put the whole file into `out`. */
+KYMO_WARN_UNUSED kymo_status kymo__temporary_copy(int fd, struct kymo__out *out);
 
 /* ---- numbers as text ---- */
 
@@ -182,12 +214,16 @@ struct kymo__export_format {
 };
 
 extern const struct kymo__export_format kymo__export_perfetto;
+extern const struct kymo__export_format kymo__export_perfetto_tar;
 extern const struct kymo__export_format kymo__export_chrome;
 extern const struct kymo__export_format kymo__export_csv;
 extern const struct kymo__export_format kymo__export_sqlite;
 extern const struct kymo__export_format kymo__export_speedscope;
 extern const struct kymo__export_format kymo__export_collapsed;
 extern const struct kymo__export_format kymo__export_flamegraph;
+
+/* Process `number`, as process_number counts; NULL past the last. */
+const struct kymo_process *kymo__export_nth(const struct kymo__export *x, uint32_t number);
 
 /* The number of `lane` as the file calls its thread. */
 static inline int64_t kymo__export_tid(const struct kymo__export *x,
@@ -216,6 +252,9 @@ KYMO_WARN_UNUSED kymo_status kymo__export_texts(struct kymo__export *x,
                                                 void (*put)(struct kymo__buf *buf,
                                                             const struct kymo_site_info *site),
                                                 size_t spare);
+
+/* The name of the color nearest to `argb` among those that Chrome's format knows. */
+const char *kymo__chrome_color(uint32_t argb);
 
 /* "rank 3 train.py" and the like, into `buf`. */
 void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *buf);

@@ -59,6 +59,7 @@ void kymo__out_flush(struct kymo__out *out)
 {
     const size_t len = (size_t)(out->p - out->data);
     out->p = out->data;
+    out->n_flushed += len;
     if (out->status != KYMO_OK || len == 0)
         return;
     if (out->other != NULL) {
@@ -69,6 +70,19 @@ void kymo__out_flush(struct kymo__out *out)
     } else if (!kymo__write_all(out->fd, out->data, len)) {
         take_error(out, errno);
     }
+}
+
+void kymo__out_redirect(struct kymo__out *out, int fd)
+{
+    kymo__out_flush(out);
+    if (out->other != NULL)
+        take_error(out, kymo__writer_drain(&out->writer, fd));
+    out->fd = fd;
+}
+
+void kymo__out_drain(struct kymo__out *out)
+{
+    kymo__out_redirect(out, out->fd);
 }
 
 void kymo__out_finish(struct kymo__out *out)

@@ -255,12 +255,8 @@ kymo__walk_left_open(struct kymo__export *x,
     }
 }
 
-/*
- * Define a format's batch function `on_batch` from its own on_end, on_mark, on_counter, on_async
- * and on_lost. `open_lane_` prepares a lane before its first event: it sets lane->own, or x->status
- * and returns false.
- */
-#define KYMO__EXPORT_BATCH(open_lane_, on_begin_)                                                  \
+/* Define a format's `walker` from its own on_end, on_mark, on_counter, on_async and on_lost. */
+#define KYMO__EXPORT_WALKER(on_begin_)                                                             \
     static const struct kymo__walker walker = {                                                    \
         .begin = on_begin_,                                                                        \
         .end = on_end,                                                                             \
@@ -268,7 +264,14 @@ kymo__walk_left_open(struct kymo__export *x,
         .counter = on_counter,                                                                     \
         .async = on_async,                                                                         \
         .lost = on_lost,                                                                           \
-    };                                                                                             \
+    }
+
+/*
+ * The same, and the batch function `on_batch` that most formats have. `open_lane_` prepares a lane
+ * before its first event: it sets lane->own, or x->status and returns false.
+ */
+#define KYMO__EXPORT_BATCH(open_lane_, on_begin_)                                                  \
+    KYMO__EXPORT_WALKER(on_begin_);                                                                \
     static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,            \
                                 const struct kymo_batch *batch)                                    \
     {                                                                                              \

@@ -18,8 +18,9 @@ static void *writer_main(void *arg)
             break;
         const char *const bytes = w->bytes;
         const size_t len = w->len;
+        const int fd = w->fd;
         pthread_mutex_unlock(&w->lock);
-        const int error = kymo__write_all(w->fd, bytes, len) ? 0 : errno;
+        const int error = kymo__write_all(fd, bytes, len) ? 0 : errno;
         pthread_mutex_lock(&w->lock);
         w->error = w->error != 0 ? w->error : error;
         w->len = 0;
@@ -58,6 +59,15 @@ int kymo__writer_put(struct kymo__writer *w, const char *bytes, size_t len)
         w->len = len;
         pthread_cond_signal(&w->changed);
     }
+    pthread_mutex_unlock(&w->lock);
+    return error;
+}
+
+int kymo__writer_drain(struct kymo__writer *w, int fd)
+{
+    pthread_mutex_lock(&w->lock);
+    const int error = wait_until_idle(w);
+    w->fd = fd;
     pthread_mutex_unlock(&w->lock);
     return error;
 }

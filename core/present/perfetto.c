@@ -248,6 +248,12 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
 
 KYMO__EXPORT_BATCH(kymo__perfetto_lane, on_begin);
 
+kymo_status kymo__perfetto_batch(struct kymo__export *x, struct kymo__export_lane *lane,
+                                 const struct kymo_batch *batch)
+{
+    return on_batch(x, lane, batch);
+}
+
 /*
  * Nothing closes a process: ranges left open stay open, and viewers draw them to the end of the
  * trace.
@@ -256,5 +262,5 @@ const struct kymo__export_format kymo__export_perfetto = {
     .name = "perfetto",
     .start = kymo__perfetto_start,
     .process = kymo__perfetto_process,
-    .batch = on_batch,
+    .batch = kymo__perfetto_batch,
 };

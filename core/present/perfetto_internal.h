@@ -1,6 +1,7 @@
 /*
- * The Perfetto export in two files: perfetto.c writes events, perfetto_tracks.c what stands before
- * them (clocks, tracks, interned names). Nothing else includes this.
+ * The Perfetto export in three files: perfetto.c writes events, perfetto_tracks.c what stands before
+ * them (clocks, tracks, interned names), perfetto_tar.c a trace for each process into an archive.
+ * Nothing else includes this.
  */
 #ifndef KYMO_PERFETTO_INTERNAL_H
 #define KYMO_PERFETTO_INTERNAL_H
@@ -53,6 +54,8 @@ uint64_t kymo__perfetto_async_uuid(const struct kymo__export *x, uint64_t handle
 
 void kymo__perfetto_start(struct kymo__export *x);
 kymo_status kymo__perfetto_process(struct kymo__export *x);
+kymo_status kymo__perfetto_batch(struct kymo__export *x, struct kymo__export_lane *lane,
+                                 const struct kymo_batch *batch);
 /* Begin the lane's sequence; false when there is no memory. */
 bool kymo__perfetto_lane(struct kymo__export *x, struct kymo__export_lane *lane);
 /* Put the site's name, category and place into the sequence's interned data. */

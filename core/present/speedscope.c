@@ -203,14 +203,7 @@ static inline void on_lost(struct kymo__export *x, struct kymo__export_lane *lan
     (void)x, (void)lane, (void)ns, (void)n_events;
 }
 
-static const struct kymo__walker walker = {
-    .begin = on_begin,
-    .end = on_end,
-    .mark = on_mark,
-    .counter = on_counter,
-    .async = on_async,
-    .lost = on_lost,
-};
+KYMO__EXPORT_WALKER(on_begin);
 
 static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
                             const struct kymo_batch *batch)

@@ -236,14 +236,7 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
     kymo__db_put_loss(db_of(x), thread_of(x, lane->info->lane), at_ns, n_events);
 }
 
-static const struct kymo__walker walker = {
-    .begin = on_begin,
-    .end = on_end,
-    .mark = on_mark,
-    .counter = on_counter,
-    .async = on_async,
-    .lost = on_lost,
-};
+KYMO__EXPORT_WALKER(on_begin);
 
 static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
                             const struct kymo_batch *batch)

@@ -256,28 +256,6 @@ static bool is_empty_file(int target)
            lseek(target, 0, SEEK_CUR) == 0 && (fcntl(target, F_GETFL) & O_APPEND) == 0;
 }
 
-/* A file without a name, on a disk rather than in memory where nothing is said about it. */
-static kymo_status open_temporary(struct kymo__db_file *file)
-{
-    const char *const given = getenv("TMPDIR");
-    const char *const folders[] = {given != NULL ? given : "/var/tmp", "/tmp"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(folders) && file->fd < 0; i++) {
-        char path[4096];
-        file->fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        if (file->fd >= 0 ||
-            snprintf(path, sizeof path, "%s/kymo-XXXXXX", folders[i]) >= (int)sizeof path)
-            continue;
-        file->fd = mkostemp(path, O_CLOEXEC); /* not every file system has nameless files */
-        if (file->fd >= 0)
-            unlink(path);
-    }
-    file->is_temporary = true;
-    return file->fd >= 0
-               ? KYMO_OK
-               : kymo__fail_errno("make a temporary file in %s (TMPDIR names another folder)",
-                                  folders[0]);
-}
-
 kymo_status kymo__db_file_init(struct kymo__db_file *file, int target)
 {
     *file = (struct kymo__db_file){.fd = -1, .target = target};
@@ -289,8 +267,10 @@ kymo_status kymo__db_file_init(struct kymo__db_file *file, int target)
         if (status == KYMO_OK)
             file->fd = open(path, O_RDWR | O_CLOEXEC);
     }
-    if (status == KYMO_OK && file->fd < 0)
-        status = open_temporary(file);
+    if (status == KYMO_OK && file->fd < 0) {
+        status = kymo__temporary_open(&file->fd);
+        file->is_temporary = true;
+    }
     if (status == KYMO_OK)
         status = register_vfs(file);
     if (status != KYMO_OK && file->fd >= 0) {
@@ -313,12 +293,5 @@ kymo_status kymo__db_file_deliver(const struct kymo__db_file *file, struct kymo_
         lseek(file->target, 0, SEEK_END);
         return KYMO_OK;
     }
-    ssize_t n;
-    for (off_t at = 0; (n = pread(file->fd, out->data, KYMO__OUT_BYTES, at)) != 0; at += n) {
-        if (n < 0)
-            return kymo__fail_errno("read the temporary file of the export");
-        out->p = out->data + n;
-        kymo__out_flush(out);
-    }
-    return out->status;
+    return kymo__temporary_copy(file->fd, out);
 }

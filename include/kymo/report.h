@@ -93,9 +93,12 @@ KYMO_API kymo_status kymo_report_json(kymo_summary *summary,
                                       const struct kymo_report_options *options, FILE *out);
 
 /*
- * Exports for other tools. `fd` is written with large writes, for a regular file by a second thread, and stays open. A
- * damaged recording is exported as far as it can be read. `format`, first those of single events:
+ * Exports for other tools. `fd` is written with large writes, for a regular file by threads beside this one, and stays
+ * open. A damaged recording is exported as far as it can be read. `format`, first those of single events:
  *   perfetto    protobuf, opens in ui.perfetto.dev
+ *   perfetto-tar
+ *               a Perfetto trace for each process and a manifest, in one TAR. Into a pipe, each trace goes through a
+ *               temporary file (in TMPDIR, else /var/tmp)
  *   chrome      JSON
  *   csv         one line per range, mark and counter value
  *   sqlite      a database, docs/formats/sqlite.md; not in every build. Written in place into an empty regular file; for

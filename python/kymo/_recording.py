@@ -126,9 +126,9 @@ class Recording:
     ) -> None:
         """Write a file for another tool, or a picture.
 
-        Of events: "perfetto", "chrome", "csv", "speedscope", or "sqlite", a database. Of times added up by path:
-        "collapsed" and "flamegraph", an SVG; for these two `by` ("thread" or "rank") makes that the outermost frame,
-        and `baseline`, another recording, shows what changed since.
+        Of events: "perfetto", "perfetto-tar", "chrome", "csv", "speedscope", or "sqlite", a database. Of times added
+        up by path: "collapsed" and "flamegraph", an SVG; for these two `by` ("thread" or "rank") makes that the
+        outermost frame, and `baseline`, another recording, shows what changed since.
         """
         from kymo import _tools
 

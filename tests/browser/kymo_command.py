@@ -11,12 +11,12 @@ import kymo
 FOREIGN = ("KYMO", "KYMO_OPTIONS", "KYMO_RUN_ID", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "OMPI_COMM_WORLD_RANK")
 
 
-def run_kymo(*args: object, **variables: str) -> str:
-    """Run `kymo ARGS...` with more variables; gives what it prints."""
+def run_kymo(*args: object, before: tuple[str, ...] = (), **variables: str) -> str:
+    """Run `BEFORE... kymo ARGS...` with more variables; gives what it prints."""
     program = Path(kymo.__file__).parent / "bin" / "kymo"
     environment = {name: value for name, value in os.environ.items() if name not in FOREIGN}
     return subprocess.run(
-        [str(program), *map(str, args)],
+        [*before, str(program), *map(str, args)],
         env={**environment, **variables},
         stdout=subprocess.PIPE,
         text=True,

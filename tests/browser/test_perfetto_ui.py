@@ -1,7 +1,8 @@
 """Our exports, opened in the real Perfetto UI: what it shows is what was recorded, to the nanosecond.
 
-Each test runs twice, with the Perfetto trace and with the Chrome JSON. The CSV export and the report are the other
-side of each comparison; tests/cli has checked those against the program that was recorded.
+Each test runs with the Perfetto trace, with the TAR of traces and with the Chrome JSON. The CSV export and the report
+are the other side of each comparison; tests/cli has checked those against the program that was recorded. Pictures of
+the page are left in build/screenshots, or where KYMO_SCREENSHOTS says.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -25,6 +28,7 @@ pytestmark = pytest.mark.skipif(bool(perfetto_page.what_is_missing()), reason=pe
 
 EMPTY_TEXT = "payload 8"  # the one payload that the CSV cannot tell from none
 WORKLOAD = Path(__file__).parent / "timeline_workload.py"
+SCREENSHOTS = Path(os.environ.get("KYMO_SCREENSHOTS", Path(__file__).parents[2] / "build" / "screenshots"))
 Row = dict[str, Any]
 
 
@@ -36,7 +40,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for rank in "01":
         command = ("--", sys.executable, WORKLOAD)
         run_kymo("run", "-q", "--append", "-o", path, *command, RANK=rank, WORLD_SIZE="2")
-    for name in ("run.pftrace", "run.json", "run.csv"):
+    for name in ("run.pftrace", "run.tar", "run.json", "run.csv"):
         run_kymo("export", path, "-o", path.with_name(name))
     return path
 
@@ -59,6 +63,7 @@ class Opened:
 
     def __init__(self, page: perfetto_page.PerfettoPage, recording: Path, format: str) -> None:
         self.page = page
+        self.format = format
         self.query = page.query
         self.is_chrome = format == "json"
         # Chrome's times are relative to the first event; ours are CLOCK_MONOTONIC.
@@ -70,7 +75,7 @@ class Opened:
         self.counter_suffix = " value" if self.is_chrome else ""
 
 
-@pytest.fixture(scope="module", params=["pftrace", "json"])
+@pytest.fixture(scope="module", params=["pftrace", "tar", "json"])
 def ui(request: pytest.FixtureRequest, browser: Any, address: str, recording: Path) -> Iterator[Opened]:
     page = perfetto_page.PerfettoPage(browser, address, f"run.{request.param}")
     yield Opened(page, recording, request.param)
@@ -128,6 +133,14 @@ def test_the_page_shows_every_process(ui):
         assert title in shown
 
 
+def test_a_picture_of_the_page_is_kept(ui):
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    path = SCREENSHOTS / f"perfetto-{ui.format}.png"
+    ui.page.page.screenshot(path=path)
+    assert path.stat().st_size > 50_000, f"{path} shows next to nothing"
+    print(f"see {path}")
+
+
 # ---- events ----
 
 
@@ -170,6 +183,24 @@ def test_totals_are_the_reports(ui, recording):
     assert {name: (len(times), sum(times), min(times), max(times)) for name, times in shown.items()} == {
         plain(r["name"]): (r["count"], r["total_ns"], r["min_ns"], r["max_ns"]) for r in report["ranges"]
     }
+
+
+def test_each_rank_has_its_own_totals(ui, recording):
+    """The tracks' labels tell the rank; what lies on them is that rank's, by name."""
+    shown: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for s in ui.query(
+        "select s.name, dur, p.name process from slice s join thread_track tt on s.track_id = tt.id "
+        "join thread using (utid) join process p using (upid)"
+    ):
+        if s["dur"] > 0:
+            shown[int(s["process"].split()[1]), plain(s["name"])].append(s["dur"])
+    # A rank's child has the rank of its parent, and rows of its own.
+    reported: dict[tuple[int, str], list[int]] = defaultdict(lambda: [0, 0])
+    for row in json.loads(run_kymo("report", recording, "--ranks", "--json"))["ranks"]:
+        totals = reported[row["rank"], plain(row["name"])]
+        totals[:] = totals[0] + row["count"], totals[1] + row["total_ns"]
+    assert {key: [len(times), sum(times)] for key, times in shown.items()} == reported
+    assert {rank for rank, _ in shown} == {0, 1}
 
 
 def test_async_ranges_overlap_and_end_on_another_thread(ui, events):
@@ -241,6 +272,44 @@ def test_ranges_know_their_source(ui, recording):
     assert {(s["name"], s["file"], s["line"]) for s in shown} == {
         (s["name"], s["file"], s["line"]) for s in sites if s["name"] in timed and s["file"]
     }
+
+
+# ---- a trace for each process ----
+
+
+def test_a_tar_is_read_trace_by_trace(ui, events):
+    files = [file for file in ui.query("select name, trace_type from __intrinsic_trace_file") if file["name"]]
+    traces = [file for file in files if file["name"].endswith(".pftrace") and file["trace_type"] == "proto"]
+    assert len(traces) == (len({e["pid"] for e in events}) if ui.format == "tar" else 0)
+
+
+NAMESPACE = ("unshare", "--user", "--map-root-user", "--uts")
+
+
+def run_on(host: str, path: Path, rank: str) -> None:
+    """Record in a namespace with a host name of its own, which stands for another machine."""
+    rename = "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
+    command = ("run", "-q", "--append", "-o", path, "--", sys.executable, WORKLOAD)
+    run_kymo(*command, before=(*NAMESPACE, sys.executable, "-c", rename, host), RANK=rank, WORLD_SIZE="2")
+
+
+def test_ranks_of_two_machines_share_the_wall_clock(browser, address, recording):
+    if subprocess.run([*NAMESPACE, "true"], check=False).returncode != 0:
+        pytest.skip("this machine gives no namespace with a host name of its own")
+    path = recording.with_name("two.kymo")
+    for rank, host in enumerate(("node-a", "node-b")):
+        run_on(host, path, str(rank))
+    run_kymo("export", path, "-o", path.with_name("two.csv"))
+    run_kymo("export", path, "-o", path.with_name("two.tar"))
+    with path.with_name("two.csv").open(newline="", encoding="utf-8") as file:
+        recorded = [e for e in csv.DictReader(file) if e["kind"] in ("range", "mark")]
+    page = perfetto_page.PerfettoPage(browser, address, "two.tar")
+    shown = page.query(THREAD_SLICES)
+    assert sorted((plain(s["name"]), s["ts"]) for s in shown) == sorted(
+        (plain(e["name"]), int(e["start_ns"])) for e in recorded
+    )
+    assert min(s["ts"] for s in shown) > 1_600_000_000 * 10**9
+    page.close()
 
 
 # ---- several recordings ----

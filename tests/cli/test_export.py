@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import json
 import resource
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,16 @@ def test_the_file_is_named_after_the_recording(kymo, recording, tmp_path, to, na
     assert name in done.stderr
 
 
-@pytest.mark.parametrize("name, start", [("a.pftrace", b"\n"), ("a.json", b"{"), ("a.csv", b"kind,"), ("other", b"\n")])
+STARTS = {
+    "a.pftrace": b"\n",
+    "a.tar": b"perfetto_manifest.json\0",
+    "a.json": b"{",
+    "a.csv": b"kind,",
+    "other": b"\n",
+}
+
+
+@pytest.mark.parametrize("name, start", STARTS.items())
 def test_the_format_follows_the_files_ending(kymo, recording, tmp_path, name, start):
     assert kymo("export", recording, "-o", name).returncode == 0
     assert (tmp_path / name).read_bytes().startswith(start)
@@ -76,6 +86,18 @@ def test_a_format_that_the_build_lacks_costs_no_file(kymo, recording, tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "install libsqlite3-dev" in done.stderr
     assert (tmp_path / "a.db").read_text() == "old"
+
+
+def test_a_full_disk_leaves_no_half_archive(kymo, emit, tmp_path):
+    kymo("run", "-q", "-o", "long.kymo", emit, 100000)
+    limit = 1 << 20
+    limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))}
+    done = kymo("export", "long.kymo", "--split", **limited)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert not (tmp_path / "long.tar").exists()
+    # The temporary file of an archive into a pipe meets the same limit.
+    done = kymo("export", "long.kymo", "--split", "-o", "-", text=False, **limited)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
 
 
 def test_a_single_log_can_be_exported(kymo, recording, tmp_path):
@@ -246,3 +268,51 @@ def test_pids_that_repeat_are_numbered_anew(kymo, recording, tmp_path):
     assert [t.process.pid for t in timeline.tracks.values() if t.HasField("process")] == [1, 2]
     assert [t.thread.tid for t in timeline.tracks.values() if t.HasField("thread")] == [1, 2]
     assert sum(name == "outer" for name, _, _ in timeline.slices) == 10
+
+
+# ---- a trace for each process ----
+
+
+@pytest.fixture
+def ranks(kymo, emit) -> str:
+    for rank in "210":
+        kymo("run", "-q", "-o", "ranks.kymo", emit, 2, env={"RANK": rank, "WORLD_SIZE": "3"})
+    return "ranks.kymo"
+
+
+@pytest.mark.parametrize("args", [["-o", "ranks.tar"], ["--split"], ["--to", "perfetto", "-o", "ranks.tar"]])
+def test_tar_reads_what_a_split_export_wrote(kymo, ranks, tmp_path, args):
+    assert kymo("export", ranks, *args).returncode == 0
+    with tarfile.open(tmp_path / "ranks.tar") as tar:
+        members = tar.getmembers()
+        manifest = json.load(tar.extractfile(members[0]))["perfetto_manifest"]
+    traces = [member.name for member in members[1:]]
+    assert [name.split("-")[:3] for name in traces] == [["000" + i, "rank", i] for i in "012"]
+    assert manifest["version"] == 1
+    assert [file["path"] for file in manifest["files"]] == traces
+    assert manifest["trace_time"] == {"clock": "MONOTONIC", "file": traces[0]}
+    assert {m.mode for m in members} == {0o644} and all(m.mtime > 1_600_000_000 for m in members)
+
+
+@needs_perfetto
+def test_each_rank_is_a_trace_of_its_own(kymo, ranks, tmp_path):
+    kymo("export", ranks, "-o", "ranks.tar")
+    kymo("export", ranks, "-o", "ranks.pftrace")
+    with tarfile.open(tmp_path / "ranks.tar") as tar:
+        tar.extractall(tmp_path / "traces")
+    timelines = [Timeline(path) for path in sorted((tmp_path / "traces").glob("*.pftrace"))]
+    names = [[t.process.process_name for t in line.tracks.values() if t.HasField("process")] for line in timelines]
+    assert names == [["rank 0 emit"], ["rank 1 emit"], ["rank 2 emit"]]
+    together = Timeline(tmp_path / "ranks.pftrace")
+    assert sorted(s for line in timelines for s in line.slices) == sorted(together.slices)
+    # Viewers that put all traces into one table must not mix tracks up; uuid 0 is the root of all.
+    uuids = [uuid for line in timelines for uuid in line.tracks if uuid != 0]
+    assert len(set(uuids)) == len(uuids)
+
+
+def test_an_archive_is_the_same_each_time_and_through_a_pipe(kymo, ranks, tmp_path):
+    kymo("export", ranks, "-o", "once.tar")
+    kymo("export", ranks, "-o", "again.tar")
+    once = (tmp_path / "once.tar").read_bytes()
+    assert (tmp_path / "again.tar").read_bytes() == once
+    assert kymo("export", ranks, "--split", "-o", "-", text=False).stdout == once

@@ -51,6 +51,7 @@ MISTAKES = {
     "run-nothing-behind-dashes": ["run", "-o", "x.kymo", "--"],
     "report-nothing": ["report"],
     "export-nothing": ["export"],
+    "split-chrome": ["export", "x.kymo", "--to", "chrome", "--split"],
     "append-and-force": ["run", "--append", "--force", "true"],
     "missing-recording": ["report", "x.kymo"],
 }

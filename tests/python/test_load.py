@@ -124,7 +124,9 @@ def test_pandas(path):
     assert frame["total_ns"].dtype.kind in "iu"
 
 
-@pytest.mark.parametrize("form", ["perfetto", "chrome", "csv", "sqlite", "speedscope", "collapsed", "flamegraph"])
+@pytest.mark.parametrize(
+    "form", ["perfetto", "perfetto-tar", "chrome", "csv", "sqlite", "speedscope", "collapsed", "flamegraph"]
+)
 def test_exports(path, tmp_path, form):
     if form not in _tools.export_formats.split(","):
         pytest.skip(f"this build has no {form}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import types
 
@@ -154,6 +155,15 @@ def test_a_payload_is_seen_by_exports(record, tmp_path):
         pass
     kymo.load(path).export("chrome", tmp_path / "trace.json")
     assert "needle in the payload" in (tmp_path / "trace.json").read_text()
+
+
+def test_a_color_is_seen_by_chrome(record, tmp_path):
+    with record() as path, kymo.range("colored", color="blue"), kymo.range("plain"):
+        pass
+    kymo.load(path).export("chrome", tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    colors = {e["name"]: e.get("cname") for e in events if e["ph"] == "X"}
+    assert colors == {"colored": "rail_response", "plain": None}
 
 
 @pytest.mark.parametrize("name", [None, 3, 1.5, [], object(), ("a",)])

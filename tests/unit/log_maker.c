@@ -138,6 +138,17 @@ size_t log_put_bare_words(struct log_maker *log, uint32_t lane, uint32_t sequenc
     return offset;
 }
 
+void log_put_ranges(struct log_maker *log, uint64_t n)
+{
+    uint32_t sequence = 0;
+    for (uint64_t i = 1; i <= n; i++) {
+        log_begin(log, 10 * i, 1);
+        log_end(log, 10 * i + 3, 1);
+        if (i % 2000 == 0 || i == n)
+            log_put_words(log, 0, sequence++);
+    }
+}
+
 void log_put_preamble(struct log_maker *log)
 {
     log_put_process(log, NULL, NULL);

@@ -39,6 +39,9 @@ void log_record(struct log_maker *log, uint64_t tick, enum kymo_record_type type
 size_t log_put_words(struct log_maker *log, uint32_t lane, uint32_t sequence);
 size_t log_put_bare_words(struct log_maker *log, uint32_t lane, uint32_t sequence);
 
+/* `n` ranges of site 1 on lane 0, 3 ticks each, in blocks of 4000 words. */
+void log_put_ranges(struct log_maker *log, uint64_t n);
+
 /* A process with sites "outer", "inner", "leaf" (1 to 3), lane 0 "main" and a clock that starts at 0. */
 void log_put_preamble(struct log_maker *log);
 

@@ -350,6 +350,17 @@ static void chrome_has_texts_for_what_json_has_no_numbers(void **state)
     test_free(out.text);
 }
 
+static void chrome_takes_the_nearest_color_that_has_a_name(void **state)
+{
+    (void)state;
+    assert_string_equal(kymo__chrome_color(0xff0000ff), "vsync_highlight_color");
+    assert_string_equal(kymo__chrome_color(0xffff0000), "terrible");
+    assert_string_equal(kymo__chrome_color(0xff008000), "good");
+    assert_string_equal(kymo__chrome_color(0xffffa500), "thread_state_iowait");
+    assert_string_equal(kymo__chrome_color(0xff000000), "black");
+    assert_string_equal(kymo__chrome_color(0xffffffff), "white");
+}
+
 /* ---- Perfetto: tests/cli reads it with the real classes; here its framing and its bytes ---- */
 
 static uint64_t take_varint(const uint8_t **p)
@@ -431,7 +442,7 @@ static void any_allocation_may_fail(void **state)
     word(f, 20, KYMO_KIND_END, STEP);
     flush_words(f, 0);
     log_put_end(&f->log, "stop");
-    static const char *const formats[] = {"perfetto", "chrome", "csv"};
+    static const char *const formats[] = {"perfetto", "chrome", "csv", "perfetto-tar"};
     const int fd = open("/dev/null", O_WRONLY);
     for (size_t i = 0; i < KYMO__COUNT_OF(formats); i++) {
         kymo_status status = KYMO_ENOMEM;
@@ -508,6 +519,7 @@ int main(void)
         TEST(chrome_has_payloads_counters_and_open_ranges),
         TEST(chrome_keeps_the_digits_of_large_payloads),
         TEST(chrome_has_texts_for_what_json_has_no_numbers),
+        cmocka_unit_test(chrome_takes_the_nearest_color_that_has_a_name),
         TEST(perfetto_is_a_row_of_packets),
         TEST(perfetto_keeps_the_digits_of_large_payloads),
         TEST(perfetto_has_a_text_for_a_payload_that_is_no_number),
