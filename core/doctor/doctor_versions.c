@@ -178,11 +178,22 @@ void kymo__doctor_versions(struct kymo__doctor *doctor)
 
 /* ---- optional parts of this build ---- */
 
+/* With a blank behind each comma, so that the list can go on in the next line. */
+static void tell_exports(struct kymo__doctor *doctor, const char *formats)
+{
+    struct kymo__buf list = {0};
+    for (const char *p = formats; *p != '\0'; p++)
+        kymo__buf_put(&list, *p == ',' ? ", " : p, *p == ',' ? 2 : 1);
+    kymo__doctor_tell(doctor, "exports", KYMO__STATE_OK, NULL, "%.*s",
+                      list.failed ? 0 : (int)list.len, list.failed ? "" : list.data);
+    kymo__buf_fini(&list);
+}
+
 void kymo__doctor_build(struct kymo__doctor *doctor)
 {
     const char *formats = kymo_export_formats();
     const bool has_sqlite = strstr(formats, "sqlite") != NULL;
-    kymo__doctor_tell(doctor, "exports", KYMO__STATE_OK, NULL, "%s", formats);
+    tell_exports(doctor, formats);
     kymo__doctor_tell(doctor, "sqlite", has_sqlite ? KYMO__STATE_OK : KYMO__STATE_MISSING,
                       has_sqlite ? NULL : "apt-get install libsqlite3-dev and build again", "%s",
                       has_sqlite ? "built in" : "this build exports no SQLite files");
