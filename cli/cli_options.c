@@ -177,7 +177,7 @@ bool cli_parse(const struct cli_command *command, char **args, int *n_args, int 
 
 static void print_option(const char *name, char letter, const char *value, const char *help)
 {
-    char left[64];
+    char left[128];
     const char lead[] = {'-', letter, ',', ' ', '\0'};
     const int len = snprintf(left, sizeof left, "  %s--%s%s%s", letter != 0 ? lead : "    ", name,
                              value != NULL ? " " : "", value != NULL ? value : "");
