@@ -20,10 +20,12 @@
 #include <kymo/base.h>
 #include <kymo/cuda.h>
 #include <kymo/doctor.h>
+#include <kymo/iteration.h>
 #include <kymo/nvtx.h>
 #include <kymo/range.h>
 #include <kymo/recording.h>
 #include <kymo/report.h>
+#include <kymo/stopwatch.h>
 #include <kymo/switchboard.h>
 #include <kymo/table.h>
 

@@ -105,6 +105,14 @@ enum kymo_record_type {
     KYMO_RECORD_ASYNC_BEGIN = 4, /* site; handle */
     KYMO_RECORD_ASYNC_END = 5,   /* site (0: unknown); handle */
     KYMO_RECORD_GAP = 6, /* events lost on this thread: count; ticks from the first to the last lost */
+    /* Of the whole process, on whichever thread told it; see <kymo/iteration.h>. */
+    KYMO_RECORD_ITERATION =
+        7, /* one ends: its number, from 0; flags, bit 0 warm-up; samples, a double, 0 unknown */
+    KYMO_RECORD_ITERATION_BEGIN = 8, /* one begins: its number */
+    KYMO_RECORD_EPOCH = 9,           /* its number; 1 it begins, 0 it ends */
+    KYMO_RECORD_PHASE = 10,          /* site of its name; 0: the phase ends */
+    KYMO_RECORD_END_OF =
+        11, /* site: the innermost range of that name ends; those begun after it stay open */
 };
 
 static inline uint64_t kymo_word_ticks(uint64_t word)

@@ -1,0 +1,68 @@
+/*
+ * kymo/iteration.h: iterations, epochs and phases, the program's own measure of progress.
+ *
+ * There is one count of iterations in a process. Whoever finishes the first iteration (a stopwatch, a training callback,
+ * the program itself) drives it from then on; a second driver is told so, once, and counts nothing, so that no
+ * iteration is counted twice. With a recording open, each iteration, epoch and phase is written into it and applies to
+ * all threads of the process; without one they still count, for instruments that work by iterations.
+ *
+ * An iteration lasts from kymo_iteration_begin(), or where nobody calls that, from the end of the one before or the
+ * begin of its epoch or phase, whichever is later, to kymo_iteration_finish(). The first `warmup` iterations are marked.
+ *
+ * Any thread may call these, one at a time makes sense; not from signal handlers. Some 100 ns each.
+ */
+#ifndef KYMO_ITERATION_H
+#define KYMO_ITERATION_H
+
+#include <kymo/range.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Who counts. A text that stays valid: "kymo_iteration_finish", "Stopwatch.finish_iter". */
+typedef const char *kymo_driver;
+
+/* An iteration begins here; not needed where iterations follow one another. */
+KYMO_API void kymo_iteration_begin_by(kymo_driver driver);
+/*
+ * An iteration ends here; `samples` were worked on (0: not known). 1 when it counts, 0 when another driver does the
+ * counting. Instruments that work by iterations run inside: a stopwatch may print its report.
+ */
+KYMO_API int kymo_iteration_finish_by(kymo_driver driver, double samples);
+
+static inline void kymo_iteration_begin(void)
+{
+    kymo_iteration_begin_by("kymo_iteration_finish");
+}
+static inline int kymo_iteration_finish(void)
+{
+    return kymo_iteration_finish_by("kymo_iteration_finish", 0);
+}
+
+/* The first `n` iterations of the process are warm-up; also by the option warmup=N. Before or during them. */
+KYMO_API void kymo_iteration_set_warmup(uint64_t n);
+
+/* Epochs count from 0 and do not nest. A begin while one is open ends it. */
+KYMO_API void kymo_epoch_begin(void);
+KYMO_API void kymo_epoch_end(void);
+
+/* A phase: "train", "evaluate". Phases do not nest; 0 ends the one that is open. */
+KYMO_API void kymo_phase(kymo_id name);
+
+struct kymo_progress_counts {
+    uint64_t iterations; /* finished, warm-up among them */
+    uint64_t warmup;     /* of these */
+    uint64_t epochs;     /* ended */
+    int in_epoch;        /* one is open */
+    kymo_driver driver;  /* NULL before the first iteration */
+};
+KYMO_API void kymo_iteration_counts(struct kymo_progress_counts *out);
+
+/* As if no iteration had been: no driver, all counts zero. kymo_reset() does the same. */
+KYMO_API void kymo_iteration_reset(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,123 @@
+/*
+ * kymo/stopwatch.h: named measurements over the iterations of a program, with their statistics at hand while it runs.
+ *
+ *     kymo_stopwatch_enable(&(struct kymo_stopwatch_options){.warmup = 5, .print_every = 100});
+ *     for (...) {
+ *         kymo_stopwatch_start(KYMO_ID("forward")); ... kymo_stopwatch_stop(KYMO_ID("forward"));
+ *         kymo_stopwatch_finish_iteration();
+ *     }
+ *     kymo_stopwatch_print(stdout);
+ *
+ * One stopwatch in a process, off until it is enabled: then a start or stop is a load and a branch. On, each is a clock
+ * read and a few additions in memory of the calling thread; nothing is locked or allocated after a name's first use on a
+ * thread. It needs no recording; with one open, each measurement is a range in it as well. Names decide: a measurement
+ * may start in C and stop in Python, and two places with one name are one measurement.
+ *
+ * Misuse (a stop without a start, a second start) changes nothing, is counted, told once and shown in the report; it
+ * comes back as a status, which strict callers look at. A name may run on several threads at once, each for itself.
+ */
+#ifndef KYMO_STOPWATCH_H
+#define KYMO_STOPWATCH_H
+
+#include <stdio.h>
+
+#include <kymo/iteration.h>
+#include <kymo/table.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum kymo_stopwatch_gpu {
+    KYMO_GPU_NONE = 0,
+    KYMO_GPU_SYNC, /* wait for the GPU (kymo_cuda_sync) before the clock is read, at both ends */
+    KYMO_GPU_EVENTS, /* let the GPU note the times on the current stream; nobody waits, results come later */
+};
+
+struct kymo_stopwatch_options {
+    uint64_t warmup;      /* iterations that are left out */
+    uint64_t print_every; /* measured iterations between two reports on stdout; 0: none */
+    enum kymo_stopwatch_gpu gpu;
+    uint32_t sync_one_time; /* non-zero: one-time measurements wait for the GPU as well */
+};
+
+/* KYMO_ESTATE when it is on already. `options` lent; NULL: all zero. Starts with no results. */
+KYMO_API KYMO_WARN_UNUSED kymo_status
+kymo_stopwatch_enable_sized(const struct kymo_stopwatch_options *options, size_t size);
+static inline KYMO_WARN_UNUSED kymo_status
+kymo_stopwatch_enable(const struct kymo_stopwatch_options *options)
+{
+    return kymo_stopwatch_enable_sized(options, sizeof *options);
+}
+/* Off; results stay readable until the next enable or reset. What runs is dropped. */
+KYMO_API void kymo_stopwatch_disable(void);
+KYMO_API void kymo_stopwatch_reset(void);
+
+static inline int kymo_stopwatch_is_enabled(void)
+{
+    return (kymo_on() & KYMO_ON_STOPWATCH) != 0;
+}
+
+/* Out of line; they test the switch again. KYMO_ESTATE for misuse, with a sentence that names the measurement. */
+KYMO_API kymo_status kymo_stopwatch_start_on(kymo_id id);
+KYMO_API kymo_status kymo_stopwatch_stop_on(kymo_id id);
+
+static inline kymo_status kymo_stopwatch_start(kymo_id id)
+{
+    return KYMO_UNLIKELY(kymo_stopwatch_is_enabled()) ? kymo_stopwatch_start_on(id) : KYMO_OK;
+}
+static inline kymo_status kymo_stopwatch_stop(kymo_id id)
+{
+    return KYMO_UNLIKELY(kymo_stopwatch_is_enabled()) ? kymo_stopwatch_stop_on(id) : KYMO_OK;
+}
+
+/* Drop what runs on this thread under `id`, as if it had not been started: a block that failed. */
+KYMO_API void kymo_stopwatch_cancel(kymo_id id);
+
+/*
+ * The iteration ends: kymo_iteration_finish_by("kymo_stopwatch_finish_iteration", samples) and nothing else, so that any
+ * other driver of iterations will do as well. KYMO_ESTATE when a measurement of this thread still runs: it goes on, its
+ * time counts for the iteration in which it stops.
+ */
+KYMO_API kymo_status kymo_stopwatch_finish_iteration(double samples);
+
+/* Once in a process, whatever the iteration: set-up, the whole run. Warm-up does not matter to them. */
+KYMO_API kymo_status kymo_stopwatch_once_start(kymo_id id);
+KYMO_API kymo_status kymo_stopwatch_once_stop(kymo_id id);
+
+/* What is measured besides time, over exactly the intervals of `id`, from its next start on. */
+enum kymo_stopwatch_usage {
+    KYMO_USAGE_THREAD_CPU = 1u << 0, /* of the thread that starts and stops it */
+    KYMO_USAGE_PROCESS_CPU =
+        1u << 1, /* of all threads of the process; 1.0 is one processor busy all the time */
+    KYMO_USAGE_TREE_CPU = 1u << 2,    /* of the process and its living descendants */
+    KYMO_USAGE_MACHINE_CPU = 1u << 3, /* of the machine, 0..number of processors */
+    KYMO_USAGE_FAULTS = 1u << 4,      /* page faults and context switches of the thread */
+    KYMO_USAGE_RSS = 1u << 5,         /* growth of the resident set */
+};
+KYMO_API kymo_status kymo_stopwatch_measure_usage(kymo_id id, uint32_t usage);
+
+/* Iterations measured: finished ones without warm-up. */
+KYMO_API uint64_t kymo_stopwatch_n_measured(void);
+
+/*
+ * The results so far, as tables; the caller destroys them. `name`:
+ *   intervals   name threads count total_ns mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns self_ns running
+ *   iterations  name iterations total_ns mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns share   (time per iteration)
+ *   gpu         name count total_ns mean_ns ... pending
+ *   usage       name thread_cpu process_cpu tree_cpu machine_cpu context_switches page_faults rss_bytes
+ *   once        name total_ns running
+ *   series      iteration name total_ns          (the latest iterations, as many as are kept)
+ *   outliers    iteration name total_ns median_ns times        (iterations far above the rest, worst first)
+ *   misuse      name what count
+ * Quantiles are within 0.8 %. A measured iteration in which a name did not run counts as zero in `iterations`.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_stopwatch_table(const char *name, kymo_table **out);
+
+/* The report, sections as print_eval_times has them. KYMO_EIO when the stream refuses. */
+KYMO_API kymo_status kymo_stopwatch_print(FILE *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
