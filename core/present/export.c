@@ -377,7 +377,8 @@ kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char 
         .recordings = recordings,
         .n_recordings = n,
     };
-    KYMO_TRY(kymo_export_check(format));
+    if (x.format == NULL || x.format->missing != NULL)
+        return kymo_export_check(format);
     if (!x.format->adds_up && (x.options->by != NULL || x.options->n_baseline != 0))
         return kymo__fail(
             KYMO_EINVAL,
