@@ -25,26 +25,26 @@ struct library {
 
 /* ---- in the child ---- */
 
-static void ask_driver(void *handle, int fd)
+/* `function` tells a version like 13000, without a context or even cuInit. */
+static void ask_cuda_version(void *handle, const char *function, int fd)
 {
     int (*version)(int *) = NULL;
     int number = 0;
-    *(void **)&version = dlsym(handle, "cuDriverGetVersion"); /* needs no cuInit */
+    *(void **)&version = dlsym(handle, function);
     if (version != NULL && version(&number) == 0 && number > 0)
         dprintf(fd, "value=CUDA %d.%d\n", number / 1000, number % 1000 / 10);
     else
         dprintf(fd, "limited=it does not tell its version\n");
 }
 
+static void ask_driver(void *handle, int fd)
+{
+    ask_cuda_version(handle, "cuDriverGetVersion", fd);
+}
+
 static void ask_runtime(void *handle, int fd)
 {
-    int (*version)(int *) = NULL;
-    int number = 0;
-    *(void **)&version = dlsym(handle, "cudaRuntimeGetVersion"); /* makes no context */
-    if (version != NULL && version(&number) == 0 && number > 0)
-        dprintf(fd, "value=CUDA %d.%d\n", number / 1000, number % 1000 / 10);
-    else
-        dprintf(fd, "limited=it does not tell its version\n");
+    ask_cuda_version(handle, "cudaRuntimeGetVersion", fd);
 }
 
 static void ask_cupti(void *handle, int fd)

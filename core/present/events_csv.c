@@ -183,15 +183,9 @@ static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uin
         .lane = lane->info->lane,
         .is_begin = begins,
     };
-    struct kymo__async_half other;
-    bool failed;
-    if (kymo__async_match(&x->asyncs, &half, &other, &failed)) {
-        const struct kymo__async_half *begin = begins ? &half : &other,
-                                      *end = begins ? &other : &half;
-        put_async(x, begin, end->ns > begin->ns ? end->ns - begin->ns : 0);
-    } else if (failed) {
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for async ranges that have not ended");
-    }
+    struct kymo__async_half begin, end;
+    if (kymo__export_async(x, &half, &begin, &end))
+        put_async(x, &begin, end.ns > begin.ns ? end.ns - begin.ns : 0);
 }
 
 static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,

@@ -68,6 +68,21 @@ size_t kymo__export_lane_find(const struct kymo__export *x, const struct kymo__e
     return lane->n_open;
 }
 
+bool kymo__export_async(struct kymo__export *x, const struct kymo__async_half *half,
+                        struct kymo__async_half *begin, struct kymo__async_half *end)
+{
+    struct kymo__async_half other;
+    bool failed;
+    if (!kymo__async_match(&x->asyncs, half, &other, &failed)) {
+        if (failed)
+            x->status = kymo__fail(KYMO_ENOMEM, "no memory for async ranges that have not ended");
+        return false;
+    }
+    *begin = half->is_begin ? *half : other;
+    *end = half->is_begin ? other : *half;
+    return true;
+}
+
 uint32_t kymo__export_lane_keep(struct kymo__export *x, struct kymo__export_lane *lane,
                                 const struct kymo__payload *payload)
 {
@@ -377,7 +392,8 @@ kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char 
         .recordings = recordings,
         .n_recordings = n,
     };
-    KYMO_TRY(kymo_export_check(format));
+    if (x.format == NULL || x.format->missing != NULL)
+        return kymo_export_check(format);
     if (!x.format->adds_up && (x.options->by != NULL || x.options->n_baseline != 0))
         return kymo__fail(
             KYMO_EINVAL,

@@ -225,6 +225,10 @@ extern const struct kymo__export_format kymo__export_flamegraph;
 /* Process `number`, as process_number counts; NULL past the last. */
 const struct kymo_process *kymo__export_nth(const struct kymo__export *x, uint32_t number);
 
+/* For formats that write both ends of an async range as one: false until `half` has met the other. */
+bool kymo__export_async(struct kymo__export *x, const struct kymo__async_half *half,
+                        struct kymo__async_half *begin, struct kymo__async_half *end);
+
 /* The number of `lane` as the file calls its thread. */
 static inline int64_t kymo__export_tid(const struct kymo__export *x,
                                        const struct kymo__export_lane *lane)

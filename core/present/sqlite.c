@@ -219,14 +219,9 @@ static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uin
         .lane = lane->info->lane,
         .is_begin = begins,
     };
-    struct kymo__async_half other;
-    bool failed;
-    if (is_left_out(x, site))
-        return;
-    if (kymo__async_match(&x->asyncs, &half, &other, &failed))
-        put_async(x, begins ? &half : &other, begins ? &other : &half);
-    else if (failed)
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for async ranges that have not ended");
+    struct kymo__async_half begin, end;
+    if (!is_left_out(x, site) && kymo__export_async(x, &half, &begin, &end))
+        put_async(x, &begin, &end);
 }
 
 static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,

@@ -148,7 +148,7 @@ def runtime_library() -> str:
     """The runtime that torch has loaded, else one that the loader finds."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         if "libcudart.so" in line:
-            return line.split()[-1]
+            return line.split(maxsplit=5)[5]
     for name in ("libcudart.so.13", "libcudart.so.12"):
         try:
             ctypes.CDLL(name)

@@ -101,12 +101,17 @@ def run_python(tmp_path: Path) -> RunPython:
 
 
 @pytest.fixture(scope="session")
-def nvtx_build() -> Path:
-    """Where the build has the NVTX tool, the stand-ins for CUDA's libraries and the program in C."""
+def nvtx_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the build has the NVTX tool, the stand-ins for CUDA's libraries and the program in C.
+
+    By a link, because LD_PRELOAD cannot hold a path with a space in it.
+    """
     folder = Path(os.environ.get("KYMO_BUILD", "")) / "tests" / "nvtx"
     if not (folder / "cuda" / "libcudart.so.12").exists():
         pytest.skip("KYMO_BUILD names no build with tests/nvtx; tools/test sets it")
-    return folder
+    link = tmp_path_factory.mktemp("nvtx") / "build"
+    link.symlink_to(folder.resolve())
+    return link
 
 
 @pytest.fixture

@@ -60,7 +60,8 @@ def test_ranges_of_python_and_of_the_extension_nest(with_extension, run_python, 
 def test_exactly_one_libkymo_is_loaded(with_extension, run_python):
     done = run_python("""
         import smooth, kymo
-        print(*{line.split()[-1] for line in open("/proc/self/maps") if "libkymo.so" in line}, sep="\\n")
+        maps = [line.rstrip() for line in open("/proc/self/maps") if "libkymo.so" in line]
+        print(*{line.split(maxsplit=5)[5] for line in maps}, sep="\\n")
         print(kymo.get_library_dir())
     """, env=with_extension)  # fmt: skip
     *loaded, library_dir = done.stdout.splitlines()
