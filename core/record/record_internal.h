@@ -37,8 +37,16 @@ struct kymo__settings {
     enum kymo_clock clock;
     enum kymo__pool_place pool_place;
     bool check_nesting, follow_fork;
-    bool nvtx_out;       /* ranges also go to an NVTX tool */
-    uint32_t wrapper;    /* bits of the enable word for the range wrapper; 0: it stays as it is */
+    bool nvtx_out;    /* ranges also go to an NVTX tool */
+    uint32_t wrapper; /* bits of the enable word for the range wrapper; 0: it stays as it is */
+    bool has_warmup;  /* the first `warmup` iterations are marked */
+    uint64_t warmup;
+    struct kymo__stopwatch_settings {
+        bool is_wanted; /* any of these was given: it is switched on */
+        bool has_warmup, has_print_every, has_gpu;
+        uint64_t warmup, print_every;
+        int gpu; /* enum kymo_stopwatch_gpu */
+    } stopwatch;
     bool by_environment; /* KYMO started it: the program's own first kymo_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */
     char run_id[64];

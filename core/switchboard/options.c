@@ -139,6 +139,46 @@ static bool set_range_order(struct kymo__settings *s, const char *text)
     return set_wrapper_bit(s, text, KYMO_ON_ORDER);
 }
 
+static bool read_count(const char *text, uint64_t *out)
+{
+    int value;
+    if (!read_number(text, &value))
+        return false;
+    *out = (uint64_t)value;
+    return true;
+}
+
+static bool set_warmup(struct kymo__settings *s, const char *text)
+{
+    return s->has_warmup = read_count(text, &s->warmup);
+}
+
+/* Any of the stopwatch's options, also one that says no, switches the stopwatch on. */
+static bool set_stopwatch_warmup(struct kymo__settings *s, const char *text)
+{
+    struct kymo__stopwatch_settings *const w = &s->stopwatch;
+    return w->is_wanted = w->has_warmup = read_count(text, &w->warmup);
+}
+
+static bool set_print_every(struct kymo__settings *s, const char *text)
+{
+    struct kymo__stopwatch_settings *const w = &s->stopwatch;
+    return w->is_wanted = w->has_print_every = read_count(text, &w->print_every);
+}
+
+static bool set_gpu(struct kymo__settings *s, const char *text)
+{
+    static const char *const words[] = {"none", "sync", "events"}; /* as enum kymo_stopwatch_gpu */
+    struct kymo__stopwatch_settings *const w = &s->stopwatch;
+    return w->is_wanted = w->has_gpu = read_word(text, words, KYMO__COUNT_OF(words), &w->gpu);
+}
+
+static bool set_cuda_sync(struct kymo__settings *s, const char *text)
+{
+    bool value;
+    return read_bool(text, &value) && set_gpu(s, value ? "sync" : "none");
+}
+
 static bool set_children(struct kymo__settings *s, const char *text)
 {
     return read_bool(text, &s->follow_fork);
@@ -184,6 +224,12 @@ static const struct {
      set_sync_on_pop},
     {"nvtx.keep_track_of_range_order", "0|1", "0", "NVTXRangeWrapper checks that ranges nest",
      set_range_order},
+    {"warmup", "N", "0", "the first N iterations are marked as warm-up", set_warmup},
+    {"stopwatch.warmup", "N", "0", "Stopwatch leaves out N iterations", set_stopwatch_warmup},
+    {"stopwatch.print_every", "N", "0", "Stopwatch prints its report every N measured iterations",
+     set_print_every},
+    {"stopwatch.cuda_sync", "0|1", "0", "Stopwatch waits for the GPU at both ends", set_cuda_sync},
+    {"stopwatch.gpu", "none|sync|events", "none", "how Stopwatch measures GPU work", set_gpu},
 };
 
 void kymo__settings_init(struct kymo__settings *s)
@@ -198,7 +244,7 @@ void kymo__settings_init(struct kymo__settings *s)
 
 static kymo_status unknown_key(const char *key)
 {
-    char list[512];
+    char list[1024];
     size_t len = 0;
     for (size_t i = 0; i < KYMO__COUNT_OF(options); i++)
         len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i > 0 ? ", " : "",
@@ -247,7 +293,7 @@ kymo_status kymo_options_check(const char *text)
     return kymo__settings_parse(&s, text);
 }
 
-static char help[2048];
+static char help[4096];
 
 static void make_help(void)
 {

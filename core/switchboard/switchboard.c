@@ -86,12 +86,26 @@ void kymo__wrapper_switch_off(void)
     __atomic_fetch_and(&kymo_switch[0], ~wrapper_bits, __ATOMIC_RELEASE);
 }
 
+/* ---- instruments that stand right of here ---- */
+
+enum { MAX_INSTRUMENTS = 8 };
+static const struct kymo__instrument *instruments[MAX_INSTRUMENTS]; /* stand still once loaded */
+static size_t n_instruments;
+
+void kymo__instrument_register(const struct kymo__instrument *instrument)
+{
+    KYMO_ASSERT(n_instruments < MAX_INSTRUMENTS);
+    instruments[n_instruments++] = instrument;
+}
+
 /* What the options say about instruments that need no recording. */
 static void configure_instruments(const struct kymo__settings *s)
 {
     kymo__nvtx_expect(s->nvtx_out);
     if (s->wrapper != 0)
         kymo__wrapper_switch_on(s->wrapper, true);
+    for (size_t i = 0; i < n_instruments; i++)
+        instruments[i]->configure(s);
 }
 
 kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
@@ -109,9 +123,9 @@ kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
     struct kymo__lane *const lane = kymo__lane_set_aside();
     const bool joins = join_environment(&s);
     const kymo_status st = joins ? KYMO_OK : kymo__record_open(&s);
+    kymo__lane_resume(lane);
     if (st == KYMO_OK && !joins)
         configure_instruments(&s);
-    kymo__lane_resume(lane);
     return st;
 }
 
@@ -146,6 +160,8 @@ void kymo_reset(void)
     record->nesting_errors = 0;
     pthread_mutex_unlock(&record->lock);
     kymo__wrapper_switch_off();
+    for (size_t i = 0; i < n_instruments; i++)
+        instruments[i]->reset();
     if ((kymo_on() & KYMO_ON_NVTX) == 0) /* a tool waits for the ends of what is on the stacks */
         kymo__stack_needed(0);
 }
@@ -209,13 +225,22 @@ static uint32_t word_at_fork;
 
 static void before_fork(void)
 {
+    for (size_t i = n_instruments; i-- > 0;)
+        instruments[i]->before_fork();
     kymo__record_before_fork();
     word_at_fork = kymo_on();
+}
+
+static void instruments_after_fork(bool in_child)
+{
+    for (size_t i = 0; i < n_instruments; i++)
+        instruments[i]->after_fork(in_child);
 }
 
 static void after_fork_in_parent(void)
 {
     kymo__record_after_fork(false);
+    instruments_after_fork(false);
 }
 
 static void after_fork_in_child(void)
@@ -226,6 +251,7 @@ static void after_fork_in_child(void)
     kymo__record_after_fork(true);
     if (!kymo_enabled())
         __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_CHECK, __ATOMIC_RELEASE);
+    instruments_after_fork(true);
 }
 
 /*

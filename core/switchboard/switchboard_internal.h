@@ -17,6 +17,21 @@ kymo_status kymo__settings_parse(struct kymo__settings *s, const char *text);
 bool kymo__wrapper_switch_on(uint32_t bits, bool anew);
 void kymo__wrapper_switch_off(void);
 
+/*
+ * An instrument that stands right of the switchboard tells at load what the switchboard is to call: it cannot be called
+ * by name. `after_fork` runs in both processes; the enable word is as it was in the child too, but for the recording's
+ * bits. Locks of instruments are taken before those of the recording.
+ */
+struct kymo__instrument {
+    void (*configure)(const struct kymo__settings *s); /* options were given */
+    void (*reset)(void);
+    void (*before_fork)(void);
+    void (*after_fork)(bool in_child);
+};
+/* `instrument` is lent for good. From constructors of priority KYMO__INSTRUMENT_LOAD, before options are read. */
+#define KYMO__INSTRUMENT_LOAD 110
+void kymo__instrument_register(const struct kymo__instrument *instrument);
+
 /* ---- copies.c ---- */
 /* The path of a libkymo that was in this process before us; NULL when there is none. Looked up once, at load. */
 const char *kymo__earlier_copy(void);

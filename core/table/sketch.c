@@ -24,11 +24,12 @@ void kymo__sketch_fini(struct kymo__sketch *sketch)
 static bool put(uint64_t **pages, uint32_t page, uint32_t bucket, uint64_t count)
 {
     if (pages[page] == NULL) {
-        pages[page] = kymo__calloc(KYMO__SKETCH_PAGE, sizeof *pages[page]);
-        if (pages[page] == NULL)
+        uint64_t *const made = kymo__calloc(KYMO__SKETCH_PAGE, sizeof *made);
+        if (made == NULL)
             return false;
+        __atomic_store_n(&pages[page], made, __ATOMIC_RELEASE); /* meets merge_pages() */
     }
-    pages[page][bucket] += count;
+    __atomic_store_n(&pages[page][bucket], pages[page][bucket] + count, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -46,7 +47,7 @@ static bool make_pages(struct kymo__sketch *sketch)
             return false;
         }
     }
-    sketch->pages = pages;
+    __atomic_store_n(&sketch->pages, pages, __ATOMIC_RELEASE); /* meets kymo__sketch_merge() */
     return true;
 }
 
@@ -54,7 +55,7 @@ bool kymo__sketch_add_slow(struct kymo__sketch *sketch, uint64_t value)
 {
     if (sketch->pages == NULL) {
         if (sketch->count < KYMO__SKETCH_FEW) {
-            sketch->few[sketch->count] = value;
+            __atomic_store_n(&sketch->few[sketch->count], value, __ATOMIC_RELAXED);
             return true;
         }
         if (!make_pages(sketch))
@@ -68,33 +69,39 @@ bool kymo__sketch_add_slow(struct kymo__sketch *sketch, uint64_t value)
 static bool merge_pages(struct kymo__sketch *into, uint64_t *const *pages)
 {
     for (uint32_t p = 0; p < KYMO__SKETCH_PAGES; p++) {
-        if (pages[p] == NULL)
+        const uint64_t *const page = __atomic_load_n(&pages[p], __ATOMIC_ACQUIRE);
+        if (page == NULL)
             continue;
-        for (uint32_t b = 0; b < KYMO__SKETCH_PAGE; b++)
-            if (pages[p][b] != 0 && !put(into->pages, p, b, pages[p][b]))
+        for (uint32_t b = 0; b < KYMO__SKETCH_PAGE; b++) {
+            const uint64_t count = __atomic_load_n(&page[b], __ATOMIC_RELAXED);
+            if (count != 0 && !put(into->pages, p, b, count))
                 return false;
+        }
     }
     return true;
 }
 
 bool kymo__sketch_merge(struct kymo__sketch *into, const struct kymo__sketch *from)
 {
-    if (from->count == 0)
+    const uint64_t count = __atomic_load_n(&from->count, __ATOMIC_ACQUIRE);
+    if (count == 0)
         return true;
-    if (from->pages == NULL) {
-        for (uint64_t i = 0; i < from->count; i++)
-            if (!kymo__sketch_add(into, from->few[i]))
+    uint64_t *const *const pages = __atomic_load_n(&from->pages, __ATOMIC_ACQUIRE);
+    if (pages == NULL) {
+        for (uint64_t i = 0; i < KYMO__MIN(count, (uint64_t)KYMO__SKETCH_FEW); i++)
+            if (!kymo__sketch_add(into, __atomic_load_n(&from->few[i], __ATOMIC_RELAXED)))
                 return false;
         return true;
     }
     if (into->pages == NULL && !make_pages(into))
         return false;
-    if (!merge_pages(into, from->pages))
+    if (!merge_pages(into, pages))
         return false;
-    into->min = into->count == 0 ? from->min : KYMO__MIN(into->min, from->min);
-    into->max = KYMO__MAX(into->max, from->max);
-    into->count += from->count;
-    into->sum += from->sum;
+    const uint64_t min = __atomic_load_n(&from->min, __ATOMIC_RELAXED);
+    into->min = into->count == 0 ? min : KYMO__MIN(into->min, min);
+    into->max = KYMO__MAX(into->max, __atomic_load_n(&from->max, __ATOMIC_RELAXED));
+    into->count += count;
+    into->sum += __atomic_load_n(&from->sum, __ATOMIC_RELAXED);
     return true;
 }
 

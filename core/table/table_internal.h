@@ -5,6 +5,7 @@
 #define KYMO_TABLE_INTERNAL_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/base_internal.h"
 #include <kymo/table.h>
@@ -19,12 +20,14 @@ KYMO_PRIVATE_API char *kymo__arena_text(struct kymo__arena *arena, const char *t
 KYMO_PRIVATE_API void kymo__arena_fini(struct kymo__arena *arena);
 
 /*
- * A quantile sketch of nanoseconds with a fixed relative error. Values up to 63 have a bucket each; above, every power
+ * A quantile sketch of nanoseconds, or of any other whole numbers, with a fixed relative error. Values up to 63 have a bucket each; above, every power
  * of two is cut into 64 equal buckets, so that a bucket's middle is at most 1/128 (0.8 %) away from any value in it.
  * Sketches of different threads, processes and machines add up bucket by bucket.
  *
  * A name that was called a few times only keeps the values themselves (exact, and a million names stay affordable).
  * After that each power of two that occurs has a page of 64 counters, half a kilobyte.
+ *
+ * One thread adds. Others may merge from a sketch meanwhile: they see each value or do not see it yet.
  */
 enum {
     KYMO__SKETCH_BITS = 6,
@@ -35,15 +38,16 @@ enum {
 };
 
 struct kymo__sketch {
-    uint64_t count, sum, min, max; /* exact; `min` and `max` mean nothing while `count` is 0 */
-    uint64_t **pages; /* KYMO__SKETCH_PAGES of them, each may be NULL; NULL while all are in `few` */
+    uint64_t count;         /* release; loaded with acquire. Exact, as are the next three */
+    uint64_t sum, min, max; /* relaxed; `min` and `max` mean nothing while `count` is 0 */
+    uint64_t **pages; /* KYMO__SKETCH_PAGES of them, each may be NULL; NULL while all are in `few`. Release, acquire */
     uint64_t few[KYMO__SKETCH_FEW];
 };
 
 /* A zeroed sketch is an empty one. Fini leaves an empty one. */
 KYMO_PRIVATE_API void kymo__sketch_fini(struct kymo__sketch *sketch);
 
-/* Add `from` to `into`; false without memory, with `into` still a sketch of part of both. */
+/* Add `from` to `into`; false without memory, with `into` still a sketch of part of both. `into` is the caller's alone. */
 KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_merge(struct kymo__sketch *into,
                                                           const struct kymo__sketch *from);
 
@@ -71,17 +75,44 @@ static inline KYMO_WARN_UNUSED bool kymo__sketch_add(struct kymo__sketch *sketch
 {
     uint32_t bucket;
     const uint32_t page = kymo__sketch_page_of(value, &bucket);
-    if (KYMO_LIKELY(sketch->pages != NULL && sketch->pages[page] != NULL))
-        sketch->pages[page][bucket]++;
-    else if (!kymo__sketch_add_slow(sketch, value))
+    const uint64_t count = sketch->count;
+    if (KYMO_LIKELY(sketch->pages != NULL && sketch->pages[page] != NULL)) {
+        uint64_t *const counter = &sketch->pages[page][bucket];
+        __atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+    } else if (!kymo__sketch_add_slow(sketch, value)) {
         return false;
-    if (value < sketch->min || sketch->count == 0)
-        sketch->min = value;
+    }
+    if (value < sketch->min || count == 0)
+        __atomic_store_n(&sketch->min, value, __ATOMIC_RELAXED);
     if (value > sketch->max)
-        sketch->max = value;
-    sketch->count++;
-    sketch->sum += value;
+        __atomic_store_n(&sketch->max, value, __ATOMIC_RELAXED);
+    __atomic_store_n(&sketch->sum, sketch->sum + value, __ATOMIC_RELAXED);
+    /* Release: meets the acquire in kymo__sketch_merge(), which then finds the few values or the pages. */
+    __atomic_store_n(&sketch->count, count + 1, __ATOMIC_RELEASE);
     return true;
 }
+
+/* ---- text_units.c: numbers as people read them ---- */
+
+/* Three digits that count and a unit: "1.23 ms". With `unit` ("ns", "us", "ms", "s") the bare number in that unit. */
+KYMO_PRIVATE_API void kymo__text_duration(struct kymo__buf *buf, double ns, const char *unit);
+/* "950", "1.20 M". */
+KYMO_PRIVATE_API void kymo__text_amount(struct kymo__buf *buf, double n);
+/* "2.10 MB". */
+KYMO_PRIVATE_API void kymo__text_bytes(struct kymo__buf *buf, double n);
+/* "12.3 %". */
+KYMO_PRIVATE_API void kymo__text_share(struct kymo__buf *buf, double share);
+/* "1 thread", "2 threads"; past ten thousand "1.20 M events". `thing` takes an s, or an es behind an s. */
+KYMO_PRIVATE_API void kymo__text_count_of(struct kymo__buf *buf, uint64_t n, const char *thing);
+
+/*
+ * A name or other text from outside, fit for a terminal: valid UTF-8, control characters as \n, \t, \x1b, and when it
+ * is wider than `width` (0: no limit) its middle replaced by "...". Returns its width in columns.
+ */
+KYMO_PRIVATE_API size_t kymo__text_put(struct kymo__buf *buf, const char *text, size_t len,
+                                       size_t width);
+
+/* Hand the buffer to the stream and empty it. KYMO_ENOMEM when it had failed, KYMO_EIO when the stream refuses. */
+KYMO_PRIVATE_API KYMO_WARN_UNUSED kymo_status kymo__buf_to_stream(struct kymo__buf *buf, FILE *out);
 
 #endif

@@ -75,10 +75,11 @@ static inline kymo_status kymo_stopwatch_stop(kymo_id id)
 KYMO_API void kymo_stopwatch_cancel(kymo_id id);
 
 /*
- * The iteration ends: kymo_iteration_finish_by("kymo_stopwatch_finish_iteration", samples) and nothing else, so that any
- * other driver of iterations will do as well. KYMO_ESTATE when a measurement of this thread still runs: it goes on, its
- * time counts for the iteration in which it stops.
+ * The iteration ends: kymo_iteration_finish_by(driver, samples) and nothing else, so that any other driver of iterations
+ * will do as well; off, not even that. KYMO_ESTATE when a measurement of this thread still runs after warm-up: it goes
+ * on, its time counts for the iteration in which it stops. The second names the driver "kymo_stopwatch_finish_iteration".
  */
+KYMO_API kymo_status kymo_stopwatch_finish_iteration_by(kymo_driver driver, double samples);
 KYMO_API kymo_status kymo_stopwatch_finish_iteration(double samples);
 
 /* Once in a process, whatever the iteration: set-up, the whole run. Warm-up does not matter to them. */
@@ -116,6 +117,13 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_stopwatch_table(const char *name, kym
 
 /* The report, sections as print_eval_times has them. KYMO_EIO when the stream refuses. */
 KYMO_API kymo_status kymo_stopwatch_print(FILE *out);
+
+/*
+ * Who gets the reports that `print_every` makes, instead of stdout: `len` bytes, lent for the call, on the thread that
+ * finished the iteration, with no lock held. NULL restores stdout.
+ */
+typedef void kymo_stopwatch_printer(void *ctx, const char *text, size_t len);
+KYMO_API void kymo_stopwatch_set_printer(kymo_stopwatch_printer *printer, void *ctx);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,8 @@
 /* Numbers and texts as people read them. Plain ASCII, so that LANG=C shows it too. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
-#include "present/present_internal.h"
+#include "table/table_internal.h"
 
 struct unit {
     const char *name;

@@ -1,0 +1,313 @@
+/*
+ * One count of iterations for a process, whoever drives it. Nothing here is on a hot path: a lock guards the counts, and
+ * is given back before anything is written or anybody is called.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "iteration/iteration_internal.h"
+#include "switchboard/switchboard_internal.h"
+
+enum { MAX_SUBSCRIBERS = 8 };
+
+typedef const struct kymo__iteration_subscriber *subscriber_list[MAX_SUBSCRIBERS];
+
+static struct {
+    pthread_mutex_t lock; /* guards everything below */
+    uint64_t n_finished, n_warmup, n_epochs;
+    uint64_t warmup_end; /* the number of the first iteration that is measured */
+    uint64_t begin_ns;   /* of the iteration that runs, CLOCK_MONOTONIC; 0: not known */
+    bool in_epoch;
+    kymo_id phase;           /* 0: none */
+    uint32_t told_recording; /* the recording that knows of the epoch and the phase */
+    kymo_driver driver;      /* NULL before the first iteration */
+    subscriber_list subscribers;
+} counter = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t now_ns(void)
+{
+    return kymo__clock_ns(CLOCK_MONOTONIC);
+}
+
+/* ---- into the recording ---- */
+
+static void put(enum kymo_record_type type, const uint64_t *words, size_t n)
+{
+    if (kymo_enabled())
+        kymo__lane_put_record(type, words, n);
+}
+
+/* A recording that began inside an epoch or a phase is told of it before anything else. */
+static void put_surroundings(void)
+{
+    if (!kymo_enabled())
+        return;
+    const uint32_t recording = __atomic_load_n(&kymo__record.generation, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&counter.lock);
+    const bool is_told = counter.told_recording == recording;
+    const bool in_epoch = counter.in_epoch && !is_told;
+    const uint64_t epoch[] = {counter.n_epochs, 1};
+    const uint64_t phase[] = {is_told ? 0 : counter.phase};
+    counter.told_recording = recording;
+    pthread_mutex_unlock(&counter.lock);
+    if (in_epoch)
+        put(KYMO_RECORD_EPOCH, epoch, KYMO__COUNT_OF(epoch));
+    if (phase[0] != 0)
+        put(KYMO_RECORD_PHASE, phase, KYMO__COUNT_OF(phase));
+}
+
+static void put_iteration(const struct kymo__iteration *it)
+{
+    uint64_t words[3] = {it->number, it->is_warmup, 0};
+    memcpy(&words[2], &it->samples, sizeof it->samples);
+    put(KYMO_RECORD_ITERATION, words, KYMO__COUNT_OF(words));
+}
+
+/* ---- iterations ---- */
+
+static kymo_driver named(kymo_driver driver)
+{
+    return driver != NULL ? driver : "a driver without a name";
+}
+
+/* Whether `driver` may count. The lock is held. */
+static bool is_driver(kymo_driver driver)
+{
+    return counter.driver == NULL || strcmp(counter.driver, driver) == 0;
+}
+
+void kymo_iteration_begin_by(kymo_driver driver)
+{
+    put_surroundings();
+    pthread_mutex_lock(&counter.lock);
+    const bool counts = is_driver(named(driver));
+    const uint64_t number[] = {counter.n_finished};
+    if (counts)
+        counter.begin_ns = now_ns();
+    pthread_mutex_unlock(&counter.lock);
+    if (counts)
+        put(KYMO_RECORD_ITERATION_BEGIN, number, KYMO__COUNT_OF(number));
+}
+
+/* The lock is held. */
+static void count_one(struct kymo__iteration *it, double samples)
+{
+    const uint64_t now = now_ns();
+    *it = (struct kymo__iteration){
+        .number = counter.n_finished,
+        .is_warmup = counter.n_finished<counter.warmup_end,
+                                        .next_is_warmup = counter.n_finished + 1 < counter.warmup_end,
+                                        .has_begin = counter.begin_ns != 0, .samples = samples> 0 &&
+                             samples < 1e300
+                         ? samples
+                         : 0};
+    it->duration_ns = it->has_begin ? now - counter.begin_ns : 0;
+    counter.n_finished++;
+    counter.n_warmup += it->is_warmup;
+    counter.begin_ns = now;
+}
+
+int kymo_iteration_finish_by(kymo_driver driver, double samples)
+{
+    struct kymo__iteration it = {0};
+    subscriber_list subscribers;
+    put_surroundings();
+    pthread_mutex_lock(&counter.lock);
+    const bool counts = is_driver(named(driver));
+    if (counts) {
+        counter.driver = named(driver);
+        count_one(&it, samples);
+    }
+    const kymo_driver first = counter.driver;
+    memcpy(subscribers, counter.subscribers, sizeof subscribers);
+    pthread_mutex_unlock(&counter.lock);
+    if (!counts) {
+        kymo__say("iterations are counted by %s; those of %s are not counted as well: let one of "
+                  "them finish iterations",
+                  first, named(driver));
+        return 0;
+    }
+    put_iteration(&it);
+    for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
+        if (subscribers[i] != NULL)
+            subscribers[i]->finished(&it);
+    return 1;
+}
+
+void kymo_iteration_counts(struct kymo_progress_counts *out)
+{
+    pthread_mutex_lock(&counter.lock);
+    *out = (struct kymo_progress_counts){.iterations = counter.n_finished,
+                                         .warmup = counter.n_warmup,
+                                         .epochs = counter.n_epochs,
+                                         .in_epoch = counter.in_epoch,
+                                         .driver = counter.driver};
+    pthread_mutex_unlock(&counter.lock);
+}
+
+struct kymo__iteration_place kymo__iteration_place(void)
+{
+    pthread_mutex_lock(&counter.lock);
+    const struct kymo__iteration_place place = {counter.n_finished, counter.warmup_end};
+    pthread_mutex_unlock(&counter.lock);
+    return place;
+}
+
+/* ---- warm-up ---- */
+
+/* Set where it ends, and tell whoever works by iterations if that changes what the present one is. Takes the lock. */
+static void set_warmup_end(uint64_t end, bool only_later)
+{
+    subscriber_list subscribers;
+    pthread_mutex_lock(&counter.lock);
+    const bool was_warmup = counter.n_finished < counter.warmup_end;
+    counter.warmup_end = only_later ? KYMO__MAX(end, counter.warmup_end) : end;
+    const bool is_warmup = counter.n_finished < counter.warmup_end;
+    memcpy(subscribers, counter.subscribers, sizeof subscribers);
+    pthread_mutex_unlock(&counter.lock);
+    for (size_t i = 0; i < MAX_SUBSCRIBERS && is_warmup != was_warmup; i++)
+        if (subscribers[i] != NULL)
+            subscribers[i]->warmup_set(is_warmup);
+}
+
+void kymo_iteration_set_warmup(uint64_t n)
+{
+    set_warmup_end(n, false);
+}
+
+void kymo__iteration_more_warmup(uint64_t n)
+{
+    const uint64_t n_finished = kymo__iteration_place().n_finished;
+    set_warmup_end(n < UINT64_MAX - n_finished ? n_finished + n : UINT64_MAX, true);
+}
+
+/* ---- epochs and phases ---- */
+
+static void put_epoch(uint64_t number, bool begins)
+{
+    const uint64_t words[] = {number, begins};
+    put(KYMO_RECORD_EPOCH, words, KYMO__COUNT_OF(words));
+}
+
+/* Where an iteration may begin that nobody begins; the lock is held. */
+static void begin_here(void)
+{
+    counter.begin_ns = now_ns();
+}
+
+void kymo_epoch_begin(void)
+{
+    put_surroundings();
+    pthread_mutex_lock(&counter.lock);
+    const bool ends_one = counter.in_epoch;
+    counter.n_epochs += ends_one;
+    counter.in_epoch = true;
+    const uint64_t number = counter.n_epochs;
+    begin_here();
+    pthread_mutex_unlock(&counter.lock);
+    if (ends_one)
+        put_epoch(number - 1, false);
+    put_epoch(number, true);
+}
+
+void kymo_epoch_end(void)
+{
+    put_surroundings();
+    pthread_mutex_lock(&counter.lock);
+    const bool ends_one = counter.in_epoch;
+    const uint64_t number = counter.n_epochs;
+    counter.n_epochs += ends_one;
+    counter.in_epoch = false;
+    pthread_mutex_unlock(&counter.lock);
+    if (ends_one)
+        put_epoch(number, false);
+}
+
+void kymo_phase(kymo_id name)
+{
+    put_surroundings();
+    pthread_mutex_lock(&counter.lock);
+    const bool changes = counter.phase != name;
+    counter.phase = name;
+    if (name != 0)
+        begin_here();
+    pthread_mutex_unlock(&counter.lock);
+    const uint64_t words[] = {name};
+    if (changes)
+        put(KYMO_RECORD_PHASE, words, KYMO__COUNT_OF(words));
+}
+
+/* ---- who works by iterations ---- */
+
+bool kymo__iteration_subscribe(const struct kymo__iteration_subscriber *subscriber)
+{
+    size_t place = MAX_SUBSCRIBERS;
+    pthread_mutex_lock(&counter.lock);
+    for (size_t i = MAX_SUBSCRIBERS; i-- > 0;)
+        if (counter.subscribers[i] == NULL)
+            place = i;
+    for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
+        if (counter.subscribers[i] == subscriber)
+            place = i;
+    if (place < MAX_SUBSCRIBERS)
+        counter.subscribers[place] = subscriber;
+    if (counter.begin_ns == 0)
+        begin_here();
+    pthread_mutex_unlock(&counter.lock);
+    return place < MAX_SUBSCRIBERS;
+}
+
+void kymo__iteration_unsubscribe(const struct kymo__iteration_subscriber *subscriber)
+{
+    pthread_mutex_lock(&counter.lock);
+    for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
+        if (counter.subscribers[i] == subscriber)
+            counter.subscribers[i] = NULL;
+    pthread_mutex_unlock(&counter.lock);
+}
+
+/* ---- forgetting, forks, options ---- */
+
+/* All but who listens. The lock is held. */
+static void forget(void)
+{
+    counter.n_finished = counter.n_warmup = counter.n_epochs = counter.warmup_end = 0;
+    counter.begin_ns = 0;
+    counter.in_epoch = false;
+    counter.phase = 0;
+    counter.driver = NULL;
+}
+
+void kymo_iteration_reset(void)
+{
+    pthread_mutex_lock(&counter.lock);
+    forget();
+    pthread_mutex_unlock(&counter.lock);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&counter.lock);
+}
+
+static void after_fork(bool in_child)
+{
+    if (in_child)
+        forget();
+    pthread_mutex_unlock(&counter.lock);
+}
+
+static void configure(const struct kymo__settings *s)
+{
+    if (s->has_warmup)
+        kymo_iteration_set_warmup(s->warmup);
+}
+
+__attribute__((constructor(KYMO__INSTRUMENT_LOAD))) static void load(void)
+{
+    static const struct kymo__instrument iteration = {.configure = configure,
+                                                      .reset = kymo_iteration_reset,
+                                                      .before_fork = before_fork,
+                                                      .after_fork = after_fork};
+    kymo__instrument_register(&iteration);
+}

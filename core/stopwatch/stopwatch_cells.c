@@ -1,0 +1,395 @@
+/*
+ * Names, and names on threads. Names decide, not sites: the slot of an id is that of the site which has its bare name and
+ * nothing else, so that a measurement may start in one file and stop in another. Cells are found by id without a lock;
+ * the first use of an id on a thread comes here.
+ */
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "intern/intern_internal.h"
+#include "stopwatch/stopwatch_internal.h"
+
+struct kymo__watch kymo__watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+__thread struct kymo__watch_self kymo__watch_self __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t exit_key;
+static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
+
+/* ---- slots ---- */
+
+bool kymo__watch_slots_add(struct kymo__watch_slots *slots, struct kymo__watch_slot *slot)
+{
+    if (!kymo__grow(&slots->all, &slots->cap, slots->n + 1, sizeof(struct kymo__watch_slot *)))
+        return false;
+    slots->all[slots->n++] = slot;
+    return true;
+}
+
+/* Memory on cache lines of its own, zeroed. It is freed by what comes back through `block`, or never. */
+static void *calloc_aligned(size_t size, void **block)
+{
+    enum { LINE = 64 };
+    char *const memory = kymo__calloc(1, size + LINE);
+    if (block != NULL)
+        *block = memory;
+    return memory != NULL ? memory + (LINE - (uintptr_t)memory % LINE) % LINE : NULL;
+}
+
+/* Room for `id` in an array of pointers by id; new places are NULL. */
+static bool grow_by_id(void *array, size_t *n, kymo_id id)
+{
+    size_t cap = *n;
+    void **places;
+    if (id < cap)
+        return true;
+    if (!kymo__grow(array, &cap, (size_t)id + 1, sizeof(void *)))
+        return false;
+    memcpy(&places, array, sizeof places);
+    memset(places + *n, 0, (cap - *n) * sizeof *places);
+    *n = cap;
+    return true;
+}
+
+static struct kymo__watch_slot *slot_of_bare(kymo_id bare)
+{
+    struct kymo__watch *const watch = &kymo__watch;
+    if (!grow_by_id(&watch->by_id, &watch->n_by_id, bare))
+        return NULL;
+    if (watch->by_id[bare] != NULL)
+        return watch->by_id[bare];
+    void *block;
+    struct kymo__watch_slot *const slot = calloc_aligned(sizeof *slot, &block);
+    if (slot == NULL || !kymo__watch_slots_add(&watch->slots, slot)) {
+        kymo__free(block);
+        return NULL;
+    }
+    slot->id = bare;
+    return watch->by_id[bare] = slot;
+}
+
+static kymo_id bare_site(kymo_id id)
+{
+    size_t len;
+    const char *const name = kymo_site_name(id, &len);
+    return kymo_site_intern(name, len, NULL, 0, NULL, 0);
+}
+
+struct kymo__watch_slot *kymo__watch_slot_get(kymo_id id)
+{
+    const kymo_id bare = bare_site(id);
+    kymo__watch_lock();
+    struct kymo__watch_slot *const slot = slot_of_bare(bare);
+    kymo__watch_unlock();
+    return slot;
+}
+
+uint64_t kymo__watch_total(const struct kymo__watch_slot *slot)
+{
+    uint64_t total = slot->gone.sketch.sum;
+    for (const struct kymo__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
+        if ((kymo__watch_mode_of(cell) & KYMO__WATCH_STALE) == 0)
+            total += __atomic_load_n(&cell->sum.sketch.sum, __ATOMIC_RELAXED);
+    return total;
+}
+
+bool kymo__watch_runs(const struct kymo__watch_slot *slot)
+{
+    if (!kymo_stopwatch_is_enabled())
+        return false;
+    for (const struct kymo__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
+        if ((kymo__watch_mode_of(cell) & KYMO__WATCH_STALE) == 0 && kymo__watch_start_of(cell) != 0)
+            return true;
+    return false;
+}
+
+/* ---- threads ---- */
+
+/* Take `cell` out of the list that begins at `*first`. */
+static void leave_slot(struct kymo__watch_cell *cell)
+{
+    struct kymo__watch_cell **place = &cell->slot->cells;
+    while (*place != cell)
+        place = &(*place)->next_of_slot;
+    *place = cell->next_of_slot;
+}
+
+static void cell_free(struct kymo__watch_cell *cell)
+{
+    kymo__watch_sum_clear(&cell->sum);
+    kymo__free(cell->extra);
+    kymo__free(cell->block);
+}
+
+/* What the thread has measured stays with the slot. */
+static void retire(struct kymo__watch_cell *cell)
+{
+    struct kymo__watch_slot *const slot = cell->slot;
+    if ((kymo__watch_mode_of(cell) & KYMO__WATCH_STALE) == 0) {
+        slot->n_gone += cell->sum.sketch.count != 0;
+        slot->misuses[KYMO__WATCH_THREAD_ENDED] +=
+            kymo_stopwatch_is_enabled() && kymo__watch_start_of(cell) != 0;
+        if (!kymo__watch_sum_merge(&slot->gone, &cell->sum))
+            kymo__watch.n_lost++;
+    }
+    leave_slot(cell);
+    cell_free(cell);
+}
+
+static void leave_threads(struct kymo__watch_thread *thread)
+{
+    *thread->link = thread->next;
+    if (thread->next != NULL)
+        thread->next->link = thread->link;
+}
+
+/* All cells of `thread` go, each by way of `part`. The lock is held. */
+static void thread_destroy(struct kymo__watch_thread *thread,
+                           void (*part)(struct kymo__watch_cell *cell))
+{
+    for (struct kymo__watch_cell *cell = thread->cells, *next; cell != NULL; cell = next) {
+        next = cell->next_of_thread;
+        part(cell);
+    }
+    leave_threads(thread);
+    kymo__free(thread);
+}
+
+static void thread_exits(void *arg)
+{
+    struct kymo__watch_self *const self = &kymo__watch_self;
+    kymo__watch_lock();
+    thread_destroy(arg, retire);
+    kymo__watch_unlock();
+    kymo__free(self->cells);
+    *self = (struct kymo__watch_self){0}; /* what other destructors measure is a new thread's */
+}
+
+static void make_exit_key(void)
+{
+    pthread_key_create(&exit_key, thread_exits);
+}
+
+static struct kymo__watch_thread *thread_get(void)
+{
+    struct kymo__watch_self *const self = &kymo__watch_self;
+    if (self->thread != NULL)
+        return self->thread;
+    struct kymo__watch_thread *const thread = kymo__calloc(1, sizeof *thread);
+    if (thread == NULL)
+        return NULL;
+    pthread_once(&exit_key_once, make_exit_key);
+    thread->tid = syscall(SYS_gettid);
+    prctl(PR_GET_NAME, thread->name);
+    kymo__watch_lock();
+    thread->next = kymo__watch.threads;
+    thread->link = &kymo__watch.threads;
+    if (thread->next != NULL)
+        thread->next->link = &thread->next;
+    kymo__watch.threads = thread;
+    kymo__watch_unlock();
+    pthread_setspecific(exit_key, thread);
+    return self->thread = thread;
+}
+
+/* ---- cells ---- */
+
+static void list_slot(struct kymo__watch_slot *slot)
+{
+    if (!slot->is_listed)
+        slot->is_listed = kymo__watch_slots_add(&kymo__watch.listed, slot);
+}
+
+static uint32_t mode_of_new(const struct kymo__watch_slot *slot)
+{
+    return kymo__watch.mode | (slot->usage != 0 ? KYMO__WATCH_USAGE : 0);
+}
+
+/* This thread's cell of the slot, made if there is none. The lock is held. */
+static struct kymo__watch_cell *cell_of_slot(struct kymo__watch_slot *slot,
+                                             struct kymo__watch_thread *thread)
+{
+    for (struct kymo__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
+        if (cell->thread == thread)
+            return cell;
+    void *block;
+    struct kymo__watch_cell *const cell = calloc_aligned(sizeof *cell, &block);
+    if (cell == NULL)
+        return NULL;
+    *cell = (struct kymo__watch_cell){.block = block,
+                                      .slot = slot,
+                                      .thread = thread,
+                                      .mode = mode_of_new(slot),
+                                      .next_of_slot = slot->cells,
+                                      .next_of_thread = thread->cells};
+    slot->cells = cell;
+    thread->cells = cell;
+    return cell;
+}
+
+/* A cell from before a reset. The lock is held. */
+static void renew(struct kymo__watch_cell *cell)
+{
+    kymo__watch_unlink(cell);
+    kymo__watch_sum_clear(&cell->sum);
+    if (cell->extra != NULL)
+        memset(cell->extra, 0, sizeof *cell->extra);
+    __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&cell->mode, mode_of_new(cell->slot), __ATOMIC_RELAXED);
+}
+
+void kymo__watch_unlink(struct kymo__watch_cell *cell)
+{
+    struct kymo__watch_cell **place = &kymo__watch_self.top;
+    while (*place != NULL && *place != cell)
+        place = &(*place)->outer;
+    if (*place == cell)
+        *place = cell->outer;
+}
+
+/* Another site of the name may have made it. */
+static struct kymo__watch_cell *find_by_name(struct kymo__watch_self *self, kymo_id id)
+{
+    const kymo_id bare = self->thread != NULL ? bare_site(id) : 0;
+    struct kymo__watch_cell *cell = NULL;
+    kymo__watch_lock();
+    const struct kymo__watch_slot *const slot =
+        bare < kymo__watch.n_by_id ? kymo__watch.by_id[bare] : NULL;
+    if (slot != NULL)
+        for (cell = slot->cells; cell != NULL && cell->thread != self->thread;)
+            cell = cell->next_of_slot;
+    kymo__watch_unlock();
+    if (cell != NULL && grow_by_id(&self->cells, &self->n, id))
+        self->cells[id] = cell;
+    return cell;
+}
+
+struct kymo__watch_cell *kymo__watch_cell_find(kymo_id id)
+{
+    struct kymo__watch_self *const self = &kymo__watch_self;
+    if (id >= KYMO__SITE_LIMIT)
+        id = KYMO__SITE_OTHER;
+    return id < self->n && self->cells[id] != NULL ? self->cells[id] : find_by_name(self, id);
+}
+
+/* The lock is held. */
+static struct kymo__watch_cell *ready_cell(struct kymo__watch_slot *slot,
+                                           struct kymo__watch_thread *thread)
+{
+    struct kymo__watch_cell *const cell = cell_of_slot(slot, thread);
+    if (cell == NULL)
+        return NULL;
+    if (cell->mode & KYMO__WATCH_STALE)
+        renew(cell);
+    list_slot(slot);
+    return cell;
+}
+
+struct kymo__watch_cell *kymo__watch_cell_get(kymo_id id)
+{
+    struct kymo__watch_self *const self = &kymo__watch_self;
+    if (id >= KYMO__SITE_LIMIT)
+        id = KYMO__SITE_OTHER;
+    struct kymo__watch_cell *cell = id < self->n ? self->cells[id] : NULL;
+    if (cell != NULL && (kymo__watch_mode_of(cell) & KYMO__WATCH_STALE) == 0)
+        return cell;
+    struct kymo__watch_thread *const thread = thread_get();
+    if (thread == NULL || !grow_by_id(&self->cells, &self->n, id))
+        return NULL;
+    struct kymo__watch_slot *const slot = cell != NULL ? cell->slot : kymo__watch_slot_get(id);
+    if (slot == NULL)
+        return NULL;
+    kymo__watch_lock();
+    cell = ready_cell(slot, thread);
+    kymo__watch_unlock();
+    return self->cells[id] = cell;
+}
+
+void kymo__watch_mode_all(uint32_t clear, uint32_t set)
+{
+    for (size_t i = 0; i < kymo__watch.slots.n; i++)
+        for (struct kymo__watch_cell *cell = kymo__watch.slots.all[i]->cells; cell != NULL;
+             cell = cell->next_of_slot) {
+            __atomic_fetch_and(&cell->mode, ~clear, __ATOMIC_RELAXED);
+            __atomic_fetch_or(&cell->mode, set, __ATOMIC_RELAXED);
+        }
+}
+
+void kymo__watch_mark_straddling(void)
+{
+    for (size_t i = 0; i < kymo__watch.slots.n; i++)
+        for (struct kymo__watch_cell *cell = kymo__watch.slots.all[i]->cells; cell != NULL;
+             cell = cell->next_of_slot)
+            if (kymo__watch_start_of(cell) != 0)
+                __atomic_fetch_or(&cell->mode, KYMO__WATCH_STRADDLES, __ATOMIC_RELAXED);
+}
+
+/* ---- forgetting ---- */
+
+static void slot_forget(struct kymo__watch_slot *slot)
+{
+    kymo__watch_sum_clear(&slot->gone);
+    kymo__watch_sum_clear(&slot->gpu);
+    kymo__watch_periods_clear(&slot->periods);
+    memset(slot->misuses, 0, sizeof slot->misuses);
+    slot->last_total = 0;
+    slot->n_gone = 0;
+    slot->is_listed = false;
+    slot->is_once = slot->once_runs = false;
+    slot->once_start = slot->once_ticks = 0;
+}
+
+void kymo__watch_forget(void)
+{
+    struct kymo__watch *const watch = &kymo__watch;
+    kymo__watch_mode_all(0, KYMO__WATCH_STALE);
+    for (size_t i = 0; i < watch->slots.n; i++)
+        slot_forget(watch->slots.all[i]);
+    kymo__watch_periods_clear(&watch->whole);
+    watch->listed.n = watch->once.n = 0;
+    watch->n_measured = watch->n_lost = 0;
+    watch->n_samples = 0;
+}
+
+/* Another thread's, which does not exist here. */
+static void drop(struct kymo__watch_cell *cell)
+{
+    leave_slot(cell);
+    cell_free(cell);
+}
+
+/* What this thread runs goes on and counts from now; what is in the chain for other reasons leaves it. */
+static void keep_running(void)
+{
+    const uint64_t now = kymo__watch_ticks();
+    for (struct kymo__watch_cell *cell = kymo__watch_self.top, *outer; cell != NULL; cell = outer) {
+        outer = cell->outer;
+        if ((cell->mode & (KYMO__WATCH_STALE | KYMO__WATCH_TAKEN)) || cell->start == 0) {
+            kymo__watch_unlink(cell);
+            continue;
+        }
+        kymo__watch_sum_clear(&cell->sum);
+        cell->start = cell->inner_from = now;
+        cell->children = 0;
+    }
+}
+
+void kymo__watch_cells_after_fork(void)
+{
+    struct kymo__watch_self *const self = &kymo__watch_self;
+    for (struct kymo__watch_thread *thread = kymo__watch.threads, *next; thread != NULL;
+         thread = next) {
+        next = thread->next;
+        if (thread != self->thread)
+            thread_destroy(thread, drop);
+    }
+    if (self->thread != NULL)
+        self->thread->tid = syscall(SYS_gettid);
+    keep_running();
+    kymo__watch_forget();
+    for (struct kymo__watch_cell *cell = self->top; cell != NULL; cell = cell->outer) {
+        cell->mode &= ~(uint32_t)KYMO__WATCH_STALE;
+        list_slot(cell->slot);
+    }
+}

@@ -1,0 +1,253 @@
+/*
+ * stopwatch: named measurements, added up where they happen.
+ *
+ *   id --cells[id]--> cell (one name on one thread)  --slot-->  slot (one name)
+ *                     start, sums, sketch                       sums of ended threads, per iteration, series
+ *
+ * A cell is written by its thread alone, with relaxed stores and no lock. Whoever ends an iteration or wants a table adds
+ * up the cells of each slot under the lock; since sums only grow, an iteration's time is what they grew by. Everything
+ * that is not the plain case (warm-up, a recording, the GPU, usage, the other clock) is a bit in the cell's `mode`, so
+ * that the quick way tests one word.
+ *
+ *   stopwatch.c            start and stop
+ *   stopwatch_cells.c      slots, cells, threads
+ *   stopwatch_switch.c     on, off, reset, options, forks
+ *   stopwatch_iteration.c  what an iteration adds: sums, series
+ *   stopwatch_outliers.c   iterations far above the rest
+ *   stopwatch_misuse.c     what is told and counted when it is used wrongly
+ *   stopwatch_once.c       one-time measurements
+ *   stopwatch_stats.c      sums to statistics
+ *   stopwatch_tables.c     kymo_stopwatch_table
+ *   stopwatch_print.c      the report
+ *
+ * `kymo__watch.lock` is taken with no other lock held, and nothing is recorded, interned or said under it.
+ */
+#ifndef KYMO_STOPWATCH_INTERNAL_H
+#define KYMO_STOPWATCH_INTERNAL_H
+
+#include <pthread.h>
+
+#include "clock/clock_internal.h"
+#include "iteration/iteration_internal.h"
+#include "table/table_internal.h"
+#include <kymo/stopwatch.h>
+
+/* Sums of durations in ticks, or in nanoseconds; `squares` are of the distances from `shift`, the first value. */
+struct kymo__watch_sum {
+    struct kymo__sketch sketch; /* with count, sum, min and max */
+    double shift, squares;      /* relaxed, as `self` */
+    uint64_t self;              /* without what was measured inside */
+};
+
+enum kymo__watch_mode {
+    KYMO__WATCH_CLOCK = 1u << 0,     /* ticks are nanoseconds of CLOCK_MONOTONIC */
+    KYMO__WATCH_WARMUP = 1u << 1,    /* nothing is added up */
+    KYMO__WATCH_STRADDLES = 1u << 2, /* started in warm-up, which ended meanwhile */
+    KYMO__WATCH_SYNC = 1u << 3,      /* wait for the GPU first */
+    KYMO__WATCH_EVENTS = 1u << 4,    /* the GPU notes the time */
+    KYMO__WATCH_USAGE = 1u << 5,     /* more than time is measured */
+    KYMO__WATCH_STALE = 1u << 6,     /* from before a reset: the owner starts it anew */
+    KYMO__WATCH_TAKEN = 1u << 7,     /* another thread stopped it; still in its thread's chain */
+};
+
+/* One name on one thread. Written by its thread, but for what is said. */
+struct kymo__watch_cell {
+    uint64_t start; /* ticks; 0: it does not run. Relaxed; a thread that stops it for another one swaps in 0 */
+    uint32_t mode; /* bits above. Changed atomically under the lock; the owner loads it relaxed */
+    uint64_t inner_from;             /* where it begins to be a part of the one around it */
+    uint64_t children;               /* ticks of those inside */
+    struct kymo__watch_cell *outer;  /* what ran already when it started */
+    struct kymo__watch_slot *slot;   /* for good */
+    struct kymo__watch_extra *extra; /* NULL until the GPU or usage is measured */
+    struct kymo__watch_sum sum;
+    struct kymo__watch_thread *thread;
+    struct kymo__watch_cell *next_of_slot, *next_of_thread; /* guarded by the lock */
+    void *block;                                            /* the memory it lies in */
+} __attribute__((aligned(64)));
+
+/* What is measured besides time. Its thread's; others read the sum, which may be torn by one interval. */
+struct kymo__watch_extra {
+    int nothing_yet;
+};
+
+/* Time per iteration. Guarded by the lock. */
+struct kymo__watch_periods {
+    struct kymo__watch_sum sum; /* of iterations in which it ran */
+    float *series;              /* of measured iteration i at i % cap, up to n_series; NULL: none */
+    uint32_t cap;               /* a power of two, at most KYMO__WATCH_SERIES */
+    uint64_t n_series;          /* iterations that are in it or have left it; later ones are 0 */
+};
+enum { KYMO__WATCH_SERIES = 4096 };
+
+enum kymo__watch_misuse {
+    KYMO__WATCH_STARTED_TWICE,
+    KYMO__WATCH_NOT_STARTED,
+    KYMO__WATCH_RUNS_ON, /* at the end of an iteration */
+    KYMO__WATCH_THREAD_ENDED,
+    KYMO__WATCH_ONCE_TWICE,
+    KYMO__WATCH_ONCE_NOT_STARTED,
+    KYMO__WATCH_N_MISUSES,
+};
+
+/* One name. Guarded by the lock; never freed. */
+struct kymo__watch_slot {
+    uint64_t last_total; /* of all threads at the end of the last iteration */
+    struct kymo__watch_cell *cells;
+    struct kymo__watch_sum gone; /* of threads that ended */
+    struct kymo__watch_periods periods;
+    struct kymo__watch_sum gpu; /* nanoseconds */
+    uint32_t n_gone;            /* threads that ended and had measured it */
+    uint32_t usage;             /* enum kymo_stopwatch_usage */
+    bool is_listed;             /* it was started since the last reset */
+    kymo_id id;                 /* the site of the bare name */
+    uint64_t misuses[KYMO__WATCH_N_MISUSES];
+    uint64_t once_start, once_ticks; /* of the one-time measurement of this name */
+    bool is_once, once_runs;         /* it was started; it runs */
+    uint64_t once_async;             /* its range in the recording */
+} __attribute__((aligned(64)));
+
+struct kymo__watch_thread {
+    int64_t tid;
+    char name[16];
+    struct kymo__watch_cell *cells; /* guarded by the lock */
+    struct kymo__watch_thread *next, **link;
+};
+
+struct kymo__watch_slots {
+    struct kymo__watch_slot **all;
+    size_t n, cap;
+};
+
+struct kymo__watch {
+    pthread_mutex_t lock; /* guards everything below */
+    struct kymo_stopwatch_options options;
+    uint32_t mode; /* of new cells */
+    bool is_tsc; /* which clock; stands still while it is on. Relaxed, as any thread that starts loads it */
+    struct kymo__moment begun; /* when it was enabled, on both clocks */
+    uint64_t warmup_first;     /* iterations that were finished when it was enabled */
+    uint64_t measured_from;    /* ticks when warm-up ended */
+    uint64_t n_measured;
+    uint64_t last_number; /* of the latest measured iteration */
+    double n_samples;
+    struct kymo__watch_periods whole; /* the iterations themselves, in nanoseconds */
+    struct kymo__watch_slots slots;   /* every name ever */
+    struct kymo__watch_slots listed;  /* those started since the last reset, in that order */
+    struct kymo__watch_slots once;    /* one-time ones, in order */
+    struct kymo__watch_slot **by_id;  /* of sites of bare names */
+    size_t n_by_id;
+    struct kymo__watch_thread *threads;
+    uint64_t n_lost; /* measurements that found no memory */
+};
+extern struct kymo__watch kymo__watch;
+
+/* What a thread finds its cells by. The thread's own. */
+struct kymo__watch_self {
+    struct kymo__watch_cell **cells; /* by id; NULL where there is none */
+    size_t n;
+    struct kymo__watch_cell *top; /* started last of those that run */
+    struct kymo__watch_thread *thread;
+    bool ran_on; /* something ran at the end of the last iteration that this thread ended */
+};
+extern __thread struct kymo__watch_self kymo__watch_self __attribute__((tls_model("initial-exec")));
+
+static inline void kymo__watch_lock(void)
+{
+    pthread_mutex_lock(&kymo__watch.lock);
+}
+static inline void kymo__watch_unlock(void)
+{
+    pthread_mutex_unlock(&kymo__watch.lock);
+}
+static inline uint64_t kymo__watch_ticks(void)
+{
+    return kymo__clock_ticks_of(__atomic_load_n(&kymo__watch.is_tsc, __ATOMIC_RELAXED));
+}
+static inline uint32_t kymo__watch_mode_of(const struct kymo__watch_cell *cell)
+{
+    return __atomic_load_n(&cell->mode, __ATOMIC_RELAXED);
+}
+static inline uint64_t kymo__watch_start_of(const struct kymo__watch_cell *cell)
+{
+    return __atomic_load_n(&cell->start, __ATOMIC_RELAXED);
+}
+
+/* ---- sums: stopwatch_stats.c ---- */
+
+/* Add one value; false without memory. One thread adds, others may merge. */
+static inline bool kymo__watch_sum_add(struct kymo__watch_sum *sum, uint64_t value, uint64_t self)
+{
+    if (KYMO_UNLIKELY(sum->sketch.count == 0))
+        __atomic_store(&sum->shift, &(double){(double)value}, __ATOMIC_RELAXED);
+    if (KYMO_UNLIKELY(!kymo__sketch_add(&sum->sketch, value)))
+        return false;
+    const double distance = (double)value - sum->shift;
+    __atomic_store(&sum->squares, &(double){sum->squares + distance * distance}, __ATOMIC_RELAXED);
+    __atomic_store_n(&sum->self, sum->self + self, __ATOMIC_RELAXED);
+    return true;
+}
+/* False without memory; `into` then has part of it. */
+bool kymo__watch_sum_merge(struct kymo__watch_sum *into, const struct kymo__watch_sum *from);
+void kymo__watch_sum_clear(struct kymo__watch_sum *sum);
+
+struct kymo__watch_stats {
+    uint64_t count; /* zeros among them */
+    double total, mean, std, min, p50, p90, p99, max, self;
+};
+/* Of the values in `sum` and `n_zeros` zeros, times `scale`. */
+void kymo__watch_stats_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, double scale,
+                          struct kymo__watch_stats *out);
+/* Nanoseconds of a tick, the better known the longer it has been on. The lock is held. */
+double kymo__watch_tick_ns(void);
+
+/* ---- slots, cells, threads: stopwatch_cells.c ---- */
+
+/* The slot of the name of `id`, made if need be; NULL without memory. Takes the lock. */
+struct kymo__watch_slot *kymo__watch_slot_get(kymo_id id);
+/* False without memory. The lock is held. */
+bool kymo__watch_slots_add(struct kymo__watch_slots *slots, struct kymo__watch_slot *slot);
+/* This thread's cell of `id`; made, listed, and started anew after a reset. NULL without memory, which is counted. */
+struct kymo__watch_cell *kymo__watch_cell_get(kymo_id id);
+/* This thread's cell of `id` or of its name, as it is; NULL when there is none. */
+struct kymo__watch_cell *kymo__watch_cell_find(kymo_id id);
+/* Take it out of this thread's chain, wherever it is. */
+void kymo__watch_unlink(struct kymo__watch_cell *cell);
+/* Set and clear bits in the modes of all cells. The lock is held. */
+void kymo__watch_mode_all(uint32_t clear, uint32_t set);
+/* What runs counts from the end of warm-up. The lock is held. */
+void kymo__watch_mark_straddling(void);
+/* Ticks of all threads so far. The lock is held. */
+uint64_t kymo__watch_total(const struct kymo__watch_slot *slot);
+/* Whether it runs on some thread. The lock is held. */
+bool kymo__watch_runs(const struct kymo__watch_slot *slot);
+/* Forget all results. The lock is held. */
+void kymo__watch_forget(void);
+/* In a forked child: other threads' cells go; what this one runs counts from now. The lock is held. */
+void kymo__watch_cells_after_fork(void);
+
+/* ---- iterations: stopwatch_iteration.c ---- */
+extern const struct kymo__iteration_subscriber kymo__watch_subscriber;
+/* Whether the iteration that runs is warm-up changed. */
+void kymo__watch_set_warmup(bool in_warmup);
+void kymo__watch_periods_add(struct kymo__watch_periods *periods, uint64_t index, uint64_t value);
+void kymo__watch_periods_clear(struct kymo__watch_periods *periods);
+/* The value of measured iteration `index`, which must still be kept. */
+double kymo__watch_periods_at(const struct kymo__watch_periods *periods, uint64_t index);
+/* The first measured iteration that the series still has. The lock is held. */
+uint64_t kymo__watch_series_first(const struct kymo__watch_periods *periods);
+
+/* The name under which the iterations themselves stand in tables. */
+#define KYMO__WATCH_WHOLE "(iteration)"
+/* Rows of the table of outliers. The lock is held. */
+kymo_status kymo__watch_put_outliers(kymo_table *table, double tick_ns);
+
+/* The report that is due, to stdout or whoever takes it. */
+void kymo__watch_print_by_itself(void);
+
+/* ---- misuse: stopwatch_misuse.c ---- */
+/* Count it, say it once, KYMO_ESTATE with a sentence. Takes the lock. */
+kymo_status kymo__watch_misused(kymo_id id, enum kymo__watch_misuse what);
+/* In a few words, for the table. */
+const char *kymo__watch_misuse_text(enum kymo__watch_misuse what);
+kymo_status kymo__watch_no_memory(kymo_id id);
+
+#endif

@@ -1,0 +1,91 @@
+/* From sums to statistics. Compiled so that a square root is an instruction: libkymo links no libm. */
+#include <math.h>
+#include <string.h>
+
+#include "stopwatch/stopwatch_internal.h"
+
+static double load(const double *value)
+{
+    double out;
+    __atomic_load(value, &out, __ATOMIC_RELAXED);
+    return out;
+}
+
+/*
+ * Squares of distances from one shift become those from another: (x - b) = (x - a) + (a - b). The sums were read one by
+ * one while their owner may have added; the next value is as good as none.
+ */
+bool kymo__watch_sum_merge(struct kymo__watch_sum *into, const struct kymo__watch_sum *from)
+{
+    const double count = (double)__atomic_load_n(&from->sketch.count, __ATOMIC_ACQUIRE);
+    const double sum = (double)__atomic_load_n(&from->sketch.sum, __ATOMIC_RELAXED);
+    const double shift = load(&from->shift);
+    if (count == 0)
+        return true;
+    if (into->sketch.count == 0)
+        into->shift = shift;
+    const double apart = shift - into->shift;
+    into->squares += load(&from->squares) + 2 * apart * (sum - count * shift) + count * apart * apart;
+    into->self += __atomic_load_n(&from->self, __ATOMIC_RELAXED);
+    return kymo__sketch_merge(&into->sketch, &from->sketch);
+}
+
+void kymo__watch_sum_clear(struct kymo__watch_sum *sum)
+{
+    kymo__sketch_fini(&sum->sketch);
+    sum->shift = sum->squares = 0;
+    sum->self = 0;
+}
+
+/* The quantile of the values with the zeros below them. */
+static double quantile(const struct kymo__sketch *sketch, uint64_t n_zeros, double q)
+{
+    const double n = (double)(sketch->count + n_zeros), rank = q * n;
+    if (sketch->count == 0 || rank <= (double)n_zeros)
+        return n_zeros > 0 || sketch->count == 0 ? 0 : (double)sketch->min;
+    return (double)kymo__sketch_quantile(sketch, (rank - (double)n_zeros) / (double)sketch->count);
+}
+
+static double deviation(const struct kymo__watch_sum *sum, double n_zeros)
+{
+    const double n = (double)sum->sketch.count + n_zeros;
+    if (n < 2)
+        return 0;
+    const double distances = (double)sum->sketch.sum - n * sum->shift;
+    const double squares = sum->squares + n_zeros * sum->shift * sum->shift;
+    const double variance = (squares - distances * distances / n) / (n - 1);
+    return variance > 0 ? sqrt(variance) : 0;
+}
+
+void kymo__watch_stats_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, double scale,
+                          struct kymo__watch_stats *out)
+{
+    const struct kymo__sketch *const sketch = &sum->sketch;
+    const double n = (double)(sketch->count + n_zeros);
+    *out = (struct kymo__watch_stats){.count = sketch->count + n_zeros};
+    if (out->count == 0)
+        return;
+    out->total = (double)sketch->sum * scale;
+    out->mean = out->total / n;
+    out->std = deviation(sum, (double)n_zeros) * scale;
+    out->min = n_zeros > 0 ? 0 : (double)sketch->min * scale;
+    out->max = sketch->count > 0 ? (double)sketch->max * scale : 0;
+    out->p50 = quantile(sketch, n_zeros, 0.50) * scale;
+    out->p90 = quantile(sketch, n_zeros, 0.90) * scale;
+    out->p99 = quantile(sketch, n_zeros, 0.99) * scale;
+    out->self = (double)sum->self * scale;
+}
+
+double kymo__watch_tick_ns(void)
+{
+    const struct kymo__watch *const watch = &kymo__watch;
+    enum { ENOUGH_NS = 200000 }; /* good to some 1e-4; after a second to 1e-7 */
+    struct kymo__moment now;
+    if (!watch->is_tsc)
+        return 1;
+    do
+        kymo__clock_moment(true, &now);
+    while (now.monotonic_ns - watch->begun.monotonic_ns < ENOUGH_NS);
+    return (double)(now.monotonic_ns - watch->begun.monotonic_ns) /
+           (double)(now.tick - watch->begun.tick);
+}
