@@ -43,6 +43,13 @@ static void link_cell(struct kymo__watch_self *self, struct kymo__watch_cell *ce
     self->top = cell;
 }
 
+/* Where it begins to be a part of the one around it: at its start, unless it was an overlapping one's before. */
+static uint64_t inner_from(const struct kymo__watch_cell *cell)
+{
+    return kymo__watch_mode_of(cell) & KYMO__WATCH_OVERLAPS ? cell->inner_from
+                                                            : kymo__watch_start_of(cell);
+}
+
 /*
  * Take out one that is not the innermost, at `now`. What started inside it and still runs covered its time until now, and
  * is a part of the one around it from now on.
@@ -54,9 +61,11 @@ static void unlink_from_within(struct kymo__watch_cell *cell, uint64_t now)
         inside = inside->outer;
     if (inside == NULL)
         return;
-    if (now > inside->inner_from)
-        cell->children += now - inside->inner_from;
+    const uint64_t from = inner_from(inside);
+    if (now > from)
+        cell->children += now - from;
     inside->inner_from = now;
+    __atomic_fetch_or(&inside->mode, KYMO__WATCH_OVERLAPS, __ATOMIC_RELAXED);
     inside->outer = cell->outer;
 }
 
@@ -69,11 +78,34 @@ static void unlink_cell(struct kymo__watch_cell *cell, uint64_t now)
         unlink_from_within(cell, now);
 }
 
-static inline bool add(struct kymo__watch_cell *cell, uint64_t start, uint64_t now)
+/* Everything about an interval but its bucket in the sketch. */
+static inline void add_sums(struct kymo__watch_cell *cell, uint64_t ticks, uint64_t children)
 {
-    const uint64_t ticks = now - start;
-    const uint64_t children = cell->children;
-    return kymo__watch_sum_add(&cell->sum, ticks, ticks > children ? ticks - children : 0);
+    struct kymo__watch_sum *const sum = &cell->sum;
+    const double distance = (double)(int64_t)ticks - sum->shift;
+    __atomic_store(&sum->squares, &(double){sum->squares + distance * distance}, __ATOMIC_RELAXED);
+    __atomic_store_n(&sum->self, sum->self + (ticks - children), __ATOMIC_RELAXED);
+    __atomic_store_n(&sum->sketch.sum, sum->sketch.sum + ticks, __ATOMIC_RELAXED);
+    __atomic_store_n(&sum->sketch.count, sum->sketch.count + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&cell->latest, ticks + 1, __ATOMIC_RELAXED);
+}
+
+/* With all that is rare: a first value, a new page of the sketch, a new extreme. */
+__attribute__((noinline)) static kymo_status add_slowly(kymo_id id, struct kymo__watch_cell *cell,
+                                                        uint64_t ticks)
+{
+    struct kymo__sketch *const sketch = &cell->sum.sketch;
+    if (cell->latest == 0 ? !kymo__sketch_reserve(sketch)
+                          : !kymo__sketch_add_slow(sketch, cell->latest - 1))
+        return kymo__watch_no_memory(id);
+    if (sketch->count == 0)
+        __atomic_store(&cell->sum.shift, &(double){(double)ticks}, __ATOMIC_RELAXED);
+    if (ticks < sketch->min || sketch->count == 0)
+        __atomic_store_n(&sketch->min, ticks, __ATOMIC_RELAXED);
+    if (ticks > sketch->max)
+        __atomic_store_n(&sketch->max, ticks, __ATOMIC_RELAXED);
+    add_sums(cell, ticks, KYMO__MIN(cell->children, ticks));
+    return KYMO_OK;
 }
 
 /* ---- start ---- */
@@ -105,8 +137,7 @@ __attribute__((noinline)) static kymo_status start_slowly(kymo_id id, uint32_t o
     if (on & PLACES)
         kymo_begin_on(id);
     link_cell(&kymo__watch_self, cell);
-    cell->inner_from = kymo__watch_ticks();
-    __atomic_store_n(&cell->start, cell->inner_from, __ATOMIC_RELAXED);
+    __atomic_store_n(&cell->start, kymo__watch_ticks(), __ATOMIC_RELAXED);
     return KYMO_OK;
 }
 
@@ -114,13 +145,13 @@ kymo_status kymo_stopwatch_start_on(kymo_id id)
 {
     struct kymo__watch_self *const self = &kymo__watch_self;
     const uint32_t on = kymo_on() & (KYMO_ON_STOPWATCH | PLACES);
-    struct kymo__watch_cell *const cell = KYMO_LIKELY(id < self->n) ? self->cells[id] : NULL;
-    if (KYMO_UNLIKELY(cell == NULL || on != KYMO_ON_STOPWATCH || kymo__watch_start_of(cell) != 0 ||
-                      kymo__watch_mode_of(cell) != 0))
+    if (KYMO_UNLIKELY(id >= self->n || on != KYMO_ON_STOPWATCH))
+        return start_slowly(id, on);
+    struct kymo__watch_cell *const cell = self->cells[id];
+    if (KYMO_UNLIKELY((kymo__watch_start_of(cell) | kymo__watch_mode_of(cell)) != 0))
         return start_slowly(id, on);
     link_cell(self, cell);
-    cell->inner_from = kymo__clock_ticks_of(true);
-    __atomic_store_n(&cell->start, cell->inner_from, __ATOMIC_RELAXED);
+    __atomic_store_n(&cell->start, kymo__clock_ticks_of(true), __ATOMIC_RELAXED);
     return KYMO_OK;
 }
 
@@ -175,9 +206,18 @@ static kymo_status stop_for_other(kymo_id id)
     if (!clip(mode, &start))
         return KYMO_OK;
     struct kymo__watch_cell *const cell = kymo__watch_cell_get(id);
-    const uint64_t ticks = now > start ? now - start : 0;
-    return cell != NULL && kymo__watch_sum_add(&cell->sum, ticks, ticks) ? KYMO_OK
-                                                                         : kymo__watch_no_memory(id);
+    if (cell == NULL)
+        return kymo__watch_no_memory(id);
+    cell->children = 0;
+    return add_slowly(id, cell, now > start ? now - start : 0);
+}
+
+/* It does not run any more. */
+static void end_cell(struct kymo__watch_cell *cell)
+{
+    __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
+    if (kymo__watch_mode_of(cell) & KYMO__WATCH_OF_ONE_RUN)
+        __atomic_fetch_and(&cell->mode, ~(uint32_t)KYMO__WATCH_OF_ONE_RUN, __ATOMIC_RELAXED);
 }
 
 __attribute__((noinline)) static kymo_status stop_slowly(kymo_id id, uint32_t on)
@@ -193,37 +233,58 @@ __attribute__((noinline)) static kymo_status stop_slowly(kymo_id id, uint32_t on
         kymo_cuda_sync();
     const uint64_t now = kymo__watch_ticks();
     const bool is_innermost = kymo__watch_self.top == cell;
+    const uint64_t from = inner_from(cell);
     unlink_cell(cell, now);
-    __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
+    end_cell(cell);
     end_range(id, on, is_innermost);
     if (!clip(mode, &start))
         return KYMO_OK;
-    if (mode & KYMO__WATCH_STRADDLES) {
-        cell->inner_from = KYMO__MAX(cell->inner_from, start);
-        __atomic_fetch_and(&cell->mode, ~(uint32_t)KYMO__WATCH_STRADDLES, __ATOMIC_RELAXED);
-    }
     if (cell->outer != NULL)
-        cell->outer->children += now - cell->inner_from;
-    return add(cell, start, now) ? KYMO_OK : kymo__watch_no_memory(id);
+        cell->outer->children += now - KYMO__MAX(from, start);
+    return add_slowly(id, cell, now - start);
+}
+
+/*
+ * Add an interval the quick way; what is rare takes the slow one. No call returns here, so that nothing is saved.
+ *
+ * The bucket is that of the interval before: a store whose address comes from a clock that has just been read holds up
+ * the next read, and cost a quarter more. Whoever reads the sketch counts `latest` in.
+ */
+static inline kymo_status add_quickly(kymo_id id, struct kymo__watch_cell *cell, uint64_t ticks)
+{
+    struct kymo__sketch *const sketch = &cell->sum.sketch;
+    const uint64_t children = cell->children, latest = cell->latest - 1;
+    if (KYMO_UNLIKELY(sketch->pages == NULL))
+        return add_slowly(id, cell, ticks);
+    uint32_t bucket;
+    uint64_t *const page = sketch->pages[kymo__sketch_page_of(latest, &bucket)];
+    if (KYMO_UNLIKELY(page == NULL || ticks - sketch->min > sketch->max - sketch->min ||
+                      children > ticks))
+        return add_slowly(id, cell, ticks);
+    __atomic_store_n(&page[bucket], page[bucket] + 1, __ATOMIC_RELAXED);
+    add_sums(cell, ticks, children);
+    return KYMO_OK;
 }
 
 kymo_status kymo_stopwatch_stop_on(kymo_id id)
 {
     struct kymo__watch_self *const self = &kymo__watch_self;
     const uint32_t on = kymo_on() & (KYMO_ON_STOPWATCH | PLACES);
-    struct kymo__watch_cell *const cell = KYMO_LIKELY(id < self->n) ? self->cells[id] : NULL;
-    if (KYMO_UNLIKELY(cell == NULL || on != KYMO_ON_STOPWATCH || self->top != cell ||
-                      kymo__watch_mode_of(cell) != 0))
+    if (KYMO_UNLIKELY(id >= self->n || on != KYMO_ON_STOPWATCH))
+        return stop_slowly(id, on);
+    struct kymo__watch_cell *const cell = self->cells[id];
+    if (KYMO_UNLIKELY(self->top != cell || kymo__watch_mode_of(cell) != 0))
         return stop_slowly(id, on);
     const uint64_t now = kymo__clock_ticks_of(true);
     const uint64_t start = kymo__watch_start_of(cell);
     if (KYMO_UNLIKELY(start == 0)) /* another thread is just stopping it */
         return stop_slowly(id, on);
     __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
-    self->top = cell->outer;
-    if (cell->outer != NULL)
-        cell->outer->children += now - cell->inner_from;
-    return KYMO_LIKELY(add(cell, start, now)) ? KYMO_OK : kymo__watch_no_memory(id);
+    struct kymo__watch_cell *const outer = cell->outer;
+    self->top = outer;
+    if (outer != NULL)
+        outer->children += now - start;
+    return add_quickly(id, cell, now - start);
 }
 
 void kymo_stopwatch_cancel(kymo_id id)
@@ -236,7 +297,6 @@ void kymo_stopwatch_cancel(kymo_id id)
     unlink_cell(cell, kymo__watch_ticks());
     if (cell->outer != NULL) /* as if those inside had been inside that one */
         cell->outer->children += cell->children;
-    __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
-    __atomic_fetch_and(&cell->mode, ~(uint32_t)KYMO__WATCH_STRADDLES, __ATOMIC_RELAXED);
+    end_cell(cell);
     end_range(id, on, is_innermost);
 }

@@ -14,6 +14,8 @@
 struct kymo__watch kymo__watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 __thread struct kymo__watch_self kymo__watch_self __attribute__((tls_model("initial-exec")));
 
+struct kymo__watch_cell kymo__watch_absent = {.mode = KYMO__WATCH_ABSENT};
+
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
@@ -37,8 +39,8 @@ static void *calloc_aligned(size_t size, void **block)
     return memory != NULL ? memory + (LINE - (uintptr_t)memory % LINE) % LINE : NULL;
 }
 
-/* Room for `id` in an array of pointers by id; new places are NULL. */
-static bool grow_by_id(void *array, size_t *n, kymo_id id)
+/* Room for `id` in an array of pointers by id; new places are `empty`. */
+static bool grow_by_id(void *array, size_t *n, kymo_id id, void *empty)
 {
     size_t cap = *n;
     void **places;
@@ -47,15 +49,26 @@ static bool grow_by_id(void *array, size_t *n, kymo_id id)
     if (!kymo__grow(array, &cap, (size_t)id + 1, sizeof(void *)))
         return false;
     memcpy(&places, array, sizeof places);
-    memset(places + *n, 0, (cap - *n) * sizeof *places);
-    *n = cap;
+    while (*n < cap)
+        places[(*n)++] = empty;
     return true;
+}
+
+static bool grow_self(struct kymo__watch_self *self, kymo_id id)
+{
+    return grow_by_id(&self->cells, &self->n, id, &kymo__watch_absent);
+}
+
+/* This thread's cell by id, NULL when there is none. */
+static struct kymo__watch_cell *cell_by_id(const struct kymo__watch_self *self, kymo_id id)
+{
+    return id < self->n && self->cells[id] != &kymo__watch_absent ? self->cells[id] : NULL;
 }
 
 static struct kymo__watch_slot *slot_of_bare(kymo_id bare)
 {
     struct kymo__watch *const watch = &kymo__watch;
-    if (!grow_by_id(&watch->by_id, &watch->n_by_id, bare))
+    if (!grow_by_id(&watch->by_id, &watch->n_by_id, bare, NULL))
         return NULL;
     if (watch->by_id[bare] != NULL)
         return watch->by_id[bare];
@@ -115,6 +128,12 @@ static void leave_slot(struct kymo__watch_cell *cell)
     *place = cell->next_of_slot;
 }
 
+static void cell_clear(struct kymo__watch_cell *cell)
+{
+    __atomic_store_n(&cell->latest, 0, __ATOMIC_RELAXED);
+    kymo__watch_sum_clear(&cell->sum);
+}
+
 static void cell_free(struct kymo__watch_cell *cell)
 {
     kymo__watch_sum_clear(&cell->sum);
@@ -130,7 +149,7 @@ static void retire(struct kymo__watch_cell *cell)
         slot->n_gone += cell->sum.sketch.count != 0;
         slot->misuses[KYMO__WATCH_THREAD_ENDED] +=
             kymo_stopwatch_is_enabled() && kymo__watch_start_of(cell) != 0;
-        if (!kymo__watch_sum_merge(&slot->gone, &cell->sum))
+        if (!kymo__watch_cell_merge(&slot->gone, cell))
             kymo__watch.n_lost++;
     }
     leave_slot(cell);
@@ -232,7 +251,7 @@ static struct kymo__watch_cell *cell_of_slot(struct kymo__watch_slot *slot,
 static void renew(struct kymo__watch_cell *cell)
 {
     kymo__watch_unlink(cell);
-    kymo__watch_sum_clear(&cell->sum);
+    cell_clear(cell);
     if (cell->extra != NULL)
         memset(cell->extra, 0, sizeof *cell->extra);
     __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
@@ -260,7 +279,7 @@ static struct kymo__watch_cell *find_by_name(struct kymo__watch_self *self, kymo
         for (cell = slot->cells; cell != NULL && cell->thread != self->thread;)
             cell = cell->next_of_slot;
     kymo__watch_unlock();
-    if (cell != NULL && grow_by_id(&self->cells, &self->n, id))
+    if (cell != NULL && grow_self(self, id))
         self->cells[id] = cell;
     return cell;
 }
@@ -270,7 +289,8 @@ struct kymo__watch_cell *kymo__watch_cell_find(kymo_id id)
     struct kymo__watch_self *const self = &kymo__watch_self;
     if (id >= KYMO__SITE_LIMIT)
         id = KYMO__SITE_OTHER;
-    return id < self->n && self->cells[id] != NULL ? self->cells[id] : find_by_name(self, id);
+    struct kymo__watch_cell *const cell = cell_by_id(self, id);
+    return cell != NULL ? cell : find_by_name(self, id);
 }
 
 /* The lock is held. */
@@ -291,11 +311,11 @@ struct kymo__watch_cell *kymo__watch_cell_get(kymo_id id)
     struct kymo__watch_self *const self = &kymo__watch_self;
     if (id >= KYMO__SITE_LIMIT)
         id = KYMO__SITE_OTHER;
-    struct kymo__watch_cell *cell = id < self->n ? self->cells[id] : NULL;
+    struct kymo__watch_cell *cell = cell_by_id(self, id);
     if (cell != NULL && (kymo__watch_mode_of(cell) & KYMO__WATCH_STALE) == 0)
         return cell;
     struct kymo__watch_thread *const thread = thread_get();
-    if (thread == NULL || !grow_by_id(&self->cells, &self->n, id))
+    if (thread == NULL || !grow_self(self, id))
         return NULL;
     struct kymo__watch_slot *const slot = cell != NULL ? cell->slot : kymo__watch_slot_get(id);
     if (slot == NULL)
@@ -303,7 +323,9 @@ struct kymo__watch_cell *kymo__watch_cell_get(kymo_id id)
     kymo__watch_lock();
     cell = ready_cell(slot, thread);
     kymo__watch_unlock();
-    return self->cells[id] = cell;
+    if (cell != NULL)
+        self->cells[id] = cell;
+    return cell;
 }
 
 void kymo__watch_mode_all(uint32_t clear, uint32_t set)
@@ -369,8 +391,8 @@ static void keep_running(void)
             kymo__watch_unlink(cell);
             continue;
         }
-        kymo__watch_sum_clear(&cell->sum);
-        cell->start = cell->inner_from = now;
+        cell_clear(cell);
+        cell->start = now;
         cell->children = 0;
     }
 }

@@ -48,17 +48,22 @@ enum kymo__watch_mode {
     KYMO__WATCH_USAGE = 1u << 5,     /* more than time is measured */
     KYMO__WATCH_STALE = 1u << 6,     /* from before a reset: the owner starts it anew */
     KYMO__WATCH_TAKEN = 1u << 7,     /* another thread stopped it; still in its thread's chain */
+    KYMO__WATCH_OVERLAPS = 1u << 8,  /* it started inside one that stopped before it */
+    KYMO__WATCH_ABSENT = 1u << 9,    /* stands for the cells of ids that have none */
+    /* What ends with the measurement that runs. */
+    KYMO__WATCH_OF_ONE_RUN = KYMO__WATCH_STRADDLES | KYMO__WATCH_OVERLAPS,
 };
 
 /* One name on one thread. Written by its thread, but for what is said. */
 struct kymo__watch_cell {
     uint64_t start; /* ticks; 0: it does not run. Relaxed; a thread that stops it for another one swaps in 0 */
     uint32_t mode; /* bits above. Changed atomically under the lock; the owner loads it relaxed */
-    uint64_t inner_from;             /* where it begins to be a part of the one around it */
-    uint64_t children;               /* ticks of those inside */
+    uint64_t inner_from; /* where it begins to be a part of the one around it, when it overlaps */
+    uint64_t children;   /* ticks of those inside */
     struct kymo__watch_cell *outer;  /* what ran already when it started */
     struct kymo__watch_slot *slot;   /* for good */
     struct kymo__watch_extra *extra; /* NULL until the GPU or usage is measured */
+    uint64_t latest; /* the latest interval in ticks, and one more; 0: none. In the sums, but not yet in the sketch's pages */
     struct kymo__watch_sum sum;
     struct kymo__watch_thread *thread;
     struct kymo__watch_cell *next_of_slot, *next_of_thread; /* guarded by the lock */
@@ -142,13 +147,16 @@ extern struct kymo__watch kymo__watch;
 
 /* What a thread finds its cells by. The thread's own. */
 struct kymo__watch_self {
-    struct kymo__watch_cell **cells; /* by id; NULL where there is none */
+    struct kymo__watch_cell **cells; /* by id; kymo__watch_absent where there is none */
     size_t n;
     struct kymo__watch_cell *top; /* started last of those that run */
     struct kymo__watch_thread *thread;
     bool ran_on; /* something ran at the end of the last iteration that this thread ended */
 };
 extern __thread struct kymo__watch_self kymo__watch_self __attribute__((tls_model("initial-exec")));
+
+/* One that takes nothing, so that the quick way need not ask whether there is one. */
+extern struct kymo__watch_cell kymo__watch_absent;
 
 static inline void kymo__watch_lock(void)
 {
@@ -187,6 +195,8 @@ static inline bool kymo__watch_sum_add(struct kymo__watch_sum *sum, uint64_t val
 }
 /* False without memory; `into` then has part of it. */
 bool kymo__watch_sum_merge(struct kymo__watch_sum *into, const struct kymo__watch_sum *from);
+/* The same of a cell that its thread may be adding to. */
+bool kymo__watch_cell_merge(struct kymo__watch_sum *into, const struct kymo__watch_cell *cell);
 void kymo__watch_sum_clear(struct kymo__watch_sum *sum);
 
 struct kymo__watch_stats {

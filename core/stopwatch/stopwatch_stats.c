@@ -30,6 +30,15 @@ bool kymo__watch_sum_merge(struct kymo__watch_sum *into, const struct kymo__watc
     return kymo__sketch_merge(&into->sketch, &from->sketch);
 }
 
+bool kymo__watch_cell_merge(struct kymo__watch_sum *into, const struct kymo__watch_cell *cell)
+{
+    const uint64_t latest = __atomic_load_n(&cell->latest, __ATOMIC_RELAXED);
+    if (latest == 0)
+        return true;
+    return kymo__watch_sum_merge(into, &cell->sum) &&
+           kymo__sketch_add_slow(&into->sketch, latest - 1);
+}
+
 void kymo__watch_sum_clear(struct kymo__watch_sum *sum)
 {
     kymo__sketch_fini(&sum->sketch);

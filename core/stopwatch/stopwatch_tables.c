@@ -71,7 +71,7 @@ static bool sum_of_threads(const struct kymo__watch_slot *slot, struct kymo__wat
         if (kymo__watch_mode_of(cell) & KYMO__WATCH_STALE)
             continue;
         *n_threads += __atomic_load_n(&cell->sum.sketch.count, __ATOMIC_RELAXED) != 0;
-        ok = ok && kymo__watch_sum_merge(sum, &cell->sum);
+        ok = ok && kymo__watch_cell_merge(sum, cell);
     }
     return ok;
 }
@@ -98,36 +98,48 @@ static kymo_status put_intervals(kymo_table *table, double tick_ns)
     return KYMO_OK;
 }
 
-static void put_thread_row(kymo_table *table, const struct kymo__watch_slot *slot, const char *thread,
-                           int64_t tid, const struct kymo__watch_sum *sum, double tick_ns)
+static void put_thread_row(kymo_table *table, const struct kymo__watch_slot *slot,
+                           const struct kymo__watch_thread *thread, struct kymo__watch_sum *sum,
+                           double tick_ns)
 {
+    static const char gone[] = "(ended threads)";
     struct kymo__watch_stats stats;
-    struct kymo__watch_sum copy = {0};
-    if (!kymo__watch_sum_merge(&copy, sum))
-        kymo__watch.n_lost++;
-    kymo__watch_stats_of(&copy, 0, tick_ns, &stats);
-    kymo__watch_sum_clear(&copy);
+    kymo__watch_stats_of(sum, 0, tick_ns, &stats);
     put_name(table, slot);
-    kymo_table_text(table, thread, strlen(thread));
-    if (tid != 0)
-        kymo_table_i64(table, tid);
-    else
+    if (thread != NULL) {
+        kymo_table_text(table, thread->name, strlen(thread->name));
+        kymo_table_i64(table, thread->tid);
+    } else {
+        kymo_table_text(table, gone, strlen(gone));
         kymo_table_null(table);
+    }
     kymo_table_u64(table, stats.count);
     put_stats(table, &stats);
     put_ns(table, stats.self);
 }
 
+static kymo_status put_threads_of(kymo_table *table, struct kymo__watch_slot *slot, double tick_ns)
+{
+    for (const struct kymo__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot) {
+        struct kymo__watch_sum sum = {0};
+        if (kymo__watch_mode_of(cell) & KYMO__WATCH_STALE)
+            continue;
+        const bool ok = kymo__watch_cell_merge(&sum, cell);
+        if (ok)
+            put_thread_row(table, slot, cell->thread, &sum, tick_ns);
+        kymo__watch_sum_clear(&sum);
+        if (!ok)
+            return no_memory();
+    }
+    if (slot->n_gone != 0)
+        put_thread_row(table, slot, NULL, &slot->gone, tick_ns);
+    return KYMO_OK;
+}
+
 static kymo_status put_threads(kymo_table *table, double tick_ns)
 {
-    for (size_t i = 0; i < kymo__watch.listed.n; i++) {
-        const struct kymo__watch_slot *const slot = kymo__watch.listed.all[i];
-        for (const struct kymo__watch_cell *c = slot->cells; c != NULL; c = c->next_of_slot)
-            if ((kymo__watch_mode_of(c) & KYMO__WATCH_STALE) == 0)
-                put_thread_row(table, slot, c->thread->name, c->thread->tid, &c->sum, tick_ns);
-        if (slot->n_gone != 0)
-            put_thread_row(table, slot, "(ended threads)", 0, &slot->gone, tick_ns);
-    }
+    for (size_t i = 0; i < kymo__watch.listed.n; i++)
+        KYMO_TRY(put_threads_of(table, kymo__watch.listed.all[i], tick_ns));
     return KYMO_OK;
 }
 

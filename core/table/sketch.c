@@ -51,6 +51,11 @@ static bool make_pages(struct kymo__sketch *sketch)
     return true;
 }
 
+bool kymo__sketch_reserve(struct kymo__sketch *sketch)
+{
+    return sketch->pages != NULL || make_pages(sketch);
+}
+
 bool kymo__sketch_add_slow(struct kymo__sketch *sketch, uint64_t value)
 {
     if (sketch->pages == NULL) {

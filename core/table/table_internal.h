@@ -58,6 +58,9 @@ KYMO_PRIVATE_API uint64_t kymo__sketch_quantile(const struct kymo__sketch *sketc
 KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_add_slow(struct kymo__sketch *sketch,
                                                              uint64_t value);
 
+/* Make room for pages in an empty sketch, so that it never keeps a few values by themselves. */
+KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_reserve(struct kymo__sketch *sketch);
+
 /* The page of `value`; its place there is the six bits below the leading one. */
 static inline uint32_t kymo__sketch_page_of(uint64_t value, uint32_t *bucket)
 {
