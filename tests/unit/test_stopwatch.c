@@ -1,0 +1,1080 @@
+/* The stopwatch: what counts, what is told, threads, overlap, the recording, the report. */
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "scratch.h"
+#include "stopwatch/stopwatch_internal.h"
+
+static void enable(uint64_t warmup)
+{
+    assert_int_equal(kymo_stopwatch_enable(&(struct kymo_stopwatch_options){.warmup = warmup}),
+                     KYMO_OK);
+}
+
+static void start(const char *name)
+{
+    assert_int_equal(kymo_stopwatch_start(kymo_site_intern(name, strlen(name), NULL, 0, NULL, 0)),
+                     KYMO_OK);
+}
+
+static void stop(const char *name)
+{
+    assert_int_equal(kymo_stopwatch_stop(kymo_site_intern(name, strlen(name), NULL, 0, NULL, 0)),
+                     KYMO_OK);
+}
+
+static void once(const char *name)
+{
+    start(name);
+    stop(name);
+}
+
+static void finish(void)
+{
+    assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_OK);
+}
+
+static kymo_table *table_of(const char *name)
+{
+    kymo_table *table = NULL;
+    assert_int_equal(kymo_stopwatch_table(name, &table), KYMO_OK);
+    return table;
+}
+
+static size_t n_rows(const char *name)
+{
+    kymo_table *const table = table_of(name);
+    const size_t n = kymo_table_n_rows(table);
+    kymo_table_destroy(table);
+    return n;
+}
+
+/* A number of the row of `name`; -1 when there is no such row, NAN for nothing. */
+static double value(const char *which, const char *name, const char *column)
+{
+    kymo_table *const table = table_of(which);
+    const int place = kymo_table_find(table, column), names = kymo_table_find(table, "name");
+    double found = -1;
+    assert_true(place >= 0);
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
+        const struct kymo_cell cell = kymo_table_cell(table, row, (size_t)place);
+        if (names >= 0 && name != NULL &&
+            strcmp(kymo_table_cell(table, row, (size_t)names).as.text, name) != 0)
+            continue;
+        found = cell.is_null ? 0.0 / 0.0
+                : kymo_table_column(table, (size_t)place)->type == KYMO_TYPE_F64
+                    ? cell.as.f64
+                    : (double)cell.as.u64;
+        break;
+    }
+    kymo_table_destroy(table);
+    return found;
+}
+
+static double misuse(const char *name, const char *what)
+{
+    kymo_table *const table = table_of("misuse");
+    double n = 0;
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
+        if (strcmp(kymo_table_cell(table, row, 0).as.text, name) == 0 &&
+            strcmp(kymo_table_cell(table, row, 1).as.text, what) == 0)
+            n = (double)kymo_table_cell(table, row, 2).as.u64;
+    kymo_table_destroy(table);
+    return n;
+}
+
+static void pass_time(void)
+{
+    const uint64_t until = kymo__clock_ns(CLOCK_MONOTONIC) + 20000;
+    while (kymo__clock_ns(CLOCK_MONOTONIC) < until)
+        ;
+}
+
+struct heard {
+    int n;
+    char text[4096];
+};
+
+static void hear(void *ctx, const char *sentence)
+{
+    struct heard *const heard = ctx;
+    const size_t len = strlen(heard->text);
+    heard->n++;
+    snprintf(heard->text + len, sizeof heard->text - len, "%s\n", sentence);
+}
+
+/* Misuse is told to stderr; tests that make some listen to it. */
+static int quiet_setup(void **state)
+{
+    static struct heard nobody;
+    nobody = (struct heard){0};
+    kymo_set_sink(hear, &nobody);
+    return scratch_setup(state);
+}
+
+static int quiet_teardown(void **state)
+{
+    kymo_stopwatch_set_printer(NULL, NULL);
+    const int status = scratch_teardown(state);
+    kymo_set_sink(NULL, NULL);
+    return status;
+}
+
+#define QUIET_TEST(name) cmocka_unit_test_setup_teardown(name, quiet_setup, quiet_teardown)
+
+/* ---- on and off ---- */
+
+static void off_it_does_nothing(void **state)
+{
+    (void)state;
+    assert_false(kymo_stopwatch_is_enabled());
+    const kymo_id id = KYMO_ID("off");
+    assert_int_equal(kymo_stopwatch_stop(id), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_start(id), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_start_on(id), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_stop_on(id), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_once_stop(id), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_OK);
+    kymo_stopwatch_cancel(id);
+    struct kymo_progress_counts counts;
+    kymo_iteration_counts(&counts);
+    assert_int_equal(counts.iterations, 0); /* nor does it drive iterations */
+    assert_int_equal(kymo_stopwatch_n_measured(), 0);
+    assert_int_equal(n_rows("intervals"), 0);
+    assert_int_equal(n_rows("misuse"), 0);
+}
+
+static void a_second_enable_is_refused(void **state)
+{
+    (void)state;
+    enable(0);
+    assert_int_equal(kymo_stopwatch_enable(NULL), KYMO_ESTATE);
+    assert_non_null(strstr(kymo_last_error(), "already enabled"));
+    kymo_stopwatch_disable();
+    enable(0);
+    assert_int_equal(
+        kymo_stopwatch_enable(&(struct kymo_stopwatch_options){.gpu = (enum kymo_stopwatch_gpu)9}),
+        KYMO_EINVAL);
+}
+
+static void results_stay_until_the_next_enable(void **state)
+{
+    (void)state;
+    enable(0);
+    once("a");
+    finish();
+    start("b");
+    kymo_stopwatch_disable();
+    stop("a"); /* nothing happens any more */
+    assert_true(value("intervals", "a", "count") == 1);
+    assert_true(value("intervals", "b", "running") == 0); /* what ran was dropped */
+    assert_int_equal(kymo_stopwatch_n_measured(), 1);
+    enable(0);
+    assert_int_equal(n_rows("intervals"), 0);
+    assert_int_equal(n_rows("misuse"), 0);
+    assert_int_equal(kymo_stopwatch_n_measured(), 0);
+    once("b"); /* it does not run any more */
+    assert_true(value("intervals", "b", "count") == 1);
+    assert_int_equal(n_rows("misuse"), 0);
+}
+
+static void a_reset_forgets_results_and_what_runs(void **state)
+{
+    (void)state;
+    enable(0);
+    once("a");
+    start("b");
+    start("c");
+    kymo_stopwatch_reset();
+    assert_true(kymo_stopwatch_is_enabled());
+    assert_int_equal(n_rows("intervals"), 0);
+    stop("c"); /* dropped, and nobody complains */
+    assert_int_equal(n_rows("misuse"), 0);
+    once("b");
+    once("a");
+    finish();
+    assert_int_equal(n_rows("intervals"), 2);
+    assert_true(value("intervals", "b", "count") == 1);
+}
+
+static void options_switch_it_on_and_change_it(void **state)
+{
+    const struct scratch *s = *state;
+    assert_int_equal(kymo_start(&(struct kymo_options){
+                         .path = s->path, .text = "stopwatch.warmup=2,stopwatch.print_every=0"}),
+                     KYMO_OK);
+    assert_true(kymo_stopwatch_is_enabled());
+    for (int i = 0; i < 3; i++) {
+        once("a");
+        finish();
+    }
+    assert_int_equal(kymo_stopwatch_n_measured(), 1);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_true(kymo_stopwatch_is_enabled());
+    assert_int_equal(
+        kymo_start(&(struct kymo_options){.path = s->path, .text = "stopwatch.gpu=sync"}), KYMO_OK);
+    assert_int_equal(kymo__watch.options.gpu, KYMO_GPU_SYNC);
+    assert_true(value("intervals", "a", "count") == 1); /* nothing is forgotten */
+    assert_int_equal(kymo_options_check("stopwatch.warmup=-1"), KYMO_EINVAL);
+    assert_int_equal(kymo_options_check("stopwatch.gpu=maybe"), KYMO_EINVAL);
+    assert_int_equal(kymo_options_check("stopwatch.cuda_sync=1,warmup=3"), KYMO_OK);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    kymo_reset();
+    assert_false(kymo_stopwatch_is_enabled());
+    assert_int_equal(kymo_on(), 0);
+}
+
+/* ---- counting ---- */
+
+static void a_warmup_of_n_leaves_out_exactly_n(void **state)
+{
+    (void)state;
+    enable(3);
+    for (int i = 0; i < 10; i++) {
+        once("every");
+        finish();
+        assert_int_equal(kymo_stopwatch_n_measured(), i < 3 ? 0 : i - 2);
+    }
+    assert_true(value("intervals", "every", "count") == 7);
+    assert_true(value("iterations", "every", "iterations") == 7);
+    assert_true(value("iteration", NULL, "iterations") == 7);
+}
+
+static void averages_are_over_all_measured_iterations(void **state)
+{
+    (void)state;
+    enable(0);
+    for (int i = 0; i < 9; i++) {
+        start("one");
+        pass_time();
+        stop("one");
+        once("two");
+        once("two");
+        if (i % 3 == 0) {
+            start("third");
+            pass_time();
+            stop("third");
+        }
+        finish();
+    }
+    assert_true(value("intervals", "one", "count") == 9);
+    assert_true(value("intervals", "two", "count") == 18);
+    assert_true(value("intervals", "third", "count") == 3);
+    assert_true(value("iterations", "third", "iterations") == 3);
+    const char *const names[] = {"one", "two", "third"};
+    const double counts[] = {9, 18, 3};
+    for (size_t i = 0; i < 3; i++) {
+        const double total = value("intervals", names[i], "total_ns");
+        const double mean = value("intervals", names[i], "mean_ns");
+        const double per_iteration = value("iterations", names[i], "mean_ns");
+        assert_true(mean * counts[i] > total * 0.999 - 20 && mean * counts[i] < total * 1.001 + 20);
+        assert_true(per_iteration * 9 > total * 0.999 - 20 && per_iteration * 9 < total * 1.001 + 20);
+    }
+    /* Zeros count: six of nine iterations were without it. */
+    assert_true(value("iterations", "third", "min_ns") == 0);
+    assert_true(value("iterations", "third", "p50_ns") == 0);
+    assert_true(value("iterations", "third", "p90_ns") > 0);
+    assert_true(value("iterations", "third", "std_ns") > 0);
+}
+
+static void a_name_seen_only_in_warmup_is_there_with_nothing(void **state)
+{
+    (void)state;
+    enable(1);
+    once("set up");
+    finish();
+    once("other");
+    finish();
+    assert_true(value("intervals", "set up", "count") == 0);
+    assert_true(value("intervals", "set up", "total_ns") == 0);
+    assert_true(value("iterations", "set up", "total_ns") == 0);
+    assert_int_equal(kymo_stopwatch_print(stderr), KYMO_OK);
+}
+
+static void what_straddles_the_end_of_warmup_counts_from_there(void **state)
+{
+    (void)state;
+    enable(1);
+    start("across");
+    start("inner");
+    for (int i = 0; i < 50; i++)
+        pass_time();
+    const uint64_t before = kymo__clock_ns(CLOCK_MONOTONIC);
+    finish(); /* in warm-up nothing is said to run on */
+    stop("inner");
+    stop("across");
+    const double most = (double)(kymo__clock_ns(CLOCK_MONOTONIC) - before);
+    assert_true(value("intervals", "across", "count") == 1);
+    assert_true(value("intervals", "across", "total_ns") <= most * 1.01 + 100);
+    assert_true(value("intervals", "across", "total_ns") >= value("intervals", "inner", "total_ns"));
+    assert_true(value("intervals", "across", "self_ns") <= value("intervals", "across", "total_ns"));
+    assert_int_equal(n_rows("misuse"), 0);
+    once("across"); /* and the next one is whole again */
+    assert_true(value("intervals", "across", "count") == 2);
+}
+
+static void warmup_may_be_set_later_and_by_others(void **state)
+{
+    (void)state;
+    enable(0);
+    kymo_iteration_set_warmup(1);
+    once("a");
+    finish();
+    assert_true(value("intervals", "a", "count") == 0);
+    once("a");
+    finish();
+    assert_true(value("intervals", "a", "count") == 1);
+    assert_int_equal(kymo_stopwatch_n_measured(), 1);
+}
+
+static void warmup_counts_from_the_enabling(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        kymo_iteration_finish_by("kymo_stopwatch_finish_iteration", 0);
+    enable(2);
+    for (int i = 0; i < 5; i++) {
+        once("a");
+        finish();
+    }
+    assert_int_equal(kymo_stopwatch_n_measured(), 3);
+    assert_true(value("series", "a", "iteration") == 22);
+}
+
+static void any_driver_of_iterations_will_do(void **state)
+{
+    (void)state;
+    enable(1);
+    for (int i = 0; i < 4; i++) {
+        once("a");
+        assert_int_equal(kymo_iteration_finish(), 1);
+        assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_OK); /* counts nothing */
+    }
+    assert_int_equal(kymo_stopwatch_n_measured(), 3);
+    assert_true(value("iterations", "a", "iterations") == 3);
+}
+
+static void samples_give_a_rate(void **state)
+{
+    (void)state;
+    enable(1);
+    for (int i = 0; i < 3; i++) {
+        pass_time();
+        assert_int_equal(kymo_stopwatch_finish_iteration(16), KYMO_OK);
+    }
+    assert_true(value("iteration", NULL, "samples") == 32);
+    const double total = value("iteration", NULL, "total_ns");
+    const double rate = value("iteration", NULL, "samples_per_s");
+    assert_true(rate * total / 1e9 > 31.9 && rate * total / 1e9 < 32.1);
+}
+
+/* ---- misuse ---- */
+
+static void misuse_changes_nothing_and_is_counted(void **state)
+{
+    (void)state;
+    struct heard heard = {0};
+    kymo_set_sink(hear, &heard);
+    enable(0);
+    const kymo_id a = KYMO_ID("a"), never = KYMO_ID("never");
+    assert_int_equal(kymo_stopwatch_stop(never), KYMO_ESTATE);
+    assert_non_null(strstr(kymo_last_error(), "'never' is not running"));
+    assert_int_equal(kymo_stopwatch_start(a), KYMO_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(kymo_stopwatch_start(a), KYMO_ESTATE);
+    assert_non_null(strstr(kymo_last_error(), "'a' is already running"));
+    assert_int_equal(kymo_stopwatch_stop(a), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_stop(a), KYMO_ESTATE);
+    assert_true(value("intervals", "a", "count") == 1);
+    assert_true(value("intervals", "never", "count") == -1); /* it was never started */
+    assert_true(misuse("never", "stopped without a start") == 1);
+    assert_true(misuse("a", "stopped without a start") == 1);
+    assert_true(misuse("a", "started while it ran") == 3);
+    assert_int_equal(heard.n, 3); /* each once */
+}
+
+static void in_warmup_misuse_is_told_as_well(void **state)
+{
+    (void)state;
+    enable(5);
+    assert_int_equal(kymo_stopwatch_stop(KYMO_ID("never")), KYMO_ESTATE);
+    start("a");
+    assert_int_equal(kymo_stopwatch_start(KYMO_ID("a")), KYMO_ESTATE);
+    stop("a");
+}
+
+static void what_runs_at_the_end_of_an_iteration_goes_on(void **state)
+{
+    (void)state;
+    enable(0);
+    start("long");
+    pass_time();
+    once("short");
+    assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_ESTATE);
+    assert_non_null(strstr(kymo_last_error(), "'long' still runs at the end of an iteration"));
+    assert_int_equal(kymo_stopwatch_n_measured(), 1); /* the iteration counts */
+    assert_true(value("iterations", "long", "iterations") == 0);
+    assert_true(value("intervals", "long", "running") == 1);
+    stop("long");
+    finish();
+    assert_true(value("iterations", "long", "iterations") == 1);
+    assert_true(value("iterations", "long", "min_ns") == 0);
+    assert_true(misuse("long", "still ran at the end of an iteration") == 1);
+}
+
+static void a_cancelled_one_was_never_started(void **state)
+{
+    (void)state;
+    enable(0);
+    start("outer");
+    start("failed");
+    start("inner");
+    stop("inner");
+    kymo_stopwatch_cancel(KYMO_ID("failed"));
+    kymo_stopwatch_cancel(KYMO_ID("failed"));
+    kymo_stopwatch_cancel(KYMO_ID("unknown"));
+    stop("outer");
+    finish();
+    assert_true(value("intervals", "failed", "count") == 0);
+    assert_int_equal(n_rows("misuse"), 0);
+    once("failed");
+    assert_true(value("intervals", "failed", "count") == 1);
+    const double self = value("intervals", "outer", "self_ns");
+    assert_true(self + value("intervals", "inner", "total_ns") <=
+                value("intervals", "outer", "total_ns") + 2);
+}
+
+/* ---- one-time ---- */
+
+static void one_time_measurements_are_once(void **state)
+{
+    (void)state;
+    enable(3); /* warm-up does not matter to them */
+    const kymo_id setup = KYMO_ID("setup"), run = KYMO_ID("run");
+    assert_int_equal(kymo_stopwatch_once_stop(setup), KYMO_ESTATE);
+    assert_int_equal(kymo_stopwatch_once_start(setup), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_once_start(setup), KYMO_ESTATE);
+    pass_time();
+    assert_int_equal(kymo_stopwatch_once_start(run), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_once_stop(setup), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_once_stop(setup), KYMO_ESTATE);
+    assert_int_equal(kymo_stopwatch_once_start(setup), KYMO_ESTATE);
+    assert_true(value("once", "setup", "total_ns") >= 20000 * 0.99);
+    assert_true(value("once", "setup", "running") == 0);
+    assert_true(value("once", "run", "running") == 1);
+    once("setup"); /* the name is another one as a repeated one */
+    assert_true(value("once", "setup", "total_ns") >= 20000 * 0.99);
+    assert_true(misuse("setup", "started twice as a one-time measurement") == 2);
+    assert_true(misuse("setup", "stopped without a start as a one-time measurement") == 2);
+}
+
+/* ---- names, nesting, overlap ---- */
+
+static void names_decide_and_not_places(void **state)
+{
+    (void)state;
+    enable(0);
+    assert_int_equal(kymo_stopwatch_start(KYMO_ID("shared")), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_stop(KYMO_ID("shared", .category = "elsewhere")), KYMO_OK);
+    once("shared");
+    assert_int_equal(n_rows("intervals"), 1);
+    assert_true(value("intervals", "shared", "count") == 2);
+}
+
+static void self_time_is_what_is_left(void **state)
+{
+    (void)state;
+    enable(0);
+    for (int i = 0; i < 10; i++) {
+        start("outer");
+        pass_time();
+        start("inner");
+        pass_time();
+        start("innermost");
+        pass_time();
+        stop("innermost");
+        stop("inner");
+        once("inner");
+        stop("outer");
+    }
+    finish();
+    const double outer = value("intervals", "outer", "total_ns");
+    const double inner = value("intervals", "inner", "total_ns");
+    const double innermost = value("intervals", "innermost", "total_ns");
+    const double left = value("intervals", "outer", "self_ns") - (outer - inner);
+    assert_true(left > -3 && left < 3);
+    const double left_inside = value("intervals", "inner", "self_ns") - (inner - innermost);
+    assert_true(left_inside > -3 && left_inside < 3);
+    assert_true(value("iterations", "outer", "share") <= 1);
+}
+
+static void what_overlaps_is_counted_once_in_what_is_around(void **state)
+{
+    (void)state;
+    enable(0);
+    start("around");
+    start("a");
+    pass_time();
+    start("b");
+    pass_time();
+    stop("a");
+    pass_time();
+    stop("b");
+    stop("around");
+    finish();
+    const double around = value("intervals", "around", "total_ns");
+    const double a = value("intervals", "a", "total_ns"), b = value("intervals", "b", "total_ns");
+    assert_true(a + b > around); /* they lie across each other */
+    const double self = value("intervals", "around", "self_ns");
+    assert_true(self >= 0 && self < around - 60000 * 0.99 + 3);
+    /* Of a what b did not cover, and all of b. */
+    assert_true(value("intervals", "a", "self_ns") <= a - 20000 * 0.99);
+    assert_true(value("intervals", "b", "self_ns") == b);
+    assert_int_equal(n_rows("misuse"), 0);
+    assert_null(kymo__watch_self.top);
+}
+
+/* ---- the recording ---- */
+
+struct shape {
+    size_t n;
+    uint32_t words[64]; /* kind << 20 | id, or a record's type << 24 | id */
+};
+
+static kymo_status collect(void *ctx, const struct kymo_batch *batch)
+{
+    struct shape *const shape = ctx;
+    for (size_t i = 0; i < batch->n;) {
+        const uint64_t word = batch->words[i];
+        const bool is_record = kymo_word_kind(word) == KYMO_KIND_RECORD;
+        if (shape->n < 64)
+            shape->words[shape->n++] =
+                is_record ? kymo_record_type_of(word) << 24 | kymo_record_site(batch->words[i + 1])
+                          : (uint32_t)word & 0xffffffu;
+        i += is_record ? kymo_record_length(word) : 1;
+    }
+    return KYMO_OK;
+}
+
+static void read_shape(const char *path, struct shape *shape)
+{
+    kymo_recording *recording;
+    *shape = (struct shape){0};
+    assert_int_equal(kymo_recording_open(path, &recording), KYMO_OK);
+    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
+        assert_int_equal(kymo_recording_visit(recording, i, collect, shape), KYMO_OK);
+    kymo_recording_close(recording);
+}
+
+static void with_a_recording_each_measurement_is_a_range(void **state)
+{
+    const struct scratch *s = *state;
+    const kymo_id a = KYMO_ID("a"), b = KYMO_ID("b");
+    enable(1);
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_start(a), KYMO_OK); /* in warm-up too */
+    assert_int_equal(kymo_stopwatch_stop(a), KYMO_OK);
+    finish();
+    assert_int_equal(kymo_stopwatch_start(a), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_start(b), KYMO_OK);
+    assert_int_equal(kymo_stopwatch_stop(a), KYMO_OK); /* across b */
+    assert_int_equal(kymo_stopwatch_stop(b), KYMO_OK);
+    finish();
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_true(value("intervals", "a", "count") == 1);
+    const uint32_t expected[] = {
+        kymo__tag(KYMO_KIND_BEGIN, a),   kymo__tag(KYMO_KIND_END, a),
+        KYMO_RECORD_ITERATION << 24 | 0, kymo__tag(KYMO_KIND_BEGIN, a),
+        kymo__tag(KYMO_KIND_BEGIN, b),   (uint32_t)KYMO_RECORD_END_OF << 24 | a,
+        kymo__tag(KYMO_KIND_END, b),     KYMO_RECORD_ITERATION << 24 | 1};
+    struct shape shape;
+    read_shape(s->path, &shape);
+    assert_int_equal(shape.n, KYMO__COUNT_OF(expected));
+    assert_memory_equal(shape.words, expected, sizeof expected);
+}
+
+static void both_clocks_tell_the_same(void **state)
+{
+    const struct scratch *s = *state;
+    assert_int_equal(
+        kymo_start(&(struct kymo_options){.path = s->path, .clock = KYMO_CLOCK_MONOTONIC}), KYMO_OK);
+    enable(0);
+    assert_false(kymo__watch.is_tsc);
+    start("a");
+    pass_time();
+    stop("a");
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    const double total = value("intervals", "a", "total_ns");
+    assert_true(total >= 20000);
+    start("a"); /* without the recording the clock stays */
+    pass_time();
+    stop("a");
+    assert_true(value("intervals", "a", "total_ns") >= total + 20000);
+}
+
+static void a_recording_with_another_clock_changes_nothing(void **state)
+{
+    const struct scratch *s = *state;
+    enable(0);
+    start("a");
+    assert_int_equal(
+        kymo_start(&(struct kymo_options){.path = s->path, .clock = KYMO_CLOCK_MONOTONIC}), KYMO_OK);
+    const uint64_t before = kymo__clock_ns(CLOCK_MONOTONIC);
+    pass_time();
+    stop("a");
+    start("b");
+    pass_time();
+    stop("b");
+    const double most = (double)(kymo__clock_ns(CLOCK_MONOTONIC) - before);
+    assert_true(value("intervals", "b", "total_ns") <= most);
+    assert_true(value("intervals", "b", "total_ns") >= 20000 * 0.99);
+}
+
+/* ---- threads ---- */
+
+static void *measure_many(void *arg)
+{
+    const kymo_id a = KYMO_ID("many"), inner = KYMO_ID("inner of many");
+    for (int i = 0; i < 20000; i++) {
+        if (kymo_stopwatch_start(a) != KYMO_OK || kymo_stopwatch_start(inner) != KYMO_OK ||
+            kymo_stopwatch_stop(inner) != KYMO_OK || kymo_stopwatch_stop(a) != KYMO_OK)
+            *(int *)arg += 1;
+    }
+    return NULL;
+}
+
+static void threads_measure_one_name_each_for_itself(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    int failures[THREADS] = {0};
+    enable(0);
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, measure_many, &failures[i]), 0);
+    for (int i = 0; i < 200; i++) { /* meanwhile somebody looks, and iterations end */
+        (void)n_rows("intervals");
+        finish();
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(failures[i], 0);
+    }
+    finish();
+    assert_true(value("intervals", "many", "count") == THREADS * 20000);
+    assert_true(value("intervals", "many", "threads") == THREADS);
+    assert_true(value("threads", "many", "count") == THREADS * 20000); /* all have ended */
+    /* No time is lost or counted twice between the iterations. */
+    const double by_iteration = value("iterations", "many", "total_ns");
+    const double by_interval = value("intervals", "many", "total_ns");
+    assert_true(by_iteration > by_interval * 0.9999 && by_iteration < by_interval * 1.0001);
+}
+
+static void *start_and_leave(void *arg)
+{
+    *(kymo_status *)arg = kymo_stopwatch_start(KYMO_ID("left"));
+    return NULL;
+}
+
+static void what_runs_when_its_thread_ends_is_dropped_and_told(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    kymo_status st = KYMO_EINVAL;
+    enable(0);
+    assert_int_equal(pthread_create(&thread, NULL, start_and_leave, &st), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(st, KYMO_OK);
+    assert_true(misuse("left", "still ran when its thread ended") == 1);
+    assert_true(value("intervals", "left", "count") == 0);
+    assert_true(value("intervals", "left", "running") == 0);
+}
+
+struct meeting {
+    pthread_barrier_t barrier;
+    kymo_status statuses[8];
+};
+
+static void *start_for_another(void *arg)
+{
+    struct meeting *const meeting = arg;
+    meeting->statuses[0] = kymo_stopwatch_start(KYMO_ID("handed over"));
+    pthread_barrier_wait(&meeting->barrier); /* it runs */
+    pthread_barrier_wait(&meeting->barrier); /* the other has stopped it */
+    meeting->statuses[1] = kymo_stopwatch_start(KYMO_ID("handed over"));
+    meeting->statuses[2] = kymo_stopwatch_start(KYMO_ID("inside"));
+    meeting->statuses[3] = kymo_stopwatch_stop(KYMO_ID("inside"));
+    meeting->statuses[4] = kymo_stopwatch_stop(KYMO_ID("handed over"));
+    meeting->statuses[5] = kymo_stopwatch_stop(KYMO_ID("handed over"));
+    return NULL;
+}
+
+static void a_measurement_may_stop_on_another_thread(void **state)
+{
+    (void)state;
+    struct meeting meeting;
+    pthread_t thread;
+    pthread_barrier_init(&meeting.barrier, NULL, 2);
+    enable(0);
+    assert_int_equal(pthread_create(&thread, NULL, start_for_another, &meeting), 0);
+    pthread_barrier_wait(&meeting.barrier);
+    pass_time();
+    stop("handed over");
+    assert_true(value("intervals", "handed over", "total_ns") >= 20000 * 0.99);
+    assert_int_equal(kymo_stopwatch_stop(KYMO_ID("handed over")), KYMO_ESTATE); /* only once */
+    pthread_barrier_wait(&meeting.barrier);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(meeting.statuses[i], KYMO_OK);
+    assert_int_equal(meeting.statuses[5], KYMO_ESTATE);
+    assert_true(value("intervals", "handed over", "count") == 2);
+    pthread_barrier_destroy(&meeting.barrier);
+}
+
+static void *toggle(void *arg)
+{
+    for (int i = 0; i < 300; i++) {
+        kymo_stopwatch_reset();
+        kymo_stopwatch_disable();
+        if (kymo_stopwatch_enable(NULL) != KYMO_OK)
+            *(int *)arg += 1;
+    }
+    return NULL;
+}
+
+static void resets_in_the_middle_of_measurements_hurt_nobody(void **state)
+{
+    (void)state;
+    pthread_t threads[2];
+    int ignored = 0, failures = 0;
+    enable(0);
+    assert_int_equal(pthread_create(&threads[0], NULL, measure_many, &ignored), 0);
+    assert_int_equal(pthread_create(&threads[1], NULL, toggle, &failures), 0);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    assert_int_equal(failures, 0);
+    kymo_stopwatch_reset();
+    once("many");
+    assert_true(value("intervals", "many", "count") == 1);
+}
+
+/* ---- forks ---- */
+
+static int child_of_fork(void)
+{
+    struct kymo_progress_counts counts;
+    kymo_iteration_counts(&counts);
+    if (!kymo_stopwatch_is_enabled() || counts.iterations != 0 || kymo_stopwatch_n_measured() != 0)
+        return 1;
+    if (kymo_stopwatch_stop(KYMO_ID("across")) != KYMO_OK)
+        return 2;
+    start("in the child");
+    stop("in the child");
+    finish();
+    if (value("intervals", "across", "count") != 1 || value("intervals", "parent's", "count") != -1)
+        return 3;
+    if (kymo_stopwatch_n_measured() != 1 || n_rows("misuse") != 0)
+        return 4;
+    return 0;
+}
+
+static void a_child_starts_with_nothing_but_what_runs(void **state)
+{
+    (void)state;
+    enable(0);
+    once("parent's");
+    finish();
+    start("across");
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(child_of_fork());
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    stop("across");
+    assert_true(value("intervals", "parent's", "count") == 1);
+    assert_true(value("intervals", "across", "count") == 1);
+}
+
+/* ---- memory ---- */
+
+static void without_memory_it_says_so_and_goes_on(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1; n < 30; n++) {
+        char name[32];
+        enable(0);
+        snprintf(name, sizeof name, "failing %d", (int)n);
+        const kymo_id id = kymo_site_intern(name, strlen(name), NULL, 0, NULL, 0);
+        kymo__alloc_fail_nth(n);
+        kymo_status first = kymo_stopwatch_start(id), second = kymo_stopwatch_stop(id);
+        finish();
+        kymo__alloc_fail_nth(0);
+        assert_true(first == KYMO_OK || first == KYMO_ENOMEM);
+        assert_true(second == KYMO_OK || second == KYMO_ENOMEM || second == KYMO_ESTATE);
+        once(name);
+        finish();
+        assert_true(value("intervals", name, "count") >= 1);
+        kymo_stopwatch_disable();
+    }
+}
+
+static void a_table_or_report_without_memory_fails_whole(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"intervals", "iterations", "iteration", "threads",
+                                        "once",      "series",     "outliers",  "misuse"};
+    enable(0);
+    for (int i = 0; i < 20; i++) {
+        once("a");
+        finish();
+    }
+    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++)
+        for (uint64_t n = 1;; n++) {
+            kymo_table *table = NULL;
+            kymo__alloc_fail_nth(n);
+            const kymo_status st = kymo_stopwatch_table(names[i], &table);
+            kymo__alloc_fail_nth(0);
+            kymo_table_destroy(table);
+            if (st == KYMO_OK)
+                break;
+            assert_int_equal(st, KYMO_ENOMEM);
+            assert_null(table);
+        }
+    FILE *const nowhere = fopen("/dev/null", "w");
+    kymo_status st = KYMO_ENOMEM;
+    for (uint64_t n = 1; st != KYMO_OK; n++) {
+        kymo__alloc_fail_nth(n);
+        st = kymo_stopwatch_print(nowhere);
+        kymo__alloc_fail_nth(0);
+        assert_true(st == KYMO_OK || st == KYMO_ENOMEM);
+    }
+    fclose(nowhere);
+}
+
+/* ---- tables and the report ---- */
+
+static void unknown_tables_are_refused(void **state)
+{
+    (void)state;
+    kymo_table *table = NULL;
+    assert_int_equal(kymo_stopwatch_table("no such", &table), KYMO_EINVAL);
+    assert_non_null(strstr(kymo_last_error(), "intervals, iterations"));
+    assert_int_equal(kymo_stopwatch_table(NULL, &table), KYMO_EINVAL);
+}
+
+static void statistics_are_those_of_the_values(void **state)
+{
+    (void)state;
+    struct kymo__watch_sum all = {0}, parts[3] = {{{0}, 0, 0, 0}};
+    struct kymo__watch_stats stats;
+    double sum = 0, squares = 0;
+    enum { N = 3000 };
+    for (uint64_t i = 0; i < N; i++) {
+        const uint64_t v = 1000000 + i * 7919 % 1000;
+        sum += (double)v;
+        assert_true(kymo__watch_sum_add(&parts[i % 3], v, 1));
+    }
+    for (uint64_t i = 0; i < N; i++) {
+        const double d = (double)(1000000 + i * 7919 % 1000) - sum / N;
+        squares += d * d;
+    }
+    for (int i = 0; i < 3; i++)
+        assert_true(kymo__watch_sum_merge(&all, &parts[i]));
+    kymo__watch_stats_of(&all, 0, 1, &stats);
+    assert_int_equal(stats.count, N);
+    assert_true(stats.total == sum && stats.mean == sum / N && stats.self == N);
+    const double variance = squares / (N - 1);
+    assert_true(stats.std * stats.std > variance * 0.9999 &&
+                stats.std * stats.std < variance * 1.0001);
+    assert_true(stats.min == 1000000 && stats.max == 1000999);
+    assert_true(stats.p50 > 1000500 * 0.992 && stats.p50 < 1000500 * 1.008);
+    kymo__watch_stats_of(&all, N, 1, &stats); /* as many zeros */
+    assert_int_equal(stats.count, 2 * N);
+    assert_true(stats.mean == sum / N / 2 && stats.min == 0 && stats.p50 == 0 && stats.p90 > 900000);
+    assert_true(stats.std > 500000 && stats.std < 500500);
+    for (int i = 0; i < 3; i++)
+        kymo__watch_sum_clear(&parts[i]);
+    kymo__watch_sum_clear(&all);
+}
+
+static void the_series_keeps_the_latest_iterations(void **state)
+{
+    (void)state;
+    enum { N = KYMO__WATCH_SERIES + 100 };
+    enable(0);
+    once("rare");
+    for (int i = 0; i < N; i++) {
+        start("often");
+        stop("often");
+        finish();
+    }
+    assert_int_equal(n_rows("series"), 3 * KYMO__WATCH_SERIES);
+    assert_true(value("series", "often", "iteration") == 100);
+    assert_true(value("series", "rare", "total_ns") == 0); /* it has left the series */
+    assert_true(value("iterations", "rare", "iterations") == 1);
+    once("rare");
+    finish();
+    kymo_table *const table = table_of("series");
+    const struct kymo_cell last = kymo_table_cell(table, kymo_table_n_rows(table) - 1, 0);
+    assert_int_equal(last.as.u64, N);
+    kymo_table_destroy(table);
+}
+
+static void iterations_far_above_the_rest_are_named(void **state)
+{
+    (void)state;
+    struct kymo__watch_periods *periods;
+    enable(0);
+    once("a");
+    finish();
+    kymo__watch_periods_clear(&kymo__watch.whole);
+    periods = &kymo__watch.listed.all[0]->periods;
+    kymo__watch_periods_clear(periods);
+    kymo__watch.n_measured = 0;
+    for (uint64_t i = 0; i < 100; i++, kymo__watch.n_measured++)
+        kymo__watch_periods_add(periods, i,
+                                i == 30   ? 3000000
+                                : i == 60 ? 9000000
+                                          : 1000000 + i * 100);
+    kymo__watch.last_number = 99;
+    assert_int_equal(n_rows("outliers"), 2);
+    assert_true(value("outliers", "a", "iteration") == 60); /* the worst first */
+    assert_true(value("outliers", "a", "times") > 8.9 && value("outliers", "a", "times") < 9.1);
+}
+
+static void take_report(void *ctx, const char *text, size_t len)
+{
+    struct heard *const heard = ctx;
+    heard->n++;
+    snprintf(heard->text, sizeof heard->text, "%.*s", (int)len, text);
+}
+
+static void reports_come_at_multiples_and_not_in_warmup(void **state)
+{
+    (void)state;
+    struct heard reports = {0};
+    kymo_stopwatch_set_printer(take_report, &reports);
+    assert_int_equal(
+        kymo_stopwatch_enable(&(struct kymo_stopwatch_options){.warmup = 2, .print_every = 3}),
+        KYMO_OK);
+    for (int i = 1; i <= 12; i++) {
+        once("a");
+        finish();
+        assert_int_equal(reports.n, i < 2 ? 0 : (i - 2) / 3);
+    }
+    assert_non_null(strstr(reports.text, "Num. measured iterations: 9\n"));
+}
+
+static void print_into(struct heard *out)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *const stream = open_memstream(&text, &len);
+    assert_int_equal(kymo_stopwatch_print(stream), KYMO_OK);
+    fclose(stream);
+    snprintf(out->text, sizeof out->text, "%s", text);
+    free(text);
+}
+
+/* `part` stands in the report behind `*at`, which moves behind it. */
+static void expect(const char **at, const char *part)
+{
+    const char *const found = strstr(*at, part);
+    if (found == NULL)
+        print_error("missing: %s\nin: %s\n", part, *at);
+    assert_non_null(found);
+    *at = found + strlen(part);
+}
+
+static void the_report_has_its_sections_in_order(void **state)
+{
+    (void)state;
+    struct heard report = {0};
+    enable(2);
+    assert_int_equal(kymo_stopwatch_once_start(KYMO_ID("whole run")), KYMO_OK);
+    once("a\nb");
+    finish();
+    print_into(&report);
+    const char *at = report.text;
+    expect(&at, "######################### Stopwatch #########################\n");
+    expect(&at, "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n");
+    expect(&at, "1 out of 2");
+    expect(&at, "One-time measurements:\n");
+    expect(&at, "  `whole run`:   running\n");
+    finish();
+    print_into(&report);
+    assert_non_null(strstr(report.text, "no iteration was measured yet"));
+    once("c");
+    start("d");
+    assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_ESTATE);
+    print_into(&report);
+    at = report.text;
+    expect(&at, "Num. measured iterations: 1\n");
+    expect(&at, ". . . . . . . . . . . . . . . . . . . . . . . . . \n");
+    expect(&at, "Average runtime per iteration:\n  `a\\nb`:");
+    expect(&at, "  `c`:");
+    expect(&at, "Average runtime per measured interval:\n");
+    expect(&at, "`d`:");
+    expect(&at, "running\n");
+    expect(&at, "Total runtime:\n");
+    expect(&at, "One-time measurements:\n");
+    expect(&at, "Used wrongly:\n  `d`:  still ran at the end of an iteration, 1 x\n");
+    expect(&at, "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n");
+    expect(&at, "#############################################################\n");
+    assert_string_equal(at, "");
+}
+
+static void a_stream_that_refuses_is_told(void **state)
+{
+    (void)state;
+    FILE *const full = fopen("/dev/full", "w");
+    enable(0);
+    assert_int_equal(kymo_stopwatch_print(full), KYMO_EIO);
+    fclose(full);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        QUIET_TEST(off_it_does_nothing),
+        QUIET_TEST(a_second_enable_is_refused),
+        QUIET_TEST(results_stay_until_the_next_enable),
+        QUIET_TEST(a_reset_forgets_results_and_what_runs),
+        QUIET_TEST(options_switch_it_on_and_change_it),
+        QUIET_TEST(a_warmup_of_n_leaves_out_exactly_n),
+        QUIET_TEST(averages_are_over_all_measured_iterations),
+        QUIET_TEST(a_name_seen_only_in_warmup_is_there_with_nothing),
+        QUIET_TEST(what_straddles_the_end_of_warmup_counts_from_there),
+        QUIET_TEST(warmup_may_be_set_later_and_by_others),
+        QUIET_TEST(warmup_counts_from_the_enabling),
+        QUIET_TEST(any_driver_of_iterations_will_do),
+        QUIET_TEST(samples_give_a_rate),
+        QUIET_TEST(misuse_changes_nothing_and_is_counted),
+        QUIET_TEST(in_warmup_misuse_is_told_as_well),
+        QUIET_TEST(what_runs_at_the_end_of_an_iteration_goes_on),
+        QUIET_TEST(a_cancelled_one_was_never_started),
+        QUIET_TEST(one_time_measurements_are_once),
+        QUIET_TEST(names_decide_and_not_places),
+        QUIET_TEST(self_time_is_what_is_left),
+        QUIET_TEST(what_overlaps_is_counted_once_in_what_is_around),
+        QUIET_TEST(with_a_recording_each_measurement_is_a_range),
+        QUIET_TEST(both_clocks_tell_the_same),
+        QUIET_TEST(a_recording_with_another_clock_changes_nothing),
+        QUIET_TEST(threads_measure_one_name_each_for_itself),
+        QUIET_TEST(what_runs_when_its_thread_ends_is_dropped_and_told),
+        QUIET_TEST(a_measurement_may_stop_on_another_thread),
+        QUIET_TEST(resets_in_the_middle_of_measurements_hurt_nobody),
+        QUIET_TEST(a_child_starts_with_nothing_but_what_runs),
+        QUIET_TEST(without_memory_it_says_so_and_goes_on),
+        QUIET_TEST(a_table_or_report_without_memory_fails_whole),
+        QUIET_TEST(unknown_tables_are_refused),
+        QUIET_TEST(statistics_are_those_of_the_values),
+        QUIET_TEST(the_series_keeps_the_latest_iterations),
+        QUIET_TEST(iterations_far_above_the_rest_are_named),
+        QUIET_TEST(reports_come_at_multiples_and_not_in_warmup),
+        QUIET_TEST(the_report_has_its_sections_in_order),
+        QUIET_TEST(a_stream_that_refuses_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
