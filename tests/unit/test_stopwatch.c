@@ -529,7 +529,7 @@ static void what_overlaps_is_counted_once_in_what_is_around(void **state)
     assert_true(self >= 0 && self < around - 60000 * 0.99 + 3);
     /* Of a what b did not cover, and all of b. */
     assert_true(value("intervals", "a", "self_ns") <= a - 20000 * 0.99);
-    assert_true(value("intervals", "b", "self_ns") == b);
+    assert_true(value("intervals", "b", "self_ns") > b * 0.999);
     assert_int_equal(n_rows("misuse"), 0);
     assert_null(kymo__watch_self.top);
 }
