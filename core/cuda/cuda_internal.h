@@ -1,11 +1,68 @@
-/* cuda: the few things of CUDA's runtime that libkymo calls, found at run time. Its API is <kymo/cuda.h>. */
+/*
+ * cuda: the few things of CUDA that libkymo calls, found at run time. Its API is <kymo/cuda.h>.
+ *
+ *   cuda_sync.c     waiting for the GPU, by the runtime library
+ *   cuda_events.c   times on the GPU without waiting, by events of the driver library
+ *   cuda_driver.c   the driver library, opened at run time
+ */
 #ifndef KYMO_CUDA_INTERNAL_H
 #define KYMO_CUDA_INTERNAL_H
 
 #include "base/base_internal.h"
 #include <kymo/cuda.h>
 
-/* In a forked child, whose parent's other threads may have held the lock. */
+/*
+ * ---- cuda_events.c: spans on the GPU ----
+ *
+ * A span is two events put into a stream: the GPU notes the time when it reaches each. Nobody waits for them; the
+ * difference is asked for later, when both are behind. At most KYMO__GPU_MAX_SPANS are under way in a process.
+ */
+enum { KYMO__GPU_MAX_SPANS = 4096 };
+
+/* One that is open; 0 is none, and every function takes it. */
+typedef uint32_t kymo__gpu_span;
+
+/* Whether spans can be measured here: KYMO_EUNAVAILABLE with a sentence where there is no CUDA driver. */
+KYMO_WARN_UNUSED kymo_status kymo__gpu_check(void);
+
+/*
+ * The stream that this thread works on: the hook's (kymo_cuda_set_stream_hook), else the legacy default stream, NULL.
+ * False when the hook says that nothing runs on the GPU now.
+ */
+bool kymo__gpu_stream(void **stream);
+
+/*
+ * Begin a span in `stream`; `tag` is the caller's and comes back with the time. 0 when it cannot be measured: the thread
+ * has no CUDA context, the stream is being captured into a graph, or too many spans are under way. It is counted then.
+ */
+kymo__gpu_span kymo__gpu_begin(void *stream, uint64_t tag);
+/* End it, in the same stream or another one of the same context, on any thread. */
+void kymo__gpu_end(kymo__gpu_span span, void *stream);
+/* Forget it. */
+void kymo__gpu_cancel(kymo__gpu_span span);
+
+/*
+ * Hand over what is finished: in the order of the ends, where they are of one stream. Never waits. The lock of the spans
+ * is held while `fn` runs: it must not begin or end any. How many were handed over.
+ */
+typedef void kymo__gpu_result(void *ctx, uint64_t tag, uint64_t elapsed_ns);
+size_t kymo__gpu_collect(kymo__gpu_result *fn, void *ctx);
+
+/* Spans that were not measured, by reason, since the last kymo__gpu_reset; and those whose time is still to come. */
+struct kymo__gpu_counts {
+    uint64_t n_pending;
+    uint64_t n_captured;    /* lay in a graph's capture, at one end or both */
+    uint64_t n_no_context;  /* the thread had no CUDA context, or nothing ran on the GPU */
+    uint64_t n_full;        /* KYMO__GPU_MAX_SPANS were under way */
+    uint64_t n_two_devices; /* ended in another context than they began in */
+    uint64_t n_failed;      /* CUDA refused */
+};
+void kymo__gpu_counts_get(struct kymo__gpu_counts *out);
+/* Forget all spans, open and pending, and the counts; the events are kept for the next ones. */
+void kymo__gpu_reset(void);
+
+/* In a forked child, whose parent's other threads may have held the lock, and where CUDA does not work. */
 void kymo__cuda_after_fork(void);
+void kymo__gpu_after_fork(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * kymo/cuda.h: wait for the GPU, with whatever CUDA the process has.
+ * kymo/cuda.h: wait for the GPU, and name the stream one works on, with whatever CUDA the process has.
  *
- * Nothing of CUDA is linked: its runtime library is found at run time, so that one binary works with and without a GPU.
+ * Nothing of CUDA is linked: its libraries are found at run time, so that one binary works with and without a GPU.
  */
 #ifndef KYMO_CUDA_H
 #define KYMO_CUDA_H
@@ -26,6 +26,15 @@ KYMO_API int kymo_cuda_sync(void);
  */
 typedef int kymo_cuda_sync_hook(void);
 KYMO_API void kymo_cuda_set_sync_hook(kymo_cuda_sync_hook *hook);
+
+/*
+ * The stream that the calling thread gives its GPU work to, for times measured on the GPU (KYMO_GPU_EVENTS): a CUstream or
+ * cudaStream_t through `stream`. 1 when it is told, 0 when this thread uses no GPU now, -1 to leave it to us, which means
+ * CUDA's legacy default stream. It is called at both ends of each measurement, on any thread. kymo's Python package gives
+ * torch's current stream. NULL removes it.
+ */
+typedef int kymo_cuda_stream_hook(void **stream);
+KYMO_API void kymo_cuda_set_stream_hook(kymo_cuda_stream_hook *hook);
 
 /* How it stands, in a sentence without a full stop: which library waits, or why none can. Lent until the next call. */
 KYMO_API const char *kymo_cuda_state(void);
