@@ -71,6 +71,19 @@ KYMO_PRIVATE_API void kymo__json_put(struct kymo__buf *buf, const char *text, si
 /* ---- CRC-32C (Castagnoli), the running value starting from 0 ---- */
 KYMO_PRIVATE_API uint32_t kymo__crc32c(uint32_t crc, const void *bytes, size_t len);
 
+/* ---- /proc and its like: bytes from outside. `text` need not end in a NUL ---- */
+/* Read a file into `out`, at most size - 1 bytes, with a NUL behind. How many, 0 when it cannot be read. */
+KYMO_PRIVATE_API size_t kymo__read_text(const char *path, char *out, size_t size);
+/* The decimal number that `text` begins with, at most UINT64_MAX; false when it begins with none. */
+KYMO_PRIVATE_API bool kymo__parse_number(const char *text, size_t len, uint64_t *out);
+/* Up to `n` numbers with blanks between, from the start; how many there were. */
+size_t kymo__parse_numbers(const char *text, size_t len, uint64_t *out, size_t n);
+/* What is wanted of /proc/PID/stat; false when it is not whole. */
+struct kymo__process_stat {
+    uint64_t parent, reaped_ticks, start_time; /* fields 4, 16 + 17, 22 */
+};
+bool kymo__parse_process_stat(const char *text, size_t len, struct kymo__process_stat *out);
+
 /* write(2) until all is out; false with errno set. */
 KYMO_PRIVATE_API bool kymo__write_all(int fd, const void *bytes, size_t len);
 

@@ -3,7 +3,7 @@
  *
  *   cuda_sync.c     waiting for the GPU, by the runtime library
  *   cuda_events.c   times on the GPU without waiting, by events of the driver library
- *   cuda_driver.c   the driver library, opened at run time
+ *   gpu_driver.c    the driver library, found at run time
  */
 #ifndef KYMO_CUDA_INTERNAL_H
 #define KYMO_CUDA_INTERNAL_H
@@ -60,6 +60,38 @@ struct kymo__gpu_counts {
 void kymo__gpu_counts_get(struct kymo__gpu_counts *out);
 /* Forget all spans, open and pending, and the counts; the events are kept for the next ones. */
 void kymo__gpu_reset(void);
+
+/* ---- gpu_driver.c: the functions of the driver library; handles are pointers, results 0 or an error's number ---- */
+
+enum {
+    KYMO__CUDA_NOT_INITIALIZED = 3,
+    KYMO__CUDA_DEINITIALIZED = 4,
+    KYMO__CUDA_INVALID_CONTEXT = 201,
+    KYMO__CUDA_NOT_READY = 600,
+    KYMO__CUDA_CAPTURE_IMPLICIT =
+        906, /* asked of the legacy stream while another one is being captured */
+    KYMO__CUDA_CAPTURE_MODE_RELAXED = 2,
+};
+
+struct kymo__driver {
+    int (*ctx_get_current)(void **ctx);
+    int (*ctx_push)(void *ctx);
+    int (*ctx_pop)(void **ctx);
+    int (*stream_get_ctx)(void *stream, void **ctx);
+    int (*stream_is_capturing)(void *stream, int *status);
+    int (*exchange_capture_mode)(int *mode);
+    int (*event_create)(void **event, unsigned flags);
+    int (*event_record)(void *event, void *stream);
+    int (*event_query)(void *event);
+    int (*event_elapsed)(float *ms, void *begin, void *end);
+};
+
+/* NULL while the process has none. Lent for ever; any thread. */
+const struct kymo__driver *kymo__driver_get(void);
+void kymo__driver_after_fork(void);
+
+/* How many libraries the loader has loaded by now: a search that found nothing is repeated when it has grown. */
+unsigned long long kymo__cuda_load_count(void);
 
 /* In a forked child, whose parent's other threads may have held the lock, and where CUDA does not work. */
 void kymo__cuda_after_fork(void);

@@ -37,7 +37,7 @@ static int read_load_count(struct dl_phdr_info *info, size_t size, void *ctx)
     return 1;
 }
 
-static unsigned long long load_count(void)
+unsigned long long kymo__cuda_load_count(void)
 {
     unsigned long long n = 0;
     dl_iterate_phdr(read_load_count, &n);
@@ -95,13 +95,13 @@ static sync_fn *get_sync(void)
     sync_fn *sync = __atomic_load_n(&cuda.sync, __ATOMIC_ACQUIRE);
     if (KYMO_LIKELY(sync != NULL))
         return sync;
-    const unsigned long long n_loads = load_count();
+    const unsigned long long n_loads = kymo__cuda_load_count();
     if (n_loads == __atomic_load_n(&cuda.n_loads_before, __ATOMIC_RELAXED))
         return NULL;
     pthread_mutex_lock(&cuda.lock);
     sync = cuda.sync != NULL ? cuda.sync : find_sync();
     __atomic_store_n(&cuda.sync, sync, __ATOMIC_RELEASE);
-    __atomic_store_n(&cuda.n_loads_before, load_count(), __ATOMIC_RELAXED);
+    __atomic_store_n(&cuda.n_loads_before, kymo__cuda_load_count(), __ATOMIC_RELAXED);
     pthread_mutex_unlock(&cuda.lock);
     return sync;
 }
@@ -146,4 +146,6 @@ const char *kymo_cuda_state(void)
 void kymo__cuda_after_fork(void)
 {
     pthread_mutex_init(&cuda.lock, NULL);
+    kymo__driver_after_fork();
+    kymo__gpu_after_fork();
 }

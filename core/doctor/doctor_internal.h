@@ -122,14 +122,10 @@ bool kymo__find_program(const char *name, char *path, size_t size);
 
 /* ---- doctor_parse.c: bytes from outside. `text` need not end in a NUL; outputs of `size` bytes are cut and do ---- */
 
-/* Read a file into `out`, at most size - 1 bytes, with a NUL behind. How many, 0 when it cannot be read. */
-size_t kymo__read_text(const char *path, char *out, size_t size);
 /* The next line: its start, with `*len` without the newline; NULL when there is none. `*at` goes on. */
 const char *kymo__next_line(const char *text, size_t text_len, size_t *at, size_t *len);
 /* The value of the first line "key: value" or "key=value", blanks around it removed. */
 bool kymo__parse_field(const char *text, size_t len, const char *key, char *out, size_t size);
-/* The decimal number that `text` begins with, at most UINT64_MAX; false when it begins with none. */
-bool kymo__parse_number(const char *text, size_t len, uint64_t *out);
 /* The hexadecimal field `key` of /proc/PID/status. */
 bool kymo__parse_hex_field(const char *text, size_t len, const char *key, uint64_t *out);
 

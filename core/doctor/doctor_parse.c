@@ -4,25 +4,9 @@
  * beyond; every output has a size.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "doctor/doctor_internal.h"
-
-size_t kymo__read_text(const char *path, char *out, size_t size)
-{
-    size_t len = 0;
-    ssize_t n = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    while (fd >= 0 && len + 1 < size &&
-           ((n = read(fd, out + len, size - 1 - len)) > 0 || (n < 0 && errno == EINTR)))
-        len += n > 0 ? (size_t)n : 0;
-    if (fd >= 0)
-        close(fd);
-    out[len] = '\0';
-    return len;
-}
 
 const char *kymo__next_line(const char *text, size_t text_len, size_t *at, size_t *len)
 {
@@ -76,20 +60,6 @@ bool kymo__parse_field(const char *text, size_t len, const char *key, char *out,
         return true;
     }
     return false;
-}
-
-bool kymo__parse_number(const char *text, size_t len, uint64_t *out)
-{
-    uint64_t number = 0;
-    size_t i = 0;
-    for (; i < len && text[i] >= '0' && text[i] <= '9'; i++) {
-        const uint64_t digit = (uint64_t)(text[i] - '0');
-        number = number > (UINT64_MAX - digit) / 10 ? UINT64_MAX : number * 10 + digit;
-    }
-    if (i == 0)
-        return false;
-    *out = number;
-    return true;
 }
 
 bool kymo__parse_hex_field(const char *text, size_t len, const char *key, uint64_t *out)

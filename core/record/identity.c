@@ -86,22 +86,6 @@ uint64_t kymo__identity_random(void)
     return value;
 }
 
-/* Read a small file whole; the number of bytes, 0 when it cannot be read. */
-static size_t read_small(const char *path, char *out, size_t size)
-{
-    out[0] = '\0';
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    size_t len = 0;
-    ssize_t n;
-    while (len + 1 < size && (n = read(fd, out + len, size - 1 - len)) > 0)
-        len += (size_t)n;
-    close(fd);
-    out[len] = '\0';
-    return len;
-}
-
 /* One argument as a shell would take it: in single quotes unless it is plain. */
 static void put_argument(struct kymo__buf *out, const char *argument)
 {
@@ -122,7 +106,7 @@ static void put_argument(struct kymo__buf *out, const char *argument)
 void kymo__identity_command(struct kymo__buf *out)
 {
     char text[4096];
-    const size_t n = read_small("/proc/self/cmdline", text, sizeof text);
+    const size_t n = kymo__read_text("/proc/self/cmdline", text, sizeof text);
     for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
         kymo__buf_puts(out, at > 0 ? " " : "");
         put_argument(out, text + at);
@@ -142,19 +126,15 @@ void kymo__identity_host(char *out, size_t size)
 uint64_t kymo__identity_start_time(int64_t pid)
 {
     char path[64], text[1024];
+    struct kymo__process_stat stat;
     snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-    if (read_small(path, text, sizeof text) == 0)
-        return 0;
-    /* The name in parentheses may hold anything, so count fields from the last parenthesis: it ends field 2. */
-    const char *at = strrchr(text, ')');
-    for (int field = 2; at != NULL && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    return at != NULL ? strtoull(at + 1, NULL, 10) : 0;
+    const size_t len = kymo__read_text(path, text, sizeof text);
+    return kymo__parse_process_stat(text, len, &stat) ? stat.start_time : 0;
 }
 
 void kymo__identity_boot_id(char *out, size_t size)
 {
-    read_small("/proc/sys/kernel/random/boot_id", out, size);
+    kymo__read_text("/proc/sys/kernel/random/boot_id", out, size);
     out[strcspn(out, "\n")] = '\0';
 }
 

@@ -8,6 +8,7 @@
 #include "cuda/cuda_internal.h"
 #include "nvtx/nvtx_internal.h"
 #include "switchboard/switchboard_internal.h"
+#include "usage/usage_internal.h"
 
 /* A page of its own, so that the kernel can hand a child zeros in its place: whatever makes the child, it starts off. */
 __attribute__((aligned(4096))) uint32_t kymo_switch[1024];
@@ -248,6 +249,7 @@ static void after_fork_in_child(void)
     __atomic_store_n(&kymo_switch[0], word_at_fork & ~(uint32_t)KYMO_ON_RECORD, __ATOMIC_RELEASE);
     kymo__nvtx_after_fork();
     kymo__cuda_after_fork();
+    kymo__usage_after_fork();
     kymo__record_after_fork(true);
     if (!kymo_enabled())
         __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_CHECK, __ATOMIC_RELEASE);

@@ -71,6 +71,9 @@ void kymo__usage_after_fork(void);
  * goes back. Two reads differ by what was used between them: descendants that began or ended meanwhile included.
  */
 uint64_t kymo__tree_cpu_ns(void);
+/* The last number of /proc/loadavg, and the busy ticks of the first line of /proc/stat; false for another text. */
+bool kymo__parse_last_pid(const char *text, size_t len, uint64_t *out);
+bool kymo__parse_machine_ticks(const char *text, size_t len, uint64_t *out);
 /* Descendants that are known by now, for tests. */
 size_t kymo__tree_n_processes(void);
 /* How often all of /proc was looked through, for tests. */

@@ -1,0 +1,81 @@
+/*
+ * Readers of what the kernel says in /proc: numbers among words. None of it is ours, and all of it may be cut, empty or
+ * odd. Every function takes a text and its length and never looks beyond.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_internal.h"
+
+size_t kymo__read_text(const char *path, char *out, size_t size)
+{
+    size_t len = 0;
+    ssize_t n = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (fd >= 0 && len + 1 < size &&
+           ((n = read(fd, out + len, size - 1 - len)) > 0 || (n < 0 && errno == EINTR)))
+        len += n > 0 ? (size_t)n : 0;
+    if (fd >= 0)
+        close(fd);
+    out[len] = '\0';
+    return len;
+}
+
+bool kymo__parse_number(const char *text, size_t len, uint64_t *out)
+{
+    uint64_t number = 0;
+    size_t i = 0;
+    for (; i < len && text[i] >= '0' && text[i] <= '9'; i++) {
+        const uint64_t digit = (uint64_t)(text[i] - '0');
+        number = number > (UINT64_MAX - digit) / 10 ? UINT64_MAX : number * 10 + digit;
+    }
+    if (i == 0)
+        return false;
+    *out = number;
+    return true;
+}
+
+size_t kymo__parse_numbers(const char *text, size_t len, uint64_t *out, size_t n)
+{
+    size_t at = 0, found = 0;
+    while (found < n) {
+        while (at < len && text[at] == ' ')
+            at++;
+        if (!kymo__parse_number(text + at, len - at, &out[found]))
+            break;
+        found++;
+        while (at < len && text[at] >= '0' && text[at] <= '9')
+            at++;
+        if (at < len && text[at] != ' ' && text[at] != '\n')
+            return found - 1; /* "12x" is no number */
+    }
+    return found;
+}
+
+bool kymo__parse_process_stat(const char *text, size_t len, struct kymo__process_stat *out)
+{
+    /* The name in parentheses may hold anything, so fields are counted from the last parenthesis: it ends field 2. */
+    const char *at = memrchr(text, ')', len);
+    if (at == NULL)
+        return false;
+    const char *const end = text + len;
+    uint64_t fields[23] = {0};
+    size_t field = 3;
+    for (at++; field < KYMO__COUNT_OF(fields) && at < end && *at == ' '; field++) {
+        at += 1;
+        if (at < end && *at == '-') /* a few are signed; none that is wanted */
+            fields[field] = 0;
+        else if (field > 3 && !kymo__parse_number(at, (size_t)(end - at), &fields[field]))
+            return false;
+        while (at < end && *at != ' ' && *at != '\n')
+            at++;
+    }
+    if (field < KYMO__COUNT_OF(fields))
+        return false;
+    out->parent = fields[4];
+    out->reaped_ticks = fields[16] > UINT64_MAX - fields[17] ? UINT64_MAX : fields[16] + fields[17];
+    out->start_time = fields[22];
+    return true;
+}

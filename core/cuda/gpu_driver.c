@@ -1,0 +1,103 @@
+/*
+ * The driver library of CUDA, as far as spans need it. Whoever uses a GPU has it loaded, whatever lies above it (torch, a
+ * runtime that was linked statically, numba), and its calls leave the runtime's last error alone, which the program may
+ * want to ask for. It is never loaded by us, so that a program that uses no GPU stays one.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "cuda/cuda_internal.h"
+
+static const char library_name[] = "libcuda.so.1";
+
+static struct {
+    pthread_mutex_t lock;              /* guards the search */
+    const struct kymo__driver *found;  /* release; loaded with acquire. Set once */
+    unsigned long long n_loads_before; /* the loader's count at the last search. Relaxed */
+    bool is_old;                       /* it is loaded and lacks a function. Under the lock */
+    struct kymo__driver driver;
+} search = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Each function under the name that its present form has in the library. */
+#define FUNCTIONS(X)                                                                               \
+    X(ctx_get_current, "cuCtxGetCurrent")                                                          \
+    X(ctx_push, "cuCtxPushCurrent_v2")                                                             \
+    X(ctx_pop, "cuCtxPopCurrent_v2")                                                               \
+    X(stream_get_ctx, "cuStreamGetCtx")                                                            \
+    X(stream_is_capturing, "cuStreamIsCapturing")                                                  \
+    X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode")                                  \
+    X(event_create, "cuEventCreate")                                                               \
+    X(event_record, "cuEventRecord")                                                               \
+    X(event_query, "cuEventQuery")                                                                 \
+    X(event_elapsed, "cuEventElapsedTime")
+
+static bool find_functions(void *library, struct kymo__driver *driver)
+{
+    bool is_whole = true;
+#define FIND(field, name)                                                                          \
+    *(void **)&driver->field = dlsym(library, name);                                               \
+    is_whole = is_whole && driver->field != NULL;
+    FUNCTIONS(FIND)
+#undef FIND
+    return is_whole;
+}
+
+/* The lock is held. The library stays open for good. */
+static const struct kymo__driver *find_driver(void)
+{
+    void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library == NULL)
+        return NULL;
+    search.is_old = !find_functions(library, &search.driver);
+    return search.is_old ? NULL : &search.driver;
+}
+
+const struct kymo__driver *kymo__driver_get(void)
+{
+    const struct kymo__driver *driver = __atomic_load_n(&search.found, __ATOMIC_ACQUIRE);
+    if (KYMO_LIKELY(driver != NULL))
+        return driver;
+    const unsigned long long n_loads = kymo__cuda_load_count();
+    if (n_loads == __atomic_load_n(&search.n_loads_before, __ATOMIC_RELAXED))
+        return NULL;
+    pthread_mutex_lock(&search.lock);
+    driver = search.found != NULL ? search.found : find_driver();
+    __atomic_store_n(&search.found, driver, __ATOMIC_RELEASE);
+    __atomic_store_n(&search.n_loads_before, n_loads, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&search.lock);
+    return driver;
+}
+
+/* Whether the machine has one that the program may come to load. It is not started, so no child of a fork suffers. */
+static bool can_be_loaded(void)
+{
+    void *library = dlopen(library_name, RTLD_LAZY | RTLD_LOCAL);
+    if (library != NULL)
+        dlclose(library);
+    return library != NULL;
+}
+
+kymo_status kymo__gpu_check(void)
+{
+    if (kymo__driver_get() != NULL)
+        return KYMO_OK;
+    if (!can_be_loaded())
+        return kymo__fail(KYMO_EUNAVAILABLE,
+                          "times on the GPU cannot be measured: there is no CUDA driver here (%s); "
+                          "install NVIDIA's driver, or measure without the GPU",
+                          library_name);
+    pthread_mutex_lock(&search.lock);
+    const bool is_old = search.is_old;
+    pthread_mutex_unlock(&search.lock);
+    if (is_old)
+        return kymo__fail(KYMO_EUNAVAILABLE,
+                          "times on the GPU cannot be measured: the CUDA driver (%s) is older than "
+                          "CUDA 10.1; install a newer one, or measure by waiting (sync)",
+                          library_name);
+    return KYMO_OK;
+}
+
+void kymo__driver_after_fork(void)
+{
+    pthread_mutex_init(&search.lock, NULL);
+}
