@@ -110,12 +110,7 @@ __attribute__((noinline)) static kymo_status add_slowly(kymo_id id, struct kymo_
 
 /* ---- start ---- */
 
-static void begin_others(struct kymo__watch_cell *cell, uint32_t mode)
-{
-    (void)cell;
-    if (mode & KYMO__WATCH_SYNC)
-        kymo_cuda_sync();
-}
+#define EXTRAS (KYMO__WATCH_USAGE | KYMO__WATCH_EVENTS)
 
 __attribute__((noinline)) static kymo_status start_slowly(kymo_id id, uint32_t on)
 {
@@ -128,14 +123,18 @@ __attribute__((noinline)) static kymo_status start_slowly(kymo_id id, uint32_t o
         return kymo__watch_misused(id, KYMO__WATCH_STARTED_TWICE);
     const uint32_t mode = kymo__watch_mode_of(cell);
     if (mode & KYMO__WATCH_TAKEN) {
+        kymo__watch_extra_drop(cell);
         end_range(id, on, false); /* the thread that stopped it could not end the range of this one */
         kymo__watch_unlink(cell);
         __atomic_fetch_and(&cell->mode, ~(uint32_t)KYMO__WATCH_TAKEN, __ATOMIC_RELAXED);
     }
-    if ((mode & KYMO__WATCH_WARMUP) == 0)
-        begin_others(cell, mode);
+    const bool is_measured = (mode & KYMO__WATCH_WARMUP) == 0;
+    if (is_measured && (mode & KYMO__WATCH_SYNC))
+        kymo_cuda_sync();
     if (on & PLACES)
         kymo_begin_on(id);
+    if (is_measured && (mode & EXTRAS))
+        kymo__watch_extra_begin(cell, mode);
     link_cell(&kymo__watch_self, cell);
     __atomic_store_n(&cell->start, kymo__watch_ticks(), __ATOMIC_RELAXED);
     return KYMO_OK;
@@ -236,6 +235,10 @@ __attribute__((noinline)) static kymo_status stop_slowly(kymo_id id, uint32_t on
     const uint64_t from = inner_from(cell);
     unlink_cell(cell, now);
     end_cell(cell);
+    if (mode & (KYMO__WATCH_WARMUP | KYMO__WATCH_STALE))
+        kymo__watch_extra_drop(cell);
+    else
+        kymo__watch_extra_end(cell);
     end_range(id, on, is_innermost);
     if (!clip(mode, &start))
         return KYMO_OK;
@@ -298,5 +301,6 @@ void kymo_stopwatch_cancel(kymo_id id)
     if (cell->outer != NULL) /* as if those inside had been inside that one */
         cell->outer->children += cell->children;
     end_cell(cell);
+    kymo__watch_extra_drop(cell);
     end_range(id, on, is_innermost);
 }

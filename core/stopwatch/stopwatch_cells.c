@@ -1,7 +1,6 @@
 /*
- * Names, and names on threads. Names decide, not sites: the slot of an id is that of the site which has its bare name and
- * nothing else, so that a measurement may start in one file and stop in another. Cells are found by id without a lock;
- * the first use of an id on a thread comes here.
+ * Names on threads. Cells are found by id without a lock; the first use of an id on a thread comes here, and what a thread
+ * measured stays with the slot when the thread ends.
  */
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,7 +10,6 @@
 #include "intern/intern_internal.h"
 #include "stopwatch/stopwatch_internal.h"
 
-struct kymo__watch kymo__watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 __thread struct kymo__watch_self kymo__watch_self __attribute__((tls_model("initial-exec")));
 
 struct kymo__watch_cell kymo__watch_absent = {.mode = KYMO__WATCH_ABSENT};
@@ -19,102 +17,15 @@ struct kymo__watch_cell kymo__watch_absent = {.mode = KYMO__WATCH_ABSENT};
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
-/* ---- slots ---- */
-
-bool kymo__watch_slots_add(struct kymo__watch_slots *slots, struct kymo__watch_slot *slot)
-{
-    if (!kymo__grow(&slots->all, &slots->cap, slots->n + 1, sizeof(struct kymo__watch_slot *)))
-        return false;
-    slots->all[slots->n++] = slot;
-    return true;
-}
-
-/* Memory on cache lines of its own, zeroed. It is freed by what comes back through `block`, or never. */
-static void *calloc_aligned(size_t size, void **block)
-{
-    enum { LINE = 64 };
-    char *const memory = kymo__calloc(1, size + LINE);
-    if (block != NULL)
-        *block = memory;
-    return memory != NULL ? memory + (LINE - (uintptr_t)memory % LINE) % LINE : NULL;
-}
-
-/* Room for `id` in an array of pointers by id; new places are `empty`. */
-static bool grow_by_id(void *array, size_t *n, kymo_id id, void *empty)
-{
-    size_t cap = *n;
-    void **places;
-    if (id < cap)
-        return true;
-    if (!kymo__grow(array, &cap, (size_t)id + 1, sizeof(void *)))
-        return false;
-    memcpy(&places, array, sizeof places);
-    while (*n < cap)
-        places[(*n)++] = empty;
-    return true;
-}
-
 static bool grow_self(struct kymo__watch_self *self, kymo_id id)
 {
-    return grow_by_id(&self->cells, &self->n, id, &kymo__watch_absent);
+    return kymo__watch_grow_by_id(&self->cells, &self->n, id, &kymo__watch_absent);
 }
 
 /* This thread's cell by id, NULL when there is none. */
 static struct kymo__watch_cell *cell_by_id(const struct kymo__watch_self *self, kymo_id id)
 {
     return id < self->n && self->cells[id] != &kymo__watch_absent ? self->cells[id] : NULL;
-}
-
-static struct kymo__watch_slot *slot_of_bare(kymo_id bare)
-{
-    struct kymo__watch *const watch = &kymo__watch;
-    if (!grow_by_id(&watch->by_id, &watch->n_by_id, bare, NULL))
-        return NULL;
-    if (watch->by_id[bare] != NULL)
-        return watch->by_id[bare];
-    void *block;
-    struct kymo__watch_slot *const slot = calloc_aligned(sizeof *slot, &block);
-    if (slot == NULL || !kymo__watch_slots_add(&watch->slots, slot)) {
-        kymo__free(block);
-        return NULL;
-    }
-    slot->id = bare;
-    return watch->by_id[bare] = slot;
-}
-
-static kymo_id bare_site(kymo_id id)
-{
-    size_t len;
-    const char *const name = kymo_site_name(id, &len);
-    return kymo_site_intern(name, len, NULL, 0, NULL, 0);
-}
-
-struct kymo__watch_slot *kymo__watch_slot_get(kymo_id id)
-{
-    const kymo_id bare = bare_site(id);
-    kymo__watch_lock();
-    struct kymo__watch_slot *const slot = slot_of_bare(bare);
-    kymo__watch_unlock();
-    return slot;
-}
-
-uint64_t kymo__watch_total(const struct kymo__watch_slot *slot)
-{
-    uint64_t total = slot->gone.sketch.sum;
-    for (const struct kymo__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
-        if ((kymo__watch_mode_of(cell) & KYMO__WATCH_STALE) == 0)
-            total += __atomic_load_n(&cell->sum.sketch.sum, __ATOMIC_RELAXED);
-    return total;
-}
-
-bool kymo__watch_runs(const struct kymo__watch_slot *slot)
-{
-    if (!kymo_stopwatch_is_enabled())
-        return false;
-    for (const struct kymo__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
-        if ((kymo__watch_mode_of(cell) & KYMO__WATCH_STALE) == 0 && kymo__watch_start_of(cell) != 0)
-            return true;
-    return false;
 }
 
 /* ---- threads ---- */
@@ -151,6 +62,8 @@ static void retire(struct kymo__watch_cell *cell)
             kymo_stopwatch_is_enabled() && kymo__watch_start_of(cell) != 0;
         if (!kymo__watch_cell_merge(&slot->gone, cell))
             kymo__watch.n_lost++;
+        if (cell->extra != NULL)
+            kymo__usage_merge(&slot->gone_usage, &cell->extra->usage);
     }
     leave_slot(cell);
     cell_free(cell);
@@ -214,12 +127,6 @@ static struct kymo__watch_thread *thread_get(void)
 
 /* ---- cells ---- */
 
-static void list_slot(struct kymo__watch_slot *slot)
-{
-    if (!slot->is_listed)
-        slot->is_listed = kymo__watch_slots_add(&kymo__watch.listed, slot);
-}
-
 static uint32_t mode_of_new(const struct kymo__watch_slot *slot)
 {
     return kymo__watch.mode | (slot->usage != 0 ? KYMO__WATCH_USAGE : 0);
@@ -233,7 +140,7 @@ static struct kymo__watch_cell *cell_of_slot(struct kymo__watch_slot *slot,
         if (cell->thread == thread)
             return cell;
     void *block;
-    struct kymo__watch_cell *const cell = calloc_aligned(sizeof *cell, &block);
+    struct kymo__watch_cell *const cell = kymo__watch_calloc(sizeof *cell, &block);
     if (cell == NULL)
         return NULL;
     *cell = (struct kymo__watch_cell){.block = block,
@@ -252,8 +159,8 @@ static void renew(struct kymo__watch_cell *cell)
 {
     kymo__watch_unlink(cell);
     cell_clear(cell);
-    if (cell->extra != NULL)
-        memset(cell->extra, 0, sizeof *cell->extra);
+    if (cell->extra != NULL) /* a span on the GPU was forgotten when the results were */
+        *cell->extra = (struct kymo__watch_extra){0};
     __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&cell->mode, mode_of_new(cell->slot), __ATOMIC_RELAXED);
 }
@@ -270,7 +177,7 @@ void kymo__watch_unlink(struct kymo__watch_cell *cell)
 /* Another site of the name may have made it. */
 static struct kymo__watch_cell *find_by_name(struct kymo__watch_self *self, kymo_id id)
 {
-    const kymo_id bare = self->thread != NULL ? bare_site(id) : 0;
+    const kymo_id bare = self->thread != NULL ? kymo__watch_bare_site(id) : 0;
     struct kymo__watch_cell *cell = NULL;
     kymo__watch_lock();
     const struct kymo__watch_slot *const slot =
@@ -302,7 +209,7 @@ static struct kymo__watch_cell *ready_cell(struct kymo__watch_slot *slot,
         return NULL;
     if (cell->mode & KYMO__WATCH_STALE)
         renew(cell);
-    list_slot(slot);
+    kymo__watch_list(slot);
     return cell;
 }
 
@@ -328,51 +235,7 @@ struct kymo__watch_cell *kymo__watch_cell_get(kymo_id id)
     return cell;
 }
 
-void kymo__watch_mode_all(uint32_t clear, uint32_t set)
-{
-    for (size_t i = 0; i < kymo__watch.slots.n; i++)
-        for (struct kymo__watch_cell *cell = kymo__watch.slots.all[i]->cells; cell != NULL;
-             cell = cell->next_of_slot) {
-            __atomic_fetch_and(&cell->mode, ~clear, __ATOMIC_RELAXED);
-            __atomic_fetch_or(&cell->mode, set, __ATOMIC_RELAXED);
-        }
-}
-
-void kymo__watch_mark_straddling(void)
-{
-    for (size_t i = 0; i < kymo__watch.slots.n; i++)
-        for (struct kymo__watch_cell *cell = kymo__watch.slots.all[i]->cells; cell != NULL;
-             cell = cell->next_of_slot)
-            if (kymo__watch_start_of(cell) != 0)
-                __atomic_fetch_or(&cell->mode, KYMO__WATCH_STRADDLES, __ATOMIC_RELAXED);
-}
-
-/* ---- forgetting ---- */
-
-static void slot_forget(struct kymo__watch_slot *slot)
-{
-    kymo__watch_sum_clear(&slot->gone);
-    kymo__watch_sum_clear(&slot->gpu);
-    kymo__watch_periods_clear(&slot->periods);
-    memset(slot->misuses, 0, sizeof slot->misuses);
-    slot->last_total = 0;
-    slot->n_gone = 0;
-    slot->is_listed = false;
-    slot->is_once = slot->once_runs = false;
-    slot->once_start = slot->once_ticks = 0;
-}
-
-void kymo__watch_forget(void)
-{
-    struct kymo__watch *const watch = &kymo__watch;
-    kymo__watch_mode_all(0, KYMO__WATCH_STALE);
-    for (size_t i = 0; i < watch->slots.n; i++)
-        slot_forget(watch->slots.all[i]);
-    kymo__watch_periods_clear(&watch->whole);
-    watch->listed.n = watch->once.n = 0;
-    watch->n_measured = watch->n_lost = 0;
-    watch->n_samples = 0;
-}
+/* ---- forks ---- */
 
 /* Another thread's, which does not exist here. */
 static void drop(struct kymo__watch_cell *cell)
@@ -392,6 +255,8 @@ static void keep_running(void)
             continue;
         }
         cell_clear(cell);
+        kymo__free(cell->extra);
+        cell->extra = NULL;
         cell->start = now;
         cell->children = 0;
     }
@@ -412,6 +277,6 @@ void kymo__watch_cells_after_fork(void)
     kymo__watch_forget();
     for (struct kymo__watch_cell *cell = self->top; cell != NULL; cell = cell->outer) {
         cell->mode &= ~(uint32_t)KYMO__WATCH_STALE;
-        list_slot(cell->slot);
+        kymo__watch_list(cell->slot);
     }
 }

@@ -10,14 +10,17 @@
  * that the quick way tests one word.
  *
  *   stopwatch.c            start and stop
- *   stopwatch_cells.c      slots, cells, threads
+ *   stopwatch_slots.c      names
+ *   stopwatch_cells.c      names on threads; threads
  *   stopwatch_switch.c     on, off, reset, options, forks
+ *   stopwatch_extra.c      what is measured besides time
  *   stopwatch_iteration.c  what an iteration adds: sums, series
  *   stopwatch_outliers.c   iterations far above the rest
  *   stopwatch_misuse.c     what is told and counted when it is used wrongly
  *   stopwatch_once.c       one-time measurements
  *   stopwatch_stats.c      sums to statistics
  *   stopwatch_tables.c     kymo_stopwatch_table
+ *   stopwatch_rows.c       what stands in the tables
  *   stopwatch_print.c      the report
  *
  * `kymo__watch.lock` is taken with no other lock held, and nothing is recorded, interned or said under it.
@@ -30,6 +33,7 @@
 #include "clock/clock_internal.h"
 #include "iteration/iteration_internal.h"
 #include "table/table_internal.h"
+#include "usage/usage_internal.h"
 #include <kymo/stopwatch.h>
 
 /* Sums of durations in ticks, or in nanoseconds; `squares` are of the distances from `shift`, the first value. */
@@ -70,9 +74,11 @@ struct kymo__watch_cell {
     void *block;                                            /* the memory it lies in */
 } __attribute__((aligned(64)));
 
-/* What is measured besides time. Its thread's; others read the sum, which may be torn by one interval. */
+/* What is measured besides time. Its thread's; `usage` is guarded by the lock. */
 struct kymo__watch_extra {
-    int nothing_yet;
+    uint32_t usage_now; /* what the measurement that runs counts; 0: nothing */
+    uint32_t span;      /* on the GPU, of the measurement that runs; 0: none */
+    struct kymo__usage usage_begin, usage;
 };
 
 /* Time per iteration. Guarded by the lock. */
@@ -102,9 +108,12 @@ struct kymo__watch_slot {
     struct kymo__watch_periods periods;
     struct kymo__watch_sum gpu; /* nanoseconds */
     uint32_t n_gone;            /* threads that ended and had measured it */
-    uint32_t usage;             /* enum kymo_stopwatch_usage */
-    bool is_listed;             /* it was started since the last reset */
-    kymo_id id;                 /* the site of the bare name */
+    uint32_t usage;             /* enum kymo_stopwatch_usage. Loaded relaxed by whoever starts it */
+    uint32_t usage_ever;        /* what was asked for since it was enabled */
+    struct kymo__usage gone_usage; /* of threads that ended */
+    uint64_t n_gpu;                /* spans on the GPU that were ended */
+    bool is_listed;                /* it was started since the last reset */
+    kymo_id id;                    /* the site of the bare name */
     uint64_t misuses[KYMO__WATCH_N_MISUSES];
     uint64_t once_start, once_ticks; /* of the one-time measurement of this name */
     bool is_once, once_runs;         /* it was started; it runs */
@@ -129,6 +138,8 @@ struct kymo__watch {
     uint32_t mode; /* of new cells */
     bool is_tsc; /* which clock; stands still while it is on. Relaxed, as any thread that starts loads it */
     struct kymo__moment begun; /* when it was enabled, on both clocks */
+    double tick_ns;            /* what a tick is worth as far as is known; 0: not yet */
+    uint64_t tick_baseline_ns; /* from how long a time that is known */
     uint64_t warmup_first;     /* iterations that were finished when it was enabled */
     uint64_t measured_from;    /* ticks when warm-up ended */
     uint64_t n_measured;
@@ -209,7 +220,14 @@ void kymo__watch_stats_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, d
 /* Nanoseconds of a tick, the better known the longer it has been on. The lock is held. */
 double kymo__watch_tick_ns(void);
 
-/* ---- slots, cells, threads: stopwatch_cells.c ---- */
+/* ---- slots, cells, threads: stopwatch_slots.c, stopwatch_cells.c ---- */
+
+/* Memory on cache lines of its own, zeroed. It is freed by what comes back through `block`, or never. */
+void *kymo__watch_calloc(size_t size, void **block);
+/* Room for `id` in an array of pointers by id; new places are `empty`. */
+bool kymo__watch_grow_by_id(void *array, size_t *n, kymo_id id, void *empty);
+/* The site of the bare name of `id`. */
+kymo_id kymo__watch_bare_site(kymo_id id);
 
 /* The slot of the name of `id`, made if need be; NULL without memory. Takes the lock. */
 struct kymo__watch_slot *kymo__watch_slot_get(kymo_id id);
@@ -234,6 +252,19 @@ void kymo__watch_forget(void);
 /* In a forked child: other threads' cells go; what this one runs counts from now. The lock is held. */
 void kymo__watch_cells_after_fork(void);
 
+/* Make it appear in reports. The lock is held. */
+void kymo__watch_list(struct kymo__watch_slot *slot);
+
+/* ---- besides time: stopwatch_extra.c ---- */
+/* Around an interval, for a cell in a mode that asks for it. */
+void kymo__watch_extra_begin(struct kymo__watch_cell *cell, uint32_t mode);
+void kymo__watch_extra_end(struct kymo__watch_cell *cell);
+void kymo__watch_extra_drop(struct kymo__watch_cell *cell);
+/* Take what the GPU has finished. The lock is not held. */
+void kymo__watch_gpu_collect(void);
+/* Of all threads. The lock is held. */
+void kymo__watch_usage_of(const struct kymo__watch_slot *slot, struct kymo__usage *out);
+
 /* ---- iterations: stopwatch_iteration.c ---- */
 extern const struct kymo__iteration_subscriber kymo__watch_subscriber;
 /* Whether the iteration that runs is warm-up changed. */
@@ -247,8 +278,11 @@ uint64_t kymo__watch_series_first(const struct kymo__watch_periods *periods);
 
 /* The name under which the iterations themselves stand in tables. */
 #define KYMO__WATCH_WHOLE "(iteration)"
-/* Rows of the table of outliers. The lock is held. */
-kymo_status kymo__watch_put_outliers(kymo_table *table, double tick_ns);
+/* ---- rows of tables: stopwatch_rows.c, stopwatch_outliers.c. The lock is held ---- */
+typedef kymo_status kymo__watch_put(kymo_table *table, double tick_ns);
+kymo__watch_put kymo__watch_put_intervals, kymo__watch_put_iterations, kymo__watch_put_iteration,
+    kymo__watch_put_threads, kymo__watch_put_gpu, kymo__watch_put_usage, kymo__watch_put_once,
+    kymo__watch_put_series, kymo__watch_put_outliers, kymo__watch_put_misuse;
 
 /* The report that is due, to stdout or whoever takes it. */
 void kymo__watch_print_by_itself(void);

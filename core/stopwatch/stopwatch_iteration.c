@@ -124,6 +124,7 @@ static void finished(const struct kymo__iteration *it)
     if (!kymo_stopwatch_is_enabled())
         return;
     self->ran_on = tell_running();
+    kymo__watch_gpu_collect();
     kymo__watch_lock();
     const bool is_measured = (watch->mode & KYMO__WATCH_WARMUP) == 0;
     if (is_measured)

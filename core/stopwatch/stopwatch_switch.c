@@ -1,6 +1,7 @@
 /* On and off, options, forgetting, forks. */
 #include <string.h>
 
+#include "cuda/cuda_internal.h"
 #include "stopwatch/stopwatch_internal.h"
 #include "switchboard/switchboard_internal.h"
 
@@ -9,6 +10,15 @@ static kymo_status check_options(const struct kymo_stopwatch_options *o)
     if ((unsigned)o->gpu > KYMO_GPU_EVENTS)
         return kymo__fail(KYMO_EINVAL, "gpu %d is none of those kymo/stopwatch.h names", (int)o->gpu);
     return KYMO_OK;
+}
+
+/* A machine without CUDA is no mistake of the program's: it is told, and time is measured. */
+static void leave_out_gpu(struct kymo_stopwatch_options *o)
+{
+    if (o->gpu != KYMO_GPU_EVENTS || kymo__gpu_check() == KYMO_OK)
+        return;
+    kymo__say("stopwatch: GPU times are not measured: %s", kymo_last_error());
+    o->gpu = KYMO_GPU_NONE;
 }
 
 static uint32_t mode_of_options(const struct kymo_stopwatch_options *o)
@@ -26,6 +36,7 @@ static void choose_clock(void)
                                        : kymo__clock_is_trusted();
     __atomic_store_n(&watch->is_tsc, is_tsc, __ATOMIC_RELAXED);
     kymo__clock_moment(is_tsc, &watch->begun);
+    watch->tick_baseline_ns = 0;
 }
 
 /* Everything but the switch. The lock is held. */
@@ -37,7 +48,7 @@ static void begin_anew(const struct kymo_stopwatch_options *o)
     watch->mode = mode_of_options(o) | (watch->is_tsc ? 0 : KYMO__WATCH_CLOCK);
     kymo__watch_forget();
     for (size_t i = 0; i < watch->slots.n; i++)
-        watch->slots.all[i]->usage = 0;
+        watch->slots.all[i]->usage = watch->slots.all[i]->usage_ever = 0;
 }
 
 static void switch_on(void)
@@ -63,9 +74,11 @@ kymo_status kymo_stopwatch_enable_sized(const struct kymo_stopwatch_options *opt
     if (kymo_stopwatch_is_enabled())
         return kymo__fail(KYMO_ESTATE, "the stopwatch is already enabled; disable it before "
                                        "enabling it with other options");
+    leave_out_gpu(&o);
     kymo__watch_lock();
     begin_anew(&o);
     kymo__watch_unlock();
+    kymo__gpu_reset();
     switch_on();
     return KYMO_OK;
 }
@@ -81,6 +94,7 @@ void kymo_stopwatch_reset(void)
     kymo__watch_lock();
     kymo__watch_forget();
     kymo__watch_unlock();
+    kymo__gpu_reset();
 }
 
 /* ---- by options, and what the switchboard calls ---- */
@@ -89,13 +103,15 @@ void kymo_stopwatch_reset(void)
 static void change_options(const struct kymo__stopwatch_settings *s)
 {
     struct kymo__watch *const watch = &kymo__watch;
+    struct kymo_stopwatch_options wanted = {.gpu = (enum kymo_stopwatch_gpu)s->gpu};
+    leave_out_gpu(&wanted);
     kymo__watch_lock();
     if (s->has_print_every)
         watch->options.print_every = s->print_every;
     if (s->has_gpu) {
         const uint32_t before = mode_of_options(&watch->options);
-        watch->options.gpu = (enum kymo_stopwatch_gpu)s->gpu;
-        const uint32_t now = mode_of_options(&watch->options);
+        const uint32_t now = mode_of_options(&wanted);
+        __atomic_store_n(&watch->options.gpu, wanted.gpu, __ATOMIC_RELAXED);
         watch->mode = (watch->mode & ~before) | now;
         kymo__watch_mode_all(before, now);
     }

@@ -441,7 +441,7 @@ static void a_cancelled_one_was_never_started(void **state)
     assert_true(value("intervals", "failed", "count") == 1);
     const double self = value("intervals", "outer", "self_ns");
     assert_true(self + value("intervals", "inner", "total_ns") <=
-                value("intervals", "outer", "total_ns") + 2);
+                value("intervals", "outer", "total_ns") * 1.002 + 2);
 }
 
 /* ---- one-time ---- */
@@ -502,9 +502,9 @@ static void self_time_is_what_is_left(void **state)
     const double inner = value("intervals", "inner", "total_ns");
     const double innermost = value("intervals", "innermost", "total_ns");
     const double left = value("intervals", "outer", "self_ns") - (outer - inner);
-    assert_true(left > -3 && left < 3);
+    assert_true(left > -outer / 500 && left < outer / 500);
     const double left_inside = value("intervals", "inner", "self_ns") - (inner - innermost);
-    assert_true(left_inside > -3 && left_inside < 3);
+    assert_true(left_inside > -outer / 500 && left_inside < outer / 500);
     assert_true(value("iterations", "outer", "share") <= 1);
 }
 
