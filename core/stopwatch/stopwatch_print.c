@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cuda/cuda_internal.h"
 #include "stopwatch/stopwatch_internal.h"
 
 enum { NAME_WIDTH = 60 };
@@ -141,6 +142,89 @@ static void put_totals(struct kymo__buf *out, const struct view *intervals,
     put_separator(out);
 }
 
+/* ---- what is measured besides time ---- */
+
+static void put_percent(struct kymo__buf *out, const struct view *view, size_t row,
+                        const char *column, const char *title)
+{
+    const struct kymo_cell cell = cell_of(view, row, column);
+    if (!cell.is_null)
+        kymo__buf_printf(out, "  %s %.1f %%", title, cell.as.f64 * 100);
+}
+
+static void put_number(struct kymo__buf *out, const struct view *view, size_t row,
+                       const char *column, const char *title)
+{
+    const struct kymo_cell cell = cell_of(view, row, column);
+    if (!cell.is_null)
+        kymo__buf_printf(out, "  %s %" PRIu64, title, cell.as.u64);
+}
+
+static void put_growth(struct kymo__buf *out, const struct view *view, size_t row)
+{
+    const struct kymo_cell cell = cell_of(view, row, "rss_bytes");
+    if (cell.is_null)
+        return;
+    kymo__buf_puts(out, cell.as.i64 < 0 ? "  memory -" : "  memory +");
+    kymo__text_bytes(out, cell.as.i64 < 0 ? -(double)cell.as.i64 : (double)cell.as.i64);
+}
+
+static kymo_status put_usage(struct kymo__buf *out)
+{
+    struct view usage;
+    KYMO_TRY(view_open(&usage, "usage"));
+    const size_t n = kymo_table_n_rows(usage.table);
+    if (n > 0)
+        kymo__buf_puts(out, "Mean CPU usage during (100 % is one processor):\n");
+    for (size_t row = 0; row < n; row++) {
+        put_name(out, &usage, row);
+        put_percent(out, &usage, row, "thread_cpu", "thread");
+        put_percent(out, &usage, row, "process_cpu", "process");
+        put_percent(out, &usage, row, "tree_cpu", "with children");
+        put_percent(out, &usage, row, "machine_cpu", "machine");
+        put_number(out, &usage, row, "context_switches", "context switches");
+        put_number(out, &usage, row, "page_faults", "page faults");
+        put_growth(out, &usage, row);
+        kymo__buf_puts(out, "\n");
+    }
+    if (n > 0)
+        put_separator(out);
+    kymo_table_destroy(usage.table);
+    return KYMO_OK;
+}
+
+/* Why some have no time. */
+static void put_gpu_losses(struct kymo__buf *out)
+{
+    struct kymo__gpu_counts counts;
+    kymo__gpu_counts_get(&counts);
+    const struct {
+        uint64_t n;
+        const char *why;
+    } losses[] = {{counts.n_pending, "not finished yet"},
+                  {counts.n_captured, "in the capture of a graph"},
+                  {counts.n_no_context, "on threads that do not use the GPU"},
+                  {counts.n_full, "too many at once"},
+                  {counts.n_two_devices, "ended on another device"},
+                  {counts.n_failed, "refused by CUDA"}};
+    for (size_t i = 0; i < KYMO__COUNT_OF(losses); i++)
+        if (losses[i].n > 0)
+            kymo__buf_printf(out, "  %" PRIu64 " intervals without a time: %s\n", losses[i].n,
+                             losses[i].why);
+}
+
+static kymo_status put_gpu(struct kymo__buf *out)
+{
+    struct view gpu;
+    if (kymo__watch.options.gpu != KYMO_GPU_EVENTS)
+        return KYMO_OK;
+    KYMO_TRY(view_open(&gpu, "gpu"));
+    put_averages(out, &gpu, "Average GPU time per measured interval:");
+    put_gpu_losses(out);
+    kymo_table_destroy(gpu.table);
+    return KYMO_OK;
+}
+
 static void put_iteration_line(struct kymo__buf *out, const struct view *iteration)
 {
     const struct kymo_cell rate = cell_of(iteration, 0, "samples_per_s");
@@ -172,7 +256,9 @@ static kymo_status put_measured(struct kymo__buf *out, uint64_t n)
     }
     kymo_table_destroy(intervals.table);
     kymo_table_destroy(iterations.table);
-    return st;
+    KYMO_TRY(st);
+    KYMO_TRY(put_usage(out));
+    return put_gpu(out);
 }
 
 static kymo_status put_once(struct kymo__buf *out)
