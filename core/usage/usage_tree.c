@@ -54,10 +54,10 @@ static struct {
     uint64_t last_pid;          /* that was given when the list was last brought up to date */
     uint64_t settled_pid;       /* none up to this one is still to appear */
     uint64_t mark_pid, mark_ns; /* given before that time: settled when SETTLE_NS have passed since */
-    uint64_t own_cpu_ns, reaped_ns,
-        reaped_first_ns; /* of this process; RUSAGE_CHILDREN now and at first */
-    uint64_t gone_ns;    /* of ended children, as they were last seen */
-    uint64_t lost_ns;    /* of those who ended elsewhere */
+    uint64_t own_cpu_ns;
+    uint64_t reaped_ns; /* RUSAGE_CHILDREN */
+    uint64_t gone_ns;   /* of children that ended since the last read, as they were last seen */
+    uint64_t ended_ns;  /* of ended children, and of those who ended elsewhere */
     uint64_t highest_ns, n_scans;
 } tree = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -225,7 +225,7 @@ static void drop(size_t i)
     struct process *const parent = find(p.parent);
     uint64_t *const into = p.parent == (uint64_t)getpid() ? &tree.gone_ns
                            : parent != NULL               ? &parent->gone_ns
-                                                          : &tree.lost_ns;
+                                                          : &tree.ended_ns;
     *into += p.cpu_ns + ended_children_ns(&p);
 }
 
@@ -237,7 +237,9 @@ static uint64_t ns_of(struct timeval t)
 static uint64_t read_reaped_ns(void)
 {
     struct rusage r;
-    return getrusage(RUSAGE_CHILDREN, &r) == 0 ? ns_of(r.ru_utime) + ns_of(r.ru_stime) : 0;
+    const uint64_t ns =
+        getrusage(RUSAGE_CHILDREN, &r) == 0 ? ns_of(r.ru_utime) + ns_of(r.ru_stime) : 0;
+    return KYMO__MAX(ns, tree.reaped_ns);
 }
 
 /* Times of ended grandchildren, new parents, numbers that are another process's now. From the last to the first. */
@@ -291,8 +293,7 @@ static void sample(bool is_changed)
 
 static uint64_t total_ns(void)
 {
-    uint64_t ns = tree.own_cpu_ns + tree.lost_ns +
-                  KYMO__MAX(tree.reaped_ns, tree.reaped_first_ns + tree.gone_ns);
+    uint64_t ns = tree.own_cpu_ns + tree.ended_ns;
     for (size_t i = 0; i < tree.n; i++)
         ns += tree.list[i].cpu_ns + ended_children_ns(&tree.list[i]);
     return ns;
@@ -301,9 +302,11 @@ static uint64_t total_ns(void)
 uint64_t kymo__tree_cpu_ns(void)
 {
     pthread_mutex_lock(&tree.lock);
-    if (!tree.is_started)
-        tree.reaped_first_ns = read_reaped_ns();
+    const uint64_t reaped_before = tree.reaped_ns;
     sample(find_new());
+    /* What the kernel added for those we waited for; it adds nothing for one that ended without being waited for. */
+    tree.ended_ns += KYMO__MAX(tree.reaped_ns - reaped_before, tree.gone_ns);
+    tree.gone_ns = 0;
     tree.highest_ns = KYMO__MAX(tree.highest_ns, total_ns());
     const uint64_t ns = tree.highest_ns;
     pthread_mutex_unlock(&tree.lock);
