@@ -12,6 +12,7 @@
  *     native_nesting.c   ranges while nesting is checked
  *     native_events.c    push, pop, mark, counter
  *     native_nvtx.c      NVTXRangeWrapper
+ *     native_stream.c    the stream that torch works on
  *     native_handles.c   ranges by handle, for compiled code
  *     native_switch.c    start, stop and what is asked about the recording
  *
@@ -90,6 +91,9 @@ PyTypeObject *native_ready_type(PyObject *module);
 
 /* Make NVTXRangeWrapper and its instance, in the module's state. -1 and an exception otherwise. */
 int native_nvtx_make(PyObject *module);
+
+/* Tell libkymo of torch's streams. */
+void native_stream_make(void);
 
 /* The methods of each file, put together by native_module.c. */
 extern PyMethodDef native_range_functions[];

@@ -42,6 +42,15 @@ DOCTOR = [
     ("version", "version=3.11.7\nsite0=/usr/lib/python3\nkymo=0.1.0\n"),
 ]
 
+# Texts of /proc that usage over intervals is read from.
+USAGE = [
+    "0.20 0.18 0.12 1/80 11206\n",
+    "cpu  10 20 30 40 50 60 70 80 90 100\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
+    "77 (a) R 1 (b) S 12 1 1 0 -1 4194560 1 2 3 4 5 6 700 30 20 0 1 0 4242 9 9\n",
+    "4096 512 100 1 0 64 0\n",
+    "99999999999999999999999 18446744073709551615 x\n",
+]
+
 
 def record_one_of_each() -> None:
     """Every kind of event, and names that are hard to write down."""
@@ -124,12 +133,14 @@ def pool_input(pool: bytes) -> bytes:
 
 
 def main() -> None:
-    for target in ("log", "pool", "options", "doctor"):
+    for target in ("log", "pool", "options", "doctor", "usage"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for i, text in enumerate(OPTIONS):
         (CORPUS / "options" / f"{i}.txt").write_text(text)
     for i, (key, text) in enumerate(DOCTOR):
         (CORPUS / "doctor" / f"{i}.txt").write_bytes(bytes([len(key)]) + key.encode() + text.encode())
+    for i, text in enumerate(USAGE):
+        (CORPUS / "usage" / f"{i}.txt").write_text(text)
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
             "plain": {},

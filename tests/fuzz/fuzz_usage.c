@@ -1,0 +1,23 @@
+/* Any text as what is read of /proc for usage over intervals: loadavg, stat, a process's stat, statm. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "usage/usage_internal.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
+    if (text == NULL)
+        return 0;
+    memcpy(text, data, size);
+    uint64_t number = 0, numbers[4];
+    struct kymo__process_stat stat = {0};
+    if (kymo__parse_last_pid(text, size, &number))
+        KYMO_ASSERT(number > 0 && number <= INT32_MAX);
+    kymo__parse_machine_ticks(text, size, &number);
+    kymo__parse_process_stat(text, size, &stat);
+    KYMO_ASSERT(kymo__parse_numbers(text, size, numbers, 4) <= 4);
+    free(text);
+    return 0;
+}
