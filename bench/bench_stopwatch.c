@@ -183,10 +183,10 @@ static void run_names(size_t n_rounds)
         uint64_t spent = 0;
         for (int i = 0; i < WARM + ITERATIONS; i++) {
             one_iteration();
-            const uint64_t begin = bench_ns();
+            const uint64_t begin = bench_thread_cpu_ns();
             if (kymo_stopwatch_finish_iteration(0) != KYMO_OK)
                 bench_die("cannot finish an iteration", KYMO_ESTATE);
-            spent += i >= WARM ? bench_ns() - begin : 0;
+            spent += i >= WARM ? bench_thread_cpu_ns() - begin : 0;
         }
         us[round] = (double)spent / ITERATIONS / 1000;
         kymo_stopwatch_disable();

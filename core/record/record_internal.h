@@ -229,14 +229,14 @@ static inline void kymo__lane_store(struct kymo__lane *lane, uint64_t *pos, uint
 
 /*
  * The lane is busy before anything of it is read: a signal handler that records in between would move `pos`, or even
- * give the chunk away, behind our back.
+ * give the chunk away, behind our back. Returns the ticks of the word; 0 when it took the slow way.
  */
-static inline void kymo__lane_put_at(uint32_t tag, bool is_tsc)
+static inline uint64_t kymo__lane_put_at(uint32_t tag, bool is_tsc)
 {
     struct kymo__lane *const lane = kymo__lane_self;
     if (KYMO_UNLIKELY(lane->is_busy)) {
         kymo__lane_put_slowly(tag);
-        return;
+        return 0;
     }
     lane->is_busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -245,9 +245,10 @@ static inline void kymo__lane_put_at(uint32_t tag, bool is_tsc)
     if (KYMO_UNLIKELY(pos >= __atomic_load_n(&lane->limit, __ATOMIC_RELAXED) || ticks >> 40 != 0)) {
         lane->is_busy = 0;
         kymo__lane_put_slowly(tag);
-        return;
+        return 0;
     }
     kymo__lane_store(lane, pos, ticks << 24 | tag);
+    return lane->base_tick + ticks;
 }
 
 /* Out of line, so that the caller needs no stack frame: on the machines people have, it is never called. */

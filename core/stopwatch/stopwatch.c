@@ -108,6 +108,55 @@ __attribute__((noinline)) static kymo_status add_slowly(kymo_id id, struct kymo_
     return KYMO_OK;
 }
 
+/*
+ * Add an interval the quick way; what is rare takes the slow one. No call returns here, so that nothing is saved.
+ *
+ * The bucket is that of the interval before: a store whose address comes from a clock that has just been read holds up
+ * the next read, and cost a quarter more. Whoever reads the sketch counts `latest` in.
+ */
+static inline kymo_status add_quickly(kymo_id id, struct kymo__watch_cell *cell, uint64_t ticks)
+{
+    struct kymo__sketch *const sketch = &cell->sum.sketch;
+    const uint64_t children = cell->children, latest = cell->latest - 1;
+    if (KYMO_UNLIKELY(sketch->pages == NULL))
+        return add_slowly(id, cell, ticks);
+    uint32_t bucket;
+    uint64_t *const page = sketch->pages[kymo__sketch_page_of(latest, &bucket)];
+    if (KYMO_UNLIKELY(page == NULL || ticks - sketch->min > sketch->max - sketch->min ||
+                      children > ticks))
+        return add_slowly(id, cell, ticks);
+    __atomic_store_n(&page[bucket], page[bucket] + 1, __ATOMIC_RELAXED);
+    add_sums(cell, ticks, children);
+    return KYMO_OK;
+}
+
+/* The innermost of this thread stops at `now`; nothing but time is measured. */
+static inline kymo_status stop_at(kymo_id id, struct kymo__watch_cell *cell, uint64_t start,
+                                  uint64_t now)
+{
+    struct kymo__watch_cell *const outer = cell->outer;
+    __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
+    kymo__watch_self.top = outer;
+    if (outer != NULL)
+        outer->children += now - start;
+    return add_quickly(id, cell, now - start);
+}
+
+/* ---- with a recording and nothing else ---- */
+
+/* Both on the time-stamp counter: then a word's own time is the measurement's, and one clock read serves both. */
+static bool is_recorded_plainly(uint32_t on, const struct kymo__watch_cell *cell)
+{
+    return on == (KYMO_ON_STOPWATCH | KYMO_ON_RECORD) && kymo__watch_mode_of(cell) == 0 &&
+           __atomic_load_n(&kymo__clock_is_tsc, __ATOMIC_RELAXED);
+}
+
+static uint64_t put_word(enum kymo_kind kind, kymo_id id)
+{
+    const uint64_t ticks = kymo__lane_put_at(kymo__tag(kind, id), true);
+    return ticks != 0 ? ticks : kymo__clock_ticks_of(true); /* a thread's first event, a full chunk */
+}
+
 /* ---- start ---- */
 
 #define EXTRAS (KYMO__WATCH_USAGE | KYMO__WATCH_EVENTS)
@@ -121,6 +170,11 @@ __attribute__((noinline)) static kymo_status start_slowly(kymo_id id, uint32_t o
         return kymo__watch_no_memory(id);
     if (kymo__watch_start_of(cell) != 0)
         return kymo__watch_misused(id, KYMO__WATCH_STARTED_TWICE);
+    if (is_recorded_plainly(on, cell)) {
+        link_cell(&kymo__watch_self, cell);
+        __atomic_store_n(&cell->start, put_word(KYMO_KIND_BEGIN, id), __ATOMIC_RELAXED);
+        return KYMO_OK;
+    }
     const uint32_t mode = kymo__watch_mode_of(cell);
     if (mode & KYMO__WATCH_TAKEN) {
         kymo__watch_extra_drop(cell);
@@ -227,6 +281,8 @@ __attribute__((noinline)) static kymo_status stop_slowly(kymo_id id, uint32_t on
     uint64_t start = cell != NULL ? kymo__watch_start_of(cell) : 0;
     if (start == 0)
         return stop_for_other(id);
+    if (is_recorded_plainly(on, cell) && kymo__watch_self.top == cell)
+        return stop_at(id, cell, start, put_word(KYMO_KIND_END, id));
     const uint32_t mode = kymo__watch_mode_of(cell);
     if ((mode & KYMO__WATCH_SYNC) && (mode & KYMO__WATCH_WARMUP) == 0)
         kymo_cuda_sync();
@@ -247,28 +303,6 @@ __attribute__((noinline)) static kymo_status stop_slowly(kymo_id id, uint32_t on
     return add_slowly(id, cell, now - start);
 }
 
-/*
- * Add an interval the quick way; what is rare takes the slow one. No call returns here, so that nothing is saved.
- *
- * The bucket is that of the interval before: a store whose address comes from a clock that has just been read holds up
- * the next read, and cost a quarter more. Whoever reads the sketch counts `latest` in.
- */
-static inline kymo_status add_quickly(kymo_id id, struct kymo__watch_cell *cell, uint64_t ticks)
-{
-    struct kymo__sketch *const sketch = &cell->sum.sketch;
-    const uint64_t children = cell->children, latest = cell->latest - 1;
-    if (KYMO_UNLIKELY(sketch->pages == NULL))
-        return add_slowly(id, cell, ticks);
-    uint32_t bucket;
-    uint64_t *const page = sketch->pages[kymo__sketch_page_of(latest, &bucket)];
-    if (KYMO_UNLIKELY(page == NULL || ticks - sketch->min > sketch->max - sketch->min ||
-                      children > ticks))
-        return add_slowly(id, cell, ticks);
-    __atomic_store_n(&page[bucket], page[bucket] + 1, __ATOMIC_RELAXED);
-    add_sums(cell, ticks, children);
-    return KYMO_OK;
-}
-
 kymo_status kymo_stopwatch_stop_on(kymo_id id)
 {
     struct kymo__watch_self *const self = &kymo__watch_self;
@@ -282,12 +316,7 @@ kymo_status kymo_stopwatch_stop_on(kymo_id id)
     const uint64_t start = kymo__watch_start_of(cell);
     if (KYMO_UNLIKELY(start == 0)) /* another thread is just stopping it */
         return stop_slowly(id, on);
-    __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
-    struct kymo__watch_cell *const outer = cell->outer;
-    self->top = outer;
-    if (outer != NULL)
-        outer->children += now - start;
-    return add_quickly(id, cell, now - start);
+    return stop_at(id, cell, start, now);
 }
 
 void kymo_stopwatch_cancel(kymo_id id)

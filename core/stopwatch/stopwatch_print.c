@@ -127,7 +127,8 @@ static void put_totals(struct kymo__buf *out, const struct view *intervals,
         put_time(out, intervals, row, "total_ns");
         kymo__buf_puts(out, "  self");
         put_time(out, intervals, row, "self_ns");
-        kymo__buf_printf(out, "  in %" PRIu64 " intervals", cell_of(intervals, row, "count").as.u64);
+        kymo__buf_puts(out, "  in ");
+        kymo__text_count_of(out, cell_of(intervals, row, "count").as.u64, "interval");
         /* A name may have come between the two tables. */
         const struct kymo_cell share = row < kymo_table_n_rows(iterations->table)
                                            ? cell_of(iterations, row, "share")
@@ -207,10 +208,13 @@ static void put_gpu_losses(struct kymo__buf *out)
                   {counts.n_full, "too many at once"},
                   {counts.n_two_devices, "ended on another device"},
                   {counts.n_failed, "refused by CUDA"}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(losses); i++)
-        if (losses[i].n > 0)
-            kymo__buf_printf(out, "  %" PRIu64 " intervals without a time: %s\n", losses[i].n,
-                             losses[i].why);
+    for (size_t i = 0; i < KYMO__COUNT_OF(losses); i++) {
+        if (losses[i].n == 0)
+            continue;
+        kymo__buf_puts(out, "  ");
+        kymo__text_count_of(out, losses[i].n, "interval");
+        kymo__buf_printf(out, " without a time: %s\n", losses[i].why);
+    }
 }
 
 static kymo_status put_gpu(struct kymo__buf *out)
