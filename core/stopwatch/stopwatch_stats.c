@@ -1,5 +1,4 @@
-/* From sums to statistics. Compiled so that a square root is an instruction: libkymo links no libm. */
-#include <math.h>
+/* From sums to statistics. */
 #include <string.h>
 
 #include "stopwatch/stopwatch_internal.h"
@@ -55,6 +54,19 @@ static double quantile(const struct kymo__sketch *sketch, uint64_t n_zeros, doub
     return (double)kymo__sketch_quantile(sketch, (rank - (double)n_zeros) / (double)sketch->count);
 }
 
+/* Newton's way from half the exponent: libkymo links no libm for this one function. */
+static double square_root(double x)
+{
+    uint64_t bits;
+    double root;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits >> 1) + (UINT64_C(1023) << 51);
+    memcpy(&root, &bits, sizeof root);
+    for (int i = 0; i < 6; i++) /* each doubles the digits that are right */
+        root = (root + x / root) / 2;
+    return root;
+}
+
 static double deviation(const struct kymo__watch_sum *sum, double n_zeros)
 {
     const double n = (double)sum->sketch.count + n_zeros;
@@ -63,7 +75,7 @@ static double deviation(const struct kymo__watch_sum *sum, double n_zeros)
     const double distances = (double)sum->sketch.sum - n * sum->shift;
     const double squares = sum->squares + n_zeros * sum->shift * sum->shift;
     const double variance = (squares - distances * distances / n) / (n - 1);
-    return variance > 0 ? sqrt(variance) : 0;
+    return variance > 0 ? square_root(variance) : 0;
 }
 
 void kymo__watch_stats_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, double scale,
