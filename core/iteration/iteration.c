@@ -280,6 +280,7 @@ static void forget(void)
 
 void kymo_iteration_reset(void)
 {
+    set_warmup_end(0, false); /* whoever works by iterations hears that warm-up is over */
     pthread_mutex_lock(&counter.lock);
     forget();
     pthread_mutex_unlock(&counter.lock);

@@ -276,6 +276,13 @@ double kymo__watch_periods_at(const struct kymo__watch_periods *periods, uint64_
 /* The first measured iteration that the series still has. The lock is held. */
 uint64_t kymo__watch_series_first(const struct kymo__watch_periods *periods);
 
+/* The number that the first measured iteration had, if they all follow one another. The lock is held. */
+static inline uint64_t kymo__watch_first_number(void)
+{
+    const uint64_t n = kymo__watch.n_measured, behind_last = kymo__watch.last_number + 1;
+    return behind_last > n ? behind_last - n : 0;
+}
+
 /* The name under which the iterations themselves stand in tables. */
 #define KYMO__WATCH_WHOLE "(iteration)"
 /* ---- rows of tables: stopwatch_rows.c, stopwatch_outliers.c. The lock is held ---- */

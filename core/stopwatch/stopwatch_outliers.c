@@ -80,7 +80,7 @@ static void put_of(kymo_table *table, const char *name, size_t len,
         return;
     const size_t n_worst = worst_of(periods, first, limit, worst);
     for (size_t i = 0; i < n_worst; i++) {
-        kymo_table_u64(table, watch->last_number + 1 - watch->n_measured + worst[i].index);
+        kymo_table_u64(table, kymo__watch_first_number() + worst[i].index);
         kymo_table_text(table, name, len);
         kymo_table_u64(table, (uint64_t)(worst[i].value * scale + 0.5));
         kymo_table_u64(table, (uint64_t)(median * scale + 0.5));

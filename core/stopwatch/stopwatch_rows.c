@@ -241,7 +241,7 @@ static void put_series_of(kymo_table *table, const char *name, size_t len,
                           const struct kymo__watch_periods *periods, double scale)
 {
     const struct kymo__watch *const watch = &kymo__watch;
-    const uint64_t number_of_first = watch->last_number + 1 - watch->n_measured;
+    const uint64_t number_of_first = kymo__watch_first_number();
     for (uint64_t i = kymo__watch_series_first(periods); i < watch->n_measured; i++) {
         kymo_table_u64(table, number_of_first + i);
         kymo_table_text(table, name, len);

@@ -9,7 +9,8 @@
  * An iteration lasts from kymo_iteration_begin(), or where nobody calls that, from the end of the one before or the
  * begin of its epoch or phase, whichever is later, to kymo_iteration_finish(). The first `warmup` iterations are marked.
  *
- * Any thread may call these, one at a time makes sense; not from signal handlers. Some 100 ns each.
+ * Any thread may call these, one at a time makes sense; not from signal handlers. Some 100 ns each. A forked child counts
+ * from zero and has no driver.
  */
 #ifndef KYMO_ITERATION_H
 #define KYMO_ITERATION_H
@@ -59,7 +60,7 @@ struct kymo_progress_counts {
 };
 KYMO_API void kymo_iteration_counts(struct kymo_progress_counts *out);
 
-/* As if no iteration had been: no driver, all counts zero. kymo_reset() does the same. */
+/* As if no iteration had been: no driver, no warm-up, all counts zero. kymo_reset() does the same. */
 KYMO_API void kymo_iteration_reset(void);
 
 #ifdef __cplusplus

@@ -8,13 +8,25 @@
  *     }
  *     kymo_stopwatch_print(stdout);
  *
- * One stopwatch in a process, off until it is enabled: then a start or stop is a load and a branch. On, each is a clock
- * read and a few additions in memory of the calling thread; nothing is locked or allocated after a name's first use on a
- * thread. It needs no recording; with one open, each measurement is a range in it as well. Names decide: a measurement
- * may start in C and stop in Python, and two places with one name are one measurement.
+ * One stopwatch in a process, off until it is enabled: then a start or stop is a load and a branch. On, the two of them
+ * cost two clock reads and next to nothing else; sums are kept in memory of the calling thread, and nothing is locked. It
+ * needs no recording; with one open, each measurement is a range in it as well, for the same two clock reads. Names
+ * decide: a measurement may start in C and stop in Python, and two places with one name are one measurement.
+ *
+ * Names nest and overlap as they like; one name does not nest with itself. A name may run on several threads at once, each
+ * for itself. A stop on a thread where the name does not run stops it on the one other thread where it does, if there is
+ * just one; its range in the recording then ends when that thread starts the name again.
+ *
+ * Nothing is measured in warm-up iterations. What starts in warm-up and stops after it counts from the end of warm-up.
+ * What runs across the end of another iteration counts, as a whole, for the iteration in which it stops.
  *
  * Misuse (a stop without a start, a second start) changes nothing, is counted, told once and shown in the report; it
- * comes back as a status, which strict callers look at. A name may run on several threads at once, each for itself.
+ * comes back as a status, which strict callers look at. So does KYMO_ENOMEM: that measurement is lost.
+ *
+ * Memory: a name takes 1.5 kB with its first measurement and 23 kB when its series is full (16 kB of it), with half a kB
+ * more for each power of two that its times spread over; each further thread that measures it takes
+ * 1.5 kB until it ends. A forked child starts without results;
+ * what its thread ran goes on and counts from the fork. From any thread, but not from signal handlers.
  */
 #ifndef KYMO_STOPWATCH_H
 #define KYMO_STOPWATCH_H
@@ -35,13 +47,16 @@ enum kymo_stopwatch_gpu {
 };
 
 struct kymo_stopwatch_options {
-    uint64_t warmup;      /* iterations that are left out */
+    uint64_t warmup; /* iterations from now on that are left out; kymo_iteration_set_warmup() works as well */
     uint64_t print_every; /* measured iterations between two reports on stdout; 0: none */
     enum kymo_stopwatch_gpu gpu;
     uint32_t sync_one_time; /* non-zero: one-time measurements wait for the GPU as well */
 };
 
-/* KYMO_ESTATE when it is on already. `options` lent; NULL: all zero. Starts with no results. */
+/*
+ * KYMO_ESTATE when it is on already. `options` lent; NULL: all zero. Starts with no results. GPU times that this machine
+ * cannot give are told in a sentence and left out.
+ */
 KYMO_API KYMO_WARN_UNUSED kymo_status
 kymo_stopwatch_enable_sized(const struct kymo_stopwatch_options *options, size_t size);
 static inline KYMO_WARN_UNUSED kymo_status
@@ -51,6 +66,7 @@ kymo_stopwatch_enable(const struct kymo_stopwatch_options *options)
 }
 /* Off; results stay readable until the next enable or reset. What runs is dropped. */
 KYMO_API void kymo_stopwatch_disable(void);
+/* Forget the results and what runs; options, usage and warm-up stay as they are. On or off. */
 KYMO_API void kymo_stopwatch_reset(void);
 
 static inline int kymo_stopwatch_is_enabled(void)
@@ -82,11 +98,18 @@ KYMO_API void kymo_stopwatch_cancel(kymo_id id);
 KYMO_API kymo_status kymo_stopwatch_finish_iteration_by(kymo_driver driver, double samples);
 KYMO_API kymo_status kymo_stopwatch_finish_iteration(double samples);
 
-/* Once in a process, whatever the iteration: set-up, the whole run. Warm-up does not matter to them. */
+/*
+ * Once in a process, whatever the iteration: set-up, the whole run. Warm-up does not matter to them, any thread may stop
+ * them, and their names are apart from those of the others. In a recording they are async ranges.
+ */
 KYMO_API kymo_status kymo_stopwatch_once_start(kymo_id id);
 KYMO_API kymo_status kymo_stopwatch_once_stop(kymo_id id);
 
-/* What is measured besides time, over exactly the intervals of `id`, from its next start on. */
+/*
+ * What is measured besides time, over exactly the intervals of `id`, from its next start on. 0 ends it; it replaces what
+ * was asked for before. Costs microseconds for each end of an interval. KYMO_EINVAL for a bit that is none of these,
+ * KYMO_EUNAVAILABLE with a sentence where the kernel does not tell. Off, nothing happens.
+ */
 enum kymo_stopwatch_usage {
     KYMO_USAGE_THREAD_CPU = 1u << 0, /* of the thread that starts and stops it */
     KYMO_USAGE_PROCESS_CPU =
@@ -104,14 +127,20 @@ KYMO_API uint64_t kymo_stopwatch_n_measured(void);
 /*
  * The results so far, as tables; the caller destroys them. `name`:
  *   intervals   name threads count total_ns mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns self_ns running
- *   iterations  name iterations total_ns mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns share   (time per iteration)
- *   gpu         name count total_ns mean_ns ... pending
- *   usage       name thread_cpu process_cpu tree_cpu machine_cpu context_switches page_faults rss_bytes
+ *   iterations  name iterations total_ns mean_ns ... max_ns share   (time per iteration; in how many it ran)
+ *   iteration   iterations total_ns mean_ns ... max_ns samples samples_per_s        (one row: the iterations themselves)
+ *   threads     name thread tid count total_ns mean_ns ... max_ns self_ns thread_cpu
+ *   gpu         name count total_ns mean_ns ... max_ns pending
+ *   usage       name thread_cpu process_cpu tree_cpu machine_cpu (1.0: one processor) context_switches
+ *               involuntary_switches page_faults major_faults rss_bytes; null: not asked for
  *   once        name total_ns running
- *   series      iteration name total_ns          (the latest iterations, as many as are kept)
+ *   series      iteration name total_ns          (the latest 4096 iterations; "(iteration)" is the iteration itself)
  *   outliers    iteration name total_ns median_ns times        (iterations far above the rest, worst first)
  *   misuse      name what count
- * Quantiles are within 0.8 %. A measured iteration in which a name did not run counts as zero in `iterations`.
+ * Names stand in the order of their first start; those seen in warm-up only have zeros. Quantiles are within 0.8 %; std is
+ * that of a sample. A measured iteration in which a name did not run counts as zero in `iterations`. An outlier is more than
+ * 6 deviations (by the median of distances, scaled) and a fifth above the median; at most 20 of a name. KYMO_EINVAL for
+ * another name.
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_stopwatch_table(const char *name, kymo_table **out);
 

@@ -220,6 +220,24 @@ static void warmup_counts_from_the_enabling(void **state)
     assert_true(value("series", "a", "iteration") == 22);
 }
 
+static void a_reset_of_the_iterations_ends_warmup(void **state)
+{
+    (void)state;
+    enable(0);
+    for (int i = 0; i < 3; i++) {
+        once("a");
+        finish();
+    }
+    kymo__iteration_more_warmup(5);
+    once("a");
+    kymo_iteration_reset();
+    once("a");
+    finish();
+    assert_true(value("intervals", "a", "count") == 4);
+    assert_int_equal(kymo_stopwatch_n_measured(), 4);
+    assert_int_equal(n_rows("series"), 2 * 4);
+}
+
 static void any_driver_of_iterations_will_do(void **state)
 {
     (void)state;
@@ -609,6 +627,7 @@ int main(void)
         QUIET_TEST(what_straddles_the_end_of_warmup_counts_from_there),
         QUIET_TEST(warmup_may_be_set_later_and_by_others),
         QUIET_TEST(warmup_counts_from_the_enabling),
+        QUIET_TEST(a_reset_of_the_iterations_ends_warmup),
         QUIET_TEST(any_driver_of_iterations_will_do),
         QUIET_TEST(samples_give_a_rate),
         QUIET_TEST(misuse_changes_nothing_and_is_counted),
