@@ -62,6 +62,7 @@ static void a_reset_forgets_results_and_what_runs(void **state)
     (void)state;
     enable(0);
     once("a");
+    finish();
     start("b");
     start("c");
     kymo_stopwatch_reset();
@@ -74,6 +75,9 @@ static void a_reset_forgets_results_and_what_runs(void **state)
     finish();
     assert_int_equal(n_rows("intervals"), 2);
     assert_true(value("intervals", "b", "count") == 1);
+    const double all = value("intervals", "a", "total_ns");
+    const double by_iteration = value("iterations", "a", "total_ns");
+    assert_true(by_iteration > all * 0.99 - 1 && by_iteration < all * 1.01 + 1);
 }
 
 static void options_switch_it_on_and_change_it(void **state)
@@ -500,6 +504,40 @@ static void the_series_keeps_the_latest_iterations(void **state)
     kymo_table_destroy(table);
 }
 
+static void iterations_without_a_name_are_zeros_in_its_series(void **state)
+{
+    (void)state;
+    enum { N = KYMO__WATCH_SERIES + 50, SKIPPED = 10 };
+    uint64_t n_zeros = 0;
+    enable(0);
+    for (int i = 0; i < N; i++) {
+        if (i < N - SKIPPED - 1 || i == N - 1)
+            once("now and then"); /* the ring is full when it stops for a while */
+        finish();
+    }
+    const struct kymo__watch_periods *const periods = &kymo__watch.listed.all[0]->periods;
+    for (uint64_t i = kymo__watch_series_first(periods); i < N; i++)
+        n_zeros += kymo__watch_periods_at(periods, i) == 0;
+    assert_int_equal(n_zeros, SKIPPED);
+}
+
+static void the_latest_interval_is_in_the_sketch(void **state)
+{
+    (void)state;
+    struct kymo__watch_sum sum = {0};
+    uint64_t n = 0;
+    enable(0);
+    for (int i = 0; i < 7; i++)
+        once("a");
+    assert_true(kymo__watch_cell_merge(&sum, kymo__watch.listed.all[0]->cells));
+    for (size_t p = 0; p < KYMO__SKETCH_PAGES; p++)
+        for (size_t k = 0; sum.sketch.pages[p] != NULL && k < KYMO__SKETCH_PAGE; k++)
+            n += sum.sketch.pages[p][k];
+    assert_int_equal(n, 7);
+    assert_int_equal(sum.sketch.count, 7);
+    kymo__watch_sum_clear(&sum);
+}
+
 static void iterations_far_above_the_rest_are_named(void **state)
 {
     (void)state;
@@ -641,6 +679,8 @@ int main(void)
         QUIET_TEST(unknown_tables_are_refused),
         QUIET_TEST(statistics_are_those_of_the_values),
         QUIET_TEST(the_series_keeps_the_latest_iterations),
+        QUIET_TEST(iterations_without_a_name_are_zeros_in_its_series),
+        QUIET_TEST(the_latest_interval_is_in_the_sketch),
         QUIET_TEST(iterations_far_above_the_rest_are_named),
         QUIET_TEST(reports_come_at_multiples_and_not_in_warmup),
         QUIET_TEST(the_report_has_its_sections_in_order),

@@ -163,6 +163,7 @@ static void what_runs_when_its_thread_ends_is_dropped_and_told(void **state)
 struct meeting {
     pthread_barrier_t barrier;
     kymo_status statuses[8];
+    bool is_left_clean; /* nothing is in the first thread's chain */
 };
 
 static void *start_for_another(void *arg)
@@ -176,6 +177,7 @@ static void *start_for_another(void *arg)
     meeting->statuses[3] = kymo_stopwatch_stop(KYMO_ID("inside"));
     meeting->statuses[4] = kymo_stopwatch_stop(KYMO_ID("handed over"));
     meeting->statuses[5] = kymo_stopwatch_stop(KYMO_ID("handed over"));
+    meeting->is_left_clean = kymo__watch_self.top == NULL;
     return NULL;
 }
 
@@ -197,6 +199,7 @@ static void a_measurement_may_stop_on_another_thread(void **state)
     for (int i = 0; i < 5; i++)
         assert_int_equal(meeting.statuses[i], KYMO_OK);
     assert_int_equal(meeting.statuses[5], KYMO_ESTATE);
+    assert_true(meeting.is_left_clean);
     assert_true(value("intervals", "handed over", "count") == 2);
     pthread_barrier_destroy(&meeting.barrier);
 }
