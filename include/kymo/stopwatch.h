@@ -24,9 +24,9 @@
  * comes back as a status, which strict callers look at. So does KYMO_ENOMEM: that measurement is lost.
  *
  * Memory: a name takes 1.5 kB with its first measurement and 23 kB when its series is full (16 kB of it), with half a kB
- * more for each power of two that its times spread over; each further thread that measures it takes
- * 1.5 kB until it ends. A forked child starts without results;
- * what its thread ran goes on and counts from the fork. From any thread, but not from signal handlers.
+ * more for each power of two that its times spread over; each further thread that measures it takes 1.5 kB until it ends.
+ * A forked child starts without results; what its thread ran goes on and counts from the fork. From any thread, but not
+ * from signal handlers.
  */
 #ifndef KYMO_STOPWATCH_H
 #define KYMO_STOPWATCH_H
