@@ -83,7 +83,7 @@ static inline void add_sums(struct kymo__watch_cell *cell, uint64_t ticks, uint6
 {
     struct kymo__watch_sum *const sum = &cell->sum;
     const double distance = (double)(int64_t)ticks - sum->shift;
-    __atomic_store(&sum->squares, &(double){sum->squares + distance * distance}, __ATOMIC_RELAXED);
+    kymo__watch_store(&sum->squares, sum->squares + distance * distance);
     __atomic_store_n(&sum->self, sum->self + (ticks - children), __ATOMIC_RELAXED);
     __atomic_store_n(&sum->sketch.sum, sum->sketch.sum + ticks, __ATOMIC_RELAXED);
     __atomic_store_n(&sum->sketch.count, sum->sketch.count + 1, __ATOMIC_RELEASE);
@@ -99,7 +99,7 @@ __attribute__((noinline)) static kymo_status add_slowly(kymo_id id, struct kymo_
                           : !kymo__sketch_add_slow(sketch, cell->latest - 1))
         return kymo__watch_no_memory(id);
     if (sketch->count == 0)
-        __atomic_store(&cell->sum.shift, &(double){(double)ticks}, __ATOMIC_RELAXED);
+        kymo__watch_store(&cell->sum.shift, (double)ticks);
     if (ticks < sketch->min || sketch->count == 0)
         __atomic_store_n(&sketch->min, ticks, __ATOMIC_RELAXED);
     if (ticks > sketch->max)

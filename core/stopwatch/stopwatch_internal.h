@@ -21,7 +21,7 @@
  *   stopwatch_stats.c      sums to statistics
  *   stopwatch_tables.c     kymo_stopwatch_table
  *   stopwatch_rows.c       what stands in the tables
- *   stopwatch_print.c      the report
+ *   stopwatch_print.c      the report; stopwatch_lines.c its lines
  *
  * `kymo__watch.lock` is taken with no other lock held, and nothing is recorded, interned or said under it.
  */
@@ -192,15 +192,20 @@ static inline uint64_t kymo__watch_start_of(const struct kymo__watch_cell *cell)
 
 /* ---- sums: stopwatch_stats.c ---- */
 
+static inline void kymo__watch_store(double *to, double value)
+{
+    __atomic_store(to, &value, __ATOMIC_RELAXED);
+}
+
 /* Add one value; false without memory. One thread adds, others may merge. */
 static inline bool kymo__watch_sum_add(struct kymo__watch_sum *sum, uint64_t value, uint64_t self)
 {
     if (KYMO_UNLIKELY(sum->sketch.count == 0))
-        __atomic_store(&sum->shift, &(double){(double)value}, __ATOMIC_RELAXED);
+        kymo__watch_store(&sum->shift, (double)value);
     if (KYMO_UNLIKELY(!kymo__sketch_add(&sum->sketch, value)))
         return false;
     const double distance = (double)value - sum->shift;
-    __atomic_store(&sum->squares, &(double){sum->squares + distance * distance}, __ATOMIC_RELAXED);
+    kymo__watch_store(&sum->squares, sum->squares + distance * distance);
     __atomic_store_n(&sum->self, sum->self + self, __ATOMIC_RELAXED);
     return true;
 }

@@ -6,164 +6,72 @@
 #include <string.h>
 
 #include "cuda/cuda_internal.h"
-#include "stopwatch/stopwatch_internal.h"
-
-enum { NAME_WIDTH = 60 };
-
-/* A table of the stopwatch while it is being printed. */
-struct view {
-    kymo_table *table;
-    size_t width; /* of the widest name, with its quotes and the colon */
-};
-
-static void put_repeated(struct kymo__buf *out, const char *text, int n)
-{
-    while (n-- > 0)
-        kymo__buf_puts(out, text);
-}
-
-static void put_rule(struct kymo__buf *out, const char *text, int n)
-{
-    put_repeated(out, text, n);
-    kymo__buf_puts(out, "\n");
-}
-
-static void put_separator(struct kymo__buf *out)
-{
-    put_rule(out, ". ", 25);
-}
-
-static void put_divider(struct kymo__buf *out)
-{
-    put_rule(out, "~", 50);
-}
-
-static struct kymo_cell cell_of(const struct view *view, size_t row, const char *column)
-{
-    return kymo_table_cell(view->table, row, (size_t)kymo_table_find(view->table, column));
-}
-
-static void put_padded(struct kymo__buf *out, const struct kymo__buf *text, size_t width)
-{
-    const size_t len = text->len;
-    for (size_t i = len; i < width; i++)
-        kymo__buf_puts(out, " ");
-    kymo__buf_put(out, text->data, len);
-    out->failed |= text->failed;
-}
-
-static size_t put_quoted(struct kymo__buf *out, const struct kymo_cell *name)
-{
-    kymo__buf_puts(out, "`");
-    const size_t width = kymo__text_put(out, name->as.text, name->len, NAME_WIDTH);
-    kymo__buf_puts(out, "`:");
-    return width + 3;
-}
-
-static kymo_status view_open(struct view *view, const char *name)
-{
-    *view = (struct view){0};
-    KYMO_TRY(kymo_stopwatch_table(name, &view->table));
-    struct kymo__buf scratch = {0};
-    for (size_t row = 0;
-         kymo_table_find(view->table, "name") >= 0 && row < kymo_table_n_rows(view->table); row++) {
-        const struct kymo_cell cell = cell_of(view, row, "name");
-        scratch.len = 0;
-        view->width = KYMO__MAX(view->width, put_quoted(&scratch, &cell));
-    }
-    kymo__buf_fini(&scratch);
-    return KYMO_OK;
-}
-
-static void put_name(struct kymo__buf *out, const struct view *view, size_t row)
-{
-    const struct kymo_cell cell = cell_of(view, row, "name");
-    kymo__buf_puts(out, "  ");
-    const size_t width = put_quoted(out, &cell);
-    put_repeated(out, " ", (int)(view->width - width));
-}
-
-/* A cell of nanoseconds, ten columns wide; 0 where there is nothing. */
-static void put_time(struct kymo__buf *out, const struct view *view, size_t row, const char *column)
-{
-    const int number = kymo_table_find(view->table, column);
-    const struct kymo_cell cell = kymo_table_cell(view->table, row, (size_t)number);
-    const bool is_f64 = kymo_table_column(view->table, (size_t)number)->type == KYMO_TYPE_F64;
-    struct kymo__buf text = {0};
-    kymo__text_duration(&text, is_f64 ? cell.as.f64 : (double)cell.as.u64, NULL);
-    put_padded(out, &text, 10);
-    kymo__buf_fini(&text);
-}
-
-static bool is_running(const struct view *view, size_t row)
-{
-    return kymo_table_find(view->table, "running") >= 0 && cell_of(view, row, "running").as.u64 != 0;
-}
+#include "stopwatch/stopwatch_lines.h"
 
 /* The mean and what is around it. */
-static void put_averages(struct kymo__buf *out, const struct view *view, const char *heading)
+static void put_averages(struct kymo__buf *out, const struct kymo__lines *view, const char *heading)
 {
     static const char *const columns[][2] = {
         {"std", "std_ns"}, {"p50", "p50_ns"}, {"p90", "p90_ns"}, {"p99", "p99_ns"}, {"max", "max_ns"}};
     kymo__buf_printf(out, "%s\n", heading);
     for (size_t row = 0; row < kymo_table_n_rows(view->table); row++) {
-        put_name(out, view, row);
-        put_time(out, view, row, "mean_ns");
+        kymo__line_name(out, view, row);
+        kymo__line_time(out, view, row, "mean_ns");
         for (size_t i = 0; i < KYMO__COUNT_OF(columns); i++) {
             kymo__buf_printf(out, "  %s", columns[i][0]);
-            put_time(out, view, row, columns[i][1]);
+            kymo__line_time(out, view, row, columns[i][1]);
         }
-        kymo__buf_puts(out, is_running(view, row) ? "  running\n" : "\n");
+        kymo__buf_puts(out, kymo__line_runs(view, row) ? "  running\n" : "\n");
     }
-    put_separator(out);
+    kymo__line_separator(out);
 }
 
-static void put_totals(struct kymo__buf *out, const struct view *intervals,
-                       const struct view *iterations)
+static void put_totals(struct kymo__buf *out, const struct kymo__lines *intervals,
+                       const struct kymo__lines *iterations)
 {
     kymo__buf_puts(out, "Total runtime:\n");
     for (size_t row = 0; row < kymo_table_n_rows(intervals->table); row++) {
-        put_name(out, intervals, row);
-        put_time(out, intervals, row, "total_ns");
+        kymo__line_name(out, intervals, row);
+        kymo__line_time(out, intervals, row, "total_ns");
         kymo__buf_puts(out, "  self");
-        put_time(out, intervals, row, "self_ns");
+        kymo__line_time(out, intervals, row, "self_ns");
         kymo__buf_puts(out, "  in ");
-        kymo__text_count_of(out, cell_of(intervals, row, "count").as.u64, "interval");
+        kymo__text_count_of(out, kymo__line_cell(intervals, row, "count").as.u64, "interval");
         /* A name may have come between the two tables. */
         const struct kymo_cell share = row < kymo_table_n_rows(iterations->table)
-                                           ? cell_of(iterations, row, "share")
+                                           ? kymo__line_cell(iterations, row, "share")
                                            : (struct kymo_cell){.is_null = 1};
         if (!share.is_null) {
             kymo__buf_puts(out, "  ");
             kymo__text_share(out, share.as.f64);
             kymo__buf_puts(out, " of the iterations");
         }
-        kymo__buf_puts(out, is_running(intervals, row) ? "  running\n" : "\n");
+        kymo__buf_puts(out, kymo__line_runs(intervals, row) ? "  running\n" : "\n");
     }
-    put_separator(out);
+    kymo__line_separator(out);
 }
 
 /* ---- what is measured besides time ---- */
 
-static void put_percent(struct kymo__buf *out, const struct view *view, size_t row,
+static void put_percent(struct kymo__buf *out, const struct kymo__lines *view, size_t row,
                         const char *column, const char *title)
 {
-    const struct kymo_cell cell = cell_of(view, row, column);
+    const struct kymo_cell cell = kymo__line_cell(view, row, column);
     if (!cell.is_null)
         kymo__buf_printf(out, "  %s %.1f %%", title, cell.as.f64 * 100);
 }
 
-static void put_number(struct kymo__buf *out, const struct view *view, size_t row,
+static void put_number(struct kymo__buf *out, const struct kymo__lines *view, size_t row,
                        const char *column, const char *title)
 {
-    const struct kymo_cell cell = cell_of(view, row, column);
+    const struct kymo_cell cell = kymo__line_cell(view, row, column);
     if (!cell.is_null)
         kymo__buf_printf(out, "  %s %" PRIu64, title, cell.as.u64);
 }
 
-static void put_growth(struct kymo__buf *out, const struct view *view, size_t row)
+static void put_growth(struct kymo__buf *out, const struct kymo__lines *view, size_t row)
 {
-    const struct kymo_cell cell = cell_of(view, row, "rss_bytes");
+    const struct kymo_cell cell = kymo__line_cell(view, row, "rss_bytes");
     if (cell.is_null)
         return;
     kymo__buf_puts(out, cell.as.i64 < 0 ? "  memory -" : "  memory +");
@@ -172,13 +80,13 @@ static void put_growth(struct kymo__buf *out, const struct view *view, size_t ro
 
 static kymo_status put_usage(struct kymo__buf *out)
 {
-    struct view usage;
-    KYMO_TRY(view_open(&usage, "usage"));
+    struct kymo__lines usage;
+    KYMO_TRY(kymo__lines_open(&usage, "usage"));
     const size_t n = kymo_table_n_rows(usage.table);
     if (n > 0)
         kymo__buf_puts(out, "Mean CPU usage during (100 % is one processor):\n");
     for (size_t row = 0; row < n; row++) {
-        put_name(out, &usage, row);
+        kymo__line_name(out, &usage, row);
         put_percent(out, &usage, row, "thread_cpu", "thread");
         put_percent(out, &usage, row, "process_cpu", "process");
         put_percent(out, &usage, row, "tree_cpu", "with children");
@@ -189,7 +97,7 @@ static kymo_status put_usage(struct kymo__buf *out)
         kymo__buf_puts(out, "\n");
     }
     if (n > 0)
-        put_separator(out);
+        kymo__line_separator(out);
     kymo_table_destroy(usage.table);
     return KYMO_OK;
 }
@@ -219,25 +127,25 @@ static void put_gpu_losses(struct kymo__buf *out)
 
 static kymo_status put_gpu(struct kymo__buf *out)
 {
-    struct view gpu;
+    struct kymo__lines gpu;
     if (kymo__watch.options.gpu != KYMO_GPU_EVENTS)
         return KYMO_OK;
-    KYMO_TRY(view_open(&gpu, "gpu"));
+    KYMO_TRY(kymo__lines_open(&gpu, "gpu"));
     put_averages(out, &gpu, "Average GPU time per measured interval:");
     put_gpu_losses(out);
     kymo_table_destroy(gpu.table);
     return KYMO_OK;
 }
 
-static void put_iteration_line(struct kymo__buf *out, const struct view *iteration)
+static void put_iteration_line(struct kymo__buf *out, const struct kymo__lines *iteration)
 {
-    const struct kymo_cell rate = cell_of(iteration, 0, "samples_per_s");
+    const struct kymo_cell rate = kymo__line_cell(iteration, 0, "samples_per_s");
     kymo__buf_puts(out, "Time of an iteration:");
-    put_time(out, iteration, 0, "mean_ns");
+    kymo__line_time(out, iteration, 0, "mean_ns");
     kymo__buf_puts(out, "  p50");
-    put_time(out, iteration, 0, "p50_ns");
+    kymo__line_time(out, iteration, 0, "p50_ns");
     kymo__buf_puts(out, "  p99");
-    put_time(out, iteration, 0, "p99_ns");
+    kymo__line_time(out, iteration, 0, "p99_ns");
     if (!rate.is_null)
         kymo__buf_printf(out, "  %.4g samples/s", rate.as.f64);
     kymo__buf_puts(out, "\n");
@@ -245,14 +153,14 @@ static void put_iteration_line(struct kymo__buf *out, const struct view *iterati
 
 static kymo_status put_measured(struct kymo__buf *out, uint64_t n)
 {
-    struct view iterations, intervals, iteration;
-    kymo_status st = view_open(&iterations, "iterations");
+    struct kymo__lines iterations, intervals, iteration;
+    kymo_status st = kymo__lines_open(&iterations, "iterations");
     KYMO_TRY(st);
-    st = view_open(&intervals, "intervals");
-    if (st == KYMO_OK && (st = view_open(&iteration, "iteration")) == KYMO_OK) {
+    st = kymo__lines_open(&intervals, "intervals");
+    if (st == KYMO_OK && (st = kymo__lines_open(&iteration, "iteration")) == KYMO_OK) {
         kymo__buf_printf(out, "Num. measured iterations: %" PRIu64 "\n", n);
         put_iteration_line(out, &iteration);
-        put_separator(out);
+        kymo__line_separator(out);
         put_averages(out, &iterations, "Average runtime per iteration:");
         put_averages(out, &intervals, "Average runtime per measured interval:");
         put_totals(out, &intervals, &iterations);
@@ -267,18 +175,18 @@ static kymo_status put_measured(struct kymo__buf *out, uint64_t n)
 
 static kymo_status put_once(struct kymo__buf *out)
 {
-    struct view once;
-    KYMO_TRY(view_open(&once, "once"));
+    struct kymo__lines once;
+    KYMO_TRY(kymo__lines_open(&once, "once"));
     if (kymo_table_n_rows(once.table) > 0) {
-        put_divider(out);
+        kymo__line_divider(out);
         kymo__buf_puts(out, "One-time measurements:\n");
     }
     for (size_t row = 0; row < kymo_table_n_rows(once.table); row++) {
-        put_name(out, &once, row);
-        if (is_running(&once, row))
+        kymo__line_name(out, &once, row);
+        if (kymo__line_runs(&once, row))
             kymo__buf_puts(out, "   running");
         else
-            put_time(out, &once, row, "total_ns");
+            kymo__line_time(out, &once, row, "total_ns");
         kymo__buf_puts(out, "\n");
     }
     kymo_table_destroy(once.table);
@@ -287,16 +195,16 @@ static kymo_status put_once(struct kymo__buf *out)
 
 static kymo_status put_misuse(struct kymo__buf *out)
 {
-    struct view misuse;
-    KYMO_TRY(view_open(&misuse, "misuse"));
+    struct kymo__lines misuse;
+    KYMO_TRY(kymo__lines_open(&misuse, "misuse"));
     if (kymo_table_n_rows(misuse.table) > 0) {
-        put_divider(out);
+        kymo__line_divider(out);
         kymo__buf_puts(out, "Used wrongly:\n");
     }
     for (size_t row = 0; row < kymo_table_n_rows(misuse.table); row++) {
-        put_name(out, &misuse, row);
-        kymo__buf_printf(out, "  %s, %" PRIu64 " x\n", cell_of(&misuse, row, "what").as.text,
-                         cell_of(&misuse, row, "count").as.u64);
+        kymo__line_name(out, &misuse, row);
+        kymo__buf_printf(out, "  %s, %" PRIu64 " x\n", kymo__line_cell(&misuse, row, "what").as.text,
+                         kymo__line_cell(&misuse, row, "count").as.u64);
     }
     kymo_table_destroy(misuse.table);
     return KYMO_OK;
@@ -324,15 +232,15 @@ static kymo_status put_state(struct kymo__buf *out)
 
 static kymo_status put_report(struct kymo__buf *out)
 {
-    put_repeated(out, "#", 25);
+    kymo__line_repeat(out, "#", 25);
     kymo__buf_puts(out, " Stopwatch ");
-    put_rule(out, "#", 25);
-    put_divider(out);
+    kymo__line_rule(out, "#", 25);
+    kymo__line_divider(out);
     KYMO_TRY(put_state(out));
     KYMO_TRY(put_once(out));
     KYMO_TRY(put_misuse(out));
-    put_divider(out);
-    put_rule(out, "#", 61);
+    kymo__line_divider(out);
+    kymo__line_rule(out, "#", 61);
     return KYMO_OK;
 }
 
