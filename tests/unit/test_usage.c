@@ -118,8 +118,9 @@ static void faults_and_memory_are_those_of_the_interval(void **state)
         memory[i * page] = 1;
     kymo__usage_end(KYMO_USAGE_FAULTS | KYMO_USAGE_RSS, &end);
     struct kymo__usage sum = difference(&begin, &end);
-    assert_in_range(sum.n_minor_faults, PAGES, PAGES + 200);
-    assert_in_range(sum.rss_bytes, PAGES * page * 9 / 10, PAGES * page * 11 / 10);
+    /* Sanitizers have pages of their own for each of ours. */
+    assert_in_range(sum.n_minor_faults, PAGES, 8 * PAGES);
+    assert_in_range(sum.rss_bytes, PAGES * page * 9 / 10, 8 * PAGES * page);
     munmap(memory, PAGES * page);
     kymo__usage_end(KYMO_USAGE_RSS, &begin);
     sum = difference(&end, &begin);
@@ -371,19 +372,31 @@ static void all_of_proc_is_looked_through_once(void **state)
                     n_scans + 1); /* one more where the numbers began anew */
 }
 
-static void without_memory_a_process_comes_in_later(void **state)
+/* In a forked child, which begins with nothing. */
+static bool miss_a_process_once(void)
 {
-    (void)state;
-    kymo__tree_after_fork(); /* forgets what it has, the memory for it included */
+    kymo__usage_after_fork();
     const struct worker w = hire();
     kymo__alloc_fail_nth(1);
     kymo__tree_cpu_ns();
     kymo__alloc_fail_nth(0);
-    tell(&w, 50 * MS);
-    hear(&w);
+    const bool is_missed = kymo__tree_n_processes() == 0;
     kymo__tree_cpu_ns();
-    assert_int_equal(kymo__tree_n_processes(), 1);
+    const bool is_found = kymo__tree_n_processes() == 1;
     dismiss(&w, true);
+    return is_missed && is_found;
+}
+
+static void without_memory_a_process_comes_in_later(void **state)
+{
+    (void)state;
+    int status;
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(miss_a_process_once() ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
 
 static void a_forked_child_begins_anew(void **state)
