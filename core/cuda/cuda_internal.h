@@ -90,6 +90,20 @@ struct kymo__driver {
 const struct kymo__driver *kymo__driver_get(void);
 void kymo__driver_after_fork(void);
 
+/*
+ * The context of a stream that takes events now; 0, or CUDA's error. KYMO__CUDA_CAPTURE_IMPLICIT also for a stream that is
+ * itself being captured, KYMO__CUDA_INVALID_CONTEXT where a default stream is meant and the thread has no context.
+ */
+int kymo__driver_context(const struct kymo__driver *driver, void *stream, void **ctx);
+/* Make `ctx` current for a while, where it is not. False, and nothing to undo, when that fails. */
+bool kymo__driver_enter(const struct kymo__driver *driver, void *ctx, bool *is_entered);
+void kymo__driver_leave(const struct kymo__driver *driver, bool is_entered);
+/*
+ * While another stream is captured some calls would spoil that, unless this thread says that it knows what it does: set
+ * its mode, and give what it was.
+ */
+int kymo__driver_relax(const struct kymo__driver *driver, int mode);
+
 /* How many libraries the loader has loaded by now: a search that found nothing is repeated when it has grown. */
 unsigned long long kymo__cuda_load_count(void);
 
