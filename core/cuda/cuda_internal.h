@@ -37,9 +37,9 @@ bool kymo__gpu_stream(void **stream);
  */
 kymo__gpu_span kymo__gpu_begin(void *stream, uint64_t tag);
 /* End it, in the same stream or another one of the same context, on any thread. */
-void kymo__gpu_end(kymo__gpu_span span, void *stream);
+void kymo__gpu_end(kymo__gpu_span handle, void *stream);
 /* Forget it. */
-void kymo__gpu_cancel(kymo__gpu_span span);
+void kymo__gpu_cancel(kymo__gpu_span handle);
 
 /*
  * Hand over what is finished: in the order of the ends, where they are of one stream. Never waits. The lock of the spans
