@@ -67,12 +67,6 @@ static void count(uint64_t *what)
 
 /* ---- where a span may be put ---- */
 
-/* NULL, 1 and 2 are the default streams, of whatever context is current. */
-static bool is_default(const void *stream)
-{
-    return (uintptr_t)stream <= 2;
-}
-
 static uint64_t *reason_of(int error)
 {
     if (error == KYMO__CUDA_CAPTURE_IMPLICIT)
@@ -87,34 +81,10 @@ static uint64_t *reason_of(int error)
 static void *usable_context(const struct kymo__driver *driver, void *stream)
 {
     void *ctx = NULL;
-    int is_capturing = 0;
-    int error = is_default(stream) ? driver->ctx_get_current(&ctx) : 0;
-    if (error == 0 && is_default(stream) && ctx == NULL)
-        error = KYMO__CUDA_INVALID_CONTEXT;
-    if (error == 0)
-        error = driver->stream_is_capturing(stream, &is_capturing);
-    if (error == 0 && is_capturing != 0)
-        error = KYMO__CUDA_CAPTURE_IMPLICIT;
-    if (error == 0 && !is_default(stream))
-        error = driver->stream_get_ctx(stream, &ctx);
+    const int error = kymo__driver_context(driver, stream, &ctx);
     if (error != 0)
         count(reason_of(error));
     return error == 0 ? ctx : NULL;
-}
-
-/* Make `ctx` current for a while, where it is not. False, and nothing to undo, when that fails. */
-static bool enter(const struct kymo__driver *driver, void *ctx, bool *is_entered)
-{
-    void *current = NULL;
-    *is_entered = driver->ctx_get_current(&current) != 0 || current != ctx;
-    return !*is_entered || driver->ctx_push(ctx) == 0;
-}
-
-static void leave(const struct kymo__driver *driver, bool is_entered)
-{
-    void *ctx;
-    if (is_entered)
-        driver->ctx_pop(&ctx);
 }
 
 /* ---- spans, taken and given back ---- */
@@ -201,26 +171,20 @@ static void give_back(kymo__gpu_span handle, uint64_t *reason)
 
 /* ---- both ends ---- */
 
-/* In a capture of another stream some calls would spoil it, unless this thread says that it knows what it does. */
-static int relax(const struct kymo__driver *driver, int mode)
-{
-    return driver->exchange_capture_mode(&mode) == 0 ? mode : KYMO__CUDA_CAPTURE_MODE_RELAXED;
-}
-
 static bool make_events(const struct kymo__driver *driver, struct span *span)
 {
     bool is_entered;
     if (span->begin != NULL && span->end != NULL)
         return true;
-    if (!enter(driver, span->ctx, &is_entered))
+    if (!kymo__driver_enter(driver, span->ctx, &is_entered))
         return false;
-    const int mode = relax(driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
+    const int mode = kymo__driver_relax(driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
     if (span->begin == NULL && driver->event_create(&span->begin, 0) != 0)
         span->begin = NULL;
     if (span->end == NULL && driver->event_create(&span->end, 0) != 0)
         span->end = NULL;
-    relax(driver, mode);
-    leave(driver, is_entered);
+    kymo__driver_relax(driver, mode);
+    kymo__driver_leave(driver, is_entered);
     return span->begin != NULL && span->end != NULL;
 }
 
@@ -309,12 +273,12 @@ static int ask(const struct kymo__driver *driver, const struct span *span, uint6
 {
     bool is_entered;
     float ms = 0;
-    if (!enter(driver, span->ctx, &is_entered))
+    if (!kymo__driver_enter(driver, span->ctx, &is_entered))
         return KYMO__CUDA_INVALID_CONTEXT;
     int error = driver->event_query(span->end);
     if (error == 0)
         error = driver->event_elapsed(&ms, span->begin, span->end);
-    leave(driver, is_entered);
+    kymo__driver_leave(driver, is_entered);
     /* Ends in two streams may come in the other order. */
     *elapsed_ns = ms > 0 && isfinite(ms) ? (uint64_t)((double)ms * 1e6 + 0.5) : 0;
     return error;
@@ -368,9 +332,9 @@ size_t kymo__gpu_collect(kymo__gpu_result *fn, void *ctx)
     pthread_mutex_lock(&gpu.lock);
     size_t n = 0;
     if (gpu.first != NONE) {
-        const int mode = relax(driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
+        const int mode = kymo__driver_relax(driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
         n = collect(driver, fn, ctx);
-        relax(driver, mode);
+        kymo__driver_relax(driver, mode);
     }
     pthread_mutex_unlock(&gpu.lock);
     return n;

@@ -37,9 +37,9 @@ bool kymo__gpu_stream(void **stream);
  */
 kymo__gpu_span kymo__gpu_begin(void *stream, uint64_t tag);
 /* End it, in the same stream or another one of the same context, on any thread. */
-void kymo__gpu_end(kymo__gpu_span span, void *stream);
+void kymo__gpu_end(kymo__gpu_span handle, void *stream);
 /* Forget it. */
-void kymo__gpu_cancel(kymo__gpu_span span);
+void kymo__gpu_cancel(kymo__gpu_span handle);
 
 /*
  * Hand over what is finished: in the order of the ends, where they are of one stream. Never waits. The lock of the spans
@@ -89,6 +89,20 @@ struct kymo__driver {
 /* NULL while the process has none. Lent for ever; any thread. */
 const struct kymo__driver *kymo__driver_get(void);
 void kymo__driver_after_fork(void);
+
+/*
+ * The context of a stream that takes events now; 0, or CUDA's error. KYMO__CUDA_CAPTURE_IMPLICIT also for a stream that is
+ * itself being captured, KYMO__CUDA_INVALID_CONTEXT where a default stream is meant and the thread has no context.
+ */
+int kymo__driver_context(const struct kymo__driver *driver, void *stream, void **ctx);
+/* Make `ctx` current for a while, where it is not. False, and nothing to undo, when that fails. */
+bool kymo__driver_enter(const struct kymo__driver *driver, void *ctx, bool *is_entered);
+void kymo__driver_leave(const struct kymo__driver *driver, bool is_entered);
+/*
+ * While another stream is captured some calls would spoil that, unless this thread says that it knows what it does: set
+ * its mode, and give what it was.
+ */
+int kymo__driver_relax(const struct kymo__driver *driver, int mode);
 
 /* How many libraries the loader has loaded by now: a search that found nothing is repeated when it has grown. */
 unsigned long long kymo__cuda_load_count(void);

@@ -68,6 +68,50 @@ const struct kymo__driver *kymo__driver_get(void)
     return driver;
 }
 
+/* ---- contexts and captures ---- */
+
+/* NULL, 1 and 2 are the default streams, of whatever context is current. */
+static bool is_default(const void *stream)
+{
+    return (uintptr_t)stream <= 2;
+}
+
+int kymo__driver_context(const struct kymo__driver *driver, void *stream, void **ctx)
+{
+    int is_capturing = 0;
+    int error = is_default(stream) ? driver->ctx_get_current(ctx) : 0;
+    if (error == 0 && is_default(stream) && *ctx == NULL)
+        error = KYMO__CUDA_INVALID_CONTEXT;
+    if (error == 0)
+        error = driver->stream_is_capturing(stream, &is_capturing);
+    if (error == 0 && is_capturing != 0)
+        error = KYMO__CUDA_CAPTURE_IMPLICIT;
+    if (error == 0 && !is_default(stream))
+        error = driver->stream_get_ctx(stream, ctx);
+    return error;
+}
+
+bool kymo__driver_enter(const struct kymo__driver *driver, void *ctx, bool *is_entered)
+{
+    void *current = NULL;
+    *is_entered = driver->ctx_get_current(&current) != 0 || current != ctx;
+    return !*is_entered || driver->ctx_push(ctx) == 0;
+}
+
+void kymo__driver_leave(const struct kymo__driver *driver, bool is_entered)
+{
+    void *ctx;
+    if (is_entered)
+        driver->ctx_pop(&ctx);
+}
+
+int kymo__driver_relax(const struct kymo__driver *driver, int mode)
+{
+    return driver->exchange_capture_mode(&mode) == 0 ? mode : KYMO__CUDA_CAPTURE_MODE_RELAXED;
+}
+
+/* ---- whether there is one ---- */
+
 /* Whether the machine has one that the program may come to load. It is not started, so no child of a fork suffers. */
 static bool can_be_loaded(void)
 {

@@ -11,7 +11,7 @@
  *
  * Who descends from us changes only when a process begins. The kernel tells the number it gave last (/proc/loadavg), so as
  * long as that stands still nobody is new, and when it went on, only the numbers in between are looked at. A number is
- * given a little before its process can be seen, so numbers are looked at again for a second. All of /proc is looked
+ * given a little before its process can be seen, so numbers are looked at again for a while. All of /proc is looked
  * through only at first, when numbers began anew, and where /proc/loadavg is not the kernel's own.
  *
  * A time that was seen once is never lost: who ends without being waited for (SIGCHLD ignored, or by another process)
@@ -30,12 +30,14 @@
 #include "clock/clock_internal.h"
 #include "usage/usage_internal.h"
 
-#define SETTLE_NS 1000000000u
+#define SETTLE_NS 200000000u /* until a number that was given belongs to a process or never will */
+#define STATS_NS 10000000u   /* a tick: so long may a grandchild that came and went go unnoticed */
 
 enum {
     MAX_PROBES = 16384, /* numbers looked at one by one; for more of them all of /proc is cheaper */
     UNSETTLED = 64, /* how many of the last numbers may not be seen yet when /proc is looked through */
     MAX_ROUNDS = 8,
+    N_STRANGERS = 512,
 };
 
 struct process {
@@ -51,9 +53,13 @@ static struct {
     struct process *list; /* parents before their children */
     size_t n, n_cap;
     bool is_started, can_watch;
-    uint64_t last_pid;          /* that was given when the list was last brought up to date */
+    bool is_short;     /* there was no memory for somebody: all of /proc is looked through again */
+    uint64_t last_pid; /* that was given when the list was last brought up to date */
     uint64_t settled_pid;       /* none up to this one is still to appear */
     uint64_t mark_pid, mark_ns; /* given before that time: settled when SETTLE_NS have passed since */
+    uint64_t strangers[N_STRANGERS]; /* processes of others, each at its number modulo the size */
+    bool are_stats_due;              /* processes began since stats were read */
+    uint64_t stats_ns;               /* when they were */
     uint64_t own_cpu_ns;
     uint64_t reaped_ns; /* RUSAGE_CHILDREN */
     uint64_t gone_ns;   /* of children that ended since the last read, as they were last seen */
@@ -111,25 +117,38 @@ static bool is_in_tree(uint64_t pid)
     return pid == (uint64_t)getpid() || find(pid) != NULL;
 }
 
-/* Take it in when its parent is in. True when it is new. Without memory it stays out until it is looked at again. */
+static bool make_room(void *array, size_t *n_cap, size_t want, size_t size)
+{
+    const bool has_room = kymo__grow(array, n_cap, want, size);
+    tree.is_short |= !has_room;
+    return has_room;
+}
+
+/* Take it in when its parent is in. True when it is new. */
 static bool admit(uint64_t pid, const struct kymo__process_stat *stat)
 {
     clockid_t clock;
     if (is_in_tree(pid) || !is_in_tree(stat->parent) || clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
-        !kymo__grow(&tree.list, &tree.n_cap, tree.n + 1, sizeof *tree.list))
+        !make_room(&tree.list, &tree.n_cap, tree.n + 1, sizeof *tree.list))
         return false;
     tree.list[tree.n++] = (struct process){
         .pid = pid, .parent = stat->parent, .start_time = stat->start_time, .clock = clock};
     return true;
 }
 
-static bool probe(uint64_t pid)
+static void probe(uint64_t pid)
 {
     clockid_t clock;
     struct kymo__process_stat stat;
+    uint64_t *const stranger = &tree.strangers[pid % N_STRANGERS];
     /* Most numbers are of threads and of processes long gone: the clock tells for a tenth of what the file costs. */
-    return !is_in_tree(pid) && clock_getcpuclockid((pid_t)pid, &clock) == 0 &&
-           read_stat(pid, &stat) && admit(pid, &stat);
+    if (*stranger == pid || is_in_tree(pid) || clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
+        !read_stat(pid, &stat))
+        return;
+    if (!is_in_tree(stat.parent))
+        *stranger = pid;
+    else
+        admit(pid, &stat);
 }
 
 struct candidate {
@@ -146,7 +165,7 @@ static size_t list_candidates(struct candidate **out)
         struct candidate c;
         if (!kymo__parse_number(e->d_name, strlen(e->d_name), &pid) || !read_stat(pid, &c.stat))
             continue;
-        if (!kymo__grow(out, &n_cap, n + 1, sizeof **out))
+        if (!make_room(out, &n_cap, n + 1, sizeof **out))
             break;
         c.pid = pid;
         (*out)[n++] = c;
@@ -160,6 +179,7 @@ static size_t list_candidates(struct candidate **out)
 static void scan(void)
 {
     struct candidate *candidates = NULL;
+    tree.is_short = false;
     const size_t n = list_candidates(&candidates);
     for (bool is_new = true; is_new;) {
         is_new = false;
@@ -187,26 +207,38 @@ static void settle(uint64_t last)
     tree.mark_ns = now;
 }
 
-/* Bring the list up to date with who began. True when processes may have begun, ours or those of a descendant. */
+/* Look at the numbers that were given since. True when one of them was a descendant's: that one has ended. */
+static bool probe_until(uint64_t last)
+{
+    bool is_reused = false;
+    for (uint64_t pid = tree.settled_pid + 1; pid <= last; pid++) {
+        is_reused |= pid > tree.last_pid && find(pid) != NULL;
+        probe(pid);
+    }
+    settle(last);
+    return is_reused;
+}
+
+/* Bring the list up to date with who began. True when numbers in it may be other processes' by now. */
 static bool find_new(void)
 {
+    bool is_doubtful = false;
     if (!tree.is_started)
         start();
     const uint64_t last = tree.can_watch ? read_last_pid() : 0;
-    bool is_changed = last == 0 || last != tree.last_pid;
-    if (last == 0 || tree.n_scans == 0 || last < tree.settled_pid ||
+    tree.are_stats_due |= last == 0 || last != tree.last_pid;
+    if (last == 0 || tree.n_scans == 0 || tree.is_short || last < tree.last_pid ||
         last - tree.settled_pid > MAX_PROBES) {
         scan();
+        memset(tree.strangers, 0, sizeof tree.strangers);
         tree.settled_pid = last > UNSETTLED ? last - UNSETTLED : 0;
         tree.mark_pid = last;
-        is_changed = true;
+        is_doubtful = true;
     } else if (last != tree.settled_pid) {
-        for (uint64_t pid = tree.settled_pid + 1; pid <= last; pid++)
-            is_changed |= probe(pid);
-        settle(last);
+        is_doubtful = probe_until(last);
     }
     tree.last_pid = last;
-    return is_changed;
+    return is_doubtful;
 }
 
 /* ---- what they have used ---- */
@@ -279,15 +311,20 @@ static bool read_clocks(void)
     return is_whole;
 }
 
-static void sample(bool is_changed)
+static void sample(bool is_doubtful)
 {
+    const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+    bool want_stats = is_doubtful || (tree.are_stats_due && now - tree.stats_ns >= STATS_NS);
     for (int round = 0; round < MAX_ROUNDS; round++) {
         tree.reaped_ns = read_reaped_ns();
-        if (is_changed)
+        if (want_stats) {
             read_stats();
+            tree.stats_ns = now;
+            tree.are_stats_due = false;
+        }
         if (read_clocks())
             return;
-        is_changed = true;
+        want_stats = true;
     }
 }
 

@@ -28,8 +28,8 @@ EXPORT double kymo_test_gpu_offset_ms[N_STREAMS];
 EXPORT int kymo_test_gpu_is_capturing[N_STREAMS];
 EXPORT __thread uintptr_t kymo_test_gpu_ctx; /* of the calling thread; 0: none */
 EXPORT int kymo_test_gpu_error;              /* of the next records and queries */
-EXPORT int kymo_test_gpu_n_events, kymo_test_gpu_n_records, kymo_test_gpu_n_queries;
-EXPORT int kymo_test_gpu_n_spoiled; /* calls that a capture under way does not bear */
+EXPORT _Atomic int kymo_test_gpu_n_events, kymo_test_gpu_n_records, kymo_test_gpu_n_queries;
+EXPORT _Atomic int kymo_test_gpu_n_spoiled; /* calls that a capture under way does not bear */
 
 static __thread int capture_mode; /* 0: global */
 static __thread uintptr_t stack[8];
