@@ -77,6 +77,8 @@ KYMO_API kymo_status kymo_present_text(const kymo_table *table,
 KYMO_API kymo_status kymo_present_csv(const kymo_table *table, FILE *out);
 /* A JSON list of objects, one per row, keys the column names. */
 KYMO_API kymo_status kymo_present_json(const kymo_table *table, FILE *out);
+/* A JSON object: each table's name, and its rows as above. */
+KYMO_API kymo_status kymo_present_json_tables(const kymo_table *const *tables, size_t n, FILE *out);
 
 /* The whole answer of `kymo report`: what ran, the table, loss, cost, open ranges. */
 struct kymo_report_options {

@@ -87,6 +87,9 @@ static inline kymo_status kymo_stopwatch_stop(kymo_id id)
     return KYMO_UNLIKELY(kymo_stopwatch_is_enabled()) ? kymo_stopwatch_stop_on(id) : KYMO_OK;
 }
 
+/* 1 while a measurement under the name of `id` runs on this thread, started while it was on; else 0. */
+KYMO_API int kymo_stopwatch_is_running(kymo_id id);
+
 /* Drop what runs on this thread under `id`, as if it had not been started: a block that failed. */
 KYMO_API void kymo_stopwatch_cancel(kymo_id id);
 
@@ -97,6 +100,12 @@ KYMO_API void kymo_stopwatch_cancel(kymo_id id);
  */
 KYMO_API kymo_status kymo_stopwatch_finish_iteration_by(kymo_driver driver, double samples);
 KYMO_API kymo_status kymo_stopwatch_finish_iteration(double samples);
+
+/*
+ * KYMO_ESTATE, with a sentence that names it, when a measurement of this thread still runs: for those who would rather
+ * not finish the iteration then. Counts nothing and tells nobody.
+ */
+KYMO_API kymo_status kymo_stopwatch_check_stopped(void);
 
 /*
  * Once in a process, whatever the iteration: set-up, the whole run. Warm-up does not matter to them, any thread may stop
@@ -153,6 +162,30 @@ KYMO_API kymo_status kymo_stopwatch_print(FILE *out);
  */
 typedef void kymo_stopwatch_printer(void *ctx, const char *text, size_t len);
 KYMO_API void kymo_stopwatch_set_printer(kymo_stopwatch_printer *printer, void *ctx);
+
+/*
+ * The results of several processes as one, without files: each packs its own, one of them gets the bytes and merges.
+ * Packed are counts, sums and sketches by name, a few kilobytes for each; docs/formats/stopwatch.md has the bytes.
+ * `*data` is the caller's to free().
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_stopwatch_pack(int64_t rank, void **data, size_t *len);
+
+typedef struct kymo_stopwatch_merged kymo_stopwatch_merged;
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_stopwatch_merged_create(kymo_stopwatch_merged **out);
+KYMO_API void kymo_stopwatch_merged_destroy(kymo_stopwatch_merged *merged);
+/* KYMO_EFORMAT for bytes that kymo_stopwatch_pack() did not make; then nothing of them was added. `data` is lent. */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_stopwatch_merged_add(kymo_stopwatch_merged *merged,
+                                                                const void *data, size_t len);
+/*
+ * Tables of what was added; the caller destroys them:
+ *   ranks       name ranks min_ns mean_ns max_ns slowest_rank imbalance
+ *               the mean time per iteration of each rank: the least, the mean and the largest of them; imbalance is
+ *               largest / mean - 1. A rank in which the name did not occur is not among its ranks.
+ *   intervals   name ranks count total_ns mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns      over all ranks
+ *   iterations  the same columns, `count` being iterations of all ranks: the time per iteration
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_stopwatch_merged_table(const kymo_stopwatch_merged *merged,
+                                                                  const char *name, kymo_table **out);
 
 #ifdef __cplusplus
 }
