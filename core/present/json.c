@@ -71,3 +71,27 @@ kymo_status kymo_present_json(const kymo_table *table, FILE *out)
     kymo__buf_fini(&end);
     return status;
 }
+
+static kymo_status put_tables(struct kymo__buf *buf, const kymo_table *const *tables, size_t n,
+                              FILE *out)
+{
+    kymo__buf_puts(buf, "{");
+    for (size_t i = 0; i < n; i++) {
+        const char *name = kymo_table_name(tables[i]);
+        kymo__buf_puts(buf, i == 0 ? "\n  " : ",\n  ");
+        kymo__json_put(buf, name, strlen(name));
+        kymo__buf_puts(buf, ": ");
+        KYMO_TRY(kymo__buf_to_stream(buf, out));
+        KYMO_TRY(kymo__json_rows(tables[i], kymo_table_n_rows(tables[i]), "  ", out));
+    }
+    kymo__buf_puts(buf, n == 0 ? "}\n" : "\n}\n");
+    return kymo__buf_to_stream(buf, out);
+}
+
+kymo_status kymo_present_json_tables(const kymo_table *const *tables, size_t n, FILE *out)
+{
+    struct kymo__buf buf = {0};
+    const kymo_status status = put_tables(&buf, tables, n, out);
+    kymo__buf_fini(&buf);
+    return status;
+}

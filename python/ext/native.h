@@ -13,6 +13,10 @@
  *     native_events.c    push, pop, mark, counter
  *     native_nvtx.c      NVTXRangeWrapper
  *     native_stream.c    the stream that torch works on
+ *     native_wait.c      waiting for the GPU, by torch where it uses one
+ *     native_stopwatch.c Stopwatch
+ *     native_measured.c  `with sw("forward"):`, and measurements as decorators
+ *     native_iteration.c iterations, epochs, phases
  *     native_handles.c   ranges by handle, for compiled code
  *     native_switch.c    start, stop and what is asked about the recording
  *
@@ -35,6 +39,13 @@ static inline PyObject *Py_NewRef(PyObject *object)
 }
 #endif
 
+/* Calls of a type that cannot change are specialised by CPython. */
+#ifdef Py_TPFLAGS_IMMUTABLETYPE
+#define NATIVE_IMMUTABLE Py_TPFLAGS_IMMUTABLETYPE
+#else
+#define NATIVE_IMMUTABLE 0
+#endif
+
 /* How many names the dictionaries keep, and how long a name they may keep: past it, time is paid and not memory. */
 enum { NATIVE_MAX_NAMES = 1 << 16, NATIVE_MAX_LENGTH = 4096 };
 
@@ -54,7 +65,13 @@ struct native_state {
     PyTypeObject *wrapper_type;
     PyTypeObject *ready_type;
     PyTypeObject *nvtx_type;
-    PyObject *nvtx;       /* the one NVTXRangeWrapper */
+    PyObject *nvtx; /* the one NVTXRangeWrapper */
+    PyTypeObject *stopwatch_type;
+    PyTypeObject *measured_type;
+    PyObject *stopwatch;  /* the one Stopwatch */
+    PyObject *measured;   /* dict: name -> Measurement */
+    int strict;           /* misuse of the stopwatch raises */
+    int told_of_print;    /* a report could not be printed, and that was told */
     PyObject *ready;      /* an awaitable that is done */
     PyObject *handles;    /* a ContextVar: the open async ranges of a task, see native_async.c */
     PyObject *ranges;     /* dict: key of a site -> Range */
@@ -62,6 +79,7 @@ struct native_state {
     unsigned n_own_types; /* Range objects with a type of their own so far */
     struct native_slot range_slots[NATIVE_SLOTS];
     struct native_slot id_slots[NATIVE_SLOTS];
+    struct native_slot measured_slots[NATIVE_SLOTS];
 };
 
 /* What range() returns. Never changes once made, so threads and tasks share it freely. */
@@ -94,6 +112,51 @@ int native_nvtx_make(PyObject *module);
 
 /* Tell libkymo of torch's streams. */
 void native_stream_make(void);
+/*
+ * Around a call of libkymo that may wait for the GPU in its midst: meanwhile the wait is torch's, where torch uses the
+ * GPU. What torch raises stays set: look for it behind native_wait_end(), which takes what begin gave.
+ */
+enum native_wait {
+    NATIVE_WAIT_IS_NOT_OURS = 0,
+    NATIVE_WAIT_IS_OURS,
+    NATIVE_WAIT_IS_DONE,
+    NATIVE_WAIT_GOES_ON, /* a torch whose synchronize() has ranges in it comes back here: those do not wait */
+};
+enum native_wait native_wait_begin(void);
+void native_wait_end(enum native_wait before);
+/* Between the two: wait now, so that the call itself does not. -1 and an exception when torch raises one. */
+int native_wait_first(void);
+/* Give libkymo the hook. */
+void native_wait_make(void);
+
+/* Make Stopwatch, its instance and the type of its measurements, in the module's state. -1 and an exception otherwise. */
+int native_stopwatch_make(PyObject *module);
+PyTypeObject *native_measured_type(PyObject *module);
+
+/* What sw(name) gives: a new reference to the Measurement of a name. */
+PyObject *native_measured(struct native_state *state, PyObject *name);
+
+/* A call of the stopwatch on one measurement, by the enable bits `on`. None, or NULL and an exception when strict. */
+typedef kymo_status native_stopwatch_call(kymo_id id);
+PyObject *native_stopwatch_call_on(const struct native_state *state, uint32_t on,
+                                   native_stopwatch_call *call, kymo_id id);
+/* What its status means: None, or NULL and an exception when strict. */
+PyObject *native_stopwatch_end(const struct native_state *state, kymo_status status);
+
+/*
+ * End an iteration and print the stopwatch's report when it is due. 1 when it counts, 0 when another driver does the
+ * counting, -1 and an exception for a measurement that still runs when strict, or for what ends a program.
+ */
+int native_stopwatch_finish(struct native_state *state, const char *driver, double samples);
+/* How many samples: 0 for NULL and None. -1 and an exception otherwise. */
+int native_samples(PyObject *value, double *samples);
+
+/*
+ * A function that is measured begins: 1 when it is measured from here, 0 when not (off, or it runs already), -1 and an
+ * exception. Finish takes the function's result, NULL with its exception too, and gives it back or an exception.
+ */
+int native_measured_begin(const struct native_range *range, uint32_t on);
+PyObject *native_measured_finish(const struct native_range *range, PyObject *result);
 
 /* The methods of each file, put together by native_module.c. */
 extern PyMethodDef native_range_functions[];
@@ -101,6 +164,7 @@ extern PyMethodDef native_event_functions[];
 extern PyMethodDef native_switch_functions[];
 extern PyMethodDef native_async_functions[];
 extern PyMethodDef native_handle_functions[];
+extern PyMethodDef native_iteration_functions[];
 
 /*
  * Sort a fastcall's arguments into `values` by `names` (n of them, NULL-terminated); what is not given stays NULL.

@@ -102,7 +102,7 @@ static int make_types(PyObject *module, struct native_state *state)
     state->range_type = native_range_type(module);
     state->wrapper_type = state->range_type != NULL ? native_wrapper_type(module) : NULL;
     state->ready_type = state->wrapper_type != NULL ? native_ready_type(module) : NULL;
-    if (state->ready_type == NULL || native_nvtx_make(module) < 0)
+    if (state->ready_type == NULL || native_nvtx_make(module) < 0 || native_stopwatch_make(module) < 0)
         return -1;
     native_stream_make();
     state->ready = state->ready_type->tp_alloc(state->ready_type, 0);
@@ -127,9 +127,9 @@ static int native_exec(PyObject *module)
     struct native_state *state = native_state_of(module);
     if (check_library() < 0 || make_exceptions(state) < 0 || make_types(module, state) < 0)
         return -1;
-    PyMethodDef *const functions[] = {native_range_functions, native_event_functions,
+    PyMethodDef *const functions[] = {native_range_functions,  native_event_functions,
                                       native_switch_functions, native_async_functions,
-                                      native_handle_functions};
+                                      native_handle_functions, native_iteration_functions};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (PyModule_AddFunctions(module, functions[i]) < 0)
             return -1;
@@ -137,6 +137,8 @@ static int native_exec(PyObject *module)
         add(module, "RangeError", state->range_error) < 0 ||
         add(module, "StateError", state->state_error) < 0 ||
         add(module, "NVTXRangeWrapper", (PyObject *)state->nvtx_type) < 0 ||
+        add(module, "Stopwatch", (PyObject *)state->stopwatch_type) < 0 ||
+        add(module, "Measurement", (PyObject *)state->measured_type) < 0 ||
         add(module, "Range", (PyObject *)state->range_type) < 0)
         return -1;
     return PyModule_AddStringConstant(module, "version", kymo_version());
@@ -159,6 +161,10 @@ static int native_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->state_error);
     Py_VISIT((PyObject *)state->nvtx_type);
     Py_VISIT(state->nvtx);
+    Py_VISIT((PyObject *)state->stopwatch_type);
+    Py_VISIT((PyObject *)state->measured_type);
+    Py_VISIT(state->stopwatch);
+    Py_VISIT(state->measured);
     Py_VISIT((PyObject *)state->range_type);
     Py_VISIT((PyObject *)state->wrapper_type);
     Py_VISIT((PyObject *)state->ready_type);
@@ -166,8 +172,12 @@ static int native_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->handles);
     Py_VISIT(state->ranges);
     Py_VISIT(state->ids);
-    const int rc = slots_visit(state->range_slots, visit, arg);
-    return rc != 0 ? rc : slots_visit(state->id_slots, visit, arg);
+    const struct native_slot *const slots[] = {state->range_slots, state->id_slots,
+                                               state->measured_slots};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof slots / sizeof *slots; i++)
+        rc = slots_visit(slots[i], visit, arg);
+    return rc;
 }
 
 static void slots_clear(struct native_slot *slots)
@@ -183,6 +193,7 @@ static int native_clear(PyObject *module)
     struct native_state *state = native_state_of(module);
     slots_clear(state->range_slots);
     slots_clear(state->id_slots);
+    slots_clear(state->measured_slots);
     Py_CLEAR(state->ranges);
     Py_CLEAR(state->ids);
     Py_CLEAR(state->handles);
@@ -190,6 +201,10 @@ static int native_clear(PyObject *module)
     Py_CLEAR(state->ready_type);
     Py_CLEAR(state->wrapper_type);
     Py_CLEAR(state->range_type);
+    Py_CLEAR(state->measured);
+    Py_CLEAR(state->stopwatch);
+    Py_CLEAR(state->measured_type);
+    Py_CLEAR(state->stopwatch_type);
     Py_CLEAR(state->nvtx);
     Py_CLEAR(state->nvtx_type);
     Py_CLEAR(state->state_error);

@@ -4,24 +4,10 @@
  * There is one instance, whose switch and options are the process's, in libkymo: a method that was taken before
  * enable() works after it. NVTXRangeWrapper() is called in front of each push by programs written that way, so the type
  * has a vectorcall that hands the instance out and makes nothing.
- *
- * Waiting for the GPU. libkymo waits in the midst of a push or pop, after the check, by whatever CUDA runtime it finds.
- * Where torch uses the GPU, torch knows better: it has the current device and tells when a graph is being captured. So
- * libkymo asks wait_hook() first. The hook acts for calls that come from here, which hold the GIL; other threads of the
- * process may push from C without it, and are left to libkymo.
  */
 #include "native.h"
 
-#include <kymo/cuda.h>
 #include <kymo/nvtx.h>
-
-/* What wait_hook() does on this thread. */
-static _Thread_local enum {
-    WAIT_IS_NOT_OURS = 0,
-    WAIT_IS_OURS,
-    WAIT_IS_DONE,
-    WAIT_GOES_ON, /* a torch whose synchronize() has ranges in it comes back here: those do not wait */
-} waiting;
 
 /* The one instance. The state is the module's, which the instance keeps alive through its type. */
 struct nvtx {
@@ -34,76 +20,16 @@ static inline struct native_state *state_of(PyObject *self)
     return ((struct nvtx *)self)->state;
 }
 
-/* ---- waiting ---- */
-
-/* Call a function of torch.cuda that answers yes or no. -1 and an exception when it does not. */
-static int ask(PyObject *cuda, const char *function)
-{
-    PyObject *answer = PyObject_CallMethod(cuda, function, NULL);
-    const int is_true = answer != NULL ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    return is_true;
-}
-
-/* torch.cuda when torch is loaded and uses the GPU: a new reference. NULL without an exception otherwise. */
-static PyObject *torch_cuda_in_use(void)
-{
-    PyObject *name = PyUnicode_FromString("torch.cuda");
-    PyObject *cuda = name != NULL ? PyImport_GetModule(name) : NULL;
-    Py_XDECREF(name);
-    if (cuda != NULL && ask(cuda, "is_initialized") <= 0)
-        Py_CLEAR(cuda);
-    PyErr_Clear(); /* a torch that is half imported, or another's module of that name: it waits for nothing */
-    return cuda;
-}
-
-/* A wait would spoil a graph that is being captured, and its kernels do not run yet. -1 and torch's exception. */
-static int wait_by_torch(PyObject *cuda)
-{
-    const int is_capturing = ask(cuda, "is_current_stream_capturing");
-    if (is_capturing != 0)
-        return is_capturing < 0 ? -1 : 0;
-    PyObject *done = PyObject_CallMethod(cuda, "synchronize", NULL);
-    Py_XDECREF(done);
-    return done != NULL ? 0 : -1;
-}
-
-/* Wait, by torch or by libkymo. -1 and an exception when torch raises one. */
-static int wait_now(void)
-{
-    int rc = 0;
-    waiting = WAIT_GOES_ON;
-    PyObject *cuda = torch_cuda_in_use();
-    if (cuda != NULL) {
-        rc = wait_by_torch(cuda);
-        Py_DECREF(cuda);
-    } else {
-        PyThreadState *thread = PyEval_SaveThread();
-        kymo_cuda_sync();
-        PyEval_RestoreThread(thread);
-    }
-    waiting = WAIT_IS_DONE;
-    return rc;
-}
-
-static int wait_hook(void)
-{
-    if (waiting == WAIT_IS_OURS)
-        wait_now(); /* what it raises is found when the pop is through */
-    return waiting == WAIT_IS_DONE ? 1 : -1;
-}
-
 /* ---- push and pop ---- */
 
 /* What an exception leaves behind is as if push had not been called: the wait comes first. */
 static PyObject *push_waiting(kymo_id id)
 {
-    const int goes_on = waiting == WAIT_GOES_ON;
-    const int rc = goes_on ? 0 : wait_now();
-    waiting = WAIT_IS_DONE;
+    const enum native_wait before = native_wait_begin();
+    const int rc = native_wait_first();
     if (rc == 0)
         kymo_nvtx_push_on(id);
-    waiting = goes_on ? WAIT_GOES_ON : WAIT_IS_NOT_OURS;
+    native_wait_end(before);
     if (rc < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -140,10 +66,9 @@ static PyObject *nvtx_range_push(PyObject *self, PyObject *const *args, Py_ssize
 /* The wait is in the midst of it. */
 static PyObject *pop_waiting(PyObject *self, kymo_id id)
 {
-    const int goes_on = waiting == WAIT_GOES_ON;
-    waiting = goes_on ? WAIT_IS_DONE : WAIT_IS_OURS;
+    const enum native_wait before = native_wait_begin();
     const kymo_status status = kymo_nvtx_pop_id_on(id);
-    waiting = goes_on ? WAIT_GOES_ON : WAIT_IS_NOT_OURS;
+    native_wait_end(before);
     if (PyErr_Occurred())
         return NULL;
     if (status != KYMO_OK)
@@ -317,16 +242,10 @@ static PyType_Slot nvtx_slots[] = {
     {Py_tp_dealloc, nvtx_dealloc},
     {0, NULL},
 };
-/* Calls of a type that cannot change are specialised by CPython. */
-#ifdef Py_TPFLAGS_IMMUTABLETYPE
-#define IMMUTABLE Py_TPFLAGS_IMMUTABLETYPE
-#else
-#define IMMUTABLE 0
-#endif
 static PyType_Spec nvtx_spec = {
     .name = "kymo.NVTXRangeWrapper",
     .basicsize = sizeof(struct nvtx),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | IMMUTABLE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NATIVE_IMMUTABLE,
     .slots = nvtx_slots,
 };
 
@@ -342,6 +261,6 @@ int native_nvtx_make(PyObject *module)
     if (state->nvtx == NULL)
         return -1;
     ((struct nvtx *)state->nvtx)->state = state;
-    kymo_cuda_set_sync_hook(wait_hook);
+    native_wait_make();
     return 0;
 }

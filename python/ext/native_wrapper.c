@@ -1,5 +1,5 @@
 /*
- * native_wrapper.c: a Range as a decorator.
+ * native_wrapper.c: a Range, or a Measurement of the stopwatch, as a decorator.
  *
  * A plain function becomes a Wrapper: an object that is called by vectorcall, begins the range, calls the function and
  * ends the range, whether the function returns or raises. With the method-descriptor flag and tp_descr_get it works as
@@ -54,6 +54,25 @@ static PyObject *wrapper_call(PyObject *self, PyObject *const *args, size_t narg
     return result;
 }
 
+/* The same for a measurement. One that was off, or ran already, when the function began is not ended here. */
+static PyObject *wrapper_call_measured(PyObject *self, PyObject *const *args, size_t nargsf,
+                                       PyObject *kwnames)
+{
+    const struct wrapper *wrapper = (struct wrapper *)self;
+    const int is_begun = native_measured_begin(wrapper->range, kymo_on());
+    if (is_begun < 0)
+        return NULL;
+    PyObject *result = call(wrapper->function, args, nargsf, kwnames);
+    return is_begun ? native_measured_finish(wrapper->range, result) : result;
+}
+
+static int is_measurement(const struct native_range *range)
+{
+    PyTypeObject *type = Py_TYPE((PyObject *)range);
+    const struct native_state *state = PyType_GetModuleState(type);
+    return type == state->measured_type;
+}
+
 static PyObject *wrapper_get(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner))
 {
     if (instance == NULL || instance == Py_None)
@@ -63,7 +82,10 @@ static PyObject *wrapper_get(PyObject *self, PyObject *instance, PyObject *Py_UN
 
 static PyObject *wrapper_repr(PyObject *self)
 {
-    return PyUnicode_FromFormat("<kymo.range over %R>", ((struct wrapper *)self)->function);
+    const struct wrapper *wrapper = (struct wrapper *)self;
+    return PyUnicode_FromFormat("<%s over %R>",
+                                is_measurement(wrapper->range) ? "kymo.Stopwatch" : "kymo.range",
+                                wrapper->function);
 }
 
 /* Pickled as functions are: by module and qualified name, which lead back to this very object. */
@@ -159,7 +181,7 @@ static PyObject *wrap_plain(struct native_range *range, PyObject *function)
     struct wrapper *wrapper = (struct wrapper *)state->wrapper_type->tp_alloc(state->wrapper_type, 0);
     if (wrapper == NULL)
         return NULL;
-    wrapper->vectorcall = wrapper_call;
+    wrapper->vectorcall = is_measurement(range) ? wrapper_call_measured : wrapper_call;
     wrapper->function = Py_NewRef(function);
     wrapper->range = (struct native_range *)Py_NewRef((PyObject *)range);
     if (dress((PyObject *)wrapper, function) < 0)
@@ -186,6 +208,13 @@ static PyObject *wrap_function(struct native_range *range, PyObject *function)
     const char *by = resume_wrapper(flags);
     if (by == NULL)
         return wrap_plain(range, function);
+    if (is_measurement(range) && (flags & (CO_COROUTINE | CO_ASYNC_GENERATOR))) {
+        PyErr_SetString(PyExc_TypeError,
+                        "tasks that take turns on a thread cannot be measured as a "
+                        "whole; decorate with kymo.range, "
+                        "or measure what lies between two awaits");
+        return NULL;
+    }
     PyObject *resume = PyImport_ImportModule("kymo._resume");
     PyObject *wrapped =
         resume != NULL ? PyObject_CallMethod(resume, by, "OO", (PyObject *)range, function) : NULL;

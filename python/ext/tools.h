@@ -7,6 +7,7 @@
  *     tools_module.c      the module and its exception
  *     tools_recording.c   Recording: open, tables, report, export
  *     tools_table.c       Table: columns as lists, text, CSV, JSON
+ *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_doctor.c      doctor(): what can be measured here
  */
 #ifndef KYMO_PYTHON_TOOLS_H
@@ -39,6 +40,15 @@ PyObject *tools_table_create(const struct tools_state *state, kymo_table *table,
 
 /* doctor(path, measure, wait_ms): the findings as a Table, as text, and whether a recording could be made. */
 PyObject *tools_doctor(PyObject *module, PyObject *args);
+
+/* A table of the stopwatch; results packed for another process; those of several merged, and tables of that. */
+PyObject *tools_stopwatch_table(PyObject *module, PyObject *name);
+PyObject *tools_stopwatch_pack(PyObject *module, PyObject *rank);
+PyObject *tools_stopwatch_merge(PyObject *module, PyObject *packed);
+PyObject *tools_stopwatch_merged_table(PyObject *module, PyObject *args);
+
+/* json_tables(tables): an object with the rows of each Table by its name. */
+PyObject *tools_json_tables(PyObject *module, PyObject *tables);
 
 /* Raise what a status means: ValueError for EINVAL, else KymoError with name and sentence. Returns NULL. */
 PyObject *tools_raise(const struct tools_state *state, kymo_status status);

@@ -58,6 +58,16 @@ static int add(PyObject *module, const char *name, PyTypeObject *type)
 static PyMethodDef tools_functions[] = {
     {"doctor", tools_doctor,
      METH_VARARGS, "doctor(path, measure, wait_ms, /)\n--\n\nWhat can be measured here: table, text, can_record."},
+    {"stopwatch_table", tools_stopwatch_table, METH_O,
+     "stopwatch_table(name, /)\n--\n\nA table of the stopwatch's results so far."},
+    {"stopwatch_pack", tools_stopwatch_pack, METH_O,
+     "stopwatch_pack(rank, /)\n--\n\nThe stopwatch's results as bytes, to be merged elsewhere."},
+    {"stopwatch_merge", tools_stopwatch_merge, METH_O,
+     "stopwatch_merge(packed, /)\n--\n\nThe results of several ranks as one."},
+    {"stopwatch_merged_table", tools_stopwatch_merged_table, METH_VARARGS,
+     "stopwatch_merged_table(merged, name, /)\n--\n\nA table of merged results."},
+    {"json_tables", tools_json_tables, METH_O,
+     "json_tables(tables, /)\n--\n\nA JSON object with the rows of each table by its name."},
     {NULL, NULL, 0, NULL},
 };
 

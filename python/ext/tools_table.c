@@ -156,6 +156,43 @@ static PyObject *table_json(PyObject *self, PyObject *Py_UNUSED(unused))
     return tools_sink_finish(&sink, state_of(self), status);
 }
 
+/* The tables of a sequence of Tables, lent. NULL and an exception otherwise; PyMem_Free() what is returned. */
+static const kymo_table **tables_of(const struct tools_state *state, PyObject *sequence)
+{
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence);
+    const kymo_table **tables = PyMem_New(const kymo_table *, (size_t)n + 1);
+    if (tables == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(sequence, i);
+        if (!PyObject_TypeCheck(item, state->table_type)) {
+            PyErr_SetString(PyExc_TypeError, "each is a Table");
+            PyMem_Free(tables);
+            return NULL;
+        }
+        tables[i] = ((struct table *)item)->table;
+    }
+    return tables;
+}
+
+PyObject *tools_json_tables(PyObject *module, PyObject *given)
+{
+    const struct tools_state *state = PyModule_GetState(module);
+    PyObject *sequence = PySequence_Fast(given, "tables are a list of Table");
+    const kymo_table **tables = sequence != NULL ? tables_of(state, sequence) : NULL;
+    struct tools_sink sink;
+    PyObject *text = NULL;
+    if (tables != NULL && tools_sink_open(&sink) == 0) {
+        const size_t n = (size_t)PySequence_Fast_GET_SIZE(sequence);
+        text = tools_sink_finish(&sink, state, kymo_present_json_tables(tables, n, sink.stream));
+    }
+    PyMem_Free(tables);
+    Py_XDECREF(sequence);
+    return text;
+}
+
 static PyObject *table_refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(args),
                                   PyObject *Py_UNUSED(kwargs))
 {

@@ -19,25 +19,31 @@ Without a recording open, a range costs next to nothing, so it can stay in the c
 from __future__ import annotations
 
 from kymo._doctor import Findings, doctor
+from kymo._iteration import epoch, finish_iteration, iteration, iterations, phase
 from kymo._native import (
     KymoError,
+    Measurement,
     NVTXRangeWrapper,
     Range,
     RangeError,
     StateError,
+    Stopwatch,
     counter,
     counts,
     enabled,
     mark,
     pop,
+    progress,
     push,
     range,
     recording_path,
     set_rank,
+    set_warmup,
 )
 from kymo._native import version as __version__
 from kymo._recording import Recording, load
 from kymo._start import get_include, get_library_dir, options_help, reset, start, stop
+from kymo._stopwatch import StopwatchStats
 from kymo._table import Table
 
 # No __getattr__ here: CPython does not specialise attribute loads from a module that has one, and `kymo.push` would
@@ -45,28 +51,38 @@ from kymo._table import Table
 __all__ = [
     "Findings",
     "KymoError",
+    "Measurement",
     "NVTXRangeWrapper",
     "Range",
     "RangeError",
     "Recording",
     "StateError",
+    "Stopwatch",
+    "StopwatchStats",
     "Table",
     "__version__",
     "counter",
     "counts",
     "doctor",
     "enabled",
+    "epoch",
+    "finish_iteration",
     "get_include",
     "get_library_dir",
+    "iteration",
+    "iterations",
     "load",
     "mark",
     "options_help",
+    "phase",
     "pop",
+    "progress",
     "push",
     "range",
     "recording_path",
     "reset",
     "set_rank",
+    "set_warmup",
     "start",
     "stop",
 ]

@@ -1,0 +1,99 @@
+/* How durations are spread, in a form that is added up without knowing whose they were. See stopwatch_merge.h. */
+#include <math.h>
+#include <string.h>
+
+#include "stopwatch/stopwatch_merge.h"
+
+uint32_t kymo__point_key(double ns)
+{
+    const float value = (float)ns;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> KYMO__POINT_SHIFT;
+}
+
+double kymo__point_value(uint32_t key)
+{
+    if (key == 0)
+        return 0;
+    const uint32_t bits = key << KYMO__POINT_SHIFT | 1u << (KYMO__POINT_SHIFT - 1);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+void kymo__spread_fini(struct kymo__spread *spread)
+{
+    kymo__free(spread->points);
+    *spread = (struct kymo__spread){0};
+}
+
+/* Both lists of points as one, into `out`, which has room. Returns how many, 0 when a count overflows. */
+static size_t merge_points(const struct kymo__spread *a, const struct kymo__spread *b,
+                           struct kymo__point *out)
+{
+    size_t i = 0, k = 0, n = 0;
+    while (i < a->n || k < b->n) {
+        const bool has_a = i < a->n && (k == b->n || a->points[i].key <= b->points[k].key);
+        const bool has_b = k < b->n && (i == a->n || b->points[k].key <= a->points[i].key);
+        const uint64_t from_a = has_a ? a->points[i].count : 0;
+        const uint64_t from_b = has_b ? b->points[k].count : 0;
+        out[n].key = has_a ? a->points[i].key : b->points[k].key;
+        if (__builtin_add_overflow(from_a, from_b, &out[n].count))
+            return 0;
+        i += has_a;
+        k += has_b;
+        n++;
+    }
+    return n;
+}
+
+bool kymo__spread_merge(struct kymo__spread *into, const struct kymo__spread *from)
+{
+    uint64_t count;
+    if (from->count == 0)
+        return true;
+    if (__builtin_add_overflow(into->count, from->count, &count))
+        return false;
+    struct kymo__point *points = kymo__calloc(into->n + from->n, sizeof *points);
+    const size_t n = points != NULL ? merge_points(into, from, points) : 0;
+    if (n == 0) {
+        kymo__free(points);
+        return false;
+    }
+    const double na = (double)into->count, nb = (double)from->count;
+    const double apart = kymo__spread_mean(from) - kymo__spread_mean(into);
+    into->m2 += from->m2 + apart * apart * (na * nb / (na + nb));
+    into->min = into->count == 0 ? from->min : fmin(into->min, from->min);
+    into->max = fmax(into->max, from->max);
+    into->total += from->total;
+    into->count = count;
+    kymo__free(into->points);
+    into->points = points;
+    into->n = into->cap = n;
+    return true;
+}
+
+double kymo__spread_mean(const struct kymo__spread *spread)
+{
+    return spread->count != 0 ? spread->total / (double)spread->count : 0;
+}
+
+/* As for a sample; 0 of one value. */
+double kymo__spread_std(const struct kymo__spread *spread)
+{
+    return spread->count > 1 ? sqrt(spread->m2 / (double)(spread->count - 1)) : 0;
+}
+
+double kymo__spread_quantile(const struct kymo__spread *spread, double q)
+{
+    /* The nearest rank, as kymo__sketch_quantile() has it. */
+    const double rank = ceil(q * (double)spread->count);
+    double below = 0;
+    for (size_t i = 0; i < spread->n; i++) {
+        below += (double)spread->points[i].count;
+        if (below >= rank)
+            return fmin(fmax(kymo__point_value(spread->points[i].key), spread->min), spread->max);
+    }
+    return spread->max;
+}

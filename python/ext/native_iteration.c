@@ -1,0 +1,103 @@
+/*
+ * native_iteration.c: iterations, epochs and phases of <kymo/iteration.h>. kymo/_iteration.py makes them comfortable.
+ *
+ * A finished iteration may print the stopwatch's report; see native_stopwatch_finish() for where that goes.
+ */
+#include "native.h"
+
+#include <kymo/iteration.h>
+
+static const char driver[] = "kymo.iteration";
+
+static PyObject *iteration_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    kymo_iteration_begin_by(driver);
+    Py_RETURN_NONE;
+}
+
+int native_samples(PyObject *value, double *samples)
+{
+    *samples = 0;
+    if (value == NULL || value == Py_None)
+        return 0;
+    *samples = PyFloat_AsDouble(value);
+    if (*samples == -1 && PyErr_Occurred())
+        return -1;
+    if (*samples >= 0 && *samples < HUGE_VAL)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "samples is how many the iteration worked on, not %R", value);
+    return -1;
+}
+
+static PyObject *iteration_finish(PyObject *module, PyObject *samples)
+{
+    double n;
+    if (native_samples(samples, &n) < 0)
+        return NULL;
+    const int counts = native_stopwatch_finish(native_state_of(module), driver, n);
+    return counts < 0 ? NULL : PyBool_FromLong(counts);
+}
+
+static PyObject *iteration_set_warmup(PyObject *Py_UNUSED(module), PyObject *count)
+{
+    const long long n = PyLong_AsLongLong(count);
+    if (n == -1 && PyErr_Occurred())
+        return NULL;
+    if (n < 0) {
+        PyErr_Format(PyExc_ValueError, "warm-up is 0 or more iterations, not %R", count);
+        return NULL;
+    }
+    kymo_iteration_set_warmup((uint64_t)n);
+    Py_RETURN_NONE;
+}
+
+static PyObject *epoch_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    kymo_epoch_begin();
+    Py_RETURN_NONE;
+}
+
+static PyObject *epoch_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    kymo_epoch_end();
+    Py_RETURN_NONE;
+}
+
+static PyObject *phase(PyObject *module, PyObject *name)
+{
+    kymo_id id = 0;
+    if (name != Py_None && native_id(native_state_of(module), name, &id) < 0)
+        return NULL;
+    kymo_phase(id);
+    Py_RETURN_NONE;
+}
+
+static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    struct kymo_progress_counts counts;
+    kymo_iteration_counts(&counts);
+    return Py_BuildValue("{sKsKsKsOsz}", "iterations", (unsigned long long)counts.iterations,
+                         "warmup", (unsigned long long)counts.warmup, "epochs",
+                         (unsigned long long)counts.epochs, "in_epoch",
+                         counts.in_epoch ? Py_True : Py_False, "driver", counts.driver);
+}
+
+PyMethodDef native_iteration_functions[] = {
+    {"iteration_begin", iteration_begin, METH_NOARGS,
+     "iteration_begin($module, /)\n--\n\nAn iteration begins."},
+    {"iteration_finish", iteration_finish, METH_O,
+     "iteration_finish($module, samples, /)\n--\n\n"
+     "An iteration ends; whether it counts, as no other driver does the counting."},
+    {"set_warmup", iteration_set_warmup, METH_O,
+     "set_warmup($module, iterations, /)\n--\n\n"
+     "The first iterations of the process are warm-up. Before or during them."},
+    {"epoch_begin", epoch_begin, METH_NOARGS, "epoch_begin($module, /)\n--\n\nAn epoch begins."},
+    {"epoch_end", epoch_end, METH_NOARGS, "epoch_end($module, /)\n--\n\nThe epoch ends."},
+    {"phase", phase, METH_O,
+     "phase($module, name, /)\n--\n\nA phase begins; None ends the one that is open."},
+    {"progress", progress, METH_NOARGS,
+     "progress($module, /)\n--\n\n"
+     "How far this process is: iterations (warm-up among them), epochs, and who counts, as a "
+     "dict."},
+    {NULL, NULL, 0, NULL},
+};

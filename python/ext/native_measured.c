@@ -1,0 +1,249 @@
+/*
+ * native_measured.c: one measurement of the stopwatch as a block or a decorator: `with sw("forward"):`.
+ *
+ * A Measurement has the layout of a Range, so that native_wrapper.c decorates with either. One object per name is kept
+ * and serves all threads. What a block must remember from its begin to its end is in the thread:
+ *
+ *   - A block within a block of the same name (recursion) measures nothing; the outermost one counts. How many such
+ *     blocks are open is in the thread's dictionary, since it is rare.
+ *   - A block that was entered while the stopwatch was off finds nothing running at its end and stops nothing.
+ */
+#include "native.h"
+
+#include <kymo/stopwatch.h>
+
+/* Blocks open on this thread that measure nothing because one of their name runs already. */
+static _Thread_local unsigned n_again;
+
+static const struct native_range *range_of(PyObject *self)
+{
+    return (const struct native_range *)self;
+}
+
+static const struct native_state *state_of(PyObject *self)
+{
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
+PyObject *native_stopwatch_end(const struct native_state *state, kymo_status status)
+{
+    if (KYMO_UNLIKELY(status != KYMO_OK) && state->strict)
+        return native_raise(state, status);
+    Py_RETURN_NONE;
+}
+
+/* The same around a call that may wait for the GPU. What torch raises drops the measurement of a start. */
+static PyObject *call_waiting(const struct native_state *state, native_stopwatch_call *call,
+                              kymo_id id)
+{
+    const enum native_wait before = native_wait_begin();
+    const kymo_status status = call(id);
+    native_wait_end(before);
+    if (PyErr_Occurred()) {
+        if (call == kymo_stopwatch_start_on)
+            kymo_stopwatch_cancel(id);
+        return NULL;
+    }
+    return native_stopwatch_end(state, status);
+}
+
+PyObject *native_stopwatch_call_on(const struct native_state *state, uint32_t on,
+                                   native_stopwatch_call *call, kymo_id id)
+{
+    if (KYMO_UNLIKELY(on & KYMO_ON_STOPWATCH_WAIT))
+        return call_waiting(state, call, id);
+    return native_stopwatch_end(state, call(id));
+}
+
+/* ---- blocks ---- */
+
+/* Add `by` to how many blocks of `name` measure nothing on this thread, and return how many did before. -1 on error. */
+static long again_add(PyObject *name, long by)
+{
+    PyObject *dict = PyThreadState_GetDict();
+    PyObject *key = dict != NULL ? Py_BuildValue("sO", "kymo.Stopwatch", name) : NULL;
+    if (key == NULL)
+        return -1;
+    PyObject *known = PyDict_GetItemWithError(dict, key);
+    const long before = known != NULL ? PyLong_AsLong(known) : 0;
+    PyObject *after = PyErr_Occurred() ? NULL : PyLong_FromLong(before + by);
+    int rc = -1;
+    if (after != NULL && before + by > 0)
+        rc = PyDict_SetItem(dict, key, after);
+    else if (after != NULL)
+        rc = known != NULL ? PyDict_DelItem(dict, key) : 0;
+    Py_XDECREF(after);
+    Py_DECREF(key);
+    if (rc < 0)
+        return -1;
+    n_again = (unsigned)((long)n_again + by);
+    return before;
+}
+
+/* True when this block is one that measures nothing; it is over then. -1 on error. */
+static int again_ends(PyObject *name)
+{
+    if (KYMO_LIKELY(n_again == 0))
+        return 0;
+    const long before = again_add(name, 0);
+    if (before <= 0)
+        return before < 0 ? -1 : 0;
+    return again_add(name, -1) < 0 ? -1 : 1;
+}
+
+static PyObject *measured_enter(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    const uint32_t on = kymo_on();
+    if (KYMO_LIKELY((on & KYMO_ON_STOPWATCH) == 0))
+        Py_RETURN_NONE;
+    const kymo_id id = range_of(self)->id;
+    if (KYMO_UNLIKELY(kymo_stopwatch_is_running(id))) {
+        if (again_add(range_of(self)->name, 1) < 0)
+            return NULL;
+        Py_RETURN_NONE;
+    }
+    return native_stopwatch_call_on(state_of(self), on, kymo_stopwatch_start_on, id);
+}
+
+static PyObject *measured_exit(PyObject *self, PyObject *const *Py_UNUSED(args),
+                               Py_ssize_t Py_UNUSED(nargs))
+{
+    const int is_over = again_ends(range_of(self)->name);
+    if (KYMO_UNLIKELY(is_over < 0))
+        return NULL;
+    const uint32_t on = kymo_on();
+    const kymo_id id = range_of(self)->id;
+    if (is_over || (on & KYMO_ON_STOPWATCH) == 0 || !kymo_stopwatch_is_running(id))
+        Py_RETURN_NONE;
+    return native_stopwatch_call_on(state_of(self), on, kymo_stopwatch_stop_on, id);
+}
+
+/* ---- decorated functions ---- */
+
+int native_measured_begin(const struct native_range *range, uint32_t on)
+{
+    if ((on & KYMO_ON_STOPWATCH) == 0 || kymo_stopwatch_is_running(range->id))
+        return 0;
+    PyObject *begun = native_stopwatch_call_on(state_of((PyObject *)range), on,
+                                               kymo_stopwatch_start_on, range->id);
+    Py_XDECREF(begun);
+    return begun != NULL ? 1 : -1;
+}
+
+PyObject *native_measured_finish(const struct native_range *range, PyObject *result)
+{
+    const uint32_t on = kymo_on();
+    if ((on & KYMO_ON_STOPWATCH) == 0)
+        return result;
+    PyObject *type, *value, *traceback; /* what the function raised, out of the way of a wait */
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *ended =
+        native_stopwatch_call_on(state_of((PyObject *)range), on, kymo_stopwatch_stop_on, range->id);
+    if (ended == NULL && result != NULL) /* nothing was raised: this is */
+        Py_CLEAR(result);
+    else
+        PyErr_Restore(type, value, traceback);
+    Py_XDECREF(ended);
+    return result;
+}
+
+/* ---- the type ---- */
+
+static PyObject *measured_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    if (PyTuple_GET_SIZE(args) != 1 || (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0)) {
+        PyErr_SetString(PyExc_TypeError, "a measurement decorates one function");
+        return NULL;
+    }
+    return native_decorate((struct native_range *)self, PyTuple_GET_ITEM(args, 0));
+}
+
+static PyObject *measured_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<kymo.Stopwatch measurement %R>", range_of(self)->name);
+}
+
+static PyObject *measured_name(PyObject *self, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(range_of(self)->name);
+}
+
+static PyObject *measured_refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(args),
+                                     PyObject *Py_UNUSED(kwargs))
+{
+    PyErr_SetString(PyExc_TypeError, "measurements are made by kymo.Stopwatch()(name)");
+    return NULL;
+}
+
+static void measured_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(((struct native_range *)self)->name);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef measured_methods[] = {
+    {"__enter__", measured_enter, METH_NOARGS, "Start the measurement."},
+    {"__exit__", (PyCFunction)(void (*)(void))measured_exit, METH_FASTCALL, "End it."},
+    {NULL, NULL, 0, NULL},
+};
+static PyGetSetDef measured_getset[] = {
+    {"name", measured_name, NULL, "The name, as it was given.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyType_Slot measured_slots[] = {
+    {Py_tp_doc, (void *)"A measurement of the stopwatch: a context manager and a decorator.\n\n"
+                        "Made by Stopwatch()(name). It ends with the block, by an exception too."},
+    {Py_tp_new, measured_refuse_new},
+    {Py_tp_call, measured_call},
+    {Py_tp_repr, measured_repr},
+    {Py_tp_methods, measured_methods},
+    {Py_tp_getset, measured_getset},
+    {Py_tp_dealloc, measured_dealloc},
+    {0, NULL},
+};
+static PyType_Spec measured_spec = {
+    .name = "kymo.Measurement",
+    .basicsize = sizeof(struct native_range),
+    .flags = Py_TPFLAGS_DEFAULT | NATIVE_IMMUTABLE,
+    .slots = measured_slots,
+};
+
+PyTypeObject *native_measured_type(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &measured_spec, NULL);
+}
+
+/* The one object of a name while there is room to keep it. */
+static PyObject *measured_make(struct native_state *state, PyObject *name, kymo_id id)
+{
+    PyObject *known = PyDict_GetItemWithError(state->measured, name);
+    if (known != NULL)
+        return Py_NewRef(known);
+    struct native_range *made =
+        PyErr_Occurred()
+            ? NULL
+            : (struct native_range *)state->measured_type->tp_alloc(state->measured_type, 0);
+    if (made == NULL)
+        return NULL;
+    made->id = id;
+    made->name = Py_NewRef(name);
+    if (PyDict_GET_SIZE(state->measured) < NATIVE_MAX_NAMES &&
+        PyDict_SetItem(state->measured, name, (PyObject *)made) < 0)
+        Py_CLEAR(made);
+    return (PyObject *)made;
+}
+
+PyObject *native_measured(struct native_state *state, PyObject *given)
+{
+    kymo_id id;
+    PyObject *name = native_name(given);
+    PyObject *made = NULL;
+    if (name != NULL && native_id(state, name, &id) == 0)
+        made = measured_make(state, name, id);
+    if (made != NULL)
+        native_slot_fill(state->measured_slots, name, made, id);
+    Py_XDECREF(name);
+    return made;
+}

@@ -1,0 +1,533 @@
+/*
+ * native_stopwatch.c: Stopwatch, the stopwatch of <kymo/stopwatch.h>.
+ *
+ * There is one instance, whose switch, options and results are the process's, in libkymo: a method that was taken before
+ * enable() works after it, and a measurement may start in C and end here. `strict` alone is Python's: what libkymo
+ * counts and tells once raises then.
+ *
+ * Reports that are due go where print() writes, which is not C's stdout: libkymo asks report_hook() first, which takes
+ * note, and finish prints when libkymo is through. What files, pandas and other ranks are told is in kymo/_stopwatch.py.
+ */
+#include "native.h"
+
+#include <kymo/stopwatch.h>
+
+#include <string.h>
+#include <structmember.h>
+
+/* What report_hook() does on this thread. */
+static _Thread_local enum { REPORT_IS_NOT_OURS = 0, REPORT_IS_OURS, REPORT_IS_DUE } reporting;
+
+/* The one instance. The state is the module's, which the instance keeps alive through its type. */
+struct stopwatch {
+    PyObject ob_base;
+    vectorcallfunc vectorcall;
+    struct native_state *state;
+};
+
+static inline struct native_state *state_of(PyObject *self)
+{
+    return ((struct stopwatch *)self)->state;
+}
+
+/* ---- measurements ---- */
+
+/* The id of the one argument `name`. -1 and an exception otherwise. */
+static inline int id_argument(PyObject *self, const char *method, PyObject *const *args,
+                              Py_ssize_t nargs, PyObject *kwnames, kymo_id *id)
+{
+    static const char *const names[] = {"name", NULL};
+    PyObject *name = NULL;
+    if (KYMO_LIKELY(nargs == 1 && kwnames == NULL))
+        name = args[0];
+    else if (native_arguments(method, names, 1, args, nargs, kwnames, &name) < 0)
+        return -1;
+    return native_id(state_of(self), name, id);
+}
+
+#define METHOD_BY_NAME(function, method, call)                                                     \
+    static PyObject *function(PyObject *self, PyObject *const *args, Py_ssize_t nargs,             \
+                              PyObject *kwnames)                                                   \
+    {                                                                                              \
+        kymo_id id;                                                                                \
+        if (KYMO_UNLIKELY(id_argument(self, method, args, nargs, kwnames, &id) < 0))               \
+            return NULL;                                                                           \
+        const uint32_t on = kymo_on();                                                             \
+        if ((on & KYMO_ON_STOPWATCH) == 0)                                                         \
+            Py_RETURN_NONE;                                                                        \
+        return native_stopwatch_call_on(state_of(self), on, call, id);                             \
+    }
+
+static kymo_status cancel(kymo_id id)
+{
+    kymo_stopwatch_cancel(id);
+    return KYMO_OK;
+}
+
+METHOD_BY_NAME(stopwatch_start_meas, "start_meas", kymo_stopwatch_start_on)
+METHOD_BY_NAME(stopwatch_end_meas, "end_meas", kymo_stopwatch_stop_on)
+METHOD_BY_NAME(stopwatch_cancel_meas, "cancel_meas", cancel)
+METHOD_BY_NAME(stopwatch_start_once, "start_one_time_measurement", kymo_stopwatch_once_start)
+METHOD_BY_NAME(stopwatch_end_once, "end_one_time_measurement", kymo_stopwatch_once_stop)
+
+/* sw("forward") */
+static PyObject *stopwatch_measure(PyObject *self, PyObject *const *args, size_t nargsf,
+                                   PyObject *kwnames)
+{
+    static const char *const names[] = {"name", NULL};
+    const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    PyObject *name = NULL;
+    if (KYMO_LIKELY(nargs == 1 && kwnames == NULL)) {
+        const struct native_slot *slot = &state_of(self)->measured_slots[native_slot_of(args[0])];
+        if (KYMO_LIKELY(slot->key == args[0]))
+            return Py_NewRef(slot->range);
+    }
+    if (native_arguments("Stopwatch", names, 1, args, nargs, kwnames, &name) < 0)
+        return NULL;
+    return native_measured(state_of(self), name);
+}
+
+/* ---- iterations ---- */
+
+static int report_hook(void)
+{
+    if (reporting == REPORT_IS_NOT_OURS)
+        return 0;
+    reporting = REPORT_IS_DUE;
+    return 1;
+}
+
+/* Call a function of kymo/_stopwatch.py. */
+static PyObject *by_package(const char *function, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames)
+{
+    PyObject *module = PyImport_ImportModule("kymo._stopwatch");
+    PyObject *callee = module != NULL ? PyObject_GetAttrString(module, function) : NULL;
+    PyObject *result =
+        callee != NULL ? PyObject_Vectorcall(callee, args, (size_t)nargs, kwnames) : NULL;
+    Py_XDECREF(callee);
+    Py_XDECREF(module);
+    return result;
+}
+
+/*
+ * A report that is due. A training loop does not end because nobody reads its output: that is told once and left at
+ * that. -1 and an exception for what is meant to end it, such as KeyboardInterrupt, and for all of them when strict.
+ */
+static int print_due(struct native_state *state)
+{
+    PyObject *printed = by_package("print_eval_times", NULL, 0, NULL);
+    Py_XDECREF(printed);
+    if (printed != NULL)
+        return 0;
+    if (state->strict || !PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    if (state->told_of_print)
+        PyErr_Clear();
+    else
+        PyErr_WriteUnraisable(state->stopwatch);
+    state->told_of_print = 1;
+    return 0;
+}
+
+int native_stopwatch_finish(struct native_state *state, const char *driver, double samples)
+{
+    const int is_on = (kymo_on() & KYMO_ON_STOPWATCH) != 0;
+    if (is_on && state->strict) {
+        const kymo_status status = kymo_stopwatch_check_stopped();
+        if (status != KYMO_OK) {
+            native_raise(state, status);
+            return -1;
+        }
+    }
+    reporting = REPORT_IS_OURS;
+    const int counts = kymo_iteration_finish_by(driver, samples);
+    const int is_due = reporting == REPORT_IS_DUE;
+    reporting = REPORT_IS_NOT_OURS;
+    return is_due && print_due(state) < 0 ? -1 : counts;
+}
+
+static PyObject *stopwatch_finish_iter(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                       PyObject *kwnames)
+{
+    static const char *const names[] = {"samples", NULL};
+    PyObject *samples = NULL;
+    double n = 0;
+    if (KYMO_UNLIKELY(nargs != 0 || kwnames != NULL) &&
+        (native_arguments("finish_iter", names, 0, args, nargs, kwnames, &samples) < 0 ||
+         native_samples(samples, &n) < 0))
+        return NULL;
+    if ((kymo_on() & KYMO_ON_STOPWATCH) == 0)
+        Py_RETURN_NONE;
+    if (native_stopwatch_finish(state_of(self), "Stopwatch.finish_iter", n) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *stopwatch_n_measured(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    const int is_on = kymo_stopwatch_is_enabled();
+    return PyLong_FromUnsignedLongLong(is_on ? kymo_stopwatch_n_measured() : 0);
+}
+
+/* ---- the switch ---- */
+
+/* An int from `least` up; `missing` when it is not given. -1 and an exception otherwise. */
+static int count_argument(PyObject *value, const char *name, long long least, uint64_t missing,
+                          uint64_t *out)
+{
+    *out = missing;
+    if (value == NULL)
+        return 0;
+    const long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    if (number < least) {
+        PyErr_Format(PyExc_ValueError, "%s is %lld or more, not %R", name, least, value);
+        return -1;
+    }
+    *out = (uint64_t)number;
+    return 0;
+}
+
+static int truth_argument(PyObject *value, uint32_t *out)
+{
+    const int truth = value != NULL ? PyObject_IsTrue(value) : 0;
+    *out = truth > 0;
+    return truth < 0 ? -1 : 0;
+}
+
+static int gpu_argument(PyObject *value, uint32_t do_cuda_sync, enum kymo_stopwatch_gpu *out)
+{
+    *out = do_cuda_sync ? KYMO_GPU_SYNC : KYMO_GPU_NONE;
+    if (value == NULL || value == Py_None)
+        return 0;
+    const char *text = PyUnicode_Check(value) ? PyUnicode_AsUTF8(value) : "";
+    if (text == NULL)
+        return -1;
+    if (strcmp(text, "sync") == 0) {
+        *out = KYMO_GPU_SYNC;
+    } else if (strcmp(text, "events") == 0 && !do_cuda_sync) {
+        *out = KYMO_GPU_EVENTS;
+    } else {
+        PyErr_Format(PyExc_ValueError, "gpu is None, \"sync\" or \"events\"%s, not %R",
+                     do_cuda_sync ? ", and with do_cuda_sync it is \"sync\"" : "", value);
+        return -1;
+    }
+    return 0;
+}
+
+static int enable_arguments(PyObject *const *values, struct kymo_stopwatch_options *options,
+                            uint32_t *strict)
+{
+    PyObject *const print_every = values[1] != Py_None ? values[1] : NULL;
+    uint32_t do_cuda_sync;
+    if (count_argument(values[0], "num_warmup_iters", 0, 0, &options->warmup) < 0 ||
+        count_argument(print_every, "print_every_n_iters", 1, 0, &options->print_every) < 0 ||
+        truth_argument(values[2], &do_cuda_sync) < 0 ||
+        gpu_argument(values[3], do_cuda_sync, &options->gpu) < 0 ||
+        truth_argument(values[4], strict) < 0 ||
+        truth_argument(values[5], &options->sync_one_time) < 0)
+        return -1;
+    return 0;
+}
+
+static PyObject *stopwatch_enable(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                  PyObject *kwnames)
+{
+    static const char *const names[] = {"num_warmup_iters",
+                                        "print_every_n_iters",
+                                        "do_cuda_sync",
+                                        "gpu",
+                                        "strict",
+                                        "sync_one_time",
+                                        NULL};
+    PyObject *values[6] = {NULL};
+    struct kymo_stopwatch_options options = {0};
+    uint32_t strict;
+    if (native_arguments("enable", names, 0, args, nargs, kwnames, values) < 0 ||
+        enable_arguments(values, &options, &strict) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_stopwatch_enable(&options);
+    PyEval_RestoreThread(thread);
+    if (status != KYMO_OK)
+        return native_raise(state_of(self), status);
+    state_of(self)->strict = strict != 0;
+    state_of(self)->told_of_print = 0;
+    Py_RETURN_NONE;
+}
+
+static PyObject *stopwatch_disable(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    kymo_stopwatch_disable();
+    state_of(self)->strict = 0;
+    Py_RETURN_NONE;
+}
+
+static PyObject *stopwatch_reset(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    kymo_stopwatch_reset();
+    state_of(self)->strict = 0;
+    Py_RETURN_NONE;
+}
+
+static PyObject *stopwatch_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
+{
+    return PyBool_FromLong(kymo_stopwatch_is_enabled());
+}
+
+/* ---- what is measured besides time ---- */
+
+static const struct {
+    const char *name;
+    uint32_t bit;
+} usages[] = {
+    {"thread", KYMO_USAGE_THREAD_CPU}, {"process", KYMO_USAGE_PROCESS_CPU},
+    {"tree", KYMO_USAGE_TREE_CPU},     {"machine", KYMO_USAGE_MACHINE_CPU},
+    {"faults", KYMO_USAGE_FAULTS},     {"rss", KYMO_USAGE_RSS},
+};
+enum { N_USAGES = sizeof usages / sizeof *usages };
+
+static int usage_bit(PyObject *name, uint32_t *mask)
+{
+    for (size_t i = 0; PyUnicode_Check(name) && i < N_USAGES; i++) {
+        if (PyUnicode_CompareWithASCIIString(name, usages[i].name) == 0) {
+            *mask |= usages[i].bit;
+            return 0;
+        }
+    }
+    PyErr_Format(PyExc_ValueError,
+                 "usage is of \"thread\", \"process\", \"tree\", \"machine\", \"faults\" and "
+                 "\"rss\", not %R",
+                 name);
+    return -1;
+}
+
+/* A mask of one name or several; all when none is given. */
+static int usage_argument(PyObject *value, uint32_t *mask)
+{
+    *mask = 0;
+    if (value == NULL || value == Py_None) {
+        for (size_t i = 0; i < N_USAGES; i++)
+            *mask |= usages[i].bit;
+        return 0;
+    }
+    if (PyUnicode_Check(value))
+        return usage_bit(value, mask);
+    PyObject *names = PySequence_Fast(value, "usage is a name or several names");
+    int rc = names != NULL ? 0 : -1;
+    for (Py_ssize_t i = 0; rc == 0 && i < PySequence_Fast_GET_SIZE(names); i++)
+        rc = usage_bit(PySequence_Fast_GET_ITEM(names, i), mask);
+    Py_XDECREF(names);
+    return rc;
+}
+
+static PyObject *stopwatch_set_usage(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    static const char *const names[] = {"name", "usage", NULL};
+    PyObject *values[2] = {NULL};
+    kymo_id id;
+    uint32_t mask;
+    if (native_arguments("set_cpu_usage_meas_name", names, 1, args, nargs, kwnames, values) < 0 ||
+        native_id(state_of(self), values[0], &id) < 0 || usage_argument(values[1], &mask) < 0)
+        return NULL;
+    if (!kymo_stopwatch_is_enabled())
+        Py_RETURN_NONE;
+    const kymo_status status = kymo_stopwatch_measure_usage(id, mask);
+    return native_stopwatch_end(state_of(self), status);
+}
+
+/* ---- results ---- */
+
+static PyObject *stopwatch_report(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    char *data = NULL;
+    size_t len = 0;
+    FILE *stream = open_memstream(&data, &len);
+    if (stream == NULL)
+        return PyErr_NoMemory();
+    const kymo_status status = kymo_stopwatch_print(stream);
+    PyObject *text = NULL;
+    if (fclose(stream) != 0)
+        PyErr_NoMemory();
+    else if (status != KYMO_OK)
+        native_raise(state_of(self), status);
+    else
+        text = PyUnicode_DecodeUTF8(data, (Py_ssize_t)len, "backslashreplace");
+    free(data);
+    return text;
+}
+
+#define METHOD_OF_PACKAGE(function)                                                                \
+    static PyObject *stopwatch_##function(PyObject *Py_UNUSED(self), PyObject *const *args,        \
+                                          Py_ssize_t nargs, PyObject *kwnames)                     \
+    {                                                                                              \
+        return by_package(#function, args, nargs, kwnames);                                        \
+    }
+
+METHOD_OF_PACKAGE(print_eval_times)
+METHOD_OF_PACKAGE(stats)
+METHOD_OF_PACKAGE(to_json)
+METHOD_OF_PACKAGE(to_csv)
+METHOD_OF_PACKAGE(to_pandas)
+METHOD_OF_PACKAGE(gather)
+
+/* ---- the one instance ---- */
+
+/* Stopwatch(): the instance. Stopwatch(5, 10, True): enable it as well. */
+static PyObject *stopwatch_call(PyObject *type, PyObject *const *args, size_t nargsf,
+                                PyObject *kwnames)
+{
+    const struct native_state *state = PyType_GetModuleState((PyTypeObject *)type);
+    PyObject *const stopwatch = state->stopwatch;
+    const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (KYMO_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
+        PyObject *enabled = stopwatch_enable(stopwatch, args, nargs, kwnames);
+        if (enabled == NULL)
+            return NULL;
+        Py_DECREF(enabled);
+    }
+    return Py_NewRef(stopwatch);
+}
+
+/* Reached by Stopwatch.__new__() alone; arguments are for the call. */
+static PyObject *stopwatch_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                               PyObject *Py_UNUSED(kwargs))
+{
+    const struct native_state *state = PyType_GetModuleState(type);
+    return Py_NewRef(state->stopwatch);
+}
+
+/* Copied or sent to another process, it is the one instance there. */
+static PyObject *stopwatch_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return Py_BuildValue("O()", Py_TYPE(self));
+}
+
+static int stopwatch_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static void stopwatch_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+#define FASTCALL(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+
+static PyMethodDef stopwatch_methods[] = {
+    {"enable", FASTCALL(stopwatch_enable),
+     "enable($self, /, num_warmup_iters=0, print_every_n_iters=None, do_cuda_sync=False, gpu=None, "
+     "strict=False, sync_one_time=False)\n--\n\n"
+     "Switch it on, with no results yet. The first num_warmup_iters iterations are left out; a "
+     "report is printed every\nprint_every_n_iters measured ones. gpu=\"sync\", or do_cuda_sync, "
+     "waits for the GPU at both ends of a measurement;\ngpu=\"events\" lets the GPU note the "
+     "times, "
+     "and nobody waits. With strict, misuse raises instead of being told once."},
+    {"disable", stopwatch_disable, METH_NOARGS,
+     "disable($self, /)\n--\n\n"
+     "Switch it off. Results stay readable; measurements that run are dropped."},
+    {"reset", stopwatch_reset, METH_NOARGS,
+     "reset($self, /)\n--\n\nSwitch it off and forget results and options."},
+    {"start_meas", FASTCALL(stopwatch_start_meas),
+     "start_meas($self, /, name)\n--\n\nStart a measurement. Nothing while off."},
+    {"end_meas", FASTCALL(stopwatch_end_meas),
+     "end_meas($self, /, name)\n--\n\nEnd it: its time counts for the iteration that goes on."},
+    {"cancel_meas", FASTCALL(stopwatch_cancel_meas),
+     "cancel_meas($self, /, name)\n--\n\nDrop it, as if it had not been started."},
+    {"finish_iter", FASTCALL(stopwatch_finish_iter),
+     "finish_iter($self, /, samples=None)\n--\n\n"
+     "The iteration ends; samples is how many it worked on, for the throughput."},
+    {"start_one_time_measurement", FASTCALL(stopwatch_start_once),
+     "start_one_time_measurement($self, /, name)\n--\n\n"
+     "Start what is measured once in the process, in warm-up too."},
+    {"end_one_time_measurement", FASTCALL(stopwatch_end_once),
+     "end_one_time_measurement($self, /, name)\n--\n\nEnd it."},
+    {"set_cpu_usage_meas_name", FASTCALL(stopwatch_set_usage),
+     "set_cpu_usage_meas_name($self, /, name, usage=None)\n--\n\n"
+     "Measure the use of processors during `name` as well, and more, from its next start on. Any "
+     "number of names.\n\n"
+     "usage is one or several of thread, process, tree (the process and its living descendants), "
+     "machine,\nfaults (page faults and context switches) and rss; None for all."},
+    {"print_eval_times", FASTCALL(stopwatch_print_eval_times),
+     "print_eval_times($self, /, file=None)\n--\n\nPrint the report, to sys.stdout by default."},
+    {"report", stopwatch_report, METH_NOARGS,
+     "report($self, /)\n--\n\nThe report as a text, also when it is off."},
+    {"get_num_nonwarmup_iters_measured", stopwatch_n_measured, METH_NOARGS,
+     "get_num_nonwarmup_iters_measured($self, /)\n--\n\n"
+     "Finished iterations without warm-up; 0 while off."},
+    {"stats", FASTCALL(stopwatch_stats),
+     "stats($self, /)\n--\n\nThe results so far as tables: kymo.StopwatchStats."},
+    {"to_json", FASTCALL(stopwatch_to_json),
+     "to_json($self, /, path=None)\n--\n\nWrite all tables as one JSON object, or return it."},
+    {"to_csv", FASTCALL(stopwatch_to_csv),
+     "to_csv($self, /, path=None, table='iterations')\n--\n\nWrite a table as CSV, or return it."},
+    {"to_pandas", FASTCALL(stopwatch_to_pandas),
+     "to_pandas($self, /, table='iterations')\n--\n\nA table as a pandas.DataFrame."},
+    {"gather", FASTCALL(stopwatch_gather),
+     "gather($self, /, group=None)\n--\n\n"
+     "Merge the results of all ranks of a torch.distributed or mpi4py job: kymo.StopwatchStats on "
+     "every rank.\nAll ranks call it."},
+    {"__reduce__", stopwatch_reduce, METH_NOARGS, "Pickle as the one instance."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef stopwatch_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct stopwatch, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+static PyGetSetDef stopwatch_getset[] = {
+    {"is_enabled", stopwatch_is_enabled, NULL, "Whether it is switched on.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyDoc_STRVAR(
+    stopwatch_doc,
+    "Named measurements over the iterations of a program, with their statistics at hand.\n\n"
+    "Stopwatch() returns the one instance of this process; with arguments it is enabled as well. "
+    "Off by default:\nthen its methods do nothing. `with sw(\"forward\"):` measures a block, "
+    "@sw(\"load\") a function.");
+
+static PyType_Slot stopwatch_slots[] = {
+    {Py_tp_doc, (void *)stopwatch_doc},
+    {Py_tp_new, stopwatch_new},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, stopwatch_members},
+    {Py_tp_methods, stopwatch_methods},
+    {Py_tp_getset, stopwatch_getset},
+    {Py_tp_traverse, stopwatch_traverse},
+    {Py_tp_dealloc, stopwatch_dealloc},
+    {0, NULL},
+};
+static PyType_Spec stopwatch_spec = {
+    .name = "kymo.Stopwatch",
+    .basicsize = sizeof(struct stopwatch),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | NATIVE_IMMUTABLE,
+    .slots = stopwatch_slots,
+};
+
+int native_stopwatch_make(PyObject *module)
+{
+    struct native_state *state = native_state_of(module);
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &stopwatch_spec, NULL);
+    if (type == NULL)
+        return -1;
+    state->stopwatch_type = type;
+    type->tp_vectorcall = stopwatch_call;
+    state->stopwatch = type->tp_alloc(type, 0);
+    state->measured_type = native_measured_type(module);
+    state->measured = PyDict_New();
+    if (state->stopwatch == NULL || state->measured_type == NULL || state->measured == NULL)
+        return -1;
+    ((struct stopwatch *)state->stopwatch)->state = state;
+    ((struct stopwatch *)state->stopwatch)->vectorcall = stopwatch_measure;
+    kymo_stopwatch_set_report_hook(report_hook);
+    return 0;
+}

@@ -1,0 +1,93 @@
+/*
+ * native_wait.c: waiting for the GPU on behalf of libkymo.
+ *
+ * libkymo waits in the midst of a push, a pop or a measurement, by whatever CUDA runtime it finds. Where torch uses the
+ * GPU, torch knows better: it has the current device and tells when a graph is being captured. So libkymo asks
+ * wait_hook() first. The hook acts for calls that come from here, which hold the GIL and say so by native_wait_begin();
+ * other threads of the process may call from C without it, and are left to libkymo.
+ */
+#include "native.h"
+
+#include <kymo/cuda.h>
+
+/* What wait_hook() does on this thread. */
+static _Thread_local enum native_wait waiting;
+
+/* Call a function of torch.cuda that answers yes or no. -1 and an exception when it does not. */
+static int ask(PyObject *cuda, const char *function)
+{
+    PyObject *answer = PyObject_CallMethod(cuda, function, NULL);
+    const int is_true = answer != NULL ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return is_true;
+}
+
+/* torch.cuda when torch is loaded and uses the GPU: a new reference. NULL without an exception otherwise. */
+static PyObject *torch_cuda_in_use(void)
+{
+    PyObject *name = PyUnicode_FromString("torch.cuda");
+    PyObject *cuda = name != NULL ? PyImport_GetModule(name) : NULL;
+    Py_XDECREF(name);
+    if (cuda != NULL && ask(cuda, "is_initialized") <= 0)
+        Py_CLEAR(cuda);
+    PyErr_Clear(); /* a torch that is half imported, or another's module of that name: it waits for nothing */
+    return cuda;
+}
+
+/* A wait would spoil a graph that is being captured, and its kernels do not run yet. -1 and torch's exception. */
+static int wait_by_torch(PyObject *cuda)
+{
+    const int is_capturing = ask(cuda, "is_current_stream_capturing");
+    if (is_capturing != 0)
+        return is_capturing < 0 ? -1 : 0;
+    PyObject *done = PyObject_CallMethod(cuda, "synchronize", NULL);
+    Py_XDECREF(done);
+    return done != NULL ? 0 : -1;
+}
+
+/* Wait, by torch or by libkymo. -1 and an exception when torch raises one. */
+static int wait_now(void)
+{
+    int rc = 0;
+    waiting = NATIVE_WAIT_GOES_ON;
+    PyObject *cuda = torch_cuda_in_use();
+    if (cuda != NULL) {
+        rc = wait_by_torch(cuda);
+        Py_DECREF(cuda);
+    } else {
+        PyThreadState *thread = PyEval_SaveThread();
+        kymo_cuda_sync();
+        PyEval_RestoreThread(thread);
+    }
+    waiting = NATIVE_WAIT_IS_DONE;
+    return rc;
+}
+
+static int wait_hook(void)
+{
+    if (waiting == NATIVE_WAIT_IS_OURS)
+        wait_now(); /* what it raises is found when the call is through */
+    return waiting == NATIVE_WAIT_IS_DONE ? 1 : -1;
+}
+
+enum native_wait native_wait_begin(void)
+{
+    const enum native_wait before = waiting;
+    waiting = before == NATIVE_WAIT_GOES_ON ? NATIVE_WAIT_IS_DONE : NATIVE_WAIT_IS_OURS;
+    return before;
+}
+
+void native_wait_end(enum native_wait before)
+{
+    waiting = before == NATIVE_WAIT_GOES_ON ? before : NATIVE_WAIT_IS_NOT_OURS;
+}
+
+int native_wait_first(void)
+{
+    return waiting == NATIVE_WAIT_IS_OURS ? wait_now() : 0;
+}
+
+void native_wait_make(void)
+{
+    kymo_cuda_set_sync_hook(wait_hook);
+}

@@ -1,0 +1,113 @@
+/*
+ * tools_stopwatch.c: the stopwatch's results as tables, of this process and of all ranks together.
+ *
+ * The stopwatch itself is in `_native`. Its tables are here because drawing them is libkymo-tools' business.
+ */
+#include "tools.h"
+
+#include <kymo/stopwatch.h>
+
+static const char table_capsule[] = "kymo.table";
+static const char merged_capsule[] = "kymo.merged";
+
+static void table_free(PyObject *capsule)
+{
+    kymo_table_destroy(PyCapsule_GetPointer(capsule, table_capsule));
+}
+
+/* A Table that owns its table. */
+static PyObject *table_own(const struct tools_state *state, kymo_table *table)
+{
+    PyObject *owner = PyCapsule_New(table, table_capsule, table_free);
+    if (owner == NULL) {
+        kymo_table_destroy(table);
+        return NULL;
+    }
+    PyObject *made = tools_table_create(state, table, owner);
+    Py_DECREF(owner);
+    return made;
+}
+
+PyObject *tools_stopwatch_table(PyObject *module, PyObject *name)
+{
+    const struct tools_state *state = PyModule_GetState(module);
+    const char *text = PyUnicode_AsUTF8(name);
+    kymo_table *table;
+    if (text == NULL)
+        return NULL;
+    const kymo_status status = kymo_stopwatch_table(text, &table);
+    return status == KYMO_OK ? table_own(state, table) : tools_raise(state, status);
+}
+
+/* ---- all ranks ---- */
+
+PyObject *tools_stopwatch_pack(PyObject *module, PyObject *rank)
+{
+    const long number = PyLong_AsLong(rank);
+    if (number == -1 && PyErr_Occurred())
+        return NULL;
+    void *data;
+    size_t len;
+    const kymo_status status = kymo_stopwatch_pack(number, &data, &len);
+    if (status != KYMO_OK)
+        return tools_raise(PyModule_GetState(module), status);
+    PyObject *bytes = PyBytes_FromStringAndSize(data, (Py_ssize_t)len);
+    free(data);
+    return bytes;
+}
+
+static void merged_free(PyObject *capsule)
+{
+    kymo_stopwatch_merged_destroy(PyCapsule_GetPointer(capsule, merged_capsule));
+}
+
+/* Add each of a sequence of packed results. -1 and an exception when one is not what pack() gives. */
+static int merged_add(const struct tools_state *state, kymo_stopwatch_merged *merged, PyObject *parts)
+{
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(parts); i++) {
+        char *data;
+        Py_ssize_t len;
+        if (PyBytes_AsStringAndSize(PySequence_Fast_GET_ITEM(parts, i), &data, &len) < 0)
+            return -1;
+        const kymo_status status = kymo_stopwatch_merged_add(merged, data, (size_t)len);
+        if (status != KYMO_OK) {
+            tools_raise(state, status);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *tools_stopwatch_merge(PyObject *module, PyObject *packed)
+{
+    const struct tools_state *state = PyModule_GetState(module);
+    kymo_stopwatch_merged *merged = NULL;
+    PyObject *parts = PySequence_Fast(packed, "what ranks have packed is a list of bytes");
+    PyObject *capsule = NULL;
+    if (parts == NULL)
+        return NULL;
+    const kymo_status status = kymo_stopwatch_merged_create(&merged);
+    if (status != KYMO_OK)
+        tools_raise(state, status);
+    else if (merged_add(state, merged, parts) == 0)
+        capsule = PyCapsule_New(merged, merged_capsule, merged_free);
+    if (capsule == NULL)
+        kymo_stopwatch_merged_destroy(merged);
+    Py_DECREF(parts);
+    return capsule;
+}
+
+PyObject *tools_stopwatch_merged_table(PyObject *module, PyObject *args)
+{
+    const struct tools_state *state = PyModule_GetState(module);
+    PyObject *capsule;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "Os:stopwatch_merged_table", &capsule, &name))
+        return NULL;
+    const kymo_stopwatch_merged *merged = PyCapsule_GetPointer(capsule, merged_capsule);
+    if (merged == NULL)
+        return NULL;
+    kymo_table *table;
+    const kymo_status status = kymo_stopwatch_merged_table(merged, name, &table);
+    return status == KYMO_OK ? table_own(state, table) : tools_raise(state, status);
+}

@@ -1,0 +1,147 @@
+"""Iterations, epochs and phases: how far the program is, for the recording and for the stopwatch.
+
+There is one count of iterations in a process. Whoever finishes the first one drives it; a second driver is told so,
+once, and counts nothing.
+"""
+
+from __future__ import annotations
+
+from kymo import _native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+    from typing import Any, Callable, Optional, TypeVar, Union
+
+    Name = Union[str, bytes]
+    Batch = TypeVar("Batch")
+
+
+class iteration:
+    """One iteration: `with kymo.iteration(samples=32):`.
+
+    It counts when the block is through. A block that raises is no iteration: it is in no count and in no distribution.
+    """
+
+    __slots__ = ("_samples",)
+
+    def __init__(self, samples: Optional[float] = None) -> None:
+        """Make one; `samples` is how many it works on, for the throughput."""
+        self._samples = samples
+
+    def __enter__(self) -> None:
+        _native.iteration_begin()
+
+    def __exit__(
+        self,
+        type: Optional[type[BaseException]] = None,
+        value: Optional[BaseException] = None,
+        traceback: Optional[TracebackType] = None,
+    ) -> None:
+        if type is None:
+            _native.iteration_finish(self._samples)
+
+
+def finish_iteration(samples: Optional[float] = None) -> bool:
+    """End an iteration that began where the one before ended: one call at the end of the loop's body.
+
+    Tell whether it counts; it does not where another driver (a Stopwatch, a callback) does the counting.
+    """
+    return _native.iteration_finish(samples)
+
+
+def iterations(
+    batches: Iterable[Batch],
+    samples: Union[float, Callable[[Batch], float], None] = None,
+    data: Optional[Name] = None,
+) -> Iterable[Batch]:
+    """Make each pass of a loop an iteration: `for batch in kymo.iterations(loader, samples=len, data="data"):`.
+
+    `samples` is how many a batch has, a number or a function of the batch. `data` names a range around the wait for
+    each batch, so that a report can tell its share. len() is the loader's.
+
+    An iteration lasts from the moment the next batch is asked for to the end of the loop's body. One that the loop
+    leaves by `break` or by an exception is not counted.
+    """
+    return _Iterations(batches, samples, data)
+
+
+class _Iterations:
+    def __init__(self, batches: Iterable[Any], samples: Any, data: Optional[Name]) -> None:
+        self._batches = batches
+        self._samples = samples
+        self._data = _native.range(data) if data is not None else None
+
+    def __len__(self) -> int:
+        return len(self._batches)  # type: ignore[arg-type]  # a TypeError where the loader has none
+
+    def __iter__(self) -> Iterator[Any]:
+        source = iter(self._batches)
+        while True:
+            _native.iteration_begin()
+            try:
+                if self._data is None:
+                    batch = next(source)
+                else:
+                    with self._data:
+                        batch = next(source)
+            except StopIteration:
+                return
+            yield batch
+            _native.iteration_finish(self._samples(batch) if callable(self._samples) else self._samples)
+
+
+class epoch:
+    """An epoch begins: `with kymo.epoch():`, or a plain call at its top, which ends the one before.
+
+    Epochs do not nest.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        """Begin it."""
+        _native.epoch_begin()
+
+    def end(self) -> None:
+        """End the epoch that is open."""
+        _native.epoch_end()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        type: Optional[type[BaseException]] = None,
+        value: Optional[BaseException] = None,
+        traceback: Optional[TracebackType] = None,
+    ) -> None:
+        self.end()
+
+
+class phase:
+    """A phase begins: `with kymo.phase("evaluate"):`, or a plain call; None ends the one that is open.
+
+    There is one phase at a time. At the end of the block the phase goes on that was there before.
+    """
+
+    __slots__ = ("_before",)
+    _now: Optional[Name] = None
+
+    def __init__(self, name: Optional[Name]) -> None:
+        """Begin it."""
+        _native.phase(name)
+        self._before, phase._now = phase._now, name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        type: Optional[type[BaseException]] = None,
+        value: Optional[BaseException] = None,
+        traceback: Optional[TracebackType] = None,
+    ) -> None:
+        _native.phase(self._before)
+        phase._now = self._before
