@@ -87,6 +87,11 @@ WITHOUT_NVTX = "kymo: with on a range, enabled, nvtx=0"
 WRAPPER_OFF = "kymo: NVTXRangeWrapper push and pop, disabled"
 WRAPPER_ORDERED = "kymo: NVTXRangeWrapper push and pop, ordered"
 WRAPPER_RECORDED = "kymo: NVTXRangeWrapper push and pop, ordered, recorded"
+STOPWATCH_OFF = "kymo: Stopwatch start and end, disabled, bound methods"
+STOPWATCH_OFF_OBTAINED = "kymo: Stopwatch() obtained for each, disabled"
+STOPWATCH_ON = "kymo: Stopwatch start and end, enabled"
+STOPWATCH_RECORDED = "kymo: Stopwatch start and end, enabled, recorded"
+STOPWATCH_BLOCK = "kymo: with sw(name), enabled"
 NVTX = "nvtx.annotate, kept, without a tool"
 NVTX_LITERAL = 'nvtx.annotate("literal") without a tool'
 TORCH_OFF = "record_function, profiler off"
@@ -144,6 +149,33 @@ def ours_with_nvtx(recordings: Recordings) -> list[Candidate]:
             Candidate(WRAPPER_RECORDED, statement, {"wrapper": wrapper}, lambda: ordered(recordings.on)),
         ]
     return candidates
+
+
+def ours_with_stopwatch(recordings: Recordings) -> list[Candidate]:
+    """Return a pair of start and end on the stopwatch, as its users write it."""
+    if not hasattr(kymo, "Stopwatch"):
+        return []
+    stopwatch = kymo.Stopwatch()
+
+    @contextlib.contextmanager
+    def on(recording: Callable[[], Any] = contextlib.nullcontext) -> Any:
+        with recording():
+            stopwatch.enable()
+            try:
+                yield
+            finally:
+                stopwatch.reset()
+
+    bound = {"start": stopwatch.start_meas, "end": stopwatch.end_meas}
+    pair = 'start("bench stopwatch"); end("bench stopwatch")'
+    obtained = 'Stopwatch().start_meas("bench stopwatch"); Stopwatch().end_meas("bench stopwatch")'
+    return [
+        Candidate(STOPWATCH_OFF, pair, bound),
+        Candidate(STOPWATCH_OFF_OBTAINED, obtained, {"Stopwatch": kymo.Stopwatch}),
+        Candidate(STOPWATCH_ON, pair, bound, on),
+        Candidate(STOPWATCH_RECORDED, pair, bound, lambda: on(recordings.on)),
+        Candidate(STOPWATCH_BLOCK, 'with sw("bench stopwatch"): pass', {"sw": stopwatch}, on),
+    ]
 
 
 def has_option(name: str) -> bool:
@@ -214,7 +246,7 @@ def peer_viztracer() -> list[Candidate]:
 
 
 def collect(recordings: Recordings) -> list[Candidate]:
-    candidates = standard_library() + ours(recordings) + ours_with_nvtx(recordings)
+    candidates = standard_library() + ours(recordings) + ours_with_nvtx(recordings) + ours_with_stopwatch(recordings)
     for peer in (peer_nvtx, peer_torch, peer_viztracer):
         try:
             candidates += peer()
@@ -332,19 +364,27 @@ def put_nvtx(results: Results, figures: Figures) -> None:
         results.put(what, "not built", bar)
 
 
-def put_wrapper(results: Results, figures: Figures) -> None:
+def put_pairs(results: Results, figures: Figures) -> None:
+    """Put the pairs of calls of the range wrapper and of the stopwatch."""
     for name, bar, of_pair in (
         (WRAPPER_OFF, 30, False),
         (WRAPPER_ORDERED, 0.6, True),
         (WRAPPER_RECORDED, 0.6, True),
+        (STOPWATCH_OFF, 30, False),
+        (STOPWATCH_OFF_OBTAINED, None, False),
+        (STOPWATCH_ON, 0.6, True),
+        (STOPWATCH_RECORDED, None, True),
+        (STOPWATCH_BLOCK, None, True),
     ):
         what, bar_text = name.replace("kymo:", "Python", 1), f"<= {bar} x the pair" if of_pair else f"<= {bar} ns"
+        if bar is None:
+            bar_text = ""
         if name not in figures:
             results.put(what, "not built", bar_text)
             continue
         ns, ratio = median_with_interval(figures.net(name)), figures.ratio(name, PAIR)
         measured = f"{ratio[1]:.2f} x the pair ({ratio[0]:.2f} to {ratio[2]:.2f}), {ns[1]:.1f} ns"
-        results.put(what, measured, bar_text, (ratio if of_pair else ns)[1] <= bar)
+        results.put(what, measured, bar_text, None if bar is None else (ratio if of_pair else ns)[1] <= bar)
 
 
 def put_with_tool(results: Results, recordings: Recordings, n_rounds: int, n: int) -> None:
@@ -405,7 +445,7 @@ def main() -> int:
     put_against_peers(results, figures)
     put_nvtx(results, figures)
     put_with_tool(results, recordings, 5, n)
-    put_wrapper(results, figures)
+    put_pairs(results, figures)
     shutil.rmtree(Path(arguments.dir) / "python.kymo", ignore_errors=True)
     return 0
 

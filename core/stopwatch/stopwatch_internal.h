@@ -22,6 +22,8 @@
  *   stopwatch_tables.c     kymo_stopwatch_table
  *   stopwatch_rows.c       what stands in the tables
  *   stopwatch_print.c      the report; stopwatch_lines.c its lines
+ *   stopwatch_running.c    what runs on this thread
+ *   stopwatch_pack.c       results as bytes, for other processes; stopwatch_merge.h has that side
  *
  * `kymo__watch.lock` is taken with no other lock held, and nothing is recorded, interned or said under it.
  */
@@ -222,6 +224,9 @@ struct kymo__watch_stats {
 /* Of the values in `sum` and `n_zeros` zeros, times `scale`. */
 void kymo__watch_stats_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, double scale,
                           struct kymo__watch_stats *out);
+/* All threads of a slot in one; free it with kymo__watch_sum_clear(). False without memory. The lock is held. */
+bool kymo__watch_sum_of_threads(const struct kymo__watch_slot *slot, struct kymo__watch_sum *sum,
+                                uint64_t *n_threads);
 /* Nanoseconds of a tick, the better known the longer it has been on. The lock is held. */
 double kymo__watch_tick_ns(void);
 

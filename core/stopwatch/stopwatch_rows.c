@@ -38,9 +38,8 @@ static kymo_status no_memory(void)
     return kymo__fail(KYMO_ENOMEM, "no memory for a table of the stopwatch");
 }
 
-/* All threads of a slot in one; free it with kymo__watch_sum_clear(). */
-static bool sum_of_threads(const struct kymo__watch_slot *slot, struct kymo__watch_sum *sum,
-                           uint64_t *n_threads)
+bool kymo__watch_sum_of_threads(const struct kymo__watch_slot *slot, struct kymo__watch_sum *sum,
+                                uint64_t *n_threads)
 {
     bool ok = kymo__watch_sum_merge(sum, &slot->gone);
     *n_threads = slot->n_gone;
@@ -60,7 +59,7 @@ kymo_status kymo__watch_put_intervals(kymo_table *table, double tick_ns)
         struct kymo__watch_sum sum = {0};
         struct kymo__watch_stats stats;
         uint64_t n_threads;
-        const bool ok = sum_of_threads(slot, &sum, &n_threads);
+        const bool ok = kymo__watch_sum_of_threads(slot, &sum, &n_threads);
         kymo__watch_stats_of(&sum, 0, tick_ns, &stats);
         kymo__watch_sum_clear(&sum);
         if (!ok)

@@ -1,4 +1,7 @@
-/* How durations are spread, in a form that is added up without knowing whose they were. See stopwatch_merge.h. */
+/*
+ * How durations are spread, in a form that is added up without knowing whose they were. See stopwatch_merge.h. Compiled
+ * so that a square root is an instruction: libkymo links no libm.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -64,8 +67,8 @@ bool kymo__spread_merge(struct kymo__spread *into, const struct kymo__spread *fr
     const double na = (double)into->count, nb = (double)from->count;
     const double apart = kymo__spread_mean(from) - kymo__spread_mean(into);
     into->m2 += from->m2 + apart * apart * (na * nb / (na + nb));
-    into->min = into->count == 0 ? from->min : fmin(into->min, from->min);
-    into->max = fmax(into->max, from->max);
+    into->min = into->count == 0 ? from->min : KYMO__MIN(into->min, from->min);
+    into->max = KYMO__MAX(into->max, from->max);
     into->total += from->total;
     into->count = count;
     kymo__free(into->points);
@@ -88,12 +91,14 @@ double kymo__spread_std(const struct kymo__spread *spread)
 double kymo__spread_quantile(const struct kymo__spread *spread, double q)
 {
     /* The nearest rank, as kymo__sketch_quantile() has it. */
-    const double rank = ceil(q * (double)spread->count);
+    const double rank = q * (double)spread->count;
     double below = 0;
     for (size_t i = 0; i < spread->n; i++) {
         below += (double)spread->points[i].count;
-        if (below >= rank)
-            return fmin(fmax(kymo__point_value(spread->points[i].key), spread->min), spread->max);
+        if (below >= rank) {
+            const double value = KYMO__MAX(kymo__point_value(spread->points[i].key), spread->min);
+            return KYMO__MIN(value, spread->max);
+        }
     }
     return spread->max;
 }

@@ -163,3 +163,17 @@ uint64_t kymo__sketch_quantile(const struct kymo__sketch *sketch, double q)
     const uint64_t value = value_at(sketch, rank);
     return value < sketch->min ? sketch->min : KYMO__MIN(value, sketch->max);
 }
+
+void kymo__sketch_visit(const struct kymo__sketch *sketch, kymo__sketch_visitor *visitor, void *ctx)
+{
+    if (sketch->pages == NULL) {
+        for (uint64_t i = 0; i < sketch->count; i++)
+            visitor(ctx, sketch->few[i], 1);
+        return;
+    }
+    for (uint32_t p = 0; p < KYMO__SKETCH_PAGES; p++) {
+        for (uint32_t b = 0; sketch->pages[p] != NULL && b < KYMO__SKETCH_PAGE; b++)
+            if (sketch->pages[p][b] != 0)
+                visitor(ctx, bucket_value(p, b), sketch->pages[p][b]);
+    }
+}

@@ -54,6 +54,11 @@ KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_merge(struct kymo__sketch *i
 /* The value below which the share `q` (0..1) of the values lies; 0 for an empty sketch. */
 KYMO_PRIVATE_API uint64_t kymo__sketch_quantile(const struct kymo__sketch *sketch, double q);
 
+/* Each value, or the middle of each bucket, with how many there are; in no order. */
+typedef void kymo__sketch_visitor(void *ctx, uint64_t value, uint64_t count);
+KYMO_PRIVATE_API void kymo__sketch_visit(const struct kymo__sketch *sketch,
+                                         kymo__sketch_visitor *visitor, void *ctx);
+
 /* The first values, and those whose page does not exist yet. Does not touch count, sum, min and max. */
 KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_add_slow(struct kymo__sketch *sketch,
                                                              uint64_t value);

@@ -5,8 +5,8 @@
  * enable() works after it, and a measurement may start in C and end here. `strict` alone is Python's: what libkymo
  * counts and tells once raises then.
  *
- * Reports that are due go where print() writes, which is not C's stdout: libkymo asks report_hook() first, which takes
- * note, and finish prints when libkymo is through. What files, pandas and other ranks are told is in kymo/_stopwatch.py.
+ * Reports that are due go where print() writes, which is not C's stdout: libkymo hands them to printer(), and finish
+ * prints them when libkymo is through. What files, pandas and other ranks are told is in kymo/_stopwatch.py.
  */
 #include "native.h"
 
@@ -15,8 +15,8 @@
 #include <string.h>
 #include <structmember.h>
 
-/* What report_hook() does on this thread. */
-static _Thread_local enum { REPORT_IS_NOT_OURS = 0, REPORT_IS_OURS, REPORT_IS_DUE } reporting;
+/* Where printer() puts a report on this thread: a new reference; NULL outside native_stopwatch_finish(). */
+static _Thread_local PyObject **report_here;
 
 /* The one instance. The state is the module's, which the instance keeps alive through its type. */
 struct stopwatch {
@@ -89,12 +89,20 @@ static PyObject *stopwatch_measure(PyObject *self, PyObject *const *args, size_t
 
 /* ---- iterations ---- */
 
-static int report_hook(void)
+static PyObject *report_text(const char *data, size_t len)
 {
-    if (reporting == REPORT_IS_NOT_OURS)
-        return 0;
-    reporting = REPORT_IS_DUE;
-    return 1;
+    return PyUnicode_DecodeUTF8(data, (Py_ssize_t)len, "backslashreplace");
+}
+
+/* A program's C code may end iterations as well, without the GIL: C's stdout is as good as any then. */
+static void printer(void *Py_UNUSED(ctx), const char *text, size_t len)
+{
+    if (report_here == NULL) {
+        fwrite(text, 1, len, stdout);
+        fflush(stdout);
+    } else if (*report_here == NULL) {
+        *report_here = report_text(text, len);
+    }
 }
 
 /* Call a function of kymo/_stopwatch.py. */
@@ -114,9 +122,9 @@ static PyObject *by_package(const char *function, PyObject *const *args, Py_ssiz
  * A report that is due. A training loop does not end because nobody reads its output: that is told once and left at
  * that. -1 and an exception for what is meant to end it, such as KeyboardInterrupt, and for all of them when strict.
  */
-static int print_due(struct native_state *state)
+static int print_due(struct native_state *state, PyObject *report)
 {
-    PyObject *printed = by_package("print_eval_times", NULL, 0, NULL);
+    PyObject *printed = by_package("write_report", &report, 1, NULL);
     Py_XDECREF(printed);
     if (printed != NULL)
         return 0;
@@ -140,11 +148,15 @@ int native_stopwatch_finish(struct native_state *state, const char *driver, doub
             return -1;
         }
     }
-    reporting = REPORT_IS_OURS;
+    PyObject *report = NULL;
+    report_here = &report;
     const int counts = kymo_iteration_finish_by(driver, samples);
-    const int is_due = reporting == REPORT_IS_DUE;
-    reporting = REPORT_IS_NOT_OURS;
-    return is_due && print_due(state) < 0 ? -1 : counts;
+    report_here = NULL;
+    if (KYMO_LIKELY(report == NULL))
+        return PyErr_Occurred() ? -1 : counts;
+    const int rc = print_due(state, report);
+    Py_DECREF(report);
+    return rc < 0 ? -1 : counts;
 }
 
 static PyObject *stopwatch_finish_iter(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -265,10 +277,15 @@ static PyObject *stopwatch_disable(PyObject *self, PyObject *Py_UNUSED(unused))
     Py_RETURN_NONE;
 }
 
-static PyObject *stopwatch_reset(PyObject *self, PyObject *Py_UNUSED(unused))
+static PyObject *stopwatch_reset(PyObject *self, PyObject *unused)
 {
     kymo_stopwatch_reset();
-    state_of(self)->strict = 0;
+    return stopwatch_disable(self, unused);
+}
+
+static PyObject *stopwatch_clear(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    kymo_stopwatch_reset();
     Py_RETURN_NONE;
 }
 
@@ -355,7 +372,7 @@ static PyObject *stopwatch_report(PyObject *self, PyObject *Py_UNUSED(unused))
     else if (status != KYMO_OK)
         native_raise(state_of(self), status);
     else
-        text = PyUnicode_DecodeUTF8(data, (Py_ssize_t)len, "backslashreplace");
+        text = report_text(data, len);
     free(data);
     return text;
 }
@@ -436,6 +453,7 @@ static PyMethodDef stopwatch_methods[] = {
      "Switch it off. Results stay readable; measurements that run are dropped."},
     {"reset", stopwatch_reset, METH_NOARGS,
      "reset($self, /)\n--\n\nSwitch it off and forget results and options."},
+    {"clear", stopwatch_clear, METH_NOARGS, "clear($self, /)\n--\n\nForget the results and go on."},
     {"start_meas", FASTCALL(stopwatch_start_meas),
      "start_meas($self, /, name)\n--\n\nStart a measurement. Nothing while off."},
     {"end_meas", FASTCALL(stopwatch_end_meas),
@@ -528,6 +546,6 @@ int native_stopwatch_make(PyObject *module)
         return -1;
     ((struct stopwatch *)state->stopwatch)->state = state;
     ((struct stopwatch *)state->stopwatch)->vectorcall = stopwatch_measure;
-    kymo_stopwatch_set_report_hook(report_hook);
+    kymo_stopwatch_set_printer(printer, NULL);
     return 0;
 }

@@ -36,8 +36,9 @@ static PyObject *switch_stop(PyObject *module, PyObject *Py_UNUSED(unused))
     Py_RETURN_NONE;
 }
 
-static PyObject *switch_reset(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
 {
+    native_state_of(module)->strict = 0; /* as libkymo knows nothing of it */
     PyThreadState *thread = PyEval_SaveThread();
     kymo_reset();
     PyEval_RestoreThread(thread);

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # see _start.py
         def write(self, text: str, /) -> object: ...
 
 
-TABLES = ("intervals", "iterations", "gpu", "usage", "once", "outliers", "misuse", "series")
+TABLES = ("iteration", "iterations", "intervals", "threads", "gpu", "usage", "once", "outliers", "misuse", "series")
 TABLES_OF_RANKS = ("ranks", "intervals", "iterations")
 
 
@@ -93,10 +93,15 @@ def _put(text: str, path: Optional[Path]) -> Optional[str]:
 def print_eval_times(file: Optional[Writer] = None) -> None:
     """Print the report to `file`, by default sys.stdout. Nothing while the stopwatch is off."""
     stopwatch = _native.Stopwatch()
+    if stopwatch.is_enabled:
+        write_report(stopwatch.report(), file)
+
+
+def write_report(text: str, file: Optional[Writer] = None) -> None:
+    """Write a report as print() would."""
     out = sys.stdout if file is None else file
-    if out is None or not stopwatch.is_enabled:
+    if out is None:
         return
-    text = stopwatch.report()
     try:
         out.write(text)
     except UnicodeEncodeError:  # a terminal without µ

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
@@ -146,7 +145,7 @@ def test_the_order_of_ranks_makes_no_difference():
     third = measured_bytes(2)
     one = merged_row([first, second, third], "intervals", "a")
     other = merged_row([third, first, second], "intervals", "a")
-    assert one == pytest.approx({**other, "name": "a"}) if False else one["count"] == other["count"] == 120
+    assert one["count"] == other["count"] == 120
     for column in ("total_ns", "std_ns", "p50_ns", "p99_ns"):
         assert one[column] == pytest.approx(other[column], rel=1e-9)
 
@@ -178,10 +177,9 @@ def test_what_is_packed_is_small():
     assert len(measured_bytes()) < 2000
 
 
-def test_the_example_of_the_header_is_the_format(tmp_path):
+def test_the_head_of_what_is_packed_is_as_its_page_says():
     packed = measured_bytes(3)
     assert packed[:8] == b"kymoSW1\n"
-    assert int.from_bytes(packed[8:12], "little") >= 1
+    assert int.from_bytes(packed[8:12], "little") == 2  # the whole iteration, and "a"
     assert int.from_bytes(packed[12:20], "little") == 3
     assert int.from_bytes(packed[20:28], "little") == 20
-    assert Path(tmp_path).exists()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import threading
 
 import pytest
 
 import kymo
 from kymo import Stopwatch
 
-TABLES = ("intervals", "iterations", "gpu", "usage", "once", "outliers", "misuse", "series")
+TABLES = ("iteration", "iterations", "intervals", "threads", "gpu", "usage", "once", "outliers", "misuse", "series")
 STATISTICS = ("total_ns", "mean_ns", "std_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
 
 
@@ -31,13 +32,13 @@ def measured() -> Stopwatch:
 def test_all_tables_are_there(measured):
     stats = measured.stats()
     assert isinstance(stats, kymo.StopwatchStats)
-    assert (tuple(stats), stats.keys(), len(stats)) == (TABLES, TABLES, 8)
+    assert (tuple(stats), stats.keys(), len(stats)) == (TABLES, TABLES, len(TABLES))
     for name in TABLES:
         assert isinstance(stats[name], kymo.Table)
         assert getattr(stats, name) is stats[name]
         assert stats[name].name == name
     for wrong in (lambda: stats["nothing"], lambda: stats.nothing):
-        with pytest.raises((KeyError, AttributeError), match=r"no table 'nothing'; there are intervals, iterations"):
+        with pytest.raises((KeyError, AttributeError), match=r"no table 'nothing'; there are iteration, iterations"):
             wrong()
 
 
@@ -48,6 +49,25 @@ def test_statistics_are_in_their_order(measured, table):
         assert values["min_ns"] <= values["p50_ns"] <= values["p90_ns"] <= values["p99_ns"] <= values["max_ns"]
         assert values["min_ns"] <= values["mean_ns"] <= values["max_ns"]
         assert 0 < values["std_ns"] <= values["max_ns"]
+
+
+def test_the_whole_iteration_has_its_row_with_the_throughput(measured):
+    (row,) = measured.stats().iteration
+    assert (row["iterations"], row["samples"]) == (40, 320)
+    assert row["samples_per_s"] == pytest.approx(320e9 / row["total_ns"], rel=1e-6)
+    assert row["total_ns"] >= measured.stats().iterations.row(name="outer")["total_ns"]
+
+
+def test_each_thread_has_its_row(measured):
+    def work():
+        with measured("outer"):
+            pass
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    counts = [row["count"] for row in measured.stats().threads if row["name"] == "outer"]
+    assert sorted(counts) == [1, 40]
 
 
 def test_what_was_taken_stays_as_it_was(measured):
@@ -99,7 +119,7 @@ def test_a_file_that_cannot_be_written_raises(measured, tmp_path):
 
 def test_printed_they_are_tables(measured):
     text = repr(measured.stats())
-    assert text.startswith("intervals:\n")
+    assert text.startswith("iteration:\n")
     assert "inner" in text
     assert repr(kymo.StopwatchStats({})) == "(nothing measured)"
 
@@ -107,7 +127,8 @@ def test_printed_they_are_tables(measured):
 def test_before_anything_is_measured_tables_are_empty():
     Stopwatch(0)
     stats = Stopwatch().stats()
-    assert all(len(stats[name]) == 0 for name in TABLES)
+    assert [name for name in TABLES if len(stats[name])] == ["iteration"]
+    assert list(stats.iteration)[0]["iterations"] == 0
     assert json.loads(Stopwatch().to_json())["intervals"] == []
 
 

@@ -175,10 +175,28 @@ def test_reset_forgets_everything():
     stopwatch.finish_iter()
     stopwatch.reset()
     assert stopwatch.is_enabled is False
-    assert all(len(stopwatch.stats()[table]) == 0 for table in stopwatch.stats())
+    assert [table for table in stopwatch.stats() if len(stopwatch.stats()[table])] == ["iteration"]
     stopwatch.enable()
     stopwatch.end_meas("nothing is strict any more")
     stopwatch.start_one_time_measurement("once")
+
+
+def test_cleared_it_forgets_its_results_and_goes_on():
+    stopwatch = Stopwatch(1, strict=True)
+    for _ in range(3):
+        with stopwatch("a"):
+            pass
+        stopwatch.finish_iter()
+    stopwatch.start_meas("runs")
+    stopwatch.clear()
+    assert stopwatch.is_enabled is True
+    assert (stopwatch.get_num_nonwarmup_iters_measured(), len(stopwatch.stats().intervals)) == (0, 0)
+    with pytest.raises(kymo.StateError, match="runs"):
+        stopwatch.end_meas("runs")
+    with stopwatch("b"):
+        pass
+    stopwatch.finish_iter()
+    assert stopwatch.stats().intervals["name"] == ["b"]
 
 
 def test_resetting_kymo_resets_it_too():
@@ -265,6 +283,6 @@ def test_options_of_the_environment_and_of_run_switch_it_on(way, run_python, kym
 
 
 def test_switched_on_by_hand_it_needs_no_recording_and_makes_no_file(run_python, tmp_path):
-    done = run_python("from kymo import Stopwatch\nStopwatch(0)\n" + "import textwrap\n" + "exec(textwrap.dedent('''%s'''))" % SCRIPT)
+    done = run_python(SCRIPT.replace("Stopwatch()", "Stopwatch(0)"))
     assert done.stderr == ""
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]

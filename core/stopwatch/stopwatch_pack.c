@@ -1,0 +1,157 @@
+/*
+ * The results of this process as bytes. They are made under the lock from what stands there at that moment;
+ * docs/formats/stopwatch.md has their layout.
+ */
+#include <string.h>
+
+#include "stopwatch/stopwatch_internal.h"
+#include "stopwatch/stopwatch_merge.h"
+
+static void put_u32(struct kymo__buf *out, uint32_t value)
+{
+    const unsigned char b[] = {(unsigned char)value, (unsigned char)(value >> 8),
+                               (unsigned char)(value >> 16), (unsigned char)(value >> 24)};
+    kymo__buf_put(out, b, sizeof b);
+}
+
+static void put_u64(struct kymo__buf *out, uint64_t value)
+{
+    put_u32(out, (uint32_t)value);
+    put_u32(out, (uint32_t)(value >> 32));
+}
+
+static void put_f64(struct kymo__buf *out, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_u64(out, bits);
+}
+
+/* ---- a sum as points ---- */
+
+struct collected {
+    struct kymo__spread spread;
+    double scale;
+    bool failed;
+};
+
+static void collect(void *ctx, uint64_t value, uint64_t count)
+{
+    struct collected *const c = ctx;
+    struct kymo__spread *const s = &c->spread;
+    if (!kymo__grow(&s->points, &s->cap, s->n + 1, sizeof *s->points)) {
+        c->failed = true;
+        return;
+    }
+    s->points[s->n++] =
+        (struct kymo__point){.key = kymo__point_key((double)value * c->scale), .count = count};
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const uint32_t x = ((const struct kymo__point *)a)->key;
+    const uint32_t y = ((const struct kymo__point *)b)->key;
+    return (x > y) - (x < y);
+}
+
+/* Sort them, and make one of those that share a key. Returns how many values they stand for. */
+static uint64_t order_points(struct kymo__spread *s)
+{
+    uint64_t count = 0;
+    size_t n = 0;
+    if (s->n > 0)
+        qsort(s->points, s->n, sizeof *s->points, by_key);
+    for (size_t i = 0; i < s->n; i++) {
+        count += s->points[i].count;
+        if (n > 0 && s->points[n - 1].key == s->points[i].key)
+            s->points[n - 1].count += s->points[i].count;
+        else
+            s->points[n++] = s->points[i];
+    }
+    s->n = n;
+    return count;
+}
+
+/* A sum and `n_zeros` zeros. False without memory. */
+static bool put_sum(struct kymo__buf *out, const struct kymo__watch_sum *sum, uint64_t n_zeros,
+                    double scale)
+{
+    struct collected c = {.scale = scale};
+    struct kymo__watch_stats stats;
+    kymo__watch_stats_of(sum, n_zeros, scale, &stats);
+    if (n_zeros > 0)
+        collect(&c, 0, n_zeros);
+    kymo__sketch_visit(&sum->sketch, collect, &c);
+    /* Another thread may have added to its sketch while it was merged: the points decide. */
+    const uint64_t count = order_points(&c.spread);
+    const double m2 = count > 1 ? stats.std * stats.std * (double)(count - 1) : 0;
+    put_u64(out, count);
+    put_f64(out, stats.total);
+    put_f64(out, m2);
+    put_f64(out, stats.min);
+    put_f64(out, stats.max);
+    put_u32(out, (uint32_t)c.spread.n);
+    for (size_t i = 0; i < c.spread.n; i++) {
+        put_u32(out, c.spread.points[i].key);
+        put_u64(out, c.spread.points[i].count);
+    }
+    kymo__spread_fini(&c.spread);
+    return !c.failed;
+}
+
+/* ---- all names; the lock is held ---- */
+
+static bool put_name(struct kymo__buf *out, const char *name, size_t len)
+{
+    put_u32(out, (uint32_t)len);
+    kymo__buf_put(out, name, len);
+    return len <= UINT32_MAX;
+}
+
+static bool put_slot(struct kymo__buf *out, const struct kymo__watch_slot *slot, double tick_ns)
+{
+    size_t len;
+    const char *const name = kymo_site_name(slot->id, &len);
+    struct kymo__watch_sum sum = {0};
+    uint64_t n_threads;
+    const struct kymo__watch_sum *const periods = &slot->periods.sum;
+    const bool ok = put_name(out, name, len) && kymo__watch_sum_of_threads(slot, &sum, &n_threads) &&
+                    put_sum(out, &sum, 0, tick_ns) &&
+                    put_sum(out, periods, kymo__watch.n_measured - periods->sketch.count, tick_ns);
+    kymo__watch_sum_clear(&sum);
+    return ok;
+}
+
+static bool put_results(struct kymo__buf *out, int64_t rank)
+{
+    static const struct kymo__watch_sum nothing;
+    const struct kymo__watch *const watch = &kymo__watch;
+    const double tick_ns = kymo__watch_tick_ns();
+    const bool has_whole = watch->n_measured > 0;
+    kymo__buf_puts(out, KYMO__PACK_MAGIC);
+    put_u32(out, (uint32_t)(watch->listed.n + has_whole));
+    put_u64(out, (uint64_t)rank);
+    put_u64(out, watch->n_measured);
+    if (has_whole && (!put_name(out, KYMO__WATCH_WHOLE, strlen(KYMO__WATCH_WHOLE)) ||
+                      !put_sum(out, &nothing, 0, 1) || !put_sum(out, &watch->whole.sum, 0, 1)))
+        return false;
+    for (size_t i = 0; i < watch->listed.n; i++)
+        if (!put_slot(out, watch->listed.all[i], tick_ns))
+            return false;
+    return !out->failed;
+}
+
+kymo_status kymo_stopwatch_pack(int64_t rank, void **data, size_t *len)
+{
+    struct kymo__buf out = {0};
+    kymo__watch_lock();
+    const bool ok = put_results(&out, rank);
+    kymo__watch_unlock();
+    if (!ok) {
+        kymo__buf_fini(&out);
+        return kymo__fail(KYMO_ENOMEM, "no memory to pack the results of the stopwatch");
+    }
+    *data = out.data;
+    *len = out.len;
+    return KYMO_OK;
+}
