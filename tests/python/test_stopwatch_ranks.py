@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -29,7 +30,8 @@ WORK = """
         return stopwatch
     def show(rank, merged, alone):
         tables = None if merged is None else {name: list(merged[name]) for name in merged}
-        print(json.dumps([rank, tables, list(alone.iterations)]), flush=True)
+        with open(f"rank{rank}.json", "w") as file:
+            json.dump([rank, tables, list(alone.iterations)], file)
 """
 
 
@@ -53,14 +55,15 @@ def check(ranks: dict[int, tuple[dict, list]], where: set[int]) -> None:
         assert iterations["forward"] == 30
 
 
-def answers(text: str) -> dict[int, tuple[dict, list]]:
-    return {rank: (merged, alone) for rank, merged, alone in map(json.loads, text.splitlines())}
+def answers(folder: Path) -> dict[int, tuple[dict, list]]:
+    files = [json.loads(path.read_text()) for path in folder.glob("rank*.json")]
+    return {rank: (merged, alone) for rank, merged, alone in files}
 
 
 @pytest.mark.needs_torch
 @pytest.mark.parametrize("dst", [0, 2, None])
-def test_three_ranks_of_a_torch_job_merge(run_python, dst):
-    done = run_python(
+def test_three_ranks_of_a_torch_job_merge(run_python, tmp_path, dst):
+    run_python(
         textwrap.dedent(WORK)
         + textwrap.dedent(
             f"""
@@ -78,7 +81,7 @@ def test_three_ranks_of_a_torch_job_merge(run_python, dst):
             """
         )
     )
-    check(answers(done.stdout), {0, 1, 2} if dst is None else {dst})
+    check(answers(tmp_path), {0, 1, 2} if dst is None else {dst})
 
 
 def test_three_ranks_of_an_mpi_job_merge(tmp_path):
@@ -101,9 +104,9 @@ def test_three_ranks_of_an_mpi_job_merge(tmp_path):
         )
     )
     command = [launcher, "--allow-run-as-root", "--oversubscribe", "-n", "3", sys.executable, str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    check(answers(done.stdout), {0})
+    check(answers(tmp_path), {0})
 
 
 def test_outside_a_job_gathering_says_what_it_needs():
