@@ -11,10 +11,7 @@ int kymo_stopwatch_is_running(kymo_id id)
 {
     if (!kymo_stopwatch_is_enabled())
         return 0;
-    const struct kymo__watch_self *const self = &kymo__watch_self;
-    const struct kymo__watch_cell *const cell = KYMO_LIKELY(id < self->n && self->cells[id] != NULL)
-                                                    ? self->cells[id]
-                                                    : kymo__watch_cell_find(id);
+    const struct kymo__watch_cell *const cell = kymo__watch_cell_find(id);
     return cell != NULL && runs(cell);
 }
 

@@ -191,8 +191,7 @@ def test_cleared_it_forgets_its_results_and_goes_on():
     stopwatch.clear()
     assert stopwatch.is_enabled is True
     assert (stopwatch.get_num_nonwarmup_iters_measured(), len(stopwatch.stats().intervals)) == (0, 0)
-    with pytest.raises(kymo.StateError, match="runs"):
-        stopwatch.end_meas("runs")
+    stopwatch.end_meas("runs")  # what ran meanwhile is dropped, and its end is no misuse
     with stopwatch("b"):
         pass
     stopwatch.finish_iter()
