@@ -1,6 +1,6 @@
 /*
- * stopwatch: results that go from process to process. stopwatch_pack.c writes them, stopwatch_merge.c reads and adds them
- * up; docs/formats/stopwatch.md has the bytes.
+ * stopwatch: results that go from process to process. stopwatch_spread.c makes them fit to be added up, stopwatch_pack.c
+ * writes them, stopwatch_merge.c reads them and adds them up; docs/formats/stopwatch.md has the bytes.
  *
  * Sketches are of ticks, which are not as long on every machine. What is packed is nanoseconds: each bucket's middle, put
  * into buckets that are eight times finer, so that a quantile is within 0.9 % after that.
@@ -8,7 +8,7 @@
 #ifndef KYMO_STOPWATCH_MERGE_H
 #define KYMO_STOPWATCH_MERGE_H
 
-#include "table/table_internal.h"
+#include "stopwatch/stopwatch_internal.h"
 
 /* A bucket: the value's single-precision bits without the lowest 14, so that keys are in the order of values. */
 struct kymo__point {
@@ -30,6 +30,9 @@ struct kymo__spread {
 uint32_t kymo__point_key(double ns);
 double kymo__point_value(uint32_t key);
 
+/* Of the values in `sum` and `n_zeros` zeros, times `scale`. False without memory. */
+bool kymo__spread_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, double scale,
+                     struct kymo__spread *out);
 void kymo__spread_fini(struct kymo__spread *spread);
 /* Add `from`; false without memory or when a count would overflow, with `into` as it was. */
 bool kymo__spread_merge(struct kymo__spread *into, const struct kymo__spread *from);

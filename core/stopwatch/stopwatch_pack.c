@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "stopwatch/stopwatch_internal.h"
 #include "stopwatch/stopwatch_merge.h"
 
 static void put_u32(struct kymo__buf *out, uint32_t value)
@@ -27,76 +26,25 @@ static void put_f64(struct kymo__buf *out, double value)
     put_u64(out, bits);
 }
 
-/* ---- a sum as points ---- */
-
-struct collected {
-    struct kymo__spread spread;
-    double scale;
-    bool failed;
-};
-
-static void collect(void *ctx, uint64_t value, uint64_t count)
-{
-    struct collected *const c = ctx;
-    struct kymo__spread *const s = &c->spread;
-    if (!kymo__grow(&s->points, &s->cap, s->n + 1, sizeof *s->points)) {
-        c->failed = true;
-        return;
-    }
-    s->points[s->n++] =
-        (struct kymo__point){.key = kymo__point_key((double)value * c->scale), .count = count};
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const uint32_t x = ((const struct kymo__point *)a)->key;
-    const uint32_t y = ((const struct kymo__point *)b)->key;
-    return (x > y) - (x < y);
-}
-
-/* Sort them, and make one of those that share a key. Returns how many values they stand for. */
-static uint64_t order_points(struct kymo__spread *s)
-{
-    uint64_t count = 0;
-    size_t n = 0;
-    if (s->n > 0)
-        qsort(s->points, s->n, sizeof *s->points, by_key);
-    for (size_t i = 0; i < s->n; i++) {
-        count += s->points[i].count;
-        if (n > 0 && s->points[n - 1].key == s->points[i].key)
-            s->points[n - 1].count += s->points[i].count;
-        else
-            s->points[n++] = s->points[i];
-    }
-    s->n = n;
-    return count;
-}
-
 /* A sum and `n_zeros` zeros. False without memory. */
 static bool put_sum(struct kymo__buf *out, const struct kymo__watch_sum *sum, uint64_t n_zeros,
                     double scale)
 {
-    struct collected c = {.scale = scale};
-    struct kymo__watch_stats stats;
-    kymo__watch_stats_of(sum, n_zeros, scale, &stats);
-    if (n_zeros > 0)
-        collect(&c, 0, n_zeros);
-    kymo__sketch_visit(&sum->sketch, collect, &c);
-    /* Another thread may have added to its sketch while it was merged: the points decide. */
-    const uint64_t count = order_points(&c.spread);
-    const double m2 = count > 1 ? stats.std * stats.std * (double)(count - 1) : 0;
-    put_u64(out, count);
-    put_f64(out, stats.total);
-    put_f64(out, m2);
-    put_f64(out, stats.min);
-    put_f64(out, stats.max);
-    put_u32(out, (uint32_t)c.spread.n);
-    for (size_t i = 0; i < c.spread.n; i++) {
-        put_u32(out, c.spread.points[i].key);
-        put_u64(out, c.spread.points[i].count);
+    struct kymo__spread spread;
+    if (!kymo__spread_of(sum, n_zeros, scale, &spread))
+        return false;
+    put_u64(out, spread.count);
+    put_f64(out, spread.total);
+    put_f64(out, spread.m2);
+    put_f64(out, spread.min);
+    put_f64(out, spread.max);
+    put_u32(out, (uint32_t)spread.n);
+    for (size_t i = 0; i < spread.n; i++) {
+        put_u32(out, spread.points[i].key);
+        put_u64(out, spread.points[i].count);
     }
-    kymo__spread_fini(&c.spread);
-    return !c.failed;
+    kymo__spread_fini(&spread);
+    return true;
 }
 
 /* ---- all names; the lock is held ---- */

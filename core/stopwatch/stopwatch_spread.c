@@ -31,6 +31,76 @@ void kymo__spread_fini(struct kymo__spread *spread)
     *spread = (struct kymo__spread){0};
 }
 
+/* ---- of a sum ---- */
+
+struct collected {
+    struct kymo__spread spread;
+    double scale;
+    bool failed;
+};
+
+static void collect(void *ctx, uint64_t value, uint64_t count)
+{
+    struct collected *const c = ctx;
+    struct kymo__spread *const s = &c->spread;
+    if (!kymo__grow(&s->points, &s->cap, s->n + 1, sizeof *s->points)) {
+        c->failed = true;
+        return;
+    }
+    s->points[s->n++] =
+        (struct kymo__point){.key = kymo__point_key((double)value * c->scale), .count = count};
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const uint32_t x = ((const struct kymo__point *)a)->key;
+    const uint32_t y = ((const struct kymo__point *)b)->key;
+    return (x > y) - (x < y);
+}
+
+/* Sort them, and make one of those that share a key. Returns how many values they stand for. */
+static uint64_t order_points(struct kymo__spread *s)
+{
+    uint64_t count = 0;
+    size_t n = 0;
+    if (s->n > 0)
+        qsort(s->points, s->n, sizeof *s->points, by_key);
+    for (size_t i = 0; i < s->n; i++) {
+        count += s->points[i].count;
+        if (n > 0 && s->points[n - 1].key == s->points[i].key)
+            s->points[n - 1].count += s->points[i].count;
+        else
+            s->points[n++] = s->points[i];
+    }
+    s->n = n;
+    return count;
+}
+
+bool kymo__spread_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, double scale,
+                     struct kymo__spread *out)
+{
+    struct collected c = {.scale = scale};
+    struct kymo__watch_stats stats;
+    kymo__watch_stats_of(sum, n_zeros, scale, &stats);
+    if (n_zeros > 0)
+        collect(&c, 0, n_zeros);
+    kymo__sketch_visit(&sum->sketch, collect, &c);
+    if (c.failed) {
+        kymo__spread_fini(&c.spread);
+        return false;
+    }
+    *out = c.spread;
+    /* Another thread may have added to its sketch while it was merged: the points decide. */
+    out->count = order_points(out);
+    out->total = stats.total;
+    out->m2 = out->count > 1 ? stats.std * stats.std * (double)(out->count - 1) : 0;
+    out->min = stats.min;
+    out->max = stats.max;
+    return true;
+}
+
+/* ---- two as one ---- */
+
 /* Both lists of points as one, into `out`, which has room. Returns how many, 0 when a count overflows. */
 static size_t merge_points(const struct kymo__spread *a, const struct kymo__spread *b,
                            struct kymo__point *out)
@@ -76,6 +146,8 @@ bool kymo__spread_merge(struct kymo__spread *into, const struct kymo__spread *fr
     into->n = into->cap = n;
     return true;
 }
+
+/* ---- statistics ---- */
 
 double kymo__spread_mean(const struct kymo__spread *spread)
 {

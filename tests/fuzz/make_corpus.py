@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 
 import kymo
+from kymo import _tools
 
 CORPUS = Path(__file__).parent / "corpus"
 CHUNK_BYTES, CHUNK_HEAD_BYTES, POOL_HEAD_INPUT = 32 << 10, 128, 64
@@ -132,8 +133,25 @@ def pool_input(pool: bytes) -> bytes:
     return b"".join(out)
 
 
+def packed_results() -> list[bytes]:
+    """What a stopwatch packs: nothing, a name without iterations, several of them, one cut short."""
+    stopwatch = kymo.Stopwatch(0)
+    parts = [_tools.stopwatch_pack(0)]
+    with stopwatch("alone"):
+        pass
+    parts.append(_tools.stopwatch_pack(-1))
+    for i in range(30):
+        for name in ("forward", "", '"odd"\n\0name'):
+            with stopwatch(name):
+                sum(range(50 * i))
+        stopwatch.finish_iter()
+    parts.append(_tools.stopwatch_pack(7))
+    stopwatch.reset()
+    return [*parts, parts[-1][:-5]]
+
+
 def main() -> None:
-    for target in ("log", "pool", "options", "doctor", "usage"):
+    for target in ("log", "pool", "options", "doctor", "stopwatch", "usage"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for i, text in enumerate(OPTIONS):
         (CORPUS / "options" / f"{i}.txt").write_text(text)
@@ -141,6 +159,8 @@ def main() -> None:
         (CORPUS / "doctor" / f"{i}.txt").write_bytes(bytes([len(key)]) + key.encode() + text.encode())
     for i, text in enumerate(USAGE):
         (CORPUS / "usage" / f"{i}.txt").write_text(text)
+    for i, packed in enumerate(packed_results()):
+        (CORPUS / "stopwatch" / f"{i}.bin").write_bytes(packed)
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
             "plain": {},
