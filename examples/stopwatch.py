@@ -5,11 +5,10 @@
 The first line below is the only one that differs from a program written for ACCV-Lab's Stopwatch.
 """
 
-from kymo import Stopwatch  # was: from accvlab.optim_test_tools import Stopwatch
-
 import math
 import time
 
+from kymo import Stopwatch  # was: from accvlab.optim_test_tools import Stopwatch
 
 # ---- the main program: it alone decides whether anything is measured ----
 
