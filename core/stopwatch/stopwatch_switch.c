@@ -51,13 +51,13 @@ static void begin_anew(const struct kymo_stopwatch_options *o)
         watch->slots.all[i]->usage = watch->slots.all[i]->usage_ever = 0;
 }
 
-/* Whether a start or stop may wait for the GPU, as others see it. */
-static void set_wait_bit(const struct kymo_stopwatch_options *o)
+/* Whether a start or stop waits for the GPU, as others see it. */
+static void set_sync_bit(const struct kymo_stopwatch_options *o)
 {
     if (o->gpu == KYMO_GPU_SYNC || o->sync_one_time)
-        __atomic_fetch_or(&kymo_switch[0], KYMO_ON_STOPWATCH_WAIT, __ATOMIC_RELEASE);
+        __atomic_fetch_or(&kymo_switch[0], KYMO_ON_STOPWATCH_SYNC, __ATOMIC_RELEASE);
     else
-        __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_STOPWATCH_WAIT, __ATOMIC_RELEASE);
+        __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_STOPWATCH_SYNC, __ATOMIC_RELEASE);
 }
 
 static void switch_on(void)
@@ -67,7 +67,7 @@ static void switch_on(void)
     const struct kymo__iteration_place place = kymo__iteration_place();
     kymo__watch.warmup_first = place.n_finished;
     kymo__watch_set_warmup(place.n_finished < place.warmup_end);
-    set_wait_bit(&kymo__watch.options);
+    set_sync_bit(&kymo__watch.options);
     __atomic_fetch_or(&kymo_switch[0], KYMO_ON_STOPWATCH, __ATOMIC_RELEASE);
 }
 
@@ -95,7 +95,7 @@ kymo_status kymo_stopwatch_enable_sized(const struct kymo_stopwatch_options *opt
 
 void kymo_stopwatch_disable(void)
 {
-    __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)(KYMO_ON_STOPWATCH | KYMO_ON_STOPWATCH_WAIT),
+    __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)(KYMO_ON_STOPWATCH | KYMO_ON_STOPWATCH_SYNC),
                        __ATOMIC_RELEASE);
     kymo__iteration_unsubscribe(&kymo__watch_subscriber);
 }
@@ -125,7 +125,7 @@ static void change_options(const struct kymo__stopwatch_settings *s)
         __atomic_store_n(&watch->options.gpu, wanted.gpu, __ATOMIC_RELAXED);
         watch->mode = (watch->mode & ~before) | now;
         kymo__watch_mode_all(before, now);
-        set_wait_bit(&watch->options);
+        set_sync_bit(&watch->options);
     }
     kymo__watch_unlock();
     if (s->has_warmup)

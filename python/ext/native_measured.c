@@ -50,7 +50,7 @@ static PyObject *call_waiting(const struct native_state *state, native_stopwatch
 PyObject *native_stopwatch_call_on(const struct native_state *state, uint32_t on,
                                    native_stopwatch_call *call, kymo_id id)
 {
-    if (KYMO_UNLIKELY(on & KYMO_ON_STOPWATCH_WAIT))
+    if (KYMO_UNLIKELY(on & KYMO_ON_STOPWATCH_SYNC))
         return call_waiting(state, call, id);
     return native_stopwatch_end(state, call(id));
 }
