@@ -19,7 +19,7 @@ def test_the_example_reports_as_its_model_does():
     for heading in ("Average runtime per iteration:", "Average runtime per measured interval:", "Total runtime:"):
         section = final.split(heading)[1].split(". . .")[0]
         assert re.findall(r"`(\w+)`", section) == ["meas1", "meas2", "meas3"]
-    assert re.search(r"CPU usage during `meas1`", final)
+    assert re.search(r"Mean CPU usage during[^`]*`meas1`", final)
     once = final.split("One-time measurements:")[1]
     assert re.findall(r"`(\w+)`", once)[:2] == ["complete_run", "preparation"]
     assert "running" not in once
