@@ -227,6 +227,8 @@ void kymo__watch_stats_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, d
 /* All threads of a slot in one; free it with kymo__watch_sum_clear(). False without memory. The lock is held. */
 bool kymo__watch_sum_of_threads(const struct kymo__watch_slot *slot, struct kymo__watch_sum *sum,
                                 uint64_t *n_threads);
+/* 0 of what is not above 0. */
+double kymo__watch_square_root(double x);
 /* Nanoseconds of a tick, the better known the longer it has been on. The lock is held. */
 double kymo__watch_tick_ns(void);
 

@@ -1,8 +1,4 @@
-/*
- * How durations are spread, in a form that is added up without knowing whose they were. See stopwatch_merge.h. Compiled
- * so that a square root is an instruction: libkymo links no libm.
- */
-#include <math.h>
+/* How durations are spread, in a form that is added up without knowing whose they were. See stopwatch_merge.h. */
 #include <string.h>
 
 #include "stopwatch/stopwatch_merge.h"
@@ -157,7 +153,7 @@ double kymo__spread_mean(const struct kymo__spread *spread)
 /* As for a sample; 0 of one value. */
 double kymo__spread_std(const struct kymo__spread *spread)
 {
-    return spread->count > 1 ? sqrt(spread->m2 / (double)(spread->count - 1)) : 0;
+    return spread->count > 1 ? kymo__watch_square_root(spread->m2 / (double)(spread->count - 1)) : 0;
 }
 
 double kymo__spread_quantile(const struct kymo__spread *spread, double q)

@@ -55,10 +55,12 @@ static double quantile(const struct kymo__sketch *sketch, uint64_t n_zeros, doub
 }
 
 /* Newton's way from half the exponent: libkymo links no libm for this one function. */
-static double square_root(double x)
+double kymo__watch_square_root(double x)
 {
     uint64_t bits;
     double root;
+    if (!(x > 0))
+        return 0;
     memcpy(&bits, &x, sizeof bits);
     bits = (bits >> 1) + (UINT64_C(1023) << 51);
     memcpy(&root, &bits, sizeof root);
@@ -75,7 +77,7 @@ static double deviation(const struct kymo__watch_sum *sum, double n_zeros)
     const double distances = (double)sum->sketch.sum - n * sum->shift;
     const double squares = sum->squares + n_zeros * sum->shift * sum->shift;
     const double variance = (squares - distances * distances / n) / (n - 1);
-    return variance > 0 ? square_root(variance) : 0;
+    return kymo__watch_square_root(variance);
 }
 
 void kymo__watch_stats_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, double scale,
