@@ -12,10 +12,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
     from collections.abc import Iterable, Iterator
     from types import TracebackType
-    from typing import Any, Callable, Optional, TypeVar, Union
+    from typing import Any, Callable, Optional, TypedDict, TypeVar, Union
 
     Name = Union[str, bytes]
     Batch = TypeVar("Batch")
+
+    class Progress(TypedDict):
+        """What kymo.progress() gives."""
+
+        iterations: int
+        warmup: int
+        epochs: int
+        in_epoch: bool
+        driver: Optional[str]
 
 
 class iteration:

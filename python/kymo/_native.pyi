@@ -1,10 +1,11 @@
 from collections.abc import Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Callable, Literal, Optional, TypedDict, TypeVar, Union, final, overload
+from typing import Any, Callable, Literal, Optional, TypeVar, Union, final, overload
 
 import pandas
 
+from kymo._iteration import Progress
 from kymo._stopwatch import StopwatchStats, Writer
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -95,13 +96,6 @@ class Measurement:
         /,
     ) -> None: ...
 
-class _Progress(TypedDict):
-    iterations: int
-    warmup: int
-    epochs: int
-    in_epoch: bool
-    driver: Optional[str]
-
 @final
 class Range:
     @property
@@ -173,4 +167,4 @@ def set_warmup(iterations: int, /) -> None: ...
 def epoch_begin() -> None: ...
 def epoch_end() -> None: ...
 def phase(name: Union[str, bytes, None], /) -> None: ...
-def progress() -> _Progress: ...
+def progress() -> Progress: ...
