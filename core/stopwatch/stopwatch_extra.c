@@ -90,7 +90,11 @@ kymo_status kymo_stopwatch_measure_usage(kymo_id id, uint32_t usage)
 {
     if (!kymo_stopwatch_is_enabled())
         return KYMO_OK;
-    KYMO_TRY(kymo__usage_check(usage));
+    const kymo_status st = kymo__usage_check(usage);
+    if (st == KYMO_EUNAVAILABLE)
+        kymo__say("%s", kymo_last_error());
+    if (st != KYMO_OK)
+        return st;
     struct kymo__watch_slot *const slot = kymo__watch_slot_get(id);
     if (slot == NULL)
         return kymo__watch_no_memory(id);

@@ -305,6 +305,7 @@ static const struct {
     {"faults", KYMO_USAGE_FAULTS},     {"rss", KYMO_USAGE_RSS},
 };
 enum { N_USAGES = sizeof usages / sizeof *usages };
+#define ALL_USAGES UINT32_MAX
 
 static int usage_bit(PyObject *name, uint32_t *mask)
 {
@@ -314,22 +315,20 @@ static int usage_bit(PyObject *name, uint32_t *mask)
             return 0;
         }
     }
-    PyErr_Format(PyExc_ValueError,
-                 "usage is of \"thread\", \"process\", \"tree\", \"machine\", \"faults\" and "
-                 "\"rss\", not %R",
-                 name);
+    PyErr_Format(
+        PyExc_ValueError,
+        "usage is one or several of \"thread\", \"process\", \"tree\", \"machine\", \"faults\" and "
+        "\"rss\", not %R",
+        name);
     return -1;
 }
 
-/* A mask of one name or several; all when none is given. */
+/* A mask of the names given; ALL_USAGES when it is left to us. */
 static int usage_argument(PyObject *value, uint32_t *mask)
 {
-    *mask = 0;
-    if (value == NULL || value == Py_None) {
-        for (size_t i = 0; i < N_USAGES; i++)
-            *mask |= usages[i].bit;
+    *mask = value == NULL || value == Py_None ? ALL_USAGES : 0;
+    if (*mask == ALL_USAGES)
         return 0;
-    }
     if (PyUnicode_Check(value))
         return usage_bit(value, mask);
     PyObject *names = PySequence_Fast(value, "usage is a name or several names");
@@ -338,6 +337,16 @@ static int usage_argument(PyObject *value, uint32_t *mask)
         rc = usage_bit(PySequence_Fast_GET_ITEM(names, i), mask);
     Py_XDECREF(names);
     return rc;
+}
+
+/* All that this kernel tells; libkymo has said what it does not. */
+static kymo_status measure_all(kymo_id id)
+{
+    uint32_t mask = 0;
+    for (size_t i = 0; i < N_USAGES; i++)
+        if (kymo_stopwatch_measure_usage(id, usages[i].bit) == KYMO_OK)
+            mask |= usages[i].bit;
+    return kymo_stopwatch_measure_usage(id, mask);
 }
 
 static PyObject *stopwatch_set_usage(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -352,7 +361,8 @@ static PyObject *stopwatch_set_usage(PyObject *self, PyObject *const *args, Py_s
         return NULL;
     if (!kymo_stopwatch_is_enabled())
         Py_RETURN_NONE;
-    const kymo_status status = kymo_stopwatch_measure_usage(id, mask);
+    const kymo_status status =
+        mask != ALL_USAGES ? kymo_stopwatch_measure_usage(id, mask) : measure_all(id);
     return native_stopwatch_end(state_of(self), status);
 }
 

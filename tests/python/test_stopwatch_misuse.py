@@ -197,6 +197,19 @@ def test_a_cpu_name_that_was_started_already_is_measured_from_its_next_start():
     assert usage["machine_cpu"] is None
 
 
+def test_the_cpu_use_of_a_name_can_be_given_up():
+    stopwatch = Stopwatch(0, strict=True)
+    stopwatch.set_cpu_usage_meas_name("a", ("thread", "faults"))
+    with stopwatch("a"):
+        sum(range(300_000))
+    stopwatch.set_cpu_usage_meas_name("a", ())
+    before = stopwatch.stats().usage.row(name="a")
+    with stopwatch("a"):
+        sum(range(300_000))
+    after = stopwatch.stats().usage.row(name="a")
+    assert before["thread_cpu"] == pytest.approx(after["thread_cpu"], rel=1e-3)
+
+
 def test_an_exception_between_start_and_end_leaves_a_stopwatch_that_goes_on():
     stopwatch = Stopwatch(0)
     for i in range(4):
