@@ -2,19 +2,13 @@
  * Series: how long each range ran in each iteration of one process, as arrays, for whoever needs the single values and
  * not their distribution (comparisons, the export of the series).
  *
- * Memory: 4 bytes for each name and iteration in which, or before which, it ran, 9 for each iteration besides. 50 names
- * and a million iterations are 210 MB. Nothing else grows with the recording.
+ * Memory: 4 bytes for each name and iteration in which, or before which, it ran, 21 for each iteration besides. 50 names
+ * and a million iterations are 220 MB. Nothing else grows with the recording.
  */
 #ifndef KYMO_SERIES_H
 #define KYMO_SERIES_H
 
 #include "analyze/analyze_internal.h"
-
-enum kymo__iteration_flag {
-    KYMO__ITERATION_WARMUP = 1,
-    /* Events were lost in it, or its begin was: its times are not complete. */
-    KYMO__ITERATION_CUT = 2,
-};
 
 struct kymo__series_name {
     const char *text; /* lent by the recording */
@@ -27,10 +21,11 @@ struct kymo__series_name {
 
 struct kymo__series {
     size_t n_iterations; /* that have ended, in order of time */
-    uint8_t *flags;      /* by iteration: enum kymo__iteration_flag */
-    float *ns;           /* by iteration: from its begin to its end */
-    float *samples;      /* by iteration; 0: not known */
-    size_t n_names;      /* that ran in some iteration, in no order */
+    uint8_t *flags;      /* by iteration: enum kymo__iteration_flag of analyze_internal.h */
+    uint64_t *numbers; /* by iteration, as the program counts; not always in order: a count may be reset */
+    float *ns;         /* by iteration: from its begin to its end */
+    float *samples; /* by iteration; 0: not known */
+    size_t n_names; /* that ran in some iteration, in no order */
     struct kymo__series_name *names;
 };
 

@@ -200,8 +200,9 @@ static bool take_lane(struct kymo__log_scan *scan, uint32_t number, const char *
 /* ---- words, clocks, loss ---- */
 
 bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece *piece,
-                           uint64_t first_tick, uint64_t last_tick)
+                           uint64_t last_tick)
 {
+    const uint64_t first_tick = piece->first_tick;
     struct kymo__log_file *log = scan->log;
     if (piece->lane >= KYMO__MAX_LANES || piece->n_words == 0)
         return true;
@@ -228,12 +229,13 @@ static bool count_block(struct kymo__log_scan *scan, const struct kymo__block *b
     const uint64_t len = sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
     const struct kymo__piece piece = {
         .at = scan->reader.offset - len,
+        .first_tick = block->first_tick,
         .lane = block->lane,
         .sequence = block->sequence,
         .n_words = block->raw_len / 8,
     };
     return block->raw_len > KYMO__MAX_WORDS_BYTES ||
-           kymo__log_count_words(scan, &piece, block->first_tick, block->last_tick);
+           kymo__log_count_words(scan, &piece, block->last_tick);
 }
 
 static bool take_moments(struct kymo__log_scan *scan, const char *at, size_t len)

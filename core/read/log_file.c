@@ -69,12 +69,13 @@ static kymo_status count_pool(struct kymo__log_scan *scan)
             return no_memory(scan);
         const struct kymo__piece piece = {
             .at = i,
+            .first_tick = chunk->base_tick,
             .lane = chunk->lane,
             .sequence = chunk->sequence,
             .n_words = (uint32_t)chunk->n_words,
             .is_in_pool = true,
         };
-        if (!kymo__log_count_words(scan, &piece, chunk->base_tick, chunk->last_tick))
+        if (!kymo__log_count_words(scan, &piece, chunk->last_tick))
             return no_memory(scan);
     }
     if (pool->n_lost > scan->loss.n_events)

@@ -5,13 +5,15 @@
  * A log has blocks as they were filled; a thread with few events is written long after the others. So each lane has a
  * cursor of its own with one block unpacked. Events themselves need no order among lanes, which would cost a comparison
  * for each: words are handed on in stretches that end where something of the whole process is told, or where a lane's
- * block ends and what follows is not known yet.
+ * block ends and what follows is not known yet. A lane is looked at from its first moment on, so that programs with many
+ * short threads hold the blocks of a few.
  *
  *   lane 0   ──words──I──words──────I──words──|         I: an iteration ends
  *   lane 1   ──────────────words─────────|   ^
  *                     ^             ^    ^   these are the moments up to which all are handed on, one after the other
  */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "read/read_internal.h"
@@ -38,9 +40,11 @@ struct order {
     void *ctx;
     struct kymo__block_reader reader;
     struct kymo__unpacker unpacker;
-    uint32_t *followers; /* by piece: the lane's next */
-    struct cursor *cursors;
-    size_t n_cursors; /* that have something to hand on */
+    uint32_t *followers;    /* by piece: the lane's next */
+    struct cursor *cursors; /* lanes that have begun and not ended */
+    size_t n_cursors, cursors_cap;
+    uint32_t *starts; /* each lane's first piece, by time */
+    size_t n_starts, n_started;
 };
 
 static kymo_status no_memory(const struct order *order)
@@ -233,96 +237,124 @@ static size_t find_earliest(const struct order *order)
     return earliest;
 }
 
+static kymo_status hand_on_from(struct order *order, size_t i, size_t n)
+{
+    bool done;
+    KYMO_TRY(hand_on(order, &order->cursors[i], n, &done));
+    if (done)
+        drop_cursor(order, i);
+    return KYMO_OK;
+}
+
 /* Hand on what all others have before the earliest limit, then that lane's words up to it. */
 static kymo_status hand_on_stretch(struct order *order)
 {
-    const struct kymo_lane_info *own = order->cursors[find_earliest(order)].info;
-    const uint64_t limit_ns = order->cursors[find_earliest(order)].limit_ns;
-    bool done;
+    const struct cursor earliest = order->cursors[find_earliest(order)];
     for (size_t i = order->n_cursors; i-- > 0;) {
-        struct cursor *cursor = &order->cursors[i];
-        if (cursor->info == own)
-            continue;
-        KYMO_TRY(hand_on(order, cursor, count_before(cursor, limit_ns), &done));
-        if (done)
-            drop_cursor(order, i);
+        const struct cursor *cursor = &order->cursors[i];
+        if (cursor->info != earliest.info)
+            KYMO_TRY(hand_on_from(order, i, count_before(cursor, earliest.limit_ns)));
     }
-    for (size_t i = 0; i < order->n_cursors; i++) {
-        struct cursor *cursor = &order->cursors[i];
-        if (cursor->info != own)
-            continue;
-        const size_t n = cursor->stop != 0 ? cursor->stop : cursor->batches[cursor->at].n;
-        KYMO_TRY(hand_on(order, cursor, n, &done));
-        if (done)
-            drop_cursor(order, i);
-        break;
+    size_t own = 0;
+    while (order->cursors[own].info != earliest.info)
+        own++;
+    const struct cursor *cursor = &order->cursors[own];
+    return hand_on_from(order, own, cursor->stop != 0 ? cursor->stop : cursor->batches[cursor->at].n);
+}
+
+/* ---- beginnings ---- */
+
+/* When the lane of this first piece begins; at once when what came before it is missing. */
+static uint64_t start_tick(const struct kymo__piece *piece)
+{
+    return piece->sequence != 0 ? 0 : piece->first_tick;
+}
+
+static int by_start(const void *a, const void *b, void *pieces)
+{
+    const struct kymo__piece *x = (const struct kymo__piece *)pieces + *(const uint32_t *)a,
+                             *y = (const struct kymo__piece *)pieces + *(const uint32_t *)b;
+    if (start_tick(x) != start_tick(y))
+        return start_tick(x) > start_tick(y) ? 1 : -1;
+    return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+static kymo_status start_lane(struct order *order)
+{
+    const uint32_t first = order->starts[order->n_started++];
+    const struct kymo__log_lane *lane =
+        kymo__sparse_get(&order->log->lanes, order->log->pieces[first].lane, sizeof *lane);
+    if (!kymo__grow(&order->cursors, &order->cursors_cap, order->n_cursors + 1,
+                    sizeof *order->cursors))
+        return no_memory(order);
+    struct cursor *cursor = &order->cursors[order->n_cursors++];
+    *cursor = (struct cursor){.info = &lane->info, .next_piece = first};
+    bool done;
+    KYMO_TRY(next_batch(order, cursor, &done));
+    if (done)
+        drop_cursor(order, order->n_cursors - 1);
+    return KYMO_OK;
+}
+
+/* Begin the lanes that have words before the next stretch ends. */
+static kymo_status start_lanes(struct order *order)
+{
+    while (order->n_started < order->n_starts) {
+        const struct kymo__piece *piece = &order->log->pieces[order->starts[order->n_started]];
+        if (order->n_cursors != 0 && start_tick(piece) != 0 &&
+            kymo__clock_map_ns(&order->log->clock, piece->first_tick) >
+                order->cursors[find_earliest(order)].limit_ns)
+            return KYMO_OK;
+        KYMO_TRY(start_lane(order));
     }
     return KYMO_OK;
 }
 
-/* A cursor for each lane that has words. */
-static kymo_status make_cursors(struct order *order, uint32_t *firsts, uint32_t *lasts)
+/* Chain each lane's pieces; `lasts` has a zero for each lane. */
+static void chain_pieces(struct order *order, uint32_t *lasts)
 {
     const struct kymo__log_file *log = order->log;
     for (uint32_t i = 0; i < log->n_pieces; i++) {
-        const uint32_t lane = log->pieces[i].lane;
+        uint32_t *last = &lasts[log->pieces[i].lane];
         order->followers[i] = NO_PIECE;
-        if (firsts[lane] == 0)
-            firsts[lane] = i + 1;
+        if (*last == 0)
+            order->starts[order->n_starts++] = i;
         else
-            order->followers[lasts[lane]] = i;
-        lasts[lane] = i;
+            order->followers[*last - 1] = i;
+        *last = i + 1;
     }
-    for (uint32_t lane = 0; lane < log->info.n_lanes; lane++) {
-        if (firsts[lane] == 0)
-            continue;
-        const struct kymo__log_lane *known = kymo__sparse_get(&log->lanes, lane, sizeof *known);
-        struct cursor *cursor = &order->cursors[order->n_cursors];
-        *cursor = (struct cursor){.info = &known->info, .next_piece = firsts[lane] - 1};
-        order->n_cursors++;
-        bool done;
-        KYMO_TRY(next_batch(order, cursor, &done));
-        if (done)
-            drop_cursor(order, order->n_cursors - 1);
-    }
-    return KYMO_OK;
-}
-
-static kymo_status start(struct order *order)
-{
-    const size_t n_lanes = order->log->info.n_lanes;
-    uint32_t *firsts = kymo__calloc(n_lanes, sizeof *firsts),
-             *lasts = kymo__calloc(n_lanes, sizeof *lasts);
-    order->followers = kymo__calloc(order->log->n_pieces, sizeof *order->followers);
-    order->cursors = kymo__calloc(n_lanes, sizeof *order->cursors);
-    kymo_status status;
-    if (firsts == NULL || lasts == NULL || order->followers == NULL || order->cursors == NULL ||
-        !kymo__unpacker_init(&order->unpacker))
-        status = no_memory(order);
-    else
-        status = make_cursors(order, firsts, lasts);
-    kymo__free(firsts);
-    kymo__free(lasts);
-    return status;
+    qsort_r(order->starts, order->n_starts, sizeof *order->starts, by_start, log->pieces);
 }
 
 static kymo_status visit(struct order *order)
 {
-    KYMO_TRY(start(order));
-    while (order->n_cursors != 0)
+    const size_t n_lanes = order->log->info.n_lanes;
+    uint32_t *lasts = kymo__calloc(n_lanes, sizeof *lasts);
+    order->starts = kymo__calloc(n_lanes, sizeof *order->starts);
+    order->followers = kymo__calloc(order->log->n_pieces, sizeof *order->followers);
+    const bool is_made = lasts != NULL && order->starts != NULL && order->followers != NULL &&
+                         kymo__unpacker_init(&order->unpacker);
+    if (is_made)
+        chain_pieces(order, lasts);
+    kymo__free(lasts);
+    if (!is_made)
+        return no_memory(order);
+    for (;;) {
+        KYMO_TRY(start_lanes(order));
+        if (order->n_cursors == 0)
+            return KYMO_OK;
         KYMO_TRY(hand_on_stretch(order));
-    return KYMO_OK;
+    }
 }
 
-/* Whether one block of each lane may be held; counts at least what that takes. */
+/* Whether one block of each lane could be too much to hold. */
 static bool is_too_large(const struct kymo__log_file *log)
 {
-    uint64_t n_words = 0;
-    uint32_t largest = 0;
+    uint64_t largest = 0;
     for (size_t i = 0; i < log->n_pieces; i++)
         largest = KYMO__MAX(largest, log->pieces[i].n_words);
-    n_words = (uint64_t)largest * KYMO__MIN((uint64_t)log->info.n_lanes, (uint64_t)log->n_pieces);
-    return n_words > MAX_HELD_WORDS || log->n_pieces >= NO_PIECE;
+    const size_t n_lanes = KYMO__MIN((size_t)log->info.n_lanes, log->n_pieces);
+    return largest * n_lanes > MAX_HELD_WORDS || log->n_pieces >= NO_PIECE - 1;
 }
 
 kymo_status kymo__log_file_visit_in_order(const struct kymo__log_file *log, kymo_visitor *visitor,
@@ -340,6 +372,7 @@ kymo_status kymo__log_file_visit_in_order(const struct kymo__log_file *log, kymo
         drop_cursor(&order, order.n_cursors - 1);
     kymo__free(order.cursors);
     kymo__free(order.followers);
+    kymo__free(order.starts);
     kymo__unpacker_fini(&order.unpacker);
     kymo__block_reader_fini(&order.reader);
     close(fd);

@@ -154,9 +154,10 @@ struct kymo__pool_copy {
     bool is_found, is_broken; /* broken: the log could not be written to its end */
 };
 
-/* Where words are: a block of the log, or a chunk of its pool's copy. Some 24 bytes for 4000 words. */
+/* Where words are: a block of the log, or a chunk of its pool's copy. 32 bytes for some 4000 words. */
 struct kymo__piece {
     uint64_t at; /* the block's offset, or the chunk's number */
+    uint64_t first_tick;
     uint32_t lane, sequence;
     uint32_t n_words;
     bool is_in_pool;
@@ -195,7 +196,7 @@ bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block 
                           const uint8_t *packed);
 /* Count the words of a piece unless they came before, and make the lane known. False without memory. */
 bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece *piece,
-                           uint64_t first_tick, uint64_t last_tick);
+                           uint64_t last_tick);
 /* Say whose a lane is. False without memory. */
 bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t lane, int64_t tid, const char *name,
                          size_t len);
@@ -242,8 +243,8 @@ KYMO_WARN_UNUSED kymo_status kymo__recording_visit_lane(kymo_recording *recordin
  * Pass 2 over all lanes, so that a record about the whole process (an iteration, epoch or phase) comes behind all words
  * of other lanes that lie before it and before all others; between two of these, lanes come in any order, each in its
  * own. A gap is told as soon as the lane's words before it were handed on, by an empty batch; so is the end of a lane in
- * a process that has lost events. Holds one block of each lane; where that were more than 512 MiB, words come as they
- * were written.
+ * a process that has lost events. Holds one block of each lane that has begun and not ended; where that could be more
+ * than 512 MiB, words come as they were written.
  */
 KYMO_WARN_UNUSED kymo_status kymo__log_file_visit_in_order(const struct kymo__log_file *log,
                                                            kymo_visitor *visitor, void *ctx);
