@@ -377,6 +377,70 @@ struct kymo__row_list {
     size_t n, cap;
 };
 
+/* A name in the iterations of all processes that have it there. */
+struct kymo__iteration_name {
+    struct kymo__iteration_values values;
+    uint64_t n_iterations, whole_ns; /* of these processes, whether it ran or not */
+    uint32_t n_processes;
+    uint32_t highest_process; /* whose mean is the highest */
+    double lowest_mean_ns, highest_mean_ns;
+};
+
+/* The iterations of one process. */
+struct kymo__iteration_row {
+    uint32_t process; /* in kymo__merge.processes */
+    uint32_t recording;
+    uint64_t n_iterations, n_warmup, n_cut;
+    uint64_t n_counted, sum_ns, p50_ns, p99_ns;
+    double std_ns;
+    double samples;
+    uint64_t samples_ns;
+    bool has_data;
+    uint64_t data_ns;    /* of the range that is data loading */
+    uint64_t n_compared; /* iterations that other ranks have as well */
+    uint64_t n_slowest;  /* of these, in which it was the slowest */
+    double behind_ns;    /* by how much in those, against the mean of the others, summed up */
+};
+
+struct kymo__outlier_row {
+    uint32_t process;
+    uint32_t name; /* what was longer than usual; KYMO__NO_NAME: nothing that has a range */
+    uint64_t number, ns, usual_ns, extra_ns;
+};
+
+struct kymo__epoch_row {
+    uint32_t process;
+    struct kymo__span span;
+};
+
+/* One iteration over the ranks of a recording: 16 bytes. */
+struct kymo__race {
+    float slowest_ns, sum_ns;
+    uint32_t slowest; /* row; KYMO__NO_NAME: two took equally long */
+    uint32_t n;
+};
+
+/* iteration_merge.c: the iterations of all processes. */
+struct kymo__iteration_merge {
+    const char *data; /* the range that is data loading; NULL: not said */
+    struct kymo__iteration_values whole;
+    struct kymo__iteration_name *names;
+    size_t n_names, names_cap;
+    struct kymo__iteration_row *rows;
+    size_t n_rows, rows_cap;
+    struct kymo__outlier_row *outliers;
+    size_t n_outliers, outliers_cap;
+    struct kymo__epoch_row *epochs;
+    size_t n_epochs, epochs_cap;
+    struct kymo__phase_stats *phases; /* by name */
+    size_t n_phases, phases_cap;
+    const kymo_recording *recording; /* whose ranks are in the race */
+    uint32_t n_recordings;           /* so far */
+    size_t first_row;                /* of this recording */
+    struct kymo__race *races;        /* by the iteration's place */
+    size_t n_races, races_cap;
+};
+
 struct kymo__merge {
     struct kymo__names names;
     struct kymo__name_stats *ranges; /* these four by name; the two in the middle may know fewer names */
@@ -392,6 +456,7 @@ struct kymo__merge {
     const struct kymo_process **processes; /* lent by the recordings */
     size_t n_processes, processes_cap;
     uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped;
+    struct kymo__iteration_merge iterations;
 };
 
 KYMO_WARN_UNUSED kymo_status kymo__merge_init(struct kymo__merge *merge);
@@ -399,6 +464,19 @@ void kymo__merge_fini(struct kymo__merge *merge);
 /* Add what was seen in one process; its sketches may be gone from `walk` afterwards. */
 KYMO_WARN_UNUSED kymo_status kymo__merge_add(struct kymo__merge *merge,
                                              struct kymo__process_walk *walk);
+
+/* Add the iterations of a process; `names` are its names as the summary numbers them. False without memory. */
+KYMO_WARN_UNUSED bool kymo__iteration_merge_add(struct kymo__merge *merge,
+                                                const struct kymo__process_walk *walk,
+                                                uint32_t process, const uint32_t *names);
+/* Once all are added: who was slowest in the last recording. */
+void kymo__iteration_merge_finish(struct kymo__iteration_merge *iterations);
+void kymo__iteration_merge_fini(struct kymo__iteration_merge *iterations);
+/* The standard deviation of `n` values, those that are not in `values` being zero; 0 for one. */
+double kymo__iteration_std(const struct kymo__iteration_values *values, uint64_t n);
+/* Make `*n` elements of the array at `array` as many as there are names, new ones zeroed. In summary_merge.c. */
+bool kymo__cover_names(const struct kymo__names *names, void *array, size_t *n, size_t *cap,
+                       size_t size);
 
 /* ---- the summary ---- */
 
@@ -412,6 +490,12 @@ enum kymo__summary_table {
     KYMO__TABLE_COUNTERS,
     KYMO__TABLE_MARKS,
     KYMO__TABLE_OPEN,
+    KYMO__TABLE_ITERATIONS,
+    KYMO__TABLE_ITERATION_RANKS,
+    KYMO__TABLE_THROUGHPUT,
+    KYMO__TABLE_EPOCHS,
+    KYMO__TABLE_PHASES,
+    KYMO__TABLE_OUTLIERS,
     KYMO__TABLE_SITES,
     KYMO__TABLE_WARNINGS,
     KYMO__N_TABLES,
@@ -419,6 +503,7 @@ enum kymo__summary_table {
 
 struct kymo_summary {
     kymo_table *tables[KYMO__N_TABLES];
+    int32_t straggler; /* its row in the table iteration_ranks; -1: none */
     struct kymo_cost cost;
     uint64_t n_threads;
     char *title; /* the recordings' names */
@@ -467,7 +552,18 @@ struct kymo__making {
         "share", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE                                              \
     }
 
+#define KYMO__NUMBER_COLUMN(name, title)                                                           \
+    {                                                                                              \
+        name, title, KYMO_TYPE_F64, KYMO_UNIT_NONE                                                 \
+    }
+#define KYMO__TALLY_COLUMN(name, title)                                                            \
+    {                                                                                              \
+        name, title, KYMO_TYPE_U64, KYMO_UNIT_COUNT                                                \
+    }
+
 void kymo__put_string(kymo_table *table, const char *text);
+/* Its rank, null when that is unknown, and its pid. */
+void kymo__put_process(kymo_table *table, const struct kymo_process *process);
 void kymo__put_name(kymo_table *table, const struct kymo__making *m, uint32_t name);
 /* Null when there is no whole. */
 void kymo__put_share(kymo_table *table, uint64_t part_ns, uint64_t whole_ns);
@@ -481,6 +577,28 @@ extern const struct kymo_column kymo__warning_columns[1];
 KYMO_WARN_UNUSED kymo_status kymo__fill_tree(kymo_table *table, const struct kymo__making *m);
 KYMO_WARN_UNUSED kymo_status kymo__fill_sites(kymo_table *table, const struct kymo__making *m);
 KYMO_WARN_UNUSED kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m);
+
+/* What a table of the summary is called, its columns, and who fills it. */
+struct kymo__table_kind {
+    const char *name;
+    const struct kymo_column *columns;
+    size_t n_columns;
+    kymo_status (*fill)(kymo_table *table, const struct kymo__making *m);
+};
+#define KYMO__TABLE_KIND(name, columns, fill)                                                      \
+    {                                                                                              \
+        name, columns, KYMO__COUNT_OF(columns), fill                                               \
+    }
+/* iteration_tables.c: those from KYMO__TABLE_ITERATIONS on. */
+enum { KYMO__N_ITERATION_TABLES = 6 };
+extern const struct kymo__table_kind kymo__iteration_kinds[KYMO__N_ITERATION_TABLES];
+/* How the row of whole iterations is called. */
+#define KYMO__WHOLE_ITERATION "(whole iteration)"
+/*
+ * The row of `iterations` of the rank that is slowest more often than chance would have it, or NULL: more than three
+ * standard deviations above its due, and at least half as often again.
+ */
+const struct kymo__iteration_row *kymo__find_straggler(const struct kymo__iteration_merge *iterations);
 
 /* ---- stacks.c: times by path, of recordings and of those to compare them with ---- */
 
