@@ -153,8 +153,12 @@ static void find_limit(struct cursor *cursor)
 
 static kymo_status tell_gap(const struct order *order, const struct cursor *cursor)
 {
-    const struct kymo_batch batch = {
-        .process = &order->log->info, .lane = cursor->info, .gap = 1, .ns_mult = UINT64_C(1) << 40};
+    static const uint64_t none;
+    const struct kymo_batch batch = {.words = &none,
+                                     .process = &order->log->info,
+                                     .lane = cursor->info,
+                                     .gap = 1,
+                                     .ns_mult = UINT64_C(1) << 40};
     return order->visitor(order->ctx, &batch);
 }
 

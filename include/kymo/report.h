@@ -102,16 +102,32 @@ KYMO_API kymo_status kymo_present_json(const kymo_table *table, FILE *out);
 /* The whole answer of `kymo report`: what ran, the table, loss, cost, open ranges. */
 struct kymo_report_options {
     struct kymo_text_options text;
-    /* Which tables, comma separated; NULL: "ranges", and behind it async, counters and marks where there are any. */
+    /*
+     * Which tables, comma separated; NULL: "ranges". Behind ranges come async, counters and marks where there are any,
+     * behind iterations iteration_ranks, epochs, phases and outliers.
+     */
     const char *tables;
     const char *sort; /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" turns it round */
     uint32_t limit; /* rows at most; 0: all */
 };
 KYMO_API kymo_status kymo_report_text(kymo_summary *summary,
                                       const struct kymo_report_options *options, FILE *out);
-/* An object: the tables asked for (always ranges, async, counters, marks, open, processes), warnings, loss, cost. */
+/*
+ * An object: the tables asked for (always ranges, async, counters, marks, open, processes and those of iterations),
+ * warnings, loss, cost.
+ */
 KYMO_API kymo_status kymo_report_json(kymo_summary *summary,
                                       const struct kymo_report_options *options, FILE *out);
+
+/*
+ * The series: a line of CSV for each iteration, warm-up among them, and each range that ran in it, for all processes:
+ *   rank,pid,iteration,warmup,cut,name,ns,samples
+ * The first line of an iteration is named "(whole iteration)" and has its duration. `filter` as in the summary. `cut`
+ * is 1 where events were lost. Streams: memory does not grow with the number of iterations.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_report_per_iteration(kymo_recording *const *recordings,
+                                                                size_t n, const char *filter,
+                                                                FILE *out);
 
 /*
  * Exports for other tools. `fd` is written with large writes, for a regular file by threads beside this one, and stays

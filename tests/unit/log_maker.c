@@ -143,7 +143,7 @@ static struct kymo__block words_block(struct log_maker *log, uint32_t lane, uint
     for (size_t i = 0; i < log->n_words;) {
         const uint64_t word = log->words[i];
         last = kymo_word_ticks(word);
-        i += kymo_word_kind(word) == KYMO_KIND_RECORD ? kymo_record_length(word) : 1;
+        i += kymo_word_kind(word) == KYMO_KIND_RECORD ? KYMO__MAX(kymo_record_length(word), 1) : 1;
     }
     return (struct kymo__block){.type = KYMO__BLOCK_WORDS,
                                 .lane = lane,

@@ -166,7 +166,7 @@ static void threads_do_not_count_each_others_ranges(void **state)
     }
     export_log(f, NULL);
     expect(f, "SELECT thread, name, parent, recursion FROM ranges ORDER BY thread, id",
-           "1|outer|-|0\n1|inner|1|0\n1|outer|3|1\n2|outer|-|0\n2|inner|2|0\n2|outer|5|1\n");
+           "1|outer|-|0\n1|inner|1|0\n1|outer|5|1\n2|outer|-|0\n2|inner|2|0\n2|outer|3|1\n");
     expect(f, "SELECT thread_name, name, total_ns FROM summary_by_thread",
            "main|outer|50\nmain|inner|30\nworker|outer|49\nworker|inner|29\n");
 }
