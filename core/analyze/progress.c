@@ -77,6 +77,12 @@ static void open_span(struct kymo__progress *progress, struct kymo__span *open,
         progress->begin_ns = KYMO__MAX(progress->begin_ns, new->begin_ns);
 }
 
+/* A recording that opens within an epoch says so first; the program's own begin may then be the second. */
+static bool is_said_again(const struct kymo__span *epoch, const uint64_t *words)
+{
+    return epoch->is_open && words[2] == 1 && epoch->number == words[1] && epoch->n_iterations == 0;
+}
+
 bool kymo__progress_take(struct kymo__progress *progress, const uint64_t *words, uint64_t ns,
                          struct kymo__span *span)
 {
@@ -91,6 +97,8 @@ bool kymo__progress_take(struct kymo__progress *progress, const uint64_t *words,
         progress->is_begun = true;
         return false;
     case KYMO_RECORD_EPOCH:
+        if (is_said_again(&progress->epoch, words))
+            return false;
         ends = close_span(&progress->epoch, ns, span);
         if (words[2] == 1)
             open_span(

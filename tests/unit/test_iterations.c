@@ -1,4 +1,5 @@
 /* Iterations, epochs and phases: from when to when, what ran in them on which thread, over ranks, across losses. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,6 +29,10 @@ static int teardown(void **state)
     free(*state);
     return 0;
 }
+
+static struct kymo_cell cell(kymo_summary *summary, const char *name, size_t row, const char *column);
+static uint64_t number(kymo_summary *summary, const char *table, size_t row, const char *column);
+static kymo_summary *summarise(struct log_maker *log, const struct kymo_summary_options *options);
 
 /* ---- series ---- */
 
@@ -177,6 +182,103 @@ static void records_may_come_from_several_threads(void **state)
         assert_int_equal(time_of(&opened.series, "leaf", i), i % 2 == 0 ? 0 : i - 1);
     }
     close_series(&opened);
+}
+
+/* Threads that come and go, each with its own lane, while iterations go on: all of them are joined. */
+static void short_threads_are_joined_where_they_ran(void **state)
+{
+    enum { N = 300 };
+    struct log_maker *log = *state;
+    for (uint32_t i = 0; i < N; i++)
+        log_iteration(log, 100 * i + 100, i, false, 0);
+    log_put_words(log, 0, 0);
+    for (uint32_t i = N; i-- > 0;) { /* written in no order */
+        log->base_tick = 100 * i + 20;
+        log_begin(log, 100 * i + 20, LEAF);
+        log_end(log, 100 * i + 21 + i % 50, LEAF);
+        log_put_words(log, 1 + i, 0);
+    }
+    log->base_tick = 0;
+    struct opened opened = read_series(log);
+    assert_int_equal(opened.series.n_iterations, N);
+    for (uint32_t i = 0; i < N; i++)
+        assert_int_equal(time_of(&opened.series, "leaf", i), 1 + i % 50);
+    close_series(&opened);
+}
+
+/* Bytes that were changed in a block of the other thread: what lies there is marked, the rest is right. */
+static void damage_on_another_thread_marks_what_lies_there(void **state)
+{
+    struct log_maker *log = *state;
+    struct opened opened = {0};
+    log_put_lane(log, 1, 101, "loader");
+    for (uint64_t i = 0; i < 30; i++)
+        log_iteration(log, 100 * i + 100, i, false, 0);
+    log_put_words(log, 0, 0);
+    size_t damaged = 0;
+    for (uint32_t block = 0; block < 3; block++) {
+        for (uint64_t i = 10 * block; i < 10 * (block + 1); i++) {
+            log_begin(log, 100 * i + 10, LEAF);
+            log_end(log, 100 * i + 30, LEAF);
+        }
+        const size_t at = log_put_words(log, 1, block);
+        damaged = block == 1 ? at : damaged;
+    }
+    log_put_end(log, "stop");
+    log->bytes.data[damaged + 50] ^= 1;
+    assert_int_equal(log_open(log, &opened.recording), KYMO_OK);
+    assert_true(kymo_recording_is_damaged(opened.recording));
+    assert_int_equal(kymo__series_read(&opened.series, opened.recording, 0, 0), KYMO_OK);
+    assert_int_equal(opened.series.n_iterations, 30);
+    for (size_t i = 0; i < 30; i++) {
+        /* From the last word known, at 930, to the next, at 2010. */
+        assert_int_equal(opened.series.flags[i], i >= 9 && i <= 20 ? KYMO__ITERATION_CUT : 0);
+        assert_int_equal(time_of(&opened.series, "leaf", i), i < 10 || i >= 20 ? 20 : 0);
+    }
+    close_series(&opened);
+}
+
+/* Records that are too short for their type never get as far; those around them do. */
+static void short_records_are_left_out(void **state)
+{
+    static const enum kymo_record_type types[] = {KYMO_RECORD_ITERATION,
+                                                  KYMO_RECORD_ITERATION_BEGIN, KYMO_RECORD_EPOCH,
+                                                  KYMO_RECORD_PHASE, KYMO_RECORD_END_OF};
+    static const uint64_t bytes[] = {UINT64_MAX, UINT64_MAX};
+    struct log_maker *log = *state;
+    log_iteration(log, 100, 0, false, 0);
+    for (size_t i = 0; i < KYMO__COUNT_OF(types); i++)
+        log_record(log, 101 + i, types[i], bytes,
+                   types[i] == KYMO_RECORD_ITERATION ? 2
+                   : types[i] == KYMO_RECORD_EPOCH   ? 1
+                                                     : 0);
+    log_iteration(log, 200, 1, false, 0);
+    log_put_words(log, 0, 0);
+    struct opened opened = read_series(log);
+    assert_int_equal(opened.series.n_iterations, 2);
+    assert_int_equal(opened.series.flags[1], KYMO__ITERATION_CUT); /* something was there */
+    close_series(&opened);
+}
+
+/* Numbers, samples and sites from outside may be anything. */
+static void wild_values_are_taken_as_they_are(void **state)
+{
+    static const double samples[] = {-1, NAN, INFINITY, 1e300, 0x1p60};
+    struct log_maker *log = *state;
+    for (size_t i = 0; i < KYMO__COUNT_OF(samples); i++)
+        log_iteration(log, 100 * i + 100, UINT64_MAX - 2 * i, false, samples[i]);
+    log_iteration_begin(log, 700, 7);
+    log_iteration(log, 800, 7, false, 3);
+    log_epoch(log, 900, UINT64_MAX, true);
+    log_epoch(log, 900, 5, false);
+    log_phase(log, 950, 0xfffff); /* no such site */
+    log_end_of(log, 960, 0xfffff);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log, NULL);
+    assert_int_equal(number(summary, "throughput", 0, "iterations"), KYMO__COUNT_OF(samples) + 1);
+    assert_true(cell(summary, "throughput", 0, "samples").as.f64 == 3);
+    assert_string_equal(cell(summary, "phases", 0, "name").as.text, "(unnamed)");
+    kymo_summary_destroy(summary);
 }
 
 static void what_lies_at_a_loss_is_marked(void **state)
@@ -413,6 +515,7 @@ static void epochs_and_phases_have_their_times(void **state)
 {
     struct log_maker *log = *state;
     log_epoch(log, 100, 0, true);
+    log_epoch(log, 101, 0, true); /* said again, as where a recording opens */
     log_phase(log, 100, OUTER);
     log_iteration(log, 200, 0, false, 4);
     log_iteration(log, 300, 1, false, 4);
@@ -636,6 +739,10 @@ int main(void)
         TEST(a_begin_epoch_or_phase_starts_the_iteration),
         TEST(threads_are_joined_by_time),
         TEST(records_may_come_from_several_threads),
+        TEST(short_threads_are_joined_where_they_ran),
+        TEST(damage_on_another_thread_marks_what_lies_there),
+        TEST(short_records_are_left_out),
+        TEST(wild_values_are_taken_as_they_are),
         TEST(what_lies_at_a_loss_is_marked),
         TEST(a_missing_record_marks_the_next_iteration),
         TEST(a_series_keeps_within_its_limit),
