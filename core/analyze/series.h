@@ -3,7 +3,7 @@
  * not their distribution (comparisons, the export of the series).
  *
  * Memory: 4 bytes for each name and iteration in which, or before which, it ran, 17 for each iteration besides. 50 names
- * and a million iterations are 217 MB. Nothing else grows with the recording.
+ * and a million iterations are 217 MB, and up to twice that because arrays double. Nothing else grows with the recording.
  */
 #ifndef KYMO_SERIES_H
 #define KYMO_SERIES_H
