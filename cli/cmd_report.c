@@ -12,8 +12,8 @@
 #define DEFAULT_LIMIT 30
 
 static struct {
-    bool json, csv, tree, threads, ranks, all;
-    const char *sort, *filter, *unit, *color, *output;
+    bool json, csv, tree, threads, ranks, all, iterations, per_iteration;
+    const char *sort, *filter, *unit, *color, *output, *data;
     uint32_t depth, limit, jobs;
 } given = {.color = "auto"};
 
@@ -21,6 +21,14 @@ static const struct cli_option options[] = {
     {"tree", 0, CLI_FLAG, NULL, &given.tree, "which range was called from which"},
     {"threads", 0, CLI_FLAG, NULL, &given.threads, "a row for each range and thread"},
     {"ranks", 0, CLI_FLAG, NULL, &given.ranks, "a row for each range and rank"},
+    {"iterations", 0, CLI_FLAG, NULL, &given.iterations,
+     "the time of each range in an iteration, warm-up left out;\n"
+     "ranks, epochs, phases and outliers"},
+    {"data", 0, CLI_TEXT, "RANGE", &given.data,
+     "the range in which an iteration waits for its data: say\n"
+     "what share of the time that is"},
+    {"per-iteration", 0, CLI_FLAG, NULL, &given.per_iteration,
+     "CSV of every iteration and every range in it"},
     {"sort", 's', CLI_TEXT, "COLUMN", &given.sort,
      "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
      "(default: total); -COLUMN for the other direction"},
@@ -48,8 +56,8 @@ static const struct cli_option options[] = {
 /* The tables, comma separated; `ranges` when none is named. */
 static const char *table_list(char *into, size_t size)
 {
-    snprintf(into, size, "%s%s%s", given.tree ? ",tree" : "", given.threads ? ",threads" : "",
-             given.ranks ? ",ranks" : "");
+    snprintf(into, size, "%s%s%s%s", given.tree ? ",tree" : "", given.threads ? ",threads" : "",
+             given.ranks ? ",ranks" : "", given.iterations ? ",iterations" : "");
     return into[0] != '\0' ? into + 1 : "ranges";
 }
 
@@ -119,16 +127,29 @@ static int print_report(kymo_summary *summary, FILE *out)
     return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
 }
 
+static int print_series(const struct cli_recordings *recordings, FILE *out)
+{
+    const kymo_status status =
+        kymo_report_per_iteration(recordings->list, recordings->n, given.filter, out);
+    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+}
+
 /* ---- from paths to a file ---- */
 
-static int report_to(kymo_summary *summary, const char *path)
+/* The report, or without a summary the series. */
+static int print(kymo_summary *summary, const struct cli_recordings *recordings, FILE *out)
+{
+    return summary != NULL ? print_report(summary, out) : print_series(recordings, out);
+}
+
+static int report_to(kymo_summary *summary, const struct cli_recordings *recordings, const char *path)
 {
     if (path == NULL || strcmp(path, "-") == 0)
-        return print_report(summary, stdout);
+        return print(summary, recordings, stdout);
     FILE *out = fopen(path, "w");
     if (out == NULL)
         return cli_fail("cannot write %s: %s", path, strerror(errno));
-    int status = print_report(summary, out);
+    int status = print(summary, recordings, out);
     if (fclose(out) != 0 && status == CLI_FINE)
         status = cli_fail("cannot write %s: %s", path, strerror(errno));
     return status;
@@ -140,6 +161,9 @@ static int report(int n_args, char **args)
         return cli_fail("report needs a recording: kymo report RUN.kymo");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
+    if (given.per_iteration && (given.json || given.csv || given.iterations || given.tree))
+        return cli_fail("--per-iteration writes a CSV of its own and goes with --filter and "
+                        "--output only");
     /*
      * A reader that has seen enough (| head) ends us without a word, whatever our parent made of
      * SIGPIPE.
@@ -155,12 +179,14 @@ static int report(int n_args, char **args)
         .n_jobs = given.jobs,
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
+        .data = given.data,
     };
     kymo_summary *summary = NULL;
     int status;
-    if (kymo_summary_create(recordings.list, recordings.n, &wants, &summary) == KYMO_OK) {
+    if (given.per_iteration ||
+        kymo_summary_create(recordings.list, recordings.n, &wants, &summary) == KYMO_OK) {
         cli_progress_end();
-        status = cli_tell_damage(&recordings, report_to(summary, given.output));
+        status = cli_tell_damage(&recordings, report_to(summary, &recordings, given.output));
     } else {
         cli_progress_end();
         status = cli_fail("%s", kymo_last_error());
@@ -184,6 +210,7 @@ const struct cli_command cli_command_report = {
     .examples = "  kymo report train.kymo                     the table, heaviest first\n"
                 "  kymo report train.kymo --tree --depth 3    who called whom\n"
                 "  kymo report train.kymo -f 'data*' -s p99   some ranges, slowest tail first\n"
+                "  kymo report train.kymo --iterations        what an iteration is made of\n"
                 "  kymo report train.kymo --json | jq '.ranges[0]'",
     .run = report,
 };

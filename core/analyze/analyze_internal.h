@@ -128,6 +128,49 @@ bool kymo__async_match(struct kymo__async_match *match, const struct kymo__async
                        struct kymo__async_half *other, bool *failed);
 void kymo__async_match_fini(struct kymo__async_match *match);
 
+/* ---- progress.c: iterations, epochs and phases of a process, from its records in order of time ---- */
+
+enum kymo__span_kind { KYMO__SPAN_ITERATION, KYMO__SPAN_EPOCH, KYMO__SPAN_PHASE };
+
+enum kymo__iteration_flag {
+    KYMO__ITERATION_WARMUP = 1,
+    /* Events were lost in it, or its begin was: its times are not complete. */
+    KYMO__ITERATION_CUT = 2,
+};
+
+/* One that has ended. */
+struct kymo__span {
+    enum kymo__span_kind kind;
+    uint64_t begin_ns, end_ns;
+    uint64_t number;       /* as the program counts it; not of phases */
+    uint32_t site;         /* of a phase */
+    uint32_t flags;        /* of an iteration */
+    double samples;        /* of an iteration, or of all in an epoch; 0: not known */
+    uint64_t n_iterations; /* that ended in an epoch or phase */
+    bool is_open;          /* an epoch or phase that the process never ended */
+};
+
+struct kymo__progress {
+    uint64_t begin_ns; /* of the iteration under way, as far as is known */
+    uint64_t next_number, begun_number;
+    bool is_begun;                  /* by a record of its own, for `begun_number` */
+    struct kymo__span epoch, phase; /* under way, where `is_open` */
+};
+
+/* `first_ns` is the process's first event. */
+void kymo__progress_init(struct kymo__progress *progress, uint64_t first_ns);
+/* Whether a record is about the whole process. */
+static inline bool kymo__is_progress(uint32_t record_type)
+{
+    return record_type >= KYMO_RECORD_ITERATION && record_type <= KYMO_RECORD_PHASE;
+}
+/* Take such a record, whole. True when something ends by it, which is then in `*span`. */
+bool kymo__progress_take(struct kymo__progress *progress, const uint64_t *words, uint64_t ns,
+                         struct kymo__span *span);
+/* At the end of the process: what is still open, one after the other, until false. */
+bool kymo__progress_finish(struct kymo__progress *progress, uint64_t last_ns,
+                           struct kymo__span *span);
+
 /* ---- one process ---- */
 
 struct kymo__counter {
@@ -144,12 +187,90 @@ struct kymo__frame {
 };
 #define KYMO__NO_NODE UINT32_MAX
 
+/* How long a range of some name ran in the iteration under way; of an earlier one when `round` is not the walk's. */
+struct kymo__name_time {
+    uint64_t ns;
+    uint32_t round;
+};
+
+/* An iteration that has ended, and the names that ran in it, on all threads together. */
+struct kymo__iteration {
+    struct kymo__span span;
+    const uint32_t *ran; /* names, `n_ran` of them */
+    size_t n_ran;
+    const struct kymo__name_time *times; /* by name; holds for those in `ran` */
+};
+
+/* Told each span of a process as it ends; `iteration` is NULL for epochs and phases. False without memory. */
+typedef bool kymo__span_visitor(void *ctx, const struct kymo__span *span,
+                                const struct kymo__iteration *iteration);
+
+/* iteration_walk.c: what the ranges of all lanes take in each iteration. */
+struct kymo__iteration_walk {
+    struct kymo__progress progress;
+    struct kymo__name_time *times; /* by name */
+    uint32_t *ran;                 /* names that have a time in this round */
+    size_t n_ran;
+    uint32_t round;
+    bool is_cut;                    /* events were lost since the iteration began */
+    uint32_t n_blind;               /* lanes whose next words are missing */
+    struct kymo__lane_walk **lanes; /* that had words in this round, or have a range open */
+    size_t n_lanes, lanes_cap;
+    kymo__span_visitor *visitor;
+    void *visitor_ctx;
+};
+
+/* Values of one name, or of whole iterations: one for each iteration in which it ran. */
+struct kymo__iteration_values {
+    struct kymo__sketch ns;
+    double sum_of_squares;
+};
+
+/* One of the longest iterations, and what ran in it for a hundredth of its time or more. */
+enum { KYMO__N_LONGEST = 16, KYMO__N_LONGEST_NAMES = 256 };
+struct kymo__long_iteration {
+    struct kymo__span span;
+    uint64_t ns;
+    struct kymo__long_part {
+        uint32_t name;
+        uint64_t ns;
+    } * parts; /* room for KYMO__N_LONGEST_NAMES */
+    size_t n_parts;
+};
+
+/*
+ * iteration_stats.c: the iterations of one process, summed up. `by_name` and `whole` are without warm-up and without
+ * those that are not complete. Four bytes for each iteration, the rest grows with names and epochs.
+ */
+struct kymo__iteration_stats {
+    uint64_t n_iterations; /* all */
+    uint64_t n_warmup, n_cut;
+    struct kymo__iteration_values whole;
+    struct kymo__iteration_values *by_name; /* NULL until there is one */
+    double samples;                         /* of those in `whole` that say it */
+    uint64_t samples_ns;                    /* how long those took */
+    /* The duration of each in nanoseconds, by its place; 0: not counted, as warm-up. Not more than some. */
+    float *durations;
+    size_t n_durations, durations_cap;
+    uint64_t first_place; /* of the iteration with number 0 since the last reset */
+    uint64_t last_number;
+    struct kymo__long_iteration longest[KYMO__N_LONGEST]; /* in no order */
+    size_t n_longest;
+    struct kymo__span *epochs;
+    size_t n_epochs, epochs_cap;
+    struct kymo__phase_stats {
+        uint64_t count, total_ns, n_iterations;
+    } * phases; /* by name; NULL until there is one */
+};
+
 struct kymo__lane_walk {
     struct kymo__tree tree;
     struct kymo__frame *frames; /* frames[0] stands for the thread itself */
     size_t n_frames, frames_cap;
     uint64_t n_too_deep; /* begun while no frame was to be had */
     const struct kymo_lane_info *info;
+    bool is_listed; /* in kymo__iteration_walk.lanes */
+    bool is_blind;  /* its next words are missing */
 };
 
 struct kymo__process_walk {
@@ -165,10 +286,12 @@ struct kymo__process_walk {
     uint64_t *marks;
     struct kymo__lane_walk **lanes; /* by number; NULL: had no events */
     struct kymo__async_match pending;
-    size_t n_frames;    /* room taken by stacks, over all lanes */
-    uint64_t n_orphans; /* ends without a begin */
-    uint64_t n_cut_off; /* begun before a gap: their ends are not known */
-    uint64_t n_unwound; /* ended by the end of an outer one */
+    struct kymo__iteration_walk iterations;
+    struct kymo__iteration_stats iteration_stats; /* where kymo__iteration_stats_take is the visitor */
+    size_t n_frames;                              /* room taken by stacks, over all lanes */
+    uint64_t n_orphans;                           /* ends without a begin */
+    uint64_t n_cut_off;                           /* begun before a gap: their ends are not known */
+    uint64_t n_unwound;                           /* ended by the end of an outer one */
     uint64_t n_words_done;
     uint64_t *progress; /* shared by all: words done, added to now and then */
     void (*tell)(void *ctx);
@@ -188,6 +311,39 @@ KYMO_WARN_UNUSED kymo_status kymo__lane_walk_batch(struct kymo__process_walk *wa
 /* A record other than the begin of a range. `words` is whole and of the length its type needs. */
 KYMO_WARN_UNUSED kymo_status kymo__process_walk_record(struct kymo__process_walk *walk, uint32_t lane,
                                                        const uint64_t *words, uint64_t ns);
+
+/* Begin with no iteration. False without memory. */
+bool kymo__iteration_walk_init(struct kymo__process_walk *walk);
+void kymo__iteration_walk_fini(struct kymo__iteration_walk *iterations);
+/* A batch of the lane is about to be walked. False without memory. */
+bool kymo__iteration_walk_batch(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
+                                const struct kymo_batch *batch);
+/* A record about the whole process. */
+KYMO_WARN_UNUSED kymo_status kymo__iteration_walk_record(struct kymo__process_walk *walk,
+                                                         const uint64_t *words, uint64_t ns);
+/* Nothing comes any more. */
+KYMO_WARN_UNUSED kymo_status kymo__iteration_walk_finish(struct kymo__process_walk *walk);
+
+/* A visitor of spans, `ctx` the process walk, that fills its `iteration_stats`. */
+bool kymo__iteration_stats_take(void *ctx, const struct kymo__span *span,
+                                const struct kymo__iteration *iteration);
+void kymo__iteration_stats_fini(struct kymo__iteration_stats *stats, size_t n_names);
+KYMO_WARN_UNUSED bool kymo__iteration_values_add(struct kymo__iteration_values *values, uint64_t ns);
+KYMO_WARN_UNUSED bool kymo__iteration_values_merge(struct kymo__iteration_values *into,
+                                                   const struct kymo__iteration_values *from);
+
+/* A range, outermost of its name, ran from `start_ns` to `end_ns`: the iteration under way has the part in it. */
+static inline void kymo__iteration_add(struct kymo__iteration_walk *it, uint32_t name,
+                                       uint64_t start_ns, uint64_t end_ns)
+{
+    struct kymo__name_time *time = &it->times[name];
+    const uint64_t from = KYMO__MAX(start_ns, it->progress.begin_ns);
+    if (KYMO_UNLIKELY(time->round != it->round)) {
+        *time = (struct kymo__name_time){.round = it->round};
+        it->ran[it->n_ran++] = name;
+    }
+    time->ns += end_ns > from ? end_ns - from : 0;
+}
 
 static inline uint32_t kymo__name_of_site(const struct kymo__process_walk *walk, uint32_t site)
 {
@@ -221,6 +377,70 @@ struct kymo__row_list {
     size_t n, cap;
 };
 
+/* A name in the iterations of all processes that have it there. */
+struct kymo__iteration_name {
+    struct kymo__iteration_values values;
+    uint64_t n_iterations, whole_ns; /* of these processes, whether it ran or not */
+    uint32_t n_processes;
+    uint32_t highest_process; /* whose mean is the highest */
+    double lowest_mean_ns, highest_mean_ns;
+};
+
+/* The iterations of one process. */
+struct kymo__iteration_row {
+    uint32_t process; /* in kymo__merge.processes */
+    uint32_t recording;
+    uint64_t n_iterations, n_warmup, n_cut;
+    uint64_t n_counted, sum_ns, p50_ns, p99_ns;
+    double std_ns;
+    double samples;
+    uint64_t samples_ns;
+    bool has_data;
+    uint64_t data_ns;    /* of the range that is data loading */
+    uint64_t n_compared; /* iterations that other ranks have as well */
+    uint64_t n_slowest;  /* of these, in which it was the slowest */
+    double behind_ns;    /* by how much in those, against the mean of the others, summed up */
+};
+
+struct kymo__outlier_row {
+    uint32_t process;
+    uint32_t name; /* what was longer than usual; KYMO__NO_NAME: nothing that has a range */
+    uint64_t number, ns, usual_ns, extra_ns;
+};
+
+struct kymo__epoch_row {
+    uint32_t process;
+    struct kymo__span span;
+};
+
+/* One iteration over the ranks of a recording: 16 bytes. */
+struct kymo__race {
+    float slowest_ns, sum_ns;
+    uint32_t slowest; /* row; KYMO__NO_NAME: two took equally long */
+    uint32_t n;
+};
+
+/* iteration_merge.c: the iterations of all processes. */
+struct kymo__iteration_merge {
+    const char *data; /* the range that is data loading; NULL: not said */
+    struct kymo__iteration_values whole;
+    struct kymo__iteration_name *names;
+    size_t n_names, names_cap;
+    struct kymo__iteration_row *rows;
+    size_t n_rows, rows_cap;
+    struct kymo__outlier_row *outliers;
+    size_t n_outliers, outliers_cap;
+    struct kymo__epoch_row *epochs;
+    size_t n_epochs, epochs_cap;
+    struct kymo__phase_stats *phases; /* by name */
+    size_t n_phases, phases_cap;
+    const kymo_recording *recording; /* whose ranks are in the race */
+    uint32_t n_recordings;           /* so far */
+    size_t first_row;                /* of this recording */
+    struct kymo__race *races;        /* by the iteration's place */
+    size_t n_races, races_cap;
+};
+
 struct kymo__merge {
     struct kymo__names names;
     struct kymo__name_stats *ranges; /* these four by name; the two in the middle may know fewer names */
@@ -236,6 +456,7 @@ struct kymo__merge {
     const struct kymo_process **processes; /* lent by the recordings */
     size_t n_processes, processes_cap;
     uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped;
+    struct kymo__iteration_merge iterations;
 };
 
 KYMO_WARN_UNUSED kymo_status kymo__merge_init(struct kymo__merge *merge);
@@ -243,6 +464,19 @@ void kymo__merge_fini(struct kymo__merge *merge);
 /* Add what was seen in one process; its sketches may be gone from `walk` afterwards. */
 KYMO_WARN_UNUSED kymo_status kymo__merge_add(struct kymo__merge *merge,
                                              struct kymo__process_walk *walk);
+
+/* Add the iterations of a process; `names` are its names as the summary numbers them. False without memory. */
+KYMO_WARN_UNUSED bool kymo__iteration_merge_add(struct kymo__merge *merge,
+                                                const struct kymo__process_walk *walk,
+                                                uint32_t process, const uint32_t *names);
+/* Once all are added: who was slowest in the last recording. */
+void kymo__iteration_merge_finish(struct kymo__iteration_merge *iterations);
+void kymo__iteration_merge_fini(struct kymo__iteration_merge *iterations);
+/* The standard deviation of `n` values, those that are not in `values` being zero; 0 for one. */
+double kymo__iteration_std(const struct kymo__iteration_values *values, uint64_t n);
+/* Make `*n` elements of the array at `array` as many as there are names, new ones zeroed. In summary_merge.c. */
+bool kymo__cover_names(const struct kymo__names *names, void *array, size_t *n, size_t *cap,
+                       size_t size);
 
 /* ---- the summary ---- */
 
@@ -256,6 +490,12 @@ enum kymo__summary_table {
     KYMO__TABLE_COUNTERS,
     KYMO__TABLE_MARKS,
     KYMO__TABLE_OPEN,
+    KYMO__TABLE_ITERATIONS,
+    KYMO__TABLE_ITERATION_RANKS,
+    KYMO__TABLE_THROUGHPUT,
+    KYMO__TABLE_EPOCHS,
+    KYMO__TABLE_PHASES,
+    KYMO__TABLE_OUTLIERS,
     KYMO__TABLE_SITES,
     KYMO__TABLE_WARNINGS,
     KYMO__N_TABLES,
@@ -263,6 +503,7 @@ enum kymo__summary_table {
 
 struct kymo_summary {
     kymo_table *tables[KYMO__N_TABLES];
+    int32_t straggler; /* its row in the table iteration_ranks; -1: none */
     struct kymo_cost cost;
     uint64_t n_threads;
     char *title; /* the recordings' names */
@@ -311,7 +552,18 @@ struct kymo__making {
         "share", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE                                              \
     }
 
+#define KYMO__NUMBER_COLUMN(name, title)                                                           \
+    {                                                                                              \
+        name, title, KYMO_TYPE_F64, KYMO_UNIT_NONE                                                 \
+    }
+#define KYMO__TALLY_COLUMN(name, title)                                                            \
+    {                                                                                              \
+        name, title, KYMO_TYPE_U64, KYMO_UNIT_COUNT                                                \
+    }
+
 void kymo__put_string(kymo_table *table, const char *text);
+/* Its rank, null when that is unknown, and its pid. */
+void kymo__put_process(kymo_table *table, const struct kymo_process *process);
 void kymo__put_name(kymo_table *table, const struct kymo__making *m, uint32_t name);
 /* Null when there is no whole. */
 void kymo__put_share(kymo_table *table, uint64_t part_ns, uint64_t whole_ns);
@@ -325,6 +577,28 @@ extern const struct kymo_column kymo__warning_columns[1];
 KYMO_WARN_UNUSED kymo_status kymo__fill_tree(kymo_table *table, const struct kymo__making *m);
 KYMO_WARN_UNUSED kymo_status kymo__fill_sites(kymo_table *table, const struct kymo__making *m);
 KYMO_WARN_UNUSED kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m);
+
+/* What a table of the summary is called, its columns, and who fills it. */
+struct kymo__table_kind {
+    const char *name;
+    const struct kymo_column *columns;
+    size_t n_columns;
+    kymo_status (*fill)(kymo_table *table, const struct kymo__making *m);
+};
+#define KYMO__TABLE_KIND(name, columns, fill)                                                      \
+    {                                                                                              \
+        name, columns, KYMO__COUNT_OF(columns), fill                                               \
+    }
+/* iteration_tables.c: those from KYMO__TABLE_ITERATIONS on. */
+enum { KYMO__N_ITERATION_TABLES = 6 };
+extern const struct kymo__table_kind kymo__iteration_kinds[KYMO__N_ITERATION_TABLES];
+/* How the row of whole iterations is called. */
+#define KYMO__WHOLE_ITERATION "(whole iteration)"
+/*
+ * The row of `iterations` of the rank that is slowest more often than chance would have it, or NULL: more than three
+ * standard deviations above its due, and at least half as often again.
+ */
+const struct kymo__iteration_row *kymo__find_straggler(const struct kymo__iteration_merge *iterations);
 
 /* ---- stacks.c: times by path, of recordings and of those to compare them with ---- */
 

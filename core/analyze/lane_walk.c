@@ -6,11 +6,14 @@
  *   an end of the name on top                closes it
  *   an end of a name further down            closes what lies above it at that moment: those were left open
  *   an end of a name that is not there       is an orphan: counted, nothing else
+ *   a record END_OF                          takes that range out of the middle; those above go on
  *   words are missing (a gap)                what is open is given up: its end may be among them
  *
  * A begin and its end may be different sites (other line, other language) of one name: names
  * decide.
  */
+#include <string.h>
+
 #include "analyze/analyze_internal.h"
 
 enum {
@@ -109,18 +112,27 @@ HOT bool close_range(struct kymo__process_walk *walk, struct kymo__lane_walk *la
     if (KYMO_UNLIKELY(is_folded(node)) && --node->n_active != 0)
         return kymo__sketch_add(&walk->ranges[frame->name], duration);
     node->total_ns += duration;
+    if (node->is_outermost)
+        kymo__iteration_add(&walk->iterations, frame->name, frame->start_ns, ns);
     return kymo__sketch_add(&walk->ranges[frame->name], duration);
+}
+
+/* The topmost frame of that name; 0 when there is none within reach. */
+static size_t find_frame(const struct kymo__lane_walk *lane, uint32_t name)
+{
+    size_t i = lane->n_frames - 1;
+    const size_t stop = i > MAX_SEARCH ? i - MAX_SEARCH : 0;
+    while (i > stop && lane->frames[i].name != name)
+        i--;
+    return i > stop ? i : 0;
 }
 
 /* An end whose name is not on top. */
 static bool unwind(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t name,
                    uint64_t ns)
 {
-    size_t i = lane->n_frames - 1;
-    const size_t stop = i > MAX_SEARCH ? i - MAX_SEARCH : 0;
-    while (i > stop && lane->frames[i].name != name)
-        i--;
-    if (i == stop) {
+    const size_t i = find_frame(lane, name);
+    if (i == 0) {
         walk->n_orphans++;
         return true;
     }
@@ -148,10 +160,45 @@ HOT bool end_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane
     return unwind(walk, lane, name, ns);
 }
 
+/*
+ * The innermost range of that name ends; those begun after it stay open and go on as children of the one around it. The
+ * time in which both ran belongs to the inner one, here and in the sum of children below.
+ */
+static bool end_of(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint32_t name,
+                   uint64_t ns)
+{
+    const size_t i = find_frame(lane, name);
+    if (i == lane->n_frames - 1 && i != 0)
+        return close_range(walk, lane, ns);
+    if (i == 0) {
+        if (lane->n_too_deep != 0)
+            lane->n_too_deep--;
+        else
+            walk->n_orphans++;
+        return true;
+    }
+    struct kymo__frame *frames = lane->frames;
+    const struct kymo__frame frame = frames[i];
+    const uint64_t inner_start = frames[i + 1].start_ns;
+    const uint64_t shared = ns > inner_start ? ns - inner_start : 0;
+    memmove(&frames[i], &frames[i + 1], (lane->n_frames - i - 1) * sizeof *frames);
+    const size_t n_left = lane->n_frames - 1;
+    lane->n_frames = i + 1; /* as if it were on top of the one around it */
+    const struct kymo__frame above = frames[i];
+    frames[i] = frame;
+    frames[i].children_ns += shared;
+    const bool done = close_range(walk, lane, ns);
+    frames[i - 1].children_ns -= KYMO__MIN(shared, frames[i - 1].children_ns);
+    frames[i] = above;
+    lane->n_frames = n_left;
+    return done;
+}
+
 /* Words of this lane are missing: whether what is open ended among them nobody knows. */
 static void give_up_open_ranges(struct kymo__process_walk *walk, struct kymo__lane_walk *lane)
 {
     walk->n_cut_off += lane->n_frames - 1 + lane->n_too_deep;
+    walk->iterations.is_cut = true;
     for (size_t i = 1; i < lane->n_frames; i++)
         if (lane->frames[i].node != KYMO__NO_NODE)
             lane->tree.nodes[lane->frames[i].node].n_active = 0;
@@ -167,6 +214,15 @@ static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lan
     switch (kymo_record_type_of(words[0])) {
     case KYMO_RECORD_BEGIN:
         return open_range(walk, lane, kymo__name_of_site(walk, kymo_record_site(words[1])), ns);
+    case KYMO_RECORD_END_OF:
+        return end_of(walk, lane, kymo__name_of_site(walk, kymo_record_site(words[1])), ns)
+                   ? KYMO_OK
+                   : no_memory(walk);
+    case KYMO_RECORD_ITERATION:
+    case KYMO_RECORD_ITERATION_BEGIN:
+    case KYMO_RECORD_EPOCH:
+    case KYMO_RECORD_PHASE:
+        return kymo__iteration_walk_record(walk, words, ns);
     case KYMO_RECORD_GAP:
         give_up_open_ranges(walk, lane);
         return KYMO_OK;

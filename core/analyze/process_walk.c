@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analyze/analyze_internal.h"
+#include "read/read_internal.h"
 
 static kymo_status no_memory(const struct kymo__process_walk *walk)
 {
@@ -40,7 +41,9 @@ kymo_status kymo__process_walk_init(struct kymo__process_walk *walk, kymo_record
         return no_memory(walk);
     walk->ranges = kymo__calloc(walk->names.n, sizeof *walk->ranges);
     walk->marks = kymo__calloc(walk->names.n, sizeof *walk->marks);
-    return walk->ranges == NULL || walk->marks == NULL ? no_memory(walk) : KYMO_OK;
+    if (walk->ranges == NULL || walk->marks == NULL || !kymo__iteration_walk_init(walk))
+        return no_memory(walk);
+    return KYMO_OK;
 }
 
 static void free_sketches(struct kymo__sketch *sketches, size_t n)
@@ -70,6 +73,8 @@ void kymo__process_walk_fini(struct kymo__process_walk *walk)
     kymo__free(walk->marks);
     kymo__free(walk->site_names);
     kymo__async_match_fini(&walk->pending);
+    kymo__iteration_walk_fini(&walk->iterations);
+    kymo__iteration_stats_fini(&walk->iteration_stats, walk->names.n);
     kymo__names_fini(&walk->names);
 }
 
@@ -166,10 +171,13 @@ static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
         if (walk->tell != NULL)
             walk->tell(walk->tell_ctx);
     }
+    if (!kymo__iteration_walk_batch(walk, *lane, batch))
+        return no_memory(walk);
     return kymo__lane_walk_batch(walk, *lane, batch);
 }
 
 kymo_status kymo__process_walk_run(struct kymo__process_walk *walk)
 {
-    return kymo_recording_visit(walk->recording, walk->info->index, visit_batch, walk);
+    KYMO_TRY(kymo__recording_visit_in_order(walk->recording, walk->info->index, visit_batch, walk));
+    return kymo__iteration_walk_finish(walk);
 }

@@ -53,6 +53,8 @@ static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *wa
 {
     KYMO_TRY(kymo__process_walk_init(walk, task->recording, task->process));
     walk->max_depth = jobs->options->max_depth;
+    walk->iterations.visitor = kymo__iteration_stats_take;
+    walk->iterations.visitor_ctx = walk;
     walk->progress = &jobs->n_words_done;
     if (may_tell && jobs->options->progress != NULL) {
         walk->tell = tell_progress;
@@ -169,9 +171,13 @@ char *kymo__recordings_title(kymo_recording *const *recordings, size_t n)
     return title.data;
 }
 
-static kymo_status make_result(kymo_summary *summary, const struct jobs *jobs,
+static kymo_status make_result(kymo_summary *summary, struct jobs *jobs,
                                kymo_recording *const *recordings, size_t n)
 {
+    struct kymo__iteration_merge *iterations = &jobs->merge.iterations;
+    kymo__iteration_merge_finish(iterations);
+    const struct kymo__iteration_row *straggler = kymo__find_straggler(iterations);
+    summary->straggler = straggler != NULL ? (int32_t)(straggler - iterations->rows) : -1;
     for (size_t i = 0; i < jobs->merge.n_processes; i++)
         add_cost(&summary->cost, jobs->merge.processes[i]);
     summary->n_threads = jobs->merge.n_threads;
@@ -185,6 +191,7 @@ static kymo_status run_jobs(struct jobs *jobs, kymo_summary *summary,
                             kymo_recording *const *recordings, size_t n)
 {
     KYMO_TRY(kymo__merge_init(&jobs->merge));
+    jobs->merge.iterations.data = jobs->options->data;
     KYMO_TRY(list_tasks(jobs, recordings, n));
     work_together(jobs);
     if (jobs->status != KYMO_OK)

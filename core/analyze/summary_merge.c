@@ -48,14 +48,14 @@ void kymo__merge_fini(struct kymo__merge *merge)
     kymo__free(merge->ranks.rows);
     kymo__free(merge->open);
     kymo__free(merge->processes);
+    kymo__iteration_merge_fini(&merge->iterations);
     kymo__names_fini(&merge->names);
 }
 
 /* ---- names ---- */
 
-/* Make `*n` elements of the array `names->n`, new ones zeroed. */
-static bool cover_names(const struct kymo__names *names, void *array, size_t *n, size_t *cap,
-                        size_t size)
+bool kymo__cover_names(const struct kymo__names *names, void *array, size_t *n, size_t *cap,
+                       size_t size)
 {
     char *elements;
     if (!kymo__grow(array, cap, names->n, size))
@@ -70,12 +70,12 @@ static bool cover_names(const struct kymo__names *names, void *array, size_t *n,
 /* Most programs have neither async ranges nor counters; a million names need no room for them. */
 static bool grow_stats(struct kymo__merge *m, const struct kymo__process_walk *walk)
 {
-    return cover_names(&m->names, &m->ranges, &m->n_ranges, &m->ranges_cap, sizeof *m->ranges) &&
-           cover_names(&m->names, &m->marks, &m->n_marks, &m->marks_cap, sizeof *m->marks) &&
+    return kymo__cover_names(&m->names, &m->ranges, &m->n_ranges, &m->ranges_cap, sizeof *m->ranges) &&
+           kymo__cover_names(&m->names, &m->marks, &m->n_marks, &m->marks_cap, sizeof *m->marks) &&
            (walk->async == NULL ||
-            cover_names(&m->names, &m->async, &m->n_async, &m->async_cap, sizeof *m->async)) &&
-           (walk->counters == NULL || cover_names(&m->names, &m->counters, &m->n_counters,
-                                                  &m->counters_cap, sizeof *m->counters));
+            kymo__cover_names(&m->names, &m->async, &m->n_async, &m->async_cap, sizeof *m->async)) &&
+           (walk->counters == NULL || kymo__cover_names(&m->names, &m->counters, &m->n_counters,
+                                                        &m->counters_cap, sizeof *m->counters));
 }
 
 static bool map_names(struct adding *adding)
@@ -321,7 +321,8 @@ static bool add_process(struct adding *adding)
     merge->n_unwound += walk->n_unwound;
     merge->n_async_dropped += walk->pending.n_dropped;
     return map_names(adding) && add_by_name(adding) && add_lanes(adding) &&
-           add_process_rows(adding) && add_open_async(adding);
+           add_process_rows(adding) && add_open_async(adding) &&
+           kymo__iteration_merge_add(merge, walk, adding->process, adding->names);
 }
 
 kymo_status kymo__merge_add(struct kymo__merge *merge, struct kymo__process_walk *walk)

@@ -113,6 +113,28 @@ static void put_notes(kymo_table *table, const struct kymo_process *process, boo
     }
 }
 
+static void put_iteration_notes(kymo_table *table, const struct kymo__iteration_merge *iterations)
+{
+    uint64_t n_cut = 0;
+    bool has_data = false;
+    for (size_t i = 0; i < iterations->n_rows; i++) {
+        n_cut += iterations->rows[i].n_cut;
+        has_data |= iterations->rows[i].has_data;
+    }
+    put_count(table, n_cut, "iteration",
+              "in which events were lost, or whose begin was: left out of the times by iteration.");
+    if (iterations->data == NULL || has_data)
+        return;
+    struct kymo__buf text = {0};
+    kymo__buf_printf(&text,
+                     "No range called '%s' ran in an iteration; the share of waiting for data is "
+                     "not known.",
+                     iterations->data);
+    if (!text.failed)
+        kymo_table_text(table, text.data, text.len);
+    kymo__buf_fini(&text);
+}
+
 kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m)
 {
     for (size_t r = 0; r < m->n_recordings; r++) {
@@ -128,5 +150,6 @@ kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m)
     put_count(table, m->merge->n_orphans, "end", "without a begin: left out.");
     put_count(table, m->merge->n_async_dropped, "end",
               "of an async range had to go unmatched: too many wait for their other end.");
+    put_iteration_notes(table, &m->merge->iterations);
     return KYMO_OK;
 }

@@ -26,6 +26,12 @@ static void put_rank(kymo_table *table, const struct kymo_process *process)
         kymo_table_i64(table, process->rank);
 }
 
+void kymo__put_process(kymo_table *table, const struct kymo_process *process)
+{
+    put_rank(table, process);
+    kymo_table_i64(table, process->pid);
+}
+
 void kymo__put_share(kymo_table *table, uint64_t part_ns, uint64_t whole_ns)
 {
     if (whole_ns == 0)
@@ -133,8 +139,7 @@ static kymo_status fill_threads(kymo_table *table, const struct kymo__making *m)
         const struct kymo_process *process = m->merge->processes[row->process];
         if (!kymo__is_wanted(m, row->name))
             continue;
-        put_rank(table, process);
-        kymo_table_i64(table, process->pid);
+        kymo__put_process(table, process);
         kymo_table_i64(table, row->lane->tid);
         kymo__put_string(table, row->lane->name);
         kymo__put_name(table, m, row->name);
@@ -162,8 +167,7 @@ static kymo_status fill_ranks(kymo_table *table, const struct kymo__making *m)
         const struct kymo_process *process = m->merge->processes[row->process];
         if (!kymo__is_wanted(m, row->name))
             continue;
-        put_rank(table, process);
-        kymo_table_i64(table, process->pid);
+        kymo__put_process(table, process);
         kymo__put_name(table, m, row->name);
         kymo_table_u64(table, row->count);
         kymo_table_u64(table, row->total_ns);
@@ -185,8 +189,7 @@ static kymo_status fill_open(kymo_table *table, const struct kymo__making *m)
     for (size_t i = 0; i < m->merge->n_open; i++) {
         const struct kymo__open_row *row = &m->merge->open[i];
         const struct kymo_process *process = m->merge->processes[row->process];
-        put_rank(table, process);
-        kymo_table_i64(table, process->pid);
+        kymo__put_process(table, process);
         kymo__put_string(table, row->lane->name);
         kymo__put_name(table, m, row->name);
         kymo_table_u64(table, row->since_ns);
@@ -216,8 +219,7 @@ static kymo_status fill_processes(kymo_table *table, const struct kymo__making *
 {
     for (size_t i = 0; i < m->merge->n_processes; i++) {
         const struct kymo_process *process = m->merge->processes[i];
-        put_rank(table, process);
-        kymo_table_i64(table, process->pid);
+        kymo__put_process(table, process);
         kymo__put_string(table, process->host);
         kymo__put_string(table, process->command);
         kymo_table_u64(table, process->start_unix_ns);
@@ -278,16 +280,8 @@ static kymo_status fill_marks(kymo_table *table, const struct kymo__making *m)
 
 /* ---- all of them ---- */
 
-static const struct table_kind {
-    const char *name;
-    const struct kymo_column *columns;
-    size_t n_columns;
-    kymo_status (*fill)(kymo_table *table, const struct kymo__making *m);
-} kinds[KYMO__N_TABLES] = {
-#define KIND(name, columns, fill)                                                                  \
-    {                                                                                              \
-        name, columns, KYMO__COUNT_OF(columns), fill                                               \
-    }
+static const struct kymo__table_kind kinds[KYMO__N_TABLES] = {
+#define KIND KYMO__TABLE_KIND
     [KYMO__TABLE_RANGES] = KIND("ranges", range_columns, fill_ranges),
     [KYMO__TABLE_TREE] = {"tree", kymo__tree_columns, KYMO__N_TREE_COLUMNS, kymo__fill_tree},
     [KYMO__TABLE_THREADS] = KIND("threads", thread_columns, fill_threads),
@@ -308,9 +302,12 @@ kymo_status kymo__summary_make_tables(kymo_summary *summary, const struct kymo__
 {
     const struct kymo__making making = {merge, options->filter, recordings, n, &summary->cost};
     for (size_t t = 0; t < KYMO__N_TABLES; t++) {
-        KYMO_TRY(kymo_table_create(kinds[t].name, kinds[t].columns, kinds[t].n_columns,
-                                   &summary->tables[t]));
-        KYMO_TRY(kinds[t].fill(summary->tables[t], &making));
+        const bool is_of_iterations =
+            t >= KYMO__TABLE_ITERATIONS && t < KYMO__TABLE_ITERATIONS + KYMO__N_ITERATION_TABLES;
+        const struct kymo__table_kind *kind =
+            is_of_iterations ? &kymo__iteration_kinds[t - KYMO__TABLE_ITERATIONS] : &kinds[t];
+        KYMO_TRY(kymo_table_create(kind->name, kind->columns, kind->n_columns, &summary->tables[t]));
+        KYMO_TRY(kind->fill(summary->tables[t], &making));
         KYMO_TRY(kymo_table_status(summary->tables[t]));
     }
     return KYMO_OK;

@@ -305,7 +305,70 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
     kymo__out_puts(&x->out, "}}");
 }
 
-KYMO__EXPORT_BATCH(open_lane, kymo__walk_no_begin);
+KYMO__EXPORT_BATCH(open_lane, kymo__walk_no_begin, NULL);
+
+/* ---- iterations, epochs, phases: a thread of its own for each kind ---- */
+
+/* Above what Linux gives to threads. Sorted before the others. */
+static int64_t span_tid(enum kymo__span_kind kind)
+{
+    return (INT64_C(1) << 22) + 1 + (int64_t)kind;
+}
+
+static void put_span_thread(struct kymo__export *x, enum kymo__span_kind kind)
+{
+    struct kymo__buf buf = {0};
+    kymo__buf_puts(&buf, ",");
+    open_meta(x, &buf, "thread_name", span_tid(kind), "name");
+    kymo__buf_printf(&buf, "\"%s\"}},", kymo__span_track(kind));
+    open_meta(x, &buf, "thread_sort_index", span_tid(kind), "sort_index");
+    kymo__buf_printf(&buf, "%d}}", (int)kind - 3);
+    put_buf(x, &buf);
+}
+
+static void put_span_args(struct kymo__buf *buf, const struct kymo__span *span)
+{
+    char number[40];
+    const char *comma = "";
+    if (span->kind == KYMO__SPAN_PHASE)
+        return;
+    kymo__buf_puts(buf, ",\"args\":{");
+    if ((span->flags & KYMO__ITERATION_WARMUP) != 0) {
+        kymo__buf_puts(buf, "\"warmup\":true");
+        comma = ",";
+    }
+    if (span->samples > 0) {
+        kymo__buf_printf(buf, "%s\"samples\":", comma);
+        kymo__buf_put(buf, number, (size_t)(kymo__put_f64(number, span->samples) - number));
+    }
+    kymo__buf_puts(buf, "}");
+}
+
+/* One that the process never ended is a begin without an end, as a range is. */
+static void on_span(struct kymo__export *x, const struct kymo__span *span)
+{
+    struct kymo__buf buf = {0}, name = {0};
+    char number[40];
+    if (kymo__span_is_first(x, span->kind))
+        put_span_thread(x, span->kind);
+    kymo__buf_printf(&buf, ",\n{\"ph\":\"%c\",\"pid\":%lld,\"tid\":%lld,\"ts\":",
+                     span->is_open ? 'B' : 'X', (long long)x->pid, (long long)span_tid(span->kind));
+    kymo__buf_put(&buf, number,
+                  (size_t)(kymo__put_us(number, span->begin_ns - x->origin_ns) - number));
+    if (!span->is_open) {
+        kymo__buf_puts(&buf, ",\"dur\":");
+        kymo__buf_put(&buf, number,
+                      (size_t)(kymo__put_us(number, span->end_ns - span->begin_ns) - number));
+    }
+    kymo__buf_puts(&buf, ",\"name\":");
+    kymo__span_name(x, &name, span);
+    kymo__json_put(&buf, name.data, name.len);
+    buf.failed |= name.failed;
+    put_span_args(&buf, span);
+    kymo__buf_puts(&buf, "}");
+    kymo__buf_fini(&name);
+    put_buf(x, &buf);
+}
 
 /* A range left open is a begin without an end, which viewers draw to the end of the trace. */
 static void put_left_open(struct kymo__export *x, const struct kymo__export_lane *lane,
@@ -328,4 +391,5 @@ const struct kymo__export_format kymo__export_chrome = {
     .batch = on_batch,
     .process_done = on_process_done,
     .finish = on_finish,
+    .span = on_span,
 };

@@ -5,6 +5,9 @@
  *   kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value
  *   range,0,3,4711,4711,main,forward,model,8123456789,51234,2,
  *
+ * Iterations, epochs and phases have lines, too: without a thread, the number of the first two as their value, and
+ * "warmup" as an iteration's category where it is that.
+ *
  * What is unknown is empty: a range left open has no duration, a process without a rank no rank.
  */
 #include "present/export_walk.h"
@@ -37,15 +40,21 @@ static kymo_status on_process(struct kymo__export *x)
     return kymo__export_texts(x, put_site_text, 0);
 }
 
+/* ",PROCESS,RANK,PID," */
+static void put_process(const struct kymo__export *x, struct kymo__buf *buf)
+{
+    kymo__buf_printf(buf, ",%u,", x->process_number);
+    if (x->process->rank >= 0)
+        kymo__buf_printf(buf, "%d", x->process->rank);
+    kymo__buf_printf(buf, ",%lld,", (long long)x->process->pid);
+}
+
 static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
 {
-    const struct kymo_process *process = x->process;
     struct kymo__buf buf = {0};
     kymo__buf_extend(&buf, sizeof(struct lane_text));
-    kymo__buf_printf(&buf, ",%u,", x->process_number);
-    if (process->rank >= 0)
-        kymo__buf_printf(&buf, "%d", process->rank);
-    kymo__buf_printf(&buf, ",%lld,%lld,", (long long)process->pid, (long long)lane->info->tid);
+    put_process(x, &buf);
+    kymo__buf_printf(&buf, "%lld,", (long long)lane->info->tid);
     kymo__csv_put(&buf, lane->info->name, strlen(lane->info->name));
     kymo__buf_puts(&buf, ",");
     if (buf.failed) {
@@ -199,7 +208,33 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
     kymo__out_puts(&x->out, "\n");
 }
 
-KYMO__EXPORT_BATCH(open_lane, kymo__walk_no_begin);
+KYMO__EXPORT_BATCH(open_lane, kymo__walk_no_begin, kymo__walk_no_stack);
+
+static void on_span(struct kymo__export *x, const struct kymo__span *span)
+{
+    static const char *const kinds[] = {"iteration", "epoch", "phase"};
+    const bool is_phase = span->kind == KYMO__SPAN_PHASE;
+    struct kymo__buf line = {0};
+    kymo__buf_puts(&line, kinds[span->kind]);
+    put_process(x, &line);
+    kymo__buf_puts(&line, ",,");
+    if (is_phase) {
+        const struct kymo_site_info *site = kymo__export_site(x, span->site);
+        kymo__csv_put(&line, site->name, site->name_len);
+    } else {
+        kymo__buf_puts(&line, kinds[span->kind]);
+    }
+    kymo__buf_printf(&line, ",%s,", (span->flags & KYMO__ITERATION_WARMUP) != 0 ? "warmup" : "");
+    kymo__out_put(&x->out, line.data, line.len);
+    put_times(x, span->begin_ns, span->is_open ? no_duration : span->end_ns - span->begin_ns,
+              no_depth);
+    if (!is_phase)
+        x->out.p = kymo__put_u64(kymo__out_room(&x->out), span->number);
+    kymo__out_puts(&x->out, "\n");
+    if (line.failed)
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a text of the export");
+    kymo__buf_fini(&line);
+}
 
 static void put_left_open(struct kymo__export *x, const struct kymo__export_lane *lane,
                           const struct kymo__open_range *range, uint32_t depth)
@@ -223,4 +258,5 @@ const struct kymo__export_format kymo__export_csv = {
     .process = on_process,
     .batch = on_batch,
     .process_done = on_process_done,
+    .span = on_span,
 };

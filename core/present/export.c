@@ -331,15 +331,18 @@ static kymo_status visit_events(struct kymo__export *x)
         return visit_lane_by_lane(x);
     if (x->out.other != NULL && x->process->n_events >= WORTH_A_THREAD)
         return kymo__visit_ahead(x->recording, x->process->index, visit_batch, x);
-    return kymo_recording_visit(x->recording, x->process->index, visit_batch, x);
+    return kymo__recording_visit_in_order(x->recording, x->process->index, visit_batch, x);
 }
 
 static kymo_status export_events(struct kymo__export *x)
 {
     KYMO_TRY(prepare_sites(x));
     KYMO_TRY(prepare_lanes(x));
+    kymo__export_progress_start(x);
     KYMO_TRY(x->format->process(x));
     KYMO_TRY(visit_events(x));
+    if (x->format->lane_done == NULL)
+        kymo__export_progress_end(x);
     if (x->format->process_done != NULL)
         x->format->process_done(x);
     return x->status != KYMO_OK ? x->status : x->out.status;

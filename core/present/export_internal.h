@@ -2,7 +2,7 @@
  * Exports: what the formats share. Presenters of events stream; nothing here grows with the number
  * of events.
  *
- *   kymo_export -- each process --> kymo_recording_visit -- batch --> export_walk.h (the stack)
+ *   kymo_export -- each process --> visit in order -- batch --> export_walk.h (the stack)
  *                                                                        |
  *              write(2) <-- kymo__out <-- perfetto, chrome, speedscope  <'
  *                                     <-- collapsed, flamegraph  <-- analyze/stacks.c (sums by path)
@@ -45,7 +45,7 @@ int kymo__writer_stop(struct kymo__writer *writer);
 
 /* ---- export_reader.c: a thread in front of the encoder ---- */
 
-/* kymo_recording_visit, with a thread that reads ahead while `visitor` works; in the same order. */
+/* kymo__recording_visit_in_order, with a thread that reads ahead while `visitor` works; in the same order. */
 KYMO_WARN_UNUSED kymo_status kymo__visit_ahead(kymo_recording *recording, size_t process,
                                                kymo_visitor *visitor, void *ctx);
 
@@ -190,6 +190,8 @@ struct kymo__export {
     void *sites;                     /* the format's, by site; freed with kymo__free */
     struct kymo__buf texts;          /* the format's pieces of text for this process */
     struct kymo__async_match asyncs; /* for formats that write both ends as one; `name` is the site */
+    struct kymo__progress progress; /* on the clock of the export */
+    uint32_t span_kinds; /* the format's: a bit for each enum kymo__span_kind that has come */
 
     uint32_t n_lanes_before;          /* lanes of earlier processes */
     uint64_t n_done, n_total, n_told; /* events, for the progress */
@@ -206,6 +208,8 @@ struct kymo__export_format {
     void (*process_done)(struct kymo__export *x); /* all from here on may be NULL */
     void (*finish)(struct kymo__export *x);
     void (*close)(struct kymo__export *x); /* at the end, also of an export that has failed */
+    /* An iteration, epoch or phase of the process; where `is_open`, the process never ended it. */
+    void (*span)(struct kymo__export *x, const struct kymo__span *span);
     /* When set, lanes come one after the other, each in one piece, and this is called behind each. */
     void (*lane_done)(struct kymo__export *x, struct kymo__export_lane *lane);
     /* When set, the format reads the recordings by itself and nothing above is called but `close`. */
@@ -221,6 +225,20 @@ extern const struct kymo__export_format kymo__export_sqlite;
 extern const struct kymo__export_format kymo__export_speedscope;
 extern const struct kymo__export_format kymo__export_collapsed;
 extern const struct kymo__export_format kymo__export_flamegraph;
+
+/* ---- export_progress.c: iterations, epochs and phases ---- */
+
+/* Before a process's first event; a record of the whole process; behind its last event. */
+void kymo__export_progress_start(struct kymo__export *x);
+void kymo__export_progress(struct kymo__export *x, const uint64_t *words, uint64_t ns);
+void kymo__export_progress_end(struct kymo__export *x);
+/* "iterations": what a track or thread of such spans is called. */
+const char *kymo__span_track(enum kymo__span_kind kind);
+/* "iteration 7", or the phase's name, into `buf`. */
+void kymo__span_name(const struct kymo__export *x, struct kymo__buf *buf,
+                     const struct kymo__span *span);
+/* Whether the process has had none of this kind before; it has from now on. */
+bool kymo__span_is_first(struct kymo__export *x, enum kymo__span_kind kind);
 
 /* Process `number`, as process_number counts; NULL past the last. */
 const struct kymo_process *kymo__export_nth(const struct kymo__export *x, uint32_t number);

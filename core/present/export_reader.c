@@ -1,7 +1,7 @@
 /*
  * A thread that reads and unpacks a process's events while the caller encodes those before:
  *
- *   kymo_recording_visit -> parcels, filled one after the other -> the visitor, in the same order
+ *   kymo__recording_visit_in_order -> parcels, filled one after the other -> the visitor, in the same order
  *
  * A parcel takes several batches, because waking a thread costs as much as encoding some hundred
  * events. N_PARCELS of them bound both the memory and how far reading may be ahead.
@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "present/export_internal.h"
+#include "read/read_internal.h"
 
 enum { N_PARCELS = 4, PARCEL_BATCHES = 32, PARCEL_WORDS = 1 << 15 };
 
@@ -65,6 +66,8 @@ static bool has_room(const struct parcel *parcel, size_t n_words)
 static kymo_status put_batch(void *ctx, const struct kymo_batch *batch)
 {
     struct reading *reading = ctx;
+    if (batch->n == 0)
+        return KYMO_OK; /* a gap told ahead; the batch behind it tells it again */
     if (!has_room(parcel_in_hand(reading), batch->n) && !hand_over(reading))
         return KYMO_EINVAL; /* ends the visit; nobody asks for it any more */
     struct parcel *parcel = parcel_in_hand(reading);
@@ -81,7 +84,7 @@ static void *reader_main(void *arg)
 {
     struct reading *reading = arg;
     const kymo_status status =
-        kymo_recording_visit(reading->recording, reading->process, put_batch, reading);
+        kymo__recording_visit_in_order(reading->recording, reading->process, put_batch, reading);
     pthread_mutex_lock(&reading->lock);
     if (status == KYMO_OK)
         reading->n_filled++; /* the last one, which may be empty */
@@ -156,7 +159,7 @@ kymo_status kymo__visit_ahead(kymo_recording *recording, size_t process, kymo_vi
     };
     pthread_t thread;
     if (!start_reader(&reading, &thread))
-        return kymo_recording_visit(recording, process, visitor, ctx);
+        return kymo__recording_visit_in_order(recording, process, visitor, ctx);
     kymo_status status = empty_all(&reading, visitor, ctx);
     pthread_join(thread, NULL);
     if (status == KYMO_OK && reading.status != KYMO_OK)

@@ -4,6 +4,7 @@
  *
  *   an end whose name is not on the stack       is an orphan, its begin was not recorded: left out
  *   an end whose name lies deeper in the stack  closes what lies above it at the same time
+ *   a record END_OF                             takes its range out of the middle; what lies above goes on
  *   events of this lane are missing             what is open is cut off at the last moment known
  *
  * Names decide, because a range may begin at one site and end at another of the same name.
@@ -42,6 +43,14 @@ struct kymo__walker {
     /* Events of this lane are missing here; 0: nobody counted them. */
     void (*lost)(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
                  uint64_t n_events);
+    /*
+     * The range at `depth`, from 0, ends while those above it go on: called before its `end`, and
+     * with `is_done` once the stack has closed up behind it, for formats that keep a stack beside
+     * the walk's. The range above has been open for `shared_ns`. NULL: ranges must nest in this
+     * format, so that those above are ended and begun again.
+     */
+    void (*take_out)(struct kymo__export *x, struct kymo__export_lane *lane, size_t depth,
+                     uint64_t shared_ns, bool is_done);
 };
 
 /* Sites the reader knows have a slot of their own; slot 0 stands for all others. */
@@ -137,6 +146,62 @@ KYMO__INLINE void kymo__walk_end(struct kymo__export *x, struct kymo__export_lan
         kymo__walk_pop(x, lane, ns, false, walker);
 }
 
+/* Everything above `depth` ends and begins again, and in between the range there ends for good. */
+KYMO__INLINE void kymo__walk_split(struct kymo__export *x, struct kymo__export_lane *lane,
+                                   uint64_t ns, size_t depth, const struct kymo__walker *walker)
+{
+    for (size_t i = lane->n_open; i-- > depth;) {
+        const struct kymo__open_range range = lane->open[i];
+        lane->n_open = i;
+        if (!kymo__is_skipped(x, range.site))
+            walker->end(x, lane, ns, &range, false);
+    }
+}
+
+KYMO__INLINE void kymo__walk_begin_again(struct kymo__export *x, struct kymo__export_lane *lane,
+                                         uint64_t ns, const struct kymo__walker *walker)
+{
+    struct kymo__open_range *range = &lane->open[lane->n_open];
+    const struct kymo__payload payload = kymo__open_payload(lane, range);
+    if (!kymo__is_skipped(x, range->site))
+        walker->begin(x, lane, ns, range->site, payload.type != 0 ? &payload : NULL);
+    range->start_ns = ns;
+    lane->n_open++;
+}
+
+/* The innermost range of this site's name ends; those begun after it stay open. */
+KYMO__INLINE void kymo__walk_end_of(struct kymo__export *x, struct kymo__export_lane *lane,
+                                    uint64_t ns, uint32_t site, const struct kymo__walker *walker)
+{
+    const size_t n = lane->n_open, depth = kymo__export_lane_find(x, lane, site);
+    if (depth == n) {
+        lane->n_too_deep -= lane->n_too_deep != 0;
+        return;
+    }
+    if (depth + 1 == n) {
+        kymo__walk_pop(x, lane, ns, false, walker);
+        return;
+    }
+    const uint64_t shared_ns = ns - KYMO__MIN(lane->open[depth + 1].start_ns, ns);
+    if (walker->take_out == NULL) {
+        kymo__walk_split(x, lane, ns, depth, walker);
+    } else {
+        const struct kymo__open_range range = lane->open[depth];
+        walker->take_out(x, lane, depth, shared_ns, false);
+        lane->n_open = depth;
+        if (!kymo__is_skipped(x, range.site))
+            walker->end(x, lane, ns, &range, false);
+    }
+    memmove(&lane->open[depth], &lane->open[depth + 1], (n - depth - 1) * sizeof lane->open[0]);
+    if (walker->take_out == NULL) {
+        while (lane->n_open < n - 1)
+            kymo__walk_begin_again(x, lane, ns, walker);
+    } else {
+        lane->n_open = n - 1;
+        walker->take_out(x, lane, depth, shared_ns, true);
+    }
+}
+
 KYMO__INLINE void kymo__walk_lost(struct kymo__export *x, struct kymo__export_lane *lane,
                                   uint64_t ns, uint64_t n_events, const struct kymo__walker *walker)
 {
@@ -192,6 +257,15 @@ KYMO__INLINE void kymo__walk_record(struct kymo__export *x, struct kymo__export_
     case KYMO_RECORD_ASYNC_END:
         if (len >= 3 && !kymo__is_skipped(x, site))
             walker->async(x, lane, ns, site, words[2], type == KYMO_RECORD_ASYNC_BEGIN);
+        break;
+    case KYMO_RECORD_END_OF:
+        kymo__walk_end_of(x, lane, ns, site, walker);
+        break;
+    case KYMO_RECORD_ITERATION:
+    case KYMO_RECORD_ITERATION_BEGIN:
+    case KYMO_RECORD_EPOCH:
+    case KYMO_RECORD_PHASE:
+        kymo__export_progress(x, words, ns);
         break;
     case KYMO_RECORD_GAP:
         kymo__walk_lost(x, lane, ns, words[1], walker);
@@ -255,8 +329,18 @@ kymo__walk_left_open(struct kymo__export *x,
     }
 }
 
-/* Define a format's `walker` from its own on_end, on_mark, on_counter, on_async and on_lost. */
-#define KYMO__EXPORT_WALKER(on_begin_)                                                             \
+/* For formats in which ranges may overlap and that keep no stack of their own. */
+KYMO__INLINE void kymo__walk_no_stack(struct kymo__export *x, struct kymo__export_lane *lane,
+                                      size_t depth, uint64_t shared_ns, bool is_done)
+{
+    (void)x, (void)lane, (void)depth, (void)shared_ns, (void)is_done;
+}
+
+/*
+ * Define a format's `walker` from its own on_end, on_mark, on_counter, on_async and on_lost.
+ * `take_out_` is NULL where ranges must nest.
+ */
+#define KYMO__EXPORT_WALKER(on_begin_, take_out_)                                                  \
     static const struct kymo__walker walker = {                                                    \
         .begin = on_begin_,                                                                        \
         .end = on_end,                                                                             \
@@ -264,14 +348,15 @@ kymo__walk_left_open(struct kymo__export *x,
         .counter = on_counter,                                                                     \
         .async = on_async,                                                                         \
         .lost = on_lost,                                                                           \
+        .take_out = take_out_,                                                                     \
     }
 
 /*
  * The same, and the batch function `on_batch` that most formats have. `open_lane_` prepares a lane
  * before its first event: it sets lane->own, or x->status and returns false.
  */
-#define KYMO__EXPORT_BATCH(open_lane_, on_begin_)                                                  \
-    KYMO__EXPORT_WALKER(on_begin_);                                                                \
+#define KYMO__EXPORT_BATCH(open_lane_, on_begin_, take_out_)                                       \
+    KYMO__EXPORT_WALKER(on_begin_, take_out_);                                                     \
     static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,            \
                                 const struct kymo_batch *batch)                                    \
     {                                                                                              \

@@ -246,7 +246,7 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
     close_event(x, event);
 }
 
-KYMO__EXPORT_BATCH(kymo__perfetto_lane, on_begin);
+KYMO__EXPORT_BATCH(kymo__perfetto_lane, on_begin, NULL);
 
 kymo_status kymo__perfetto_batch(struct kymo__export *x, struct kymo__export_lane *lane,
                                  const struct kymo_batch *batch)
@@ -263,4 +263,5 @@ const struct kymo__export_format kymo__export_perfetto = {
     .start = kymo__perfetto_start,
     .process = kymo__perfetto_process,
     .batch = kymo__perfetto_batch,
+    .span = kymo__perfetto_span,
 };

@@ -64,6 +64,9 @@ void kymo__perfetto_intern(struct kymo__export *x, struct kymo__export_lane *lan
 uint64_t kymo__perfetto_counter(struct kymo__export *x, uint32_t slot);
 void kymo__perfetto_async(struct kymo__export *x, uint32_t slot, uint64_t uuid);
 
+/* An iteration, epoch or phase, on a track of its kind. */
+void kymo__perfetto_span(struct kymo__export *x, const struct kymo__span *span);
+
 /* A packet in x->texts: begin, fields by the caller, and out. */
 size_t kymo__perfetto_packet(struct kymo__export *x, uint32_t sequence_id);
 void kymo__perfetto_packet_done(struct kymo__export *x, size_t opened);

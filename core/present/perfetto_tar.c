@@ -140,6 +140,7 @@ const struct kymo__export_format kymo__export_perfetto_tar = {
     .start = on_start,
     .process = on_process,
     .batch = kymo__perfetto_batch,
+    .span = kymo__perfetto_span,
     .process_done = on_process_done,
     .finish = on_finish,
     .close = on_close,

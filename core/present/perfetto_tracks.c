@@ -275,15 +275,15 @@ uint64_t kymo__perfetto_async_uuid(const struct kymo__export *x, uint64_t handle
     return mix_uuid(x, hash_bytes((const char *)&handle, sizeof handle));
 }
 
-static void put_child_track(struct kymo__export *x, uint64_t uuid,
-                            const struct kymo_site_info *site, bool is_counter)
+static void put_child_track(struct kymo__export *x, uint64_t uuid, const char *name, size_t len,
+                            bool is_counter)
 {
     struct kymo__buf *buf = &x->texts;
     const size_t packet = kymo__perfetto_packet(x, MAIN_SEQUENCE);
     const size_t track = pb_open(buf, PACKET_TRACK_DESCRIPTOR);
     pb_uint(buf, TRACK_UUID, uuid);
     pb_uint(buf, TRACK_PARENT_UUID, process_uuid(x));
-    pb_text(buf, TRACK_NAME, site->name, site->name_len);
+    pb_text(buf, TRACK_NAME, name, len);
     if (is_counter)
         pb_close(buf, pb_open(buf, TRACK_COUNTER));
     pb_close(buf, track);
@@ -297,12 +297,68 @@ uint64_t kymo__perfetto_counter(struct kymo__export *x, uint32_t slot)
         /* By name, so that two places that set one counter share its track. */
         const struct kymo_site_info *site = kymo__export_site(x, slot);
         bytes->counter_uuid = mix_uuid(x, ~hash_bytes(site->name, site->name_len));
-        put_child_track(x, bytes->counter_uuid, site, true);
+        put_child_track(x, bytes->counter_uuid, site->name, site->name_len, true);
     }
     return bytes->counter_uuid;
 }
 
 void kymo__perfetto_async(struct kymo__export *x, uint32_t slot, uint64_t uuid)
 {
-    put_child_track(x, uuid, kymo__export_site(x, slot), false);
+    const struct kymo_site_info *site = kymo__export_site(x, slot);
+    put_child_track(x, uuid, site->name, site->name_len, false);
+}
+
+/* ---- iterations, epochs, phases ---- */
+
+/* Apart from those of names and handles by the bits of the process. */
+static uint64_t span_uuid(const struct kymo__export *x, enum kymo__span_kind kind)
+{
+    return process_uuid(x) | UINT64_C(1) << 62 | (uint64_t)kind;
+}
+
+/*
+ * An edge of the span. It may lie before what the lanes have written so far, and deltas do not go back, so it names its
+ * moment on the trace's own clock.
+ */
+static void put_edge(struct kymo__export *x, const struct kymo__span *span, uint64_t ns, uint32_t type)
+{
+    struct kymo__buf *buf = &x->texts, name = {0};
+    const size_t packet = kymo__perfetto_packet(x, MAIN_SEQUENCE);
+    pb_uint(buf, PACKET_TIMESTAMP, ns);
+    pb_uint(buf, PACKET_CLOCK_ID, trace_clock(x));
+    const size_t event = pb_open(buf, PACKET_TRACK_EVENT);
+    pb_uint(buf, EVENT_TYPE, type);
+    pb_uint(buf, EVENT_TRACK_UUID, span_uuid(x, span->kind));
+    if (type == TYPE_BEGIN) {
+        kymo__span_name(x, &name, span);
+        pb_text(buf, EVENT_NAME, name.data, name.len);
+        buf->failed |= name.failed;
+        kymo__buf_fini(&name);
+    }
+    if (type == TYPE_BEGIN && (span->flags & KYMO__ITERATION_WARMUP) != 0) {
+        const size_t annotation = pb_open(buf, EVENT_ANNOTATIONS);
+        pb_text(buf, ANNOTATION_NAME, "warmup", 6);
+        pb_uint(buf, ANNOTATION_BOOL, 1);
+        pb_close(buf, annotation);
+    }
+    if (type == TYPE_BEGIN && span->samples > 0) {
+        uint64_t bits;
+        memcpy(&bits, &span->samples, sizeof bits);
+        const size_t annotation = pb_open(buf, EVENT_ANNOTATIONS);
+        pb_text(buf, ANNOTATION_NAME, "samples", 7);
+        pb_fixed64(buf, ANNOTATION_DOUBLE, bits);
+        pb_close(buf, annotation);
+    }
+    pb_close(buf, event);
+    kymo__perfetto_packet_done(x, packet);
+}
+
+void kymo__perfetto_span(struct kymo__export *x, const struct kymo__span *span)
+{
+    const char *track = kymo__span_track(span->kind);
+    if (kymo__span_is_first(x, span->kind))
+        put_child_track(x, span_uuid(x, span->kind), track, strlen(track), false);
+    put_edge(x, span, span->begin_ns, TYPE_BEGIN);
+    if (!span->is_open)
+        put_edge(x, span, span->end_ns, TYPE_END);
 }

@@ -1,6 +1,6 @@
 /*
- * The whole answer of `kymo report`, for people. From top to bottom: what ran, the tables, what was
- * left open, what was lost, what the measuring cost, and what else the reader ought to know.
+ * The whole answer of `kymo report`, for people. From top to bottom: what ran, the tables, its
+ * iterations, what was left open, what was lost, what the measuring cost, and what else the reader ought to know.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -123,7 +123,8 @@ static kymo_status put_headline(struct report *report)
 
 static kymo_status put_table(struct report *report, const kymo_table *table, bool has_title)
 {
-    static const char *const one_process[] = {"processes", NULL};
+    static const char *const one_process[] = {"processes", "rank_min_ns", "rank_max_ns", "max_rank",
+                                              NULL};
     const size_t n = kymo_table_n_rows(table);
     const uint32_t limit = report->options->limit;
     const bool is_tree = strcmp(kymo_table_name(table), "tree") == 0;
@@ -266,6 +267,7 @@ static kymo_status put_report(struct report *report)
     if (report->summary->cost.events != 0)
         KYMO_TRY(put_tables(report));
     KYMO_TRY(end_line(report));
+    KYMO_TRY(kymo__report_iterations(report->summary, &report->line, report->out));
     KYMO_TRY(put_open(report));
     KYMO_TRY(put_loss(report));
     KYMO_TRY(put_cost(report));

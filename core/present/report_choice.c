@@ -63,14 +63,29 @@ static void add(kymo_table **tables, size_t *n, kymo_table *table)
     tables[(*n)++] = table;
 }
 
-/* What goes with `ranges` where there is any. */
-static void add_company(kymo_summary *summary, kymo_table **tables, size_t *n)
+/* What goes with `ranges` and with `iterations`, where there is any. */
+static const struct {
+    enum kymo__summary_table table, company;
+    size_t n_from; /* rows that make it worth showing */
+} companies[] = {
+    {KYMO__TABLE_RANGES, KYMO__TABLE_ASYNC, 1},
+    {KYMO__TABLE_RANGES, KYMO__TABLE_COUNTERS, 1},
+    {KYMO__TABLE_RANGES, KYMO__TABLE_MARKS, 1},
+    {KYMO__TABLE_ITERATIONS, KYMO__TABLE_ITERATION_RANKS, 2},
+    {KYMO__TABLE_ITERATIONS, KYMO__TABLE_EPOCHS, 1},
+    {KYMO__TABLE_ITERATIONS, KYMO__TABLE_PHASES, 1},
+    {KYMO__TABLE_ITERATIONS, KYMO__TABLE_OUTLIERS, 1},
+};
+
+static void add_company(kymo_summary *summary, const kymo_table *table, kymo_table **tables,
+                        size_t *n)
 {
-    static const enum kymo__summary_table company[] = {KYMO__TABLE_ASYNC, KYMO__TABLE_COUNTERS,
-                                                       KYMO__TABLE_MARKS};
-    for (size_t i = 0; i < KYMO__COUNT_OF(company); i++)
-        if (kymo_table_n_rows(summary->tables[company[i]]) != 0)
-            add(tables, n, summary->tables[company[i]]);
+    for (size_t i = 0; i < KYMO__COUNT_OF(companies); i++) {
+        kymo_table *company = summary->tables[companies[i].company];
+        if (summary->tables[companies[i].table] == table &&
+            kymo_table_n_rows(company) >= companies[i].n_from)
+            add(tables, n, company);
+    }
 }
 
 static kymo_table *find_table(kymo_summary *summary, const char *name, size_t len)
@@ -93,8 +108,7 @@ kymo_status kymo__report_tables(kymo_summary *summary, const char *names, kymo_t
         if (table == NULL)
             return kymo__fail(KYMO_EINVAL, "no table '%.*s'", (int)KYMO__MIN(len, (size_t)100), name);
         add(tables, n, table);
-        if (table == summary->tables[KYMO__TABLE_RANGES])
-            add_company(summary, tables, n);
+        add_company(summary, table, tables, n);
         name += len + (name[len] == ',');
     }
     return KYMO_OK;

@@ -12,9 +12,17 @@ KYMO_WARN_UNUSED kymo_status kymo__report_sort(kymo_summary *summary, const char
 
 /*
  * The tables called `names` (comma separated, NULL: ranges) in that order, each once, into `tables`, which has room for
- * KYMO__N_TABLES; behind `ranges` come async ranges, counters and marks where there are any. KYMO_EINVAL for an unknown one.
+ * KYMO__N_TABLES; behind `ranges` come async ranges, counters and marks where there are any, behind `iterations` their ranks (where
+ * there are several), epochs, phases and outliers. KYMO_EINVAL for an unknown one.
  */
 KYMO_WARN_UNUSED kymo_status kymo__report_tables(kymo_summary *summary, const char *names,
                                                  kymo_table **tables, size_t *n);
+
+/*
+ * The report's lines about iterations into `out`, each through `line`, where the summary has any: how long, how many in
+ * a second, what takes most of them, which were out of the ordinary, which rank is slowest.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__report_iterations(kymo_summary *summary, struct kymo__buf *line,
+                                                     FILE *out);
 
 #endif

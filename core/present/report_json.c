@@ -19,9 +19,14 @@ static kymo_status put_table(const kymo_table *table, size_t limit, struct kymo_
 static kymo_status put_tables(kymo_summary *summary, const struct kymo_report_options *options,
                               struct kymo__buf *buf, FILE *out)
 {
-    static const enum kymo__summary_table always[] = {KYMO__TABLE_RANGES,   KYMO__TABLE_ASYNC,
-                                                      KYMO__TABLE_COUNTERS, KYMO__TABLE_MARKS,
-                                                      KYMO__TABLE_OPEN,     KYMO__TABLE_PROCESSES};
+    static const enum kymo__summary_table always[] = {
+        KYMO__TABLE_RANGES,     KYMO__TABLE_ASYNC,
+        KYMO__TABLE_COUNTERS,   KYMO__TABLE_MARKS,
+        KYMO__TABLE_OPEN,       KYMO__TABLE_PROCESSES,
+        KYMO__TABLE_ITERATIONS, KYMO__TABLE_ITERATION_RANKS,
+        KYMO__TABLE_THROUGHPUT, KYMO__TABLE_EPOCHS,
+        KYMO__TABLE_PHASES,     KYMO__TABLE_OUTLIERS,
+    };
     kymo_table *asked[KYMO__N_TABLES];
     size_t n;
     KYMO_TRY(kymo__report_tables(summary, options->tables, asked, &n));

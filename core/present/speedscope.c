@@ -203,7 +203,7 @@ static inline void on_lost(struct kymo__export *x, struct kymo__export_lane *lan
     (void)x, (void)lane, (void)ns, (void)n_events;
 }
 
-KYMO__EXPORT_WALKER(on_begin);
+KYMO__EXPORT_WALKER(on_begin, NULL);
 
 static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
                             const struct kymo_batch *batch)

@@ -231,7 +231,30 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
     kymo__db_put_loss(db_of(x), thread_of(x, lane->info->lane), at_ns, n_events);
 }
 
-KYMO__EXPORT_WALKER(on_begin);
+/* The frames of ranges above move down with them; the time in which both ran is the inner one's. */
+static void on_take_out(struct kymo__export *x, struct kymo__export_lane *lane, size_t depth,
+                        uint64_t shared_ns, bool is_done)
+{
+    const size_t n_above = lane->n_open - depth;
+    (void)x;
+    if (!is_done) {
+        if (has_frame(lane, depth + 1))
+            frame_at(lane, depth + 1)->children_ns += shared_ns;
+        return;
+    }
+    if (!has_frame(lane, depth + 1 + n_above))
+        return;
+    struct frame *around = frame_at(lane, depth);
+    around->children_ns -= KYMO__MIN(shared_ns, around->children_ns);
+    memmove(around + 1, around + 2, n_above * sizeof *around);
+}
+
+static void on_span(struct kymo__export *x, const struct kymo__span *span)
+{
+    kymo__db_put_span(x, db_of(x), span);
+}
+
+KYMO__EXPORT_WALKER(on_begin, on_take_out);
 
 static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
                             const struct kymo_batch *batch)
@@ -291,4 +314,5 @@ const struct kymo__export_format kymo__export_sqlite = {
     .process_done = on_process_done,
     .finish = on_finish,
     .close = on_close,
+    .span = on_span,
 };

@@ -83,6 +83,9 @@ enum kymo__db_table {
     KYMO__DB_MARK,
     KYMO__DB_COUNTER,
     KYMO__DB_LOSS,
+    KYMO__DB_ITERATION,
+    KYMO__DB_EPOCH,
+    KYMO__DB_PHASE,
     KYMO__DB_N_TABLES,
 };
 
@@ -142,6 +145,8 @@ void kymo__db_put_counter(struct kymo__db *db, uint32_t thread, uint32_t site, u
 /* `end_thread` 0 and `duration_ns` KYMO__DB_UNKNOWN: it has not ended. */
 void kymo__db_put_async(struct kymo__db *db, uint32_t thread, uint32_t end_thread, uint32_t site,
                         uint64_t start_ns, uint64_t duration_ns);
+/* An iteration, epoch or phase of the process at hand. */
+void kymo__db_put_span(struct kymo__export *x, struct kymo__db *db, const struct kymo__span *span);
 /* `n_events` 0: nobody counted them. */
 void kymo__db_put_loss(struct kymo__db *db, uint32_t thread, uint64_t at_ns, uint64_t n_events);
 

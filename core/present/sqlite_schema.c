@@ -13,7 +13,10 @@
     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;"     \
     "PRAGMA application_id = 0x6b796d6f; PRAGMA user_version = 1; BEGIN;"
 
-/* No index: queries either read a whole table or look rows up by id, which needs none. */
+/*
+ * Queries either read a whole table or look rows up by id, which needs no index; the one is for finding the iterations
+ * that a range lies in.
+ */
 static const char tables[] =
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     "CREATE TABLE warning(process INTEGER REFERENCES process(id), text TEXT NOT NULL);"
@@ -44,7 +47,18 @@ static const char tables[] =
     "CREATE TABLE counter(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL REFERENCES thread(id),"
     " site INTEGER NOT NULL REFERENCES site(id), at_ns INTEGER NOT NULL, value REAL);"
     "CREATE TABLE loss(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL REFERENCES thread(id),"
-    " at_ns INTEGER NOT NULL, events INTEGER);";
+    " at_ns INTEGER NOT NULL, events INTEGER);"
+    "CREATE TABLE iteration(id INTEGER PRIMARY KEY, process INTEGER NOT NULL REFERENCES "
+    "process(id),"
+    " number INTEGER NOT NULL, warmup INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
+    " duration_ns INTEGER, samples REAL);"
+    "CREATE INDEX iteration_by_start ON iteration(process, start_ns);"
+    "CREATE TABLE epoch(id INTEGER PRIMARY KEY, process INTEGER NOT NULL REFERENCES process(id),"
+    " number INTEGER NOT NULL, iterations INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
+    " duration_ns INTEGER, samples REAL);"
+    "CREATE TABLE phase(id INTEGER PRIMARY KEY, process INTEGER NOT NULL REFERENCES process(id),"
+    " site INTEGER NOT NULL REFERENCES site(id), iterations INTEGER NOT NULL,"
+    " start_ns INTEGER NOT NULL, duration_ns INTEGER);";
 
 #define OF_PROCESS " p.id AS process, p.rank, p.pid"
 #define OF_THREAD OF_PROCESS ", t.id AS thread, t.tid, t.name AS thread_name"
@@ -117,6 +131,23 @@ static const char views[] =
     "CREATE VIEW summary_of_marks AS SELECT s.name, count(*) AS count FROM mark e"
     " JOIN site s ON s.id = e.site GROUP BY s.name_id ORDER BY count DESC;"
 
+    /*
+     * A range lies in the iteration under way when it begins, and in those that begin before it
+     * ends. The order of the joins is fixed (CROSS), or each iteration would read all ranges.
+     */
+    "CREATE VIEW per_iteration AS SELECT" OF_PROCESS ", i.id AS iteration, i.number, i.warmup,"
+    " s.name, count(*) AS ranges, sum(min(e.start_ns + e.duration_ns, i.start_ns + i.duration_ns)"
+    " - max(e.start_ns, i.start_ns)) AS ns, i.duration_ns AS iteration_ns FROM range e"
+    " CROSS JOIN thread t ON t.id = e.thread CROSS JOIN iteration i ON i.process = t.process"
+    " AND i.start_ns < e.start_ns + e.duration_ns AND i.start_ns >= coalesce((SELECT"
+    " max(j.start_ns) FROM iteration j WHERE j.process = t.process AND j.start_ns <= e.start_ns),"
+    " 0) CROSS JOIN site s ON s.id = e.site CROSS JOIN process p ON p.id = t.process"
+    " WHERE e.recursion = 0 AND i.start_ns + i.duration_ns > e.start_ns"
+    " GROUP BY i.id, s.name_id ORDER BY i.id, ns DESC;"
+
+    "CREATE VIEW phases AS SELECT e.id, s.name," OF_PROCESS ", e.iterations, e.start_ns,"
+    " e.duration_ns FROM phase e JOIN site s ON s.id = e.site JOIN process p ON p.id = e.process;"
+
     "CREATE VIEW losses AS SELECT e.id," OF_THREAD ", e.at_ns, e.events FROM loss e"
     " JOIN thread t ON t.id = e.thread JOIN process p ON p.id = t.process;";
 
@@ -130,6 +161,9 @@ static const char *const inserts[KYMO__DB_N_TABLES] = {
     [KYMO__DB_MARK] = "INSERT INTO mark VALUES(?, ?, ?, ?, ?, ?)",
     [KYMO__DB_COUNTER] = "INSERT INTO counter VALUES(?, ?, ?, ?, ?)",
     [KYMO__DB_LOSS] = "INSERT INTO loss VALUES(?, ?, ?, ?)",
+    [KYMO__DB_ITERATION] = "INSERT INTO iteration VALUES(?, ?, ?, ?, ?, ?, ?)",
+    [KYMO__DB_EPOCH] = "INSERT INTO epoch VALUES(?, ?, ?, ?, ?, ?, ?)",
+    [KYMO__DB_PHASE] = "INSERT INTO phase VALUES(?, ?, ?, ?, ?, ?)",
 };
 
 void kymo__db_fail(struct kymo__db *db)

@@ -322,3 +322,43 @@ void kymo__db_put_loss(struct kymo__db *db, uint32_t thread, uint64_t at_ns, uin
     bind_if(insert, 4, n_events != 0, (int64_t)n_events);
     step(db, KYMO__DB_LOSS);
 }
+
+/* ---- iterations, epochs, phases ---- */
+
+static void put_phase(struct kymo__export *x, struct kymo__db *db, const struct kymo__span *span)
+{
+    const uint32_t site = kymo__db_site(x, db, span->site);
+    sqlite3_stmt *const insert = db->inserts[KYMO__DB_PHASE];
+    sqlite3_bind_int64(insert, 1, db->next_id++);
+    sqlite3_bind_int64(insert, 2, x->process_number + 1);
+    sqlite3_bind_int64(insert, 3, site);
+    sqlite3_bind_int64(insert, 4, (int64_t)span->n_iterations);
+    sqlite3_bind_int64(insert, 5, (int64_t)(span->begin_ns - x->origin_ns));
+    bind_if(insert, 6, !span->is_open, (int64_t)(span->end_ns - span->begin_ns));
+    step(db, KYMO__DB_PHASE);
+}
+
+void kymo__db_put_span(struct kymo__export *x, struct kymo__db *db, const struct kymo__span *span)
+{
+    if (span->kind == KYMO__SPAN_PHASE) {
+        put_phase(x, db, span);
+        return;
+    }
+    const bool is_epoch = span->kind == KYMO__SPAN_EPOCH;
+    sqlite3_stmt *const insert = db->inserts[is_epoch ? KYMO__DB_EPOCH : KYMO__DB_ITERATION];
+    sqlite3_bind_int64(insert, 1, db->next_id++);
+    sqlite3_bind_int64(insert, 2, x->process_number + 1);
+    sqlite3_bind_int64(insert, 3, (int64_t)span->number);
+    sqlite3_bind_int64(insert, 4,
+                       is_epoch ? (int64_t)span->n_iterations
+                                : (int64_t)(span->flags & KYMO__ITERATION_WARMUP));
+    sqlite3_bind_int64(insert, 5, (int64_t)(span->begin_ns - x->origin_ns));
+    /* Where an iteration began is not known when the record of the one before was lost. */
+    bind_if(insert, 6, !span->is_open && (span->flags & KYMO__ITERATION_CUT) == 0,
+            (int64_t)(span->end_ns - span->begin_ns));
+    if (span->samples > 0)
+        sqlite3_bind_double(insert, 7, span->samples);
+    else
+        sqlite3_bind_null(insert, 7);
+    step(db, is_epoch ? KYMO__DB_EPOCH : KYMO__DB_ITERATION);
+}

@@ -199,24 +199,43 @@ static bool take_lane(struct kymo__log_scan *scan, uint32_t number, const char *
 
 /* ---- words, clocks, loss ---- */
 
-/* Count the words of (lane, sequence) unless they came before. */
-bool kymo__log_count_words(struct kymo__log_scan *scan, uint32_t lane, uint32_t sequence,
-                           uint64_t n_words, uint64_t first_tick, uint64_t last_tick)
+bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece *piece,
+                           uint64_t last_tick)
 {
-    if (lane >= KYMO__MAX_LANES || n_words == 0)
+    const uint64_t first_tick = piece->first_tick;
+    struct kymo__log_file *log = scan->log;
+    if (piece->lane >= KYMO__MAX_LANES || piece->n_words == 0)
         return true;
-    uint64_t *next = kymo__sparse_make(&scan->next_sequence, lane, sizeof *next);
-    if (next == NULL || make_lane(scan, lane) == NULL)
+    uint64_t *next = kymo__sparse_make(&scan->next_sequence, piece->lane, sizeof *next);
+    if (next == NULL || make_lane(scan, piece->lane) == NULL)
         return false;
     int gap;
-    if (!kymo__sequence_is_new(sequence, next, &gap))
+    if (!kymo__sequence_is_new(piece->sequence, next, &gap))
         return true;
-    scan->log->info.n_events += n_words;
+    if (!kymo__grow(&log->pieces, &log->pieces_cap, log->n_pieces + 1, sizeof *log->pieces))
+        return false;
+    log->pieces[log->n_pieces++] = *piece;
+    log->info.n_events += piece->n_words;
     last_tick = KYMO__MAX(first_tick, last_tick);
     scan->first_tick = scan->has_words ? KYMO__MIN(scan->first_tick, first_tick) : first_tick;
     scan->last_tick = scan->has_words ? KYMO__MAX(scan->last_tick, last_tick) : last_tick;
     scan->has_words = true;
     return true;
+}
+
+/* The reader stands behind the block. */
+static bool count_block(struct kymo__log_scan *scan, const struct kymo__block *block)
+{
+    const uint64_t len = sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
+    const struct kymo__piece piece = {
+        .at = scan->reader.offset - len,
+        .first_tick = block->first_tick,
+        .lane = block->lane,
+        .sequence = block->sequence,
+        .n_words = block->raw_len / 8,
+    };
+    return block->raw_len > KYMO__MAX_WORDS_BYTES ||
+           kymo__log_count_words(scan, &piece, block->last_tick);
 }
 
 static bool take_moments(struct kymo__log_scan *scan, const char *at, size_t len)
@@ -271,9 +290,7 @@ bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block 
     const char *at;
     size_t len;
     if (block->type == KYMO__BLOCK_WORDS)
-        return block->raw_len > KYMO__MAX_WORDS_BYTES ||
-               kymo__log_count_words(scan, block->lane, block->sequence, block->raw_len / 8,
-                                     block->first_tick, block->last_tick);
+        return count_block(scan, block);
     if (!unpack_payload(scan, block, packed, &at, &len))
         return false;
     switch (block->type) {

@@ -67,8 +67,15 @@ static kymo_status count_pool(struct kymo__log_scan *scan)
             !kymo__log_name_lane(scan, chunk->lane, chunk->tid, chunk->thread_name,
                                  strlen(chunk->thread_name)))
             return no_memory(scan);
-        if (!kymo__log_count_words(scan, chunk->lane, chunk->sequence, chunk->n_words,
-                                   chunk->base_tick, chunk->last_tick))
+        const struct kymo__piece piece = {
+            .at = i,
+            .first_tick = chunk->base_tick,
+            .lane = chunk->lane,
+            .sequence = chunk->sequence,
+            .n_words = (uint32_t)chunk->n_words,
+            .is_in_pool = true,
+        };
+        if (!kymo__log_count_words(scan, &piece, chunk->last_tick))
             return no_memory(scan);
     }
     if (pool->n_lost > scan->loss.n_events)
@@ -226,5 +233,6 @@ void kymo__log_file_fini(struct kymo__log_file *log)
     kymo__sparse_fini(&log->lanes);
     kymo__clock_map_fini(&log->clock);
     kymo__pool_copy_fini(&log->pool);
+    kymo__free(log->pieces);
     kymo__arena_fini(&log->texts);
 }

@@ -3,7 +3,8 @@
  *
  *   recording.c ── the directory, its logs in order, warnings
  *   log_file.c, log_content.c ── pass 1 over one log: texts, sites, lanes, clocks, loss; counts words, unpacks none
- *   log_visit.c ── pass 2: unpacks each block of words, checks records, cuts where the clock's slope changes
+ *   log_visit.c, log_order.c ── pass 2: unpacks each block of words, as they were written or in order of time
+ *   log_batches.c ── both of these: checks records, cuts where the clock's slope changes
  *   block_reader.c ── both passes: one block after the other, checked; finds its feet again after damage
  *   pool_copy.c ── the chunks of a process that still runs, or that died where nobody may write
  *   clock_map.c, unpack.c, sparse.c ── ticks to nanoseconds, bytes to words, arrays with holes
@@ -82,6 +83,24 @@ bool kymo__unpack_words(const uint8_t *planes, uint64_t *words, size_t n);
 /* Whether any of the words has the kind of a record. */
 bool kymo__words_have_records(const uint64_t *words, size_t n);
 
+/* What unpacking needs besides the block. */
+struct kymo__unpacker {
+    struct ZSTD_DCtx_s *zstd;
+    uint8_t *planes;
+};
+/* False without memory. Fini takes a half-made one, too. */
+bool kymo__unpacker_init(struct kymo__unpacker *unpacker);
+void kymo__unpacker_fini(struct kymo__unpacker *unpacker);
+/* The words of a block that has some into `words`, raw_len bytes. False when they cannot be had. */
+bool kymo__unpack_block(struct kymo__unpacker *unpacker, const struct kymo__block *block,
+                        const uint8_t *packed, uint64_t *words, bool *may_have_records);
+/* Whether it is a block of words that this version can read. */
+static inline bool kymo__block_has_words(const struct kymo__block *block)
+{
+    return block->type == KYMO__BLOCK_WORDS && block->version <= KYMO__LOG_VERSION &&
+           block->raw_len <= KYMO__MAX_WORDS_BYTES && block->raw_len % 8 == 0 && block->raw_len != 0;
+}
+
 /* ---- blocks of a file, one after the other ---- */
 
 struct kymo__block_reader {
@@ -135,6 +154,15 @@ struct kymo__pool_copy {
     bool is_found, is_broken; /* broken: the log could not be written to its end */
 };
 
+/* Where words are: a block of the log, or a chunk of its pool's copy. 32 bytes for some 4000 words. */
+struct kymo__piece {
+    uint64_t at; /* the block's offset, or the chunk's number */
+    uint64_t first_tick;
+    uint32_t lane, sequence;
+    uint32_t n_words;
+    bool is_in_pool;
+};
+
 struct kymo__log_file {
     struct kymo_process info; /* its texts lie in `texts` */
     uint64_t size;            /* when it was opened; later bytes are not read */
@@ -143,6 +171,8 @@ struct kymo__log_file {
     struct kymo__sparse lanes; /* struct kymo__log_lane by number */
     struct kymo__clock_map clock;
     struct kymo__pool_copy pool;
+    struct kymo__piece *pieces; /* each lane's in order */
+    size_t n_pieces, pieces_cap;
 };
 
 /* A log while it is read for the first time. */
@@ -164,9 +194,9 @@ struct kymo__log_scan {
 /* Take what a block says. False without memory. */
 bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block *block,
                           const uint8_t *packed);
-/* Count the words of (lane, sequence) unless they came before, and make the lane known. False without memory. */
-bool kymo__log_count_words(struct kymo__log_scan *scan, uint32_t lane, uint32_t sequence,
-                           uint64_t n_words, uint64_t first_tick, uint64_t last_tick);
+/* Count the words of a piece unless they came before, and make the lane known. False without memory. */
+bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece *piece,
+                           uint64_t last_tick);
 /* Say whose a lane is. False without memory. */
 bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t lane, int64_t tid, const char *name,
                          size_t len);
@@ -175,6 +205,27 @@ bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t lane, int64_t tid
 KYMO_WARN_UNUSED kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
                                                  struct kymo__warnings *warnings);
 void kymo__log_file_fini(struct kymo__log_file *log);
+
+/* What a visit knows of a lane. */
+struct kymo__lane_state {
+    uint64_t next_sequence;
+    uint64_t last_ns; /* of its latest word */
+    int gap;          /* words are missing before the next batch */
+};
+
+/* Words of one lane, relative to one tick, and who gets them. */
+struct kymo__run {
+    const struct kymo__log_file *log;
+    struct kymo__lane_state *state;
+    const struct kymo_lane_info *lane;
+    const uint64_t *words;
+    size_t n;
+    uint64_t base_tick;
+    kymo_visitor *visitor;
+    void *ctx;
+};
+/* Cut a run of at least one word into batches, at clock segments and at records that are unsound, and hand them on. */
+KYMO_WARN_UNUSED kymo_status kymo__run_hand_on(const struct kymo__run *run, bool may_have_records);
 
 /* Pass 2, over all lanes or over one alone; blocks of the others are then stepped over packed as they are. */
 #define KYMO__ALL_LANES UINT32_MAX
@@ -187,6 +238,18 @@ KYMO_WARN_UNUSED kymo_status kymo__log_file_visit(const struct kymo__log_file *l
 KYMO_WARN_UNUSED kymo_status kymo__recording_visit_lane(kymo_recording *recording, size_t process,
                                                         uint32_t lane, kymo_visitor *visitor,
                                                         void *ctx);
+
+/*
+ * Pass 2 over all lanes, so that a record about the whole process (an iteration, epoch or phase) comes behind all words
+ * of other lanes that lie before it and before all others; between two of these, lanes come in any order, each in its
+ * own. A gap is told as soon as the lane's words before it were handed on, by an empty batch; so is the end of a lane in
+ * a process that has lost events. Holds one block of each lane that has begun and not ended; where that could be more
+ * than 512 MiB, words come as they were written.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__log_file_visit_in_order(const struct kymo__log_file *log,
+                                                           kymo_visitor *visitor, void *ctx);
+KYMO_WARN_UNUSED kymo_status kymo__recording_visit_in_order(kymo_recording *recording, size_t process,
+                                                            kymo_visitor *visitor, void *ctx);
 
 /* Copy what the pool at `path` holds, for which `log_path` may also give the folder. An unfit file copies nothing. */
 KYMO_WARN_UNUSED kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path,

@@ -239,3 +239,10 @@ kymo_status kymo__recording_visit_lane(kymo_recording *recording, size_t process
         return KYMO_OK;
     return kymo__log_file_visit(log, lane, visitor, ctx);
 }
+
+kymo_status kymo__recording_visit_in_order(kymo_recording *recording, size_t process,
+                                           kymo_visitor *visitor, void *ctx)
+{
+    KYMO_ASSERT(process < recording->n_logs);
+    return kymo__log_file_visit_in_order(recording->logs[process], visitor, ctx);
+}

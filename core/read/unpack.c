@@ -11,6 +11,8 @@
  */
 #include <string.h>
 
+#include <zstd.h>
+
 #include "read/read_internal.h"
 
 #ifdef __SSE2__
@@ -126,4 +128,43 @@ bool kymo__words_have_records(const uint64_t *words, size_t n)
     for (size_t i = 0; i < n; i++)
         has_records |= (words[i] & KIND_MASK) == KIND_MASK;
     return has_records;
+}
+
+/* ---- blocks ---- */
+
+bool kymo__unpacker_init(struct kymo__unpacker *unpacker)
+{
+    unpacker->zstd = ZSTD_createDCtx();
+    unpacker->planes = kymo__alloc(KYMO__MAX_WORDS_BYTES);
+    return unpacker->zstd != NULL && unpacker->planes != NULL;
+}
+
+void kymo__unpacker_fini(struct kymo__unpacker *unpacker)
+{
+    ZSTD_freeDCtx(unpacker->zstd);
+    kymo__free(unpacker->planes);
+    *unpacker = (struct kymo__unpacker){0};
+}
+
+bool kymo__unpack_block(struct kymo__unpacker *unpacker, const struct kymo__block *block,
+                        const uint8_t *packed, uint64_t *words, bool *may_have_records)
+{
+    const uint8_t *raw = packed;
+    const size_t n = block->raw_len / 8;
+    if ((block->flags & KYMO__FLAG_ZSTD) != 0) {
+        const size_t got = ZSTD_decompressDCtx(unpacker->zstd, unpacker->planes, block->raw_len,
+                                               packed, block->packed_len);
+        if (ZSTD_isError(got) || got != block->raw_len)
+            return false;
+        raw = unpacker->planes;
+    } else if (block->packed_len != block->raw_len) {
+        return false;
+    }
+    if ((block->flags & KYMO__FLAG_PLANES) != 0) {
+        *may_have_records = kymo__unpack_words(raw, words, n);
+    } else {
+        memcpy(words, raw, n * sizeof *words);
+        *may_have_records = kymo__words_have_records(words, n);
+    }
+    return true;
 }

@@ -142,18 +142,30 @@ static uint64_t value_at(const struct kymo__sketch *sketch, uint64_t rank)
     return sketch->max;
 }
 
+/*
+ * The nearest rank of `count` values, counted from 0: the median of three is the second, of four the second as well.
+ */
+static uint64_t nearest_rank(uint64_t count, double q)
+{
+    const double share = q > 0 ? q * (double)count : 0;
+    const uint64_t rank = share < (double)count ? (uint64_t)share : count - 1;
+    return rank > 0 && (double)rank == share ? rank - 1 : rank;
+}
+
 uint64_t kymo__sketch_quantile(const struct kymo__sketch *sketch, double q)
+{
+    return kymo__sketch_quantile_with_zeros(sketch, 0, q);
+}
+
+uint64_t kymo__sketch_quantile_with_zeros(const struct kymo__sketch *sketch, uint64_t n_zeros,
+                                          double q)
 {
     if (sketch->count == 0)
         return 0;
-    /*
-     * The nearest rank, counted from 0: the median of three is the second, of four the second as
-     * well.
-     */
-    const double share = q > 0 ? q * (double)sketch->count : 0;
-    uint64_t rank = share < (double)sketch->count ? (uint64_t)share : sketch->count - 1;
-    if (rank > 0 && (double)rank == share)
-        rank--;
+    uint64_t rank = nearest_rank(sketch->count + n_zeros, q);
+    if (rank < n_zeros)
+        return 0;
+    rank -= n_zeros;
     if (sketch->pages == NULL) {
         uint64_t sorted[KYMO__SKETCH_FEW];
         memcpy(sorted, sketch->few, sizeof sorted);

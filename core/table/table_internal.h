@@ -54,6 +54,10 @@ KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_merge(struct kymo__sketch *i
 /* The value below which the share `q` (0..1) of the values lies; 0 for an empty sketch. */
 KYMO_PRIVATE_API uint64_t kymo__sketch_quantile(const struct kymo__sketch *sketch, double q);
 
+/* The same with `n_zeros` zeros besides, which a sketch of what happened does not hold. */
+KYMO_PRIVATE_API uint64_t kymo__sketch_quantile_with_zeros(const struct kymo__sketch *sketch,
+                                                           uint64_t n_zeros, double q);
+
 /* Each value, or the middle of each bucket, with how many there are; in no order. */
 typedef void kymo__sketch_visitor(void *ctx, uint64_t value, uint64_t count);
 KYMO_PRIVATE_API void kymo__sketch_visit(const struct kymo__sketch *sketch,

@@ -27,6 +27,7 @@ struct kymo_summary_options {
     uint32_t n_jobs;    /* threads to read logs with; 0: as many as there are cores */
     kymo_progress *progress;
     void *progress_ctx;
+    const char *data; /* the name of the range in which an iteration waits for its data; NULL: not said */
 };
 
 /* Read `n` recordings as one (ranks and repeats merge). */
@@ -46,10 +47,30 @@ KYMO_API void kymo_summary_destroy(kymo_summary *summary);
  *   async      as ranges, of async ranges                        counters   name count min mean max last
  *   marks      name count                                        open       rank pid thread name since_ns
  *   sites      name category domain color file line              warnings   text
+ * and where the program told its iterations (<kymo/iteration.h>), else empty:
+ *   iterations name count ran mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns share rank_min_ns rank_max_ns max_rank
+ *   iteration_ranks
+ *              rank pid iterations warmup cut mean_ns std_ns p50_ns p99_ns iterations_per_s samples samples_per_s
+ *              data_share slowest slowest_share behind_ns
+ *   throughput ranks iterations warmup cut iterations_per_s samples samples_per_s data_share              (one row)
+ *   epochs     rank pid number iterations duration_ns samples ended
+ *   phases     name count iterations total_ns share
+ *   outliers   rank pid iteration duration_ns usual_ns longer extra_ns
  * Total counts the outermost of a recursive range once; mean and quantiles are over every call. Quantiles are within
  * 0.8 %. Share is the total over the time from first to last event, of all processes together; in `threads`, of that
  * process. A range that was never ended, or whose end was lost, is in no count and no time; `open` has those that were
  * open at the end, and since when, counted from the process's first event. Names group, whatever site they come from.
+ *
+ * Iterations: warm-up and iterations in which events were lost are counted, and left out of everything else. A row of
+ * `iterations` is the time of a name in an iteration, on all threads of the process together and split where a range
+ * goes on into the next; an iteration in which it did not run counts as 0 (`ran`: in how many it did), in the processes
+ * that have the name in some iteration. The first row, "(whole iteration)", is the iteration itself, and `share` the
+ * part of it. rank_min_ns and rank_max_ns are the lowest and highest mean of a process. `slowest` counts the iterations
+ * in which a rank took longest among those that have it, behind_ns by how much in these, against the mean of the
+ * others. Rates are over the time of the iterations that count, samples_per_s summed over ranks. An outlier is longer
+ * than the third quartile by three times the distance between the quartiles, and than the median by a fifth; `longer`
+ * is the innermost range that accounts for it. The 16 longest of a process at most. Memory: 4 bytes for each iteration
+ * of a process while it is read, and 16 for each of the longest process.
  */
 KYMO_API kymo_table *kymo_summary_table(kymo_summary *summary, const char *name);
 
@@ -83,16 +104,32 @@ KYMO_API kymo_status kymo_present_json_tables(const kymo_table *const *tables, s
 /* The whole answer of `kymo report`: what ran, the table, loss, cost, open ranges. */
 struct kymo_report_options {
     struct kymo_text_options text;
-    /* Which tables, comma separated; NULL: "ranges", and behind it async, counters and marks where there are any. */
+    /*
+     * Which tables, comma separated; NULL: "ranges". Behind ranges come async, counters and marks where there are any,
+     * behind iterations iteration_ranks, epochs, phases and outliers.
+     */
     const char *tables;
     const char *sort; /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" turns it round */
     uint32_t limit; /* rows at most; 0: all */
 };
 KYMO_API kymo_status kymo_report_text(kymo_summary *summary,
                                       const struct kymo_report_options *options, FILE *out);
-/* An object: the tables asked for (always ranges, async, counters, marks, open, processes), warnings, loss, cost. */
+/*
+ * An object: the tables asked for (always ranges, async, counters, marks, open, processes and those of iterations),
+ * warnings, loss, cost.
+ */
 KYMO_API kymo_status kymo_report_json(kymo_summary *summary,
                                       const struct kymo_report_options *options, FILE *out);
+
+/*
+ * The series: a line of CSV for each iteration, warm-up among them, and each range that ran in it, for all processes:
+ *   rank,pid,iteration,warmup,cut,name,ns,samples
+ * The first line of an iteration is named "(whole iteration)" and has its duration. `filter` as in the summary. `cut`
+ * is 1 where events were lost. Streams: memory does not grow with the number of iterations.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_report_per_iteration(kymo_recording *const *recordings,
+                                                                size_t n, const char *filter,
+                                                                FILE *out);
 
 /*
  * Exports for other tools. `fd` is written with large writes, for a regular file by threads beside this one, and stays

@@ -12,6 +12,7 @@ struct recording {
     size_t n;
     kymo_summary *summary; /* NULL until a table is asked for */
     PyObject *filter;      /* str or None */
+    PyObject *data;        /* the range that is data loading, or None */
     unsigned max_depth;
     int busy;
 };
@@ -46,6 +47,7 @@ static void recording_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     recording_close_all(self);
     Py_XDECREF(self->filter);
+    Py_XDECREF(self->data);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -68,21 +70,22 @@ static int open_one(struct recording *self, PyObject *path)
     return 0;
 }
 
-/* Recording(paths, filter, max_depth) */
+/* Recording(paths, filter, max_depth, data) */
 static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *paths, *filter;
+    PyObject *paths, *filter, *data;
     unsigned max_depth;
     if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
         PyErr_SetString(PyExc_TypeError, "Recording() takes no keyword arguments");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "O!OI:Recording", &PyTuple_Type, &paths, &filter, &max_depth))
+    if (!PyArg_ParseTuple(args, "O!OIO:Recording", &PyTuple_Type, &paths, &filter, &max_depth, &data))
         return NULL;
     struct recording *self = (struct recording *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
     self->filter = Py_NewRef(filter);
+    self->data = Py_NewRef(data);
     self->max_depth = max_depth;
     const Py_ssize_t n = PyTuple_GET_SIZE(paths);
     self->opened = PyMem_Calloc(n > 0 ? (size_t)n : 1, sizeof *self->opened);
@@ -103,6 +106,8 @@ static int summarize(struct recording *self)
         return 0;
     struct kymo_summary_options options = {.max_depth = self->max_depth};
     if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
+        return -1;
+    if (self->data != Py_None && (options.data = PyUnicode_AsUTF8(self->data)) == NULL)
         return -1;
     if (enter(self) < 0)
         return -1;

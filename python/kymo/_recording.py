@@ -14,13 +14,19 @@ if TYPE_CHECKING:  # see _start.py
     Path = Union[str, os.PathLike[str]]
 
 
-def load(path: Union[Path, Sequence[Path]], *, filter: Optional[str] = None, max_depth: int = 0) -> Recording:
+def load(
+    path: Union[Path, Sequence[Path]],
+    *,
+    filter: Optional[str] = None,
+    max_depth: int = 0,
+    data: Optional[str] = None,
+) -> Recording:
     """Open a recording, or several that are read as one (ranks, repeats).
 
     `filter` keeps the names that match a pattern as the shell's; a plain word matches anywhere. `max_depth` leaves out
-    what is nested deeper; 0 keeps all.
+    what is nested deeper; 0 keeps all. `data` names the range in which an iteration waits for its data.
     """
-    return Recording(path, filter=filter, max_depth=max_depth)
+    return Recording(path, filter=filter, max_depth=max_depth, data=data)
 
 
 class Recording:
@@ -29,7 +35,14 @@ class Recording:
     The events are read when the first table is asked for; memory grows with names and threads, not with events.
     """
 
-    def __init__(self, path: Union[Path, Sequence[Path]], *, filter: Optional[str] = None, max_depth: int = 0) -> None:
+    def __init__(
+        self,
+        path: Union[Path, Sequence[Path]],
+        *,
+        filter: Optional[str] = None,
+        max_depth: int = 0,
+        data: Optional[str] = None,
+    ) -> None:
         """Open the recordings at `path`; see kymo.load()."""
         from kymo import _tools
 
@@ -37,7 +50,7 @@ class Recording:
         if not paths:
             raise ValueError("kymo.load needs at least one recording")
         self._paths = tuple(os.fspath(p) for p in paths)
-        self._native = _tools.Recording(self._paths, filter, max_depth)
+        self._native = _tools.Recording(self._paths, filter, max_depth, data)
         self._tables: dict[str, Table] = {}
 
     def table(self, name: str) -> Table:
@@ -85,6 +98,36 @@ class Recording:
     def marks(self) -> Table:
         """One row per mark: how often."""
         return self.table("marks")
+
+    @property
+    def iterations(self) -> Table:
+        """The whole iteration, then one row per name: its time in an iteration, warm-up left out."""
+        return self.table("iterations")
+
+    @property
+    def iteration_ranks(self) -> Table:
+        """One row per process with iterations: how long, how many, how often it was the slowest."""
+        return self.table("iteration_ranks")
+
+    @property
+    def throughput(self) -> Table:
+        """One row: iterations and samples in a second, the share of waiting for data."""
+        return self.table("throughput")
+
+    @property
+    def epochs(self) -> Table:
+        """One row per epoch: iterations, duration, samples."""
+        return self.table("epochs")
+
+    @property
+    def phases(self) -> Table:
+        """One row per phase: how often, how long, iterations."""
+        return self.table("phases")
+
+    @property
+    def outliers(self) -> Table:
+        """The longest iterations that are out of the ordinary, and what was longer in them."""
+        return self.table("outliers")
 
     @property
     def open(self) -> Table:

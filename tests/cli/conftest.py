@@ -100,16 +100,26 @@ def start(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callabl
 
 
 @pytest.fixture(scope="session")
-def emit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program of emit.c, built as a user would build it; with the library's sanitizers, which it must share."""
-    path = tmp_path_factory.mktemp("emit") / "emit"
-    libraries = BUILD / "core"
-    sanitizers = cached("KYMO_SANITIZE")
-    command = [cached("CMAKE_C_COMPILER") or "cc", "-O1", "-D_GNU_SOURCE", str(HERE / "emit.c"), "-o", str(path)]
-    command += [f"-I{ROOT / 'include'}", f"-L{libraries}", "-lkymo", f"-Wl,-rpath,{libraries}"]
-    command += [f"-fsanitize={sanitizers}"] if sanitizers else []
-    subprocess.run(command, check=True)
-    return path
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Build a program beside this file as a user would; with the library's sanitizers, which it must share."""
+
+    def build(source: str, *flags: str) -> Path:
+        path = tmp_path_factory.mktemp("program") / Path(source).stem
+        libraries = BUILD / "core"
+        sanitizers = cached("KYMO_SANITIZE")
+        command = [cached("CMAKE_C_COMPILER") or "cc", "-O1", "-D_GNU_SOURCE", str(HERE / source), "-o", str(path)]
+        command += [f"-I{ROOT / 'include'}", f"-L{libraries}", "-lkymo", f"-Wl,-rpath,{libraries}", *flags]
+        command += [f"-fsanitize={sanitizers}"] if sanitizers else []
+        subprocess.run(command, check=True)
+        return path
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def emit(compiled: Callable[..., Path]) -> Path:
+    """The program of emit.c."""
+    return compiled("emit.c")
 
 
 @pytest.fixture

@@ -150,6 +150,52 @@ def packed_results() -> list[bytes]:
     return [*parts, parts[-1][:-5]]
 
 
+def block(kind: int, payload: bytes, lane: int = 0, sequence: int = 0) -> bytes:
+    """A block that is not packed; the words of one count from tick 0."""
+    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424B, kind, 1, 0, lane, sequence, *[len(payload)] * 2, 0, 5000, 0)
+    checksum = struct.pack("<I", crc32c(header + b"\0\0\0\0" + payload))
+    return header + checksum + payload + b"\0" * (-len(payload) % 8)
+
+
+def words(*events: tuple[int, ...]) -> bytes:
+    """Records as (ticks, type, further words ...), and plain words as (ticks, -kind, site)."""
+    out = []
+    for ticks, kind, *more in events:
+        if kind < 0:
+            out.append(ticks << 24 | -kind << 20 | more[0])
+        else:
+            out += [ticks << 24 | 15 << 20 | kind << 12 | len(more) + 1, *more]
+    return struct.pack(f"<{len(out)}Q", *out)
+
+
+def log_of_iterations() -> bytes:
+    """Two threads; iterations, an epoch, phases, a range that ends alone, a piece that is missing."""
+    pairs = {"pid": "7", "rank": "1", "clock": "tsc", "tick_hz": "1000000000"}
+    texts = b"".join(struct.pack("<II", len(k), len(v)) + k.encode() + v.encode() for k, v in pairs.items())
+    sites = b"".join(struct.pack("<7I", i + 1, 0, 0, 4, 0, 0, 0) + name for i, name in enumerate((b"step", b"load")))
+    clock = struct.pack("<8Q", 0, 0, 10**18, 20, 10**9, 10**9, 10**18 + 10**9, 20)
+    main = [(10, 9, 0, 1), (10, 10, 1)]
+    for i in range(8):
+        start = 100 * i + 20
+        main += [(start, -1, 1), (start + 5, -1, 2), (start + 30, 11, 1), (start + 40, -2, 2)]
+        main += [(start + 60, 8, i)] if i % 3 == 0 else []
+        main.append((100 * i + 110, 7, i, i < 2, 0x4030000000000000))
+    main += [(900, 10, 0), (910, 9, 0, 0), (920, 7, 0, 0, 0), (930, 9, 1, 1)]
+    loader = [event for i in range(8) for event in ((100 * i + 30, -1, 2), (100 * i + 125, -2, 2))]
+    return b"".join(
+        [
+            block(1, texts),
+            block(2, sites),
+            block(5, clock),
+            block(4, words(*main[:20])),
+            block(4, words(*main[20:]), sequence=1),
+            block(4, words(*loader[:6]), lane=1),
+            block(4, words((500, 6, 3, 20), *loader[10:]), lane=1, sequence=2),
+            block(7, struct.pack("<II", 3, 4) + b"endstop"),
+        ]
+    )
+
+
 def main() -> None:
     for target in ("log", "pool", "options", "doctor", "stopwatch", "usage"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
@@ -161,6 +207,7 @@ def main() -> None:
         (CORPUS / "usage" / f"{i}.txt").write_text(text)
     for i, packed in enumerate(packed_results()):
         (CORPUS / "stopwatch" / f"{i}.bin").write_bytes(packed)
+    (CORPUS / "log" / "iterations.klog").write_bytes(log_of_iterations())
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
             "plain": {},

@@ -109,9 +109,42 @@ void log_record(struct log_maker *log, uint64_t tick, enum kymo_record_type type
         log->words[log->n_words++] = words[i];
 }
 
+void log_iteration(struct log_maker *log, uint64_t tick, uint64_t number, bool is_warmup,
+                   double samples)
+{
+    uint64_t words[3] = {number, is_warmup};
+    memcpy(&words[2], &samples, sizeof samples);
+    log_record(log, tick, KYMO_RECORD_ITERATION, words, 3);
+}
+
+void log_iteration_begin(struct log_maker *log, uint64_t tick, uint64_t number)
+{
+    log_record(log, tick, KYMO_RECORD_ITERATION_BEGIN, &number, 1);
+}
+
+void log_epoch(struct log_maker *log, uint64_t tick, uint64_t number, bool begins)
+{
+    log_record(log, tick, KYMO_RECORD_EPOCH, (const uint64_t[]){number, begins}, 2);
+}
+
+void log_phase(struct log_maker *log, uint64_t tick, uint32_t site)
+{
+    log_record(log, tick, KYMO_RECORD_PHASE, (const uint64_t[]){site}, 1);
+}
+
+void log_end_of(struct log_maker *log, uint64_t tick, uint32_t site)
+{
+    log_record(log, tick, KYMO_RECORD_END_OF, (const uint64_t[]){site}, 1);
+}
+
 static struct kymo__block words_block(struct log_maker *log, uint32_t lane, uint32_t sequence)
 {
-    const uint64_t last = log->n_words == 0 ? 0 : log->words[log->n_words - 1] >> 24;
+    uint64_t last = 0;
+    for (size_t i = 0; i < log->n_words;) {
+        const uint64_t word = log->words[i];
+        last = kymo_word_ticks(word);
+        i += kymo_word_kind(word) == KYMO_KIND_RECORD ? KYMO__MAX(kymo_record_length(word), 1) : 1;
+    }
     return (struct kymo__block){.type = KYMO__BLOCK_WORDS,
                                 .lane = lane,
                                 .sequence = sequence,

@@ -246,6 +246,104 @@ static void a_filter_keeps_names_and_depths(void **state)
     expect_csv(f, "forw*", "range,0,,42,42,main,forward,model,1000000020,30,1,\n");
 }
 
+/* ---- iterations, epochs, phases; ranges that overlap ---- */
+
+static void put_progress(struct fixture *f)
+{
+    log_epoch(&f->log, 10, 3, true);
+    log_phase(&f->log, 10, FORWARD);
+    log_iteration(&f->log, 50, 0, true, 0);
+    log_iteration(&f->log, 90, 1, false, 8);
+    log_phase(&f->log, 95, 0);
+    word(f, 100, KYMO_KIND_MARK, LOSS); /* the epoch goes on */
+}
+
+static void iterations_have_lines_of_their_own(void **state)
+{
+    struct fixture *f = *state;
+    put_progress(f);
+    expect_csv(f, NULL,
+               "iteration,0,,42,,,iteration,warmup,1000000010,40,,0\n"
+               "iteration,0,,42,,,iteration,,1000000050,40,,1\n"
+               "phase,0,,42,,,forward,,1000000010,85,,\n"
+               "mark,0,,42,42,main,loss,,1000000100,,0,\n"
+               "epoch,0,,42,,,epoch,,1000000010,,,3\n");
+}
+
+static void chrome_has_a_thread_of_iterations(void **state)
+{
+    struct fixture *f = *state;
+    put_progress(f);
+    struct exported out = export_log(f, "chrome", NULL);
+    expect_in(&out, "\"tid\":4194305,\"name\":\"thread_name\",\"args\":{\"name\":\"iterations\"}}");
+    expect_in(&out, "{\"ph\":\"X\",\"pid\":42,\"tid\":4194305,\"ts\":0.010,\"dur\":0.040,"
+                    "\"name\":\"iteration 0\",\"args\":{\"warmup\":true}}");
+    expect_in(&out, "\"name\":\"iteration 1\",\"args\":{\"samples\":8}}");
+    expect_in(&out, "\"name\":\"forward\"}");
+    expect_in(&out, "{\"ph\":\"B\",\"pid\":42,\"tid\":4194306,\"ts\":0.010,\"name\":\"epoch 3\"");
+    test_free(out.text);
+}
+
+static void perfetto_has_a_track_of_iterations(void **state)
+{
+    struct fixture *f = *state;
+    put_progress(f);
+    struct exported out = export_log(f, "perfetto", NULL);
+    const char *const texts[] = {"iterations",  "epochs", "phases", "iteration 0",
+                                 "iteration 1", "warmup", "epoch 3"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(texts); i++)
+        assert_non_null(memmem(out.text, out.len, texts[i], strlen(texts[i])));
+    test_free(out.text);
+}
+
+static void put_overlap(struct fixture *f)
+{
+    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    word(f, 20, KYMO_KIND_BEGIN, FORWARD);
+    word(f, 30, KYMO_KIND_BEGIN, LOSS);
+    log_end_of(&f->log, 60, FORWARD); /* loss goes on */
+    word(f, 80, KYMO_KIND_END, LOSS);
+    log_end_of(&f->log, 90, STEP);
+    log_end_of(&f->log, 95, STEP); /* has no begin */
+}
+
+static void overlapping_ranges_are_whole_where_that_is_possible(void **state)
+{
+    struct fixture *f = *state;
+    put_overlap(f);
+    expect_csv(f, NULL,
+               "range,0,,42,42,main,forward,model,1000000020,40,1,\n"
+               "range,0,,42,42,main,loss,,1000000030,50,1,\n"
+               "range,0,,42,42,main,step,,1000000010,80,0,\n");
+}
+
+static void overlapping_ranges_are_split_where_they_must_nest(void **state)
+{
+    struct fixture *f = *state;
+    put_overlap(f);
+    struct exported out = export_log(f, "chrome", NULL);
+    expect_in(&out, "\"ts\":0.030,\"dur\":0.030,\"name\":\"loss\"");
+    expect_in(&out, "\"ts\":0.020,\"dur\":0.040,\"name\":\"forward\"");
+    expect_in(&out, "\"ts\":0.060,\"dur\":0.020,\"name\":\"loss\"");
+    expect_in(&out, "\"ts\":0.010,\"dur\":0.080,\"name\":\"step\"");
+    test_free(out.text);
+}
+
+/* Begins and ends alternate as brackets do. */
+static void speedscope_stays_balanced_when_ranges_overlap(void **state)
+{
+    struct fixture *f = *state;
+    put_overlap(f);
+    struct exported out = export_log(f, "speedscope", NULL);
+    char order[16] = {0};
+    size_t n = 0;
+    for (const char *at = out.text; (at = strstr(at, "{\"type\":\"")) != NULL; at += 9)
+        if ((at[9] == 'O' || at[9] == 'C') && n < sizeof order - 1)
+            order[n++] = at[9];
+    assert_string_equal(order, "OOOCCOCC");
+    test_free(out.text);
+}
+
 static void odd_names_are_quoted_and_made_utf8(void **state)
 {
     struct fixture *f = *state;
@@ -512,6 +610,12 @@ int main(void)
         TEST(ranges_left_open_have_no_duration),
         TEST(async_ranges_find_their_ends),
         TEST(a_filter_keeps_names_and_depths),
+        TEST(iterations_have_lines_of_their_own),
+        TEST(chrome_has_a_thread_of_iterations),
+        TEST(perfetto_has_a_track_of_iterations),
+        TEST(overlapping_ranges_are_whole_where_that_is_possible),
+        TEST(overlapping_ranges_are_split_where_they_must_nest),
+        TEST(speedscope_stays_balanced_when_ranges_overlap),
         TEST(odd_names_are_quoted_and_made_utf8),
         TEST(an_unknown_site_has_no_name),
         TEST(endless_begins_are_bounded),

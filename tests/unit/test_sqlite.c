@@ -166,7 +166,7 @@ static void threads_do_not_count_each_others_ranges(void **state)
     }
     export_log(f, NULL);
     expect(f, "SELECT thread, name, parent, recursion FROM ranges ORDER BY thread, id",
-           "1|outer|-|0\n1|inner|1|0\n1|outer|3|1\n2|outer|-|0\n2|inner|2|0\n2|outer|5|1\n");
+           "1|outer|-|0\n1|inner|1|0\n1|outer|5|1\n2|outer|-|0\n2|inner|2|0\n2|outer|3|1\n");
     expect(f, "SELECT thread_name, name, total_ns FROM summary_by_thread",
            "main|outer|50\nmain|inner|30\nworker|outer|49\nworker|inner|29\n");
 }
@@ -302,6 +302,51 @@ static void payloads_keep_their_types(void **state)
            "integer|-7\ntext|18446744073709551615\nreal|0.5\nnull|-\ntext|a\nblob|610062\nblob|"
            "610062FF\n");
     expect(f, "SELECT typeof(payload), hex(payload) FROM range", "blob|610062FF\n");
+}
+
+static void an_overlapping_range_has_one_row(void **state)
+{
+    struct fixture *f = *state;
+    log_begin(&f->log, 0, OUTER);
+    log_begin(&f->log, 10, INNER);
+    log_begin(&f->log, 30, LEAF);
+    log_end_of(&f->log, 60, INNER); /* while leaf goes on */
+    log_end(&f->log, 90, LEAF);
+    log_end(&f->log, 100, OUTER);
+    export_log(f, NULL);
+    expect(f, "SELECT name, depth, parent, start_ns, duration_ns, self_ns FROM ranges ORDER BY id",
+           "outer|0|-|0|100|20\ninner|1|1|10|50|20\nleaf|1|1|30|60|60\n");
+}
+
+static void iterations_and_what_ran_in_them_have_rows(void **state)
+{
+    struct fixture *f = *state;
+    log_epoch(&f->log, 0, 0, true);
+    log_begin(&f->log, 10, OUTER);
+    log_end(&f->log, 30, OUTER);
+    log_iteration(&f->log, 100, 0, true, 0);
+    log_begin(&f->log, 150, OUTER);
+    log_end(&f->log, 170, OUTER);
+    log_begin(&f->log, 190, OUTER); /* in three iterations */
+    log_iteration(&f->log, 200, 1, false, 4);
+    log_phase(&f->log, 200, LEAF);
+    log_iteration(&f->log, 300, 2, false, 4);
+    log_end(&f->log, 350, OUTER);
+    log_iteration(&f->log, 400, 3, false, 4);
+    log_epoch(&f->log, 400, 0, false);
+    flush_words(f, 0);
+    log_begin(&f->log, 205, INNER); /* on the other thread */
+    log_end(&f->log, 215, INNER);
+    flush_words(f, 1);
+    export_log(f, NULL);
+    expect(f, "SELECT process, number, warmup, start_ns, duration_ns, samples FROM iteration",
+           "1|0|1|0|100|-\n1|1|0|100|100|4.0\n1|2|0|200|100|4.0\n1|3|0|300|100|4.0\n");
+    expect(f, "SELECT process, number, iterations, start_ns, duration_ns, samples FROM epoch",
+           "1|0|4|0|400|12.0\n");
+    expect(f, "SELECT name, iterations, start_ns, duration_ns FROM phases", "leaf|2|200|-\n");
+    expect(f, "SELECT number, name, ranges, ns, iteration_ns FROM per_iteration",
+           "0|outer|1|20|100\n1|outer|2|30|100\n2|outer|1|100|100\n2|inner|1|10|100\n3|outer|1|50|"
+           "100\n");
 }
 
 static void counters_and_async_ranges_have_rows(void **state)
@@ -457,6 +502,8 @@ int main(void)
         TEST(a_filter_changes_no_self_time),
         TEST(an_empty_recording_is_an_empty_database),
         TEST(payloads_keep_their_types),
+        TEST(an_overlapping_range_has_one_row),
+        TEST(iterations_and_what_ran_in_them_have_rows),
         TEST(counters_and_async_ranges_have_rows),
         TEST(names_are_text_and_their_bytes_are_kept),
         TEST(any_file_gets_the_same_bytes),

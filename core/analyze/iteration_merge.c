@@ -1,0 +1,305 @@
+/*
+ * The iterations of all processes together: times by name, a row for each process, what was out of the ordinary, and
+ * the race between the ranks of a recording: which one was slowest in each iteration.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/analyze_internal.h"
+
+void kymo__iteration_merge_fini(struct kymo__iteration_merge *it)
+{
+    for (size_t i = 0; i < it->n_names; i++)
+        kymo__sketch_fini(&it->names[i].values.ns);
+    kymo__sketch_fini(&it->whole.ns);
+    kymo__free(it->names);
+    kymo__free(it->rows);
+    kymo__free(it->outliers);
+    kymo__free(it->epochs);
+    kymo__free(it->phases);
+    kymo__free(it->races);
+    *it = (struct kymo__iteration_merge){0};
+}
+
+double kymo__iteration_std(const struct kymo__iteration_values *values, uint64_t n)
+{
+    if (n < 2)
+        return 0;
+    const double sum = (double)values->ns.sum;
+    const double squares = values->sum_of_squares - sum * (sum / (double)n);
+    return squares > 0 ? sqrt(squares / (double)(n - 1)) : 0;
+}
+
+/* ---- by name ---- */
+
+static bool add_name(struct kymo__iteration_name *into, const struct kymo__iteration_values *values,
+                     const struct kymo__iteration_stats *stats, uint32_t process)
+{
+    const uint64_t n = stats->whole.ns.count;
+    if (values->ns.count == 0)
+        return true;
+    const double mean = (double)values->ns.sum / (double)n;
+    if (into->n_processes == 0 || mean < into->lowest_mean_ns)
+        into->lowest_mean_ns = mean;
+    if (into->n_processes == 0 || mean > into->highest_mean_ns) {
+        into->highest_mean_ns = mean;
+        into->highest_process = process;
+    }
+    into->n_processes++;
+    into->n_iterations += n;
+    into->whole_ns += stats->whole.ns.sum;
+    return kymo__iteration_values_merge(&into->values, values);
+}
+
+static bool add_names(struct kymo__merge *merge, const struct kymo__process_walk *walk,
+                      uint32_t process, const uint32_t *names)
+{
+    struct kymo__iteration_merge *it = &merge->iterations;
+    const struct kymo__iteration_stats *stats = &walk->iteration_stats;
+    if (!kymo__cover_names(&merge->names, &it->names, &it->n_names, &it->names_cap, sizeof *it->names))
+        return false;
+    for (size_t i = 0; i < walk->names.n; i++)
+        if (!add_name(&it->names[names[i]], &stats->by_name[i], stats, process))
+            return false;
+    return kymo__iteration_values_merge(&it->whole, &stats->whole);
+}
+
+static bool add_phases(struct kymo__merge *merge, const struct kymo__process_walk *walk,
+                       const uint32_t *names)
+{
+    struct kymo__iteration_merge *it = &merge->iterations;
+    const struct kymo__phase_stats *phases = walk->iteration_stats.phases;
+    if (phases == NULL)
+        return true;
+    if (!kymo__cover_names(&merge->names, &it->phases, &it->n_phases, &it->phases_cap,
+                           sizeof *it->phases))
+        return false;
+    for (size_t i = 0; i < walk->names.n; i++) {
+        struct kymo__phase_stats *into = &it->phases[names[i]];
+        into->count += phases[i].count;
+        into->total_ns += phases[i].total_ns;
+        into->n_iterations += phases[i].n_iterations;
+    }
+    return true;
+}
+
+static bool add_epochs(struct kymo__iteration_merge *it, const struct kymo__iteration_stats *stats,
+                       uint32_t process)
+{
+    if (!kymo__grow(&it->epochs, &it->epochs_cap, it->n_epochs + stats->n_epochs, sizeof *it->epochs))
+        return false;
+    for (size_t i = 0; i < stats->n_epochs; i++)
+        it->epochs[it->n_epochs++] = (struct kymo__epoch_row){process, stats->epochs[i]};
+    return true;
+}
+
+/* ---- outliers ---- */
+
+/* What is usual, of one process. */
+struct usual {
+    const struct kymo__iteration_stats *stats;
+    uint64_t p50_ns, threshold_ns;
+};
+
+static struct usual find_usual(const struct kymo__iteration_stats *stats)
+{
+    const struct kymo__sketch *whole = &stats->whole.ns;
+    const uint64_t p25 = kymo__sketch_quantile(whole, 0.25),
+                   p75 = kymo__sketch_quantile(whole, 0.75), p50 = kymo__sketch_quantile(whole, 0.5);
+    const uint64_t far_out = p75 + 3 * (p75 - KYMO__MIN(p25, p75));
+    return (struct usual){stats, p50, KYMO__MAX(far_out, p50 + p50 / 5)};
+}
+
+/* How much longer than on average a part was. */
+static uint64_t extra_of(const struct usual *usual, const struct kymo__long_part *part)
+{
+    const uint64_t n = usual->stats->whole.ns.count;
+    const uint64_t mean = usual->stats->by_name[part->name].ns.sum / n;
+    return part->ns > mean ? part->ns - mean : 0;
+}
+
+/*
+ * The part that accounts for what an iteration took longer: a range is longer because one within it is, so among those
+ * that are nearly as much longer as the most, it is the one that usually takes least. NULL when none is half of it.
+ */
+static const struct kymo__long_part *find_longer(const struct usual *usual,
+                                                 const struct kymo__long_iteration *iteration)
+{
+    const struct kymo__long_part *found = NULL;
+    uint64_t most = 0;
+    for (size_t i = 0; i < iteration->n_parts; i++)
+        most = KYMO__MAX(most, extra_of(usual, &iteration->parts[i]));
+    if (most < (iteration->ns - usual->p50_ns) / 2)
+        return NULL;
+    for (size_t i = 0; i < iteration->n_parts; i++) {
+        const struct kymo__long_part *part = &iteration->parts[i];
+        const struct kymo__iteration_values *values = usual->stats->by_name;
+        if (extra_of(usual, part) < most - most / 10)
+            continue;
+        if (found == NULL || values[part->name].ns.sum < values[found->name].ns.sum)
+            found = part;
+    }
+    return found;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct kymo__outlier_row *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? 1 : -1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool add_outliers(struct kymo__iteration_merge *it, const struct kymo__iteration_stats *stats,
+                         uint32_t process, const uint32_t *names)
+{
+    const struct usual usual = find_usual(stats);
+    const size_t first = it->n_outliers;
+    if (!kymo__grow(&it->outliers, &it->outliers_cap, first + stats->n_longest, sizeof *it->outliers))
+        return false;
+    for (size_t i = 0; i < stats->n_longest; i++) {
+        const struct kymo__long_iteration *iteration = &stats->longest[i];
+        if (iteration->ns <= usual.threshold_ns)
+            continue;
+        const struct kymo__long_part *longer = find_longer(&usual, iteration);
+        it->outliers[it->n_outliers++] = (struct kymo__outlier_row){
+            .process = process,
+            .name = longer != NULL ? names[longer->name] : KYMO__NO_NAME,
+            .number = iteration->span.number,
+            .ns = iteration->ns,
+            .usual_ns = usual.p50_ns,
+            .extra_ns = longer != NULL ? extra_of(&usual, longer) : iteration->ns - usual.p50_ns,
+        };
+    }
+    if (it->n_outliers - first > 1)
+        qsort(it->outliers + first, it->n_outliers - first, sizeof *it->outliers, longest_first);
+    return true;
+}
+
+/* ---- processes, and the race between them ---- */
+
+static void add_data(struct kymo__iteration_row *row, const char *data,
+                     const struct kymo__process_walk *walk)
+{
+    for (size_t i = 0; data != NULL && i < walk->names.n; i++) {
+        const struct kymo__name *name = &walk->names.names[i];
+        const struct kymo__sketch *ns = &walk->iteration_stats.by_name[i].ns;
+        if (ns->count == 0 || name->len != strlen(data) || memcmp(name->text, data, name->len) != 0)
+            continue;
+        row->has_data = true;
+        row->data_ns = ns->sum;
+    }
+}
+
+static bool add_row(struct kymo__iteration_merge *it, const struct kymo__process_walk *walk,
+                    uint32_t process)
+{
+    const struct kymo__iteration_stats *stats = &walk->iteration_stats;
+    const struct kymo__sketch *whole = &stats->whole.ns;
+    if (!kymo__grow(&it->rows, &it->rows_cap, it->n_rows + 1, sizeof *it->rows))
+        return false;
+    struct kymo__iteration_row *row = &it->rows[it->n_rows++];
+    *row = (struct kymo__iteration_row){
+        .process = process,
+        .recording = it->n_recordings,
+        .n_iterations = stats->n_iterations,
+        .n_warmup = stats->n_warmup,
+        .n_cut = stats->n_cut,
+        .n_counted = whole->count,
+        .sum_ns = whole->sum,
+        .p50_ns = kymo__sketch_quantile(whole, 0.5),
+        .p99_ns = kymo__sketch_quantile(whole, 0.99),
+        .std_ns = kymo__iteration_std(&stats->whole, whole->count),
+        .samples = stats->samples,
+        .samples_ns = stats->samples_ns,
+    };
+    add_data(row, it->data, walk);
+    return true;
+}
+
+static void run_race(struct kymo__race *race, uint32_t row, float ns)
+{
+    race->sum_ns += ns;
+    race->n++;
+    if (race->n > 1 && ns == race->slowest_ns)
+        race->slowest = KYMO__NO_NAME;
+    if (race->n > 1 && ns <= race->slowest_ns)
+        return;
+    race->slowest_ns = ns;
+    race->slowest = row;
+}
+
+/* The durations of the process whose row is the last. */
+static bool join_races(struct kymo__iteration_merge *it, const struct kymo__iteration_stats *stats)
+{
+    const size_t n = stats->n_durations;
+    if (!kymo__grow(&it->races, &it->races_cap, n, sizeof *it->races))
+        return false;
+    if (n > it->n_races)
+        memset(it->races + it->n_races, 0, (n - it->n_races) * sizeof *it->races);
+    it->n_races = KYMO__MAX(it->n_races, n);
+    for (size_t i = 0; i < n; i++)
+        if (stats->durations[i] > 0)
+            run_race(&it->races[i], (uint32_t)it->n_rows - 1, stats->durations[i]);
+    return true;
+}
+
+void kymo__iteration_merge_finish(struct kymo__iteration_merge *it)
+{
+    uint64_t n_compared = 0;
+    for (size_t i = 0; i < it->n_races; i++) {
+        const struct kymo__race *race = &it->races[i];
+        if (race->n < 2)
+            continue;
+        n_compared++;
+        if (race->slowest == KYMO__NO_NAME)
+            continue;
+        const double others = (double)(race->sum_ns - race->slowest_ns) / (double)(race->n - 1);
+        it->rows[race->slowest].n_slowest++;
+        it->rows[race->slowest].behind_ns += (double)race->slowest_ns - others;
+    }
+    for (size_t i = it->first_row; i < it->n_rows; i++)
+        it->rows[i].n_compared = n_compared;
+    it->n_races = 0;
+    it->first_row = it->n_rows;
+}
+
+const struct kymo__iteration_row *kymo__find_straggler(const struct kymo__iteration_merge *it)
+{
+    const struct kymo__iteration_row *found = NULL;
+    for (size_t i = 0; i < it->n_rows; i++) {
+        const struct kymo__iteration_row *row = &it->rows[i];
+        size_t n_ranks = 0;
+        for (size_t k = 0; k < it->n_rows; k++)
+            n_ranks += it->rows[k].recording == row->recording && it->rows[k].n_compared != 0;
+        if (n_ranks < 2)
+            continue;
+        const double n = (double)row->n_compared, due = 1 / (double)n_ranks;
+        const double share = (double)row->n_slowest / n;
+        if (share >= 1.5 * due && share > due + 3 * sqrt(due * (1 - due) / n) &&
+            (found == NULL || row->n_slowest > found->n_slowest))
+            found = row;
+    }
+    return found;
+}
+
+/* ---- the whole ---- */
+
+bool kymo__iteration_merge_add(struct kymo__merge *merge, const struct kymo__process_walk *walk,
+                               uint32_t process, const uint32_t *names)
+{
+    struct kymo__iteration_merge *it = &merge->iterations;
+    const struct kymo__iteration_stats *stats = &walk->iteration_stats;
+    if (walk->recording != it->recording) {
+        kymo__iteration_merge_finish(it);
+        it->recording = walk->recording;
+        it->n_recordings++;
+    }
+    if (!add_phases(merge, walk, names) || !add_epochs(it, stats, process))
+        return false;
+    if (stats->n_iterations == 0)
+        return true;
+    return add_names(merge, walk, process, names) && add_row(it, walk, process) &&
+           add_outliers(it, stats, process, names) &&
+           (walk->info->rank < 0 || join_races(it, stats));
+}

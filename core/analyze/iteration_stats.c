@@ -1,0 +1,164 @@
+/*
+ * The iterations of one process summed up while they are walked: distributions by name, the longest ones with what ran
+ * in them, epochs and phases. Warm-up and iterations that are not complete are counted and left out of all else.
+ */
+#include "analyze/analyze_internal.h"
+
+/* Durations that are kept to find the slowest rank of each iteration; one number may not claim gigabytes. */
+enum { MAX_DURATIONS = 1 << 27, MAX_JUMP = 1 << 20 };
+/* Epochs that get a row; a loop that begins one for each batch needs no more. */
+enum { MAX_EPOCHS = 1 << 20 };
+
+bool kymo__iteration_values_add(struct kymo__iteration_values *values, uint64_t ns)
+{
+    values->sum_of_squares += (double)ns * (double)ns;
+    return kymo__sketch_add(&values->ns, ns);
+}
+
+bool kymo__iteration_values_merge(struct kymo__iteration_values *into,
+                                  const struct kymo__iteration_values *from)
+{
+    into->sum_of_squares += from->sum_of_squares;
+    return kymo__sketch_merge(&into->ns, &from->ns);
+}
+
+void kymo__iteration_stats_fini(struct kymo__iteration_stats *stats, size_t n_names)
+{
+    for (size_t i = 0; stats->by_name != NULL && i < n_names; i++)
+        kymo__sketch_fini(&stats->by_name[i].ns);
+    for (size_t i = 0; i < stats->n_longest; i++)
+        kymo__free(stats->longest[i].parts);
+    kymo__sketch_fini(&stats->whole.ns);
+    kymo__free(stats->by_name);
+    kymo__free(stats->durations);
+    kymo__free(stats->epochs);
+    kymo__free(stats->phases);
+    *stats = (struct kymo__iteration_stats){0};
+}
+
+/* ---- where it stands among the others ---- */
+
+/*
+ * Keep a duration at its iteration's number, which other ranks share. A lower number than before is a count that was
+ * reset: what follows goes behind all that was. Numbers that jump too far are left out.
+ */
+static bool keep_duration(struct kymo__iteration_stats *stats, const struct kymo__span *span, float ns)
+{
+    if (stats->n_iterations != 0 && span->number <= stats->last_number)
+        stats->first_place = stats->n_durations;
+    else if (stats->n_iterations == 0 && span->number > MAX_JUMP)
+        stats->first_place = 0 - span->number; /* recorded from the middle on */
+    stats->last_number = span->number;
+    const uint64_t place = stats->first_place + span->number;
+    if (place < stats->n_durations || place >= MAX_DURATIONS || place - stats->n_durations > MAX_JUMP)
+        return true;
+    if (!kymo__grow(&stats->durations, &stats->durations_cap, (size_t)place + 1,
+                    sizeof *stats->durations))
+        return false;
+    while (stats->n_durations < place)
+        stats->durations[stats->n_durations++] = 0;
+    stats->durations[stats->n_durations++] = ns;
+    return true;
+}
+
+/* The place of a long iteration: a new one, or that of the shortest if this is longer; NULL: none. */
+static struct kymo__long_iteration *find_place(struct kymo__iteration_stats *stats, uint64_t ns)
+{
+    if (stats->n_longest < KYMO__N_LONGEST)
+        return &stats->longest[stats->n_longest];
+    struct kymo__long_iteration *shortest = &stats->longest[0];
+    for (size_t i = 1; i < KYMO__N_LONGEST; i++)
+        if (stats->longest[i].ns < shortest->ns)
+            shortest = &stats->longest[i];
+    return shortest->ns < ns ? shortest : NULL;
+}
+
+static bool keep_if_long(struct kymo__iteration_stats *stats,
+                         const struct kymo__iteration *iteration, uint64_t ns)
+{
+    struct kymo__long_iteration *place = find_place(stats, ns);
+    if (place == NULL)
+        return true;
+    if (place->parts == NULL) {
+        place->parts = kymo__calloc(KYMO__N_LONGEST_NAMES, sizeof *place->parts);
+        if (place->parts == NULL)
+            return false;
+        stats->n_longest++;
+    }
+    place->span = iteration->span;
+    place->ns = ns;
+    place->n_parts = 0;
+    for (size_t i = 0; i < iteration->n_ran && place->n_parts < KYMO__N_LONGEST_NAMES; i++) {
+        const uint32_t name = iteration->ran[i];
+        if (iteration->times[name].ns > ns / 100)
+            place->parts[place->n_parts++] =
+                (struct kymo__long_part){name, iteration->times[name].ns};
+    }
+    return true;
+}
+
+/* ---- spans ---- */
+
+static bool take_values(struct kymo__iteration_stats *stats,
+                        const struct kymo__iteration *iteration, uint64_t ns)
+{
+    for (size_t i = 0; i < iteration->n_ran; i++) {
+        const uint32_t name = iteration->ran[i];
+        if (!kymo__iteration_values_add(&stats->by_name[name], iteration->times[name].ns))
+            return false;
+    }
+    if (iteration->span.samples > 0) {
+        stats->samples += iteration->span.samples;
+        stats->samples_ns += ns;
+    }
+    return kymo__iteration_values_add(&stats->whole, ns) && keep_if_long(stats, iteration, ns);
+}
+
+static bool take_iteration(struct kymo__process_walk *walk, const struct kymo__iteration *iteration)
+{
+    struct kymo__iteration_stats *stats = &walk->iteration_stats;
+    const struct kymo__span *span = &iteration->span;
+    const uint64_t ns = span->end_ns - span->begin_ns;
+    if (stats->by_name == NULL) {
+        stats->by_name = kymo__calloc(walk->names.n, sizeof *stats->by_name);
+        if (stats->by_name == NULL)
+            return false;
+    }
+    const bool done = keep_duration(stats, span, span->flags == 0 ? (float)ns : 0);
+    stats->n_iterations++;
+    stats->n_warmup += (span->flags & KYMO__ITERATION_WARMUP) != 0;
+    stats->n_cut += span->flags == KYMO__ITERATION_CUT;
+    return done && (span->flags != 0 || take_values(stats, iteration, ns));
+}
+
+static bool take_phase(struct kymo__process_walk *walk, const struct kymo__span *span)
+{
+    struct kymo__iteration_stats *stats = &walk->iteration_stats;
+    if (stats->phases == NULL) {
+        stats->phases = kymo__calloc(walk->names.n, sizeof *stats->phases);
+        if (stats->phases == NULL)
+            return false;
+    }
+    struct kymo__phase_stats *phase = &stats->phases[kymo__name_of_site(walk, span->site)];
+    phase->count++;
+    phase->total_ns += span->end_ns - span->begin_ns;
+    phase->n_iterations += span->n_iterations;
+    return true;
+}
+
+bool kymo__iteration_stats_take(void *ctx, const struct kymo__span *span,
+                                const struct kymo__iteration *iteration)
+{
+    struct kymo__process_walk *walk = ctx;
+    struct kymo__iteration_stats *stats = &walk->iteration_stats;
+    if (iteration != NULL)
+        return take_iteration(walk, iteration);
+    if (span->kind == KYMO__SPAN_PHASE)
+        return take_phase(walk, span);
+    if (stats->n_epochs == MAX_EPOCHS)
+        return true;
+    if (!kymo__grow(&stats->epochs, &stats->epochs_cap, stats->n_epochs + 1, sizeof *stats->epochs))
+        return false;
+    stats->epochs[stats->n_epochs++] = *span;
+    return true;
+}

@@ -1,0 +1,333 @@
+/* The summary's tables of iterations, epochs and phases. Each has its columns beside the function that fills it. */
+#include <math.h>
+
+#include "analyze/analyze_internal.h"
+
+static void put_ns(kymo_table *table, double ns)
+{
+    kymo_table_u64(table, ns > 0 ? (uint64_t)(ns + 0.5) : 0);
+}
+
+/* `part` of `whole`, null when there is no whole. */
+static void put_ratio(kymo_table *table, double part, double whole)
+{
+    if (whole > 0)
+        kymo_table_f64(table, part / whole);
+    else
+        kymo_table_null(table);
+}
+
+static void put_positive(kymo_table *table, double value)
+{
+    if (value > 0)
+        kymo_table_f64(table, value);
+    else
+        kymo_table_null(table);
+}
+
+static const struct kymo_process *process_of(const struct kymo__making *m, uint32_t process)
+{
+    return m->merge->processes[process];
+}
+
+/* ---- iterations ---- */
+
+static const struct kymo_column iteration_columns[] = {
+    KYMO__NAME_COLUMN,
+    KYMO__COUNT_COLUMN,
+    KYMO__TALLY_COLUMN("ran", NULL),
+    KYMO__NS_COLUMN("mean_ns", "mean"),
+    KYMO__NS_COLUMN("std_ns", "std"),
+    KYMO__NS_COLUMN("min_ns", "min"),
+    KYMO__NS_COLUMN("p50_ns", "median"),
+    KYMO__NS_COLUMN("p90_ns", "p90"),
+    KYMO__NS_COLUMN("p99_ns", "p99"),
+    KYMO__NS_COLUMN("max_ns", "max"),
+    KYMO__SHARE_COLUMN,
+    KYMO__NS_COLUMN("rank_min_ns", "rank min"),
+    KYMO__NS_COLUMN("rank_max_ns", "rank max"),
+    {"max_rank", "of rank", KYMO_TYPE_I64, KYMO_UNIT_NONE},
+};
+
+/* Distributions over `n` iterations; in those without a value it did not run. */
+static void put_values(kymo_table *table, const struct kymo__iteration_values *values, uint64_t n,
+                       uint64_t whole_ns)
+{
+    const struct kymo__sketch *ns = &values->ns;
+    const uint64_t n_zeros = n - KYMO__MIN(ns->count, n);
+    kymo_table_u64(table, n);
+    kymo_table_u64(table, ns->count);
+    put_ns(table, (double)ns->sum / (double)n);
+    put_ns(table, kymo__iteration_std(values, n));
+    kymo_table_u64(table, n_zeros != 0 ? 0 : ns->min);
+    kymo_table_u64(table, kymo__sketch_quantile_with_zeros(ns, n_zeros, 0.5));
+    kymo_table_u64(table, kymo__sketch_quantile_with_zeros(ns, n_zeros, 0.9));
+    kymo_table_u64(table, kymo__sketch_quantile_with_zeros(ns, n_zeros, 0.99));
+    kymo_table_u64(table, ns->max);
+    kymo__put_share(table, ns->sum, whole_ns);
+}
+
+static void put_rank_range(kymo_table *table, const struct kymo__making *m, double lowest,
+                           double highest, uint32_t process)
+{
+    put_ns(table, lowest);
+    put_ns(table, highest);
+    if (process_of(m, process)->rank >= 0)
+        kymo_table_i64(table, process_of(m, process)->rank);
+    else
+        kymo_table_null(table);
+}
+
+static void put_whole(kymo_table *table, const struct kymo__making *m)
+{
+    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    const struct kymo__iteration_row *lowest = NULL, *highest = NULL;
+    for (size_t i = 0; i < it->n_rows; i++) {
+        const struct kymo__iteration_row *row = &it->rows[i];
+        if (row->n_counted == 0)
+            continue;
+        const double mean = (double)row->sum_ns / (double)row->n_counted;
+        if (lowest == NULL || mean < (double)lowest->sum_ns / (double)lowest->n_counted)
+            lowest = row;
+        if (highest == NULL || mean > (double)highest->sum_ns / (double)highest->n_counted)
+            highest = row;
+    }
+    if (lowest == NULL)
+        return;
+    kymo__put_string(table, KYMO__WHOLE_ITERATION);
+    put_values(table, &it->whole, it->whole.ns.count, it->whole.ns.sum);
+    put_rank_range(table, m, (double)lowest->sum_ns / (double)lowest->n_counted,
+                   (double)highest->sum_ns / (double)highest->n_counted, highest->process);
+}
+
+static int heaviest_first(const void *a, const void *b, void *names)
+{
+    const struct kymo__iteration_name *x = (struct kymo__iteration_name *)names +
+                                           *(const uint32_t *)a,
+                                      *y = (struct kymo__iteration_name *)names +
+                                           *(const uint32_t *)b;
+    if (x->values.ns.sum != y->values.ns.sum)
+        return x->values.ns.sum < y->values.ns.sum ? 1 : -1;
+    return *(const uint32_t *)a > *(const uint32_t *)b ? 1 : -1;
+}
+
+static kymo_status fill_iterations(kymo_table *table, const struct kymo__making *m)
+{
+    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    uint32_t *order = kymo__calloc(it->n_names + 1, sizeof *order);
+    size_t n = 0;
+    if (order == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for the table of iterations");
+    for (uint32_t name = 0; name < it->n_names; name++)
+        if (it->names[name].n_processes != 0 && kymo__is_wanted(m, name))
+            order[n++] = name;
+    qsort_r(order, n, sizeof *order, heaviest_first, it->names);
+    put_whole(table, m);
+    for (size_t i = 0; i < n; i++) {
+        const struct kymo__iteration_name *name = &it->names[order[i]];
+        kymo__put_name(table, m, order[i]);
+        put_values(table, &name->values, name->n_iterations, name->whole_ns);
+        put_rank_range(table, m, name->lowest_mean_ns, name->highest_mean_ns, name->highest_process);
+    }
+    kymo__free(order);
+    return KYMO_OK;
+}
+
+/* ---- ranks ---- */
+
+static const struct kymo_column iteration_rank_columns[] = {
+    KYMO__RANK_COLUMN,
+    KYMO__PID_COLUMN,
+    KYMO__TALLY_COLUMN("iterations", NULL),
+    KYMO__TALLY_COLUMN("warmup", NULL),
+    KYMO__TALLY_COLUMN("cut", NULL),
+    KYMO__NS_COLUMN("mean_ns", "mean"),
+    KYMO__NS_COLUMN("std_ns", "std"),
+    KYMO__NS_COLUMN("p50_ns", "median"),
+    KYMO__NS_COLUMN("p99_ns", "p99"),
+    KYMO__NUMBER_COLUMN("iterations_per_s", "iterations/s"),
+    KYMO__NUMBER_COLUMN("samples", NULL),
+    KYMO__NUMBER_COLUMN("samples_per_s", "samples/s"),
+    {"data_share", "data", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
+    KYMO__TALLY_COLUMN("slowest", NULL),
+    {"slowest_share", "slowest in", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
+    KYMO__NS_COLUMN("behind_ns", "behind by"),
+};
+
+/* Null cells where no other rank is there to be compared with. */
+static void put_race(kymo_table *table, const struct kymo__iteration_row *row)
+{
+    if (row->n_compared == 0)
+        kymo_table_null(table);
+    else
+        kymo_table_u64(table, row->n_slowest);
+    kymo__put_share(table, row->n_slowest, row->n_compared);
+    if (row->n_slowest == 0)
+        kymo_table_null(table);
+    else
+        put_ns(table, row->behind_ns / (double)row->n_slowest);
+}
+
+static kymo_status fill_iteration_ranks(kymo_table *table, const struct kymo__making *m)
+{
+    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    for (size_t i = 0; i < it->n_rows; i++) {
+        const struct kymo__iteration_row *row = &it->rows[i];
+        kymo__put_process(table, process_of(m, row->process));
+        kymo_table_u64(table, row->n_iterations);
+        kymo_table_u64(table, row->n_warmup);
+        kymo_table_u64(table, row->n_cut);
+        if (row->n_counted == 0)
+            kymo_table_null(table);
+        else
+            put_ns(table, (double)row->sum_ns / (double)row->n_counted);
+        put_ns(table, row->std_ns);
+        kymo_table_u64(table, row->p50_ns);
+        kymo_table_u64(table, row->p99_ns);
+        put_ratio(table, (double)row->n_counted * 1e9, (double)row->sum_ns);
+        put_positive(table, row->samples);
+        put_positive(table, row->samples_ns != 0 ? row->samples * 1e9 / (double)row->samples_ns : 0);
+        if (row->has_data)
+            kymo__put_share(table, row->data_ns, row->sum_ns);
+        else
+            kymo_table_null(table);
+        put_race(table, row);
+    }
+    return KYMO_OK;
+}
+
+/* ---- throughput ---- */
+
+static const struct kymo_column throughput_columns[] = {
+    KYMO__TALLY_COLUMN("ranks", NULL),
+    KYMO__TALLY_COLUMN("iterations", NULL),
+    KYMO__TALLY_COLUMN("warmup", NULL),
+    KYMO__TALLY_COLUMN("cut", NULL),
+    KYMO__NUMBER_COLUMN("iterations_per_s", "iterations/s"),
+    KYMO__NUMBER_COLUMN("samples", NULL),
+    KYMO__NUMBER_COLUMN("samples_per_s", "samples/s"),
+    {"data_share", "data", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
+};
+
+/* Ranks work side by side, so their samples per second add up; recordings do not. */
+static kymo_status fill_throughput(kymo_table *table, const struct kymo__making *m)
+{
+    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    struct kymo__iteration_row all = {0};
+    double samples_per_s = 0;
+    uint64_t data_whole_ns = 0;
+    for (size_t i = 0; i < it->n_rows; i++) {
+        const struct kymo__iteration_row *row = &it->rows[i];
+        all.n_iterations += row->n_iterations;
+        all.n_warmup += row->n_warmup;
+        all.n_cut += row->n_cut;
+        all.n_counted += row->n_counted;
+        all.sum_ns += row->sum_ns;
+        all.samples += row->samples;
+        all.data_ns += row->data_ns;
+        data_whole_ns += row->has_data ? row->sum_ns : 0;
+        if (row->samples_ns != 0)
+            samples_per_s += row->samples * 1e9 / (double)row->samples_ns;
+        all.recording += i == 0 || row->recording != it->rows[i - 1].recording;
+    }
+    if (it->n_rows == 0)
+        return KYMO_OK;
+    kymo_table_u64(table, it->n_rows);
+    kymo_table_u64(table, all.n_iterations);
+    kymo_table_u64(table, all.n_warmup);
+    kymo_table_u64(table, all.n_cut);
+    put_ratio(table, (double)all.n_counted * 1e9, (double)all.sum_ns);
+    put_positive(table, all.samples);
+    put_positive(table, samples_per_s / (double)all.recording);
+    kymo__put_share(table, all.data_ns, data_whole_ns);
+    return KYMO_OK;
+}
+
+/* ---- epochs, phases, outliers ---- */
+
+static const struct kymo_column epoch_columns[] = {
+    KYMO__RANK_COLUMN,
+    KYMO__PID_COLUMN,
+    {"number", "epoch", KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    KYMO__TALLY_COLUMN("iterations", NULL),
+    KYMO__NS_COLUMN("duration_ns", "duration"),
+    KYMO__NUMBER_COLUMN("samples", NULL),
+    {"ended", NULL, KYMO_TYPE_BOOL, KYMO_UNIT_NONE},
+};
+
+static kymo_status fill_epochs(kymo_table *table, const struct kymo__making *m)
+{
+    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    for (size_t i = 0; i < it->n_epochs; i++) {
+        const struct kymo__span *span = &it->epochs[i].span;
+        kymo__put_process(table, process_of(m, it->epochs[i].process));
+        kymo_table_u64(table, span->number);
+        kymo_table_u64(table, span->n_iterations);
+        kymo_table_u64(table, span->end_ns - span->begin_ns);
+        put_positive(table, span->samples);
+        kymo_table_bool(table, !span->is_open);
+    }
+    return KYMO_OK;
+}
+
+static const struct kymo_column phase_columns[] = {
+    KYMO__NAME_COLUMN,
+    KYMO__COUNT_COLUMN,
+    KYMO__TALLY_COLUMN("iterations", NULL),
+    KYMO__NS_COLUMN("total_ns", "total"),
+    KYMO__SHARE_COLUMN,
+};
+
+static kymo_status fill_phases(kymo_table *table, const struct kymo__making *m)
+{
+    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    for (uint32_t name = 0; name < it->n_phases; name++) {
+        const struct kymo__phase_stats *phase = &it->phases[name];
+        if (phase->count == 0)
+            continue;
+        kymo__put_name(table, m, name);
+        kymo_table_u64(table, phase->count);
+        kymo_table_u64(table, phase->n_iterations);
+        kymo_table_u64(table, phase->total_ns);
+        kymo__put_share(table, phase->total_ns, m->cost->program_ns);
+    }
+    kymo_table_sort(table, (size_t)kymo_table_find(table, "total_ns"), 1);
+    return KYMO_OK;
+}
+
+static const struct kymo_column outlier_columns[] = {
+    KYMO__RANK_COLUMN,
+    KYMO__PID_COLUMN,
+    {"iteration", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    KYMO__NS_COLUMN("duration_ns", "duration"),
+    KYMO__NS_COLUMN("usual_ns", "usual"),
+    {"longer", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    KYMO__NS_COLUMN("extra_ns", "by"),
+};
+
+static kymo_status fill_outliers(kymo_table *table, const struct kymo__making *m)
+{
+    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    for (size_t i = 0; i < it->n_outliers; i++) {
+        const struct kymo__outlier_row *row = &it->outliers[i];
+        kymo__put_process(table, process_of(m, row->process));
+        kymo_table_u64(table, row->number);
+        kymo_table_u64(table, row->ns);
+        kymo_table_u64(table, row->usual_ns);
+        if (row->name != KYMO__NO_NAME)
+            kymo__put_name(table, m, row->name);
+        else
+            kymo_table_null(table);
+        kymo_table_u64(table, row->extra_ns);
+    }
+    return KYMO_OK;
+}
+
+const struct kymo__table_kind kymo__iteration_kinds[KYMO__N_ITERATION_TABLES] = {
+    KYMO__TABLE_KIND("iterations", iteration_columns, fill_iterations),
+    KYMO__TABLE_KIND("iteration_ranks", iteration_rank_columns, fill_iteration_ranks),
+    KYMO__TABLE_KIND("throughput", throughput_columns, fill_throughput),
+    KYMO__TABLE_KIND("epochs", epoch_columns, fill_epochs),
+    KYMO__TABLE_KIND("phases", phase_columns, fill_phases),
+    KYMO__TABLE_KIND("outliers", outlier_columns, fill_outliers),
+};

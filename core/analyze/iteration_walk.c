@@ -1,0 +1,136 @@
+/*
+ * What each range takes in each iteration, on all threads together. Batches come in order of time as far as iterations
+ * go (log_order.c), so that there is one iteration under way at a time and nothing grows with their number:
+ *
+ *   a range ends              its time since the iteration began, or since its own begin, goes to its name
+ *   an iteration ends         so does the time of all ranges that are open; names that ran are handed on and start anew
+ *   an iteration begins late  what ran before belongs to none
+ */
+#include "analyze/analyze_internal.h"
+
+bool kymo__iteration_walk_init(struct kymo__process_walk *walk)
+{
+    struct kymo__iteration_walk *it = &walk->iterations;
+    kymo__progress_init(&it->progress, walk->info->first_ns);
+    it->round = 1;
+    it->times = kymo__calloc(walk->names.n, sizeof *it->times);
+    it->ran = kymo__calloc(walk->names.n, sizeof *it->ran);
+    return it->times != NULL && it->ran != NULL;
+}
+
+void kymo__iteration_walk_fini(struct kymo__iteration_walk *it)
+{
+    kymo__free(it->times);
+    kymo__free(it->ran);
+    kymo__free(it->lanes);
+    *it = (struct kymo__iteration_walk){0};
+}
+
+bool kymo__iteration_walk_batch(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
+                                const struct kymo_batch *batch)
+{
+    struct kymo__iteration_walk *it = &walk->iterations;
+    if (lane->is_blind != (batch->n == 0)) {
+        lane->is_blind = batch->n == 0;
+        it->n_blind = lane->is_blind ? it->n_blind + 1 : it->n_blind - 1;
+    }
+    if (lane->is_listed)
+        return true;
+    if (!kymo__grow(&it->lanes, &it->lanes_cap, it->n_lanes + 1, sizeof(void *)))
+        return false;
+    it->lanes[it->n_lanes++] = lane;
+    lane->is_listed = true;
+    return true;
+}
+
+/* Forget what has run so far, all names at once. */
+static void start_round(struct kymo__process_walk *walk)
+{
+    struct kymo__iteration_walk *it = &walk->iterations;
+    it->n_ran = 0;
+    it->is_cut = false;
+    if (++it->round != 0)
+        return;
+    for (size_t i = 0; i < walk->names.n; i++) /* once in four billion iterations */
+        it->times[i].round = 0;
+    it->round = 1;
+}
+
+static void add_open_ranges(struct kymo__process_walk *walk, const struct kymo__lane_walk *lane,
+                            uint64_t ns)
+{
+    for (size_t i = 1; i < lane->n_frames; i++) {
+        const struct kymo__frame *frame = &lane->frames[i];
+        if (frame->node == KYMO__NO_NODE)
+            break;
+        const struct kymo__node *node = &lane->tree.nodes[frame->node];
+        if (node->is_outermost && node->depth <= KYMO__TREE_DEPTH)
+            kymo__iteration_add(&walk->iterations, frame->name, frame->start_ns, ns);
+    }
+}
+
+/* Lanes with nothing open leave the list; their next batch brings them back. */
+static void add_all_open(struct kymo__process_walk *walk, uint64_t ns)
+{
+    struct kymo__iteration_walk *it = &walk->iterations;
+    for (size_t i = it->n_lanes; i-- > 0;) {
+        struct kymo__lane_walk *lane = it->lanes[i];
+        add_open_ranges(walk, lane, ns);
+        if (lane->n_frames > 1)
+            continue;
+        lane->is_listed = false;
+        it->lanes[i] = it->lanes[--it->n_lanes];
+    }
+}
+
+/* A lane that has lost its end is blind to the last; that matters where events were lost. */
+static bool is_cut(const struct kymo__process_walk *walk, const struct kymo__span *span)
+{
+    const struct kymo_process *info = walk->info;
+    const bool is_where_lost = info->lost_events == 0 || (info->lost_first_ns <= span->end_ns &&
+                                                          info->lost_last_ns >= span->begin_ns);
+    return walk->iterations.is_cut || (walk->iterations.n_blind != 0 && is_where_lost);
+}
+
+static bool hand_on(struct kymo__process_walk *walk, struct kymo__span *span)
+{
+    struct kymo__iteration_walk *it = &walk->iterations;
+    if (it->visitor == NULL)
+        return true;
+    if (span->kind != KYMO__SPAN_ITERATION)
+        return it->visitor(it->visitor_ctx, span, NULL);
+    if (is_cut(walk, span))
+        span->flags |= KYMO__ITERATION_CUT;
+    const struct kymo__iteration iteration = {
+        .span = *span, .ran = it->ran, .n_ran = it->n_ran, .times = it->times};
+    return it->visitor(it->visitor_ctx, span, &iteration);
+}
+
+static kymo_status no_memory(const struct kymo__process_walk *walk)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory for the iterations of %s", walk->info->log_path);
+}
+
+kymo_status kymo__iteration_walk_record(struct kymo__process_walk *walk, const uint64_t *words,
+                                        uint64_t ns)
+{
+    struct kymo__iteration_walk *it = &walk->iterations;
+    struct kymo__span span;
+    if (kymo_record_type_of(words[0]) == KYMO_RECORD_ITERATION)
+        add_all_open(walk, ns);
+    const uint64_t begin_ns = it->progress.begin_ns;
+    if (kymo__progress_take(&it->progress, words, ns, &span) && !hand_on(walk, &span))
+        return no_memory(walk);
+    if (it->progress.begin_ns != begin_ns || kymo_record_type_of(words[0]) == KYMO_RECORD_ITERATION)
+        start_round(walk);
+    return KYMO_OK;
+}
+
+kymo_status kymo__iteration_walk_finish(struct kymo__process_walk *walk)
+{
+    struct kymo__span span;
+    while (kymo__progress_finish(&walk->iterations.progress, walk->info->last_ns, &span))
+        if (!hand_on(walk, &span))
+            return no_memory(walk);
+    return KYMO_OK;
+}

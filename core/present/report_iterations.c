@@ -1,0 +1,183 @@
+/* The lines of a report about iterations. They are a digest; the tables have the rest. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "present/report_internal.h"
+
+enum { MAX_NAMES = 4, MAX_OUTLIERS = 3, NAME_WIDTH = 40 };
+
+static struct kymo_cell cell_of(kymo_summary *summary, enum kymo__summary_table table, size_t row,
+                                const char *column)
+{
+    const kymo_table *t = summary->tables[table];
+    return kymo_table_cell(t, row, (size_t)kymo_table_find(t, column));
+}
+
+static size_t n_rows(const kymo_summary *summary, enum kymo__summary_table table)
+{
+    return kymo_table_n_rows(summary->tables[table]);
+}
+
+static kymo_status end_line(struct kymo__buf *line, FILE *out)
+{
+    kymo__buf_puts(line, "\n");
+    return kymo__buf_to_stream(line, out);
+}
+
+static void put_ns(struct kymo__buf *line, const char *before, struct kymo_cell ns)
+{
+    kymo__buf_puts(line, before);
+    kymo__text_duration(line, (double)ns.as.u64, NULL);
+}
+
+/* Three digits that count, "8.00 M" from ten thousand on. */
+static void put_rate(struct kymo__buf *line, double rate, const char *unit)
+{
+    if (rate < 10000)
+        kymo__buf_printf(line, "%.*f", rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0, rate);
+    else
+        kymo__text_amount(line, rate);
+    kymo__buf_printf(line, " %s/s", unit);
+}
+
+/* "iterations: 98 and 2 of warm-up, mean 1.00 ms, ..." */
+static kymo_status put_times(kymo_summary *summary, struct kymo__buf *line, FILE *out)
+{
+    const enum kymo__summary_table whole = KYMO__TABLE_ITERATIONS, all = KYMO__TABLE_THROUGHPUT;
+    const uint64_t n = cell_of(summary, all, 0, "iterations").as.u64,
+                   n_warmup = cell_of(summary, all, 0, "warmup").as.u64,
+                   n_ranks = cell_of(summary, all, 0, "ranks").as.u64;
+    kymo__buf_puts(line, "iterations: ");
+    kymo__text_amount(line, (double)(n - n_warmup));
+    if (n_warmup != 0) {
+        kymo__buf_puts(line, " and ");
+        kymo__text_amount(line, (double)n_warmup);
+        kymo__buf_puts(line, " of warm-up");
+    }
+    if (n_ranks > 1)
+        kymo__buf_printf(line, ", of %" PRIu64 " processes", n_ranks);
+    if (n_rows(summary, whole) == 0) {
+        kymo__buf_puts(line, "; none that counts");
+        return end_line(line, out);
+    }
+    put_ns(line, "; mean ", cell_of(summary, whole, 0, "mean_ns"));
+    put_ns(line, ", median ", cell_of(summary, whole, 0, "p50_ns"));
+    put_ns(line, ", p99 ", cell_of(summary, whole, 0, "p99_ns"));
+    put_ns(line, ", max ", cell_of(summary, whole, 0, "max_ns"));
+    return end_line(line, out);
+}
+
+static kymo_status put_throughput(kymo_summary *summary, struct kymo__buf *line, FILE *out)
+{
+    const enum kymo__summary_table all = KYMO__TABLE_THROUGHPUT;
+    const struct kymo_cell rate = cell_of(summary, all, 0, "iterations_per_s"),
+                           samples = cell_of(summary, all, 0, "samples_per_s"),
+                           data = cell_of(summary, all, 0, "data_share");
+    if (rate.is_null)
+        return KYMO_OK;
+    kymo__buf_puts(line, "  throughput: ");
+    put_rate(line, rate.as.f64, "iterations");
+    if (!samples.is_null) {
+        kymo__buf_puts(line, ", ");
+        put_rate(line, samples.as.f64, "samples");
+    }
+    if (!data.is_null) {
+        kymo__buf_puts(line, ", ");
+        kymo__text_share(line, data.as.f64);
+        kymo__buf_puts(line, " of it waiting for data");
+    }
+    return end_line(line, out);
+}
+
+/* Row 0 is the whole; the others come heaviest first. */
+static kymo_status put_names(kymo_summary *summary, struct kymo__buf *line, FILE *out)
+{
+    const enum kymo__summary_table table = KYMO__TABLE_ITERATIONS;
+    const size_t n = n_rows(summary, table);
+    if (n < 2)
+        return KYMO_OK;
+    kymo__buf_puts(line, "  in each: ");
+    for (size_t row = 1; row < n && row <= MAX_NAMES; row++) {
+        const struct kymo_cell name = cell_of(summary, table, row, "name"),
+                               share = cell_of(summary, table, row, "share");
+        kymo__buf_puts(line, row == 1 ? "" : ", ");
+        kymo__text_put(line, name.as.text, name.len, NAME_WIDTH);
+        put_ns(line, " ", cell_of(summary, table, row, "mean_ns"));
+        kymo__buf_puts(line, " (");
+        kymo__text_share(line, share.as.f64);
+        kymo__buf_puts(line, ")");
+    }
+    if (n > MAX_NAMES + 1)
+        kymo__buf_printf(line, ", %zu more; --iterations shows them", n - MAX_NAMES - 1);
+    return end_line(line, out);
+}
+
+static void put_rank(kymo_summary *summary, struct kymo__buf *line, enum kymo__summary_table table,
+                     size_t row)
+{
+    const struct kymo_cell rank = cell_of(summary, table, row, "rank");
+    if (rank.is_null)
+        kymo__buf_printf(line, "process %" PRId64, cell_of(summary, table, row, "pid").as.i64);
+    else
+        kymo__buf_printf(line, "rank %" PRId64, rank.as.i64);
+}
+
+static kymo_status put_outlier(kymo_summary *summary, struct kymo__buf *line, FILE *out, size_t row)
+{
+    const enum kymo__summary_table table = KYMO__TABLE_OUTLIERS;
+    const struct kymo_cell longer = cell_of(summary, table, row, "longer");
+    kymo__buf_printf(line, "  outlier: iteration %" PRIu64,
+                     cell_of(summary, table, row, "iteration").as.u64);
+    if (n_rows(summary, KYMO__TABLE_ITERATION_RANKS) > 1) {
+        kymo__buf_puts(line, " of ");
+        put_rank(summary, line, table, row);
+    }
+    put_ns(line, " took ", cell_of(summary, table, row, "duration_ns"));
+    put_ns(line, " (usual: ", cell_of(summary, table, row, "usual_ns"));
+    kymo__buf_puts(line, "); ");
+    if (longer.is_null) {
+        kymo__buf_puts(line, "no range in it accounts for that");
+    } else {
+        kymo__text_put(line, longer.as.text, longer.len, NAME_WIDTH);
+        put_ns(line, " was longer by ", cell_of(summary, table, row, "extra_ns"));
+    }
+    return end_line(line, out);
+}
+
+static kymo_status put_outliers(kymo_summary *summary, struct kymo__buf *line, FILE *out)
+{
+    const size_t n = n_rows(summary, KYMO__TABLE_OUTLIERS);
+    for (size_t row = 0; row < n && row < MAX_OUTLIERS; row++)
+        KYMO_TRY(put_outlier(summary, line, out, row));
+    if (n <= MAX_OUTLIERS)
+        return KYMO_OK;
+    kymo__buf_printf(line, "  ... and %zu more outliers; --iterations shows them", n - MAX_OUTLIERS);
+    return end_line(line, out);
+}
+
+/* "rank 3 is slowest in 81 % of iterations, by 4.2 ms on average" */
+static kymo_status put_straggler(kymo_summary *summary, struct kymo__buf *line, FILE *out)
+{
+    const enum kymo__summary_table table = KYMO__TABLE_ITERATION_RANKS;
+    if (summary->straggler < 0)
+        return KYMO_OK;
+    const size_t row = (size_t)summary->straggler;
+    kymo__buf_puts(line, "  straggler: ");
+    put_rank(summary, line, table, row);
+    kymo__buf_puts(line, " is slowest in ");
+    kymo__text_share(line, cell_of(summary, table, row, "slowest_share").as.f64);
+    put_ns(line, " of iterations, by ", cell_of(summary, table, row, "behind_ns"));
+    kymo__buf_puts(line, " on average");
+    return end_line(line, out);
+}
+
+kymo_status kymo__report_iterations(kymo_summary *summary, struct kymo__buf *line, FILE *out)
+{
+    if (n_rows(summary, KYMO__TABLE_THROUGHPUT) == 0)
+        return KYMO_OK;
+    KYMO_TRY(put_times(summary, line, out));
+    KYMO_TRY(put_throughput(summary, line, out));
+    KYMO_TRY(put_names(summary, line, out));
+    KYMO_TRY(put_outliers(summary, line, out));
+    return put_straggler(summary, line, out);
+}

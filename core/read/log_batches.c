@@ -1,0 +1,131 @@
+/*
+ * Words of one block to batches: records are checked, and each batch lies on one segment of the
+ * clock.
+ *
+ * Nearly every block is one batch: nothing in it is a record and the clock's slope does not change,
+ * and then no word is looked at here at all. A block with records is walked once.
+ */
+#include "read/read_internal.h"
+
+/*
+ * Hand on words [from, to) of the run, on clock segment `segment`; `last` is the last that is no
+ * part of a record.
+ */
+static kymo_status hand_on(const struct kymo__run *run, size_t from, size_t to, size_t last,
+                           size_t segment)
+{
+    if (from == to)
+        return KYMO_OK;
+    __extension__ typedef unsigned __int128 u128;
+    const struct kymo__clock_segment *s = &run->log->clock.segments[segment];
+    const bool is_behind = run->base_tick >= s->tick;
+    const uint64_t away = is_behind ? run->base_tick - s->tick : s->tick - run->base_tick;
+    const uint64_t away_ns = (uint64_t)(((u128)away * s->mult) >> 40);
+    struct kymo_batch batch = {
+        .process = &run->log->info,
+        .lane = run->lane,
+        .words = run->words + from,
+        .n = to - from,
+        .gap = run->state->gap,
+        .base_ns = is_behind ? s->base_ns + away_ns : s->base_ns - away_ns,
+        .ns_mult = s->mult,
+    };
+    /*
+     * Rounding may put a batch's first word a nanosecond before the last of the batch before; time
+     * stands still then.
+     */
+    const uint64_t first_ns = kymo_batch_ns(&batch, batch.words[0]);
+    if (first_ns < run->state->last_ns && run->state->last_ns - first_ns <= 2)
+        batch.base_ns += run->state->last_ns - first_ns;
+    run->state->last_ns = kymo_batch_ns(&batch, run->words[last]);
+    run->state->gap = 0;
+    return run->visitor(run->ctx, &batch);
+}
+
+/* The number of ticks, relative to `base`, at which segment `i` ends. */
+static uint64_t end_of_segment(const struct kymo__clock_map *clock, size_t i, uint64_t base)
+{
+    if (i + 1 >= clock->n)
+        return UINT64_MAX;
+    const uint64_t end = clock->segments[i + 1].tick;
+    return end > base ? end - base : 0;
+}
+
+/*
+ * Whether a record of a known type has the words it needs. Unknown types pass: who does not know
+ * them skips them.
+ */
+static bool is_sound_record(const uint64_t *words, size_t n)
+{
+    static const uint8_t needed[] = {
+        [KYMO_RECORD_BEGIN] = 2,     [KYMO_RECORD_MARK] = 2,
+        [KYMO_RECORD_COUNTER] = 3,   [KYMO_RECORD_ASYNC_BEGIN] = 3,
+        [KYMO_RECORD_ASYNC_END] = 3, [KYMO_RECORD_GAP] = 3,
+        [KYMO_RECORD_ITERATION] = 4, [KYMO_RECORD_ITERATION_BEGIN] = 2,
+        [KYMO_RECORD_EPOCH] = 3,     [KYMO_RECORD_PHASE] = 2,
+        [KYMO_RECORD_END_OF] = 2,
+    };
+    const size_t length = kymo_record_length(words[0]);
+    const uint32_t type = kymo_record_type_of(words[0]);
+    if (length == 0 || length > n)
+        return false;
+    if (type < KYMO__COUNT_OF(needed) && length < needed[type])
+        return false;
+    if (type != KYMO_RECORD_BEGIN && type != KYMO_RECORD_MARK)
+        return true;
+    const uint32_t payload = kymo_record_payload_type(words[1]);
+    if (payload == 4) /* KYMO_PAYLOAD_TEXT */
+        return kymo_record_text_len(words[1]) <= (length - 2) * 8;
+    return payload == 0 || length >= 3;
+}
+
+/* Cut a run into batches at clock segments and at records that are unsound. */
+static kymo_status walk_run(const struct kymo__run *run)
+{
+    const struct kymo__clock_map *clock = &run->log->clock;
+    const uint64_t *words = run->words;
+    size_t from = 0, last = 0, i = 0;
+    size_t segment = kymo__clock_map_find(clock, run->base_tick + kymo_word_ticks(words[0]));
+    uint64_t end = end_of_segment(clock, segment, run->base_tick);
+    while (i < run->n) {
+        const uint64_t ticks = kymo_word_ticks(words[i]);
+        if (ticks >= end) {
+            KYMO_TRY(hand_on(run, from, i, last, segment));
+            from = i;
+            segment = kymo__clock_map_find(clock, run->base_tick + ticks);
+            end = end_of_segment(clock, segment, run->base_tick);
+        }
+        if (kymo_word_kind(words[i]) != KYMO_KIND_RECORD) {
+            last = i++;
+            continue;
+        }
+        const size_t length = kymo_record_length(words[i]);
+        if (is_sound_record(words + i, run->n - i)) {
+            last = i;
+            i += length;
+            continue;
+        }
+        KYMO_TRY(hand_on(run, from, i, last, segment));
+        /*
+         * One that runs over the end takes the rest with it: nothing says where the next word
+         * begins.
+         */
+        i = length == 0 || length > run->n - i ? run->n : i + length;
+        from = i;
+        run->state->gap = 1;
+    }
+    return hand_on(run, from, run->n < i ? run->n : i, last, segment);
+}
+
+kymo_status kymo__run_hand_on(const struct kymo__run *run, bool may_have_records)
+{
+    const struct kymo__clock_map *clock = &run->log->clock;
+    const size_t last = run->n - 1;
+    const size_t segment =
+        kymo__clock_map_find(clock, run->base_tick + kymo_word_ticks(run->words[0]));
+    const bool is_one =
+        kymo_word_ticks(run->words[last]) < end_of_segment(clock, segment, run->base_tick);
+    if (KYMO_LIKELY(is_one && !may_have_records))
+        return hand_on(run, 0, run->n, last, segment);
+    return walk_run(run);
+}

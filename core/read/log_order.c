@@ -1,0 +1,384 @@
+/*
+ * Pass 2 over a log, all lanes together: iterations, epochs and phases are told on one thread and hold for all, so
+ * whoever joins them with the other threads' events needs them in order of time.
+ *
+ * A log has blocks as they were filled; a thread with few events is written long after the others. So each lane has a
+ * cursor of its own with one block unpacked. Events themselves need no order among lanes, which would cost a comparison
+ * for each: words are handed on in stretches that end where something of the whole process is told, or where a lane's
+ * block ends and what follows is not known yet. A lane is looked at from its first moment on, so that programs with many
+ * short threads hold the blocks of a few.
+ *
+ *   lane 0   ──words──I──words──────I──words──|         I: an iteration ends
+ *   lane 1   ──────────────words─────────|   ^
+ *                     ^             ^    ^   these are the moments up to which all are handed on, one after the other
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "read/read_internal.h"
+
+#define MAX_HELD_WORDS (UINT64_C(64) << 20)
+#define NO_PIECE UINT32_MAX
+
+struct cursor {
+    struct kymo__lane_state state;
+    const struct kymo_lane_info *info;
+    uint32_t next_piece;
+    uint64_t *words; /* of one piece, that its batches lie in */
+    size_t words_cap;
+    struct kymo_batch *batches; /* the one at hand without what was handed on */
+    size_t n_batches, batches_cap, at;
+    bool has_records;
+    size_t stop; /* words of the batch at hand up to its first record about the process, that included; 0: none */
+    uint64_t limit_ns; /* of that record, or of the last word */
+};
+
+struct order {
+    const struct kymo__log_file *log;
+    kymo_visitor *visitor;
+    void *ctx;
+    struct kymo__block_reader reader;
+    struct kymo__unpacker unpacker;
+    uint32_t *followers;    /* by piece: the lane's next */
+    struct cursor *cursors; /* lanes that have begun and not ended */
+    size_t n_cursors, cursors_cap;
+    uint32_t *starts; /* each lane's first piece, by time */
+    size_t n_starts, n_started;
+};
+
+static kymo_status no_memory(const struct order *order)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to read %s", order->log->info.log_path);
+}
+
+/* ---- a piece ---- */
+
+/* The words of a block that was seen whole before; `*run` has none when the file has changed since. */
+static kymo_status read_block(struct order *order, struct cursor *cursor,
+                              const struct kymo__piece *piece, struct kymo__run *run)
+{
+    struct kymo__block block;
+    const uint8_t *packed;
+    bool done;
+    order->reader.offset = piece->at;
+    KYMO_TRY(kymo__block_reader_next(&order->reader, &block, &packed, &done));
+    if (done || !kymo__block_has_words(&block) || block.lane != piece->lane ||
+        block.sequence != piece->sequence)
+        return KYMO_OK;
+    const size_t n = block.raw_len / 8;
+    if (!kymo__grow(&cursor->words, &cursor->words_cap, n, sizeof *cursor->words))
+        return no_memory(order);
+    if (!kymo__unpack_block(&order->unpacker, &block, packed, cursor->words, &cursor->has_records))
+        return KYMO_OK;
+    run->words = cursor->words;
+    run->n = n;
+    run->base_tick = block.first_tick;
+    return KYMO_OK;
+}
+
+static void read_chunk(const struct order *order, struct cursor *cursor,
+                       const struct kymo__piece *piece, struct kymo__run *run)
+{
+    const struct kymo__pool_chunk *chunk = &order->log->pool.chunks[piece->at];
+    cursor->has_records = true;
+    run->words = order->log->pool.words + chunk->first_word;
+    run->n = chunk->n_words;
+    run->base_tick = chunk->base_tick;
+}
+
+static kymo_status keep_batch(void *ctx, const struct kymo_batch *batch)
+{
+    struct cursor *cursor = ctx;
+    if (!kymo__grow(&cursor->batches, &cursor->batches_cap, cursor->n_batches + 1,
+                    sizeof *cursor->batches))
+        return kymo__fail(KYMO_ENOMEM, "no memory to read %s", batch->process->log_path);
+    cursor->batches[cursor->n_batches++] = *batch;
+    return KYMO_OK;
+}
+
+/* The lane's next piece becomes the batches at hand. One that cannot be read leaves none, and a gap. */
+static kymo_status take_piece(struct order *order, struct cursor *cursor)
+{
+    const struct kymo__piece *piece = &order->log->pieces[cursor->next_piece];
+    struct kymo__run run = {.log = order->log,
+                            .state = &cursor->state,
+                            .lane = cursor->info,
+                            .visitor = keep_batch,
+                            .ctx = cursor};
+    int gap;
+    if (kymo__sequence_is_new(piece->sequence, &cursor->state.next_sequence, &gap))
+        cursor->state.gap |= gap;
+    cursor->next_piece = order->followers[cursor->next_piece];
+    cursor->n_batches = cursor->at = 0;
+    if (piece->is_in_pool)
+        read_chunk(order, cursor, piece, &run);
+    else
+        KYMO_TRY(read_block(order, cursor, piece, &run));
+    if (run.n == 0) {
+        cursor->state.gap = 1;
+        return KYMO_OK;
+    }
+    return kymo__run_hand_on(&run, cursor->has_records);
+}
+
+/* ---- a lane ---- */
+
+static bool is_record_of(uint64_t word, uint32_t first, uint32_t last)
+{
+    return kymo_word_kind(word) == KYMO_KIND_RECORD && kymo_record_type_of(word) >= first &&
+           kymo_record_type_of(word) <= last;
+}
+
+static size_t step_of(uint64_t word)
+{
+    return kymo_word_kind(word) == KYMO_KIND_RECORD ? kymo_record_length(word) : 1;
+}
+
+/* Up to where the batch at hand may be handed on while nothing is known of other lanes. */
+static void find_limit(struct cursor *cursor)
+{
+    const struct kymo_batch *batch = &cursor->batches[cursor->at];
+    size_t last = batch->n - 1;
+    cursor->stop = 0;
+    for (size_t i = 0; cursor->has_records && i < batch->n; i += step_of(batch->words[i])) {
+        last = i;
+        if (is_record_of(batch->words[i], KYMO_RECORD_ITERATION, KYMO_RECORD_PHASE)) {
+            cursor->stop = i + step_of(batch->words[i]);
+            break;
+        }
+    }
+    cursor->limit_ns = kymo_batch_ns(batch, batch->words[last]);
+}
+
+static kymo_status tell_gap(const struct order *order, const struct cursor *cursor)
+{
+    static const uint64_t none;
+    const struct kymo_batch batch = {.words = &none,
+                                     .process = &order->log->info,
+                                     .lane = cursor->info,
+                                     .gap = 1,
+                                     .ns_mult = UINT64_C(1) << 40};
+    return order->visitor(order->ctx, &batch);
+}
+
+/* Have a batch at hand, the next one or the next piece's first; `*done` when the lane has no more. */
+static kymo_status next_batch(struct order *order, struct cursor *cursor, bool *done)
+{
+    cursor->at++;
+    *done = false;
+    while (cursor->at >= cursor->n_batches) {
+        if (cursor->next_piece == NO_PIECE) {
+            *done = true;
+            return order->log->info.lost_events != 0 ? tell_gap(order, cursor) : KYMO_OK;
+        }
+        KYMO_TRY(take_piece(order, cursor));
+    }
+    find_limit(cursor);
+    const struct kymo_batch *batch = &cursor->batches[cursor->at];
+    if (batch->gap || is_record_of(batch->words[0], KYMO_RECORD_GAP, KYMO_RECORD_GAP))
+        return tell_gap(order, cursor);
+    return KYMO_OK;
+}
+
+/* How many words of the batch at hand lie before `ns`. */
+static size_t count_before(const struct cursor *cursor, uint64_t ns)
+{
+    const struct kymo_batch *batch = &cursor->batches[cursor->at];
+    size_t low = 0, high = batch->n;
+    if (cursor->has_records) {
+        while (low < batch->n && kymo_batch_ns(batch, batch->words[low]) < ns)
+            low += step_of(batch->words[low]);
+        return cursor->stop != 0 ? KYMO__MIN(low, cursor->stop) : low;
+    }
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (kymo_batch_ns(batch, batch->words[middle]) < ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Hand on the first `n` words of the batch at hand. */
+static kymo_status hand_on(struct order *order, struct cursor *cursor, size_t n, bool *done)
+{
+    *done = false;
+    if (n == 0)
+        return KYMO_OK;
+    struct kymo_batch *batch = &cursor->batches[cursor->at];
+    struct kymo_batch part = *batch;
+    part.n = n;
+    KYMO_TRY(order->visitor(order->ctx, &part));
+    batch->words += n;
+    batch->n -= n;
+    batch->gap = 0;
+    if (batch->n == 0)
+        return next_batch(order, cursor, done);
+    if (cursor->stop == n)
+        find_limit(cursor);
+    else if (cursor->stop != 0)
+        cursor->stop -= n;
+    return KYMO_OK;
+}
+
+/* ---- all lanes ---- */
+
+static void drop_cursor(struct order *order, size_t i)
+{
+    kymo__free(order->cursors[i].words);
+    kymo__free(order->cursors[i].batches);
+    order->cursors[i] = order->cursors[--order->n_cursors];
+}
+
+static size_t find_earliest(const struct order *order)
+{
+    size_t earliest = 0;
+    for (size_t i = 1; i < order->n_cursors; i++)
+        if (order->cursors[i].limit_ns < order->cursors[earliest].limit_ns)
+            earliest = i;
+    return earliest;
+}
+
+static kymo_status hand_on_from(struct order *order, size_t i, size_t n)
+{
+    bool done;
+    KYMO_TRY(hand_on(order, &order->cursors[i], n, &done));
+    if (done)
+        drop_cursor(order, i);
+    return KYMO_OK;
+}
+
+/* Hand on what all others have before the earliest limit, then that lane's words up to it. */
+static kymo_status hand_on_stretch(struct order *order)
+{
+    const struct cursor earliest = order->cursors[find_earliest(order)];
+    for (size_t i = order->n_cursors; i-- > 0;) {
+        const struct cursor *cursor = &order->cursors[i];
+        if (cursor->info != earliest.info)
+            KYMO_TRY(hand_on_from(order, i, count_before(cursor, earliest.limit_ns)));
+    }
+    size_t own = 0;
+    while (order->cursors[own].info != earliest.info)
+        own++;
+    const struct cursor *cursor = &order->cursors[own];
+    return hand_on_from(order, own, cursor->stop != 0 ? cursor->stop : cursor->batches[cursor->at].n);
+}
+
+/* ---- beginnings ---- */
+
+/* When the lane of this first piece begins; at once when what came before it is missing. */
+static uint64_t start_tick(const struct kymo__piece *piece)
+{
+    return piece->sequence != 0 ? 0 : piece->first_tick;
+}
+
+static int by_start(const void *a, const void *b, void *pieces)
+{
+    const struct kymo__piece *x = (const struct kymo__piece *)pieces + *(const uint32_t *)a,
+                             *y = (const struct kymo__piece *)pieces + *(const uint32_t *)b;
+    if (start_tick(x) != start_tick(y))
+        return start_tick(x) > start_tick(y) ? 1 : -1;
+    return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+static kymo_status start_lane(struct order *order)
+{
+    const uint32_t first = order->starts[order->n_started++];
+    const struct kymo__log_lane *lane =
+        kymo__sparse_get(&order->log->lanes, order->log->pieces[first].lane, sizeof *lane);
+    if (!kymo__grow(&order->cursors, &order->cursors_cap, order->n_cursors + 1,
+                    sizeof *order->cursors))
+        return no_memory(order);
+    struct cursor *cursor = &order->cursors[order->n_cursors++];
+    *cursor = (struct cursor){.info = &lane->info, .next_piece = first};
+    bool done;
+    KYMO_TRY(next_batch(order, cursor, &done));
+    if (done)
+        drop_cursor(order, order->n_cursors - 1);
+    return KYMO_OK;
+}
+
+/* Begin the lanes that have words before the next stretch ends. */
+static kymo_status start_lanes(struct order *order)
+{
+    while (order->n_started < order->n_starts) {
+        const struct kymo__piece *piece = &order->log->pieces[order->starts[order->n_started]];
+        if (order->n_cursors != 0 && start_tick(piece) != 0 &&
+            kymo__clock_map_ns(&order->log->clock, piece->first_tick) >
+                order->cursors[find_earliest(order)].limit_ns)
+            return KYMO_OK;
+        KYMO_TRY(start_lane(order));
+    }
+    return KYMO_OK;
+}
+
+/* Chain each lane's pieces; `lasts` has a zero for each lane. */
+static void chain_pieces(struct order *order, uint32_t *lasts)
+{
+    const struct kymo__log_file *log = order->log;
+    for (uint32_t i = 0; i < log->n_pieces; i++) {
+        uint32_t *last = &lasts[log->pieces[i].lane];
+        order->followers[i] = NO_PIECE;
+        if (*last == 0)
+            order->starts[order->n_starts++] = i;
+        else
+            order->followers[*last - 1] = i;
+        *last = i + 1;
+    }
+    qsort_r(order->starts, order->n_starts, sizeof *order->starts, by_start, log->pieces);
+}
+
+static kymo_status visit(struct order *order)
+{
+    const size_t n_lanes = order->log->info.n_lanes;
+    uint32_t *lasts = kymo__calloc(n_lanes, sizeof *lasts);
+    order->starts = kymo__calloc(n_lanes, sizeof *order->starts);
+    order->followers = kymo__calloc(order->log->n_pieces, sizeof *order->followers);
+    const bool is_made = lasts != NULL && order->starts != NULL && order->followers != NULL &&
+                         kymo__unpacker_init(&order->unpacker);
+    if (is_made)
+        chain_pieces(order, lasts);
+    kymo__free(lasts);
+    if (!is_made)
+        return no_memory(order);
+    for (;;) {
+        KYMO_TRY(start_lanes(order));
+        if (order->n_cursors == 0)
+            return KYMO_OK;
+        KYMO_TRY(hand_on_stretch(order));
+    }
+}
+
+/* Whether one block of each lane could be too much to hold. */
+static bool is_too_large(const struct kymo__log_file *log)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < log->n_pieces; i++)
+        largest = KYMO__MAX(largest, log->pieces[i].n_words);
+    const size_t n_lanes = KYMO__MIN((size_t)log->info.n_lanes, log->n_pieces);
+    return largest * n_lanes > MAX_HELD_WORDS || log->n_pieces >= NO_PIECE - 1;
+}
+
+kymo_status kymo__log_file_visit_in_order(const struct kymo__log_file *log, kymo_visitor *visitor,
+                                          void *ctx)
+{
+    if (log->info.n_lanes <= 1 || log->n_pieces == 0 || is_too_large(log))
+        return kymo__log_file_visit(log, KYMO__ALL_LANES, visitor, ctx);
+    const int fd = open(log->info.log_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return kymo__fail_errno("open %s", log->info.log_path);
+    struct order order = {.log = log, .visitor = visitor, .ctx = ctx};
+    kymo__block_reader_init(&order.reader, fd, log->info.log_path, log->size);
+    const kymo_status status = visit(&order);
+    while (order.n_cursors != 0)
+        drop_cursor(&order, order.n_cursors - 1);
+    kymo__free(order.cursors);
+    kymo__free(order.followers);
+    kymo__free(order.starts);
+    kymo__unpacker_fini(&order.unpacker);
+    kymo__block_reader_fini(&order.reader);
+    close(fd);
+    return status;
+}

@@ -1,0 +1,159 @@
+"""Iterations, epochs and phases of a real program: in reports, tables and exports."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+N, WARMUP = 40, 4
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+@pytest.fixture(scope="session")
+def iterate(compiled, build_dir) -> Path:
+    if b"kymo_iteration_finish_by" not in (build_dir / "core" / "libkymo.so").read_bytes():
+        pytest.skip("this libkymo tells no iterations")
+    return compiled("iterate.c", "-pthread")
+
+
+@pytest.fixture
+def loop(kymo, iterate, tmp_path) -> Path:
+    """loop.kymo: a training loop of one process."""
+    assert kymo("run", "-q", "-o", "loop.kymo", "--", iterate, N, WARMUP).returncode == 0
+    return tmp_path / "loop.kymo"
+
+
+@pytest.fixture
+def ranks(kymo, iterate, tmp_path) -> Path:
+    """ranks.kymo: three ranks, of which the second takes longer."""
+    for rank in range(3):
+        env = {"RANK": str(rank), "WORLD_SIZE": "3"}
+        assert (
+            kymo("run", "-q", "-o", "ranks.kymo", "--", iterate, N, WARMUP, 5000 * (rank == 1), env=env).returncode == 0
+        )
+    return tmp_path / "ranks.kymo"
+
+
+def test_the_report_tells_of_iterations(kymo, loop):
+    done = kymo("report", loop, "--data", "data")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"iterations: {N - WARMUP} and {WARMUP} of warm-up; mean " in done.stdout
+    assert " samples/s, " in done.stdout
+    assert " of it waiting for data" in done.stdout
+    assert "straggler" not in done.stdout
+
+
+def test_json_has_the_tables(kymo, loop):
+    report = json.loads(kymo("report", loop, "--json", "--data", "data").stdout)
+    whole, *names = report["iterations"]
+    assert whole["name"] == "(whole iteration)"
+    assert {row["name"]: (row["count"], row["ran"]) for row in names} == {
+        "data": (N - WARMUP, N - WARMUP),
+        "forward": (N - WARMUP, N - WARMUP),
+        "log": (N - WARMUP, (N - WARMUP) // 2),
+        "prefetch": (N - WARMUP, N - WARMUP),
+    }
+    by_name = {row["name"]: row for row in names}
+    assert by_name["log"]["min_ns"] == 0
+    assert by_name["data"]["mean_ns"] + by_name["forward"]["mean_ns"] <= whole["mean_ns"]
+    throughput = report["throughput"][0]
+    assert (throughput["iterations"], throughput["warmup"], throughput["cut"]) == (N, WARMUP, 0)
+    assert throughput["samples"] == 16 * (N - WARMUP)
+    assert throughput["data_share"] == pytest.approx(by_name["data"]["share"])
+    assert [(row["number"], row["iterations"], row["samples"]) for row in report["epochs"]] == [
+        (0, N // 2, 8 * N),
+        (1, N // 2, 8 * N),
+    ]
+    assert [(row["name"], row["count"], row["iterations"]) for row in report["phases"]] == [("train", 2, N)]
+
+
+def test_a_range_that_is_not_there_is_told(kymo, loop):
+    assert "No range called 'loading' ran in an iteration" in kymo("report", loop, "--data", "loading").stdout
+
+
+def test_tables_are_shown_when_asked_for(kymo, loop):
+    text = kymo("report", loop, "--iterations").stdout
+    for word in ("(whole iteration)", "forward", "\nepochs\n", "\nphases\n"):
+        assert word in text
+    assert "rank max" not in text
+    table = rows(kymo("report", loop, "--iterations", "--csv").stdout)
+    assert table[0]["name"] == "(whole iteration)"
+
+
+def test_the_series_adds_up_to_the_table(kymo, loop):
+    series = rows(kymo("report", loop, "--per-iteration").stdout)
+    whole = [row for row in series if row["name"] == "(whole iteration)"]
+    assert [int(row["iteration"]) for row in whole] == list(range(N))
+    assert [row["warmup"] for row in whole] == ["1"] * WARMUP + ["0"] * (N - WARMUP)
+    assert {row["cut"] for row in series} == {"0"}
+    report = json.loads(kymo("report", loop, "--json").stdout)
+    for row in report["iterations"]:
+        values = [int(one["ns"]) for one in series if one["name"] == row["name"] and one["warmup"] == "0"]
+        assert len(values) == row["ran"]
+        assert row["mean_ns"] == pytest.approx(sum(values) / row["count"], abs=1)
+        assert row["max_ns"] == max(values)
+
+
+def test_the_series_goes_alone(kymo, loop):
+    done = kymo("report", loop, "--per-iteration", "--json")
+    assert done.returncode == 2
+    assert "--per-iteration writes a CSV of its own" in done.stderr
+
+
+def test_the_slowest_rank_is_named(kymo, ranks):
+    done = kymo("report", ranks)
+    assert "straggler: rank 1 is slowest in " in done.stdout
+    assert "rank max" in kymo("report", ranks, "--iterations").stdout
+    report = json.loads(kymo("report", ranks, "--json").stdout)
+    slow = report["iteration_ranks"][1]
+    assert slow["slowest"] > (N - WARMUP) // 2
+    assert slow["behind_ns"] > 3_000_000
+    forward = next(row for row in report["iterations"] if row["name"] == "forward")
+    assert (forward["count"], forward["max_rank"]) == (3 * (N - WARMUP), 1)
+    assert forward["rank_max_ns"] > forward["rank_min_ns"] + 3_000_000
+
+
+def test_the_database_agrees_with_the_series(kymo, loop, tmp_path, build_setting):
+    if kymo("export", loop, "-o", "loop.db").returncode != 0:
+        pytest.skip("this build has no SQLite")
+    database = sqlite3.connect(tmp_path / "loop.db")
+    ours = {
+        (int(row["iteration"]), row["name"]): int(row["ns"])
+        for row in rows(kymo("report", loop, "--per-iteration").stdout)
+        if row["name"] != "(whole iteration)"
+    }
+    theirs = {(number, name): ns for number, name, ns in database.execute("SELECT number, name, ns FROM per_iteration")}
+    # A range that was open when the program ended has no row there.
+    assert {key for key in ours if theirs.get(key) != ours[key]} <= {(N - 1, "prefetch")}
+
+
+def test_timelines_have_iterations(kymo, loop, tmp_path):
+    assert kymo("export", loop, "-o", "loop.json").returncode == 0
+    events = json.loads((tmp_path / "loop.json").read_text())["traceEvents"]
+    names = [event["name"] for event in events if event["ph"] == "X"]
+    assert sum(name.startswith("iteration ") for name in names) == N
+    assert {"epoch 0", "epoch 1", "train"} <= set(names)
+    kinds = [row["kind"] for row in rows(kymo("export", loop, "--to", "csv", "-o", "-").stdout)]
+    assert (kinds.count("iteration"), kinds.count("epoch"), kinds.count("phase")) == (N, 2, 2)
+
+
+def test_perfetto_reads_iterations_as_slices(kymo, loop, tmp_path):
+    perfetto = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    assert kymo("export", loop, "-o", "loop.pftrace").returncode == 0
+    trace = perfetto.Trace()
+    trace.ParseFromString((tmp_path / "loop.pftrace").read_bytes())
+    tracks = {p.track_descriptor.uuid: p.track_descriptor.name for p in trace.packet if p.HasField("track_descriptor")}
+    begins, ends = [], []
+    for packet in trace.packet:
+        event = packet.track_event
+        if tracks.get(event.track_uuid) == "iterations":
+            (begins if event.type == event.TYPE_SLICE_BEGIN else ends).append((packet.timestamp, event.name))
+    assert [name for _, name in begins] == [f"iteration {i}" for i in range(N)]
+    assert all(begin < end for (begin, _), (end, _) in zip(begins, ends))
