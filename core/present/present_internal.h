@@ -55,6 +55,9 @@ void kymo__xml_put(struct kymo__buf *buf, const char *text, size_t len);
 /* The first `n_rows` rows as a list of objects, one in a line; `indent` stands before each. */
 kymo_status kymo__json_rows(const kymo_table *table, size_t n_rows, const char *indent, FILE *out);
 
+/* One row as an object. */
+void kymo__json_row(struct kymo__buf *line, const kymo_table *table, size_t row);
+
 /* ---- all of them ---- */
 
 /* Hand the buffer to the stream and empty it. KYMO_ENOMEM when it had failed, KYMO_EIO when the stream refuses. */

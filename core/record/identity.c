@@ -86,8 +86,7 @@ uint64_t kymo__identity_random(void)
     return value;
 }
 
-/* Read a small file whole; the number of bytes, 0 when it cannot be read. */
-static size_t read_small(const char *path, char *out, size_t size)
+size_t kymo__identity_read(const char *path, char *out, size_t size)
 {
     out[0] = '\0';
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -122,7 +121,7 @@ static void put_argument(struct kymo__buf *out, const char *argument)
 void kymo__identity_command(struct kymo__buf *out)
 {
     char text[4096];
-    const size_t n = read_small("/proc/self/cmdline", text, sizeof text);
+    const size_t n = kymo__identity_read("/proc/self/cmdline", text, sizeof text);
     for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
         kymo__buf_puts(out, at > 0 ? " " : "");
         put_argument(out, text + at);
@@ -143,7 +142,7 @@ uint64_t kymo__identity_start_time(int64_t pid)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-    if (read_small(path, text, sizeof text) == 0)
+    if (kymo__identity_read(path, text, sizeof text) == 0)
         return 0;
     /* The name in parentheses may hold anything, so count fields from the last parenthesis: it ends field 2. */
     const char *at = strrchr(text, ')');
@@ -154,7 +153,7 @@ uint64_t kymo__identity_start_time(int64_t pid)
 
 void kymo__identity_boot_id(char *out, size_t size)
 {
-    read_small("/proc/sys/kernel/random/boot_id", out, size);
+    kymo__identity_read("/proc/sys/kernel/random/boot_id", out, size);
     out[strcspn(out, "\n")] = '\0';
 }
 

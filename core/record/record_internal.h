@@ -65,6 +65,11 @@ uint64_t kymo__identity_random(void);
 uint64_t kymo__identity_start_time(int64_t pid);
 void kymo__identity_boot_id(char *out, size_t size);
 uint64_t kymo__identity_pid_namespace(void);
+/* A small file, or its begin; the number of bytes, 0 when it cannot be read. `out` ends with a NUL. */
+size_t kymo__identity_read(const char *path, char *out, size_t size);
+
+/* ---- machine.c: what its figures depend on; texts of the log ---- */
+void kymo__machine_describe(struct kymo__buf *texts);
 
 /* ---- pack.c: words to bytes ---- */
 
