@@ -163,6 +163,15 @@ static const char *const design_names[] = {"repeats", "repeats in turns, drift",
                                            "repeats, A first, drift", "pairs", "one run each"};
 
 #define N_DESIGNS (sizeof designs / sizeof designs[0])
+/* The last one is for the table; it takes as long as the others together. */
+#define N_TESTED (N_DESIGNS - 1)
+
+/* Valgrind makes it fifty times slower, and test_compare.c shows it the same code. */
+static void skip_where_it_takes_for_ever(void)
+{
+    if (getenv("KYMO_VALGRIND") != NULL)
+        skip();
+}
 
 static struct experiment experiment_of(size_t design, enum noise noise, double percent)
 {
@@ -181,10 +190,11 @@ static int is_hopeless(const struct experiment *e)
 static void no_change_raises_an_alarm_in_5_of_100_at_most(void **state)
 {
     (void)state;
-    for (size_t d = 0; d < N_DESIGNS; d++)
+    skip_where_it_takes_for_ever();
+    for (size_t d = 0; d < N_TESTED; d++)
         for (enum noise noise = 0; noise < N_NOISES; noise++) {
             const struct experiment e = experiment_of(d, noise, 0);
-            const struct tally tally = repeat(&e, 400);
+            const struct tally tally = repeat(&e, 300);
             if (tally.alarms > 0.05 && !is_hopeless(&e))
                 fail_msg("%s of %zu x %zu, %s noise: %.1f %% false alarms", design_names[e.design],
                          e.n_runs, e.n_times, noise_names[noise], 100 * tally.alarms);
@@ -195,11 +205,12 @@ static void the_interval_of_repeats_and_pairs_holds_the_truth_in_93_of_100(void 
 {
     static const double percents[] = {0, 0.5, 5};
     (void)state;
-    for (size_t d = 0; d < N_DESIGNS; d++)
+    skip_where_it_takes_for_ever();
+    for (size_t d = 0; d < N_TESTED; d++)
         for (enum noise noise = 0; noise < N_NOISES && designs[d].design != SINGLE; noise++)
             for (size_t p = 0; p < 3; p++) {
                 const struct experiment e = experiment_of(d, noise, percents[p]);
-                const struct tally tally = repeat(&e, 300);
+                const struct tally tally = repeat(&e, 200);
                 if (tally.coverage < 0.93 && !is_hopeless(&e))
                     fail_msg("%s of %zu x %zu, %s noise, %g %%: the interval holds the truth in "
                              "%.1f %%",
@@ -216,6 +227,7 @@ static void a_change_of_5_percent_is_found(void **state)
         {SINGLE, INDEPENDENT, 1, 400, 5, 0.03, 0},      {SINGLE, INDEPENDENT, 1, 400, -5, 0.03, 0},
     };
     (void)state;
+    skip_where_it_takes_for_ever();
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
         const struct tally tally = repeat(&found[i], 200);
         if (tally.found < 0.9)
@@ -228,6 +240,7 @@ static void one_run_that_depends_on_itself_is_unsure(void **state)
 {
     static const enum noise noises[] = {STRONG, WALKING, DRIFTING};
     (void)state;
+    skip_where_it_takes_for_ever();
     for (size_t i = 0; i < 3; i++) {
         const struct experiment e = {SINGLE, noises[i], 1, 400, 1, 0.03, 0};
         assert_true(repeat(&e, 200).unsure > 0.9);
