@@ -147,7 +147,11 @@ static int compare_sides(kymo_comparison *comparison, double gate)
     if (status != KYMO_OK)
         return cli_fail("%s", kymo_last_error());
     const int printed = print_to(comparison, given.output);
-    return printed == CLI_FINE && given.gate != NULL ? check_gate(comparison, gate) : printed;
+    if (printed != CLI_FINE)
+        return printed;
+    if (kymo_comparison_is_damaged(comparison))
+        return cli_fail("a recording is damaged; this is what could be read of it");
+    return given.gate != NULL ? check_gate(comparison, gate) : CLI_FINE;
 }
 
 /* A B, or A1 A2 ... -- B1 B2 ... */

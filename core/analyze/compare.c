@@ -283,6 +283,14 @@ kymo_status kymo_comparison_run(kymo_comparison *c, const struct kymo_compare_op
     return status;
 }
 
+int kymo_comparison_is_damaged(const kymo_comparison *c)
+{
+    for (size_t i = 0; i < c->n_sources; i++)
+        if (c->sources[i].recording != NULL && kymo_recording_is_damaged(c->sources[i].recording))
+            return 1;
+    return 0;
+}
+
 kymo_table *kymo_comparison_table(kymo_comparison *c, const char *name)
 {
     for (size_t t = 0; t < KYMO__N_COMPARED; t++)

@@ -166,6 +166,9 @@ KYMO_WARN_UNUSED kymo_status kymo__stats_parse(struct kymo__runs *side, struct k
 
 /* ---- compare.c, compare_tables.c, compare_notes.c ---- */
 
+/* The name of the whole iteration, as a Stopwatch calls it. */
+#define KYMO__WHOLE "(iteration)"
+
 enum kymo__comparison_table {
     KYMO__COMPARED_REGIONS,
     KYMO__COMPARED_ITERATION,

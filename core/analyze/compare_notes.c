@@ -139,6 +139,26 @@ static void note_iterations(kymo_table *warnings, const kymo_comparison *c, stru
     put_note(warnings, line);
 }
 
+static void note_loss(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    for (size_t i = 0; i < c->n_sources; i++) {
+        kymo_recording *recording = c->sources[i].recording;
+        uint64_t n_lost = 0;
+        for (size_t p = 0; recording != NULL && p < kymo_recording_n_processes(recording); p++)
+            n_lost += kymo_recording_process(recording, p)->lost_events;
+        if (n_lost != 0) {
+            kymo__buf_printf(line, "%s lost %llu events; iterations around there are left out",
+                             c->sources[i].path, (unsigned long long)n_lost);
+            put_note(warnings, line);
+        }
+        if (recording != NULL && kymo_recording_is_damaged(recording)) {
+            kymo__buf_printf(line, "%s is damaged; this is what could be read of it",
+                             c->sources[i].path);
+            put_note(warnings, line);
+        }
+    }
+}
+
 void kymo__comparison_notes(kymo_table *warnings, const kymo_comparison *c)
 {
     struct kymo__buf line = {0};
@@ -147,5 +167,6 @@ void kymo__comparison_notes(kymo_table *warnings, const kymo_comparison *c)
     note_iterations(warnings, c, &line);
     note_machines(warnings, c, &line);
     note_load(warnings, c, &line);
+    note_loss(warnings, c, &line);
     kymo__buf_fini(&line);
 }

@@ -196,7 +196,7 @@ static kymo_status make_iteration(struct making *m)
         return KYMO_OK;
     KYMO_TRY(change_of(m, &change));
     m->whole_ns = m->a.weight_ns;
-    put_change(m->c->tables[KYMO__COMPARED_ITERATION], "iteration", strlen("iteration"), &change,
+    put_change(m->c->tables[KYMO__COMPARED_ITERATION], KYMO__WHOLE, strlen(KYMO__WHOLE), &change,
                change.percent);
     return KYMO_OK;
 }
@@ -266,7 +266,7 @@ int kymo_comparison_is_slower(const kymo_comparison *c, const char *region, doub
                      *regions = c->tables[KYMO__COMPARED_REGIONS];
     if (regions == NULL)
         return kymo__fail(KYMO_ESTATE, "nothing was compared yet");
-    if (kymo_table_n_rows(iteration) != 0 && (region == NULL || strcmp(region, "iteration") == 0))
+    if (kymo_table_n_rows(iteration) != 0 && (region == NULL || strcmp(region, KYMO__WHOLE) == 0))
         return row_is_slower(iteration, 0, percent);
     bool is_slower = false, is_there = region == NULL;
     for (size_t row = 0; row < kymo_table_n_rows(regions); row++) {

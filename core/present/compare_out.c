@@ -163,18 +163,14 @@ static void add_time(kymo_table *drawn, const struct kymo_cell *cell)
         kymo_table_f64(drawn, cell->as.f64);
 }
 
-static void add_row(kymo_table *drawn, struct kymo__buf *text, const kymo_table *from, size_t row,
-                    bool is_whole)
+static void add_row(kymo_table *drawn, struct kymo__buf *text, const kymo_table *from, size_t row)
 {
     const struct kymo_cell name = cell_of(from, row, "name"), a = cell_of(from, row, "a_ns"),
                            b = cell_of(from, row, "b_ns"),
                            change = cell_of(from, row, "change_percent"),
                            verdict = cell_of(from, row, "verdict"),
                            effect = cell_of(from, row, "effect_percent");
-    if (is_whole)
-        kymo__put_string(drawn, "(whole iteration)");
-    else
-        kymo_table_text(drawn, name.as.text, name.len);
+    kymo_table_text(drawn, name.as.text, name.len);
     add_time(drawn, &a);
     add_time(drawn, &b);
     add_percent(drawn, text, &change);
@@ -196,9 +192,9 @@ static kymo_status make_drawn(struct answer *answer, kymo_table **out)
     struct kymo__buf text = {0};
     KYMO_TRY(kymo_table_create("compared", drawn_columns, N_DRAWN, out));
     if (kymo_table_n_rows(whole) != 0)
-        add_row(*out, &text, whole, 0, true);
+        add_row(*out, &text, whole, 0);
     for (size_t row = 0; row < n_shown(answer); row++)
-        add_row(*out, &text, regions, row, false);
+        add_row(*out, &text, regions, row);
     const bool failed = text.failed;
     kymo__buf_fini(&text);
     return failed ? kymo__fail(KYMO_ENOMEM, "no memory to show the comparison")

@@ -121,10 +121,13 @@ KYMO_API kymo_table *kymo_comparison_table(kymo_comparison *comparison, const ch
 
 /*
  * 1 when the iteration is slower by more than `percent` with confidence: its whole interval lies above. `region`
- * (NULL: the iteration, or without iterations every region) names another; KYMO_EINVAL when there is no such region.
+ * (NULL: the iteration, or without iterations every region) names another, "(iteration)" the iteration; KYMO_EINVAL when there is no such region.
  */
 KYMO_API int kymo_comparison_is_slower(const kymo_comparison *comparison, const char *region,
                                        double percent);
+
+/* 1 when a recording of either side has bytes that are not as they were written: the answer is not whole. */
+KYMO_API int kymo_comparison_is_damaged(const kymo_comparison *comparison);
 
 /* Presenters. KYMO_EIO when the stream refuses. `limit`: rows at most, 0 for all. */
 struct kymo_compare_text_options {

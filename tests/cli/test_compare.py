@@ -61,7 +61,7 @@ def test_the_sentence_comes_first_and_the_heaviest_region_leads_the_table(kymo, 
     assert lines[0].startswith("B is 2.") and lines[0].endswith(").")
     assert " slower (" in lines[0]
     assert lines[2].split()[:3] == ["region", "A", "B"]
-    assert lines[3].startswith("(whole iteration)")
+    assert lines[3].startswith("(iteration)")
     assert lines[4].startswith("forward") and " slower " in lines[4]
     assert lines[5].startswith("backward") and " same " in lines[5]
 
@@ -260,3 +260,15 @@ def test_the_log_says_on_which_machine_it_was_made(kymo, emit, tmp_path):
     assert b"kernel" in log and b"load_percent" in log
     done = kymo("compare", "a.kymo", "a.kymo")
     assert "not the same in all runs" not in done.stdout
+
+
+def test_a_damaged_recording_is_compared_as_far_as_it_goes(kymo, emit, tmp_path):
+    for name in ("a.kymo", "b.kymo"):
+        assert kymo("run", "-q", "-o", name, "--", emit, 3000).returncode == 0
+    log = next((tmp_path / "b.kymo").glob("*.klog"))
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    log.write_bytes(data)
+    done = kymo("compare", "a.kymo", "b.kymo")
+    assert done.returncode == 2
+    assert "damaged" in done.stderr

@@ -222,7 +222,8 @@ static void rows_of_a_stopwatch_are_series(void **state)
     struct kymo__buf text = {0};
     kymo_comparison *c = NULL;
     (void)state;
-    kymo__buf_puts(&text, "{\"intervals\": [], \"series\": [");
+    kymo__buf_puts(&text, "{\"intervals\": [], \"series\": ["
+                          "{\"iteration\": 0, \"name\": \"(iteration)\", \"total_ns\": 400}, ");
     for (int i = 0; i < 20; i++)
         kymo__buf_printf(&text, "%s{\"iteration\": %d, \"name\": \"fwd\", \"total_ns\": 100}",
                          i == 0 ? "" : ",", i);
@@ -231,6 +232,7 @@ static void rows_of_a_stopwatch_are_series(void **state)
     assert_int_equal(compare_texts(text.data, text.data, &c), KYMO_OK);
     assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "same");
     assert_int_equal(cell(c, "regions", 0, "n_a").as.u64, 20);
+    assert_int_equal(cell(c, "iteration", 0, "n_a").as.u64, 1);
     kymo__buf_fini(&text);
     kymo_comparison_destroy(c);
 }
