@@ -25,6 +25,8 @@ static const double related =
     0.05; /* lag-1 correlation of blocks from which the interval gets wider */
 static const double dependent = 0.35; /* and from which nothing can be said */
 static const double ordered = 1.35;   /* Kendall's score of a trend, in standard deviations */
+/* Two runs of one program hardly ever agree better than this; one run on each side cannot show by how much they do. */
+static const double least_between = 0.0025;
 static const double evident =
     0.7; /* how surely a drift from run to run must be seen to be taken out */
 static const double plain = 0.99; /* and to be taken for certain */
@@ -159,12 +161,11 @@ static kymo_status change_of_two(const struct kymo__digest *first, const struct 
     }
     const struct structure structure = structure_of(&a, &b);
     KYMO_TRY(widest_interval(&a, &b, &interval));
-    if (structure.correlation > related || structure.trend > ordered) {
-        const double moved =
-            fmax(range_of(a.log_blocks, a.n_blocks), range_of(b.log_blocks, b.n_blocks));
-        interval.low -= moved;
-        interval.high += moved;
-    }
+    double moved = least_between;
+    if (structure.correlation > related || structure.trend > ordered)
+        moved += fmax(range_of(a.log_blocks, a.n_blocks), range_of(b.log_blocks, b.n_blocks));
+    interval.low -= moved;
+    interval.high += moved;
     if (structure.correlation > dependent)
         out->reason = reason_dependent;
     kymo__change_set(out, &interval, smallest);

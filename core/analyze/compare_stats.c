@@ -2,8 +2,7 @@
  * Files of stats, docs/formats/stats.md: an object, of which these keys are read and all others are stepped over:
  *
  *   "series"     {"forward": [ns, ns, ...], ...}, or as a Stopwatch writes it,
- *                [{"iteration": 0, "name": "forward", "total_ns": ns}, ...]; "(iteration)" is the whole
- *   "iteration"  [ns, ns, ...]: whole iterations
+ *                [{"iteration": 0, "name": "forward", "total_ns": ns}, ...]; the name "(iteration)" is the whole
  *   "start"      seconds since 1970
  *   "runs"       a list of such objects, each a run
  */
@@ -16,8 +15,6 @@
 
 #include "analyze/compare_internal.h"
 #include "analyze/json_reader.h"
-
-static const char whole_key[] = "iteration";
 
 struct values {
     float *ns;
@@ -240,15 +237,13 @@ static bool key_is(const struct stats *stats, const char *key)
 
 static kymo_status take_entry(struct stats *stats, bool may_have_runs)
 {
-    const bool is_series = key_is(stats, "series"), is_whole = key_is(stats, whole_key),
-               is_start = key_is(stats, "start"), is_runs = key_is(stats, "runs");
+    const bool is_series = key_is(stats, "series"), is_start = key_is(stats, "start"),
+               is_runs = key_is(stats, "runs");
     const enum kymo__json_token token = kymo__json_next(stats->json);
     if (is_series && token == KYMO__JSON_OBJECT)
         return take_by_name(stats);
     if (is_series && token == KYMO__JSON_LIST)
         return take_rows(stats);
-    if (is_whole && token == KYMO__JSON_LIST)
-        return take_list(stats, &stats->whole, whole_key);
     if (is_runs && token == KYMO__JSON_LIST && may_have_runs)
         return take_runs(stats);
     if (is_start && token == KYMO__JSON_NUMBER && isfinite(stats->json->number))

@@ -22,7 +22,7 @@ def stats(tmp_path):
 
     def write(name: str, **regions: list[float]) -> Path:
         path = tmp_path / name
-        path.write_text(json.dumps({"series": regions, "iteration": [sum(t) for t in zip(*regions.values())]}))
+        path.write_text(json.dumps({"series": {**regions, "(iteration)": [sum(t) for t in zip(*regions.values())]}}))
         return path
 
     return write

@@ -15,7 +15,7 @@ import kymo
 def write_stats(path: Path, level: float, seed: int) -> Path:
     make = random.Random(seed)
     series = {"step": [level * (1 + 0.01 * make.gauss(0, 1)) for _ in range(100)]}
-    path.write_text(json.dumps({"series": series, "iteration": series["step"]}))
+    path.write_text(json.dumps({"series": {**series, "(iteration)": series["step"]}}))
     return path
 
 
