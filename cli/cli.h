@@ -54,12 +54,13 @@ struct cli_command {
     size_t n_options;
     const char *examples; /* lines, and what they do */
     const char *exits; /* its exit statuses, where there is more to say than `kymo --help` does */
+    int *divider; /* set to how many arguments stand before "--", for two lists of them; NULL: it ends the options */
     bool stops_at_argument; /* options end at the first argument: the rest is another program's */
     int (*run)(int n_args, char **args);
 };
 
 extern const struct cli_command cli_command_run, cli_command_report, cli_command_export,
-    cli_command_doctor, cli_command_completion;
+    cli_command_compare, cli_command_doctor, cli_command_completion;
 
 /* Every command, then NULL; and what stands above them all, described as if it were one. In main.c. */
 extern const struct cli_command *const cli_commands[];

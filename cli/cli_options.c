@@ -148,7 +148,9 @@ static int parse(struct parser *parser, char **args, int *n_args)
         char *word = *parser->next++;
         int status = CLI_FINE;
         if (!options_over && strcmp(word, "--") == 0) {
-            options_over = true;
+            options_over = parser->command->divider == NULL;
+            if (!options_over)
+                *parser->command->divider = *n_args;
         } else if (options_over || word[0] != '-' || word[1] == '\0') {
             args[(*n_args)++] = word; /* never past the word just read, so nothing unread is lost */
             options_over |= parser->command->stops_at_argument;

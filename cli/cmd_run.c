@@ -12,7 +12,8 @@
 static struct {
     const char *output, *options;
     bool append, force, quiet;
-} given;
+    uint32_t repeat;
+} given = {.repeat = 1};
 
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output,
@@ -23,6 +24,9 @@ static const struct cli_option options[] = {
     {"options", 0, CLI_TEXT, "KEY=VALUE,...", &given.options,
      "how to record; they go into KYMO_OPTIONS, behind what is\n"
      "there. 'kymo run --options help' lists them"},
+    {"repeat", 0, CLI_COUNT, "N", &given.repeat,
+     "run it N times, one after the other, into one recording:\n"
+     "repeats for 'kymo compare'; ends with the first that fails"},
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
 
@@ -119,6 +123,25 @@ static int not_started(const struct run_target *target, const char *program, int
     return CLI_NOT_STARTED;
 }
 
+/* As run_child. Ends early when the program does not end with 0. */
+static int run_repeatedly(char **program, int *wait_status)
+{
+    for (uint32_t i = 1; i <= given.repeat; i++) {
+        if (given.repeat > 1)
+            run_environment_repeat(i);
+        const int error = run_child(program, wait_status);
+        if (error != 0)
+            return error;
+        if (*wait_status != 0 && i < given.repeat) {
+            cli_say("run %u of %u did not end well; the rest is not run", i, given.repeat);
+            return 0;
+        }
+        if (given.repeat > 1 && !given.quiet)
+            cli_say("run %u of %u is done", i, given.repeat);
+    }
+    return 0;
+}
+
 static int run_program(char **program, enum run_existing existing, const char *options_text)
 {
     struct run_target target;
@@ -126,7 +149,7 @@ static int run_program(char **program, enum run_existing existing, const char *o
     if (!run_target_prepare(&target, given.output, existing, program))
         return CLI_BAD;
     run_environment_set(target.path, options_text);
-    const int error = run_child(program, &wait_status);
+    const int error = run_repeatedly(program, &wait_status);
     if (error != 0)
         return not_started(&target, program[0], error);
     say_what_came(&target, program);
@@ -141,6 +164,8 @@ static int run(int n_args, char **args)
     }
     if (n_args == 0)
         return cli_fail("run needs a program: kymo run -- python train.py");
+    if (given.repeat == 0)
+        return cli_fail("--repeat takes 1 or more");
     if (given.append && given.force)
         return cli_fail("--append and --force exclude one another");
     if (given.force && run_is_one_of_many())
@@ -176,6 +201,7 @@ const struct cli_command cli_command_run = {
     .examples = "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
                 "  kymo run -o first.kymo -- ./train          names the recording\n"
                 "  kymo run -- torchrun --nproc-per-node 4 train.py\n"
+                "  kymo run --repeat 5 -o a.kymo -- python train.py     five runs to compare with\n"
                 "  kymo run --options policy=keep-newest,pool=64MiB -- ./train",
     .exits = "the program's own; 2 wrong usage, 3 the program could not be started.",
     .stops_at_argument = true,

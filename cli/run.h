@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* ---- run_target.c: the directory ---- */
@@ -33,6 +34,8 @@ bool run_target_discard(const struct run_target *target);
 
 /* Set KYMO, KYMO_OPTIONS, KYMO_RUN_ID and, for Python, PYTHONPATH, in our own environment. */
 void run_environment_set(const char *recording, const char *options);
+/* Behind run_environment_set: the name of the `repeat`-th run, from 1, of several into one recording. */
+void run_environment_repeat(uint32_t repeat);
 /* Whether a launcher (torchrun, mpirun, srun) started several of us for one recording. */
 bool run_is_one_of_many(void);
 /* The launcher's name for the launch, the same for all its ranks; false when it gives none. */

@@ -53,6 +53,18 @@ static void set_run_id(void)
     setenv("KYMO_RUN_ID", id, 0);
 }
 
+/* Numbers behind one name: ranks of a launcher, each with a 'kymo run' of its own, agree on them. */
+void run_environment_repeat(uint32_t repeat)
+{
+    static char base[RUN_ID_MAX - 12]; /* libkymo keeps RUN_ID_MAX - 1 bytes of the whole */
+    char id[RUN_ID_MAX];
+    const char *given = env_text("KYMO_RUN_ID");
+    if (base[0] == '\0')
+        snprintf(base, sizeof base, "%s", given != NULL ? given : "run");
+    snprintf(id, sizeof id, "%s-%u", base, repeat);
+    setenv("KYMO_RUN_ID", id, 1);
+}
+
 bool run_is_one_of_many(void)
 {
     static const char *const sizes[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",

@@ -125,6 +125,13 @@ static void free_name(char *const *program, bool may_number, char *into, size_t 
 
 /* ---- the directory ---- */
 
+/* The launch itself, or a repeat in it: "ID-2". */
+static bool is_launch(const char *run_id, const char *id)
+{
+    const size_t len = strlen(id);
+    return strncmp(run_id, id, len) == 0 && (run_id[len] == '\0' || run_id[len] == '-');
+}
+
 /* Whether all that is recorded there comes from ranks of the launch that we are a rank of. */
 static bool is_of_this_launch(const char *path)
 {
@@ -136,7 +143,7 @@ static bool is_of_this_launch(const char *path)
         return false;
     bool is_ours = true;
     for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
-        is_ours &= strcmp(kymo_recording_process(recording, i)->run_id, id) == 0;
+        is_ours &= is_launch(kymo_recording_process(recording, i)->run_id, id);
     kymo_recording_close(recording);
     return is_ours;
 }

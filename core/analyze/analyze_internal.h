@@ -292,6 +292,9 @@ struct kymo__process_walk {
     uint64_t n_orphans;                           /* ends without a begin */
     uint64_t n_cut_off;                           /* begun before a gap: their ends are not known */
     uint64_t n_unwound;                           /* ended by the end of an outer one */
+    /* Told each range that ends, where set; false without memory. */
+    bool (*on_call)(void *ctx, uint32_t name, uint64_t duration_ns);
+    void *on_call_ctx;
     uint64_t n_words_done;
     uint64_t *progress; /* shared by all: words done, added to now and then */
     void (*tell)(void *ctx);

@@ -109,6 +109,9 @@ HOT bool close_range(struct kymo__process_walk *walk, struct kymo__lane_walk *la
     lane->frames[lane->n_frames - 1].children_ns += duration;
     node->count++;
     node->self_ns += duration > frame->children_ns ? duration - frame->children_ns : 0;
+    if (KYMO_UNLIKELY(walk->on_call != NULL) &&
+        !walk->on_call(walk->on_call_ctx, frame->name, duration))
+        return false;
     if (KYMO_UNLIKELY(is_folded(node)) && --node->n_active != 0)
         return kymo__sketch_add(&walk->ranges[frame->name], duration);
     node->total_ns += duration;

@@ -26,7 +26,7 @@ static void put_value(struct kymo__buf *line, const struct kymo_cell *cell, enum
         kymo__buf_put(line, number, (size_t)(put_number(number, cell, type) - number));
 }
 
-static void put_row(struct kymo__buf *line, const kymo_table *table, size_t row)
+void kymo__json_row(struct kymo__buf *line, const kymo_table *table, size_t row)
 {
     for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
         const struct kymo_column *column = kymo_table_column(table, c);
@@ -45,7 +45,7 @@ static kymo_status put_rows(struct kymo__buf *line, const kymo_table *table, siz
     kymo__buf_puts(line, "[");
     for (size_t row = 0; row < n_rows; row++) {
         kymo__buf_printf(line, "%s\n%s  ", row == 0 ? "" : ",", indent);
-        put_row(line, table, row);
+        kymo__json_row(line, table, row);
         KYMO_TRY(kymo__buf_to_stream(line, out));
     }
     if (n_rows != 0)

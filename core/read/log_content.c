@@ -27,6 +27,12 @@ static const struct field {
     {KYMO__KEY_RUN_ID, FIELD_TEXT, offsetof(struct kymo_process, run_id)},
     {KYMO__KEY_CLOCK, FIELD_TEXT, offsetof(struct kymo_process, clock)},
     {KYMO__KEY_END, FIELD_TEXT, offsetof(struct kymo_process, end)},
+    {KYMO__KEY_CPU, FIELD_TEXT, offsetof(struct kymo_process, cpu)},
+    {KYMO__KEY_CPUS, FIELD_TEXT, offsetof(struct kymo_process, cpus)},
+    {KYMO__KEY_GOVERNOR, FIELD_TEXT, offsetof(struct kymo_process, governor)},
+    {KYMO__KEY_GPU, FIELD_TEXT, offsetof(struct kymo_process, gpu)},
+    {KYMO__KEY_KERNEL, FIELD_TEXT, offsetof(struct kymo_process, kernel)},
+    {KYMO__KEY_VERSION, FIELD_TEXT, offsetof(struct kymo_process, version)},
     {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
 };
 
@@ -78,6 +84,8 @@ static bool take_pair(struct kymo__log_scan *scan, const char *key, size_t key_l
         scan->tick_hz = (uint64_t)KYMO__MAX(to_number(value, len), 0);
     else if (key_is(key, key_len, KYMO__KEY_EVENT_COST))
         scan->log->info.event_cost_ns = (double)KYMO__MAX(to_number(value, len), 0) / 1000;
+    else if (key_is(key, key_len, KYMO__KEY_LOAD))
+        scan->log->info.load = (double)KYMO__MAX(to_number(value, len), 0) / 100;
     else if (key_is(key, key_len, KYMO__KEY_POOL))
         return (scan->pool = kymo__arena_text(&scan->log->texts, value, len)) != NULL;
     else if (key_is(key, key_len, KYMO__KEY_NOTE)) {

@@ -206,7 +206,14 @@ kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
                  .run_id = "",
                  .end = "",
                  .clock = "",
-                 .note = ""},
+                 .note = "",
+                 .version = "",
+                 .cpu = "",
+                 .cpus = "",
+                 .governor = "",
+                 .gpu = "",
+                 .kernel = "",
+                 .load = -1},
     };
     int fd = -1;
     uint64_t size = 0;

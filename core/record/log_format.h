@@ -142,7 +142,13 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_BOOT_ID "boot_id"
 #define KYMO__KEY_PID_NS "pid_ns"
 #define KYMO__KEY_START_TIME "pid_start_time" /* field 22 of /proc/PID/stat */
-#define KYMO__KEY_NOTE "note"                 /* a sentence; may come more than once */
+#define KYMO__KEY_CPU "cpu"           /* model; this and the next five may be missing or empty */
+#define KYMO__KEY_CPUS "cpus"         /* that the process may use */
+#define KYMO__KEY_GOVERNOR "governor" /* of the first processor's frequency */
+#define KYMO__KEY_GPU "gpu"           /* models of NVIDIA GPUs */
+#define KYMO__KEY_KERNEL "kernel"
+#define KYMO__KEY_LOAD "load_percent" /* of the last minute, times 100 */
+#define KYMO__KEY_NOTE "note"         /* a sentence; may come more than once */
 #define KYMO__KEY_END "end" /* stop, exit, unclosed (killed, or left by _exit), write failed */
 #define KYMO__KEY_FLUSH_CPU "flush_cpu_ns"
 

@@ -91,6 +91,7 @@ static void describe_process(struct kymo__buf *texts, const char *note)
     kymo__texts_printf(texts, KYMO__KEY_EVENT_COST, "%" PRIu64, kymo__lane_measure_cost());
     kymo__texts_put(texts, KYMO__KEY_POLICY, policies[s->policy]);
     kymo__texts_put(texts, KYMO__KEY_POOL, record->pool.path);
+    kymo__machine_describe(texts);
     if (note[0] != '\0')
         kymo__texts_put(texts, KYMO__KEY_NOTE, note);
     kymo__buf_fini(&command);

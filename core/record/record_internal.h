@@ -74,6 +74,9 @@ uint64_t kymo__identity_start_time(int64_t pid);
 void kymo__identity_boot_id(char *out, size_t size);
 uint64_t kymo__identity_pid_namespace(void);
 
+/* ---- machine.c: what its figures depend on; texts of the log ---- */
+void kymo__machine_describe(struct kymo__buf *texts);
+
 /* ---- pack.c: words to bytes ---- */
 
 typedef struct kymo__packer kymo__packer;

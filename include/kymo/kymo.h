@@ -18,6 +18,7 @@
 #define KYMO_KYMO_H
 
 #include <kymo/base.h>
+#include <kymo/compare.h>
 #include <kymo/cuda.h>
 #include <kymo/doctor.h>
 #include <kymo/iteration.h>

@@ -63,6 +63,14 @@ struct kymo_process {
     double event_cost_ns;    /* of one event, measured by that process at start */
     int64_t mono_to_unix_ns; /* add to a first_ns to get a moment since 1970 */
     uint32_t n_sites, n_lanes;
+    /* What figures depend on besides the program; "" and -1: not known. */
+    const char *version;  /* of the library that recorded */
+    const char *cpu;      /* model of the processor */
+    const char *cpus;     /* how many the process might use, a number */
+    const char *governor; /* of the processors' frequency */
+    const char *gpu;      /* models of NVIDIA GPUs */
+    const char *kernel;
+    double load; /* average of the machine over the minute before the start */
 };
 
 struct kymo_site_info {

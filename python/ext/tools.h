@@ -8,6 +8,7 @@
  *     tools_recording.c   Recording: open, tables, report, export
  *     tools_table.c       Table: columns as lists, text, CSV, JSON
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
+ *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_doctor.c      doctor(): what can be measured here
  */
 #ifndef KYMO_PYTHON_TOOLS_H
@@ -37,6 +38,11 @@ PyTypeObject *tools_table_type(PyObject *module);
 
 /* A Table over `table`, which is lent by `owner`; the Table keeps that alive. */
 PyObject *tools_table_create(const struct tools_state *state, kymo_table *table, PyObject *owner);
+
+/* compare(a, b, filter, smallest_percent, skip): the tables, and the answer as text, Markdown and JSON. */
+PyObject *tools_compare(PyObject *module, PyObject *args);
+/* compare_pairs(a, b, smallest_percent): verdict, percent, low, high, medians, reason. */
+PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
 
 /* doctor(path, measure, wait_ms): the findings as a Table, as text, and whether a recording could be made. */
 PyObject *tools_doctor(PyObject *module, PyObject *args);

@@ -14,7 +14,7 @@ def test_without_a_command_the_overview_is_shown(kymo, expected):
         expected("overview", done.stdout)
 
 
-@pytest.mark.parametrize("command", ["run", "report", "export", "doctor", "completion"])
+@pytest.mark.parametrize("command", ["run", "report", "export", "compare", "doctor", "completion"])
 def test_each_command_has_help(kymo, expected, command):
     for args in ((command, "--help"), ("help", command), (command, "-h")):
         done = kymo(*args)
@@ -22,7 +22,7 @@ def test_each_command_has_help(kymo, expected, command):
         expected(f"help-{command}", done.stdout)
 
 
-@pytest.mark.parametrize("command", ["", "run", "report", "export", "doctor", "completion"])
+@pytest.mark.parametrize("command", ["", "run", "report", "export", "compare", "doctor", "completion"])
 def test_help_fits_a_terminal(kymo, command):
     lines = kymo(*command.split(), "--help").stdout.splitlines()
     assert max(map(len, lines)) <= 90
@@ -51,6 +51,8 @@ MISTAKES = {
     "run-nothing-behind-dashes": ["run", "-o", "x.kymo", "--"],
     "report-nothing": ["report"],
     "export-nothing": ["export"],
+    "compare-nothing": ["compare"],
+    "compare-three": ["compare", "x.kymo", "y.kymo", "z.kymo"],
     "split-chrome": ["export", "x.kymo", "--to", "chrome", "--split"],
     "append-and-force": ["run", "--append", "--force", "true"],
     "missing-recording": ["report", "x.kymo"],

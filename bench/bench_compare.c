@@ -1,0 +1,115 @@
+/*
+ * `kymo compare` of two long recordings: iterations times regions, read, digested and compared, by the clock on the
+ * wall, in a process of its own. Both are real recordings of empty ranges, so that times are what the clock gives.
+ */
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+enum { N_REGIONS = 50 };
+
+static struct bench_args args;
+static kymo_id regions[N_REGIONS];
+
+static void name_regions(void)
+{
+    for (int i = 0; i < N_REGIONS; i++) {
+        char name[32];
+        const int len = snprintf(name, sizeof name, "region %d", i);
+        regions[i] = kymo_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
+    }
+}
+
+static void record(const char *path, uint64_t n_iterations)
+{
+    const struct kymo_options options = {
+        .path = path, .policy = KYMO_BLOCK, .disk_bytes = UINT64_C(64) << 30};
+    const kymo_status st = kymo_start(&options);
+    if (st != KYMO_OK)
+        bench_die("cannot record", st);
+    kymo_iteration_reset();
+    kymo_iteration_set_warmup(10);
+    for (uint64_t i = 0; i < n_iterations; i++) {
+        for (int r = 0; r < N_REGIONS; r++) {
+            kymo_begin(regions[r]);
+            kymo_end(regions[r]);
+        }
+        kymo_iteration_finish();
+    }
+    if (kymo_stop() != KYMO_OK)
+        bench_die("cannot stop", KYMO_EIO);
+}
+
+static double compare(const char *a, const char *b)
+{
+    kymo_comparison *comparison;
+    const uint64_t begin = bench_ns();
+    kymo_status st = kymo_comparison_create(&comparison);
+    if (st == KYMO_OK)
+        st = kymo_comparison_add(comparison, KYMO_A, a);
+    if (st == KYMO_OK)
+        st = kymo_comparison_add(comparison, KYMO_B, b);
+    if (st == KYMO_OK)
+        st = kymo_comparison_run(comparison, NULL);
+    if (st != KYMO_OK)
+        bench_die("cannot compare", st);
+    if (kymo_table_n_rows(kymo_comparison_table(comparison, "regions")) != N_REGIONS)
+        bench_die("regions are missing", KYMO_OK);
+    kymo_comparison_destroy(comparison);
+    return (double)(bench_ns() - begin) / 1e9;
+}
+
+/* In a child, for its memory at the highest. */
+static double compare_apart(const char *a, const char *b, double *cpu_seconds, double *rss_mb)
+{
+    int ends[2];
+    double seconds = 0;
+    struct rusage usage;
+    if (pipe(ends) != 0)
+        bench_die("no pipe", KYMO_OK);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        seconds = compare(a, b);
+        _exit(write(ends[1], &seconds, sizeof seconds) == sizeof seconds ? 0 : 1);
+    }
+    close(ends[1]);
+    if (read(ends[0], &seconds, sizeof seconds) != sizeof seconds || wait4(child, NULL, 0, &usage) < 0)
+        bench_die("a comparison did not end well", KYMO_OK);
+    close(ends[0]);
+    *cpu_seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    *rss_mb = (double)usage.ru_maxrss / 1024;
+    return seconds;
+}
+
+int main(int argc, char **argv)
+{
+    enum { REPEATS = 3 };
+    char paths[2][4096];
+    double seconds[REPEATS], cpu_seconds = 0, rss_mb = 0;
+    args = bench_parse(argc, argv);
+    const uint64_t n = args.quick ? 50000 : 1000000;
+    name_regions();
+    for (int i = 0; i < 2; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s",
+                 bench_fresh_path(&args, i == 0 ? "compare-a.kymo" : "compare-b.kymo"));
+        record(paths[i], n);
+    }
+    for (int i = 0; i < REPEATS; i++)
+        seconds[i] = compare_apart(paths[0], paths[1], &cpu_seconds, &rss_mb);
+    const double median = bench_median(seconds, REPEATS).mid;
+    const double bar = 5 * (double)n / 1e6;
+    char what[128], bar_text[32];
+    snprintf(what, sizeof what, "Compare two recordings, %g iterations x %d regions each",
+             (double)n, N_REGIONS);
+    snprintf(bar_text, sizeof bar_text, "<= %g s", bar);
+    bench_result(&args, what, bar_text, bench_met_if(median <= bar),
+                 "%.2f s (%.1f s of processor time), %.0f MB resident", median, cpu_seconds, rss_mb);
+    bench_remove(paths[0]);
+    bench_remove(paths[1]);
+    return 0;
+}

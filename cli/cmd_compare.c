@@ -1,0 +1,207 @@
+/* kymo compare: two sets of runs; is B faster, by how much, how surely? */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* Rows a screen takes in at one glance. */
+#define DEFAULT_LIMIT 30
+
+static struct {
+    bool json, csv, markdown, all;
+    const char *gate, *region, *filter, *unit, *color, *output, *smallest;
+    uint32_t limit, jobs, skip;
+    int n_a; /* arguments before the dashes */
+} given = {.color = "auto", .n_a = -1};
+
+static const struct cli_option options[] = {
+    {"fail-if-slower", 0, CLI_TEXT, "PERCENT", &given.gate,
+     "exit with 1 when B's iteration is slower by more than this\n"
+     "with confidence: '2' or '2%'. Without iterations any region\n"
+     "counts"},
+    {"region", 'r', CLI_TEXT, "NAME", &given.region, "the region that --fail-if-slower looks at"},
+    {"smallest", 0, CLI_TEXT, "PERCENT", &given.smallest,
+     "a change that does not matter: where nothing is shown and the\n"
+     "interval is narrower, the verdict is 'same' (default: 1%)"},
+    {"skip", 0, CLI_COUNT, "N", &given.skip,
+     "leave the first N iterations of each run out; warm-up that\n"
+     "the program marked is left out anyway"},
+    {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
+     "only regions whose name has this word in it, or matches it\n"
+     "where it has one of *?["},
+    {"limit", 'n', CLI_COUNT, "N", &given.limit,
+     "at most N regions (default: 30; all with --json and --csv)"},
+    {"all", 'a', CLI_FLAG, NULL, &given.all, "all regions"},
+    {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
+     "one unit for all times (default: what fits each)"},
+    {"json", 0, CLI_FLAG, NULL, &given.json, "an object: summary, iteration, regions, warnings, ..."},
+    {"csv", 0, CLI_FLAG, NULL, &given.csv, "the regions as CSV, times in nanoseconds"},
+    {"markdown", 0, CLI_FLAG, NULL, &given.markdown, "for a pull request"},
+    {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
+    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
+     "auto: when standard output is a terminal"},
+    {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
+     "threads to read with (default: as many as there are cores)"},
+};
+
+/* ---- what was asked for ---- */
+
+/* "2", "2%", "0.5 %". */
+static bool parse_percent(const char *option, const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    end += strspn(end, " ");
+    end += *end == '%';
+    if (end != text && *end == '\0' && isfinite(*out) && *out >= 0)
+        return true;
+    cli_fail("--%s takes a percentage such as 2 or 2%%, not '%s'", option, text);
+    return false;
+}
+
+static int print_comparison(kymo_comparison *comparison, FILE *out)
+{
+    const struct kymo_compare_text_options wants = {
+        .text = {.width = cli_terminal_width(out),
+                 .color = cli_wants_color(out, given.color),
+                 .unit = given.unit},
+        .limit = given.all          ? 0
+                 : given.limit != 0 ? given.limit
+                                    : DEFAULT_LIMIT,
+    };
+    kymo_status status;
+    if (given.json)
+        status = kymo_compare_json(comparison, out);
+    else if (given.csv)
+        status = kymo_present_csv(kymo_comparison_table(comparison, "regions"), out);
+    else if (given.markdown)
+        status = kymo_compare_markdown(comparison, &wants, out);
+    else
+        status = kymo_compare_text(comparison, &wants, out);
+    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+}
+
+static int print_to(kymo_comparison *comparison, const char *path)
+{
+    if (path == NULL || strcmp(path, "-") == 0)
+        return print_comparison(comparison, stdout);
+    FILE *out = fopen(path, "w");
+    if (out == NULL)
+        return cli_fail("cannot write %s: %s", path, strerror(errno));
+    int status = print_comparison(comparison, out);
+    if (fclose(out) != 0 && status == CLI_FINE)
+        status = cli_fail("cannot write %s: %s", path, strerror(errno));
+    return status;
+}
+
+/* ---- the gate ---- */
+
+static int check_gate(const kymo_comparison *comparison, double percent)
+{
+    const int is_slower = kymo_comparison_is_slower(comparison, given.region, percent);
+    if (is_slower < 0)
+        return cli_fail("%s", kymo_last_error());
+    if (is_slower == 0)
+        return CLI_FINE;
+    cli_say(
+        "%s is slower by more than %g %%",
+        given.region != NULL ? given.region
+        : kymo_table_n_rows(kymo_comparison_table((kymo_comparison *)comparison, "iteration")) != 0
+            ? "the iteration"
+            : "a region",
+        percent);
+    return CLI_NO;
+}
+
+/* ---- the two sides ---- */
+
+static bool add_all(kymo_comparison *comparison, enum kymo_compare_side side, char **paths, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (kymo_comparison_add(comparison, side, paths[i]) != KYMO_OK) {
+            cli_fail("%s", kymo_last_error());
+            return false;
+        }
+    return true;
+}
+
+static int compare_sides(kymo_comparison *comparison, double gate)
+{
+    double smallest = 0;
+    if (given.smallest != NULL && !parse_percent("smallest", given.smallest, &smallest))
+        return CLI_BAD;
+    const struct kymo_compare_options wants = {
+        .smallest_percent = smallest,
+        .filter = given.filter,
+        .skip = given.skip,
+        .n_jobs = given.jobs,
+        .progress = cli_progress,
+        .progress_ctx = (void *)"reading",
+    };
+    const kymo_status status = kymo_comparison_run(comparison, &wants);
+    cli_progress_end();
+    if (status != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    const int printed = print_to(comparison, given.output);
+    if (printed != CLI_FINE)
+        return printed;
+    if (kymo_comparison_is_damaged(comparison))
+        return cli_fail("a recording is damaged; this is what could be read of it");
+    return given.gate != NULL ? check_gate(comparison, gate) : CLI_FINE;
+}
+
+/* A B, or A1 A2 ... -- B1 B2 ... */
+static int compare(int n_args, char **args)
+{
+    const int n_a = given.n_a < 0 && n_args == 2 ? 1 : given.n_a;
+    double gate = 0;
+    if (n_a < 1 || n_a >= n_args)
+        return cli_fail(
+            "compare needs two sides: kymo compare A.kymo B.kymo, or with several of each "
+            "kymo compare A1.kymo A2.kymo -- B1.kymo B2.kymo");
+    if (given.json + given.csv + given.markdown > 1)
+        return cli_fail("--json, --csv and --markdown exclude one another");
+    if (given.gate != NULL && !parse_percent("fail-if-slower", given.gate, &gate))
+        return CLI_BAD;
+    if (given.region != NULL && given.gate == NULL)
+        return cli_fail("--region goes with --fail-if-slower; --filter chooses what is shown");
+    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
+
+    kymo_comparison *comparison = NULL;
+    if (kymo_comparison_create(&comparison) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    int status = CLI_BAD;
+    if (add_all(comparison, KYMO_A, args, n_a) &&
+        add_all(comparison, KYMO_B, args + n_a, n_args - n_a))
+        status = compare_sides(comparison, gate);
+    kymo_comparison_destroy(comparison);
+    return status;
+}
+
+const struct cli_command cli_command_compare = {
+    .name = "compare",
+    .usage = "A.kymo... [--] B.kymo... [OPTIONS]",
+    .brief = "is B faster than A, by how much, how surely",
+    .about =
+        "Compares two recordings, or several repeats of each, region by region: the change of\n"
+        "the median with a 95 % interval, a verdict (faster, slower, same: no difference\n"
+        "shown, unsure: too noisy to tell) and what it does to the whole iteration, the\n"
+        "heaviest first. A recording made by 'kymo run --repeat N' holds N repeats. Stats\n"
+        "saved by a Stopwatch (JSON) serve as well. Warm-up is left out; differences between\n"
+        "repeats and dependence between iterations are in the intervals.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples = "  kymo run --repeat 5 -o before.kymo -- python train.py\n"
+                "  kymo run --repeat 5 -o after.kymo -- python train.py --fast\n"
+                "  kymo compare before.kymo after.kymo\n"
+                "  kymo compare A1.kymo A2.kymo A3.kymo -- B1.kymo B2.kymo B3.kymo\n"
+                "  kymo compare main.kymo pr.kymo --fail-if-slower 2%   for CI\n"
+                "  kymo compare main.kymo pr.kymo --markdown            for the pull request",
+    .exits = "0 fine, 1 the gate failed: slower than allowed, 2 wrong usage or input.",
+    .divider = &given.n_a,
+    .run = compare,
+};

@@ -1,0 +1,88 @@
+/*
+ * The calls of ranges, for programs that tell of no iterations: each call is an observation. A name keeps a million
+ * calls at most; beyond, every second one is let go, then every second of those.
+ */
+#include <string.h>
+
+#include "analyze/compare_internal.h"
+
+enum { MAX_CALLS = 1 << 20 };
+
+struct calls {
+    float *ns;
+    size_t n, cap;
+    uint64_t count, stride; /* one of `stride` is kept; 0 stands for 1 */
+    double total_ns;
+};
+
+static void thin_out(struct calls *calls)
+{
+    calls->n /= 2;
+    for (size_t i = 0; i < calls->n; i++)
+        calls->ns[i] = calls->ns[2 * i];
+    calls->stride *= 2;
+}
+
+static bool take_call(void *ctx, uint32_t name, uint64_t duration_ns)
+{
+    struct calls *calls = (struct calls *)ctx + name;
+    calls->stride += calls->stride == 0;
+    calls->total_ns += (double)duration_ns;
+    if (calls->count++ % calls->stride != 0)
+        return true;
+    if (!kymo__grow(&calls->ns, &calls->cap, calls->n + 1, sizeof *calls->ns))
+        return false;
+    calls->ns[calls->n++] = (float)duration_ns;
+    if (calls->n == MAX_CALLS)
+        thin_out(calls);
+    return true;
+}
+
+static bool digest_calls(struct kymo__process_times *times, const struct kymo__names *names,
+                         const struct calls *calls, const char *filter)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < names->n; i++)
+        most = KYMO__MAX(most, calls[i].n);
+    uint32_t *scratch = kymo__calloc(most, sizeof *scratch);
+    bool ok = scratch != NULL;
+    for (size_t i = 0; ok && i < names->n; i++)
+        if (calls[i].n != 0 && kymo__name_matches(filter, names->names[i].text, names->names[i].len))
+            ok = kymo__process_times_add(times, &names->names[i], calls[i].ns, calls[i].n,
+                                         calls[i].total_ns, scratch);
+    kymo__free(scratch);
+    return ok;
+}
+
+static kymo_status walk_calls(struct kymo__process_walk *walk, struct kymo__process_times *times,
+                              const char *filter)
+{
+    struct calls *calls = kymo__calloc(walk->names.n, sizeof *calls);
+    kymo_status status = calls != NULL ? KYMO_OK : KYMO_ENOMEM;
+    if (status == KYMO_OK) {
+        walk->on_call = take_call;
+        walk->on_call_ctx = calls;
+        status = kymo__process_walk_run(walk);
+    }
+    if (status == KYMO_OK && !digest_calls(times, &walk->names, calls, filter))
+        status = KYMO_ENOMEM;
+    for (size_t i = 0; calls != NULL && i < walk->names.n; i++)
+        kymo__free(calls[i].ns);
+    kymo__free(calls);
+    return status == KYMO_ENOMEM
+               ? kymo__fail(KYMO_ENOMEM, "no memory to compare %s", walk->info->log_path)
+               : status;
+}
+
+kymo_status kymo__process_times_of_calls(struct kymo__process_times *times, kymo_recording *recording,
+                                         size_t process, const struct kymo_compare_options *options)
+{
+    uint64_t n_words_done = 0;
+    struct kymo__process_walk walk;
+    kymo_status status = kymo__process_walk_init(&walk, recording, process);
+    walk.progress = &n_words_done;
+    if (status == KYMO_OK)
+        status = walk_calls(&walk, times, options->filter);
+    kymo__process_walk_fini(&walk);
+    return status;
+}

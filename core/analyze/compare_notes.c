@@ -1,0 +1,172 @@
+/* What makes a comparison doubtful: machines that differ, runs that are alone. */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "analyze/compare_internal.h"
+
+static void put_note(kymo_table *warnings, struct kymo__buf *line)
+{
+    if (!line->failed)
+        kymo_table_text(warnings, line->data, line->len);
+    line->len = 0;
+}
+
+/* ---- the machines ---- */
+
+static const struct {
+    const char *what;
+    size_t offset;
+} texts[] = {
+    {"the host", offsetof(struct kymo_process, host)},
+    {"the processor", offsetof(struct kymo_process, cpu)},
+    {"the processors the program may use", offsetof(struct kymo_process, cpus)},
+    {"the frequency governor", offsetof(struct kymo_process, governor)},
+    {"the GPU", offsetof(struct kymo_process, gpu)},
+    {"the kernel", offsetof(struct kymo_process, kernel)},
+    {"kymo's version", offsetof(struct kymo_process, version)},
+    {"kymo's clock", offsetof(struct kymo_process, clock)},
+};
+
+static const char *text_at(const struct kymo_process *process, size_t offset)
+{
+    const char *text;
+    memcpy(&text, (const char *)process + offset, sizeof text);
+    return text;
+}
+
+/* The first known text of the side, and whether another one of it differs. */
+static const char *known_text(const struct kymo__runs *side, size_t offset, const char *unlike)
+{
+    for (size_t i = 0; i < side->n; i++) {
+        const char *text = side->runs[i].first != NULL ? text_at(side->runs[i].first, offset) : "";
+        if (text[0] != '\0' && (unlike == NULL || strcmp(text, unlike) != 0))
+            return text;
+    }
+    return NULL;
+}
+
+static void note_machines(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    for (size_t t = 0; t < KYMO__COUNT_OF(texts); t++) {
+        const char *a = known_text(&c->sides[KYMO_A], texts[t].offset, NULL);
+        const char *b = a != NULL ? known_text(&c->sides[KYMO_B], texts[t].offset, a) : NULL;
+        if (b == NULL && a != NULL)
+            b = known_text(&c->sides[KYMO_A], texts[t].offset, a);
+        if (b == NULL)
+            continue;
+        kymo__buf_printf(line, "%s is not the same in all runs: %s and %s", texts[t].what, a, b);
+        put_note(warnings, line);
+    }
+}
+
+/* ---- how busy the machine was ---- */
+
+static double highest_load(const struct kymo__runs *side)
+{
+    double highest = -1;
+    for (size_t i = 0; i < side->n; i++)
+        if (side->runs[i].first != NULL)
+            highest = fmax(highest, side->runs[i].first->load);
+    return highest;
+}
+
+static void note_load(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    const double a = highest_load(&c->sides[KYMO_A]), b = highest_load(&c->sides[KYMO_B]);
+    if (a < 0 || b < 0 || fabs(a - b) < 1)
+        return;
+    kymo__buf_printf(line,
+                     "the machine's load was %.1f at the start of A and %.1f of B: "
+                     "something else ran beside one of them",
+                     a, b);
+    put_note(warnings, line);
+}
+
+/* ---- the runs ---- */
+
+static void note_runs(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    const size_t a = c->sides[KYMO_A].n, b = c->sides[KYMO_B].n;
+    if (a == 1 && b == 1)
+        kymo__buf_puts(line, "one run on each side: what differs from run to run is not in the "
+                             "intervals; 'kymo run --repeat 5' records several");
+    else if (a < 4 || b < 4)
+        kymo__buf_printf(line,
+                         "%zu and %zu runs are few: the intervals are wide; from 5 on each side "
+                         "they are dependable",
+                         a, b);
+    if (line->len != 0)
+        put_note(warnings, line);
+}
+
+static double edge(const struct kymo__runs *side, bool wants_last)
+{
+    double at = side->runs[0].start;
+    for (size_t i = 0; i < side->n; i++) {
+        if (side->runs[i].start == 0)
+            return 0;
+        at = wants_last ? fmax(at, side->runs[i].start) : fmin(at, side->runs[i].start);
+    }
+    return at;
+}
+
+static void note_order(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    const struct kymo__runs *a = &c->sides[KYMO_A], *b = &c->sides[KYMO_B];
+    const double last_a = edge(a, true), first_b = edge(b, false), last_b = edge(b, true),
+                 first_a = edge(a, false);
+    if (a->n < 2 || b->n < 2 || last_a == 0 || first_b == 0 ||
+        !(last_a < first_b || last_b < first_a))
+        return;
+    kymo__buf_printf(line,
+                     "all runs of %s came before those of %s: a machine that got slower meanwhile "
+                     "looks like a change; run them in turns to be sure",
+                     last_a < first_b ? "A" : "B", last_a < first_b ? "B" : "A");
+    put_note(warnings, line);
+}
+
+static void note_iterations(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    const bool a = c->sides[KYMO_A].runs[0].n_iterations != 0,
+               b = c->sides[KYMO_B].runs[0].n_iterations != 0;
+    if (a == b)
+        return;
+    kymo__buf_printf(line,
+                     "side %s counts iterations and side %s does not: times by iteration stand "
+                     "against times of single calls",
+                     a ? "A" : "B", a ? "B" : "A");
+    put_note(warnings, line);
+}
+
+static void note_loss(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    for (size_t i = 0; i < c->n_sources; i++) {
+        kymo_recording *recording = c->sources[i].recording;
+        uint64_t n_lost = 0;
+        for (size_t p = 0; recording != NULL && p < kymo_recording_n_processes(recording); p++)
+            n_lost += kymo_recording_process(recording, p)->lost_events;
+        if (n_lost != 0) {
+            kymo__buf_printf(line, "%s lost %llu events; iterations around there are left out",
+                             c->sources[i].path, (unsigned long long)n_lost);
+            put_note(warnings, line);
+        }
+        if (recording != NULL && kymo_recording_is_damaged(recording)) {
+            kymo__buf_printf(line, "%s is damaged; this is what could be read of it",
+                             c->sources[i].path);
+            put_note(warnings, line);
+        }
+    }
+}
+
+void kymo__comparison_notes(kymo_table *warnings, const kymo_comparison *c)
+{
+    struct kymo__buf line = {0};
+    note_runs(warnings, c, &line);
+    note_order(warnings, c, &line);
+    note_iterations(warnings, c, &line);
+    note_machines(warnings, c, &line);
+    note_load(warnings, c, &line);
+    note_loss(warnings, c, &line);
+    kymo__buf_fini(&line);
+}

@@ -1,0 +1,101 @@
+/* One process of a recording to digests of its regions. */
+#include <string.h>
+
+#include "analyze/compare_internal.h"
+#include "analyze/series.h"
+
+static kymo_status no_memory(const struct kymo_process *process)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to compare %s", process->log_path);
+}
+
+void kymo__process_times_fini(struct kymo__process_times *times)
+{
+    kymo__free(times->regions);
+    *times = (struct kymo__process_times){0};
+}
+
+bool kymo__process_times_add(struct kymo__process_times *times, const struct kymo__name *name,
+                             const float *ns, size_t n, double weight_ns, uint32_t *scratch)
+{
+    if (!kymo__grow(&times->regions, &times->cap, times->n_regions + 1, sizeof *times->regions))
+        return false;
+    struct kymo__region_times *region = &times->regions[times->n_regions++];
+    *region =
+        (struct kymo__region_times){.text = name->text, .len = name->len, .weight_ns = weight_ns};
+    kymo__digest_make(&region->digest, ns, n, scratch);
+    return true;
+}
+
+/* ---- iterations ---- */
+
+/* The values of iterations that count, to the front of `values`; with `without_zeros` only where it ran. */
+static size_t keep_counted(const struct kymo__series *series, uint64_t skip, const float *values,
+                           float *out, bool without_zeros, double *sum)
+{
+    size_t n = 0;
+    *sum = 0;
+    for (size_t i = skip; i < series->n_iterations; i++) {
+        out[n] = values[i];
+        const bool counts = series->flags[i] == 0;
+        *sum += counts ? (double)values[i] : 0;
+        n += counts && (values[i] > 0 || !without_zeros);
+    }
+    return n;
+}
+
+static bool add_regions(struct kymo__process_times *times, const struct kymo__series *series,
+                        const struct kymo_compare_options *options, float *values, uint32_t *scratch)
+{
+    for (size_t i = 0; i < series->n_names; i++) {
+        const struct kymo__series_name *name = &series->names[i];
+        double sum;
+        if (!kymo__name_matches(options->filter, name->text, name->len))
+            continue;
+        const size_t n = keep_counted(series, options->skip, name->ns, values, true, &sum);
+        const struct kymo__name text = {.text = name->text, .len = name->len};
+        if (n != 0 && !kymo__process_times_add(times, &text, values, n,
+                                               sum / (double)times->n_iterations, scratch))
+            return false;
+    }
+    return true;
+}
+
+static bool digest_series(struct kymo__process_times *times, const struct kymo__series *series,
+                          const struct kymo_compare_options *options)
+{
+    const size_t n = series->n_iterations;
+    float *values = kymo__calloc(n + 1, sizeof *values);
+    uint32_t *scratch = kymo__calloc(n + 1, sizeof *scratch);
+    bool ok = values != NULL && scratch != NULL;
+    if (ok) {
+        double sum;
+        times->n_iterations = keep_counted(series, options->skip, series->ns, values, false, &sum);
+        times->n_left_out = n - times->n_iterations;
+        if (times->n_iterations != 0) {
+            kymo__digest_make(&times->whole, values, times->n_iterations, scratch);
+            times->whole_ns = sum / (double)times->n_iterations;
+            ok = add_regions(times, series, options, values, scratch);
+        }
+    }
+    kymo__free(values);
+    kymo__free(scratch);
+    return ok;
+}
+
+kymo_status kymo__process_times_read(struct kymo__process_times *times, kymo_recording *recording,
+                                     size_t process, const struct kymo_compare_options *options)
+{
+    struct kymo__series series;
+    *times = (struct kymo__process_times){0};
+    KYMO_TRY(kymo__series_read(&series, recording, process, 0));
+    kymo_status status = KYMO_OK;
+    if (series.n_iterations == 0)
+        status = kymo__process_times_of_calls(times, recording, process, options);
+    else if (!digest_series(times, &series, options))
+        status = no_memory(kymo_recording_process(recording, process));
+    kymo__series_fini(&series);
+    if (status != KYMO_OK)
+        kymo__process_times_fini(times);
+    return status;
+}

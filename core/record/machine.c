@@ -1,0 +1,80 @@
+/* What the figures of a run depend on besides the program: processor, clocks, GPU, kernel, what else runs. */
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "record/record_internal.h"
+
+/* The text behind "name : " in a file of such lines; "" when there is none. The first `size` bytes are looked at. */
+static void read_field(const char *path, const char *name, char *out, size_t size)
+{
+    char text[4096];
+    out[0] = '\0';
+    kymo__read_text(path, text, sizeof text);
+    const size_t len = strlen(name);
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *colon = strchr(line, ':');
+        if (colon == NULL || strncmp(line, name, len) != 0 ||
+            strspn(line + len, " \t") != (size_t)(colon - line) - len)
+            continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        snprintf(out, size, "%.*s", (int)strcspn(colon, "\n"), colon);
+        return;
+    }
+}
+
+static void put_cpus(struct kymo__buf *texts)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        kymo__texts_printf(texts, KYMO__KEY_CPUS, "%d", CPU_COUNT(&set));
+}
+
+/* Each model once, in the order of the folders; the driver's own files, so that no library is needed. */
+static void put_gpus(struct kymo__buf *texts)
+{
+    static const char folder[] = "/proc/driver/nvidia/gpus";
+    char path[512], model[128], all[512] = "";
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/%s/information", folder, entry->d_name);
+        read_field(path, "Model", model, sizeof model);
+        if (model[0] != '\0' && strstr(all, model) == NULL &&
+            strlen(all) + strlen(model) + 3 < sizeof all) {
+            strcat(all, all[0] != '\0' ? ", " : "");
+            strcat(all, model);
+        }
+    }
+    closedir(dir);
+    kymo__texts_put(texts, KYMO__KEY_GPU, all);
+}
+
+static void put_load(struct kymo__buf *texts)
+{
+    double load;
+    if (getloadavg(&load, 1) == 1)
+        kymo__texts_printf(texts, KYMO__KEY_LOAD, "%d", (int)(load * 100));
+}
+
+void kymo__machine_describe(struct kymo__buf *texts)
+{
+    char text[128];
+    struct utsname names;
+    read_field("/proc/cpuinfo", "model name", text, sizeof text);
+    kymo__texts_put(texts, KYMO__KEY_CPU, text);
+    put_cpus(texts);
+    kymo__read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", text, sizeof text);
+    text[strcspn(text, "\n")] = '\0';
+    kymo__texts_put(texts, KYMO__KEY_GOVERNOR, text);
+    if (uname(&names) == 0)
+        kymo__texts_put(texts, KYMO__KEY_KERNEL, names.release);
+    put_gpus(texts);
+    put_load(texts);
+}

@@ -1,0 +1,148 @@
+/*
+ * kymo/compare.h: is B faster than A, by how much, how surely? (libkymo-tools)
+ *
+ *     kymo_comparison *c;
+ *     kymo_comparison_create(&c);
+ *     kymo_comparison_add(c, KYMO_A, "before.kymo");     recordings, or stats as JSON; several are repeats
+ *     kymo_comparison_add(c, KYMO_B, "after.kymo");
+ *     kymo_comparison_run(c, NULL);
+ *     kymo_compare_text(c, NULL, stdout);
+ *
+ * A side is a set of runs: the launches of a program (the run ids of a recording), or files of stats. A run is, for each
+ * region, a series of times in order: its time in each iteration without the warm-up, or where there are no iterations
+ * each call. The change is that of the median, in percent of A. Its interval holds the truth in 95 of 100 comparisons,
+ * and more where fewer is all that can be promised:
+ *
+ *   several runs on each side   run against run: Hodges and Lehmann's estimate with the exact interval of the Mann-Whitney
+ *                               test, from 4 runs each; with fewer Student's t. Differences between runs are in it.
+ *   one run on each side        blocks of successive times against blocks, at three lengths, the widest interval; drift
+ *                               or strong autocorrelation make it wider or the answer unsure. What differs between runs
+ *                               (memory layout, temperature) cannot be known from one.
+ *   pairs                       the ratios of A and B done in turns, by blocks: the signed-rank test's interval
+ *
+ * docs/internals/compare.md has the reasons, and how often each is right on data with a known answer.
+ */
+#ifndef KYMO_COMPARE_H
+#define KYMO_COMPARE_H
+
+#include <stdio.h>
+
+#include <kymo/report.h>
+#include <kymo/table.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum kymo_verdict {
+    KYMO_UNSURE = 0, /* too noisy, or too little, to tell */
+    KYMO_SAME,       /* no difference shown: the interval has 0 in it and is narrow */
+    KYMO_FASTER,     /* the whole interval lies below 0 */
+    KYMO_SLOWER,     /* the whole interval lies above 0 */
+};
+/* "unsure", "same", "faster", "slower". */
+KYMO_API const char *kymo_verdict_name(enum kymo_verdict verdict);
+
+struct kymo_compare_options {
+    /* A change that does not matter, in percent: an interval with 0 in it that lies within this is "same". 0: 1 %. */
+    double smallest_percent;
+    const char *filter; /* regions matching this (as in the summary); NULL: all */
+    uint64_t skip; /* iterations at the begin of each run to leave out, marked as warm-up or not */
+    uint32_t n_jobs; /* threads to read with; 0: as many as there are cores */
+    kymo_progress *progress;
+    void *progress_ctx;
+};
+
+/* ---- arrays ---- */
+
+/* The times of one run, in order, in any one unit; lent. */
+struct kymo_run_times {
+    const double *times;
+    size_t n;
+    double start; /* when it ran, in any one unit, to see a drift from run to run; 0: not known */
+};
+
+struct kymo_change {
+    enum kymo_verdict verdict;
+    /* Of B against A, negative is faster. Not a number where nothing can be said. */
+    double percent, low_percent, high_percent;
+    double a, b;     /* medians: of each run, then of the runs */
+    size_t n_a, n_b; /* times */
+    const char *reason; /* why it is unsure, or why the interval is wider; "" for no reason. Valid for ever. */
+};
+
+/*
+ * Compare two sets of runs. KYMO_EINVAL for a time that is negative or no number, or a side without any.
+ * Any thread.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_compare_runs(const struct kymo_run_times *a, size_t n_a,
+                                                        const struct kymo_run_times *b, size_t n_b,
+                                                        const struct kymo_compare_options *options,
+                                                        struct kymo_change *out);
+
+/* The same of `n` pairs: a[i] and b[i] were measured one right after the other, in either order. */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_compare_pairs(const double *a, const double *b, size_t n,
+                                                         const struct kymo_compare_options *options,
+                                                         struct kymo_change *out);
+
+/* ---- recordings and files of stats ---- */
+
+typedef struct kymo_comparison kymo_comparison;
+enum kymo_compare_side { KYMO_A, KYMO_B };
+
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_comparison_create(kymo_comparison **out);
+KYMO_API void kymo_comparison_destroy(kymo_comparison *comparison);
+
+/*
+ * Add what lies at `path` to a side: a recording, each run id in it a run, or a file of stats, docs/formats/stats.md.
+ * KYMO_EIO and KYMO_EFORMAT when it cannot be read; KYMO_EINVAL for times that are none, with the region's name.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_comparison_add(kymo_comparison *comparison,
+                                                          enum kymo_compare_side side,
+                                                          const char *path);
+
+/*
+ * Read all and compare. KYMO_EMISMATCH when a side is empty, no region is on both, or they ran with different numbers
+ * of ranks. Memory: one process's series at a time for each thread (4 bytes for each region and iteration).
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_comparison_run(kymo_comparison *comparison,
+                                                          const struct kymo_compare_options *options);
+
+/*
+ * The tables, after a run; lent until the comparison goes; NULL for a name it does not have:
+ *   regions   name a_ns b_ns change_percent low_percent high_percent verdict effect_percent reason n_a n_b
+ *             effect_percent: what the region's change does to the whole iteration; the largest first
+ *   iteration the same columns, one row, the whole iteration; empty when there are no iterations
+ *   only      name side            regions that one side alone has
+ *   runs      side path run_id n_processes n_iterations n_warmup
+ *   warnings  text                 machines that differ, drifts, single runs
+ */
+KYMO_API kymo_table *kymo_comparison_table(kymo_comparison *comparison, const char *name);
+
+/*
+ * 1 when the iteration is slower by more than `percent` with confidence: its whole interval lies above. `region`
+ * (NULL: the iteration, or without iterations every region) names another, "(iteration)" the iteration; KYMO_EINVAL when there is no such region.
+ */
+KYMO_API int kymo_comparison_is_slower(const kymo_comparison *comparison, const char *region,
+                                       double percent);
+
+/* 1 when a recording of either side has bytes that are not as they were written: the answer is not whole. */
+KYMO_API int kymo_comparison_is_damaged(const kymo_comparison *comparison);
+
+/* Presenters. KYMO_EIO when the stream refuses. `limit`: rows at most, 0 for all. */
+struct kymo_compare_text_options {
+    struct kymo_text_options text;
+    uint32_t limit;
+};
+KYMO_API kymo_status kymo_compare_text(kymo_comparison *comparison,
+                                       const struct kymo_compare_text_options *options, FILE *out);
+KYMO_API kymo_status kymo_compare_markdown(kymo_comparison *comparison,
+                                           const struct kymo_compare_text_options *options,
+                                           FILE *out);
+/* An object: regions, iteration, only, runs, warnings, summary (the sentence that the text begins with). */
+KYMO_API kymo_status kymo_compare_json(kymo_comparison *comparison, FILE *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

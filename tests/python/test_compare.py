@@ -1,0 +1,115 @@
+"""kymo.compare and kymo.compare_functions."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+import kymo
+
+
+def write_stats(path: Path, level: float, seed: int) -> Path:
+    make = random.Random(seed)
+    series = {"step": [level * (1 + 0.01 * make.gauss(0, 1)) for _ in range(100)]}
+    path.write_text(json.dumps({"series": {**series, "(iteration)": series["step"]}}))
+    return path
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[list[Path], list[Path]]:
+    a = [write_stats(tmp_path / f"a{i}.json", 1e6, i) for i in range(5)]
+    b = [write_stats(tmp_path / f"b{i}.json", 1.05e6, 10 + i) for i in range(5)]
+    return a, b
+
+
+def test_a_comparison_is_a_table_of_regions(sides):
+    found = kymo.compare(*sides)
+    row = found.row(name="step")
+    assert row["verdict"] == "slower"
+    assert row["low_percent"] < 5 < row["high_percent"]
+    assert found.iteration is not None and found.iteration["verdict"] == "slower"
+    assert len(found.runs) == 10
+    assert len(found.only) == 0
+    assert "slower" in repr(found)
+    assert found.to_markdown().startswith("**B is ")
+    assert json.loads(found.to_json())["regions"][0]["name"] == "step"
+
+
+def test_paths_may_be_single_and_regions_filtered(sides):
+    (a, *_), (b, *_) = sides
+    assert kymo.compare(a, str(b)).row(name="step")["verdict"] == "slower"
+    assert any("one run on each side" in text for text in kymo.compare(a, b).warnings)
+    assert len(kymo.compare(a, b, filter="other")) == 0
+
+
+def test_wrong_input_raises(sides, tmp_path):
+    (a, *_), _ = sides
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"series": {"step": [NaN]}}')
+    with pytest.raises(ValueError, match="region 'step' is NaN"):
+        kymo.compare(a, wrong)
+    with pytest.raises(kymo.KymoError, match="missing"):
+        kymo.compare(a, tmp_path / "missing.kymo")
+    with pytest.raises(kymo.KymoError, match="side B has nothing"):
+        kymo.compare(a, [])
+    with pytest.raises(ValueError, match="smallest_percent"):
+        kymo.compare(a, a, smallest_percent=0)
+
+
+def test_recordings_are_compared_by_calls(record):
+    for name in ("a.kymo", "b.kymo"):
+        with record(name) as path:
+            for _ in range(20):
+                with kymo.range("work"):
+                    pass
+    found = kymo.compare(path.parent / "a.kymo", path.parent / "b.kymo")
+    assert found.row(name="work")["n_a"] == 20
+    assert found.iteration is None
+
+
+def test_a_function_that_does_half_more_is_slower():
+    found = kymo.compare_functions(lambda: sum(range(2000)), lambda: sum(range(3000)), seconds=2)
+    assert found.verdict == "slower"
+    assert 20 < found.low_percent <= found.change_percent <= found.high_percent < 100
+    assert found.a_ns < found.b_ns
+    assert len(found.times_a) == len(found.times_b) == found.rounds
+    assert "slower" in repr(found)
+
+
+def test_functions_take_turns_and_setup_runs_before_each_call():
+    calls: list[str] = []
+    kymo.compare_functions(
+        lambda: calls.append("f"), lambda: calls.append("g"), lambda: calls.append("s"), max_rounds=8
+    )
+    assert calls[::2] == ["s"] * (len(calls) // 2)
+    rounds = "".join(calls[1::2])[6:]  # behind the warm-up
+    assert rounds == "fggf" * 4
+
+
+def test_sync_is_timed_and_errors_come_through():
+    found = kymo.compare_functions(
+        lambda: None, lambda: None, lambda: None, max_rounds=6, sync=lambda: time.sleep(0.002)
+    )
+    assert found.a_ns > 2e6
+
+    def fail() -> None:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        kymo.compare_functions(fail, fail)
+    with pytest.raises(ValueError, match="seconds"):
+        kymo.compare_functions(fail, fail, seconds=0)
+    with pytest.raises(ValueError, match="max_rounds"):
+        kymo.compare_functions(fail, fail, max_rounds=3)
+
+
+def test_garbage_collection_is_as_before():
+    import gc
+
+    assert gc.isenabled()
+    kymo.compare_functions(lambda: None, lambda: None, seconds=0.05)
+    assert gc.isenabled()
