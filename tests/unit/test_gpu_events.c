@@ -347,6 +347,8 @@ static void without_memory_a_span_is_counted(void **state)
 {
     (void)state;
     int status;
+    if (getenv("KYMO_VALGRIND") != NULL)
+        skip();              /* what a forked child leaves behind is a leak to it */
     put_span(1, NULL, 1, 2); /* the parent's is none of the child's */
     fflush(NULL);
     const pid_t pid = fork();
