@@ -338,7 +338,7 @@ static void make_log(struct log_maker *log, const char *const *extra, uint64_t s
         log_end(log, now += times * step + i % 7, 1);
         if (i % 2 == 0) {
             log_begin(log, now, 3);
-            log_end(log, now += 50 + i % 3, 3);
+            log_end(log, now += 50, 3);
         }
         put_iteration(log, now += times * 100, i, i < 2);
     }
