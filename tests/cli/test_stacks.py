@@ -299,7 +299,8 @@ def test_a_full_disk_leaves_no_half_file(kymo, busy, tmp_path, to):
 def test_a_damaged_recording_is_exported_as_far_as_it_goes(kymo, busy, to):
     log = next(busy.glob("*.klog"))
     content = bytearray(log.read_bytes())
-    content[len(content) // 2] ^= 0xFF
+    middle = len(content) // 2
+    content[middle : middle + 16] = bytes(byte ^ 0xFF for byte in content[middle : middle + 16])  # more than padding
     log.write_bytes(content)
     done = kymo("export", busy, "--to", to, "-o", "-")
     assert done.returncode == 2
