@@ -113,3 +113,37 @@ def test_garbage_collection_is_as_before():
     assert gc.isenabled()
     kymo.compare_functions(lambda: None, lambda: None, seconds=0.05)
     assert gc.isenabled()
+
+
+BURN = """
+import os, time
+import kymo
+
+def burn(microseconds):
+    end = time.perf_counter_ns() + 1000 * microseconds
+    while time.perf_counter_ns() < end:
+        pass
+
+watch = kymo.Stopwatch()
+watch.enable(num_warmup_iters=5)
+for i in range(65):
+    with watch("forward"):
+        burn(100 * (50 if i < 5 else float(os.environ['FACTOR'])))
+    with watch("backward"):
+        burn(300)
+    watch.finish_iter()
+watch.to_json(os.environ['INTO'])
+"""
+
+
+def test_a_stopwatch_s_iterations_are_compared_from_recordings_and_from_json(run_python, tmp_path):
+    for name, factor in (("a", 1), ("b", 2)):
+        run_python(BURN, env={"KYMO": f"{name}.kymo", "FACTOR": str(factor), "INTO": f"{name}.json"})
+    for ending in ("kymo", "json"):
+        found = kymo.compare(tmp_path / f"a.{ending}", tmp_path / f"b.{ending}")
+        assert found.row(name="forward")["verdict"] == "slower"
+        assert found.row(name="forward")["change_percent"] == pytest.approx(100, abs=10)
+        assert found.iteration is not None
+        assert found.iteration["n_a"] == 60
+        assert 15 < found.iteration["change_percent"] < 35
+        assert {row["n_iterations"] for row in found.runs} == {60}
