@@ -90,6 +90,14 @@ def test_json_has_every_table_and_can_be_read_back(measured, tmp_path):
     assert measured.stats().to_json() == text
 
 
+def test_json_is_what_compare_takes(measured, tmp_path):
+    for name in ("a.json", "b.json"):
+        measured.to_json(tmp_path / name)
+    comparison = kymo.compare(tmp_path / "a.json", tmp_path / "b.json")
+    assert {"outer", "inner"} <= set(comparison["name"])
+    assert comparison.row(name="outer")["change_percent"] == pytest.approx(0)
+
+
 def test_csv_of_each_table(measured, tmp_path):
     rows = list(csv.DictReader(io.StringIO(measured.to_csv())))
     assert [row["name"] for row in rows if not row["name"].startswith("(")] == ["outer", "inner"]
