@@ -184,6 +184,9 @@ kymo_status kymo__watch_put_once(kymo_table *table, double tick_ns)
     return KYMO_OK;
 }
 
+/* The kernel counts the machine's processor time in ticks of 10 ms: over less than 50 of them it tells nothing. */
+#define MACHINE_TRUSTED_NS UINT64_C(500000000)
+
 static void put_count(kymo_table *table, bool is_measured, uint64_t n)
 {
     if (is_measured)
@@ -206,7 +209,9 @@ kymo_status kymo__watch_put_usage(kymo_table *table, double tick_ns)
         put_processors(table, mask & KYMO_USAGE_THREAD_CPU, u.thread_cpu_ns, u.wall_ns);
         put_processors(table, mask & KYMO_USAGE_PROCESS_CPU, u.process_cpu_ns, u.wall_ns);
         put_processors(table, mask & KYMO_USAGE_TREE_CPU, u.tree_cpu_ns, u.tree_wall_ns);
-        put_processors(table, mask & KYMO_USAGE_MACHINE_CPU, u.machine_cpu_ns, u.machine_wall_ns);
+        put_processors(table,
+                       (mask & KYMO_USAGE_MACHINE_CPU) && u.machine_wall_ns >= MACHINE_TRUSTED_NS,
+                       u.machine_cpu_ns, u.machine_wall_ns);
         put_count(table, mask & KYMO_USAGE_FAULTS, u.n_switches + u.n_switches_involuntary);
         put_count(table, mask & KYMO_USAGE_FAULTS, u.n_switches_involuntary);
         put_count(table, mask & KYMO_USAGE_FAULTS, u.n_minor_faults + u.n_major_faults);

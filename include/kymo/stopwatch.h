@@ -141,7 +141,8 @@ KYMO_API uint64_t kymo_stopwatch_n_measured(void);
  *   threads     name thread tid count total_ns mean_ns ... max_ns self_ns thread_cpu
  *   gpu         name count total_ns mean_ns ... max_ns pending
  *   usage       name thread_cpu process_cpu tree_cpu machine_cpu (1.0: one processor) context_switches
- *               involuntary_switches page_faults major_faults rss_bytes; null: not asked for
+ *               involuntary_switches page_faults major_faults rss_bytes; null: not asked for, or not to be told:
+ *               machine_cpu needs half a second, because the kernel counts it in ticks of 10 ms
  *   once        name total_ns running
  *   series      iteration name total_ns          (the latest 4096 iterations; "(iteration)" is the iteration itself)
  *   outliers    iteration name total_ns median_ns times        (iterations far above the rest, worst first)
