@@ -207,7 +207,7 @@ def test_the_cpu_use_of_a_name_can_be_given_up():
     with stopwatch("a"):
         sum(range(300_000))
     after = stopwatch.stats().usage.row(name="a")
-    assert before["thread_cpu"] == pytest.approx(after["thread_cpu"], rel=1e-3)
+    assert before["thread_cpu"] == pytest.approx(after["thread_cpu"], rel=1e-2)
 
 
 def test_an_exception_between_start_and_end_leaves_a_stopwatch_that_goes_on():
@@ -286,7 +286,7 @@ def test_many_threads_lose_nothing():
     stats = stopwatch.stats()
     assert stats.intervals.row(name="busy")["count"] == 8000
     assert stats.intervals.row(name="busy")["total_ns"] == pytest.approx(
-        stats.iterations.row(name="busy")["total_ns"], abs=1, rel=1e-5
+        stats.iterations.row(name="busy")["total_ns"], abs=1, rel=1e-3
     )
 
 
