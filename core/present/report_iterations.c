@@ -151,7 +151,7 @@ static kymo_status put_outliers(kymo_summary *summary, struct kymo__buf *line, F
         KYMO_TRY(put_outlier(summary, line, out, row));
     if (n <= MAX_OUTLIERS)
         return KYMO_OK;
-    kymo__buf_printf(line, "  ... and %zu more outliers; --iterations shows them", n - MAX_OUTLIERS);
+    kymo__buf_printf(line, "  ... and %zu more; --iterations shows them", n - MAX_OUTLIERS);
     return end_line(line, out);
 }
 

@@ -300,6 +300,20 @@ static void *burn_in_thread(void *arg)
     return NULL;
 }
 
+/* The kernel counts it in ticks of 10 ms. */
+static void a_moment_tells_nothing_of_the_machine(void **state)
+{
+    (void)state;
+    const kymo_id brief = KYMO_ID("brief");
+    enable(NULL);
+    assert_int_equal(
+        kymo_stopwatch_measure_usage(brief, KYMO_USAGE_MACHINE_CPU | KYMO_USAGE_THREAD_CPU), KYMO_OK);
+    measure(brief);
+    finish();
+    assert_true(value("usage", "machine_cpu") == -1);
+    assert_true(value("usage", "thread_cpu") >= 0);
+}
+
 static void usage_of_ended_threads_stays(void **state)
 {
     (void)state;
@@ -351,6 +365,7 @@ int main(void)
         EXTRA_TEST(a_busy_thread_uses_what_the_kernel_says),
         EXTRA_TEST(only_the_intervals_count),
         EXTRA_TEST(what_cannot_be_measured_is_refused),
+        EXTRA_TEST(a_moment_tells_nothing_of_the_machine),
         EXTRA_TEST(usage_of_ended_threads_stays),
         EXTRA_TEST(a_report_shows_usage),
     };
