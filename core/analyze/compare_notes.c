@@ -24,6 +24,7 @@ static const struct {
     {"the frequency governor", offsetof(struct kymo_process, governor)},
     {"the GPU", offsetof(struct kymo_process, gpu)},
     {"the kernel", offsetof(struct kymo_process, kernel)},
+    {"what it stands on", offsetof(struct kymo_process, versions)},
     {"kymo's version", offsetof(struct kymo_process, version)},
     {"kymo's clock", offsetof(struct kymo_process, clock)},
 };

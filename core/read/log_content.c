@@ -32,6 +32,7 @@ static const struct field {
     {KYMO__KEY_GOVERNOR, FIELD_TEXT, offsetof(struct kymo_process, governor)},
     {KYMO__KEY_GPU, FIELD_TEXT, offsetof(struct kymo_process, gpu)},
     {KYMO__KEY_KERNEL, FIELD_TEXT, offsetof(struct kymo_process, kernel)},
+    {KYMO__KEY_VERSIONS, FIELD_TEXT, offsetof(struct kymo_process, versions)},
     {KYMO__KEY_VERSION, FIELD_TEXT, offsetof(struct kymo_process, version)},
     {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
 };

@@ -213,6 +213,7 @@ kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
                  .governor = "",
                  .gpu = "",
                  .kernel = "",
+                 .versions = "",
                  .load = -1},
     };
     int fd = -1;

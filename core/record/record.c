@@ -92,6 +92,7 @@ static void describe_process(struct kymo__buf *texts, const char *note)
     kymo__texts_put(texts, KYMO__KEY_POLICY, policies[s->policy]);
     kymo__texts_put(texts, KYMO__KEY_POOL, record->pool.path);
     kymo__machine_describe(texts);
+    kymo__texts_put(texts, KYMO__KEY_VERSIONS, record->versions);
     if (note[0] != '\0')
         kymo__texts_put(texts, KYMO__KEY_NOTE, note);
     kymo__buf_fini(&command);

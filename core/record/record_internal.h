@@ -313,6 +313,7 @@ struct kymo__record {
     uint32_t generation; /* counts recordings; a lane of an older one attaches anew. Stored under the lock, relaxed */
     int64_t owner; /* the pid that opened it: a child made by a raw clone() must keep its hands off */
     char path[PATH_MAX]; /* of the recording that is open or was last */
+    char versions[256];  /* as kymo_set_versions() told; guarded by the lock */
     struct kymo__settings settings;
     struct kymo__pool pool;
     struct kymo__log log;

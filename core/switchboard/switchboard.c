@@ -177,19 +177,39 @@ const char *kymo_recording_path(void)
     return record->path;
 }
 
+/* Add to what the log says of the process, if there is a log by now. Frees `texts`; the lock is held. */
+static void tell_log(struct kymo__buf *texts)
+{
+    if (record->state == KYMO__RECORD_OPEN &&
+        kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, texts) != KYMO_OK)
+        kymo__record_failed(kymo_last_error());
+    kymo__buf_fini(texts);
+}
+
 void kymo_set_rank(int rank, int world_size)
 {
     struct kymo__lane *const lane = kymo__lane_set_aside();
+    struct kymo__buf texts = {0};
+    kymo__texts_printf(&texts, KYMO__KEY_RANK, "%d", rank);
+    kymo__texts_printf(&texts, KYMO__KEY_WORLD, "%d", world_size);
     pthread_mutex_lock(&record->lock);
     record->settings.rank = rank;
     record->settings.world_size = world_size;
-    if (record->state == KYMO__RECORD_OPEN) {
-        struct kymo__buf texts = {0};
-        kymo__texts_printf(&texts, KYMO__KEY_RANK, "%d", rank);
-        kymo__texts_printf(&texts, KYMO__KEY_WORLD, "%d", world_size);
-        if (kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts) != KYMO_OK)
-            kymo__record_failed(kymo_last_error());
-        kymo__buf_fini(&texts);
+    tell_log(&texts);
+    pthread_mutex_unlock(&record->lock);
+    kymo__lane_resume(lane);
+}
+
+void kymo_set_versions(const char *text)
+{
+    struct kymo__lane *const lane = kymo__lane_set_aside();
+    struct kymo__buf texts = {0};
+    pthread_mutex_lock(&record->lock);
+    const bool is_new = strncmp(record->versions, text, sizeof record->versions - 1) != 0;
+    snprintf(record->versions, sizeof record->versions, "%s", text);
+    if (is_new) {
+        kymo__texts_put(&texts, KYMO__KEY_VERSIONS, record->versions);
+        tell_log(&texts);
     }
     pthread_mutex_unlock(&record->lock);
     kymo__lane_resume(lane);

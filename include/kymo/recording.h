@@ -70,7 +70,8 @@ struct kymo_process {
     const char *governor; /* of the processors' frequency */
     const char *gpu;      /* models of NVIDIA GPUs */
     const char *kernel;
-    double load; /* average of the machine over the minute before the start */
+    const char *versions; /* of Python and its libraries, as the program told them */
+    double load;          /* average of the machine over the minute before the start */
 };
 
 struct kymo_site_info {

@@ -101,6 +101,12 @@ KYMO_API const char *kymo_recording_path(void);
 KYMO_API void kymo_set_rank(int rank, int world_size);
 
 /*
+ * Say which versions the figures depend on, "Python 3.11.7, torch 2.13.0"; kymo's Python package does so. `kymo compare`
+ * warns where two runs differ in it. Before or during a recording; what is past 255 bytes is cut.
+ */
+KYMO_API void kymo_set_versions(const char *text);
+
+/*
  * Check options in the syntax of KYMO_OPTIONS without applying them: KYMO_EINVAL and a sentence that lists the valid
  * keys. `kymo_options_help` is one line per key: name, default, meaning; a static text.
  */

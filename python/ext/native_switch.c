@@ -82,6 +82,15 @@ static PyObject *switch_set_rank(PyObject *Py_UNUSED(module), PyObject *const *a
     Py_RETURN_NONE;
 }
 
+static PyObject *switch_set_versions(PyObject *Py_UNUSED(module), PyObject *text)
+{
+    const char *utf8 = PyUnicode_AsUTF8(text);
+    if (utf8 == NULL)
+        return NULL;
+    kymo_set_versions(utf8);
+    Py_RETURN_NONE;
+}
+
 static PyObject *switch_recording_path(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     return PyUnicode_DecodeFSDefault(kymo_recording_path());
@@ -119,6 +128,8 @@ PyMethodDef native_switch_functions[] = {
      "enabled($module, /)\n--\n\nWhether a recording is open."},
     {"set_rank", (PyCFunction)(void (*)(void))switch_set_rank, METH_FASTCALL | METH_KEYWORDS,
      "set_rank($module, /, rank, world_size=-1)\n--\n\nSay which rank this process is."},
+    {"set_versions", switch_set_versions, METH_O,
+     "set_versions($module, text, /)\n--\n\nSay which versions the figures depend on."},
     {"recording_path", switch_recording_path,
      METH_NOARGS, "recording_path($module, /)\n--\n\nThe directory of the recording that is open or was last; \"\" before any."},
     {"counts", switch_counts, METH_NOARGS,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
 
 from kymo import _native
 
@@ -35,6 +37,7 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
 
 def stop() -> None:
     """End the recording and write what is still in memory. Without one, do nothing."""
+    tell_versions()
     _leave_environment()
     _native.stop()
 
@@ -43,6 +46,21 @@ def reset() -> None:
     """Stop, and forget options and nesting stacks, as if nothing had been started. Ranges made before stay valid."""
     _leave_environment()
     _native.reset()
+
+
+def tell_versions() -> None:
+    """Tell the recording which Python this is, and which of the libraries that make a difference are loaded by now."""
+    versions = ["Python " + ".".join(map(str, sys.version_info[:3]))]
+    for name in ("torch", "numpy", "jax", "tensorflow", "transformers", "lightning"):
+        version = getattr(sys.modules.get(name), "__version__", None)
+        if version is not None:
+            versions.append(f"{name} {version}")
+    _native.set_versions(", ".join(versions))
+
+
+# At import, for a recording that opens with the first event; at exit, when the libraries are there that were not yet.
+tell_versions()
+atexit.register(tell_versions)
 
 
 def options_help() -> str:

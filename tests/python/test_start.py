@@ -252,3 +252,16 @@ def test_a_subinterpreter_can_import_it(run_python):
         kymo.stop()
         assert sorted(kymo.load("run.kymo").ranges["name"]) == ["in the first", "in the other"]
     """)
+
+
+def test_the_recording_tells_versions_of_what_is_loaded_by_the_end(run_python, tmp_path):
+    run_python("""
+        import sys, types
+        import kymo
+        kymo.start("run.kymo")
+        with kymo.range("x"):
+            sys.modules["torch"] = types.SimpleNamespace(__version__="9.9.9")
+    """)  # fmt: skip
+    (log,) = (tmp_path / "run.kymo").glob("*.klog")
+    python = ".".join(map(str, sys.version_info[:3]))
+    assert f"Python {python}, torch 9.9.9".encode() in log.read_bytes()
