@@ -4,7 +4,7 @@
 #include "present/present_internal.h"
 
 struct writing {
-    const struct kymo__process_walk *walk;
+    struct kymo__process_walk walk; /* of the process at hand */
     const char *filter;
     struct kymo__buf process; /* "RANK,PID,", the same in each line of the process */
     struct kymo__buf lines;
@@ -49,7 +49,7 @@ static bool take_span(void *ctx, const struct kymo__span *span,
         return true;
     put_whole(writing, span);
     for (size_t i = 0; i < iteration->n_ran; i++) {
-        const struct kymo__name *name = &writing->walk->names.names[iteration->ran[i]];
+        const struct kymo__name *name = &writing->walk.names.names[iteration->ran[i]];
         if (!kymo__name_matches(writing->filter, name->text, name->len))
             continue;
         put_head(writing, span);
@@ -65,19 +65,19 @@ static bool take_span(void *ctx, const struct kymo__span *span,
 static kymo_status write_process(struct writing *writing, kymo_recording *recording, size_t process)
 {
     uint64_t n_words_done = 0;
-    struct kymo__process_walk walk;
-    kymo_status status = kymo__process_walk_init(&walk, recording, process);
-    walk.progress = &n_words_done;
-    walk.iterations.visitor = take_span;
-    walk.iterations.visitor_ctx = writing;
-    writing->walk = &walk;
+    struct kymo__process_walk *const walk = &writing->walk;
+    kymo_status status = kymo__process_walk_init(walk, recording, process);
+    walk->progress = &n_words_done;
+    walk->iterations.visitor = take_span;
+    walk->iterations.visitor_ctx = writing;
     writing->process.len = 0;
-    if (walk.info->rank >= 0)
-        kymo__buf_printf(&writing->process, "%d", walk.info->rank);
-    kymo__buf_printf(&writing->process, ",%lld,", (long long)walk.info->pid);
+    if (walk->info->rank >= 0)
+        kymo__buf_printf(&writing->process, "%d", walk->info->rank);
+    kymo__buf_printf(&writing->process, ",%lld,", (long long)walk->info->pid);
     if (status == KYMO_OK)
-        status = kymo__process_walk_run(&walk);
-    kymo__process_walk_fini(&walk);
+        status = kymo__process_walk_run(walk);
+    walk->progress = NULL;
+    kymo__process_walk_fini(walk);
     return writing->status != KYMO_OK ? writing->status : status;
 }
 
