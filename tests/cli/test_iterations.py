@@ -52,12 +52,14 @@ def test_json_has_the_tables(kymo, loop):
     report = json.loads(kymo("report", loop, "--json", "--data", "data").stdout)
     whole, *names = report["iterations"]
     assert whole["name"] == "(whole iteration)"
-    assert {row["name"]: (row["count"], row["ran"]) for row in names} == {
+    assert {row["name"]: (row["count"], row["ran"]) for row in names if row["name"] != "prefetch"} == {
         "data": (N - WARMUP, N - WARMUP),
         "forward": (N - WARMUP, N - WARMUP),
         "log": (N - WARMUP, (N - WARMUP) // 2),
-        "prefetch": (N - WARMUP, N - WARMUP),
     }
+    (prefetch,) = (row for row in names if row["name"] == "prefetch")
+    # A thread of its own: on a busy machine it may sleep through an iteration.
+    assert prefetch["count"] == N - WARMUP and 0 < prefetch["ran"] <= N - WARMUP
     by_name = {row["name"]: row for row in names}
     assert by_name["log"]["min_ns"] == 0
     assert by_name["data"]["mean_ns"] + by_name["forward"]["mean_ns"] <= whole["mean_ns"]
