@@ -145,7 +145,7 @@ static int run_repeatedly(char **program, int *wait_status)
 static int run_program(char **program, enum run_existing existing, const char *options_text)
 {
     struct run_target target;
-    int wait_status;
+    int wait_status = 0;
     if (!run_target_prepare(&target, given.output, existing, program))
         return CLI_BAD;
     run_environment_set(target.path, options_text);

@@ -38,6 +38,7 @@ static void put_gpus(struct kymo__buf *texts)
 {
     static const char folder[] = "/proc/driver/nvidia/gpus";
     char path[512], model[128], all[512] = "";
+    size_t len = 0;
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return;
@@ -46,11 +47,8 @@ static void put_gpus(struct kymo__buf *texts)
             continue;
         snprintf(path, sizeof path, "%s/%s/information", folder, entry->d_name);
         read_field(path, "Model", model, sizeof model);
-        if (model[0] != '\0' && strstr(all, model) == NULL &&
-            strlen(all) + strlen(model) + 3 < sizeof all) {
-            strcat(all, all[0] != '\0' ? ", " : "");
-            strcat(all, model);
-        }
+        if (model[0] != '\0' && strstr(all, model) == NULL && len + strlen(model) + 3 < sizeof all)
+            len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", len > 0 ? ", " : "", model);
     }
     closedir(dir);
     kymo__texts_put(texts, KYMO__KEY_GPU, all);

@@ -133,8 +133,8 @@ void native_wait_make(void);
 int native_stopwatch_make(PyObject *module);
 PyTypeObject *native_measured_type(PyObject *module);
 
-/* What sw(name) gives: a new reference to the Measurement of a name. */
-PyObject *native_measured(struct native_state *state, PyObject *name);
+/* What sw(given) gives: a new reference to the Measurement of a name. */
+PyObject *native_measured(struct native_state *state, PyObject *given);
 
 /* A call of the stopwatch on one measurement, by the enable bits `on`. None, or NULL and an exception when strict. */
 typedef kymo_status native_stopwatch_call(kymo_id id);

@@ -53,8 +53,8 @@ PyObject *tools_stopwatch_pack(PyObject *module, PyObject *rank);
 PyObject *tools_stopwatch_merge(PyObject *module, PyObject *packed);
 PyObject *tools_stopwatch_merged_table(PyObject *module, PyObject *args);
 
-/* json_tables(tables): an object with the rows of each Table by its name. */
-PyObject *tools_json_tables(PyObject *module, PyObject *tables);
+/* json_tables(given): an object with the rows of each Table by its name. */
+PyObject *tools_json_tables(PyObject *module, PyObject *given);
 
 /* Raise what a status means: ValueError for EINVAL, else KymoError with name and sentence. Returns NULL. */
 PyObject *tools_raise(const struct tools_state *state, kymo_status status);
