@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -85,7 +86,8 @@ def test_three_ranks_of_a_torch_job_merge(run_python, tmp_path, dst):
 
 
 def test_three_ranks_of_an_mpi_job_merge(tmp_path):
-    launcher = shutil.which("mpirun") or shutil.which("mpiexec")
+    beside_python = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+    launcher = shutil.which("mpirun", path=beside_python) or shutil.which("mpiexec", path=beside_python)
     if importlib.util.find_spec("mpi4py") is None or launcher is None:
         pytest.skip("mpi4py and an MPI launcher are not both here")
     script = tmp_path / "job.py"
