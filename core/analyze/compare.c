@@ -4,11 +4,8 @@
  */
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyze/compare_internal.h"
-
-enum { MAX_JOBS = 64 };
 
 static kymo_status no_memory(void)
 {
@@ -95,8 +92,9 @@ static void finish_task(struct jobs *jobs, kymo_status status, bool may_tell)
         jobs->options->progress(jobs->options->progress_ctx, (double)n_done / (double)jobs->n_tasks);
 }
 
-static void work(struct jobs *jobs, bool may_tell)
+static void work(void *ctx, bool may_tell)
 {
+    struct jobs *const jobs = ctx;
     for (;;) {
         const size_t i = __atomic_fetch_add(&jobs->next_task, 1, __ATOMIC_RELAXED);
         if (i >= jobs->n_tasks)
@@ -106,29 +104,6 @@ static void work(struct jobs *jobs, bool may_tell)
                                                             task->process, jobs->options);
         finish_task(jobs, status, may_tell);
     }
-}
-
-static void *work_in_thread(void *jobs)
-{
-    work(jobs, false);
-    return NULL;
-}
-
-/* The calling thread works too, and alone when no other can be had. */
-static void work_together(struct jobs *jobs)
-{
-    pthread_t threads[MAX_JOBS];
-    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t n_jobs =
-        jobs->options->n_jobs != 0 ? jobs->options->n_jobs : (size_t)KYMO__MAX(n_cores, 1);
-    n_jobs = KYMO__MIN(KYMO__MIN(n_jobs, jobs->n_tasks), (size_t)MAX_JOBS);
-    size_t n_threads = 0;
-    while (n_threads + 1 < n_jobs &&
-           pthread_create(&threads[n_threads], NULL, work_in_thread, jobs) == 0)
-        n_threads++;
-    work(jobs, true);
-    for (size_t i = 0; i < n_threads; i++)
-        pthread_join(threads[i], NULL);
 }
 
 static kymo_status list_tasks(struct jobs *jobs, const kymo_comparison *c)
@@ -206,7 +181,7 @@ static kymo_status read_recordings(kymo_comparison *c, const struct kymo_compare
     pthread_mutex_init(&jobs.lock, NULL);
     kymo_status status = list_tasks(&jobs, c);
     if (status == KYMO_OK) {
-        work_together(&jobs);
+        kymo__work_together(work, &jobs, jobs.options->n_jobs, jobs.n_tasks);
         status = jobs.status != KYMO_OK ? kymo__fail(jobs.status, "%s", jobs.error)
                                         : take_tasks(c, &jobs);
     }

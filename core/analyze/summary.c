@@ -7,11 +7,8 @@
  */
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyze/analyze_internal.h"
-
-enum { MAX_JOBS = 64 };
 
 struct task {
     kymo_recording *recording;
@@ -81,8 +78,9 @@ static void merge_in_turn(struct jobs *jobs, size_t task, struct kymo__process_w
     pthread_mutex_unlock(&jobs->lock);
 }
 
-static void work(struct jobs *jobs, bool may_tell)
+static void work(void *ctx, bool may_tell)
 {
+    struct jobs *const jobs = ctx;
     for (;;) {
         const size_t i = __atomic_fetch_add(&jobs->next_task, 1, __ATOMIC_RELAXED);
         if (i >= jobs->n_tasks)
@@ -92,29 +90,6 @@ static void work(struct jobs *jobs, bool may_tell)
         merge_in_turn(jobs, i, &walk, status);
         kymo__process_walk_fini(&walk);
     }
-}
-
-static void *work_in_thread(void *jobs)
-{
-    work(jobs, false);
-    return NULL;
-}
-
-/* The calling thread works too, and alone when no other can be had. */
-static void work_together(struct jobs *jobs)
-{
-    pthread_t threads[MAX_JOBS];
-    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t n_jobs =
-        jobs->options->n_jobs != 0 ? jobs->options->n_jobs : (size_t)KYMO__MAX(n_cores, 1);
-    n_jobs = KYMO__MIN(KYMO__MIN(n_jobs, jobs->n_tasks), (size_t)MAX_JOBS);
-    size_t n_threads = 0;
-    while (n_threads + 1 < n_jobs &&
-           pthread_create(&threads[n_threads], NULL, work_in_thread, jobs) == 0)
-        n_threads++;
-    work(jobs, true);
-    for (size_t i = 0; i < n_threads; i++)
-        pthread_join(threads[i], NULL);
 }
 
 static kymo_status list_tasks(struct jobs *jobs, kymo_recording *const *recordings, size_t n)
@@ -193,7 +168,7 @@ static kymo_status run_jobs(struct jobs *jobs, kymo_summary *summary,
     KYMO_TRY(kymo__merge_init(&jobs->merge));
     jobs->merge.iterations.data = jobs->options->data;
     KYMO_TRY(list_tasks(jobs, recordings, n));
-    work_together(jobs);
+    kymo__work_together(work, jobs, jobs->options->n_jobs, jobs->n_tasks);
     if (jobs->status != KYMO_OK)
         return kymo__fail(jobs->status, "%s", jobs->error);
     KYMO_TRY(make_result(summary, jobs, recordings, n));

@@ -1,0 +1,35 @@
+/* Several threads over one list of tasks. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "analyze/analyze_internal.h"
+
+enum { MAX_JOBS = 64 };
+
+struct crew {
+    kymo__worker *work;
+    void *ctx;
+};
+
+static void *work_in_thread(void *arg)
+{
+    const struct crew *crew = arg;
+    crew->work(crew->ctx, false);
+    return NULL;
+}
+
+void kymo__work_together(kymo__worker *work, void *ctx, size_t n_jobs, size_t n_tasks)
+{
+    pthread_t threads[MAX_JOBS];
+    struct crew crew = {work, ctx};
+    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    n_jobs = n_jobs != 0 ? n_jobs : (size_t)KYMO__MAX(n_cores, 1);
+    n_jobs = KYMO__MIN(KYMO__MIN(n_jobs, n_tasks), (size_t)MAX_JOBS);
+    size_t n_threads = 0;
+    while (n_threads + 1 < n_jobs &&
+           pthread_create(&threads[n_threads], NULL, work_in_thread, &crew) == 0)
+        n_threads++;
+    work(ctx, true);
+    for (size_t i = 0; i < n_threads; i++)
+        pthread_join(threads[i], NULL);
+}
