@@ -63,7 +63,10 @@ static bool is_sound_record(const uint64_t *words, size_t n)
         [KYMO_RECORD_ASYNC_END] = 3, [KYMO_RECORD_GAP] = 3,
         [KYMO_RECORD_ITERATION] = 4, [KYMO_RECORD_ITERATION_BEGIN] = 2,
         [KYMO_RECORD_EPOCH] = 3,     [KYMO_RECORD_PHASE] = 2,
-        [KYMO_RECORD_END_OF] = 2,
+        [KYMO_RECORD_END_OF] = 2,    [KYMO_RECORD_GPU] = 5,
+        [KYMO_RECORD_LAUNCH] = 2,    [KYMO_RECORD_COMMUNICATION] = 6,
+        [KYMO_RECORD_ARGUMENTS] = 2, [KYMO_RECORD_FLOW] = 4,
+        [KYMO_RECORD_REPEAT] = 2,
     };
     const size_t length = kymo_record_length(words[0]);
     const uint32_t type = kymo_record_type_of(words[0]);
@@ -71,6 +74,8 @@ static bool is_sound_record(const uint64_t *words, size_t n)
         return false;
     if (type < KYMO__COUNT_OF(needed) && length < needed[type])
         return false;
+    if (type == KYMO_RECORD_ARGUMENTS)
+        return words[1] <= (length - 2) * 8;
     if (type != KYMO_RECORD_BEGIN && type != KYMO_RECORD_MARK)
         return true;
     const uint32_t payload = kymo_record_payload_type(words[1]);

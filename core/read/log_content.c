@@ -34,6 +34,8 @@ static const struct field {
     {KYMO__KEY_KERNEL, FIELD_TEXT, offsetof(struct kymo_process, kernel)},
     {KYMO__KEY_VERSIONS, FIELD_TEXT, offsetof(struct kymo_process, versions)},
     {KYMO__KEY_VERSION, FIELD_TEXT, offsetof(struct kymo_process, version)},
+    {KYMO__KEY_SOURCE, FIELD_TEXT, offsetof(struct kymo_process, source)},
+    {KYMO__KEY_BACKEND, FIELD_TEXT, offsetof(struct kymo_process, backend)},
     {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
 };
 
@@ -184,13 +186,18 @@ static struct kymo__log_lane *make_lane(struct kymo__log_scan *scan, uint32_t nu
     return lane;
 }
 
-bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t number, int64_t tid,
+bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t number, uint32_t kind, int64_t tid,
                          const char *name, size_t len)
 {
     struct kymo__log_lane *lane = make_lane(scan, number);
     if (lane == NULL)
         return false;
+    lane->info.kind = (enum kymo_lane_kind)kind;
     lane->info.tid = tid;
+    if (kind == KYMO_LANE_GPU) {
+        lane->info.device = (int32_t)(tid >> 32);
+        lane->info.stream = (uint32_t)tid;
+    }
     if (len != 0)
         lane->info.name = kymo__arena_text(&scan->log->texts, name, len);
     return lane->info.name != NULL;
@@ -203,7 +210,7 @@ static bool take_lane(struct kymo__log_scan *scan, uint32_t number, const char *
         return true;
     memcpy(&entry, at, sizeof entry);
     const size_t name_len = KYMO__MIN((size_t)entry.name_len, len - sizeof entry);
-    return kymo__log_name_lane(scan, number, entry.tid, at + sizeof entry, name_len);
+    return kymo__log_name_lane(scan, number, entry.kind, entry.tid, at + sizeof entry, name_len);
 }
 
 /* ---- words, clocks, loss ---- */

@@ -64,8 +64,8 @@ static kymo_status count_pool(struct kymo__log_scan *scan)
         const struct kymo__log_lane *lane =
             kymo__sparse_get(&scan->log->lanes, chunk->lane, sizeof *lane);
         if ((lane == NULL || !lane->is_known) &&
-            !kymo__log_name_lane(scan, chunk->lane, chunk->tid, chunk->thread_name,
-                                 strlen(chunk->thread_name)))
+            !kymo__log_name_lane(scan, chunk->lane, KYMO_LANE_THREAD, chunk->tid,
+                                 chunk->thread_name, strlen(chunk->thread_name)))
             return no_memory(scan);
         const struct kymo__piece piece = {
             .at = i,
@@ -214,6 +214,8 @@ kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
                  .gpu = "",
                  .kernel = "",
                  .versions = "",
+                 .source = "",
+                 .backend = "",
                  .load = -1},
     };
     int fd = -1;

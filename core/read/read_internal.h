@@ -197,9 +197,9 @@ bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block 
 /* Count the words of a piece unless they came before, and make the lane known. False without memory. */
 bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece *piece,
                            uint64_t last_tick);
-/* Say whose a lane is. False without memory. */
-bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t lane, int64_t tid, const char *name,
-                         size_t len);
+/* Say whose a lane is; `kind` is an enum kymo_lane_kind, or one of a later version. False without memory. */
+bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t lane, uint32_t kind, int64_t tid,
+                         const char *name, size_t len);
 
 /* Pass 1. KYMO_EFORMAT when the file is not a log; the sentence names it. On failure `log` is left finished. */
 KYMO_WARN_UNUSED kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,

@@ -21,7 +21,7 @@ enum kymo__block_type {
     KYMO__BLOCK_LOG =
         1, /* key/value texts about this process; always the first, more may follow and override */
     KYMO__BLOCK_SITES = 2, /* sites, each struct kymo__site_entry and its texts */
-    KYMO__BLOCK_LANE = 3,  /* struct kymo__lane_entry: a thread and its name */
+    KYMO__BLOCK_LANE = 3,  /* struct kymo__lane_entry: a thread or GPU stream, and its name */
     KYMO__BLOCK_WORDS = 4, /* words of one lane: delta-coded, in byte planes, zstd */
     KYMO__BLOCK_CLOCK = 5, /* struct kymo__clock_entry, one or more */
     KYMO__BLOCK_LOSS = 6,  /* struct kymo__loss_entry: totals so far; the last one counts */
@@ -64,8 +64,8 @@ struct kymo__site_entry {
 static_assert(sizeof(struct kymo__site_entry) == 28, "on disk");
 
 struct kymo__lane_entry {
-    int64_t tid;
-    uint32_t reserved;
+    int64_t tid;   /* of a GPU stream: the device in the upper 32 bits, the stream in the lower */
+    uint32_t kind; /* enum kymo_lane_kind */
     uint32_t name_len; /* the name follows */
 };
 static_assert(sizeof(struct kymo__lane_entry) == 16, "on disk");
@@ -152,6 +152,8 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_LOAD "load_percent" /* of the last minute, times 100 */
 #define KYMO__KEY_NOTE "note"         /* a sentence; may come more than once */
 #define KYMO__KEY_END "end" /* stop, exit, unclosed (killed, or left by _exit), write failed */
+#define KYMO__KEY_SOURCE "source"   /* an imported file: its format */
+#define KYMO__KEY_BACKEND "backend" /* of communication between ranks */
 #define KYMO__KEY_FLUSH_CPU "flush_cpu_ns"
 
 #endif

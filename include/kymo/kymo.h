@@ -18,9 +18,11 @@
 #define KYMO_KYMO_H
 
 #include <kymo/base.h>
+#include <kymo/breakdown.h>
 #include <kymo/compare.h>
 #include <kymo/cuda.h>
 #include <kymo/doctor.h>
+#include <kymo/import.h>
 #include <kymo/iteration.h>
 #include <kymo/nvtx.h>
 #include <kymo/range.h>

@@ -72,6 +72,8 @@ struct kymo_process {
     const char *kernel;
     const char *versions; /* of Python and its libraries, as the program told them */
     double load;          /* average of the machine over the minute before the start */
+    const char *source; /* the format it was imported from, "kineto"; "" for a recording of kymo's own */
+    const char *backend; /* of communication, "nccl"; "" unknown */
 };
 
 struct kymo_site_info {
@@ -79,10 +81,19 @@ struct kymo_site_info {
     uint32_t name_len, line, color;
 };
 
+enum kymo_lane_kind {
+    KYMO_LANE_THREAD = 0,
+    KYMO_LANE_GPU =
+        1, /* a stream of a device: its events are records GPU, each with its duration; they may overlap */
+};
+
 struct kymo_lane_info {
-    uint32_t lane; /* its number in the process, from 0 */
-    int64_t tid;
-    const char *name; /* of the thread; may be "" */
+    uint32_t lane;            /* its number in the process, from 0 */
+    enum kymo_lane_kind kind; /* of later versions: not among those above */
+    int64_t tid;              /* of a thread; several lanes may be of one */
+    int32_t device;           /* these two of a stream, else 0 */
+    uint32_t stream;
+    const char *name; /* of the thread or stream; may be "" */
 };
 
 KYMO_API size_t kymo_recording_n_processes(const kymo_recording *recording);
@@ -122,6 +133,54 @@ enum kymo_record_type {
     KYMO_RECORD_PHASE = 10,          /* site of its name; 0: the phase ends */
     KYMO_RECORD_END_OF =
         11, /* site: the innermost range of that name ends; those begun after it stay open */
+    KYMO_RECORD_GPU =
+        12, /* work of a stream: site and enum kymo_work_kind; duration in ticks; correlation; bytes, 0 none */
+    /* What was launched, communicated, given, about the range begun last on this lane or the work before it. */
+    KYMO_RECORD_LAUNCH = 13,        /* it launched the GPU work of this correlation */
+    KYMO_RECORD_COMMUNICATION = 14, /* see struct kymo_communication */
+    KYMO_RECORD_ARGUMENTS = 15,     /* length in bytes; text, a JSON object */
+    /* Further. */
+    KYMO_RECORD_FLOW =
+        16, /* site of its name; id; enum kymo_flow_end. From the range around it to another */
+    KYMO_RECORD_REPEAT = 17, /* the range that begins next on this lane stands for so many calls */
+};
+
+enum kymo_work_kind {
+    KYMO_WORK_KERNEL = 1,
+    KYMO_WORK_COPY = 2,
+    KYMO_WORK_SET = 3,        /* memory set to a value */
+    KYMO_WORK_ANNOTATION = 4, /* no work: the time in which work of a range of the host lies */
+    KYMO_WORK_SYNC = 5,       /* no work: a stream or device waits, or is waited for */
+};
+
+enum kymo_flow_end { KYMO_FLOW_BEGIN = 0, KYMO_FLOW_STEP = 1, KYMO_FLOW_END = 2 };
+
+/* What a communication does. */
+enum kymo_collective {
+    KYMO_COLLECTIVE_UNKNOWN = 0,
+    KYMO_COLLECTIVE_ALL_REDUCE,
+    KYMO_COLLECTIVE_ALL_GATHER,
+    KYMO_COLLECTIVE_REDUCE_SCATTER,
+    KYMO_COLLECTIVE_ALL_TO_ALL,
+    KYMO_COLLECTIVE_BROADCAST,
+    KYMO_COLLECTIVE_REDUCE,
+    KYMO_COLLECTIVE_GATHER,
+    KYMO_COLLECTIVE_SCATTER,
+    KYMO_COLLECTIVE_BARRIER,
+    KYMO_COLLECTIVE_SEND,
+    KYMO_COLLECTIVE_RECV,
+    KYMO_COLLECTIVE_OTHER, /* a scan, a wait for several at once: known by the range's name alone */
+};
+
+/* A record COMMUNICATION, decoded; the words behind its header are these fields in this order. */
+struct kymo_communication {
+    uint32_t group; /* site: its name is the group's, its domain the ranks in it as text; 0 unknown. Word 1, bits 0-19 */
+    enum kymo_collective what; /* word 1, bits 20-27 */
+    uint64_t bytes_in,
+        bytes_out;       /* given by this rank and got by it; 0 none or unknown. Words 2 and 3 */
+    uint64_t sequence;   /* the how manieth of its group; UINT64_MAX unknown. Word 4 */
+    uint32_t group_size; /* ranks; 0 unknown. Word 5, bits 0-31 */
+    int32_t peer;        /* or root; -1 none or unknown. Word 5, bits 32-63 */
 };
 
 static inline uint64_t kymo_word_ticks(uint64_t word)
@@ -158,6 +217,22 @@ static inline uint32_t kymo_record_text_len(uint64_t word)
     return (uint32_t)(word >> 32);
 }
 
+static inline uint32_t kymo_record_work_kind(uint64_t word)
+{
+    return (uint32_t)(word >> 20) & 0xffu;
+}
+/* `words` is a whole record COMMUNICATION. */
+static inline void kymo_record_communication(const uint64_t *words, struct kymo_communication *out)
+{
+    out->group = kymo_record_site(words[1]);
+    out->what = (enum kymo_collective)((words[1] >> 20) & 0xffu);
+    out->bytes_in = words[2];
+    out->bytes_out = words[3];
+    out->sequence = words[4];
+    out->group_size = (uint32_t)words[5];
+    out->peer = (int32_t)(words[5] >> 32);
+}
+
 /*
  * Some successive words of one lane. Records are whole: a header word is followed by its length - 1 others in the
  * same batch, and one of a known type has all the words its type asks for. `gap` says that words of this lane are
@@ -172,6 +247,13 @@ struct kymo_batch {
     uint64_t base_ns; /* at 0 ticks */
     uint64_t ns_mult; /* nanoseconds for a tick, times 2^40 */
 };
+
+/* Ticks of the batch's clock as nanoseconds: a duration. */
+static inline uint64_t kymo_batch_duration_ns(const struct kymo_batch *batch, uint64_t ticks)
+{
+    __extension__ typedef unsigned __int128 u128;
+    return (uint64_t)(((u128)ticks * batch->ns_mult) >> 40);
+}
 
 /* Nanoseconds (CLOCK_MONOTONIC of the process's machine) of a word of the batch; not of a record's further words. */
 static inline uint64_t kymo_batch_ns(const struct kymo_batch *batch, uint64_t word)

@@ -1,0 +1,86 @@
+/*
+ * kymo/breakdown.h: computation, communication, other: what a device or a process did in each nanosecond (libkymo-tools).
+ *
+ *     kymo_breakdown *b;
+ *     kymo_breakdown_create(&recording, 1, NULL, &b);
+ *     kymo_breakdown_text(b, NULL, stdout);
+ *
+ * Of each device of each rank: C, N and M are the times in which at least one kernel that computes, one that
+ * communicates, one copy ran. They overlap, so each nanosecond of the window is counted once, in one of eight atoms, by
+ * which of the three were under way. Every other number is a sum of atoms:
+ *
+ *   compute + exposed_comm + exposed_mem + idle = span          to the nanosecond
+ *   computation = compute, communication = exposed_comm, other = exposed_mem + idle
+ *
+ * A process without GPU work has a device "cpu": its main thread computes, except in ranges of the categories
+ * "communication" and "copy", and where a range of category "idle" or "data" says that it waits.
+ *
+ * Windows: gpu_span, from the first work's begin to the last one's end; steps, the iterations, each from its begin on
+ * the host to its end there or of the last work launched in it, whichever is later.
+ *
+ * docs/internals/breakdown.md has the definitions and their reasons.
+ */
+#ifndef KYMO_BREAKDOWN_H
+#define KYMO_BREAKDOWN_H
+
+#include <stdio.h>
+
+#include <kymo/report.h>
+#include <kymo/table.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kymo_breakdown kymo_breakdown;
+
+struct kymo_breakdown_options {
+    const char *rules; /* a file of rules to ask before those of kymo_breakdown_rules(); NULL: none */
+    const char *by;    /* "step", "range", "stream", "process-group": one more table; NULL: none */
+    const char *window; /* of the first line: "gpu_span" or "steps"; NULL: gpu_span */
+    int legacy;         /* non-zero: itwinai's computation_fraction as well */
+    uint32_t n_jobs;    /* processes read at the same time; 0: as many as there are cores */
+    kymo_progress *progress;
+    void *progress_ctx;
+};
+
+/*
+ * Break `n` recordings down as one. KYMO_EINVAL for a wrong option, KYMO_EFORMAT for a rule that cannot be read or when
+ * there is nothing to break down (no GPU work and no range); the sentence says which.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status
+kymo_breakdown_create(kymo_recording *const *recordings, size_t n,
+                      const struct kymo_breakdown_options *options, kymo_breakdown **out);
+KYMO_API void kymo_breakdown_destroy(kymo_breakdown *breakdown);
+
+/*
+ * Its tables, lent until it goes; NULL for a name it does not have. Times are whole nanoseconds.
+ *   summary      part ns share                                     (computation, communication, other: three rows)
+ *   devices      rank pid device window span_ns compute_ns comm_total_ns exposed_comm_ns hidden_comm_ns mem_total_ns
+ *                exposed_mem_ns idle_ns busy_ns sum_of_durations_ns concurrency overlap_ratio, the atoms
+ *                atom_none_ns atom_c_ns atom_n_ns atom_cn_ns atom_m_ns atom_cm_ns atom_nm_ns atom_cnm_ns, n_work
+ *   by           what options.by asks for: step, range, stream or group in the first columns, then as devices
+ *   rules        rule class pattern count ns                       what each rule caught
+ *   idle         rank device reason count ns share                 why no work ran
+ *   idle_by_operator  rank device reason operator count ns
+ *   idle_by_step rank device step reason ns
+ *   collectives  group what count bytes transfer_ns wait_ns skew_ns algorithm_bytes_per_s bus_bytes_per_s slowest_rank
+ *                slowest_share
+ *   collective_ranks  rank group count ns wait_ns transfer_ns first late_ns
+ *   legacy       rank computation_fraction                         where options.legacy is set
+ *   warnings     text
+ */
+KYMO_API kymo_table *kymo_breakdown_table(kymo_breakdown *breakdown, const char *name);
+
+/* The whole answer for people; as JSON, an object whose `devices` have the fields above without "_ns" and `atoms`. */
+KYMO_API kymo_status kymo_breakdown_text(kymo_breakdown *breakdown,
+                                         const struct kymo_text_options *options, FILE *out);
+KYMO_API kymo_status kymo_breakdown_json(kymo_breakdown *breakdown, FILE *out);
+
+/* The rules that come with kymo, as a file that options.rules takes: docs/formats/rules.md. Lent for ever. */
+KYMO_API const char *kymo_breakdown_rules(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,60 @@
+/*
+ * kymo/import.h: traces and profiles of other tools as recordings (libkymo-tools).
+ *
+ *     kymo_import((const char *const[]){"rank0.json.gz", "rank1.json.gz"}, 2, "run.kymo", NULL, NULL);
+ *     kymo_open("trace.json.gz", NULL, &recording);          a recording, or any file of these as if it were one
+ *
+ * Known: Kineto and Chrome traces (JSON: an object with traceEvents or a bare list), viztracer's files among them; py-spy
+ * raw and collapsed stacks; speedscope; pstats. Each may be packed by gzip. A folder of traces is a recording of ranks.
+ * docs/guide/import.md has what becomes of what.
+ *
+ * Reading streams: memory is bounded by `memory_bytes` whatever the file's size; what does not fit is sorted on disk.
+ */
+#ifndef KYMO_IMPORT_H
+#define KYMO_IMPORT_H
+
+#include <kymo/recording.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct kymo_import_options {
+    const char *from;   /* the format by its name, for a file that does not tell; NULL: found out */
+    int keep_arguments; /* non-zero: the arguments of each event go along as text, for exports */
+    uint64_t memory_bytes; /* to sort in; 0: 256 MiB */
+    uint32_t n_jobs;       /* files read at the same time; 0: as many as there are cores */
+    void (*progress)(void *ctx, double share); /* as kymo_progress of <kymo/report.h> */
+    void *progress_ctx;
+};
+
+/* What an import did. */
+struct kymo_import_result {
+    uint64_t n_files, n_events, n_bytes; /* bytes once unpacked */
+    const char *format;                  /* of the first file; lent for ever */
+};
+
+/*
+ * Read `n` files, or folders of them, into a new recording at `into` (NAME.kymo, which must not exist or be empty). On
+ * failure nothing is left there. KYMO_EFORMAT when a file is none that is known, or holds no event at all.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_import(const char *const *paths, size_t n,
+                                                  const char *into,
+                                                  const struct kymo_import_options *options,
+                                                  struct kymo_import_result *result);
+
+/*
+ * Open `path`: a recording as kymo_recording_open does, or a file or folder that kymo_import knows, which is read into a
+ * temporary recording (in TMPDIR, else /var/tmp) that is gone when it is closed, or when this process dies.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_open(const char *path,
+                                                const struct kymo_import_options *options,
+                                                kymo_recording **out);
+
+/* The names of the formats, comma separated. */
+KYMO_API const char *kymo_import_formats(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
