@@ -185,11 +185,15 @@ struct kymo__counter {
     double min, max, sum, last;
 };
 
+/* Calls that one range may stand for; sums of what a damaged file says must not run over. */
+#define KYMO__MAX_REPEAT (UINT64_C(1) << 40)
+
 /* A range that has begun. */
 struct kymo__frame {
     uint64_t start_ns;
     uint64_t children_ns;
-    uint32_t node; /* KYMO__NO_NODE: deeper than what is counted */
+    uint64_t repeat; /* calls that it stands for; 0: one */
+    uint32_t node;   /* KYMO__NO_NODE: deeper than what is counted */
     uint32_t name;
 };
 #define KYMO__NO_NODE UINT32_MAX
@@ -275,6 +279,7 @@ struct kymo__lane_walk {
     struct kymo__frame *frames; /* frames[0] stands for the thread itself */
     size_t n_frames, frames_cap;
     uint64_t n_too_deep; /* begun while no frame was to be had */
+    uint64_t repeat;     /* calls that the next range stands for; 0: one */
     const struct kymo_lane_info *info;
     bool is_listed; /* in kymo__iteration_walk.lanes */
     bool is_blind;  /* its next words are missing */
@@ -299,8 +304,11 @@ struct kymo__process_walk {
     uint64_t n_orphans;                           /* ends without a begin */
     uint64_t n_cut_off;                           /* begun before a gap: their ends are not known */
     uint64_t n_unwound;                           /* ended by the end of an outer one */
-    /* Told each range that ends, where set; false without memory. */
-    bool (*on_call)(void *ctx, uint32_t name, uint64_t duration_ns);
+    /*
+     * Told each range that ends, where set; false without memory. With `repeat` it stands for so many calls, and the
+     * duration is all of theirs, 0 inside another of its name.
+     */
+    bool (*on_call)(void *ctx, uint32_t name, uint64_t duration_ns, uint64_t repeat);
     void *on_call_ctx;
     uint64_t n_words_done;
     uint64_t *progress; /* shared by all: words done, added to now and then */

@@ -1,6 +1,9 @@
 /*
  * The calls of ranges, for programs that tell of no iterations: each call is an observation. A name keeps a million
  * calls at most; beyond, every second one is let go, then every second of those.
+ *
+ * A profile knows sums over calls, or over samples, and nothing of the single ones. There a name has one observation for
+ * the whole run, all of its time.
  */
 #include <string.h>
 
@@ -13,6 +16,7 @@ struct calls {
     size_t n, cap;
     uint64_t count, stride; /* one of `stride` is kept; 0 stands for 1 */
     double total_ns;
+    bool is_sum; /* some stand for several */
 };
 
 static void thin_out(struct calls *calls)
@@ -23,11 +27,12 @@ static void thin_out(struct calls *calls)
     calls->stride *= 2;
 }
 
-static bool take_call(void *ctx, uint32_t name, uint64_t duration_ns)
+static bool take_call(void *ctx, uint32_t name, uint64_t duration_ns, uint64_t repeat)
 {
     struct calls *calls = (struct calls *)ctx + name;
     calls->stride += calls->stride == 0;
     calls->total_ns += (double)duration_ns;
+    calls->is_sum |= repeat != 0;
     if (calls->count++ % calls->stride != 0)
         return true;
     if (!kymo__grow(&calls->ns, &calls->cap, calls->n + 1, sizeof *calls->ns))
@@ -46,10 +51,14 @@ static bool digest_calls(struct kymo__process_times *times, const struct kymo__n
         most = KYMO__MAX(most, calls[i].n);
     uint32_t *scratch = kymo__calloc(most, sizeof *scratch);
     bool ok = scratch != NULL;
-    for (size_t i = 0; ok && i < names->n; i++)
+    for (size_t i = 0; ok && i < names->n; i++) {
+        const float sum = (float)calls[i].total_ns;
+        times->has_sums |= calls[i].is_sum;
         if (calls[i].n != 0 && kymo__name_matches(filter, names->names[i].text, names->names[i].len))
-            ok = kymo__process_times_add(times, &names->names[i], calls[i].ns, calls[i].n,
-                                         calls[i].total_ns, scratch);
+            ok = kymo__process_times_add(
+                times, &names->names[i], calls[i].is_sum ? &sum : calls[i].ns,
+                calls[i].is_sum ? 1 : calls[i].n, calls[i].total_ns, scratch);
+    }
     kymo__free(scratch);
     return ok;
 }

@@ -101,6 +101,7 @@ struct kymo__process_times {
     double whole_ns;           /* their mean */
     size_t n_iterations;       /* counted */
     size_t n_left_out;         /* warm-up, not complete, or skipped on demand */
+    bool has_sums;             /* of calls that are not known one by one */
 };
 
 /* The process's iterations without the warm-up and without the first `skip`; every call where there are no iterations. */
@@ -132,6 +133,7 @@ struct kymo__run {
     size_t n_processes;
     int32_t world_size; /* -1: unknown */
     size_t n_iterations, n_left_out;
+    bool has_sums;
     struct kymo__run_region whole;
     struct kymo__run_region *regions; /* by name */
     size_t n_regions, cap;

@@ -140,6 +140,22 @@ static void note_iterations(kymo_table *warnings, const kymo_comparison *c, stru
     put_note(warnings, line);
 }
 
+static void note_sums(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    const bool a = c->sides[KYMO_A].runs[0].has_sums, b = c->sides[KYMO_B].runs[0].has_sums;
+    if (!a && !b)
+        return;
+    if (a && b)
+        kymo__buf_puts(line, "both sides are profiles, which have sums instead of single calls: "
+                             "what a region took in the whole run is compared");
+    else
+        kymo__buf_printf(line,
+                         "side %s is a profile, which has sums instead of single calls, and side "
+                         "%s is none: what a region took in a run stands against single times",
+                         a ? "A" : "B", a ? "B" : "A");
+    put_note(warnings, line);
+}
+
 static void note_loss(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
 {
     for (size_t i = 0; i < c->n_sources; i++) {
@@ -166,6 +182,7 @@ void kymo__comparison_notes(kymo_table *warnings, const kymo_comparison *c)
     note_runs(warnings, c, &line);
     note_order(warnings, c, &line);
     note_iterations(warnings, c, &line);
+    note_sums(warnings, c, &line);
     note_machines(warnings, c, &line);
     note_load(warnings, c, &line);
     note_loss(warnings, c, &line);

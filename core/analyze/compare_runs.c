@@ -51,5 +51,6 @@ bool kymo__run_take(struct kymo__run *run, struct kymo__names *names,
         average(&run->whole, &times->whole, times->whole_ns);
     run->n_iterations = KYMO__MAX(run->n_iterations, times->n_iterations);
     run->n_left_out = KYMO__MAX(run->n_left_out, times->n_left_out);
+    run->has_sums |= times->has_sums;
     return true;
 }

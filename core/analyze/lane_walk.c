@@ -38,13 +38,14 @@ static kymo_status no_memory(const struct kymo__process_walk *walk)
 /* What the loop over words does for nearly every word; a call would cost as much as the work. */
 #define HOT static inline __attribute__((always_inline))
 
-/* Room for one more frame; `*status` tells memory from the limit. */
-static bool grow_frames(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
-                        kymo_status *status)
+/* Whether there is room for one more frame, made where need be; `*status` tells memory from the limit. */
+static bool has_room(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
+                     kymo_status *status)
 {
     const size_t before = lane->frames_cap;
+    const bool is_full = lane->n_frames == lane->frames_cap;
     *status = KYMO_OK;
-    if (walk->n_frames > MAX_FRAMES) {
+    if (lane->n_too_deep != 0 || (is_full && walk->n_frames > MAX_FRAMES)) {
         lane->n_too_deep++;
         return false;
     }
@@ -78,13 +79,12 @@ static inline bool is_folded(const struct kymo__node *node)
 HOT kymo_status open_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
                            uint32_t name, uint64_t ns)
 {
-    if (KYMO_UNLIKELY(lane->n_frames == lane->frames_cap || lane->n_too_deep != 0)) {
+    uint64_t repeat = 0;
+    if (KYMO_UNLIKELY(lane->n_frames == lane->frames_cap || (lane->n_too_deep | lane->repeat) != 0)) {
         kymo_status status;
-        if (lane->n_too_deep != 0) {
-            lane->n_too_deep++;
-            return KYMO_OK;
-        }
-        if (!grow_frames(walk, lane, &status))
+        repeat = lane->repeat;
+        lane->repeat = 0;
+        if (!has_room(walk, lane, &status))
             return status;
     }
     const uint32_t parent = lane->frames[lane->n_frames - 1].node;
@@ -94,8 +94,31 @@ HOT kymo_status open_range(struct kymo__process_walk *walk, struct kymo__lane_wa
         if (KYMO_UNLIKELY(node == 0))
             return no_memory(walk);
     }
-    lane->frames[lane->n_frames++] = (struct kymo__frame){.start_ns = ns, .node = node, .name = name};
+    lane->frames[lane->n_frames++] =
+        (struct kymo__frame){.start_ns = ns, .repeat = repeat, .node = node, .name = name};
     return KYMO_OK;
+}
+
+/* What a range that stands for several calls adds beyond one that stands for itself. */
+static bool add_repeated(struct kymo__process_walk *walk, const struct kymo__frame *frame,
+                         struct kymo__node *node, uint64_t duration)
+{
+    node->count += frame->repeat - 1;
+    if (walk->on_call != NULL && !walk->on_call(walk->on_call_ctx, frame->name,
+                                                node->is_outermost ? duration : 0, frame->repeat))
+        return false;
+    return kymo__sketch_add_sum(&walk->ranges[frame->name], duration, frame->repeat);
+}
+
+HOT bool add_call(struct kymo__process_walk *walk, const struct kymo__frame *frame,
+                  struct kymo__node *node, uint64_t duration)
+{
+    if (KYMO_UNLIKELY(frame->repeat != 0))
+        return add_repeated(walk, frame, node, duration);
+    if (KYMO_UNLIKELY(walk->on_call != NULL) &&
+        !walk->on_call(walk->on_call_ctx, frame->name, duration, 0))
+        return false;
+    return kymo__sketch_add(&walk->ranges[frame->name], duration);
 }
 
 /* Close the topmost range at `ns`. False without memory. */
@@ -109,15 +132,12 @@ HOT bool close_range(struct kymo__process_walk *walk, struct kymo__lane_walk *la
     lane->frames[lane->n_frames - 1].children_ns += duration;
     node->count++;
     node->self_ns += duration > frame->children_ns ? duration - frame->children_ns : 0;
-    if (KYMO_UNLIKELY(walk->on_call != NULL) &&
-        !walk->on_call(walk->on_call_ctx, frame->name, duration))
-        return false;
     if (KYMO_UNLIKELY(is_folded(node)) && --node->n_active != 0)
-        return kymo__sketch_add(&walk->ranges[frame->name], duration);
+        return add_call(walk, frame, node, duration);
     node->total_ns += duration;
     if (node->is_outermost)
         kymo__iteration_add(&walk->iterations, frame->name, frame->start_ns, ns);
-    return kymo__sketch_add(&walk->ranges[frame->name], duration);
+    return add_call(walk, frame, node, duration);
 }
 
 /* The topmost frame of that name; 0 when there is none within reach. */
@@ -207,6 +227,7 @@ static void give_up_open_ranges(struct kymo__process_walk *walk, struct kymo__la
             lane->tree.nodes[lane->frames[i].node].n_active = 0;
     lane->n_frames = 1;
     lane->n_too_deep = 0;
+    lane->repeat = 0;
 }
 
 /* ---- words ---- */
@@ -228,6 +249,9 @@ static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lan
         return kymo__iteration_walk_record(walk, words, ns);
     case KYMO_RECORD_GAP:
         give_up_open_ranges(walk, lane);
+        return KYMO_OK;
+    case KYMO_RECORD_REPEAT:
+        lane->repeat = KYMO__MIN(words[1], KYMO__MAX_REPEAT);
         return KYMO_OK;
     default:
         return kymo__process_walk_record(walk, lane->info->lane, words, ns);

@@ -217,18 +217,29 @@ static void put_payload(struct kymo__export *x, const struct kymo__payload *payl
     put_buf(x, &buf);
 }
 
-/* The site's part, then arguments: a payload, a word that the end was lost. */
+/* The site's part, then arguments: a payload, how many calls it stands for, a word that the end was lost. */
 static void put_tail_with_args(struct kymo__export *x, uint32_t site,
                                const struct kymo__payload *payload, bool is_cut)
 {
+    const char *comma = "";
     put_open_tail(x, site);
     kymo__out_puts(&x->out, ",\"args\":{");
     if (payload->type != 0) {
         kymo__out_puts(&x->out, "\"payload\":");
         put_payload(x, payload);
+        comma = ",";
     }
-    if (is_cut)
-        kymo__out_puts(&x->out, payload->type != 0 ? ",\"end_lost\":true" : "\"end_lost\":true");
+    if (payload->repeat != 0) {
+        const struct kymo__payload calls = {.type = KYMO_PAYLOAD_U64, .bits = payload->repeat};
+        kymo__out_puts(&x->out, comma);
+        kymo__out_puts(&x->out, "\"calls\":");
+        put_payload(x, &calls);
+        comma = ",";
+    }
+    if (is_cut) {
+        kymo__out_puts(&x->out, comma);
+        kymo__out_puts(&x->out, "\"end_lost\":true");
+    }
     kymo__out_puts(&x->out, "}}");
 }
 
@@ -236,7 +247,7 @@ static void put_tail_with_args(struct kymo__export *x, uint32_t site,
 static void put_event(struct kymo__export *x, char *p, uint32_t site,
                       const struct kymo__payload *payload)
 {
-    if (payload == NULL || payload->type == 0) {
+    if (payload == NULL || (payload->type == 0 && payload->repeat == 0)) {
         put_tail(x, p, site);
         return;
     }

@@ -2,8 +2,10 @@
  * Events as CSV (RFC 4180), one line per range, mark, counter value and loss; times are whole
  * nanoseconds.
  *
- *   kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value
- *   range,0,3,4711,4711,main,forward,model,8123456789,51234,2,
+ *   kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count
+ *   range,0,3,4711,4711,main,forward,model,8123456789,51234,2,,
+ *
+ * The count is of calls that the range stands for, where it was imported from a profile; empty for one.
  *
  * Iterations, epochs and phases have lines, too: without a thread, the number of the first two as their value, and
  * "warmup" as an iteration's category where it is that.
@@ -23,7 +25,7 @@ static void on_start(struct kymo__export *x)
 {
     kymo__out_puts(
         &x->out,
-        "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value\n");
+        "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count\n");
 }
 
 /* "NAME,CATEGORY," */
@@ -139,10 +141,15 @@ static void put_range(struct kymo__export *x, const struct kymo__export_lane *la
     put_start(x, lane, "range");
     put_site(x, range->site);
     put_times(x, range->start_ns, duration_ns, depth);
-    if (range->payload != 0) {
-        const struct kymo__payload payload = kymo__open_payload(lane, range);
-        put_payload(x, &payload);
+    if (KYMO_LIKELY(range->payload == 0)) {
+        kymo__out_puts(&x->out, ",\n");
+        return;
     }
+    const struct kymo__payload payload = kymo__open_payload(lane, range);
+    put_payload(x, &payload);
+    kymo__out_puts(&x->out, ",");
+    if (payload.repeat != 0)
+        x->out.p = kymo__put_u64(kymo__out_room(&x->out), payload.repeat);
     kymo__out_puts(&x->out, "\n");
 }
 
@@ -160,7 +167,7 @@ static void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint
     put_times(x, ns, no_duration, (uint32_t)lane->n_open);
     if (payload != NULL)
         put_payload(x, payload);
-    kymo__out_puts(&x->out, "\n");
+    kymo__out_puts(&x->out, ",\n");
 }
 
 static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
@@ -170,7 +177,7 @@ static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, u
     put_site(x, site);
     put_times(x, ns, no_duration, no_depth);
     put_f64(x, value);
-    kymo__out_puts(&x->out, "\n");
+    kymo__out_puts(&x->out, ",\n");
 }
 
 static void put_async(struct kymo__export *x, const struct kymo__async_half *begin,
@@ -179,7 +186,7 @@ static void put_async(struct kymo__export *x, const struct kymo__async_half *beg
     put_start(x, &x->lanes[begin->lane], "async");
     put_site(x, begin->name);
     put_times(x, begin->ns, duration_ns, no_depth);
-    kymo__out_puts(&x->out, "\n");
+    kymo__out_puts(&x->out, ",\n");
 }
 
 static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
@@ -205,7 +212,7 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
     put_times(x, KYMO__MAX(ns, lane->last_ns), no_duration, no_depth);
     if (n_events != 0)
         x->out.p = kymo__put_u64(kymo__out_room(&x->out), n_events);
-    kymo__out_puts(&x->out, "\n");
+    kymo__out_puts(&x->out, ",\n");
 }
 
 KYMO__EXPORT_BATCH(open_lane, kymo__walk_no_begin, kymo__walk_no_stack);
@@ -230,7 +237,7 @@ static void on_span(struct kymo__export *x, const struct kymo__span *span)
               no_depth);
     if (!is_phase)
         x->out.p = kymo__put_u64(kymo__out_room(&x->out), span->number);
-    kymo__out_puts(&x->out, "\n");
+    kymo__out_puts(&x->out, ",\n");
     if (line.failed)
         x->status = kymo__fail(KYMO_ENOMEM, "no memory for a text of the export");
     kymo__buf_fini(&line);

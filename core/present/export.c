@@ -87,15 +87,17 @@ uint32_t kymo__export_lane_keep(struct kymo__export *x, struct kymo__export_lane
                                 const struct kymo__payload *payload)
 {
     const size_t at = lane->payloads.len;
-    if (payload->type == 0 || at >= UINT32_MAX - 1)
-        return 0;
-    kymo__buf_put(&lane->payloads, payload, sizeof *payload);
-    kymo__buf_put(&lane->payloads, payload->text, payload->len);
+    const bool has_any = payload->type != 0 || payload->repeat != 0;
+    if (has_any && at < UINT32_MAX - 1) {
+        kymo__buf_put(&lane->payloads, payload, sizeof *payload);
+        kymo__buf_put(&lane->payloads, payload->text, payload->len);
+    }
+    lane->next.repeat = 0;
     if (lane->payloads.failed) {
         x->status = kymo__fail(KYMO_ENOMEM, "no memory for the payloads of open ranges");
         return 0;
     }
-    return (uint32_t)at + 1;
+    return lane->payloads.len > at ? (uint32_t)at + 1 : 0;
 }
 
 kymo_status kymo__export_texts(struct kymo__export *x,

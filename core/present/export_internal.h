@@ -134,12 +134,16 @@ static inline char *kymo__put_i64(char *p, int64_t value)
 
 /* ---- one export under way ---- */
 
-/* A payload as it stands in the words; `text` is lent for the call. */
+/*
+ * A payload as it stands in the words; `text` is lent for the call. Whatever else a range may begin with, and seldom
+ * does, is here too.
+ */
 struct kymo__payload {
     uint32_t type; /* enum kymo_payload_type; 0: none */
     uint32_t len;
     uint64_t bits;
     const char *text;
+    uint64_t repeat; /* calls that the range stands for; 0: one */
 };
 
 /*
@@ -157,6 +161,7 @@ struct kymo__export_lane {
     size_t n_open, cap_open;
     uint64_t n_too_deep;       /* begun while the stack was at its limit */
     struct kymo__buf payloads; /* of open ranges, stacked as the ranges are */
+    struct kymo__payload next; /* of the range that begins next, where `repeat` is set */
     uint64_t last_ns;          /* of the latest event */
     const struct kymo_lane_info *info;
     void *own; /* the format's; freed with kymo__free */

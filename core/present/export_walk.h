@@ -69,7 +69,7 @@ KYMO__INLINE bool kymo__is_skipped(const struct kymo__export *x, uint32_t site)
     return x->skip != NULL && x->skip[kymo__site_slot(x, site)] != 0;
 }
 
-/* The payload `range` began with, lent until the lane's next event; type 0 when it has none. */
+/* The payload `range` began with, lent until the lane's next event; all 0 when it has none. */
 static inline struct kymo__payload kymo__open_payload(const struct kymo__export_lane *lane,
                                                       const struct kymo__open_range *range)
 {
@@ -109,7 +109,7 @@ bool kymo__export_lane_grow(struct kymo__export *x, struct kymo__export_lane *la
  */
 size_t kymo__export_lane_find(const struct kymo__export *x, const struct kymo__export_lane *lane,
                               uint32_t site);
-/* Keep `payload` while its range is open; 0 when there is no memory for it. */
+/* Keep `payload` while its range is open, and forget what is in `next`; 0 when there is nothing, or no memory. */
 uint32_t kymo__export_lane_keep(struct kymo__export *x, struct kymo__export_lane *lane,
                                 const struct kymo__payload *payload);
 
@@ -164,7 +164,7 @@ KYMO__INLINE void kymo__walk_begin_again(struct kymo__export *x, struct kymo__ex
     struct kymo__open_range *range = &lane->open[lane->n_open];
     const struct kymo__payload payload = kymo__open_payload(lane, range);
     if (!kymo__is_skipped(x, range->site))
-        walker->begin(x, lane, ns, range->site, payload.type != 0 ? &payload : NULL);
+        walker->begin(x, lane, ns, range->site, range->payload != 0 ? &payload : NULL);
     range->start_ns = ns;
     lane->n_open++;
 }
@@ -208,6 +208,7 @@ KYMO__INLINE void kymo__walk_lost(struct kymo__export *x, struct kymo__export_la
     while (lane->n_open > 0)
         kymo__walk_pop(x, lane, lane->last_ns, true, walker);
     lane->n_too_deep = 0;
+    lane->next.repeat = 0;
     walker->lost(x, lane, ns, n_events);
 }
 
@@ -240,6 +241,7 @@ KYMO__INLINE void kymo__walk_record(struct kymo__export *x, struct kymo__export_
     switch (type) {
     case KYMO_RECORD_BEGIN:
         payload = kymo__record_payload(words, len);
+        payload.repeat = lane->next.repeat;
         kymo__walk_begin(x, lane, ns, site, &payload, walker);
         break;
     case KYMO_RECORD_MARK:
@@ -270,6 +272,9 @@ KYMO__INLINE void kymo__walk_record(struct kymo__export *x, struct kymo__export_
     case KYMO_RECORD_GAP:
         kymo__walk_lost(x, lane, ns, words[1], walker);
         break;
+    case KYMO_RECORD_REPEAT:
+        lane->next.repeat = KYMO__MIN(words[1], KYMO__MAX_REPEAT);
+        break;
     default: /* of a later version */
         break;
     }
@@ -290,7 +295,8 @@ KYMO__INLINE kymo_status kymo__walk(struct kymo__export *x, struct kymo__export_
 
         step = 1;
         if (kind == KYMO_KIND_BEGIN) {
-            kymo__walk_begin(x, lane, ns, kymo_word_id(word), NULL, walker);
+            kymo__walk_begin(x, lane, ns, kymo_word_id(word),
+                             KYMO_UNLIKELY(lane->next.repeat != 0) ? &lane->next : NULL, walker);
         } else if (kind == KYMO_KIND_END) {
             kymo__walk_end(x, lane, ns, kymo_word_id(word), walker);
         } else if (kind == KYMO_KIND_MARK) {

@@ -83,6 +83,7 @@ enum kymo__db_table {
     KYMO__DB_MARK,
     KYMO__DB_COUNTER,
     KYMO__DB_LOSS,
+    KYMO__DB_REPEAT,
     KYMO__DB_ITERATION,
     KYMO__DB_EPOCH,
     KYMO__DB_PHASE,
@@ -96,6 +97,7 @@ struct kymo__db {
     sqlite3_stmt *inserts[KYMO__DB_N_TABLES];
     struct kymo__db_rows ranges;
     int64_t next_id; /* of events; one sequence for all tables of events */
+    bool has_repeats;
 
     /* Sites of all processes: equal ones are one row. Numbers count from 0, ids from 1. */
     struct kymo__names site_keys, names;
@@ -145,6 +147,8 @@ void kymo__db_put_counter(struct kymo__db *db, uint32_t thread, uint32_t site, u
 /* `end_thread` 0 and `duration_ns` KYMO__DB_UNKNOWN: it has not ended. */
 void kymo__db_put_async(struct kymo__db *db, uint32_t thread, uint32_t end_thread, uint32_t site,
                         uint64_t start_ns, uint64_t duration_ns);
+/* The range with this id stands for so many calls. */
+void kymo__db_put_repeat(struct kymo__db *db, int64_t range, uint64_t calls);
 /* An iteration, epoch or phase of the process at hand. */
 void kymo__db_put_span(struct kymo__export *x, struct kymo__db *db, const struct kymo__span *span);
 /* `n_events` 0: nobody counted them. */

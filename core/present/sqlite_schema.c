@@ -48,6 +48,7 @@ static const char tables[] =
     " site INTEGER NOT NULL REFERENCES site(id), at_ns INTEGER NOT NULL, value REAL);"
     "CREATE TABLE loss(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL REFERENCES thread(id),"
     " at_ns INTEGER NOT NULL, events INTEGER);"
+    "CREATE TABLE repeat(range INTEGER PRIMARY KEY REFERENCES range(id), calls INTEGER NOT NULL);"
     "CREATE TABLE iteration(id INTEGER PRIMARY KEY, process INTEGER NOT NULL REFERENCES "
     "process(id),"
     " number INTEGER NOT NULL, warmup INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
@@ -78,12 +79,6 @@ static const char views[] =
     "CREATE VIEW slowest AS SELECT * FROM ranges WHERE duration_ns IS NOT NULL"
     " ORDER BY duration_ns DESC;"
 
-    /* Added up once by thread and site; the summaries add these few rows up further. */
-    "CREATE VIEW totals AS SELECT thread, site, count(*) AS count,"
-    " sum(CASE recursion WHEN 0 THEN duration_ns ELSE 0 END) AS total_ns, sum(self_ns) AS self_ns,"
-    " sum(duration_ns) AS sum_ns, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns"
-    " FROM range WHERE duration_ns IS NOT NULL GROUP BY thread, site;"
-
     "CREATE VIEW summary_by_name AS SELECT s.name," TOTALS ", count(DISTINCT t.id) AS threads,"
     " count(DISTINCT p.id) AS processes FROM totals e" JOIN_SITE_THREAD
     " GROUP BY s.name_id ORDER BY total_ns DESC;"
@@ -93,12 +88,6 @@ static const char views[] =
 
     "CREATE VIEW summary_by_rank AS SELECT" OF_PROCESS ", s.name," TOTALS
     " FROM totals e" JOIN_SITE_THREAD " GROUP BY p.id, s.name_id ORDER BY p.id, total_ns DESC;"
-
-    "CREATE VIEW calls AS SELECT c.name AS caller, s.name AS name, count(*) AS count,"
-    " sum(e.duration_ns) AS total_ns, sum(e.self_ns) AS self_ns FROM range e"
-    " JOIN site s ON s.id = e.site LEFT JOIN range o ON o.id = e.parent"
-    " LEFT JOIN site c ON c.id = o.site WHERE e.duration_ns IS NOT NULL"
-    " GROUP BY c.name_id, s.name_id ORDER BY total_ns DESC;"
 
     /* Ids ascend with time on a thread: a loss with a higher one came while the range was open. */
     "CREATE VIEW open_ranges AS SELECT e.* FROM ranges e WHERE e.duration_ns IS NULL AND NOT EXISTS"
@@ -151,6 +140,27 @@ static const char views[] =
     "CREATE VIEW losses AS SELECT e.id," OF_THREAD ", e.at_ns, e.events FROM loss e"
     " JOIN thread t ON t.id = e.thread JOIN process p ON p.id = t.process;";
 
+/*
+ * The views that count calls: added up once by thread and site, from which the summaries add up further, and by caller.
+ * `from` has the range as e; looking up what each one stands for takes time, so that is done where any stands for more.
+ */
+#define CALL_VIEWS(count, each, from)                                                              \
+    "CREATE VIEW totals AS SELECT e.thread, e.site, " count " AS count,"                           \
+    " sum(CASE e.recursion WHEN 0 THEN e.duration_ns ELSE 0 END) AS total_ns,"                     \
+    " sum(e.self_ns) AS self_ns, sum(e.duration_ns) AS sum_ns, min(" each ") AS min_ns,"           \
+    " max(" each ") AS max_ns FROM " from                                                          \
+    " WHERE e.duration_ns IS NOT NULL GROUP BY e.thread, e.site;"                                  \
+    "CREATE VIEW calls AS SELECT c.name AS caller, s.name AS name, " count " AS count,"            \
+    " sum(e.duration_ns) AS total_ns, sum(e.self_ns) AS self_ns FROM " from                        \
+    " JOIN site s ON s.id = e.site LEFT JOIN range o ON o.id = e.parent"                           \
+    " LEFT JOIN site c ON c.id = o.site WHERE e.duration_ns IS NOT NULL"                           \
+    " GROUP BY c.name_id, s.name_id ORDER BY total_ns DESC;"
+
+static const char views_of_ranges[] = CALL_VIEWS("count(*)", "e.duration_ns", "range e");
+static const char views_of_repeats[] =
+    CALL_VIEWS("sum(coalesce(r.calls, 1))", "e.duration_ns / coalesce(r.calls, 1)",
+               "range e LEFT JOIN repeat r ON r.range = e.id");
+
 static const char *const inserts[KYMO__DB_N_TABLES] = {
     [KYMO__DB_META] = "INSERT INTO meta VALUES(?, ?)",
     [KYMO__DB_WARNING] = "INSERT INTO warning VALUES(?, ?)",
@@ -160,6 +170,7 @@ static const char *const inserts[KYMO__DB_N_TABLES] = {
     [KYMO__DB_ASYNC] = "INSERT INTO async_range VALUES(?, ?, ?, ?, ?, ?)",
     [KYMO__DB_MARK] = "INSERT INTO mark VALUES(?, ?, ?, ?, ?, ?)",
     [KYMO__DB_COUNTER] = "INSERT INTO counter VALUES(?, ?, ?, ?, ?)",
+    [KYMO__DB_REPEAT] = "INSERT INTO repeat VALUES(?, ?)",
     [KYMO__DB_LOSS] = "INSERT INTO loss VALUES(?, ?, ?, ?)",
     [KYMO__DB_ITERATION] = "INSERT INTO iteration VALUES(?, ?, ?, ?, ?, ?, ?)",
     [KYMO__DB_EPOCH] = "INSERT INTO epoch VALUES(?, ?, ?, ?, ?, ?, ?)",
@@ -212,6 +223,7 @@ kymo_status kymo__db_open(struct kymo__db *db, int fd)
 kymo_status kymo__db_commit(struct kymo__db *db)
 {
     kymo__db_rows_flush(db);
+    execute(db, db->has_repeats ? views_of_repeats : views_of_ranges);
     execute(db, views);
     return execute(db, "COMMIT");
 }

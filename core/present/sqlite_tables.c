@@ -323,6 +323,15 @@ void kymo__db_put_loss(struct kymo__db *db, uint32_t thread, uint64_t at_ns, uin
     step(db, KYMO__DB_LOSS);
 }
 
+void kymo__db_put_repeat(struct kymo__db *db, int64_t range, uint64_t calls)
+{
+    sqlite3_stmt *const insert = db->inserts[KYMO__DB_REPEAT];
+    sqlite3_bind_int64(insert, 1, range);
+    sqlite3_bind_int64(insert, 2, (int64_t)calls);
+    step(db, KYMO__DB_REPEAT);
+    db->has_repeats = true;
+}
+
 /* ---- iterations, epochs, phases ---- */
 
 static void put_phase(struct kymo__export *x, struct kymo__db *db, const struct kymo__span *span)

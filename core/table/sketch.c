@@ -71,6 +71,28 @@ bool kymo__sketch_add_slow(struct kymo__sketch *sketch, uint64_t value)
     return put(sketch->pages, page, bucket, 1);
 }
 
+bool kymo__sketch_add_sum(struct kymo__sketch *sketch, uint64_t sum, uint64_t n)
+{
+    const uint64_t mean = sum / n, count = sketch->count;
+    const bool are_few = sketch->pages == NULL &&
+                         n <= KYMO__SKETCH_FEW - KYMO__MIN(count, (uint64_t)KYMO__SKETCH_FEW);
+    uint32_t bucket;
+    const uint32_t page = kymo__sketch_page_of(mean, &bucket);
+    if (are_few) {
+        for (uint64_t i = 0; i < n; i++)
+            __atomic_store_n(&sketch->few[count + i], mean, __ATOMIC_RELAXED);
+    } else if (!kymo__sketch_reserve(sketch) || !put(sketch->pages, page, bucket, n)) {
+        return false;
+    }
+    if (mean < sketch->min || count == 0)
+        __atomic_store_n(&sketch->min, mean, __ATOMIC_RELAXED);
+    if (mean > sketch->max)
+        __atomic_store_n(&sketch->max, mean, __ATOMIC_RELAXED);
+    __atomic_store_n(&sketch->sum, sketch->sum + sum, __ATOMIC_RELAXED);
+    __atomic_store_n(&sketch->count, count + n, __ATOMIC_RELEASE); /* as in kymo__sketch_add() */
+    return true;
+}
+
 static bool merge_pages(struct kymo__sketch *into, uint64_t *const *pages)
 {
     for (uint32_t p = 0; p < KYMO__SKETCH_PAGES; p++) {

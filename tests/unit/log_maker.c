@@ -137,6 +137,11 @@ void log_end_of(struct log_maker *log, uint64_t tick, uint32_t site)
     log_record(log, tick, KYMO_RECORD_END_OF, (const uint64_t[]){site}, 1);
 }
 
+void log_repeat(struct log_maker *log, uint64_t tick, uint64_t n_calls)
+{
+    log_record(log, tick, KYMO_RECORD_REPEAT, &n_calls, 1);
+}
+
 static struct kymo__block words_block(struct log_maker *log, uint32_t lane, uint32_t sequence)
 {
     uint64_t last = 0;

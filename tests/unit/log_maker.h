@@ -41,6 +41,7 @@ void log_iteration_begin(struct log_maker *log, uint64_t tick, uint64_t number);
 void log_epoch(struct log_maker *log, uint64_t tick, uint64_t number, bool begins);
 void log_phase(struct log_maker *log, uint64_t tick, uint32_t site);
 void log_end_of(struct log_maker *log, uint64_t tick, uint32_t site);
+void log_repeat(struct log_maker *log, uint64_t tick, uint64_t n_calls);
 /* Write them as a block: packed as the writer does, or bare. Returns its offset. */
 size_t log_put_words(struct log_maker *log, uint32_t lane, uint32_t sequence);
 size_t log_put_bare_words(struct log_maker *log, uint32_t lane, uint32_t sequence);

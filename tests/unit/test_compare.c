@@ -469,6 +469,41 @@ static void calls_are_compared_where_there_are_no_iterations(void **state)
     log_maker_fini(&b);
 }
 
+/* 1000 calls of `outer` in `ns` together, within a recursion of as many. */
+static void make_profile(struct log_maker *log, uint64_t ns)
+{
+    log_put_preamble(log);
+    log_repeat(log, 0, 1000);
+    log_begin(log, 0, 1);
+    log_repeat(log, 0, 1000);
+    log_begin(log, 0, 1);
+    log_end(log, ns / 2, 1);
+    log_end(log, ns, 1);
+    log_put_words(log, 0, 0);
+    log_put_end(log, "stop");
+}
+
+static void of_profiles_the_time_of_the_whole_run_is_compared(void **state)
+{
+    struct log_maker a = {0}, b = {0};
+    kymo_comparison *c = NULL;
+    (void)state;
+    make_profile(&a, 1000000);
+    make_profile(&b, 1500000);
+    assert_int_equal(compare_logs(&a, &b, &c), KYMO_OK);
+    assert_int_equal(cell(c, "regions", 0, "n_a").as.u64, 1);
+    assert_true(fabs(cell(c, "regions", 0, "change_percent").as.f64 - 50) < 1e-3);
+    assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "unsure");
+    bool is_told = false;
+    const kymo_table *warnings = kymo_comparison_table(c, "warnings");
+    for (size_t i = 0; i < kymo_table_n_rows(warnings); i++)
+        is_told |= strstr(cell(c, "warnings", i, "text").as.text, "both sides are profiles") != NULL;
+    assert_true(is_told);
+    kymo_comparison_destroy(c);
+    log_maker_fini(&a);
+    log_maker_fini(&b);
+}
+
 static void an_empty_recording_is_named(void **state)
 {
     static const char *const none[] = {NULL};
@@ -547,6 +582,7 @@ int main(void)
         cmocka_unit_test(machines_that_differ_are_told),
         cmocka_unit_test(different_numbers_of_ranks_are_refused),
         cmocka_unit_test(calls_are_compared_where_there_are_no_iterations),
+        cmocka_unit_test(of_profiles_the_time_of_the_whole_run_is_compared),
         cmocka_unit_test(an_empty_recording_is_named),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -136,7 +136,8 @@ static struct exported export_log(struct fixture *f, const char *format, const c
     return out;
 }
 
-#define CSV_HEAD "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value\n"
+#define CSV_HEAD                                                                                   \
+    "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count\n"
 
 static void expect_csv(struct fixture *f, const char *filter, const char *lines)
 {
@@ -162,8 +163,8 @@ static void ranges_nest_and_have_depths(void **state)
     word(f, 50, KYMO_KIND_END, FORWARD);
     word(f, 70, KYMO_KIND_END, 0);
     expect_csv(f, NULL,
-               "range,0,,42,42,main,forward,model,1000000020,30,1,\n"
-               "range,0,,42,42,main,step,,1000000010,60,0,\n");
+               "range,0,,42,42,main,forward,model,1000000020,30,1,,\n"
+               "range,0,,42,42,main,step,,1000000010,60,0,,\n");
 }
 
 static void orphan_ends_are_left_out(void **state)
@@ -174,7 +175,7 @@ static void orphan_ends_are_left_out(void **state)
     word(f, 10, KYMO_KIND_BEGIN, STEP);
     word(f, 20, KYMO_KIND_END, FORWARD);
     word(f, 30, KYMO_KIND_END, STEP);
-    expect_csv(f, NULL, "range,0,,42,42,main,step,,1000000010,20,0,\n");
+    expect_csv(f, NULL, "range,0,,42,42,main,step,,1000000010,20,0,,\n");
 }
 
 static void an_outer_end_closes_what_is_inside(void **state)
@@ -184,8 +185,8 @@ static void an_outer_end_closes_what_is_inside(void **state)
     word(f, 20, KYMO_KIND_BEGIN, FORWARD);
     word(f, 70, KYMO_KIND_END, STEP);
     expect_csv(f, NULL,
-               "range,0,,42,42,main,forward,model,1000000020,50,1,\n"
-               "range,0,,42,42,main,step,,1000000010,60,0,\n");
+               "range,0,,42,42,main,forward,model,1000000020,50,1,,\n"
+               "range,0,,42,42,main,step,,1000000010,60,0,,\n");
 }
 
 static void a_range_may_end_at_another_site_of_its_name(void **state)
@@ -193,7 +194,7 @@ static void a_range_may_end_at_another_site_of_its_name(void **state)
     struct fixture *f = *state;
     word(f, 10, KYMO_KIND_BEGIN, STEP);
     word(f, 70, KYMO_KIND_END, ALIAS);
-    expect_csv(f, NULL, "range,0,,42,42,main,step,,1000000010,60,0,\n");
+    expect_csv(f, NULL, "range,0,,42,42,main,step,,1000000010,60,0,,\n");
 }
 
 static void missing_words_cut_ranges_off_without_a_duration(void **state)
@@ -204,15 +205,15 @@ static void missing_words_cut_ranges_off_without_a_duration(void **state)
     word(f, 70, KYMO_KIND_END, STEP);
     flush_words(f, 3);
     expect_csv(f, NULL,
-               "range,0,,42,42,main,step,,1000000010,,0,\n"
-               "lost,0,,42,42,main,,,1000000070,,,\n");
+               "range,0,,42,42,main,step,,1000000010,,0,,\n"
+               "lost,0,,42,42,main,,,1000000070,,,,\n");
 }
 
 static void counted_losses_are_told(void **state)
 {
     struct fixture *f = *state;
     record(f, 10, KYMO_RECORD_GAP, 99, 5);
-    expect_csv(f, NULL, "lost,0,,42,42,main,,,1000000010,,,99\n");
+    expect_csv(f, NULL, "lost,0,,42,42,main,,,1000000010,,,99,\n");
 }
 
 static void ranges_left_open_have_no_duration(void **state)
@@ -221,8 +222,8 @@ static void ranges_left_open_have_no_duration(void **state)
     word(f, 10, KYMO_KIND_BEGIN, STEP);
     word(f, 20, KYMO_KIND_MARK, FORWARD);
     expect_csv(f, NULL,
-               "mark,0,,42,42,main,forward,model,1000000020,,1,\n"
-               "range,0,,42,42,main,step,,1000000010,,0,\n");
+               "mark,0,,42,42,main,forward,model,1000000020,,1,,\n"
+               "range,0,,42,42,main,step,,1000000010,,0,,\n");
 }
 
 static void async_ranges_find_their_ends(void **state)
@@ -232,8 +233,8 @@ static void async_ranges_find_their_ends(void **state)
     record(f, 20, KYMO_RECORD_ASYNC_BEGIN, FORWARD, 2);
     record(f, 30, KYMO_RECORD_ASYNC_END, 0, 1);
     expect_csv(f, NULL,
-               "async,0,,42,42,main,step,,1000000010,20,,\n"
-               "async,0,,42,42,main,forward,model,1000000020,,,\n");
+               "async,0,,42,42,main,step,,1000000010,20,,,\n"
+               "async,0,,42,42,main,forward,model,1000000020,,,,\n");
 }
 
 static void a_filter_keeps_names_and_depths(void **state)
@@ -243,7 +244,7 @@ static void a_filter_keeps_names_and_depths(void **state)
     word(f, 20, KYMO_KIND_BEGIN, FORWARD);
     word(f, 50, KYMO_KIND_END, FORWARD);
     word(f, 70, KYMO_KIND_END, STEP);
-    expect_csv(f, "forw*", "range,0,,42,42,main,forward,model,1000000020,30,1,\n");
+    expect_csv(f, "forw*", "range,0,,42,42,main,forward,model,1000000020,30,1,,\n");
 }
 
 /* ---- iterations, epochs, phases; ranges that overlap ---- */
@@ -263,11 +264,11 @@ static void iterations_have_lines_of_their_own(void **state)
     struct fixture *f = *state;
     put_progress(f);
     expect_csv(f, NULL,
-               "iteration,0,,42,,,iteration,warmup,1000000010,40,,0\n"
-               "iteration,0,,42,,,iteration,,1000000050,40,,1\n"
-               "phase,0,,42,,,forward,,1000000010,85,,\n"
-               "mark,0,,42,42,main,loss,,1000000100,,0,\n"
-               "epoch,0,,42,,,epoch,,1000000010,,,3\n");
+               "iteration,0,,42,,,iteration,warmup,1000000010,40,,0,\n"
+               "iteration,0,,42,,,iteration,,1000000050,40,,1,\n"
+               "phase,0,,42,,,forward,,1000000010,85,,,\n"
+               "mark,0,,42,42,main,loss,,1000000100,,0,,\n"
+               "epoch,0,,42,,,epoch,,1000000010,,,3,\n");
 }
 
 static void chrome_has_a_thread_of_iterations(void **state)
@@ -312,9 +313,9 @@ static void overlapping_ranges_are_whole_where_that_is_possible(void **state)
     struct fixture *f = *state;
     put_overlap(f);
     expect_csv(f, NULL,
-               "range,0,,42,42,main,forward,model,1000000020,40,1,\n"
-               "range,0,,42,42,main,loss,,1000000030,50,1,\n"
-               "range,0,,42,42,main,step,,1000000010,80,0,\n");
+               "range,0,,42,42,main,forward,model,1000000020,40,1,,\n"
+               "range,0,,42,42,main,loss,,1000000030,50,1,,\n"
+               "range,0,,42,42,main,step,,1000000010,80,0,,\n");
 }
 
 static void overlapping_ranges_are_split_where_they_must_nest(void **state)
@@ -348,14 +349,14 @@ static void odd_names_are_quoted_and_made_utf8(void **state)
 {
     struct fixture *f = *state;
     word(f, 10, KYMO_KIND_MARK, ODD);
-    expect_csv(f, NULL, "mark,0,,42,42,main,\"a \"\"b\"\",\n\xef\xbf\xbd\",,1000000010,,0,\n");
+    expect_csv(f, NULL, "mark,0,,42,42,main,\"a \"\"b\"\",\n\xef\xbf\xbd\",,1000000010,,0,,\n");
 }
 
 static void an_unknown_site_has_no_name(void **state)
 {
     struct fixture *f = *state;
     word(f, 10, KYMO_KIND_MARK, 0xfffff);
-    expect_csv(f, NULL, "mark,0,,42,42,main,,,1000000010,,0,\n");
+    expect_csv(f, NULL, "mark,0,,42,42,main,,,1000000010,,0,,\n");
 }
 
 static void endless_begins_are_bounded(void **state)
@@ -532,9 +533,49 @@ static void an_unknown_format_names_the_known_ones(void **state)
     assert_non_null(strstr(kymo_last_error(), "perfetto,chrome,csv"));
 }
 
+/* With and without a payload; the range behind them stands for itself. */
+static void put_repeated(struct fixture *f)
+{
+    log_repeat(&f->log, 5, 12);
+    word(f, 5, KYMO_KIND_BEGIN, STEP);
+    log_repeat(&f->log, 6, 3);
+    record(f, 6, KYMO_RECORD_BEGIN, FORWARD | (uint64_t)KYMO_PAYLOAD_U64 << 20, 77);
+    word(f, 7, KYMO_KIND_END, 0);
+    word(f, 8, KYMO_KIND_BEGIN, FORWARD);
+    word(f, 9, KYMO_KIND_END, 0);
+    word(f, 10, KYMO_KIND_END, 0);
+}
+
+static void ranges_tell_how_many_calls_they_stand_for(void **state)
+{
+    struct fixture *f = *state;
+    put_repeated(f);
+    expect_csv(f, NULL,
+               "range,0,,42,42,main,forward,model,1000000006,1,1,77,3\n"
+               "range,0,,42,42,main,forward,model,1000000008,1,1,,\n"
+               "range,0,,42,42,main,step,,1000000005,5,0,,12\n");
+}
+
+static void viewers_are_told_how_many_calls_a_range_stands_for(void **state)
+{
+    struct fixture *f = *state;
+    put_repeated(f);
+    struct exported out = export_log(f, "chrome", NULL);
+    expect_in(&out, "\"name\":\"step\",\"args\":{\"calls\":12}}");
+    expect_in(&out, "\"args\":{\"payload\":77,\"calls\":3}}");
+    test_free(out.text);
+    f->log.n_words = 0;
+    out = export_log(f, "perfetto", NULL);
+    const char *calls = memmem(out.text, out.len, "calls", 5);
+    assert_non_null(calls);
+    assert_memory_equal(calls + 5, "\x18\x0c", 2); /* an unsigned annotation of 12 */
+    test_free(out.text);
+}
+
 static void any_allocation_may_fail(void **state)
 {
     struct fixture *f = *state;
+    log_repeat(&f->log, 4, 5);
     record(f, 5, KYMO_RECORD_BEGIN, STEP | (uint64_t)KYMO_PAYLOAD_U64 << 20, 3);
     record(f, 10, KYMO_RECORD_ASYNC_BEGIN, STEP, 1);
     word(f, 20, KYMO_KIND_END, STEP);
@@ -629,6 +670,8 @@ int main(void)
         TEST(perfetto_has_a_text_for_a_payload_that_is_no_number),
         TEST(a_full_disk_is_an_error),
         TEST(an_unknown_format_names_the_known_ones),
+        TEST(ranges_tell_how_many_calls_they_stand_for),
+        TEST(viewers_are_told_how_many_calls_a_range_stands_for),
         TEST(any_allocation_may_fail),
         cmocka_unit_test(numbers_are_written_as_printf_would),
         cmocka_unit_test(doubles_read_back),

@@ -148,6 +148,23 @@ static void recursion_counts_the_outermost_once(void **state)
            "outer|2|50|30|30|10|50\ninner|1|30|20|30|30|30\n");
 }
 
+static void calls_that_a_range_stands_for_are_counted(void **state)
+{
+    struct fixture *f = *state;
+    log_begin(&f->log, 0, OUTER);
+    log_repeat(&f->log, 10, 7);
+    log_begin(&f->log, 10, INNER);
+    log_end(&f->log, 80, INNER);
+    log_begin(&f->log, 80, INNER);
+    log_end(&f->log, 95, INNER);
+    log_end(&f->log, 100, OUTER);
+    export_log(f, NULL);
+    expect(f, "SELECT * FROM repeat", "2|7\n");
+    expect(f, "SELECT name, count, total_ns, self_ns, mean_ns, min_ns, max_ns FROM summary_by_name",
+           "outer|1|100|15|100|100|100\ninner|8|85|85|11|10|15\n");
+    expect(f, "SELECT caller, name, count FROM calls", "-|outer|1\nouter|inner|8\n");
+}
+
 /* Names on the stack are counted for one lane at a time. */
 static void threads_do_not_count_each_others_ranges(void **state)
 {
@@ -477,6 +494,7 @@ static void any_allocation_of_ours_may_fail(void **state)
     const uint64_t begin[] = {OUTER | (uint64_t)KYMO_PAYLOAD_U64 << 20, 3}, async[] = {INNER, 9};
     log_record(&f->log, 0, KYMO_RECORD_BEGIN, begin, 2);
     log_record(&f->log, 1, KYMO_RECORD_ASYNC_BEGIN, async, 2);
+    log_repeat(&f->log, 1, 5);
     put_one_range(f);
     kymo_status status = KYMO_ENOMEM;
     for (uint64_t nth = 1; status == KYMO_ENOMEM && nth < 10000; nth++) {
@@ -495,6 +513,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(children_know_their_parents),
         TEST(recursion_counts_the_outermost_once),
+        TEST(calls_that_a_range_stands_for_are_counted),
         TEST(threads_do_not_count_each_others_ranges),
         TEST(a_range_around_many_comes_in_its_place),
         TEST(a_deep_stack_unwinds_into_order),

@@ -133,6 +133,22 @@ static void equal_paths_are_one_line_of_self_time(void **state)
     expect_lines(f, (struct wish){0}, "leaf 10\nouter 60\nouter;inner 30\nouter;leaf 10\n");
 }
 
+/* Counts are not in the lines, but on the boxes. */
+static void boxes_tell_all_calls_that_a_range_stands_for(void **state)
+{
+    struct fixture *f = *state;
+    log_begin(&f->log, 1000, OUTER);
+    log_repeat(&f->log, 1000, 250);
+    log_begin(&f->log, 1000, INNER);
+    log_end(&f->log, 3000, INNER);
+    log_end(&f->log, 4000, OUTER);
+    log_put_words(&f->log, 0, 0);
+    char *text = exported(f, "flamegraph", (struct wish){0});
+    expect_in(text, "250 calls");
+    test_free(text);
+    expect_lines(f, (struct wish){0}, "outer 1000\nouter;inner 2000\n");
+}
+
 static void recursion_keeps_its_levels(void **state)
 {
     struct fixture *f = *state;
@@ -467,6 +483,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(equal_paths_are_one_line_of_self_time),
+        TEST(boxes_tell_all_calls_that_a_range_stands_for),
         TEST(recursion_keeps_its_levels),
         TEST(what_ended_in_a_range_left_open_keeps_its_path),
         TEST(orphans_and_gaps_take_no_time),

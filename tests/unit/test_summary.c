@@ -170,6 +170,67 @@ static void of_a_recursion_the_outermost_counts(void **state)
     kymo_summary_destroy(summary);
 }
 
+/* The record may stand in an earlier block, with other events in between, and holds for one range. */
+static void a_range_may_stand_for_many_calls(void **state)
+{
+    struct log_maker *log = *state;
+    log_repeat(log, 0, 4);
+    log_begin(log, 0, OUTER);
+    log_repeat(log, 0, 1000);
+    log_word(log, 5, KYMO_KIND_MARK, LEAF);
+    log_put_words(log, 0, 0);
+    log_begin(log, 10, INNER);
+    log_begin(log, 20, LEAF);
+    log_end(log, 30, LEAF);
+    log_end(log, 5010, INNER);
+    log_repeat(log, 5010, 0);
+    log_begin(log, 5010, INNER);
+    log_end(log, 5020, INNER);
+    log_end(log, 8000, OUTER);
+    log_put_words(log, 0, 1);
+    kymo_summary *summary = summarise(log);
+    expect_range(summary, "outer", 4, 8000, 2990);
+    expect_range(summary, "inner", 1001, 5010, 5000);
+    expect_range(summary, "leaf", 1, 10, 10);
+    assert_int_equal(number(summary, "tree", row_of(summary, "tree", "inner"), "count"), 1001);
+    assert_int_equal(number(summary, "threads", row_of(summary, "threads", "outer"), "count"), 4);
+    const size_t inner = row_of(summary, "ranges", "inner");
+    assert_int_equal(number(summary, "ranges", inner, "mean_ns"), 5);
+    assert_int_equal(number(summary, "ranges", inner, "min_ns"), 5);
+    assert_int_equal(number(summary, "ranges", inner, "p50_ns"), 5);
+    assert_int_equal(number(summary, "ranges", inner, "max_ns"), 10);
+    kymo_summary_destroy(summary);
+}
+
+static void a_recursion_of_many_calls_counts_all_and_its_outermost_time(void **state)
+{
+    struct log_maker *log = *state;
+    log_repeat(log, 0, 10);
+    log_begin(log, 0, OUTER);
+    log_repeat(log, 0, 90);
+    log_begin(log, 0, OUTER);
+    log_end(log, 900, OUTER);
+    log_end(log, 1000, OUTER);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    expect_range(summary, "outer", 100, 1000, 1000);
+    kymo_summary_destroy(summary);
+}
+
+/* What was said before a gap may be about a range that is lost. */
+static void a_gap_forgets_how_many_calls_come(void **state)
+{
+    struct log_maker *log = *state;
+    log_repeat(log, 0, 10);
+    log_put_words(log, 0, 0);
+    log_begin(log, 10, OUTER);
+    log_end(log, 20, OUTER);
+    log_put_words(log, 0, 2);
+    kymo_summary *summary = summarise(log);
+    expect_range(summary, "outer", 1, 10, 10);
+    kymo_summary_destroy(summary);
+}
+
 /* Deeper than the tree goes: counts and times stay right, the tree stays small. */
 static void a_runaway_recursion_is_counted_and_folded(void **state)
 {
@@ -446,6 +507,9 @@ static void summarising_without_memory_leaks_nothing(void **state)
     log_record(log, 6001, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 8}, 2);
     log_record(log, 6002, KYMO_RECORD_ASYNC_END, (const uint64_t[]){LEAF, 8}, 2);
     log_record(log, 6003, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 9}, 2);
+    log_repeat(log, 6004, 10);
+    log_begin(log, 6004, LEAF);
+    log_end(log, 6009, LEAF);
     log_begin(log, 6010, LEAF);
     log_put_words(log, 0, 0);
     log_put_end(log, "stop");
@@ -472,6 +536,9 @@ int main(void)
         TEST(times_are_split_into_self_and_children),
         TEST(the_tree_is_depth_first_and_heaviest_first),
         TEST(of_a_recursion_the_outermost_counts),
+        TEST(a_range_may_stand_for_many_calls),
+        TEST(a_recursion_of_many_calls_counts_all_and_its_outermost_time),
+        TEST(a_gap_forgets_how_many_calls_come),
         TEST(a_runaway_recursion_is_counted_and_folded),
         TEST(an_outer_end_closes_what_was_left_open_inside),
         TEST(a_range_may_end_at_another_site_of_its_name),

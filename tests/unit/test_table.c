@@ -221,6 +221,31 @@ static void merging_equals_adding_to_one(void **state)
     kymo__sketch_fini(&merged);
 }
 
+/* Sums of 3, of 1000 and of 2 values, beside single ones: counts and sums are exact, each is its mean. */
+static void a_sum_counts_as_so_many_of_its_mean(void **state)
+{
+    (void)state;
+    struct kymo__sketch sketch = {0};
+    assert_true(kymo__sketch_add_sum(&sketch, 31, 3));
+    assert_int_equal(sketch.count, 3);
+    assert_int_equal(kymo__sketch_quantile(&sketch, 0.5), 10);
+    assert_null(sketch.pages);
+    assert_true(kymo__sketch_add(&sketch, 7));
+    assert_true(kymo__sketch_add_sum(&sketch, 1000000, 1000));
+    assert_true(kymo__sketch_add_sum(&sketch, 40001, 2));
+    assert_int_equal(sketch.count, 1006);
+    assert_int_equal(sketch.sum, 1040039);
+    assert_int_equal(sketch.min, 7);
+    assert_int_equal(sketch.max, 20000);
+    assert_in_range(kymo__sketch_quantile(&sketch, 0.5), 992, 1008);
+    kymo__sketch_fini(&sketch);
+    /* So many that none is kept by itself. */
+    assert_true(kymo__sketch_add_sum(&sketch, 600, 6));
+    assert_non_null(sketch.pages);
+    assert_int_equal(kymo__sketch_quantile(&sketch, 1), 100);
+    kymo__sketch_fini(&sketch);
+}
+
 static void the_ends_of_the_scale_fit(void **state)
 {
     (void)state;
@@ -268,6 +293,7 @@ int main(void)
         cmocka_unit_test(few_values_are_exact),
         cmocka_unit_test(quantiles_are_within_eight_in_a_thousand),
         cmocka_unit_test(merging_equals_adding_to_one),
+        cmocka_unit_test(a_sum_counts_as_so_many_of_its_mean),
         cmocka_unit_test(the_ends_of_the_scale_fit),
         cmocka_unit_test(a_sketch_without_memory_leaks_nothing),
     };
