@@ -200,6 +200,18 @@ void kymo_set_rank(int rank, int world_size)
     kymo__lane_resume(lane);
 }
 
+void kymo_rank_get(int *rank, int *world_size)
+{
+    struct kymo__lane *const lane = kymo__lane_set_aside();
+    struct kymo__launch launch;
+    kymo__identity_launch(&launch);
+    pthread_mutex_lock(&record->lock);
+    *rank = record->settings.rank >= 0 ? record->settings.rank : launch.rank;
+    *world_size = record->settings.world_size >= 0 ? record->settings.world_size : launch.world_size;
+    pthread_mutex_unlock(&record->lock);
+    kymo__lane_resume(lane);
+}
+
 void kymo_set_versions(const char *text)
 {
     struct kymo__lane *const lane = kymo__lane_set_aside();

@@ -100,6 +100,9 @@ KYMO_API const char *kymo_recording_path(void);
 /* Say which rank this process is, when RANK, OMPI_*, PMI_* and SLURM_* do not. Before or during a recording. */
 KYMO_API void kymo_set_rank(int rank, int world_size);
 
+/* Which rank it is and of how many, by kymo_set_rank(), the options or those variables; -1: nobody said. */
+KYMO_API void kymo_rank_get(int *rank, int *world_size);
+
 /*
  * Say which versions the figures depend on, "Python 3.11.7, torch 2.13.0"; kymo's Python package does so. `kymo compare`
  * warns where two runs differ in it. Before or during a recording; what is past 255 bytes is cut.

@@ -17,6 +17,7 @@
  *     native_stopwatch.c Stopwatch
  *     native_measured.c  `with sw("forward"):`, and measurements as decorators
  *     native_iteration.c iterations, epochs, phases
+ *     native_communication.c  what a range communicates
  *     native_handles.c   ranges by handle, for compiled code
  *     native_switch.c    start, stop and what is asked about the recording
  *
@@ -165,6 +166,7 @@ extern PyMethodDef native_switch_functions[];
 extern PyMethodDef native_async_functions[];
 extern PyMethodDef native_handle_functions[];
 extern PyMethodDef native_iteration_functions[];
+extern PyMethodDef native_communication_functions[];
 
 /*
  * Sort a fastcall's arguments into `values` by `names` (n of them, NULL-terminated); what is not given stays NULL.

@@ -1,5 +1,6 @@
 /* range: every way to record one, and the check of how they nest. */
 #include "scratch.h"
+#include <kymo/communication.h>
 #include <kymo/range.h>
 
 static void start(const struct scratch *s, const char *text)
@@ -89,6 +90,67 @@ static void async_ranges_have_handles_of_their_own(void **state)
     assert_int_equal(scratch_count(s->path, KYMO_KIND_RECORD), 4);
 }
 
+/* What was told of communication, and how many ranges were open at that moment. */
+static struct kymo_communication told[4];
+static int n_told, n_open_then[4];
+
+static kymo_status keep_communication(void *ctx, const struct kymo_batch *batch)
+{
+    int *n_open = ctx;
+    for (size_t i = 0; i < batch->n;) {
+        const uint64_t *word = &batch->words[i];
+        const uint32_t kind = kymo_word_kind(*word);
+        *n_open += kind == KYMO_KIND_BEGIN ? 1 : kind == KYMO_KIND_END ? -1 : 0;
+        if (kind == KYMO_KIND_RECORD && kymo_record_type_of(*word) == KYMO_RECORD_COMMUNICATION) {
+            n_open_then[n_told] = *n_open;
+            kymo_record_communication(word, &told[n_told++]);
+        }
+        i += kind == KYMO_KIND_RECORD ? kymo_record_length(*word) : 1;
+    }
+    return KYMO_OK;
+}
+
+static void communication_is_told_within_its_range(void **state)
+{
+    const struct scratch *s = *state;
+    kymo_recording *recording;
+    int n_open = 0;
+    const kymo_id id = KYMO_ID("exchange", .category = KYMO_COMMUNICATION);
+    const kymo_id group = kymo_communication_group("pair", "0,3");
+    assert_int_equal(group, kymo_communication_group("pair", "0,3"));
+    assert_int_not_equal(group, kymo_communication_group("pair", "0,2"));
+    const struct kymo_communication sent = {.group = group,
+                                            .what = KYMO_COLLECTIVE_SEND,
+                                            .bytes_in = UINT64_MAX,
+                                            .sequence = UINT64_MAX,
+                                            .group_size = 2,
+                                            .peer = 3};
+    const struct kymo_communication got = {
+        .what = KYMO_COLLECTIVE_OTHER, .bytes_out = 5, .sequence = 7, .peer = -1};
+    kymo_communication_begin(id, &sent); /* off */
+    kymo_communication_tell(&got);
+    start(s, NULL);
+    kymo_communication_begin(id, &sent);
+    kymo_end(id);
+    kymo_begin(id);
+    kymo_communication_tell(&got);
+    kymo_end(id);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+
+    assert_int_equal(kymo_recording_open(s->path, &recording), KYMO_OK);
+    assert_int_equal(kymo_recording_visit(recording, 0, keep_communication, &n_open), KYMO_OK);
+    const struct kymo_site_info *site = kymo_recording_site(recording, 0, told[0].group);
+    assert_string_equal(site->name, "pair");
+    assert_string_equal(site->domain, "0,3");
+    assert_string_equal(kymo_recording_site(recording, 0, id)->category, "communication");
+    kymo_recording_close(recording);
+    assert_int_equal(n_told, 2);
+    assert_int_equal(n_open_then[0], 1);
+    assert_int_equal(n_open_then[1], 1);
+    assert_memory_equal(&told[0], &sent, sizeof sent);
+    assert_memory_equal(&told[1], &got, sizeof got);
+}
+
 static void a_mismatch_names_both_and_pops_nothing(void **state)
 {
     const struct scratch *s = *state;
@@ -155,6 +217,7 @@ int main(void)
         SCRATCH_TEST(a_name_of_nothing_is_a_name),
         SCRATCH_TEST(an_empty_text_keeps_its_site),
         SCRATCH_TEST(async_ranges_have_handles_of_their_own),
+        SCRATCH_TEST(communication_is_told_within_its_range),
         SCRATCH_TEST(a_mismatch_names_both_and_pops_nothing),
         SCRATCH_TEST(ranges_left_open_are_told_at_the_end),
         SCRATCH_TEST(without_memory_for_the_stack_it_goes_on),

@@ -126,6 +126,10 @@ static void the_rank_may_be_told_late(void **state)
     assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
     kymo_mark(KYMO_ID("mark"));
     kymo_set_rank(5, 8);
+    int rank, world_size;
+    kymo_rank_get(&rank, &world_size);
+    assert_int_equal(rank, 5);
+    assert_int_equal(world_size, 8);
     assert_int_equal(kymo_stop(), KYMO_OK);
     assert_int_equal(kymo_recording_open(s->path, &recording), KYMO_OK);
     assert_int_equal(kymo_recording_process(recording, 0)->rank, 5);
