@@ -12,7 +12,7 @@
 #define DEFAULT_LIMIT 30
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, iterations, per_iteration;
+    bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu;
     const char *sort, *filter, *unit, *color, *output, *data;
     uint32_t depth, limit, jobs;
 } given = {.color = "auto"};
@@ -21,6 +21,8 @@ static const struct cli_option options[] = {
     {"tree", 0, CLI_FLAG, NULL, &given.tree, "which range was called from which"},
     {"threads", 0, CLI_FLAG, NULL, &given.threads, "a row for each range and thread"},
     {"ranks", 0, CLI_FLAG, NULL, &given.ranks, "a row for each range and rank"},
+    {"gpu", 0, CLI_FLAG, NULL, &given.gpu,
+     "work of the GPUs by name, and by the range that launched it"},
     {"iterations", 0, CLI_FLAG, NULL, &given.iterations,
      "the time of each range in an iteration, warm-up left out;\n"
      "ranks, epochs, phases and outliers"},
@@ -56,8 +58,9 @@ static const struct cli_option options[] = {
 /* The tables, comma separated; `ranges` when none is named. */
 static const char *table_list(char *into, size_t size)
 {
-    snprintf(into, size, "%s%s%s%s", given.tree ? ",tree" : "", given.threads ? ",threads" : "",
-             given.ranks ? ",ranks" : "", given.iterations ? ",iterations" : "");
+    snprintf(into, size, "%s%s%s%s%s", given.tree ? ",tree" : "", given.threads ? ",threads" : "",
+             given.ranks ? ",ranks" : "", given.gpu ? ",kernels,gpu_ranges" : "",
+             given.iterations ? ",iterations" : "");
     return into[0] != '\0' ? into + 1 : "ranges";
 }
 

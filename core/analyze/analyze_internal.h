@@ -4,6 +4,7 @@
  *   for each process, several at a time            then, one process after the other        at the end
  *   process_walk.c ── lane_walk.c (stacks)     ──> summary_merge.c (by name, tree, rows) ──> summary_tables.c
  *                     call_tree.c, async_match.c
+ *                     gpu_walk.c (streams)         gpu_merge.c
  *
  * A process numbers its names for itself (several sites may share one) and the merge maps them to the summary's own
  * numbers. Texts are lent by the recordings until the tables are made.
@@ -135,6 +136,17 @@ bool kymo__async_match(struct kymo__async_match *match, const struct kymo__async
                        struct kymo__async_half *other, bool *failed);
 void kymo__async_match_fini(struct kymo__async_match *match);
 
+/* ---- pairs.c: a set of pairs of numbers ---- */
+
+struct kymo__pairs {
+    uint64_t *slots; /* both in one, plus one; 0: empty */
+    size_t n, n_slots;
+};
+
+/* Put (a, b) in; `a` below 2^32 - 1. True when it is new; `*failed` is set without memory. */
+bool kymo__pairs_add(struct kymo__pairs *pairs, uint32_t a, uint32_t b, bool *failed);
+void kymo__pairs_fini(struct kymo__pairs *pairs);
+
 /* ---- progress.c: iterations, epochs and phases of a process, from its records in order of time ---- */
 
 enum kymo__span_kind { KYMO__SPAN_ITERATION, KYMO__SPAN_EPOCH, KYMO__SPAN_PHASE };
@@ -177,6 +189,61 @@ bool kymo__progress_take(struct kymo__progress *progress, const uint64_t *words,
 /* At the end of the process: what is still open, one after the other, until false. */
 bool kymo__progress_finish(struct kymo__progress *progress, uint64_t last_ns,
                            struct kymo__span *span);
+
+/* ---- gpu_walk.c: the work of streams, by name and by the range that launched it ---- */
+
+/* Work of one name and kind in a process. */
+struct kymo__work_stats {
+    struct kymo__sketch calls;
+    uint32_t name, kind; /* enum kymo_work_kind */
+    uint32_t next;       /* of the same name and another kind, plus one; 0: none */
+    uint32_t last_lane;  /* on which it was met last; KYMO__NO_LANE at first */
+    uint32_t n_streams, n_devices;
+};
+#define KYMO__NO_LANE UINT32_MAX
+
+/* What was launched in a range itself, not in those within it. */
+struct kymo__gpu_time {
+    uint64_t count, ns;
+};
+
+/* By correlation: who launched, or what waits for its launch to come. */
+struct kymo__launch {
+    uint64_t correlation; /* 0: an empty slot */
+    uint32_t lane, node;  /* lane KYMO__NO_LANE: not known so far */
+    struct kymo__gpu_time waiting;
+};
+
+struct kymo__gpu_walk {
+    bool has_streams; /* else launches lead nowhere, and none is remembered */
+    struct kymo__work_stats *works;
+    size_t n_works, works_cap;
+    uint32_t *by_name; /* the first of `works` for a name, plus one; NULL until there is one */
+    struct kymo__pairs where; /* a work and its stream; a work and its device */
+    struct kymo__launch *launches;
+    size_t n_launches, n_slots;
+};
+
+/* Whether it is work at all, rather than something said about it. */
+static inline bool kymo__is_work(uint32_t kind)
+{
+    return kind >= KYMO_WORK_KERNEL && kind <= KYMO_WORK_SET;
+}
+
+/* "kernel", "copy": for tables and exports. In gpu_tables.c. */
+const char *kymo__work_kind_name(uint32_t kind);
+
+struct kymo__process_walk;
+struct kymo__lane_walk;
+void kymo__gpu_walk_init(struct kymo__process_walk *walk);
+void kymo__gpu_walk_fini(struct kymo__gpu_walk *gpu);
+/* A batch of a stream. */
+KYMO_WARN_UNUSED kymo_status kymo__gpu_walk_batch(struct kymo__process_walk *walk,
+                                                  const struct kymo_batch *batch);
+/* The range on top of the lane's stack has launched the work of a correlation. */
+KYMO_WARN_UNUSED kymo_status kymo__gpu_walk_launch(struct kymo__process_walk *walk,
+                                                   struct kymo__lane_walk *lane,
+                                                   uint64_t correlation);
 
 /* ---- one process ---- */
 
@@ -281,6 +348,8 @@ struct kymo__lane_walk {
     uint64_t n_too_deep; /* begun while no frame was to be had */
     uint64_t repeat;     /* calls that the next range stands for; 0: one */
     const struct kymo_lane_info *info;
+    struct kymo__gpu_time *gpu; /* by node of `tree`; may know fewer nodes, or none */
+    size_t n_gpu, gpu_cap;
     bool is_listed; /* in kymo__iteration_walk.lanes */
     bool is_blind;  /* its next words are missing */
 };
@@ -298,6 +367,7 @@ struct kymo__process_walk {
     uint64_t *marks;
     struct kymo__lane_walk **lanes; /* by number; NULL: had no events */
     struct kymo__async_match pending;
+    struct kymo__gpu_walk gpu;
     struct kymo__iteration_walk iterations;
     struct kymo__iteration_stats iteration_stats; /* where kymo__iteration_stats_take is the visitor */
     size_t n_frames;                              /* room taken by stacks, over all lanes */
@@ -459,6 +529,29 @@ struct kymo__iteration_merge {
     size_t n_races, races_cap;
 };
 
+/* gpu_merge.c: the work of all processes. */
+struct kymo__merged_work {
+    struct kymo__sketch calls;
+    uint32_t name, kind;
+    uint32_t next; /* as in struct kymo__work_stats */
+    uint32_t n_streams, n_devices, n_processes;
+};
+
+/* Work launched in ranges of a name. */
+struct kymo__gpu_range {
+    uint64_t count, total_ns, self_ns;
+};
+
+struct kymo__gpu_merge {
+    struct kymo__merged_work *works;
+    size_t n_works, works_cap;
+    uint32_t *by_name; /* as in struct kymo__gpu_walk; these two may know fewer names, or none */
+    size_t n_by_name, by_name_cap;
+    struct kymo__gpu_range *ranges;
+    size_t n_ranges, ranges_cap;
+    uint64_t work_ns; /* of all work, added up */
+};
+
 struct kymo__merge {
     struct kymo__names names;
     struct kymo__name_stats *ranges; /* these four by name; the two in the middle may know fewer names */
@@ -475,6 +568,7 @@ struct kymo__merge {
     size_t n_processes, processes_cap;
     uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped;
     struct kymo__iteration_merge iterations;
+    struct kymo__gpu_merge gpu;
 };
 
 KYMO_WARN_UNUSED kymo_status kymo__merge_init(struct kymo__merge *merge);
@@ -482,6 +576,14 @@ void kymo__merge_fini(struct kymo__merge *merge);
 /* Add what was seen in one process; its sketches may be gone from `walk` afterwards. */
 KYMO_WARN_UNUSED kymo_status kymo__merge_add(struct kymo__merge *merge,
                                              struct kymo__process_walk *walk);
+
+/*
+ * Add the GPU work of a process, and what its ranges have launched; `names` are its names as the summary numbers them.
+ * The sketches may be gone from `walk` afterwards. False without memory.
+ */
+KYMO_WARN_UNUSED bool kymo__gpu_merge_add(struct kymo__merge *merge,
+                                          struct kymo__process_walk *walk, const uint32_t *names);
+void kymo__gpu_merge_fini(struct kymo__gpu_merge *gpu);
 
 /* Add the iterations of a process; `names` are its names as the summary numbers them. False without memory. */
 KYMO_WARN_UNUSED bool kymo__iteration_merge_add(struct kymo__merge *merge,
@@ -514,6 +616,8 @@ enum kymo__summary_table {
     KYMO__TABLE_EPOCHS,
     KYMO__TABLE_PHASES,
     KYMO__TABLE_OUTLIERS,
+    KYMO__TABLE_KERNELS,
+    KYMO__TABLE_GPU_RANGES,
     KYMO__TABLE_SITES,
     KYMO__TABLE_WARNINGS,
     KYMO__N_TABLES,
@@ -587,6 +691,7 @@ void kymo__put_name(kymo_table *table, const struct kymo__making *m, uint32_t na
 void kymo__put_share(kymo_table *table, uint64_t part_ns, uint64_t whole_ns);
 /* Whether the name passes the filter. */
 bool kymo__is_wanted(const struct kymo__making *m, uint32_t name);
+void kymo__sort_by(kymo_table *table, const char *column, int descending);
 
 enum { KYMO__N_TREE_COLUMNS = 6, KYMO__N_SITE_COLUMNS = 6 };
 extern const struct kymo_column kymo__tree_columns[KYMO__N_TREE_COLUMNS];
@@ -610,6 +715,8 @@ struct kymo__table_kind {
 /* iteration_tables.c: those from KYMO__TABLE_ITERATIONS on. */
 enum { KYMO__N_ITERATION_TABLES = 6 };
 extern const struct kymo__table_kind kymo__iteration_kinds[KYMO__N_ITERATION_TABLES];
+/* gpu_tables.c */
+extern const struct kymo__table_kind kymo__kernels_kind, kymo__gpu_ranges_kind;
 /* How the row of whole iterations is called. */
 #define KYMO__WHOLE_ITERATION "(whole iteration)"
 /*

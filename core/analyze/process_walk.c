@@ -43,6 +43,7 @@ kymo_status kymo__process_walk_init(struct kymo__process_walk *walk, kymo_record
     walk->marks = kymo__calloc(walk->names.n, sizeof *walk->marks);
     if (walk->ranges == NULL || walk->marks == NULL || !kymo__iteration_walk_init(walk))
         return no_memory(walk);
+    kymo__gpu_walk_init(walk);
     return KYMO_OK;
 }
 
@@ -59,6 +60,7 @@ static void free_lane(struct kymo__lane_walk *lane)
         return;
     kymo__tree_fini(&lane->tree);
     kymo__free(lane->frames);
+    kymo__free(lane->gpu);
     kymo__free(lane);
 }
 
@@ -73,6 +75,7 @@ void kymo__process_walk_fini(struct kymo__process_walk *walk)
     kymo__free(walk->marks);
     kymo__free(walk->site_names);
     kymo__async_match_fini(&walk->pending);
+    kymo__gpu_walk_fini(&walk->gpu);
     kymo__iteration_walk_fini(&walk->iterations);
     kymo__iteration_stats_fini(&walk->iteration_stats, walk->names.n);
     kymo__names_fini(&walk->names);
@@ -158,19 +161,28 @@ static struct kymo__lane_walk *make_lane(const struct kymo_lane_info *info)
     return lane;
 }
 
+static void count_words(struct kymo__process_walk *walk, size_t n)
+{
+    walk->n_words_done += n;
+    if (walk->n_words_done <= 1 << 20)
+        return;
+    __atomic_fetch_add(walk->progress, walk->n_words_done, __ATOMIC_RELAXED);
+    walk->n_words_done = 0;
+    if (walk->tell != NULL)
+        walk->tell(walk->tell_ctx);
+}
+
 static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
 {
     struct kymo__process_walk *walk = ctx;
     struct kymo__lane_walk **lane = &walk->lanes[batch->lane->lane];
+    count_words(walk, batch->n);
+    if (batch->lane->kind == KYMO_LANE_GPU)
+        return kymo__gpu_walk_batch(walk, batch);
+    if (batch->lane->kind != KYMO_LANE_THREAD)
+        return KYMO_OK; /* of a later version */
     if (*lane == NULL && (*lane = make_lane(batch->lane)) == NULL)
         return no_memory(walk);
-    walk->n_words_done += batch->n;
-    if (walk->n_words_done > 1 << 20) {
-        __atomic_fetch_add(walk->progress, walk->n_words_done, __ATOMIC_RELAXED);
-        walk->n_words_done = 0;
-        if (walk->tell != NULL)
-            walk->tell(walk->tell_ctx);
-    }
     if (!kymo__iteration_walk_batch(walk, *lane, batch))
         return no_memory(walk);
     return kymo__lane_walk_batch(walk, *lane, batch);

@@ -49,6 +49,7 @@ void kymo__merge_fini(struct kymo__merge *merge)
     kymo__free(merge->open);
     kymo__free(merge->processes);
     kymo__iteration_merge_fini(&merge->iterations);
+    kymo__gpu_merge_fini(&merge->gpu);
     kymo__names_fini(&merge->names);
 }
 
@@ -322,6 +323,7 @@ static bool add_process(struct adding *adding)
     merge->n_async_dropped += walk->pending.n_dropped;
     return map_names(adding) && add_by_name(adding) && add_lanes(adding) &&
            add_process_rows(adding) && add_open_async(adding) &&
+           kymo__gpu_merge_add(merge, adding->walk, adding->names) &&
            kymo__iteration_merge_add(merge, walk, adding->process, adding->names);
 }
 

@@ -51,7 +51,7 @@ static uint64_t duration_of(const struct kymo_process *process)
     return process->last_ns > process->first_ns ? process->last_ns - process->first_ns : 0;
 }
 
-static void sort_by(kymo_table *table, const char *column, int descending)
+void kymo__sort_by(kymo_table *table, const char *column, int descending)
 {
     kymo_table_sort(table, (size_t)kymo_table_find(table, column), descending);
 }
@@ -102,8 +102,8 @@ static void fill_stats(kymo_table *table, const struct kymo__making *m,
     for (uint32_t name = 0; name < n; name++)
         if (stats[name].calls.count != 0 && kymo__is_wanted(m, name))
             put_stats(table, m, name, &stats[name], is_async);
-    sort_by(table, "name", 0);
-    sort_by(table, "total_ns", 1);
+    kymo__sort_by(table, "name", 0);
+    kymo__sort_by(table, "total_ns", 1);
 }
 
 static kymo_status fill_ranges(kymo_table *table, const struct kymo__making *m)
@@ -259,7 +259,7 @@ static kymo_status fill_counters(kymo_table *table, const struct kymo__making *m
         kymo_table_f64(table, counter->max);
         kymo_table_f64(table, counter->last);
     }
-    sort_by(table, "name", 0);
+    kymo__sort_by(table, "name", 0);
     return KYMO_OK;
 }
 
@@ -273,8 +273,8 @@ static kymo_status fill_marks(kymo_table *table, const struct kymo__making *m)
         kymo__put_name(table, m, name);
         kymo_table_u64(table, m->merge->marks[name]);
     }
-    sort_by(table, "name", 0);
-    sort_by(table, "count", 1);
+    kymo__sort_by(table, "name", 0);
+    kymo__sort_by(table, "count", 1);
     return KYMO_OK;
 }
 
@@ -296,16 +296,24 @@ static const struct kymo__table_kind kinds[KYMO__N_TABLES] = {
 #undef KIND
 };
 
+static const struct kymo__table_kind *kind_of(enum kymo__summary_table table)
+{
+    if (table == KYMO__TABLE_KERNELS)
+        return &kymo__kernels_kind;
+    if (table == KYMO__TABLE_GPU_RANGES)
+        return &kymo__gpu_ranges_kind;
+    const bool is_of_iterations = table >= KYMO__TABLE_ITERATIONS &&
+                                  table < KYMO__TABLE_ITERATIONS + KYMO__N_ITERATION_TABLES;
+    return is_of_iterations ? &kymo__iteration_kinds[table - KYMO__TABLE_ITERATIONS] : &kinds[table];
+}
+
 kymo_status kymo__summary_make_tables(kymo_summary *summary, const struct kymo__merge *merge,
                                       kymo_recording *const *recordings, size_t n,
                                       const struct kymo_summary_options *options)
 {
     const struct kymo__making making = {merge, options->filter, recordings, n, &summary->cost};
     for (size_t t = 0; t < KYMO__N_TABLES; t++) {
-        const bool is_of_iterations =
-            t >= KYMO__TABLE_ITERATIONS && t < KYMO__TABLE_ITERATIONS + KYMO__N_ITERATION_TABLES;
-        const struct kymo__table_kind *kind =
-            is_of_iterations ? &kymo__iteration_kinds[t - KYMO__TABLE_ITERATIONS] : &kinds[t];
+        const struct kymo__table_kind *kind = kind_of((enum kymo__summary_table)t);
         KYMO_TRY(kymo_table_create(kind->name, kind->columns, kind->n_columns, &summary->tables[t]));
         KYMO_TRY(kind->fill(summary->tables[t], &making));
         KYMO_TRY(kymo_table_status(summary->tables[t]));

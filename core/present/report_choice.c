@@ -41,10 +41,15 @@ kymo_status kymo__report_sort(kymo_summary *summary, const char *sort)
         return KYMO_OK; /* they come sorted by total */
     const int is_ascending = sort[0] == '-';
     kymo_table *const tables[] = {summary->tables[KYMO__TABLE_RANGES],
-                                  summary->tables[KYMO__TABLE_ASYNC]};
+                                  summary->tables[KYMO__TABLE_ASYNC],
+                                  summary->tables[KYMO__TABLE_KERNELS]};
     for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++) {
         size_t column = 0;
-        KYMO_TRY(find_column(tables[i], sort + is_ascending, &column));
+        if (find_column(tables[i], sort + is_ascending, &column) != KYMO_OK) {
+            if (tables[i] == summary->tables[KYMO__TABLE_KERNELS])
+                break; /* work has no self time, and no threads */
+            return KYMO_EINVAL;
+        }
         /* Names are read from A to Z; everything else is looked at from the largest on. */
         const bool is_text = kymo_table_column(tables[i], column)->type == KYMO_TYPE_TEXT;
         kymo_table_sort(tables[i], column, is_text ? is_ascending : !is_ascending);
@@ -68,6 +73,7 @@ static const struct {
     enum kymo__summary_table table, company;
     size_t n_from; /* rows that make it worth showing */
 } companies[] = {
+    {KYMO__TABLE_RANGES, KYMO__TABLE_KERNELS, 1},
     {KYMO__TABLE_RANGES, KYMO__TABLE_ASYNC, 1},
     {KYMO__TABLE_RANGES, KYMO__TABLE_COUNTERS, 1},
     {KYMO__TABLE_RANGES, KYMO__TABLE_MARKS, 1},

@@ -7,12 +7,15 @@
 #include "analyze/analyze_internal.h"
 #include "present/present_internal.h"
 
-/* Sort `ranges` and `async` by a column, "-" before it for ascending; NULL leaves them. KYMO_EINVAL lists the columns. */
+/*
+ * Sort `ranges`, `async` and, where it has the column, `kernels`; "-" before it for ascending, NULL leaves them.
+ * KYMO_EINVAL lists the columns.
+ */
 KYMO_WARN_UNUSED kymo_status kymo__report_sort(kymo_summary *summary, const char *sort);
 
 /*
  * The tables called `names` (comma separated, NULL: ranges) in that order, each once, into `tables`, which has room for
- * KYMO__N_TABLES; behind `ranges` come async ranges, counters and marks where there are any, behind `iterations` their ranks (where
+ * KYMO__N_TABLES; behind `ranges` come kernels, async ranges, counters and marks where there are any, behind `iterations` their ranks (where
  * there are several), epochs, phases and outliers. KYMO_EINVAL for an unknown one.
  */
 KYMO_WARN_UNUSED kymo_status kymo__report_tables(kymo_summary *summary, const char *names,

@@ -130,6 +130,16 @@ class Recording:
         return self.table("outliers")
 
     @property
+    def kernels(self) -> Table:
+        """One row per name and kind of GPU work: count, total, mean, quantiles, share of all work, streams, devices."""
+        return self.table("kernels")
+
+    @property
+    def gpu_ranges(self) -> Table:
+        """One row per range that launched GPU work: how many pieces, their time, that of its own launches."""
+        return self.table("gpu_ranges")
+
+    @property
     def open(self) -> Table:
         """Ranges that had begun and not ended."""
         return self.table("open")

@@ -222,3 +222,11 @@ def test_tables_of_iterations_are_there_and_empty_without_any(path):
     tables = (run.iterations, run.iteration_ranks, run.throughput, run.epochs, run.phases, run.outliers)
     assert [len(table) for table in tables] == [0] * 6
     assert "No range called 'data' ran in an iteration" in run.report()
+
+
+def test_gpu_tables_are_empty_without_gpu_work(path):
+    run = kymo.load(path)
+    assert len(run.kernels) == 0 and len(run.gpu_ranges) == 0
+    assert list(run.kernels.columns)[:4] == ["name", "kind", "count", "total_ns"]
+    assert "kernels" not in run.report()
+    assert json.loads(run.report_json())["kernels"] == []

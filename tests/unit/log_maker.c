@@ -63,15 +63,45 @@ void log_put_site(struct log_maker *log, uint32_t id, const char *name)
     kymo__buf_fini(&bytes);
 }
 
-void log_put_lane(struct log_maker *log, uint32_t lane, int64_t tid, const char *name)
+void log_put_site_of(struct log_maker *log, uint32_t id, const char *name, const char *category,
+                     const char *domain)
 {
     struct kymo__buf bytes = {0};
-    const struct kymo__lane_entry entry = {.tid = tid, .name_len = (uint32_t)strlen(name)};
+    const struct kymo__site_entry entry = {.id = id,
+                                           .name_len = (uint32_t)strlen(name),
+                                           .category_len = (uint32_t)strlen(category),
+                                           .domain_len = (uint32_t)strlen(domain)};
+    kymo__buf_put(&bytes, &entry, sizeof entry);
+    kymo__buf_puts(&bytes, name);
+    kymo__buf_puts(&bytes, category);
+    kymo__buf_puts(&bytes, domain);
+    kymo__buf_put(&bytes, "\0\0\0", (4 - bytes.len % 4) % 4);
+    log_put_block(log, (struct kymo__block){.type = KYMO__BLOCK_SITES}, bytes.data, bytes.len);
+    kymo__buf_fini(&bytes);
+}
+
+static void put_lane(struct log_maker *log, uint32_t lane, enum kymo_lane_kind kind, int64_t tid,
+                     const char *name)
+{
+    struct kymo__buf bytes = {0};
+    const struct kymo__lane_entry entry = {
+        .tid = tid, .kind = kind, .name_len = (uint32_t)strlen(name)};
     kymo__buf_put(&bytes, &entry, sizeof entry);
     kymo__buf_puts(&bytes, name);
     log_put_block(log, (struct kymo__block){.type = KYMO__BLOCK_LANE, .lane = lane}, bytes.data,
                   bytes.len);
     kymo__buf_fini(&bytes);
+}
+
+void log_put_lane(struct log_maker *log, uint32_t lane, int64_t tid, const char *name)
+{
+    put_lane(log, lane, KYMO_LANE_THREAD, tid, name);
+}
+
+void log_put_stream(struct log_maker *log, uint32_t lane, int32_t device, uint32_t stream,
+                    const char *name)
+{
+    put_lane(log, lane, KYMO_LANE_GPU, (int64_t)((uint64_t)(uint32_t)device << 32 | stream), name);
 }
 
 void log_put_moment(struct log_maker *log, uint64_t tick, uint64_t monotonic_ns)
@@ -142,12 +172,46 @@ void log_repeat(struct log_maker *log, uint64_t tick, uint64_t n_calls)
     log_record(log, tick, KYMO_RECORD_REPEAT, &n_calls, 1);
 }
 
+void log_work(struct log_maker *log, uint64_t tick, uint32_t site, enum kymo_work_kind kind,
+              uint64_t duration, uint64_t correlation, uint64_t bytes)
+{
+    const uint64_t words[] = {site | (uint64_t)kind << 20, duration, correlation, bytes};
+    log_record(log, tick, KYMO_RECORD_GPU, words, 4);
+}
+
+void log_launch(struct log_maker *log, uint64_t tick, uint64_t correlation)
+{
+    log_record(log, tick, KYMO_RECORD_LAUNCH, &correlation, 1);
+}
+
+void log_arguments(struct log_maker *log, uint64_t tick, const char *text)
+{
+    uint64_t words[256] = {strlen(text)};
+    memcpy(&words[1], text, strlen(text));
+    log_record(log, tick, KYMO_RECORD_ARGUMENTS, words, 1 + (strlen(text) + 7) / 8);
+}
+
+void log_communication(struct log_maker *log, uint64_t tick, const struct kymo_communication *what)
+{
+    const uint64_t words[] = {what->group | (uint64_t)what->what << 20, what->bytes_in,
+                              what->bytes_out, what->sequence,
+                              what->group_size | (uint64_t)(uint32_t)what->peer << 32};
+    log_record(log, tick, KYMO_RECORD_COMMUNICATION, words, 5);
+}
+
+void log_flow(struct log_maker *log, uint64_t tick, uint32_t site, uint64_t id, enum kymo_flow_end end)
+{
+    log_record(log, tick, KYMO_RECORD_FLOW, (const uint64_t[]){site, id, end}, 3);
+}
+
 static struct kymo__block words_block(struct log_maker *log, uint32_t lane, uint32_t sequence)
 {
     uint64_t last = 0;
     for (size_t i = 0; i < log->n_words;) {
         const uint64_t word = log->words[i];
-        last = kymo_word_ticks(word);
+        const bool is_work = kymo_word_kind(word) == KYMO_KIND_RECORD &&
+                             kymo_record_type_of(word) == KYMO_RECORD_GPU;
+        last = KYMO__MAX(last, kymo_word_ticks(word) + (is_work ? log->words[i + 2] : 0));
         i += kymo_word_kind(word) == KYMO_KIND_RECORD ? KYMO__MAX(kymo_record_length(word), 1) : 1;
     }
     return (struct kymo__block){.type = KYMO__BLOCK_WORDS,

@@ -25,7 +25,13 @@ size_t log_put_block(struct log_maker *log, struct kymo__block block, const void
 void log_put_process(struct log_maker *log, const char *extra_key, const char *extra_value);
 void log_put_pairs(struct log_maker *log, enum kymo__block_type type, const char *const *pairs);
 void log_put_site(struct log_maker *log, uint32_t id, const char *name);
+/* With a category and a domain, and no file. */
+void log_put_site_of(struct log_maker *log, uint32_t id, const char *name, const char *category,
+                     const char *domain);
 void log_put_lane(struct log_maker *log, uint32_t lane, int64_t tid, const char *name);
+/* A lane of kind KYMO_LANE_GPU. */
+void log_put_stream(struct log_maker *log, uint32_t lane, int32_t device, uint32_t stream,
+                    const char *name);
 void log_put_moment(struct log_maker *log, uint64_t tick, uint64_t monotonic_ns);
 void log_put_end(struct log_maker *log, const char *how);
 
@@ -42,6 +48,15 @@ void log_epoch(struct log_maker *log, uint64_t tick, uint64_t number, bool begin
 void log_phase(struct log_maker *log, uint64_t tick, uint32_t site);
 void log_end_of(struct log_maker *log, uint64_t tick, uint32_t site);
 void log_repeat(struct log_maker *log, uint64_t tick, uint64_t n_calls);
+/* GPU work of a stream's lane, from `tick` on for `duration` ticks. */
+void log_work(struct log_maker *log, uint64_t tick, uint32_t site, enum kymo_work_kind kind,
+              uint64_t duration, uint64_t correlation, uint64_t bytes);
+/* What was launched, given, communicated by the range begun last, or by the work before. */
+void log_launch(struct log_maker *log, uint64_t tick, uint64_t correlation);
+void log_arguments(struct log_maker *log, uint64_t tick, const char *text);
+void log_communication(struct log_maker *log, uint64_t tick, const struct kymo_communication *what);
+void log_flow(struct log_maker *log, uint64_t tick, uint32_t site, uint64_t id,
+              enum kymo_flow_end end);
 /* Write them as a block: packed as the writer does, or bare. Returns its offset. */
 size_t log_put_words(struct log_maker *log, uint32_t lane, uint32_t sequence);
 size_t log_put_bare_words(struct log_maker *log, uint32_t lane, uint32_t sequence);

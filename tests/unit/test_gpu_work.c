@@ -1,0 +1,405 @@
+/* GPU work in the summary: kernels by name, ranges by what they launched, lanes that are no threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "log_maker.h"
+#include <kymo/report.h>
+
+enum { OUTER = 1, INNER = 2, LEAF = 3, GEMM = 4, COPY = 5, STEP = 6 };
+
+static int setup(void **state)
+{
+    struct log_maker *log = *state = calloc(1, sizeof *log);
+    if (log == NULL)
+        return 1;
+    log_put_preamble(log);
+    log_put_site_of(log, GEMM, "gemm", "kernel", "");
+    log_put_site_of(log, COPY, "copy", "gpu_memcpy", "");
+    log_put_site_of(log, STEP, "step", "gpu_user_annotation", "");
+    log_put_stream(log, 1, 0, 7, "");
+    log_put_stream(log, 2, 1, 7, "compute");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    log_maker_fini(*state);
+    free(*state);
+    return 0;
+}
+
+/* ---- looking into tables ---- */
+
+static struct kymo_cell cell(kymo_summary *summary, const char *table_name, const char *name,
+                             const char *column)
+{
+    const kymo_table *table = kymo_summary_table(summary, table_name);
+    assert_non_null(table);
+    const int c = kymo_table_find(table, column), names = kymo_table_find(table, "name");
+    assert_true(c >= 0 && names >= 0);
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
+        if (strcmp(kymo_table_cell(table, row, (size_t)names).as.text, name) == 0)
+            return kymo_table_cell(table, row, (size_t)c);
+    fail_msg("no row %s in %s", name, table_name);
+    return (struct kymo_cell){0};
+}
+
+static uint64_t number(kymo_summary *summary, const char *table, const char *name, const char *column)
+{
+    const struct kymo_cell found = cell(summary, table, name, column);
+    assert_false(found.is_null);
+    return found.as.u64;
+}
+
+static size_t n_rows(kymo_summary *summary, const char *table)
+{
+    return kymo_table_n_rows(kymo_summary_table(summary, table));
+}
+
+static void expect_launched(kymo_summary *summary, const char *range, uint64_t count,
+                            uint64_t gpu_ns, uint64_t self_ns)
+{
+    assert_int_equal(number(summary, "gpu_ranges", range, "count"), count);
+    assert_int_equal(number(summary, "gpu_ranges", range, "gpu_ns"), gpu_ns);
+    assert_int_equal(number(summary, "gpu_ranges", range, "self_gpu_ns"), self_ns);
+}
+
+static kymo_summary *summarise_with(struct log_maker *log, const struct kymo_summary_options *options)
+{
+    kymo_recording *recording = NULL;
+    kymo_summary *summary = NULL;
+    log_put_end(log, "stop");
+    assert_int_equal(log_open(log, &recording), KYMO_OK);
+    assert_int_equal(kymo_summary_create(&recording, 1, options, &summary), KYMO_OK);
+    log_close(recording);
+    return summary;
+}
+
+static kymo_summary *summarise(struct log_maker *log)
+{
+    return summarise_with(log, NULL);
+}
+
+/* ---- what streams did ---- */
+
+static void work_is_summed_by_name_and_kind(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_end(log, 100, OUTER);
+    log_put_words(log, 0, 0);
+    log_work(log, 10, GEMM, KYMO_WORK_KERNEL, 40, 1, 0);
+    log_work(log, 20, COPY, KYMO_WORK_COPY, 10, 2, 4096);
+    log_work(log, 60, GEMM, KYMO_WORK_KERNEL, 20, 3, 0);
+    log_work(log, 60, STEP, KYMO_WORK_ANNOTATION, 900, 0, 0);
+    log_put_words(log, 1, 0);
+    log_work(log, 15, GEMM, KYMO_WORK_KERNEL, 30, 4, 0);
+    log_work(log, 70, GEMM, KYMO_WORK_SET, 100, 4, 0);
+    log_put_words(log, 2, 0);
+    kymo_summary *summary = summarise(log);
+
+    assert_int_equal(n_rows(summary, "kernels"), 4);
+    const kymo_table *kernels = kymo_summary_table(summary, "kernels");
+    const size_t kind = (size_t)kymo_table_find(kernels, "kind");
+    /* The longest first, and what is no work behind all that is. */
+    static const char *const kinds[] = {"set", "kernel", "copy", "annotation"};
+    for (size_t row = 0; row < 4; row++)
+        assert_string_equal(kymo_table_cell(kernels, row, kind).as.text, kinds[row]);
+    assert_int_equal(kymo_table_cell(kernels, 1, (size_t)kymo_table_find(kernels, "count")).as.u64,
+                     3);
+    assert_int_equal(
+        kymo_table_cell(kernels, 1, (size_t)kymo_table_find(kernels, "total_ns")).as.u64, 90);
+    assert_int_equal(kymo_table_cell(kernels, 1, (size_t)kymo_table_find(kernels, "streams")).as.u64,
+                     2);
+    assert_int_equal(kymo_table_cell(kernels, 1, (size_t)kymo_table_find(kernels, "devices")).as.u64,
+                     2);
+    assert_int_equal(number(summary, "kernels", "copy", "streams"), 1);
+    assert_int_equal(number(summary, "kernels", "copy", "mean_ns"), 10);
+    assert_true(cell(summary, "kernels", "copy", "share").as.f64 == 10.0 / 200);
+    assert_true(cell(summary, "kernels", "step", "share").is_null);
+    assert_int_equal(number(summary, "kernels", "step", "max_ns"), 900);
+    kymo_summary_destroy(summary);
+}
+
+static void streams_are_neither_threads_nor_ranges(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_end(log, 100, OUTER);
+    log_put_words(log, 0, 0);
+    log_work(log, 90, GEMM, KYMO_WORK_KERNEL, 400, 1, 0);
+    log_put_words(log, 1, 0);
+    kymo_summary *summary = summarise(log);
+    assert_int_equal(n_rows(summary, "ranges"), 1);
+    assert_int_equal(n_rows(summary, "tree"), 1);
+    assert_int_equal(n_rows(summary, "threads"), 1);
+    assert_int_equal(number(summary, "ranges", "outer", "threads"), 1);
+    /* The process lasts until its GPU is done. */
+    const kymo_table *processes = kymo_summary_table(summary, "processes");
+    const size_t duration = (size_t)kymo_table_find(processes, "duration_ns");
+    assert_int_equal(kymo_table_cell(processes, 0, duration).as.u64, 490);
+    kymo_summary_destroy(summary);
+}
+
+static void a_gap_on_a_stream_cuts_no_range(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_put_words(log, 0, 0);
+    log_work(log, 10, GEMM, KYMO_WORK_KERNEL, 5, 1, 0);
+    log_put_words(log, 1, 0);
+    log_work(log, 20, GEMM, KYMO_WORK_KERNEL, 5, 2, 0);
+    log_put_words(log, 1, 2); /* block 1 is missing */
+    log_end(log, 100, OUTER);
+    log_put_words(log, 0, 1);
+    kymo_summary *summary = summarise(log);
+    assert_int_equal(number(summary, "ranges", "outer", "total_ns"), 100);
+    assert_int_equal(number(summary, "kernels", "gemm", "count"), 2);
+    kymo_summary_destroy(summary);
+}
+
+/* ---- who launched it ---- */
+
+/* outer { inner { launches 1 and 2 } launches 3 } leaf { launches 4 } */
+static void put_launches(struct log_maker *log)
+{
+    log_begin(log, 0, OUTER);
+    log_begin(log, 10, INNER);
+    log_launch(log, 10, 1);
+    log_launch(log, 12, 2);
+    log_end(log, 20, INNER);
+    log_launch(log, 30, 3);
+    log_end(log, 40, OUTER);
+    log_begin(log, 50, LEAF);
+    log_launch(log, 50, 4);
+    log_end(log, 60, LEAF);
+}
+
+static void put_launched_work(struct log_maker *log)
+{
+    log_work(log, 15, GEMM, KYMO_WORK_KERNEL, 100, 1, 0);
+    log_work(log, 120, GEMM, KYMO_WORK_KERNEL, 10, 2, 0);
+    log_work(log, 130, GEMM, KYMO_WORK_KERNEL, 10, 2,
+             0); /* a graph: launched once, two pieces of work */
+    log_work(log, 140, COPY, KYMO_WORK_COPY, 1000, 3, 0);
+    log_work(log, 1200, GEMM, KYMO_WORK_KERNEL, 7, 5, 0);      /* launched before the recording */
+    log_work(log, 1300, STEP, KYMO_WORK_ANNOTATION, 50, 4, 0); /* no work */
+    log_work(log, 1400, GEMM, KYMO_WORK_KERNEL, 3, 0, 0);      /* nobody knows */
+}
+
+static void expect_launches(kymo_summary *summary)
+{
+    expect_launched(summary, "outer", 4, 1120, 1000);
+    expect_launched(summary, "inner", 3, 120, 120);
+    assert_int_equal(n_rows(summary, "gpu_ranges"), 2);
+    assert_true(cell(summary, "gpu_ranges", "inner", "share").as.f64 == 120.0 / 1130);
+}
+
+static void work_belongs_to_the_range_that_launched_it(void **state)
+{
+    struct log_maker *log = *state;
+    put_launches(log);
+    log_put_words(log, 0, 0);
+    put_launched_work(log);
+    log_put_words(log, 1, 0);
+    kymo_summary *summary = summarise(log);
+    expect_launches(summary);
+    kymo_summary_destroy(summary);
+}
+
+static void work_may_be_read_before_its_launch(void **state)
+{
+    struct log_maker *log = *state;
+    put_launched_work(log);
+    log_put_words(log, 1, 0);
+    put_launches(log);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    expect_launches(summary);
+    kymo_summary_destroy(summary);
+}
+
+static void of_a_recursion_the_outermost_has_the_work_once(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_launch(log, 1, 1);
+    log_begin(log, 10, OUTER);
+    log_launch(log, 11, 2);
+    log_end(log, 20, OUTER);
+    log_end(log, 30, OUTER);
+    log_put_words(log, 0, 0);
+    log_work(log, 40, GEMM, KYMO_WORK_KERNEL, 100, 1, 0);
+    log_work(log, 140, GEMM, KYMO_WORK_KERNEL, 10, 2, 0);
+    log_put_words(log, 1, 0);
+    kymo_summary *summary = summarise(log);
+    expect_launched(summary, "outer", 2, 110, 110);
+    kymo_summary_destroy(summary);
+}
+
+static void ranges_too_deep_to_count_give_their_work_to_the_one_around(void **state)
+{
+    struct log_maker *log = *state;
+    put_launches(log);
+    log_put_words(log, 0, 0);
+    put_launched_work(log);
+    log_put_words(log, 1, 0);
+    kymo_summary *summary = summarise_with(log, &(struct kymo_summary_options){.max_depth = 1});
+    expect_launched(summary, "outer", 4, 1120, 1120);
+    assert_int_equal(n_rows(summary, "gpu_ranges"), 1);
+    kymo_summary_destroy(summary);
+}
+
+static void a_filter_chooses_kernels_and_ranges(void **state)
+{
+    struct log_maker *log = *state;
+    put_launches(log);
+    log_put_words(log, 0, 0);
+    put_launched_work(log);
+    log_put_words(log, 1, 0);
+    kymo_summary *summary = summarise_with(log, &(struct kymo_summary_options){.filter = "inner"});
+    assert_int_equal(n_rows(summary, "kernels"), 0);
+    expect_launched(summary, "inner", 3, 120, 120);
+    assert_int_equal(n_rows(summary, "gpu_ranges"), 1);
+    kymo_summary_destroy(summary);
+}
+
+/* Many names, correlations and streams: tables that grow. */
+static void many_launches_are_all_found(void **state)
+{
+    enum { N = 3000, STREAMS = 40 };
+    struct log_maker *log = *state;
+    for (uint32_t i = 0; i < STREAMS; i++)
+        log_put_stream(log, 3 + i, (int32_t)(i % 4), i, "");
+    log_begin(log, 0, OUTER);
+    for (uint64_t i = 1; i <= N / 2; i++)
+        log_launch(log, i, i * 0x100000001);
+    log_put_words(log, 0, 0);
+    for (uint32_t s = 0; s < STREAMS; s++) {
+        for (uint64_t i = 1 + s; i <= N; i += STREAMS)
+            log_work(log, i, i % 3 == 0 ? COPY : GEMM, KYMO_WORK_KERNEL, i, i * 0x100000001, 0);
+        log_put_words(log, 3 + s, 0);
+    }
+    for (uint64_t i = N / 2 + 1; i <= N; i++)
+        log_launch(log, i, i * 0x100000001);
+    log_end(log, N + 1, OUTER);
+    log_put_words(log, 0, 1);
+    kymo_summary *summary = summarise(log);
+    expect_launched(summary, "outer", N, (uint64_t)N * (N + 1) / 2, (uint64_t)N * (N + 1) / 2);
+    assert_int_equal(number(summary, "kernels", "gemm", "streams"), STREAMS);
+    assert_int_equal(number(summary, "kernels", "gemm", "devices"), 4);
+    assert_int_equal(number(summary, "kernels", "copy", "count"), N / 3);
+    kymo_summary_destroy(summary);
+}
+
+/* ---- reports and memory ---- */
+
+static void put_everything(struct log_maker *log)
+{
+    put_launches(log);
+    log_put_words(log, 0, 0);
+    put_launched_work(log);
+    log_put_words(log, 1, 0);
+    log_work(log, 15, GEMM, KYMO_WORK_KERNEL, 100, 9, 0);
+    log_put_words(log, 2, 0);
+}
+
+static void processes_add_up(void **state)
+{
+    struct log_maker *log = *state;
+    kymo_recording *recordings[2] = {NULL, NULL};
+    kymo_summary *summary = NULL;
+    put_everything(log);
+    log_put_end(log, "stop");
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(log_open(log, &recordings[i]), KYMO_OK);
+    assert_int_equal(kymo_summary_create(recordings, 2, NULL, &summary), KYMO_OK);
+    assert_int_equal(number(summary, "kernels", "gemm", "count"), 12);
+    assert_int_equal(number(summary, "kernels", "gemm", "processes"), 2);
+    assert_int_equal(number(summary, "kernels", "gemm", "streams"), 4);
+    expect_launched(summary, "outer", 8, 2240, 2000);
+    kymo_summary_destroy(summary);
+    for (size_t i = 0; i < 2; i++)
+        log_close(recordings[i]);
+}
+
+/* The text of a report, freed by the caller. */
+static char *report_of(kymo_summary *summary, bool is_json, const char *tables)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    const struct kymo_report_options options = {.tables = tables};
+    assert_int_equal(is_json ? kymo_report_json(summary, &options, out)
+                             : kymo_report_text(summary, &options, out),
+                     KYMO_OK);
+    fclose(out);
+    return text;
+}
+
+static void reports_show_kernels_below_ranges(void **state)
+{
+    struct log_maker *log = *state;
+    put_everything(log);
+    kymo_summary *summary = summarise(log);
+    char *text = report_of(summary, false, NULL);
+    assert_non_null(strstr(text, "1 process, 1 thread,"));
+    assert_non_null(strstr(text, "\nranges\n"));
+    assert_true(strstr(text, "\nkernels\n") > strstr(text, "\nranges\n"));
+    free(text);
+    text = report_of(summary, true, NULL);
+    assert_non_null(strstr(text, "\"kernels\": [\n"));
+    assert_non_null(strstr(text, "\"gpu_ranges\": [\n"));
+    assert_non_null(strstr(text, "\"kind\": \"kernel\""));
+    free(text);
+    text = report_of(summary, false, "tree");
+    assert_null(strstr(text, "gemm"));
+    free(text);
+    kymo_summary_destroy(summary);
+}
+
+static void without_memory_nothing_leaks(void **state)
+{
+    struct log_maker *log = *state;
+    put_everything(log);
+    log_put_end(log, "stop");
+    kymo_recording *recording = NULL;
+    assert_int_equal(log_open(log, &recording), KYMO_OK);
+    kymo_status status = KYMO_ENOMEM;
+    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+        kymo_summary *summary = NULL;
+        kymo__alloc_fail_nth(nth);
+        status = kymo_summary_create(&recording, 1, &(struct kymo_summary_options){.n_jobs = 1},
+                                     &summary);
+        kymo__alloc_fail_nth(0);
+        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && summary == NULL));
+        kymo_summary_destroy(summary);
+        assert_true(nth < 10000);
+    }
+    log_close(recording);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(work_is_summed_by_name_and_kind),
+        TEST(streams_are_neither_threads_nor_ranges),
+        TEST(a_gap_on_a_stream_cuts_no_range),
+        TEST(work_belongs_to_the_range_that_launched_it),
+        TEST(work_may_be_read_before_its_launch),
+        TEST(of_a_recursion_the_outermost_has_the_work_once),
+        TEST(ranges_too_deep_to_count_give_their_work_to_the_one_around),
+        TEST(a_filter_chooses_kernels_and_ranges),
+        TEST(many_launches_are_all_found),
+        TEST(processes_add_up),
+        TEST(reports_show_kernels_below_ranges),
+        TEST(without_memory_nothing_leaks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
