@@ -105,13 +105,6 @@ KYMO_WARN_UNUSED size_t kymo__tree_order(const struct kymo__tree *tree, uint8_t 
                                          kymo__sibling_order *compare, const void *ctx,
                                          uint32_t *order);
 
-/* ---- workers.c: several threads over one list of tasks ---- */
-
-/* Take tasks until none is left; `may_tell` in the calling thread alone, for progress. */
-typedef void kymo__worker(void *ctx, bool may_tell);
-/* `n_jobs` 0: as many as there are cores. The calling thread works too, and alone when no other can be had. */
-void kymo__work_together(kymo__worker *work, void *ctx, size_t n_jobs, size_t n_tasks);
-
 /* ---- async_match.c: the two ends of async ranges, which may come in any order ---- */
 
 struct kymo__async_half {

@@ -22,6 +22,23 @@
 
 typedef struct kymo__sink kymo__sink;
 
+struct kymo__log_store;
+
+/* How a sink is made; texts are lent until it goes. */
+struct kymo__sink_options {
+    struct kymo__log_store *store; /* where the logs go */
+    uint64_t memory_bytes;         /* to hold and sort events in; 0: 256 MiB */
+    const char *command, *source,
+        *run_id; /* of each process that is not said to have others; NULL: "" */
+};
+
+/* One thread at a time. KYMO_ENOMEM. */
+KYMO_WARN_UNUSED kymo_status kymo__sink_create(const struct kymo__sink_options *options,
+                                               kymo__sink **out);
+/* Sort what came and write the logs, once; nothing may be put afterwards. What failed before is returned first. */
+KYMO_WARN_UNUSED kymo_status kymo__sink_finish(kymo__sink *sink);
+void kymo__sink_destroy(kymo__sink *sink);
+
 /* One process of the recording to be: its log. Lent by the sink until it goes. */
 typedef struct kymo__sink_process kymo__sink_process;
 
@@ -41,7 +58,7 @@ kymo__sink_process *kymo__sink_process_get(kymo__sink *sink, uint64_t key);
 void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_identity *identity);
 /* A sentence for people about this process, shown by every report; each different one once. */
 void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...) KYMO_PRINTF(2, 3);
-/* Something of the file could not be read: the recording counts as damaged, and this is the sentence. */
+/* Something of the file could not be read: a note like the others, which n_damages of the process counts. */
 void kymo__sink_damage(kymo__sink_process *process, const char *fmt, ...) KYMO_PRINTF(2, 3);
 
 /* A site's id, for good. Texts need not end in a NUL; NULL for none. Equal texts give equal ids. */
@@ -93,6 +110,25 @@ kymo_status kymo__sink_status(const kymo__sink *sink);
 
 /* Events so far, of all processes. */
 uint64_t kymo__sink_n_events(const kymo__sink *sink);
+
+/* The process's rank, or -1, so that whoever knows better by the file's name may say so. */
+int32_t kymo__sink_rank(const kymo__sink_process *process);
+/* Processes so far, in the order in which they came; NULL past the last. */
+kymo__sink_process *kymo__sink_process_at(const kymo__sink *sink, size_t i);
+
+/* ---- log_store.c: where the logs of one recording go ---- */
+
+/* For several sinks in several threads. */
+struct kymo__log_store;
+/* Logs become files of the directory, which exists; lent until the store goes. */
+KYMO_WARN_UNUSED kymo_status kymo__log_store_open_directory(const char *directory,
+                                                            struct kymo__log_store **out);
+/* Logs go into one file without a name, that is gone with the last who has it open. */
+KYMO_WARN_UNUSED kymo_status kymo__log_store_open_temporary(struct kymo__log_store **out);
+/* The logs of a temporary store as a recording called `name`, which keeps the file. */
+KYMO_WARN_UNUSED kymo_status kymo__log_store_read(struct kymo__log_store *store, const char *name,
+                                                  kymo_recording **out);
+void kymo__log_store_close(struct kymo__log_store *store);
 
 /* ---- importers: each reads one file ---- */
 

@@ -104,11 +104,9 @@ static inline char *kymo__out_room(struct kymo__out *out)
     return out->p;
 }
 
-/* ---- temporary.c: files without a name ---- */
+/* ---- temporary.c ---- */
 
-/* Open one for reading and writing, in TMPDIR, else /var/tmp, else /tmp; the caller closes it. */
-KYMO_WARN_UNUSED kymo_status kymo__temporary_open(int *fd);
-/* Put the whole file into `out`. */
+/* Put the whole file, one of kymo__temporary_open, into `out`. */
 KYMO_WARN_UNUSED kymo_status kymo__temporary_copy(int fd, struct kymo__out *out);
 
 /* ---- numbers as text ---- */

@@ -27,9 +27,11 @@ static kymo_status no_memory(const struct kymo__log_scan *scan)
 static kymo_status take_blocks(struct kymo__log_scan *scan)
 {
     struct stat st;
-    if (fstat(scan->reader.fd, &st) != 0)
-        return kymo__fail_errno("look at %s", scan->reader.path);
-    scan->reader.size = (uint64_t)st.st_size;
+    if (scan->log->fd < 0) {
+        if (fstat(scan->reader.fd, &st) != 0)
+            return kymo__fail_errno("look at %s", scan->reader.path);
+        scan->reader.size = (uint64_t)st.st_size;
+    }
     for (;;) {
         struct kymo__block block;
         const uint8_t *packed;
@@ -155,14 +157,16 @@ static kymo_status finish_info(struct kymo__log_scan *scan)
         info->note = kymo__arena_text(&log->texts, scan->notes.data, scan->notes.len);
     if (info->note == NULL || scan->warnings->failed)
         return no_memory(scan);
-    info->log_bytes = log->size = scan->reader.size;
+    log->size = scan->reader.size;
+    info->log_bytes = log->size - log->start;
     return KYMO_OK;
 }
 
 static kymo_status scan_log(struct kymo__log_scan *scan)
 {
     struct kymo__block first;
-    if (pread(scan->reader.fd, &first, sizeof first, 0) != (ssize_t)sizeof first ||
+    if (pread(scan->reader.fd, &first, sizeof first, (off_t)scan->log->start) !=
+            (ssize_t)sizeof first ||
         first.magic != KYMO__BLOCK_MAGIC)
         return kymo__fail(KYMO_EFORMAT, "%s is not a log of kymo", scan->reader.path);
     KYMO_TRY(take_blocks(scan));
@@ -194,35 +198,13 @@ static kymo_status open_file(const char *path, int *out, uint64_t *size)
     return KYMO_OK;
 }
 
-kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
-                                struct kymo__warnings *warnings)
+/* Pass 1 over `reader`'s bytes; what is of `log` besides is set. */
+static kymo_status scan_bytes(struct kymo__log_file *log, int fd, const char *path, uint64_t size,
+                              struct kymo__warnings *warnings)
 {
-    *log = (struct kymo__log_file){
-        .info = {.rank = -1,
-                 .world_size = -1,
-                 .local_rank = -1,
-                 .host = "",
-                 .command = "",
-                 .run_id = "",
-                 .end = "",
-                 .clock = "",
-                 .note = "",
-                 .version = "",
-                 .cpu = "",
-                 .cpus = "",
-                 .governor = "",
-                 .gpu = "",
-                 .kernel = "",
-                 .versions = "",
-                 .source = "",
-                 .backend = "",
-                 .load = -1},
-    };
-    int fd = -1;
-    uint64_t size = 0;
-    KYMO_TRY(open_file(path, &fd, &size));
     struct kymo__log_scan scan = {.log = log, .warnings = warnings};
     kymo__block_reader_init(&scan.reader, fd, path, size);
+    scan.reader.offset = log->start;
     scan.reader.warnings = warnings;
     log->info.log_path = kymo__arena_text(&log->texts, path, strlen(path));
     const kymo_status status = log->info.log_path == NULL ? no_memory(&scan) : scan_log(&scan);
@@ -231,10 +213,72 @@ kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
     kymo__buf_fini(&scan.notes);
     kymo__buf_fini(&scan.raw);
     kymo__free(scan.moments);
-    close(fd);
     if (status != KYMO_OK)
         kymo__log_file_fini(log);
     return status;
+}
+
+static const struct kymo__log_file nothing_known = {
+    .fd = -1,
+    .info = {.rank = -1,
+             .world_size = -1,
+             .local_rank = -1,
+             .host = "",
+             .command = "",
+             .run_id = "",
+             .end = "",
+             .clock = "",
+             .note = "",
+             .version = "",
+             .cpu = "",
+             .cpus = "",
+             .governor = "",
+             .gpu = "",
+             .kernel = "",
+             .versions = "",
+             .source = "",
+             .backend = "",
+             .load = -1},
+};
+
+kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
+                                struct kymo__warnings *warnings)
+{
+    *log = nothing_known;
+    int fd = -1;
+    uint64_t size = 0;
+    KYMO_TRY(open_file(path, &fd, &size));
+    const kymo_status status = scan_bytes(log, fd, path, size, warnings);
+    close(fd);
+    return status;
+}
+
+kymo_status kymo__log_file_open_part(struct kymo__log_file *log, const char *name, int fd,
+                                     const struct kymo__log_part *part,
+                                     struct kymo__warnings *warnings)
+{
+    *log = nothing_known;
+    log->fd = fd;
+    log->start = part->at;
+    return scan_bytes(log, fd, name, part->at + part->size, warnings);
+}
+
+kymo_status kymo__log_file_acquire(const struct kymo__log_file *log, struct kymo__block_reader *reader)
+{
+    const int fd =
+        log->fd >= 0 ? log->fd : open(log->info.log_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return kymo__fail_errno("open %s", log->info.log_path);
+    kymo__block_reader_init(reader, fd, log->info.log_path, log->size);
+    reader->offset = log->start;
+    return KYMO_OK;
+}
+
+void kymo__log_file_release(const struct kymo__log_file *log, struct kymo__block_reader *reader)
+{
+    if (log->fd < 0)
+        close(reader->fd);
+    kymo__block_reader_fini(reader);
 }
 
 void kymo__log_file_fini(struct kymo__log_file *log)

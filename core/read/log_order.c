@@ -12,9 +12,7 @@
  *   lane 1   ──────────────words─────────|   ^
  *                     ^             ^    ^   these are the moments up to which all are handed on, one after the other
  */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "read/read_internal.h"
 
@@ -366,11 +364,8 @@ kymo_status kymo__log_file_visit_in_order(const struct kymo__log_file *log, kymo
 {
     if (log->info.n_lanes <= 1 || log->n_pieces == 0 || is_too_large(log))
         return kymo__log_file_visit(log, KYMO__ALL_LANES, visitor, ctx);
-    const int fd = open(log->info.log_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return kymo__fail_errno("open %s", log->info.log_path);
     struct order order = {.log = log, .visitor = visitor, .ctx = ctx};
-    kymo__block_reader_init(&order.reader, fd, log->info.log_path, log->size);
+    KYMO_TRY(kymo__log_file_acquire(log, &order.reader));
     const kymo_status status = visit(&order);
     while (order.n_cursors != 0)
         drop_cursor(&order, order.n_cursors - 1);
@@ -378,7 +373,6 @@ kymo_status kymo__log_file_visit_in_order(const struct kymo__log_file *log, kymo
     kymo__free(order.followers);
     kymo__free(order.starts);
     kymo__unpacker_fini(&order.unpacker);
-    kymo__block_reader_fini(&order.reader);
-    close(fd);
+    kymo__log_file_release(log, &order.reader);
     return status;
 }

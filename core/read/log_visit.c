@@ -2,9 +2,6 @@
  * Pass 2 over a log: words, block by block as they were written. Each is unpacked and handed on in
  * batches (log_batches.c). Who needs all threads together in order of time has log_order.c.
  */
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "read/read_internal.h"
 
 struct visit {
@@ -105,11 +102,8 @@ static kymo_status visit_pool(struct visit *visit)
 kymo_status kymo__log_file_visit(const struct kymo__log_file *log, uint32_t lane,
                                  kymo_visitor *visitor, void *ctx)
 {
-    const int fd = open(log->info.log_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return kymo__fail_errno("open %s", log->info.log_path);
     struct kymo__block_reader reader;
-    kymo__block_reader_init(&reader, fd, log->info.log_path, log->size);
+    KYMO_TRY(kymo__log_file_acquire(log, &reader));
     struct visit visit = {
         .log = log,
         .lane = lane,
@@ -127,7 +121,6 @@ kymo_status kymo__log_file_visit(const struct kymo__log_file *log, uint32_t lane
     kymo__unpacker_fini(&visit.unpacker);
     kymo__free(visit.words);
     kymo__sparse_fini(&visit.lanes);
-    kymo__block_reader_fini(&reader);
-    close(fd);
+    kymo__log_file_release(log, &reader);
     return status;
 }

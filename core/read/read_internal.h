@@ -165,7 +165,8 @@ struct kymo__piece {
 
 struct kymo__log_file {
     struct kymo_process info; /* its texts lie in `texts` */
-    uint64_t size;            /* when it was opened; later bytes are not read */
+    int fd; /* of a log that is a part of a file without a name, lent; -1: by its path */
+    uint64_t start, size; /* of the file: where the log is, up to where it ended when it was opened */
     struct kymo__arena texts;
     struct kymo__sparse sites; /* struct kymo_site_info by id; known when `name` is set */
     struct kymo__sparse lanes; /* struct kymo__log_lane by number */
@@ -201,10 +202,27 @@ bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece
 bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t lane, uint32_t kind, int64_t tid,
                          const char *name, size_t len);
 
+/* Where a log is in a file without a name. */
+struct kymo__log_part {
+    uint64_t at, size;
+};
+/* A recording of logs in one file, which is the recording's from now on; left alone on failure. */
+KYMO_WARN_UNUSED kymo_status kymo__recording_open_parts(const char *name, int fd,
+                                                        const struct kymo__log_part *parts,
+                                                        size_t n, kymo_recording **out);
+
 /* Pass 1. KYMO_EFORMAT when the file is not a log; the sentence names it. On failure `log` is left finished. */
 KYMO_WARN_UNUSED kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
                                                  struct kymo__warnings *warnings);
+/* The same of a part of `fd`, lent until fini; `name` is for sentences. */
+KYMO_WARN_UNUSED kymo_status kymo__log_file_open_part(struct kymo__log_file *log, const char *name,
+                                                      int fd, const struct kymo__log_part *part,
+                                                      struct kymo__warnings *warnings);
 void kymo__log_file_fini(struct kymo__log_file *log);
+/* For pass 2: the log's blocks from its begin on, until release. KYMO_EIO. */
+KYMO_WARN_UNUSED kymo_status kymo__log_file_acquire(const struct kymo__log_file *log,
+                                                    struct kymo__block_reader *reader);
+void kymo__log_file_release(const struct kymo__log_file *log, struct kymo__block_reader *reader);
 
 /* What a visit knows of a lane. */
 struct kymo__lane_state {

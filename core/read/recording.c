@@ -9,6 +9,7 @@
 
 struct kymo_recording {
     char *name;
+    int fd;                       /* that all logs lie in; -1: each has its file */
     struct kymo__log_file **logs; /* by rank, then start */
     size_t n_logs, logs_cap;
     struct kymo__warnings warnings;
@@ -19,7 +20,9 @@ static kymo_status no_memory(const char *path)
     return kymo__fail(KYMO_ENOMEM, "no memory to open %s", path);
 }
 
-static kymo_status add_log(kymo_recording *recording, const char *path)
+/* A log by its path, or, with a part, of the recording's file. */
+static kymo_status add_log(kymo_recording *recording, const char *path,
+                           const struct kymo__log_part *part)
 {
     struct kymo__log_file *log = kymo__alloc(sizeof *log);
     if (log == NULL || !kymo__grow(&recording->logs, &recording->logs_cap, recording->n_logs + 1,
@@ -27,7 +30,9 @@ static kymo_status add_log(kymo_recording *recording, const char *path)
         kymo__free(log);
         return no_memory(path);
     }
-    const kymo_status status = kymo__log_file_open(log, path, &recording->warnings);
+    const kymo_status status = part == NULL ? kymo__log_file_open(log, path, &recording->warnings)
+                                            : kymo__log_file_open_part(log, path, recording->fd,
+                                                                       part, &recording->warnings);
     if (status != KYMO_OK) {
         kymo__free(log);
         return status;
@@ -58,7 +63,7 @@ static kymo_status add_entry(kymo_recording *recording, const char *folder, cons
     if (path.failed) {
         status = no_memory(folder);
     } else if (stat(path.data, &st) != 0 || st.st_size != 0) { /* an empty one is about to be written */
-        status = add_log(recording, path.data);
+        status = add_log(recording, path.data, NULL);
         if (status == KYMO_EFORMAT || status == KYMO_EIO) {
             kymo__warn_damage(&recording->warnings, "%s.", kymo_last_error());
             *is_broken = true;
@@ -127,6 +132,15 @@ static char *name_of(const char *path)
     return kymo__strndup(path + start, len - start);
 }
 
+static kymo_status put_in_order(kymo_recording *recording)
+{
+    if (recording->n_logs != 0)
+        qsort(recording->logs, recording->n_logs, sizeof *recording->logs, by_rank_and_start);
+    for (size_t i = 0; i < recording->n_logs; i++)
+        recording->logs[i]->info.index = (uint32_t)i;
+    return recording->warnings.failed ? no_memory(recording->name) : KYMO_OK;
+}
+
 static kymo_status open_path(kymo_recording *recording, const char *path)
 {
     struct stat st;
@@ -135,12 +149,8 @@ static kymo_status open_path(kymo_recording *recording, const char *path)
     recording->name = name_of(path);
     if (recording->name == NULL)
         return no_memory(path);
-    KYMO_TRY(S_ISDIR(st.st_mode) ? open_directory(recording, path) : add_log(recording, path));
-    if (recording->n_logs != 0)
-        qsort(recording->logs, recording->n_logs, sizeof *recording->logs, by_rank_and_start);
-    for (size_t i = 0; i < recording->n_logs; i++)
-        recording->logs[i]->info.index = (uint32_t)i;
-    return recording->warnings.failed ? no_memory(path) : KYMO_OK;
+    KYMO_TRY(S_ISDIR(st.st_mode) ? open_directory(recording, path) : add_log(recording, path, NULL));
+    return put_in_order(recording);
 }
 
 kymo_status kymo_recording_open(const char *path, kymo_recording **out)
@@ -148,8 +158,37 @@ kymo_status kymo_recording_open(const char *path, kymo_recording **out)
     kymo_recording *recording = kymo__calloc(1, sizeof *recording);
     if (recording == NULL)
         return no_memory(path);
+    recording->fd = -1;
     const kymo_status status = open_path(recording, path);
     if (status != KYMO_OK) {
+        kymo_recording_close(recording);
+        return status;
+    }
+    *out = recording;
+    return KYMO_OK;
+}
+
+static kymo_status open_parts(kymo_recording *recording, const char *name,
+                              const struct kymo__log_part *parts, size_t n)
+{
+    recording->name = name_of(name);
+    if (recording->name == NULL)
+        return no_memory(name);
+    for (size_t i = 0; i < n; i++)
+        KYMO_TRY(add_log(recording, name, &parts[i]));
+    return put_in_order(recording);
+}
+
+kymo_status kymo__recording_open_parts(const char *name, int fd, const struct kymo__log_part *parts,
+                                       size_t n, kymo_recording **out)
+{
+    kymo_recording *recording = kymo__calloc(1, sizeof *recording);
+    if (recording == NULL)
+        return no_memory(name);
+    recording->fd = fd;
+    const kymo_status status = open_parts(recording, name, parts, n);
+    if (status != KYMO_OK) {
+        recording->fd = -1; /* still the caller's */
         kymo_recording_close(recording);
         return status;
     }
@@ -165,6 +204,8 @@ void kymo_recording_close(kymo_recording *recording)
         kymo__log_file_fini(recording->logs[i]);
         kymo__free(recording->logs[i]);
     }
+    if (recording->fd >= 0)
+        close(recording->fd);
     kymo__free(recording->logs);
     kymo__free(recording->name);
     kymo__warnings_fini(&recording->warnings);

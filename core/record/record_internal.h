@@ -68,7 +68,7 @@ void kymo__identity_fill(struct kymo__settings *s);
 void kymo__identity_command(struct kymo__buf *out);
 /* The host's name, letters that are awkward in file names replaced. */
 void kymo__identity_host(char *out, size_t size);
-uint64_t kymo__identity_random(void);
+KYMO_PRIVATE_API uint64_t kymo__identity_random(void);
 /* Of process `pid`: field 22 of /proc/PID/stat, 0 when it is gone. */
 uint64_t kymo__identity_start_time(int64_t pid);
 void kymo__identity_boot_id(char *out, size_t size);
@@ -80,13 +80,13 @@ void kymo__machine_describe(struct kymo__buf *texts);
 /* ---- pack.c: words to bytes ---- */
 
 typedef struct kymo__packer kymo__packer;
-kymo__packer *kymo__packer_create(void);
-void kymo__packer_destroy(kymo__packer *packer);
+KYMO_PRIVATE_API kymo__packer *kymo__packer_create(void);
+KYMO_PRIVATE_API void kymo__packer_destroy(kymo__packer *packer);
 /*
  * Fill `block` (lengths and flags) for `n` words and return their packed bytes, lent until the next call; at most
  * KYMO__CHUNK_WORDS words.
  */
-const void *kymo__pack_words(kymo__packer *packer, const uint64_t *words, size_t n,
+KYMO_PRIVATE_API const void *kymo__pack_words(kymo__packer *packer, const uint64_t *words, size_t n,
                              struct kymo__block *block);
 /* What a chunk holds, up to the first zero. */
 struct kymo__extent {
@@ -112,17 +112,17 @@ struct kymo__log {
 };
 
 /* Create NAME in `dir`, locked by flock; the path is in `log->path`. */
-kymo_status kymo__log_create(struct kymo__log *log, const char *dir, const char *name);
+KYMO_PRIVATE_API kymo_status kymo__log_create(struct kymo__log *log, const char *dir, const char *name);
 /* Open an existing log to add to it, `size` bytes being whole. Takes `fd`. */
-void kymo__log_adopt(struct kymo__log *log, int fd, uint64_t size);
-void kymo__log_close(struct kymo__log *log);
+KYMO_PRIVATE_API void kymo__log_adopt(struct kymo__log *log, int fd, uint64_t size);
+KYMO_PRIVATE_API void kymo__log_close(struct kymo__log *log);
 /* Any thread. */
 bool kymo__log_is_broken(const struct kymo__log *log);
 uint64_t kymo__log_size(struct kymo__log *log);
 /* Append one block; fills magic, version and crc. Any thread. */
-kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes,
+KYMO_PRIVATE_API kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes,
                              size_t len);
-kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type,
+KYMO_PRIVATE_API kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type,
                                    const struct kymo__buf *texts);
 kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc);
 kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chunk_head *chunk);
@@ -133,8 +133,8 @@ bool kymo__log_lane_is_new(struct kymo__log *log, uint32_t lane);
 kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,
                                    const struct kymo__chunk_head *chunk, size_t *n_words);
 /* Key/value texts, as LOG and END blocks hold them. */
-void kymo__texts_put(struct kymo__buf *texts, const char *key, const char *value);
-void kymo__texts_printf(struct kymo__buf *texts, const char *key, const char *fmt, ...)
+KYMO_PRIVATE_API void kymo__texts_put(struct kymo__buf *texts, const char *key, const char *value);
+KYMO_PRIVATE_API void kymo__texts_printf(struct kymo__buf *texts, const char *key, const char *fmt, ...)
     KYMO_PRINTF(3, 4);
 void kymo__site_put(struct kymo__buf *out, const struct kymo__site *site);
 

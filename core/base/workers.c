@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "analyze/analyze_internal.h"
+#include "base/base_internal.h"
 
 enum { MAX_JOBS = 64 };
 

@@ -1,0 +1,249 @@
+/* Sites and lanes of a process: numbers for names, found by hash. */
+#include <string.h>
+
+#include "import/sink_internal.h"
+
+/* ---- numbers by hash ---- */
+
+__extension__ typedef unsigned __int128 u128;
+
+static inline uint64_t mix(uint64_t a, uint64_t b)
+{
+    const u128 product = (u128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Seeded at random: a file must not be able to make all its names collide. */
+uint64_t kymo__sink_hash(uint64_t seed, const void *bytes, size_t len)
+{
+    const uint64_t odd = 0x9e3779b97f4a7c15u, other = 0xe7037ed1a0b428dbu;
+    const unsigned char *at = bytes;
+    uint64_t hash = seed ^ mix(len + odd, other);
+    uint64_t word;
+    for (; len >= 8; at += 8, len -= 8) {
+        memcpy(&word, at, 8);
+        hash = mix(hash ^ word, odd);
+    }
+    word = 0;
+    if (len != 0)
+        memcpy(&word, at, len);
+    return mix(hash ^ word ^ odd, other ^ seed);
+}
+
+uint32_t kymo__sink_index_next(const struct kymo__sink_index *index, uint32_t hash, size_t *at)
+{
+    if (index->cap == 0)
+        return 0;
+    for (;; ++*at) {
+        const struct kymo__sink_slot *slot = &index->slots[*at & (index->cap - 1)];
+        if (slot->number == 0)
+            return 0;
+        if (slot->hash == hash) {
+            ++*at;
+            return slot->number;
+        }
+    }
+}
+
+static void put_slot(struct kymo__sink_slot *slots, size_t cap, struct kymo__sink_slot slot)
+{
+    size_t at = slot.hash & (cap - 1);
+    while (slots[at].number != 0)
+        at = (at + 1) & (cap - 1);
+    slots[at] = slot;
+}
+
+static bool grow_index(struct kymo__sink_index *index)
+{
+    const size_t cap = index->cap != 0 ? 2 * index->cap : 16;
+    struct kymo__sink_slot *slots = kymo__calloc(cap, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < index->cap; i++)
+        if (index->slots[i].number != 0)
+            put_slot(slots, cap, index->slots[i]);
+    kymo__free(index->slots);
+    index->slots = slots;
+    index->cap = cap;
+    return true;
+}
+
+bool kymo__sink_index_put(struct kymo__sink_index *index, uint32_t hash, uint32_t number)
+{
+    if (2 * index->n >= index->cap && !grow_index(index))
+        return false;
+    put_slot(index->slots, index->cap, (struct kymo__sink_slot){hash, number});
+    index->n++;
+    return true;
+}
+
+static void fail_memory(kymo__sink_process *process)
+{
+    kymo__sink_fail(process->sink, kymo__fail(KYMO_ENOMEM, "no memory for the names of a trace"));
+}
+
+/* ---- sites ---- */
+
+/* The four texts of a site, each with its length. */
+struct texts {
+    const char *at[4];
+    uint32_t len[4];
+};
+
+static struct texts texts_of(const struct kymo__sink_site *site)
+{
+    const char *const at[] = {site->name, site->category, site->domain, site->file};
+    const size_t len[] = {site->name_len, site->category_len, site->domain_len, site->file_len};
+    struct texts texts;
+    for (size_t i = 0; i < 4; i++) {
+        texts.at[i] = at[i] != NULL ? at[i] : "";
+        texts.len[i] = at[i] != NULL ? (uint32_t)KYMO__MIN(len[i], (size_t)KYMO__NAME_MAX) : 0;
+    }
+    return texts;
+}
+
+static bool is_site(const kymo__sink_process *process, uint32_t id, const struct texts *texts,
+                    const struct kymo__sink_site *site)
+{
+    struct kymo__site_entry entry;
+    const char *at = process->sites.data + process->site_offsets[id];
+    memcpy(&entry, at, sizeof entry);
+    const uint32_t len[4] = {entry.name_len, entry.category_len, entry.domain_len, entry.file_len};
+    if (memcmp(len, texts->len, sizeof len) != 0 || entry.line != site->line ||
+        entry.color != site->color)
+        return false;
+    at += sizeof entry;
+    for (size_t i = 0; i < 4; at += len[i++])
+        if (memcmp(at, texts->at[i], len[i]) != 0)
+            return false;
+    return true;
+}
+
+static void put_site(kymo__sink_process *process, uint32_t id, const struct texts *texts,
+                     const struct kymo__sink_site *site)
+{
+    static const char zeros[4];
+    const struct kymo__site_entry entry = {.id = id,
+                                           .line = site->line,
+                                           .color = site->color,
+                                           .name_len = texts->len[0],
+                                           .category_len = texts->len[1],
+                                           .domain_len = texts->len[2],
+                                           .file_len = texts->len[3]};
+    process->site_offsets[id] = process->sites.len;
+    kymo__buf_put(&process->sites, &entry, sizeof entry);
+    for (size_t i = 0; i < 4; i++)
+        kymo__buf_put(&process->sites, texts->at[i], texts->len[i]);
+    kymo__buf_put(&process->sites, zeros, -process->sites.len & 3);
+    process->n_sites = id;
+}
+
+/* Make room for the next id; the first one is what all names get that come too late. */
+static bool prepare_site(kymo__sink_process *process)
+{
+    static const struct kymo__sink_site other = {.name = "(other names)", .name_len = 13};
+    if (!kymo__grow(&process->site_offsets, &process->sites_cap, process->n_sites + 3,
+                    sizeof *process->site_offsets))
+        return false;
+    if (process->n_sites != 0)
+        return true;
+    const struct texts texts = texts_of(&other);
+    put_site(process, KYMO__SITE_OTHER, &texts, &other);
+    return !process->sites.failed;
+}
+
+static uint32_t add_site(kymo__sink_process *process, const struct texts *texts,
+                         const struct kymo__sink_site *site, uint32_t hash)
+{
+    if (process->n_sites + 1 >= KYMO__SITE_LIMIT) {
+        process->n_other_names++;
+        return KYMO__SITE_OTHER;
+    }
+    if (!prepare_site(process)) {
+        fail_memory(process);
+        return KYMO__SITE_OTHER;
+    }
+    const uint32_t id = (uint32_t)process->n_sites + 1;
+    put_site(process, id, texts, site);
+    if (process->sites.failed || !kymo__sink_index_put(&process->sites_index, hash, id))
+        fail_memory(process);
+    return id;
+}
+
+uint32_t kymo__sink_site(kymo__sink_process *process, const struct kymo__sink_site *site)
+{
+    const struct texts texts = texts_of(site);
+    uint64_t long_hash = process->sink->seed + ((uint64_t)site->color << 32 | site->line);
+    for (size_t i = 0; i < 4; i++)
+        long_hash = kymo__sink_hash(long_hash, texts.at[i], texts.len[i]);
+    const uint32_t hash = (uint32_t)long_hash;
+    uint32_t id;
+    if (process->sink->status != KYMO_OK)
+        return KYMO__SITE_OTHER;
+    for (size_t at = hash; (id = kymo__sink_index_next(&process->sites_index, hash, &at)) != 0;)
+        if (is_site(process, id, &texts, site))
+            return id;
+    return add_site(process, &texts, site, hash);
+}
+
+/* ---- lanes ---- */
+
+/* Half of what a reader takes: lanes that overlap need some, too. */
+enum { MOST_LANES = KYMO__MAX_LANES / 2 };
+
+static uint32_t add_lane(kymo__sink_process *process, enum kymo_lane_kind kind, int64_t tid,
+                         uint32_t hash)
+{
+    if (process->n_lanes >= MOST_LANES) {
+        process->n_other_lanes++;
+        return MOST_LANES - 1;
+    }
+    if (!kymo__grow(&process->lanes, &process->lanes_cap, process->n_lanes + 1,
+                    sizeof *process->lanes) ||
+        !kymo__sink_index_put(&process->lanes_index, hash, (uint32_t)process->n_lanes + 1)) {
+        fail_memory(process);
+        return 0;
+    }
+    process->lanes[process->n_lanes] = (struct kymo__sink_lane){.tid = tid, .kind = kind};
+    return (uint32_t)process->n_lanes++;
+}
+
+static uint32_t lane_of(kymo__sink_process *process, enum kymo_lane_kind kind, int64_t tid)
+{
+    const uint64_t words[2] = {(uint64_t)tid, kind};
+    const uint32_t hash = (uint32_t)kymo__sink_hash(process->sink->seed, words, sizeof words);
+    uint32_t number;
+    for (size_t at = hash; (number = kymo__sink_index_next(&process->lanes_index, hash, &at)) != 0;) {
+        const struct kymo__sink_lane *lane = &process->lanes[number - 1];
+        if (lane->tid == tid && lane->kind == kind)
+            return number - 1;
+    }
+    return add_lane(process, kind, tid, hash);
+}
+
+uint32_t kymo__sink_thread(kymo__sink_process *process, int64_t tid)
+{
+    return lane_of(process, KYMO_LANE_THREAD, tid);
+}
+
+uint32_t kymo__sink_stream(kymo__sink_process *process, int32_t device, uint32_t stream)
+{
+    return lane_of(process, KYMO_LANE_GPU, (int64_t)((uint64_t)(uint32_t)device << 32 | stream));
+}
+
+void kymo__sink_name_lane(kymo__sink_process *process, uint32_t number, const char *name, size_t len)
+{
+    enum { NAME_MAX_BYTES = 4096 };
+    if (number >= process->n_lanes)
+        return;
+    struct kymo__sink_lane *lane = &process->lanes[number];
+    len = KYMO__MIN(len, (size_t)NAME_MAX_BYTES);
+    char *copy = kymo__strndup(name, len);
+    if (copy == NULL) {
+        fail_memory(process);
+        return;
+    }
+    kymo__free(lane->name);
+    lane->name = copy;
+    lane->name_len = len;
+}

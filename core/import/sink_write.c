@@ -1,0 +1,269 @@
+/*
+ * A process's log: who it is, its names, then its lanes, which take turns of a block each, the one that is furthest back
+ * in time first. So blocks lie in the file about as a recorder would have written them, and whoever reads all lanes
+ * together in order of time does not jump about in it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "import/sink_internal.h"
+
+/* ---- texts ---- */
+
+static const char *first_text(const char *said, const char *otherwise)
+{
+    return said != NULL ? said : otherwise != NULL ? otherwise : "";
+}
+
+static kymo_status write_identity(struct kymo__log *log, const kymo__sink_process *process)
+{
+    const kymo__sink *sink = process->sink;
+    const struct {
+        const char *key, *value;
+    } texts[] = {
+        {KYMO__KEY_VERSION, KYMO_VERSION},
+        {KYMO__KEY_HOST, first_text(process->host, NULL)},
+        {KYMO__KEY_COMMAND, first_text(process->command, sink->command)},
+        {KYMO__KEY_SOURCE, first_text(process->source, sink->source)},
+        {KYMO__KEY_RUN_ID, first_text(process->run_id, sink->run_id)},
+        {KYMO__KEY_BACKEND, first_text(process->backend, NULL)},
+        {KYMO__KEY_GPU, first_text(process->gpu, NULL)},
+        {KYMO__KEY_CLOCK, "trace"},
+        {KYMO__KEY_TICK_HZ, "1000000000"},
+        {KYMO__KEY_POOL, ""},
+    };
+    struct kymo__buf pairs = {0};
+    for (size_t i = 0; i < KYMO__COUNT_OF(texts); i++)
+        kymo__texts_put(&pairs, texts[i].key, texts[i].value);
+    kymo__texts_printf(&pairs, KYMO__KEY_PID, "%" PRId64, process->pid);
+    kymo__texts_printf(&pairs, KYMO__KEY_RANK, "%" PRId32, process->rank);
+    kymo__texts_printf(&pairs, KYMO__KEY_WORLD, "%" PRId32, process->world_size);
+    const kymo_status status = kymo__log_append_texts(log, KYMO__BLOCK_LOG, &pairs);
+    kymo__buf_fini(&pairs);
+    return status;
+}
+
+/* One moment: ticks are nanoseconds of the trace's own clock. */
+static kymo_status write_clock(struct kymo__log *log, uint64_t ns)
+{
+    const struct kymo__clock_entry entry = {ns, ns, ns, 0};
+    struct kymo__block block = {.type = KYMO__BLOCK_CLOCK, .first_tick = ns, .last_tick = ns};
+    return kymo__log_append(log, &block, &entry, sizeof entry);
+}
+
+static kymo_status write_sites(struct kymo__log *log, const kymo__sink_process *process)
+{
+    enum { BLOCK_BYTES = 1 << 20 };
+    size_t from = 0;
+    for (size_t id = 1; id <= process->n_sites; id++) {
+        const size_t end = id < process->n_sites ? process->site_offsets[id + 1] : process->sites.len;
+        if (end - from < BLOCK_BYTES && id < process->n_sites)
+            continue;
+        struct kymo__block block = {.type = KYMO__BLOCK_SITES};
+        KYMO_TRY(kymo__log_append(log, &block, process->sites.data + from, end - from));
+        from = end;
+    }
+    return KYMO_OK;
+}
+
+static void put_count(struct kymo__buf *pairs, uint64_t n, const char *words)
+{
+    if (n != 0)
+        kymo__texts_printf(pairs, KYMO__KEY_NOTE, "%" PRIu64 " %s", n, words);
+}
+
+struct losses {
+    uint64_t n_orphans, n_crowded;
+};
+
+static kymo_status write_end(struct kymo__log *log, const kymo__sink_process *process,
+                             const struct losses *losses)
+{
+    struct kymo__buf pairs = {0};
+    for (size_t i = 0; i < process->n_notes; i++)
+        kymo__texts_put(&pairs, KYMO__KEY_NOTE, process->notes[i]);
+    put_count(&pairs, losses->n_orphans, "ends without a begin in the trace: left out.");
+    put_count(&pairs, losses->n_crowded, "ranges overlap more often than there are lanes: left out.");
+    put_count(&pairs, process->n_other_names,
+              "times a name came after the first million, and is called (other names).");
+    put_count(&pairs, process->n_other_lanes,
+              "times a thread came after the first hundred thousand, and is shown as the last of "
+              "those.");
+    put_count(&pairs, process->n_long_arguments,
+              "events have arguments of more than 32 KiB: left out.");
+    put_count(&pairs, process->n_misplaced, "events of a GPU stream are no work: left out.");
+    kymo__texts_put(&pairs, KYMO__KEY_END, "stop");
+    const kymo_status status = kymo__log_append_texts(log, KYMO__BLOCK_END, &pairs);
+    kymo__buf_fini(&pairs);
+    return status;
+}
+
+/* ---- lanes, by turns ---- */
+
+struct turn {
+    struct kymo__sink_reader reader;
+    struct kymo__nest *nest;
+    uint64_t next_ns;
+};
+
+struct turns {
+    struct kymo__sink_log *log;
+    struct turn *all;
+    size_t *heap; /* the lane that is furthest back first */
+    size_t n, n_made;
+    struct losses losses;
+};
+
+static void swap(size_t *a, size_t *b)
+{
+    const size_t kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+static void sink_down(const struct turns *turns, size_t i)
+{
+    for (size_t child; (child = 2 * i + 1) < turns->n; i = child) {
+        const struct turn *all = turns->all;
+        const size_t *heap = turns->heap;
+        child += child + 1 < turns->n && all[heap[child + 1]].next_ns < all[heap[child]].next_ns;
+        if (all[heap[i]].next_ns <= all[heap[child]].next_ns)
+            return;
+        swap(&turns->heap[i], &turns->heap[child]);
+    }
+}
+
+/* Write a lane until a block of it is full; `*done` when it has no more. */
+static kymo_status take_turn(struct turn *turn, bool *done)
+{
+    const uint32_t n_blocks = kymo__nest_n_blocks(turn->nest);
+    const struct kymo__sink_entry *entry;
+    const uint64_t *extra;
+    *done = false;
+    while ((entry = kymo__sink_reader_peek(&turn->reader, &extra)) != NULL) {
+        turn->next_ns = entry->ns;
+        if (kymo__nest_n_blocks(turn->nest) != n_blocks)
+            return KYMO_OK;
+        KYMO_TRY(kymo__nest_put(turn->nest, entry, extra));
+        KYMO_TRY(kymo__sink_reader_take(&turn->reader));
+    }
+    *done = true;
+    return kymo__nest_finish(turn->nest);
+}
+
+static void close_turn(struct turns *turns, struct turn *turn)
+{
+    uint64_t n_orphans = 0, n_crowded = 0;
+    if (turn->nest != NULL)
+        kymo__nest_losses(turn->nest, &n_orphans, &n_crowded);
+    turns->losses.n_orphans += n_orphans;
+    turns->losses.n_crowded += n_crowded;
+    kymo__nest_destroy(turn->nest);
+    turn->nest = NULL;
+    kymo__sink_reader_close(&turn->reader);
+}
+
+static kymo_status take_turns(struct turns *turns)
+{
+    for (size_t i = turns->n / 2; i-- > 0;)
+        sink_down(turns, i);
+    while (turns->n != 0) {
+        struct turn *turn = &turns->all[turns->heap[0]];
+        bool done;
+        KYMO_TRY(take_turn(turn, &done));
+        if (done) {
+            close_turn(turns, turn);
+            turns->heap[0] = turns->heap[--turns->n];
+        }
+        sink_down(turns, 0);
+    }
+    return KYMO_OK;
+}
+
+static kymo_status add_turn(struct turns *turns, const kymo__sink_process *process,
+                            struct kymo__sink_lane *lane, size_t buffer_bytes)
+{
+    struct turn *turn = &turns->all[turns->n_made++];
+    if (!kymo__sink_sort_lane(lane))
+        return kymo__fail(KYMO_ENOMEM, "no memory to sort the events of a trace");
+    KYMO_TRY(kymo__sink_reader_open(&turn->reader, process, lane, buffer_bytes));
+    KYMO_TRY(kymo__nest_create(turns->log, lane, &turn->nest));
+    const uint64_t *extra;
+    turn->next_ns = kymo__sink_reader_peek(&turn->reader, &extra)->ns;
+    turns->heap[turns->n++] = turns->n_made - 1;
+    return KYMO_OK;
+}
+
+/* What each of the parts of the lanes may have to read through. */
+static size_t buffer_bytes(const kymo__sink_process *process)
+{
+    enum { LEAST = 256, MOST = 64 << 10 };
+    uint64_t n_parts = 1;
+    for (size_t i = 0; i < process->n_lanes; i++)
+        n_parts += process->lanes[i].n_parts;
+    return (size_t)KYMO__MIN(KYMO__MAX(process->sink->budget / n_parts, (uint64_t)LEAST),
+                             (uint64_t)MOST);
+}
+
+static kymo_status write_lanes(struct turns *turns, kymo__sink_process *process)
+{
+    const size_t size = buffer_bytes(process);
+    for (size_t i = 0; i < process->n_lanes; i++)
+        if (process->lanes[i].n != 0 || process->lanes[i].n_parts != 0)
+            KYMO_TRY(add_turn(turns, process, &process->lanes[i], size));
+    return take_turns(turns);
+}
+
+/* ---- the whole ---- */
+
+static kymo_status write_log(struct kymo__sink_log *log, kymo__sink_process *process)
+{
+    struct turns turns = {.log = log,
+                          .all = kymo__calloc(process->n_lanes, sizeof *turns.all),
+                          .heap = kymo__calloc(process->n_lanes, sizeof *turns.heap)};
+    kymo_status status = KYMO_ENOMEM;
+    if (turns.all == NULL || turns.heap == NULL)
+        kymo__fail(status, "no memory to write a log");
+    else
+        status = write_lanes(&turns, process);
+    for (size_t i = 0; i < turns.n_made; i++)
+        close_turn(&turns, &turns.all[i]);
+    kymo__free(turns.all);
+    kymo__free(turns.heap);
+    return status == KYMO_OK ? write_end(&log->log, process, &turns.losses) : status;
+}
+
+static void name_log(const kymo__sink_process *process, char *name, size_t size)
+{
+    char host[64];
+    snprintf(host, sizeof host, "%s", first_text(process->host, NULL));
+    for (char *c = host; *c != '\0'; c++)
+        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._", *c) == NULL)
+            *c = '_';
+    snprintf(name, size, "r%" PRId32 "-%s-%" PRId64 "-%08" PRIx32 ".klog",
+             KYMO__MAX(process->rank, 0), host[0] != '\0' ? host : "trace", process->pid,
+             (uint32_t)kymo__identity_random());
+}
+
+kymo_status kymo__sink_write(kymo__sink *sink, kymo__sink_process *process)
+{
+    char name[160];
+    struct kymo__sink_log log = {.packer = kymo__packer_create()};
+    if (log.packer == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory to write a log");
+    name_log(process, name, sizeof name);
+    kymo_status status = kymo__log_store_begin(sink->store, name, &log.log);
+    if (status == KYMO_OK) {
+        status = write_identity(&log.log, process);
+        if (status == KYMO_OK)
+            status = write_clock(&log.log, process->first_ns);
+        if (status == KYMO_OK)
+            status = write_sites(&log.log, process);
+        if (status == KYMO_OK)
+            status = write_log(&log, process);
+        status = kymo__log_store_end(sink->store, &log.log, status);
+    }
+    kymo__packer_destroy(log.packer);
+    return status;
+}
