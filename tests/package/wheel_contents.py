@@ -41,7 +41,7 @@ EXPECTED = [
     "dist-info/entry_points.txt",
 ]
 # What the libraries and the command may ask of the system.
-NEEDED = re.compile(r"lib(kymo|kymo-tools)\.so\.0|lib(c|m|zstd|sqlite3|pthread|dl)\.so\.\d+|ld-linux.*")
+NEEDED = re.compile(r"lib(kymo|kymo-tools)\.so\.0|lib(c|m|z|zstd|sqlite3|isal|pthread|dl)\.so\.\d+|ld-linux.*")
 
 
 def short(name: str, version: str) -> str:

@@ -1,0 +1,369 @@
+/*
+ * A file in pieces of 256 KiB, which stay in the cache between the one who fills them and the one who reads.
+ *
+ * What is not packed is read piece by piece when it is asked for. gzip is unpacked by a thread of its own, a few pieces
+ * ahead of the reader, from the second piece on: a small file never starts one. The pieces form a ring:
+ *
+ *     handed out | full | full | being filled
+ *
+ * The thread fills piece `n_filled % N_PIECES` while n_filled - n_given < N_PIECES; the reader holds piece
+ * (n_given - 1) until its next call gives it back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "codec/codec_internal.h"
+
+enum { PIECE_BYTES = 256 << 10, N_PIECES = 4, MAX_SENTENCE = 512 };
+enum { GZIP_FIRST_BYTE = 0x1f, GZIP_SECOND_BYTE = 0x8b };
+
+struct piece {
+    const char *bytes; /* in `room`, or where they were read to */
+    size_t len;
+    uint8_t *room;      /* NULL: not packed */
+    kymo_status status; /* why there is no more behind it */
+    bool is_last;       /* and it may be empty */
+};
+
+struct kymo__byte_source {
+    /* The file, or the caller's memory; the filler's alone. */
+    char *path;
+    int fd; /* -1: memory */
+    const uint8_t *memory;
+    uint64_t file_bytes;      /* 0 unknown */
+    _Atomic uint64_t file_at; /* stored by the filler, loaded by whoever shows progress; both relaxed */
+    uint8_t *raw;             /* bytes as they lie in the file; NULL: memory */
+
+    /* Unpacking; the filler's alone. `io.in` is what is left of the latest raw bytes, packed or not. */
+    kymo__inflate *inflate; /* NULL: not packed */
+    struct kymo__inflate_io io;
+    bool is_between_members;
+    uint64_t n_unpacked;
+    char damage[MAX_SENTENCE], error[MAX_SENTENCE]; /* read once the last piece was handed out */
+
+    /* The ring. */
+    struct piece pieces[N_PIECES];
+    pthread_mutex_t lock; /* of the three below */
+    pthread_cond_t changed;
+    uint64_t n_filled; /* by the filler */
+    uint64_t n_freed;  /* by the reader */
+    bool stops;        /* by the reader: the filler ends */
+    bool has_thread;   /* the reader's, as `thread` */
+    pthread_t thread;
+
+    /* The reader's. */
+    uint64_t n_given;         /* pieces it got */
+    const struct piece *held; /* the latest of them; NULL before the first */
+    size_t held_at, cut;      /* how much of it was handed out; at most so much at once */
+    uint64_t total;
+};
+
+/* ---- the file ---- */
+
+static kymo_status read_file(kymo__byte_source *source)
+{
+    size_t len = 0;
+    while (len < PIECE_BYTES) {
+        const ssize_t n = read(source->fd, source->raw + len, PIECE_BYTES - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            snprintf(source->error, sizeof source->error, "cannot read %s: %s", source->path,
+                     strerror(errno));
+            return KYMO_EIO;
+        }
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    atomic_fetch_add_explicit(&source->file_at, len, memory_order_relaxed);
+    source->io.in = source->raw;
+    source->io.n_in = len;
+    return KYMO_OK;
+}
+
+/* The next bytes as they lie in the file, once the ones before are used; none at its end. */
+static kymo_status take_raw(kymo__byte_source *source)
+{
+    if (source->io.n_in > 0)
+        return KYMO_OK;
+    if (source->raw != NULL)
+        return read_file(source);
+    const uint64_t at = atomic_load_explicit(&source->file_at, memory_order_relaxed);
+    source->io.in = source->memory + at;
+    source->io.n_in = KYMO__MIN(source->file_bytes - at, PIECE_BYTES);
+    atomic_store_explicit(&source->file_at, at + source->io.n_in, memory_order_relaxed);
+    return KYMO_OK;
+}
+
+/* ---- unpacking ---- */
+
+static bool is_zeros(const uint8_t *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
+static void note_damage(kymo__byte_source *source, const char *what)
+{
+    snprintf(source->damage, sizeof source->damage, "%s %s after %" PRIu64 " bytes were unpacked",
+             source->path, what, source->n_unpacked);
+}
+
+/* Between members: another one, the end, or bytes that are neither. True: go on unpacking. */
+static bool begin_member(kymo__byte_source *source)
+{
+    if (source->io.in[0] == GZIP_FIRST_BYTE) {
+        kymo__inflate_reset(source->inflate);
+        source->is_between_members = false;
+        return true;
+    }
+    /* Some writers fill their last block with zeros, which gzip ignores too. */
+    if (!is_zeros(source->io.in, source->io.n_in))
+        note_damage(source, "has other bytes behind its gzip data,");
+    return false;
+}
+
+/* Unpack as much as there is to read, or as there is room for. False: there will be no more. */
+static bool unpack_some(kymo__byte_source *source, struct piece *piece)
+{
+    piece->status = take_raw(source);
+    if (piece->status != KYMO_OK)
+        return false;
+    const bool is_at_end = source->io.n_in == 0;
+    if (source->is_between_members && (is_at_end || !begin_member(source)))
+        return false;
+    /* At the end too: what was read may not all have been given out yet. */
+    const size_t room = source->io.n_out;
+    const enum kymo__inflate_result result = kymo__inflate_run(source->inflate, &source->io);
+    source->n_unpacked += room - source->io.n_out;
+    source->is_between_members = result == KYMO__INFLATE_DONE;
+    const bool is_cut = result == KYMO__INFLATE_GOES_ON && is_at_end && source->io.n_out == room;
+    if (is_cut)
+        note_damage(source, "is cut off: its gzip data ends");
+    if (result == KYMO__INFLATE_BROKEN)
+        note_damage(source, "is damaged: its gzip data cannot be read");
+    return !is_cut && result != KYMO__INFLATE_BROKEN;
+}
+
+static void fill(kymo__byte_source *source, struct piece *piece)
+{
+    if (source->inflate == NULL) {
+        piece->status = take_raw(source);
+        piece->bytes = (const char *)source->io.in;
+        piece->len = source->io.n_in;
+        piece->is_last = piece->status != KYMO_OK || piece->len == 0;
+        source->io.n_in = 0;
+        return;
+    }
+    source->io.out = piece->room;
+    source->io.n_out = PIECE_BYTES;
+    bool goes_on = true;
+    while (goes_on && source->io.n_out > 0)
+        goes_on = unpack_some(source, piece);
+    piece->bytes = (const char *)piece->room;
+    piece->len = PIECE_BYTES - source->io.n_out;
+    piece->is_last = !goes_on;
+}
+
+/* ---- the ring ---- */
+
+static void *run_filler(void *arg)
+{
+    kymo__byte_source *source = arg;
+    pthread_mutex_lock(&source->lock);
+    for (bool is_last = false; !is_last;) {
+        while (!source->stops && source->n_filled - source->n_freed == N_PIECES)
+            pthread_cond_wait(&source->changed, &source->lock);
+        if (source->stops)
+            break;
+        struct piece *piece = &source->pieces[source->n_filled % N_PIECES];
+        pthread_mutex_unlock(&source->lock);
+        fill(source, piece);
+        is_last = piece->is_last;
+        pthread_mutex_lock(&source->lock);
+        source->n_filled++;
+        pthread_cond_signal(&source->changed);
+    }
+    pthread_mutex_unlock(&source->lock);
+    return NULL;
+}
+
+static bool start_filler(kymo__byte_source *source)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program that called us */
+    const bool is_started = pthread_create(&source->thread, NULL, run_filler, source) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_started;
+}
+
+/* The reader gives back what it holds and waits for the next piece. */
+static const struct piece *next_piece(kymo__byte_source *source)
+{
+    struct piece *piece = &source->pieces[source->n_given % N_PIECES];
+    if (source->inflate != NULL && source->n_given == 1)
+        source->has_thread = start_filler(source);
+    if (source->has_thread) {
+        pthread_mutex_lock(&source->lock);
+        source->n_freed = source->n_given;
+        pthread_cond_signal(&source->changed);
+        while (source->n_filled == source->n_given)
+            pthread_cond_wait(&source->changed, &source->lock);
+        pthread_mutex_unlock(&source->lock);
+    } else {
+        fill(source, piece);
+        source->n_filled = source->n_freed = source->n_given + 1;
+    }
+    source->n_given++;
+    return piece;
+}
+
+/* Something of the file at hand, unless it is at its end. */
+static kymo_status hold(kymo__byte_source *source)
+{
+    while (source->held == NULL || (source->held_at == source->held->len && !source->held->is_last)) {
+        source->held = next_piece(source);
+        source->held_at = 0;
+    }
+    if (source->held_at == source->held->len && source->held->status != KYMO_OK)
+        return kymo__fail(source->held->status, "%s", source->error);
+    return KYMO_OK;
+}
+
+/* ---- what others call ---- */
+
+/* Read the first bytes, and see what they are. */
+static kymo_status prepare(kymo__byte_source *source)
+{
+    if (source->fd >= 0 && (source->raw = kymo__alloc(PIECE_BYTES)) == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory to read %s", source->path);
+    if (take_raw(source) != KYMO_OK)
+        return kymo__fail(KYMO_EIO, "%s", source->error);
+    const uint8_t *first = source->io.in;
+    if (source->io.n_in < 2 || first[0] != GZIP_FIRST_BYTE || first[1] != GZIP_SECOND_BYTE)
+        return KYMO_OK;
+    if (kymo__gzip_missing != NULL)
+        return kymo__fail(KYMO_EUNAVAILABLE, "%s is gzip: %s", source->path, kymo__gzip_missing);
+    source->inflate = kymo__inflate_create();
+    bool has_memory = source->inflate != NULL;
+    for (size_t i = 0; has_memory && i < N_PIECES; i++)
+        has_memory = (source->pieces[i].room = kymo__alloc(PIECE_BYTES)) != NULL;
+    return has_memory ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory to unpack %s", source->path);
+}
+
+static kymo_status create(const char *path, int fd, const void *memory, uint64_t file_bytes,
+                          kymo__byte_source **out)
+{
+    kymo__byte_source *source = kymo__calloc(1, sizeof *source);
+    if (source == NULL || (source->path = kymo__strndup(path, strlen(path))) == NULL) {
+        kymo__free(source);
+        if (fd >= 0)
+            close(fd);
+        return kymo__fail(KYMO_ENOMEM, "no memory to read %s", path);
+    }
+    source->fd = fd;
+    source->memory = memory;
+    source->file_bytes = file_bytes;
+    pthread_mutex_init(&source->lock, NULL);
+    pthread_cond_init(&source->changed, NULL);
+    const kymo_status status = prepare(source);
+    if (status != KYMO_OK)
+        kymo__bytes_close(source);
+    else
+        *out = source;
+    return status;
+}
+
+kymo_status kymo__bytes_open(const char *path, kymo__byte_source **out)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat stat;
+    if (fd < 0 || fstat(fd, &stat) != 0) {
+        const kymo_status status = kymo__fail_errno("open %s", path);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return create(path, fd, NULL, S_ISREG(stat.st_mode) ? (uint64_t)stat.st_size : 0, out);
+}
+
+kymo_status kymo__bytes_open_memory(const void *bytes, size_t len, kymo__byte_source **out)
+{
+    return create("the data", -1, bytes, len, out);
+}
+
+void kymo__bytes_close(kymo__byte_source *source)
+{
+    if (source == NULL)
+        return;
+    if (source->has_thread) {
+        pthread_mutex_lock(&source->lock);
+        source->stops = true;
+        pthread_cond_signal(&source->changed);
+        pthread_mutex_unlock(&source->lock);
+        pthread_join(source->thread, NULL);
+    }
+    pthread_cond_destroy(&source->changed);
+    pthread_mutex_destroy(&source->lock);
+    for (size_t i = 0; i < N_PIECES; i++)
+        kymo__free(source->pieces[i].room);
+    kymo__inflate_destroy(source->inflate);
+    kymo__free(source->raw);
+    kymo__free(source->path);
+    if (source->fd >= 0)
+        close(source->fd);
+    kymo__free(source);
+}
+
+kymo_status kymo__bytes_peek(kymo__byte_source *source, const char **bytes, size_t *len)
+{
+    KYMO_TRY(hold(source));
+    *bytes = source->held->bytes + source->held_at;
+    *len = source->held->len - source->held_at;
+    return KYMO_OK;
+}
+
+kymo_status kymo__bytes_next(kymo__byte_source *source, const char **bytes, size_t *len)
+{
+    KYMO_TRY(kymo__bytes_peek(source, bytes, len));
+    if (source->cut > 0)
+        *len = KYMO__MIN(*len, source->cut);
+    source->held_at += *len;
+    source->total += *len;
+    return KYMO_OK;
+}
+
+const char *kymo__bytes_damage(const kymo__byte_source *source)
+{
+    const bool is_at_end = source->held != NULL && source->held->is_last;
+    return is_at_end && source->damage[0] != '\0' ? source->damage : NULL;
+}
+
+double kymo__bytes_share(const kymo__byte_source *source)
+{
+    const uint64_t at = atomic_load_explicit(&source->file_at, memory_order_relaxed);
+    return source->file_bytes > 0 ? KYMO__MIN((double)at / (double)source->file_bytes, 1.0) : 0;
+}
+
+uint64_t kymo__bytes_total(const kymo__byte_source *source)
+{
+    return source->total;
+}
+
+void kymo__bytes_cut(kymo__byte_source *source, size_t n)
+{
+    source->cut = n;
+}

@@ -1,0 +1,42 @@
+/* Any bytes as a file: whatever is in them, the same comes out in whole pieces and in small ones. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/codec_internal.h"
+#include "fuzz.h"
+
+enum { MAX_UNPACKED = 8 << 20 }; /* a few bytes can stand for gigabytes */
+
+static uint32_t digest(const uint8_t *data, size_t size, size_t cut, bool *is_damaged)
+{
+    kymo__byte_source *source;
+    const char *bytes;
+    size_t len = 1;
+    uint32_t sum = 0;
+    if (kymo__bytes_open_memory(data, size, &source) != KYMO_OK)
+        return 0;
+    kymo__bytes_cut(source, cut);
+    while (len > 0 && kymo__bytes_total(source) < MAX_UNPACKED) {
+        if (kymo__bytes_next(source, &bytes, &len) != KYMO_OK)
+            abort();
+        sum = kymo__crc32c(sum, bytes, len);
+    }
+    KYMO_ASSERT(kymo__bytes_share(source) >= 0 && kymo__bytes_share(source) <= 1);
+    *is_damaged = kymo__bytes_damage(source) != NULL;
+    kymo__bytes_close(source);
+    return sum;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *copy = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
+    if (copy == NULL)
+        return 0;
+    memcpy(copy, data, size);
+    bool is_damaged[2] = {false, false};
+    const uint32_t whole = digest(copy, size, 0, &is_damaged[0]);
+    const uint32_t cut = digest(copy, size, 1024, &is_damaged[1]);
+    KYMO_ASSERT(whole == cut && is_damaged[0] == is_damaged[1]);
+    free(copy);
+    return 0;
+}
