@@ -1,13 +1,15 @@
 /*
  * breakdown: from recordings to computation, communication and other.
  *
- *   a process's log ── work.c: GPU work, launches, steps, host ranges ──> struct kymo__work_set
- *                        rules.c: which class a name is
- *   work set ── sweep.c: atoms within a window ──┬── breakdown.c, breakdown_tables.c
+ *   a process's log ── range_walk.c: a stack for each thread
+ *                      work.c, work_link.c: GPU work, launches, steps ──────┐
+ *                      work_host.c: of a process without a GPU ─────────────┼──> struct kymo__work_set
+ *                      rules.c, rules_parse.c: which class each thing is ───┘
+ *   work set ── sweep.c: atoms within windows ───┬── breakdown.c, breakdown_by.c, breakdown_tables.c
  *            ── idle.c: why nothing ran ─────────┤
  *            ── collectives.c: over all ranks ───┘
  *
- * Memory grows with GPU work, steps and the ranges that are asked for, not with the log.
+ * Memory grows with GPU work, launches and steps, and with ranges where they are asked for; not with the log.
  */
 #ifndef KYMO_BREAKDOWN_INTERNAL_H
 #define KYMO_BREAKDOWN_INTERNAL_H
@@ -15,61 +17,170 @@
 #include "analyze/analyze_internal.h"
 #include <kymo/breakdown.h>
 
-/* Bits of an atom. */
-enum kymo__work_class { KYMO__COMPUTES = 1, KYMO__COMMUNICATES = 2, KYMO__COPIES = 4 };
-enum { KYMO__N_ATOMS = 8 };
-
-/* ---- sweep.c ---- */
-
-/* Half open. Those of zero length count for nothing. */
-struct kymo__interval {
-    uint64_t begin_ns, end_ns;
+/* Bits of an atom. Work of class 0 is left out of every sum: a rule says "ignore", or a thread waits. */
+enum kymo__work_class {
+    KYMO__IGNORED = 0,
+    KYMO__COMPUTES = 1,
+    KYMO__COMMUNICATES = 2,
+    KYMO__COPIES = 4
 };
-
-struct kymo__atoms {
-    uint64_t ns[KYMO__N_ATOMS]; /* by the classes under way; [0]: none */
-    uint64_t sum_of_durations_ns;
-    uint64_t n_work;
-};
-
-/* ---- work.c ---- */
+enum { KYMO__N_CLASSES = 3, KYMO__N_ATOMS = 8 };
 
 #define KYMO__NO_INDEX UINT32_MAX
 
-/* Something a device did. 40 bytes. */
-struct kymo__work {
-    uint64_t begin_ns, end_ns;
-    uint32_t site;
-    uint32_t lane;       /* its stream */
-    uint32_t launch;     /* in kymo__work_set.launches, or KYMO__NO_INDEX */
-    uint32_t collective; /* in kymo__work_set.collectives, or KYMO__NO_INDEX */
-    uint16_t rule;       /* that decided */
-    uint8_t class;       /* enum kymo__work_class */
-    uint8_t kind;        /* enum kymo_work_kind */
+/* ---- rules.c: what class something is, by rules that are data (docs/formats/rules.md) ---- */
+
+/* Besides those of enum kymo_work_kind: a range of a thread, where there is no GPU. */
+enum { KYMO__KIND_RANGE = 0 };
+
+enum kymo__rule_look {
+    KYMO__LOOK_KIND,       /* kernel, copy, set, range */
+    KYMO__LOOK_NAME,       /* of GPU work */
+    KYMO__LOOK_RANGE,      /* the name of a range */
+    KYMO__LOOK_CATEGORY,   /* of either */
+    KYMO__LOOK_COLLECTIVE, /* of a record COMMUNICATION with either: all_reduce, send, ... */
 };
 
-/* A call on the host that launched work. */
+struct kymo__rule {
+    const char *name, *pattern;
+    enum kymo__rule_look look;
+    uint8_t class; /* enum kymo__work_class */
+};
+
+/* In order: the first that fits decides, and the last ones fit everything. Read by several threads at once. */
+struct kymo__rules {
+    struct kymo__rule *rules;
+    size_t n, cap;
+    struct kymo__arena texts;
+};
+
+/* The rules of the file at `path` (NULL: none), then kymo's own. Fini takes a half-made one, and what failed. */
+KYMO_WARN_UNUSED kymo_status kymo__rules_load(struct kymo__rules *rules, const char *path);
+void kymo__rules_fini(struct kymo__rules *rules);
+/* Add those of a text; `source` is what sentences call it. In rules_parse.c. */
+KYMO_WARN_UNUSED kymo_status kymo__rules_parse(struct kymo__rules *rules, const char *source,
+                                               const char *text, size_t len);
+const char *kymo__rule_look_name(enum kymo__rule_look look);
+const char *kymo__class_name(uint8_t class);
+/* "all_reduce"; "unknown". */
+const char *kymo__collective_name(enum kymo_collective what);
+
+/* Whether a pattern is in a text, or with * and ? in it, is all of it. Letters of either case are one. */
+bool kymo__pattern_fits(const char *pattern, const char *text, size_t len);
+
+/* What a rule looks at. */
+struct kymo__rule_subject {
+    const struct kymo_site_info *site;
+    uint8_t kind; /* enum kymo_work_kind or KYMO__KIND_RANGE */
+    bool has_collective;
+    enum kymo_collective what;
+};
+/* The number of the rule that decides. */
+uint16_t kymo__rules_find(const struct kymo__rules *rules, const struct kymo__rule_subject *subject);
+
+/* What a rule caught. */
+struct kymo__caught {
+    uint64_t count, ns;
+};
+
+/* The rules for one process: each site is looked at once for what it is mostly used for. */
+struct kymo__classifier {
+    const struct kymo__rules *rules;
+    kymo_recording *recording;
+    const struct kymo_process *process;
+    struct kymo__rule_memo *memos; /* two for each site: without and with a collective */
+};
+KYMO_WARN_UNUSED bool kymo__classifier_init(struct kymo__classifier *classifier,
+                                            const struct kymo__rules *rules,
+                                            kymo_recording *recording,
+                                            const struct kymo_process *process);
+void kymo__classifier_fini(struct kymo__classifier *classifier);
+/* `communication` NULL: it has none. */
+uint16_t kymo__classify(struct kymo__classifier *classifier, uint32_t site, uint8_t kind,
+                        const struct kymo_communication *communication);
+
+/* ---- range_walk.c: a stack of open ranges for each thread ---- */
+
+/* A range that has begun. */
+struct kymo__open_call {
+    uint64_t begin_ns;
+    uint32_t site;
+    uint32_t launch; /* the last one it made, in kymo__work_set.launches; the others follow by `chained` */
+    uint32_t collective; /* in kymo__work_set.collectives */
+    uint32_t range;      /* in kymo__work_set.ranges */
+};
+
+struct kymo__call_lane {
+    const struct kymo_lane_info *info;
+    struct kymo__open_call *open;
+    size_t n_open, open_cap;
+    uint64_t n_too_deep; /* begun beyond the limit */
+    uint64_t last_ns;    /* of its latest word */
+};
+
+/*
+ * Ranges of all threads of a process, in any order of threads. Both are called with the range on top of `lane`'s
+ * stack, `closed` where a gap or the end of the log leaves it open with the last moment known. `record` gets every
+ * record that is no begin or end of a range. False: no memory.
+ */
+struct kymo__range_walk {
+    kymo_recording *recording;
+    const struct kymo_process *process;
+    struct kymo__call_lane *lanes; /* by number */
+    bool (*opened)(void *ctx, struct kymo__call_lane *lane);
+    bool (*closed)(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns);
+    bool (*record)(void *ctx, struct kymo__call_lane *lane, const struct kymo_batch *batch,
+                   const uint64_t *words, uint64_t ns);
+    void *ctx;
+};
+/* Init and run in one, and leave nothing behind; what stands above `lanes` is the caller's. */
+KYMO_WARN_UNUSED kymo_status kymo__range_walk(struct kymo__range_walk *walk);
+
+/* ---- work.c, work_link.c, work_host.c ---- */
+
+/* Something a device did, or a thread of a process without one. 48 bytes. */
+struct kymo__work {
+    uint64_t begin_ns, end_ns;
+    uint64_t correlation; /* 0: none */
+    uint32_t site;        /* 0: a thread between its ranges */
+    uint32_t lane;        /* its stream, or thread */
+    uint32_t launch;      /* in kymo__work_set.launches, or KYMO__NO_INDEX */
+    uint32_t collective;  /* in kymo__work_set.collectives, or KYMO__NO_INDEX */
+    uint16_t rule;        /* that decided */
+    uint8_t class;        /* enum kymo__work_class */
+    uint8_t kind;         /* enum kymo_work_kind, or KYMO__KIND_RANGE */
+};
+
+/* A call on the host that launched work. 48 bytes. */
 struct kymo__launch_call {
     uint64_t begin_ns, end_ns;
     uint64_t correlation;
     uint32_t lane; /* its thread */
-    uint32_t site; /* cudaLaunchKernel */
+    uint32_t site; /* cudaLaunchKernel; 0: outside all ranges */
     uint32_t around; /* site of the innermost range around it that is no runtime call: the operator; 0: none */
+    uint32_t range; /* the innermost in kymo__work_set.ranges, where these are kept; else KYMO__NO_INDEX */
+    uint32_t collective; /* of the innermost range around it that has one; else KYMO__NO_INDEX */
+    uint32_t chained;    /* another launch of the same call, or KYMO__NO_INDEX */
 };
 
+/*
+ * Something that ranks do together. Of GPU work: with the times of that work; where only the host's range says what is
+ * communicated, the work launched in it has a copy with its own times. Several may share one group and sequence.
+ */
 struct kymo__collective_call {
     struct kymo_communication what;
     uint64_t begin_ns, end_ns; /* of the work, or of the range on the host */
-    uint32_t site;
+    uint32_t site;             /* of that */
     bool is_on_host;
 };
 
-/* A device of one process, or its host. Work is in order of begin. */
+/* A device of one process, or its host. Work is in order of begin; zero-length and negative work is left out. */
 struct kymo__device_work {
     int32_t device; /* -1: the process itself, which has no GPU work */
     struct kymo__work *work;
     size_t n_work, work_cap;
     uint64_t n_zero, n_negative; /* left out: no length, an end before the begin */
+    uint64_t n_unlinked;         /* no launch is known of */
 };
 
 /* An iteration of the process: ProfilerStep#n of torch, kymo.iteration(). */
@@ -78,17 +189,114 @@ struct kymo__step {
     uint64_t number;
 };
 
+/* A range of a thread: of a process with GPU work each that launched some, else each of the main thread. */
+struct kymo__host_range {
+    uint64_t begin_ns, end_ns;
+    uint32_t site;
+    uint32_t parent; /* in this list, before it; KYMO__NO_INDEX: none */
+};
+
+/* What a process did. Zeroed and then read; fini takes a half-made one. */
 struct kymo__work_set {
     kymo_recording *recording;
     const struct kymo_process *process;
     struct kymo__device_work *devices; /* by device */
     size_t n_devices, devices_cap;
-    struct kymo__launch_call *launches; /* in order of begin */
+    struct kymo__launch_call *launches; /* each thread's in order of begin */
     size_t n_launches, launches_cap;
     struct kymo__collective_call *collectives;
     size_t n_collectives, collectives_cap;
-    struct kymo__step *steps; /* in order */
+    struct kymo__step *steps; /* in order of begin; they do not overlap */
     size_t n_steps, steps_cap;
+    uint32_t step_lane;              /* the thread that told the last one */
+    struct kymo__host_range *ranges; /* where asked for */
+    size_t n_ranges, ranges_cap;
+    struct kymo__caught *caught; /* by rule */
+    uint64_t n_ignored_kinds; /* records of GPU lanes that are no work: annotations, synchronisation */
+    int64_t main_tid;         /* of a process without GPU work: the thread that computes */
 };
+
+struct kymo__work_options {
+    const struct kymo__rules *rules;
+    bool wants_ranges; /* keep them in kymo__work_set.ranges */
+};
+
+KYMO_WARN_UNUSED kymo_status kymo__work_set_read(struct kymo__work_set *set,
+                                                 kymo_recording *recording, size_t process,
+                                                 const struct kymo__work_options *options);
+void kymo__work_set_fini(struct kymo__work_set *set);
+
+/* The step under way at `ns`, in `set->steps`; KYMO__NO_INDEX for none. */
+uint32_t kymo__step_at(const struct kymo__work_set *set, uint64_t ns);
+/* The step that work belongs to: that of its launch, or where none is known of its own begin. */
+static inline uint32_t kymo__step_of(const struct kymo__work_set *set, const struct kymo__work *work)
+{
+    return kymo__step_at(set, work->launch != KYMO__NO_INDEX ? set->launches[work->launch].begin_ns
+                                                             : work->begin_ns);
+}
+
+/* Whether a site is a call of a runtime or driver ("cuda_runtime"), by its category. */
+bool kymo__is_runtime_call(const struct kymo_site_info *site);
+
+/*
+ * Inside of reading. A record COMMUNICATION of something that began at `begin_ns`, in place of what was `said` of it
+ * before (KYMO__NO_INDEX: nothing): its index, or KYMO__NO_INDEX without memory.
+ */
+uint32_t kymo__work_set_communicate(struct kymo__work_set *set, uint32_t said, const uint64_t *words,
+                                    uint64_t begin_ns, uint32_t site, bool is_on_host);
+/* The device, made when new; NULL without memory. */
+struct kymo__device_work *kymo__work_set_device(struct kymo__work_set *set, int32_t device);
+/* Put work in order and find each one's launch; then the class of each. False without memory. In work_link.c. */
+KYMO_WARN_UNUSED bool kymo__work_set_link(struct kymo__work_set *set);
+KYMO_WARN_UNUSED bool kymo__work_set_classify(struct kymo__work_set *set,
+                                              struct kymo__classifier *classifier);
+/* Work in order of begin: for kymo__sort_runs. */
+bool kymo__work_is_before(const void *a, const void *b);
+/* Make the device -1 of a process without GPU work, by reading once more. In work_host.c. */
+KYMO_WARN_UNUSED kymo_status kymo__work_host_read(struct kymo__work_set *set,
+                                                  const struct kymo__work_options *options,
+                                                  struct kymo__classifier *classifier);
+
+/* ---- run_sort.c: a stable sort that is quick where the input is a few sorted runs ---- */
+
+typedef bool kymo__is_before(const void *a, const void *b);
+/* `n` elements of `size` bytes. False without memory, with nothing moved. */
+KYMO_WARN_UNUSED bool kymo__sort_runs(void *base, size_t n, size_t size, kymo__is_before *is_before);
+
+/* ---- sweep.c: atoms ---- */
+
+/* Half open. Those of zero length count for nothing. */
+struct kymo__interval {
+    uint64_t begin_ns, end_ns;
+};
+
+/* Intervals in any order as their union: in order, none touching another. False without memory. */
+KYMO_WARN_UNUSED bool kymo__intervals_unite(struct kymo__interval *intervals, size_t *n);
+/* How long all are together; of a union. */
+uint64_t kymo__intervals_length(const struct kymo__interval *intervals, size_t n);
+
+struct kymo__atoms {
+    uint64_t ns[KYMO__N_ATOMS]; /* by the classes under way; [0]: none */
+    uint64_t sum_of_durations_ns;
+    uint64_t n_work;
+};
+
+/*
+ * Each nanosecond of the windows goes to one atom, by the classes that are under way in it: begin, then add intervals in
+ * order of their begin, then finish. All atoms together are then as long as the windows.
+ */
+struct kymo__sweep {
+    const struct kymo__interval *windows; /* lent; a union */
+    size_t n_windows;
+    size_t window;                      /* the first that is not over at `now_ns` */
+    uint64_t now_ns;                    /* everything before has gone to its atom */
+    uint64_t until_ns[KYMO__N_CLASSES]; /* up to when something of the class is under way */
+    struct kymo__atoms atoms;
+};
+void kymo__sweep_begin(struct kymo__sweep *sweep, const struct kymo__interval *windows,
+                       size_t n_windows);
+/* Something of class `class`; of class 0 it counts for nothing. */
+void kymo__sweep_add(struct kymo__sweep *sweep, uint64_t begin_ns, uint64_t end_ns, uint8_t class);
+void kymo__sweep_finish(struct kymo__sweep *sweep);
 
 #endif

@@ -1,0 +1,219 @@
+/* A file of rules: one in a line, four words, the last of which goes to the end of the line. docs/formats/rules.md. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyze/breakdown_internal.h"
+
+/* The number of a rule has 16 bits. */
+enum { MAX_FILE = 4 << 20, MAX_RULES = 60000 };
+
+extern const char kymo__breakdown_rules[];
+
+const char *kymo_breakdown_rules(void)
+{
+    return kymo__breakdown_rules;
+}
+
+/* ---- the words ---- */
+
+static const char *const look_names[] = {
+    [KYMO__LOOK_KIND] = "kind",
+    [KYMO__LOOK_NAME] = "name",
+    [KYMO__LOOK_RANGE] = "range",
+    [KYMO__LOOK_CATEGORY] = "category",
+    [KYMO__LOOK_COLLECTIVE] = "collective",
+};
+
+static const struct {
+    const char *name;
+    uint8_t class;
+} classes[] = {
+    {"compute", KYMO__COMPUTES},
+    {"communication", KYMO__COMMUNICATES},
+    {"copy", KYMO__COPIES},
+    {"ignore", KYMO__IGNORED},
+};
+
+const char *kymo__rule_look_name(enum kymo__rule_look look)
+{
+    return look_names[look];
+}
+
+const char *kymo__class_name(uint8_t class)
+{
+    size_t i = 0;
+    while (i + 1 < KYMO__COUNT_OF(classes) && classes[i].class != class)
+        i++;
+    return classes[i].name;
+}
+
+struct word {
+    const char *text;
+    size_t len;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool is_word(const struct word *word, const char *text)
+{
+    return word->len == strlen(text) && memcmp(word->text, text, word->len) == 0;
+}
+
+/* The next word of a line, or with `is_last` the rest of it without the blanks around. */
+static struct word next_word(struct word *line, bool is_last)
+{
+    while (line->len > 0 && is_blank(line->text[0])) {
+        line->text++;
+        line->len--;
+    }
+    struct word word = {line->text, 0};
+    while (word.len < line->len && (is_last || !is_blank(word.text[word.len])))
+        word.len++;
+    line->text += word.len;
+    line->len -= word.len;
+    while (word.len > 0 && is_blank(word.text[word.len - 1]))
+        word.len--;
+    return word;
+}
+
+/* ---- a line ---- */
+
+struct place {
+    const char *source;
+    size_t line;
+};
+
+static kymo_status bad_line(const struct place *place, const char *what, const struct word *word)
+{
+    return kymo__fail(KYMO_EFORMAT, "%s, line %zu: %s '%.*s'", place->source, place->line, what,
+                      (int)KYMO__MIN(word->len, (size_t)80), word->text);
+}
+
+static kymo_status find_class(const struct place *place, const struct word *word, uint8_t *out)
+{
+    for (size_t i = 0; i < KYMO__COUNT_OF(classes); i++)
+        if (is_word(word, classes[i].name)) {
+            *out = classes[i].class;
+            return KYMO_OK;
+        }
+    return bad_line(
+        place, "a rule's class is compute, communication, copy or ignore, its second word and not",
+        word);
+}
+
+static kymo_status find_look(const struct place *place, const struct word *word,
+                             enum kymo__rule_look *out)
+{
+    for (size_t i = 0; i < KYMO__COUNT_OF(look_names); i++)
+        if (is_word(word, look_names[i])) {
+            *out = (enum kymo__rule_look)i;
+            return KYMO_OK;
+        }
+    return bad_line(
+        place, "a rule looks at kind, name, range, category or collective, its third word and not",
+        word);
+}
+
+static kymo_status add_rule(struct kymo__rules *rules, const struct kymo__rule *rule,
+                            const struct word *name, const struct word *pattern)
+{
+    struct kymo__rule new = *rule;
+    if (!kymo__grow(&rules->rules, &rules->cap, rules->n + 1, sizeof *rules->rules) ||
+        (new.name = kymo__arena_text(&rules->texts, name->text, name->len)) == NULL ||
+        (new.pattern = kymo__arena_text(&rules->texts, pattern->text, pattern->len)) == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for rules");
+    rules->rules[rules->n++] = new;
+    return KYMO_OK;
+}
+
+static kymo_status take_line(struct kymo__rules *rules, const struct place *place, struct word line)
+{
+    const struct word name = next_word(&line, false), class = next_word(&line, false),
+                      look = next_word(&line, false), pattern = next_word(&line, true);
+    struct kymo__rule rule = {0};
+    if (name.len == 0 || name.text[0] == '#')
+        return KYMO_OK;
+    if (memchr(name.text, '\0', (size_t)(pattern.text + pattern.len - name.text)) != NULL)
+        return kymo__fail(KYMO_EFORMAT, "%s, line %zu: this is no text", place->source, place->line);
+    if (pattern.len == 0)
+        return bad_line(
+            place, "a rule has four words, a name, a class, what it looks at and a pattern, and not",
+            &name);
+    KYMO_TRY(find_class(place, &class, &rule.class));
+    KYMO_TRY(find_look(place, &look, &rule.look));
+    return add_rule(rules, &rule, &name, &pattern);
+}
+
+kymo_status kymo__rules_parse(struct kymo__rules *rules, const char *source, const char *text,
+                              size_t len)
+{
+    struct place place = {source, 0};
+    while (len > 0) {
+        const char *end = memchr(text, '\n', len);
+        const size_t line_len = end != NULL ? (size_t)(end - text) : len;
+        place.line++;
+        KYMO_TRY(take_line(rules, &place, (struct word){text, line_len}));
+        const size_t step = KYMO__MIN(line_len + 1, len);
+        text += step;
+        len -= step;
+    }
+    return KYMO_OK;
+}
+
+/* ---- a file ---- */
+
+static kymo_status read_all(int fd, const char *path, struct kymo__buf *text)
+{
+    for (;;) {
+        char part[16384];
+        const ssize_t n = read(fd, part, sizeof part);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return kymo__fail_errno("read the rules in %s", path);
+        if (n == 0)
+            return text->failed ? kymo__fail(KYMO_ENOMEM, "no memory for rules") : KYMO_OK;
+        if (text->len + (size_t)n > MAX_FILE)
+            return kymo__fail(KYMO_EFORMAT, "%s is no file of rules: it has more than %d bytes",
+                              path, MAX_FILE);
+        kymo__buf_put(text, part, (size_t)n);
+    }
+}
+
+static kymo_status load_file(struct kymo__rules *rules, const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return kymo__fail_errno("open the rules in %s", path);
+    struct kymo__buf text = {0};
+    kymo_status status = read_all(fd, path, &text);
+    close(fd);
+    if (status == KYMO_OK)
+        status = kymo__rules_parse(rules, path, text.data, text.len);
+    if (status == KYMO_OK && rules->n > MAX_RULES)
+        status = kymo__fail(KYMO_EFORMAT, "%s has more than %d rules", path, MAX_RULES);
+    kymo__buf_fini(&text);
+    return status;
+}
+
+kymo_status kymo__rules_load(struct kymo__rules *rules, const char *path)
+{
+    *rules = (struct kymo__rules){0};
+    if (path != NULL)
+        KYMO_TRY(load_file(rules, path));
+    return kymo__rules_parse(rules, "kymo's own rules", kymo__breakdown_rules,
+                             strlen(kymo__breakdown_rules));
+}
+
+void kymo__rules_fini(struct kymo__rules *rules)
+{
+    kymo__free(rules->rules);
+    kymo__arena_fini(&rules->texts);
+    *rules = (struct kymo__rules){0};
+}

@@ -1,0 +1,403 @@
+/*
+ * From a process's log to what its devices did, who launched it and in which step.
+ *
+ *   records GPU, on lanes of streams         work, with the record COMMUNICATION behind it
+ *   records LAUNCH, on lanes of threads      a launch by the range that is open; it ends with that range
+ *   records COMMUNICATION, on threads        a collective of the range that is open
+ *   records ITERATION                        steps
+ *
+ * Everything else of a thread is only on its stack for a while. What belongs together (a launch and its work, which come
+ * in any order) is put together at the end, by work_link.c.
+ */
+#include <string.h>
+
+#include "analyze/breakdown_internal.h"
+
+/* How far up a launch looks for its operator, and for what it communicates. */
+enum { MAX_AROUND = 256 };
+
+/* Work of one stream, in the order of the log. */
+struct stream {
+    struct kymo__work *work;
+    size_t n, cap;
+    bool is_last_kept; /* what comes behind the latest record is about work that is here */
+};
+
+struct reader {
+    struct kymo__work_set *set;
+    struct kymo__progress progress;
+    struct stream *streams; /* by lane */
+    uint8_t *is_runtime;    /* by site: 0 not looked at, 1 no, 2 yes */
+    bool wants_ranges;
+};
+
+static kymo_status no_memory(const struct kymo__work_set *set)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to break down %s", set->process->log_path);
+}
+
+/* ---- parts of the set ---- */
+
+struct kymo__device_work *kymo__work_set_device(struct kymo__work_set *set, int32_t device)
+{
+    size_t at = set->n_devices;
+    while (at > 0 && set->devices[at - 1].device > device)
+        at--;
+    if (at > 0 && set->devices[at - 1].device == device)
+        return &set->devices[at - 1];
+    if (!kymo__grow(&set->devices, &set->devices_cap, set->n_devices + 1, sizeof *set->devices))
+        return NULL;
+    memmove(&set->devices[at + 1], &set->devices[at], (set->n_devices++ - at) * sizeof *set->devices);
+    set->devices[at] = (struct kymo__device_work){.device = device};
+    return &set->devices[at];
+}
+
+uint32_t kymo__work_set_communicate(struct kymo__work_set *set, uint32_t said, const uint64_t *words,
+                                    uint64_t begin_ns, uint32_t site, bool is_on_host)
+{
+    if (said == KYMO__NO_INDEX) {
+        if (set->n_collectives == KYMO__NO_INDEX ||
+            !kymo__grow(&set->collectives, &set->collectives_cap, set->n_collectives + 1,
+                        sizeof *set->collectives))
+            return KYMO__NO_INDEX;
+        said = (uint32_t)set->n_collectives++;
+    }
+    struct kymo__collective_call *call = &set->collectives[said];
+    *call = (struct kymo__collective_call){
+        .begin_ns = begin_ns, .end_ns = begin_ns, .site = site, .is_on_host = is_on_host};
+    kymo_record_communication(words, &call->what);
+    return said;
+}
+
+uint32_t kymo__step_at(const struct kymo__work_set *set, uint64_t ns)
+{
+    size_t from = 0, to = set->n_steps; /* the last one that has begun lies before `from` in the end */
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (set->steps[middle].begin_ns <= ns)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from > 0 && ns < set->steps[from - 1].end_ns ? (uint32_t)(from - 1) : KYMO__NO_INDEX;
+}
+
+bool kymo__is_runtime_call(const struct kymo_site_info *site)
+{
+    const size_t len = strlen(site->category);
+    return kymo__pattern_fits("runtime", site->category, len) ||
+           kymo__pattern_fits("driver", site->category, len);
+}
+
+void kymo__work_set_fini(struct kymo__work_set *set)
+{
+    for (size_t i = 0; i < set->n_devices; i++)
+        kymo__free(set->devices[i].work);
+    kymo__free(set->devices);
+    kymo__free(set->launches);
+    kymo__free(set->collectives);
+    kymo__free(set->steps);
+    kymo__free(set->ranges);
+    kymo__free(set->caught);
+    *set = (struct kymo__work_set){0};
+}
+
+/* ---- work of a stream ---- */
+
+/* The end by the same rounding as a begin there, so that what touches in ticks does so in nanoseconds. */
+static uint64_t end_of_work(const struct kymo_batch *batch, uint64_t word, uint64_t duration)
+{
+    __extension__ typedef unsigned __int128 u128;
+    const u128 ticks = (u128)kymo_word_ticks(word) + duration;
+    return batch->base_ns + (uint64_t)((ticks * batch->ns_mult) >> 40);
+}
+
+static bool take_work(struct reader *r, const struct kymo_batch *batch, const uint64_t *words,
+                      uint64_t ns)
+{
+    struct stream *stream = &r->streams[batch->lane->lane];
+    const uint32_t kind = kymo_record_work_kind(words[1]);
+    stream->is_last_kept = false;
+    if (kind < KYMO_WORK_KERNEL || kind > KYMO_WORK_SET) {
+        r->set->n_ignored_kinds++;
+        return true;
+    }
+    const int64_t duration = (int64_t)words[2];
+    const uint64_t end_ns = duration > 0 ? end_of_work(batch, words[0], words[2]) : ns;
+    if (end_ns <= ns) {
+        struct kymo__device_work *device = kymo__work_set_device(r->set, batch->lane->device);
+        if (device == NULL)
+            return false;
+        device->n_negative += duration < 0;
+        device->n_zero += duration >= 0;
+        return true;
+    }
+    if (KYMO_UNLIKELY(stream->n == stream->cap) &&
+        !kymo__grow(&stream->work, &stream->cap, stream->n + 1, sizeof *stream->work))
+        return false;
+    stream->work[stream->n++] = (struct kymo__work){.begin_ns = ns,
+                                                    .end_ns = end_ns,
+                                                    .correlation = words[3],
+                                                    .site = kymo_record_site(words[1]),
+                                                    .lane = batch->lane->lane,
+                                                    .launch = KYMO__NO_INDEX,
+                                                    .collective = KYMO__NO_INDEX,
+                                                    .kind = (uint8_t)kind};
+    stream->is_last_kept = true;
+    return true;
+}
+
+static bool take_stream_record(struct reader *r, const struct kymo_batch *batch,
+                               const uint64_t *words, uint64_t ns)
+{
+    const uint32_t type = kymo_record_type_of(words[0]);
+    if (type == KYMO_RECORD_GPU)
+        return take_work(r, batch, words, ns);
+    const struct stream *stream = &r->streams[batch->lane->lane];
+    if (type != KYMO_RECORD_COMMUNICATION || !stream->is_last_kept)
+        return true;
+    struct kymo__work *work = &stream->work[stream->n - 1];
+    work->collective = kymo__work_set_communicate(r->set, work->collective, words, work->begin_ns,
+                                                  work->site, false);
+    if (work->collective == KYMO__NO_INDEX)
+        return false;
+    r->set->collectives[work->collective].end_ns = work->end_ns;
+    return true;
+}
+
+/* ---- calls of a thread ---- */
+
+static bool is_runtime(struct reader *r, uint32_t site)
+{
+    site = site <= r->set->process->n_sites ? site : 0;
+    if (r->is_runtime[site] == 0) {
+        const struct kymo_site_info *info =
+            kymo_recording_site(r->set->recording, r->set->process->index, site);
+        r->is_runtime[site] = kymo__is_runtime_call(info) ? 2 : 1;
+    }
+    return r->is_runtime[site] == 2;
+}
+
+/* Keep the ranges that are open, as far as they are not kept yet. The innermost's index in `*range`. */
+static bool keep_ranges(struct reader *r, struct kymo__call_lane *lane, uint32_t *range)
+{
+    struct kymo__work_set *set = r->set;
+    size_t first = lane->n_open;
+    while (first > 0 && lane->open[first - 1].range == KYMO__NO_INDEX)
+        first--;
+    uint32_t parent = first > 0 ? lane->open[first - 1].range : KYMO__NO_INDEX;
+    for (size_t i = first; i < lane->n_open; i++) {
+        if (set->n_ranges == KYMO__NO_INDEX ||
+            !kymo__grow(&set->ranges, &set->ranges_cap, set->n_ranges + 1, sizeof *set->ranges))
+            return false;
+        const struct kymo__open_call *call = &lane->open[i];
+        set->ranges[set->n_ranges] = (struct kymo__host_range){.begin_ns = call->begin_ns,
+                                                               .end_ns = call->begin_ns,
+                                                               .site = call->site,
+                                                               .parent = parent};
+        parent = lane->open[i].range = (uint32_t)set->n_ranges++;
+    }
+    *range = parent;
+    return true;
+}
+
+/* What is around a launch: its operator, and what it communicates. */
+static void look_around(struct reader *r, const struct kymo__call_lane *lane,
+                        struct kymo__launch_call *launch)
+{
+    bool has_operator = false;
+    const size_t stop = lane->n_open > MAX_AROUND ? lane->n_open - MAX_AROUND : 0;
+    for (size_t i = lane->n_open; i > stop; i--) {
+        const struct kymo__open_call *call = &lane->open[i - 1];
+        if (!has_operator && !is_runtime(r, call->site)) {
+            launch->around = call->site;
+            has_operator = true;
+        }
+        if (launch->collective == KYMO__NO_INDEX)
+            launch->collective = call->collective;
+        if (has_operator && launch->collective != KYMO__NO_INDEX)
+            return;
+    }
+}
+
+static bool take_launch(struct reader *r, struct kymo__call_lane *lane, uint64_t correlation,
+                        uint64_t ns)
+{
+    struct kymo__work_set *set = r->set;
+    struct kymo__launch_call launch = {.begin_ns = ns,
+                                       .end_ns = ns,
+                                       .correlation = correlation,
+                                       .lane = lane->info->lane,
+                                       .range = KYMO__NO_INDEX,
+                                       .collective = KYMO__NO_INDEX,
+                                       .chained = KYMO__NO_INDEX};
+    if (set->n_launches == KYMO__NO_INDEX ||
+        !kymo__grow(&set->launches, &set->launches_cap, set->n_launches + 1, sizeof *set->launches) ||
+        (r->wants_ranges && !keep_ranges(r, lane, &launch.range)))
+        return false;
+    if (lane->n_open > 0) {
+        struct kymo__open_call *call = &lane->open[lane->n_open - 1];
+        launch.begin_ns = call->begin_ns;
+        launch.site = call->site;
+        launch.chained = call->launch;
+        call->launch = (uint32_t)set->n_launches;
+        look_around(r, lane, &launch);
+    }
+    set->launches[set->n_launches++] = launch;
+    return true;
+}
+
+/* Outside of all ranges it says nothing of anything. */
+static bool take_host_communication(struct reader *r, const struct kymo__call_lane *lane,
+                                    const uint64_t *words)
+{
+    if (lane->n_open == 0)
+        return true;
+    struct kymo__open_call *call = &lane->open[lane->n_open - 1];
+    call->collective = kymo__work_set_communicate(r->set, call->collective, words, call->begin_ns,
+                                                  call->site, true);
+    return call->collective != KYMO__NO_INDEX;
+}
+
+/* The range on top ends: so do the launches, the collective and the kept range that it is. */
+static bool end_call(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns)
+{
+    struct reader *r = ctx;
+    const struct kymo__open_call *call = &lane->open[lane->n_open - 1];
+    for (uint32_t i = call->launch; i != KYMO__NO_INDEX; i = r->set->launches[i].chained)
+        r->set->launches[i].end_ns = end_ns;
+    if (call->collective != KYMO__NO_INDEX)
+        r->set->collectives[call->collective].end_ns = end_ns;
+    if (call->range != KYMO__NO_INDEX)
+        r->set->ranges[call->range].end_ns = end_ns;
+    return true;
+}
+
+/* ---- steps ---- */
+
+static bool take_progress(struct reader *r, uint32_t lane, const uint64_t *words, uint64_t ns)
+{
+    struct kymo__work_set *set = r->set;
+    struct kymo__span span;
+    if (!kymo__progress_take(&r->progress, words, ns, &span) || span.kind != KYMO__SPAN_ITERATION)
+        return true;
+    if (set->n_steps == KYMO__NO_INDEX ||
+        !kymo__grow(&set->steps, &set->steps_cap, set->n_steps + 1, sizeof *set->steps))
+        return false;
+    set->steps[set->n_steps++] =
+        (struct kymo__step){.begin_ns = span.begin_ns, .end_ns = span.end_ns, .number = span.number};
+    set->step_lane = lane;
+    return true;
+}
+
+static bool step_is_before(const void *a, const void *b)
+{
+    return ((const struct kymo__step *)a)->begin_ns < ((const struct kymo__step *)b)->begin_ns;
+}
+
+/* In order they are already, unless the log was too wide to be read in order. */
+static bool order_steps(struct kymo__work_set *set)
+{
+    if (!kymo__sort_runs(set->steps, set->n_steps, sizeof *set->steps, step_is_before))
+        return false;
+    for (size_t i = 1; i < set->n_steps; i++) {
+        struct kymo__step *step = &set->steps[i];
+        step->begin_ns = KYMO__MAX(step->begin_ns, set->steps[i - 1].end_ns);
+        step->end_ns = KYMO__MAX(step->end_ns, step->begin_ns);
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool take_record(void *ctx, struct kymo__call_lane *lane, const struct kymo_batch *batch,
+                        const uint64_t *words, uint64_t ns)
+{
+    struct reader *r = ctx;
+    const uint32_t type = kymo_record_type_of(words[0]);
+    if (kymo__is_progress(type))
+        return take_progress(r, batch->lane->lane, words, ns);
+    if (batch->lane->kind == KYMO_LANE_GPU)
+        return take_stream_record(r, batch, words, ns);
+    if (type == KYMO_RECORD_LAUNCH)
+        return take_launch(r, lane, words[1], ns);
+    if (type == KYMO_RECORD_COMMUNICATION)
+        return take_host_communication(r, lane, words);
+    return true;
+}
+
+/* The streams of each device behind one another. */
+static bool gather_streams(struct reader *r)
+{
+    for (uint32_t lane = 0; lane < r->set->process->n_lanes; lane++) {
+        struct stream *stream = &r->streams[lane];
+        if (stream->n == 0)
+            continue;
+        const struct kymo_lane_info *info =
+            kymo_recording_lane(r->set->recording, r->set->process->index, lane);
+        struct kymo__device_work *device = kymo__work_set_device(r->set, info->device);
+        if (device == NULL || !kymo__grow(&device->work, &device->work_cap,
+                                          device->n_work + stream->n, sizeof *device->work))
+            return false;
+        memcpy(device->work + device->n_work, stream->work, stream->n * sizeof *stream->work);
+        device->n_work += stream->n;
+        kymo__free(stream->work);
+        *stream = (struct stream){0};
+    }
+    return true;
+}
+
+static kymo_status read_log(struct reader *r)
+{
+    struct kymo__work_set *set = r->set;
+    const size_t n_lanes = set->process->n_lanes;
+    r->streams = kymo__calloc(n_lanes + 1, sizeof *r->streams);
+    r->is_runtime = kymo__calloc((size_t)set->process->n_sites + 1, 1);
+    kymo__progress_init(&r->progress, set->process->first_ns);
+    struct kymo__range_walk walk = {.recording = set->recording,
+                                    .process = set->process,
+                                    .closed = end_call,
+                                    .record = take_record,
+                                    .ctx = r};
+    kymo_status status = KYMO_OK;
+    if (r->streams == NULL || r->is_runtime == NULL)
+        status = no_memory(set);
+    if (status == KYMO_OK)
+        status = kymo__range_walk(&walk);
+    if (status == KYMO_OK && (!gather_streams(r) || !order_steps(set)))
+        status = no_memory(set);
+    for (size_t i = 0; r->streams != NULL && i < n_lanes; i++)
+        kymo__free(r->streams[i].work);
+    kymo__free(r->streams);
+    kymo__free(r->is_runtime);
+    return status;
+}
+
+static bool has_work(const struct kymo__work_set *set)
+{
+    for (size_t i = 0; i < set->n_devices; i++)
+        if (set->devices[i].n_work != 0)
+            return true;
+    return false;
+}
+
+kymo_status kymo__work_set_read(struct kymo__work_set *set, kymo_recording *recording,
+                                size_t process, const struct kymo__work_options *options)
+{
+    *set = (struct kymo__work_set){.recording = recording,
+                                   .process = kymo_recording_process(recording, process)};
+    struct reader r = {.set = set, .wants_ranges = options->wants_ranges};
+    KYMO_TRY(read_log(&r));
+    set->caught = kymo__calloc(options->rules->n, sizeof *set->caught);
+    struct kymo__classifier classifier;
+    if (set->caught == NULL ||
+        !kymo__classifier_init(&classifier, options->rules, recording, set->process))
+        return no_memory(set);
+    kymo_status status = KYMO_OK;
+    if (!has_work(set))
+        status = kymo__work_host_read(set, options, &classifier);
+    if (status == KYMO_OK && (!kymo__work_set_link(set) || !kymo__work_set_classify(set, &classifier)))
+        status = no_memory(set);
+    kymo__classifier_fini(&classifier);
+    return status;
+}

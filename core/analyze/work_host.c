@@ -1,0 +1,271 @@
+/*
+ * A process without GPU work: what its threads say they do. N, M and waits are the ranges whose rule says so:
+ *
+ *   communication, copy     of any thread: one work each, async ranges too
+ *   ignore                  of the main thread: it waits, and does not compute
+ *
+ * and it computes in the rest of the main thread's time. Of a recording of kymo's own that is all of it, from the
+ * process's first event to its last, since a program runs also where it has said nothing. An imported trace comes from
+ * a profiler that sees each operator: there it computes where any range is open.
+ */
+#include "analyze/breakdown_internal.h"
+
+struct intervals {
+    struct kymo__interval *list;
+    size_t n, cap;
+};
+
+struct host {
+    struct kymo__work_set *set;
+    struct kymo__classifier *classifier;
+    struct kymo__device_work *device;
+    struct intervals covered; /* where the main thread has a range open */
+    struct intervals blocked; /* where it does not compute */
+    struct kymo__async_match async;
+    uint64_t n_ranges;
+    uint32_t main_lane; /* the first of the main thread's */
+    bool wants_ranges;
+};
+
+static kymo_status no_memory(const struct kymo__work_set *set)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to break down %s", set->process->log_path);
+}
+
+static bool add_interval(struct intervals *to, uint64_t begin_ns, uint64_t end_ns)
+{
+    if (!kymo__grow(&to->list, &to->cap, to->n + 1, sizeof *to->list))
+        return false;
+    to->list[to->n++] = (struct kymo__interval){begin_ns, end_ns};
+    return true;
+}
+
+static bool add_work(struct host *host, const struct kymo__work *work)
+{
+    struct kymo__device_work *device = host->device;
+    if (work->end_ns == work->begin_ns) {
+        device->n_zero++;
+        return true;
+    }
+    if (!kymo__grow(&device->work, &device->work_cap, device->n_work + 1, sizeof *device->work))
+        return false;
+    device->work[device->n_work++] = *work;
+    return true;
+}
+
+/* ---- the main thread ---- */
+
+/* The first thread's lane, of that thread where `tid` says so. KYMO__NO_INDEX: there is none. */
+static uint32_t find_lane(const struct kymo__work_set *set, const int64_t *tid)
+{
+    for (uint32_t i = 0; i < set->process->n_lanes; i++) {
+        const struct kymo_lane_info *lane =
+            kymo_recording_lane(set->recording, set->process->index, i);
+        if (lane->kind == KYMO_LANE_THREAD && (tid == NULL || lane->tid == *tid))
+            return i;
+    }
+    return KYMO__NO_INDEX;
+}
+
+/* The thread that gave the process its number; else the one that told the steps; else the first. */
+static void find_main_thread(struct host *host)
+{
+    struct kymo__work_set *set = host->set;
+    host->main_lane = find_lane(set, &set->process->pid);
+    if (host->main_lane == KYMO__NO_INDEX)
+        host->main_lane = set->n_steps != 0 ? set->step_lane : find_lane(set, NULL);
+    set->main_tid =
+        host->main_lane != KYMO__NO_INDEX
+            ? kymo_recording_lane(set->recording, set->process->index, host->main_lane)->tid
+            : -1;
+}
+
+static bool is_main(const struct host *host, const struct kymo__call_lane *lane)
+{
+    return lane->info->kind == KYMO_LANE_THREAD && lane->info->tid == host->set->main_tid;
+}
+
+/* ---- ranges ---- */
+
+static bool open_range(void *ctx, struct kymo__call_lane *lane)
+{
+    struct host *host = ctx;
+    struct kymo__work_set *set = host->set;
+    if (!host->wants_ranges || !is_main(host, lane))
+        return true;
+    if (set->n_ranges == KYMO__NO_INDEX ||
+        !kymo__grow(&set->ranges, &set->ranges_cap, set->n_ranges + 1, sizeof *set->ranges))
+        return false;
+    struct kymo__open_call *call = &lane->open[lane->n_open - 1];
+    set->ranges[set->n_ranges] = (struct kymo__host_range){
+        .begin_ns = call->begin_ns,
+        .end_ns = call->begin_ns,
+        .site = call->site,
+        .parent = lane->n_open > 1 ? lane->open[lane->n_open - 2].range : KYMO__NO_INDEX};
+    call->range = (uint32_t)set->n_ranges++;
+    return true;
+}
+
+/* A range, or an async one, that is over: what its rule makes of it. */
+static bool take_range(struct host *host, struct kymo__work *work, bool is_main_thread)
+{
+    const struct kymo__work_set *set = host->set;
+    const struct kymo_communication *what =
+        work->collective != KYMO__NO_INDEX ? &set->collectives[work->collective].what : NULL;
+    host->n_ranges++;
+    work->rule = kymo__classify(host->classifier, work->site, KYMO__KIND_RANGE, what);
+    work->class = host->classifier->rules->rules[work->rule].class;
+    if (work->class == KYMO__COMPUTES || (work->class == KYMO__IGNORED && !is_main_thread))
+        return true;
+    return add_work(host, work) &&
+           (!is_main_thread || add_interval(&host->blocked, work->begin_ns, work->end_ns));
+}
+
+static bool close_range(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns)
+{
+    struct host *host = ctx;
+    struct kymo__work_set *set = host->set;
+    const struct kymo__open_call *call = &lane->open[lane->n_open - 1];
+    if (lane->info->kind != KYMO_LANE_THREAD)
+        return true;
+    if (call->range != KYMO__NO_INDEX)
+        set->ranges[call->range].end_ns = end_ns;
+    if (call->collective != KYMO__NO_INDEX)
+        set->collectives[call->collective].end_ns = end_ns;
+    if (is_main(host, lane) && lane->n_open == 1 &&
+        !add_interval(&host->covered, call->begin_ns, end_ns))
+        return false;
+    struct kymo__work work = {.begin_ns = call->begin_ns,
+                              .end_ns = end_ns,
+                              .site = call->site,
+                              .lane = lane->info->lane,
+                              .launch = KYMO__NO_INDEX,
+                              .collective = call->collective,
+                              .kind = KYMO__KIND_RANGE};
+    return take_range(host, &work, is_main(host, lane));
+}
+
+/* ---- records ---- */
+
+static bool take_async(struct host *host, const struct kymo__async_half *half)
+{
+    struct kymo__async_half other;
+    bool failed;
+    if (!kymo__async_match(&host->async, half, &other, &failed))
+        return !failed;
+    const struct kymo__async_half *begin = half->is_begin ? half : &other,
+                                  *end = half->is_begin ? &other : half;
+    struct kymo__work work = {.begin_ns = begin->ns,
+                              .end_ns = KYMO__MAX(begin->ns, end->ns),
+                              .site = begin->name,
+                              .lane = begin->lane,
+                              .launch = KYMO__NO_INDEX,
+                              .collective = KYMO__NO_INDEX,
+                              .kind = KYMO__KIND_RANGE};
+    return take_range(host, &work, false);
+}
+
+static bool take_record(void *ctx, struct kymo__call_lane *lane, const struct kymo_batch *batch,
+                        const uint64_t *words, uint64_t ns)
+{
+    struct host *host = ctx;
+    const uint32_t type = kymo_record_type_of(words[0]);
+    (void)batch;
+    if (type == KYMO_RECORD_ASYNC_BEGIN || type == KYMO_RECORD_ASYNC_END) {
+        const struct kymo__async_half half = {.handle = words[2],
+                                              .ns = ns,
+                                              .name = kymo_record_site(words[1]),
+                                              .lane = lane->info->lane,
+                                              .is_begin = type == KYMO_RECORD_ASYNC_BEGIN};
+        return take_async(host, &half);
+    }
+    if (type != KYMO_RECORD_COMMUNICATION || lane->n_open == 0)
+        return true;
+    struct kymo__open_call *call = &lane->open[lane->n_open - 1];
+    call->collective = kymo__work_set_communicate(host->set, call->collective, words,
+                                                  call->begin_ns, call->site, true);
+    return call->collective != KYMO__NO_INDEX;
+}
+
+/* ---- computation: what is left of the main thread's time ---- */
+
+static bool add_computation(struct host *host, uint64_t begin_ns, uint64_t end_ns)
+{
+    if (begin_ns >= end_ns)
+        return true;
+    const struct kymo__work work = {.begin_ns = begin_ns,
+                                    .end_ns = end_ns,
+                                    .lane = host->main_lane,
+                                    .launch = KYMO__NO_INDEX,
+                                    .collective = KYMO__NO_INDEX,
+                                    .kind = KYMO__KIND_RANGE};
+    return add_work(host, &work);
+}
+
+/* `covered` without `blocked`, both in order. */
+static bool compute_in_the_rest(struct host *host)
+{
+    const struct intervals *blocked = &host->blocked;
+    uint64_t done_ns = 0; /* up to here it is known what the thread does */
+    size_t next = 0;
+    for (size_t i = 0; i < host->covered.n; i++) {
+        const struct kymo__interval *in = &host->covered.list[i];
+        done_ns = KYMO__MAX(done_ns, in->begin_ns);
+        for (; next < blocked->n && blocked->list[next].begin_ns < in->end_ns; next++) {
+            if (!add_computation(host, done_ns, blocked->list[next].begin_ns))
+                return false;
+            done_ns = KYMO__MAX(done_ns, blocked->list[next].end_ns);
+        }
+        if (!add_computation(host, done_ns, in->end_ns))
+            return false;
+        done_ns = KYMO__MAX(done_ns, in->end_ns);
+    }
+    return true;
+}
+
+static bool add_all_computation(struct host *host)
+{
+    const struct kymo_process *process = host->set->process;
+    if (process->source[0] == '\0') {
+        host->covered.n = 0;
+        if (!add_interval(&host->covered, process->first_ns, process->last_ns))
+            return false;
+    }
+    return kymo__intervals_unite(host->covered.list, &host->covered.n) &&
+           kymo__intervals_unite(host->blocked.list, &host->blocked.n) && compute_in_the_rest(host);
+}
+
+/* ---- the whole ---- */
+
+static kymo_status read_ranges(struct host *host)
+{
+    struct kymo__work_set *set = host->set;
+    struct kymo__range_walk walk = {.recording = set->recording,
+                                    .process = set->process,
+                                    .opened = open_range,
+                                    .closed = close_range,
+                                    .record = take_record,
+                                    .ctx = host};
+    host->device = kymo__work_set_device(set, -1);
+    if (host->device == NULL)
+        return no_memory(set);
+    KYMO_TRY(kymo__range_walk(&walk));
+    if (host->n_ranges != 0 && !add_all_computation(host))
+        return no_memory(set);
+    return KYMO_OK;
+}
+
+kymo_status kymo__work_host_read(struct kymo__work_set *set, const struct kymo__work_options *options,
+                                 struct kymo__classifier *classifier)
+{
+    struct host host = {.set = set, .classifier = classifier, .wants_ranges = options->wants_ranges};
+    set->n_devices = set->n_collectives = set->n_ranges = 0; /* the first reading was in vain */
+    find_main_thread(&host);
+    const kymo_status status = read_ranges(&host);
+    if (status == KYMO_OK && host.n_ranges == 0)
+        set->n_devices = 0; /* nothing is known of it */
+    kymo__free(host.covered.list);
+    kymo__free(host.blocked.list);
+    kymo__async_match_fini(&host.async);
+    return status;
+}
