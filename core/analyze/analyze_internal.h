@@ -252,7 +252,7 @@ struct kymo__counter {
 struct kymo__frame {
     uint64_t start_ns;
     uint64_t children_ns;
-    uint64_t repeat; /* calls that it stands for; 0: one */
+    uint64_t repeat; /* calls that it stands for, plus one; 0: nothing is said, so it is one */
     uint32_t node;   /* KYMO__NO_NODE: deeper than what is counted */
     uint32_t name;
 };
@@ -339,7 +339,7 @@ struct kymo__lane_walk {
     struct kymo__frame *frames; /* frames[0] stands for the thread itself */
     size_t n_frames, frames_cap;
     uint64_t n_too_deep; /* begun while no frame was to be had */
-    uint64_t repeat;     /* calls that the next range stands for; 0: one */
+    uint64_t repeat;     /* of the next range, as kymo__frame has it */
     const struct kymo_lane_info *info;
     struct kymo__gpu_time *gpu; /* by node of `tree`; may know fewer nodes, or none */
     size_t n_gpu, gpu_cap;
@@ -368,8 +368,8 @@ struct kymo__process_walk {
     uint64_t n_cut_off;                           /* begun before a gap: their ends are not known */
     uint64_t n_unwound;                           /* ended by the end of an outer one */
     /*
-     * Told each range that ends, where set; false without memory. With `repeat` it stands for so many calls, and the
-     * duration is all of theirs, 0 inside another of its name.
+     * Told each range that ends, where set; false without memory. Where `repeat`, as kymo__frame has it, is not 0, the
+     * duration is that of several calls; 0 inside another of its name.
      */
     bool (*on_call)(void *ctx, uint32_t name, uint64_t duration_ns, uint64_t repeat);
     void *on_call_ctx;

@@ -99,15 +99,16 @@ HOT kymo_status open_range(struct kymo__process_walk *walk, struct kymo__lane_wa
     return KYMO_OK;
 }
 
-/* What a range that stands for several calls adds beyond one that stands for itself. */
+/* What a range that stands for several calls, or for none, adds beyond one that stands for itself. */
 static bool add_repeated(struct kymo__process_walk *walk, const struct kymo__frame *frame,
                          struct kymo__node *node, uint64_t duration)
 {
-    node->count += frame->repeat - 1;
+    const uint64_t n_calls = frame->repeat - 1;
+    node->count += n_calls - 1;
     if (walk->on_call != NULL && !walk->on_call(walk->on_call_ctx, frame->name,
                                                 node->is_outermost ? duration : 0, frame->repeat))
         return false;
-    return kymo__sketch_add_sum(&walk->ranges[frame->name], duration, frame->repeat);
+    return kymo__sketch_add_sum(&walk->ranges[frame->name], duration, n_calls);
 }
 
 HOT bool add_call(struct kymo__process_walk *walk, const struct kymo__frame *frame,
@@ -253,7 +254,7 @@ static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lan
         give_up_open_ranges(walk, lane);
         return KYMO_OK;
     case KYMO_RECORD_REPEAT:
-        lane->repeat = KYMO__MIN(words[1], KYMO__MAX_REPEAT);
+        lane->repeat = KYMO__MIN(words[1], KYMO__MAX_REPEAT) + 1;
         return KYMO_OK;
     default:
         return kymo__process_walk_record(walk, lane->info->lane, words, ns);

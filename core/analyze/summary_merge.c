@@ -189,16 +189,18 @@ static void sort_from(struct kymo__row_list *list, size_t first)
 }
 
 /* Sum up the lane's nodes by name. Of a recursive range only the outermost counts for the total. */
-static void sum_lane(struct adding *adding, const struct kymo__tree *tree)
+static void sum_lane(struct adding *adding, const struct kymo__lane_walk *lane)
 {
+    const struct kymo__tree *tree = &lane->tree;
     adding->n_touched = 0;
     for (size_t i = 1; i < tree->n; i++) {
         const struct kymo__node *node = &tree->nodes[i];
         struct kymo__name_row *row = &adding->lane[node->name];
-        if (node->count == 0)
+        if (node->count == 0 && node->total_ns == 0)
             continue;
-        if (row->count == 0)
+        if (row->lane == NULL)
             adding->touched[adding->n_touched++] = node->name;
+        row->lane = lane->info;
         row->count += node->count;
         row->self_ns += node->self_ns;
         row->total_ns += node->is_outermost ? node->total_ns : 0;
@@ -209,7 +211,7 @@ static bool add_lane_rows(struct adding *adding, const struct kymo__lane_walk *l
 {
     struct kymo__row_list *threads = &adding->merge->threads;
     const size_t first = threads->n;
-    sum_lane(adding, &lane->tree);
+    sum_lane(adding, lane);
     for (size_t t = 0; t < adding->n_touched; t++) {
         const uint32_t name = adding->touched[t];
         struct kymo__name_row *sum = &adding->lane[name], *total = &adding->total[name];
@@ -219,7 +221,6 @@ static bool add_lane_rows(struct adding *adding, const struct kymo__lane_walk *l
         *row = *sum;
         row->process = adding->process;
         row->name = adding->names[name];
-        row->lane = lane->info;
         adding->merge->ranges[row->name].n_threads++;
         total->count += sum->count;
         total->total_ns += sum->total_ns;
@@ -236,7 +237,7 @@ static bool add_process_rows(const struct adding *adding)
     const size_t first = merge->ranks.n;
     for (size_t i = 0; i < adding->walk->names.n; i++) {
         const struct kymo__name_row *total = &adding->total[i];
-        if (total->count == 0)
+        if (total->count == 0 && total->self_ns == 0 && total->total_ns == 0)
             continue;
         struct kymo__name_row *row = new_row(&merge->ranks);
         if (row == NULL)

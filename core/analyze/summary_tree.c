@@ -33,7 +33,8 @@ static void choose_nodes(const struct kymo__making *m, uint8_t *keep)
 {
     const struct kymo__tree *tree = &m->merge->tree;
     for (size_t i = 1; i < tree->n; i++)
-        keep[i] = tree->nodes[i].count != 0 && kymo__is_wanted(m, tree->nodes[i].name);
+        keep[i] = (tree->nodes[i].count != 0 || tree->nodes[i].total_ns != 0) &&
+                  kymo__is_wanted(m, tree->nodes[i].name);
 }
 
 kymo_status kymo__fill_tree(kymo_table *table, const struct kymo__making *m)

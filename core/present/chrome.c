@@ -230,7 +230,7 @@ static void put_tail_with_args(struct kymo__export *x, uint32_t site,
         comma = ",";
     }
     if (payload->repeat != 0) {
-        const struct kymo__payload calls = {.type = KYMO_PAYLOAD_U64, .bits = payload->repeat};
+        const struct kymo__payload calls = {.type = KYMO_PAYLOAD_U64, .bits = payload->repeat - 1};
         kymo__out_puts(&x->out, comma);
         kymo__out_puts(&x->out, "\"calls\":");
         put_payload(x, &calls);

@@ -5,7 +5,8 @@
  *   kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count
  *   range,0,3,4711,4711,main,forward,model,8123456789,51234,2,,
  *
- * The count is of calls that the range stands for, where it was imported from a profile; empty for one.
+ * The count is of calls that the range stands for, where it was imported from a profile; empty for one. It is 0 where
+ * all of them were counted elsewhere.
  *
  * Iterations, epochs and phases have lines, too: without a thread, the number of the first two as their value, and
  * "warmup" as an iteration's category where it is that.
@@ -149,7 +150,7 @@ static void put_range(struct kymo__export *x, const struct kymo__export_lane *la
     put_payload(x, &payload);
     kymo__out_puts(&x->out, ",");
     if (payload.repeat != 0)
-        x->out.p = kymo__put_u64(kymo__out_room(&x->out), payload.repeat);
+        x->out.p = kymo__put_u64(kymo__out_room(&x->out), payload.repeat - 1);
     kymo__out_puts(&x->out, "\n");
 }
 

@@ -141,7 +141,7 @@ struct kymo__payload {
     uint32_t len;
     uint64_t bits;
     const char *text;
-    uint64_t repeat; /* calls that the range stands for; 0: one */
+    uint64_t repeat; /* calls that the range stands for, plus one; 0: nothing is said, so it is one */
 };
 
 /*

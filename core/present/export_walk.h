@@ -273,7 +273,7 @@ KYMO__INLINE void kymo__walk_record(struct kymo__export *x, struct kymo__export_
         kymo__walk_lost(x, lane, ns, words[1], walker);
         break;
     case KYMO_RECORD_REPEAT:
-        lane->next.repeat = KYMO__MIN(words[1], KYMO__MAX_REPEAT);
+        lane->next.repeat = KYMO__MIN(words[1], KYMO__MAX_REPEAT) + 1;
         break;
     default: /* of a later version */
         break;

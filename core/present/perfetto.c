@@ -145,7 +145,7 @@ static void put_with_payload(struct kymo__export *x, struct kymo__export_lane *l
 {
     const struct event event = open_event(x, lane, ns, type);
     put_site(x, slot);
-    const struct kymo__payload calls = {.type = KYMO_PAYLOAD_U64, .bits = payload->repeat};
+    const struct kymo__payload calls = {.type = KYMO_PAYLOAD_U64, .bits = payload->repeat - 1};
     if (payload->type != 0)
         put_annotation(&x->texts, "payload", payload);
     if (payload->repeat != 0)

@@ -164,7 +164,7 @@ static void put_range(struct kymo__export *x, const struct kymo__export_lane *la
     const struct kymo__payload payload = kymo__open_payload(lane, range);
     kymo__db_rows_put(db_of(x), &row, &payload);
     if (payload.repeat != 0)
-        kymo__db_put_repeat(db_of(x), row.id, payload.repeat);
+        kymo__db_put_repeat(db_of(x), row.id, payload.repeat - 1);
 }
 
 static void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,

@@ -73,11 +73,15 @@ bool kymo__sketch_add_slow(struct kymo__sketch *sketch, uint64_t value)
 
 bool kymo__sketch_add_sum(struct kymo__sketch *sketch, uint64_t sum, uint64_t n)
 {
-    const uint64_t mean = sum / n, count = sketch->count;
+    const uint64_t mean = n != 0 ? sum / n : 0, count = sketch->count;
     const bool are_few = sketch->pages == NULL &&
                          n <= KYMO__SKETCH_FEW - KYMO__MIN(count, (uint64_t)KYMO__SKETCH_FEW);
     uint32_t bucket;
     const uint32_t page = kymo__sketch_page_of(mean, &bucket);
+    if (n == 0) {
+        __atomic_store_n(&sketch->sum, sketch->sum + sum, __ATOMIC_RELAXED);
+        return true;
+    }
     if (are_few) {
         for (uint64_t i = 0; i < n; i++)
             __atomic_store_n(&sketch->few[count + i], mean, __ATOMIC_RELAXED);

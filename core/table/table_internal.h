@@ -67,7 +67,10 @@ KYMO_PRIVATE_API void kymo__sketch_visit(const struct kymo__sketch *sketch,
 KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_add_slow(struct kymo__sketch *sketch,
                                                              uint64_t value);
 
-/* Add `n` values, not 0, of which only the sum is known: each counts as their mean. False without memory. */
+/*
+ * Add `n` values of which only the sum is known: each counts as their mean. With an `n` of 0 it is the sum that grows,
+ * of values that are in already. False without memory.
+ */
 KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_add_sum(struct kymo__sketch *sketch,
                                                             uint64_t sum, uint64_t n);
 

@@ -142,7 +142,8 @@ enum kymo_record_type {
     /* Further. */
     KYMO_RECORD_FLOW =
         16, /* site of its name; id; enum kymo_flow_end. From the range around it to another */
-    KYMO_RECORD_REPEAT = 17, /* the range that begins next on this lane stands for so many calls */
+    KYMO_RECORD_REPEAT =
+        17, /* the range that begins next on this lane stands for so many calls; 0: for some counted elsewhere */
 };
 
 enum kymo_work_kind {

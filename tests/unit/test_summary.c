@@ -183,7 +183,6 @@ static void a_range_may_stand_for_many_calls(void **state)
     log_begin(log, 20, LEAF);
     log_end(log, 30, LEAF);
     log_end(log, 5010, INNER);
-    log_repeat(log, 5010, 0);
     log_begin(log, 5010, INNER);
     log_end(log, 5020, INNER);
     log_end(log, 8000, OUTER);
@@ -214,6 +213,34 @@ static void a_recursion_of_many_calls_counts_all_and_its_outermost_time(void **s
     log_put_words(log, 0, 0);
     kymo_summary *summary = summarise(log);
     expect_range(summary, "outer", 100, 1000, 1000);
+    kymo_summary_destroy(summary);
+}
+
+/* Part of the time of calls that are counted elsewhere: on another path, and here as the only range of a node. */
+static void a_range_may_stand_for_no_call(void **state)
+{
+    struct log_maker *log = *state;
+    log_begin(log, 0, OUTER);
+    log_repeat(log, 0, 0);
+    log_begin(log, 0, LEAF);
+    log_end(log, 30, LEAF);
+    log_repeat(log, 30, 2);
+    log_begin(log, 30, INNER);
+    log_repeat(log, 30, 3);
+    log_begin(log, 30, LEAF);
+    log_end(log, 60, LEAF);
+    log_end(log, 70, INNER);
+    log_end(log, 100, OUTER);
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log);
+    expect_range(summary, "outer", 1, 100, 30);
+    expect_range(summary, "inner", 2, 40, 10);
+    expect_range(summary, "leaf", 3, 60, 60);
+    assert_int_equal(n_rows(summary, "threads"), 3);
+    assert_int_equal(n_rows(summary, "tree"), 4);
+    const size_t leaf = row_of(summary, "ranges", "leaf");
+    assert_int_equal(number(summary, "ranges", leaf, "mean_ns"), 20);
+    assert_int_equal(number(summary, "ranges", leaf, "min_ns"), 10);
     kymo_summary_destroy(summary);
 }
 
@@ -538,6 +565,7 @@ int main(void)
         TEST(of_a_recursion_the_outermost_counts),
         TEST(a_range_may_stand_for_many_calls),
         TEST(a_recursion_of_many_calls_counts_all_and_its_outermost_time),
+        TEST(a_range_may_stand_for_no_call),
         TEST(a_gap_forgets_how_many_calls_come),
         TEST(a_runaway_recursion_is_counted_and_folded),
         TEST(an_outer_end_closes_what_was_left_open_inside),
