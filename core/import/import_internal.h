@@ -44,7 +44,7 @@ typedef struct kymo__sink_process kymo__sink_process;
 
 /* What is known of a process when it is first met; texts are copied, NULL or -1 where unknown. */
 struct kymo__sink_identity {
-    int64_t pid;
+    int64_t pid, ppid; /* a parent of 0 is unknown, too */
     int32_t rank, world_size;
     const char *command, *host, *source, *backend, *gpu, *run_id;
 };
@@ -56,8 +56,6 @@ struct kymo__sink_identity {
 kymo__sink_process *kymo__sink_process_get(kymo__sink *sink, uint64_t key);
 /* Say who it is; fields that are NULL, or negative, keep what they were. */
 void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_identity *identity);
-/* All its times, of events to come too, count from `ns`: some files tell at their end since when. 0 before it is said. */
-void kymo__sink_shift(kymo__sink_process *process, uint64_t ns);
 /* A sentence for people about this process, shown by every report; each different one once. */
 void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...) KYMO_PRINTF(2, 3);
 /* Something of the file could not be read: a note like the others, which n_damages of the process counts. */
@@ -90,6 +88,8 @@ enum kymo__sink_kind {
     KYMO__SINK_ITERATION, /* of the process: from `ns` to `ns + duration_ns`, number `id` */
 };
 
+#define KYMO__SINK_NO_CALL UINT64_MAX
+
 struct kymo__sink_event {
     enum kymo__sink_kind kind;
     uint32_t lane, site;
@@ -97,7 +97,7 @@ struct kymo__sink_event {
     uint64_t correlation; /* of GPU work, or of a slice that launched it; 0: none */
     uint64_t id;          /* of a flow or async range; the number of an iteration */
     uint64_t bytes;       /* of GPU work */
-    uint64_t repeat;      /* calls that a slice stands for; 0 and 1: one */
+    uint64_t repeat; /* calls that a slice stands for; 0 and 1: one; KYMO__SINK_NO_CALL: of calls counted elsewhere */
     double value;         /* of a counter */
     enum kymo_work_kind work_kind;
     enum kymo_flow_end flow_end;

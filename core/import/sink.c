@@ -124,6 +124,8 @@ void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_id
 {
     if (identity->pid >= 0)
         process->pid = identity->pid;
+    if (identity->ppid > 0)
+        process->ppid = identity->ppid;
     if (identity->rank >= 0)
         process->rank = identity->rank;
     if (identity->world_size >= 0)
@@ -134,11 +136,6 @@ void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_id
     set_text(process, &process->backend, identity->backend);
     set_text(process, &process->gpu, identity->gpu);
     set_text(process, &process->run_id, identity->run_id);
-}
-
-void kymo__sink_shift(kymo__sink_process *process, uint64_t ns)
-{
-    process->shift_ns = ns;
 }
 
 static void add_note(kymo__sink_process *process, const char *fmt, va_list args)

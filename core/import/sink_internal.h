@@ -87,7 +87,7 @@ struct kymo__sink_lane {
 struct kymo__sink_process {
     kymo__sink *sink;
     uint64_t key;
-    int64_t pid;
+    int64_t pid, ppid;
     int32_t rank, world_size;
     char *command, *host, *source, *backend, *gpu, *run_id; /* NULL: not said */
     char **notes;
@@ -103,7 +103,6 @@ struct kymo__sink_process {
     size_t n_extras, extras_cap;
     uint64_t n_events;
     uint64_t first_ns;
-    uint64_t shift_ns;                                                    /* to add to all times */
     uint64_t n_other_names, n_other_lanes, n_long_arguments, n_misplaced; /* told when it is written */
 };
 

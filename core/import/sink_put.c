@@ -130,8 +130,9 @@ static void add_entry(kymo__sink_process *process, uint32_t number,
 static void put_slice(kymo__sink_process *process, const struct kymo__sink_event *event)
 {
     struct extra extra = {.process = process};
-    const uint64_t repeat = event->repeat, correlation = event->correlation;
-    if (repeat > 1)
+    const uint64_t repeat = event->repeat != KYMO__SINK_NO_CALL ? event->repeat : 0;
+    const uint64_t correlation = event->correlation;
+    if (event->repeat > 1)
         add_record_of(&extra, KYMO_RECORD_REPEAT, &repeat, 1);
     if (correlation != 0)
         add_record_of(&extra, KYMO_RECORD_LAUNCH, &correlation, 1);

@@ -1,0 +1,106 @@
+/*
+ * Files that hold stacks and sums instead of events: what their importers share.
+ *
+ *   text_frames.c ── frames: a function, its file, a line. They become sites
+ *   paths.c ── the tree of all stacks with what was spent at the end of each, laid out on a clock of its own
+ *   collapsed_text.c ── the lines of collapsed stacks taken apart
+ *
+ * Such files do not say when anything happened. Stacks are laid one behind the other, those that begin alike next to one
+ * another, so that each path is one range: what was called from it comes first, its own time last.
+ */
+#ifndef KYMO_STACK_IN_H
+#define KYMO_STACK_IN_H
+
+#include "import/sink_internal.h"
+#include "table/table_internal.h"
+
+/* ---- text_frames.c ---- */
+
+struct kymo__text_frame {
+    const char *text; /* the whole, where frames are known by it */
+    const char *name, *file;
+    size_t text_len, name_len, file_len;
+    uint32_t line;
+};
+
+struct kymo__frames {
+    struct kymo__arena texts;
+    struct kymo__text_frame *frames;
+    size_t n, cap;
+    uint64_t seed;
+    struct kymo__sink_index by_text;
+    bool names_lines; /* functions of one name and file differ by their lines */
+    bool *is_ambiguous; /* by frame, once they are named: the name alone would stand for two functions */
+    uint32_t *sites; /* by frame, of the process at hand; 0: not asked for */
+    const kymo__sink_process *sites_of;
+};
+
+#define KYMO__NO_FRAME UINT32_MAX
+
+void kymo__frames_init(struct kymo__frames *frames);
+void kymo__frames_fini(struct kymo__frames *frames);
+/* A new frame with copies of the texts; KYMO__NO_FRAME without memory. */
+uint32_t kymo__frames_add(struct kymo__frames *frames, const struct kymo__text_frame *frame);
+/*
+ * The frame that is written like this, "name (file:line)", "name (file)" or "name"; made when new. KYMO__NO_FRAME without
+ * memory.
+ */
+uint32_t kymo__frames_of_text(struct kymo__frames *frames, const char *text, size_t len);
+/* Once all are there: find names that need their file to tell functions apart. False without memory. */
+KYMO_WARN_UNUSED bool kymo__frames_name(struct kymo__frames *frames);
+/* The frame's site in a process; processes are best asked one after the other. 0 without memory. */
+uint32_t kymo__frames_site(struct kymo__frames *frames, kymo__sink_process *process, uint32_t frame);
+
+/* ---- paths.c ---- */
+
+struct kymo__path {
+    uint32_t parent, frame;
+    uint32_t first_child,
+        next; /* once finished: the heaviest child, the next lighter one of its parent; 0: none */
+    uint64_t self, total; /* in any unit; `total` once finished */
+    uint64_t calls;       /* that it stands for; 0: one */
+};
+
+struct kymo__paths {
+    struct kymo__path *paths; /* the root is 0; parents come before their children */
+    size_t n, cap;
+    uint32_t *slots; /* path number; 0: empty */
+    uint32_t n_slots_log2;
+};
+
+/* More are not made, but for as many again of the outermost: a file must not fill the memory. */
+enum { KYMO__MAX_PATHS = 1 << 23 };
+
+KYMO_WARN_UNUSED bool kymo__paths_init(struct kymo__paths *paths);
+void kymo__paths_fini(struct kymo__paths *paths);
+/* The path that goes from `parent` on to `frame`, made when new; 0 without memory or beyond KYMO__MAX_PATHS. */
+uint32_t kymo__paths_child(struct kymo__paths *paths, uint32_t parent, uint32_t frame);
+/* Once all are there: totals, and an order. False without memory. */
+KYMO_WARN_UNUSED bool kymo__paths_finish(struct kymo__paths *paths);
+/* Lay what is below `root` on a lane, from 0 on, `unit_ns` for each unit. Failures stay in the sink. */
+void kymo__paths_lay(const struct kymo__paths *paths, uint32_t root, struct kymo__frames *frames,
+                     kymo__sink_process *process, uint32_t lane, uint64_t unit_ns);
+
+/* ---- collapsed_text.c: all texts are lent and need not end in a NUL ---- */
+
+struct kymo__text {
+    const char *at;
+    size_t len;
+};
+
+/*
+ * Take a line apart: frames, then a number behind a blank, which leaves `*stack` and is rounded. With `is_difference` there are two
+ * numbers, of which the latter counts. False for what is no stack.
+ */
+bool kymo__collapsed_line(const char *line, size_t len, bool is_difference,
+                          struct kymo__text *stack, uint64_t *count);
+/* Whether each of these lines ends in two numbers; of the last one more may come. */
+bool kymo__collapsed_is_difference(const char *bytes, size_t len);
+/* The next frame of a stack, which gets shorter by it; false when there is none. */
+bool kymo__collapsed_frame(struct kymo__text *stack, struct kymo__text *frame);
+/* `process 12:"python x.py"` and `thread (0x7F): MainThread` as py-spy writes them; false for other frames. */
+bool kymo__collapsed_process(const struct kymo__text *frame, int64_t *pid,
+                             struct kymo__text *command);
+bool kymo__collapsed_thread(const struct kymo__text *frame, int64_t *tid, struct kymo__text *name);
+
+#endif
