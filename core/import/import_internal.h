@@ -56,6 +56,8 @@ struct kymo__sink_identity {
 kymo__sink_process *kymo__sink_process_get(kymo__sink *sink, uint64_t key);
 /* Say who it is; fields that are NULL, or negative, keep what they were. */
 void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_identity *identity);
+/* All its times, of events to come too, count from `ns`: some files tell at their end since when. 0 before it is said. */
+void kymo__sink_shift(kymo__sink_process *process, uint64_t ns);
 /* A sentence for people about this process, shown by every report; each different one once. */
 void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...) KYMO_PRINTF(2, 3);
 /* Something of the file could not be read: a note like the others, which n_damages of the process counts. */

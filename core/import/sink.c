@@ -138,6 +138,11 @@ void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_id
     set_text(process, &process->run_id, identity->run_id);
 }
 
+void kymo__sink_shift(kymo__sink_process *process, uint64_t ns)
+{
+    process->shift_ns = ns;
+}
+
 static void add_note(kymo__sink_process *process, const char *fmt, va_list args)
 {
     enum { MOST = 50 }; /* a damaged file may have something wrong in each of its lines */

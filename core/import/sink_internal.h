@@ -103,6 +103,7 @@ struct kymo__sink_process {
     size_t n_extras, extras_cap;
     uint64_t n_events;
     uint64_t first_ns;
+    uint64_t shift_ns;                                                    /* to add to all times */
     uint64_t n_other_names, n_other_lanes, n_long_arguments, n_misplaced; /* told when it is written */
 };
 

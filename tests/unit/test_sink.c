@@ -388,11 +388,35 @@ static void what_does_not_fit_is_sorted_on_disk(void **state)
     random_events_come_back(7, 20000, 1000000000, 64 << 10);
 }
 
+static void times_may_be_shifted_once_all_is_put(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct facts got = {0};
+    size_t n_lanes;
+    open_sink(&f, 0);
+    const struct kymo__sink_event event = {.kind = KYMO__SINK_SLICE,
+                                           .lane = kymo__sink_thread(f.process, 1),
+                                           .site = site(&f, "step"),
+                                           .ns = 4458676983543183,
+                                           .duration_ns = 1001};
+    kymo__sink_put(f.process, &event);
+    kymo__sink_shift(f.process, 1719853884000000000);
+    kymo_recording *recording = close_sink(&f);
+    read_facts(recording, &got, &n_lanes);
+    assert_int_equal(got.n, 1);
+    assert_int_equal(got.all[0].begin, 1724312560983543183);
+    assert_int_equal(got.all[0].end, 1724312560983544184);
+    kymo_recording_close(recording);
+    free(got.all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_in_any_order_is_read_back),
         cmocka_unit_test(what_does_not_fit_is_sorted_on_disk),
+        cmocka_unit_test(times_may_be_shifted_once_all_is_put),
     };
     return cmocka_run_group_tests_name("sink", tests, NULL, NULL);
 }
