@@ -93,6 +93,8 @@ KYMO_PRIVATE_API bool kymo__write_all(int fd, const void *bytes, size_t len);
 typedef void kymo__worker(void *ctx, bool may_tell);
 /* `n_jobs` 0: as many as there are cores. The calling thread works too, and alone when no other can be had. */
 void kymo__work_together(kymo__worker *work, void *ctx, size_t n_jobs, size_t n_tasks);
+/* How many threads these will be at most, the calling one counted. */
+size_t kymo__work_crew(size_t n_jobs, size_t n_tasks);
 
 /* Open a file without a name for reading and writing, in TMPDIR, else /var/tmp, else /tmp; the caller closes it. */
 KYMO_WARN_UNUSED kymo_status kymo__temporary_open(int *fd);

@@ -18,13 +18,18 @@ static void *work_in_thread(void *arg)
     return NULL;
 }
 
+size_t kymo__work_crew(size_t n_jobs, size_t n_tasks)
+{
+    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    n_jobs = n_jobs != 0 ? n_jobs : (size_t)KYMO__MAX(n_cores, 1);
+    return KYMO__MIN(KYMO__MIN(n_jobs, n_tasks), (size_t)MAX_JOBS);
+}
+
 void kymo__work_together(kymo__worker *work, void *ctx, size_t n_jobs, size_t n_tasks)
 {
     pthread_t threads[MAX_JOBS];
     struct crew crew = {work, ctx};
-    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-    n_jobs = n_jobs != 0 ? n_jobs : (size_t)KYMO__MAX(n_cores, 1);
-    n_jobs = KYMO__MIN(KYMO__MIN(n_jobs, n_tasks), (size_t)MAX_JOBS);
+    n_jobs = kymo__work_crew(n_jobs, n_tasks);
     size_t n_threads = 0;
     while (n_threads + 1 < n_jobs &&
            pthread_create(&threads[n_threads], NULL, work_in_thread, &crew) == 0)

@@ -28,8 +28,11 @@ struct kymo__log_store;
 struct kymo__sink_options {
     struct kymo__log_store *store; /* where the logs go */
     uint64_t memory_bytes;         /* to hold and sort events in; 0: 256 MiB */
-    const char *command, *source,
-        *run_id; /* of each process that is not said to have others; NULL: "" */
+    /* Of each process that is not said to have others; NULL: "". */
+    const char *command, *source, *run_id;
+    /* Called now and then while events come, with `written` 0, and while they are written, 0..1. NULL: not. */
+    void (*tick)(void *ctx, double written);
+    void *tick_ctx;
 };
 
 /* One thread at a time. KYMO_ENOMEM. */

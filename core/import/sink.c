@@ -19,6 +19,8 @@ kymo_status kymo__sink_create(const struct kymo__sink_options *options, kymo__si
     sink->command = options->command;
     sink->source = options->source;
     sink->run_id = options->run_id;
+    sink->tick = options->tick;
+    sink->tick_ctx = options->tick_ctx;
     sink->seed = kymo__identity_random();
     /* Sorting a lane takes as much again, and one lane may be all there is. */
     sink->budget = (options->memory_bytes != 0 ? options->memory_bytes : UINT64_C(256) << 20) / 2;

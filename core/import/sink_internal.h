@@ -94,6 +94,7 @@ struct kymo__sink_process {
     size_t n_notes, notes_cap;
     struct kymo__sink_lane *lanes;
     size_t n_lanes, lanes_cap;
+    uint32_t last_lane; /* that was asked for */
     struct kymo__sink_index lanes_index;
     struct kymo__buf sites;    /* as blocks of sites have them, from id 1 on */
     uint64_t *site_offsets;    /* by id */
@@ -110,6 +111,9 @@ struct kymo__sink_process {
 struct kymo__sink {
     struct kymo__log_store *store;
     const char *command, *source, *run_id; /* lent */
+    void (*tick)(void *ctx, double written);
+    void *tick_ctx;
+    uint64_t n_written; /* events */
     uint64_t seed;
     uint64_t budget, held; /* bytes of entries and extras */
     kymo__sink_process **processes;
@@ -122,6 +126,9 @@ struct kymo__sink {
     kymo_status status;
     char failure[512]; /* its sentence */
 };
+
+/* Events between two ticks. */
+enum { KYMO__TICK_EVENTS = 1 << 14 };
 
 /* Remember the first failure with the sentence that was just left. */
 void kymo__sink_fail(kymo__sink *sink, kymo_status status);

@@ -175,7 +175,8 @@ uint32_t kymo__sink_site(kymo__sink_process *process, const struct kymo__sink_si
     const struct texts texts = texts_of(site);
     uint64_t long_hash = process->sink->seed + ((uint64_t)site->color << 32 | site->line);
     for (size_t i = 0; i < 4; i++)
-        long_hash = kymo__sink_hash(long_hash, texts.at[i], texts.len[i]);
+        if (texts.len[i] != 0)
+            long_hash = kymo__sink_hash(long_hash + i, texts.at[i], texts.len[i]);
     const uint32_t hash = (uint32_t)long_hash;
     uint32_t id;
     if (process->sink->status != KYMO_OK)
@@ -210,15 +211,18 @@ static uint32_t add_lane(kymo__sink_process *process, enum kymo_lane_kind kind, 
 
 static uint32_t lane_of(kymo__sink_process *process, enum kymo_lane_kind kind, int64_t tid)
 {
+    const struct kymo__sink_lane *last = &process->lanes[process->last_lane];
+    if (KYMO_LIKELY(process->n_lanes != 0 && last->tid == tid && last->kind == kind))
+        return process->last_lane;
     const uint64_t words[2] = {(uint64_t)tid, kind};
     const uint32_t hash = (uint32_t)kymo__sink_hash(process->sink->seed, words, sizeof words);
     uint32_t number;
     for (size_t at = hash; (number = kymo__sink_index_next(&process->lanes_index, hash, &at)) != 0;) {
         const struct kymo__sink_lane *lane = &process->lanes[number - 1];
         if (lane->tid == tid && lane->kind == kind)
-            return number - 1;
+            return process->last_lane = number - 1;
     }
-    return add_lane(process, kind, tid, hash);
+    return process->last_lane = add_lane(process, kind, tid, hash);
 }
 
 uint32_t kymo__sink_thread(kymo__sink_process *process, int64_t tid)

@@ -259,4 +259,7 @@ void kymo__sink_put(kymo__sink_process *process, const struct kymo__sink_event *
         put_on_stream(process, event);
     else
         put_on_thread(process, event);
+    const kymo__sink *sink = process->sink;
+    if (KYMO_UNLIKELY(sink->n_events % KYMO__TICK_EVENTS == 0) && sink->tick != NULL)
+        sink->tick(sink->tick_ctx, 0);
 }

@@ -136,6 +136,12 @@ static void sink_down(const struct turns *turns, size_t i)
     }
 }
 
+static void count_written(kymo__sink *sink)
+{
+    if (++sink->n_written % KYMO__TICK_EVENTS == 0 && sink->tick != NULL)
+        sink->tick(sink->tick_ctx, (double)sink->n_written / (double)(sink->n_events + 1));
+}
+
 /* Write a lane until a block of it is full; `*done` when it has no more. */
 static kymo_status take_turn(struct turn *turn, bool *done)
 {
@@ -149,6 +155,7 @@ static kymo_status take_turn(struct turn *turn, bool *done)
             return KYMO_OK;
         KYMO_TRY(kymo__nest_put(turn->nest, entry, extra));
         KYMO_TRY(kymo__sink_reader_take(&turn->reader));
+        count_written(turn->reader.process->sink);
     }
     *done = true;
     return kymo__nest_finish(turn->nest);
