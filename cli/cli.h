@@ -4,8 +4,8 @@
  * shells, so that these cannot disagree.
  *
  * What a value or an argument is called says what a shell offers for it: FILE and DIR are files and
- * directories, a name with ".kymo" in it is a recording, KEY=VALUE,... are options of a recording,
- * a|b|c is one of these words.
+ * directories, a name with ".kymo" in it is a recording or a trace, KEY=VALUE,... are options of a
+ * recording, a|b|c is one of these words.
  *
  * Answers go to stdout, everything else to stderr.
  */
@@ -60,7 +60,7 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_command_run, cli_command_report, cli_command_export,
-    cli_command_compare, cli_command_doctor, cli_command_completion;
+    cli_command_compare, cli_command_import, cli_command_doctor, cli_command_completion;
 
 /* Every command, then NULL; and what stands above them all, described as if it were one. In main.c. */
 extern const struct cli_command *const cli_commands[];
@@ -116,6 +116,21 @@ void cli_progress_end(void);
 bool cli_wants_color(FILE *out, const char *choice);
 uint32_t cli_terminal_width(FILE *out);
 
+/* ---- directories that are to become recordings ---- */
+
+enum cli_existing {
+    CLI_IS_NOTHING,
+    CLI_IS_EMPTY,
+    CLI_IS_RECORDING, /* every file in it is ours */
+    CLI_IS_OTHER_DIR,
+    CLI_IS_NO_DIR,
+};
+enum cli_existing cli_look_at(const char *path);
+/* Remove every file of a directory that is a recording. False with errno set. */
+bool cli_empty_recording(const char *path);
+/* Whether nothing but meta.json is in it. */
+bool cli_has_no_log(const char *path);
+
 /* ---- recordings as arguments ---- */
 
 struct cli_recordings {
@@ -123,8 +138,10 @@ struct cli_recordings {
     size_t n;
 };
 
-/* Open all of `paths`; false, with a sentence said, when one cannot be. */
+/* Open all of `paths`, recordings or traces of others; false, with a sentence said, when one cannot be. */
 bool cli_open(struct cli_recordings *recordings, char **paths, int n);
+/* The same with the arguments of each event of a trace, for an export. */
+bool cli_open_whole(struct cli_recordings *recordings, char **paths, int n);
 void cli_close(struct cli_recordings *recordings);
 /* `status`; but when it is fine and a recording is damaged, say so and return CLI_BAD: the answer is not whole. */
 int cli_tell_damage(const struct cli_recordings *recordings, int status);

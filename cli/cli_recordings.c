@@ -3,15 +3,20 @@
 
 #include "cli.h"
 
-bool cli_open(struct cli_recordings *recordings, char **paths, int n)
+static bool open_all(struct cli_recordings *recordings, char **paths, int n, bool keep_arguments)
 {
+    const struct kymo_import_options wants = {.keep_arguments = keep_arguments,
+                                              .progress = cli_progress,
+                                              .progress_ctx = (void *)"importing"};
     *recordings = (struct cli_recordings){.list = calloc((size_t)n, sizeof recordings->list[0])};
     if (recordings->list == NULL) {
         cli_fail("no memory for %d recordings", n);
         return false;
     }
     for (int i = 0; i < n; i++) {
-        if (kymo_recording_open(paths[i], &recordings->list[i]) != KYMO_OK) {
+        const kymo_status status = kymo_open(paths[i], &wants, &recordings->list[i]);
+        cli_progress_end();
+        if (status != KYMO_OK) {
             cli_fail("%s", kymo_last_error());
             cli_close(recordings);
             return false;
@@ -19,6 +24,16 @@ bool cli_open(struct cli_recordings *recordings, char **paths, int n)
         recordings->n++;
     }
     return true;
+}
+
+bool cli_open(struct cli_recordings *recordings, char **paths, int n)
+{
+    return open_all(recordings, paths, n, false);
+}
+
+bool cli_open_whole(struct cli_recordings *recordings, char **paths, int n)
+{
+    return open_all(recordings, paths, n, true);
 }
 
 int cli_tell_damage(const struct cli_recordings *recordings, int status)

@@ -203,7 +203,7 @@ static int export(int n_args, char **args)
         return cli_fail("%s goes with --to collapsed or --to flamegraph, which add times up",
                         given.by != NULL ? "--by" : "--baseline");
     struct cli_recordings recordings;
-    if (!cli_open(&recordings, args, n_args))
+    if (!(adds_up(format) ? cli_open : cli_open_whole)(&recordings, args, n_args))
         return CLI_BAD;
     if (given.baseline != NULL && !cli_open(&baseline, (char **)&given.baseline, 1)) {
         cli_close(&recordings);

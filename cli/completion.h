@@ -13,9 +13,9 @@ enum completion_kind {
     COMPLETION_NOTHING,
     COMPLETION_FILE,
     COMPLETION_DIRECTORY,
-    COMPLETION_RECORDING, /* *.kymo directories and *.klog files, else directories on the way to one */
-    COMPLETION_CHOICE,    /* one of a|b|c */
-    COMPLETION_KEYS,      /* options of a recording: key=value,key=value */
+    COMPLETION_RECORDING, /* *.kymo directories, *.klog files and traces, else directories on the way to one */
+    COMPLETION_CHOICE,  /* one of a|b|c */
+    COMPLETION_KEYS,    /* options of a recording: key=value,key=value */
     COMPLETION_PROGRAM, /* a program and what belongs to it */
 };
 

@@ -43,7 +43,7 @@ static const char helpers[] =
     "function __kymo_recordings\n"
     "    set -l start (string unescape -- (string replace -r '^--[^=]*=' '' -- (commandline "
     "-ct)))\n"
-    "    set -l found $start*.kymo/ $start*.klog\n"
+    "    set -l found $start*.kymo/ $start*.{klog,json,gz,folded,prof,pstats}\n"
     "    test (count $found) -gt 0; or set found $start*/\n"
     "    string join \\n -- $found\n"
     "end\n"

@@ -108,7 +108,8 @@ static void print_commands(void)
 void completion_print_zsh(void)
 {
     puts("#compdef kymo\n# Completion of kymo for zsh, printed by `kymo completion zsh`.\n\n"
-         "_kymo_recordings() {\n    _files -g '*.kymo(-/) *.klog(-.)'\n}\n");
+         "_kymo_recordings() {\n"
+         "    _files -g '*.kymo(-/) *.(klog|json|gz|folded|prof|pstats)(-.)'\n}\n");
     print_keys();
     puts("_kymo() {\n    local curcontext=$curcontext state state_descr line ret=1\n    typeset -A "
          "opt_args");

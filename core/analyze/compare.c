@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/compare_internal.h"
+#include "import/import_internal.h"
 
 static kymo_status no_memory(void)
 {
@@ -54,8 +55,8 @@ kymo_status kymo_comparison_add(kymo_comparison *c, enum kymo_compare_side side,
     if (!kymo__grow(&c->sources, &c->sources_cap, c->n_sources + 1, sizeof *c->sources) ||
         (source.path = kymo__arena_text(&c->texts, path, strlen(path))) == NULL)
         return no_memory();
-    if (!kymo__is_stats(path))
-        KYMO_TRY(kymo_recording_open(path, &source.recording));
+    if (!kymo__is_stats(path) || kymo__import_knows(path)) /* some traces begin as stats do */
+        KYMO_TRY(kymo_open(path, NULL, &source.recording));
     c->sources[c->n_sources++] = source;
     return KYMO_OK;
 }

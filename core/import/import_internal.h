@@ -113,7 +113,9 @@ struct kymo__sink_event {
 
 /* Take one event. A failure (memory, a full disk) is kept: kymo__sink_status tells, and later events are ignored. */
 void kymo__sink_put(kymo__sink_process *process, const struct kymo__sink_event *event);
-kymo_status kymo__sink_status(const kymo__sink *sink);
+KYMO_WARN_UNUSED kymo_status kymo__sink_status(const kymo__sink *sink);
+/* Whether it failed, without a sentence. */
+bool kymo__sink_has_failed(const kymo__sink *sink);
 
 /* Events so far, of all processes. */
 uint64_t kymo__sink_n_events(const kymo__sink *sink);
@@ -122,6 +124,8 @@ uint64_t kymo__sink_n_events(const kymo__sink *sink);
 int32_t kymo__sink_rank(const kymo__sink_process *process);
 /* Processes so far, in the order in which they came; NULL past the last. */
 kymo__sink_process *kymo__sink_process_at(const kymo__sink *sink, size_t i);
+/* The first that has events, that is the first that gets a log; NULL: none. */
+kymo__sink_process *kymo__sink_process_with_events(const kymo__sink *sink);
 
 /* ---- log_store.c: where the logs of one recording go ---- */
 
@@ -136,6 +140,11 @@ KYMO_WARN_UNUSED kymo_status kymo__log_store_open_temporary(struct kymo__log_sto
 KYMO_WARN_UNUSED kymo_status kymo__log_store_read(struct kymo__log_store *store, const char *name,
                                                   kymo_recording **out);
 void kymo__log_store_close(struct kymo__log_store *store);
+
+/* ---- import.c ---- */
+
+/* Whether the file is one that kymo_open would import. */
+bool kymo__import_knows(const char *path);
 
 /* ---- importers: each reads one file ---- */
 

@@ -48,6 +48,11 @@ kymo_status kymo__sink_status(const kymo__sink *sink)
     return sink->status == KYMO_OK ? KYMO_OK : kymo__fail(sink->status, "%s", sink->failure);
 }
 
+bool kymo__sink_has_failed(const kymo__sink *sink)
+{
+    return sink->status != KYMO_OK;
+}
+
 uint64_t kymo__sink_n_events(const kymo__sink *sink)
 {
     return sink->n_events;
@@ -102,6 +107,14 @@ kymo__sink_process *kymo__sink_process_get(kymo__sink *sink, uint64_t key)
 kymo__sink_process *kymo__sink_process_at(const kymo__sink *sink, size_t i)
 {
     return i < sink->n_processes ? sink->processes[i] : NULL;
+}
+
+kymo__sink_process *kymo__sink_process_with_events(const kymo__sink *sink)
+{
+    for (size_t i = 0; i < sink->n_processes; i++)
+        if (sink->processes[i]->n_events != 0)
+            return sink->processes[i];
+    return NULL;
 }
 
 int32_t kymo__sink_rank(const kymo__sink_process *process)

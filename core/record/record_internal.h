@@ -65,7 +65,7 @@ KYMO_PRIVATE_API bool kymo__identity_run_id(char *out, size_t size);
 /* Fill rank, world size, local rank and run id from the launcher's variables where `s` does not have them. */
 void kymo__identity_fill(struct kymo__settings *s);
 /* The command line of this process as a shell would take it: arguments with spaces in quotes. */
-void kymo__identity_command(struct kymo__buf *out);
+KYMO_PRIVATE_API void kymo__identity_command(struct kymo__buf *out);
 /* The host's name, letters that are awkward in file names replaced. */
 void kymo__identity_host(char *out, size_t size);
 KYMO_PRIVATE_API uint64_t kymo__identity_random(void);

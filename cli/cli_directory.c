@@ -1,0 +1,94 @@
+/* A directory that is to become a recording: what is in it, and how it becomes empty. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t n = strlen(name), m = strlen(end);
+    return n >= m && memcmp(name + n - m, end, m) == 0;
+}
+
+/* Others write a meta.json too; ours says what it is in its first line. */
+static bool is_our_meta(int dir_fd)
+{
+    char text[128] = "";
+    const int fd = openat(dir_fd, "meta.json", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    return n > 0 && strstr(text, "\"kymo recording\"") != NULL;
+}
+
+/* The names libkymo gives to its files. */
+static bool is_our_file(int dir_fd, const char *name)
+{
+    if (strcmp(name, "meta.json") == 0)
+        return is_our_meta(dir_fd);
+    return ends_with(name, ".klog") || ends_with(name, ".pool");
+}
+
+/* Call `each` for the entries of `dir` until it returns false; how many there were, or -1. */
+typedef bool visit_entry(int dir_fd, const char *name, void *ctx);
+static int for_entries(const char *path, visit_entry *each, void *ctx)
+{
+    DIR *dir = opendir(path);
+    int n = 0;
+    if (dir == NULL)
+        return -1;
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        n++;
+        if (!each(dirfd(dir), entry->d_name, ctx))
+            break;
+    }
+    closedir(dir);
+    return n;
+}
+
+static bool note_foreign(int dir_fd, const char *name, void *ctx)
+{
+    return !(*(bool *)ctx = !is_our_file(dir_fd, name));
+}
+
+enum cli_existing cli_look_at(const char *path)
+{
+    struct stat st;
+    bool has_foreign = false;
+    if (stat(path, &st) != 0)
+        return CLI_IS_NOTHING;
+    if (!S_ISDIR(st.st_mode))
+        return CLI_IS_NO_DIR;
+    const int n = for_entries(path, note_foreign, &has_foreign);
+    return n == 0 ? CLI_IS_EMPTY : has_foreign || n < 0 ? CLI_IS_OTHER_DIR : CLI_IS_RECORDING;
+}
+
+static bool remove_entry(int dir_fd, const char *name, void *ctx)
+{
+    return !(*(bool *)ctx = unlinkat(dir_fd, name, 0) != 0);
+}
+
+/* Called for recordings alone, that is for directories in which every file is ours. */
+bool cli_empty_recording(const char *path)
+{
+    bool failed = false;
+    return for_entries(path, remove_entry, &failed) >= 0 && !failed;
+}
+
+static bool note_log(int dir_fd, const char *name, void *ctx)
+{
+    (void)dir_fd;
+    return !(*(bool *)ctx = strcmp(name, "meta.json") != 0);
+}
+
+bool cli_has_no_log(const char *path)
+{
+    bool has_more = false;
+    return for_entries(path, note_log, &has_more) >= 0 && !has_more;
+}

@@ -1,0 +1,177 @@
+/* kymo import: traces and profiles of other tools become a recording. */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static struct {
+    const char *output, *from;
+    bool force, quiet;
+    uint32_t jobs;
+} given;
+
+static const struct cli_option options[] = {
+    {"output", 'o', CLI_TEXT, "DIR", &given.output,
+     "the recording (default: the name of the first file, with\n"
+     ".kymo, here)"},
+    {"from", 0, CLI_TEXT, "FORMAT", &given.from,
+     "what the files are, where they do not tell themselves"},
+    {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
+    {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
+     "files to read at a time (default: as many as there are cores)"},
+    {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
+};
+
+/* ---- a name ---- */
+
+/* runs/rank0.json.gz becomes rank0.kymo, here. */
+static void default_output(const char *path, char *into, size_t size)
+{
+    static const char *const endings[] = {".gz",         ".json",   ".trace",    ".pt",
+                                          ".speedscope", ".prof",   ".pstats",   ".txt",
+                                          ".raw",        ".folded", ".collapsed"};
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    size_t start = len;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    path += start;
+    len -= start;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0];) {
+        const size_t n = strlen(endings[i]);
+        const bool has_it = len > n && memcmp(path + len - n, endings[i], n) == 0;
+        len -= has_it ? n : 0;
+        i = has_it ? 0 : i + 1;
+    }
+    const bool is_name = strspn(path, "./") < len;
+    snprintf(into, size, "%.*s.kymo", is_name ? (int)len : (int)strlen("imported"),
+             is_name ? path : "imported");
+}
+
+/* ---- where it goes ---- */
+
+/* False, with a sentence, when the directory may not be used. */
+static bool may_use(const char *path)
+{
+    char quoted[PATH_MAX];
+    cli_quote(path, quoted, sizeof quoted);
+    switch (cli_look_at(path)) {
+    case CLI_IS_NOTHING:
+    case CLI_IS_EMPTY:
+        return true;
+    case CLI_IS_NO_DIR:
+        cli_fail("%s is there already and no directory; choose another name with -o", quoted);
+        return false;
+    case CLI_IS_OTHER_DIR:
+        cli_fail("%s is not empty and holds more than a recording; choose another name with -o",
+                 quoted);
+        return false;
+    case CLI_IS_RECORDING:
+        break;
+    }
+    if (!given.force)
+        cli_fail("%s holds a recording already; --force replaces it", quoted);
+    return given.force;
+}
+
+/* The new one takes the place of the old one once it is whole. */
+static bool replace(const char *path, const char *with)
+{
+    if (cli_look_at(path) == CLI_IS_RECORDING && !cli_empty_recording(path)) {
+        cli_fail("cannot remove the old recording in %s: %s", path, strerror(errno));
+        return false;
+    }
+    if (rename(with, path) == 0)
+        return true;
+    cli_fail("cannot rename %s to %s: %s", with, path, strerror(errno));
+    return false;
+}
+
+static kymo_status import_into(const char *path, char **files, int n,
+                               struct kymo_import_result *result)
+{
+    const struct kymo_import_options wants = {.from = given.from,
+                                              .keep_arguments = 1,
+                                              .n_jobs = given.jobs,
+                                              .progress = cli_progress,
+                                              .progress_ctx = (void *)"importing"};
+    const kymo_status status =
+        kymo_import((const char *const *)files, (size_t)n, path, &wants, result);
+    cli_progress_end();
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void say_imported(const struct kymo_import_result *result, const char *path, double seconds)
+{
+    char quoted[PATH_MAX], events[32];
+    const double bytes = (double)result->n_bytes;
+    cli_say("imported %s event%s of %llu file%s (%s, %.1f %s) in %.1f s; next: kymo report %s",
+            cli_count(result->n_events, events, sizeof events), result->n_events == 1 ? "" : "s",
+            (unsigned long long)result->n_files, result->n_files == 1 ? "" : "s", result->format,
+            bytes / (bytes < 100000 ? 1e3 : 1e6), bytes < 100000 ? "kB" : "MB", seconds,
+            cli_quote(path, quoted, sizeof quoted));
+}
+
+static int import(int n_args, char **args)
+{
+    if (n_args == 0)
+        return cli_fail("import needs a file: kymo import trace.json.gz -o RUN.kymo");
+    char name[PATH_MAX], beside[PATH_MAX + 16];
+    if (given.output != NULL)
+        snprintf(name, sizeof name, "%s", given.output);
+    else
+        default_output(args[0], name, sizeof name);
+    if (!may_use(name))
+        return CLI_BAD;
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
+    const bool is_replaced = cli_look_at(name) == CLI_IS_RECORDING;
+    snprintf(beside, sizeof beside, "%s%s", name, is_replaced ? ".new" : "");
+    struct kymo_import_result result;
+    const double start = now();
+    if (import_into(beside, args, n_args, &result) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    if (is_replaced && !replace(name, beside))
+        return CLI_BAD;
+    if (!given.quiet)
+        say_imported(&result, name, now() - start);
+    return CLI_FINE;
+}
+
+const struct cli_command cli_command_import = {
+    .name = "import",
+    .usage = "FILE... [-o RUN.kymo] [OPTIONS]",
+    .brief = "traces and profiles of other tools as a recording",
+    .about =
+        "Reads files of other tools into a recording, on which every command here then works:\n"
+        "traces of torch.profiler (Kineto) and other Chrome traces, viztracer's files, stacks of\n"
+        "py-spy and other collapsed stacks, speedscope's files, profiles of cProfile (pstats).\n"
+        "Each may be packed by gzip. Several files, or a folder of them, are the ranks of one "
+        "run.\n"
+        "\n"
+        "report, export, compare and the others take such files and folders directly as well;\n"
+        "importing once saves reading them again. Files may be of any size; memory does not grow\n"
+        "with them.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples = "  kymo import trace.json.gz                  trace.kymo\n"
+                "  kymo import traces/ -o run.kymo            a folder: each file is a rank\n"
+                "  kymo import rank0.json rank1.json -o run.kymo\n"
+                "  kymo import stacks.txt --from collapsed",
+    .run = import,
+};

@@ -1,0 +1,314 @@
+/*
+ * Which files, of which format, of which rank. A folder gives the files in it that are of one format, the first in the
+ * order of the table that any of them has: beside traces there may be notes, and nearly any text is a list of stacks.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "import/import_files.h"
+
+/* ---- formats ---- */
+
+const struct kymo__import_format *kymo__import_detect(const char *path, const char *bytes, size_t len)
+{
+    for (size_t i = 0; kymo__import_formats[i] != NULL; i++)
+        if (kymo__import_formats[i]->looks_like(path, bytes, len))
+            return kymo__import_formats[i];
+    return NULL;
+}
+
+void kymo__import_words(struct kymo__buf *out)
+{
+    for (size_t i = 0; kymo__import_formats[i] != NULL; i++) {
+        const char *before = kymo__import_formats[i + 1] == NULL ? " and " : ", ";
+        kymo__buf_printf(out, "%s%s", i == 0 ? "" : before, kymo__import_formats[i]->words);
+    }
+}
+
+static kymo_status find_format(const char *name, const struct kymo__import_format **out)
+{
+    for (size_t i = 0; kymo__import_formats[i] != NULL; i++)
+        if (strcmp(kymo__import_formats[i]->name, name) == 0) {
+            *out = kymo__import_formats[i];
+            return KYMO_OK;
+        }
+    return kymo__fail(KYMO_EINVAL, "there is no format '%s' to import; there are %s", name,
+                      kymo_import_formats());
+}
+
+/* ---- ranks by name ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The number at `text`, or -1 when there is none or one that is no rank. */
+static int32_t rank_at(const char *text, const char **end)
+{
+    enum { MOST = 1000000 };
+    int32_t rank = 0;
+    const char *at = text;
+    for (; isdigit((unsigned char)*at) && rank < MOST; at++)
+        rank = rank * 10 + (*at - '0');
+    *end = at;
+    return at == text || rank >= MOST ? -1 : rank;
+}
+
+/* "rank-3", "rank_3", "Rank3", "worker3" anywhere in the name: the last one counts. */
+static int32_t rank_by_word(const char *name, const char *word)
+{
+    int32_t rank = -1;
+    const size_t len = strlen(word);
+    for (const char *at = name; *at != '\0'; at++) {
+        if (strncasecmp(at, word, len) != 0)
+            continue;
+        const char *number = at + len, *end;
+        number += *number != '\0' && strchr("-_.= ", *number) != NULL;
+        const int32_t found = rank_at(number, &end);
+        rank = found >= 0 ? found : rank;
+    }
+    return rank;
+}
+
+/* "trace_3.json.gz": a number before the endings, short enough not to be a date or a process. */
+static int32_t rank_before_endings(const char *name)
+{
+    static const char *const endings[] = {".gz",         ".json",     ".trace",  ".pt",
+                                          ".txt",        ".folded",   ".pstats", ".prof",
+                                          ".speedscope", ".collapsed"};
+    enum { MOST = 9999 };
+    const char *end = name + strlen(name);
+    for (size_t i = 0; i < KYMO__COUNT_OF(endings); i++) {
+        const size_t len = strlen(endings[i]);
+        if ((size_t)(end - name) > len && strncmp(end - len, endings[i], len) == 0) {
+            end -= len;
+            i = (size_t)-1; /* from the first again */
+        }
+    }
+    const char *number = end, *behind;
+    while (number > name && isdigit((unsigned char)number[-1]))
+        number--;
+    if (number == name || strchr("-_.", number[-1]) == NULL)
+        return -1;
+    const int32_t rank = rank_at(number, &behind);
+    return rank <= MOST ? rank : -1;
+}
+
+int32_t kymo__import_rank_of_name(const char *path, bool is_one_of_several)
+{
+    const char *name = base_name(path);
+    int32_t rank = rank_by_word(name, "rank");
+    if (rank < 0)
+        rank = rank_by_word(name, "worker");
+    return rank < 0 && is_one_of_several ? rank_before_endings(name) : rank;
+}
+
+static void name_ranks(struct kymo__import_files *files)
+{
+    bool any = false;
+    for (size_t i = 0; i < files->n; i++) {
+        files->all[i].named_rank = kymo__import_rank_of_name(files->all[i].path, files->n > 1);
+        any |= files->all[i].named_rank >= 0;
+    }
+    files->is_numbered = !any && files->n > 1;
+    for (size_t i = 0; files->is_numbered && i < files->n; i++)
+        files->all[i].named_rank = (int32_t)i;
+}
+
+/* ---- a file ---- */
+
+static kymo_status no_memory(void)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to import");
+}
+
+static kymo_status add_file(struct kymo__import_files *files, const struct kymo__import_file *file)
+{
+    char *path = kymo__strndup(file->path, strlen(file->path));
+    if (path == NULL || !kymo__grow(&files->all, &files->cap, files->n + 1, sizeof *files->all)) {
+        kymo__free(path);
+        return no_memory();
+    }
+    files->all[files->n] = *file;
+    files->all[files->n++].path = path;
+    return KYMO_OK;
+}
+
+/* The sentence about a file that is none: how it begins, and what is known. */
+static kymo_status fail_unknown(const char *path, const char *bytes, size_t len)
+{
+    enum { SHOWN = 24 };
+    struct kymo__buf words = {0}, begin = {0};
+    if (len == 0)
+        return kymo__fail(KYMO_EFORMAT, "%s is empty", path);
+    kymo__import_words(&words);
+    kymo__json_put(&begin, bytes, KYMO__MIN(len, (size_t)SHOWN));
+    const kymo_status status =
+        words.failed || begin.failed
+            ? no_memory()
+            : kymo__fail(KYMO_EFORMAT,
+                         "%s is no file that kymo knows: it begins with %.*s; known are "
+                         "recordings, %.*s",
+                         path, (int)begin.len, begin.data, (int)words.len, words.data);
+    kymo__buf_fini(&words);
+    kymo__buf_fini(&begin);
+    return status;
+}
+
+/* Find out the format of the file, NULL for none. A pipe stays open. */
+static kymo_status look_into(struct kymo__import_file *file, const char **bytes, size_t *len)
+{
+    KYMO_TRY(kymo__bytes_open(file->path, &file->bytes));
+    const kymo_status status = kymo__bytes_peek(file->bytes, bytes, len);
+    if (status == KYMO_OK && file->format == NULL)
+        file->format = kymo__import_detect(file->path, *bytes, *len);
+    return status;
+}
+
+static void close_bytes(struct kymo__import_file *file)
+{
+    kymo__bytes_close(file->bytes);
+    file->bytes = NULL;
+}
+
+static kymo_status add_named(struct kymo__import_files *files, const char *path,
+                             const struct stat *st, const struct kymo__import_format *format)
+{
+    struct kymo__import_file file = {
+        .path = (char *)(uintptr_t)path, .format = format, .size = (uint64_t)st->st_size};
+    const char *bytes = NULL;
+    size_t len = 0;
+    kymo_status status = look_into(&file, &bytes, &len);
+    if (status == KYMO_OK && (file.format == NULL || len == 0))
+        status = fail_unknown(path, bytes, len);
+    if (status != KYMO_OK || S_ISREG(st->st_mode))
+        close_bytes(&file);
+    if (status == KYMO_OK)
+        status = add_file(files, &file);
+    if (status != KYMO_OK)
+        close_bytes(&file);
+    return status;
+}
+
+/* ---- a folder ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct kymo__import_file *x = a, *y = b;
+    return strverscmp(x->path, y->path);
+}
+
+/* One entry of a folder, when it is a file of a format. Others are nobody's business. */
+static kymo_status add_entry(struct kymo__import_files *files, const char *path,
+                             const struct kymo__import_format *wanted)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+        return KYMO_OK;
+    struct kymo__import_file file = {.path = (char *)(uintptr_t)path, .size = (uint64_t)st.st_size};
+    const char *bytes;
+    size_t len;
+    const kymo_status status = look_into(&file, &bytes, &len);
+    close_bytes(&file);
+    if (status == KYMO_ENOMEM || status == KYMO_EUNAVAILABLE)
+        return status;
+    if (status != KYMO_OK || file.format == NULL || (wanted != NULL && file.format != wanted))
+        return KYMO_OK;
+    return add_file(files, &file);
+}
+
+static size_t order_of(const struct kymo__import_format *format)
+{
+    size_t i = 0;
+    while (kymo__import_formats[i] != format)
+        i++;
+    return i;
+}
+
+/* Keep those from `start` on that are of the format that comes first in the table. */
+static void keep_one_format(struct kymo__import_files *files, size_t start)
+{
+    size_t first = SIZE_MAX, n = start;
+    for (size_t i = start; i < files->n; i++)
+        first = KYMO__MIN(first, order_of(files->all[i].format));
+    for (size_t i = start; i < files->n; i++) {
+        if (order_of(files->all[i].format) == first)
+            files->all[n++] = files->all[i];
+        else
+            kymo__free(files->all[i].path);
+    }
+    files->n = n;
+}
+
+static kymo_status add_entries(struct kymo__import_files *files, const char *folder, DIR *dir,
+                               const struct kymo__import_format *format)
+{
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        struct kymo__buf path = {0};
+        if (entry->d_name[0] == '.')
+            continue;
+        kymo__buf_printf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
+                         entry->d_name);
+        kymo__buf_put(&path, "", 1);
+        const kymo_status status = path.failed ? no_memory() : add_entry(files, path.data, format);
+        kymo__buf_fini(&path);
+        KYMO_TRY(status);
+    }
+    return KYMO_OK;
+}
+
+static kymo_status add_folder(struct kymo__import_files *files, const char *folder,
+                              const struct kymo__import_format *format)
+{
+    const size_t start = files->n;
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return kymo__fail_errno("open %s", folder);
+    const kymo_status status = add_entries(files, folder, dir, format);
+    closedir(dir);
+    KYMO_TRY(status);
+    if (files->n == start)
+        return kymo__fail(KYMO_EFORMAT,
+                          "%s is not a recording (no log and no meta.json is in it), and no file "
+                          "in it is a trace that kymo knows",
+                          folder);
+    keep_one_format(files, start);
+    qsort(files->all + start, files->n - start, sizeof *files->all, by_name);
+    return KYMO_OK;
+}
+
+/* ---- all ---- */
+
+kymo_status kymo__import_files_list(struct kymo__import_files *files, const char *const *paths,
+                                    size_t n, const char *from)
+{
+    const struct kymo__import_format *format = NULL;
+    if (from != NULL)
+        KYMO_TRY(find_format(from, &format));
+    if (n == 0)
+        return kymo__fail(KYMO_EINVAL, "an import needs a file");
+    for (size_t i = 0; i < n; i++) {
+        struct stat st;
+        if (paths[i][0] == '\0' || stat(paths[i], &st) != 0)
+            return kymo__fail_errno("open %s", paths[i]);
+        KYMO_TRY(S_ISDIR(st.st_mode) ? add_folder(files, paths[i], format)
+                                     : add_named(files, paths[i], &st, format));
+    }
+    name_ranks(files);
+    return KYMO_OK;
+}
+
+void kymo__import_files_fini(struct kymo__import_files *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        kymo__free(files->all[i].path);
+        kymo__bytes_close(files->all[i].bytes);
+    }
+    kymo__free(files->all);
+    *files = (struct kymo__import_files){0};
+}

@@ -1,0 +1,239 @@
+/*
+ * Files into logs, several at a time. Each file has a sink of its own, as ranks of several machines may have one process
+ * id; each sink has its share of the memory.
+ *
+ * A file that cannot be read is told in the recording as long as others can. For that, and for what is only known when
+ * all were read, the first sink that is full is written last.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "import/import_files.h"
+#include "record/record_internal.h"
+
+struct jobs {
+    struct kymo__import_files *files;
+    struct kymo__log_store *store;
+    const struct kymo_import_options *options;
+    char run_id[32];
+    uint64_t memory_bytes; /* for each sink */
+    uint64_t total_size;
+    size_t next;          /* file; taken by any thread with an atomic add */
+    pthread_mutex_t lock; /* guards what follows */
+    kymo__sink *kept;     /* to be written last; its process 0 gets the notes */
+    kymo_status status;   /* of something that concerns all: memory, the disk */
+    char failure[512];
+};
+
+/* A file while it is read. */
+struct reading {
+    struct jobs *jobs;
+    struct kymo__import_file *file;
+    kymo__byte_source *bytes;
+    bool may_tell;
+};
+
+/* ---- progress ---- */
+
+/* What reading the file is of all the work; the rest is writing. */
+static const double reading_part = 0.85;
+
+static void set_share(struct reading *reading, double share)
+{
+    struct jobs *jobs = reading->jobs;
+    double sum = 0;
+    pthread_mutex_lock(&jobs->lock);
+    reading->file->share = share;
+    for (size_t i = 0; reading->may_tell && i < jobs->files->n; i++)
+        sum += jobs->files->all[i].share * (double)jobs->files->all[i].size;
+    pthread_mutex_unlock(&jobs->lock);
+    if (reading->may_tell && jobs->options->progress != NULL)
+        jobs->options->progress(jobs->options->progress_ctx, sum / (double)jobs->total_size);
+}
+
+static void tick(void *ctx, double written)
+{
+    struct reading *reading = ctx;
+    set_share(reading,
+              reading_part * kymo__bytes_share(reading->bytes) + (1 - reading_part) * written);
+}
+
+/* ---- one file ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The rank that the file itself says goes before that of its name. */
+static void set_ranks(const kymo__sink *sink, struct kymo__import_file *file)
+{
+    const struct kymo__sink_identity named = {.pid = -1, .rank = file->named_rank, .world_size = -1};
+    kymo__sink_process *process;
+    int32_t said = -1;
+    for (size_t i = 0; (process = kymo__sink_process_at(sink, i)) != NULL; i++)
+        said = said < 0 ? kymo__sink_rank(process) : said;
+    for (size_t i = 0; said < 0 && (process = kymo__sink_process_at(sink, i)) != NULL; i++)
+        kymo__sink_identify(process, &named);
+    file->rank = said >= 0 ? said : file->named_rank;
+}
+
+static kymo_status read_into(struct reading *reading, kymo__sink *sink)
+{
+    struct kymo__import_file *file = reading->file;
+    struct kymo__import import = {.sink = sink,
+                                  .bytes = reading->bytes,
+                                  .path = file->path,
+                                  .number = (uint32_t)(file - reading->jobs->files->all),
+                                  .options = reading->jobs->options};
+    KYMO_TRY(file->format->read(&import));
+    KYMO_TRY(kymo__sink_status(sink));
+    file->n_events = kymo__sink_n_events(sink);
+    file->n_bytes = kymo__bytes_total(reading->bytes);
+    if (file->n_events == 0)
+        return kymo__fail(KYMO_EFORMAT, "%s (%s) has no events in it", file->path,
+                          file->format->words);
+    set_ranks(sink, file);
+    return KYMO_OK;
+}
+
+/* Keep the first one for last; write any other. */
+static kymo_status write_out(struct jobs *jobs, kymo__sink **sink)
+{
+    pthread_mutex_lock(&jobs->lock);
+    const bool is_first = jobs->kept == NULL;
+    if (is_first) {
+        jobs->kept = *sink;
+        *sink = NULL;
+    }
+    pthread_mutex_unlock(&jobs->lock);
+    return is_first ? KYMO_OK : kymo__sink_finish(*sink);
+}
+
+static kymo_status read_file(struct reading *reading, bool *concerns_all)
+{
+    struct jobs *jobs = reading->jobs;
+    struct kymo__import_file *file = reading->file;
+    const struct kymo__sink_options wants = {.store = jobs->store,
+                                             .memory_bytes = jobs->memory_bytes,
+                                             .command = base_name(file->path),
+                                             .source = file->format->name,
+                                             .run_id = jobs->run_id,
+                                             .tick = tick,
+                                             .tick_ctx = reading};
+    kymo__sink *sink = NULL;
+    *concerns_all = true;
+    KYMO_TRY(kymo__sink_create(&wants, &sink));
+    kymo_status status = read_into(reading, sink);
+    if (status == KYMO_OK)
+        status = write_out(jobs, &sink);
+    else
+        *concerns_all = status == KYMO_ENOMEM || kymo__sink_has_failed(sink);
+    kymo__sink_destroy(sink);
+    return status;
+}
+
+static void note_failure(struct jobs *jobs, struct kymo__import_file *file, kymo_status status,
+                         bool concerns_all)
+{
+    file->status = status;
+    if (status == KYMO_OK)
+        return;
+    snprintf(file->failure, sizeof file->failure, "%s", kymo_last_error());
+    pthread_mutex_lock(&jobs->lock);
+    if (concerns_all && jobs->status == KYMO_OK) {
+        jobs->status = status;
+        memcpy(jobs->failure, file->failure, sizeof jobs->failure);
+    }
+    pthread_mutex_unlock(&jobs->lock);
+}
+
+static void work_on(struct jobs *jobs, struct kymo__import_file *file, bool may_tell)
+{
+    struct reading reading = {.jobs = jobs, .file = file, .bytes = file->bytes, .may_tell = may_tell};
+    bool concerns_all = false;
+    kymo_status status = KYMO_OK;
+    file->bytes = NULL;
+    file->rank = -1;
+    if (reading.bytes == NULL)
+        status = kymo__bytes_open(file->path, &reading.bytes);
+    if (status == KYMO_OK)
+        status = read_file(&reading, &concerns_all);
+    note_failure(jobs, file, status, concerns_all);
+    set_share(&reading, 1);
+    kymo__bytes_close(reading.bytes);
+}
+
+static void work(void *ctx, bool may_tell)
+{
+    struct jobs *const jobs = ctx;
+    for (;;) {
+        const size_t i = __atomic_fetch_add(&jobs->next, 1, __ATOMIC_RELAXED);
+        pthread_mutex_lock(&jobs->lock);
+        const bool is_over = jobs->status != KYMO_OK;
+        pthread_mutex_unlock(&jobs->lock);
+        if (i >= jobs->files->n || is_over)
+            return;
+        work_on(jobs, &jobs->files->all[i], may_tell);
+    }
+}
+
+/* ---- all ---- */
+
+static void note_ranks(const struct kymo__import_files *files, kymo__sink_process *process)
+{
+    if (files->is_numbered && files->all[0].rank == 0)
+        kymo__sink_note(process, "No file says its rank: they are numbered in the order of their "
+                                 "names.");
+    for (size_t i = 0; i < files->n; i++)
+        for (size_t j = 0; j < i; j++)
+            if (files->all[i].status == KYMO_OK && files->all[j].status == KYMO_OK &&
+                files->all[i].rank >= 0 && files->all[i].rank == files->all[j].rank) {
+                kymo__sink_note(process, "%s and %s are both of rank %" PRId32 ".",
+                                base_name(files->all[j].path), base_name(files->all[i].path),
+                                files->all[i].rank);
+                break;
+            }
+}
+
+static void note_failures(const struct kymo__import_files *files, kymo__sink_process *process)
+{
+    for (size_t i = 0; i < files->n; i++)
+        if (files->all[i].status != KYMO_OK)
+            kymo__sink_note(process, "A file was left out: %s.", files->all[i].failure);
+}
+
+static kymo_status finish(struct jobs *jobs)
+{
+    const struct kymo__import_files *files = jobs->files;
+    if (jobs->status != KYMO_OK)
+        return kymo__fail(jobs->status, "%s", jobs->failure);
+    if (jobs->kept == NULL)
+        return kymo__fail(files->all[0].status, "%s", files->all[0].failure);
+    kymo__sink_process *process = kymo__sink_process_with_events(jobs->kept);
+    note_failures(files, process);
+    note_ranks(files, process);
+    return kymo__sink_finish(jobs->kept);
+}
+
+kymo_status kymo__import_files_read(struct kymo__import_files *files, struct kymo__log_store *store,
+                                    const struct kymo_import_options *options)
+{
+    struct jobs jobs = {.files = files, .store = store, .options = options, .total_size = 1};
+    const uint64_t memory = options->memory_bytes != 0 ? options->memory_bytes : UINT64_C(256) << 20;
+    snprintf(jobs.run_id, sizeof jobs.run_id, "%016" PRIx64, kymo__identity_random());
+    for (size_t i = 0; i < files->n; i++)
+        jobs.total_size += files->all[i].size;
+    /* One more than there are threads: the one that waits until the end. */
+    const size_t n_sinks = kymo__work_crew(options->n_jobs, files->n) + (files->n > 1);
+    jobs.memory_bytes = KYMO__MAX(memory / n_sinks, UINT64_C(1));
+    pthread_mutex_init(&jobs.lock, NULL);
+    kymo__work_together(work, &jobs, options->n_jobs, files->n);
+    const kymo_status status = finish(&jobs);
+    kymo__sink_destroy(jobs.kept);
+    pthread_mutex_destroy(&jobs.lock);
+    return status;
+}
