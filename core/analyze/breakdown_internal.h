@@ -44,13 +44,15 @@ enum kymo__rule_look {
 struct kymo__rule {
     const char *name, *pattern;
     enum kymo__rule_look look;
-    uint8_t class; /* enum kymo__work_class */
+    uint8_t class; /* enum kymo__work_class; of rules about idle time enum kymo__idle_reason */
 };
 
 /* In order: the first that fits decides, and the last ones fit everything. Read by several threads at once. */
 struct kymo__rules {
     struct kymo__rule *rules;
     size_t n, cap;
+    struct kymo__rule *idle; /* which ranges tell why nothing was launched: idle_rules.c */
+    size_t n_idle, idle_cap;
     struct kymo__arena texts;
 };
 

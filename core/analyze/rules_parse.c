@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyze/breakdown_internal.h"
+#include "analyze/idle.h"
 
 /* The number of a rule has 16 bits. */
 enum { MAX_FILE = 4 << 20, MAX_RULES = 60000 };
@@ -103,8 +104,28 @@ static kymo_status find_class(const struct place *place, const struct word *word
             return KYMO_OK;
         }
     return bad_line(
-        place, "a rule's class is compute, communication, copy or ignore, its second word and not",
+        place,
+        "a rule's class is compute, communication, copy, ignore or idle: with a reason, "
+        "its second word and not",
         word);
+}
+
+/* Whether a class says why a device is idle, and which reason that is. */
+static kymo_status find_reason(const struct place *place, const struct word *class, bool *is_idle,
+                               uint8_t *out)
+{
+    static const char prefix[] = "idle:";
+    const size_t skip = sizeof prefix - 1;
+    *is_idle = class->len >= skip && memcmp(class->text, prefix, skip) == 0;
+    if (!*is_idle)
+        return KYMO_OK;
+    const struct word reason = {class->text + skip, class->len - skip};
+    for (uint8_t i = 0; i < KYMO__N_HOST_REASONS; i++)
+        if (is_word(&reason, kymo__idle_words[i].id)) {
+            *out = i;
+            return KYMO_OK;
+        }
+    return bad_line(place, "a thread can give no such reason for idle time:", &reason);
 }
 
 static kymo_status find_look(const struct place *place, const struct word *word,
@@ -120,15 +141,19 @@ static kymo_status find_look(const struct place *place, const struct word *word,
         word);
 }
 
-static kymo_status add_rule(struct kymo__rules *rules, const struct kymo__rule *rule,
+static kymo_status add_rule(struct kymo__rules *rules, bool is_idle, const struct kymo__rule *rule,
                             const struct word *name, const struct word *pattern)
 {
     struct kymo__rule new = *rule;
-    if (!kymo__grow(&rules->rules, &rules->cap, rules->n + 1, sizeof *rules->rules) ||
+    if (!(is_idle ? kymo__grow(&rules->idle, &rules->idle_cap, rules->n_idle + 1, sizeof new)
+                  : kymo__grow(&rules->rules, &rules->cap, rules->n + 1, sizeof new)) ||
         (new.name = kymo__arena_text(&rules->texts, name->text, name->len)) == NULL ||
         (new.pattern = kymo__arena_text(&rules->texts, pattern->text, pattern->len)) == NULL)
         return kymo__fail(KYMO_ENOMEM, "no memory for rules");
-    rules->rules[rules->n++] = new;
+    if (is_idle)
+        rules->idle[rules->n_idle++] = new;
+    else
+        rules->rules[rules->n++] = new;
     return KYMO_OK;
 }
 
@@ -145,9 +170,14 @@ static kymo_status take_line(struct kymo__rules *rules, const struct place *plac
         return bad_line(
             place, "a rule has four words, a name, a class, what it looks at and a pattern, and not",
             &name);
-    KYMO_TRY(find_class(place, &class, &rule.class));
+    bool is_idle;
+    KYMO_TRY(find_reason(place, &class, &is_idle, &rule.class));
+    if (!is_idle)
+        KYMO_TRY(find_class(place, &class, &rule.class));
     KYMO_TRY(find_look(place, &look, &rule.look));
-    return add_rule(rules, &rule, &name, &pattern);
+    if (is_idle && rule.look != KYMO__LOOK_RANGE && rule.look != KYMO__LOOK_CATEGORY)
+        return bad_line(place, "a rule about idle time looks at range or category, and not", &look);
+    return add_rule(rules, is_idle, &rule, &name, &pattern);
 }
 
 kymo_status kymo__rules_parse(struct kymo__rules *rules, const char *source, const char *text,
@@ -196,7 +226,7 @@ static kymo_status load_file(struct kymo__rules *rules, const char *path)
     close(fd);
     if (status == KYMO_OK)
         status = kymo__rules_parse(rules, path, text.data, text.len);
-    if (status == KYMO_OK && rules->n > MAX_RULES)
+    if (status == KYMO_OK && rules->n + rules->n_idle > MAX_RULES)
         status = kymo__fail(KYMO_EFORMAT, "%s has more than %d rules", path, MAX_RULES);
     kymo__buf_fini(&text);
     return status;
@@ -214,6 +244,7 @@ kymo_status kymo__rules_load(struct kymo__rules *rules, const char *path)
 void kymo__rules_fini(struct kymo__rules *rules)
 {
     kymo__free(rules->rules);
+    kymo__free(rules->idle);
     kymo__arena_fini(&rules->texts);
     *rules = (struct kymo__rules){0};
 }
