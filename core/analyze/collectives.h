@@ -1,0 +1,108 @@
+/*
+ * collectives: what ranks do together, matched over all of them.
+ *
+ *   collectives.c ── the calls of each process
+ *   collectives_match.c ── which of them are one collective
+ *   collectives_tables.c
+ *
+ *   rank 0   ──────[ wait ███████ transfer ]──
+ *   rank 1   ────────────[██████ transfer ]───     the last to arrive waits for nobody
+ *
+ * A collective cannot move data before all ranks have come. So the shortest of its durations is what moving takes, and
+ * what a rank needed beyond that it waited for others.
+ *
+ * The i-th call of a kind in a group on one rank belongs to the i-th on another: by the group's own sequence number where
+ * the trace has it, else in order of begin. Sends and receives are between two and are not matched.
+ */
+#ifndef KYMO_COLLECTIVES_H
+#define KYMO_COLLECTIVES_H
+
+#include "analyze/breakdown_internal.h"
+
+/* How the clocks of ranks relate. */
+enum kymo__clocks {
+    KYMO__CLOCKS_APART, /* not at all: no skew */
+    KYMO__CLOCKS_WALL,  /* by the time of day, as good as the hosts keep it */
+    KYMO__CLOCKS_SAME,  /* one machine */
+};
+
+/* One call on one rank. 64 bytes. */
+struct kymo__rank_call {
+    uint64_t begin_ns, end_ns; /* of its process's clock */
+    uint64_t bytes;
+    uint64_t sequence; /* in its group; UINT64_MAX: unknown */
+    uint64_t wait_ns,
+        late_ns; /* once matched: what it took beyond the shortest; how long after the first it began */
+    uint32_t turn;   /* the how manieth of those that are alike on its rank */
+    uint32_t kind;   /* in kymo__collectives.kinds */
+    uint32_t member; /* in kymo__collectives.members */
+    bool is_matched, is_first, is_last;
+};
+
+/* A process that takes part. */
+struct kymo__member {
+    const struct kymo_process *process;
+    uint32_t recording; /* those of one are matched with one another */
+};
+
+/* Calls that are matched with one another: of one group and sort. */
+struct kymo__collective_kind {
+    const char *what;
+    uint32_t group; /* in kymo__collectives.groups */
+    enum kymo_collective collective;
+    uint32_t group_size; /* 0: unknown */
+    bool is_between_two; /* a send or receive */
+    bool is_by_order;    /* some have no sequence number */
+    /* Once matched. Of those that at least two ranks have: */
+    uint64_t n_matched, n_ranks;          /* ranks: the most that one has */
+    uint64_t bytes, transfer_ns, skew_ns; /* sums */
+    double wait_ns;                       /* a sum of means over ranks */
+    uint64_t timed_bytes, timed_ns;       /* of those whose bytes and transfer are known */
+    uint64_t n_apart;                     /* no moment is in all of them */
+    uint64_t n_short;                     /* some rank that has others of the kind is missing */
+    uint64_t n_lone;                      /* calls that no other rank has */
+    uint32_t slowest; /* member who came last most often; KYMO__NO_INDEX: none */
+    uint64_t n_slowest;
+};
+
+/* What one member did in one group. */
+struct kymo__member_sum {
+    uint32_t member, group;
+    uint64_t n_calls, n_between_two, ns; /* all */
+    uint64_t n_matched, wait_ns, transfer_ns, late_ns, n_first, n_last;
+};
+
+/* Texts are lent by the recordings, or lie in the arena. */
+struct kymo__collectives {
+    struct kymo__names keys, groups;
+    struct kymo__arena texts;
+    struct kymo__collective_kind *kinds; /* by key */
+    size_t kinds_cap;
+    struct kymo__member *members;
+    size_t n_members, members_cap;
+    struct kymo__rank_call *calls;
+    size_t n_calls, calls_cap;
+    struct kymo__member_sum *sums; /* by member, then group */
+    size_t n_sums, sums_cap;
+    enum kymo__clocks clocks;
+};
+
+/* Take the calls of a process; the recordings lend their texts until the tables are made. Starts from zeroes. */
+KYMO_WARN_UNUSED kymo_status kymo__collectives_add(struct kymo__collectives *all, uint32_t recording,
+                                                   const struct kymo__work_set *set);
+/* Once all are there. */
+KYMO_WARN_UNUSED kymo_status kymo__collectives_match(struct kymo__collectives *all);
+void kymo__collectives_fini(struct kymo__collectives *all);
+
+enum { KYMO__N_COLLECTIVE_COLUMNS = 13, KYMO__N_COLLECTIVE_RANK_COLUMNS = 9 };
+extern const struct kymo_column kymo__collective_columns[KYMO__N_COLLECTIVE_COLUMNS];
+extern const struct kymo_column kymo__collective_rank_columns[KYMO__N_COLLECTIVE_RANK_COLUMNS];
+void kymo__collectives_put(kymo_table *table, const struct kymo__collectives *all);
+void kymo__collectives_put_ranks(kymo_table *table, const struct kymo__collectives *all);
+/* Sentences about what could not be matched, into a table of one column of text. */
+void kymo__collectives_put_warnings(kymo_table *table, const struct kymo__collectives *all);
+
+/* Bus bandwidth is this times bytes over time, with `n` ranks: the convention of nccl-tests. */
+double kymo__bus_factor(enum kymo_collective what, uint32_t n);
+
+#endif

@@ -1,0 +1,473 @@
+/* Collectives over ranks: planted waits, transfers and skews are found again; what cannot be matched is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyze/collectives.h"
+#include "log_maker.h"
+
+enum { GROUP = 1, OTHER_GROUP, KERNEL, SEND_KERNEL, NAMED, NCCL_RANGE, MPI };
+enum { MAX_RANKS = 4, MAX_CALLS = 64 };
+
+/* A rank whose calls are put in by hand. */
+struct rank {
+    kymo_recording *recording;
+    struct kymo__work_set set;
+    struct kymo__collective_call calls[MAX_CALLS];
+    struct kymo__work work[MAX_CALLS];
+    struct kymo__device_work device;
+    struct kymo__launch_call launch;
+};
+
+struct fixture {
+    struct rank ranks[MAX_RANKS];
+    size_t n_ranks;
+    struct kymo__collectives all;
+    kymo_table *collectives, *rank_rows, *warnings;
+};
+
+static const struct kymo_column text_column = {"text", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE};
+
+static int setup(void **state)
+{
+    *state = calloc(1, sizeof(struct fixture));
+    return *state == NULL;
+}
+
+static void forget_tables(struct fixture *f)
+{
+    kymo_table_destroy(f->collectives);
+    kymo_table_destroy(f->rank_rows);
+    kymo_table_destroy(f->warnings);
+    f->collectives = f->rank_rows = f->warnings = NULL;
+    kymo__collectives_fini(&f->all);
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    forget_tables(f);
+    for (size_t i = 0; i < f->n_ranks; i++)
+        log_close(f->ranks[i].recording);
+    free(f);
+    return 0;
+}
+
+/* A rank on `host` ("": unknown) whose clock is `unix_offset` behind the time of day. */
+static struct rank *add_rank(struct fixture *f, const char *host, uint64_t unix_offset)
+{
+    static struct log_maker log;
+    struct rank *rank = &f->ranks[f->n_ranks];
+    char number[16];
+    snprintf(number, sizeof number, "%zu", f->n_ranks++);
+    log_put_pairs(&log, KYMO__BLOCK_LOG,
+                  (const char *const[]){"pid", "100", "rank", number, "host", host, "tick_hz",
+                                        "1000000000", NULL});
+    log_put_site_of(&log, GROUP, "default_pg", "", "[0, 1]");
+    log_put_site_of(&log, OTHER_GROUP, "tensor", "", "");
+    log_put_site_of(&log, KERNEL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)", "", "");
+    log_put_site_of(&log, SEND_KERNEL, "ncclKernel_SendRecv_RING_SIMPLE(ncclDevComm*)", "", "");
+    log_put_site_of(&log, NAMED, "MPI_Scan", "communication", "");
+    log_put_site_of(&log, NCCL_RANGE, "nccl:all_reduce", "", "");
+    log_put_site_of(&log, MPI, "MPI_Allreduce", "communication", "");
+    log_put_lane(&log, 0, 100, "main");
+    const struct kymo__clock_entry moment = {0, 0, unix_offset, 20};
+    log_put_block(&log, (struct kymo__block){.type = KYMO__BLOCK_CLOCK}, &moment, sizeof moment);
+    log_begin(&log, 10, NAMED);
+    log_end(&log, 20, NAMED);
+    log_put_words(&log, 0, 0);
+    log_put_end(&log, "stop");
+    assert_int_equal(log_open(&log, &rank->recording), KYMO_OK);
+    log_maker_fini(&log);
+    memset(&log, 0, sizeof log);
+    rank->device = (struct kymo__device_work){.device = 0, .work = rank->work};
+    rank->set = (struct kymo__work_set){.recording = rank->recording,
+                                        .process = kymo_recording_process(rank->recording, 0),
+                                        .collectives = rank->calls,
+                                        .devices = &rank->device,
+                                        .n_devices = 1};
+    return rank;
+}
+
+static struct kymo__collective_call *add_call(struct rank *rank, enum kymo_collective what,
+                                              uint64_t begin, uint64_t end, uint64_t sequence)
+{
+    struct kymo__collective_call *call = &rank->calls[rank->set.n_collectives++];
+    *call = (struct kymo__collective_call){
+        .what = {.group = GROUP, .what = what, .sequence = sequence, .group_size = 2, .peer = -1},
+        .begin_ns = begin,
+        .end_ns = end,
+        .site = KERNEL,
+    };
+    return call;
+}
+
+static void add_kernel(struct rank *rank, uint64_t begin, uint64_t end, uint32_t site)
+{
+    rank->work[rank->device.n_work++] = (struct kymo__work){.begin_ns = begin,
+                                                            .end_ns = end,
+                                                            .site = site,
+                                                            .launch = KYMO__NO_INDEX,
+                                                            .collective = KYMO__NO_INDEX,
+                                                            .class = KYMO__COMMUNICATES,
+                                                            .kind = KYMO_WORK_KERNEL};
+}
+
+static kymo_status match_all(struct fixture *f)
+{
+    for (size_t i = 0; i < f->n_ranks; i++)
+        KYMO_TRY(kymo__collectives_add(&f->all, 0, &f->ranks[i].set));
+    KYMO_TRY(kymo__collectives_match(&f->all));
+    KYMO_TRY(kymo_table_create("collectives", kymo__collective_columns, KYMO__N_COLLECTIVE_COLUMNS,
+                               &f->collectives));
+    KYMO_TRY(kymo_table_create("collective_ranks", kymo__collective_rank_columns,
+                               KYMO__N_COLLECTIVE_RANK_COLUMNS, &f->rank_rows));
+    KYMO_TRY(kymo_table_create("warnings", &text_column, 1, &f->warnings));
+    kymo__collectives_put(f->collectives, &f->all);
+    kymo__collectives_put_ranks(f->rank_rows, &f->all);
+    kymo__collectives_put_warnings(f->warnings, &f->all);
+    KYMO_TRY(kymo_table_status(f->collectives));
+    KYMO_TRY(kymo_table_status(f->rank_rows));
+    return kymo_table_status(f->warnings);
+}
+
+static struct kymo_cell cell(const kymo_table *table, size_t row, const char *column)
+{
+    const int c = kymo_table_find(table, column);
+    assert_true(c >= 0);
+    return kymo_table_cell(table, row, (size_t)c);
+}
+
+static uint64_t number(const kymo_table *table, size_t row, const char *column)
+{
+    const struct kymo_cell c = cell(table, row, column);
+    assert_false(c.is_null);
+    return c.as.u64;
+}
+
+static void expect_warning(const struct fixture *f, const char *part)
+{
+    for (size_t row = 0; row < kymo_table_n_rows(f->warnings); row++)
+        if (strstr(kymo_table_cell(f->warnings, row, 0).as.text, part) != NULL)
+            return;
+    fail_msg("no warning says \"%s\"", part);
+}
+
+/* ---- what is planted is found ---- */
+
+static void wait_and_transfer_are_told_apart(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "node7", 0), *b = add_rank(f, "node7", 0);
+    for (uint64_t i = 0; i < 10; i++) {
+        const uint64_t start = 1000 * i;
+        add_call(a, KYMO_COLLECTIVE_ALL_REDUCE, start, start + 300, i)->what.bytes_in = 4000;
+        add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, start + 200, start + 305, i)->what.bytes_in = 4000;
+    }
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(kymo_table_n_rows(f->collectives), 1);
+    assert_string_equal(cell(f->collectives, 0, "group").as.text, "default_pg [0, 1]");
+    assert_string_equal(cell(f->collectives, 0, "what").as.text, "all_reduce");
+    assert_int_equal(number(f->collectives, 0, "count"), 10);
+    assert_int_equal(number(f->collectives, 0, "bytes"), 40000);
+    assert_int_equal(number(f->collectives, 0, "transfer_ns"), 1050);
+    assert_int_equal(number(f->collectives, 0, "wait_ns"), 975); /* 195 of one, 0 of the other */
+    assert_int_equal(number(f->collectives, 0, "skew_ns"), 200); /* of each */
+    const double rate = 40000 / 1050e-9;
+    assert_true(cell(f->collectives, 0, "algorithm_bytes_per_s").as.f64 == rate);
+    assert_true(cell(f->collectives, 0, "bus_bytes_per_s").as.f64 == rate); /* 2 (2 - 1) / 2 */
+    assert_string_equal(cell(f->collectives, 0, "slowest_rank").as.text, "rank 1 (node7)");
+    assert_true(cell(f->collectives, 0, "slowest_share").as.f64 == 1);
+    assert_int_equal(number(f->collectives, 0, "ranks"), 2);
+    assert_int_equal(number(f->collectives, 0, "partial"), 0);
+
+    assert_int_equal(kymo_table_n_rows(f->rank_rows), 2);
+    assert_int_equal(number(f->rank_rows, 0, "rank"), 0);
+    assert_int_equal(number(f->rank_rows, 0, "ns"), 3000);
+    assert_int_equal(number(f->rank_rows, 0, "wait_ns"), 1950);
+    assert_int_equal(number(f->rank_rows, 0, "transfer_ns"), 1050);
+    assert_int_equal(number(f->rank_rows, 0, "first"), 10);
+    assert_int_equal(number(f->rank_rows, 0, "last"), 0);
+    assert_int_equal(number(f->rank_rows, 1, "wait_ns"), 0);
+    assert_int_equal(number(f->rank_rows, 1, "late_ns"), 2000);
+    assert_int_equal(kymo_table_n_rows(f->warnings), 0);
+}
+
+/* A trace that begins later has fewer: the sequence number tells which. */
+static void sequence_numbers_match_what_order_would_not(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "h", 0), *b = add_rank(f, "h", 0);
+    for (uint64_t i = 0; i < 5; i++)
+        add_call(a, KYMO_COLLECTIVE_ALL_GATHER, 1000 * i, 1000 * i + 100 + i, i);
+    for (uint64_t i = 2; i < 6; i++)
+        add_call(b, KYMO_COLLECTIVE_ALL_GATHER, 1000 * i, 1000 * i + 100, i);
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(number(f->collectives, 0, "count"), 3);
+    assert_int_equal(number(f->collectives, 0, "partial"), 3);
+    assert_int_equal(number(f->rank_rows, 0, "wait_ns"), 2 + 3 + 4);
+    assert_int_equal(number(f->rank_rows, 0, "count"), 5);
+    expect_warning(f, "all_gather of group default_pg [0, 1]: 3 are on some ranks only");
+}
+
+/* Several pieces of work may be one call: they share its number. */
+static void calls_of_one_number_match_in_their_order(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "h", 0), *b = add_rank(f, "h", 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        add_call(b, KYMO_COLLECTIVE_ALL_TO_ALL, 500 - 100 * i, 590 - 100 * i, 7); /* in any order */
+        add_call(a, KYMO_COLLECTIVE_ALL_TO_ALL, 300 + 100 * i, 395 + 100 * i, 7);
+    }
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(number(f->collectives, 0, "count"), 3);
+    assert_int_equal(number(f->collectives, 0, "skew_ns"), 0);
+    assert_int_equal(number(f->rank_rows, 0, "wait_ns"), 15);
+}
+
+static void groups_and_kinds_are_apart(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "h", 0), *b = add_rank(f, "h", 0);
+    const uint64_t no_number = UINT64_MAX;
+    add_call(a, KYMO_COLLECTIVE_ALL_REDUCE, 100, 200, no_number);
+    add_call(a, KYMO_COLLECTIVE_BROADCAST, 300, 350, no_number);
+    add_call(a, KYMO_COLLECTIVE_ALL_REDUCE, 400, 500, no_number)->what.group = OTHER_GROUP;
+    add_call(b, KYMO_COLLECTIVE_BROADCAST, 300, 340, no_number);
+    add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, 400, 470, no_number)->what.group = OTHER_GROUP;
+    add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, 110, 200, no_number);
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(kymo_table_n_rows(f->collectives), 3);
+    assert_int_equal(number(f->collectives, 0, "transfer_ns"), 90);
+    assert_int_equal(number(f->collectives, 1, "transfer_ns"), 70);
+    assert_string_equal(cell(f->collectives, 1, "group").as.text, "tensor");
+    assert_string_equal(cell(f->collectives, 2, "what").as.text, "broadcast");
+    assert_int_equal(kymo_table_n_rows(f->rank_rows), 4); /* two groups of each */
+    assert_int_equal(number(f->rank_rows, 0, "wait_ns"), 20);
+    assert_int_equal(number(f->rank_rows, 1, "wait_ns"), 30);
+}
+
+static void more_ranks_than_two(void **state)
+{
+    struct fixture *f = *state;
+    for (uint64_t r = 0; r < 4; r++) {
+        struct rank *rank = add_rank(f, "h", 0);
+        for (uint64_t i = 0; i < 4; i++) { /* each comes last once; rank 3 twice */
+            const uint64_t late = (i == r || (r == 3 && i == 0)) ? 50 + (r == 3) : 0;
+            struct kymo__collective_call *call =
+                add_call(rank, KYMO_COLLECTIVE_REDUCE_SCATTER, 1000 * i + late, 1000 * i + 200, i);
+            call->what.bytes_in = 8000;
+            call->what.bytes_out = 2000;
+            call->what.group_size = 4;
+        }
+    }
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_string_equal(cell(f->collectives, 0, "slowest_rank").as.text, "rank 3 (h)");
+    assert_true(cell(f->collectives, 0, "slowest_share").as.f64 == 0.5);
+    assert_int_equal(number(f->collectives, 0, "transfer_ns"), 149 + 150 + 150 + 149);
+    assert_int_equal(number(f->collectives, 0, "bytes"), 32000);
+    const double rate = cell(f->collectives, 0, "algorithm_bytes_per_s").as.f64;
+    assert_true(cell(f->collectives, 0, "bus_bytes_per_s").as.f64 == rate * 0.75);
+    /* In the first, one waits 1 and two 51; in the others three wait. */
+    assert_int_equal(number(f->collectives, 0, "wait_ns"), (103 + 150 + 150 + 153) / 4);
+}
+
+static void bus_bandwidth_is_that_of_nccl_tests(void **state)
+{
+    (void)state;
+    assert_true(kymo__bus_factor(KYMO_COLLECTIVE_ALL_REDUCE, 8) == 1.75);
+    assert_true(kymo__bus_factor(KYMO_COLLECTIVE_ALL_GATHER, 8) == 0.875);
+    assert_true(kymo__bus_factor(KYMO_COLLECTIVE_REDUCE_SCATTER, 8) == 0.875);
+    assert_true(kymo__bus_factor(KYMO_COLLECTIVE_ALL_TO_ALL, 8) == 0.875);
+    assert_true(kymo__bus_factor(KYMO_COLLECTIVE_BROADCAST, 8) == 1);
+    assert_true(kymo__bus_factor(KYMO_COLLECTIVE_REDUCE, 8) == 1);
+    assert_true(kymo__bus_factor(KYMO_COLLECTIVE_BARRIER, 8) == 0);
+    assert_true(kymo__bus_factor(KYMO_COLLECTIVE_ALL_REDUCE, 1) == 0);
+}
+
+/* ---- clocks ---- */
+
+#define DAY_OF_2024 (UINT64_C(1712195495) * 1000000000)
+
+static void hosts_are_compared_by_the_time_of_day(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "one", DAY_OF_2024), *b = add_rank(f, "two", DAY_OF_2024 + 5000);
+    add_call(a, KYMO_COLLECTIVE_ALL_REDUCE, 10000, 10300, 0);
+    add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, 5020, 5310, 0); /* 20 later by the time of day */
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(f->all.clocks, KYMO__CLOCKS_WALL);
+    assert_int_equal(number(f->collectives, 0, "skew_ns"), 20);
+    assert_int_equal(number(f->rank_rows, 1, "late_ns"), 20);
+    assert_string_equal(cell(f->collectives, 0, "slowest_rank").as.text, "rank 1 (two)");
+}
+
+static void clocks_that_do_not_relate_give_no_skew(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "", 0), *b = add_rank(f, "", 0);
+    add_call(a, KYMO_COLLECTIVE_ALL_REDUCE, 10000, 10300, 0);
+    add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, 20, 310, 0);
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(f->all.clocks, KYMO__CLOCKS_APART);
+    assert_true(cell(f->collectives, 0, "skew_ns").is_null);
+    assert_true(cell(f->rank_rows, 0, "late_ns").is_null);
+    assert_true(cell(f->rank_rows, 0, "first").is_null);
+    assert_int_equal(number(f->rank_rows, 0, "wait_ns"), 10);
+    assert_string_equal(cell(f->collectives, 0, "slowest_rank").as.text, "rank 1"); /* the shortest */
+}
+
+static void collectives_that_cannot_be_one_are_told(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "h", 0), *b = add_rank(f, "h", 0);
+    for (uint64_t i = 0; i < 4; i++) {
+        add_kernel(a, 1000 * i, 1000 * i + 100, KERNEL);
+        add_kernel(b, 1000 * i + (i == 2 ? 500 : 10), 1000 * i + (i == 2 ? 600 : 100), KERNEL);
+    }
+    assert_int_equal(match_all(f), KYMO_OK);
+    expect_warning(f, "all_reduce: 1 of 4 do not overlap in time");
+}
+
+/* ---- what counts ---- */
+
+static void kernels_without_a_word_are_known_by_their_names(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "h", 0), *b = add_rank(f, "h", 0);
+    add_kernel(a, 100, 200, KERNEL);
+    add_kernel(a, 300, 400, SEND_KERNEL);
+    add_kernel(b, 150, 200, KERNEL);
+    add_kernel(b, 300, 390, SEND_KERNEL);
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(kymo_table_n_rows(f->collectives), 2);
+    assert_string_equal(cell(f->collectives, 0, "what").as.text, "ncclKernel_SendRecv_RING_SIMPLE");
+    assert_string_equal(cell(f->collectives, 1, "what").as.text, "all_reduce");
+    assert_true(cell(f->collectives, 1, "group").is_null);
+    assert_true(cell(f->collectives, 1, "bus_bytes_per_s").is_null);
+    assert_int_equal(number(f->collectives, 1, "transfer_ns"), 50);
+}
+
+/* The range that enqueues an all-reduce is over long before it is done. */
+static void ranges_that_only_launch_do_not_count(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; i < 2; i++) {
+        struct rank *rank = add_rank(f, "h", 0);
+        struct kymo__collective_call *call;
+        add_call(rank, KYMO_COLLECTIVE_ALL_REDUCE, 100, 200, 0);
+        call = add_call(rank, KYMO_COLLECTIVE_ALL_REDUCE, 10, 20, 0); /* it launched the one above */
+        call->is_on_host = true;
+        call->site = NAMED;
+        rank->launch.collective = 1;
+        rank->set.launches = &rank->launch;
+        rank->set.n_launches = 1;
+        call = add_call(rank, KYMO_COLLECTIVE_ALL_REDUCE, 30, 40, 1); /* what it launched is not there */
+        call->is_on_host = true;
+        call->site = NCCL_RANGE;
+        call = add_call(rank, KYMO_COLLECTIVE_ALL_REDUCE, 400, 500 + 10 * i, 0);
+        call->is_on_host = true;
+        call->site = MPI;
+    }
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(kymo_table_n_rows(f->collectives), 2); /* of devices, of hosts */
+    assert_int_equal(number(f->collectives, 0, "count"), 1);
+    assert_int_equal(number(f->collectives, 1, "count"), 1);
+    assert_int_equal(number(f->rank_rows, 1, "wait_ns"), 10);
+}
+
+static void sends_are_counted_and_not_matched(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "h", 0), *b = add_rank(f, "h", 0);
+    add_call(a, KYMO_COLLECTIVE_SEND, 100, 200, 0);
+    add_call(b, KYMO_COLLECTIVE_RECV, 100, 300, 0);
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(kymo_table_n_rows(f->collectives), 0);
+    assert_int_equal(kymo_table_n_rows(f->rank_rows), 2);
+    assert_int_equal(number(f->rank_rows, 1, "ns"), 200);
+    assert_true(cell(f->rank_rows, 1, "wait_ns").is_null);
+    expect_warning(f, "2 sends and receives");
+}
+
+static void one_rank_alone_has_nothing_to_match(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "h", 0);
+    add_call(a, KYMO_COLLECTIVE_ALL_REDUCE, 100, 200, 0);
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(number(f->collectives, 0, "count"), 0);
+    assert_int_equal(number(f->collectives, 0, "partial"), 1);
+    assert_true(cell(f->collectives, 0, "transfer_ns").is_null);
+    assert_true(cell(f->collectives, 0, "slowest_rank").is_null);
+    assert_int_equal(number(f->rank_rows, 0, "ns"), 100);
+}
+
+static void missing_ranks_of_a_group_are_told(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; i < 2; i++)
+        add_call(add_rank(f, "h", 0), KYMO_COLLECTIVE_ALL_REDUCE, 100, 200, 0)->what.group_size = 128;
+    assert_int_equal(match_all(f), KYMO_OK);
+    expect_warning(f, "2 of its 128 ranks are here");
+}
+
+static void recordings_are_matched_each_in_itself(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; i < 4; i++)
+        add_call(add_rank(f, "h", 0), KYMO_COLLECTIVE_ALL_REDUCE, 100, 200 + 10 * i, 0);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(kymo__collectives_add(&f->all, i / 2, &f->ranks[i].set), KYMO_OK);
+    assert_int_equal(kymo__collectives_match(&f->all), KYMO_OK);
+    assert_int_equal(f->all.kinds[0].n_matched, 2);
+    assert_int_equal(f->all.kinds[0].n_ranks, 2);
+    assert_int_equal(f->all.kinds[0].transfer_ns, 100 + 120);
+}
+
+static void every_failed_allocation_is_told(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; i < 3; i++) {
+        struct rank *rank = add_rank(f, "h", 0);
+        for (uint64_t j = 0; j < 20; j++) {
+            add_call(rank, KYMO_COLLECTIVE_ALL_REDUCE, 100 * j, 100 * j + 50, j % 2 ? j : UINT64_MAX);
+            add_kernel(rank, 100 * j, 100 * j + 30, SEND_KERNEL);
+        }
+    }
+    kymo_status status = KYMO_ENOMEM;
+    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+        kymo__alloc_fail_nth(nth);
+        status = match_all(f);
+        kymo__alloc_fail_nth(0);
+        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        forget_tables(f);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(wait_and_transfer_are_told_apart),
+        TEST(sequence_numbers_match_what_order_would_not),
+        TEST(calls_of_one_number_match_in_their_order),
+        TEST(groups_and_kinds_are_apart),
+        TEST(more_ranks_than_two),
+        TEST(bus_bandwidth_is_that_of_nccl_tests),
+        TEST(hosts_are_compared_by_the_time_of_day),
+        TEST(clocks_that_do_not_relate_give_no_skew),
+        TEST(collectives_that_cannot_be_one_are_told),
+        TEST(kernels_without_a_word_are_known_by_their_names),
+        TEST(ranges_that_only_launch_do_not_count),
+        TEST(sends_are_counted_and_not_matched),
+        TEST(one_rank_alone_has_nothing_to_match),
+        TEST(missing_ranks_of_a_group_are_told),
+        TEST(recordings_are_matched_each_in_itself),
+        TEST(every_failed_allocation_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
