@@ -690,6 +690,8 @@ enum { KYMO__N_TREE_COLUMNS = 6, KYMO__N_SITE_COLUMNS = 6 };
 extern const struct kymo_column kymo__tree_columns[KYMO__N_TREE_COLUMNS];
 extern const struct kymo_column kymo__site_columns[KYMO__N_SITE_COLUMNS];
 extern const struct kymo_column kymo__warning_columns[1];
+/* A process's own sentences, one per line of its note; which process is said when it is not alone. */
+void kymo__put_notes(kymo_table *table, const struct kymo_process *process, bool is_alone);
 KYMO_WARN_UNUSED kymo_status kymo__fill_tree(kymo_table *table, const struct kymo__making *m);
 KYMO_WARN_UNUSED kymo_status kymo__fill_sites(kymo_table *table, const struct kymo__making *m);
 KYMO_WARN_UNUSED kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m);

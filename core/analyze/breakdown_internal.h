@@ -216,6 +216,7 @@ struct kymo__work_set {
     struct kymo__caught *caught; /* by rule */
     uint64_t n_ignored_kinds; /* records of GPU lanes that are no work: annotations, synchronisation */
     int64_t main_tid;         /* of a process without GPU work: the thread that computes */
+    uint64_t n_waits;         /* of that: ranges in which it waits */
 };
 
 struct kymo__work_options {
@@ -300,5 +301,109 @@ void kymo__sweep_begin(struct kymo__sweep *sweep, const struct kymo__interval *w
 /* Something of class `class`; of class 0 it counts for nothing. */
 void kymo__sweep_add(struct kymo__sweep *sweep, uint64_t begin_ns, uint64_t end_ns, uint8_t class);
 void kymo__sweep_finish(struct kymo__sweep *sweep);
+
+/* ---- breakdown_rows.c, breakdown_by.c: one process ---- */
+
+enum kymo__window { KYMO__WINDOW_SPAN, KYMO__WINDOW_STEPS };
+
+/* What a device did in some windows. Texts are lent by the recording. */
+struct kymo__device_row {
+    int32_t device;
+    enum kymo__window window; /* in `by` of a step or range: its own */
+    uint64_t span_ns;
+    struct kymo__atoms atoms;
+    /* In `by`: what it is of. */
+    uint64_t number;  /* of a step or stream */
+    const char *text; /* the name of a range or group, not ended by a NUL; NULL: none */
+    size_t len;
+};
+
+struct kymo__device_rows {
+    struct kymo__device_row *rows;
+    size_t n, cap;
+};
+
+/* Times that count, all of device d of the work set. */
+struct kymo__device_windows {
+    struct kymo__interval *spans; /* [d]: from the first work to the last; of a host, its events */
+    struct kymo__interval *steps; /* [d * n_steps + i]: step i, to the end of the last work launched in it */
+    struct kymo__interval *united; /* [d * n_steps + i]: the union of these, n_united[d] intervals of it */
+    size_t *n_united;
+};
+KYMO_WARN_UNUSED bool kymo__device_windows_make(struct kymo__device_windows *windows,
+                                                const struct kymo__work_set *set);
+void kymo__device_windows_fini(struct kymo__device_windows *windows);
+
+enum kymo__by { KYMO__BY_NOTHING, KYMO__BY_STEP, KYMO__BY_RANGE, KYMO__BY_STREAM, KYMO__BY_GROUP };
+
+/* A row for each device and window. False without memory. */
+KYMO_WARN_UNUSED bool kymo__device_rows_make(struct kymo__device_rows *rows,
+                                             const struct kymo__work_set *set,
+                                             const struct kymo__device_windows *windows);
+/* A row for each step, range, stream or group of each device. False without memory. */
+KYMO_WARN_UNUSED bool kymo__by_rows_make(struct kymo__device_rows *rows,
+                                         const struct kymo__work_set *set,
+                                         const struct kymo__device_windows *windows,
+                                         enum kymo__by by, enum kymo__window window);
+
+/* ---- breakdown.c, breakdown_tables.c, breakdown_notes.c ---- */
+
+/* What is known of one process. */
+struct kymo__process_breakdown {
+    kymo_recording *recording;
+    size_t process;
+    struct kymo__work_set set; /* once it is done: without work, launches and ranges */
+    struct kymo__device_windows windows;
+    struct kymo__device_rows devices, by;
+    uint64_t n_work, n_outside, outside_ns; /* work, and that which was launched in no step */
+    bool is_left_out;                       /* it helps others, which speak for the run */
+};
+
+enum kymo__breakdown_table {
+    KYMO__BROKEN_SUMMARY,
+    KYMO__BROKEN_DEVICES,
+    KYMO__BROKEN_BY,
+    KYMO__BROKEN_RULES,
+    KYMO__BROKEN_WARNINGS,
+    KYMO__N_BROKEN,
+};
+
+struct kymo_breakdown {
+    char *title;
+    kymo_table *tables[KYMO__N_BROKEN];
+    struct kymo__rules rules;
+    enum kymo__by by;
+    enum kymo__window window;
+    struct kymo__process_breakdown *processes; /* while it is made */
+    size_t n_processes;
+};
+
+/* The tables from the processes; `recordings` for what they warn of themselves. */
+KYMO_WARN_UNUSED kymo_status kymo__breakdown_make_tables(kymo_breakdown *breakdown,
+                                                         kymo_recording *const *recordings, size_t n);
+/* Fill the table of warnings. In breakdown_notes.c. */
+void kymo__breakdown_put_warnings(kymo_table *table, const kymo_breakdown *breakdown,
+                                  kymo_recording *const *recordings, size_t n);
+/* As people and tables call them. */
+extern const char *const kymo__window_names[2];
+extern const char *const kymo__by_names[5];
+
+/* Of atoms: the numbers of which every nanosecond is one. */
+static inline uint64_t kymo__computing_ns(const struct kymo__atoms *atoms)
+{
+    return atoms->ns[1] + atoms->ns[3] + atoms->ns[5] + atoms->ns[7];
+}
+static inline uint64_t kymo__exposed_comm_ns(const struct kymo__atoms *atoms)
+{
+    return atoms->ns[2] + atoms->ns[6];
+}
+static inline uint64_t kymo__exposed_mem_ns(const struct kymo__atoms *atoms)
+{
+    return atoms->ns[4];
+}
+static inline uint64_t kymo__hidden_comm_ns(const struct kymo__atoms *atoms)
+{
+    return atoms->ns[3] + atoms->ns[7];
+}
 
 #endif

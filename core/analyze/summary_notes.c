@@ -97,8 +97,7 @@ static void put_count(kymo_table *table, uint64_t n, const char *thing, const ch
     kymo__buf_fini(&text);
 }
 
-/* A process's own sentences, one per line; which process is said when there are several. */
-static void put_notes(kymo_table *table, const struct kymo_process *process, bool is_alone)
+void kymo__put_notes(kymo_table *table, const struct kymo_process *process, bool is_alone)
 {
     for (const char *line = process->note; *line != '\0';) {
         const size_t len = strcspn(line, "\n");
@@ -143,7 +142,7 @@ kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m)
             kymo__put_string(table, sentence);
     }
     for (size_t p = 0; p < m->merge->n_processes; p++)
-        put_notes(table, m->merge->processes[p], m->merge->n_processes == 1);
+        kymo__put_notes(table, m->merge->processes[p], m->merge->n_processes == 1);
     put_count(table, m->merge->n_cut_off, "range",
               "had begun when events were lost; how long is not known.");
     put_count(table, m->merge->n_unwound, "range", "left open inside another, ended with that one.");

@@ -13,8 +13,8 @@
 
 #include "analyze/breakdown_internal.h"
 
-/* How far up a launch looks for its operator, and for what it communicates. */
-enum { MAX_AROUND = 256 };
+/* How far up a launch looks for its operator, and for what it communicates; how deep ranges are kept. */
+enum { MAX_AROUND = 256, MAX_KEPT = 256 };
 
 /* Work of one stream, in the order of the log. */
 struct stream {
@@ -182,11 +182,12 @@ static bool is_runtime(struct reader *r, uint32_t site)
 static bool keep_ranges(struct reader *r, struct kymo__call_lane *lane, uint32_t *range)
 {
     struct kymo__work_set *set = r->set;
-    size_t first = lane->n_open;
+    const size_t n_open = KYMO__MIN(lane->n_open, (size_t)MAX_KEPT);
+    size_t first = n_open;
     while (first > 0 && lane->open[first - 1].range == KYMO__NO_INDEX)
         first--;
     uint32_t parent = first > 0 ? lane->open[first - 1].range : KYMO__NO_INDEX;
-    for (size_t i = first; i < lane->n_open; i++) {
+    for (size_t i = first; i < n_open; i++) {
         if (set->n_ranges == KYMO__NO_INDEX ||
             !kymo__grow(&set->ranges, &set->ranges_cap, set->n_ranges + 1, sizeof *set->ranges))
             return false;

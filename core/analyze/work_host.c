@@ -109,14 +109,14 @@ static bool open_range(void *ctx, struct kymo__call_lane *lane)
 /* A range, or an async one, that is over: what its rule makes of it. */
 static bool take_range(struct host *host, struct kymo__work *work, bool is_main_thread)
 {
-    const struct kymo__work_set *set = host->set;
     const struct kymo_communication *what =
-        work->collective != KYMO__NO_INDEX ? &set->collectives[work->collective].what : NULL;
+        work->collective != KYMO__NO_INDEX ? &host->set->collectives[work->collective].what : NULL;
     host->n_ranges++;
     work->rule = kymo__classify(host->classifier, work->site, KYMO__KIND_RANGE, what);
     work->class = host->classifier->rules->rules[work->rule].class;
     if (work->class == KYMO__COMPUTES || (work->class == KYMO__IGNORED && !is_main_thread))
         return true;
+    host->set->n_waits += work->class == KYMO__IGNORED;
     return add_work(host, work) &&
            (!is_main_thread || add_interval(&host->blocked, work->begin_ns, work->end_ns));
 }

@@ -26,15 +26,20 @@ static void put_value(struct kymo__buf *line, const struct kymo_cell *cell, enum
         kymo__buf_put(line, number, (size_t)(put_number(number, cell, type) - number));
 }
 
+void kymo__json_cell(struct kymo__buf *line, const kymo_table *table, size_t row, size_t column)
+{
+    const struct kymo_cell cell = kymo_table_cell(table, row, column);
+    put_value(line, &cell, kymo_table_column(table, column)->type);
+}
+
 void kymo__json_row(struct kymo__buf *line, const kymo_table *table, size_t row)
 {
     for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
-        const struct kymo_column *column = kymo_table_column(table, c);
-        const struct kymo_cell cell = kymo_table_cell(table, row, c);
+        const char *name = kymo_table_column(table, c)->name;
         kymo__buf_puts(line, c == 0 ? "{" : ", ");
-        kymo__json_put(line, column->name, strlen(column->name));
+        kymo__json_put(line, name, strlen(name));
         kymo__buf_puts(line, ": ");
-        put_value(line, &cell, column->type);
+        kymo__json_cell(line, table, row, c);
     }
     kymo__buf_puts(line, "}");
 }

@@ -36,7 +36,8 @@ void kymo__xml_put(struct kymo__buf *buf, const char *text, size_t len);
 /* The first `n_rows` rows as a list of objects, one in a line; `indent` stands before each. */
 kymo_status kymo__json_rows(const kymo_table *table, size_t n_rows, const char *indent, FILE *out);
 
-/* One row as an object. */
+/* One cell's value; one row as an object. */
+void kymo__json_cell(struct kymo__buf *line, const kymo_table *table, size_t row, size_t column);
 void kymo__json_row(struct kymo__buf *line, const kymo_table *table, size_t row);
 
 #endif

@@ -1,0 +1,279 @@
+/*
+ * A breakdown as a whole: every process is read and swept, several at a time, and the tables are made of what is left of
+ * them. Processes that only help (loaders of data) are left out where others speak for the run.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "analyze/breakdown_internal.h"
+
+const char *const kymo__window_names[2] = {"gpu_span", "steps"};
+const char *const kymo__by_names[5] = {"", "step", "range", "stream", "process-group"};
+
+static kymo_status no_memory(void)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to break down");
+}
+
+/* ---- one process ---- */
+
+static void count_outside(struct kymo__process_breakdown *p)
+{
+    for (size_t d = 0; d < p->set.n_devices; d++)
+        for (size_t i = 0; i < p->set.devices[d].n_work; i++) {
+            const struct kymo__work *work = &p->set.devices[d].work[i];
+            p->n_work++;
+            if (p->set.devices[d].device < 0 || kymo__step_of(&p->set, work) != KYMO__NO_INDEX)
+                continue;
+            p->n_outside++;
+            p->outside_ns += work->end_ns - work->begin_ns;
+        }
+}
+
+/* What only the sweeps need. */
+static void drop_work(struct kymo__work_set *set)
+{
+    for (size_t d = 0; d < set->n_devices; d++) {
+        kymo__free(set->devices[d].work);
+        set->devices[d].work = NULL;
+        set->devices[d].n_work = set->devices[d].work_cap = 0;
+    }
+    kymo__free(set->launches);
+    kymo__free(set->ranges);
+    set->launches = NULL;
+    set->ranges = NULL;
+    set->n_launches = set->launches_cap = set->n_ranges = set->ranges_cap = 0;
+}
+
+static kymo_status break_down_process(const kymo_breakdown *breakdown,
+                                      struct kymo__process_breakdown *p)
+{
+    const struct kymo__work_options options = {.rules = &breakdown->rules,
+                                               .wants_ranges = breakdown->by == KYMO__BY_RANGE};
+    KYMO_TRY(kymo__work_set_read(&p->set, p->recording, p->process, &options));
+    if (!kymo__device_windows_make(&p->windows, &p->set) ||
+        !kymo__device_rows_make(&p->devices, &p->set, &p->windows) ||
+        !kymo__by_rows_make(&p->by, &p->set, &p->windows, breakdown->by, breakdown->window))
+        return no_memory();
+    count_outside(p);
+    drop_work(&p->set);
+    return KYMO_OK;
+}
+
+static void free_process(struct kymo__process_breakdown *p)
+{
+    kymo__work_set_fini(&p->set);
+    kymo__device_windows_fini(&p->windows);
+    kymo__free(p->devices.rows);
+    kymo__free(p->by.rows);
+}
+
+/* ---- several at a time ---- */
+
+struct jobs {
+    kymo_breakdown *breakdown;
+    const struct kymo_breakdown_options *options;
+    size_t next_task;     /* taken by any thread with an atomic add */
+    pthread_mutex_t lock; /* guards what follows */
+    size_t n_done;
+    kymo_status status; /* the first failure, and its sentence */
+    char error[1024];
+};
+
+static void finish_task(struct jobs *jobs, kymo_status status, bool may_tell)
+{
+    pthread_mutex_lock(&jobs->lock);
+    const size_t n_done = ++jobs->n_done;
+    if (status != KYMO_OK && jobs->status == KYMO_OK) {
+        jobs->status = status;
+        strncpy(jobs->error, kymo_last_error(), sizeof jobs->error - 1);
+    }
+    pthread_mutex_unlock(&jobs->lock);
+    if (may_tell && jobs->options->progress != NULL)
+        jobs->options->progress(jobs->options->progress_ctx,
+                                (double)n_done / (double)jobs->breakdown->n_processes);
+}
+
+static void work(void *ctx, bool may_tell)
+{
+    struct jobs *const jobs = ctx;
+    for (;;) {
+        const size_t i = __atomic_fetch_add(&jobs->next_task, 1, __ATOMIC_RELAXED);
+        if (i >= jobs->breakdown->n_processes)
+            return;
+        struct kymo__process_breakdown *p = &jobs->breakdown->processes[i];
+        finish_task(jobs, p->is_left_out ? KYMO_OK : break_down_process(jobs->breakdown, p),
+                    may_tell);
+    }
+}
+
+static kymo_status read_processes(kymo_breakdown *breakdown,
+                                  const struct kymo_breakdown_options *options)
+{
+    struct jobs jobs = {.breakdown = breakdown, .options = options};
+    pthread_mutex_init(&jobs.lock, NULL);
+    kymo__work_together(work, &jobs, options->n_jobs, breakdown->n_processes);
+    pthread_mutex_destroy(&jobs.lock);
+    return jobs.status != KYMO_OK ? kymo__fail(jobs.status, "%s", jobs.error) : KYMO_OK;
+}
+
+/* ---- who counts ---- */
+
+static bool has_streams(const struct kymo__process_breakdown *p)
+{
+    const struct kymo_process *process = kymo_recording_process(p->recording, p->process);
+    for (uint32_t i = 0; i < process->n_lanes; i++)
+        if (kymo_recording_lane(p->recording, p->process, i)->kind == KYMO_LANE_GPU)
+            return true;
+    return false;
+}
+
+/* Where some processes have streams of a GPU, the others need not even be read. */
+static void leave_out_hosts(kymo_breakdown *breakdown)
+{
+    bool any = false;
+    for (size_t i = 0; i < breakdown->n_processes; i++)
+        any |= has_streams(&breakdown->processes[i]);
+    for (size_t i = 0; i < breakdown->n_processes; i++)
+        breakdown->processes[i].is_left_out = any && !has_streams(&breakdown->processes[i]);
+}
+
+static bool leads(const struct kymo__process_breakdown *p)
+{
+    uint64_t comm_ns = 0;
+    for (size_t i = 0; i < p->devices.n; i++)
+        for (size_t atom = 0; atom < KYMO__N_ATOMS; atom++)
+            comm_ns += (atom & KYMO__COMMUNICATES) != 0 ? p->devices.rows[i].atoms.ns[atom] : 0;
+    return p->set.n_steps != 0 || comm_ns != 0;
+}
+
+/* Of processes without a GPU, those that take no steps and communicate nothing help those that do. */
+static void leave_out_helpers(kymo_breakdown *breakdown)
+{
+    bool any = false;
+    for (size_t i = 0; i < breakdown->n_processes; i++)
+        any |= leads(&breakdown->processes[i]);
+    for (size_t i = 0; i < breakdown->n_processes; i++) {
+        struct kymo__process_breakdown *p = &breakdown->processes[i];
+        const bool is_host = p->devices.n != 0 && p->devices.rows[0].device < 0;
+        p->is_left_out |= any && is_host && !leads(p);
+    }
+}
+
+/* ---- the whole ---- */
+
+static kymo_status take_options(kymo_breakdown *breakdown,
+                                const struct kymo_breakdown_options *options)
+{
+    const char *by = options->by != NULL ? options->by : "",
+               *window = options->window != NULL ? options->window : kymo__window_names[0];
+    size_t i = 0;
+    while (i < KYMO__COUNT_OF(kymo__by_names) && strcmp(by, kymo__by_names[i]) != 0)
+        i++;
+    if (i == KYMO__COUNT_OF(kymo__by_names))
+        return kymo__fail(KYMO_EINVAL,
+                          "a breakdown is by step, range, stream or process-group, and not by '%s'",
+                          by);
+    breakdown->by = (enum kymo__by)i;
+    if (strcmp(window, kymo__window_names[0]) != 0 && strcmp(window, kymo__window_names[1]) != 0)
+        return kymo__fail(KYMO_EINVAL, "the window is gpu_span or steps, and not '%s'", window);
+    breakdown->window =
+        strcmp(window, kymo__window_names[1]) == 0 ? KYMO__WINDOW_STEPS : KYMO__WINDOW_SPAN;
+    return kymo__rules_load(&breakdown->rules, options->rules);
+}
+
+static kymo_status list_processes(kymo_breakdown *breakdown, kymo_recording *const *recordings,
+                                  size_t n)
+{
+    size_t n_processes = 0;
+    for (size_t r = 0; r < n; r++)
+        n_processes += kymo_recording_n_processes(recordings[r]);
+    breakdown->processes = kymo__calloc(n_processes + 1, sizeof *breakdown->processes);
+    breakdown->title = kymo__recordings_title(recordings, n);
+    if (breakdown->processes == NULL || breakdown->title == NULL)
+        return no_memory();
+    for (size_t r = 0; r < n; r++)
+        for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++)
+            breakdown->processes[breakdown->n_processes++] =
+                (struct kymo__process_breakdown){.recording = recordings[r], .process = p};
+    return KYMO_OK;
+}
+
+/* There must be something to tell, and steps where the window is theirs. */
+static kymo_status check(const kymo_breakdown *breakdown)
+{
+    bool has_rows = false, has_steps = false;
+    for (size_t i = 0; i < breakdown->n_processes; i++) {
+        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        has_rows |= !p->is_left_out && p->devices.n != 0;
+        has_steps |= !p->is_left_out && p->devices.n != 0 && p->set.n_steps != 0;
+    }
+    if (!has_rows)
+        return kymo__fail(KYMO_EFORMAT,
+                          "%s has no GPU work and no ranges: there is nothing to break down",
+                          breakdown->title);
+    if (has_steps || (breakdown->window == KYMO__WINDOW_SPAN && breakdown->by != KYMO__BY_STEP))
+        return KYMO_OK;
+    return kymo__fail(KYMO_EFORMAT,
+                      "%s has no steps: they come from kymo.iteration(), or from the schedule and "
+                      "step() of torch.profiler",
+                      breakdown->title);
+}
+
+static kymo_status run(kymo_breakdown *breakdown, kymo_recording *const *recordings, size_t n,
+                       const struct kymo_breakdown_options *options)
+{
+    KYMO_TRY(take_options(breakdown, options));
+    KYMO_TRY(list_processes(breakdown, recordings, n));
+    leave_out_hosts(breakdown);
+    KYMO_TRY(read_processes(breakdown, options));
+    leave_out_helpers(breakdown);
+    KYMO_TRY(check(breakdown));
+    return kymo__breakdown_make_tables(breakdown, recordings, n);
+}
+
+/* What was only needed to make the tables. */
+static void free_making(kymo_breakdown *breakdown)
+{
+    for (size_t i = 0; i < breakdown->n_processes; i++)
+        free_process(&breakdown->processes[i]);
+    kymo__free(breakdown->processes);
+    kymo__rules_fini(&breakdown->rules);
+    breakdown->processes = NULL;
+    breakdown->n_processes = 0;
+}
+
+kymo_status kymo_breakdown_create(kymo_recording *const *recordings, size_t n,
+                                  const struct kymo_breakdown_options *options, kymo_breakdown **out)
+{
+    static const struct kymo_breakdown_options defaults;
+    kymo_breakdown *breakdown = kymo__calloc(1, sizeof *breakdown);
+    if (breakdown == NULL)
+        return no_memory();
+    const kymo_status status = run(breakdown, recordings, n, options != NULL ? options : &defaults);
+    free_making(breakdown);
+    if (status != KYMO_OK) {
+        kymo_breakdown_destroy(breakdown);
+        return status;
+    }
+    *out = breakdown;
+    return KYMO_OK;
+}
+
+void kymo_breakdown_destroy(kymo_breakdown *breakdown)
+{
+    if (breakdown == NULL)
+        return;
+    for (size_t t = 0; t < KYMO__N_BROKEN; t++)
+        kymo_table_destroy(breakdown->tables[t]);
+    kymo__free(breakdown->title);
+    kymo__free(breakdown);
+}
+
+kymo_table *kymo_breakdown_table(kymo_breakdown *breakdown, const char *name)
+{
+    for (size_t t = 0; t < KYMO__N_BROKEN; t++)
+        if (breakdown->tables[t] != NULL && strcmp(kymo_table_name(breakdown->tables[t]), name) == 0)
+            return breakdown->tables[t];
+    return NULL;
+}

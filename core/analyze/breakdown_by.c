@@ -1,0 +1,366 @@
+/*
+ * The same sweep for each part of a device's work, all parts in one pass over it:
+ *
+ *   step     work launched in it, in the step's window; of a host what it did in that time
+ *   range    work launched while a range of that name was open, in windows as those of steps; of a host what it did then
+ *   stream   work of the stream
+ *   group    communication of the process group, with all computation and copies beside it: what that group's
+ *            communication alone hides and exposes
+ */
+#include <string.h>
+
+#include "analyze/breakdown_internal.h"
+
+/* Ranges and groups that each get a row; more of them would be no answer, and each costs a sweep. */
+enum { MAX_PARTS = 1000 };
+
+struct part {
+    struct kymo__sweep sweep;
+    uint64_t number;
+    const char *text;
+    size_t len;
+    uint64_t span_ns;
+    size_t last_work; /* 1 + the number of the work that was added last */
+};
+
+/* The parts of one device. */
+struct parts {
+    const struct kymo__work_set *set;
+    const struct kymo__device_work *device;
+    const struct kymo__interval *windows; /* of the device */
+    size_t n_windows;
+    const struct kymo__interval *steps;
+    struct part *parts;
+    size_t n, cap;
+};
+
+static struct part *add_part(struct parts *p, const struct kymo__interval *windows, size_t n_windows)
+{
+    if (!kymo__grow(&p->parts, &p->cap, p->n + 1, sizeof *p->parts))
+        return NULL;
+    struct part *part = &p->parts[p->n++];
+    *part = (struct part){.span_ns = kymo__intervals_length(windows, n_windows)};
+    kymo__sweep_begin(&part->sweep, windows, n_windows);
+    return part;
+}
+
+static void add_work(struct part *part, const struct kymo__work *work)
+{
+    kymo__sweep_add(&part->sweep, work->begin_ns, work->end_ns, work->class);
+}
+
+/* Rows of the parts that have something to show. */
+static bool put_rows(struct kymo__device_rows *rows, struct parts *p, enum kymo__window window,
+                     bool keeps_empty)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct part *part = &p->parts[i];
+        kymo__sweep_finish(&part->sweep);
+        if (part->sweep.atoms.n_work == 0 && !keeps_empty)
+            continue;
+        if (!kymo__grow(&rows->rows, &rows->cap, rows->n + 1, sizeof *rows->rows))
+            return false;
+        rows->rows[rows->n++] = (struct kymo__device_row){.device = p->device->device,
+                                                          .window = window,
+                                                          .span_ns = part->span_ns,
+                                                          .atoms = part->sweep.atoms,
+                                                          .number = part->number,
+                                                          .text = part->text,
+                                                          .len = part->len};
+    }
+    return true;
+}
+
+/* ---- steps ---- */
+
+/* What a host does may go on through many steps. */
+static void add_to_host_steps(struct parts *p, const struct kymo__work *work)
+{
+    const struct kymo__step *steps = p->set->steps;
+    size_t from = 0, to = p->n;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (steps[middle].end_ns <= work->begin_ns)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (; from < p->n && steps[from].begin_ns < work->end_ns; from++)
+        add_work(&p->parts[from], work);
+}
+
+static bool break_down_steps(struct kymo__device_rows *rows, struct parts *p)
+{
+    for (size_t i = 0; i < p->set->n_steps; i++) {
+        struct part *part = add_part(p, &p->steps[i], 1);
+        if (part == NULL)
+            return false;
+        part->number = p->set->steps[i].number;
+    }
+    for (size_t i = 0; i < p->device->n_work; i++) {
+        const struct kymo__work *work = &p->device->work[i];
+        if (p->device->device < 0) {
+            add_to_host_steps(p, work);
+            continue;
+        }
+        const uint32_t step = kymo__step_of(p->set, work);
+        if (step != KYMO__NO_INDEX)
+            add_work(&p->parts[step], work);
+    }
+    return put_rows(rows, p, KYMO__WINDOW_STEPS, true);
+}
+
+/* ---- streams ---- */
+
+static bool break_down_streams(struct kymo__device_rows *rows, struct parts *p,
+                               enum kymo__window window)
+{
+    const struct kymo_process *process = p->set->process;
+    for (uint32_t i = 0; i < process->n_lanes; i++) {
+        const struct kymo_lane_info *lane = kymo_recording_lane(p->set->recording, process->index, i);
+        struct part *part = add_part(p, p->windows, p->n_windows);
+        if (part == NULL)
+            return false;
+        part->number = lane->kind == KYMO_LANE_GPU ? lane->stream : (uint64_t)lane->tid;
+        part->text = lane->name;
+        part->len = strlen(lane->name);
+    }
+    for (size_t i = 0; i < p->device->n_work; i++)
+        if (p->device->work[i].lane < p->n)
+            add_work(&p->parts[p->device->work[i].lane], &p->device->work[i]);
+    return put_rows(rows, p, window, false);
+}
+
+/* ---- process groups ---- */
+
+/* The part of the group that this communication is of; SIZE_MAX without memory. */
+static size_t group_part(struct parts *p, struct kymo__names *names, const struct kymo__work *work)
+{
+    static const char unknown[] = "(unknown)";
+    const struct kymo__work_set *set = p->set;
+    const uint32_t group =
+        work->collective != KYMO__NO_INDEX ? set->collectives[work->collective].what.group : 0;
+    const struct kymo_site_info *site =
+        kymo_recording_site(set->recording, set->process->index, group);
+    const bool is_known = group != 0 && site->name_len != 0;
+    const uint32_t number = kymo__names_number(names, is_known ? site->name : unknown,
+                                               is_known ? site->name_len : strlen(unknown));
+    if (number == KYMO__NO_NAME)
+        return SIZE_MAX;
+    if (number == p->n && p->n < MAX_PARTS) {
+        struct part *part = add_part(p, p->windows, p->n_windows);
+        if (part == NULL)
+            return SIZE_MAX;
+        part->text = names->names[number].text;
+        part->len = names->names[number].len;
+    }
+    return number;
+}
+
+static bool find_groups(struct parts *p, struct kymo__names *names)
+{
+    for (size_t i = 0; i < p->device->n_work; i++)
+        if ((p->device->work[i].class & KYMO__COMMUNICATES) != 0 &&
+            group_part(p, names, &p->device->work[i]) == SIZE_MAX)
+            return false;
+    return true;
+}
+
+static bool break_down_groups(struct kymo__device_rows *rows, struct parts *p,
+                              enum kymo__window window)
+{
+    struct kymo__names names = {0};
+    bool done = find_groups(p, &names);
+    for (size_t i = 0; done && i < p->device->n_work; i++) {
+        const struct kymo__work *work = &p->device->work[i];
+        const bool is_shared = (work->class & KYMO__COMMUNICATES) == 0;
+        const size_t group = is_shared ? 0 : group_part(p, &names, work);
+        done = group != SIZE_MAX;
+        for (size_t part = is_shared ? 0 : group;
+             part < (is_shared ? p->n : group + 1) && part < p->n; part++)
+            add_work(&p->parts[part], work);
+    }
+    done = done && put_rows(rows, p, window, false);
+    kymo__names_fini(&names);
+    return done;
+}
+
+/* ---- ranges ---- */
+
+/* The windows of one name are `windows[first]` and the following. */
+struct range_names {
+    struct kymo__names names;
+    uint32_t *name_of; /* by range */
+    uint64_t *end_ns; /* by range: its own, or of the last work launched in it; 0: it launched none */
+    struct kymo__interval *windows;
+    size_t *first; /* by name; one more behind the last */
+};
+
+static void free_range_names(struct range_names *r)
+{
+    kymo__names_fini(&r->names);
+    kymo__free(r->name_of);
+    kymo__free(r->end_ns);
+    kymo__free(r->windows);
+    kymo__free(r->first);
+}
+
+static bool name_ranges(struct range_names *r, const struct kymo__work_set *set)
+{
+    for (size_t i = 0; i < set->n_ranges; i++) {
+        const struct kymo_site_info *site =
+            kymo_recording_site(set->recording, set->process->index, set->ranges[i].site);
+        r->name_of[i] = kymo__names_number(&r->names, site->name, site->name_len);
+        if (r->name_of[i] == KYMO__NO_NAME)
+            return false;
+    }
+    return true;
+}
+
+/* How long each range's window goes, on this device. */
+static void find_ends(struct range_names *r, const struct parts *p)
+{
+    const struct kymo__work_set *set = p->set;
+    for (size_t i = 0; i < set->n_ranges; i++)
+        r->end_ns[i] = p->device->device < 0 ? set->ranges[i].end_ns : 0;
+    for (size_t i = 0; i < p->device->n_work; i++) {
+        const struct kymo__work *work = &p->device->work[i];
+        if (work->launch == KYMO__NO_INDEX || work->class == KYMO__IGNORED)
+            continue;
+        for (uint32_t at = set->launches[work->launch].range; at != KYMO__NO_INDEX;
+             at = set->ranges[at].parent) {
+            const uint64_t own = KYMO__MAX(r->end_ns[at], set->ranges[at].end_ns);
+            r->end_ns[at] = KYMO__MAX(own, work->end_ns);
+        }
+    }
+}
+
+/* Put the windows of each name behind one another, and unite those of each. */
+static bool make_windows(struct range_names *r, struct parts *p)
+{
+    const struct kymo__work_set *set = p->set;
+    for (size_t i = 0; i < set->n_ranges; i++)
+        r->first[r->name_of[i] + 1]++;
+    for (size_t name = 0; name < r->names.n; name++)
+        r->first[name + 1] += r->first[name];
+    size_t *next = kymo__alloc((r->names.n + 1) * sizeof *next);
+    if (next == NULL)
+        return false;
+    memcpy(next, r->first, (r->names.n + 1) * sizeof *next);
+    for (size_t i = 0; i < set->n_ranges; i++)
+        r->windows[next[r->name_of[i]]++] = (struct kymo__interval){
+            set->ranges[i].begin_ns, KYMO__MAX(r->end_ns[i], set->ranges[i].begin_ns)};
+    kymo__free(next);
+    for (size_t name = 0; name < r->names.n; name++) {
+        size_t n = r->first[name + 1] - r->first[name];
+        struct part *part = NULL;
+        if (!kymo__intervals_unite(r->windows + r->first[name], &n) ||
+            (part = add_part(p, r->windows + r->first[name], n)) == NULL)
+            return false;
+        part->text = r->names.names[name].text;
+        part->len = r->names.names[name].len;
+    }
+    return true;
+}
+
+/* Work goes to each name around its launch, once. */
+static void add_launched(struct parts *p, const struct range_names *r)
+{
+    const struct kymo__work_set *set = p->set;
+    for (size_t i = 0; i < p->device->n_work; i++) {
+        const struct kymo__work *work = &p->device->work[i];
+        if (work->launch == KYMO__NO_INDEX)
+            continue;
+        for (uint32_t at = set->launches[work->launch].range; at != KYMO__NO_INDEX;
+             at = set->ranges[at].parent) {
+            struct part *part = &p->parts[r->name_of[at]];
+            if (part->last_work != i + 1)
+                add_work(part, work);
+            part->last_work = i + 1;
+        }
+    }
+}
+
+/* The time from which on a name is among the MAX_PARTS that take most. */
+static uint64_t least_span(const struct parts *p)
+{
+    if (p->n <= MAX_PARTS)
+        return 0;
+    uint64_t low = 0, high = UINT64_MAX;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        size_t n_longer = 0;
+        for (size_t i = 0; i < p->n; i++)
+            n_longer += p->parts[i].span_ns > middle;
+        if (n_longer > MAX_PARTS)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low + 1;
+}
+
+static void add_host_time(struct parts *p)
+{
+    const uint64_t least_ns = least_span(p);
+    for (size_t name = 0; name < p->n; name++) {
+        struct part *part = &p->parts[name];
+        if (part->span_ns < least_ns || part->sweep.n_windows == 0)
+            continue;
+        const uint64_t end_ns = part->sweep.windows[part->sweep.n_windows - 1].end_ns;
+        for (size_t i = 0; i < p->device->n_work && p->device->work[i].begin_ns < end_ns; i++)
+            if (p->device->work[i].end_ns > part->sweep.windows[0].begin_ns)
+                add_work(part, &p->device->work[i]);
+    }
+}
+
+static bool break_down_ranges(struct kymo__device_rows *rows, struct parts *p)
+{
+    const size_t n = p->set->n_ranges;
+    struct range_names r = {
+        .name_of = kymo__calloc(n + 1, sizeof *r.name_of),
+        .end_ns = kymo__calloc(n + 1, sizeof *r.end_ns),
+        .windows = kymo__calloc(n + 1, sizeof *r.windows),
+        .first = kymo__calloc(n + 2, sizeof *r.first),
+    };
+    bool done = r.name_of != NULL && r.end_ns != NULL && r.windows != NULL && r.first != NULL &&
+                name_ranges(&r, p->set);
+    if (done) {
+        find_ends(&r, p);
+        done = make_windows(&r, p);
+    }
+    if (done && p->device->device < 0)
+        add_host_time(p);
+    else if (done)
+        add_launched(p, &r);
+    done = done && put_rows(rows, p, KYMO__WINDOW_SPAN, false);
+    free_range_names(&r);
+    return done;
+}
+
+/* ---- all of them ---- */
+
+bool kymo__by_rows_make(struct kymo__device_rows *rows, const struct kymo__work_set *set,
+                        const struct kymo__device_windows *windows, enum kymo__by by,
+                        enum kymo__window window)
+{
+    bool done = true;
+    for (size_t d = 0; done && d < set->n_devices; d++) {
+        const bool is_span = window == KYMO__WINDOW_SPAN;
+        struct parts p = {.set = set,
+                          .device = &set->devices[d],
+                          .windows = is_span ? &windows->spans[d] : windows->united + d * set->n_steps,
+                          .n_windows = is_span ? 1 : windows->n_united[d],
+                          .steps = windows->steps + d * set->n_steps};
+        if (by == KYMO__BY_STEP)
+            done = break_down_steps(rows, &p);
+        else if (by == KYMO__BY_RANGE)
+            done = break_down_ranges(rows, &p);
+        else if (by == KYMO__BY_STREAM)
+            done = break_down_streams(rows, &p, window);
+        else if (by == KYMO__BY_GROUP)
+            done = break_down_groups(rows, &p, window);
+        kymo__free(p.parts);
+    }
+    return done;
+}

@@ -1,0 +1,186 @@
+/* What to know when reading a breakdown: what is missing, what was guessed, what cannot be right. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/breakdown_internal.h"
+
+static void put(kymo_table *table, const char *fmt, ...) KYMO_PRINTF(2, 3);
+
+static void put(kymo_table *table, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    kymo__put_string(table, text);
+}
+
+/* ---- the same of several processes ---- */
+
+/* Processes that something is to be said of; with a thousand ranks it is said once. */
+struct tally {
+    size_t n_processes;
+    char first[48];     /* "rank 3" */
+    uint64_t n, of, ns; /* sums */
+};
+
+static void count(struct tally *tally, const struct kymo__process_breakdown *p, uint64_t n,
+                  uint64_t of, uint64_t ns)
+{
+    const struct kymo_process *process = p->set.process;
+    if (tally->n_processes++ == 0 && process->rank >= 0)
+        snprintf(tally->first, sizeof tally->first, "rank %d", process->rank);
+    else if (tally->n_processes == 1)
+        snprintf(tally->first, sizeof tally->first, "process %" PRId64, process->pid);
+    tally->n += n;
+    tally->of += of;
+    tally->ns += ns;
+}
+
+/* "rank 3", "rank 3 and 1 other", "rank 3 and 12 others". */
+static const char *whose(const struct tally *tally, char *into, size_t size)
+{
+    const size_t n = tally->n_processes;
+    if (n > 1)
+        snprintf(into, size, "%s and %zu other%s", tally->first, n - 1, n == 2 ? "" : "s");
+    else
+        snprintf(into, size, "%s", tally->first);
+    return into;
+}
+
+struct tallies {
+    struct tally negative, stepless, unlinked, outside, plain;
+};
+
+/* A host of which nothing says that it does anything but compute. */
+static bool is_plain_host(const struct kymo__process_breakdown *p)
+{
+    const struct kymo__device_row *row = p->devices.rows;
+    return row->device < 0 && row->atoms.ns[KYMO__COMPUTES] + row->atoms.ns[0] == row->span_ns &&
+           p->set.n_waits == 0;
+}
+
+static void count_process(struct tallies *tallies, const struct kymo__process_breakdown *p)
+{
+    uint64_t n_negative = 0, n_unlinked = 0;
+    for (size_t d = 0; d < p->set.n_devices; d++) {
+        n_negative += p->set.devices[d].n_negative;
+        n_unlinked += p->set.devices[d].device >= 0 ? p->set.devices[d].n_unlinked : 0;
+    }
+    if (n_negative != 0)
+        count(&tallies->negative, p, n_negative, 0, 0);
+    if (n_unlinked != 0)
+        count(&tallies->unlinked, p, n_unlinked, p->n_work, 0);
+    if (p->set.n_steps == 0)
+        count(&tallies->stepless, p, 0, 0, 0);
+    else if (p->n_outside != 0)
+        count(&tallies->outside, p, p->n_outside, 0, p->outside_ns);
+    if (is_plain_host(p))
+        count(&tallies->plain, p, 0, 0, 0);
+}
+
+static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
+                        const struct tallies *tallies)
+{
+    char who[96];
+    const bool needs_steps =
+        breakdown->by == KYMO__BY_STEP || breakdown->window == KYMO__WINDOW_STEPS;
+    const struct tally *t = &tallies->negative;
+    if (t->n != 0)
+        put(table, "%" PRIu64 " GPU events of %s end before they begin: left out.", t->n,
+            whose(t, who, sizeof who));
+    t = &tallies->stepless;
+    if (needs_steps && t->n_processes != 0)
+        put(table, "No steps of %s: not in what is told by steps.", whose(t, who, sizeof who));
+    t = &tallies->unlinked;
+    if (t->n != 0 && (needs_steps || breakdown->by == KYMO__BY_RANGE))
+        put(table,
+            "The launch of %" PRIu64 " of %" PRIu64 " GPU events is not in the trace (%s): %s.",
+            t->n, t->of, whose(t, who, sizeof who),
+            needs_steps ? "they count to the step in which they began" : "they are in no range");
+    t = &tallies->outside;
+    if (t->n != 0 && needs_steps)
+        put(table, "%" PRIu64 " GPU events of %s (%.6f s) were launched outside of all steps.",
+            t->n, whose(t, who, sizeof who), (double)t->ns / 1e9);
+    t = &tallies->plain;
+    if (t->n_processes != 0)
+        put(table,
+            "No range of %s communicates, copies or waits by its name or category: where it runs "
+            "at all it counts as computation.",
+            whose(t, who, sizeof who));
+}
+
+/* ---- all of them ---- */
+
+static bool communicates(const kymo_breakdown *breakdown)
+{
+    for (size_t i = 0; i < breakdown->n_processes; i++) {
+        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        for (size_t r = 0; p->set.caught != NULL && r < breakdown->rules.n; r++)
+            if (p->set.caught[r].count != 0 && breakdown->rules.rules[r].class == KYMO__COMMUNICATES)
+                return true;
+    }
+    return false;
+}
+
+static void put_ranks(kymo_table *table, const kymo_breakdown *breakdown)
+{
+    int32_t world_size = 1, first_rank = -1;
+    size_t n_ranks = 0;
+    bool has_several = false;
+    for (size_t i = 0; i < breakdown->n_processes; i++) {
+        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        if (p->is_left_out || p->devices.n == 0)
+            continue;
+        const struct kymo_process *process = p->set.process;
+        world_size = KYMO__MAX(world_size, process->world_size);
+        n_ranks += process->rank >= 0;
+        has_several |= first_rank >= 0 && process->rank >= 0 && process->rank != first_rank;
+        first_rank = process->rank >= 0 ? process->rank : first_rank;
+    }
+    if ((world_size > 1 || has_several) && !communicates(breakdown))
+        put(table,
+            "There are several ranks, and nothing that communicates was found: the kernels that "
+            "do may have names that no rule knows. Look for them in kymo report, and add a rule "
+            "(--rules FILE; --print-rules shows what there is).");
+    if (n_ranks != 0 && (size_t)world_size > n_ranks)
+        put(table, "%zu of %d ranks are here.", n_ranks, world_size);
+}
+
+static void put_left_out(kymo_table *table, const kymo_breakdown *breakdown)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < breakdown->n_processes; i++)
+        n += breakdown->processes[i].is_left_out;
+    if (n == 1)
+        put(table, "One process that neither uses a GPU nor takes steps nor communicates, while "
+                   "others do, is left out.");
+    else if (n > 1)
+        put(table,
+            "%zu processes that neither use a GPU nor take steps nor communicate, while others "
+            "do, are left out.",
+            n);
+}
+
+void kymo__breakdown_put_warnings(kymo_table *table, const kymo_breakdown *breakdown,
+                                  kymo_recording *const *recordings, size_t n)
+{
+    struct tallies tallies = {0};
+    for (size_t r = 0; r < n; r++) {
+        const char *sentence;
+        for (size_t i = 0; (sentence = kymo_recording_warning(recordings[r], i)) != NULL; i++)
+            kymo__put_string(table, sentence);
+    }
+    for (size_t i = 0; i < breakdown->n_processes; i++) {
+        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        if (p->is_left_out || p->devices.n == 0)
+            continue;
+        kymo__put_notes(table, p->set.process, breakdown->n_processes == 1);
+        count_process(&tallies, p);
+    }
+    put_ranks(table, breakdown);
+    put_tallies(table, breakdown, &tallies);
+    put_left_out(table, breakdown);
+}
