@@ -89,7 +89,7 @@ static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
         breakdown->by == KYMO__BY_STEP || breakdown->window == KYMO__WINDOW_STEPS;
     const struct tally *t = &tallies->negative;
     if (t->n != 0)
-        put(table, "%" PRIu64 " GPU events of %s end before they begin: left out.", t->n,
+        put(table, "GPU events that end before they begin: %" PRIu64 " of %s, left out.", t->n,
             whose(t, who, sizeof who));
     t = &tallies->stepless;
     if (needs_steps && t->n_processes != 0)
@@ -97,13 +97,13 @@ static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
     t = &tallies->unlinked;
     if (t->n != 0 && (needs_steps || breakdown->by == KYMO__BY_RANGE))
         put(table,
-            "The launch of %" PRIu64 " of %" PRIu64 " GPU events is not in the trace (%s): %s.",
+            "GPU events whose launch is not in the trace: %" PRIu64 " of %" PRIu64 " of %s; %s.",
             t->n, t->of, whose(t, who, sizeof who),
             needs_steps ? "they count to the step in which they began" : "they are in no range");
     t = &tallies->outside;
     if (t->n != 0 && needs_steps)
-        put(table, "%" PRIu64 " GPU events of %s (%.6f s) were launched outside of all steps.",
-            t->n, whose(t, who, sizeof who), (double)t->ns / 1e9);
+        put(table, "GPU events launched outside of all steps: %" PRIu64 " of %s (%.6f s).", t->n,
+            whose(t, who, sizeof who), (double)t->ns / 1e9);
     t = &tallies->plain;
     if (t->n_processes != 0)
         put(table,
@@ -146,7 +146,7 @@ static void put_ranks(kymo_table *table, const kymo_breakdown *breakdown)
             "do may have names that no rule knows. Look for them in kymo report, and add a rule "
             "(--rules FILE; --print-rules shows what there is).");
     if (n_ranks != 0 && (size_t)world_size > n_ranks)
-        put(table, "%zu of %d ranks are here.", n_ranks, world_size);
+        put(table, "Of %d ranks %zu %s here.", world_size, n_ranks, n_ranks == 1 ? "is" : "are");
 }
 
 static void put_left_out(kymo_table *table, const kymo_breakdown *breakdown)

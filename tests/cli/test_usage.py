@@ -14,7 +14,7 @@ def test_without_a_command_the_overview_is_shown(kymo, expected):
         expected("overview", done.stdout)
 
 
-@pytest.mark.parametrize("command", ["run", "report", "export", "compare", "import", "doctor", "completion"])
+@pytest.mark.parametrize("command", ["run", "report", "export", "compare", "breakdown", "import", "doctor", "completion"])
 def test_each_command_has_help(kymo, expected, command):
     for args in ((command, "--help"), ("help", command), (command, "-h")):
         done = kymo(*args)
@@ -22,7 +22,7 @@ def test_each_command_has_help(kymo, expected, command):
         expected(f"help-{command}", done.stdout)
 
 
-@pytest.mark.parametrize("command", ["", "run", "report", "export", "compare", "import", "doctor", "completion"])
+@pytest.mark.parametrize("command", ["", "run", "report", "export", "compare", "breakdown", "import", "doctor", "completion"])
 def test_help_fits_a_terminal(kymo, command):
     lines = kymo(*command.split(), "--help").stdout.splitlines()
     assert max(map(len, lines)) <= 90
@@ -52,6 +52,7 @@ MISTAKES = {
     "report-nothing": ["report"],
     "export-nothing": ["export"],
     "compare-nothing": ["compare"],
+    "breakdown-nothing": ["breakdown"],
     "import-nothing": ["import"],
     "import-missing": ["import", "x.json"],
     "compare-three": ["compare", "x.kymo", "y.kymo", "z.kymo"],
