@@ -97,14 +97,17 @@ bool kymo__paths_finish(struct kymo__paths *paths)
     for (size_t i = paths->n; i-- > 0;) {
         struct kymo__path *path = &paths->paths[i];
         path->total += path->self;
+        path->is_used |= path->total != 0 || path->calls != 0;
         order[i] = (uint32_t)i;
-        if (i != 0)
-            paths->paths[path->parent].total += path->total;
+        if (i == 0)
+            continue;
+        paths->paths[path->parent].total += path->total;
+        paths->paths[path->parent].is_used |= path->is_used;
     }
     qsort_r(order, paths->n, sizeof *order, by_weight, paths->paths);
     /* The lightest first: each goes in front of its siblings so far. */
     for (size_t i = paths->n; i-- > 0;) {
-        if (order[i] == 0)
+        if (order[i] == 0 || !paths->paths[order[i]].is_used)
             continue;
         struct kymo__path *path = &paths->paths[order[i]];
         path->next = paths->paths[path->parent].first_child;
@@ -125,7 +128,7 @@ static void begin(struct laying *laying, const struct kymo__path *path)
 {
     laying->event.kind = KYMO__SINK_BEGIN;
     laying->event.site = kymo__frames_site(laying->frames, laying->process, path->frame);
-    laying->event.repeat = path->calls;
+    laying->event.repeat = path->calls != 0 ? path->calls : KYMO__SINK_NO_CALL;
     kymo__sink_put(laying->process, &laying->event);
 }
 

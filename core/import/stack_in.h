@@ -4,6 +4,8 @@
  *   text_frames.c ── frames: a function, its file, a line. They become sites
  *   paths.c ── the tree of all stacks with what was spent at the end of each, laid out on a clock of its own
  *   collapsed_text.c ── the lines of collapsed stacks taken apart
+ *   marshal.c ── what Python's marshal wrote, as values
+ *   pstats_tree.c ── functions and their callers, as a tree of paths
  *
  * Such files do not say when anything happened. Stacks are laid one behind the other, those that begin alike next to one
  * another, so that each path is one range: what was called from it comes first, its own time last.
@@ -46,6 +48,8 @@ uint32_t kymo__frames_add(struct kymo__frames *frames, const struct kymo__text_f
  * memory.
  */
 uint32_t kymo__frames_of_text(struct kymo__frames *frames, const char *text, size_t len);
+/* The frame of exactly this function, made when new. KYMO__NO_FRAME without memory. */
+uint32_t kymo__frames_of_function(struct kymo__frames *frames, const struct kymo__text_frame *frame);
 /* Once all are there: find names that need their file to tell functions apart. False without memory. */
 KYMO_WARN_UNUSED bool kymo__frames_name(struct kymo__frames *frames);
 /* The frame's site in a process; processes are best asked one after the other. 0 without memory. */
@@ -55,10 +59,13 @@ uint32_t kymo__frames_site(struct kymo__frames *frames, kymo__sink_process *proc
 
 struct kymo__path {
     uint32_t parent, frame;
-    uint32_t first_child,
-        next; /* once finished: the heaviest child, the next lighter one of its parent; 0: none */
-    uint64_t self, total; /* in any unit; `total` once finished */
-    uint64_t calls;       /* that it stands for; 0: one */
+    uint64_t self;  /* in any unit */
+    uint64_t calls; /* that it stands for; may be 0 */
+    /* Once finished. */
+    uint64_t total;
+    uint32_t first_child; /* the heaviest; 0: none */
+    uint32_t next;        /* child of its parent, not heavier; 0: none */
+    bool is_used;         /* it, or something below, has time or calls */
 };
 
 struct kymo__paths {
@@ -77,7 +84,7 @@ void kymo__paths_fini(struct kymo__paths *paths);
 uint32_t kymo__paths_child(struct kymo__paths *paths, uint32_t parent, uint32_t frame);
 /* Once all are there: totals, and an order. False without memory. */
 KYMO_WARN_UNUSED bool kymo__paths_finish(struct kymo__paths *paths);
-/* Lay what is below `root` on a lane, from 0 on, `unit_ns` for each unit. Failures stay in the sink. */
+/* Lay what is used below `root` on a lane, from 0 on, `unit_ns` for each unit. Failures stay in the sink. */
 void kymo__paths_lay(const struct kymo__paths *paths, uint32_t root, struct kymo__frames *frames,
                      kymo__sink_process *process, uint32_t lane, uint64_t unit_ns);
 
@@ -102,5 +109,78 @@ bool kymo__collapsed_frame(struct kymo__text *stack, struct kymo__text *frame);
 bool kymo__collapsed_process(const struct kymo__text *frame, int64_t *pid,
                              struct kymo__text *command);
 bool kymo__collapsed_thread(const struct kymo__text *frame, int64_t *tid, struct kymo__text *name);
+
+/* ---- marshal.c: Python's marshal, all versions, bounded in depth and size ---- */
+
+enum kymo__marshal_kind {
+    KYMO__MARSHAL_OTHER,   /* None and whatever else no profile has */
+    KYMO__MARSHAL_INTEGER, /* what is beyond 64 bits is the nearest that fits; True is 1 */
+    KYMO__MARSHAL_REAL,
+    KYMO__MARSHAL_TEXT,
+    KYMO__MARSHAL_LIST, /* a tuple, list or set */
+    KYMO__MARSHAL_DICT, /* `n` pairs: a key, then its value */
+};
+
+struct kymo__marshal_value {
+    enum kymo__marshal_kind kind;
+    uint32_t n; /* elements, pairs, bytes */
+    union {
+        int64_t integer;
+        double real;
+        const char *text; /* lent by the bytes, no NUL behind */
+        size_t first;     /* in `items` */
+    } as;
+};
+
+struct kymo__marshal {
+    struct kymo__marshal_value *values;
+    size_t n_values, values_cap;
+    uint32_t *items; /* numbers of values */
+    size_t n_items, items_cap;
+    const char *mistake; /* a few words: "a length beyond the end of the file"; lent for ever */
+    size_t offset;       /* where */
+};
+
+/*
+ * Read one value, and with it all that it holds; `*top` is its number. KYMO_EFORMAT with `mistake`, KYMO_ENOMEM. Fini
+ * in any case; a zeroed one is fine.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__marshal_read(struct kymo__marshal *marshal, const void *bytes,
+                                                size_t len, uint32_t *top);
+void kymo__marshal_fini(struct kymo__marshal *marshal);
+/* Element `i` of a list; of a dict, twice the pair's number is its key, and one more its value. */
+static inline const struct kymo__marshal_value *
+kymo__marshal_item(const struct kymo__marshal *marshal, const struct kymo__marshal_value *of, size_t i)
+{
+    return &marshal->values[marshal->items[of->as.first + i]];
+}
+
+/* ---- pstats_tree.c ---- */
+
+/* A function, and its calls from one caller; times in nanoseconds. */
+struct kymo__profiled {
+    uint64_t n_calls, self_ns;
+    double total_ns;
+};
+struct kymo__profiled_edge {
+    uint32_t caller, callee;
+    double n_calls, self_ns, total_ns;
+};
+
+struct kymo__profile {
+    struct kymo__profiled *functions; /* by frame */
+    size_t n_functions;
+    struct kymo__profiled_edge *edges;
+    size_t n_edges;
+    size_t max_paths;  /* heavier ones are followed first */
+    uint64_t n_folded; /* set: paths that were not followed further */
+    double folded_ns; /* set: the time below them, which is shown below the same function elsewhere */
+};
+
+/*
+ * Make the paths below the root of `paths`, whose frames are functions. Calls and self times of each function add up to
+ * what it has. False without memory.
+ */
+KYMO_WARN_UNUSED bool kymo__profile_expand(struct kymo__profile *profile, struct kymo__paths *paths);
 
 #endif

@@ -71,15 +71,37 @@ uint32_t kymo__frames_add(struct kymo__frames *frames, const struct kymo__text_f
     return kept.name != NULL && kept.file != NULL ? add(frames, &kept) : KYMO__NO_FRAME;
 }
 
-uint32_t kymo__frames_of_text(struct kymo__frames *frames, const char *text, size_t len)
+static uint32_t hash_of(const struct kymo__frames *frames, const char *text, size_t len)
 {
-    const uint32_t hash = (uint32_t)kymo__sink_hash(frames->seed, text, len);
+    return (uint32_t)kymo__sink_hash(frames->seed, text, len);
+}
+
+/* The frame with this text, or KYMO__NO_FRAME. */
+static uint32_t find(const struct kymo__frames *frames, const char *text, size_t len)
+{
+    const uint32_t hash = hash_of(frames, text, len);
     size_t at = hash;
     for (uint32_t n; (n = kymo__sink_index_next(&frames->by_text, hash, &at)) != 0;) {
         const struct kymo__text_frame *frame = &frames->frames[n - 1];
         if (frame->text_len == len && memcmp(frame->text, text, len) == 0)
             return n - 1;
     }
+    return KYMO__NO_FRAME;
+}
+
+static uint32_t add_known(struct kymo__frames *frames, const struct kymo__text_frame *frame)
+{
+    const uint32_t hash = hash_of(frames, frame->text, frame->text_len), number = add(frames, frame);
+    if (number != KYMO__NO_FRAME && !kymo__sink_index_put(&frames->by_text, hash, number + 1))
+        return KYMO__NO_FRAME;
+    return number;
+}
+
+uint32_t kymo__frames_of_text(struct kymo__frames *frames, const char *text, size_t len)
+{
+    const uint32_t known = find(frames, text, len);
+    if (known != KYMO__NO_FRAME)
+        return known;
     const char *kept = kymo__arena_text(&frames->texts, text, len);
     if (kept == NULL)
         return KYMO__NO_FRAME;
@@ -88,9 +110,32 @@ uint32_t kymo__frames_of_text(struct kymo__frames *frames, const char *text, siz
         .text = kept, .text_len = len, .name = kept, .name_len = place, .file = ""};
     if (place < len)
         take_place(&frame, kept + place + 2, len - place - 3);
-    const uint32_t number = add(frames, &frame);
-    if (number != KYMO__NO_FRAME && !kymo__sink_index_put(&frames->by_text, hash, number + 1))
-        return KYMO__NO_FRAME;
+    return add_known(frames, &frame);
+}
+
+/* The same texts and line give the same key, whose second half they then are. */
+static void put_key(struct kymo__buf *key, const struct kymo__text_frame *frame)
+{
+    const uint64_t numbers[] = {frame->line, frame->name_len};
+    kymo__buf_put(key, numbers, sizeof numbers);
+    kymo__buf_put(key, frame->name, frame->name_len);
+    kymo__buf_put(key, frame->file, frame->file_len);
+}
+
+uint32_t kymo__frames_of_function(struct kymo__frames *frames, const struct kymo__text_frame *frame)
+{
+    struct kymo__buf key = {0};
+    put_key(&key, frame);
+    uint32_t number = key.failed ? KYMO__NO_FRAME : find(frames, key.data, key.len);
+    if (number == KYMO__NO_FRAME && !key.failed) {
+        struct kymo__text_frame kept = *frame;
+        kept.text = kymo__arena_text(&frames->texts, key.data, key.len);
+        kept.text_len = key.len;
+        kept.file = kept.text + key.len - frame->file_len;
+        kept.name = kept.file - frame->name_len;
+        number = kept.text != NULL ? add_known(frames, &kept) : KYMO__NO_FRAME;
+    }
+    kymo__buf_fini(&key);
     return number;
 }
 

@@ -1,0 +1,314 @@
+/*
+ * pstats: what cProfile and profile leave, a dict that Python's marshal wrote.
+ *
+ *   (file, line, function): (primitive calls, calls, own seconds, seconds in all,
+ *                            {caller: (calls, primitive calls, own seconds, seconds in all)})
+ *
+ * Built-in functions are in the file "~" at line 0. profile has the number of calls alone for each caller. Python 3.15
+ * says with the key ('__sampled__',) that calls are samples. There are no times and no paths: pstats_tree.c makes paths,
+ * which are laid one behind the other.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "codec/codec_internal.h"
+#include "import/stack_in.h"
+
+enum { MAX_BYTES = 256 << 20, MAX_FOLLOWED = 1 << 18 };
+
+struct reading {
+    struct kymo__import *import;
+    struct kymo__buf bytes;
+    struct kymo__marshal marshal;
+    struct kymo__frames frames;
+    struct kymo__paths paths;
+    struct kymo__profile profile;
+    size_t functions_cap, edges_cap;
+    uint64_t n_calls, n_bad;
+    bool is_sampled;
+};
+
+static kymo_status no_memory(const struct reading *r)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to read %s", r->import->path);
+}
+
+/* ---- values ---- */
+
+typedef const struct kymo__marshal_value *value;
+
+static bool is_list_of(value v, size_t n)
+{
+    return v->kind == KYMO__MARSHAL_LIST && v->n >= n;
+}
+
+static bool is_number(value v)
+{
+    return v->kind == KYMO__MARSHAL_INTEGER || v->kind == KYMO__MARSHAL_REAL;
+}
+
+/* Not below 0, and not more than sums can take; NaN is 0. */
+static double to_number(value v)
+{
+    const double number = v->kind == KYMO__MARSHAL_INTEGER ? (double)v->as.integer : v->as.real;
+    return number > 0 ? fmin(number, 1e15) : 0;
+}
+
+static double to_ns(value v)
+{
+    return fmin(to_number(v) * 1e9, 1e17);
+}
+
+/* The function of a key (file, line, name). False when it is none, or without memory, which `*failed` tells. */
+static bool find_function(struct reading *r, value key, uint32_t *function, bool *failed)
+{
+    if (!is_list_of(key, 3))
+        return false;
+    const value file = kymo__marshal_item(&r->marshal, key, 0),
+                line = kymo__marshal_item(&r->marshal, key, 1),
+                name = kymo__marshal_item(&r->marshal, key, 2);
+    if (file->kind != KYMO__MARSHAL_TEXT || name->kind != KYMO__MARSHAL_TEXT || !is_number(line))
+        return false;
+    const bool is_built_in = file->n == 1 && file->as.text[0] == '~';
+    const double number = to_number(line);
+    const struct kymo__text_frame frame = {
+        .name = name->as.text,
+        .name_len = name->n,
+        .file = is_built_in ? "" : file->as.text,
+        .file_len = is_built_in ? 0 : file->n,
+        .line = number <= UINT32_MAX ? (uint32_t)number : 0,
+    };
+    *function = kymo__frames_of_function(&r->frames, &frame);
+    *failed |= *function == KYMO__NO_FRAME;
+    return *function != KYMO__NO_FRAME;
+}
+
+/* ---- entries ---- */
+
+static bool add_edge(struct reading *r, uint32_t caller, uint32_t callee, value numbers)
+{
+    const struct kymo__profiled *of = &r->profile.functions[callee];
+    struct kymo__profile *p = &r->profile;
+    struct kymo__profiled_edge edge = {.caller = caller, .callee = callee};
+    if (!kymo__grow(&p->edges, &r->edges_cap, p->n_edges + 1, sizeof *p->edges))
+        return false;
+    if (is_list_of(numbers, 4)) {
+        edge.n_calls = to_number(kymo__marshal_item(&r->marshal, numbers, 0));
+        edge.self_ns = to_ns(kymo__marshal_item(&r->marshal, numbers, 2));
+        edge.total_ns = to_ns(kymo__marshal_item(&r->marshal, numbers, 3));
+    } else {
+        const double share = to_number(numbers) / fmax((double)of->n_calls, 1);
+        edge.n_calls = to_number(numbers);
+        edge.self_ns = share * (double)of->self_ns;
+        edge.total_ns = share * of->total_ns;
+    }
+    p->edges[p->n_edges++] = edge;
+    return true;
+}
+
+static bool are_numbers(const struct reading *r, value list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_number(kymo__marshal_item(&r->marshal, list, i)))
+            return false;
+    return true;
+}
+
+/* A caller that has no entry of its own is as good as none. */
+static bool add_callers(struct reading *r, uint32_t callee, value callers)
+{
+    bool failed = false;
+    for (size_t i = 0; i < callers->n; i++) {
+        const value numbers = kymo__marshal_item(&r->marshal, callers, 2 * i + 1);
+        const bool is_sound =
+            is_number(numbers) || (is_list_of(numbers, 4) && are_numbers(r, numbers, 4));
+        uint32_t caller;
+        if (is_sound &&
+            find_function(r, kymo__marshal_item(&r->marshal, callers, 2 * i), &caller, &failed)) {
+            if (caller < r->profile.n_functions && !add_edge(r, caller, callee, numbers))
+                return false;
+        } else {
+            r->n_bad++;
+        }
+        if (failed)
+            return false;
+    }
+    return true;
+}
+
+static bool is_entry(const struct reading *r, value entry)
+{
+    return is_list_of(entry, 5) && are_numbers(r, entry, 4) &&
+           kymo__marshal_item(&r->marshal, entry, 4)->kind == KYMO__MARSHAL_DICT;
+}
+
+/* Functions get numbers in the order of the dict, before any that are callers alone. */
+static bool add_function(struct reading *r, value key, value entry)
+{
+    struct kymo__profile *p = &r->profile;
+    uint32_t function;
+    bool failed = false;
+    if (!is_entry(r, entry) || !find_function(r, key, &function, &failed) ||
+        function < p->n_functions) {
+        r->n_bad++;
+        return !failed;
+    }
+    if (!kymo__grow(&p->functions, &r->functions_cap, p->n_functions + 1, sizeof *p->functions))
+        return false;
+    const double n_calls = to_number(kymo__marshal_item(&r->marshal, entry, 1));
+    p->functions[p->n_functions++] = (struct kymo__profiled){
+        .n_calls = (uint64_t)n_calls,
+        .self_ns = (uint64_t)(to_ns(kymo__marshal_item(&r->marshal, entry, 2)) + 0.5),
+        .total_ns = to_ns(kymo__marshal_item(&r->marshal, entry, 3)),
+    };
+    r->n_calls += (uint64_t)n_calls;
+    return true;
+}
+
+static bool is_sampled_mark(const struct reading *r, value key)
+{
+    static const char word[] = "__sampled__";
+    if (!is_list_of(key, 1) || key->n != 1)
+        return false;
+    const value text = kymo__marshal_item(&r->marshal, key, 0);
+    return text->kind == KYMO__MARSHAL_TEXT && text->n == strlen(word) &&
+           memcmp(text->as.text, word, text->n) == 0;
+}
+
+static bool add_all(struct reading *r, value top)
+{
+    for (size_t i = 0; i < top->n; i++) {
+        const value key = kymo__marshal_item(&r->marshal, top, 2 * i);
+        if (is_sampled_mark(r, key))
+            r->is_sampled = true;
+        else if (!add_function(r, key, kymo__marshal_item(&r->marshal, top, 2 * i + 1)))
+            return false;
+    }
+    /* Once all functions have their numbers. */
+    for (size_t i = 0; i < top->n; i++) {
+        const value entry = kymo__marshal_item(&r->marshal, top, 2 * i + 1);
+        bool failed = false;
+        uint32_t function;
+        if (!is_entry(r, entry))
+            continue;
+        if (find_function(r, kymo__marshal_item(&r->marshal, top, 2 * i), &function, &failed) &&
+            !add_callers(r, function, kymo__marshal_item(&r->marshal, entry, 4)))
+            return false;
+        if (failed)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the file ---- */
+
+static kymo_status read_bytes(struct reading *r)
+{
+    const char *bytes;
+    size_t len;
+    for (;;) {
+        KYMO_TRY(kymo__bytes_next(r->import->bytes, &bytes, &len));
+        if (len == 0)
+            return r->bytes.failed ? no_memory(r) : KYMO_OK;
+        if (r->bytes.len + len > MAX_BYTES)
+            return kymo__fail(KYMO_EFORMAT, "%s is larger than a profile of Python can be (%d MiB)",
+                              r->import->path, MAX_BYTES >> 20);
+        kymo__buf_put(&r->bytes, bytes, len);
+    }
+}
+
+static kymo_status read_values(struct reading *r, value *top)
+{
+    uint32_t number;
+    const kymo_status status = kymo__marshal_read(&r->marshal, r->bytes.data, r->bytes.len, &number);
+    if (status == KYMO_ENOMEM)
+        return no_memory(r);
+    if (status != KYMO_OK)
+        return kymo__fail(KYMO_EFORMAT,
+                          "%s is no profile of cProfile, or a damaged one: at byte %zu, %s",
+                          r->import->path, r->marshal.offset, r->marshal.mistake);
+    *top = &r->marshal.values[number];
+    if ((*top)->kind != KYMO__MARSHAL_DICT)
+        return kymo__fail(KYMO_EFORMAT, "%s is no profile of cProfile: it holds no dict of functions",
+                          r->import->path);
+    return KYMO_OK;
+}
+
+static void tell(const struct reading *r, kymo__sink_process *process)
+{
+    const char *path = r->import->path;
+    const struct kymo__profile *p = &r->profile;
+    kymo__sink_note(process,
+                    "%s has sums over %llu %s and no times: they are laid one behind the other; "
+                    "which path had how much is estimated from the callers of each function",
+                    path, (unsigned long long)r->n_calls, r->is_sampled ? "samples" : "calls");
+    if (p->n_folded != 0)
+        kymo__sink_note(process,
+                        "%s: %llu paths were not followed further; %.3g s below them are shown "
+                        "below the same functions elsewhere",
+                        path, (unsigned long long)p->n_folded, p->folded_ns / 1e9);
+    if (r->n_bad != 0)
+        kymo__sink_damage(process, "%s: left out %llu entries that are not as cProfile writes them",
+                          path, (unsigned long long)r->n_bad);
+}
+
+static kymo_status lay_out(struct reading *r)
+{
+    static const char name[] = "profile";
+    r->profile.max_paths = MAX_FOLLOWED;
+    if (r->profile.n_functions == 0)
+        return kymo__fail(KYMO_EFORMAT, "%s has no functions in it", r->import->path);
+    if (!kymo__paths_init(&r->paths) || !kymo__profile_expand(&r->profile, &r->paths) ||
+        !kymo__frames_name(&r->frames) || !kymo__paths_finish(&r->paths))
+        return no_memory(r);
+    kymo__sink_process *process = kymo__sink_process_get(r->import->sink, r->import->number);
+    if (process == NULL)
+        return kymo__sink_status(r->import->sink);
+    const uint32_t lane = kymo__sink_thread(process, 0);
+    kymo__sink_name_lane(process, lane, name, strlen(name));
+    kymo__paths_lay(&r->paths, 0, &r->frames, process, lane, 1);
+    tell(r, process);
+    return kymo__sink_status(r->import->sink);
+}
+
+static kymo_status read_all(struct reading *r)
+{
+    value top = NULL;
+    KYMO_TRY(read_bytes(r));
+    KYMO_TRY(read_values(r, &top));
+    if (!add_all(r, top))
+        return no_memory(r);
+    return lay_out(r);
+}
+
+static kymo_status read_pstats(struct kymo__import *import)
+{
+    struct reading r = {.import = import};
+    kymo__frames_init(&r.frames);
+    r.frames.names_lines = true;
+    const kymo_status status = read_all(&r);
+    kymo__buf_fini(&r.bytes);
+    kymo__marshal_fini(&r.marshal);
+    kymo__frames_fini(&r.frames);
+    kymo__paths_fini(&r.paths);
+    kymo__free(r.profile.functions);
+    kymo__free(r.profile.edges);
+    return status;
+}
+
+/* A dict whose first key is a tuple, or an empty one; the highest bit of a type says that others refer to it. */
+static bool looks_like_pstats(const char *path, const char *bytes, size_t len)
+{
+    (void)path;
+    if (len < 2 || (bytes[0] & 0x7f) != '{')
+        return false;
+    const char first = (char)(bytes[1] & 0x7f);
+    return first == '(' || first == ')' || (first == '0' && len == 2);
+}
+
+const struct kymo__import_format kymo__import_pstats = {
+    .name = "pstats",
+    .words = "a profile of cProfile",
+    .looks_like = looks_like_pstats,
+    .read = read_pstats,
+};
