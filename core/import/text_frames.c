@@ -195,14 +195,17 @@ bool kymo__frames_name(struct kymo__frames *frames)
     return done;
 }
 
-/* What of a path tells where a module is: all behind the folder that packages are in. */
+/* What of a path tells where a module is: all behind the folder that packages, or Python's own modules, are in. */
 static size_t skip_folders(const char *file, size_t len)
 {
-    static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python3."};
     for (size_t i = 0; i < KYMO__COUNT_OF(folders); i++) {
-        const char *found = memmem(file, len, folders[i], strlen(folders[i]));
-        if (found != NULL)
-            return (size_t)(found - file) + strlen(folders[i]);
+        const size_t n = strlen(folders[i]);
+        const char *found = memmem(file, len, folders[i], n);
+        if (found == NULL)
+            continue;
+        const char *slash = memchr(found + n - 1, '/', len - (size_t)(found - file) - n + 1);
+        return slash != NULL ? (size_t)(slash + 1 - file) : 0;
     }
     return 0;
 }

@@ -200,6 +200,21 @@ static void every_kind_of_line_counts(void **state)
     kymo_summary_destroy(summary);
 }
 
+static void folders_of_packages_tell_nothing(void **state)
+{
+    (void)state;
+    kymo_summary *summary = summarise("f (/x/lib/python3.11/json/decoder.py:1) 1\n"
+                                      "f (/x/lib/python3.11/site-packages/torch/nn.py:1) 2\n"
+                                      "f (/usr/lib/python3/dist-packages/numpy/core.py:1) 3\n"
+                                      "f (/lib/python3.11) 4\nf (/home/me/f.py:1) 5\n");
+    expect_range(summary, "f (json/decoder.py)", 1, 10 * MS, 10 * MS);
+    expect_range(summary, "f (torch/nn.py)", 2, 20 * MS, 20 * MS);
+    expect_range(summary, "f (numpy/core.py)", 3, 30 * MS, 30 * MS);
+    expect_range(summary, "f (/lib/python3.11)", 4, 40 * MS, 40 * MS);
+    expect_range(summary, "f (/home/me/f.py)", 5, 50 * MS, 50 * MS);
+    kymo_summary_destroy(summary);
+}
+
 static void the_innermost_process_has_the_samples(void **state)
 {
     (void)state;
@@ -337,6 +352,7 @@ int main(void)
         cmocka_unit_test(a_difference_has_two_numbers_on_each_line),
         cmocka_unit_test(stacks_become_a_tree_of_samples),
         cmocka_unit_test(every_kind_of_line_counts),
+        cmocka_unit_test(folders_of_packages_tell_nothing),
         cmocka_unit_test(the_innermost_process_has_the_samples),
         cmocka_unit_test(what_is_exported_again_is_the_same),
         cmocka_unit_test(pieces_of_any_length_give_the_same),
