@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "analyze/breakdown_internal.h"
+#include "analyze/breakdown_whole.h"
 
 const char *const kymo__window_names[2] = {"gpu_span", "steps"};
 const char *const kymo__by_names[5] = {"", "step", "range", "stream", "process-group"};
@@ -55,6 +55,8 @@ static kymo_status break_down_process(const kymo_breakdown *breakdown,
         !kymo__device_rows_make(&p->devices, &p->set, &p->windows) ||
         !kymo__by_rows_make(&p->by, &p->set, &p->windows, breakdown->by, breakdown->window))
         return no_memory();
+    KYMO_TRY(kymo__idle_find(&p->idle, &p->set, &breakdown->rules,
+                             &(struct kymo__idle_windows){p->windows.spans, p->windows.steps}));
     count_outside(p);
     drop_work(&p->set);
     return KYMO_OK;
@@ -64,6 +66,7 @@ static void free_process(struct kymo__process_breakdown *p)
 {
     kymo__work_set_fini(&p->set);
     kymo__device_windows_fini(&p->windows);
+    kymo__idle_fini(&p->idle);
     kymo__free(p->devices.rows);
     kymo__free(p->by.rows);
 }
@@ -220,6 +223,19 @@ static kymo_status check(const kymo_breakdown *breakdown)
                       breakdown->title);
 }
 
+/* What ranks did together; those of one recording are one job. */
+static kymo_status match_collectives(kymo_breakdown *breakdown)
+{
+    uint32_t recording = 0;
+    for (size_t i = 0; i < breakdown->n_processes; i++) {
+        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        recording += i > 0 && p->recording != p[-1].recording;
+        if (!p->is_left_out)
+            KYMO_TRY(kymo__collectives_add(&breakdown->collectives, recording, &p->set));
+    }
+    return kymo__collectives_match(&breakdown->collectives);
+}
+
 static kymo_status run(kymo_breakdown *breakdown, kymo_recording *const *recordings, size_t n,
                        const struct kymo_breakdown_options *options)
 {
@@ -229,6 +245,7 @@ static kymo_status run(kymo_breakdown *breakdown, kymo_recording *const *recordi
     KYMO_TRY(read_processes(breakdown, options));
     leave_out_helpers(breakdown);
     KYMO_TRY(check(breakdown));
+    KYMO_TRY(match_collectives(breakdown));
     return kymo__breakdown_make_tables(breakdown, recordings, n);
 }
 
@@ -238,6 +255,7 @@ static void free_making(kymo_breakdown *breakdown)
     for (size_t i = 0; i < breakdown->n_processes; i++)
         free_process(&breakdown->processes[i]);
     kymo__free(breakdown->processes);
+    kymo__collectives_fini(&breakdown->collectives);
     kymo__rules_fini(&breakdown->rules);
     breakdown->processes = NULL;
     breakdown->n_processes = 0;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/breakdown_internal.h"
+#include "analyze/breakdown_whole.h"
 
 static void put(kymo_table *table, const char *fmt, ...) KYMO_PRINTF(2, 3);
 

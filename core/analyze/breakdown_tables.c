@@ -1,7 +1,7 @@
 /* The tables of a breakdown. */
 #include <string.h>
 
-#include "analyze/breakdown_internal.h"
+#include "analyze/breakdown_whole.h"
 
 #define TIME KYMO__NS_COLUMN
 
@@ -212,21 +212,47 @@ static kymo_status make_by(kymo_breakdown *breakdown)
     return KYMO_OK;
 }
 
-kymo_status kymo__breakdown_make_tables(kymo_breakdown *breakdown,
-                                        kymo_recording *const *recordings, size_t n)
+static kymo_status make_tables(kymo_breakdown *breakdown)
 {
     KYMO_TRY(MAKE(KYMO__BROKEN_SUMMARY, "summary", summary_columns));
     KYMO_TRY(MAKE(KYMO__BROKEN_DEVICES, "devices", device_columns));
     KYMO_TRY(make_by(breakdown));
+    KYMO_TRY(MAKE(KYMO__BROKEN_IDLE, "idle", kymo__idle_columns));
+    KYMO_TRY(MAKE(KYMO__BROKEN_IDLE_OPERATORS, "idle_by_operator", kymo__idle_operator_columns));
+    KYMO_TRY(MAKE(KYMO__BROKEN_IDLE_STEPS, "idle_by_step", kymo__idle_step_columns));
+    KYMO_TRY(MAKE(KYMO__BROKEN_COLLECTIVES, "collectives", kymo__collective_columns));
+    KYMO_TRY(MAKE(KYMO__BROKEN_COLLECTIVE_RANKS, "collective_ranks", kymo__collective_rank_columns));
     KYMO_TRY(MAKE(KYMO__BROKEN_RULES, "rules", rule_columns));
-    KYMO_TRY(MAKE(KYMO__BROKEN_WARNINGS, "warnings", kymo__warning_columns));
+    return MAKE(KYMO__BROKEN_WARNINGS, "warnings", kymo__warning_columns);
+}
+
+static void fill_idle(kymo_table *const *tables, const kymo_breakdown *breakdown)
+{
+    for (size_t i = 0; i < breakdown->n_processes; i++) {
+        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        if (p->is_left_out)
+            continue;
+        kymo__idle_put(tables[KYMO__BROKEN_IDLE], &p->set, &p->idle);
+        kymo__idle_put_operators(tables[KYMO__BROKEN_IDLE_OPERATORS], &p->set, &p->idle);
+        kymo__idle_put_steps(tables[KYMO__BROKEN_IDLE_STEPS], &p->set, &p->idle);
+    }
+}
+
+kymo_status kymo__breakdown_make_tables(kymo_breakdown *breakdown,
+                                        kymo_recording *const *recordings, size_t n)
+{
     kymo_table **tables = breakdown->tables;
+    KYMO_TRY(make_tables(breakdown));
     fill_summary(tables[KYMO__BROKEN_SUMMARY], breakdown);
     fill_devices(tables[KYMO__BROKEN_DEVICES], breakdown);
     if (breakdown->by != KYMO__BY_NOTHING)
         fill_by(tables[KYMO__BROKEN_BY], breakdown);
+    fill_idle(tables, breakdown);
+    kymo__collectives_put(tables[KYMO__BROKEN_COLLECTIVES], &breakdown->collectives);
+    kymo__collectives_put_ranks(tables[KYMO__BROKEN_COLLECTIVE_RANKS], &breakdown->collectives);
     fill_rules(tables[KYMO__BROKEN_RULES], breakdown);
     kymo__breakdown_put_warnings(tables[KYMO__BROKEN_WARNINGS], breakdown, recordings, n);
+    kymo__collectives_put_warnings(tables[KYMO__BROKEN_WARNINGS], &breakdown->collectives);
     for (size_t t = 0; t < KYMO__N_BROKEN; t++)
         if (tables[t] != NULL)
             KYMO_TRY(kymo_table_status(tables[t]));

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/breakdown_internal.h"
+#include "analyze/breakdown_whole.h"
 #include "present/export_internal.h"
 #include "present/present_internal.h"
 
@@ -15,7 +15,7 @@
 #define PLAIN "\033[0m"
 
 /* Rows of one table that a screen takes in; JSON and CSV have all. */
-enum { MAX_ROWS = 40 };
+enum { MAX_ROWS = 40, FEW_ROWS = 12 };
 
 struct answer {
     kymo_breakdown *b;
@@ -168,6 +168,14 @@ static void draw_row(kymo_table *drawn, const kymo_table *from, size_t row, bool
     draw_ratio(drawn, &concurrency);
 }
 
+static kymo_status put_more(struct answer *answer, size_t n_more)
+{
+    if (n_more == 0)
+        return KYMO_OK;
+    kymo__buf_printf(&answer->line, "... and %zu more; --json has them", n_more);
+    return end_line(answer);
+}
+
 /* `label` is what the first column is called; NULL: there is none. */
 static kymo_status draw_devices(struct answer *answer, const kymo_table *from, const char *label)
 {
@@ -189,22 +197,27 @@ static kymo_status draw_devices(struct answer *answer, const kymo_table *from, c
         status = kymo__text_draw(&view, answer->out);
     kymo_table_destroy(drawn);
     KYMO_TRY(status);
-    if (kymo_table_n_rows(from) > n) {
-        kymo__buf_printf(&answer->line, "... and %zu more rows; --json and --csv have them\n",
-                         kymo_table_n_rows(from) - n);
-        KYMO_TRY(kymo__buf_to_stream(&answer->line, answer->out));
-    }
+    KYMO_TRY(put_more(answer, kymo_table_n_rows(from) - n));
     return end_line(answer);
 }
 
 /* ---- text ---- */
 
-static kymo_status draw_rules(struct answer *answer)
+/* The first rows of a table under a heading; nothing where it has none. */
+static kymo_status draw_table(struct answer *answer, enum kymo__breakdown_table which,
+                              const char *heading, size_t limit)
 {
-    const kymo_table *rules = answer->b->tables[KYMO__BROKEN_RULES];
+    const kymo_table *table = answer->b->tables[which];
+    const size_t n = kymo_table_n_rows(table), n_drawn = KYMO__MIN(n, limit);
     const struct kymo__text_view view = {
-        .table = rules, .options = answer->options, .n_rows = kymo_table_n_rows(rules)};
+        .table = table, .options = answer->options, .n_rows = n_drawn};
+    if (n == 0)
+        return KYMO_OK;
+    kymo__buf_printf(&answer->line, "%s%s%s", answer->options.color ? BOLD : "", heading,
+                     answer->options.color ? PLAIN : "");
+    KYMO_TRY(end_line(answer));
     KYMO_TRY(kymo__text_draw(&view, answer->out));
+    KYMO_TRY(put_more(answer, n - n_drawn));
     return end_line(answer);
 }
 
@@ -230,7 +243,13 @@ static kymo_status put_text(struct answer *answer)
     if (answer->b->by != KYMO__BY_NOTHING)
         KYMO_TRY(draw_devices(answer, tables[KYMO__BROKEN_BY],
                               kymo_table_column(tables[KYMO__BROKEN_BY], 0)->name));
-    KYMO_TRY(draw_rules(answer));
+    KYMO_TRY(draw_table(answer, KYMO__BROKEN_IDLE, "why idle", MAX_ROWS));
+    KYMO_TRY(
+        draw_table(answer, KYMO__BROKEN_IDLE_OPERATORS, "idle, by what the host was in", FEW_ROWS));
+    KYMO_TRY(draw_table(answer, KYMO__BROKEN_COLLECTIVES, "communication over all ranks", FEW_ROWS));
+    KYMO_TRY(
+        draw_table(answer, KYMO__BROKEN_COLLECTIVE_RANKS, "communication of each rank", MAX_ROWS));
+    KYMO_TRY(draw_table(answer, KYMO__BROKEN_RULES, "what each rule caught", MAX_ROWS));
     return put_warnings(answer);
 }
 
@@ -316,7 +335,8 @@ static kymo_status put_json(struct answer *answer)
     KYMO_TRY(put_devices(answer, "devices", tables[KYMO__BROKEN_DEVICES]));
     if (answer->b->by != KYMO__BY_NOTHING)
         KYMO_TRY(put_devices(answer, "by", tables[KYMO__BROKEN_BY]));
-    KYMO_TRY(put_rows(answer, KYMO__BROKEN_RULES));
+    for (size_t t = KYMO__BROKEN_IDLE; t < KYMO__BROKEN_WARNINGS; t++)
+        KYMO_TRY(put_rows(answer, (enum kymo__breakdown_table)t));
     kymo__buf_puts(line, "  \"warnings\": [");
     for (size_t row = 0; row < kymo_table_n_rows(warnings); row++) {
         const struct kymo_cell text = kymo_table_cell(warnings, row, 0);

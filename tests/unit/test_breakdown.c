@@ -307,6 +307,23 @@ static void a_group_has_its_communication_beside_all_else(void **state)
     kymo_breakdown_destroy(b);
 }
 
+/* ---- why idle, and what ranks do together ---- */
+
+static void the_reasons_add_up_to_the_idle_time(void **state)
+{
+    put_two_steps(*state);
+    kymo_breakdown *b = break_down(*state, NULL);
+    uint64_t idle = 0, in_steps = 0;
+    for (size_t row = 0; row < n_rows(b, "idle"); row++)
+        idle += number(b, "idle", row, "ns");
+    for (size_t row = 0; row < n_rows(b, "idle_by_step"); row++)
+        in_steps += number(b, "idle_by_step", row, "ns");
+    assert_int_equal(idle, number(b, "devices", 0, "idle_ns"));
+    assert_true(in_steps > 0);
+    assert_int_equal(n_rows(b, "collectives"), 2);
+    kymo_breakdown_destroy(b);
+}
+
 /* ---- several devices and ranks ---- */
 
 static void each_device_has_its_row(void **state)
@@ -518,6 +535,7 @@ int main(void)
         TEST(work_belongs_to_every_range_around_its_launch),
         TEST(a_stream_has_its_own_work_alone),
         TEST(a_group_has_its_communication_beside_all_else),
+        TEST(the_reasons_add_up_to_the_idle_time),
         TEST(each_device_has_its_row),
         cmocka_unit_test(several_ranks_without_communication_are_doubted),
         cmocka_unit_test(one_rank_of_many_is_told),
