@@ -90,6 +90,13 @@ static size_t utf8_sequence(const unsigned char *s, size_t len)
 void kymo__utf8_put(struct kymo__buf *buf, const char *text, size_t len)
 {
     for (size_t i = 0; i < len;) {
+        size_t plain = i;
+        while (plain < len && (unsigned char)text[plain] < 0x80)
+            plain++;
+        kymo__buf_put(buf, text + i, plain - i);
+        i = plain;
+        if (i == len)
+            break;
         const size_t n = utf8_sequence((const unsigned char *)text + i, len - i);
         if (n == 0)
             kymo__buf_puts(buf, REPLACEMENT);

@@ -8,19 +8,9 @@
  *
  * Each object brings the comma before it; the first one, a process's name, goes without.
  */
-#include "present/export_walk.h"
+#include "present/chrome_export.h"
 
-#include <math.h>
 #include <stdio.h>
-
-/* The start of an object up to its time. */
-#define HEAD_ROOM 96
-struct lane_head {
-    uint32_t len;
-    char text[HEAD_ROOM];
-};
-#define HEAD_START ",\n{\"ph\":\"X\",\"pid\":"
-#define HEAD_PHASE_AT 9
 
 /*
  * Tails up to here are copied by a fixed number of moves; x->texts has as many bytes more than it
@@ -32,7 +22,7 @@ static_assert(HEAD_ROOM + TAIL_FAST + 64 <= KYMO__OUT_EVENT, "a plain range fits
 
 /* ---- objects that name things ---- */
 
-static void put_buf(struct kymo__export *x, struct kymo__buf *buf)
+void kymo__chrome_put_buf(struct kymo__export *x, struct kymo__buf *buf)
 {
     if (buf->failed)
         x->status = kymo__fail(KYMO_ENOMEM, "no memory for a text of the export");
@@ -44,13 +34,21 @@ static void put_buf(struct kymo__export *x, struct kymo__buf *buf)
 static void on_start(struct kymo__export *x)
 {
     struct kymo__buf buf = {0};
+    struct kymo__chrome *chrome = x->own = kymo__calloc(1, sizeof *chrome);
+    if (chrome == NULL || !kymo__chrome_survey(x, chrome)) {
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for the export");
+        return;
+    }
     kymo__buf_printf(&buf,
                      "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"tool\":\"kymo "
                      "%s\",\"origin_unix_ns\":\"%lld\","
-                     "\"origin_%s_ns\":\"%llu\"},\n\"traceEvents\":[",
+                     "\"origin_%s_ns\":\"%llu\"},\n",
                      kymo_version(), (long long)x->origin_unix_ns,
                      x->is_wall_clock ? "realtime" : "monotonic", (unsigned long long)x->origin_ns);
-    put_buf(x, &buf);
+    if (chrome->is_kineto)
+        kymo__chrome_kineto_head(x, &buf);
+    kymo__buf_puts(&buf, "\"traceEvents\":[");
+    kymo__chrome_put_buf(x, &buf);
 }
 
 static void on_finish(struct kymo__export *x)
@@ -58,13 +56,21 @@ static void on_finish(struct kymo__export *x)
     kymo__out_puts(&x->out, "\n]}\n");
 }
 
-/* {"ph":"M",...,"name":WHAT,"args":{KEY:` and, when the caller has put a value, its end. */
-static void open_meta(struct kymo__export *x, struct kymo__buf *buf, const char *what, int64_t tid,
-                      const char *key)
+void kymo__chrome_open_meta(struct kymo__buf *buf, int64_t pid, int64_t tid, const char *what,
+                            const char *key)
 {
     kymo__buf_printf(buf,
                      "\n{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"%s\":",
-                     (long long)x->pid, (long long)tid, what, key);
+                     (long long)pid, (long long)tid, what, key);
+}
+
+/* That of an imported trace is as it was, where no other needs to be told from it. */
+static void put_process_name(const struct kymo__export *x, struct kymo__buf *name)
+{
+    if (x->process->source[0] != '\0' && kymo__export_nth(x, 1) == NULL)
+        kymo__buf_puts(name, x->process->command);
+    else
+        kymo__export_process_name(x, name);
 }
 
 static void put_process_meta(struct kymo__export *x)
@@ -72,29 +78,30 @@ static void put_process_meta(struct kymo__export *x)
     struct kymo__buf buf = {0}, name = {0};
     if (x->process_number != 0)
         kymo__buf_puts(&buf, ",");
-    open_meta(x, &buf, "process_name", 0, "name");
-    kymo__export_process_name(x, &name);
+    kymo__chrome_open_meta(&buf, x->pid, 0, "process_name", "name");
+    put_process_name(x, &name);
     kymo__json_put(&buf, name.data, name.len);
     kymo__buf_puts(&buf, "}},");
-    open_meta(x, &buf, "process_labels", 0, "labels");
+    kymo__chrome_open_meta(&buf, x->pid, 0, "process_labels", "labels");
     kymo__json_put(&buf, x->process->host, strlen(x->process->host));
     kymo__buf_puts(&buf, "}},");
-    open_meta(x, &buf, "process_sort_index", 0, "sort_index");
+    kymo__chrome_open_meta(&buf, x->pid, 0, "process_sort_index", "sort_index");
     kymo__buf_printf(&buf, "%u}}", x->process_number);
     kymo__buf_fini(&name);
-    put_buf(x, &buf);
+    kymo__chrome_put_buf(x, &buf);
 }
 
 static void put_lane_meta(struct kymo__export *x, const struct kymo__export_lane *lane)
 {
     struct kymo__buf buf = {0};
     kymo__buf_puts(&buf, ",");
-    open_meta(x, &buf, "thread_name", kymo__export_tid(x, lane), "name");
+    kymo__chrome_open_meta(&buf, x->pid, kymo__export_tid(x, lane), "thread_name", "name");
     kymo__json_put(&buf, lane->info->name, strlen(lane->info->name));
     kymo__buf_puts(&buf, "}},");
-    open_meta(x, &buf, "thread_sort_index", kymo__export_tid(x, lane), "sort_index");
+    kymo__chrome_open_meta(&buf, x->pid, kymo__export_tid(x, lane), "thread_sort_index",
+                           "sort_index");
     kymo__buf_printf(&buf, "%u}}", lane->info->lane);
-    put_buf(x, &buf);
+    kymo__chrome_put_buf(x, &buf);
 }
 
 /* ,"name":"forward","cat":"model"} */
@@ -118,36 +125,32 @@ static kymo_status on_process(struct kymo__export *x)
     return x->status;
 }
 
-static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
+bool kymo__chrome_lane(struct kymo__export *x, struct kymo__export_lane *lane, int64_t pid,
+                       int64_t tid)
 {
     struct lane_head *head = kymo__alloc(sizeof *head);
     if (head == NULL) {
         x->status = kymo__fail(KYMO_ENOMEM, "no memory for a thread's events");
         return false;
     }
-    head->len = (uint32_t)snprintf(head->text, HEAD_ROOM,
-                                   HEAD_START "%lld,\"tid\":%lld,\"ts\":", (long long)x->pid,
-                                   (long long)kymo__export_tid(x, lane));
+    head->len =
+        (uint32_t)snprintf(head->text, HEAD_ROOM,
+                           HEAD_START "%lld,\"tid\":%lld,\"ts\":", (long long)pid, (long long)tid);
     lane->own = head;
+    return true;
+}
+
+static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
+{
+    if (!kymo__chrome_lane(x, lane, x->pid, kymo__export_tid(x, lane)))
+        return false;
     put_lane_meta(x, lane);
     return true;
 }
 
 /* ---- events ---- */
 
-/* An object up to and with its time; HEAD_ROOM and 25 bytes at most. */
-static inline char *put_head(struct kymo__export *x, const struct kymo__export_lane *lane,
-                             uint64_t ns, char phase)
-{
-    const struct lane_head *head = lane->own;
-    char *p = kymo__out_room(&x->out);
-    memcpy(p, head->text, HEAD_ROOM);
-    p[HEAD_PHASE_AT] = phase;
-    return kymo__put_us(p + head->len, ns - x->origin_ns);
-}
-
-/* The site's part without its closing brace, however long. */
-static void put_open_tail(struct kymo__export *x, uint32_t site)
+void kymo__chrome_open_tail(struct kymo__export *x, uint32_t site)
 {
     const struct kymo__site_text tail = kymo__site_text(x, site);
     kymo__out_put(&x->out, x->texts.data + tail.at, tail.len - 1);
@@ -165,115 +168,43 @@ static inline void put_tail(struct kymo__export *x, char *p, uint32_t site)
     }
 }
 
-/*
- * JSON has no word for what is not finite, which a loss may well become. Viewers refuse null as the
- * value of a counter, and read these texts as the numbers they are.
- */
-static char *put_double(char *p, double value)
+/* The rest of an object, which ends at `p` so far: the site's part, and what else is known. */
+static void put_with_args(struct kymo__export *x, char *p, uint32_t site,
+                          const struct kymo__payload *payload, bool is_cut)
 {
-    if (isnan(value))
-        return stpcpy(p, "\"NaN\"");
-    if (isinf(value))
-        return stpcpy(p, value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
-    return kymo__put_f64(p, value);
+    x->out.p = p;
+    kymo__chrome_open_tail(x, site);
+    kymo__chrome_args(x, payload, is_cut);
+    kymo__out_puts(&x->out, "}");
 }
 
-/*
- * Viewers keep integers with a sign and would show 2^64 - 1 as -1; what does not fit goes as its
- * digits in quotes.
- */
-static void put_unsigned(struct kymo__buf *buf, uint64_t value)
-{
-    const char *quote = value > INT64_MAX ? "\"" : "";
-    char number[40];
-    kymo__buf_puts(buf, quote);
-    kymo__buf_put(buf, number, (size_t)(kymo__put_u64(number, value) - number));
-    kymo__buf_puts(buf, quote);
-}
-
-static void put_payload(struct kymo__export *x, const struct kymo__payload *payload)
-{
-    struct kymo__buf buf = {0};
-    char number[40];
-    double value;
-    switch (payload->type) {
-    case KYMO_PAYLOAD_I64:
-        kymo__buf_put(&buf, number, (size_t)(kymo__put_i64(number, (int64_t)payload->bits) - number));
-        break;
-    case KYMO_PAYLOAD_U64:
-        put_unsigned(&buf, payload->bits);
-        break;
-    case KYMO_PAYLOAD_F64:
-        memcpy(&value, &payload->bits, sizeof value);
-        kymo__buf_put(&buf, number, (size_t)(put_double(number, value) - number));
-        break;
-    case KYMO_PAYLOAD_TEXT:
-        kymo__json_put(&buf, payload->text, payload->len);
-        break;
-    default: /* of a later version */
-        kymo__buf_puts(&buf, "null");
-        break;
-    }
-    put_buf(x, &buf);
-}
-
-/* The site's part, then arguments: a payload, how many calls it stands for, a word that the end was lost. */
-static void put_tail_with_args(struct kymo__export *x, uint32_t site,
-                               const struct kymo__payload *payload, bool is_cut)
-{
-    const char *comma = "";
-    put_open_tail(x, site);
-    kymo__out_puts(&x->out, ",\"args\":{");
-    if (payload->type != 0) {
-        kymo__out_puts(&x->out, "\"payload\":");
-        put_payload(x, payload);
-        comma = ",";
-    }
-    if (payload->repeat != 0) {
-        const struct kymo__payload calls = {.type = KYMO_PAYLOAD_U64, .bits = payload->repeat - 1};
-        kymo__out_puts(&x->out, comma);
-        kymo__out_puts(&x->out, "\"calls\":");
-        put_payload(x, &calls);
-        comma = ",";
-    }
-    if (is_cut) {
-        kymo__out_puts(&x->out, comma);
-        kymo__out_puts(&x->out, "\"end_lost\":true");
-    }
-    kymo__out_puts(&x->out, "}}");
-}
-
-/* The rest of an object that is at `p`: the site's part, and the payload if there is one. */
 static void put_event(struct kymo__export *x, char *p, uint32_t site,
                       const struct kymo__payload *payload)
 {
-    if (payload == NULL || (payload->type == 0 && payload->repeat == 0)) {
+    if (payload == NULL || (payload->type == 0 && payload->repeat == 0 && payload->n_words == 0))
         put_tail(x, p, site);
-        return;
-    }
-    x->out.p = p;
-    put_tail_with_args(x, site, payload, false);
+    else
+        put_with_args(x, p, site, payload, false);
 }
 
 static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
                           const struct kymo__open_range *range, bool is_cut)
 {
-    char *p = put_head(x, lane, range->start_ns, 'X');
-    memcpy(p, ",\"dur\":", 7);
-    p = kymo__put_us(p + 7, ns - range->start_ns);
+    char *p = kymo__chrome_head(x, lane, range->start_ns, 'X');
+    p = kymo__chrome_duration(p, ns - range->start_ns);
     if (KYMO_LIKELY(range->payload == 0 && !is_cut)) {
         put_tail(x, p, range->site);
         return;
     }
     const struct kymo__payload payload = kymo__open_payload(lane, range);
-    x->out.p = p;
-    put_tail_with_args(x, range->site, &payload, is_cut);
+    put_with_args(x, p, range->site, &payload, is_cut);
+    kymo__chrome_launches(x, lane, range->start_ns, &payload);
 }
 
 static void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
                     uint32_t site, const struct kymo__payload *payload)
 {
-    char *p = put_head(x, lane, ns, 'i');
+    char *p = kymo__chrome_head(x, lane, ns, 'i');
     memcpy(p, ",\"s\":\"t\"", 8);
     put_event(x, p + 8, site, payload);
 }
@@ -282,10 +213,10 @@ static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, u
                        uint32_t site, double value)
 {
     char number[40];
-    x->out.p = put_head(x, lane, ns, 'C');
-    put_open_tail(x, site);
+    x->out.p = kymo__chrome_head(x, lane, ns, 'C');
+    kymo__chrome_open_tail(x, site);
     kymo__out_puts(&x->out, ",\"args\":{\"value\":");
-    kymo__out_put(&x->out, number, (size_t)(put_double(number, value) - number));
+    kymo__out_put(&x->out, number, (size_t)(kymo__chrome_double(number, value) - number));
     kymo__out_puts(&x->out, "}}");
 }
 
@@ -295,9 +226,9 @@ static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uin
     char id[64];
     const int len =
         snprintf(id, sizeof id, ",\"id2\":{\"local\":\"0x%llx\"}", (unsigned long long)handle);
-    x->out.p = put_head(x, lane, ns, begins ? 'b' : 'e');
+    x->out.p = kymo__chrome_head(x, lane, ns, begins ? 'b' : 'e');
     kymo__out_put(&x->out, id, (size_t)len);
-    put_open_tail(x, site);
+    kymo__chrome_open_tail(x, site);
     /* Begin and end find one another by category as well; a site that has none shares one. */
     kymo__out_puts(&x->out,
                    kymo__export_site(x, site)->category[0] != '\0' ? "}" : ",\"cat\":\"async\"}");
@@ -307,7 +238,7 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
                     uint64_t n_events)
 {
     char count[40];
-    x->out.p = put_head(x, lane, KYMO__MAX(ns, lane->last_ns), 'i');
+    x->out.p = kymo__chrome_head(x, lane, KYMO__MAX(ns, lane->last_ns), 'i');
     kymo__out_puts(&x->out, ",\"s\":\"t\",\"name\":\"kymo: events lost\",\"args\":{");
     if (n_events != 0) {
         kymo__out_puts(&x->out, "\"count\":");
@@ -330,11 +261,11 @@ static void put_span_thread(struct kymo__export *x, enum kymo__span_kind kind)
 {
     struct kymo__buf buf = {0};
     kymo__buf_puts(&buf, ",");
-    open_meta(x, &buf, "thread_name", span_tid(kind), "name");
+    kymo__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_name", "name");
     kymo__buf_printf(&buf, "\"%s\"}},", kymo__span_track(kind));
-    open_meta(x, &buf, "thread_sort_index", span_tid(kind), "sort_index");
+    kymo__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_sort_index", "sort_index");
     kymo__buf_printf(&buf, "%d}}", (int)kind - 3);
-    put_buf(x, &buf);
+    kymo__chrome_put_buf(x, &buf);
 }
 
 static void put_span_args(struct kymo__buf *buf, const struct kymo__span *span)
@@ -355,9 +286,14 @@ static void put_span_args(struct kymo__buf *buf, const struct kymo__span *span)
     kymo__buf_puts(buf, "}");
 }
 
-/* One that the process never ended is a begin without an end, as a range is. */
+/*
+ * One that the process never ended is a begin without an end, as a range is. The iterations of an imported trace are
+ * ranges of it already.
+ */
 static void on_span(struct kymo__export *x, const struct kymo__span *span)
 {
+    if (x->process->source[0] != '\0')
+        return;
     struct kymo__buf buf = {0}, name = {0};
     char number[40];
     if (kymo__span_is_first(x, span->kind))
@@ -378,7 +314,7 @@ static void on_span(struct kymo__export *x, const struct kymo__span *span)
     put_span_args(&buf, span);
     kymo__buf_puts(&buf, "}");
     kymo__buf_fini(&name);
-    put_buf(x, &buf);
+    kymo__chrome_put_buf(x, &buf);
 }
 
 /* A range left open is a begin without an end, which viewers draw to the end of the trace. */
@@ -387,12 +323,22 @@ static void put_left_open(struct kymo__export *x, const struct kymo__export_lane
 {
     const struct kymo__payload payload = kymo__open_payload(lane, range);
     (void)depth;
-    put_event(x, put_head(x, lane, range->start_ns, 'B'), range->site, &payload);
+    put_event(x, kymo__chrome_head(x, lane, range->start_ns, 'B'), range->site, &payload);
 }
 
 static void on_process_done(struct kymo__export *x)
 {
     kymo__walk_left_open(x, put_left_open);
+}
+
+static void on_close(struct kymo__export *x)
+{
+    struct kymo__chrome *chrome = x->own;
+    if (chrome == NULL)
+        return;
+    kymo__buf_fini(&chrome->text);
+    kymo__pairs_fini(&chrome->gpus);
+    kymo__free(chrome);
 }
 
 const struct kymo__export_format kymo__export_chrome = {
@@ -402,5 +348,8 @@ const struct kymo__export_format kymo__export_chrome = {
     .batch = on_batch,
     .process_done = on_process_done,
     .finish = on_finish,
+    .close = on_close,
     .span = on_span,
+    .work = kymo__chrome_work,
+    .flow = kymo__chrome_flow,
 };

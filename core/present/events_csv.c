@@ -2,14 +2,19 @@
  * Events as CSV (RFC 4180), one line per range, mark, counter value and loss; times are whole
  * nanoseconds.
  *
- *   kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count
- *   range,0,3,4711,4711,main,forward,model,8123456789,51234,2,,
+ *   kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count,device,stream,correlation,bytes
+ *   range,0,3,4711,4711,main,forward,model,8123456789,51234,2,,,,,,
+ *   kernel,0,3,4711,,,gemm,kernel,8123459999,41234,,,,0,7,1234,
  *
  * The count is of calls that the range stands for, where it was imported from a profile; empty for one. It is 0 where
  * all of them were counted elsewhere.
  *
  * Iterations, epochs and phases have lines, too: without a thread, the number of the first two as their value, and
  * "warmup" as an iteration's category where it is that.
+ *
+ * Work of a GPU's stream has its kind as the line's: kernel, copy, set, annotation, sync. Its correlation is that of the
+ * range which launched it. The value of a range or of work that has no payload is the arguments it was given, a JSON
+ * object. One end of a flow is a line with the flow's name, its id as the value and which end it is as the category.
  *
  * What is unknown is empty: a range left open has no duration, a process without a rank no rank.
  */
@@ -26,7 +31,8 @@ static void on_start(struct kymo__export *x)
 {
     kymo__out_puts(
         &x->out,
-        "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count\n");
+        "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count,"
+        "device,stream,correlation,bytes\n");
 }
 
 /* "NAME,CATEGORY," */
@@ -72,6 +78,9 @@ static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
 }
 
 /* ---- lines ---- */
+
+/* Behind the value of a line that has neither a count nor anything to do with GPUs. */
+#define NO_MORE ",,,,,\n"
 
 static const uint32_t no_depth = UINT32_MAX;
 static const uint64_t no_duration = UINT64_MAX;
@@ -136,6 +145,19 @@ static void put_payload(struct kymo__export *x, const struct kymo__payload *payl
     }
 }
 
+/* The payload, else the arguments. */
+static void put_value(struct kymo__export *x, const struct kymo__payload *payload,
+                      const struct kymo__details *details)
+{
+    const struct kymo__payload arguments = {.type = KYMO_PAYLOAD_TEXT,
+                                            .text = details->arguments,
+                                            .len = (uint32_t)details->arguments_len};
+    if (payload->type != 0)
+        put_payload(x, payload);
+    else if (details->arguments != NULL)
+        put_payload(x, &arguments);
+}
+
 static void put_range(struct kymo__export *x, const struct kymo__export_lane *lane,
                       const struct kymo__open_range *range, uint64_t duration_ns, uint32_t depth)
 {
@@ -143,15 +165,20 @@ static void put_range(struct kymo__export *x, const struct kymo__export_lane *la
     put_site(x, range->site);
     put_times(x, range->start_ns, duration_ns, depth);
     if (KYMO_LIKELY(range->payload == 0)) {
-        kymo__out_puts(&x->out, ",\n");
+        kymo__out_puts(&x->out, NO_MORE);
         return;
     }
     const struct kymo__payload payload = kymo__open_payload(lane, range);
-    put_payload(x, &payload);
+    struct kymo__details details;
+    kymo__details_of(&payload, &details);
+    put_value(x, &payload, &details);
     kymo__out_puts(&x->out, ",");
     if (payload.repeat != 0)
         x->out.p = kymo__put_u64(kymo__out_room(&x->out), payload.repeat - 1);
-    kymo__out_puts(&x->out, "\n");
+    kymo__out_puts(&x->out, ",,,");
+    if (details.correlation != 0)
+        x->out.p = kymo__put_u64(kymo__out_room(&x->out), details.correlation);
+    kymo__out_puts(&x->out, ",\n");
 }
 
 static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
@@ -168,7 +195,7 @@ static void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint
     put_times(x, ns, no_duration, (uint32_t)lane->n_open);
     if (payload != NULL)
         put_payload(x, payload);
-    kymo__out_puts(&x->out, ",\n");
+    kymo__out_puts(&x->out, NO_MORE);
 }
 
 static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
@@ -178,7 +205,7 @@ static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, u
     put_site(x, site);
     put_times(x, ns, no_duration, no_depth);
     put_f64(x, value);
-    kymo__out_puts(&x->out, ",\n");
+    kymo__out_puts(&x->out, NO_MORE);
 }
 
 static void put_async(struct kymo__export *x, const struct kymo__async_half *begin,
@@ -187,7 +214,7 @@ static void put_async(struct kymo__export *x, const struct kymo__async_half *beg
     put_start(x, &x->lanes[begin->lane], "async");
     put_site(x, begin->name);
     put_times(x, begin->ns, duration_ns, no_depth);
-    kymo__out_puts(&x->out, ",\n");
+    kymo__out_puts(&x->out, NO_MORE);
 }
 
 static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
@@ -213,10 +240,87 @@ static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint
     put_times(x, KYMO__MAX(ns, lane->last_ns), no_duration, no_depth);
     if (n_events != 0)
         x->out.p = kymo__put_u64(kymo__out_room(&x->out), n_events);
-    kymo__out_puts(&x->out, ",\n");
+    kymo__out_puts(&x->out, NO_MORE);
 }
 
 KYMO__EXPORT_BATCH(open_lane, kymo__walk_no_begin, kymo__walk_no_stack);
+
+/* ---- streams and flows ---- */
+
+/* A line of a stream up to its name and category. */
+static void put_stream_start(struct kymo__export *x, const char *kind, uint32_t site)
+{
+    struct kymo__buf line = {0};
+    kymo__buf_puts(&line, kind);
+    put_process(x, &line);
+    kymo__buf_puts(&line, ",,");
+    kymo__out_put(&x->out, line.data, line.len);
+    if (line.failed)
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a text of the export");
+    kymo__buf_fini(&line);
+    put_site(x, site);
+}
+
+static void put_stream(struct kymo__export *x, const struct kymo_lane_info *lane)
+{
+    char *p = kymo__out_room(&x->out);
+    *p++ = ',';
+    *p++ = ',';
+    p = kymo__put_i64(p, lane->device);
+    *p++ = ',';
+    p = kymo__put_i64(p, (int32_t)lane->stream);
+    *p++ = ',';
+    x->out.p = p;
+}
+
+static void on_flow(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                    const uint64_t *words)
+{
+    static const char *const ends[] = {"begin", "step", "end"};
+    const struct kymo_site_info *site = kymo__export_site(x, kymo_record_site(words[1]));
+    const bool is_stream = lane->info->kind == KYMO_LANE_GPU;
+    struct kymo__buf line = {0};
+    kymo__buf_puts(&line, "flow");
+    if (is_stream) {
+        put_process(x, &line);
+        kymo__buf_puts(&line, ",,");
+    } else {
+        const struct lane_text *text = lane->own;
+        kymo__buf_put(&line, text->text, text->len);
+    }
+    kymo__csv_put(&line, site->name, site->name_len);
+    kymo__buf_printf(&line, ",%s,", words[3] < KYMO__COUNT_OF(ends) ? ends[words[3]] : "");
+    kymo__out_put(&x->out, line.data, line.len);
+    if (line.failed)
+        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a text of the export");
+    kymo__buf_fini(&line);
+    put_times(x, ns, no_duration, no_depth);
+    x->out.p = kymo__put_u64(kymo__out_room(&x->out), words[2]);
+    if (is_stream)
+        put_stream(x, lane->info);
+    kymo__out_puts(&x->out, is_stream ? ",\n" : NO_MORE);
+}
+
+static void on_work(struct kymo__export *x, struct kymo__export_lane *lane,
+                    const struct kymo__stream_work *work)
+{
+    struct kymo__details details;
+    const uint64_t *record;
+    kymo__details_of(&work->payload, &details);
+    put_stream_start(x, kymo__work_kind_name(work->kind), work->site);
+    put_times(x, work->ns, work->duration_ns, no_depth);
+    put_value(x, &work->payload, &details);
+    put_stream(x, lane->info);
+    if (work->correlation != 0)
+        x->out.p = kymo__put_u64(kymo__out_room(&x->out), work->correlation);
+    kymo__out_puts(&x->out, ",");
+    if (work->bytes != 0)
+        x->out.p = kymo__put_u64(kymo__out_room(&x->out), work->bytes);
+    kymo__out_puts(&x->out, "\n");
+    for (uint32_t at = 0; (record = kymo__next_record(&work->payload, &at)) != NULL;)
+        if (kymo_record_type_of(record[0]) == KYMO_RECORD_FLOW)
+            on_flow(x, lane, work->ns, record);
+}
 
 static void on_span(struct kymo__export *x, const struct kymo__span *span)
 {
@@ -238,7 +342,7 @@ static void on_span(struct kymo__export *x, const struct kymo__span *span)
               no_depth);
     if (!is_phase)
         x->out.p = kymo__put_u64(kymo__out_room(&x->out), span->number);
-    kymo__out_puts(&x->out, ",\n");
+    kymo__out_puts(&x->out, NO_MORE);
     if (line.failed)
         x->status = kymo__fail(KYMO_ENOMEM, "no memory for a text of the export");
     kymo__buf_fini(&line);
@@ -267,4 +371,6 @@ const struct kymo__export_format kymo__export_csv = {
     .batch = on_batch,
     .process_done = on_process_done,
     .span = on_span,
+    .work = on_work,
+    .flow = on_flow,
 };

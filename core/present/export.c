@@ -83,23 +83,6 @@ bool kymo__export_async(struct kymo__export *x, const struct kymo__async_half *h
     return true;
 }
 
-uint32_t kymo__export_lane_keep(struct kymo__export *x, struct kymo__export_lane *lane,
-                                const struct kymo__payload *payload)
-{
-    const size_t at = lane->payloads.len;
-    const bool has_any = payload->type != 0 || payload->repeat != 0;
-    if (has_any && at < UINT32_MAX - 1) {
-        kymo__buf_put(&lane->payloads, payload, sizeof *payload);
-        kymo__buf_put(&lane->payloads, payload->text, payload->len);
-    }
-    lane->next.repeat = 0;
-    if (lane->payloads.failed) {
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for the payloads of open ranges");
-        return 0;
-    }
-    return lane->payloads.len > at ? (uint32_t)at + 1 : 0;
-}
-
 kymo_status kymo__export_texts(struct kymo__export *x,
                                void (*put)(struct kymo__buf *buf, const struct kymo_site_info *site),
                                size_t spare)
@@ -310,7 +293,11 @@ static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
     /* A recording that still grows may show a lane that opened after we looked. */
     if (batch->lane->lane >= x->process->n_lanes)
         return KYMO_OK;
-    KYMO_TRY(x->format->batch(x, &x->lanes[batch->lane->lane], batch));
+    struct kymo__export_lane *lane = &x->lanes[batch->lane->lane];
+    if (KYMO_LIKELY(batch->lane->kind == KYMO_LANE_THREAD))
+        KYMO_TRY(x->format->batch(x, lane, batch));
+    else if (batch->lane->kind == KYMO_LANE_GPU)
+        KYMO_TRY(kymo__export_work(x, lane, batch));
     tell_progress(x, batch->n);
     return KYMO_OK;
 }
@@ -320,6 +307,7 @@ static kymo_status visit_lane_by_lane(struct kymo__export *x)
     const size_t process = x->process->index;
     for (uint32_t i = 0; i < x->process->n_lanes; i++) {
         KYMO_TRY(kymo__recording_visit_lane(x->recording, process, i, visit_batch, x));
+        kymo__export_work_end(x, &x->lanes[i]);
         x->format->lane_done(x, &x->lanes[i]);
     }
     return KYMO_OK;
@@ -343,6 +331,8 @@ static kymo_status export_events(struct kymo__export *x)
     kymo__export_progress_start(x);
     KYMO_TRY(x->format->process(x));
     KYMO_TRY(visit_events(x));
+    for (uint32_t i = 0; i < x->process->n_lanes; i++)
+        kymo__export_work_end(x, &x->lanes[i]);
     if (x->format->lane_done == NULL)
         kymo__export_progress_end(x);
     if (x->format->process_done != NULL)

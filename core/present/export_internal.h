@@ -20,6 +20,7 @@
 #include <kymo/report.h>
 
 #include "analyze/analyze_internal.h"
+#include "analyze/breakdown_internal.h"
 #include "base/base_internal.h"
 
 /* ---- export_writer.c: a thread behind a regular file ---- */
@@ -142,6 +143,38 @@ struct kymo__payload {
     uint64_t bits;
     const char *text;
     uint64_t repeat; /* calls that the range stands for, plus one; 0: nothing is said, so it is one */
+    /* Whole records about it: what it launched, communicated, was given; FLOW where the format takes them so. Lent. */
+    const uint64_t *records;
+    uint32_t n_words; /* of `records` */
+    uint32_t n_early; /* the first of these, which `begin` was told of */
+};
+
+/* The next of a payload's records from word `*at` on, which moves behind it; NULL past the last. */
+static inline const uint64_t *kymo__next_record(const struct kymo__payload *payload, uint32_t *at)
+{
+    if (*at >= payload->n_words)
+        return NULL;
+    const uint64_t *record = payload->records + *at;
+    *at += kymo_record_length(record[0]);
+    return record;
+}
+
+/* What records say, for formats that have one place for each: of several the first launch, and else the last. */
+struct kymo__details {
+    uint64_t correlation; /* of work that was launched; 0: none */
+    bool communicates;
+    struct kymo_communication communication;
+    const char *arguments; /* lent by the payload; NULL: none */
+    size_t arguments_len;
+};
+void kymo__details_of(const struct kymo__payload *payload, struct kymo__details *details);
+
+/* Work of a stream, on the clock of the export. `payload` has its records, FLOW among them, and nothing else. */
+struct kymo__stream_work {
+    uint64_t ns, duration_ns;
+    uint32_t site, kind; /* enum kymo_work_kind */
+    uint64_t correlation, bytes;
+    struct kymo__payload payload;
 };
 
 /*
@@ -157,8 +190,8 @@ struct kymo__open_range {
 struct kymo__export_lane {
     struct kymo__open_range *open; /* outermost first */
     size_t n_open, cap_open;
-    uint64_t n_too_deep;       /* begun while the stack was at its limit */
-    struct kymo__buf payloads; /* of open ranges, stacked as the ranges are */
+    uint64_t n_too_deep; /* begun while the stack was at its limit */
+    struct kymo__buf payloads; /* of open ranges, stacked as the ranges are; of a stream, work that waits */
     struct kymo__payload next; /* of the range that begins next, where `repeat` is set */
     uint64_t last_ns;          /* of the latest event */
     const struct kymo_lane_info *info;
@@ -213,6 +246,15 @@ struct kymo__export_format {
     void (*close)(struct kymo__export *x); /* at the end, also of an export that has failed */
     /* An iteration, epoch or phase of the process; where `is_open`, the process never ended it. */
     void (*span)(struct kymo__export *x, const struct kymo__span *span);
+    /* Work of a stream, whose lane never comes to `batch`; in order of begin. */
+    void (*work)(struct kymo__export *x, struct kymo__export_lane *lane,
+                 const struct kymo__stream_work *work);
+    /*
+     * One end of a flow: `words` is the record. Not those that stand right behind the begin of what they belong to
+     * where the format takes them with it: on streams, and where its walker looks ahead.
+     */
+    void (*flow)(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                 const uint64_t *words);
     /* When set, lanes come one after the other, each in one piece, and this is called behind each. */
     void (*lane_done)(struct kymo__export *x, struct kymo__export_lane *lane);
     /* When set, the format reads the recordings by itself and nothing above is called but `close`. */
@@ -228,6 +270,28 @@ extern const struct kymo__export_format kymo__export_sqlite;
 extern const struct kymo__export_format kymo__export_speedscope;
 extern const struct kymo__export_format kymo__export_collapsed;
 extern const struct kymo__export_format kymo__export_flamegraph;
+
+/* ---- export_work.c: lanes that are streams ---- */
+
+/* A batch of a stream: `work` of the format is called for each piece. */
+KYMO_WARN_UNUSED kymo_status kymo__export_work(struct kymo__export *x, struct kymo__export_lane *lane,
+                                               const struct kymo_batch *batch);
+/* The lane has ended: the last piece, which may have waited for records about it. */
+void kymo__export_work_end(struct kymo__export *x, struct kymo__export_lane *lane);
+
+/* ---- export_arguments.c: the JSON that an event was given ---- */
+
+/*
+ * Look through `len` bytes: false when they are no sound object. Of `keys`, `n` of them and 32 at most, `*found` gets a
+ * bit for each that the object has.
+ */
+bool kymo__arguments_look(const char *text, size_t len, const char *const *keys, size_t n,
+                          uint32_t *found);
+/*
+ * Put the members of a sound object, without its braces, as they are; but bytes that are no UTF-8 become U+FFFD, and NaN and
+ * infinities, which JSON does not have, texts. False when it has none.
+ */
+bool kymo__arguments_put(struct kymo__buf *buf, const char *text, size_t len);
 
 /* ---- export_progress.c: iterations, epochs and phases ---- */
 

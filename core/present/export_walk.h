@@ -51,6 +51,8 @@ struct kymo__walker {
      */
     void (*take_out)(struct kymo__export *x, struct kymo__export_lane *lane, size_t depth,
                      uint64_t shared_ns, bool is_done);
+    /* `begin` wants what is said of the range right behind its begin; else all of it is there at its end. */
+    bool looks_ahead;
 };
 
 /* Sites the reader knows have a slot of their own; slot 0 stands for all others. */
@@ -69,7 +71,13 @@ KYMO__INLINE bool kymo__is_skipped(const struct kymo__export *x, uint32_t site)
     return x->skip != NULL && x->skip[kymo__site_slot(x, site)] != 0;
 }
 
-/* The payload `range` began with, lent until the lane's next event; all 0 when it has none. */
+/* Bytes of a text with what fills it to whole words. */
+static inline size_t kymo__whole_words(size_t len)
+{
+    return (len + 7) / 8 * 8;
+}
+
+/* The payload `range` began with and what was said of it since, lent until the lane's next event; all 0 when it has none. */
 static inline struct kymo__payload kymo__open_payload(const struct kymo__export_lane *lane,
                                                       const struct kymo__open_range *range)
 {
@@ -79,6 +87,7 @@ static inline struct kymo__payload kymo__open_payload(const struct kymo__export_
     const char *stored = lane->payloads.data + range->payload - 1;
     memcpy(&payload, stored, sizeof payload);
     payload.text = stored + sizeof payload;
+    payload.records = (const uint64_t *)(payload.text + kymo__whole_words(payload.len));
     return payload;
 }
 
@@ -112,6 +121,15 @@ size_t kymo__export_lane_find(const struct kymo__export *x, const struct kymo__e
 /* Keep `payload` while its range is open, and forget what is in `next`; 0 when there is nothing, or no memory. */
 uint32_t kymo__export_lane_keep(struct kymo__export *x, struct kymo__export_lane *lane,
                                 const struct kymo__payload *payload);
+
+/* Keep one more record about the topmost range, if there is one. */
+void kymo__export_lane_note(struct kymo__export *x, struct kymo__export_lane *lane,
+                            const uint64_t *words, size_t len);
+/*
+ * How many of the `n` words are records about the range whose begin stands right before them; `begin` is that word, and
+ * flows that are told at the same time are among them.
+ */
+size_t kymo__export_look_ahead(uint64_t begin, const uint64_t *words, size_t n);
 
 KYMO__INLINE void kymo__walk_begin(struct kymo__export *x, struct kymo__export_lane *lane,
                                    uint64_t ns, uint32_t site, const struct kymo__payload *payload,
@@ -275,9 +293,37 @@ KYMO__INLINE void kymo__walk_record(struct kymo__export *x, struct kymo__export_
     case KYMO_RECORD_REPEAT:
         lane->next.repeat = KYMO__MIN(words[1], KYMO__MAX_REPEAT) + 1;
         break;
+    case KYMO_RECORD_LAUNCH:
+    case KYMO_RECORD_COMMUNICATION:
+    case KYMO_RECORD_ARGUMENTS:
+        kymo__export_lane_note(x, lane, words, len);
+        break;
+    case KYMO_RECORD_FLOW:
+        if (len >= 4 && x->format->flow != NULL && !kymo__is_skipped(x, site))
+            x->format->flow(x, lane, ns, words);
+        break;
     default: /* of a later version */
         break;
     }
+}
+
+/* A begin at words[0] of `n`; returns how many of them it took. */
+KYMO__INLINE size_t kymo__walk_plain_begin(struct kymo__export *x, struct kymo__export_lane *lane,
+                                           const uint64_t *words, size_t n, uint64_t ns,
+                                           const struct kymo__walker *walker)
+{
+    struct kymo__payload *next = &lane->next;
+    const uint32_t site = kymo_word_id(words[0]);
+    if (walker->looks_ahead && n > 1 && KYMO_UNLIKELY(kymo_word_kind(words[1]) == KYMO_KIND_RECORD)) {
+        next->n_early = next->n_words = (uint32_t)kymo__export_look_ahead(words[0], words + 1, n - 1);
+        next->records = words + 1;
+    }
+    const uint32_t n_ahead = walker->looks_ahead ? next->n_words : 0;
+    const bool has_any = next->repeat != 0 || n_ahead != 0;
+    kymo__walk_begin(x, lane, ns, site, KYMO_UNLIKELY(has_any) ? next : NULL, walker);
+    if (walker->looks_ahead)
+        next->n_words = 0;
+    return 1 + n_ahead;
 }
 
 KYMO__INLINE kymo_status kymo__walk(struct kymo__export *x, struct kymo__export_lane *lane,
@@ -295,8 +341,7 @@ KYMO__INLINE kymo_status kymo__walk(struct kymo__export *x, struct kymo__export_
 
         step = 1;
         if (kind == KYMO_KIND_BEGIN) {
-            kymo__walk_begin(x, lane, ns, kymo_word_id(word),
-                             KYMO_UNLIKELY(lane->next.repeat != 0) ? &lane->next : NULL, walker);
+            step = kymo__walk_plain_begin(x, lane, batch->words + i, batch->n - i, ns, walker);
         } else if (kind == KYMO_KIND_END) {
             kymo__walk_end(x, lane, ns, kymo_word_id(word), walker);
         } else if (kind == KYMO_KIND_MARK) {
@@ -342,6 +387,11 @@ KYMO__INLINE void kymo__walk_no_stack(struct kymo__export *x, struct kymo__expor
     (void)x, (void)lane, (void)depth, (void)shared_ns, (void)is_done;
 }
 
+/* A format that looks ahead defines this before it includes us. */
+#ifndef KYMO__LOOKS_AHEAD
+#define KYMO__LOOKS_AHEAD false
+#endif
+
 /*
  * Define a format's `walker` from its own on_end, on_mark, on_counter, on_async and on_lost.
  * `take_out_` is NULL where ranges must nest.
@@ -349,6 +399,7 @@ KYMO__INLINE void kymo__walk_no_stack(struct kymo__export *x, struct kymo__expor
 #define KYMO__EXPORT_WALKER(on_begin_, take_out_)                                                  \
     static const struct kymo__walker walker = {                                                    \
         .begin = on_begin_,                                                                        \
+        .looks_ahead = KYMO__LOOKS_AHEAD,                                                          \
         .end = on_end,                                                                             \
         .mark = on_mark,                                                                           \
         .counter = on_counter,                                                                     \

@@ -11,8 +11,6 @@
  */
 #include "present/perfetto_internal.h"
 
-#include <math.h>
-
 static const uint8_t end_bytes[4] = {PACKET_TRACK_EVENT << 3 | PB_BYTES, 2,
                                      EVENT_TYPE << 3 | PB_VARINT, TYPE_END};
 
@@ -58,102 +56,20 @@ static inline void end_packet(struct kymo__export *x, uint8_t *len, uint8_t *end
     x->out.p = (char *)end;
 }
 
-/* ---- events with more to tell ---- */
-
-struct event {
-    size_t packet, event;
-};
-
-/* A packet in the scratch buffer up to its event's type. */
-static struct event open_event(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                               uint32_t type)
-{
-    struct sequence *sequence = lane->own;
-    struct event open;
-    open.packet = kymo__perfetto_packet(x, sequence->id);
-    pb_uint(&x->texts, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-    pb_uint(&x->texts, PACKET_TIMESTAMP, ns - sequence->clock_ns);
-    sequence->clock_ns = ns;
-    open.event = pb_open(&x->texts, PACKET_TRACK_EVENT);
-    pb_uint(&x->texts, EVENT_TYPE, type);
-    return open;
-}
-
-static void close_event(struct kymo__export *x, struct event open)
-{
-    pb_close(&x->texts, open.event);
-    kymo__perfetto_packet_done(x, open.packet);
-}
-
-/* The prepared fields of a site behind its type: name, category, place. */
-static void put_site(struct kymo__export *x, uint32_t slot)
-{
-    const struct site_bytes *bytes = &((const struct site_bytes *)x->sites)[slot];
-    kymo__buf_put(&x->texts, bytes->begin + BEGIN_TYPE_AT + 1, bytes->begin_len - BEGIN_TYPE_AT - 1u);
-}
-
-/*
- * Viewers keep integers with a sign and would show 2^64 - 1 as -1; what does not fit goes as its
- * digits.
- */
-static void put_unsigned(struct kymo__buf *buf, uint64_t value)
-{
-    char digits[40];
-    if (value <= INT64_MAX)
-        pb_uint(buf, ANNOTATION_UINT, value);
-    else
-        pb_text(buf, ANNOTATION_STRING, digits, (size_t)(kymo__put_u64(digits, value) - digits));
-}
-
-/* A NaN goes as text too: viewers have it as null and show nothing. */
-static void put_double(struct kymo__buf *buf, uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    if (isnan(value))
-        pb_text(buf, ANNOTATION_STRING, "NaN", 3);
-    else
-        pb_fixed64(buf, ANNOTATION_DOUBLE, bits);
-}
-
-static void put_annotation(struct kymo__buf *buf, const char *name,
-                           const struct kymo__payload *payload)
-{
-    const size_t annotation = pb_open(buf, EVENT_ANNOTATIONS);
-    pb_text(buf, ANNOTATION_NAME, name, strlen(name));
-    switch (payload->type) {
-    case KYMO_PAYLOAD_I64:
-        pb_uint(buf, ANNOTATION_INT, payload->bits);
-        break;
-    case KYMO_PAYLOAD_U64:
-        put_unsigned(buf, payload->bits);
-        break;
-    case KYMO_PAYLOAD_F64:
-        put_double(buf, payload->bits);
-        break;
-    case KYMO_PAYLOAD_TEXT:
-        pb_text(buf, ANNOTATION_STRING, payload->text, payload->len);
-        break;
-    default: /* of a later version: the name alone */
-        break;
-    }
-    pb_close(buf, annotation);
-}
+/* ---- the walker ---- */
 
 static void put_with_payload(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
                              uint32_t slot, uint32_t type, const struct kymo__payload *payload)
 {
-    const struct event event = open_event(x, lane, ns, type);
-    put_site(x, slot);
-    const struct kymo__payload calls = {.type = KYMO_PAYLOAD_U64, .bits = payload->repeat - 1};
+    const struct kymo__perfetto_event event = kymo__perfetto_open(x, lane, ns, type);
+    kymo__perfetto_site(x, slot);
     if (payload->type != 0)
-        put_annotation(&x->texts, "payload", payload);
+        kymo__perfetto_annotate(&x->texts, "payload", payload);
     if (payload->repeat != 0)
-        put_annotation(&x->texts, "calls", &calls);
-    close_event(x, event);
+        kymo__perfetto_annotate_count(&x->texts, "calls", payload->repeat - 1);
+    kymo__perfetto_records(x, payload, 0);
+    kymo__perfetto_close(x, event);
 }
-
-/* ---- the walker ---- */
 
 /* A begin or a mark: they differ in one byte. */
 static inline void put_named(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
@@ -185,24 +101,30 @@ static inline void on_mark(struct kymo__export *x, struct kymo__export_lane *lan
     put_named(x, lane, ns, site, TYPE_INSTANT, payload);
 }
 
-/* The end of a range whose own end was lost carries a word about it. */
-static void put_cut(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns)
+/* What was said of a range after its begin stands at its end, and a word where its own end was lost. */
+static void put_end_with(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                         const struct kymo__payload *payload, bool is_cut)
 {
-    const struct event event = open_event(x, lane, ns, TYPE_END);
-    const size_t annotation = pb_open(&x->texts, EVENT_ANNOTATIONS);
-    pb_text(&x->texts, ANNOTATION_NAME, "end_lost", 8);
-    pb_uint(&x->texts, ANNOTATION_BOOL, 1);
-    pb_close(&x->texts, annotation);
-    close_event(x, event);
+    const struct kymo__perfetto_event event = kymo__perfetto_open(x, lane, ns, TYPE_END);
+    if (is_cut) {
+        const size_t annotation = pb_open(&x->texts, EVENT_ANNOTATIONS);
+        pb_text(&x->texts, ANNOTATION_NAME, "end_lost", 8);
+        pb_uint(&x->texts, ANNOTATION_BOOL, 1);
+        pb_close(&x->texts, annotation);
+    }
+    kymo__perfetto_records(x, payload, payload->n_early);
+    kymo__perfetto_close(x, event);
 }
 
 static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
                           const struct kymo__open_range *range, bool is_cut)
 {
-    (void)range;
-    if (is_cut) {
-        put_cut(x, lane, ns);
-        return;
+    if (KYMO_UNLIKELY(is_cut || range->payload != 0)) {
+        const struct kymo__payload payload = kymo__open_payload(lane, range);
+        if (is_cut || payload.n_words > payload.n_early) {
+            put_end_with(x, lane, ns, &payload, is_cut);
+            return;
+        }
     }
     uint8_t *len, *p = put_head(x, lane->own, ns, &len);
     memcpy(p, end_bytes, sizeof end_bytes);
@@ -213,12 +135,12 @@ static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, u
                        uint32_t site, double value)
 {
     const uint64_t uuid = kymo__perfetto_counter(x, kymo__site_slot(x, site));
-    const struct event event = open_event(x, lane, ns, TYPE_COUNTER);
+    const struct kymo__perfetto_event event = kymo__perfetto_open(x, lane, ns, TYPE_COUNTER);
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     pb_uint(&x->texts, EVENT_TRACK_UUID, uuid);
     pb_fixed64(&x->texts, EVENT_DOUBLE_VALUE, bits);
-    close_event(x, event);
+    kymo__perfetto_close(x, event);
 }
 
 static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
@@ -231,22 +153,23 @@ static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uin
         if (!sequence_knows(lane->own, slot))
             kymo__perfetto_intern(x, lane, slot);
     }
-    const struct event event = open_event(x, lane, ns, begins ? TYPE_BEGIN : TYPE_END);
+    const struct kymo__perfetto_event event =
+        kymo__perfetto_open(x, lane, ns, begins ? TYPE_BEGIN : TYPE_END);
     if (begins)
-        put_site(x, slot);
+        kymo__perfetto_site(x, slot);
     pb_uint(&x->texts, EVENT_TRACK_UUID, uuid);
-    close_event(x, event);
+    kymo__perfetto_close(x, event);
 }
 
 static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
                     uint64_t n_events)
 {
-    const struct kymo__payload count = {.type = KYMO_PAYLOAD_U64, .bits = n_events};
-    const struct event event = open_event(x, lane, KYMO__MAX(ns, lane->last_ns), TYPE_INSTANT);
+    const struct kymo__perfetto_event event =
+        kymo__perfetto_open(x, lane, KYMO__MAX(ns, lane->last_ns), TYPE_INSTANT);
     pb_text(&x->texts, EVENT_NAME, "kymo: events lost", 17);
     if (n_events != 0)
-        put_annotation(&x->texts, "count", &count);
-    close_event(x, event);
+        kymo__perfetto_annotate_count(&x->texts, "count", n_events);
+    kymo__perfetto_close(x, event);
 }
 
 KYMO__EXPORT_BATCH(kymo__perfetto_lane, on_begin, NULL);
@@ -267,4 +190,6 @@ const struct kymo__export_format kymo__export_perfetto = {
     .process = kymo__perfetto_process,
     .batch = kymo__perfetto_batch,
     .span = kymo__perfetto_span,
+    .work = kymo__perfetto_work,
+    .flow = kymo__perfetto_flow,
 };

@@ -1,11 +1,13 @@
 /*
- * The Perfetto export in three files: perfetto.c writes events, perfetto_tracks.c what stands before
- * them (clocks, tracks, interned names), perfetto_tar.c a trace for each process into an archive.
- * Nothing else includes this.
+ * The Perfetto export: perfetto.c writes events, perfetto_details.c those with more to tell than their name,
+ * perfetto_gpu.c the streams of GPUs, perfetto_tracks.c what stands before them (clocks, tracks, interned names),
+ * perfetto_tar.c a trace for each process into an archive. Nothing else includes this.
  */
 #ifndef KYMO_PERFETTO_INTERNAL_H
 #define KYMO_PERFETTO_INTERNAL_H
 
+/* What is said of a range right behind its begin goes into the packet of that begin. */
+#define KYMO__LOOKS_AHEAD true
 #include "present/export_walk.h"
 #include "present/perfetto_proto.h"
 
@@ -30,6 +32,7 @@ struct sequence {
     uint8_t head[HEAD_ROOM]; /* sequence id and flags, the same in every packet */
     uint8_t head_len;
     uint32_t id;
+    uint32_t n_rows;  /* of a stream: tracks it has */
     uint32_t n_known; /* sites that have a bit in `known` */
     uint64_t known[]; /* by site: its name is in this sequence's interned data */
 };
@@ -63,6 +66,49 @@ void kymo__perfetto_intern(struct kymo__export *x, struct kymo__export_lane *lan
 /* Declare the counter track of a site, once; the async track of a handle. */
 uint64_t kymo__perfetto_counter(struct kymo__export *x, uint32_t slot);
 void kymo__perfetto_async(struct kymo__export *x, uint32_t slot, uint64_t uuid);
+
+/* A track below the process. */
+void kymo__perfetto_child_track(struct kymo__export *x, uint64_t uuid, const char *name, size_t len,
+                                bool is_counter);
+/* The clock that the trace's times are on. */
+uint32_t kymo__perfetto_clock(const struct kymo__export *x);
+/* The number of a flow; `site` is its name, NULL for that of a launch to its work. */
+uint64_t kymo__perfetto_flow_id(const struct kymo__export *x, const struct kymo_site_info *site,
+                                uint64_t id);
+
+/* ---- perfetto_gpu.c ---- */
+
+void kymo__perfetto_work(struct kymo__export *x, struct kymo__export_lane *lane,
+                         const struct kymo__stream_work *work);
+void kymo__perfetto_flow(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                         const uint64_t *words);
+/* The fields of a stream's track, and the track above it. */
+void kymo__perfetto_stream_track(struct kymo__export *x, const struct kymo__export_lane *lane,
+                                 uint32_t row);
+void kymo__perfetto_device(struct kymo__export *x, int32_t device);
+
+/* ---- perfetto_details.c ---- */
+
+struct kymo__perfetto_event {
+    size_t packet, event;
+};
+/* A packet of the lane in x->texts up to its event's type; and out. */
+struct kymo__perfetto_event kymo__perfetto_open(struct kymo__export *x,
+                                                struct kymo__export_lane *lane, uint64_t ns,
+                                                uint32_t type);
+void kymo__perfetto_close(struct kymo__export *x, struct kymo__perfetto_event open);
+/* The prepared fields of a site behind its type: name, category, place. */
+void kymo__perfetto_site(struct kymo__export *x, uint32_t slot);
+/* Annotations of the event that is open. */
+void kymo__perfetto_annotate(struct kymo__buf *buf, const char *name,
+                             const struct kymo__payload *payload);
+void kymo__perfetto_annotate_count(struct kymo__buf *buf, const char *name, uint64_t count);
+/* What the payload's records say, those from word `from` on. */
+void kymo__perfetto_records(struct kymo__export *x, const struct kymo__payload *payload,
+                            uint32_t from);
+/* The arrow between a launch and its work; one end of a flow. */
+void kymo__perfetto_arrow(const struct kymo__export *x, struct kymo__buf *buf, uint64_t correlation);
+void kymo__perfetto_flow_end(struct kymo__export *x, const uint64_t *record);
 
 /* An iteration, epoch or phase, on a track of its kind. */
 void kymo__perfetto_span(struct kymo__export *x, const struct kymo__span *span);

@@ -36,7 +36,7 @@ static void put_clock(struct kymo__buf *buf, uint32_t clock_id, uint64_t ns, boo
     pb_close(buf, clock);
 }
 
-static uint32_t trace_clock(const struct kymo__export *x)
+uint32_t kymo__perfetto_clock(const struct kymo__export *x)
 {
     return x->is_wall_clock ? CLOCK_BUILTIN_REALTIME : CLOCK_BUILTIN_MONOTONIC;
 }
@@ -49,10 +49,10 @@ static void put_trace_clock(struct kymo__export *x)
 {
     const size_t packet = kymo__perfetto_packet(x, MAIN_SEQUENCE);
     const size_t snapshot = pb_open(&x->texts, PACKET_CLOCK_SNAPSHOT);
-    put_clock(&x->texts, trace_clock(x), x->origin_ns, false);
+    put_clock(&x->texts, kymo__perfetto_clock(x), x->origin_ns, false);
     if (!x->is_wall_clock && x->origin_unix_ns > 0)
         put_clock(&x->texts, CLOCK_BUILTIN_REALTIME, (uint64_t)x->origin_unix_ns, false);
-    pb_uint(&x->texts, SNAPSHOT_PRIMARY, trace_clock(x));
+    pb_uint(&x->texts, SNAPSHOT_PRIMARY, kymo__perfetto_clock(x));
     pb_close(&x->texts, snapshot);
     kymo__perfetto_packet_done(x, packet);
 }
@@ -136,6 +136,42 @@ kymo_status kymo__perfetto_process(struct kymo__export *x)
 
 /* ---- lanes ---- */
 
+/*
+ * An imported thread may have several lanes, for ranges that overlap. Its number can be on one track, below which the
+ * others are. NULL: `lane` is the first.
+ */
+static const struct kymo__export_lane *first_of_thread(const struct kymo__export *x,
+                                                       const struct kymo__export_lane *lane)
+{
+    enum { MAX_SEARCH = 4096 };
+    if (x->process->source[0] == '\0')
+        return NULL;
+    for (uint32_t i = 0; i < lane->info->lane && i < MAX_SEARCH; i++)
+        if (x->lanes[i].info->kind == KYMO_LANE_THREAD && x->lanes[i].info->tid == lane->info->tid)
+            return &x->lanes[i];
+    return NULL;
+}
+
+static void put_thread_track(struct kymo__export *x, const struct kymo__export_lane *lane)
+{
+    struct kymo__buf *buf = &x->texts;
+    const struct kymo__export_lane *first = first_of_thread(x, lane);
+    const char *name = lane->info->name;
+    pb_uint(buf, TRACK_UUID, lane_uuid(x, lane));
+    if (first != NULL) {
+        pb_uint(buf, TRACK_PARENT_UUID, lane_uuid(x, first));
+        pb_text(buf, TRACK_NAME, name[0] != '\0' ? name : "overlapping",
+                name[0] != '\0' ? strlen(name) : 11);
+        return;
+    }
+    pb_uint(buf, TRACK_PARENT_UUID, process_uuid(x));
+    const size_t thread = pb_open(buf, TRACK_THREAD);
+    pb_uint(buf, THREAD_PID, (uint64_t)x->pid);
+    pb_uint(buf, THREAD_TID, (uint64_t)kymo__export_tid(x, lane));
+    pb_text(buf, THREAD_NAME, name, strlen(name));
+    pb_close(buf, thread);
+}
+
 static void put_sequence_start(struct kymo__export *x, struct kymo__export_lane *lane,
                                uint32_t sequence_id)
 {
@@ -152,13 +188,10 @@ static void put_sequence_start(struct kymo__export *x, struct kymo__export_lane 
     pb_close(buf, defaults);
 
     const size_t track = pb_open(buf, PACKET_TRACK_DESCRIPTOR);
-    pb_uint(buf, TRACK_UUID, lane_uuid(x, lane));
-    pb_uint(buf, TRACK_PARENT_UUID, process_uuid(x));
-    const size_t thread = pb_open(buf, TRACK_THREAD);
-    pb_uint(buf, THREAD_PID, (uint64_t)x->pid);
-    pb_uint(buf, THREAD_TID, (uint64_t)kymo__export_tid(x, lane));
-    pb_text(buf, THREAD_NAME, lane->info->name, strlen(lane->info->name));
-    pb_close(buf, thread);
+    if (lane->info->kind == KYMO_LANE_GPU)
+        kymo__perfetto_stream_track(x, lane, 0);
+    else
+        put_thread_track(x, lane);
     pb_close(buf, track);
     kymo__perfetto_packet_done(x, packet);
 }
@@ -171,7 +204,7 @@ static void put_sequence_clock(struct kymo__export *x, uint32_t sequence_id)
 {
     const size_t packet = kymo__perfetto_packet(x, sequence_id);
     const size_t snapshot = pb_open(&x->texts, PACKET_CLOCK_SNAPSHOT);
-    put_clock(&x->texts, trace_clock(x), x->origin_ns, false);
+    put_clock(&x->texts, kymo__perfetto_clock(x), x->origin_ns, false);
     put_clock(&x->texts, CLOCK_OF_SEQUENCE, x->origin_ns, true);
     pb_close(&x->texts, snapshot);
     kymo__perfetto_packet_done(x, packet);
@@ -193,6 +226,8 @@ bool kymo__perfetto_lane(struct kymo__export *x, struct kymo__export_lane *lane)
     *p++ = SEQUENCE_NEEDS_STATE;
     sequence->head_len = (uint8_t)(p - sequence->head);
     lane->own = sequence;
+    if (lane->info->kind == KYMO_LANE_GPU)
+        kymo__perfetto_device(x, lane->info->device);
     put_sequence_start(x, lane, sequence->id);
     put_sequence_clock(x, sequence->id);
     return true;
@@ -275,8 +310,15 @@ uint64_t kymo__perfetto_async_uuid(const struct kymo__export *x, uint64_t handle
     return mix_uuid(x, hash_bytes((const char *)&handle, sizeof handle));
 }
 
-static void put_child_track(struct kymo__export *x, uint64_t uuid, const char *name, size_t len,
-                            bool is_counter)
+uint64_t kymo__perfetto_flow_id(const struct kymo__export *x, const struct kymo_site_info *site,
+                                uint64_t id)
+{
+    const uint64_t name = site != NULL ? hash_bytes(site->name, site->name_len) : 0;
+    return mix_uuid(x, name ^ hash_bytes((const char *)&id, sizeof id));
+}
+
+void kymo__perfetto_child_track(struct kymo__export *x, uint64_t uuid, const char *name, size_t len,
+                                bool is_counter)
 {
     struct kymo__buf *buf = &x->texts;
     const size_t packet = kymo__perfetto_packet(x, MAIN_SEQUENCE);
@@ -297,7 +339,7 @@ uint64_t kymo__perfetto_counter(struct kymo__export *x, uint32_t slot)
         /* By name, so that two places that set one counter share its track. */
         const struct kymo_site_info *site = kymo__export_site(x, slot);
         bytes->counter_uuid = mix_uuid(x, ~hash_bytes(site->name, site->name_len));
-        put_child_track(x, bytes->counter_uuid, site->name, site->name_len, true);
+        kymo__perfetto_child_track(x, bytes->counter_uuid, site->name, site->name_len, true);
     }
     return bytes->counter_uuid;
 }
@@ -305,7 +347,7 @@ uint64_t kymo__perfetto_counter(struct kymo__export *x, uint32_t slot)
 void kymo__perfetto_async(struct kymo__export *x, uint32_t slot, uint64_t uuid)
 {
     const struct kymo_site_info *site = kymo__export_site(x, slot);
-    put_child_track(x, uuid, site->name, site->name_len, false);
+    kymo__perfetto_child_track(x, uuid, site->name, site->name_len, false);
 }
 
 /* ---- iterations, epochs, phases ---- */
@@ -325,7 +367,7 @@ static void put_edge(struct kymo__export *x, const struct kymo__span *span, uint
     struct kymo__buf *buf = &x->texts, name = {0};
     const size_t packet = kymo__perfetto_packet(x, MAIN_SEQUENCE);
     pb_uint(buf, PACKET_TIMESTAMP, ns);
-    pb_uint(buf, PACKET_CLOCK_ID, trace_clock(x));
+    pb_uint(buf, PACKET_CLOCK_ID, kymo__perfetto_clock(x));
     const size_t event = pb_open(buf, PACKET_TRACK_EVENT);
     pb_uint(buf, EVENT_TYPE, type);
     pb_uint(buf, EVENT_TRACK_UUID, span_uuid(x, span->kind));
@@ -357,7 +399,7 @@ void kymo__perfetto_span(struct kymo__export *x, const struct kymo__span *span)
 {
     const char *track = kymo__span_track(span->kind);
     if (kymo__span_is_first(x, span->kind))
-        put_child_track(x, span_uuid(x, span->kind), track, strlen(track), false);
+        kymo__perfetto_child_track(x, span_uuid(x, span->kind), track, strlen(track), false);
     put_edge(x, span, span->begin_ns, TYPE_BEGIN);
     if (!span->is_open)
         put_edge(x, span, span->end_ns, TYPE_END);

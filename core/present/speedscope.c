@@ -10,6 +10,9 @@
  *   {"name":"forward","file":"train.py","line":7}
  *   ]}}
  *
+ * A stream of a GPU is a profile, too, whose frames are work. Speedscope wants frames within frames; work that overlaps
+ * other work without lying in it is left out, and the profile's name, which then stands last, says how much that is.
+ *
  * A profile is one piece of the file, so the lanes of a process come one after the other. Frames get their numbers when
  * they are first used and are written last; they are all that is remembered. Every open frame is closed by somebody:
  * by its end, by a gap, or when its lane is done.
@@ -23,7 +26,8 @@ struct frames {
     size_t cap;
     struct kymo__buf key;
     uint32_t n_profiles;
-    bool has_events; /* the profile at hand */
+    bool has_events;     /* the profile at hand */
+    uint64_t n_left_out; /* of the stream at hand */
 };
 
 static kymo_status no_memory(struct kymo__export *x)
@@ -98,12 +102,19 @@ static void put_frame(struct kymo__buf *buf, const struct kymo_site_info *site)
 static void put_profile_name(struct kymo__export *x, const struct kymo__export_lane *lane,
                              struct kymo__buf *buf)
 {
+    const struct kymo_lane_info *info = lane->info;
+    const uint64_t n_left_out = ((const struct frames *)x->own)->n_left_out;
     struct kymo__buf name = {0};
     kymo__export_process_name(x, &name);
     if (!x->has_own_ids)
         kymo__buf_printf(&name, ", pid %lld", (long long)x->process->pid);
-    kymo__buf_printf(&name, ", %s %lld", lane->info->name[0] != '\0' ? lane->info->name : "thread",
-                     (long long)lane->info->tid);
+    if (info->kind == KYMO_LANE_GPU)
+        kymo__buf_printf(&name, ", GPU %d stream %d", info->device, (int32_t)info->stream);
+    else
+        kymo__buf_printf(&name, ", %s %lld", info->name[0] != '\0' ? info->name : "thread",
+                         (long long)info->tid);
+    if (n_left_out != 0)
+        kymo__buf_printf(&name, " (%llu overlapping left out)", (unsigned long long)n_left_out);
     buf->failed |= name.failed;
     kymo__json_put(buf, name.data, name.len);
     kymo__buf_fini(&name);
@@ -119,9 +130,12 @@ static void open_profile(struct kymo__export *x, struct kymo__export_lane *lane,
         return;
     }
     frames->has_events = false;
-    kymo__buf_printf(&buf,
-                     "%s\n{\"type\":\"evented\",\"name\":", frames->n_profiles++ == 0 ? "" : ",");
-    put_profile_name(x, lane, &buf);
+    frames->n_left_out = 0;
+    kymo__buf_printf(&buf, "%s\n{\"type\":\"evented\"", frames->n_profiles++ == 0 ? "" : ",");
+    if (lane->info->kind == KYMO_LANE_THREAD) {
+        kymo__buf_puts(&buf, ",\"name\":");
+        put_profile_name(x, lane, &buf);
+    }
     kymo__buf_printf(&buf, ",\"unit\":\"nanoseconds\",\"startValue\":%llu,\"events\":[",
                      (unsigned long long)(ns - x->origin_ns));
     put_buf(x, &buf);
@@ -145,18 +159,34 @@ static inline void put_event(struct kymo__export *x, char type, uint32_t site, u
     x->out.p = p;
 }
 
+/* End what ends at `until_ns` or before; of work that is open, `start_ns` is its end. */
+static void end_work(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t until_ns)
+{
+    while (lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns <= until_ns) {
+        const struct kymo__open_range *work = &lane->open[--lane->n_open];
+        put_event(x, 'C', work->site, work->start_ns);
+    }
+}
+
 static void on_lane_done(struct kymo__export *x, struct kymo__export_lane *lane)
 {
     if (lane->own == NULL)
         return;
+    if (lane->info->kind == KYMO_LANE_GPU)
+        end_work(x, lane, UINT64_MAX);
     while (lane->n_open > 0) {
         const uint32_t site = lane->open[--lane->n_open].site;
         if (!kymo__is_skipped(x, site))
             put_event(x, 'C', site, lane->last_ns);
     }
     struct kymo__buf buf = {0};
-    kymo__buf_printf(&buf, "\n],\"endValue\":%llu}",
+    kymo__buf_printf(&buf, "\n],\"endValue\":%llu",
                      (unsigned long long)(lane->last_ns - x->origin_ns));
+    if (lane->info->kind == KYMO_LANE_GPU) {
+        kymo__buf_puts(&buf, ",\"name\":");
+        put_profile_name(x, lane, &buf);
+    }
+    kymo__buf_puts(&buf, "}");
     put_buf(x, &buf);
 }
 
@@ -209,6 +239,24 @@ static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *la
                             const struct kymo_batch *batch)
 {
     return kymo__walk(x, lane, batch, &walker);
+}
+
+/* Longer work comes first where two begin together, so that what lies within another comes behind it. */
+static void on_work(struct kymo__export *x, struct kymo__export_lane *lane,
+                    const struct kymo__stream_work *work)
+{
+    const uint64_t end_ns = work->ns + work->duration_ns;
+    if (lane->own == NULL)
+        open_profile(x, lane, work->ns);
+    end_work(x, lane, work->ns);
+    if (lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns < end_ns) {
+        ((struct frames *)x->own)->n_left_out++;
+        return;
+    }
+    if (lane->n_open == lane->cap_open && !kymo__export_lane_grow(x, lane))
+        return;
+    put_event(x, 'O', work->site, work->ns);
+    lane->open[lane->n_open++] = (struct kymo__open_range){.start_ns = end_ns, .site = work->site};
 }
 
 /* ---- the file ---- */
@@ -270,4 +318,5 @@ const struct kymo__export_format kymo__export_speedscope = {
     .finish = on_finish,
     .close = on_close,
     .lane_done = on_lane_done,
+    .work = on_work,
 };

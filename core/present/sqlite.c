@@ -52,6 +52,15 @@ static void on_start(struct kymo__export *x)
     x->status = db->status;
 }
 
+static void put_lane(const struct kymo__export *x, struct kymo__db *db,
+                     const struct kymo_lane_info *lane)
+{
+    if (lane->kind == KYMO_LANE_THREAD)
+        kymo__db_put_thread(x, db, lane);
+    else if (lane->kind == KYMO_LANE_GPU)
+        kymo__db_put_stream(x, db, lane);
+}
+
 static kymo_status on_process(struct kymo__export *x)
 {
     KYMO_TRY(x->status);
@@ -66,7 +75,7 @@ static kymo_status on_process(struct kymo__export *x)
         return kymo__fail(KYMO_ENOMEM, "no memory for %zu names", n_slots);
     kymo__db_put_process(x, db);
     for (uint32_t i = 0; i < x->process->n_lanes; i++)
-        kymo__db_put_thread(x, db, x->lanes[i].info);
+        put_lane(x, db, x->lanes[i].info);
     return db->status;
 }
 
@@ -163,6 +172,7 @@ static void put_range(struct kymo__export *x, const struct kymo__export_lane *la
     }
     const struct kymo__payload payload = kymo__open_payload(lane, range);
     kymo__db_rows_put(db_of(x), &row, &payload);
+    kymo__db_put_records(x, db_of(x), row.id, &payload);
     if (payload.repeat != 0)
         kymo__db_put_repeat(db_of(x), row.id, payload.repeat - 1);
 }
@@ -256,6 +266,23 @@ static void on_span(struct kymo__export *x, const struct kymo__span *span)
     kymo__db_put_span(x, db_of(x), span);
 }
 
+static void on_work(struct kymo__export *x, struct kymo__export_lane *lane,
+                    const struct kymo__stream_work *work)
+{
+    if (!is_left_out(x, work->site))
+        kymo__db_put_work(x, db_of(x), lane->info, work);
+}
+
+static void on_flow(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                    const uint64_t *words)
+{
+    const bool is_stream = lane->info->kind == KYMO_LANE_GPU;
+    const int64_t around =
+        !is_stream && has_frame(lane, lane->n_open) ? frame_at(lane, lane->n_open)->id : 0;
+    if (!is_left_out(x, kymo_record_site(words[1])))
+        kymo__db_put_flow(x, db_of(x), lane->info, around, ns, words);
+}
+
 KYMO__EXPORT_WALKER(on_begin, on_take_out);
 
 static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
@@ -317,4 +344,6 @@ const struct kymo__export_format kymo__export_sqlite = {
     .finish = on_finish,
     .close = on_close,
     .span = on_span,
+    .work = on_work,
+    .flow = on_flow,
 };

@@ -1,9 +1,10 @@
 /*
- * The export to SQLite, in five files:
+ * The export to SQLite, in six files:
  *
  *   sqlite.c          the format: walks the events with a stack, so that parents and self times are known
  *   sqlite_rows.c     rows of ranges, a window of them at a time, into the library by its fastest way
  *   sqlite_tables.c   everything else: one INSERT for each row
+ *   sqlite_gpu.c      so are streams, their work, launches, communication, flows, arguments
  *   sqlite_schema.c   tables and views in SQL, opening and closing
  *   sqlite_file.c     a file descriptor as the file that the library writes
  *
@@ -87,6 +88,12 @@ enum kymo__db_table {
     KYMO__DB_ITERATION,
     KYMO__DB_EPOCH,
     KYMO__DB_PHASE,
+    KYMO__DB_STREAM,
+    KYMO__DB_WORK,
+    KYMO__DB_LAUNCH,
+    KYMO__DB_COMMUNICATION,
+    KYMO__DB_FLOW,
+    KYMO__DB_ARGUMENTS,
     KYMO__DB_N_TABLES,
 };
 
@@ -132,6 +139,15 @@ struct kymo__db_value {
 void kymo__db_value_of(struct kymo__db *db, const struct kymo__payload *payload,
                        struct kymo__db_value *value);
 
+/* What is bound goes into a row; it stays until it is bound anew. */
+int kymo__db_step(struct kymo__db *db, enum kymo__db_table table);
+/* Unknown is NULL. */
+void kymo__db_bind_if(sqlite3_stmt *insert, int column, bool is_known, int64_t number);
+/* A text as SQL wants it; whether it could stay as it was. */
+bool kymo__db_bind_bytes(struct kymo__db *db, sqlite3_stmt *insert, int column, const char *text,
+                         size_t len);
+void kymo__db_bind_text(struct kymo__db *db, sqlite3_stmt *insert, int column, const char *text);
+
 void kymo__db_put_meta(struct kymo__export *x, struct kymo__db *db);
 /* Sentences about recordings and processes. */
 void kymo__db_put_warnings(struct kymo__export *x, struct kymo__db *db);
@@ -153,5 +169,18 @@ void kymo__db_put_repeat(struct kymo__db *db, int64_t range, uint64_t calls);
 void kymo__db_put_span(struct kymo__export *x, struct kymo__db *db, const struct kymo__span *span);
 /* `n_events` 0: nobody counted them. */
 void kymo__db_put_loss(struct kymo__db *db, uint32_t thread, uint64_t at_ns, uint64_t n_events);
+
+/* ---- sqlite_gpu.c ---- */
+
+void kymo__db_put_stream(const struct kymo__export *x, struct kymo__db *db,
+                         const struct kymo_lane_info *lane);
+void kymo__db_put_work(struct kymo__export *x, struct kymo__db *db,
+                       const struct kymo_lane_info *lane, const struct kymo__stream_work *work);
+/* What records say of the range with this id. */
+void kymo__db_put_records(struct kymo__export *x, struct kymo__db *db, int64_t range,
+                          const struct kymo__payload *payload);
+/* One end of a flow, in the range or work with the id `event`; 0: in none. */
+void kymo__db_put_flow(struct kymo__export *x, struct kymo__db *db, const struct kymo_lane_info *lane,
+                       int64_t event, uint64_t ns, const uint64_t *words);
 
 #endif

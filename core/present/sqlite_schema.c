@@ -59,7 +59,21 @@ static const char tables[] =
     " duration_ns INTEGER, samples REAL);"
     "CREATE TABLE phase(id INTEGER PRIMARY KEY, process INTEGER NOT NULL REFERENCES process(id),"
     " site INTEGER NOT NULL REFERENCES site(id), iterations INTEGER NOT NULL,"
-    " start_ns INTEGER NOT NULL, duration_ns INTEGER);";
+    " start_ns INTEGER NOT NULL, duration_ns INTEGER);"
+    "CREATE TABLE stream(id INTEGER PRIMARY KEY, process INTEGER NOT NULL REFERENCES process(id),"
+    " device INTEGER NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL);"
+    "CREATE TABLE gpu_work(id INTEGER PRIMARY KEY, stream INTEGER NOT NULL REFERENCES stream(id),"
+    " kind TEXT NOT NULL, site INTEGER NOT NULL REFERENCES site(id), start_ns INTEGER NOT NULL,"
+    " duration_ns INTEGER NOT NULL, correlation INTEGER, bytes INTEGER);"
+    "CREATE TABLE launch(range INTEGER NOT NULL REFERENCES range(id),"
+    " correlation INTEGER NOT NULL);"
+    "CREATE TABLE communication(event INTEGER PRIMARY KEY, what TEXT NOT NULL, group_name TEXT,"
+    " group_ranks TEXT, group_size INTEGER, bytes_in INTEGER, bytes_out INTEGER, sequence INTEGER,"
+    " peer INTEGER);"
+    "CREATE TABLE flow(id INTEGER PRIMARY KEY, site INTEGER NOT NULL REFERENCES site(id),"
+    " number INTEGER NOT NULL, \"end\" TEXT NOT NULL, thread INTEGER REFERENCES thread(id),"
+    " stream INTEGER REFERENCES stream(id), event INTEGER, at_ns INTEGER NOT NULL);"
+    "CREATE TABLE arguments(event INTEGER PRIMARY KEY, json TEXT NOT NULL);";
 
 #define OF_PROCESS " p.id AS process, p.rank, p.pid"
 #define OF_THREAD OF_PROCESS ", t.id AS thread, t.tid, t.name AS thread_name"
@@ -137,6 +151,45 @@ static const char views[] =
     "CREATE VIEW phases AS SELECT e.id, s.name," OF_PROCESS ", e.iterations, e.start_ns,"
     " e.duration_ns FROM phase e JOIN site s ON s.id = e.site JOIN process p ON p.id = e.process;"
 
+    "CREATE VIEW gpu_works AS SELECT e.id, e.kind, s.name, s.category," OF_PROCESS
+    ", t.id AS stream, t.device, t.number AS stream_number, t.name AS stream_name, e.start_ns,"
+    " e.duration_ns, e.start_ns + e.duration_ns AS end_ns, e.correlation, e.bytes"
+    " FROM gpu_work e JOIN site s ON s.id = e.site JOIN stream t ON t.id = e.stream"
+    " JOIN process p ON p.id = t.process;"
+
+    "CREATE VIEW summary_of_gpu AS SELECT s.name, e.kind, count(*) AS count,"
+    " sum(e.duration_ns) AS total_ns, (sum(e.duration_ns) + count(*) / 2) / count(*) AS mean_ns,"
+    " min(e.duration_ns) AS min_ns, max(e.duration_ns) AS max_ns, count(DISTINCT t.id) AS streams,"
+    " count(DISTINCT t.process << 32 | t.device & 0xffffffff) AS devices,"
+    " count(DISTINCT t.process) AS processes FROM gpu_work e JOIN site s ON s.id = e.site"
+    " JOIN stream t ON t.id = e.stream GROUP BY s.name_id, e.kind"
+    " ORDER BY e.kind IN ('annotation', 'sync'), total_ns DESC;"
+
+    "CREATE VIEW launches AS SELECT l.range, l.correlation, w.id AS work, w.kind, w.start_ns,"
+    " w.duration_ns, w.start_ns - r.start_ns AS latency_ns FROM launch l"
+    " JOIN range r ON r.id = l.range JOIN thread t ON t.id = r.thread"
+    " JOIN gpu_work w ON w.correlation = l.correlation JOIN stream u ON u.id = w.stream"
+    " WHERE u.process = t.process AND w.kind IN ('kernel', 'copy', 'set');"
+
+    /* From each launch up to the outermost range around it; of a recursion the outermost counts. */
+    "CREATE VIEW summary_of_launches AS WITH RECURSIVE up(work_ns, range, level) AS"
+    " (SELECT duration_ns, range, 0 FROM launches UNION ALL SELECT up.work_ns, r.parent,"
+    " up.level + 1 FROM up JOIN range r ON r.id = up.range WHERE r.parent IS NOT NULL)"
+    " SELECT s.name, sum(r.recursion = 0) AS count,"
+    " sum(CASE r.recursion WHEN 0 THEN up.work_ns ELSE 0 END) AS gpu_ns,"
+    " sum(CASE up.level WHEN 0 THEN up.work_ns ELSE 0 END) AS self_gpu_ns FROM up"
+    " JOIN range r ON r.id = up.range JOIN site s ON s.id = r.site GROUP BY s.name_id"
+    " ORDER BY gpu_ns DESC;"
+
+    "CREATE VIEW flows AS SELECT b.number, s.name, b.event AS from_event, b.at_ns AS from_ns,"
+    " e.event AS to_event, e.at_ns AS to_ns FROM flow b JOIN site s ON s.id = b.site"
+    " JOIN site s2 ON s2.name_id = s.name_id JOIN flow e ON e.site = s2.id"
+    " AND e.number = b.number WHERE b.\"end\" = 'begin' AND e.\"end\" = 'end'"
+    " AND coalesce((SELECT process FROM thread WHERE id = b.thread),"
+    " (SELECT process FROM stream WHERE id = b.stream)) ="
+    " coalesce((SELECT process FROM thread WHERE id = e.thread),"
+    " (SELECT process FROM stream WHERE id = e.stream));"
+
     "CREATE VIEW losses AS SELECT e.id," OF_THREAD ", e.at_ns, e.events FROM loss e"
     " JOIN thread t ON t.id = e.thread JOIN process p ON p.id = t.process;";
 
@@ -175,6 +228,12 @@ static const char *const inserts[KYMO__DB_N_TABLES] = {
     [KYMO__DB_ITERATION] = "INSERT INTO iteration VALUES(?, ?, ?, ?, ?, ?, ?)",
     [KYMO__DB_EPOCH] = "INSERT INTO epoch VALUES(?, ?, ?, ?, ?, ?, ?)",
     [KYMO__DB_PHASE] = "INSERT INTO phase VALUES(?, ?, ?, ?, ?, ?)",
+    [KYMO__DB_STREAM] = "INSERT INTO stream VALUES(?, ?, ?, ?, ?)",
+    [KYMO__DB_WORK] = "INSERT INTO gpu_work VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+    [KYMO__DB_LAUNCH] = "INSERT INTO launch VALUES(?, ?)",
+    [KYMO__DB_COMMUNICATION] = "INSERT OR REPLACE INTO communication VALUES(?,?,?,?,?,?,?,?,?)",
+    [KYMO__DB_FLOW] = "INSERT INTO flow VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+    [KYMO__DB_ARGUMENTS] = "INSERT OR REPLACE INTO arguments VALUES(?, ?)",
 };
 
 void kymo__db_fail(struct kymo__db *db)

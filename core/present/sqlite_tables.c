@@ -5,7 +5,7 @@
 
 /* ---- values ---- */
 
-static int step(struct kymo__db *db, enum kymo__db_table table)
+int kymo__db_step(struct kymo__db *db, enum kymo__db_table table)
 {
     sqlite3_stmt *const insert = db->inserts[table];
     if (db->status == KYMO_OK && sqlite3_step(insert) != SQLITE_DONE)
@@ -13,8 +13,7 @@ static int step(struct kymo__db *db, enum kymo__db_table table)
     return sqlite3_reset(insert); /* what was bound to it stays until it is bound anew */
 }
 
-/* Unknown is NULL. */
-static void bind_if(sqlite3_stmt *insert, int column, bool is_known, int64_t number)
+void kymo__db_bind_if(sqlite3_stmt *insert, int column, bool is_known, int64_t number)
 {
     if (is_known)
         sqlite3_bind_int64(insert, column, number);
@@ -50,8 +49,8 @@ static bool clean_text(struct kymo__db *db, const char *text, size_t len)
     return is_same;
 }
 
-static bool bind_bytes(struct kymo__db *db, sqlite3_stmt *insert, int column, const char *text,
-                       size_t len)
+bool kymo__db_bind_bytes(struct kymo__db *db, sqlite3_stmt *insert, int column, const char *text,
+                         size_t len)
 {
     const bool is_same = clean_text(db, text, len);
     if (!db->scratch.failed)
@@ -60,9 +59,9 @@ static bool bind_bytes(struct kymo__db *db, sqlite3_stmt *insert, int column, co
     return is_same;
 }
 
-static void bind_text(struct kymo__db *db, sqlite3_stmt *insert, int column, const char *text)
+void kymo__db_bind_text(struct kymo__db *db, sqlite3_stmt *insert, int column, const char *text)
 {
-    bind_bytes(db, insert, column, text, strlen(text));
+    kymo__db_bind_bytes(db, insert, column, text, strlen(text));
 }
 
 /* A text that would not come out as it went in is left as it is, but a BLOB. */
@@ -100,12 +99,12 @@ void kymo__db_value_of(struct kymo__db *db, const struct kymo__payload *payload,
 static void put_pair(struct kymo__db *db, const char *key, const char *text, int64_t number)
 {
     sqlite3_stmt *const insert = db->inserts[KYMO__DB_META];
-    bind_text(db, insert, 1, key);
+    kymo__db_bind_text(db, insert, 1, key);
     if (text != NULL)
-        bind_text(db, insert, 2, text);
+        kymo__db_bind_text(db, insert, 2, text);
     else
         sqlite3_bind_int64(insert, 2, number);
-    step(db, KYMO__DB_META);
+    kymo__db_step(db, KYMO__DB_META);
 }
 
 void kymo__db_put_meta(struct kymo__export *x, struct kymo__db *db)
@@ -125,9 +124,9 @@ static void put_warning(struct kymo__db *db, uint32_t process, const char *text,
     sqlite3_stmt *const insert = db->inserts[KYMO__DB_WARNING];
     if (len == 0)
         return;
-    bind_if(insert, 1, process != 0, process);
-    bind_bytes(db, insert, 2, text, len);
-    step(db, KYMO__DB_WARNING);
+    kymo__db_bind_if(insert, 1, process != 0, process);
+    kymo__db_bind_bytes(db, insert, 2, text, len);
+    kymo__db_step(db, KYMO__DB_WARNING);
 }
 
 void kymo__db_put_warnings(struct kymo__export *x, struct kymo__db *db)
@@ -159,17 +158,17 @@ static void bind_identity(const struct kymo__export *x, struct kymo__db *db, sql
 {
     const struct kymo_process *process = x->process;
     sqlite3_bind_int64(insert, 1, x->process_number + 1);
-    bind_text(db, insert, 2, kymo_recording_name(x->recording));
-    bind_if(insert, 3, process->rank >= 0, process->rank);
-    bind_if(insert, 4, process->world_size >= 0, process->world_size);
-    bind_if(insert, 5, process->local_rank >= 0, process->local_rank);
+    kymo__db_bind_text(db, insert, 2, kymo_recording_name(x->recording));
+    kymo__db_bind_if(insert, 3, process->rank >= 0, process->rank);
+    kymo__db_bind_if(insert, 4, process->world_size >= 0, process->world_size);
+    kymo__db_bind_if(insert, 5, process->local_rank >= 0, process->local_rank);
     sqlite3_bind_int64(insert, 6, process->pid);
-    bind_if(insert, 7, process->ppid > 0, process->ppid);
-    bind_text(db, insert, 8, process->host);
-    bind_text(db, insert, 9, process->command);
-    bind_text(db, insert, 10, process->run_id);
-    bind_text(db, insert, 11, process->clock);
-    bind_text(db, insert, 12, process->end);
+    kymo__db_bind_if(insert, 7, process->ppid > 0, process->ppid);
+    kymo__db_bind_text(db, insert, 8, process->host);
+    kymo__db_bind_text(db, insert, 9, process->command);
+    kymo__db_bind_text(db, insert, 10, process->run_id);
+    kymo__db_bind_text(db, insert, 11, process->clock);
+    kymo__db_bind_text(db, insert, 12, process->end);
 }
 
 void kymo__db_put_process(const struct kymo__export *x, struct kymo__db *db)
@@ -178,16 +177,16 @@ void kymo__db_put_process(const struct kymo__export *x, struct kymo__db *db)
     sqlite3_stmt *const insert = db->inserts[KYMO__DB_PROCESS];
     bind_identity(x, db, insert);
     sqlite3_bind_int64(insert, 13, (int64_t)process->start_unix_ns);
-    bind_if(insert, 14, process->first_ns != 0, from_origin(x, process->first_ns));
-    bind_if(insert, 15, process->first_ns != 0, from_origin(x, process->last_ns));
+    kymo__db_bind_if(insert, 14, process->first_ns != 0, from_origin(x, process->first_ns));
+    kymo__db_bind_if(insert, 15, process->first_ns != 0, from_origin(x, process->last_ns));
     sqlite3_bind_int64(insert, 16, (int64_t)process->n_events);
     sqlite3_bind_int64(insert, 17, (int64_t)process->lost_events);
-    bind_if(insert, 18, process->lost_events != 0, from_origin(x, process->lost_first_ns));
-    bind_if(insert, 19, process->lost_events != 0, from_origin(x, process->lost_last_ns));
+    kymo__db_bind_if(insert, 18, process->lost_events != 0, from_origin(x, process->lost_first_ns));
+    kymo__db_bind_if(insert, 19, process->lost_events != 0, from_origin(x, process->lost_last_ns));
     sqlite3_bind_double(insert, 20, process->event_cost_ns);
     sqlite3_bind_int64(insert, 21, (int64_t)process->flush_cpu_ns);
     sqlite3_bind_int64(insert, 22, (int64_t)process->log_bytes);
-    step(db, KYMO__DB_PROCESS);
+    kymo__db_step(db, KYMO__DB_PROCESS);
     put_notes(db, x->process_number + 1, process->note);
 }
 
@@ -198,8 +197,8 @@ void kymo__db_put_thread(const struct kymo__export *x, struct kymo__db *db,
     sqlite3_bind_int64(insert, 1, (int64_t)x->n_lanes_before + lane->lane + 1);
     sqlite3_bind_int64(insert, 2, x->process_number + 1);
     sqlite3_bind_int64(insert, 3, lane->tid);
-    bind_text(db, insert, 4, lane->name);
-    step(db, KYMO__DB_THREAD);
+    kymo__db_bind_text(db, insert, 4, lane->name);
+    kymo__db_step(db, KYMO__DB_THREAD);
 }
 
 /* ---- sites ---- */
@@ -212,17 +211,17 @@ static void put_site(struct kymo__db *db, uint32_t id, uint32_t name_id,
     const bool has_name = site->name_len != 0;
     sqlite3_bind_int64(insert, 1, id);
     sqlite3_bind_int64(insert, 2, name_id);
-    if (bind_bytes(db, insert, 3, has_name ? site->name : nameless,
-                   has_name ? site->name_len : strlen(nameless)))
+    if (kymo__db_bind_bytes(db, insert, 3, has_name ? site->name : nameless,
+                            has_name ? site->name_len : strlen(nameless)))
         sqlite3_bind_null(insert, 4);
     else
         sqlite3_bind_blob64(insert, 4, site->name, site->name_len, SQLITE_STATIC);
-    bind_text(db, insert, 5, site->category);
-    bind_text(db, insert, 6, site->domain);
+    kymo__db_bind_text(db, insert, 5, site->category);
+    kymo__db_bind_text(db, insert, 6, site->domain);
     sqlite3_bind_int64(insert, 7, site->color);
-    bind_text(db, insert, 8, site->file);
+    kymo__db_bind_text(db, insert, 8, site->file);
     sqlite3_bind_int64(insert, 9, site->line);
-    step(db, KYMO__DB_SITE);
+    kymo__db_step(db, KYMO__DB_SITE);
 }
 
 /* The id of an equal site of another process, or a new one; 0 without memory. */
@@ -281,11 +280,11 @@ void kymo__db_put_mark(struct kymo__db *db, uint32_t thread, int64_t range, uint
     sqlite3_stmt *const insert = db->inserts[KYMO__DB_MARK];
     sqlite3_bind_int64(insert, 1, db->next_id++);
     sqlite3_bind_int64(insert, 2, thread);
-    bind_if(insert, 3, range != 0, range);
+    kymo__db_bind_if(insert, 3, range != 0, range);
     sqlite3_bind_int64(insert, 4, site);
     sqlite3_bind_int64(insert, 5, (int64_t)at_ns);
     bind_payload(db, insert, 6, payload);
-    step(db, KYMO__DB_MARK);
+    kymo__db_step(db, KYMO__DB_MARK);
 }
 
 void kymo__db_put_counter(struct kymo__db *db, uint32_t thread, uint32_t site, uint64_t at_ns,
@@ -297,7 +296,7 @@ void kymo__db_put_counter(struct kymo__db *db, uint32_t thread, uint32_t site, u
     sqlite3_bind_int64(insert, 3, site);
     sqlite3_bind_int64(insert, 4, (int64_t)at_ns);
     sqlite3_bind_double(insert, 5, value); /* what is no number becomes NULL */
-    step(db, KYMO__DB_COUNTER);
+    kymo__db_step(db, KYMO__DB_COUNTER);
 }
 
 void kymo__db_put_async(struct kymo__db *db, uint32_t thread, uint32_t end_thread, uint32_t site,
@@ -306,11 +305,11 @@ void kymo__db_put_async(struct kymo__db *db, uint32_t thread, uint32_t end_threa
     sqlite3_stmt *const insert = db->inserts[KYMO__DB_ASYNC];
     sqlite3_bind_int64(insert, 1, db->next_id++);
     sqlite3_bind_int64(insert, 2, thread);
-    bind_if(insert, 3, end_thread != 0, end_thread);
+    kymo__db_bind_if(insert, 3, end_thread != 0, end_thread);
     sqlite3_bind_int64(insert, 4, site);
     sqlite3_bind_int64(insert, 5, (int64_t)start_ns);
-    bind_if(insert, 6, duration_ns != KYMO__DB_UNKNOWN, (int64_t)duration_ns);
-    step(db, KYMO__DB_ASYNC);
+    kymo__db_bind_if(insert, 6, duration_ns != KYMO__DB_UNKNOWN, (int64_t)duration_ns);
+    kymo__db_step(db, KYMO__DB_ASYNC);
 }
 
 void kymo__db_put_loss(struct kymo__db *db, uint32_t thread, uint64_t at_ns, uint64_t n_events)
@@ -319,8 +318,8 @@ void kymo__db_put_loss(struct kymo__db *db, uint32_t thread, uint64_t at_ns, uin
     sqlite3_bind_int64(insert, 1, db->next_id++);
     sqlite3_bind_int64(insert, 2, thread);
     sqlite3_bind_int64(insert, 3, (int64_t)at_ns);
-    bind_if(insert, 4, n_events != 0, (int64_t)n_events);
-    step(db, KYMO__DB_LOSS);
+    kymo__db_bind_if(insert, 4, n_events != 0, (int64_t)n_events);
+    kymo__db_step(db, KYMO__DB_LOSS);
 }
 
 void kymo__db_put_repeat(struct kymo__db *db, int64_t range, uint64_t calls)
@@ -328,7 +327,7 @@ void kymo__db_put_repeat(struct kymo__db *db, int64_t range, uint64_t calls)
     sqlite3_stmt *const insert = db->inserts[KYMO__DB_REPEAT];
     sqlite3_bind_int64(insert, 1, range);
     sqlite3_bind_int64(insert, 2, (int64_t)calls);
-    step(db, KYMO__DB_REPEAT);
+    kymo__db_step(db, KYMO__DB_REPEAT);
     db->has_repeats = true;
 }
 
@@ -343,8 +342,8 @@ static void put_phase(struct kymo__export *x, struct kymo__db *db, const struct 
     sqlite3_bind_int64(insert, 3, site);
     sqlite3_bind_int64(insert, 4, (int64_t)span->n_iterations);
     sqlite3_bind_int64(insert, 5, (int64_t)(span->begin_ns - x->origin_ns));
-    bind_if(insert, 6, !span->is_open, (int64_t)(span->end_ns - span->begin_ns));
-    step(db, KYMO__DB_PHASE);
+    kymo__db_bind_if(insert, 6, !span->is_open, (int64_t)(span->end_ns - span->begin_ns));
+    kymo__db_step(db, KYMO__DB_PHASE);
 }
 
 void kymo__db_put_span(struct kymo__export *x, struct kymo__db *db, const struct kymo__span *span)
@@ -363,11 +362,11 @@ void kymo__db_put_span(struct kymo__export *x, struct kymo__db *db, const struct
                                 : (int64_t)(span->flags & KYMO__ITERATION_WARMUP));
     sqlite3_bind_int64(insert, 5, (int64_t)(span->begin_ns - x->origin_ns));
     /* Where an iteration began is not known when the record of the one before was lost. */
-    bind_if(insert, 6, !span->is_open && (span->flags & KYMO__ITERATION_CUT) == 0,
-            (int64_t)(span->end_ns - span->begin_ns));
+    kymo__db_bind_if(insert, 6, !span->is_open && (span->flags & KYMO__ITERATION_CUT) == 0,
+                     (int64_t)(span->end_ns - span->begin_ns));
     if (span->samples > 0)
         sqlite3_bind_double(insert, 7, span->samples);
     else
         sqlite3_bind_null(insert, 7);
-    step(db, is_epoch ? KYMO__DB_EPOCH : KYMO__DB_ITERATION);
+    kymo__db_step(db, is_epoch ? KYMO__DB_EPOCH : KYMO__DB_ITERATION);
 }

@@ -150,12 +150,12 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_report_per_iteration(kymo_recording *
  *   perfetto-tar
  *               a Perfetto trace for each process and a manifest, in one TAR. Into a pipe, each trace goes through a
  *               temporary file (in TMPDIR, else /var/tmp)
- *   chrome      JSON
- *   csv         one line per range, mark and counter value
+ *   chrome      JSON; with GPU work, or of an imported trace, as Kineto writes it
+ *   csv         one line per range, mark, counter value, piece of GPU work
  *   sqlite      a database, docs/formats/sqlite.md; not in every build. Written in place into an empty regular file; for
  *               anything else, such as a pipe, it is made in a temporary file (in TMPDIR, else /var/tmp) and copied
- *   speedscope  JSON, one profile per thread, ranges only; a range whose end is missing is closed at the last event
- *               known of its thread. Reads a process's log once for each of its threads.
+ *   speedscope  JSON, one profile per thread, ranges only, and one per stream of a GPU; a range whose end is missing
+ *               is closed at the last event known of its thread. Reads a process's log once for each of its threads.
  * and those of sums, one for each path of ranges within ranges, as the table `tree` has them:
  *   collapsed   lines "outer;inner NANOSECONDS" of self time, sorted; with a baseline "outer;inner OLD NEW"
  *   flamegraph  an SVG picture that stands alone, can be searched and zoomed; with a baseline coloured by the change

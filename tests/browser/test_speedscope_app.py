@@ -37,7 +37,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run_kymo("export", path, "-o", path.with_name(name))
     empty = path.with_name("empty.kymo")
     empty.mkdir()
-    (empty / "meta.json").write_text("{}")
+    (empty / "meta.json").write_text('{"format": "kymo recording"}')
     run_kymo("export", empty, "-o", path.with_name("empty.speedscope.json"))
     return path
 

@@ -31,7 +31,7 @@ def empty(tmp_path) -> Path:
     """A recording of a program that has not begun to measure."""
     path = tmp_path / "empty.kymo"
     path.mkdir()
-    (path / "meta.json").write_text("{}")
+    (path / "meta.json").write_text('{"format": "kymo recording"}')
     return path
 
 

@@ -137,12 +137,31 @@ static struct exported export_log(struct fixture *f, const char *format, const c
 }
 
 #define CSV_HEAD                                                                                   \
-    "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count\n"
+    "kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count,"       \
+    "device,"                                                                                      \
+    "stream,correlation,bytes\n"
+
+/* The four columns of GPUs are empty on each line, and go. A text may have an end of line in it, with quotes around. */
+static void cut_gpu_columns(char *text)
+{
+    char *to = text;
+    bool is_quoted = false;
+    for (const char *at = text; *at != '\0'; at++) {
+        is_quoted ^= *at == '"';
+        if (*at == '\n' && !is_quoted) {
+            assert_memory_equal(to - 4, ",,,,", 4);
+            to -= 4;
+        }
+        *to++ = *at;
+    }
+    *to = '\0';
+}
 
 static void expect_csv(struct fixture *f, const char *filter, const char *lines)
 {
     struct exported out = export_log(f, "csv", filter);
     assert_memory_equal(out.text, CSV_HEAD, strlen(CSV_HEAD));
+    cut_gpu_columns(out.text + strlen(CSV_HEAD));
     assert_string_equal(out.text + strlen(CSV_HEAD), lines);
     test_free(out.text);
 }

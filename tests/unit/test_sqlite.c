@@ -488,6 +488,91 @@ static void a_journal_of_an_earlier_database_is_refused(void **state)
     close(fd);
 }
 
+/* ---- GPUs ---- */
+
+enum { GEMM = 4, NOTE, GROUP, FLOW };
+
+/* outer { inner { launches 7; outer { launches 8 } } } and what these are, on two streams */
+static void put_launches(struct fixture *f)
+{
+    const struct kymo_communication reduce = {.group = GROUP,
+                                              .what = KYMO_COLLECTIVE_ALL_REDUCE,
+                                              .bytes_in = 64,
+                                              .sequence = UINT64_MAX,
+                                              .group_size = 2,
+                                              .peer = -1};
+    struct log_maker *log = &f->log;
+    log_put_site_of(log, GEMM, "gemm", "kernel", "");
+    log_put_site_of(log, NOTE, "note", "gpu_user_annotation", "");
+    log_put_site_of(log, GROUP, "world", "", "[0, 1]");
+    log_put_site_of(log, FLOW, "fwdbwd", "", "");
+    log_put_stream(log, 2, 0, 7, "");
+    log_put_stream(log, 3, 1, 9, "nine");
+    log_begin(log, 10, OUTER);
+    log_begin(log, 20, INNER);
+    log_launch(log, 20, 7);
+    log_flow(log, 20, FLOW, 3, KYMO_FLOW_BEGIN);
+    log_arguments(log, 20, "{\"a\": 1}");
+    log_begin(log, 30, OUTER);
+    log_launch(log, 30, 8);
+    log_communication(log, 30, &reduce);
+    log_end(log, 40, OUTER);
+    log_end(log, 50, INNER);
+    log_end(log, 60, OUTER);
+    flush_words(f, 0);
+    log_work(log, 45, GEMM, KYMO_WORK_KERNEL, 100, 7, 0);
+    log_arguments(log, 45, "{\"grid\": 2}");
+    log_flow(log, 45, FLOW, 3, KYMO_FLOW_END);
+    log_work(log, 145, GEMM, KYMO_WORK_COPY, 10, 8, 512);
+    log_put_words(log, 2, 0);
+    log_work(log, 50, NOTE, KYMO_WORK_ANNOTATION, 500, 7, 0);
+    log_work(log, 50, GEMM, KYMO_WORK_KERNEL, 1, 9, 0);
+    log_put_words(log, 3, 0);
+}
+
+static void streams_and_their_work_have_rows(void **state)
+{
+    struct fixture *f = *state;
+    put_launches(f);
+    export_log(f, NULL);
+    expect(f, "SELECT count(*) FROM thread", "2\n");
+    expect(f, "SELECT device, number, name FROM stream ORDER BY id", "0|7|\n1|9|nine\n");
+    expect(f,
+           "SELECT kind, name, device, stream_number, start_ns, duration_ns, correlation, bytes"
+           " FROM gpu_works ORDER BY start_ns, device, kind",
+           "kernel|gemm|0|7|45|100|7|-\n"
+           "annotation|note|1|9|50|500|7|-\n"
+           "kernel|gemm|1|9|50|1|9|-\n"
+           "copy|gemm|0|7|145|10|8|512\n");
+    expect(f, "SELECT name, kind, count, total_ns, streams, devices FROM summary_of_gpu",
+           "gemm|kernel|2|101|2|2\n"
+           "gemm|copy|1|10|1|1\n"
+           "note|annotation|1|500|1|1\n");
+    expect(f, "SELECT a.json FROM arguments a JOIN gpu_work w ON w.id = a.event", "{\"grid\": 2}\n");
+    expect(f, "SELECT a.json FROM arguments a JOIN ranges r ON r.id = a.event AND r.name = 'inner'",
+           "{\"a\": 1}\n");
+}
+
+static void ranges_know_what_they_launched(void **state)
+{
+    struct fixture *f = *state;
+    put_launches(f);
+    export_log(f, NULL);
+    expect(f,
+           "SELECT r.name, l.correlation, l.duration_ns, l.latency_ns FROM launches l"
+           " JOIN ranges r ON r.id = l.range ORDER BY l.correlation",
+           "inner|7|100|25\nouter|8|10|115\n");
+    expect(f, "SELECT * FROM summary_of_launches ORDER BY name", "inner|2|110|100\nouter|2|110|10\n");
+    expect(f,
+           "SELECT r.name, what, group_name, group_ranks, group_size, bytes_in, bytes_out,"
+           " sequence, peer FROM communication c JOIN ranges r ON r.id = c.event",
+           "outer|all_reduce|world|[0, 1]|2|64|-|-|-\n");
+    expect(f,
+           "SELECT f.name, f.number, r.name, f.from_ns, w.name, f.to_ns FROM flows f"
+           " JOIN ranges r ON r.id = f.from_event JOIN gpu_works w ON w.id = f.to_event",
+           "fwdbwd|3|inner|20|gemm|45\n");
+}
+
 static void any_allocation_of_ours_may_fail(void **state)
 {
     struct fixture *f = *state;
@@ -495,6 +580,7 @@ static void any_allocation_of_ours_may_fail(void **state)
     log_record(&f->log, 0, KYMO_RECORD_BEGIN, begin, 2);
     log_record(&f->log, 1, KYMO_RECORD_ASYNC_BEGIN, async, 2);
     log_repeat(&f->log, 1, 5);
+    put_launches(f);
     put_one_range(f);
     kymo_status status = KYMO_ENOMEM;
     for (uint64_t nth = 1; status == KYMO_ENOMEM && nth < 10000; nth++) {
@@ -529,6 +615,8 @@ int main(void)
         TEST(a_file_with_something_in_it_is_written_over),
         TEST(a_device_without_room_is_an_error),
         TEST(a_journal_of_an_earlier_database_is_refused),
+        TEST(streams_and_their_work_have_rows),
+        TEST(ranges_know_what_they_launched),
         TEST(any_allocation_of_ours_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

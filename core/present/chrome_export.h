@@ -1,0 +1,85 @@
+/*
+ * The Chrome export in three files: chrome.c writes events of threads, chrome_export_args.c what is known of one besides its
+ * name, chrome_export_gpu.c the streams of GPUs and flows, in the words that Kineto uses. Nothing else includes this.
+ */
+#ifndef KYMO_CHROME_EXPORT_H
+#define KYMO_CHROME_EXPORT_H
+
+#include "present/export_walk.h"
+
+/* What the export has of its own. */
+struct kymo__chrome {
+    bool is_kineto; /* GPU work or an imported trace: the head has what tools for Kineto look for */
+    bool pids_are_devices; /* each device is one process's, and no process has its number as its pid */
+    struct kymo__buf text;   /* of the event at hand */
+    struct kymo__pairs gpus; /* devices that have their names, by process */
+};
+
+static inline struct kymo__chrome *kymo__chrome_of(const struct kymo__export *x)
+{
+    return x->own;
+}
+
+/* The start of an object up to its time. */
+#define HEAD_ROOM 96
+struct lane_head {
+    uint32_t len;
+    char text[HEAD_ROOM];
+};
+#define HEAD_START ",\n{\"ph\":\"X\",\"pid\":"
+#define HEAD_PHASE_AT 9
+
+/* An object up to and with its time; HEAD_ROOM and 25 bytes at most. */
+static inline char *kymo__chrome_head(struct kymo__export *x, const struct kymo__export_lane *lane,
+                                      uint64_t ns, char phase)
+{
+    const struct lane_head *head = lane->own;
+    char *p = kymo__out_room(&x->out);
+    memcpy(p, head->text, HEAD_ROOM);
+    p[HEAD_PHASE_AT] = phase;
+    return kymo__put_us(p + head->len, ns - x->origin_ns);
+}
+
+/* ,"dur":1.234 */
+static inline char *kymo__chrome_duration(char *p, uint64_t ns)
+{
+    memcpy(p, ",\"dur\":", 7);
+    return kymo__put_us(p + 7, ns);
+}
+
+/* Where the head of a lane's objects is; false without memory. */
+bool kymo__chrome_lane(struct kymo__export *x, struct kymo__export_lane *lane, int64_t pid,
+                       int64_t tid);
+/* The site's part without its closing brace, however long. */
+void kymo__chrome_open_tail(struct kymo__export *x, uint32_t site);
+/* `{"ph":"M",...,"name":WHAT,"args":{KEY:` and, when the caller has put a value, its end. */
+void kymo__chrome_open_meta(struct kymo__buf *buf, int64_t pid, int64_t tid, const char *what,
+                            const char *key);
+/* Put all of it out and free it. */
+void kymo__chrome_put_buf(struct kymo__export *x, struct kymo__buf *buf);
+
+/* ---- chrome_export_args.c ---- */
+
+/* ,"args":{...} of a range; nothing where nothing is known. */
+void kymo__chrome_args(struct kymo__export *x, const struct kymo__payload *payload, bool is_cut);
+/* The same of a stream's work. */
+void kymo__chrome_work_args(struct kymo__export *x, const struct kymo_lane_info *lane,
+                            const struct kymo__stream_work *work);
+/* The value of a counter or payload: what is not finite is a text. */
+char *kymo__chrome_double(char *p, double value);
+
+/* ---- chrome_export_gpu.c ---- */
+
+/* Look at all processes, once. False without memory. */
+KYMO_WARN_UNUSED bool kymo__chrome_survey(struct kymo__export *x, struct kymo__chrome *chrome);
+/* What Kineto has at the head of a file, with a comma behind each. */
+void kymo__chrome_kineto_head(const struct kymo__export *x, struct kymo__buf *buf);
+void kymo__chrome_work(struct kymo__export *x, struct kymo__export_lane *lane,
+                       const struct kymo__stream_work *work);
+void kymo__chrome_flow(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                       const uint64_t *words);
+/* Arrows from a range that began at `ns` to what it launched. */
+void kymo__chrome_launches(struct kymo__export *x, const struct kymo__export_lane *lane,
+                           uint64_t ns, const struct kymo__payload *payload);
+
+#endif
