@@ -134,6 +134,7 @@ struct kymo__range_walk {
     bool (*record)(void *ctx, struct kymo__call_lane *lane, const struct kymo_batch *batch,
                    const uint64_t *words, uint64_t ns);
     void *ctx;
+    uint64_t first_ns, last_ns; /* of all words so far; without any UINT64_MAX and 0 */
 };
 /* Init and run in one, and leave nothing behind; what stands above `lanes` is the caller's. */
 KYMO_WARN_UNUSED kymo_status kymo__range_walk(struct kymo__range_walk *walk);
@@ -211,6 +212,7 @@ struct kymo__work_set {
     struct kymo__step *steps; /* in order of begin; they do not overlap */
     size_t n_steps, steps_cap;
     uint32_t step_lane;              /* the thread that told the last one */
+    uint64_t first_ns, last_ns;      /* of all its events; both 0 without any */
     struct kymo__host_range *ranges; /* where asked for */
     size_t n_ranges, ranges_cap;
     struct kymo__caught *caught; /* by rule */

@@ -15,7 +15,7 @@ static struct kymo__interval span_of(const struct kymo__work_set *set,
 {
     struct kymo__interval span = {0, 0};
     if (device->device < 0)
-        return (struct kymo__interval){set->process->first_ns, set->process->last_ns};
+        return (struct kymo__interval){set->first_ns, set->last_ns};
     for (size_t i = 0; i < device->n_work; i++) {
         const struct kymo__work *work = &device->work[i];
         if (work->class == KYMO__IGNORED)

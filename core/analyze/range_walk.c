@@ -152,12 +152,18 @@ static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
     lane->info = batch->lane;
     if ((batch->gap && !close_all(walk, lane)) || !take_words(walk, lane, batch))
         return no_memory(walk);
+    if (batch->n == 0)
+        return KYMO_OK;
+    walk->first_ns = KYMO__MIN(walk->first_ns, kymo_batch_ns(batch, batch->words[0]));
+    walk->last_ns = KYMO__MAX(walk->last_ns, lane->last_ns);
     return KYMO_OK;
 }
 
 kymo_status kymo__range_walk(struct kymo__range_walk *walk)
 {
     const size_t n_lanes = walk->process->n_lanes;
+    walk->first_ns = UINT64_MAX;
+    walk->last_ns = 0;
     walk->lanes = kymo__calloc(n_lanes + 1, sizeof *walk->lanes);
     if (walk->lanes == NULL)
         return no_memory(walk);

@@ -225,10 +225,10 @@ static bool compute_in_the_rest(struct host *host)
 
 static bool add_all_computation(struct host *host)
 {
-    const struct kymo_process *process = host->set->process;
-    if (process->source[0] == '\0') {
+    const struct kymo__work_set *set = host->set;
+    if (set->process->source[0] == '\0') {
         host->covered.n = 0;
-        if (!add_interval(&host->covered, process->first_ns, process->last_ns))
+        if (!add_interval(&host->covered, set->first_ns, set->last_ns))
             return false;
     }
     return kymo__intervals_unite(host->covered.list, &host->covered.n) &&

@@ -8,6 +8,7 @@
  *     tools_recording.c   Recording: open, tables, report, export
  *     tools_table.c       Table: columns as lists, text, CSV, JSON
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
+ *     tools_breakdown.c   breakdown(): what devices did
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_doctor.c      doctor(): what can be measured here
  */
@@ -43,6 +44,9 @@ PyObject *tools_table_create(const struct tools_state *state, kymo_table *table,
 PyObject *tools_compare(PyObject *module, PyObject *args);
 /* compare_pairs(a, b, smallest_percent): verdict, percent, low, high, medians, reason. */
 PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
+
+/* breakdown(paths, by, rules, window): the tables, and the answer as text and JSON. `rules` "": none. */
+PyObject *tools_breakdown(PyObject *module, PyObject *args);
 
 /* doctor(path, measure, wait_ms): the findings as a Table, as text, and whether a recording could be made. */
 PyObject *tools_doctor(PyObject *module, PyObject *args);

@@ -60,6 +60,8 @@ static PyMethodDef tools_functions[] = {
      METH_VARARGS, "compare(a, b, filter, smallest_percent, skip, /)\n--\n\nTables, text, Markdown and JSON of a comparison."},
     {"compare_pairs", tools_compare_pairs,
      METH_VARARGS, "compare_pairs(a, b, smallest_percent, /)\n--\n\nVerdict, change, its interval, medians, reason."},
+    {"breakdown", tools_breakdown, METH_VARARGS,
+     "breakdown(paths, by, rules, window, /)\n--\n\nTables, text and JSON of a breakdown."},
     {"doctor", tools_doctor,
      METH_VARARGS, "doctor(path, measure, wait_ms, /)\n--\n\nWhat can be measured here: table, text, can_record."},
     {"stopwatch_table", tools_stopwatch_table, METH_O,

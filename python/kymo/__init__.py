@@ -18,6 +18,7 @@ Without a recording open, a range costs next to nothing, so it can stay in the c
 
 from __future__ import annotations
 
+from kymo._breakdown import Breakdown, breakdown
 from kymo._compare import Comparison, FunctionComparison, compare, compare_functions
 from kymo._doctor import Findings, doctor
 from kymo._iteration import epoch, finish_iteration, iteration, iterations, phase
@@ -50,6 +51,7 @@ from kymo._table import Table
 # No __getattr__ here: CPython does not specialise attribute loads from a module that has one, and `kymo.push` would
 # then cost three times what it does.
 __all__ = [
+    "Breakdown",
     "Comparison",
     "Findings",
     "FunctionComparison",
@@ -64,6 +66,7 @@ __all__ = [
     "StopwatchStats",
     "Table",
     "__version__",
+    "breakdown",
     "compare",
     "compare_functions",
     "counter",

@@ -1,0 +1,98 @@
+"""kymo.breakdown(): a program that says what it does, told in computation, communication and other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kymo
+
+PROGRAM = """
+import threading, time
+import kymo
+
+def send():
+    with kymo.range("send", category="communication"):
+        time.sleep(0.02)
+
+for step in range(4):
+    beside = threading.Thread(target=send)
+    with kymo.range("load", category="data"):
+        time.sleep(0.01)
+    beside.start()
+    with kymo.range("forward"):
+        time.sleep(0.04)
+    beside.join()
+    with kymo.range("all-reduce", category="communication"):
+        time.sleep(0.03)
+    kymo.finish_iteration()
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("breakdown") / "run.kymo"
+    environment = {**os.environ, "KYMO": str(path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, env=environment, timeout=100)
+    return path
+
+
+def test_the_parts_are_what_the_program_says(run: Path) -> None:
+    b = kymo.breakdown(run, window="steps")
+    row = b.devices.row(window="steps")
+    assert row["compute_ns"] + row["exposed_comm_ns"] + row["exposed_mem_ns"] + row["idle_ns"] == row["span_ns"]
+    assert row["compute_ns"] >= 4 * 40e6
+    assert row["exposed_comm_ns"] >= 4 * 30e6
+    assert row["hidden_comm_ns"] >= 4 * 20e6, "what a thread sends beside the main thread is hidden"
+    assert row["idle_ns"] >= 4 * 10e6, "waiting for data is not computing"
+    assert b.summary["computation"]["ns"] == row["compute_ns"]
+    assert b.summary["other"]["ns"] == row["idle_ns"]
+    assert sum(part["share"] or 0 for part in b.summary.values()) == pytest.approx(1)
+
+
+def test_it_prints_as_the_command_does_and_gives_its_json(run: Path) -> None:
+    b = kymo.breakdown([run], by="step")
+    assert str(b).startswith("computation ")
+    answer = json.loads(b.to_json())
+    assert next(iter(answer)) == "summary"
+    assert answer["summary"]["computation"]["ns"] == b.summary["computation"]["ns"]
+    assert b.by is not None
+    assert b.by["step"] == [0, 1, 2, 3] == [row["step"] for row in answer["by"]]
+    assert sum(b.by["span_ns"]) == b.devices.row(window="steps")["span_ns"]
+
+
+def test_ranges_have_their_own_rows(run: Path) -> None:
+    b = kymo.breakdown(run, by="range")
+    assert b.by is not None
+    forward, exchange = b.by.row(range="forward"), b.by.row(range="all-reduce")
+    assert forward["compute_ns"] == forward["span_ns"]
+    assert exchange["exposed_comm_ns"] == exchange["span_ns"]
+
+
+def test_rules_of_ones_own_come_first(run: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "my.rules"
+    rules.write_text("# waiting for data is a copy here\nmine  copy  range  load\n")
+    b = kymo.breakdown(run, rules=rules)
+    caught = b.rules.row(rule="mine")
+    assert (caught["class"], caught["count"]) == ("copy", 4)
+    assert b.devices["mem_total_ns"][0] == caught["ns"]
+
+
+def test_mistakes_are_exceptions(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="by 'colour'"):
+        kymo.breakdown(run, by="colour")
+    with pytest.raises(ValueError, match="window is gpu_span or steps"):
+        kymo.breakdown(run, window="moon")
+    with pytest.raises(kymo.KymoError, match=r"missing\.kymo"):
+        kymo.breakdown(tmp_path / "missing.kymo")
+    bad = tmp_path / "bad.rules"
+    bad.write_text("\n\nmine  copied  range  load\n")
+    with pytest.raises(kymo.KymoError, match="line 3"):
+        kymo.breakdown(run, rules=bad)
+    with pytest.raises(KeyError, match="no table 'x'"):
+        kymo.breakdown(run).table("x")
