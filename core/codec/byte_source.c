@@ -305,6 +305,18 @@ kymo_status kymo__bytes_open_memory(const void *bytes, size_t len, kymo__byte_so
     return create("the data", -1, bytes, len, out);
 }
 
+kymo_status kymo__bytes_open_again(const kymo__byte_source *source, kymo__byte_source **out)
+{
+    if (source->fd >= 0 && source->file_bytes == 0)
+        return kymo__fail(KYMO_EFORMAT,
+                          "%s has to be read twice and is no file: save it as one first",
+                          source->path);
+    KYMO_TRY(source->fd >= 0 ? kymo__bytes_open(source->path, out)
+                             : kymo__bytes_open_memory(source->memory, source->file_bytes, out));
+    (*out)->cut = source->cut;
+    return KYMO_OK;
+}
+
 void kymo__bytes_close(kymo__byte_source *source)
 {
     if (source == NULL)

@@ -21,6 +21,9 @@ KYMO_WARN_UNUSED kymo_status kymo__bytes_open(const char *path, kymo__byte_sourc
 /* The same over `len` bytes in memory, lent until close. */
 KYMO_WARN_UNUSED kymo_status kymo__bytes_open_memory(const void *bytes, size_t len,
                                                      kymo__byte_source **out);
+/* The same bytes from their begin, a second time; fails for what is no file, and can be read but once. */
+KYMO_WARN_UNUSED kymo_status kymo__bytes_open_again(const kymo__byte_source *source,
+                                                    kymo__byte_source **out);
 void kymo__bytes_close(kymo__byte_source *source);
 /* The first bytes without taking them, as many as are at hand, at least 4096 where the file has them. */
 KYMO_WARN_UNUSED kymo_status kymo__bytes_peek(kymo__byte_source *source, const char **bytes,

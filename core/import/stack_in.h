@@ -31,7 +31,8 @@ struct kymo__frames {
     size_t n, cap;
     uint64_t seed;
     struct kymo__sink_index by_text;
-    bool names_lines; /* functions of one name and file differ by their lines */
+    bool names_decide; /* what has the same name is the same, wherever it is */
+    bool names_lines;  /* functions of one name and file differ by their lines */
     bool *is_ambiguous; /* by frame, once they are named: the name alone would stand for two functions */
     uint32_t *sites; /* by frame, of the process at hand; 0: not asked for */
     const kymo__sink_process *sites_of;

@@ -189,7 +189,7 @@ bool kymo__frames_name(struct kymo__frames *frames)
     frames->is_ambiguous = kymo__calloc(frames->n + 1, sizeof *frames->is_ambiguous);
     frames->sites = kymo__calloc(frames->n + 1, sizeof *frames->sites);
     const bool done = firsts != NULL && frames->is_ambiguous != NULL && frames->sites != NULL &&
-                      mark_ambiguous(frames, &by_name, firsts);
+                      (frames->names_decide || mark_ambiguous(frames, &by_name, firsts));
     kymo__free(firsts);
     kymo__free(by_name.slots);
     return done;

@@ -1,0 +1,417 @@
+/*
+ * speedscope's files. The frames of all profiles are in one table, which may stand behind them, and what a profile is,
+ * and in which unit, may stand behind its events: the file is read twice. The first time is for frames and for what the
+ * profiles say about themselves; events are stepped over.
+ *
+ *   speedscope_outline.c ── the first reading
+ *   speedscope_in.c ── the second: events become ranges at once; samples become ranges when their weights are there
+ *
+ * A profile is a thread. Times in any unit of time are exact to the nanosecond. Where the unit is none, numbers are
+ * samples of 10 ms; bytes are shown as nanoseconds.
+ */
+#include <string.h>
+
+#include "import/speedscope_in.h"
+
+struct reading {
+    struct kymo__import *import;
+    struct kymo__scan scan;
+    struct kymo__speedscope outline;
+    kymo__sink_process *process;
+    const struct kymo__speedscope_profile *profile; /* at hand */
+    uint32_t lane;
+    uint64_t ns; /* of its latest event */
+    uint32_t *stack; /* what is open: frames of an evented profile, paths of a sampled one; outermost first */
+    size_t depth, stack_cap;
+    struct kymo__paths paths; /* of a sampled profile: what each sample is */
+    uint32_t *samples;
+    size_t n_samples, samples_cap;
+    int64_t *weights;
+    size_t n_weights, weights_cap;
+    uint64_t n_bad; /* events and samples that are none */
+};
+
+/* Beyond this a clock is no clock. */
+static const int64_t latest_ns = INT64_C(1) << 62;
+
+static kymo_status no_memory(const struct reading *r)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to read %s", r->import->path);
+}
+
+static void put(struct reading *r, enum kymo__sink_kind kind, uint32_t frame)
+{
+    const struct kymo__sink_event event = {
+        .kind = kind,
+        .lane = r->lane,
+        .site = kymo__frames_site(&r->outline.frames, r->process, frame),
+        .ns = r->ns,
+    };
+    kymo__sink_put(r->process, &event);
+}
+
+static bool push(struct reading *r, uint32_t number)
+{
+    if (!kymo__grow(&r->stack, &r->stack_cap, r->depth + 1, sizeof *r->stack))
+        return false;
+    r->stack[r->depth++] = number;
+    return true;
+}
+
+/* A number of the profile's unit as nanoseconds since the begin of the file; false when it is none, or out of bounds. */
+static bool take_ns(const struct reading *r, const struct kymo__scan *scan, int64_t *ns)
+{
+    if (!kymo__decimal(scan->text, scan->text_len, r->profile->scale, ns) || *ns < -latest_ns ||
+        *ns > latest_ns)
+        return false;
+    *ns -= r->outline.base_ns;
+    return true;
+}
+
+/* ---- evented ---- */
+
+struct event {
+    char type; /* 'O', 'C', or 0 */
+    bool has_frame, has_at;
+    uint32_t frame;
+    int64_t at_ns;
+};
+
+/* False at a mistake. */
+static bool read_event(struct reading *r, struct event *event)
+{
+    struct kymo__scan *scan = &r->scan;
+    enum kymo__scan_token token;
+    int64_t number;
+    *event = (struct event){0};
+    while ((token = kymo__scan_next(scan)) == KYMO__SCAN_KEY) {
+        const bool is_type = kymo__scan_is(scan, "type"), is_frame = kymo__scan_is(scan, "frame"),
+                   is_at = kymo__scan_is(scan, "at");
+        if (!is_type && !is_frame && !is_at) {
+            if (!kymo__scan_skip(scan))
+                return false;
+            continue;
+        }
+        token = kymo__scan_next(scan);
+        if (token == KYMO__SCAN_OBJECT || token == KYMO__SCAN_ARRAY) {
+            if (!kymo__scan_skip(scan))
+                return false;
+        } else if (is_type && token == KYMO__SCAN_STRING && scan->text_len == 1) {
+            event->type = scan->text[0];
+        } else if (is_frame && token == KYMO__SCAN_NUMBER) {
+            event->has_frame = kymo__decimal(scan->text, scan->text_len, 0, &number) &&
+                               number >= 0 && (uint64_t)number < r->outline.frames.n;
+            event->frame = event->has_frame ? (uint32_t)number : 0;
+        } else if (is_at && token == KYMO__SCAN_NUMBER) {
+            event->has_at = take_ns(r, scan, &event->at_ns) && event->at_ns >= 0;
+        }
+    }
+    return token == KYMO__SCAN_OBJECT_END;
+}
+
+/* The topmost of that frame ends; it is on top, but for a file that is not as it should be. */
+static bool close_frame(struct reading *r, uint32_t frame)
+{
+    enum { MAX_SEARCH = 1000 };
+    const size_t stop = r->depth > MAX_SEARCH ? r->depth - MAX_SEARCH : 0;
+    size_t i = r->depth;
+    while (i > stop && r->stack[i - 1] != frame)
+        i--;
+    if (i == stop)
+        return false;
+    memmove(r->stack + i - 1, r->stack + i, (r->depth - i) * sizeof *r->stack);
+    r->depth--;
+    put(r, KYMO__SINK_END, frame);
+    return true;
+}
+
+static bool take_event(struct reading *r, const struct event *event)
+{
+    const bool is_sound =
+        (event->type == 'O' || event->type == 'C') && event->has_frame && event->has_at;
+    if (!is_sound) {
+        r->n_bad++;
+        return true;
+    }
+    r->ns = KYMO__MAX(r->ns, (uint64_t)event->at_ns);
+    if (event->type == 'O') {
+        put(r, KYMO__SINK_BEGIN, event->frame);
+        return push(r, event->frame);
+    }
+    r->n_bad += !close_frame(r, event->frame);
+    return true;
+}
+
+/* The scan is behind the begin of the list. */
+static kymo_status read_events(struct reading *r)
+{
+    enum kymo__scan_token token;
+    struct event event;
+    while ((token = kymo__scan_next(&r->scan)) == KYMO__SCAN_OBJECT) {
+        if (!read_event(r, &event))
+            return KYMO_OK; /* the scan knows */
+        if (!take_event(r, &event))
+            return no_memory(r);
+    }
+    if (token != KYMO__SCAN_ARRAY_END)
+        kymo__scan_fail(&r->scan, "an event that is no object");
+    return kymo__sink_status(r->import->sink);
+}
+
+/* What was never closed ends with the profile. */
+static void end_events(struct reading *r)
+{
+    const int64_t end_ns = r->profile->end_ns - r->outline.base_ns;
+    if (end_ns > 0)
+        r->ns = KYMO__MAX(r->ns, (uint64_t)end_ns);
+    r->n_bad += r->depth;
+    while (r->depth > 0)
+        put(r, KYMO__SINK_END, r->stack[--r->depth]);
+}
+
+/* ---- sampled ---- */
+
+static bool add_sample(struct reading *r, uint32_t path)
+{
+    if (!kymo__grow(&r->samples, &r->samples_cap, r->n_samples + 1, sizeof *r->samples))
+        return false;
+    r->samples[r->n_samples++] = path;
+    return true;
+}
+
+/* One stack, frames from the outermost on. `*path` is 0 without memory. */
+static bool read_stack(struct reading *r, uint32_t *path)
+{
+    enum kymo__scan_token token;
+    int64_t frame;
+    *path = 0;
+    bool has_memory = true;
+    while ((token = kymo__scan_next(&r->scan)) == KYMO__SCAN_NUMBER) {
+        const bool is_sound = kymo__decimal(r->scan.text, r->scan.text_len, 0, &frame) &&
+                              frame >= 0 && (uint64_t)frame < r->outline.frames.n;
+        r->n_bad += !is_sound;
+        if (!is_sound || !has_memory)
+            continue;
+        const uint32_t child = kymo__paths_child(&r->paths, *path, (uint32_t)frame);
+        has_memory = child != 0 || r->paths.n >= KYMO__MAX_PATHS;
+        *path = child != 0 ? child : *path; /* a file with too many paths keeps their begins */
+    }
+    if (token != KYMO__SCAN_ARRAY_END)
+        kymo__scan_fail(&r->scan, "a sample that is no list of frames");
+    return has_memory;
+}
+
+static kymo_status read_samples(struct reading *r)
+{
+    enum kymo__scan_token token;
+    uint32_t path;
+    while ((token = kymo__scan_next(&r->scan)) == KYMO__SCAN_ARRAY) {
+        if (!read_stack(r, &path) || !add_sample(r, path))
+            return no_memory(r);
+        if (r->scan.mistake != NULL)
+            return KYMO_OK;
+    }
+    if (token != KYMO__SCAN_ARRAY_END)
+        kymo__scan_fail(&r->scan, "a sample that is no list of frames");
+    return KYMO_OK;
+}
+
+static kymo_status read_weights(struct reading *r)
+{
+    enum kymo__scan_token token;
+    while ((token = kymo__scan_next(&r->scan)) == KYMO__SCAN_NUMBER) {
+        int64_t weight;
+        const bool is_sound =
+            kymo__decimal(r->scan.text, r->scan.text_len, r->profile->scale, &weight) &&
+            weight >= 0 && weight <= latest_ns;
+        r->n_bad += !is_sound;
+        if (!kymo__grow(&r->weights, &r->weights_cap, r->n_weights + 1, sizeof *r->weights))
+            return no_memory(r);
+        r->weights[r->n_weights++] = is_sound ? weight : 0;
+    }
+    if (token != KYMO__SCAN_ARRAY_END)
+        kymo__scan_fail(&r->scan, "a weight that is no number");
+    return KYMO_OK;
+}
+
+/* End what the next sample does not have, innermost first, and begin what it has besides. */
+static bool change_to(struct reading *r, uint32_t path)
+{
+    size_t n_new = 0, same = 0;
+    for (uint32_t p = path; p != 0; p = r->paths.paths[p].parent)
+        n_new++;
+    /* The path's ancestors, from below; the one at the depth of each that is open tells whether that goes on. */
+    uint32_t p = path;
+    size_t at = n_new;
+    for (; at > r->depth; at--)
+        p = r->paths.paths[p].parent;
+    same = at;
+    for (; same > 0 && r->stack[same - 1] != p; same--)
+        p = r->paths.paths[p].parent;
+    while (r->depth > same)
+        put(r, KYMO__SINK_END, r->paths.paths[r->stack[--r->depth]].frame);
+    if (!kymo__grow(&r->stack, &r->stack_cap, n_new, sizeof *r->stack))
+        return false;
+    r->depth = n_new;
+    for (p = path; n_new > same; p = r->paths.paths[p].parent)
+        r->stack[--n_new] = p;
+    for (size_t i = same; i < r->depth; i++)
+        put(r, KYMO__SINK_BEGIN, r->paths.paths[r->stack[i]].frame);
+    return true;
+}
+
+static kymo_status lay_samples(struct reading *r)
+{
+    const size_t n = KYMO__MIN(r->n_samples, r->n_weights);
+    r->n_bad += KYMO__MAX(r->n_samples, r->n_weights) - n;
+    for (size_t i = 0; i < n; i++) {
+        if (r->weights[i] == 0)
+            continue;
+        if (!change_to(r, r->samples[i]))
+            return no_memory(r);
+        r->ns = KYMO__MIN(r->ns + (uint64_t)r->weights[i], (uint64_t)latest_ns);
+    }
+    return change_to(r, 0) ? kymo__sink_status(r->import->sink) : no_memory(r);
+}
+
+/* ---- profiles ---- */
+
+static kymo_status read_list(struct reading *r, bool is_events, bool is_samples)
+{
+    if (kymo__scan_next(&r->scan) != KYMO__SCAN_ARRAY) {
+        kymo__scan_fail(&r->scan, "no list where one should be");
+        return KYMO_OK;
+    }
+    if (is_events)
+        return read_events(r);
+    return is_samples ? read_samples(r) : read_weights(r);
+}
+
+static kymo_status read_keys(struct reading *r)
+{
+    const bool is_sampled = r->profile->type == KYMO__SPEEDSCOPE_SAMPLED;
+    while (kymo__scan_next(&r->scan) == KYMO__SCAN_KEY) {
+        const bool is_events = !is_sampled && kymo__scan_is(&r->scan, "events"),
+                   is_samples = is_sampled && kymo__scan_is(&r->scan, "samples"),
+                   is_weights = is_sampled && kymo__scan_is(&r->scan, "weights");
+        if (is_events || is_samples || is_weights)
+            KYMO_TRY(read_list(r, is_events, is_samples));
+        else if (!kymo__scan_skip(&r->scan))
+            return KYMO_OK;
+    }
+    return KYMO_OK;
+}
+
+static kymo_status read_profile(struct reading *r, size_t number)
+{
+    const struct kymo__speedscope_profile *profile = &r->outline.profiles[number];
+    r->profile = profile;
+    r->lane = kymo__sink_thread(r->process, (int64_t)number + 1);
+    kymo__sink_name_lane(r->process, r->lane, profile->name, strlen(profile->name));
+    r->ns = profile->start_ns > r->outline.base_ns
+                ? (uint64_t)(profile->start_ns - r->outline.base_ns)
+                : 0;
+    r->depth = r->n_samples = r->n_weights = 0;
+    kymo__paths_fini(&r->paths);
+    if (!kymo__paths_init(&r->paths))
+        return no_memory(r);
+    KYMO_TRY(read_keys(r));
+    if (profile->type == KYMO__SPEEDSCOPE_SAMPLED)
+        return lay_samples(r);
+    end_events(r);
+    return kymo__sink_status(r->import->sink);
+}
+
+/* The scan is behind the begin of the list of profiles. Those that are of no known type are stepped over. */
+static kymo_status read_profiles(struct reading *r)
+{
+    size_t number = 0;
+    while (number < r->outline.n_profiles && kymo__scan_next(&r->scan) == KYMO__SCAN_OBJECT) {
+        if (r->outline.profiles[number].type == KYMO__SPEEDSCOPE_UNKNOWN) {
+            if (!kymo__scan_skip(&r->scan))
+                return KYMO_OK;
+        } else {
+            KYMO_TRY(read_profile(r, number));
+        }
+        number++;
+    }
+    return KYMO_OK;
+}
+
+static kymo_status read_second(struct reading *r)
+{
+    KYMO_TRY(kymo__scan_init(&r->scan, r->import->bytes));
+    if (kymo__scan_next(&r->scan) != KYMO__SCAN_OBJECT)
+        return KYMO_OK;
+    while (kymo__scan_next(&r->scan) == KYMO__SCAN_KEY) {
+        if (kymo__scan_is(&r->scan, "profiles"))
+            return kymo__scan_next(&r->scan) == KYMO__SCAN_ARRAY ? read_profiles(r) : KYMO_OK;
+        if (!kymo__scan_skip(&r->scan))
+            return KYMO_OK;
+    }
+    return KYMO_OK;
+}
+
+/* ---- the file ---- */
+
+static void tell(struct reading *r)
+{
+    const char *path = r->import->path;
+    kymo__speedscope_tell(&r->outline, r->process, path);
+    if (r->n_bad != 0)
+        kymo__sink_damage(
+            r->process,
+            "%s: %llu events or samples have no place, no time or no frame: left out or "
+            "ended with their profile",
+            path, (unsigned long long)r->n_bad);
+}
+
+static kymo_status read_all(struct reading *r)
+{
+    struct kymo__import *import = r->import;
+    KYMO_TRY(kymo__speedscope_read_outline(&r->outline, import));
+    r->process = kymo__sink_process_get(import->sink, import->number);
+    if (r->process == NULL)
+        return kymo__sink_status(import->sink);
+    const kymo_status status = read_second(r);
+    if (r->scan.status == KYMO_EIO || r->scan.status == KYMO_ENOMEM)
+        return r->scan.status;
+    if (status == KYMO_OK)
+        tell(r);
+    return status;
+}
+
+static kymo_status read_speedscope(struct kymo__import *import)
+{
+    struct reading r = {.import = import};
+    const kymo_status status = read_all(&r);
+    kymo__scan_fini(&r.scan);
+    kymo__speedscope_fini(&r.outline);
+    kymo__paths_fini(&r.paths);
+    kymo__free(r.stack);
+    kymo__free(r.samples);
+    kymo__free(r.weights);
+    return status;
+}
+
+/* By its schema; or by the words without which there is none. */
+static bool looks_like_speedscope(const char *path, const char *bytes, size_t len)
+{
+    size_t i = 0;
+    (void)path;
+    while (i < len && strchr(" \t\r\n\xef\xbb\xbf", bytes[i]) != NULL && bytes[i] != '\0')
+        i++;
+    if (i == len || bytes[i] != '{')
+        return false;
+#define HAS(word) (memmem(bytes, len, word, strlen(word)) != NULL)
+    return HAS("speedscope.app/file-format-schema") ||
+           (HAS("\"profiles\"") && (HAS("\"evented\"") || HAS("\"sampled\"")));
+#undef HAS
+}
+
+const struct kymo__import_format kymo__import_speedscope = {
+    .name = "speedscope",
+    .words = "a profile of speedscope",
+    .looks_like = looks_like_speedscope,
+    .read = read_speedscope,
+};

@@ -1,0 +1,53 @@
+/* Between the two readings of a file of speedscope: see speedscope_in.c. */
+#ifndef KYMO_SPEEDSCOPE_IN_H
+#define KYMO_SPEEDSCOPE_IN_H
+
+#include <string.h>
+
+#include "codec/codec_internal.h"
+#include "import/stack_in.h"
+
+enum kymo__speedscope_type {
+    KYMO__SPEEDSCOPE_UNKNOWN,
+    KYMO__SPEEDSCOPE_EVENTED,
+    KYMO__SPEEDSCOPE_SAMPLED,
+};
+
+/* What a profile says about itself. */
+struct kymo__speedscope_profile {
+    enum kymo__speedscope_type type;
+    const char *name;         /* "" for none */
+    const char *unit;         /* as the file has it; lent for ever */
+    int scale;                /* a number times ten to this power is nanoseconds */
+    int64_t start_ns, end_ns; /* 0: not said */
+};
+
+struct kymo__speedscope {
+    struct kymo__frames frames;
+    struct kymo__speedscope_profile *profiles;
+    size_t n_profiles, profiles_cap;
+    struct kymo__arena texts;
+    int64_t base_ns;     /* the earliest begin of a profile where that is below 0, else 0 */
+    size_t n_unknown;    /* profiles of no known type */
+    uint64_t mistake_at; /* where the file stops being JSON, and why; NULL: it does not */
+    const char *mistake;
+};
+
+/*
+ * Read frames and profiles, from the begin of the file; `import->bytes` is left as it is. KYMO_EFORMAT with a sentence
+ * when there is no frame or no profile. Fini in any case.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__speedscope_read_outline(struct kymo__speedscope *outline,
+                                                           const struct kymo__import *import);
+void kymo__speedscope_fini(struct kymo__speedscope *outline);
+/* Leave sentences about units and about what could not be read. */
+void kymo__speedscope_tell(const struct kymo__speedscope *outline, kymo__sink_process *process,
+                           const char *path);
+
+/* Whether the text of the latest token is this word. */
+static inline bool kymo__scan_is(const struct kymo__scan *scan, const char *word)
+{
+    return scan->text_len == strlen(word) && memcmp(scan->text, word, scan->text_len) == 0;
+}
+
+#endif
