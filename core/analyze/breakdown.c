@@ -45,6 +45,23 @@ static void drop_work(struct kymo__work_set *set)
     set->n_launches = set->launches_cap = set->n_ranges = set->ranges_cap = 0;
 }
 
+/* The window of the first line is what is explained. A process without devices is idle where it says so. */
+static kymo_status ask_why_idle(const kymo_breakdown *breakdown, struct kymo__process_breakdown *p)
+{
+    const struct kymo__work_set *set = &p->set;
+    struct kymo__idle_windows windows = {.whole = p->windows.spans,
+                                         .stride = 1,
+                                         .steps = set->n_steps != 0 ? p->windows.steps : NULL};
+    if (breakdown->window == KYMO__WINDOW_STEPS) {
+        windows.whole = p->windows.united;
+        windows.n_whole = p->windows.n_united;
+        windows.stride = set->n_steps;
+    }
+    if (set->n_devices == 0 || (set->devices[0].device < 0 && set->n_waits == 0))
+        return KYMO_OK;
+    return kymo__idle_find(&p->idle, set, &breakdown->rules, &windows);
+}
+
 static kymo_status break_down_process(const kymo_breakdown *breakdown,
                                       struct kymo__process_breakdown *p)
 {
@@ -55,8 +72,9 @@ static kymo_status break_down_process(const kymo_breakdown *breakdown,
         !kymo__device_rows_make(&p->devices, &p->set, &p->windows) ||
         !kymo__by_rows_make(&p->by, &p->set, &p->windows, breakdown->by, breakdown->window))
         return no_memory();
-    KYMO_TRY(kymo__idle_find(&p->idle, &p->set, &breakdown->rules,
-                             &(struct kymo__idle_windows){p->windows.spans, p->windows.steps}));
+    KYMO_TRY(ask_why_idle(breakdown, p));
+    if (!kymo__collectives_keep(&p->set))
+        return no_memory();
     count_outside(p);
     drop_work(&p->set);
     return KYMO_OK;
@@ -223,17 +241,47 @@ static kymo_status check(const kymo_breakdown *breakdown)
                       breakdown->title);
 }
 
-/* What ranks did together; those of one recording are one job. */
+static int32_t rank_of(const kymo_breakdown *breakdown, size_t i)
+{
+    const struct kymo__process_breakdown *p = &breakdown->processes[i];
+    return kymo_recording_process(p->recording, p->process)->rank;
+}
+
+/* Whether the recording that begins with process `i` has a rank that those from `first` on have, or an unknown one. */
+static bool is_another_job(const kymo_breakdown *breakdown, size_t first, size_t i)
+{
+    const kymo_recording *recording = breakdown->processes[i].recording;
+    for (size_t own = i;
+         own < breakdown->n_processes && breakdown->processes[own].recording == recording; own++) {
+        if (rank_of(breakdown, own) < 0)
+            return true;
+        for (size_t other = first; other < i; other++)
+            if (rank_of(breakdown, own) == rank_of(breakdown, other))
+                return true;
+    }
+    return false;
+}
+
+/*
+ * What ranks did together. Recordings of different ranks are of one job, as files of a profiler are; where a rank comes
+ * again, it is a repeat.
+ */
 static kymo_status match_collectives(kymo_breakdown *breakdown)
 {
-    uint32_t recording = 0;
+    uint32_t job = 0;
+    size_t first = 0;
     for (size_t i = 0; i < breakdown->n_processes; i++) {
         const struct kymo__process_breakdown *p = &breakdown->processes[i];
-        recording += i > 0 && p->recording != p[-1].recording;
+        if (i > 0 && p->recording != p[-1].recording && is_another_job(breakdown, first, i)) {
+            job++;
+            first = i;
+        }
         if (!p->is_left_out)
-            KYMO_TRY(kymo__collectives_add(&breakdown->collectives, recording, &p->set));
+            KYMO_TRY(kymo__collectives_add(&breakdown->collectives, job, &p->set));
     }
-    return kymo__collectives_match(&breakdown->collectives);
+    KYMO_TRY(kymo__collectives_match(&breakdown->collectives));
+    breakdown->clocks = breakdown->collectives.clocks;
+    return KYMO_OK;
 }
 
 static kymo_status run(kymo_breakdown *breakdown, kymo_recording *const *recordings, size_t n,

@@ -51,7 +51,7 @@ static const char *whose(const struct tally *tally, char *into, size_t size)
 }
 
 struct tallies {
-    struct tally negative, stepless, unlinked, outside, plain;
+    struct tally negative, stepless, unlinked, outside, plain, full;
 };
 
 /* A host of which nothing says that it does anything but compute. */
@@ -79,6 +79,11 @@ static void count_process(struct tallies *tallies, const struct kymo__process_br
         count(&tallies->outside, p, p->n_outside, 0, p->outside_ns);
     if (is_plain_host(p))
         count(&tallies->plain, p, 0, 0, 0);
+    uint64_t full_ns = 0;
+    for (size_t d = 0; d < p->idle.n_devices; d++)
+        full_ns += p->idle.devices[d].queue_full_ns;
+    if (full_ns != 0)
+        count(&tallies->full, p, 0, 0, full_ns);
 }
 
 static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
@@ -104,6 +109,13 @@ static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
     if (t->n != 0 && needs_steps)
         put(table, "GPU events launched outside of all steps: %" PRIu64 " of %s (%.6f s).", t->n,
             whose(t, who, sizeof who), (double)t->ns / 1e9);
+    t = &tallies->full;
+    if (t->n_processes != 0)
+        put(table,
+            "A stream of %s had %d launches waiting for %.6f s: the call that launches blocks "
+            "then, "
+            "and the GPU is what is behind.",
+            whose(t, who, sizeof who), KYMO__LAUNCH_QUEUE, (double)t->ns / 1e9);
     t = &tallies->plain;
     if (t->n_processes != 0)
         put(table,

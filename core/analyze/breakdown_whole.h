@@ -40,6 +40,7 @@ struct kymo_breakdown {
     struct kymo__rules rules;
     enum kymo__by by;
     enum kymo__window window;
+    enum kymo__clocks clocks; /* by which collectives are compared */
     /* While it is made. */
     struct kymo__process_breakdown *processes;
     size_t n_processes;

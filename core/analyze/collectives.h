@@ -1,7 +1,7 @@
 /*
  * collectives: what ranks do together, matched over all of them.
  *
- *   collectives.c ── the calls of each process
+ *   collectives_keep.c, collectives.c ── the calls of each process
  *   collectives_match.c ── which of them are one collective
  *   collectives_tables.c
  *
@@ -42,7 +42,7 @@ struct kymo__rank_call {
 /* A process that takes part. */
 struct kymo__member {
     const struct kymo_process *process;
-    uint32_t recording; /* those of one are matched with one another */
+    uint32_t job; /* those of one are matched with one another */
 };
 
 /* Calls that are matched with one another: of one group and sort. */
@@ -87,8 +87,13 @@ struct kymo__collectives {
     enum kymo__clocks clocks;
 };
 
+/*
+ * Leave in `set->collectives` what is to be compared with other ranks. Indices of them do not hold any more. False without
+ * memory.
+ */
+KYMO_WARN_UNUSED bool kymo__collectives_keep(struct kymo__work_set *set);
 /* Take the calls of a process; the recordings lend their texts until the tables are made. Starts from zeroes. */
-KYMO_WARN_UNUSED kymo_status kymo__collectives_add(struct kymo__collectives *all, uint32_t recording,
+KYMO_WARN_UNUSED kymo_status kymo__collectives_add(struct kymo__collectives *all, uint32_t job,
                                                    const struct kymo__work_set *set);
 /* Once all are there. */
 KYMO_WARN_UNUSED kymo_status kymo__collectives_match(struct kymo__collectives *all);

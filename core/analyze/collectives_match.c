@@ -64,7 +64,7 @@ static void number_turns(struct kymo__collectives *all)
 static int compare_call(const struct kymo__collectives *all, const struct kymo__rank_call *x,
                         const struct kymo__rank_call *y)
 {
-    const uint32_t own = all->members[x->member].recording, other = all->members[y->member].recording;
+    const uint32_t own = all->members[x->member].job, other = all->members[y->member].job;
     if (x->kind != y->kind)
         return compare(x->kind, y->kind);
     if (own != other)

@@ -198,14 +198,19 @@ static const struct kymo__work *find_next(const struct kymo__work_set *set,
     return next;
 }
 
-/* From where to where gaps are wanted: the span, and the steps around it. */
+/* From where to where gaps are wanted: all that is to be explained, and the steps. */
 static struct kymo__interval find_bounds(const struct device *device)
 {
     const struct kymo__idle_finder *finder = device->finder;
-    struct kymo__interval bounds = finder->windows->spans[device->number];
+    const struct kymo__idle_windows *windows = finder->windows;
+    const struct kymo__interval *whole = windows->whole + windows->stride * device->number;
+    const size_t n = windows->n_whole != NULL ? windows->n_whole[device->number] : 1;
+    struct kymo__interval bounds = {UINT64_MAX, 0};
+    if (n != 0)
+        bounds = (struct kymo__interval){whole[0].begin_ns, whole[n - 1].end_ns};
     for (size_t i = 0; i < finder->idle->n_steps; i++) {
         const struct kymo__interval *step =
-            &finder->windows->steps[finder->idle->n_steps * device->number + i];
+            &windows->steps[finder->idle->n_steps * device->number + i];
         bounds.begin_ns = KYMO__MIN(bounds.begin_ns, step->begin_ns);
         bounds.end_ns = KYMO__MAX(bounds.end_ns, step->end_ns);
     }

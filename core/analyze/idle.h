@@ -66,7 +66,7 @@ struct kymo__idle_row {
 
 struct kymo__idle_device {
     int32_t device;
-    uint64_t ns[KYMO__N_IDLE_REASONS];    /* within the span */
+    uint64_t ns[KYMO__N_IDLE_REASONS];    /* in the whole that was asked for */
     uint64_t count[KYMO__N_IDLE_REASONS]; /* gaps that have it */
     struct kymo__idle_row *rows;          /* the longest first */
     size_t n_rows;
@@ -83,7 +83,9 @@ struct kymo__idle {
 
 /* Which times are looked at; all lent. */
 struct kymo__idle_windows {
-    const struct kymo__interval *spans; /* by device */
+    const struct kymo__interval *whole; /* [d * stride + i]: what is to be explained of device d, a union */
+    const size_t *n_whole;              /* by device; NULL: one each */
+    size_t stride;
     const struct kymo__interval *steps; /* by device, then step, in order of begin; NULL: none are wanted */
 };
 
@@ -95,7 +97,11 @@ KYMO_WARN_UNUSED kymo_status kymo__idle_find(struct kymo__idle *idle,
 void kymo__idle_fini(struct kymo__idle *idle);
 
 /* Add the rows of one process to the tables, whose columns are these. */
-enum { KYMO__N_IDLE_COLUMNS = 6, KYMO__N_IDLE_OPERATOR_COLUMNS = 6, KYMO__N_IDLE_STEP_COLUMNS = 5 };
+enum {
+    KYMO__N_IDLE_COLUMNS = 7,
+    KYMO__N_IDLE_OPERATOR_COLUMNS = 7,
+    KYMO__N_IDLE_STEP_COLUMNS = 6,
+};
 extern const struct kymo_column kymo__idle_columns[KYMO__N_IDLE_COLUMNS];
 extern const struct kymo_column kymo__idle_operator_columns[KYMO__N_IDLE_OPERATOR_COLUMNS];
 extern const struct kymo_column kymo__idle_step_columns[KYMO__N_IDLE_STEP_COLUMNS];

@@ -68,21 +68,40 @@ static void add_to_steps(struct kymo__idle_finder *finder, const struct kymo__id
     }
 }
 
+/* How much of the time lies in what is to be explained. */
+static uint64_t wanted_ns(const struct kymo__idle_finder *finder, const struct kymo__idle_time *time)
+{
+    const struct kymo__idle_windows *windows = finder->windows;
+    const size_t device = time->gap->device;
+    const struct kymo__interval *whole = windows->whole + windows->stride * device;
+    const size_t n = windows->n_whole != NULL ? windows->n_whole[device] : 1;
+    uint64_t ns = 0;
+    size_t low = 0, high = n; /* the first that ends behind the begin */
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (whole[middle].end_ns <= time->begin_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < n && whole[low].begin_ns < time->end_ns; low++)
+        ns += KYMO__MIN(time->end_ns, whole[low].end_ns) -
+              KYMO__MAX(time->begin_ns, whole[low].begin_ns);
+    return ns;
+}
+
 bool kymo__idle_add(struct kymo__idle_finder *finder, const struct kymo__idle_time *time)
 {
     if (time->end_ns <= time->begin_ns)
         return true;
     if (finder->idle->n_steps != 0)
         add_to_steps(finder, time);
-    const struct kymo__interval *span = &finder->windows->spans[time->gap->device];
-    const uint64_t begin_ns = KYMO__MAX(time->begin_ns, span->begin_ns),
-                   end_ns = KYMO__MIN(time->end_ns, span->end_ns);
-    if (end_ns <= begin_ns)
+    const uint64_t ns = wanted_ns(finder, time);
+    if (ns == 0)
         return true;
     if (!make_room(finder))
         return false;
     struct kymo__idle_device *device = &finder->idle->devices[time->gap->device];
-    const uint64_t ns = end_ns - begin_ns;
     device->ns[time->reason] += ns;
     device->count[time->reason] += (time->gap->reasons >> time->reason & 1u) == 0;
     time->gap->reasons |= (uint16_t)(1u << time->reason);

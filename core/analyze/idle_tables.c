@@ -11,39 +11,32 @@
     }
 
 const struct kymo_column kymo__idle_columns[KYMO__N_IDLE_COLUMNS] = {
-    KYMO__RANK_COLUMN,
-    DEVICE_COLUMN,
-    REASON_COLUMN,
-    KYMO__COUNT_COLUMN,
-    KYMO__NS_COLUMN("ns", "time"),
+    KYMO__RANK_COLUMN,  KYMO__PID_COLUMN,   DEVICE_COLUMN,
+    REASON_COLUMN,      KYMO__COUNT_COLUMN, KYMO__NS_COLUMN("ns", "time"),
     KYMO__SHARE_COLUMN,
 };
 
 const struct kymo_column kymo__idle_operator_columns[KYMO__N_IDLE_OPERATOR_COLUMNS] = {
-    KYMO__RANK_COLUMN,  DEVICE_COLUMN,
-    REASON_COLUMN,      {"operator", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    KYMO__COUNT_COLUMN, KYMO__NS_COLUMN("ns", "time"),
+    KYMO__RANK_COLUMN,
+    KYMO__PID_COLUMN,
+    DEVICE_COLUMN,
+    REASON_COLUMN,
+    {"operator", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    KYMO__COUNT_COLUMN,
+    KYMO__NS_COLUMN("ns", "time"),
 };
 
 const struct kymo_column kymo__idle_step_columns[KYMO__N_IDLE_STEP_COLUMNS] = {
-    KYMO__RANK_COLUMN,
-    DEVICE_COLUMN,
-    KYMO__TALLY_COLUMN("step", NULL),
-    REASON_COLUMN,
-    KYMO__NS_COLUMN("ns", "time"),
+    KYMO__RANK_COLUMN, KYMO__PID_COLUMN,
+    DEVICE_COLUMN,     {"step", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    REASON_COLUMN,     KYMO__NS_COLUMN("ns", "time"),
 };
 
 static void put_device(kymo_table *table, const struct kymo_process *process,
                        const struct kymo__idle_device *device)
 {
-    if (process->rank < 0)
-        kymo_table_null(table);
-    else
-        kymo_table_i64(table, process->rank);
-    if (device->device < 0)
-        kymo_table_null(table);
-    else
-        kymo_table_i64(table, device->device);
+    kymo__put_process(table, process);
+    kymo_table_i64(table, device->device);
 }
 
 /* The reasons of a device, the longest first. */

@@ -15,7 +15,7 @@
 #define PLAIN "\033[0m"
 
 /* Rows of one table that a screen takes in; JSON and CSV have all. */
-enum { MAX_ROWS = 40, FEW_ROWS = 12 };
+enum { MAX_ROWS = 40 };
 
 struct answer {
     kymo_breakdown *b;
@@ -243,12 +243,8 @@ static kymo_status put_text(struct answer *answer)
     if (answer->b->by != KYMO__BY_NOTHING)
         KYMO_TRY(draw_devices(answer, tables[KYMO__BROKEN_BY],
                               kymo_table_column(tables[KYMO__BROKEN_BY], 0)->name));
-    KYMO_TRY(draw_table(answer, KYMO__BROKEN_IDLE, "why idle", MAX_ROWS));
-    KYMO_TRY(
-        draw_table(answer, KYMO__BROKEN_IDLE_OPERATORS, "idle, by what the host was in", FEW_ROWS));
-    KYMO_TRY(draw_table(answer, KYMO__BROKEN_COLLECTIVES, "communication over all ranks", FEW_ROWS));
-    KYMO_TRY(
-        draw_table(answer, KYMO__BROKEN_COLLECTIVE_RANKS, "communication of each rank", MAX_ROWS));
+    KYMO_TRY(kymo__idle_draw(answer->b, &answer->options, answer->out));
+    KYMO_TRY(kymo__collectives_draw(answer->b, &answer->options, answer->out));
     KYMO_TRY(draw_table(answer, KYMO__BROKEN_RULES, "what each rule caught", MAX_ROWS));
     return put_warnings(answer);
 }

@@ -18,6 +18,14 @@ struct kymo__text_view {
 };
 kymo_status kymo__text_draw(const struct kymo__text_view *view, FILE *out);
 
+/* ---- breakdown_why_out.c: parts of a breakdown; nothing where it has nothing of the kind ---- */
+
+struct kymo_breakdown;
+kymo_status kymo__idle_draw(const struct kymo_breakdown *b, const struct kymo_text_options *options,
+                            FILE *out);
+kymo_status kymo__collectives_draw(const struct kymo_breakdown *b,
+                                   const struct kymo_text_options *options, FILE *out);
+
 /* ---- csv.c ---- */
 
 /* One field: quoted where it must be, valid UTF-8, without NUL, which no reader of CSV takes. */

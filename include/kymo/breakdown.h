@@ -61,12 +61,12 @@ KYMO_API void kymo_breakdown_destroy(kymo_breakdown *breakdown);
  *                atom_none_ns atom_c_ns atom_n_ns atom_cn_ns atom_m_ns atom_cm_ns atom_nm_ns atom_cnm_ns, n_work
  *   by           what options.by asks for: step, range, stream or group in the first columns, then as devices
  *   rules        rule class pattern count ns                       what each rule caught
- *   idle         rank device reason count ns share                 why no work ran
- *   idle_by_operator  rank device reason operator count ns
- *   idle_by_step rank device step reason ns
+ *   idle         rank pid device reason count ns share         why no work ran, in the window of the first line
+ *   idle_by_operator  rank pid device reason operator count ns    operator null: none was open
+ *   idle_by_step rank pid device step reason ns
  *   collectives  group what count bytes transfer_ns wait_ns skew_ns algorithm_bytes_per_s bus_bytes_per_s slowest_rank
- *                slowest_share
- *   collective_ranks  rank group count ns wait_ns transfer_ns first late_ns
+ *                slowest_share ranks partial
+ *   collective_ranks  rank group count ns wait_ns transfer_ns first last late_ns
  *   legacy       rank computation_fraction                         where options.legacy is set
  *   warnings     text
  */

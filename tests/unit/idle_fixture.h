@@ -137,7 +137,7 @@ static inline void read_set(struct fixture *f)
 
 static inline const struct kymo__idle_device *find(struct fixture *f)
 {
-    const struct kymo__idle_windows windows = {f->spans, f->steps};
+    const struct kymo__idle_windows windows = {.whole = f->spans, .stride = 1, .steps = f->steps};
     if (f->recording == NULL)
         read_set(f);
     assert_int_equal(kymo__idle_find(&f->idle, &f->set, &f->rules, &windows), KYMO_OK);

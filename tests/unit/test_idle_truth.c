@@ -256,7 +256,7 @@ static void every_failed_allocation_is_told(void **state)
     read_set(f);
     f->steps = calloc(N_WINDOWS, sizeof *f->steps);
     memcpy(f->steps, m.windows, sizeof m.windows);
-    const struct kymo__idle_windows windows = {f->spans, f->steps};
+    const struct kymo__idle_windows windows = {.whole = f->spans, .stride = 1, .steps = f->steps};
     kymo_status status = KYMO_ENOMEM;
     for (uint64_t nth = 1; status != KYMO_OK; nth++) {
         kymo__alloc_fail_nth(nth);
