@@ -255,6 +255,7 @@ struct kymo__frame {
     uint64_t repeat; /* calls that it stands for, plus one; 0: nothing is said, so it is one */
     uint32_t node;   /* KYMO__NO_NODE: deeper than what is counted */
     uint32_t name;
+    uint32_t site; /* where it began */
 };
 #define KYMO__NO_NODE UINT32_MAX
 
@@ -347,6 +348,26 @@ struct kymo__lane_walk {
     bool is_blind;  /* its next words are missing */
 };
 
+struct kymo__process_walk;
+
+/*
+ * Somebody who wants to know of single events while the walk adds them up, so that they are read once for both. Each
+ * returns false without memory, which ends the walk; each may be NULL.
+ */
+struct kymo__walk_tap {
+    /* A range has ended; the lane's stack is as high as it was before it began. */
+    bool (*call)(void *ctx, const struct kymo__lane_walk *lane, const struct kymo__frame *frame,
+                 uint64_t end_ns);
+    bool (*mark)(void *ctx, const struct kymo__lane_walk *lane, uint32_t site, uint64_t ns);
+    /* Any record, whole, before the walk takes it. */
+    bool (*record)(void *ctx, const struct kymo__lane_walk *lane, const struct kymo_batch *batch,
+                   const uint64_t *words, uint64_t ns);
+    /* Words of the lane are missing before this batch; what is on its stack is about to be given up. */
+    bool (*gap)(void *ctx, const struct kymo__lane_walk *lane, const struct kymo_batch *batch);
+    /* Some records of a GPU's stream. */
+    bool (*gpu)(void *ctx, const struct kymo_batch *batch);
+};
+
 struct kymo__process_walk {
     kymo_recording *recording;
     const struct kymo_process *info;
@@ -367,12 +388,8 @@ struct kymo__process_walk {
     uint64_t n_orphans;                           /* ends without a begin */
     uint64_t n_cut_off;                           /* begun before a gap: their ends are not known */
     uint64_t n_unwound;                           /* ended by the end of an outer one */
-    /*
-     * Told each range that ends, where set; false without memory. Where `repeat`, as kymo__frame has it, is not 0, the
-     * duration is that of several calls; 0 inside another of its name.
-     */
-    bool (*on_call)(void *ctx, uint32_t name, uint64_t duration_ns, uint64_t repeat);
-    void *on_call_ctx;
+    const struct kymo__walk_tap *tap;             /* NULL: nobody else listens */
+    void *tap_ctx;
     uint64_t n_words_done;
     uint64_t *progress; /* shared by all: words done, added to now and then */
     void (*tell)(void *ctx);
@@ -626,6 +643,21 @@ struct kymo_summary {
 
 /* "a.kymo", "a.kymo and b.kymo", "a.kymo and 7 more", freed with kymo__free; NULL without memory. */
 char *kymo__recordings_title(kymo_recording *const *recordings, size_t n);
+
+/*
+ * Somebody who listens to every process of a summary. `begin` may set the walk's tap and the visitor of its spans, `end`
+ * comes behind its last event; both on the thread that walks it, several processes at a time.
+ */
+struct kymo__summary_tap {
+    kymo_status (*begin)(void *ctx, struct kymo__process_walk *walk, size_t number);
+    kymo_status (*end)(void *ctx, struct kymo__process_walk *walk, size_t number);
+    void *ctx;
+};
+/* kymo_summary_create; `tap` may be NULL. `number` above counts the processes of all recordings, from 0. */
+KYMO_WARN_UNUSED kymo_status kymo__summary_create(kymo_recording *const *recordings, size_t n,
+                                                  const struct kymo_summary_options *options,
+                                                  const struct kymo__summary_tap *tap,
+                                                  kymo_summary **out);
 
 KYMO_WARN_UNUSED kymo_status kymo__summary_make_tables(kymo_summary *summary,
                                                        const struct kymo__merge *merge,

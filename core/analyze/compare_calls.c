@@ -27,12 +27,17 @@ static void thin_out(struct calls *calls)
     calls->stride *= 2;
 }
 
-static bool take_call(void *ctx, uint32_t name, uint64_t duration_ns, uint64_t repeat)
+static bool take_call(void *ctx, const struct kymo__lane_walk *lane,
+                      const struct kymo__frame *frame, uint64_t end_ns)
 {
-    struct calls *calls = (struct calls *)ctx + name;
+    struct calls *calls = (struct calls *)ctx + frame->name;
+    uint64_t duration_ns = end_ns > frame->start_ns ? end_ns - frame->start_ns : 0;
+    /* Of sums the outermost has it all. */
+    if (frame->repeat != 0 && !lane->tree.nodes[frame->node].is_outermost)
+        duration_ns = 0;
     calls->stride += calls->stride == 0;
     calls->total_ns += (double)duration_ns;
-    calls->is_sum |= repeat != 0;
+    calls->is_sum |= frame->repeat != 0;
     if (calls->count++ % calls->stride != 0)
         return true;
     if (!kymo__grow(&calls->ns, &calls->cap, calls->n + 1, sizeof *calls->ns))
@@ -66,11 +71,12 @@ static bool digest_calls(struct kymo__process_times *times, const struct kymo__n
 static kymo_status walk_calls(struct kymo__process_walk *walk, struct kymo__process_times *times,
                               const char *filter)
 {
+    static const struct kymo__walk_tap tap = {.call = take_call};
     struct calls *calls = kymo__calloc(walk->names.n, sizeof *calls);
     kymo_status status = calls != NULL ? KYMO_OK : KYMO_ENOMEM;
     if (status == KYMO_OK) {
-        walk->on_call = take_call;
-        walk->on_call_ctx = calls;
+        walk->tap = &tap;
+        walk->tap_ctx = calls;
         status = kymo__process_walk_run(walk);
     }
     if (status == KYMO_OK && !digest_calls(times, &walk->names, calls, filter))

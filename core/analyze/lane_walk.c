@@ -77,8 +77,9 @@ static inline bool is_folded(const struct kymo__node *node)
 }
 
 HOT kymo_status open_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
-                           uint32_t name, uint64_t ns)
+                           uint32_t site, uint64_t ns)
 {
+    const uint32_t name = kymo__name_of_site(walk, site);
     uint64_t repeat = 0;
     if (KYMO_UNLIKELY(lane->n_frames == lane->frames_cap || (lane->n_too_deep | lane->repeat) != 0)) {
         kymo_status status;
@@ -95,7 +96,7 @@ HOT kymo_status open_range(struct kymo__process_walk *walk, struct kymo__lane_wa
             return no_memory(walk);
     }
     lane->frames[lane->n_frames++] =
-        (struct kymo__frame){.start_ns = ns, .repeat = repeat, .node = node, .name = name};
+        (struct kymo__frame){.start_ns = ns, .repeat = repeat, .node = node, .name = name, .site = site};
     return KYMO_OK;
 }
 
@@ -105,9 +106,6 @@ static bool add_repeated(struct kymo__process_walk *walk, const struct kymo__fra
 {
     const uint64_t n_calls = frame->repeat - 1;
     node->count += n_calls - 1;
-    if (walk->on_call != NULL && !walk->on_call(walk->on_call_ctx, frame->name,
-                                                node->is_outermost ? duration : 0, frame->repeat))
-        return false;
     return kymo__sketch_add_sum(&walk->ranges[frame->name], duration, n_calls);
 }
 
@@ -116,9 +114,6 @@ HOT bool add_call(struct kymo__process_walk *walk, const struct kymo__frame *fra
 {
     if (KYMO_UNLIKELY(frame->repeat != 0))
         return add_repeated(walk, frame, node, duration);
-    if (KYMO_UNLIKELY(walk->on_call != NULL) &&
-        !walk->on_call(walk->on_call_ctx, frame->name, duration, 0))
-        return false;
     return kymo__sketch_add(&walk->ranges[frame->name], duration);
 }
 
@@ -133,6 +128,8 @@ HOT bool close_range(struct kymo__process_walk *walk, struct kymo__lane_walk *la
     lane->frames[lane->n_frames - 1].children_ns += duration;
     node->count++;
     node->self_ns += duration > frame->children_ns ? duration - frame->children_ns : 0;
+    if (KYMO_UNLIKELY(walk->tap != NULL) && !walk->tap->call(walk->tap_ctx, lane, frame, ns))
+        return false;
     if (KYMO_UNLIKELY(is_folded(node)) && --node->n_active != 0)
         return add_call(walk, frame, node, duration);
     node->total_ns += duration;
@@ -234,11 +231,14 @@ static void give_up_open_ranges(struct kymo__process_walk *walk, struct kymo__la
 /* ---- words ---- */
 
 static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
-                               const uint64_t *words, uint64_t ns)
+                               const struct kymo_batch *batch, const uint64_t *words, uint64_t ns)
 {
+    const struct kymo__walk_tap *tap = walk->tap;
+    if (tap != NULL && tap->record != NULL && !tap->record(walk->tap_ctx, lane, batch, words, ns))
+        return no_memory(walk);
     switch (kymo_record_type_of(words[0])) {
     case KYMO_RECORD_BEGIN:
-        return open_range(walk, lane, kymo__name_of_site(walk, kymo_record_site(words[1])), ns);
+        return open_range(walk, lane, kymo_record_site(words[1]), ns);
     case KYMO_RECORD_END_OF:
         return end_of(walk, lane, kymo__name_of_site(walk, kymo_record_site(words[1])), ns)
                    ? KYMO_OK
@@ -264,15 +264,19 @@ static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lan
 kymo_status kymo__lane_walk_batch(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
                                   const struct kymo_batch *batch)
 {
-    if (batch->gap)
+    const struct kymo__walk_tap *tap = walk->tap;
+    if (batch->gap) {
+        if (tap != NULL && tap->gap != NULL && !tap->gap(walk->tap_ctx, lane, batch))
+            return no_memory(walk);
         give_up_open_ranges(walk, lane);
+    }
     const uint64_t *word = batch->words, *const end = word + batch->n;
     while (word < end) {
         const uint64_t w = *word++;
         const uint64_t ns = kymo_batch_ns(batch, w);
         switch (kymo_word_kind(w)) {
         case KYMO_KIND_BEGIN:
-            KYMO_TRY(open_range(walk, lane, kymo__name_of_site(walk, kymo_word_id(w)), ns));
+            KYMO_TRY(open_range(walk, lane, kymo_word_id(w), ns));
             break;
         case KYMO_KIND_END:
             if (KYMO_UNLIKELY(!end_range(walk, lane, kymo_word_id(w), ns)))
@@ -280,9 +284,12 @@ kymo_status kymo__lane_walk_batch(struct kymo__process_walk *walk, struct kymo__
             break;
         case KYMO_KIND_MARK:
             walk->marks[kymo__name_of_site(walk, kymo_word_id(w))]++;
+            if (tap != NULL && tap->mark != NULL &&
+                !tap->mark(walk->tap_ctx, lane, kymo_word_id(w), ns))
+                return no_memory(walk);
             break;
         case KYMO_KIND_RECORD:
-            KYMO_TRY(take_record(walk, lane, word - 1, ns));
+            KYMO_TRY(take_record(walk, lane, batch, word - 1, ns));
             word += kymo_record_length(w) - 1;
             break;
         default: /* kinds of later versions */

@@ -177,8 +177,12 @@ static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
     struct kymo__process_walk *walk = ctx;
     struct kymo__lane_walk **lane = &walk->lanes[batch->lane->lane];
     count_words(walk, batch->n);
-    if (batch->lane->kind == KYMO_LANE_GPU)
+    if (batch->lane->kind == KYMO_LANE_GPU) {
+        const struct kymo__walk_tap *tap = walk->tap;
+        if (tap != NULL && tap->gpu != NULL && !tap->gpu(walk->tap_ctx, batch))
+            return no_memory(walk);
         return kymo__gpu_walk_batch(walk, batch);
+    }
     if (batch->lane->kind != KYMO_LANE_THREAD)
         return KYMO_OK; /* of a later version */
     if (*lane == NULL && (*lane = make_lane(batch->lane)) == NULL)

@@ -17,7 +17,8 @@ struct task {
 
 struct jobs {
     const struct kymo_summary_options *options;
-    struct task *tasks; /* written before the threads start */
+    const struct kymo__summary_tap *tap; /* NULL: nobody listens */
+    struct task *tasks;                  /* written before the threads start */
     size_t n_tasks;
     size_t next_task; /* taken with fetch-and-add */
     uint64_t n_words_total;
@@ -45,9 +46,10 @@ static void tell_progress(void *ctx)
     jobs->options->progress(jobs->options->progress_ctx, done < total ? done / total : 1);
 }
 
-static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *walk,
-                                const struct task *task, bool may_tell)
+static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *walk, size_t number,
+                                bool may_tell)
 {
+    const struct task *task = &jobs->tasks[number];
     KYMO_TRY(kymo__process_walk_init(walk, task->recording, task->process));
     walk->max_depth = jobs->options->max_depth;
     walk->iterations.visitor = kymo__iteration_stats_take;
@@ -57,7 +59,11 @@ static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *wa
         walk->tell = tell_progress;
         walk->tell_ctx = jobs;
     }
-    return kymo__process_walk_run(walk);
+    if (jobs->tap == NULL)
+        return kymo__process_walk_run(walk);
+    KYMO_TRY(jobs->tap->begin(jobs->tap->ctx, walk, number));
+    KYMO_TRY(kymo__process_walk_run(walk));
+    return jobs->tap->end(jobs->tap->ctx, walk, number);
 }
 
 /* Add a walked process when its turn has come; failures count as a turn too. */
@@ -86,7 +92,7 @@ static void work(void *ctx, bool may_tell)
         if (i >= jobs->n_tasks)
             return;
         struct kymo__process_walk walk;
-        const kymo_status status = walk_process(jobs, &walk, &jobs->tasks[i], may_tell);
+        const kymo_status status = walk_process(jobs, &walk, i, may_tell);
         merge_in_turn(jobs, i, &walk, status);
         kymo__process_walk_fini(&walk);
     }
@@ -180,6 +186,13 @@ static kymo_status run_jobs(struct jobs *jobs, kymo_summary *summary,
 kymo_status kymo_summary_create(kymo_recording *const *recordings, size_t n,
                                 const struct kymo_summary_options *options, kymo_summary **out)
 {
+    return kymo__summary_create(recordings, n, options, NULL, out);
+}
+
+kymo_status kymo__summary_create(kymo_recording *const *recordings, size_t n,
+                                 const struct kymo_summary_options *options,
+                                 const struct kymo__summary_tap *tap, kymo_summary **out)
+{
     static const struct kymo_summary_options defaults;
     kymo_summary *summary = kymo__calloc(1, sizeof *summary);
     struct jobs *jobs = kymo__calloc(1, sizeof *jobs);
@@ -189,6 +202,7 @@ kymo_status kymo_summary_create(kymo_recording *const *recordings, size_t n,
         return no_memory();
     }
     jobs->options = options != NULL ? options : &defaults;
+    jobs->tap = tap;
     pthread_mutex_init(&jobs->lock, NULL);
     pthread_cond_init(&jobs->turned, NULL);
     const kymo_status status = run_jobs(jobs, summary, recordings, n);
