@@ -132,6 +132,17 @@ bool cli_empty_recording(const char *path);
 /* Whether nothing but meta.json is in it. */
 bool cli_has_no_log(const char *path);
 
+/* ---- files to write ---- */
+
+/*
+ * Make the file `path`, "-" for standard output, have it written, and say how large it is and `next`, what to do with
+ * it. A file that could not be written to its end is removed: it would be taken for a whole one.
+ */
+int cli_write_file(const char *path, kymo_status (*write)(void *ctx, int fd), void *ctx,
+                   const char *next);
+/* What to do with a report page of this build. */
+const char *cli_page_next(void);
+
 /* ---- recordings as arguments ---- */
 
 struct cli_recordings {

@@ -98,17 +98,6 @@ static char *default_output(const kymo_recording *recording, const char *suffix)
     return asprintf(&path, "%.*s%s", (int)len, name, suffix) >= 0 ? path : NULL;
 }
 
-/*
- * A file that is only half there would be taken for a whole one. Pipes and devices are not ours to
- * remove.
- */
-static void remove_partial(const char *path, int fd)
-{
-    struct stat st;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        unlink(path);
-}
-
 /* Recordings to compare with; none when --baseline was not given. */
 static struct cli_recordings baseline;
 
@@ -128,16 +117,6 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
     return status;
 }
 
-static void tell_written(const char *path, const struct format *format, int fd)
-{
-    struct stat st;
-    char quoted[4096];
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        cli_say("wrote %s (%.1f %s); %s", cli_quote(path, quoted, sizeof quoted),
-                (double)st.st_size / (st.st_size < 100000 ? 1e3 : 1e6),
-                st.st_size < 100000 ? "kB" : "MB", format->next);
-}
-
 static void tell_warnings(const struct cli_recordings *recordings)
 {
     for (size_t r = 0; r < recordings->n; r++) {
@@ -147,25 +126,22 @@ static void tell_warnings(const struct cli_recordings *recordings)
     }
 }
 
+struct job {
+    const struct cli_recordings *recordings;
+    const struct format *format;
+};
+
+static kymo_status write_job(void *ctx, int fd)
+{
+    const struct job *job = ctx;
+    return export_to(job->recordings, job->format, fd);
+}
+
 static int export_to_file(const struct cli_recordings *recordings, const struct format *format,
                           const char *path)
 {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return cli_fail("cannot write %s: %s", path, strerror(errno));
-    if (export_to(recordings, format, fd) != KYMO_OK) {
-        cli_fail("%s: %s", path, kymo_last_error());
-        remove_partial(path, fd);
-        close(fd);
-        return CLI_BAD;
-    }
-    tell_written(path, format, fd);
-    /* Some file systems tell of a full disk only here. */
-    if (close(fd) != 0) {
-        unlink(path);
-        return cli_fail("cannot write %s: %s", path, strerror(errno));
-    }
-    return CLI_FINE;
+    struct job job = {recordings, format};
+    return cli_write_file(path, write_job, &job, format->next);
 }
 
 static int export_to_stdout(const struct cli_recordings *recordings, const struct format *format)

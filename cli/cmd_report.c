@@ -13,7 +13,7 @@
 
 static struct {
     bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu;
-    const char *sort, *filter, *unit, *color, *output, *data;
+    const char *sort, *filter, *unit, *color, *output, *data, *html;
     uint32_t depth, limit, jobs;
 } given = {.color = "auto"};
 
@@ -46,6 +46,9 @@ static const struct cli_option options[] = {
      "one unit for all times (default: what fits each)"},
     {"json", 0, CLI_FLAG, NULL, &given.json, "an object: ranges, lost_events, cost, and more"},
     {"csv", 0, CLI_FLAG, NULL, &given.csv, "one table as CSV, times in nanoseconds"},
+    {"html", 0, CLI_TEXT, "FILE", &given.html,
+     "a page to look at: timeline, tables, iterations, flame graph,\n"
+     "in one file that opens in any browser"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
     {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
      "auto: when standard output is a terminal"},
@@ -158,6 +161,41 @@ static int report_to(kymo_summary *summary, const struct cli_recordings *recordi
     return status;
 }
 
+static struct kymo_summary_options summary_wants(const char *doing)
+{
+    return (struct kymo_summary_options){
+        .filter = given.filter,
+        .max_depth = given.depth,
+        .n_jobs = given.jobs,
+        .progress = cli_progress,
+        .progress_ctx = (void *)doing,
+        .data = given.data,
+    };
+}
+
+static kymo_status write_page(void *ctx, int fd)
+{
+    const struct cli_recordings *recordings = ctx;
+    const struct kymo_page_options wants = {.summary = summary_wants("writing the page")};
+    const kymo_status status = kymo_page_write(recordings->list, recordings->n, &wants, fd);
+    cli_progress_end();
+    return status;
+}
+
+static int make_page(int n_args, char **args)
+{
+    struct cli_recordings recordings;
+    if (given.json || given.csv || given.per_iteration || given.output != NULL)
+        return cli_fail("--html FILE writes the page alone and excludes --json, --csv, "
+                        "--per-iteration and --output");
+    if (!cli_open(&recordings, args, n_args))
+        return CLI_BAD;
+    const int status = cli_write_file(given.html, write_page, &recordings, cli_page_next());
+    const int told = cli_tell_damage(&recordings, status);
+    cli_close(&recordings);
+    return told;
+}
+
 static int report(int n_args, char **args)
 {
     if (n_args == 0)
@@ -172,18 +210,13 @@ static int report(int n_args, char **args)
      * SIGPIPE.
      */
     signal(SIGPIPE, SIG_DFL);
+    if (given.html != NULL)
+        return make_page(n_args, args);
 
     struct cli_recordings recordings;
     if (!cli_open(&recordings, args, n_args))
         return CLI_BAD;
-    const struct kymo_summary_options wants = {
-        .filter = given.filter,
-        .max_depth = given.depth,
-        .n_jobs = given.jobs,
-        .progress = cli_progress,
-        .progress_ctx = (void *)"reading",
-        .data = given.data,
-    };
+    const struct kymo_summary_options wants = summary_wants("reading");
     kymo_summary *summary = NULL;
     int status;
     if (given.per_iteration ||
@@ -214,6 +247,7 @@ const struct cli_command cli_command_report = {
                 "  kymo report train.kymo --tree --depth 3    who called whom\n"
                 "  kymo report train.kymo -f 'data*' -s p99   some ranges, slowest tail first\n"
                 "  kymo report train.kymo --iterations        what an iteration is made of\n"
+                "  kymo report train.kymo --html train.html   a page with everything\n"
                 "  kymo report train.kymo --json | jq '.ranges[0]'",
     .run = report,
 };

@@ -17,6 +17,9 @@ struct kymo__text_view {
     const char *const *hide; /* columns not to be drawn, NULL behind the last; may be NULL */
 };
 kymo_status kymo__text_draw(const struct kymo__text_view *view, FILE *out);
+/* A cell that is neither null nor text, as people read it; `unit` as in kymo_text_options. */
+void kymo__text_number(struct kymo__buf *buf, const struct kymo_cell *cell,
+                       const struct kymo_column *column, const char *unit);
 
 /* ---- breakdown_why_out.c: parts of a breakdown; nothing where it has nothing of the kind ---- */
 
@@ -38,6 +41,11 @@ void kymo__csv_put(struct kymo__buf *line, const char *text, size_t len);
  * control characters, replaced by U+FFFD. Every text of a page or picture goes through here.
  */
 void kymo__xml_put(struct kymo__buf *buf, const char *text, size_t len);
+
+/* ---- html_table.c ---- */
+
+/* The first rows of a table as HTML, everything escaped; where some are left out, a sentence below says how many. 0: all. */
+void kymo__html_table(struct kymo__buf *html, const kymo_table *table, size_t max_rows);
 
 /* ---- json.c ---- */
 

@@ -62,20 +62,37 @@ static void put_plain_number(struct kymo__buf *buf, const struct kymo_cell *cell
         kymo__buf_printf(buf, "%llu", (unsigned long long)cell->as.u64);
 }
 
-/* Units stand below one another: a shorter one is filled up. */
-static void put_duration(struct kymo__buf *buf, double ns, const char *unit)
-{
-    kymo__text_duration(buf, ns, unit);
-    if (unit == NULL && !buf->failed && buf->len >= 2 && buf->data[buf->len - 2] == ' ')
-        kymo__buf_puts(buf, " ");
-}
-
 static size_t indent_of(const struct layout *layout, size_t row, size_t column)
 {
     if (layout->tree < 0 || (size_t)layout->tree != column || layout->depth < 0)
         return 0;
     const struct kymo_cell depth = kymo_table_cell(layout->view->table, row, (size_t)layout->depth);
     return 2 * (size_t)KYMO__MIN(depth.as.u64, (uint64_t)MAX_INDENT);
+}
+
+void kymo__text_number(struct kymo__buf *buf, const struct kymo_cell *cell,
+                       const struct kymo_column *column, const char *unit)
+{
+    if (column->unit == KYMO_UNIT_NS)
+        kymo__text_duration(buf, number_of(cell, column->type), unit);
+    else if (column->unit == KYMO_UNIT_SHARE)
+        kymo__text_share(buf, number_of(cell, column->type));
+    else if (column->unit == KYMO_UNIT_BYTES)
+        kymo__text_bytes(buf, number_of(cell, column->type));
+    else if (column->unit == KYMO_UNIT_UNIX_NS)
+        put_moment(buf, cell->as.u64);
+    else
+        put_plain_number(buf, cell, column->type);
+}
+
+/* Units stand below one another: a shorter one is filled up. */
+static void put_number(struct kymo__buf *buf, const struct kymo_cell *cell,
+                       const struct kymo_column *column, const char *unit)
+{
+    kymo__text_number(buf, cell, column, unit);
+    const bool has_unit = column->unit == KYMO_UNIT_NS && unit == NULL;
+    if (has_unit && !buf->failed && buf->len >= 2 && buf->data[buf->len - 2] == ' ')
+        kymo__buf_puts(buf, " ");
 }
 
 /* Write the cell into layout->cell and return its width; `limit` cuts texts, 0 does not. */
@@ -94,16 +111,8 @@ static size_t format_cell(struct layout *layout, size_t row, const struct drawn_
             kymo__buf_puts(buf, " ");
         return indent + kymo__text_put(buf, cell.as.text, cell.len,
                                        limit == 0 ? WIDEST_TEXT : limit - indent);
-    } else if (c->info->unit == KYMO_UNIT_NS) {
-        put_duration(buf, number_of(&cell, c->info->type), layout->view->options.unit);
-    } else if (c->info->unit == KYMO_UNIT_SHARE) {
-        kymo__text_share(buf, number_of(&cell, c->info->type));
-    } else if (c->info->unit == KYMO_UNIT_BYTES) {
-        kymo__text_bytes(buf, number_of(&cell, c->info->type));
-    } else if (c->info->unit == KYMO_UNIT_UNIX_NS) {
-        put_moment(buf, cell.as.u64);
     } else {
-        put_plain_number(buf, &cell, c->info->type);
+        put_number(buf, &cell, c->info, layout->view->options.unit);
     }
     return buf->len;
 }

@@ -26,6 +26,7 @@
 #include <kymo/import.h>
 #include <kymo/iteration.h>
 #include <kymo/nvtx.h>
+#include <kymo/page.h>
 #include <kymo/range.h>
 #include <kymo/recording.h>
 #include <kymo/report.h>

@@ -1,0 +1,49 @@
+# The viewer of the report page, viewer/, bundled into one template that libkymo-tools carries: KYMO_PAGE_TEMPLATE is a C
+# file with it. Its packages go into the build folder. Without Node and npm, or where the packages cannot be had, the
+# template is empty and pages are plain tables.
+set(KYMO_PAGE_TEMPLATE ${CMAKE_BINARY_DIR}/viewer/page_template.c)
+set(viewer ${PROJECT_SOURCE_DIR}/viewer)
+set(why_not "")
+if(NOT KYMO_VIEWER)
+  set(why_not "KYMO_VIEWER is off")
+else()
+  find_program(KYMO_NODE NAMES node nodejs)
+  find_program(KYMO_NPM npm)
+  if(NOT KYMO_NODE OR NOT KYMO_NPM)
+    set(why_not "node or npm is missing (install nodejs and npm)")
+  endif()
+endif()
+
+if(NOT why_not)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${viewer}/package-lock.json)
+  file(SHA256 ${viewer}/package-lock.json wanted)
+  set(stamp ${CMAKE_BINARY_DIR}/viewer/installed)
+  set(installed "")
+  if(EXISTS ${stamp})
+    file(READ ${stamp} installed)
+  endif()
+  if(NOT installed STREQUAL wanted)
+    file(COPY ${viewer}/package.json ${viewer}/package-lock.json DESTINATION ${CMAKE_BINARY_DIR}/viewer)
+    execute_process(
+      COMMAND ${KYMO_NPM} ci --omit=dev --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error
+      WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/viewer RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said
+      TIMEOUT 300)
+    if(failed)
+      set(why_not "npm could not install what viewer/package.json names")
+      message(VERBOSE "${said}")
+    else()
+      file(WRITE ${stamp} ${wanted})
+    endif()
+  endif()
+endif()
+
+if(why_not)
+  message(STATUS "Without the viewer, pages of kymo report --html will be plain tables: ${why_not}")
+  file(WRITE ${KYMO_PAGE_TEMPLATE}
+    "extern const char kymo__page_template[];\nconst char kymo__page_template[] = \"\";\n")
+else()
+  file(GLOB_RECURSE viewer_sources CONFIGURE_DEPENDS ${viewer}/src/*.ts ${viewer}/src/*.css ${viewer}/src/*.html)
+  add_custom_command(OUTPUT ${KYMO_PAGE_TEMPLATE}
+    COMMAND ${KYMO_NODE} ${viewer}/build.mjs ${CMAKE_BINARY_DIR}/viewer/node_modules ${KYMO_PAGE_TEMPLATE}
+    DEPENDS ${viewer_sources} ${viewer}/build.mjs ${viewer}/package.json VERBATIM)
+endif()

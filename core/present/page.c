@@ -1,0 +1,158 @@
+/*
+ * The page as a file: the template up to where the data goes, sections of events as they come, names and index, the rest
+ * of the template. See page_internal.h.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "present/page_internal.h"
+#include "present/present_internal.h"
+
+int kymo_page_is_plain(void)
+{
+    return kymo__page_template[0] == '\0';
+}
+
+/* ---- the time axis ---- */
+
+static int64_t shift_of(const struct kymo__page *page, const struct kymo_process *process)
+{
+    return page->is_wall_clock ? process->mono_to_unix_ns : 0;
+}
+
+static const struct kymo_process *nth_process(const struct kymo__page *page, size_t i)
+{
+    size_t r = 0;
+    while (i >= kymo_recording_n_processes(page->recordings[r]))
+        i -= kymo_recording_n_processes(page->recordings[r++]);
+    return kymo_recording_process(page->recordings[r], i);
+}
+
+/* Machines have clocks of their own; of several, the wall clock is what they share. */
+static void survey(struct kymo__page *page)
+{
+    uint64_t last_ns = 0;
+    for (size_t i = 1; i < page->n_processes; i++)
+        page->is_wall_clock |= strcmp(nth_process(page, 0)->host, nth_process(page, i)->host) != 0;
+    for (size_t i = 0; i < page->n_processes; i++) {
+        const struct kymo_process *process = nth_process(page, i);
+        const uint64_t shift = (uint64_t)shift_of(page, process);
+        if (process->first_ns == 0)
+            continue;
+        if (page->origin_ns == 0 || process->first_ns + shift < page->origin_ns) {
+            page->origin_ns = process->first_ns + shift;
+            page->origin_unix_ns = (int64_t)process->first_ns + process->mono_to_unix_ns;
+        }
+        last_ns = KYMO__MAX(last_ns, process->last_ns + shift);
+    }
+    page->duration_ns = last_ns - page->origin_ns;
+}
+
+/* ---- pieces of the template ---- */
+
+static kymo_status put(int fd, const char *bytes, size_t n)
+{
+    return kymo__write_all(fd, bytes, n) ? KYMO_OK : kymo__fail_errno("write the page");
+}
+
+/* From the begin of the template, with the title in its place, to where the data goes. */
+static kymo_status put_head(int fd, const char *title)
+{
+    const char *at = strstr(kymo__page_template, KYMO__PAGE_TITLE);
+    KYMO_ASSERT(at != NULL);
+    const char *behind = at + strlen(KYMO__PAGE_TITLE), *data = strstr(behind, KYMO__PAGE_DATA);
+    KYMO_ASSERT(data != NULL);
+    struct kymo__buf head = {0};
+    kymo__buf_put(&head, kymo__page_template, (size_t)(at - kymo__page_template));
+    kymo__xml_put(&head, title, strlen(title));
+    kymo__buf_put(&head, behind, (size_t)(data - behind));
+    const kymo_status status = head.failed ? kymo__fail(KYMO_ENOMEM, "no memory for the page")
+                                           : put(fd, head.data, head.len);
+    kymo__buf_fini(&head);
+    return status;
+}
+
+static kymo_status put_tail(int fd)
+{
+    const char *tail = strstr(kymo__page_template, KYMO__PAGE_DATA) + strlen(KYMO__PAGE_DATA);
+    return put(fd, tail, strlen(tail));
+}
+
+/* ---- the data ---- */
+
+static kymo_status put_json(struct kymo__page *page, const char *name,
+                            kymo_status (*make)(const struct kymo__page *, struct kymo__buf *))
+{
+    struct kymo__buf json = {0};
+    kymo_status status = make(page, &json);
+    if (status == KYMO_OK)
+        status = kymo__page_packer_put(page->packer, name, json.data, json.len);
+    kymo__buf_fini(&json);
+    return status;
+}
+
+static kymo_status put_data(struct kymo__page *page)
+{
+    const struct kymo__summary_tap tap = {
+        .begin = kymo__page_begin_process, .end = kymo__page_end_process, .ctx = page};
+    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t n_jobs = page->options->summary.n_jobs;
+    KYMO_TRY(kymo__page_packer_start(page->fd, n_jobs != 0 ? n_jobs : (size_t)KYMO__MAX(n_cores, 1L),
+                                     &page->packer));
+    KYMO_TRY(kymo__summary_create(page->recordings, page->n_recordings, &page->options->summary,
+                                  page->options->no_timeline ? NULL : &tap, &page->summary));
+    KYMO_TRY(kymo__page_packer_stop(page->packer));
+    KYMO_TRY(put_json(page, "names", kymo__page_names));
+    return put_json(page, "index", kymo__page_index);
+}
+
+static kymo_status write_page(struct kymo__page *page, const char *title)
+{
+    survey(page);
+    KYMO_TRY(put_head(page->fd, title));
+    KYMO_TRY(put_data(page));
+    return put_tail(page->fd);
+}
+
+static kymo_status write_plain(struct kymo__page *page, const char *title)
+{
+    KYMO_TRY(kymo_summary_create(page->recordings, page->n_recordings, &page->options->summary,
+                                 &page->summary));
+    return kymo__page_plain(page->summary, title, page->fd);
+}
+
+static kymo_status write_titled(struct kymo__page *page)
+{
+    char *const own = kymo__recordings_title(page->recordings, page->n_recordings);
+    if (own == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for the page");
+    const char *title = page->options->title != NULL ? page->options->title : own;
+    const kymo_status status =
+        kymo_page_is_plain() ? write_plain(page, title) : write_page(page, title);
+    kymo__free(own);
+    return status;
+}
+
+kymo_status kymo_page_write(kymo_recording *const *recordings, size_t n,
+                            const struct kymo_page_options *options, int fd)
+{
+    static const struct kymo_page_options defaults;
+    struct kymo__page page = {
+        .options = options != NULL ? options : &defaults,
+        .recordings = recordings,
+        .n_recordings = n,
+        .fd = fd,
+    };
+    for (size_t r = 0; r < n; r++)
+        page.n_processes += kymo_recording_n_processes(recordings[r]);
+    page.processes = kymo__calloc(page.n_processes + 1, sizeof *page.processes);
+    const kymo_status status = page.processes != NULL
+                                   ? write_titled(&page)
+                                   : kymo__fail(KYMO_ENOMEM, "no memory for the page");
+    kymo__page_packer_free(page.packer); /* its threads end before what they pack goes */
+    for (size_t i = 0; page.processes != NULL && i < page.n_processes; i++)
+        kymo__page_process_fini(&page.processes[i]);
+    kymo__free(page.processes);
+    kymo_summary_destroy(page.summary);
+    return status;
+}

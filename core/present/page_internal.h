@@ -1,0 +1,179 @@
+/*
+ * The report page: one HTML file with everything in it. docs/formats/page.md has the bytes.
+ *
+ *   summary walk -- tap --> page_tracks.c (events of a lane, row by row)
+ *                                | chunks of one row
+ *                                v
+ *                           page_pack.c (threads: columns, planes, deflate, base64) --> write(2)
+ *   summary tables -----> page_index.c (one JSON of tables, processes, tracks)     --> write(2)
+ *
+ * Events are read once, for the tables and for the timeline. Sections of packed events leave for the file while the
+ * walk goes on, so memory does not grow with events; the index, which says where each lies, comes last.
+ */
+#ifndef KYMO_PAGE_INTERNAL_H
+#define KYMO_PAGE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "analyze/analyze_internal.h"
+#include "present/export_internal.h"
+#include <kymo/page.h>
+
+/* ---- rows: events of one kind, in order of their begin ---- */
+
+struct kymo__page_event {
+    uint64_t start_ns; /* since the page's origin */
+    uint64_t value;    /* a duration; of a counter, the bits of a double */
+    uint32_t id;       /* a site of the process; of iterations and epochs a number; of losses 0 */
+};
+
+/* Some successive events of a row: made by the walk, packed by whichever thread is free, then empty. */
+struct kymo__page_chunk {
+    struct kymo__page_chunk *next;   /* of its row */
+    struct kymo__page_chunk *queued; /* behind it in the queue */
+    struct kymo__page_event *events; /* gone once it is packed */
+    uint32_t n;
+    bool has_bits;              /* values are doubles */
+    uint64_t first_ns, last_ns; /* begin of the first, latest end */
+    uint32_t section, offset;   /* where it lies; once it is packed */
+};
+
+enum {
+    KYMO__PAGE_CHUNK = 16384, /* events */
+    KYMO__PAGE_DEPTH = 256,   /* rows of a thread; what is nested deeper is counted and not drawn */
+    KYMO__PAGE_TABLE_ROWS = 20000,
+};
+
+struct kymo__page_row {
+    struct kymo__page_event *events; /* of the chunk under way */
+    size_t n, cap;
+    uint64_t last_start_ns, last_end_ns;
+    struct kymo__page_chunk *first, *last;
+    uint32_t id; /* what a row of counters or series is about: a site or name */
+    bool has_bits;
+};
+
+enum kymo__page_track_kind {
+    KYMO__TRACK_THREAD,   /* a row for each depth */
+    KYMO__TRACK_GPU,      /* rows as many as there is at a time */
+    KYMO__TRACK_ASYNC,    /* the same, of a process's async ranges */
+    KYMO__TRACK_COUNTERS, /* a row for each counter */
+    KYMO__TRACK_PROGRESS, /* rows: iterations, epochs, phases */
+    KYMO__TRACK_SERIES,   /* a row for each name: its time in each iteration */
+    KYMO__N_TRACK_KINDS,
+};
+
+/* A range whose end is not known: never ended, or its end was lost. */
+struct kymo__page_unfinished {
+    uint64_t start_ns, last_ns; /* the last moment known of it */
+    uint32_t site, depth;
+    bool is_lost; /* its end was lost; else it was open at the end */
+};
+
+struct kymo__page_track {
+    enum kymo__page_track_kind kind;
+    const struct kymo_lane_info *lane; /* of threads and streams, else NULL */
+    struct kymo__page_row *rows;
+    size_t n_rows, rows_cap;
+    struct kymo__page_row marks, losses; /* losses: the value is how many, 0 unknown */
+    struct kymo__page_unfinished *unfinished;
+    size_t n_unfinished, unfinished_cap;
+    uint64_t last_ns; /* of its events so far */
+    uint64_t n_too_deep;
+    struct kymo__name *labels; /* of a series, by row; texts lent by the recording */
+};
+
+struct kymo__page_process {
+    struct kymo__page *page;
+    kymo_recording *recording;
+    const struct kymo_process *info;
+    struct kymo__process_walk *walk; /* while it is walked */
+    int64_t shift_ns;                /* adds up to the page's clock */
+    struct kymo__page_track *lanes;  /* by number */
+    struct kymo__page_track async, counters, progress, series;
+    struct kymo__async_match pending;
+    struct kymo__page_event *asyncs; /* in no order, until all are there */
+    size_t n_asyncs, asyncs_cap;
+    uint32_t *counter_rows; /* by site: row + 1 */
+    uint8_t *uses;          /* by site: enum kymo__site_use */
+    uint64_t n_iterations;
+    uint64_t n_series; /* times of names in iterations */
+};
+
+enum kymo__site_use { KYMO__SITE_UNUSED, KYMO__SITE_USED, KYMO__SITE_SKIPPED };
+
+/* ---- page_pack.c: threads that pack ---- */
+
+struct kymo__page_packer;
+
+/* Start `n` threads that pack into `fd`. Stop waits for what is queued; both status and sentence come from there. */
+KYMO_WARN_UNUSED kymo_status kymo__page_packer_start(int fd, size_t n,
+                                                     struct kymo__page_packer **out);
+KYMO_WARN_UNUSED kymo_status kymo__page_packer_stop(struct kymo__page_packer *packer);
+void kymo__page_packer_free(struct kymo__page_packer *packer);
+/* Hand a chunk over; it stays the row's, its events go. Waits while too much is queued. Any thread. */
+void kymo__page_packer_take(struct kymo__page_packer *packer, struct kymo__page_chunk *chunk);
+/* After stop: write `n` bytes as a section of their own with this name. */
+KYMO_WARN_UNUSED kymo_status kymo__page_packer_put(struct kymo__page_packer *packer,
+                                                   const char *name, const void *bytes, size_t n);
+
+/* ---- the page in the making ---- */
+
+struct kymo__page {
+    const struct kymo_page_options *options;
+    kymo_recording *const *recordings;
+    size_t n_recordings;
+    int fd;
+    bool is_wall_clock; /* several machines: nanoseconds since 1970, else CLOCK_MONOTONIC */
+    uint64_t origin_ns; /* on that clock */
+    int64_t origin_unix_ns;
+    uint64_t duration_ns;
+    struct kymo__page_process *processes;
+    size_t n_processes;
+    struct kymo__page_packer *packer;
+    kymo_summary *summary;
+};
+
+/* ---- page_tracks.c ---- */
+
+/* Listens to the summary's walk; `ctx` is the page, whose `processes` has room for all. */
+kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk, size_t number);
+kymo_status kymo__page_end_process(void *ctx, struct kymo__process_walk *walk, size_t number);
+void kymo__page_process_fini(struct kymo__page_process *process);
+
+/* ---- page_rows.c ---- */
+
+/* Append an event; false without memory. What begins before the one before it is moved to its begin. */
+bool kymo__page_row_add(struct kymo__page *page, struct kymo__page_row *row,
+                        const struct kymo__page_event *event);
+/* Hand over what is left. */
+void kymo__page_row_finish(struct kymo__page *page, struct kymo__page_row *row);
+void kymo__page_row_fini(struct kymo__page_row *row);
+/* Row number `i` of a track, made when new; NULL without memory. */
+struct kymo__page_row *kymo__page_track_row(struct kymo__page_track *track, size_t i);
+/* The first row in which nothing runs at `start_ns`, for events that overlap; NULL without memory. */
+struct kymo__page_row *kymo__page_free_row(struct kymo__page_track *track, uint64_t start_ns);
+void kymo__page_track_finish(struct kymo__page *page, struct kymo__page_track *track);
+void kymo__page_track_fini(struct kymo__page_track *track);
+
+/* ---- page_index.c ---- */
+
+/* Append the index: everything of the page that is no event, and where the events are. */
+KYMO_WARN_UNUSED kymo_status kymo__page_index(const struct kymo__page *page, struct kymo__buf *json);
+/* Append the names that sites stand for, and which site of each process stands for which. */
+KYMO_WARN_UNUSED kymo_status kymo__page_names(const struct kymo__page *page, struct kymo__buf *json);
+
+/* Tables as the page reads them: columns of cells. `max_rows` 0: all. */
+void kymo__page_table(struct kymo__buf *json, const kymo_table *table, size_t max_rows);
+
+/* ---- the template that viewer/ is built into ---- */
+
+/* Empty where the build had no Node: the page then has plain tables. */
+extern const char kymo__page_template[];
+#define KYMO__PAGE_TITLE "<!--kymo:title-->"
+#define KYMO__PAGE_DATA "<!--kymo:data-->"
+
+/* page_plain.c: the whole page without a template. */
+KYMO_WARN_UNUSED kymo_status kymo__page_plain(kymo_summary *summary, const char *title, int fd);
+
+#endif

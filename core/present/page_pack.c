@@ -1,0 +1,319 @@
+/*
+ * From chunks of events to text in the file, by threads beside those that walk. Each thread fills a section of its own;
+ * a section that is full is compressed, written as base64, and is one block of the page.
+ *
+ * In a section a chunk is: how many events, the widths of its three columns in bytes, where its times begin; then gap,
+ * value and id as planes, the lowest bytes of all events first. The gap is what lies between the end of the event before
+ * and the begin of this one, less than nothing where they overlap.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "codec/deflate.h"
+#include "present/page_internal.h"
+
+enum {
+    SECTION_BYTES = 1 << 20, /* before compression, at least, but for the last of each thread */
+    QUEUED_MAX = 64,         /* chunks */
+    N_COLUMNS = 3,
+    HEADER_BYTES = 16,
+};
+
+struct section {
+    struct kymo__buf raw;
+    struct kymo__buf packed, text; /* kept for the next one */
+    size_t *ends; /* of the planes in `raw`: bytes of one sort, which are compressed by themselves */
+    size_t n_ends, ends_cap;
+    uint32_t number;
+    bool has_number;
+    uint64_t columns[N_COLUMNS][KYMO__PAGE_CHUNK];
+};
+
+struct kymo__page_packer {
+    int fd;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    struct kymo__page_chunk *first, *last; /* queued */
+    size_t n_queued;
+    uint32_t n_sections;
+    bool is_ending;
+    kymo_status status; /* the first failure, and its sentence */
+    char error[512];
+    pthread_mutex_t writing; /* held while a block is written */
+    pthread_t *threads;
+    size_t n_threads;
+    struct section *own; /* for what no thread takes: there is none, or they have ended */
+};
+
+/* ---- failures ---- */
+
+static void fail(struct kymo__page_packer *packer, kymo_status status)
+{
+    pthread_mutex_lock(&packer->lock);
+    if (packer->status == KYMO_OK) {
+        packer->status = status;
+        snprintf(packer->error, sizeof packer->error, "%s", kymo_last_error());
+    }
+    pthread_mutex_unlock(&packer->lock);
+}
+
+static kymo_status no_memory(void)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to pack the page");
+}
+
+/* ---- blocks ---- */
+
+static kymo_status write_block(struct kymo__page_packer *packer, struct section *s, const char *name)
+{
+    s->text.len = 0;
+    kymo__buf_printf(&s->text, "<script type=\"application/octet-stream\" id=\"%s\">", name);
+    kymo__base64_put(&s->text, (const uint8_t *)s->packed.data, s->packed.len);
+    kymo__buf_puts(&s->text, "</script>\n");
+    if (s->text.failed || s->packed.failed || s->raw.failed)
+        return no_memory();
+    pthread_mutex_lock(&packer->writing);
+    const bool ok = kymo__write_all(packer->fd, s->text.data, s->text.len);
+    const kymo_status status = ok ? KYMO_OK : kymo__fail_errno("write the page");
+    pthread_mutex_unlock(&packer->writing);
+    return status;
+}
+
+static bool end_plane(struct section *s)
+{
+    if (!kymo__grow(&s->ends, &s->ends_cap, s->n_ends + 1, sizeof *s->ends))
+        return false;
+    s->ends[s->n_ends++] = s->raw.len;
+    return true;
+}
+
+static kymo_status finish_section(struct kymo__page_packer *packer, struct section *s)
+{
+    struct kymo__deflate stream = {.out = &s->packed};
+    char name[24];
+    if (s->raw.len == 0)
+        return KYMO_OK;
+    if (!end_plane(s))
+        return no_memory();
+    s->packed.len = 0;
+    for (size_t i = 0, from = 0; i < s->n_ends; from = s->ends[i++])
+        kymo__deflate_bytes(&stream, s->raw.data + from, s->ends[i] - from);
+    kymo__deflate_finish(&stream);
+    snprintf(name, sizeof name, "events-%u", s->number);
+    s->raw.len = s->n_ends = 0;
+    s->has_number = false;
+    return write_block(packer, s, name);
+}
+
+/* ---- columns ---- */
+
+/* How many bytes hold the largest of them: that of all bits together. */
+static size_t width_of(const uint64_t *values, size_t n)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < n; i++)
+        all |= values[i];
+    return all == 0 ? 0 : 8 - (size_t)__builtin_clzll(all) / 8;
+}
+
+static void fill_columns(struct section *s, const struct kymo__page_chunk *chunk)
+{
+    uint64_t last_end = chunk->first_ns;
+    for (size_t i = 0; i < chunk->n; i++) {
+        const struct kymo__page_event *event = &chunk->events[i];
+        const int64_t gap = (int64_t)(event->start_ns - last_end);
+        s->columns[0][i] = ((uint64_t)gap << 1) ^ (uint64_t)(gap >> 63);
+        s->columns[1][i] = event->value;
+        s->columns[2][i] = event->id;
+        last_end = event->start_ns + (chunk->has_bits ? 0 : event->value);
+    }
+}
+
+static void put_plane(uint8_t *to, const uint64_t *values, size_t n, unsigned shift)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(values[i] >> shift);
+}
+
+/* Planes of few bytes share codes with what comes before them: codes of their own would be longer than they are. */
+static bool put_columns(struct section *s, const struct kymo__page_chunk *chunk, const uint8_t *widths)
+{
+    enum { WORTH_CODES = 1024 };
+    for (size_t c = 0; c < N_COLUMNS; c++)
+        for (unsigned plane = 0; plane < widths[c]; plane++) {
+            uint8_t *to = kymo__buf_extend(&s->raw, chunk->n);
+            if (to == NULL)
+                return false;
+            put_plane(to, s->columns[c], chunk->n, 8 * plane);
+            const size_t from = s->n_ends != 0 ? s->ends[s->n_ends - 1] : 0;
+            if (s->raw.len - from >= WORTH_CODES && !end_plane(s))
+                return false;
+        }
+    return true;
+}
+
+static bool put_chunk(struct section *s, struct kymo__page_chunk *chunk)
+{
+    uint8_t header[HEADER_BYTES] = {0};
+    fill_columns(s, chunk);
+    for (size_t c = 0; c < N_COLUMNS; c++)
+        header[4 + c] = (uint8_t)width_of(s->columns[c], chunk->n);
+    memcpy(header, &chunk->n, sizeof chunk->n);
+    header[7] = chunk->has_bits;
+    memcpy(header + 8, &chunk->first_ns, sizeof chunk->first_ns);
+    chunk->section = s->number;
+    chunk->offset = (uint32_t)s->raw.len;
+    kymo__buf_put(&s->raw, header, sizeof header);
+    return put_columns(s, chunk, header + 4);
+}
+
+static kymo_status pack(struct kymo__page_packer *packer, struct section *s,
+                        struct kymo__page_chunk *chunk)
+{
+    if (!s->has_number) {
+        s->number = __atomic_fetch_add(&packer->n_sections, 1, __ATOMIC_RELAXED);
+        s->has_number = true;
+    }
+    const bool ok = put_chunk(s, chunk);
+    kymo__free(chunk->events);
+    chunk->events = NULL;
+    if (!ok)
+        return no_memory();
+    return s->raw.len >= SECTION_BYTES ? finish_section(packer, s) : KYMO_OK;
+}
+
+/* ---- threads ---- */
+
+static void free_section(struct section *s)
+{
+    if (s == NULL)
+        return;
+    kymo__buf_fini(&s->raw);
+    kymo__buf_fini(&s->packed);
+    kymo__buf_fini(&s->text);
+    kymo__free(s->ends);
+    kymo__free(s);
+}
+
+/* The next chunk; NULL when none comes any more. */
+static struct kymo__page_chunk *next_chunk(struct kymo__page_packer *packer)
+{
+    pthread_mutex_lock(&packer->lock);
+    while (packer->first == NULL && !packer->is_ending)
+        pthread_cond_wait(&packer->changed, &packer->lock);
+    struct kymo__page_chunk *chunk = packer->first;
+    if (chunk != NULL) {
+        packer->first = chunk->queued;
+        packer->last = packer->first != NULL ? packer->last : NULL;
+        packer->n_queued--;
+        pthread_cond_broadcast(&packer->changed);
+    }
+    pthread_mutex_unlock(&packer->lock);
+    return chunk;
+}
+
+static void *work(void *arg)
+{
+    struct kymo__page_packer *packer = arg;
+    struct section *s = kymo__calloc(1, sizeof *s);
+    kymo_status status = s != NULL ? KYMO_OK : no_memory();
+    for (struct kymo__page_chunk *chunk; (chunk = next_chunk(packer)) != NULL;)
+        if (status == KYMO_OK)
+            status = pack(packer, s, chunk);
+    /* After a failure chunks are taken and left, so that nobody waits. */
+    if (status == KYMO_OK)
+        status = finish_section(packer, s);
+    if (status != KYMO_OK)
+        fail(packer, status);
+    free_section(s);
+    return NULL;
+}
+
+void kymo__page_packer_take(struct kymo__page_packer *packer, struct kymo__page_chunk *chunk)
+{
+    if (packer->n_threads == 0) {
+        const kymo_status status =
+            packer->status == KYMO_OK ? pack(packer, packer->own, chunk) : KYMO_OK;
+        if (status != KYMO_OK)
+            fail(packer, status);
+        return;
+    }
+    pthread_mutex_lock(&packer->lock);
+    while (packer->n_queued >= QUEUED_MAX)
+        pthread_cond_wait(&packer->changed, &packer->lock);
+    chunk->queued = NULL;
+    if (packer->last != NULL)
+        packer->last->queued = chunk;
+    else
+        packer->first = chunk;
+    packer->last = chunk;
+    packer->n_queued++;
+    pthread_cond_broadcast(&packer->changed);
+    pthread_mutex_unlock(&packer->lock);
+}
+
+kymo_status kymo__page_packer_start(int fd, size_t n, struct kymo__page_packer **out)
+{
+    struct kymo__page_packer *packer = kymo__calloc(1, sizeof *packer);
+    if (packer == NULL)
+        return no_memory();
+    packer->fd = fd;
+    packer->own = kymo__calloc(1, sizeof *packer->own);
+    packer->threads = kymo__calloc(n + 1, sizeof *packer->threads);
+    pthread_mutex_init(&packer->lock, NULL);
+    pthread_mutex_init(&packer->writing, NULL);
+    pthread_cond_init(&packer->changed, NULL);
+    if (packer->own == NULL || packer->threads == NULL) {
+        kymo__page_packer_free(packer);
+        return no_memory();
+    }
+    /* Those that cannot be had are done without. */
+    while (packer->n_threads < n &&
+           pthread_create(&packer->threads[packer->n_threads], NULL, work, packer) == 0)
+        packer->n_threads++;
+    *out = packer;
+    return KYMO_OK;
+}
+
+static void end_threads(struct kymo__page_packer *packer)
+{
+    pthread_mutex_lock(&packer->lock);
+    packer->is_ending = true;
+    pthread_cond_broadcast(&packer->changed);
+    pthread_mutex_unlock(&packer->lock);
+    for (size_t i = 0; i < packer->n_threads; i++)
+        pthread_join(packer->threads[i], NULL);
+    packer->n_threads = 0;
+}
+
+kymo_status kymo__page_packer_stop(struct kymo__page_packer *packer)
+{
+    end_threads(packer);
+    if (packer->status == KYMO_OK)
+        return finish_section(packer, packer->own);
+    return kymo__fail(packer->status, "%s", packer->error);
+}
+
+kymo_status kymo__page_packer_put(struct kymo__page_packer *packer, const char *name,
+                                  const void *bytes, size_t n)
+{
+    struct section *s = packer->own;
+    struct kymo__deflate stream = {.out = &s->packed};
+    s->packed.len = 0;
+    kymo__deflate_bytes(&stream, bytes, n);
+    kymo__deflate_finish(&stream);
+    return write_block(packer, s, name);
+}
+
+void kymo__page_packer_free(struct kymo__page_packer *packer)
+{
+    if (packer == NULL)
+        return;
+    end_threads(packer);
+    free_section(packer->own);
+    pthread_cond_destroy(&packer->changed);
+    pthread_mutex_destroy(&packer->writing);
+    pthread_mutex_destroy(&packer->lock);
+    kymo__free(packer->threads);
+    kymo__free(packer);
+}

@@ -1,0 +1,40 @@
+/*
+ * kymo/page.h: the report page, one HTML file to look at (libkymo-tools).
+ *
+ *     kymo_page_write(&recording, 1, NULL, fd);
+ *
+ * The file needs nothing besides itself: it opens from disk, asks no network, and has the summary's tables, the timeline
+ * of every event, iterations and flame graphs in it. Numbers are those of kymo_report_json. docs/formats/page.md has its
+ * bytes. Where the library was built without Node the page has the tables alone, and kymo_page_is_plain() tells.
+ */
+#ifndef KYMO_PAGE_H
+#define KYMO_PAGE_H
+
+#include <kymo/compare.h>
+#include <kymo/report.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct kymo_page_options {
+    const char *title;                   /* NULL: the recordings' names */
+    struct kymo_summary_options summary; /* filter and max_depth hold for tables and timeline */
+    uint32_t no_timeline;                /* non-zero: tables and sums alone, a small page */
+};
+
+/*
+ * Read `n` recordings as one and write their page into `fd`, which stays open. A damaged recording is shown as far as it
+ * can be read, with a warning in the page. Memory grows with names, threads and iterations, not with events.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_page_write(kymo_recording *const *recordings, size_t n,
+                                                      const struct kymo_page_options *options,
+                                                      int fd);
+
+/* 1 where pages of this build are plain tables, because Node was missing when it was built; else 0. */
+KYMO_API int kymo_page_is_plain(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,98 @@
+// The index of the page as core/present/page_index.c writes it. docs/formats/page.md explains each field.
+
+export type Cell = string | number | boolean | null;
+
+export interface Column {
+  name: string;
+  title: string;
+  type: "text" | "i64" | "u64" | "f64" | "bool";
+  unit: "" | "count" | "ns" | "bytes" | "share" | "unix_ns";
+}
+
+export interface TableData {
+  name: string;
+  rows: number; // in the recording; cells may have fewer
+  columns: Column[];
+  cells: Cell[][]; // by column
+}
+
+export interface ProcessInfo {
+  name: string;
+  rank: number;
+  pid: number;
+  host: string;
+  command: string;
+  end: string;
+  clock: string;
+  version: string;
+  cpu: string;
+  cpus: string;
+  gpu: string;
+  kernel: string;
+  versions: string;
+  first_ns: number;
+  last_ns: number;
+  lost_events: number;
+  lost_first_ns?: number;
+  lost_last_ns?: number;
+  events: number;
+}
+
+/** section, offset, events, first begin, last end */
+export type ChunkPlace = [number, number, number, number, number];
+/** id, then chunks */
+export type RowData = [number, ...ChunkPlace[]];
+/** depth, begin, last moment known, site, 1 where its end was lost */
+export type UnfinishedData = [number, number, number, number, number];
+
+export type TrackKind = "thread" | "gpu" | "async" | "counters" | "progress" | "series";
+
+export interface TrackData {
+  kind: TrackKind;
+  process: number;
+  name?: string;
+  lane?: number;
+  tid?: number;
+  device?: number;
+  stream?: number;
+  too_deep?: number;
+  labels?: string[];
+  marks: RowData;
+  losses: RowData;
+  unfinished: UnfinishedData[];
+  rows: RowData[];
+}
+
+export interface Cost {
+  events: number;
+  in_program_ns: number;
+  flush_cpu_ns: number;
+  log_bytes: number;
+  program_ns: number;
+  lost_events: number;
+  lost_first_ns: number;
+  lost_last_ns: number;
+}
+
+export interface Index {
+  format: number;
+  kind: "report" | "compare";
+  version: string;
+  title: string;
+  origin_unix_ns: string | number;
+  duration_ns: number;
+  threads: number;
+  damaged: boolean;
+  cost: Cost;
+  tables: TableData[];
+  processes: ProcessInfo[];
+  tracks: TrackData[];
+}
+
+/** name, category, file, line, colour */
+export type NameData = [string, string, string, number, number];
+
+export interface Names {
+  names: NameData[];
+  sites: number[][]; // by process, by site: a name
+}

@@ -1,0 +1,57 @@
+// Colours of names. Paul Tol's "light" scheme: told apart by people of any colour vision, and black text reads well on
+// each of them, on white and on dark pages.
+
+import type { Recording } from "./recording";
+import { nameOf, tableOf } from "./recording";
+
+export const PALETTE = ["#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#44bb99", "#99ddff", "#bbcc33", "#aaaa00"];
+export const GREY = "#bbbbbb";
+
+function hash(text: string): number {
+  let h = 2166136261;
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
+  return h >>> 0;
+}
+
+/** Opaque "#rrggbb" of a site's own colour, which is 0xAARRGGBB. */
+function ownColor(argb: number): string {
+  return `#${(argb & 0xffffff).toString(16).padStart(6, "0")}`;
+}
+
+export class Colors {
+  private readonly ranks = new Map<string, number>();
+
+  /** The names that take most time get colours one after the other, so that these differ. */
+  constructor(private readonly recording: Recording) {
+    const ranges = tableOf(recording, "ranges");
+    const names = ranges?.cells[ranges.columns.findIndex((c) => c.name === "name")] ?? [];
+    for (let i = 0; i < Math.min(names.length, PALETTE.length); i++) this.ranks.set(String(names[i]), i);
+  }
+
+  ofName(name: string): string {
+    return PALETTE[(this.ranks.get(name) ?? hash(name)) % PALETTE.length];
+  }
+
+  /** By site, for each process; 32 bits as an image's pixels are on this machine, and as CSS. */
+  ofSites(process: number): { css: string[]; pixel: Uint32Array } {
+    const sites = this.recording.sites[process] ?? [];
+    const css = sites.map((_, site) => {
+      const [name, , , , own] = nameOf(this.recording, process, site);
+      return own !== 0 ? ownColor(own) : this.ofName(name);
+    });
+    return { css, pixel: Uint32Array.from(css, toPixel) };
+  }
+}
+
+/** "#rrggbb" as a little-endian pixel of an ImageData. */
+export function toPixel(css: string): number {
+  const rgb = parseInt(css.slice(1), 16);
+  return (0xff000000 | ((rgb & 0xff) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
+}
+
+/** Black or white, whichever reads better on this. */
+export function textOn(css: string): string {
+  const rgb = parseInt(css.slice(1), 16);
+  const light = 0.299 * (rgb >> 16) + 0.587 * ((rgb >> 8) & 255) + 0.114 * (rgb & 255);
+  return light > 120 ? "#000000" : "#ffffff";
+}

@@ -1,0 +1,44 @@
+// What the page shows: the index, names, and tracks of rows.
+
+import type { Index, NameData, TableData, TrackKind } from "../decode/format";
+import type { Row } from "./row";
+
+export interface Unfinished {
+  depth: number;
+  start: number;
+  last: number; // the last moment known of it
+  site: number;
+  isLost: boolean; // its end was lost; else it was open at the end
+}
+
+export interface Track {
+  number: number;
+  kind: TrackKind;
+  process: number;
+  name: string;
+  tid: number;
+  device: number;
+  stream: number;
+  tooDeep: number; // ranges nested too deep to be drawn
+  labels: string[]; // of a series, by row
+  rows: Row[];
+  marks: Row;
+  losses: Row;
+  unfinished: Unfinished[];
+}
+
+export interface Recording {
+  index: Index;
+  names: NameData[];
+  sites: number[][]; // by process, by site
+  tracks: Track[];
+  events: Promise<void>; // done once rows are filled
+}
+
+export function nameOf(recording: Recording, process: number, site: number): NameData {
+  return recording.names[recording.sites[process]?.[site] ?? -1] ?? ["(unknown)", "", "", 0, 0];
+}
+
+export function tableOf(recording: Recording, name: string): TableData | undefined {
+  return recording.index.tables.find((table) => table.name === name);
+}

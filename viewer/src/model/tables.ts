@@ -1,0 +1,73 @@
+// Tables: which rows, in which order, and as text.
+
+import type { Cell, Column, TableData } from "../decode/format";
+import * as units from "./units";
+
+export function columnOf(table: TableData, name: string): Cell[] {
+  return table.cells[table.columns.findIndex((column) => column.name === name)] ?? [];
+}
+
+/** One cell by its row and its column's name. */
+export function cellOf(table: TableData | undefined, row: number, name: string): Cell {
+  return table === undefined ? null : (columnOf(table, name)[row] ?? null);
+}
+
+function compare(a: Cell, b: Cell, isText: boolean): number {
+  if (isText) return String(a).localeCompare(String(b), undefined, { numeric: true });
+  return Number(a) - Number(b);
+}
+
+/** Rows by one column, nulls last whichever way; equal ones stay in their order. */
+export function sortRows(table: TableData, rows: number[], column: number, descending: boolean): number[] {
+  const cells = table.cells[column], isText = table.columns[column].type === "text";
+  return [...rows].sort((i, k) => {
+    const a = cells[i], b = cells[k];
+    if (a === null || b === null) return (a === null ? 1 : 0) - (b === null ? 1 : 0) || i - k;
+    return (descending ? compare(b, a, isText) : compare(a, b, isText)) || i - k;
+  });
+}
+
+/** Rows in which some text has the word. */
+export function filterRows(table: TableData, word: string): number[] {
+  const n = table.cells[0]?.length ?? 0;
+  const all = Array.from({ length: n }, (_, i) => i);
+  const wanted = word.trim().toLowerCase();
+  if (wanted === "") return all;
+  const texts = table.cells.filter((_, c) => table.columns[c].type === "text");
+  return all.filter((row) => texts.some((cells) => String(cells[row] ?? "").toLowerCase().includes(wanted)));
+}
+
+/** A cell as people read it. */
+export function cellText(cell: Cell, column: Column): string {
+  if (cell === null) return "";
+  if (typeof cell === "boolean") return cell ? "yes" : "no";
+  if (column.type === "text") return String(cell);
+  const value = Number(cell);
+  switch (column.unit) {
+    case "ns":
+      return units.duration(value);
+    case "bytes":
+      return units.bytes(value);
+    case "share":
+      return units.share(value);
+    case "unix_ns":
+      return units.moment(cell);
+    case "count":
+      return units.count(value);
+    default:
+      return column.type === "f64" ? String(Number(value.toPrecision(6))) : String(cell);
+  }
+}
+
+/** One field as RFC 4180 has it: quoted where it must be. */
+function csvField(cell: Cell): string {
+  const text = cell === null ? "" : String(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The rows as CSV, times in nanoseconds, as `kymo report --csv` writes them. */
+export function toCsv(table: TableData, rows: number[]): string {
+  const lines = [table.columns.map((column) => csvField(column.name)).join(",")];
+  for (const row of rows) lines.push(table.cells.map((cells) => csvField(cells[row])).join(","));
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,52 @@
+// Light, dark, or as the system is.
+
+export type Theme = "auto" | "light" | "dark";
+const THEMES: Theme[] = ["auto", "light", "dark"];
+
+let current: Theme = "auto";
+const listeners: (() => void)[] = [];
+
+function remembered(): Theme {
+  try {
+    const value = localStorage.getItem("kymo-theme");
+    return THEMES.find((theme) => theme === value) ?? "auto";
+  } catch {
+    return "auto"; // a page inside a notebook has no storage
+  }
+}
+
+function apply(): void {
+  if (current === "auto") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = current;
+  for (const listener of listeners) listener();
+}
+
+export function startTheme(): void {
+  current = remembered();
+  apply();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", apply);
+}
+
+export function theme(): Theme {
+  return current;
+}
+
+export function setTheme(value: Theme): void {
+  current = value;
+  try {
+    localStorage.setItem("kymo-theme", value);
+  } catch {
+    // not kept, then
+  }
+  apply();
+}
+
+/** Called after each change. */
+export function onTheme(listener: () => void): void {
+  listeners.push(listener);
+}
+
+/** A colour of the style sheet, "--ink" and the like, as it is now. */
+export function cssColor(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}

@@ -1,0 +1,29 @@
+// What made the page, and the licences of what it carries.
+
+import type { Recording } from "../model/recording";
+import { append, el } from "../ui/dom";
+
+interface Licence {
+  name: string;
+  version: string;
+  license: string;
+  text: string;
+}
+/** Put here by build.mjs: the packages that are in the bundle. */
+declare const LICENCES: Licence[];
+
+export function about(recording: Recording): HTMLElement {
+  const element = el(
+    "div",
+    { class: "about" },
+    el("p", {}, `Made by kymo ${recording.index.version}. Everything is in this file; it asks no network.`),
+    el("p", {}, "kymo is under the Apache License 2.0. The page carries these besides:"),
+  );
+  for (const { name, version, license, text } of LICENCES) {
+    append(
+      element,
+      el("details", {}, el("summary", {}, `${name} ${version}, ${license}`), el("pre", {}, text)),
+    );
+  }
+  return element;
+}

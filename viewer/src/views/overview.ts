@@ -1,0 +1,173 @@
+// The first view: what ran, where, how long, what took the time, what is missing, what measuring cost.
+
+import type { ProcessInfo } from "../decode/format";
+import type { Colors } from "../model/colors";
+import { type Recording, tableOf } from "../model/recording";
+import { cellOf, columnOf } from "../model/tables";
+import * as units from "../model/units";
+import { append, el } from "../ui/dom";
+
+const MOST = 12; // names shown by their self time
+
+function card(title: string, ...children: (Node | string | null)[]): HTMLElement {
+  return el("section", { class: "card" }, el("h2", {}, title), ...children);
+}
+
+function facts(rows: [string, string][]): HTMLElement {
+  const list = el("dl");
+  for (const [key, value] of rows) if (value !== "") append(list, el("dt", {}, key), el("dd", {}, value));
+  return list;
+}
+
+/** Each different value once: "a, b and 3 more". */
+function distinct(processes: ProcessInfo[], of: (p: ProcessInfo) => string): string {
+  const values = [...new Set(processes.map(of))].filter((value) => value !== "");
+  return values.length <= 3 ? values.join(", ") : `${values.slice(0, 2).join(", ")} and ${values.length - 2} more`;
+}
+
+const ENDS: Record<string, string> = {
+  unclosed: "ended by a kill or _exit",
+  running: "still running",
+  "write failed": "not recorded to the end because a write failed",
+};
+
+function endings(processes: ProcessInfo[]): string {
+  const told = Object.keys(ENDS).map((end) => {
+    const n = processes.filter((p) => p.end === end).length;
+    return n === 0 ? "" : processes.length === 1 ? ENDS[end] : `${n} ${ENDS[end]}`;
+  });
+  return told.filter((text) => text !== "").join(", ");
+}
+
+function whatRan(recording: Recording): HTMLElement {
+  const { index } = recording, { processes } = index;
+  return card(
+    "What ran",
+    facts([
+      ["command", distinct(processes, (p) => p.command)],
+      ["started", processes.length > 0 ? units.moment(index.origin_unix_ns) : ""],
+      ["took", units.duration(index.duration_ns)],
+      ["processes", `${units.count(processes.length)}, with ${units.countOf(index.threads, "thread")}`],
+      ["events", units.count(index.cost.events)],
+      ["ended", endings(processes)],
+    ]),
+  );
+}
+
+function where(recording: Recording): HTMLElement {
+  const { processes } = recording.index;
+  return card(
+    "Where",
+    facts([
+      ["machine", distinct(processes, (p) => p.host)],
+      ["processor", distinct(processes, (p) => (p.cpus === "" ? p.cpu : `${p.cpu}, ${p.cpus} usable`))],
+      ["GPU", distinct(processes, (p) => p.gpu)],
+      ["kernel", distinct(processes, (p) => p.kernel)],
+      ["versions", distinct(processes, (p) => p.versions)],
+      ["recorded by", distinct(processes, (p) => (p.version === "" ? "" : `kymo ${p.version}`))],
+      ["clock", distinct(processes, (p) => p.clock)],
+    ]),
+  );
+}
+
+/** Bars of self time: these add up, where totals of nested ranges do not. */
+function dominates(recording: Recording, colors: Colors, onName: (name: string) => void): HTMLElement {
+  const table = tableOf(recording, "ranges");
+  if (table === undefined || table.rows === 0) return card("What takes the time", el("p", {}, "No ranges were recorded."));
+  const names = columnOf(table, "name"), self = columnOf(table, "self_ns"), calls = columnOf(table, "count");
+  const order = names.map((_, i) => i).sort((a, b) => Number(self[b]) - Number(self[a])).slice(0, MOST);
+  const sum = self.reduce<number>((s, v) => s + Number(v), 0);
+  const list = el("ol", { class: "bars" });
+  for (const i of order) {
+    const name = String(names[i]), part = sum > 0 ? Number(self[i]) / sum : 0;
+    const bar = el("span", { class: "fill", "aria-hidden": "true" });
+    bar.style.width = `${(100 * part).toFixed(2)}%`;
+    bar.style.background = colors.ofName(name);
+    append(
+      list,
+      el(
+        "li",
+        {},
+        el("button", { type: "button", class: "link", title: "Find it on the timeline", onclick: () => onName(name) }, name),
+        el("span", { class: "track", "aria-hidden": "true" }, bar),
+        el("span", { class: "number" }, `${units.duration(Number(self[i]))}, ${units.share(part)}`),
+        el("span", { class: "number faint" }, `${units.count(Number(calls[i]))}\u00d7`),
+      ),
+    );
+  }
+  const more = table.rows - order.length;
+  return card(
+    "What takes the time",
+    el("p", { class: "faint" }, "Time in ranges themselves, without those inside them."),
+    list,
+    more > 0 ? el("p", { class: "faint" }, `and ${units.countOf(more, "name")} more`) : null,
+  );
+}
+
+function iterations(recording: Recording): HTMLElement | null {
+  const table = tableOf(recording, "iterations"), rates = tableOf(recording, "throughput");
+  if (table === undefined || table.rows === 0) return null;
+  const ns = (name: string): string => units.duration(Number(cellOf(table, 0, name)));
+  const perSecond = cellOf(rates, 0, "iterations_per_s"), samples = cellOf(rates, 0, "samples_per_s");
+  const rate = (value: unknown): string => (value === null ? "" : String(Number(Number(value).toPrecision(4))));
+  const outliers = tableOf(recording, "outliers")?.rows ?? 0;
+  return card(
+    "Iterations",
+    facts([
+      ["how many", units.count(Number(cellOf(table, 0, "count")))],
+      ["median", ns("p50_ns")],
+      ["99 of 100 within", ns("p99_ns")],
+      ["in a second", rate(perSecond)],
+      ["samples in a second", rate(samples)],
+      ["out of the ordinary", outliers > 0 ? units.count(outliers) : ""],
+    ]),
+  );
+}
+
+function measuring(recording: Recording): HTMLElement {
+  const { cost } = recording.index;
+  const part = cost.program_ns > 0 ? cost.in_program_ns / cost.program_ns : 0;
+  const inProgram = cost.in_program_ns > 0 ? `${units.duration(cost.in_program_ns)}, ${units.share(part)} of the program` : "";
+  return card(
+    "What kymo cost",
+    facts([
+      ["in the program", inProgram],
+      ["flush thread", cost.flush_cpu_ns > 0 ? units.duration(cost.flush_cpu_ns) : ""],
+      ["log", units.bytes(cost.log_bytes)],
+      ["lost events", cost.lost_events === 0 ? "none" : units.count(cost.lost_events)],
+    ]),
+  );
+}
+
+/** Sentences that a reader must not miss. */
+function notes(recording: Recording): HTMLElement | null {
+  const { cost, damaged } = recording.index;
+  const list = el("ul");
+  if (damaged) append(list, el("li", {}, "The recording is damaged; this is what could be read of it."));
+  if (cost.lost_events > 0) {
+    const between = `between ${units.duration(cost.lost_first_ns)} and ${units.duration(cost.lost_last_ns)} after the start`;
+    const text = `${units.countOf(cost.lost_events, "event")} lost ${between}; times of ranges around there are not complete.`;
+    append(list, el("li", {}, text));
+  }
+  const open = tableOf(recording, "open")?.rows ?? 0;
+  if (open > 0) append(list, el("li", {}, `${units.countOf(open, "range")} had begun and not ended.`));
+  for (const text of tableOf(recording, "warnings")?.cells[0] ?? []) append(list, el("li", {}, String(text)));
+  const deep = recording.tracks.reduce((sum, track) => sum + track.tooDeep, 0);
+  if (deep > 0) append(list, el("li", {}, `${units.countOf(deep, "range")} nested deeper than 256 are in the tables and not on the timeline.`));
+  return list.childElementCount === 0 ? null : el("section", { class: "card notes" }, el("h2", {}, "Please note"), list);
+}
+
+export function overview(recording: Recording, colors: Colors, onName: (name: string) => void): HTMLElement {
+  const element = el("div", { class: "overview" });
+  if (recording.index.cost.events === 0) append(element, el("p", { class: "empty" }, "No events were recorded."));
+  append(
+    element,
+    notes(recording),
+    dominates(recording, colors, onName),
+    whatRan(recording),
+    iterations(recording),
+    where(recording),
+    measuring(recording),
+  );
+  return element;
+}

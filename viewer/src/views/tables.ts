@@ -1,0 +1,59 @@
+// All tables of the summary, one at a time.
+
+import type { TableData } from "../decode/format";
+import type { Recording } from "../model/recording";
+import * as units from "../model/units";
+import { append, clear, el } from "../ui/dom";
+import { TableView } from "./table_view";
+
+const ABOUT: Record<string, string> = {
+  ranges: "Each name: how often, how long, typical and worst times. Self is without the ranges inside.",
+  tree: "Which range was called from which, the heaviest first.",
+  threads: "Each name on each thread.",
+  ranks: "Each name in each rank.",
+  processes: "What ran, when, what measuring it cost, how it ended.",
+  async: "Ranges that may end on another thread.",
+  counters: "Values that the program reported.",
+  marks: "Moments that the program marked.",
+  open: "Ranges that had begun and not ended.",
+  iterations: "The time of each name in an iteration, warm-up left out.",
+  iteration_ranks: "The iterations of each process, and how often it was the slowest.",
+  throughput: "Iterations and samples in a second.",
+  epochs: "Each epoch.",
+  phases: "Each phase.",
+  outliers: "Iterations out of the ordinary, and what was longer in them.",
+  sites: "Where each name stands in the program.",
+  warnings: "What is missing or doubtful.",
+};
+
+export class Tables {
+  readonly element = el("div", { class: "tables" });
+  private readonly place = el("div");
+  private readonly views = new Map<string, HTMLElement>();
+  private readonly select: HTMLSelectElement;
+
+  constructor(recording: Recording, private readonly onName: (name: string) => void) {
+    const tables = recording.index.tables.filter((table) => table.rows > 0);
+    this.select = el("select", { id: "which-table", onchange: () => this.show(tables[this.select.selectedIndex]) });
+    for (const table of tables) {
+      append(this.select, el("option", {}, `${table.name} (${units.count(table.rows)})`));
+    }
+    append(this.element, el("div", { class: "chooser" }, el("label", { for: "which-table" }, "Table "), this.select), this.place);
+    if (tables.length > 0) this.show(tables[0]);
+    else append(this.place, el("p", { class: "empty" }, "There is nothing to show."));
+  }
+
+  private show(table: TableData): void {
+    clear(this.place);
+    let view = this.views.get(table.name);
+    if (view === undefined) {
+      const hasEvents = ["ranges", "tree", "threads", "ranks", "iterations", "marks", "async"].includes(table.name);
+      view = new TableView(table, {
+        caption: table.name,
+        ...(hasEvents ? { onName: this.onName } : {}),
+      }).element;
+      this.views.set(table.name, view);
+    }
+    append(this.place, el("p", { class: "faint" }, ABOUT[table.name] ?? ""), view);
+  }
+}

@@ -1,0 +1,254 @@
+// The timeline: canvas, search, details; what a mouse, a touchpad and keys do to them.
+
+import type { Colors } from "../model/colors";
+import { Layout, type Line } from "../model/layout";
+import { type Recording, nameOf } from "../model/recording";
+import { type Match, countMatches, nextMatch, notMatching } from "../model/search";
+import * as units from "../model/units";
+import { Viewport } from "../model/viewport";
+import { announce, append, el } from "../ui/dom";
+import { onTheme } from "../ui/theme";
+import { Details, pickedName } from "./timeline_details";
+import { listen } from "./timeline_input";
+import { AXIS, type Picked, type Scene, TimelinePainter, pickedSpan } from "./timeline_painter";
+
+const KEYS =
+  "Zoom: W and S, + and -, Ctrl+wheel or pinch. Move: A and D, arrows, drag. Fit: 0. Search: /. " +
+  "With a range picked, arrows go to its neighbours, Enter zooms to it, Escape lets go.";
+
+export class Timeline {
+  readonly element = el("div", { class: "timeline" });
+  readonly view: Viewport;
+  readonly layout: Layout;
+  readonly canvas = el("canvas", {
+    tabindex: 0,
+    role: "application",
+    "aria-label": `Timeline. ${KEYS}`,
+    "aria-describedby": "timeline-keys",
+  });
+  readonly details: Details;
+  private readonly painter: TimelinePainter;
+  private readonly scene: Scene;
+  private readonly search = el("input", { type: "search", placeholder: "Search names", "aria-label": "Search the timeline" });
+  private readonly found = el("span", { class: "found", role: "status" });
+  private frame = 0;
+  private match: Match | null = null;
+  private misses: Uint8Array[] | null = null;
+
+  constructor(private readonly recording: Recording, colors: Colors) {
+    this.view = new Viewport(recording.index.duration_ns);
+    this.layout = new Layout(recording, (track, row) => nameOf(recording, track.process, row.about)[0]);
+    this.details = new Details(recording);
+    this.scene = {
+      view: this.view, layout: this.layout, scroll: 0, gutter: 160, selected: null, range: null, matches: null,
+    };
+    this.build();
+    this.painter = new TimelinePainter(this.canvas, recording, colors);
+    listen(this);
+    new ResizeObserver(() => this.redraw()).observe(this.canvas);
+    onTheme(() => {
+      this.painter.readTheme();
+      this.redraw();
+    });
+  }
+
+  private build(): void {
+    const button = (text: string, label: string, act: () => void): HTMLElement =>
+      el("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+    const middle = (): number => this.view.width / 2;
+    this.search.addEventListener("input", () => this.find(this.search.value));
+    this.search.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.goToMatch(!event.shiftKey);
+      if (event.key === "Escape") this.find((this.search.value = ""));
+    });
+    append(
+      this.element,
+      el(
+        "div",
+        { class: "timeline-tools", role: "toolbar", "aria-label": "Timeline" },
+        this.search,
+        button("\u2191", "Previous match", () => this.goToMatch(false)),
+        button("\u2193", "Next match", () => this.goToMatch(true)),
+        this.found,
+        el("span", { class: "spring" }),
+        button("+", "Zoom in", () => this.zoom(2, middle())),
+        button("\u2212", "Zoom out", () => this.zoom(0.5, middle())),
+        button("Fit", "Show all", () => this.fit()),
+      ),
+      this.canvas,
+      el("p", { class: "keys", id: "timeline-keys" }, KEYS),
+      this.details.element,
+    );
+  }
+
+  /** Once events are there, or whenever something has changed: at most one drawing for each frame. */
+  redraw(): void {
+    if (this.frame !== 0) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      this.paintNow();
+    });
+  }
+
+  paintNow(): void {
+    if (this.canvas.clientWidth === 0) return; // not in sight
+    this.scene.gutter = this.canvas.clientWidth < 480 ? 90 : 160;
+    this.view.width = Math.max(1, this.canvas.clientWidth - this.scene.gutter);
+    const room = Math.max(0, this.layout.height - (this.canvas.clientHeight - AXIS));
+    this.scene.scroll = Math.max(0, Math.min(this.scene.scroll, room));
+    this.painter.paint(this.scene);
+  }
+
+  // ---- moving ----
+
+  get gutter(): number {
+    return this.scene.gutter;
+  }
+
+  get canScroll(): boolean {
+    return this.layout.height > this.canvas.clientHeight - AXIS;
+  }
+
+  zoom(factor: number, x: number): void {
+    this.view.zoom(factor, x);
+    this.redraw();
+  }
+
+  pan(pixels: number): void {
+    this.view.pan(pixels);
+    this.redraw();
+  }
+
+  scroll(pixels: number): void {
+    this.scene.scroll += pixels;
+    this.redraw();
+  }
+
+  fit(): void {
+    this.view.fit();
+    this.redraw();
+  }
+
+  // ---- picking ----
+
+  get picked(): Picked | null {
+    return this.scene.selected;
+  }
+
+  lineAt(y: number): Line | null {
+    const i = this.layout.at(y - AXIS + this.scene.scroll);
+    const line = this.layout.lines[i];
+    return line && y >= AXIS && y - AXIS + this.scene.scroll < line.y + line.height ? line : null;
+  }
+
+  /** The event at a place of the canvas; the nearest within some pixels where it is narrow. */
+  eventAt(x: number, y: number): Picked | null {
+    const line = this.lineAt(y);
+    if (line === null || x < this.scene.gutter || line.track === null) return null;
+    const time = this.view.time(x - this.scene.gutter), near = 3 * this.view.nsPerPixel;
+    if (line.row !== null) {
+      const last = line.row.lowerBound(time + near);
+      for (let i = last - 1; i >= Math.max(0, last - 3); i--) {
+        const reach = line.kind === "counter" ? Infinity : line.row.end(i) + near;
+        if (reach >= time) return { line, i };
+      }
+    }
+    const open = line.track.unfinished.findIndex((u) => u.depth === line.depth && u.start <= time + near && u.last >= time - near);
+    return line.kind === "row" && open >= 0 ? { line, i: -1 - open } : null;
+  }
+
+  pick(picked: Picked | null): void {
+    this.scene.selected = picked;
+    this.scene.range = null;
+    if (picked === null) this.details.showNothing();
+    else {
+      this.details.showEvent(picked);
+      const [from, to] = pickedSpan(picked);
+      announce(`${pickedName(this.recording, picked)}, ${units.duration(to - from)}`);
+    }
+    this.redraw();
+  }
+
+  reveal(picked: Picked): void {
+    const [from, to] = pickedSpan(picked);
+    this.view.reveal(from, to);
+    const { line } = picked, bottom = this.scene.scroll + this.canvas.clientHeight - AXIS;
+    if (line.y < this.scene.scroll || line.y + line.height > bottom) this.scene.scroll = line.y - 60;
+    this.redraw();
+  }
+
+  /** Zoom so that what is picked fills most of the window. */
+  zoomToPicked(): void {
+    const span = this.scene.selected ? pickedSpan(this.scene.selected) : this.scene.range;
+    if (span === null) return;
+    const margin = Math.max((span[1] - span[0]) * 0.1, 5);
+    this.view.show(span[0] - margin, span[1] + margin);
+    this.redraw();
+  }
+
+  /** The neighbour in the row, or what encloses it or is enclosed by it. */
+  step(across: number, down: number): void {
+    const picked = this.scene.selected;
+    if (picked === null || picked.i < 0 || picked.line.row === null) return;
+    let next: Picked | null = null;
+    if (across !== 0) {
+      const i = picked.i + across;
+      if (i >= 0 && i < picked.line.row.n) next = { line: picked.line, i };
+    } else if (picked.line.track !== null && picked.line.kind === "row") {
+      const line = this.layout.find(picked.line.track, picked.line.depth + down);
+      const [from, to] = pickedSpan(picked);
+      const i = line?.row?.firstReaching(from) ?? -1;
+      if (line?.row && i >= 0 && i < line.row.n && line.row.start[i] < Math.max(to, from + 1)) next = { line, i };
+    }
+    if (next === null) return;
+    this.pick(next);
+    this.reveal(next);
+  }
+
+  selectRange(from: number, to: number, isDone: boolean): void {
+    this.scene.selected = null;
+    this.scene.range = from < to ? [from, to] : [to, from];
+    if (isDone) this.details.showRange(...this.scene.range);
+    this.redraw();
+  }
+
+  toggle(process: number): void {
+    this.layout.toggle(process);
+    this.scene.selected = null;
+    this.redraw();
+  }
+
+  // ---- searching ----
+
+  focusSearch(): void {
+    this.search.focus();
+    this.search.select();
+  }
+
+  /** From elsewhere: look for a name. */
+  searchFor(name: string): void {
+    this.search.value = name;
+    this.find(name);
+    this.goToMatch(true);
+  }
+
+  private find(word: string): void {
+    this.match = null;
+    this.misses = word.trim() === "" ? null : notMatching(this.recording, word.trim());
+    this.scene.matches = this.misses;
+    this.found.textContent = this.misses ? `${units.count(countMatches(this.recording, this.misses))} found` : "";
+    this.redraw();
+  }
+
+  private goToMatch(forward: boolean): void {
+    if (this.misses === null) return;
+    this.match = nextMatch(this.recording, this.misses, this.match, forward) ?? nextMatch(this.recording, this.misses, null, forward);
+    if (this.match === null) return;
+    const { track, depth, i } = this.match;
+    if (this.layout.collapsed.has(track.process)) this.layout.toggle(track.process);
+    const line = depth >= 0 ? this.layout.find(track, depth) : this.layout.lines.find((l) => l.track === track && l.kind === "marks");
+    if (line === undefined) return;
+    this.pick({ line, i });
+    this.reveal({ line, i });
+  }
+}
