@@ -360,8 +360,7 @@ struct kymo__walk_tap {
                  uint64_t end_ns);
     bool (*mark)(void *ctx, const struct kymo__lane_walk *lane, uint32_t site, uint64_t ns);
     /* Any record, whole, before the walk takes it. */
-    bool (*record)(void *ctx, const struct kymo__lane_walk *lane, const struct kymo_batch *batch,
-                   const uint64_t *words, uint64_t ns);
+    bool (*record)(void *ctx, const struct kymo__lane_walk *lane, const uint64_t *words, uint64_t ns);
     /* Words of the lane are missing before this batch; what is on its stack is about to be given up. */
     bool (*gap)(void *ctx, const struct kymo__lane_walk *lane, const struct kymo_batch *batch);
     /* Some records of a GPU's stream. */

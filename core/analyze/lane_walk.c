@@ -95,8 +95,8 @@ HOT kymo_status open_range(struct kymo__process_walk *walk, struct kymo__lane_wa
         if (KYMO_UNLIKELY(node == 0))
             return no_memory(walk);
     }
-    lane->frames[lane->n_frames++] =
-        (struct kymo__frame){.start_ns = ns, .repeat = repeat, .node = node, .name = name, .site = site};
+    lane->frames[lane->n_frames++] = (struct kymo__frame){
+        .start_ns = ns, .repeat = repeat, .node = node, .name = name, .site = site};
     return KYMO_OK;
 }
 
@@ -231,10 +231,10 @@ static void give_up_open_ranges(struct kymo__process_walk *walk, struct kymo__la
 /* ---- words ---- */
 
 static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
-                               const struct kymo_batch *batch, const uint64_t *words, uint64_t ns)
+                               const uint64_t *words, uint64_t ns)
 {
     const struct kymo__walk_tap *tap = walk->tap;
-    if (tap != NULL && tap->record != NULL && !tap->record(walk->tap_ctx, lane, batch, words, ns))
+    if (tap != NULL && tap->record != NULL && !tap->record(walk->tap_ctx, lane, words, ns))
         return no_memory(walk);
     switch (kymo_record_type_of(words[0])) {
     case KYMO_RECORD_BEGIN:
@@ -289,7 +289,7 @@ kymo_status kymo__lane_walk_batch(struct kymo__process_walk *walk, struct kymo__
                 return no_memory(walk);
             break;
         case KYMO_KIND_RECORD:
-            KYMO_TRY(take_record(walk, lane, batch, word - 1, ns));
+            KYMO_TRY(take_record(walk, lane, word - 1, ns));
             word += kymo_record_length(w) - 1;
             break;
         default: /* kinds of later versions */

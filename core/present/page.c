@@ -97,8 +97,9 @@ static kymo_status put_data(struct kymo__page *page)
         .begin = kymo__page_begin_process, .end = kymo__page_end_process, .ctx = page};
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     const size_t n_jobs = page->options->summary.n_jobs;
-    KYMO_TRY(kymo__page_packer_start(page->fd, n_jobs != 0 ? n_jobs : (size_t)KYMO__MAX(n_cores, 1L),
-                                     &page->packer));
+    /* Beside the threads that walk; none where one thread is to do it all. */
+    const size_t n_threads = n_jobs != 0 ? n_jobs - 1 : (size_t)KYMO__MAX(n_cores, 1L);
+    KYMO_TRY(kymo__page_packer_start(page->fd, n_threads, &page->packer));
     KYMO_TRY(kymo__summary_create(page->recordings, page->n_recordings, &page->options->summary,
                                   page->options->no_timeline ? NULL : &tap, &page->summary));
     KYMO_TRY(kymo__page_packer_stop(page->packer));

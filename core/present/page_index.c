@@ -300,6 +300,7 @@ kymo_status kymo__page_index(const struct kymo__page *page, struct kymo__buf *js
     put_text(json, "version", kymo_version());
     put_text(json, "title",
              page->options->title != NULL ? page->options->title : page->summary->title);
+    put_number(json, "origin_ns", page->origin_ns);
     put_key(json, "origin_unix_ns");
     put_i64(json, page->origin_unix_ns);
     kymo__buf_puts(json, ",");

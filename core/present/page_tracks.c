@@ -242,11 +242,10 @@ static bool add_open_asyncs(struct kymo__page_process *process)
     return true;
 }
 
-static bool on_record(void *ctx, const struct kymo__lane_walk *lane, const struct kymo_batch *batch,
-                      const uint64_t *words, uint64_t ns)
+static bool on_record(void *ctx, const struct kymo__lane_walk *lane, const uint64_t *words,
+                      uint64_t ns)
 {
     struct kymo__page_process *process = ctx;
-    (void)batch;
     switch (kymo_record_type_of(words[0])) {
     case KYMO_RECORD_MARK:
         return on_mark(ctx, lane, kymo_record_site(words[1]), ns);

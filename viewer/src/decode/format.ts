@@ -79,6 +79,7 @@ export interface Index {
   kind: "report" | "compare";
   version: string;
   title: string;
+  origin_ns: string | number; // on the clock that all processes share
   origin_unix_ns: string | number;
   duration_ns: number;
   threads: number;

@@ -1,0 +1,80 @@
+"""A reader of report pages, written from docs/formats/page.md alone: a second opinion on what kymo writes into them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import struct
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+BLOCK = re.compile(r'<script type="application/octet-stream" id="([^"]+)">([A-Za-z0-9+/=]*)</script>')
+
+
+class Event(NamedTuple):
+    start: int
+    value: float  # a duration in nanoseconds; of a counter its value
+    id: int
+
+
+def planes(section: bytes, at: int, width: int, n: int) -> list[int]:
+    return [sum(section[at + p * n + i] << (8 * p) for p in range(width)) for i in range(n)]
+
+
+def chunk(section: bytes, offset: int) -> list[Event]:
+    n, *widths, has_bits, first = struct.unpack_from("<IBBBBQ", section, offset)
+    at = offset + 16
+    columns = []
+    for width in widths:
+        columns.append(planes(section, at, width, n))
+        at += width * n
+    end, events = first, []
+    for gap, value, number in zip(*columns):
+        start = end + (gap >> 1 if gap % 2 == 0 else -(gap >> 1) - 1)
+        end = start if has_bits else start + value
+        told = struct.unpack("<d", value.to_bytes(8, "little"))[0] if has_bits else value
+        events.append(Event(start, told, number))
+    return events
+
+
+class Page:
+    """Everything that is in a page's blocks."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file at `path`."""
+        self.html = path.read_text(encoding="utf-8")
+        packed = {name: base64.b64decode(text, validate=True) for name, text in BLOCK.findall(self.html)}
+        self.blocks = {name: zlib.decompress(data, -15) for name, data in packed.items()}
+        self.index: dict[str, Any] = json.loads(self.blocks["index"])
+        self.names: dict[str, Any] = json.loads(self.blocks["names"])
+
+    def row(self, row: list[Any]) -> list[Event]:
+        """Give the events of a row of the index."""
+        events = []
+        for section, offset, n, first, last in row[1:]:
+            found = chunk(self.blocks[f"events-{section}"], offset)
+            assert len(found) == n
+            assert found[0].start == first
+            assert last >= max(event.start for event in found)
+            events += found
+        return events
+
+    def tracks(self, kind: str) -> list[dict[str, Any]]:
+        """Give the tracks of one kind."""
+        return [track for track in self.index["tracks"] if track["kind"] == kind]
+
+    def name(self, process: int, site: int) -> str:
+        """Give the name that a site of a process stands for."""
+        return self.names["names"][self.names["sites"][process][site]][0]
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        """Give a table as --json does; numbers beyond 2^53, which are texts in the page, as numbers."""
+        table = next(table for table in self.index["tables"] if table["name"] == name)
+        columns = [
+            [int(cell) if isinstance(cell, str) and column["type"] != "text" else cell for cell in cells]
+            for column, cells in zip(table["columns"], table["cells"])
+        ]
+        names = [column["name"] for column in table["columns"]]
+        return [dict(zip(names, row)) for row in zip(*columns)]

@@ -1,0 +1,210 @@
+"""kymo report --html: what is in the page is what the other outputs say."""
+
+from __future__ import annotations
+
+import csv
+import json
+import resource
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from page_decoder import Page
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _needs_the_viewer(build_dir):
+    if len((build_dir / "viewer" / "page_template.c").read_bytes()) < 1000:
+        pytest.skip("this build has no viewer: Node is missing")
+
+
+@pytest.fixture
+def page_of(kymo, tmp_path):
+    """Write the page of a recording and decode it."""
+
+    def make(*recordings: object, **more: object) -> Page:
+        done = kymo("report", *recordings, "--html", "page.html", **more)
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+        assert "page.html" in done.stderr
+        return Page(tmp_path / "page.html")
+
+    return make
+
+
+@pytest.fixture
+def events_of(kymo, tmp_path):
+    """Give the events of a recording as the CSV export has them."""
+
+    def read(recording: object) -> list[dict[str, str]]:
+        assert kymo("export", recording, "-o", "events.csv").returncode == 0
+        with (tmp_path / "events.csv").open(newline="") as file:
+            return list(csv.DictReader(file))
+
+    return read
+
+
+@pytest.fixture
+def busy(kymo, emit, tmp_path) -> Path:
+    """Enough events for several chunks, two threads, everything else there is."""
+    done = kymo(
+        "run", "-q", "-o", "busy.kymo", "--", emit, 40000, "thread", "payload", "awkward", "recurse=300", "open"
+    )
+    assert done.returncode == 0
+    return tmp_path / "busy.kymo"
+
+
+def test_every_range_is_in_the_page(page_of, events_of, busy):
+    page = page_of(busy)
+    rows = events_of(busy)
+    origin = int(page.index["origin_ns"])
+    expected = Counter(
+        (row["name"], int(row["start_ns"]) - origin, int(row["duration_ns"]), int(row["depth"]))
+        for row in rows
+        if row["kind"] == "range" and row["duration_ns"] and int(row["depth"]) < 256
+    )
+    found = Counter(
+        (page.name(track["process"], event.id), event.start, event.value, depth)
+        for track in page.tracks("thread")
+        for depth, row in enumerate(track["rows"])
+        for event in page.row(row)
+    )
+    assert len(expected) > 80000
+    assert found == expected
+
+
+def test_what_nests_too_deep_is_counted(page_of, events_of, busy):
+    deep = [row for row in events_of(busy) if row["kind"] == "range" and row["depth"] and int(row["depth"]) >= 256]
+    assert sum(track.get("too_deep", 0) for track in page_of(busy).tracks("thread")) == len(deep) > 0
+
+
+def test_marks_counters_and_async_ranges_are_in_the_page(page_of, events_of, busy):
+    page = page_of(busy)
+    rows = events_of(busy)
+    origin = int(page.index["origin_ns"])
+
+    def expected(kind: str, value: str) -> Counter:
+        found = (row for row in rows if row["kind"] == kind)
+        return Counter((row["name"], int(row["start_ns"]) - origin, float(row[value] or 0)) for row in found)
+
+    def found(kind: str, of: str) -> Counter:
+        return Counter(
+            (page.name(track["process"], event.id), event.start, float(event.value))
+            for track in page.tracks(kind)
+            for row in ([track[of]] if of == "marks" else track[of])
+            for event in page.row(row)
+        )
+
+    assert found("thread", "marks") == expected("mark", "duration_ns")
+    assert found("counters", "rows") == expected("counter", "value")
+    assert found("async", "rows") == expected("async", "duration_ns")
+
+
+def test_a_range_that_never_ends_is_known_by_its_begin(page_of, events_of, recording):
+    page = page_of(recording)
+    rows = events_of(recording)
+    origin = int(page.index["origin_ns"])
+    never = [row for row in rows if row["kind"] == "range" and not row["duration_ns"]]
+    found = [
+        (page.name(track["process"], site), start, depth, lost)
+        for track in page.tracks("thread")
+        for depth, start, _, site, lost in track["unfinished"]
+    ]
+    assert found == [(row["name"], int(row["start_ns"]) - origin, int(row["depth"]), 0) for row in never]
+    assert len(found) == 1
+
+
+def test_tables_are_those_of_json(page_of, kymo, busy):
+    page = page_of(busy)
+    report = json.loads(kymo("report", busy, "--json", "--tree", "--threads", "--ranks").stdout)
+    for name in ("ranges", "tree", "threads", "ranks", "processes", "async", "counters", "marks", "open"):
+        assert page.table(name) == report[name], name
+    assert [row["text"] for row in page.table("warnings")] == report["warnings"]
+    cost = dict(report["cost"])
+    del cost["share"]
+    assert page.index["cost"] == cost
+
+
+def test_iterations_are_those_of_the_series(page_of, kymo, compiled, tmp_path):
+    kymo("run", "-q", "-o", "loop.kymo", "--", compiled("iterate.c", "-pthread"), 30, 5, 0)
+    page = page_of("loop.kymo")
+    series = csv.DictReader(kymo("report", "loop.kymo", "--per-iteration").stdout.splitlines())
+    expected = Counter((row["name"], int(row["iteration"]), int(row["ns"]), int(row["warmup"])) for row in series)
+    (track,) = page.tracks("series")
+    found = Counter(
+        (name, event.start, event.value, event.id & 1)
+        for name, row in zip(track["labels"], track["rows"])
+        for event in page.row(row)
+    )
+    assert found == expected
+    (progress,) = page.tracks("progress")
+    assert [len(page.row(row)) for row in progress["rows"]] == [30, 2, 2]
+    assert [event.id for event in page.row(progress["rows"][0])] == list(range(30))
+    report = json.loads(kymo("report", "loop.kymo", "--json").stdout)
+    for name in ("iterations", "iteration_ranks", "throughput", "epochs", "phases", "outliers"):
+        assert page.table(name) == report[name], name
+
+
+def test_a_filter_holds_for_tables_and_timeline(kymo, busy, tmp_path):
+    assert kymo("report", busy, "--filter", "inner*", "--html", "page.html").returncode == 0
+    page = Page(tmp_path / "page.html")
+    assert {name[0] for name in page.names["names"]} == {'inner "quoted"'}
+    assert [row["name"] for row in page.table("ranges")] == ['inner "quoted"']
+
+
+def test_several_recordings_share_one_axis(page_of, kymo, emit):
+    for name in ("a", "b"):
+        kymo("run", "-q", "-o", f"{name}.kymo", "--", emit, 3)
+    page = page_of("a.kymo", "b.kymo")
+    first, second = page.index["processes"]
+    assert first["first_ns"] == 0
+    assert second["first_ns"] >= first["last_ns"] > 0
+    assert page.index["duration_ns"] == second["last_ns"]
+
+
+def test_no_text_of_a_program_is_html(page_of, busy):
+    page = page_of(busy)
+    outside = page.html
+    for name in page.blocks:
+        outside = outside.replace(f'id="{name}"', "")
+    assert "</text><script>" in json.dumps(page.names)  # one of emit.c's awkward names
+    assert outside.count("<script") == len(page.blocks) + outside.count("<script>")
+
+
+def test_a_page_is_made_without_events(page_of, tmp_path):
+    (tmp_path / "none.kymo").mkdir()
+    (tmp_path / "none.kymo" / "meta.json").write_text("{}")
+    page = page_of("none.kymo")
+    assert (page.index["tracks"], page.index["duration_ns"]) == ([], 0)
+
+
+def test_the_page_goes_to_standard_output(kymo, recording):
+    done = kymo("report", recording, "--html", "-")
+    assert done.returncode == 0
+    assert done.stdout.startswith("<!doctype html>")
+
+
+def test_a_full_disk_leaves_no_half_page(kymo, busy, tmp_path):
+    done = kymo(
+        "report", busy, "--html", "page.html",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000)),
+    )  # fmt: skip
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("other", [["--json"], ["--csv"], ["--per-iteration"], ["-o", "x"]])
+def test_html_excludes_the_other_outputs(kymo, recording, other):
+    done = kymo("report", recording, "--html", "page.html", *other)
+    assert (done.returncode, "--html" in done.stderr) == (2, True)
+
+
+def test_a_damaged_log_is_told(kymo, busy, tmp_path):
+    log = next(Path(busy).glob("*.klog"))
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    log.write_bytes(data)
+    done = kymo("report", busy, "--html", "page.html")
+    assert done.returncode == 2
+    page = Page(tmp_path / "page.html")
+    assert page.index["damaged"] is True
+    assert any(page.row(track["losses"]) for track in page.tracks("thread"))
