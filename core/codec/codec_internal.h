@@ -131,7 +131,7 @@ enum kymo__scan_token kymo__scan_next(struct kymo__scan *scan);
  * Go past a value: behind a KEY its value, behind OBJECT or ARRAY the rest of it with its end. Brackets are counted, not
  * matched. False at a mistake, which kymo__scan_next then returns too.
  */
-KYMO_WARN_UNUSED bool kymo__scan_skip(struct kymo__scan *scan);
+bool kymo__scan_skip(struct kymo__scan *scan);
 /* Where in the bytes the next token is looked for, or the mistake is. */
 uint64_t kymo__scan_offset(const struct kymo__scan *scan);
 /* Note a mistake here. Returns KYMO__SCAN_MISTAKE. */

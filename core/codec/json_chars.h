@@ -24,6 +24,13 @@ static inline const char *json_skip_blanks(const char *p)
     return p;
 }
 
+static inline const char *json_skip_spaces(const char *p)
+{
+    while (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')
+        p++;
+    return p;
+}
+
 #if defined(__SSE2__)
 
 /* The next quote or backslash. */
@@ -57,7 +64,32 @@ static inline const char *json_find_bracket(const char *p)
     }
 }
 
+/* The next blank, comma, quote or closing bracket or brace: what ends a number. */
+static inline const char *json_find_delimiter(const char *p)
+{
+    const __m128i bit = _mm_set1_epi8(0x20), space = _mm_set1_epi8(' '), close = _mm_set1_epi8('}');
+    const __m128i comma = _mm_set1_epi8(','), quote = _mm_set1_epi8('"');
+    for (;; p += 16) {
+        const __m128i x = _mm_loadu_si128((const __m128i *)p);
+        /* Blanks are the bytes up to a space, so that the smaller of the two is the byte itself. */
+        const __m128i is_blank = _mm_cmpeq_epi8(_mm_min_epu8(x, space), x);
+        const __m128i is_close = _mm_cmpeq_epi8(_mm_or_si128(x, bit), close);
+        const __m128i is_other = _mm_or_si128(_mm_cmpeq_epi8(x, comma), _mm_cmpeq_epi8(x, quote));
+        const unsigned found =
+            (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(is_blank, is_close), is_other));
+        if (found != 0)
+            return p + __builtin_ctz(found);
+    }
+}
+
 #else
+
+static inline const char *json_find_delimiter(const char *p)
+{
+    while ((unsigned char)*p > ' ' && *p != ',' && *p != '"' && (*p | 0x20) != '}')
+        p++;
+    return p;
+}
 
 static inline const char *json_find_quote(const char *p)
 {

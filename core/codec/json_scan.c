@@ -64,7 +64,7 @@ static bool make_room(struct kymo__scan *scan, size_t len)
     scan->at = scan->window;
     scan->end = scan->window + kept;
     if (kept > KYMO__SCAN_MAX_TEXT)
-        return give_up(scan, KYMO_EFORMAT, "a text of more than 64 MiB");
+        return give_up(scan, KYMO_EFORMAT, "a text or event of more than 64 MiB");
     const size_t want = kept + len + KYMO__SCAN_PADDING;
     if (want > scan->window_cap) {
         const size_t old_cap = scan->window_cap;
@@ -172,9 +172,7 @@ static int take_key(struct kymo__scan *scan)
     const int token = take_string(scan);
     if (token != KYMO__SCAN_STRING)
         return token;
-    const char *colon = scan->at;
-    while (*colon == ' ' || *colon == '\n' || *colon == '\t' || *colon == '\r')
-        colon++;
+    const char *colon = json_skip_spaces(scan->at);
     if (colon >= scan->end) {
         scan->at = begin;
         return CUT;

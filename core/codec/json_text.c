@@ -67,6 +67,8 @@ static const char *decode_unicode(struct kymo__buf *buf, const char *p, const ch
 void kymo__json_decode(struct kymo__buf *buf, const char *text, size_t len)
 {
     static const char letters[] = "bfnrt", meanings[] = "\b\f\n\r\t";
+    if (len == 0)
+        return;
     const char *p = text, *end = text + len;
     while (p < end) {
         const char *escape = memchr(p, '\\', (size_t)(end - p));

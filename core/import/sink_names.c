@@ -211,9 +211,11 @@ static uint32_t add_lane(kymo__sink_process *process, enum kymo_lane_kind kind, 
 
 static uint32_t lane_of(kymo__sink_process *process, enum kymo_lane_kind kind, int64_t tid)
 {
-    const struct kymo__sink_lane *last = &process->lanes[process->last_lane];
-    if (KYMO_LIKELY(process->n_lanes != 0 && last->tid == tid && last->kind == kind))
-        return process->last_lane;
+    if (KYMO_LIKELY(process->n_lanes != 0)) {
+        const struct kymo__sink_lane *last = &process->lanes[process->last_lane];
+        if (KYMO_LIKELY(last->tid == tid && last->kind == kind))
+            return process->last_lane;
+    }
     const uint64_t words[2] = {(uint64_t)tid, kind};
     const uint32_t hash = (uint32_t)kymo__sink_hash(process->sink->seed, words, sizeof words);
     uint32_t number;

@@ -11,6 +11,8 @@
 #include "codec/codec_internal.h"
 #include "importing.h"
 
+struct kymo_import_options import_wants;
+
 static kymo_status read_bytes(const struct kymo__import_format *format, kymo__byte_source *bytes,
                               struct kymo__log_store *store)
 {
@@ -18,8 +20,7 @@ static kymo_status read_bytes(const struct kymo__import_format *format, kymo__by
     const struct kymo__sink_options options = {
         .store = store, .command = "a.file", .source = format->name};
     KYMO_TRY(kymo__sink_create(&options, &sink));
-    const struct kymo_import_options wants = {0};
-    struct kymo__import import = {.sink = sink, .bytes = bytes, .path = "a.file", .options = &wants};
+    struct kymo__import import = {.sink = sink, .bytes = bytes, .path = "a.file", .options = &import_wants};
     kymo_status status = format->read(&import);
     if (status == KYMO_OK)
         status = kymo__sink_finish(sink);

@@ -5,6 +5,9 @@
 #include "import/import_internal.h"
 #include <kymo/report.h>
 
+/* How files are read; zeroed at first. */
+extern struct kymo_import_options import_wants;
+
 /*
  * Read `len` bytes as a file "a.file", handed over in pieces of `cut` bytes (0: whole). KYMO_OK gives a recording, which
  * the caller closes.

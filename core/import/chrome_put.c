@@ -1,0 +1,426 @@
+/*
+ * What becomes of an event, by its phase and its category.
+ *
+ *   X       a slice; GPU work where the category says so; of the category Trace a mark: how long Kineto recorded
+ *   B E     a begin and an end            i I R n   marks; Kineto's [memory] is counters
+ *   C       a counter for each argument   b e       async ranges        s t f   flows        M   names
+ *
+ * Flows between a launch and its work (ac2g) are left out: both carry the same correlation.
+ */
+#include <string.h>
+
+#include "import/chrome_internal.h"
+
+/* ---- texts and sites ---- */
+
+struct kymo__chrome_value kymo__chrome_text(struct kymo__chrome *chrome,
+                                            const struct kymo__chrome_value *value)
+{
+    if (KYMO_LIKELY(!value->has_escapes))
+        return *value;
+    chrome->text.len = 0;
+    kymo__json_decode(&chrome->text, value->at, value->len);
+    chrome->has_failed |= chrome->text.failed;
+    return (struct kymo__chrome_value){
+        .at = chrome->text.data, .len = (uint32_t)chrome->text.len, .kind = KYMO__CHROME_STRING};
+}
+
+/* viztracer's "function (file:line)": its parts. A path may hold brackets, a function's name does not. */
+static void split_location(struct kymo__sink_site *site)
+{
+    const char *open = memmem(site->name, site->name_len, " (", 2),
+               *p = site->name + site->name_len - 1;
+    uint32_t line = 0, scale = 1;
+    if (open == NULL || open == site->name || *p != ')')
+        return;
+    for (p--; *p >= '0' && *p <= '9' && scale < 100000000; p--, scale *= 10)
+        line += (uint32_t)(*p - '0') * scale;
+    if (*p != ':' || scale == 1 || p <= open + 2)
+        return;
+    site->file = open + 2;
+    site->file_len = (size_t)(p - site->file);
+    site->line = line;
+    site->name_len = (size_t)(open - site->name);
+}
+
+static bool is_of_viztracer(const struct kymo__chrome_value *category)
+{
+    return category->len == 3 && strncasecmp(category->at, "fee", 3) == 0;
+}
+
+static uint32_t site_named(const struct kymo__chrome *chrome, kymo__sink_process *process,
+                           const char *name, size_t len)
+{
+    const struct kymo__chrome_value *category = &chrome->event.category;
+    struct kymo__sink_site site = {.name = name,
+                                   .name_len = len,
+                                   .category =
+                                       category->kind == KYMO__CHROME_STRING ? category->at : NULL,
+                                   .category_len = category->len};
+    if (len > 0 && is_of_viztracer(category))
+        split_location(&site);
+    return kymo__sink_site(process, &site);
+}
+
+uint32_t kymo__chrome_site(struct kymo__chrome *chrome, kymo__sink_process *process)
+{
+    const struct kymo__chrome_value name = kymo__chrome_text(chrome, &chrome->event.name);
+    return site_named(chrome, process, name.at, name.len);
+}
+
+/* ---- numbers that stand for something ---- */
+
+static uint64_t hash_of(uint64_t seed, const struct kymo__chrome_value *value)
+{
+    return value->len > 0 ? kymo__sink_hash(seed, value->at, value->len) : seed;
+}
+
+/* The id of a flow or async range: a number, also in hexadecimal, or any text by its hash. */
+static uint64_t id_of(const struct kymo__chrome_value *value)
+{
+    int64_t number;
+    if (kymo__chrome_integer(value, &number))
+        return (uint64_t)number;
+    uint64_t hex = 0;
+    size_t i = 2;
+    bool is_hex =
+        value->len > 2 && value->len <= 18 && value->at[0] == '0' && (value->at[1] | 0x20) == 'x';
+    for (; is_hex && i < value->len; i++) {
+        const char c = value->at[i];
+        const int digit = c >= '0' && c <= '9'                     ? c - '0'
+                          : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                                   : -1;
+        is_hex = digit >= 0;
+        hex = hex << 4 | (uint64_t)(digit & 15);
+    }
+    return is_hex ? hex : hash_of(0, value);
+}
+
+/* An async range is known by its category, its name and its id, which may count within its process alone. */
+static uint64_t async_id(const struct kymo__chrome_event *event)
+{
+    struct kymo__chrome_value key, value, id = event->id;
+    const char *p = event->id2.at;
+    if (event->id2.kind == KYMO__CHROME_NESTED && *p == '{' &&
+        kymo__chrome_next_key(p + 1, p + event->id2.len, &key, &value) != NULL)
+        id = value;
+    return hash_of(hash_of(id_of(&id), &event->category), &event->name);
+}
+
+/* ---- slices ---- */
+
+static void put_iteration(kymo__sink_process *process, const struct kymo__sink_event *slice,
+                          const struct kymo__chrome_value *name)
+{
+    static const char steps[] = "ProfilerStep#";
+    uint64_t number;
+    const size_t len = sizeof steps - 1;
+    if (name->len <= len || memcmp(name->at, steps, len) != 0 ||
+        !kymo__parse_number(name->at + len, name->len - len, &number))
+        return;
+    const struct kymo__sink_event event = {.kind = KYMO__SINK_ITERATION,
+                                           .lane = slice->lane,
+                                           .ns = slice->ns,
+                                           .duration_ns = slice->duration_ns,
+                                           .id = number};
+    kymo__sink_put(process, &event);
+}
+
+/* A flow that a slice itself begins or ends. */
+static void put_bound_flow(struct kymo__chrome *chrome, kymo__sink_process *process,
+                           const struct kymo__sink_event *slice)
+{
+    const struct kymo__chrome_event *event = &chrome->event;
+    const bool is_in = kymo__chrome_is(&event->flow_in, "true");
+    const bool is_out = kymo__chrome_is(&event->flow_out, "true");
+    if (event->bind_id.kind == KYMO__CHROME_NONE || (!is_in && !is_out))
+        return;
+    const struct kymo__sink_event flow = {.kind = KYMO__SINK_FLOW,
+                                          .lane = slice->lane,
+                                          .site = slice->site,
+                                          .ns = slice->ns,
+                                          .id = id_of(&event->bind_id),
+                                          .flow_end = is_in && is_out ? KYMO_FLOW_STEP
+                                                      : is_in         ? KYMO_FLOW_END
+                                                                      : KYMO_FLOW_BEGIN};
+    kymo__sink_put(process, &flow);
+}
+
+/* What torch calls its communication on the host. */
+static bool is_communication(const struct kymo__chrome_value *name)
+{
+    static const char *const names[] = {
+        "record_param_comms", "nccl:", "gloo:", "ucc:", "mpi:", "rccl:", "xccl:"};
+    if (name->len < 4)
+        return false;
+    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++)
+        if (kymo__chrome_begins(name, names[i]))
+            return true;
+    return false;
+}
+
+static void put_slice(struct kymo__chrome *chrome, struct kymo__sink_event *out, bool launches)
+{
+    const struct kymo__chrome_event *event = &chrome->event;
+    struct kymo__chrome_thread *thread = kymo__chrome_thread(chrome, &event->pid, &event->tid);
+    if (thread == NULL || !kymo__chrome_as_thread(chrome, thread))
+        return;
+    struct kymo_communication communication;
+    struct kymo__chrome_args args;
+    int64_t correlation;
+    out->lane = thread->lane;
+    out->site = kymo__chrome_site(chrome, thread->process);
+    if (launches) {
+        kymo__chrome_parse_args(&args, &event->args);
+        if (kymo__chrome_integer(&args.correlation, &correlation) && correlation > 0)
+            out->correlation = (uint64_t)correlation;
+    } else if (is_communication(&event->name)) {
+        kymo__chrome_parse_args(&args, &event->args);
+        if (kymo__chrome_communication(thread->process, &event->name, &args, &communication))
+            out->communication = &communication;
+    }
+    kymo__sink_put(thread->process, out);
+    if (event->name.len > 12 && event->name.at[0] == 'P')
+        put_iteration(thread->process, out, &event->name);
+    if (KYMO_UNLIKELY(event->bind_id.kind != KYMO__CHROME_NONE))
+        put_bound_flow(chrome, thread->process, out);
+}
+
+static void put_simple(struct kymo__chrome *chrome, struct kymo__sink_event *out)
+{
+    struct kymo__chrome_thread *thread =
+        kymo__chrome_thread(chrome, &chrome->event.pid, &chrome->event.tid);
+    if (thread == NULL || !kymo__chrome_as_thread(chrome, thread))
+        return;
+    out->lane = thread->lane;
+    if (chrome->event.name.kind != KYMO__CHROME_NONE)
+        out->site = kymo__chrome_site(chrome, thread->process);
+    kymo__sink_put(thread->process, out);
+}
+
+static uint64_t duration_of(struct kymo__chrome *chrome)
+{
+    int64_t ns;
+    if (!kymo__chrome_ns(&chrome->event.dur, &ns)) {
+        chrome->n_without_duration++;
+        return 0;
+    }
+    if (ns < 0) {
+        chrome->n_negative_durations++;
+        return 0;
+    }
+    return (uint64_t)ns;
+}
+
+static bool ends_with(const struct kymo__chrome_value *text, const char *end)
+{
+    const size_t len = strlen(end);
+    return text->len >= len && memcmp(text->at + text->len - len, end, len) == 0;
+}
+
+/* Work of a GPU by its category, of today and of years ago; 0: none. */
+static enum kymo_work_kind work_kind_of(const struct kymo__chrome_value *category)
+{
+    static const struct {
+        const char *name;
+        enum kymo_work_kind kind;
+    } kinds[] = {
+        {"kernel", KYMO_WORK_KERNEL},
+        {"Kernel", KYMO_WORK_KERNEL},
+        {"gpu_memcpy", KYMO_WORK_COPY},
+        {"Memcpy", KYMO_WORK_COPY},
+        {"gpu_memset", KYMO_WORK_SET},
+        {"Memset", KYMO_WORK_SET},
+        {"gpu_user_annotation", KYMO_WORK_ANNOTATION},
+        {"cuda_sync", KYMO_WORK_SYNC},
+    };
+    if (category->len < 6 || strchr("kKgMc", category->at[0]) == NULL)
+        return 0;
+    for (size_t i = 0; i < KYMO__COUNT_OF(kinds); i++)
+        if (kymo__chrome_is(category, kinds[i].name))
+            return kinds[i].kind;
+    return 0;
+}
+
+static void put_complete(struct kymo__chrome *chrome, struct kymo__sink_event *out)
+{
+    const struct kymo__chrome_value *category = &chrome->event.category;
+    const enum kymo_work_kind kind = work_kind_of(category);
+    out->kind = KYMO__SINK_SLICE;
+    out->duration_ns = duration_of(chrome);
+    if (chrome->import->options->keep_arguments && chrome->event.args.kind == KYMO__CHROME_NESTED &&
+        chrome->event.args.at[0] == '{') {
+        out->arguments = chrome->event.args.at;
+        out->arguments_len = chrome->event.args.len;
+    }
+    if (kind != 0) {
+        kymo__chrome_put_work(chrome, out, kind);
+    } else if (kymo__chrome_is(category, "Trace")) {
+        out->kind = KYMO__SINK_MARK;
+        out->duration_ns = 0;
+        chrome->is_kineto = true;
+        put_simple(chrome, out);
+    } else {
+        chrome->is_kineto |= kymo__chrome_is(category, "cpu_op");
+        put_slice(chrome, out,
+                  ends_with(category, "_runtime") || ends_with(category, "_driver") ||
+                      kymo__chrome_is(category, "Runtime"));
+    }
+}
+
+/* ---- counters ---- */
+
+static void put_value(struct kymo__chrome *chrome, struct kymo__sink_event *out, const char *name,
+                      size_t len, const struct kymo__chrome_value *value)
+{
+    struct kymo__chrome_thread *thread =
+        kymo__chrome_thread(chrome, &chrome->event.pid, &chrome->event.tid);
+    const bool is_number = value->kind == KYMO__CHROME_NUMBER || value->kind == KYMO__CHROME_STRING;
+    if (!is_number || !kymo__decimal_double(value->at, value->len, &out->value)) {
+        chrome->n_without_value++;
+        return;
+    }
+    if (thread == NULL || !kymo__chrome_as_thread(chrome, thread))
+        return;
+    out->kind = KYMO__SINK_COUNTER;
+    out->lane = thread->lane;
+    out->site = site_named(chrome, thread->process, name, len);
+    kymo__sink_put(thread->process, out);
+}
+
+/* One counter for each argument, called by both names; by the first alone where there is one value and no more. */
+static void put_counters(struct kymo__chrome *chrome, struct kymo__sink_event *out)
+{
+    const struct kymo__chrome_event *event = &chrome->event;
+    struct kymo__chrome_value key, value, ignored;
+    if (event->args.kind != KYMO__CHROME_NESTED || event->args.at[0] != '{') {
+        chrome->n_without_value++;
+        return;
+    }
+    const char *p = event->args.at, *end = p + event->args.len;
+    bool is_first = true;
+    for (p++; (p = kymo__chrome_next_key(p, end, &key, &value)) != NULL; is_first = false) {
+        const bool is_alone = is_first && kymo__chrome_next_key(p, end, &ignored, &ignored) == NULL;
+        chrome->text.len = 0;
+        kymo__json_decode(&chrome->text, event->name.at, event->name.len);
+        if (!(is_alone && kymo__chrome_is(&key, "value"))) {
+            kymo__buf_put(&chrome->text, " ", event->name.len > 0);
+            kymo__json_decode(&chrome->text, key.at, key.len);
+        }
+        chrome->has_failed |= chrome->text.failed;
+        put_value(chrome, out, chrome->text.data, chrome->text.len, &value);
+    }
+}
+
+/* The allocator's totals after each allocation, of the host or of a device. */
+static void put_memory(struct kymo__chrome *chrome, struct kymo__sink_event *out)
+{
+    struct kymo__chrome_args args;
+    kymo__chrome_parse_args(&args, &chrome->event.args);
+    int64_t type = 0, id = 0;
+    const bool is_device = kymo__chrome_integer(&args.device_type, &type) && type != 0;
+    const bool has_id = kymo__chrome_integer(&args.device_id, &id) && is_device;
+    const struct kymo__chrome_value *const values[] = {&args.allocated, &args.reserved};
+    static const char *const words[] = {"allocated", "reserved"};
+    for (size_t i = 0; i < 2; i++) {
+        char name[64];
+        if (values[i]->kind == KYMO__CHROME_NONE)
+            continue;
+        int len = snprintf(name, sizeof name, "memory %s %s", words[i], is_device ? "GPU" : "CPU");
+        if (has_id)
+            len = snprintf(name, sizeof name, "memory %s GPU %lld", words[i], (long long)id);
+        put_value(chrome, out, name, (size_t)len, values[i]);
+    }
+}
+
+/* ---- metadata ---- */
+
+static void take_metadata(struct kymo__chrome *chrome)
+{
+    const struct kymo__chrome_value *what = &chrome->event.name;
+    struct kymo__chrome_args args;
+    if (!kymo__chrome_is(what, "process_name") && !kymo__chrome_is(what, "thread_name"))
+        return;
+    kymo__chrome_parse_args(&args, &chrome->event.args);
+    if (args.name.kind != KYMO__CHROME_STRING)
+        return;
+    const struct kymo__chrome_value name = kymo__chrome_text(chrome, &args.name);
+    if (kymo__chrome_is(what, "thread_name"))
+        kymo__chrome_name_thread(chrome, name.at, name.len);
+    else
+        kymo__chrome_name_process(chrome, name.at, name.len);
+}
+
+/* ---- all of them ---- */
+
+static void put_flow(struct kymo__chrome *chrome, struct kymo__sink_event *out, char phase)
+{
+    static const char *const implied[] = {"ac2g", "async_gpu", "async_cpu_to_gpu"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(implied); i++)
+        if (kymo__chrome_is(&chrome->event.category, implied[i]))
+            return;
+    out->kind = KYMO__SINK_FLOW;
+    out->id = id_of(&chrome->event.id);
+    out->flow_end = phase == 's' ? KYMO_FLOW_BEGIN : phase == 't' ? KYMO_FLOW_STEP : KYMO_FLOW_END;
+    put_simple(chrome, out);
+}
+
+static void put_timed(struct kymo__chrome *chrome, struct kymo__sink_event *out, char phase)
+{
+    switch (phase) {
+    case 'X':
+        put_complete(chrome, out);
+        break;
+    case 'B':
+    case 'E':
+        out->kind = phase == 'B' ? KYMO__SINK_BEGIN : KYMO__SINK_END;
+        put_simple(chrome, out);
+        break;
+    case 'C':
+        put_counters(chrome, out);
+        break;
+    case 'b':
+    case 'e':
+        out->kind = phase == 'b' ? KYMO__SINK_ASYNC_BEGIN : KYMO__SINK_ASYNC_END;
+        out->id = async_id(&chrome->event);
+        put_simple(chrome, out);
+        break;
+    case 's':
+    case 't':
+    case 'f':
+        put_flow(chrome, out, phase);
+        break;
+    default:
+        if (kymo__chrome_is(&chrome->event.name, "[memory]")) {
+            put_memory(chrome, out);
+        } else {
+            out->kind = KYMO__SINK_MARK;
+            put_simple(chrome, out);
+        }
+    }
+}
+
+void kymo__chrome_put(struct kymo__chrome *chrome)
+{
+    const struct kymo__chrome_event *event = &chrome->event;
+    const char phase = event->phase.len == 1 ? event->phase.at[0] : '\0';
+    chrome->n_events++;
+    if (phase == 'M') {
+        take_metadata(chrome);
+        return;
+    }
+    if (phase == '\0' || strchr("XBECbestfniIR", phase) == NULL) {
+        chrome->n_phases[(unsigned char)phase]++;
+        return;
+    }
+    struct kymo__sink_event out = {0};
+    int64_t ns;
+    if (!kymo__chrome_ns(&event->ts, &ns)) {
+        chrome->n_without_time++;
+    } else if (ns < 0) {
+        chrome->n_negative_times++;
+    } else {
+        out.ns = (uint64_t)ns;
+        put_timed(chrome, &out, phase);
+    }
+}
