@@ -188,11 +188,10 @@ static void sort_from(struct kymo__row_list *list, size_t first)
         qsort(list->rows + first, list->n - first, sizeof *list->rows, heaviest_first);
 }
 
-/* Sum up the lane's nodes by name. Of a recursive range only the outermost counts for the total. */
+/* Add up the lane's nodes by name. Of a recursive range only the outermost counts for the total. */
 static void sum_lane(struct adding *adding, const struct kymo__lane_walk *lane)
 {
     const struct kymo__tree *tree = &lane->tree;
-    adding->n_touched = 0;
     for (size_t i = 1; i < tree->n; i++) {
         const struct kymo__node *node = &tree->nodes[i];
         struct kymo__name_row *row = &adding->lane[node->name];
@@ -207,11 +206,12 @@ static void sum_lane(struct adding *adding, const struct kymo__lane_walk *lane)
     }
 }
 
-static bool add_lane_rows(struct adding *adding, const struct kymo__lane_walk *lane)
+/* The rows of a thread whose lanes were added up. */
+static bool add_thread_rows(struct adding *adding)
 {
     struct kymo__row_list *threads = &adding->merge->threads;
     const size_t first = threads->n;
-    sum_lane(adding, lane);
+    adding->merge->n_threads++;
     for (size_t t = 0; t < adding->n_touched; t++) {
         const uint32_t name = adding->touched[t];
         struct kymo__name_row *sum = &adding->lane[name], *total = &adding->total[name];
@@ -227,6 +227,7 @@ static bool add_lane_rows(struct adding *adding, const struct kymo__lane_walk *l
         total->self_ns += sum->self_ns;
         *sum = (struct kymo__name_row){0};
     }
+    adding->n_touched = 0;
     sort_from(threads, first);
     return true;
 }
@@ -295,18 +296,48 @@ static bool add_open_async(const struct adding *adding)
 
 /* ---- the whole ---- */
 
-static bool add_lanes(struct adding *adding)
+static int by_thread(const void *a, const void *b)
 {
-    for (size_t i = 0; i < adding->walk->info->n_lanes; i++) {
-        const struct kymo__lane_walk *lane = adding->walk->lanes[i];
-        if (lane == NULL)
-            continue;
-        adding->merge->n_threads++;
-        if (!add_lane_rows(adding, lane) || !add_tree(adding, &lane->tree) ||
-            !add_open_ranges(adding, lane))
+    const struct kymo_lane_info *x = (*(struct kymo__lane_walk *const *)a)->info;
+    const struct kymo_lane_info *y = (*(struct kymo__lane_walk *const *)b)->info;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+/*
+ * A recorder has a lane for each thread, though two threads may have had one number, the one after the other. An
+ * imported trace has further lanes for ranges of a thread that overlap.
+ */
+static bool add_lanes_of(struct adding *adding, struct kymo__lane_walk **lanes, size_t n)
+{
+    const bool is_imported = adding->walk->info->source[0] != '\0';
+    if (is_imported && n > 1)
+        qsort(lanes, n, sizeof *lanes, by_thread);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_last =
+            i + 1 == n || !is_imported || lanes[i + 1]->info->tid != lanes[i]->info->tid;
+        sum_lane(adding, lanes[i]);
+        if (!add_tree(adding, &lanes[i]->tree) || !add_open_ranges(adding, lanes[i]) ||
+            (is_last && !add_thread_rows(adding)))
             return false;
     }
     return true;
+}
+
+static bool add_lanes(struct adding *adding)
+{
+    const struct kymo__process_walk *walk = adding->walk;
+    struct kymo__lane_walk **lanes = kymo__calloc((size_t)walk->info->n_lanes + 1, sizeof *lanes);
+    size_t n = 0;
+    if (lanes == NULL)
+        return false;
+    for (size_t i = 0; i < walk->info->n_lanes; i++)
+        if (walk->lanes[i] != NULL)
+            lanes[n++] = walk->lanes[i];
+    const bool done = add_lanes_of(adding, lanes, n);
+    kymo__free(lanes);
+    return done;
 }
 
 static bool add_process(struct adding *adding)

@@ -521,6 +521,34 @@ static void processes_and_recordings_merge_by_name(void **state)
     }
 }
 
+/* Ranges of an imported thread that overlap are on several lanes; of a recorder, lanes are threads. */
+static void lanes_of_an_imported_thread_are_one_thread(void **state)
+{
+    for (int is_imported = 0; is_imported < 2; is_imported++) {
+        struct log_maker *log = calloc(1, sizeof *log);
+        (void)state;
+        log_put_preamble(log);
+        if (is_imported)
+            log_put_pairs(log, KYMO__BLOCK_LOG, (const char *const[]){"source", "kineto", NULL});
+        log_put_lane(log, 1, 101, "other");
+        log_put_lane(log, 2, 100, "main");
+        for (uint32_t lane = 0; lane < 3; lane++) {
+            log_begin(log, 10 * lane, OUTER);
+            log_end(log, 10 * lane + 100, OUTER);
+            log_put_words(log, lane, 0);
+        }
+        kymo_summary *summary = summarise(log);
+        expect_range(summary, "outer", 3, 300, 300);
+        assert_int_equal(number(summary, "ranges", 0, "threads"), is_imported ? 2 : 3);
+        assert_int_equal(n_rows(summary, "threads"), is_imported ? 2 : 3);
+        assert_int_equal(number(summary, "threads", 0, "count"), is_imported ? 2 : 1);
+        assert_int_equal(number(summary, "threads", 0, "tid"), 100);
+        kymo_summary_destroy(summary);
+        log_maker_fini(log);
+        free(log);
+    }
+}
+
 static void summarising_without_memory_leaks_nothing(void **state)
 {
     struct log_maker *log = *state;
@@ -578,6 +606,7 @@ int main(void)
         TEST(filter_and_depth_choose_what_is_shown),
         TEST(a_log_without_events_gives_empty_tables),
         TEST(processes_and_recordings_merge_by_name),
+        TEST(lanes_of_an_imported_thread_are_one_thread),
         TEST(summarising_without_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
