@@ -31,6 +31,7 @@ struct thread {
     uint32_t process; /* which of the list */
     uint32_t lane, root;
     int64_t tid;
+    bool is_named;
 };
 
 struct reading {
@@ -77,6 +78,9 @@ static void take_owner(struct kymo__text *stack, struct owner *owner)
         } else if (owner->tid < 0 && kymo__collapsed_thread(&frame, &tid, &name)) {
             owner->tid = tid < 0 ? INT64_MAX : tid;
             owner->thread = name;
+        } else if (owner->tid >= 0 && frame.at[0] == ' ') {
+            /* A thread called "a; b": no frame begins with a blank. */
+            owner->thread.len = (size_t)(frame.at + frame.len - owner->thread.at);
         } else {
             return;
         }
@@ -130,13 +134,18 @@ static uint32_t root_frame(size_t thread)
     return UINT32_MAX - 1 - (uint32_t)thread;
 }
 
-static void name_thread(const struct process *process, uint32_t lane, const struct owner *owner)
+/* py-spy does not know a thread's name in each sample. */
+static void name_thread(struct reading *r, const struct owner *owner)
 {
-    static const char all[] = "samples"; /* py-spy without --threads: of all threads */
-    if (owner->tid < 0)
-        kymo__sink_name_lane(process->process, lane, all, strlen(all));
-    else
-        kymo__sink_name_lane(process->process, lane, owner->thread.at, owner->thread.len);
+    static const char all[] = "samples"; /* without --threads: of all threads */
+    struct thread *thread = &r->threads[r->last];
+    const bool is_all = owner->tid < 0;
+    const size_t len = is_all ? strlen(all) : owner->thread.len;
+    if (thread->is_named || len == 0)
+        return;
+    kymo__sink_name_lane(r->processes[thread->process].process, thread->lane,
+                         is_all ? all : owner->thread.at, len);
+    thread->is_named = true;
 }
 
 static bool make_thread(struct reading *r, const struct owner *owner, uint32_t hash)
@@ -147,12 +156,10 @@ static bool make_thread(struct reading *r, const struct owner *owner, uint32_t h
         !kymo__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
         !kymo__sink_index_put(&r->thread_index, hash, (uint32_t)r->n_threads + 1))
         return false;
-    const struct process *process = &r->processes[number];
     const int64_t tid = owner->tid >= 0 ? owner->tid : KYMO__MAX(owner->pid, 0);
-    const uint32_t lane = kymo__sink_thread(process->process, tid);
-    name_thread(process, lane, owner);
+    const uint32_t lane = kymo__sink_thread(r->processes[number].process, tid);
     r->last = r->n_threads;
-    r->threads[r->n_threads++] = (struct thread){number, lane, root, owner->tid};
+    r->threads[r->n_threads++] = (struct thread){number, lane, root, owner->tid, false};
     return true;
 }
 
@@ -197,6 +204,7 @@ static bool add_stack(struct reading *r, struct kymo__text stack, uint64_t count
     take_owner(&stack, &owner);
     if (!find_thread(r, &owner))
         return false;
+    name_thread(r, &owner);
     uint32_t path = r->threads[r->last].root;
     if (stack.len == 0)
         stack = (struct kymo__text){nothing, strlen(nothing)};

@@ -307,8 +307,8 @@ static uint32_t read_value(struct reader *r)
 kymo_status kymo__marshal_read(struct kymo__marshal *marshal, const void *bytes, size_t len,
                                uint32_t *top)
 {
-    struct reader r = {.marshal = marshal, .start = bytes, .at = bytes};
-    r.end = r.start + len;
+    const uint8_t *const start = len != 0 ? bytes : (const uint8_t *)"";
+    struct reader r = {.marshal = marshal, .start = start, .at = start, .end = start + len};
     *top = read_value(&r);
     if (*top == end_of_dict)
         *top = fail(&r, "nothing where a value should be");

@@ -6,7 +6,8 @@
  *   speedscope_outline.c ── the first reading
  *   speedscope_in.c ── the second: events become ranges at once; samples become ranges when their weights are there
  *
- * A profile is a thread. Times in any unit of time are exact to the nanosecond. Where the unit is none, numbers are
+ * A profile is a thread. py-spy puts frames for processes and threads into its samples, which then say whose they are.
+ * Times in any unit of time are exact to the nanosecond. Where the unit is none, numbers are
  * samples of 10 ms; bytes are shown as nanoseconds.
  */
 #include <string.h>
@@ -17,8 +18,11 @@ struct reading {
     struct kymo__import *import;
     struct kymo__scan scan;
     struct kymo__speedscope outline;
-    kymo__sink_process *process;
-    const struct kymo__speedscope_profile *profile; /* at hand */
+    kymo__sink_process *first;   /* that has ranges; gets the notes */
+    kymo__sink_process *process; /* of the profile at hand */
+    const struct kymo__speedscope_profile *profile;
+    int64_t pid, ppid, tid; /* as its samples say; -1: they do not */
+    struct kymo__text command, thread;
     uint32_t lane;
     uint64_t ns; /* of its latest event */
     uint32_t *stack; /* what is open: frames of an evented profile, paths of a sampled one; outermost first */
@@ -179,6 +183,20 @@ static bool add_sample(struct reading *r, uint32_t path)
     return true;
 }
 
+/* A frame that says who was sampled; of processes within one another the innermost. */
+static void take_owner(struct reading *r, uint32_t number)
+{
+    const struct kymo__text_frame *frame = &r->outline.frames.frames[number];
+    const struct kymo__text name = {frame->name, frame->name_len};
+    int64_t pid;
+    if (kymo__collapsed_thread(&name, &r->tid, &r->thread))
+        return;
+    if (kymo__collapsed_process(&name, &pid, &r->command) && pid != r->pid) {
+        r->ppid = r->pid;
+        r->pid = pid;
+    }
+}
+
 /* One stack, frames from the outermost on. `*path` is 0 without memory. */
 static bool read_stack(struct reading *r, uint32_t *path)
 {
@@ -192,6 +210,11 @@ static bool read_stack(struct reading *r, uint32_t *path)
         r->n_bad += !is_sound;
         if (!is_sound || !has_memory)
             continue;
+        if (r->outline.is_owner[frame]) {
+            if (r->n_samples == 0)
+                take_owner(r, (uint32_t)frame);
+            continue;
+        }
         const uint32_t child = kymo__paths_child(&r->paths, *path, (uint32_t)frame);
         has_memory = child != 0 || r->paths.n >= KYMO__MAX_PATHS;
         *path = child != 0 ? child : *path; /* a file with too many paths keeps their begins */
@@ -260,8 +283,11 @@ static bool change_to(struct reading *r, uint32_t path)
     return true;
 }
 
-static kymo_status lay_samples(struct reading *r)
+static kymo_status open_lane(struct reading *r, size_t number);
+
+static kymo_status lay_samples(struct reading *r, size_t number)
 {
+    KYMO_TRY(open_lane(r, number));
     const size_t n = KYMO__MIN(r->n_samples, r->n_weights);
     r->n_bad += KYMO__MAX(r->n_samples, r->n_weights) - n;
     for (size_t i = 0; i < n; i++) {
@@ -302,22 +328,55 @@ static kymo_status read_keys(struct reading *r)
     return KYMO_OK;
 }
 
-static kymo_status read_profile(struct reading *r, size_t number)
+/* The thread of a profile, once it is known whose it is. */
+static kymo_status open_lane(struct reading *r, size_t number)
+{
+    const bool is_named = r->pid >= 0;
+    r->process =
+        kymo__sink_process_get(r->import->sink, is_named ? (uint64_t)r->pid : r->import->number);
+    if (r->process == NULL)
+        return kymo__sink_status(r->import->sink);
+    r->first = r->first != NULL ? r->first : r->process;
+    if (is_named) {
+        char *command = kymo__strndup(r->command.at, r->command.len);
+        const struct kymo__sink_identity identity = {
+            .pid = r->pid, .ppid = r->ppid, .rank = -1, .world_size = -1, .command = command};
+        kymo__sink_identify(r->process, &identity);
+        kymo__free(command);
+        if (command == NULL)
+            return no_memory(r);
+    }
+    const char *name = r->thread.len != 0 ? r->thread.at : r->profile->name;
+    r->lane = kymo__sink_thread(r->process, r->tid >= 0 ? r->tid : (int64_t)number + 1);
+    kymo__sink_name_lane(r->process, r->lane, name,
+                         r->thread.len != 0 ? r->thread.len : strlen(name));
+    return KYMO_OK;
+}
+
+static void start_profile(struct reading *r, size_t number)
 {
     const struct kymo__speedscope_profile *profile = &r->outline.profiles[number];
     r->profile = profile;
-    r->lane = kymo__sink_thread(r->process, (int64_t)number + 1);
-    kymo__sink_name_lane(r->process, r->lane, profile->name, strlen(profile->name));
+    r->pid = r->ppid = r->tid = -1;
+    r->command = r->thread = (struct kymo__text){"", 0};
     r->ns = profile->start_ns > r->outline.base_ns
                 ? (uint64_t)(profile->start_ns - r->outline.base_ns)
                 : 0;
     r->depth = r->n_samples = r->n_weights = 0;
+}
+
+static kymo_status read_profile(struct reading *r, size_t number)
+{
+    const bool is_sampled = r->outline.profiles[number].type == KYMO__SPEEDSCOPE_SAMPLED;
+    start_profile(r, number);
     kymo__paths_fini(&r->paths);
     if (!kymo__paths_init(&r->paths))
         return no_memory(r);
+    if (!is_sampled)
+        KYMO_TRY(open_lane(r, number));
     KYMO_TRY(read_keys(r));
-    if (profile->type == KYMO__SPEEDSCOPE_SAMPLED)
-        return lay_samples(r);
+    if (is_sampled)
+        return lay_samples(r, number);
     end_events(r);
     return kymo__sink_status(r->import->sink);
 }
@@ -354,13 +413,13 @@ static kymo_status read_second(struct reading *r)
 
 /* ---- the file ---- */
 
-static void tell(struct reading *r)
+static void tell(const struct reading *r)
 {
     const char *path = r->import->path;
-    kymo__speedscope_tell(&r->outline, r->process, path);
+    kymo__speedscope_tell(&r->outline, r->first, path);
     if (r->n_bad != 0)
         kymo__sink_damage(
-            r->process,
+            r->first,
             "%s: %llu events or samples have no place, no time or no frame: left out or "
             "ended with their profile",
             path, (unsigned long long)r->n_bad);
@@ -368,15 +427,11 @@ static void tell(struct reading *r)
 
 static kymo_status read_all(struct reading *r)
 {
-    struct kymo__import *import = r->import;
-    KYMO_TRY(kymo__speedscope_read_outline(&r->outline, import));
-    r->process = kymo__sink_process_get(import->sink, import->number);
-    if (r->process == NULL)
-        return kymo__sink_status(import->sink);
+    KYMO_TRY(kymo__speedscope_read_outline(&r->outline, r->import));
     const kymo_status status = read_second(r);
     if (r->scan.status == KYMO_EIO || r->scan.status == KYMO_ENOMEM)
         return r->scan.status;
-    if (status == KYMO_OK)
+    if (status == KYMO_OK && r->first != NULL)
         tell(r);
     return status;
 }

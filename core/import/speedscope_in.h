@@ -27,6 +27,7 @@ struct kymo__speedscope {
     struct kymo__speedscope_profile *profiles;
     size_t n_profiles, profiles_cap;
     struct kymo__arena texts;
+    bool *is_owner;      /* by frame: py-spy names a process or a thread by it */
     int64_t base_ns;     /* the earliest begin of a profile where that is below 0, else 0 */
     size_t n_unknown;    /* profiles of no known type */
     uint64_t mistake_at; /* where the file stops being JSON, and why; NULL: it does not */

@@ -11,6 +11,7 @@ void kymo__speedscope_fini(struct kymo__speedscope *outline)
 {
     kymo__frames_fini(&outline->frames);
     kymo__free(outline->profiles);
+    kymo__free(outline->is_owner);
     kymo__arena_fini(&outline->texts);
     *outline = (struct kymo__speedscope){0};
 }
@@ -185,11 +186,25 @@ static void read_keys(struct outlining *o)
     }
 }
 
+static bool mark_owners(struct kymo__speedscope *outline)
+{
+    struct kymo__text text;
+    int64_t id;
+    outline->is_owner = kymo__calloc(outline->frames.n + 1, sizeof *outline->is_owner);
+    for (size_t i = 0; outline->is_owner != NULL && i < outline->frames.n; i++) {
+        const struct kymo__text_frame *frame = &outline->frames.frames[i];
+        const struct kymo__text name = {frame->name, frame->name_len};
+        outline->is_owner[i] =
+            kymo__collapsed_process(&name, &id, &text) || kymo__collapsed_thread(&name, &id, &text);
+    }
+    return outline->is_owner != NULL;
+}
+
 static kymo_status check(struct outlining *o, const char *path)
 {
     struct kymo__speedscope *outline = o->outline;
     const struct kymo__scan *scan = &o->scan;
-    if (!o->has_memory || !kymo__frames_name(&outline->frames))
+    if (!o->has_memory || !kymo__frames_name(&outline->frames) || !mark_owners(outline))
         return kymo__fail(KYMO_ENOMEM, "no memory to read %s", path);
     if (scan->status == KYMO_EIO || scan->status == KYMO_ENOMEM)
         return scan->status;

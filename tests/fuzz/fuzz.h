@@ -15,6 +15,10 @@ void fuzz_mend_blocks(uint8_t *data, size_t size);
 /* Replace the content of the file at `path`; false when it cannot be written. */
 int fuzz_write_file(const char *path, const uint8_t *data, size_t size);
 
+/* Read the bytes as a file of that format, whole and in small pieces, and summarise what comes of it. */
+struct kymo__import_format;
+void fuzz_import(const struct kymo__import_format *format, const uint8_t *data, size_t size);
+
 /* A folder of this process's own, made once, emptied at exit. */
 const char *fuzz_folder(void);
 

@@ -222,6 +222,8 @@ static void the_innermost_process_has_the_samples(void **state)
         "process 1:\"torchrun x\";process 7:\"python -c \"a;b\"\";thread (0x10): main;f (a.py:1) "
         "2\n"
         "process 1:\"torchrun x\";process 7:\"python -c \"a;b\"\";thread (32);g (a.py:2) 3\n"
+        "process 1:\"torchrun x\";process 7:\"python -c \"a;b\"\";thread (32): one; two;g (a.py:2) "
+        "1\n"
         "process 1:\"torchrun x\";thread (0x10): main;f (a.py:1) 4\n"
         "process 1:\"torchrun x\" 6\n");
     assert_int_equal(kymo_recording_n_processes(recording), 2);
@@ -238,13 +240,13 @@ static void the_innermost_process_has_the_samples(void **state)
         assert_string_equal(lane->name, "main");
         lane = kymo_recording_lane(recording, i, 1);
         assert_int_equal(lane->tid, is_child ? 32 : 1);
-        assert_string_equal(lane->name, is_child ? "" : "samples");
+        assert_string_equal(lane->name, is_child ? "one; two" : "samples");
     }
     kymo_summary *summary = summary_of(recording);
     expect_range(summary, "f", 6, 60 * MS, 60 * MS);
-    expect_range(summary, "g", 3, 30 * MS, 30 * MS);
+    expect_range(summary, "g", 4, 40 * MS, 40 * MS);
     expect_range(summary, "(no frames)", 6, 60 * MS, 60 * MS);
-    expect_warning(summary, "5 samples");
+    expect_warning(summary, "6 samples");
     expect_warning(summary, "10 samples");
     kymo_summary_destroy(summary);
 }

@@ -125,6 +125,36 @@ static void each_profile_is_a_thread(void **state)
     kymo_summary_destroy(summary);
 }
 
+/* As py-spy writes samples of processes and their threads. */
+static void samples_say_whose_they_are(void **state)
+{
+    (void)state;
+    kymo_recording *recording = import_text(
+        &kymo__import_speedscope,
+        "{\"shared\":{\"frames\":[{\"name\":\"process 7:\\\"a\\\"\"},{\"name\":\"process 8:\\\"b "
+        "c\\\"\"},"
+        "{\"name\":\"thread (9): x\"},{\"name\":\"f\"}]},\"profiles\":[" SAMPLED(
+            "seconds", "[0,1,2,3],[0,1,2]", "1,2") "," SAMPLED("seconds", "[0,3]", "4") "]}");
+    assert_int_equal(kymo_recording_n_processes(recording), 2);
+    const struct kymo_process *parent = kymo_recording_process(recording, 0),
+                              *child = kymo_recording_process(recording, 1);
+    if (parent->pid != 7) {
+        const struct kymo_process *kept = parent;
+        parent = child;
+        child = kept;
+    }
+    assert_true(parent->pid == 7 && child->pid == 8 && child->ppid == 7);
+    assert_string_equal(parent->command, "a");
+    assert_string_equal(child->command, "b c");
+    const struct kymo_lane_info *lane = kymo_recording_lane(recording, child->index, 0);
+    assert_int_equal(lane->tid, 9);
+    assert_string_equal(lane->name, "x");
+    kymo_summary *summary = summary_of(recording);
+    expect_range(summary, "f", 2, UINT64_C(5000000000), UINT64_C(5000000000));
+    expect_no_range(summary, "thread (9): x");
+    kymo_summary_destroy(summary);
+}
+
 /* Functions of one name in two files are two; ranges of kymo, by whatever files, are one. */
 static void names_are_told_apart_by_files(void **state)
 {
@@ -263,6 +293,7 @@ int main(void)
         cmocka_unit_test(times_are_exact_in_every_unit),
         cmocka_unit_test(samples_become_ranges),
         cmocka_unit_test(each_profile_is_a_thread),
+        cmocka_unit_test(samples_say_whose_they_are),
         cmocka_unit_test(names_are_told_apart_by_files),
         cmocka_unit_test(wrong_events_are_left_out_and_told),
         cmocka_unit_test(what_comes_before_damage_is_read),

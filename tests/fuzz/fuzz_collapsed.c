@@ -1,0 +1,9 @@
+/* Any text as collapsed stacks. */
+#include "fuzz.h"
+#include "import/import_internal.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_import(&kymo__import_collapsed, data, size);
+    return 0;
+}

@@ -1,0 +1,9 @@
+/* Any bytes as a profile of cProfile. */
+#include "fuzz.h"
+#include "import/import_internal.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_import(&kymo__import_pstats, data, size);
+    return 0;
+}

@@ -1,0 +1,9 @@
+/* Any text as a file of speedscope. */
+#include "fuzz.h"
+#include "import/import_internal.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_import(&kymo__import_speedscope, data, size);
+    return 0;
+}
