@@ -52,21 +52,38 @@ static int for_entries(const char *path, visit_entry *each, void *ctx)
     return n;
 }
 
-static bool note_foreign(int dir_fd, const char *name, void *ctx)
+/* Another rank has just made the directory and is about to call this file meta.json. */
+static bool is_meta_to_be(const char *name)
 {
-    return !(*(bool *)ctx = !is_our_file(dir_fd, name));
+    return strncmp(name, "meta.json.", 10) == 0 && ends_with(name, ".new");
+}
+
+struct entries {
+    int n;
+    bool has_foreign;
+};
+
+static bool note_entry(int dir_fd, const char *name, void *ctx)
+{
+    struct entries *entries = ctx;
+    if (is_meta_to_be(name))
+        return true;
+    entries->n++;
+    entries->has_foreign = !is_our_file(dir_fd, name);
+    return !entries->has_foreign;
 }
 
 enum cli_existing cli_look_at(const char *path)
 {
     struct stat st;
-    bool has_foreign = false;
+    struct entries entries = {0};
     if (stat(path, &st) != 0)
         return CLI_IS_NOTHING;
     if (!S_ISDIR(st.st_mode))
         return CLI_IS_NO_DIR;
-    const int n = for_entries(path, note_foreign, &has_foreign);
-    return n == 0 ? CLI_IS_EMPTY : has_foreign || n < 0 ? CLI_IS_OTHER_DIR : CLI_IS_RECORDING;
+    if (for_entries(path, note_entry, &entries) < 0 || entries.has_foreign)
+        return CLI_IS_OTHER_DIR;
+    return entries.n == 0 ? CLI_IS_EMPTY : CLI_IS_RECORDING;
 }
 
 static bool remove_entry(int dir_fd, const char *name, void *ctx)

@@ -11,7 +11,7 @@
 
 static struct {
     const char *output, *options;
-    bool append, force, quiet;
+    bool append, force, mpi, quiet;
     uint32_t repeat;
 } given = {.repeat = 1};
 
@@ -21,6 +21,9 @@ static const struct cli_option options[] = {
      "of PROGRAM-2.kymo, PROGRAM-3.kymo, ...)"},
     {"append", 0, CLI_FLAG, NULL, &given.append, "add to the recording that is there"},
     {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
+    {"mpi", 0, CLI_FLAG, NULL, &given.mpi,
+     "record MPI's calls: a range for each, with what it sends and\n"
+     "gets; in front of mpirun or behind it"},
     {"options", 0, CLI_TEXT, "KEY=VALUE,...", &given.options,
      "how to record; they go into KYMO_OPTIONS, behind what is\n"
      "there. 'kymo run --options help' lists them"},
@@ -72,6 +75,10 @@ static void say_nothing_recorded(const struct run_target *target, char *const *p
         cli_say("nothing was recorded in %s: Python's option -%c keeps kymo out of the program; "
                 "call kymo.start() there, or leave the option away",
                 where, deaf);
+    else if (given.mpi)
+        cli_say("nothing was recorded in %s: the program has no kymo ranges and called no MPI "
+                "function in C, or its MPI is linked in statically",
+                where);
     else if (run_is_python(program))
         cli_say("nothing was recorded in %s: the program has no kymo ranges, or its Python "
                 "has no kymo installed",
@@ -87,8 +94,11 @@ static void say_recorded(const kymo_recording *recording, const char *path, uint
     char quoted[PATH_MAX], events[32];
     const size_t n = kymo_recording_n_processes(recording);
     cli_quote(short_path(path), quoted, sizeof quoted);
-    cli_say("recorded %zu process%s, %s event%s; next: kymo report %s", n, n == 1 ? "" : "es",
-            cli_count(n_events, events, sizeof events), n_events == 1 ? "" : "s", quoted);
+    if (run_is_one_of_many()) /* the others are still at it */
+        cli_say("the ranks share %s; next: kymo report %s", quoted, quoted);
+    else
+        cli_say("recorded %zu process%s, %s event%s; next: kymo report %s", n, n == 1 ? "" : "es",
+                cli_count(n_events, events, sizeof events), n_events == 1 ? "" : "s", quoted);
 }
 
 static void say_what_came(const struct run_target *target, char *const *program)
@@ -102,7 +112,7 @@ static void say_what_came(const struct run_target *target, char *const *program)
     const uint64_t n_events = count_events(recording);
     if (n_events == 0)
         say_nothing_recorded(target, program);
-    else if (!given.quiet)
+    else if (!given.quiet && !run_is_a_later_rank())
         say_recorded(recording, target->path, n_events);
     kymo_recording_close(recording);
 }
@@ -145,11 +155,17 @@ static int run_repeatedly(char **program, int *wait_status)
 static int run_program(char **program, enum run_existing existing, const char *options_text)
 {
     struct run_target target;
+    struct run_preload preload = {.folder = ""};
     int wait_status = 0;
-    if (!run_target_prepare(&target, given.output, existing, program))
+    if (given.mpi && !run_preload_mpi(&preload))
         return CLI_BAD;
+    if (!run_target_prepare(&target, given.output, existing, program)) {
+        run_preload_remove(&preload);
+        return CLI_BAD;
+    }
     run_environment_set(target.path, options_text);
     const int error = run_repeatedly(program, &wait_status);
+    run_preload_remove(&preload);
     if (error != 0)
         return not_started(&target, program[0], error);
     say_what_came(&target, program);
@@ -199,6 +215,7 @@ const struct cli_command cli_command_run = {
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
+                "  kymo run --mpi -- mpirun -n 4 ./solver     MPI's calls as well\n"
                 "  kymo run -o first.kymo -- ./train          names the recording\n"
                 "  kymo run -- torchrun --nproc-per-node 4 train.py\n"
                 "  kymo run --repeat 5 -o a.kymo -- python train.py     five runs to compare with\n"

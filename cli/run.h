@@ -38,9 +38,21 @@ void run_environment_set(const char *recording, const char *options);
 void run_environment_repeat(uint32_t repeat);
 /* Whether a launcher (torchrun, mpirun, srun) started several of us for one recording. */
 bool run_is_one_of_many(void);
+/* Whether we are one of several and not rank 0, which speaks for all. */
+bool run_is_a_later_rank(void);
 /* The launcher's name for the launch, the same for all its ranks; false when it gives none. */
 #define RUN_ID_MAX 64
 bool run_launch_id(char into[RUN_ID_MAX]);
+
+/* ---- run_preload.c: libraries that go into the program first ---- */
+
+struct run_preload {
+    char folder[PATH_MAX - 8]; /* of a link that was made for it; "" for none */
+};
+/* Put libkymo-mpi into LD_PRELOAD, in our own environment. False, with a sentence said, when it cannot be. */
+bool run_preload_mpi(struct run_preload *preload);
+/* Once the program has ended. */
+void run_preload_remove(const struct run_preload *preload);
 
 /* ---- run_python.c: is it Python, and will it listen? ---- */
 

@@ -37,6 +37,29 @@ bool run_launch_id(char into[RUN_ID_MAX])
     return true;
 }
 
+/* A launcher that has no name for the launch has at least started all its ranks here itself. */
+static void name_by_parent(char into[RUN_ID_MAX])
+{
+    char path[64], text[1024] = "", host[32] = "";
+    unsigned long long start = 0;
+    const int parent = (int)getppid();
+    snprintf(path, sizeof path, "/proc/%d/stat", parent);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        const size_t n = fread(text, 1, sizeof text - 1, file);
+        text[n] = '\0';
+        fclose(file);
+    }
+    /* Behind the name of the program, which may hold anything, the start time is the 20th word. */
+    const char *word = strrchr(text, ')');
+    for (int i = 0; i < 20 && word != NULL; i++)
+        word = strchr(word + 1, ' ');
+    if (word != NULL)
+        start = strtoull(word, NULL, 10);
+    gethostname(host, sizeof host - 1);
+    snprintf(into, RUN_ID_MAX, "%s-%d-%llu", host, parent, start);
+}
+
 /*
  * The program is told, so that processes that lose the launcher's variables on the way still belong
  * to the run. Inside a recorded program the run has its name already.
@@ -44,7 +67,11 @@ bool run_launch_id(char into[RUN_ID_MAX])
 static void set_run_id(void)
 {
     char id[RUN_ID_MAX];
-    if (!run_launch_id(id)) {
+    if (run_launch_id(id)) {
+        /* as the launcher calls it */
+    } else if (run_is_one_of_many()) {
+        name_by_parent(id);
+    } else {
         uint64_t random = 0;
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
             random = (uint64_t)getpid();
@@ -65,18 +92,29 @@ void run_environment_repeat(uint32_t repeat)
     setenv("KYMO_RUN_ID", id, 1);
 }
 
-bool run_is_one_of_many(void)
+/* Our rank among several; -1 when there are no several. */
+static long rank_of_many(void)
 {
     static const char *const sizes[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                         "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS"};
     static const char *const ranks[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
                                         "MV2_COMM_WORLD_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        const char *size = env_text(sizes[i]);
-        if (size != NULL && env_text(ranks[i]) != NULL && strtol(size, NULL, 10) > 1)
-            return true;
+        const char *size = env_text(sizes[i]), *rank = env_text(ranks[i]);
+        if (size != NULL && rank != NULL && strtol(size, NULL, 10) > 1)
+            return strtol(rank, NULL, 10);
     }
-    return false;
+    return -1;
+}
+
+bool run_is_one_of_many(void)
+{
+    return rank_of_many() >= 0;
+}
+
+bool run_is_a_later_rank(void)
+{
+    return rank_of_many() > 0;
 }
 
 /* ---- the way into Python ---- */

@@ -189,6 +189,23 @@ static void tell_exports(struct kymo__doctor *doctor, const char *formats)
     kymo__buf_fini(&list);
 }
 
+/* `kymo run --mpi` looks for it beside libkymo. */
+static void tell_mpi(struct kymo__doctor *doctor)
+{
+    char path[PATH_MAX + 32];
+    if (realpath(kymo_library_path(), path) == NULL || strrchr(path, '/') == NULL)
+        path[0] = '\0';
+    char *const slash = strrchr(path, '/');
+    snprintf(slash != NULL ? slash + 1 : path, 32, "libkymo-mpi.so");
+    if (access(path, R_OK) == 0)
+        kymo__doctor_tell(doctor, "mpi", KYMO__STATE_OK, NULL,
+                          "%s, for Open MPI, MPICH and their relatives", path);
+    else
+        kymo__doctor_tell(doctor, "mpi", KYMO__STATE_MISSING,
+                          "install kymo anew, with all of its files",
+                          "%s is not there, so 'kymo run --mpi' does not work", path);
+}
+
 void kymo__doctor_build(struct kymo__doctor *doctor)
 {
     const char *formats = kymo_export_formats();
@@ -197,5 +214,6 @@ void kymo__doctor_build(struct kymo__doctor *doctor)
     kymo__doctor_tell(doctor, "sqlite", has_sqlite ? KYMO__STATE_OK : KYMO__STATE_MISSING,
                       has_sqlite ? NULL : "apt-get install libsqlite3-dev and build again", "%s",
                       has_sqlite ? "built in" : "this build exports no SQLite files");
+    tell_mpi(doctor);
     kymo__doctor_tell(doctor, "zstd", KYMO__STATE_OK, NULL, "%s", ZSTD_versionString());
 }

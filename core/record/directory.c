@@ -1,6 +1,7 @@
 /* The directory NAME.kymo and its meta.json, written once by whoever creates it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,20 +31,35 @@ static void describe(struct kymo__buf *out, const char *command)
     kymo__buf_puts(out, "\n}\n");
 }
 
-/* Several ranks may be here at once: the first to create the file writes it. */
-static kymo_status write_meta(const char *path, const char *command)
+static kymo_status write_file(const char *path, const char *command)
 {
-    char file[PATH_MAX + 16];
-    snprintf(file, sizeof file, "%s/meta.json", path);
-    const int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
-        return errno == EEXIST ? KYMO_OK : kymo__fail_errno("create %s", file);
+        return kymo__fail_errno("create %s", path);
     struct kymo__buf text = {0};
     describe(&text, command);
     const bool ok = !text.failed && kymo__write_all(fd, text.data, text.len);
-    const kymo_status st = ok ? KYMO_OK : kymo__fail_errno("write %s", file);
+    const kymo_status st = ok ? KYMO_OK : kymo__fail_errno("write %s", path);
     kymo__buf_fini(&text);
     close(fd);
+    return st;
+}
+
+/*
+ * Several ranks may be here at once: the first to give its file the name has written it, and whoever sees the name sees
+ * the whole file. Where the file system has no links, a rename does; then the last one counts, and they say the same.
+ */
+static kymo_status write_meta(const char *path, const char *command)
+{
+    char file[PATH_MAX + 16], own[PATH_MAX + 48];
+    snprintf(file, sizeof file, "%s/meta.json", path);
+    if (access(file, F_OK) == 0)
+        return KYMO_OK;
+    snprintf(own, sizeof own, "%s.%016" PRIx64 ".new", file, kymo__identity_random());
+    kymo_status st = write_file(own, command);
+    if (st == KYMO_OK && link(own, file) != 0 && errno != EEXIST && rename(own, file) != 0)
+        st = kymo__fail_errno("create %s", file);
+    unlink(own);
     return st;
 }
 

@@ -203,9 +203,10 @@ void kymo_set_rank(int rank, int world_size)
 void kymo_rank_get(int *rank, int *world_size)
 {
     struct kymo__lane *const lane = kymo__lane_set_aside();
-    struct kymo__launch launch;
-    kymo__identity_launch(&launch);
+    struct kymo__launch launch = {.rank = -1, .world_size = -1};
     pthread_mutex_lock(&record->lock);
+    if (record->state != KYMO__RECORD_OPEN) /* an open one has what they said then, and nothing later */
+        kymo__identity_launch(&launch);
     *rank = record->settings.rank >= 0 ? record->settings.rank : launch.rank;
     *world_size = record->settings.world_size >= 0 ? record->settings.world_size : launch.world_size;
     pthread_mutex_unlock(&record->lock);

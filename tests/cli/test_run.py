@@ -126,6 +126,23 @@ def test_ranks_of_one_launch_share_a_recording(kymo, emit, tmp_path):
     assert [log.name.split("-")[0] for log in logs(tmp_path / "run.kymo")] == ["r0", "r1", "r2"]
 
 
+@pytest.mark.parametrize("attempt", range(5))
+def test_ranks_that_create_a_recording_at_the_same_moment_share_it(start, environment, emit, tmp_path, attempt):
+    ranks = 8
+    environment.update(WORLD_SIZE=str(ranks), TORCHELASTIC_RUN_ID="one")
+    started = []
+    for rank in range(ranks):
+        environment["RANK"] = str(rank)
+        started.append(start("run", "-o", "run.kymo", emit, 1))
+    for process in started:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+    names = sorted(path.name for path in (tmp_path / "run.kymo").iterdir())
+    assert names[0] == "meta.json"
+    assert [name.split("-")[0] for name in names[1:]] == [f"r{rank}" for rank in range(ranks)]
+    assert json.loads((tmp_path / "run.kymo" / "meta.json").read_text())["format"] == "kymo recording"
+
+
 def test_a_later_launch_does_not_mix_in(kymo, emit):
     ranks = {"RANK": "0", "WORLD_SIZE": "2"}
     assert kymo("run", "-o", "run.kymo", emit, 1, env={**ranks, "TORCHELASTIC_RUN_ID": "a"}).returncode == 0

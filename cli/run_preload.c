@@ -1,0 +1,110 @@
+/*
+ * What is loaded into the program before everything else: libkymo-mpi, by LD_PRELOAD. The loader splits that list at
+ * blanks and colons, and fills in what follows a dollar; a folder whose name has one of those is reached by a link
+ * somewhere else.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "run.h"
+
+#define LIBRARY "libkymo-mpi.so"
+#define AWKWARD " :$"
+
+/* The folder of libkymo, links resolved; "" when that cannot be told. */
+static void library_folder(char into[PATH_MAX])
+{
+    if (realpath(kymo_library_path(), into) == NULL || strrchr(into, '/') == NULL)
+        into[0] = '\0';
+    else
+        *strrchr(into, '/') = '\0';
+}
+
+static bool is_usable_folder(const char *path)
+{
+    return path != NULL && path[0] == '/' && strpbrk(path, AWKWARD) == NULL;
+}
+
+/* A link to `folder` in a temporary folder with a plain name: its path goes `into`. */
+static bool make_link(const char *folder, struct run_preload *preload, char into[PATH_MAX])
+{
+    const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (!is_usable_folder(places[i]))
+            continue;
+        if (snprintf(preload->folder, sizeof preload->folder, "%s/kymo-XXXXXX", places[i]) >=
+                (int)sizeof preload->folder ||
+            mkdtemp(preload->folder) == NULL)
+            continue;
+        if (snprintf(into, PATH_MAX, "%s/lib", preload->folder) < PATH_MAX &&
+            symlink(folder, into) == 0)
+            return true;
+        rmdir(preload->folder);
+    }
+    preload->folder[0] = '\0';
+    return false;
+}
+
+/* Whether somebody put it there already: a `kymo run --mpi` around us. */
+static bool has_it(const char *list)
+{
+    const char *found = strstr(list, LIBRARY);
+    return found != NULL && strchr(" :", found[strlen(LIBRARY)]) != NULL;
+}
+
+/* Behind what is there: some libraries insist on being first. */
+static bool add(const char *path)
+{
+    const char *before = getenv("LD_PRELOAD");
+    char *list = NULL;
+    const bool has_before = before != NULL && before[0] != '\0';
+    if (has_before && has_it(before))
+        return true;
+    if (asprintf(&list, "%s%s%s", has_before ? before : "", has_before ? ":" : "", path) < 0)
+        return false;
+    const bool done = setenv("LD_PRELOAD", list, 1) == 0;
+    free(list);
+    return done;
+}
+
+bool run_preload_mpi(struct run_preload *preload)
+{
+    char folder[PATH_MAX], link[PATH_MAX], path[PATH_MAX + sizeof LIBRARY];
+    preload->folder[0] = '\0';
+    library_folder(folder);
+    snprintf(path, sizeof path, "%s/" LIBRARY, folder);
+    if (access(path, R_OK) != 0) {
+        cli_fail("--mpi needs " LIBRARY ", and it is not beside libkymo in %s; install kymo anew, "
+                 "with all of its files",
+                 folder);
+        return false;
+    }
+    if (strpbrk(folder, AWKWARD) != NULL) {
+        if (!make_link(folder, preload, link)) {
+            cli_fail("--mpi cannot preload from %s, whose name has a blank, a colon or a dollar, "
+                     "nor make a link to it in /tmp; install kymo elsewhere, or set TMPDIR",
+                     folder);
+            return false;
+        }
+        snprintf(path, sizeof path, "%s/" LIBRARY, link);
+    }
+    if (add(path))
+        return true;
+    run_preload_remove(preload);
+    cli_fail("no memory for LD_PRELOAD");
+    return false;
+}
+
+void run_preload_remove(const struct run_preload *preload)
+{
+    char link[PATH_MAX];
+    if (preload->folder[0] == '\0')
+        return;
+    snprintf(link, sizeof link, "%s/lib", preload->folder);
+    unlink(link);
+    rmdir(preload->folder);
+}

@@ -1,0 +1,92 @@
+/*
+ * Communicators are made by all their ranks together, which takes time and gives them their names. `parent` takes part
+ * as a whole, but where a group alone is asked.
+ */
+#include "mpi_internal.h"
+
+static void made(int rc, const MPI_Comm *comm, const char *maker)
+{
+    if (rc == 0 && mpi_is_known())
+        mpi_group_made(mpi_handle_at(comm, 0), maker);
+}
+
+#define MAKE(name, number, unrecorded, params, args)                                               \
+    MPI_WRAPPER(name, params, args, unrecorded, {                                                  \
+        struct kymo_communication told;                                                            \
+        const struct mpi_group *const g = mpi_group_get(parent);                                   \
+        mpi_tell_group(g, KYMO_COLLECTIVE_OTHER, &told);                                           \
+        told.sequence = number;                                                                    \
+        kymo_communication_begin_on(id, &told);                                                    \
+        const int rc = real args;                                                                  \
+        made(rc, comm, "MPI_" #name);                                                              \
+        kymo_end(id);                                                                              \
+        return rc;                                                                                 \
+    })
+#define MADE_BY_ALL(name, params, args)                                                            \
+    MAKE(name, mpi_group_next(g), mpi_group_count(parent), params, args)
+#define MADE_BY_SOME(name, params, args) MAKE(name, UINT64_MAX, (void)0, params, args)
+
+MADE_BY_ALL(Comm_dup, (MPI_Comm parent, MPI_Comm *comm), (parent, comm))
+MADE_BY_ALL(Comm_dup_with_info, (MPI_Comm parent, MPI_Info info, MPI_Comm *comm),
+            (parent, info, comm))
+MADE_BY_ALL(Comm_create, (MPI_Comm parent, MPI_Group group, MPI_Comm *comm), (parent, group, comm))
+MADE_BY_SOME(Comm_create_group, (MPI_Comm parent, MPI_Group group, int tag, MPI_Comm *comm),
+             (parent, group, tag, comm))
+MADE_BY_ALL(Comm_split, (MPI_Comm parent, int color, int key, MPI_Comm *comm),
+            (parent, color, key, comm))
+MADE_BY_ALL(Comm_split_type, (MPI_Comm parent, int type, int key, MPI_Info info, MPI_Comm *comm),
+            (parent, type, key, info, comm))
+MADE_BY_ALL(Cart_create,
+            (MPI_Comm parent, int n, const int dims[], const int periods[], int reorder,
+             MPI_Comm *comm),
+            (parent, n, dims, periods, reorder, comm))
+MADE_BY_ALL(Cart_sub, (MPI_Comm parent, const int remain[], MPI_Comm *comm), (parent, remain, comm))
+MADE_BY_ALL(Graph_create,
+            (MPI_Comm parent, int n, const int index[], const int edges[], int reorder,
+             MPI_Comm *comm),
+            (parent, n, index, edges, reorder, comm))
+MADE_BY_ALL(Dist_graph_create,
+            (MPI_Comm parent, int n, const int sources[], const int degrees[],
+             const int destinations[], const int weights[], MPI_Info info, int reorder,
+             MPI_Comm *comm),
+            (parent, n, sources, degrees, destinations, weights, info, reorder, comm))
+MADE_BY_ALL(Dist_graph_create_adjacent,
+            (MPI_Comm parent, int in_degree, const int sources[], const int source_weights[],
+             int out_degree, const int destinations[], const int destination_weights[],
+             MPI_Info info, int reorder, MPI_Comm *comm),
+            (parent, in_degree, sources, source_weights, out_degree, destinations,
+             destination_weights, info, reorder, comm))
+MADE_BY_ALL(Intercomm_create,
+            (MPI_Comm parent, int leader, MPI_Comm peers, int remote_leader, int tag, MPI_Comm *comm),
+            (parent, leader, peers, remote_leader, tag, comm))
+MADE_BY_ALL(Intercomm_merge, (MPI_Comm parent, int high, MPI_Comm *comm), (parent, high, comm))
+
+/* ---- names and ends ---- */
+
+static MPI_Comm at(const MPI_Comm *comm)
+{
+    return mpi_is_known() ? mpi_handle_at(comm, 0) : 0;
+}
+
+/* The handle may come again for another one, whether anything is recorded or not. */
+#define FREE(name)                                                                                 \
+    MPI_WRAPPER(name, (MPI_Comm * comm), (comm), mpi_group_forget(at(comm)), {                     \
+        struct kymo_communication told;                                                            \
+        mpi_tell_group(mpi_group_get(at(comm)), KYMO_COLLECTIVE_OTHER, &told);                     \
+        mpi_group_forget(at(comm));                                                                \
+        kymo_communication_begin_on(id, &told);                                                    \
+        const int rc = real(comm);                                                                 \
+        kymo_end(id);                                                                              \
+        return rc;                                                                                 \
+    })
+
+FREE(Comm_free)
+FREE(Comm_disconnect)
+
+MPI_WRAPPER(Comm_set_name, (MPI_Comm comm, const char *name), (comm, name), (void)0, {
+    (void)id; /* no communication */
+    const int rc = real(comm, name);
+    if (rc == 0)
+        mpi_group_named(comm, name);
+    return rc;
+})

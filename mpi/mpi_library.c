@@ -1,0 +1,199 @@
+/*
+ * Which MPI the program has. Nothing here is linked with one: libkymo-mpi is preloaded into launchers and shells too,
+ * where no MPI is. It may also be one that was loaded later and for its user alone, as Python does it, so that it is not
+ * found by name; then it is found among all that is loaded.
+ *
+ * Two dialects are spoken: that of Open MPI, and that of MPICH, which Intel's, Cray's and MVAPICH follow. What stands here
+ * of them stands in their mpi.h; tests/mpi compares.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi_internal.h"
+
+struct mpi_asked mpi;
+struct mpi_dialect mpi_dialect;
+
+static struct {
+    pthread_once_t once;
+    void *handle; /* of the library that has PMPI_Init; NULL: anywhere in the global scope */
+    bool is_found, is_known;
+} library = {.once = PTHREAD_ONCE_INIT};
+
+/* ---- finding it ---- */
+
+/* Names of what is loaded, one after the other with its zero. */
+struct names {
+    char *text;
+    size_t len;
+};
+
+static int note_name(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    struct names *names = ctx;
+    (void)size;
+    if (info->dlpi_name == NULL || strstr(info->dlpi_name, "mpi") == NULL)
+        return 0;
+    const size_t len = strlen(info->dlpi_name) + 1;
+    char *text = realloc(names->text, names->len + len);
+    if (text == NULL)
+        return 1;
+    memcpy(text + names->len, info->dlpi_name, len);
+    names->text = text;
+    names->len += len;
+    return 0;
+}
+
+static void find_library(void)
+{
+    library.is_found = dlsym(RTLD_DEFAULT, "PMPI_Init") != NULL;
+    if (library.is_found)
+        return;
+    struct names names = {0};
+    dl_iterate_phdr(note_name, &names);
+    for (size_t at = 0; at < names.len && !library.is_found; at += strlen(names.text + at) + 1) {
+        void *handle = dlopen(names.text + at, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle == NULL)
+            continue;
+        library.is_found = dlsym(handle, "PMPI_Init") != NULL;
+        if (library.is_found)
+            library.handle = handle; /* kept, so that it stays loaded */
+        else
+            dlclose(handle);
+    }
+    free(names.text);
+}
+
+/* In the global scope first: a program has copies of the data it uses, and those are the ones that count. */
+static void *find(const char *name)
+{
+    void *const found = dlsym(RTLD_DEFAULT, name);
+    return found != NULL || library.handle == NULL ? found : dlsym(library.handle, name);
+}
+
+/* ---- how it speaks ---- */
+
+/* Its handles are addresses of its data. */
+static bool learn_open_mpi(void)
+{
+    mpi_dialect = (struct mpi_dialect){.name = "Open MPI",
+                                       .handle_bytes = 8,
+                                       .status_bytes = 24,
+                                       .source_offset = 0,
+                                       .in_place = (void *)1,
+                                       .proc_null = -2,
+                                       .root = -4,
+                                       .world = (MPI_Comm)find("ompi_mpi_comm_world"),
+                                       .self = (MPI_Comm)find("ompi_mpi_comm_self"),
+                                       .comm_null = (MPI_Comm)find("ompi_mpi_comm_null"),
+                                       .byte = (MPI_Datatype)find("ompi_mpi_byte"),
+                                       .type_null = (MPI_Datatype)find("ompi_mpi_datatype_null"),
+                                       .request_null = (MPI_Request)find("ompi_request_null")};
+    return mpi_dialect.world != 0 && mpi_dialect.byte != 0 && mpi_dialect.request_null != 0;
+}
+
+static bool learn_mpich(void)
+{
+    mpi_dialect = (struct mpi_dialect){.name = "MPICH",
+                                       .handle_bytes = 4,
+                                       .status_bytes = 20,
+                                       .source_offset = 8,
+                                       .in_place = (void *)-1,
+                                       .status_ignore = (void *)1,
+                                       .statuses_ignore = (void *)1,
+                                       .proc_null = -1,
+                                       .root = -3,
+                                       .world = 0x44000000,
+                                       .self = 0x44000001,
+                                       .comm_null = 0x04000000,
+                                       .byte = 0x4c00010d,
+                                       .type_null = 0x0c000000,
+                                       .request_null = 0x2c000000};
+    return true;
+}
+
+/* By its own words, which it gives at any time. */
+static bool learn_dialect(void)
+{
+    enum { LONGEST = 8192 }; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the longest there is */
+    char *version = calloc(1, LONGEST + 1);
+    int len = 0;
+    if (version == NULL || mpi.Get_library_version(version, &len) != 0) {
+        free(version);
+        return false;
+    }
+    bool is_known = false;
+    /* Not by the words alone: a library for MPI's standard interface says MPICH too, and has other handles. */
+    if (find("ompi_mpi_comm_world") != NULL)
+        is_known = learn_open_mpi();
+    else if (find("MPI_Abi_get_version") == NULL &&
+             (strstr(version, "MPICH") != NULL || strstr(version, "Intel(R) MPI") != NULL ||
+              strstr(version, "MVAPICH") != NULL))
+        is_known = learn_mpich();
+    version[strcspn(version, "\n")] = '\0';
+    if (!is_known)
+        fprintf(stderr,
+                "kymo: MPI's calls are not recorded, because kymo knows Open MPI and MPICH with "
+                "its relatives, and this one is '%.80s'\n",
+                version);
+    free(version);
+    return is_known;
+}
+
+static void look(void)
+{
+    find_library();
+#define MPI_ASKED_FIND(name, params)                                                               \
+    *(void **)&mpi.name = find("PMPI_" #name);                                                     \
+    has_all = has_all && mpi.name != NULL;
+    bool has_all = library.is_found;
+    MPI_ASKED(MPI_ASKED_FIND)
+#undef MPI_ASKED_FIND
+    library.is_known = has_all && learn_dialect();
+}
+
+bool mpi_is_known(void)
+{
+    pthread_once(&library.once, look);
+    return library.is_known;
+}
+
+void *mpi_real_find(struct mpi_slot *slot, const char *name)
+{
+    pthread_once(&library.once, look);
+    void *real = find(name);
+    if (real == NULL) {
+        real = slot->makeshift;
+        slot->is_makeshift = true;
+    }
+    if (real == NULL) {
+        /* Only a library that has the one name without the other brings us here. */
+        fprintf(stderr, "kymo: this MPI has no %s, so the call cannot be made; run without --mpi\n",
+                name);
+        abort();
+    }
+    __atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);
+    return real;
+}
+
+/* ---- its words ---- */
+
+uintptr_t mpi_word(uintptr_t handle)
+{
+    return mpi_dialect.handle_bytes == 4 ? (uint32_t)handle : handle;
+}
+
+MPI_Request mpi_handle_at(const void *handles, size_t i)
+{
+    return mpi_dialect.handle_bytes == 4 ? ((const uint32_t *)handles)[i]
+                                         : ((const uintptr_t *)handles)[i];
+}
+
+const MPI_Status *mpi_status_at(const MPI_Status *statuses, size_t i)
+{
+    return (const MPI_Status *)((const char *)statuses + i * mpi_dialect.status_bytes);
+}

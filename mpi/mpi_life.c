@@ -1,0 +1,74 @@
+/* The begin and the end of MPI, and the program's own switch for what is recorded of it. */
+#include "mpi_internal.h"
+
+int mpi_is_paused;
+
+/* MPI may be asked between MPI_Init and MPI_Finalize. A program in Fortran gets there past us; then MPI is asked. */
+enum { LIFE_UNKNOWN, LIFE_UP, LIFE_OVER };
+static int life; /* atomic */
+
+bool mpi_is_up(void)
+{
+    const int now = __atomic_load_n(&life, __ATOMIC_ACQUIRE);
+    if (KYMO_LIKELY(now != LIFE_UNKNOWN))
+        return now == LIFE_UP;
+    int has_begun = 0, has_ended = 0;
+    if (!mpi_is_known() || mpi.Initialized(&has_begun) != 0 || mpi.Finalized(&has_ended) != 0 ||
+        !has_begun || has_ended)
+        return false;
+    __atomic_store_n(&life, LIFE_UP, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void begun(int rc)
+{
+    struct kymo_communication told;
+    if (rc != 0 || !mpi_is_up())
+        return;
+    mpi_tell_group(mpi_group_get(mpi_dialect.world), KYMO_COLLECTIVE_OTHER, &told);
+    kymo_communication_tell(&told);
+}
+
+#define INIT(name, params, args)                                                                   \
+    MPI_WRAPPER(name, params, args, (void)0, {                                                     \
+        kymo_begin_on(id);                                                                         \
+        const int rc = real args;                                                                  \
+        begun(rc);                                                                                 \
+        kymo_end(id);                                                                              \
+        return rc;                                                                                 \
+    })
+
+INIT(Init, (int *argc, char ***argv), (argc, argv))
+INIT(Init_thread, (int *argc, char ***argv, int required, int *provided),
+     (argc, argv, required, provided))
+
+static void end(void)
+{
+    __atomic_store_n(&life, LIFE_OVER, __ATOMIC_RELEASE);
+}
+
+MPI_WRAPPER(Finalize, (void), (), end(), {
+    struct kymo_communication told;
+    mpi_tell_group(mpi_group_get(mpi_is_known() ? mpi_dialect.world : 0), KYMO_COLLECTIVE_OTHER,
+                   &told);
+    end();
+    kymo_communication_begin_on(id, &told);
+    const int rc = real();
+    kymo_end(id);
+    return rc;
+})
+
+MPI_WRAPPER(Abort, (MPI_Comm comm, int code), (comm, code), (void)0, {
+    kymo_begin_on(id);
+    return real(comm, code);
+})
+
+/* 0: nothing of MPI is recorded from here on, anything else: again. What else it means is up to the program's MPI. */
+KYMO_API int MPI_Pcontrol(int level, ...);
+KYMO_API int MPI_Pcontrol(int level, ...)
+{
+    static struct mpi_slot slot;
+    int (*const real)(int, ...) = (int (*)(int, ...))mpi_real(&slot, "PMPI_Pcontrol");
+    __atomic_store_n(&mpi_is_paused, level == 0, __ATOMIC_RELAXED);
+    return real(level);
+}

@@ -1,0 +1,89 @@
+/*
+ * Nonblocking operations between their start and the wait, by their handles: what came is known only then. Sends are not
+ * kept, for all is known of them when they start; and an MPI may give one handle to several that are done already.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "mpi_internal.h"
+
+struct entry {
+    MPI_Request request;
+    struct mpi_started started;
+    struct entry *next;
+};
+
+enum { N_BUCKETS = 1024 };
+static struct {
+    pthread_mutex_t lock; /* guards the rest */
+    struct entry *buckets[N_BUCKETS];
+    struct entry *spare; /* used before, to be used again */
+    size_t n;            /* read without the lock as well: 0 is the usual case */
+} requests = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct entry **link_of(MPI_Request request)
+{
+    struct entry **link = &requests.buckets[(request ^ request >> 6 ^ request >> 14) % N_BUCKETS];
+    while (*link != NULL && (*link)->request != request)
+        link = &(*link)->next;
+    return link;
+}
+
+static struct entry *take_spare(void)
+{
+    struct entry *entry = requests.spare;
+    if (entry == NULL)
+        return malloc(sizeof *entry);
+    requests.spare = entry->next;
+    return entry;
+}
+
+/* Take it out; the lock is held. Nobody will tell us any more when it ended, if it has not. */
+static void drop(struct entry **link)
+{
+    struct entry *entry = *link;
+    kymo_async_end(entry->started.flight);
+    *link = entry->next;
+    entry->next = requests.spare;
+    requests.spare = entry;
+    __atomic_store_n(&requests.n, requests.n - 1, __ATOMIC_RELAXED);
+}
+
+void mpi_request_add(MPI_Request request, const struct mpi_started *started)
+{
+    pthread_mutex_lock(&requests.lock);
+    struct entry **link = link_of(request);
+    if (*link != NULL) /* somebody ended it where we do not see it */
+        drop(link);
+    struct entry *entry = take_spare();
+    if (entry != NULL) {
+        link = link_of(request);
+        *entry = (struct entry){.request = request, .started = *started, .next = *link};
+        *link = entry;
+        __atomic_store_n(&requests.n, requests.n + 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&requests.lock);
+}
+
+bool mpi_request_get(MPI_Request request, struct mpi_started *started)
+{
+    if (__atomic_load_n(&requests.n, __ATOMIC_RELAXED) == 0)
+        return false;
+    pthread_mutex_lock(&requests.lock);
+    const struct entry *entry = *link_of(request);
+    if (entry != NULL)
+        *started = entry->started;
+    pthread_mutex_unlock(&requests.lock);
+    return entry != NULL;
+}
+
+void mpi_request_forget(MPI_Request request)
+{
+    if (__atomic_load_n(&requests.n, __ATOMIC_RELAXED) == 0)
+        return;
+    pthread_mutex_lock(&requests.lock);
+    struct entry **link = link_of(request);
+    if (*link != NULL)
+        drop(link);
+    pthread_mutex_unlock(&requests.lock);
+}

@@ -1,0 +1,23 @@
+/*
+ * The few types of MPI that the wrappers name. No mpi.h: each MPI has its own, and one libkymo-mpi serves all of them.
+ *
+ * A handle is a pointer in Open MPI and an int in MPICH and its relatives. Here it is a word that is passed on as it
+ * came: whoever takes an int takes the lower half of the same register or stack slot, so nothing is lost either way. An
+ * array of handles, or of statuses, is looked at through mpi_handle_at() and mpi_status_at() alone, which know the
+ * size of an element.
+ */
+#ifndef KYMO_MPI_TYPES_H
+#define KYMO_MPI_TYPES_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static_assert(sizeof(void *) == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "the lower half of a word is an int on the machines this is written for");
+
+typedef uintptr_t MPI_Comm, MPI_Datatype, MPI_Group, MPI_Info, MPI_Message, MPI_Op, MPI_Request;
+typedef struct MPI_Status MPI_Status; /* of 20 bytes or 24 */
+typedef int64_t MPI_Count, MPI_Aint;
+
+#endif

@@ -1,0 +1,218 @@
+/*
+ * Waits and tests: where nonblocking operations end. What was started is looked up before the call, for it takes the
+ * handles away, and told behind it, when MPI has said who sent and how much.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi_internal.h"
+
+/* One of the requests of a call, known by us. */
+struct watched {
+    int index; /* among those of the call */
+    MPI_Request request;
+    struct mpi_started started;
+};
+
+enum { FEW = 8 };
+struct watch {
+    struct watched few[FEW], *all; /* in the order of their indices */
+    int n, cap;
+    bool has_receive;
+    MPI_Status *own; /* statuses in place of those that the program does not want; NULL: none */
+    uint64_t one[8]; /* of a single one */
+    struct kymo_communication told;
+    int n_told;
+};
+
+/* ---- before ---- */
+
+static bool make_room(struct watch *w)
+{
+    if (w->n < w->cap)
+        return true;
+    struct watched *all = malloc(2 * (size_t)w->cap * sizeof *all);
+    if (all == NULL)
+        return false;
+    memcpy(all, w->all, (size_t)w->n * sizeof *all);
+    if (w->all != w->few)
+        free(w->all);
+    w->all = all;
+    w->cap *= 2;
+    return true;
+}
+
+static void watch(struct watch *w, int n, const void *requests)
+{
+    w->all = w->few;
+    w->cap = FEW;
+    w->n = w->n_told = 0;
+    w->has_receive = false;
+    w->own = NULL;
+    for (int i = 0; mpi_is_up() && i < n && requests != NULL; i++) {
+        struct mpi_started started;
+        const MPI_Request request = mpi_handle_at(requests, (size_t)i);
+        if (request == mpi_dialect.request_null || !mpi_request_get(request, &started))
+            continue;
+        if (!make_room(w))
+            return;
+        w->all[w->n++] = (struct watched){.index = i, .request = request, .started = started};
+        w->has_receive |= started.is_receive;
+    }
+}
+
+/* The program's statuses, or our own where it wants none and a receive is among the requests. */
+static MPI_Status *statuses_for(struct watch *w, MPI_Status *given, const MPI_Status *ignore, int n)
+{
+    if (given != ignore || !w->has_receive)
+        return given;
+    w->own = n == 1 ? (MPI_Status *)w->one : calloc((size_t)n, mpi_dialect.status_bytes);
+    return w->own != NULL ? w->own : given;
+}
+
+/* ---- behind ---- */
+
+/* Several at once: what they have in common, and the sum of their bytes. */
+static void add(struct watch *w, const struct kymo_communication *one)
+{
+    struct kymo_communication *const sum = &w->told;
+    if (w->n_told++ == 0) {
+        *sum = *one;
+        return;
+    }
+    if (sum->group != one->group)
+        sum->group = sum->group_size = 0;
+    if (sum->what != one->what)
+        sum->what = KYMO_COLLECTIVE_OTHER;
+    if (sum->peer != one->peer)
+        sum->peer = -1;
+    sum->sequence = UINT64_MAX;
+    sum->bytes_in += one->bytes_in;
+    sum->bytes_out += one->bytes_out;
+}
+
+/* One of them has ended. `status` is the call's for it, or NULL where there is none. */
+static void ended(struct watch *w, const struct watched *one, const MPI_Status *status)
+{
+    struct kymo_communication told = one->started.told;
+    if (one->started.is_receive && status != NULL)
+        mpi_tell_received(mpi_group_get(one->started.comm), status, &told);
+    mpi_request_forget(one->request);
+    add(w, &told);
+}
+
+static int compare_index(const void *key, const void *element)
+{
+    return *(const int *)key - ((const struct watched *)element)->index;
+}
+
+static void ended_at(struct watch *w, int index, const MPI_Status *status)
+{
+    const struct watched *one = bsearch(&index, w->all, (size_t)w->n, sizeof *w->all, compare_index);
+    if (one != NULL)
+        ended(w, one, status);
+}
+
+static const MPI_Status *status_or_null(const MPI_Status *statuses, const MPI_Status *ignore, int i)
+{
+    return statuses != ignore ? mpi_status_at(statuses, (size_t)i) : NULL;
+}
+
+static void all_ended(struct watch *w, const MPI_Status *statuses)
+{
+    for (int i = 0; i < w->n; i++)
+        ended(w, &w->all[i], status_or_null(statuses, mpi_dialect.statuses_ignore, w->all[i].index));
+}
+
+static void some_ended(struct watch *w, int n, const int *indices, const MPI_Status *statuses)
+{
+    for (int i = 0; i < n; i++) /* MPI_UNDEFINED is negative */
+        ended_at(w, indices[i], status_or_null(statuses, mpi_dialect.statuses_ignore, i));
+}
+
+/* An error: which of them have ended is not clear, so that nothing is told. */
+static void give_up(struct watch *w)
+{
+    for (int i = 0; i < w->n; i++)
+        mpi_request_forget(w->all[i].request);
+}
+
+static void finish(struct watch *w)
+{
+    if (w->n_told > 0)
+        kymo_communication_tell(&w->told);
+    if (w->all != w->few)
+        free(w->all);
+    if (w->own != (MPI_Status *)w->one)
+        free(w->own);
+}
+
+/* While nothing is recorded, what ends there is forgotten: its handle may come again for something else. */
+static void forget(int n, const void *requests)
+{
+    for (int i = 0; i < n && requests != NULL && mpi_is_known(); i++)
+        mpi_request_forget(mpi_handle_at(requests, (size_t)i));
+}
+
+/*
+ * A wait for `n` requests. `status` and `ignore` are the call's parameter for statuses and MPI's word for none, `n_status`
+ * how many it has; `behind` says what has ended.
+ */
+#define WAIT(name, n, requests, status, ignore, n_status, behind, params, args)                    \
+    MPI_WRAPPER(name, params, args, forget(n, requests), {                                         \
+        struct watch w;                                                                            \
+        watch(&w, n, requests);                                                                    \
+        (status) = statuses_for(&w, status, mpi_dialect.ignore, n_status);                         \
+        kymo_begin_on(id);                                                                         \
+        const int rc = real args;                                                                  \
+        if (rc != 0)                                                                               \
+            give_up(&w);                                                                           \
+        else                                                                                       \
+            behind;                                                                                \
+        finish(&w);                                                                                \
+        kymo_end(id);                                                                              \
+        return rc;                                                                                 \
+    })
+
+#define ONE_STATUS status_or_null(status, mpi_dialect.status_ignore, 0)
+#define IF(flag, then) ((flag) ? (void)(then) : (void)0)
+
+WAIT(Wait, 1, request, status, status_ignore, 1, ended_at(&w, 0, ONE_STATUS),
+     (MPI_Request * request, MPI_Status *status), (request, status))
+WAIT(Test, 1, request, status, status_ignore, 1, IF(*flag, ended_at(&w, 0, ONE_STATUS)),
+     (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status))
+
+WAIT(Waitall, n, requests, statuses, statuses_ignore, n, all_ended(&w, statuses),
+     (int n, MPI_Request requests[], MPI_Status *statuses), (n, requests, statuses))
+WAIT(Testall, n, requests, statuses, statuses_ignore, n, IF(*flag, all_ended(&w, statuses)),
+     (int n, MPI_Request requests[], int *flag, MPI_Status *statuses), (n, requests, flag, statuses))
+
+WAIT(Waitany, n, requests, status, status_ignore, 1, ended_at(&w, *index, ONE_STATUS),
+     (int n, MPI_Request requests[], int *index, MPI_Status *status), (n, requests, index, status))
+WAIT(Testany, n, requests, status, status_ignore, 1, IF(*flag, ended_at(&w, *index, ONE_STATUS)),
+     (int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+     (n, requests, index, flag, status))
+
+WAIT(Waitsome, n, requests, statuses, statuses_ignore, n, some_ended(&w, *n_ended, indices, statuses),
+     (int n, MPI_Request requests[], int *n_ended, int indices[], MPI_Status *statuses),
+     (n, requests, n_ended, indices, statuses))
+WAIT(Testsome, n, requests, statuses, statuses_ignore, n, some_ended(&w, *n_ended, indices, statuses),
+     (int n, MPI_Request requests[], int *n_ended, int indices[], MPI_Status *statuses),
+     (n, requests, n_ended, indices, statuses))
+
+/* ---- requests that are used again and again, or not at all ---- */
+
+#define PLAIN(name, else_, params, args)                                                           \
+    MPI_WRAPPER(name, params, args, else_, {                                                       \
+        else_;                                                                                     \
+        kymo_begin_on(id);                                                                         \
+        const int rc = real args;                                                                  \
+        kymo_end(id);                                                                              \
+        return rc;                                                                                 \
+    })
+
+PLAIN(Start, (void)0, (MPI_Request * request), (request))
+PLAIN(Startall, (void)0, (int n, MPI_Request requests[]), (n, requests))
+PLAIN(Request_free, forget(1, request), (MPI_Request * request), (request))
+PLAIN(Request_get_status, (void)0, (MPI_Request request, int *flag, MPI_Status *status),
+      (request, flag, status))
