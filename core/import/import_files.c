@@ -140,10 +140,13 @@ static kymo_status add_file(struct kymo__import_files *files, const struct kymo_
 }
 
 /* The sentence about a file that is none: how it begins, and what is known. */
-static kymo_status fail_unknown(const char *path, const char *bytes, size_t len)
+static kymo_status fail_unknown(const struct kymo__import_file *file, const char *bytes, size_t len)
 {
     enum { SHOWN = 24 };
+    const char *path = file->path, *damage = kymo__bytes_damage(file->bytes);
     struct kymo__buf words = {0}, begin = {0};
+    if (len == 0 && damage != NULL)
+        return kymo__fail(KYMO_EFORMAT, "%s", damage);
     if (len == 0)
         return kymo__fail(KYMO_EFORMAT, "%s is empty", path);
     kymo__import_words(&words);
@@ -185,7 +188,7 @@ static kymo_status add_named(struct kymo__import_files *files, const char *path,
     size_t len = 0;
     kymo_status status = look_into(&file, &bytes, &len);
     if (status == KYMO_OK && (file.format == NULL || len == 0))
-        status = fail_unknown(path, bytes, len);
+        status = fail_unknown(&file, bytes, len);
     if (status != KYMO_OK || S_ISREG(st->st_mode))
         close_bytes(&file);
     if (status == KYMO_OK)

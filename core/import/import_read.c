@@ -11,7 +11,17 @@
 #include <string.h>
 
 #include "import/import_files.h"
+#include "import/sink_internal.h"
 #include "record/record_internal.h"
+
+/* A file while it is read, and while its sink is written. */
+struct reading {
+    struct jobs *jobs;
+    struct kymo__import_file *file;
+    kymo__byte_source *bytes; /* NULL: all were read */
+    bool may_tell;
+    bool is_kept; /* it is written later */
+};
 
 struct jobs {
     struct kymo__import_files *files;
@@ -23,16 +33,9 @@ struct jobs {
     size_t next;          /* file; taken by any thread with an atomic add */
     pthread_mutex_t lock; /* guards what follows */
     kymo__sink *kept;     /* to be written last; its process 0 gets the notes */
-    kymo_status status;   /* of something that concerns all: memory, the disk */
+    struct reading kept_reading;
+    kymo_status status; /* of something that concerns all: memory, the disk */
     char failure[512];
-};
-
-/* A file while it is read. */
-struct reading {
-    struct jobs *jobs;
-    struct kymo__import_file *file;
-    kymo__byte_source *bytes;
-    bool may_tell;
 };
 
 /* ---- progress ---- */
@@ -56,8 +59,8 @@ static void set_share(struct reading *reading, double share)
 static void tick(void *ctx, double written)
 {
     struct reading *reading = ctx;
-    set_share(reading,
-              reading_part * kymo__bytes_share(reading->bytes) + (1 - reading_part) * written);
+    const double read = reading->bytes != NULL ? kymo__bytes_share(reading->bytes) : 1;
+    set_share(reading, reading_part * read + (1 - reading_part) * written);
 }
 
 /* ---- one file ---- */
@@ -100,13 +103,17 @@ static kymo_status read_into(struct reading *reading, kymo__sink *sink)
     return KYMO_OK;
 }
 
-/* Keep the first one for last; write any other. */
-static kymo_status write_out(struct jobs *jobs, kymo__sink **sink)
+/* Keep the first one for last, which is written by the thread that called us; write any other. */
+static kymo_status write_out(struct reading *reading, kymo__sink **sink)
 {
+    struct jobs *jobs = reading->jobs;
     pthread_mutex_lock(&jobs->lock);
     const bool is_first = jobs->kept == NULL;
     if (is_first) {
         jobs->kept = *sink;
+        jobs->kept_reading = (struct reading){.jobs = jobs, .file = reading->file, .may_tell = true};
+        jobs->kept->tick_ctx = &jobs->kept_reading;
+        reading->is_kept = true;
         *sink = NULL;
     }
     pthread_mutex_unlock(&jobs->lock);
@@ -129,7 +136,7 @@ static kymo_status read_file(struct reading *reading, bool *concerns_all)
     KYMO_TRY(kymo__sink_create(&wants, &sink));
     kymo_status status = read_into(reading, sink);
     if (status == KYMO_OK)
-        status = write_out(jobs, &sink);
+        status = write_out(reading, &sink);
     else
         *concerns_all = status == KYMO_ENOMEM || kymo__sink_has_failed(sink);
     kymo__sink_destroy(sink);
@@ -163,7 +170,8 @@ static void work_on(struct jobs *jobs, struct kymo__import_file *file, bool may_
     if (status == KYMO_OK)
         status = read_file(&reading, &concerns_all);
     note_failure(jobs, file, status, concerns_all);
-    set_share(&reading, 1);
+    if (!reading.is_kept)
+        set_share(&reading, 1);
     kymo__bytes_close(reading.bytes);
 }
 
