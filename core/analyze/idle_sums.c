@@ -150,7 +150,8 @@ static size_t merge_threads(struct kymo__idle_sum *sums, size_t n_slots)
     for (size_t i = 0; i < n_slots; i++)
         if (sums[i].count != 0)
             sums[n++] = sums[i];
-    qsort(sums, n, sizeof *sums, by_row);
+    if (n != 0)
+        qsort(sums, n, sizeof *sums, by_row);
     for (size_t i = 0; i < n; i++) {
         if (n_rows != 0 && row_key(&sums[n_rows - 1]) == row_key(&sums[i])) {
             sums[n_rows - 1].ns += sums[i].ns;

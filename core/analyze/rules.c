@@ -3,7 +3,6 @@
  * the answer for the kind and collective it was last asked about, which nearly never change.
  */
 #include <string.h>
-#include <strings.h>
 
 #include "analyze/breakdown_internal.h"
 
@@ -43,9 +42,13 @@ bool kymo__pattern_fits(const char *pattern, const char *text, size_t len)
     if (strpbrk(pattern, "*?") != NULL)
         return glob_fits(pattern, text, len);
     const size_t wanted = strlen(pattern);
-    for (size_t i = 0; i + wanted <= len; i++)
-        if (strncasecmp(text + i, pattern, wanted) == 0)
+    for (size_t i = 0; i + wanted <= len; i++) {
+        size_t n = 0;
+        while (n < wanted && lower(text[i + n]) == lower(pattern[n]))
+            n++;
+        if (n == wanted)
             return true;
+    }
     return false;
 }
 

@@ -14,7 +14,10 @@ def test_without_a_command_the_overview_is_shown(kymo, expected):
         expected("overview", done.stdout)
 
 
-@pytest.mark.parametrize("command", ["run", "report", "export", "compare", "breakdown", "import", "doctor", "completion"])
+COMMANDS = ["run", "report", "export", "compare", "breakdown", "import", "doctor", "completion"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_help(kymo, expected, command):
     for args in ((command, "--help"), ("help", command), (command, "-h")):
         done = kymo(*args)
@@ -22,7 +25,7 @@ def test_each_command_has_help(kymo, expected, command):
         expected(f"help-{command}", done.stdout)
 
 
-@pytest.mark.parametrize("command", ["", "run", "report", "export", "compare", "breakdown", "import", "doctor", "completion"])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_fits_a_terminal(kymo, command):
     lines = kymo(*command.split(), "--help").stdout.splitlines()
     assert max(map(len, lines)) <= 90

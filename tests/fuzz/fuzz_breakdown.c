@@ -1,0 +1,50 @@
+/* Any bytes as a log: broken down, one way or another, printed and as JSON. The parts must add up whatever it holds. */
+#include <stdio.h>
+
+#include "base/base_internal.h"
+#include "fuzz.h"
+#include <kymo/breakdown.h>
+
+static uint64_t number(const kymo_table *table, size_t row, const char *column)
+{
+    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column)).as.u64;
+}
+
+static void check(const kymo_table *table)
+{
+    for (size_t row = 0; table != NULL && row < kymo_table_n_rows(table); row++)
+        KYMO_ASSERT(number(table, row, "compute_ns") + number(table, row, "exposed_comm_ns") +
+                        number(table, row, "exposed_mem_ns") + number(table, row, "idle_ns") ==
+                    number(table, row, "span_ns"));
+}
+
+static void break_down(kymo_recording *recording, unsigned which)
+{
+    static const char *const bys[] = {NULL, "step", "range", "stream", "process-group"};
+    static const char *const windows[] = {"gpu_span", "steps"};
+    const struct kymo_breakdown_options options = {
+        .by = bys[which % 5], .window = windows[which / 5 % 2], .n_jobs = 1};
+    kymo_breakdown *breakdown = NULL;
+    FILE *out = fopen("/dev/null", "w");
+    if (out != NULL && kymo_breakdown_create(&recording, 1, &options, &breakdown) == KYMO_OK) {
+        check(kymo_breakdown_table(breakdown, "devices"));
+        check(kymo_breakdown_table(breakdown, "by"));
+        (void)kymo_breakdown_text(breakdown, NULL, out);
+        (void)kymo_breakdown_json(breakdown, out);
+        kymo_breakdown_destroy(breakdown);
+    }
+    if (out != NULL)
+        fclose(out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[128];
+    kymo_recording *recording = NULL;
+    snprintf(path, sizeof path, "%s/any.klog", fuzz_folder());
+    if (!fuzz_write_file(path, data, size) || kymo_recording_open(path, &recording) != KYMO_OK)
+        return 0;
+    break_down(recording, kymo__crc32c(0, data, size));
+    kymo_recording_close(recording);
+    return 0;
+}
