@@ -13,7 +13,7 @@
 static struct {
     const char *output, *from;
     bool force, quiet;
-    uint32_t jobs;
+    uint32_t jobs, rate;
 } given;
 
 static const struct cli_option options[] = {
@@ -22,6 +22,9 @@ static const struct cli_option options[] = {
      ".kymo, here)"},
     {"from", 0, CLI_TEXT, "FORMAT", &given.from,
      "what the files are, where they do not tell themselves"},
+    {"rate", 0, CLI_COUNT, "HZ", &given.rate,
+     "how many samples a second has, for stacks without times: py-spy\n"
+     "raw and other collapsed stacks (default: 100)"},
     {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
     {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
      "files to read at a time (default: as many as there are cores)"},
@@ -99,6 +102,7 @@ static kymo_status import_into(const char *path, char **files, int n,
 {
     const struct kymo_import_options wants = {.from = given.from,
                                               .keep_arguments = 1,
+                                              .samples_per_second = given.rate,
                                               .n_jobs = given.jobs,
                                               .progress = cli_progress,
                                               .progress_ctx = (void *)"importing"};
@@ -172,6 +176,6 @@ const struct cli_command cli_command_import = {
     .examples = "  kymo import trace.json.gz                  trace.kymo\n"
                 "  kymo import traces/ -o run.kymo            a folder: each file is a rank\n"
                 "  kymo import rank0.json rank1.json -o run.kymo\n"
-                "  kymo import stacks.txt --from collapsed",
+                "  kymo import stacks.txt --from collapsed --rate 250",
     .run = import,
 };

@@ -15,10 +15,11 @@
 enum {
     MAX_LINE = 16 << 20,
     SAMPLE_NS = 10000000,
+    SECOND_NS = 1000000000,
     MAX_TOLD = 60, /* bytes of a line that is told */
 };
 
-/* More samples than anybody takes: numbers beyond are times in nanoseconds, and sums beyond the last are none at all. */
+/* More samples than anybody takes: numbers beyond are nanoseconds, and sums beyond the last are none at all. */
 static const uint64_t most_samples = 1000000000, most_ns = UINT64_C(1) << 62;
 
 /* A process of the file, and a thread of one. */
@@ -332,9 +333,15 @@ static void tell(const struct reading *r, uint64_t unit_ns)
         kymo__sink_damage(first, "%s: %s", path, kymo__bytes_damage(r->import->bytes));
 }
 
+/* What one sample is. Sums that are times come from tools that count nanoseconds, kymo among them. */
 static uint64_t choose_unit(const struct reading *r)
 {
-    return r->n_samples > most_samples ? 1 : SAMPLE_NS;
+    const uint64_t per_second = r->import->options->samples_per_second;
+    const uint64_t unit = per_second != 0               ? (SECOND_NS + per_second / 2) / per_second
+                          : r->n_samples > most_samples ? 1
+                                                        : SAMPLE_NS;
+    /* As many as there are must not run over the clock. */
+    return KYMO__MAX(KYMO__MIN(unit, most_ns / KYMO__MAX(r->n_samples, 1)), 1);
 }
 
 static kymo_status lay_out(struct reading *r)

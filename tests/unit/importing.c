@@ -20,7 +20,8 @@ static kymo_status read_bytes(const struct kymo__import_format *format, kymo__by
     const struct kymo__sink_options options = {
         .store = store, .command = "a.file", .source = format->name};
     KYMO_TRY(kymo__sink_create(&options, &sink));
-    struct kymo__import import = {.sink = sink, .bytes = bytes, .path = "a.file", .options = &import_wants};
+    struct kymo__import import = {
+        .sink = sink, .bytes = bytes, .path = "a.file", .options = &import_wants};
     kymo_status status = format->read(&import);
     if (status == KYMO_OK)
         status = kymo__sink_finish(sink);

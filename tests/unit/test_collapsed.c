@@ -278,6 +278,23 @@ static void what_is_exported_again_is_the_same(void **state)
     free(again);
 }
 
+static void a_second_has_as_many_samples_as_one_says(void **state)
+{
+    (void)state;
+    import_wants.samples_per_second = 250;
+    kymo_summary *summary = summarise("a;b 5\n");
+    expect_range(summary, "b", 5, 20 * MS, 20 * MS);
+    expect_warning(summary, "5 samples, taken as 4.00 ms each");
+    kymo_summary_destroy(summary);
+    /* Not more than a clock can tell. */
+    import_wants.samples_per_second = 1;
+    summary = summarise("a 2000000000000000000\n");
+    expect_range(summary, "a", UINT64_C(1) << 40, UINT64_C(4000000000000000000),
+                 UINT64_C(4000000000000000000));
+    kymo_summary_destroy(summary);
+    import_wants.samples_per_second = 0;
+}
+
 static void pieces_of_any_length_give_the_same(void **state)
 {
     (void)state;
@@ -357,6 +374,7 @@ int main(void)
         cmocka_unit_test(folders_of_packages_tell_nothing),
         cmocka_unit_test(the_innermost_process_has_the_samples),
         cmocka_unit_test(what_is_exported_again_is_the_same),
+        cmocka_unit_test(a_second_has_as_many_samples_as_one_says),
         cmocka_unit_test(pieces_of_any_length_give_the_same),
         cmocka_unit_test(lines_that_are_none_are_told),
         cmocka_unit_test(a_file_without_stacks_is_refused),
