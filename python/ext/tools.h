@@ -10,6 +10,7 @@
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_breakdown.c   breakdown(): what devices did
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
+ *     tools_import.c      import_trace(): files of other tools into a recording
  *     tools_doctor.c      doctor(): what can be measured here
  */
 #ifndef KYMO_PYTHON_TOOLS_H
@@ -47,6 +48,8 @@ PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
 
 /* breakdown(paths, by, rules, window): the tables, and the answer as text and JSON. `rules` "": none. */
 PyObject *tools_breakdown(PyObject *module, PyObject *args);
+/* import_trace(paths, into, format): how many files, events and bytes, and the format. */
+PyObject *tools_import_trace(PyObject *module, PyObject *args);
 
 /* doctor(path, measure, wait_ms): the findings as a Table, as text, and whether a recording could be made. */
 PyObject *tools_doctor(PyObject *module, PyObject *args);

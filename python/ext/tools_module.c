@@ -3,6 +3,8 @@
  */
 #include "tools.h"
 
+#include <kymo/import.h>
+
 PyObject *tools_raise(const struct tools_state *state, kymo_status status)
 {
     if (status == KYMO_EINVAL)
@@ -62,6 +64,9 @@ static PyMethodDef tools_functions[] = {
      METH_VARARGS, "compare_pairs(a, b, smallest_percent, /)\n--\n\nVerdict, change, its interval, medians, reason."},
     {"breakdown", tools_breakdown, METH_VARARGS,
      "breakdown(paths, by, rules, window, /)\n--\n\nTables, text and JSON of a breakdown."},
+    {"import_trace", tools_import_trace, METH_VARARGS,
+     "import_trace(paths, into, format, /)\n--\n\nFiles of other tools into a recording: files, "
+     "events, bytes, format."},
     {"doctor", tools_doctor,
      METH_VARARGS, "doctor(path, measure, wait_ms, /)\n--\n\nWhat can be measured here: table, text, can_record."},
     {"stopwatch_table", tools_stopwatch_table, METH_O,
@@ -89,6 +94,8 @@ static int tools_exec(PyObject *module)
     state->table_type = state->recording_type != NULL ? tools_table_type(module) : NULL;
     if (state->table_type == NULL || add(module, "Recording", state->recording_type) < 0 ||
         add(module, "Table", state->table_type) < 0)
+        return -1;
+    if (PyModule_AddStringConstant(module, "import_formats", kymo_import_formats()) < 0)
         return -1;
     return PyModule_AddStringConstant(module, "export_formats", kymo_export_formats());
 }

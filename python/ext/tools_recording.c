@@ -6,6 +6,8 @@
  */
 #include "tools.h"
 
+#include <kymo/import.h>
+
 struct recording {
     PyObject ob_base;
     kymo_recording **opened;
@@ -59,7 +61,8 @@ static int open_one(struct recording *self, PyObject *path)
         return -1;
     kymo_recording *opened = NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_recording_open(PyBytes_AS_STRING(bytes), &opened);
+    const struct kymo_import_options wants = {.keep_arguments = 1};
+    const kymo_status status = kymo_open(PyBytes_AS_STRING(bytes), &wants, &opened);
     PyEval_RestoreThread(thread);
     Py_DECREF(bytes);
     if (status != KYMO_OK) {

@@ -21,6 +21,7 @@ from __future__ import annotations
 from kymo._breakdown import Breakdown, breakdown
 from kymo._compare import Comparison, FunctionComparison, compare, compare_functions
 from kymo._doctor import Findings, doctor
+from kymo._import import import_trace
 from kymo._iteration import epoch, finish_iteration, iteration, iterations, phase
 from kymo._native import (
     KymoError,
@@ -77,6 +78,7 @@ __all__ = [
     "finish_iteration",
     "get_include",
     "get_library_dir",
+    "import_trace",
     "iteration",
     "iterations",
     "load",

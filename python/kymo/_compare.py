@@ -68,7 +68,7 @@ class Comparison(Table):
 def compare(
     a: Paths, b: Paths, *, filter: Optional[str] = None, smallest_percent: float = 1.0, skip: int = 0
 ) -> Comparison:
-    """Compare recordings or files of stats, region by region.
+    """Compare recordings, traces of other tools (see kymo.import_trace()) or files of stats, region by region.
 
     Each side is a path or several, which are repeats; so are the runs that `kymo run --repeat` puts into one recording.
     `filter` keeps the regions that match. An interval with 0 in it that lies within `smallest_percent` is "same", a

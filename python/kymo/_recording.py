@@ -23,6 +23,7 @@ def load(
 ) -> Recording:
     """Open a recording, or several that are read as one (ranks, repeats).
 
+    Each may be a file of another tool, or a folder of such files, instead: see kymo.import_trace().
     `filter` keeps the names that match a pattern as the shell's; a plain word matches anywhere. `max_depth` leaves out
     what is nested deeper; 0 keeps all. `data` names the range in which an iteration waits for its data.
     """

@@ -5,6 +5,7 @@ from typing import Optional, Union, final
 _Cell = Union[str, int, float, bool, None]
 
 export_formats: str
+import_formats: str
 
 @final
 class Table:
@@ -38,6 +39,9 @@ def compare_pairs(
 def breakdown(
     paths: tuple[str, ...], by: Optional[str], rules: Union[str, PathLike[str]], window: Optional[str], /
 ) -> tuple[dict[str, Table], str, str]: ...
+def import_trace(
+    paths: tuple[str, ...], into: str, format: Optional[str], /
+) -> tuple[int, int, int, str]: ...
 def doctor(path: str, measure: bool, wait_ms: int, /) -> tuple[Table, str, bool]: ...
 def stopwatch_table(name: str, /) -> Table: ...
 def stopwatch_pack(rank: int, /) -> bytes: ...
