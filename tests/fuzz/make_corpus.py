@@ -5,7 +5,9 @@ A few small files for each target, of each kind of block, record and ending ther
 
 from __future__ import annotations
 
+import gzip
 import os
+import random
 import re
 import signal
 import struct
@@ -51,6 +53,21 @@ USAGE = [
     "4096 512 100 1 0 64 0\n",
     "99999999999999999999999 18446744073709551615 x\n",
 ]
+
+# Small files of other tools, one of each format, and what is none.
+IMPORTS = {
+    "kineto.json": b'{"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2}, '
+    b'"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 1.5, "dur": 9.250, '
+    b'"args": {"External id": 3}}, {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 4.0, "dur": 2, '
+    b'"args": {"device": 0, "stream": 7, "correlation": 5}}, {"ph": "s", "id": 5, "pid": 7, "tid": 7, "ts": 2, '
+    b'"cat": "ac2g", "name": "ac2g"}]}',
+    "array.json": b'[{"ph":"B","name":"a","ts":1,"pid":1,"tid":1},{"ph":"E","ts":2,"pid":1,"tid":1},\n',
+    "collapsed.folded": b"main;step;forward 12\nmain;step 3\n",
+    "speedscope.json": b'{"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": '
+    b'[{"name": "a"}]}, "profiles": [{"type": "evented", "name": "t", "unit": "nanoseconds", "startValue": 0, '
+    b'"endValue": 9, "events": [{"type": "O", "frame": 0, "at": 1}, {"type": "C", "frame": 0, "at": 5}]}]}',
+    "nothing.txt": b"# Notes\n",
+}
 
 
 def record_one_of_each() -> None:
@@ -197,7 +214,7 @@ def log_of_iterations() -> bytes:
 
 
 def main() -> None:
-    for target in ("log", "pool", "options", "doctor", "stopwatch", "usage"):
+    for target in ("log", "pool", "options", "doctor", "stopwatch", "usage", "sink", "open"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for i, text in enumerate(OPTIONS):
         (CORPUS / "options" / f"{i}.txt").write_text(text)
@@ -207,6 +224,11 @@ def main() -> None:
         (CORPUS / "usage" / f"{i}.txt").write_text(text)
     for i, packed in enumerate(packed_results()):
         (CORPUS / "stopwatch" / f"{i}.bin").write_bytes(packed)
+    for name, data in IMPORTS.items():
+        (CORPUS / "open" / name).write_bytes(data)
+    (CORPUS / "open" / "kineto.json.gz").write_bytes(gzip.compress(IMPORTS["kineto.json"], mtime=0))
+    for i in range(4):
+        (CORPUS / "sink" / f"{i}.bin").write_bytes(random.Random(i).randbytes(80 << i))
     (CORPUS / "log" / "iterations.klog").write_bytes(log_of_iterations())
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
