@@ -5,7 +5,8 @@
 
 static void put_ns(kymo_table *table, double ns)
 {
-    kymo_table_u64(table, ns > 0 ? (uint64_t)(ns + 0.5) : 0);
+    /* An imported trace may have times anywhere in 64 bits, which a double rounds up to 2^64. */
+    kymo_table_u64(table, ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0);
 }
 
 /* `part` of `whole`, null when there is no whole. */

@@ -6,6 +6,7 @@
  * number of them.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/analyze_internal.h"
@@ -109,7 +110,7 @@ static kymo_status list_tasks(struct jobs *jobs, kymo_recording *const *recordin
     for (size_t r = 0; r < n; r++)
         for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++) {
             jobs->tasks[jobs->n_tasks++] = (struct task){recordings[r], p};
-            jobs->n_words_total += kymo_recording_process(recordings[r], p)->n_events;
+            jobs->n_words_total += kymo_recording_process(recordings[r], p)->n_words;
         }
     return KYMO_OK;
 }
@@ -137,6 +138,14 @@ static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
     cost->lost_events += process->lost_events;
 }
 
+static void note_source(kymo_summary *summary, const struct kymo_process *process)
+{
+    const bool is_imported = process->source[0] != '\0';
+    summary->has_own |= !is_imported;
+    if (is_imported && summary->source[0] == '\0')
+        snprintf(summary->source, sizeof summary->source, "%s", process->source);
+}
+
 char *kymo__recordings_title(kymo_recording *const *recordings, size_t n)
 {
     struct kymo__buf title = {0};
@@ -159,8 +168,10 @@ static kymo_status make_result(kymo_summary *summary, struct jobs *jobs,
     kymo__iteration_merge_finish(iterations);
     const struct kymo__iteration_row *straggler = kymo__find_straggler(iterations);
     summary->straggler = straggler != NULL ? (int32_t)(straggler - iterations->rows) : -1;
-    for (size_t i = 0; i < jobs->merge.n_processes; i++)
+    for (size_t i = 0; i < jobs->merge.n_processes; i++) {
         add_cost(&summary->cost, jobs->merge.processes[i]);
+        note_source(summary, jobs->merge.processes[i]);
+    }
     summary->n_threads = jobs->merge.n_threads;
     summary->title = kymo__recordings_title(recordings, n);
     if (summary->title == NULL)

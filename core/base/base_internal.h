@@ -87,7 +87,23 @@ bool kymo__parse_process_stat(const char *text, size_t len, struct kymo__process
 /* write(2) until all is out; false with errno set. */
 KYMO_PRIVATE_API bool kymo__write_all(int fd, const void *bytes, size_t len);
 
-/* ---- of libkymo-tools: workers.c, temporary_file.c ---- */
+/* ---- of libkymo-tools: heap.c, workers.c, temporary_file.c ---- */
+
+/* Numbers by a key, the lowest first; among equals any. */
+struct kymo__heap {
+    struct kymo__heap_item {
+        uint64_t key;
+        uint32_t number;
+    } *items; /* the first one is the lowest */
+    size_t n, cap;
+    uint32_t *places; /* by number, from 1; 0: it is not in */
+    size_t places_cap;
+};
+/* Put a number in, or give it another key, which cannot fail. False without memory. */
+bool kymo__heap_put(struct kymo__heap *heap, uint32_t number, uint64_t key);
+/* Take out a number that is in. */
+void kymo__heap_remove(struct kymo__heap *heap, uint32_t number);
+void kymo__heap_fini(struct kymo__heap *heap);
 
 /* Take tasks until none is left; `may_tell` in the calling thread alone, for progress. */
 typedef void kymo__worker(void *ctx, bool may_tell);

@@ -103,7 +103,7 @@ struct kymo__sink_event {
     uint64_t id;          /* of a flow or async range; the number of an iteration */
     uint64_t bytes;       /* of GPU work */
     uint64_t repeat; /* calls that a slice stands for; 0 and 1: one; KYMO__SINK_NO_CALL: of calls counted elsewhere */
-    double value;         /* of a counter */
+    double value; /* of a counter */
     enum kymo_work_kind work_kind;
     enum kymo_flow_end flow_end;
     const struct kymo_communication *communication; /* of a slice or GPU work; NULL: none. `group` a sink's site */

@@ -39,9 +39,8 @@ struct kymo__nest {
     const struct kymo__sink_lane *of;
     struct track **tracks; /* the first is the thread's own */
     size_t n_tracks, tracks_cap;
-    size_t *heap; /* tracks from FEW_LANES on, the one that is empty first on top */
-    size_t heap_cap;
-    struct track *latest; /* where a slice began last */
+    struct kymo__heap crowd; /* tracks from FEW_LANES on, by when they are empty */
+    struct track *latest;    /* where a slice began last */
     uint64_t n_orphans, n_crowded;
 };
 
@@ -89,7 +88,7 @@ void kymo__nest_destroy(struct kymo__nest *nest)
         kymo__free(nest->tracks[i]);
     }
     kymo__free(nest->tracks);
-    kymo__free(nest->heap);
+    kymo__heap_fini(&nest->crowd);
     kymo__free(nest);
 }
 
@@ -195,67 +194,25 @@ static bool fits(const struct track *track, uint64_t end)
     return track->depth == 0 || track->stack[track->depth - 1].end >= end;
 }
 
-/* When the track of heap place `i` is empty again. */
-static uint64_t free_at(const struct kymo__nest *nest, size_t i)
-{
-    const struct track *track = nest->tracks[nest->heap[i]];
-    return track->depth != 0 ? track->stack[0].end : 0;
-}
-
-static void swap(size_t *a, size_t *b)
-{
-    const size_t kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-static void sink_down(struct kymo__nest *nest)
-{
-    const size_t n = nest->n_tracks - FEW_LANES;
-    for (size_t i = 0, child; (child = 2 * i + 1) < n; i = child) {
-        child += child + 1 < n && free_at(nest, child + 1) < free_at(nest, child);
-        if (free_at(nest, i) <= free_at(nest, child))
-            return;
-        swap(&nest->heap[i], &nest->heap[child]);
-    }
-}
-
-static void rise(struct kymo__nest *nest)
-{
-    for (size_t i = nest->n_tracks - FEW_LANES - 1; i > 0; i = (i - 1) / 2) {
-        if (free_at(nest, (i - 1) / 2) <= free_at(nest, i))
-            return;
-        swap(&nest->heap[i], &nest->heap[(i - 1) / 2]);
-    }
-}
-
 /* A slice for which none of the first lanes has room: on one that is empty by now, or on a new one. */
 static kymo_status push_aside(struct kymo__nest *nest, const struct kymo__sink_entry *entry,
                               const uint64_t *extra)
 {
-    if (nest->n_tracks > FEW_LANES && free_at(nest, 0) <= entry->ns) {
-        struct track *track = nest->tracks[nest->heap[0]];
+    uint32_t number = (uint32_t)nest->n_tracks;
+    struct track *track;
+    if (nest->crowd.n != 0 && nest->crowd.items[0].key <= entry->ns) {
+        number = nest->crowd.items[0].number;
+        track = nest->tracks[number];
         KYMO_TRY(end_due(nest, track, entry->ns, false));
-        KYMO_TRY(push(nest, track, entry, extra, false));
-        sink_down(nest);
-        return KYMO_OK;
-    }
-    if (nest->log->n_lanes >= KYMO__MAX_LANES) {
+    } else if (nest->log->n_lanes >= KYMO__MAX_LANES) {
         nest->n_crowded++;
         return KYMO_OK;
+    } else if ((track = add_track(nest)) == NULL) {
+        return no_memory();
     }
-    const size_t n_before = nest->n_tracks;
-    if (n_before >= FEW_LANES &&
-        !kymo__grow(&nest->heap, &nest->heap_cap, n_before - FEW_LANES + 1, sizeof *nest->heap))
-        return no_memory();
-    struct track *track = add_track(nest);
-    if (track == NULL)
-        return no_memory();
     KYMO_TRY(push(nest, track, entry, extra, false));
-    if (n_before >= FEW_LANES) {
-        nest->heap[n_before - FEW_LANES] = n_before;
-        rise(nest);
-    }
+    if (number >= FEW_LANES && !kymo__heap_put(&nest->crowd, number, track->stack[0].end))
+        return no_memory();
     return KYMO_OK;
 }
 

@@ -9,6 +9,11 @@
 
 #include "import/sink_internal.h"
 
+static kymo_status no_memory(void)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to write a log");
+}
+
 /* ---- texts ---- */
 
 static const char *first_text(const char *said, const char *otherwise)
@@ -36,6 +41,7 @@ static kymo_status write_identity(struct kymo__log *log, const kymo__sink_proces
     struct kymo__buf pairs = {0};
     for (size_t i = 0; i < KYMO__COUNT_OF(texts); i++)
         kymo__texts_put(&pairs, texts[i].key, texts[i].value);
+    kymo__texts_printf(&pairs, KYMO__KEY_EVENTS, "%" PRIu64, process->n_events);
     kymo__texts_printf(&pairs, KYMO__KEY_PID, "%" PRId64, process->pid);
     if (process->ppid > 0)
         kymo__texts_printf(&pairs, KYMO__KEY_PPID, "%" PRId64, process->ppid);
@@ -112,29 +118,10 @@ struct turn {
 struct turns {
     struct kymo__sink_log *log;
     struct turn *all;
-    size_t *heap; /* the lane that is furthest back first */
-    size_t n, n_made;
+    size_t n;
+    struct kymo__heap heap; /* the lane that is furthest back first */
     struct losses losses;
 };
-
-static void swap(size_t *a, size_t *b)
-{
-    const size_t kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-static void sink_down(const struct turns *turns, size_t i)
-{
-    for (size_t child; (child = 2 * i + 1) < turns->n; i = child) {
-        const struct turn *all = turns->all;
-        const size_t *heap = turns->heap;
-        child += child + 1 < turns->n && all[heap[child + 1]].next_ns < all[heap[child]].next_ns;
-        if (all[heap[i]].next_ns <= all[heap[child]].next_ns)
-            return;
-        swap(&turns->heap[i], &turns->heap[child]);
-    }
-}
 
 static void count_written(kymo__sink *sink)
 {
@@ -175,17 +162,17 @@ static void close_turn(struct turns *turns, struct turn *turn)
 
 static kymo_status take_turns(struct turns *turns)
 {
-    for (size_t i = turns->n / 2; i-- > 0;)
-        sink_down(turns, i);
-    while (turns->n != 0) {
-        struct turn *turn = &turns->all[turns->heap[0]];
+    while (turns->heap.n != 0) {
+        const uint32_t number = turns->heap.items[0].number;
+        struct turn *turn = &turns->all[number];
         bool done;
         KYMO_TRY(take_turn(turn, &done));
         if (done) {
             close_turn(turns, turn);
-            turns->heap[0] = turns->heap[--turns->n];
+            kymo__heap_remove(&turns->heap, number);
+        } else if (!kymo__heap_put(&turns->heap, number, turn->next_ns)) {
+            return no_memory();
         }
-        sink_down(turns, 0);
     }
     return KYMO_OK;
 }
@@ -193,15 +180,15 @@ static kymo_status take_turns(struct turns *turns)
 static kymo_status add_turn(struct turns *turns, const kymo__sink_process *process,
                             struct kymo__sink_lane *lane, size_t buffer_bytes)
 {
-    struct turn *turn = &turns->all[turns->n_made++];
+    const uint32_t number = (uint32_t)turns->n++;
+    struct turn *turn = &turns->all[number];
     if (!kymo__sink_sort_lane(lane))
-        return kymo__fail(KYMO_ENOMEM, "no memory to sort the events of a trace");
+        return no_memory();
     KYMO_TRY(kymo__sink_reader_open(&turn->reader, process, lane, buffer_bytes));
     KYMO_TRY(kymo__nest_create(turns->log, lane, &turn->nest));
     const uint64_t *extra;
     turn->next_ns = kymo__sink_reader_peek(&turn->reader, &extra)->ns;
-    turns->heap[turns->n++] = turns->n_made - 1;
-    return KYMO_OK;
+    return kymo__heap_put(&turns->heap, number, turn->next_ns) ? KYMO_OK : no_memory();
 }
 
 /* What each of the parts of the lanes may have to read through. */
@@ -228,18 +215,12 @@ static kymo_status write_lanes(struct turns *turns, kymo__sink_process *process)
 
 static kymo_status write_log(struct kymo__sink_log *log, kymo__sink_process *process)
 {
-    struct turns turns = {.log = log,
-                          .all = kymo__calloc(process->n_lanes, sizeof *turns.all),
-                          .heap = kymo__calloc(process->n_lanes, sizeof *turns.heap)};
-    kymo_status status = KYMO_ENOMEM;
-    if (turns.all == NULL || turns.heap == NULL)
-        kymo__fail(status, "no memory to write a log");
-    else
-        status = write_lanes(&turns, process);
-    for (size_t i = 0; i < turns.n_made; i++)
+    struct turns turns = {.log = log, .all = kymo__calloc(process->n_lanes, sizeof *turns.all)};
+    const kymo_status status = turns.all != NULL ? write_lanes(&turns, process) : no_memory();
+    for (size_t i = 0; i < turns.n; i++)
         close_turn(&turns, &turns.all[i]);
     kymo__free(turns.all);
-    kymo__free(turns.heap);
+    kymo__heap_fini(&turns.heap);
     return status == KYMO_OK ? write_end(&log->log, process, &turns.losses) : status;
 }
 
@@ -260,7 +241,7 @@ kymo_status kymo__sink_write(kymo__sink *sink, kymo__sink_process *process)
     char name[160];
     struct kymo__sink_log log = {.packer = kymo__packer_create()};
     if (log.packer == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to write a log");
+        return no_memory();
     name_log(process, name, sizeof name);
     kymo_status status = kymo__log_store_begin(sink->store, name, &log.log);
     if (status == KYMO_OK) {

@@ -178,11 +178,12 @@ static int64_t process_shift(const struct kymo__export *x, const struct kymo_pro
 
 static void survey_process(struct kymo__export *x, const struct kymo_process *process)
 {
-    x->n_total += process->n_events;
-    if (process->first_ns == 0)
+    x->n_total += process->n_words;
+    if (process->n_words == 0)
         return;
     const uint64_t first_ns = process->first_ns + (uint64_t)process_shift(x, process);
-    if (x->origin_ns == 0 || first_ns < x->origin_ns) {
+    if (!x->has_origin || first_ns < x->origin_ns) {
+        x->has_origin = true;
         x->origin_ns = first_ns;
         x->origin_unix_ns = (int64_t)(process->first_ns + (uint64_t)process->mono_to_unix_ns);
     }
@@ -319,7 +320,7 @@ static kymo_status visit_events(struct kymo__export *x)
     enum { WORTH_A_THREAD = 100000 };
     if (x->format->lane_done != NULL)
         return visit_lane_by_lane(x);
-    if (x->out.other != NULL && x->process->n_events >= WORTH_A_THREAD)
+    if (x->out.other != NULL && x->process->n_words >= WORTH_A_THREAD)
         return kymo__visit_ahead(x->recording, x->process->index, visit_batch, x);
     return kymo__recording_visit_in_order(x->recording, x->process->index, visit_batch, x);
 }

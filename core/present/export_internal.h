@@ -209,6 +209,7 @@ struct kymo__export {
     struct kymo__out out;
     kymo_status status; /* of what cannot fail loudly inside the walk: memory */
 
+    bool has_origin;    /* there is an event at all */
     uint64_t origin_ns; /* the earliest event, on the clock of the export */
     int64_t origin_unix_ns;
     bool is_wall_clock; /* several machines: nanoseconds since 1970, else CLOCK_MONOTONIC */

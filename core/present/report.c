@@ -206,6 +206,8 @@ static kymo_status put_loss(struct report *report)
 {
     const struct kymo_cost *cost = &report->summary->cost;
     struct kymo__buf *line = &report->line;
+    if (!report->summary->has_own && report->summary->source[0] != '\0')
+        return KYMO_OK; /* nobody knows what another tool lost */
     if (cost->lost_events == 0) {
         kymo__buf_puts(line, "lost: none");
         return end_line(report);
@@ -227,6 +229,12 @@ static kymo_status put_cost(struct report *report)
     struct kymo__buf *line = &report->line;
     if (cost->events == 0)
         return KYMO_OK;
+    if (report->summary->source[0] != '\0') {
+        kymo__buf_printf(line, "imported from %s", report->summary->source);
+        KYMO_TRY(end_line(report));
+        if (!report->summary->has_own)
+            return KYMO_OK;
+    }
     kymo__buf_puts(line, "kymo cost: ");
     kymo__text_count_of(line, cost->events, "event");
     if (cost->in_program_ns != 0) {

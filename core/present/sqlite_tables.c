@@ -177,8 +177,8 @@ void kymo__db_put_process(const struct kymo__export *x, struct kymo__db *db)
     sqlite3_stmt *const insert = db->inserts[KYMO__DB_PROCESS];
     bind_identity(x, db, insert);
     sqlite3_bind_int64(insert, 13, (int64_t)process->start_unix_ns);
-    kymo__db_bind_if(insert, 14, process->first_ns != 0, from_origin(x, process->first_ns));
-    kymo__db_bind_if(insert, 15, process->first_ns != 0, from_origin(x, process->last_ns));
+    kymo__db_bind_if(insert, 14, process->n_words != 0, from_origin(x, process->first_ns));
+    kymo__db_bind_if(insert, 15, process->n_words != 0, from_origin(x, process->last_ns));
     sqlite3_bind_int64(insert, 16, (int64_t)process->n_events);
     sqlite3_bind_int64(insert, 17, (int64_t)process->lost_events);
     kymo__db_bind_if(insert, 18, process->lost_events != 0, from_origin(x, process->lost_first_ns));

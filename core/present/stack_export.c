@@ -50,7 +50,7 @@ static uint64_t count_words(kymo_recording *const *recordings, size_t n)
     uint64_t n_words = 0;
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++)
-            n_words += kymo_recording_process(recordings[r], i)->n_events;
+            n_words += kymo_recording_process(recordings[r], i)->n_words;
     return n_words;
 }
 

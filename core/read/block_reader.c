@@ -12,7 +12,7 @@
 
 #include "read/read_internal.h"
 
-enum { WINDOW_BYTES = 256 << 10 };
+enum { READ_AHEAD = 256 << 10 };
 
 void kymo__block_reader_init(struct kymo__block_reader *reader, int fd, const char *path,
                              uint64_t size)
@@ -24,6 +24,7 @@ void kymo__block_reader_init(struct kymo__block_reader *reader, int fd, const ch
         .fd = fd,
         .path = path,
         .size = size,
+        .read_ahead = READ_AHEAD,
         .resync_left = 4 * KYMO__MIN(size, UINT64_MAX / 8) + KYMO__BLOCK_MAX,
     };
 }
@@ -65,7 +66,7 @@ static kymo_status view(struct kymo__block_reader *reader, uint64_t offset, size
         return KYMO_OK;
     if (offset < reader->window_at || offset + len > reader->window_at + reader->window_len) {
         const uint64_t rest = reader->size - offset;
-        const size_t want = KYMO__MAX(len, (size_t)KYMO__MIN(rest, (uint64_t)WINDOW_BYTES));
+        const size_t want = KYMO__MAX(len, (size_t)KYMO__MIN(rest, (uint64_t)reader->read_ahead));
         KYMO_TRY(fill_window(reader, offset, want));
         if (reader->window_len < len)
             return KYMO_OK;

@@ -36,6 +36,7 @@ static const struct field {
     {KYMO__KEY_VERSION, FIELD_TEXT, offsetof(struct kymo_process, version)},
     {KYMO__KEY_SOURCE, FIELD_TEXT, offsetof(struct kymo_process, source)},
     {KYMO__KEY_BACKEND, FIELD_TEXT, offsetof(struct kymo_process, backend)},
+    {KYMO__KEY_EVENTS, FIELD_U64, offsetof(struct kymo_process, n_events)},
     {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
 };
 
@@ -223,15 +224,22 @@ bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece
     if (piece->lane >= KYMO__MAX_LANES || piece->n_words == 0)
         return true;
     uint64_t *next = kymo__sparse_make(&scan->next_sequence, piece->lane, sizeof *next);
-    if (next == NULL || make_lane(scan, piece->lane) == NULL)
+    struct kymo__log_lane *lane = make_lane(scan, piece->lane);
+    if (next == NULL || lane == NULL)
         return false;
     int gap;
-    if (!kymo__sequence_is_new(piece->sequence, next, &gap))
+    if (!kymo__sequence_is_new(piece->sequence, next, &gap) || log->n_pieces >= UINT32_MAX - 1)
         return true;
     if (!kymo__grow(&log->pieces, &log->pieces_cap, log->n_pieces + 1, sizeof *log->pieces))
         return false;
     log->pieces[log->n_pieces++] = *piece;
-    log->info.n_events += piece->n_words;
+    const uint32_t number = (uint32_t)log->n_pieces;
+    if (lane->last_piece != 0)
+        log->pieces[lane->last_piece - 1].next = number;
+    else
+        lane->first_piece = number;
+    lane->last_piece = number;
+    log->info.n_words += piece->n_words;
     last_tick = KYMO__MAX(first_tick, last_tick);
     scan->first_tick = scan->has_words ? KYMO__MIN(scan->first_tick, first_tick) : first_tick;
     scan->last_tick = scan->has_words ? KYMO__MAX(scan->last_tick, last_tick) : last_tick;

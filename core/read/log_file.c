@@ -148,6 +148,8 @@ static kymo_status finish_info(struct kymo__log_scan *scan)
         info->first_ns = kymo__clock_map_ns(&log->clock, scan->first_tick);
         info->last_ns = kymo__clock_map_ns(&log->clock, scan->last_tick);
     }
+    if (info->n_events == 0 || info->n_words == 0)
+        info->n_events = info->n_words;
     if (scan->loss.n_events != 0) {
         info->lost_events = scan->loss.n_events;
         info->lost_first_ns = kymo__clock_map_ns(&log->clock, scan->loss.first_tick);

@@ -6,7 +6,8 @@
  * cursor of its own with one block unpacked. Events themselves need no order among lanes, which would cost a comparison
  * for each: words are handed on in stretches that end where something of the whole process is told, or where a lane's
  * block ends and what follows is not known yet. A lane is looked at from its first moment on, so that programs with many
- * short threads hold the blocks of a few.
+ * short threads hold the blocks of a few. Two heaps find the lane whose stretch ends first, and those that have words
+ * before that: there may be a hundred thousand.
  *
  *   lane 0   ──words──I──words──────I──words──|         I: an iteration ends
  *   lane 1   ──────────────words─────────|   ^
@@ -17,7 +18,7 @@
 #include "read/read_internal.h"
 
 #define MAX_HELD_WORDS (UINT64_C(64) << 20)
-#define NO_PIECE UINT32_MAX
+#define NO_PIECE UINT32_MAX /* 0 - 1: no number of a piece */
 
 struct cursor {
     struct kymo__lane_state state;
@@ -30,6 +31,8 @@ struct cursor {
     bool has_records;
     size_t stop; /* words of the batch at hand up to its first record about the process, that included; 0: none */
     uint64_t limit_ns; /* of that record, or of the last word */
+    uint64_t next_ns;  /* of the first word of the batch at hand */
+    uint32_t number;   /* among the starts */
 };
 
 struct order {
@@ -38,11 +41,10 @@ struct order {
     void *ctx;
     struct kymo__block_reader reader;
     struct kymo__unpacker unpacker;
-    uint32_t *followers;    /* by piece: the lane's next */
-    struct cursor *cursors; /* lanes that have begun and not ended */
-    size_t n_cursors, cursors_cap;
     uint32_t *starts; /* each lane's first piece, by time */
     size_t n_starts, n_started;
+    struct cursor **cursors; /* by number; NULL: has not begun, or has ended */
+    struct kymo__heap by_limit, by_next;
 };
 
 static kymo_status no_memory(const struct order *order)
@@ -107,7 +109,7 @@ static kymo_status take_piece(struct order *order, struct cursor *cursor)
     int gap;
     if (kymo__sequence_is_new(piece->sequence, &cursor->state.next_sequence, &gap))
         cursor->state.gap |= gap;
-    cursor->next_piece = order->followers[cursor->next_piece];
+    cursor->next_piece = piece->next - 1; /* NO_PIECE behind the last */
     cursor->n_batches = cursor->at = 0;
     if (piece->is_in_pool)
         read_chunk(order, cursor, piece, &run);
@@ -147,6 +149,7 @@ static void find_limit(struct cursor *cursor)
         }
     }
     cursor->limit_ns = kymo_batch_ns(batch, batch->words[last]);
+    cursor->next_ns = kymo_batch_ns(batch, batch->words[0]);
 }
 
 static kymo_status tell_gap(const struct order *order, const struct cursor *cursor)
@@ -214,6 +217,7 @@ static kymo_status hand_on(struct order *order, struct cursor *cursor, size_t n,
     batch->gap = 0;
     if (batch->n == 0)
         return next_batch(order, cursor, done);
+    cursor->next_ns = kymo_batch_ns(batch, batch->words[0]);
     if (cursor->stop == n)
         find_limit(cursor);
     else if (cursor->stop != 0)
@@ -223,45 +227,49 @@ static kymo_status hand_on(struct order *order, struct cursor *cursor, size_t n,
 
 /* ---- all lanes ---- */
 
-static void drop_cursor(struct order *order, size_t i)
+static void free_cursor(struct cursor *cursor)
 {
-    kymo__free(order->cursors[i].words);
-    kymo__free(order->cursors[i].batches);
-    order->cursors[i] = order->cursors[--order->n_cursors];
+    if (cursor == NULL)
+        return;
+    kymo__free(cursor->words);
+    kymo__free(cursor->batches);
+    kymo__free(cursor);
 }
 
-static size_t find_earliest(const struct order *order)
+/* Its keys have changed. False without memory, which only a new one needs. */
+static bool sort_in(struct order *order, const struct cursor *cursor)
 {
-    size_t earliest = 0;
-    for (size_t i = 1; i < order->n_cursors; i++)
-        if (order->cursors[i].limit_ns < order->cursors[earliest].limit_ns)
-            earliest = i;
-    return earliest;
+    return kymo__heap_put(&order->by_limit, cursor->number, cursor->limit_ns) &&
+           kymo__heap_put(&order->by_next, cursor->number, cursor->next_ns);
 }
 
-static kymo_status hand_on_from(struct order *order, size_t i, size_t n)
+static kymo_status hand_on_from(struct order *order, struct cursor *cursor, size_t n)
 {
     bool done;
-    KYMO_TRY(hand_on(order, &order->cursors[i], n, &done));
-    if (done)
-        drop_cursor(order, i);
+    KYMO_TRY(hand_on(order, cursor, n, &done));
+    if (!done)
+        return sort_in(order, cursor) ? KYMO_OK : no_memory(order);
+    kymo__heap_remove(&order->by_limit, cursor->number);
+    kymo__heap_remove(&order->by_next, cursor->number);
+    order->cursors[cursor->number] = NULL;
+    free_cursor(cursor);
     return KYMO_OK;
 }
 
 /* Hand on what all others have before the earliest limit, then that lane's words up to it. */
 static kymo_status hand_on_stretch(struct order *order)
 {
-    const struct cursor earliest = order->cursors[find_earliest(order)];
-    for (size_t i = order->n_cursors; i-- > 0;) {
-        const struct cursor *cursor = &order->cursors[i];
-        if (cursor->info != earliest.info)
-            KYMO_TRY(hand_on_from(order, i, count_before(cursor, earliest.limit_ns)));
+    const uint64_t limit_ns = order->by_limit.items[0].key;
+    struct cursor *const earliest = order->cursors[order->by_limit.items[0].number];
+    earliest->next_ns = UINT64_MAX; /* it waits for the others */
+    if (!sort_in(order, earliest))
+        return no_memory(order);
+    while (order->by_next.items[0].key < limit_ns) {
+        struct cursor *next = order->cursors[order->by_next.items[0].number];
+        KYMO_TRY(hand_on_from(order, next, count_before(next, limit_ns)));
     }
-    size_t own = 0;
-    while (order->cursors[own].info != earliest.info)
-        own++;
-    const struct cursor *cursor = &order->cursors[own];
-    return hand_on_from(order, own, cursor->stop != 0 ? cursor->stop : cursor->batches[cursor->at].n);
+    return hand_on_from(order, earliest,
+                        earliest->stop != 0 ? earliest->stop : earliest->batches[earliest->at].n);
 }
 
 /* ---- beginnings ---- */
@@ -283,19 +291,22 @@ static int by_start(const void *a, const void *b, void *pieces)
 
 static kymo_status start_lane(struct order *order)
 {
-    const uint32_t first = order->starts[order->n_started++];
+    const uint32_t number = (uint32_t)order->n_started++, first = order->starts[number];
     const struct kymo__log_lane *lane =
         kymo__sparse_get(&order->log->lanes, order->log->pieces[first].lane, sizeof *lane);
-    if (!kymo__grow(&order->cursors, &order->cursors_cap, order->n_cursors + 1,
-                    sizeof *order->cursors))
+    struct cursor *cursor = kymo__alloc(sizeof *cursor);
+    if (cursor == NULL)
         return no_memory(order);
-    struct cursor *cursor = &order->cursors[order->n_cursors++];
-    *cursor = (struct cursor){.info = &lane->info, .next_piece = first};
+    order->cursors[number] = cursor;
+    *cursor = (struct cursor){.info = &lane->info, .next_piece = first, .number = number};
     bool done;
     KYMO_TRY(next_batch(order, cursor, &done));
-    if (done)
-        drop_cursor(order, order->n_cursors - 1);
-    return KYMO_OK;
+    if (done) {
+        order->cursors[number] = NULL;
+        free_cursor(cursor);
+        return KYMO_OK;
+    }
+    return sort_in(order, cursor) ? KYMO_OK : no_memory(order);
 }
 
 /* Begin the lanes that have words before the next stretch ends. */
@@ -303,47 +314,35 @@ static kymo_status start_lanes(struct order *order)
 {
     while (order->n_started < order->n_starts) {
         const struct kymo__piece *piece = &order->log->pieces[order->starts[order->n_started]];
-        if (order->n_cursors != 0 && start_tick(piece) != 0 &&
-            kymo__clock_map_ns(&order->log->clock, piece->first_tick) >
-                order->cursors[find_earliest(order)].limit_ns)
+        if (order->by_limit.n != 0 && start_tick(piece) != 0 &&
+            kymo__clock_map_ns(&order->log->clock, piece->first_tick) > order->by_limit.items[0].key)
             return KYMO_OK;
         KYMO_TRY(start_lane(order));
     }
     return KYMO_OK;
 }
 
-/* Chain each lane's pieces; `lasts` has a zero for each lane. */
-static void chain_pieces(struct order *order, uint32_t *lasts)
+static void list_starts(struct order *order)
 {
     const struct kymo__log_file *log = order->log;
-    for (uint32_t i = 0; i < log->n_pieces; i++) {
-        uint32_t *last = &lasts[log->pieces[i].lane];
-        order->followers[i] = NO_PIECE;
-        if (*last == 0)
-            order->starts[order->n_starts++] = i;
-        else
-            order->followers[*last - 1] = i;
-        *last = i + 1;
+    for (uint32_t i = 0; i < log->info.n_lanes; i++) {
+        const struct kymo__log_lane *lane = kymo__sparse_get(&log->lanes, i, sizeof *lane);
+        if (lane != NULL && lane->first_piece != 0)
+            order->starts[order->n_starts++] = lane->first_piece - 1;
     }
     qsort_r(order->starts, order->n_starts, sizeof *order->starts, by_start, log->pieces);
 }
 
 static kymo_status visit(struct order *order)
 {
-    const size_t n_lanes = order->log->info.n_lanes;
-    uint32_t *lasts = kymo__calloc(n_lanes, sizeof *lasts);
-    order->starts = kymo__calloc(n_lanes, sizeof *order->starts);
-    order->followers = kymo__calloc(order->log->n_pieces, sizeof *order->followers);
-    const bool is_made = lasts != NULL && order->starts != NULL && order->followers != NULL &&
-                         kymo__unpacker_init(&order->unpacker);
-    if (is_made)
-        chain_pieces(order, lasts);
-    kymo__free(lasts);
-    if (!is_made)
+    order->starts = kymo__calloc(order->log->info.n_lanes, sizeof *order->starts);
+    order->cursors = kymo__calloc(order->log->info.n_lanes, sizeof(struct cursor *));
+    if (order->starts == NULL || order->cursors == NULL || !kymo__unpacker_init(&order->unpacker))
         return no_memory(order);
+    list_starts(order);
     for (;;) {
         KYMO_TRY(start_lanes(order));
-        if (order->n_cursors == 0)
+        if (order->by_limit.n == 0)
             return KYMO_OK;
         KYMO_TRY(hand_on_stretch(order));
     }
@@ -356,21 +355,22 @@ static bool is_too_large(const struct kymo__log_file *log)
     for (size_t i = 0; i < log->n_pieces; i++)
         largest = KYMO__MAX(largest, log->pieces[i].n_words);
     const size_t n_lanes = KYMO__MIN((size_t)log->info.n_lanes, log->n_pieces);
-    return largest * n_lanes > MAX_HELD_WORDS || log->n_pieces >= NO_PIECE - 1;
+    return largest * n_lanes > MAX_HELD_WORDS;
 }
 
 kymo_status kymo__log_file_visit_in_order(const struct kymo__log_file *log, kymo_visitor *visitor,
                                           void *ctx)
 {
     if (log->info.n_lanes <= 1 || log->n_pieces == 0 || is_too_large(log))
-        return kymo__log_file_visit(log, KYMO__ALL_LANES, visitor, ctx);
+        return kymo__log_file_visit(log, visitor, ctx);
     struct order order = {.log = log, .visitor = visitor, .ctx = ctx};
     KYMO_TRY(kymo__log_file_acquire(log, &order.reader));
     const kymo_status status = visit(&order);
-    while (order.n_cursors != 0)
-        drop_cursor(&order, order.n_cursors - 1);
+    for (size_t i = 0; order.cursors != NULL && i < order.n_started; i++)
+        free_cursor(order.cursors[i]);
     kymo__free(order.cursors);
-    kymo__free(order.followers);
+    kymo__heap_fini(&order.by_limit);
+    kymo__heap_fini(&order.by_next);
     kymo__free(order.starts);
     kymo__unpacker_fini(&order.unpacker);
     kymo__log_file_release(log, &order.reader);

@@ -25,6 +25,7 @@ enum {
     KYMO__MAX_SITES = 1 << 20,
     KYMO__MAX_LANES = 1 << 18,
     KYMO__MAX_WORDS_BYTES = 256 << 10, /* of one block of words, unpacked; a chunk is 32 KiB today */
+    KYMO__NEAR_BYTES = 32 << 10,       /* to read at a time by who jumps from block to block */
 };
 
 /* ---- warnings: one sentence each ---- */
@@ -111,6 +112,7 @@ struct kymo__block_reader {
     const char *torn; /* at the end: why nothing whole follows `offset`; NULL when all was read */
     struct kymo__warnings *warnings; /* NULL: say nothing */
     uint64_t resync_left; /* bytes that may still be spent on looking for the next whole block */
+    size_t read_ahead;    /* bytes to read at a time, where a block is not longer */
     char *window;         /* part of the file */
     uint64_t window_at;
     size_t window_len, window_cap;
@@ -134,6 +136,7 @@ KYMO_WARN_UNUSED kymo_status kymo__block_reader_next(struct kymo__block_reader *
 struct kymo__log_lane {
     struct kymo_lane_info info;
     bool is_known;
+    uint32_t first_piece, last_piece; /* of the log's pieces, from 1; 0: none */
 };
 
 /* A chunk of the pool, copied. */
@@ -154,13 +157,14 @@ struct kymo__pool_copy {
     bool is_found, is_broken; /* broken: the log could not be written to its end */
 };
 
-/* Where words are: a block of the log, or a chunk of its pool's copy. 32 bytes for some 4000 words. */
+/* Where words are: a block of the log, or a chunk of its pool's copy. 40 bytes for some 4000 words. */
 struct kymo__piece {
     uint64_t at; /* the block's offset, or the chunk's number */
     uint64_t first_tick;
     uint32_t lane, sequence;
     uint32_t n_words;
     bool is_in_pool;
+    uint32_t next; /* of the lane, from 1; 0: none */
 };
 
 struct kymo__log_file {
@@ -172,7 +176,7 @@ struct kymo__log_file {
     struct kymo__sparse lanes; /* struct kymo__log_lane by number */
     struct kymo__clock_map clock;
     struct kymo__pool_copy pool;
-    struct kymo__piece *pieces; /* each lane's in order */
+    struct kymo__piece *pieces; /* each lane's in order; at most 2^32 - 2 */
     size_t n_pieces, pieces_cap;
 };
 
@@ -245,14 +249,13 @@ struct kymo__run {
 /* Cut a run of at least one word into batches, at clock segments and at records that are unsound, and hand them on. */
 KYMO_WARN_UNUSED kymo_status kymo__run_hand_on(const struct kymo__run *run, bool may_have_records);
 
-/* Pass 2, over all lanes or over one alone; blocks of the others are then stepped over packed as they are. */
-#define KYMO__ALL_LANES UINT32_MAX
-KYMO_WARN_UNUSED kymo_status kymo__log_file_visit(const struct kymo__log_file *log, uint32_t lane,
+/* Pass 2, over all lanes as they were written. */
+KYMO_WARN_UNUSED kymo_status kymo__log_file_visit(const struct kymo__log_file *log,
                                                   kymo_visitor *visitor, void *ctx);
-/*
- * As kymo_recording_visit, of one lane: for whoever must write a thread's events in one piece. Each call reads the whole
- * log of the process; a lane without events is known beforehand and costs nothing.
- */
+/* As kymo_recording_visit, of one lane: for whoever must write a thread's events in one piece. Reads its blocks alone. */
+KYMO_WARN_UNUSED kymo_status kymo__log_file_visit_lane(const struct kymo__log_file *log,
+                                                       uint32_t lane, kymo_visitor *visitor,
+                                                       void *ctx);
 KYMO_WARN_UNUSED kymo_status kymo__recording_visit_lane(kymo_recording *recording, size_t process,
                                                         uint32_t lane, kymo_visitor *visitor,
                                                         void *ctx);

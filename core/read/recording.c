@@ -267,18 +267,14 @@ kymo_status kymo_recording_visit(kymo_recording *recording, size_t process, kymo
 {
     if (process >= recording->n_logs)
         return kymo__fail(KYMO_EINVAL, "%s has no process %zu", recording->name, process);
-    return kymo__log_file_visit(recording->logs[process], KYMO__ALL_LANES, visitor, ctx);
+    return kymo__log_file_visit(recording->logs[process], visitor, ctx);
 }
 
 kymo_status kymo__recording_visit_lane(kymo_recording *recording, size_t process, uint32_t lane,
                                        kymo_visitor *visitor, void *ctx)
 {
     KYMO_ASSERT(process < recording->n_logs);
-    const struct kymo__log_file *log = recording->logs[process];
-    const struct kymo__log_lane *found = kymo__sparse_get(&log->lanes, lane, sizeof *found);
-    if (found == NULL || !found->is_known)
-        return KYMO_OK;
-    return kymo__log_file_visit(log, lane, visitor, ctx);
+    return kymo__log_file_visit_lane(recording->logs[process], lane, visitor, ctx);
 }
 
 kymo_status kymo__recording_visit_in_order(kymo_recording *recording, size_t process,

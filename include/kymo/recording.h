@@ -56,7 +56,7 @@ struct kymo_process {
     const char *note;       /* sentences the process left about itself, one per line; "" for none */
     uint64_t start_unix_ns; /* wall clock at start */
     uint64_t first_ns, last_ns; /* of its events, CLOCK_MONOTONIC of its machine; both 0 without any */
-    uint64_t n_events;          /* words in the log */
+    uint64_t n_events; /* as many as an imported file has; else as many as there are words in the log */
     uint64_t lost_events, lost_first_ns, lost_last_ns;
     uint64_t log_bytes;
     uint64_t flush_cpu_ns;   /* CPU time of the flush thread */
@@ -74,6 +74,7 @@ struct kymo_process {
     double load;          /* average of the machine over the minute before the start */
     const char *source; /* the format it was imported from, "kineto"; "" for a recording of kymo's own */
     const char *backend; /* of communication, "nccl"; "" unknown */
+    uint64_t n_words;    /* in the log */
 };
 
 struct kymo_site_info {

@@ -228,7 +228,8 @@ static void thousands_at_a_time_each_keep_their_times(void **state)
     slice(&f, "later", 3 * N, 4 * N);
     kymo_recording *recording = close_sink(&f);
     assert_true(kymo_recording_process(recording, 0)->n_lanes <= N);
-    assert_int_equal(kymo_recording_process(recording, 0)->n_events, 2 * N + 2);
+    assert_int_equal(kymo_recording_process(recording, 0)->n_words, 2 * N + 2);
+    assert_int_equal(kymo_recording_process(recording, 0)->n_events, N + 1);
     assert_string_equal(kymo_recording_process(recording, 0)->note, "");
     kymo_recording_close(recording);
 }
@@ -523,7 +524,7 @@ static void threads_past_a_hundred_thousand_share_a_lane(void **state)
                                                   .ns = (uint64_t)tid,
                                                   .duration_ns = 1});
     kymo_recording *recording = close_sink(&f);
-    assert_int_equal(kymo_recording_process(recording, 0)->n_events, 2 * N);
+    assert_int_equal(kymo_recording_process(recording, 0)->n_words, 2 * N);
     assert_non_null(strstr(kymo_recording_process(recording, 0)->note, "hundred thousand"));
     kymo_recording_close(recording);
 }

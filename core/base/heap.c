@@ -1,0 +1,64 @@
+/* Numbers by a key, the lowest first; a number may get another key at any time. */
+#include <string.h>
+
+#include "base/base_internal.h"
+
+static void place(struct kymo__heap *heap, size_t at, struct kymo__heap_item item)
+{
+    heap->items[at] = item;
+    heap->places[item.number] = (uint32_t)at + 1;
+}
+
+/* Put an item, for which `at` is free, where its key belongs. */
+static void settle(struct kymo__heap *heap, size_t at, struct kymo__heap_item item)
+{
+    const struct kymo__heap_item *items = heap->items;
+    for (; at != 0 && item.key < items[(at - 1) / 2].key; at = (at - 1) / 2)
+        place(heap, at, items[(at - 1) / 2]);
+    for (size_t child; (child = 2 * at + 1) < heap->n; at = child) {
+        child += child + 1 < heap->n && items[child + 1].key < items[child].key;
+        if (item.key <= items[child].key)
+            break;
+        place(heap, at, items[child]);
+    }
+    place(heap, at, item);
+}
+
+static bool make_room(struct kymo__heap *heap, uint32_t number)
+{
+    const size_t before = heap->places_cap;
+    if (!kymo__grow(&heap->items, &heap->cap, heap->n + 1, sizeof *heap->items) ||
+        !kymo__grow(&heap->places, &heap->places_cap, (size_t)number + 1, sizeof *heap->places))
+        return false;
+    memset(heap->places + before, 0, (heap->places_cap - before) * sizeof *heap->places);
+    return true;
+}
+
+bool kymo__heap_put(struct kymo__heap *heap, uint32_t number, uint64_t key)
+{
+    const struct kymo__heap_item item = {key, number};
+    if (number < heap->places_cap && heap->places[number] != 0) {
+        settle(heap, heap->places[number] - 1, item);
+        return true;
+    }
+    if (!make_room(heap, number))
+        return false;
+    settle(heap, heap->n++, item);
+    return true;
+}
+
+void kymo__heap_remove(struct kymo__heap *heap, uint32_t number)
+{
+    const size_t at = heap->places[number] - 1;
+    const struct kymo__heap_item last = heap->items[--heap->n];
+    heap->places[number] = 0;
+    if (last.number != number)
+        settle(heap, at, last);
+}
+
+void kymo__heap_fini(struct kymo__heap *heap)
+{
+    kymo__free(heap->items);
+    kymo__free(heap->places);
+    *heap = (struct kymo__heap){0};
+}
