@@ -636,8 +636,7 @@ struct kymo_summary {
     kymo_table *tables[KYMO__N_TABLES];
     int32_t straggler; /* its row in the table iteration_ranks; -1: none */
     struct kymo_cost cost;
-    bool has_own;    /* not all was imported */
-    char source[24]; /* the format of the first that was; "" for none */
+    char source[24]; /* what all was imported from; "" when something was not */
     uint64_t n_threads;
     char *title; /* the recordings' names */
 };

@@ -138,12 +138,13 @@ static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
     cost->lost_events += process->lost_events;
 }
 
-static void note_source(kymo_summary *summary, const struct kymo_process *process)
+static void note_source(kymo_summary *summary, const struct kymo__merge *merge)
 {
-    const bool is_imported = process->source[0] != '\0';
-    summary->has_own |= !is_imported;
-    if (is_imported && summary->source[0] == '\0')
-        snprintf(summary->source, sizeof summary->source, "%s", process->source);
+    for (size_t i = 0; i < merge->n_processes; i++)
+        if (merge->processes[i]->source[0] == '\0')
+            return;
+    if (merge->n_processes != 0)
+        snprintf(summary->source, sizeof summary->source, "%s", merge->processes[0]->source);
 }
 
 char *kymo__recordings_title(kymo_recording *const *recordings, size_t n)
@@ -168,10 +169,9 @@ static kymo_status make_result(kymo_summary *summary, struct jobs *jobs,
     kymo__iteration_merge_finish(iterations);
     const struct kymo__iteration_row *straggler = kymo__find_straggler(iterations);
     summary->straggler = straggler != NULL ? (int32_t)(straggler - iterations->rows) : -1;
-    for (size_t i = 0; i < jobs->merge.n_processes; i++) {
+    for (size_t i = 0; i < jobs->merge.n_processes; i++)
         add_cost(&summary->cost, jobs->merge.processes[i]);
-        note_source(summary, jobs->merge.processes[i]);
-    }
+    note_source(summary, &jobs->merge);
     summary->n_threads = jobs->merge.n_threads;
     summary->title = kymo__recordings_title(recordings, n);
     if (summary->title == NULL)

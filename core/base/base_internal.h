@@ -89,7 +89,7 @@ KYMO_PRIVATE_API bool kymo__write_all(int fd, const void *bytes, size_t len);
 
 /* ---- of libkymo-tools: heap.c, workers.c, temporary_file.c ---- */
 
-/* Numbers by a key, the lowest first; among equals any. */
+/* Numbers by a key, the lowest first; of equal keys the lower number. */
 struct kymo__heap {
     struct kymo__heap_item {
         uint64_t key;

@@ -9,15 +9,21 @@ static void place(struct kymo__heap *heap, size_t at, struct kymo__heap_item ite
     heap->places[item.number] = (uint32_t)at + 1;
 }
 
+/* Of equal keys, the lower number first, so that the order is always the same. */
+static bool is_before(const struct kymo__heap_item *a, const struct kymo__heap_item *b)
+{
+    return a->key != b->key ? a->key < b->key : a->number < b->number;
+}
+
 /* Put an item, for which `at` is free, where its key belongs. */
 static void settle(struct kymo__heap *heap, size_t at, struct kymo__heap_item item)
 {
     const struct kymo__heap_item *items = heap->items;
-    for (; at != 0 && item.key < items[(at - 1) / 2].key; at = (at - 1) / 2)
+    for (; at != 0 && is_before(&item, &items[(at - 1) / 2]); at = (at - 1) / 2)
         place(heap, at, items[(at - 1) / 2]);
     for (size_t child; (child = 2 * at + 1) < heap->n; at = child) {
-        child += child + 1 < heap->n && items[child + 1].key < items[child].key;
-        if (item.key <= items[child].key)
+        child += child + 1 < heap->n && is_before(&items[child + 1], &items[child]);
+        if (!is_before(&items[child], &item))
             break;
         place(heap, at, items[child]);
     }

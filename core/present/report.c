@@ -206,7 +206,7 @@ static kymo_status put_loss(struct report *report)
 {
     const struct kymo_cost *cost = &report->summary->cost;
     struct kymo__buf *line = &report->line;
-    if (!report->summary->has_own && report->summary->source[0] != '\0')
+    if (report->summary->source[0] != '\0')
         return KYMO_OK; /* nobody knows what another tool lost */
     if (cost->lost_events == 0) {
         kymo__buf_puts(line, "lost: none");
@@ -231,9 +231,7 @@ static kymo_status put_cost(struct report *report)
         return KYMO_OK;
     if (report->summary->source[0] != '\0') {
         kymo__buf_printf(line, "imported from %s", report->summary->source);
-        KYMO_TRY(end_line(report));
-        if (!report->summary->has_own)
-            return KYMO_OK;
+        return end_line(report);
     }
     kymo__buf_puts(line, "kymo cost: ");
     kymo__text_count_of(line, cost->events, "event");
