@@ -13,7 +13,7 @@
 
 static struct {
     bool json, csv, markdown, all;
-    const char *gate, *region, *filter, *unit, *color, *output, *smallest;
+    const char *gate, *region, *filter, *unit, *color, *output, *smallest, *html;
     uint32_t limit, jobs, skip;
     int n_a; /* arguments before the dashes */
 } given = {.color = "auto", .n_a = -1};
@@ -41,6 +41,8 @@ static const struct cli_option options[] = {
     {"json", 0, CLI_FLAG, NULL, &given.json, "an object: summary, iteration, regions, warnings, ..."},
     {"csv", 0, CLI_FLAG, NULL, &given.csv, "the regions as CSV, times in nanoseconds"},
     {"markdown", 0, CLI_FLAG, NULL, &given.markdown, "for a pull request"},
+    {"html", 0, CLI_TEXT, "FILE", &given.html,
+     "a page to look at: verdicts, and how times are distributed"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
     {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
      "auto: when standard output is a terminal"},
@@ -85,8 +87,15 @@ static int print_comparison(kymo_comparison *comparison, FILE *out)
     return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
 }
 
+static kymo_status write_page(void *ctx, int fd)
+{
+    return kymo_page_compare(ctx, NULL, fd);
+}
+
 static int print_to(kymo_comparison *comparison, const char *path)
 {
+    if (given.html != NULL)
+        return cli_write_file(given.html, write_page, comparison, cli_page_next());
     if (path == NULL || strcmp(path, "-") == 0)
         return print_comparison(comparison, stdout);
     FILE *out = fopen(path, "w");
@@ -141,6 +150,7 @@ static int compare_sides(kymo_comparison *comparison, double gate)
         .n_jobs = given.jobs,
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
+        .wants_quantiles = given.html != NULL,
     };
     const kymo_status status = kymo_comparison_run(comparison, &wants);
     cli_progress_end();
@@ -163,8 +173,8 @@ static int compare(int n_args, char **args)
         return cli_fail(
             "compare needs two sides: kymo compare A.kymo B.kymo, or with several of each "
             "kymo compare A1.kymo A2.kymo -- B1.kymo B2.kymo");
-    if (given.json + given.csv + given.markdown > 1)
-        return cli_fail("--json, --csv and --markdown exclude one another");
+    if (given.json + given.csv + given.markdown + (given.html != NULL) > 1)
+        return cli_fail("--json, --csv, --markdown and --html exclude one another");
     if (given.gate != NULL && !parse_percent("fail-if-slower", given.gate, &gate))
         return CLI_BAD;
     if (given.region != NULL && given.gate == NULL)
@@ -200,7 +210,8 @@ const struct cli_command cli_command_compare = {
                 "  kymo compare before.kymo after.kymo\n"
                 "  kymo compare A1.kymo A2.kymo A3.kymo -- B1.kymo B2.kymo B3.kymo\n"
                 "  kymo compare main.kymo pr.kymo --fail-if-slower 2%   for CI\n"
-                "  kymo compare main.kymo pr.kymo --markdown            for the pull request",
+                "  kymo compare main.kymo pr.kymo --markdown            for the pull request\n"
+                "  kymo compare main.kymo pr.kymo --html pr.html        a page",
     .exits = "0 fine, 1 the gate failed: slower than allowed, 2 wrong usage or input.",
     .divider = &given.n_a,
     .run = compare,

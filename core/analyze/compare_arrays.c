@@ -98,7 +98,7 @@ static size_t block_medians(double *values, size_t n, double blocks[KYMO__BLOCKS
 }
 
 /* By sixteen blocks and by eight: what lasts longer than a pair shows in the longer ones. */
-static kymo_status pairs_interval(double *ratios, size_t n, struct kymo__interval *out,
+static kymo_status pairs_interval(double *ratios, size_t n, struct kymo__change_interval *out,
                                   bool *has_interval)
 {
     double blocks[KYMO__BLOCKS];
@@ -106,7 +106,7 @@ static kymo_status pairs_interval(double *ratios, size_t n, struct kymo__interva
     KYMO_TRY(kymo__shift_of_one(blocks, n_blocks, out, has_interval));
     if (n_blocks < KYMO__BLOCKS)
         return KYMO_OK;
-    struct kymo__interval coarser;
+    struct kymo__change_interval coarser;
     bool has_coarser;
     for (size_t i = 0; i < KYMO__BLOCKS / 2; i++)
         blocks[i] = (blocks[2 * i] + blocks[2 * i + 1]) / 2;
@@ -120,7 +120,7 @@ static kymo_status change_of_pairs(const double *a, const double *b, size_t n, d
                                    double smallest, struct kymo_change *out)
 {
     struct kymo_change change = {.reason = "", .n_a = n, .n_b = n};
-    struct kymo__interval interval;
+    struct kymo__change_interval interval;
     bool has_interval, is_finite = true;
     for (size_t i = 0; i < n; i++)
         ratios[i] = a[i];

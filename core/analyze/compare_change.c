@@ -45,7 +45,8 @@ static double to_percent(double log_ratio)
     return 100 * expm1(log_ratio);
 }
 
-void kymo__change_set(struct kymo_change *out, const struct kymo__interval *interval, double smallest)
+void kymo__change_set(struct kymo_change *out, const struct kymo__change_interval *interval,
+                      double smallest)
 {
     out->percent = to_percent(interval->estimate);
     out->low_percent = to_percent(fmin(interval->low, interval->estimate));
@@ -59,7 +60,7 @@ void kymo__change_set(struct kymo_change *out, const struct kymo__interval *inte
         out->reason = reason_noisy;
 }
 
-static void widen(struct kymo__interval *interval, const struct kymo__interval *other)
+static void widen(struct kymo__change_interval *interval, const struct kymo__change_interval *other)
 {
     interval->low = fmin(interval->low, other->low);
     interval->high = fmax(interval->high, other->high);
@@ -133,13 +134,13 @@ static struct structure structure_of(const struct kymo__digest *a, const struct 
 
 /* At every length of blocks the interval; the widest. Leaves the longest blocks in `a` and `b`. */
 static kymo_status widest_interval(struct kymo__digest *a, struct kymo__digest *b,
-                                   struct kymo__interval *out)
+                                   struct kymo__change_interval *out)
 {
     bool has_interval;
     KYMO_TRY(kymo__shift_of_two(a->log_blocks, a->n_blocks, b->log_blocks, b->n_blocks, out,
                                 &has_interval));
     while (KYMO__MIN(a->n_blocks, b->n_blocks) >= 2 * KYMO__FEWEST_BLOCKS) {
-        struct kymo__interval coarser;
+        struct kymo__change_interval coarser;
         kymo__digest_halve(a);
         kymo__digest_halve(b);
         KYMO_TRY(kymo__shift_of_two(a->log_blocks, a->n_blocks, b->log_blocks, b->n_blocks,
@@ -153,7 +154,7 @@ static kymo_status change_of_two(const struct kymo__digest *first, const struct 
                                  double smallest, struct kymo_change *out)
 {
     struct kymo__digest a = *first, b = *second;
-    struct kymo__interval interval;
+    struct kymo__change_interval interval;
     if (a.n_blocks == 0 || b.n_blocks == 0) {
         kymo__change_set_unknown(out, reason_few);
         out->percent = to_percent(b.log_median - a.log_median);
@@ -208,14 +209,14 @@ static struct within within_sides(const struct runs sides[2])
 }
 
 /* The ends for an estimate with this standard error. */
-static struct kymo__interval t_interval(double estimate, double error, double df)
+static struct kymo__change_interval t_interval(double estimate, double error, double df)
 {
     const double reach = error * kymo__t_quantile(KYMO__CONFIDENCE, df);
-    return (struct kymo__interval){estimate, estimate - reach, estimate + reach};
+    return (struct kymo__change_interval){estimate, estimate - reach, estimate + reach};
 }
 
 /* One variance for both sides: with two or three runs each there is too little for two. */
-static struct kymo__interval pooled_interval(const struct within *w)
+static struct kymo__change_interval pooled_interval(const struct within *w)
 {
     const double df = (double)(w->n[0] + w->n[1] - 2);
     const double error = sqrt(w->squares / df * (1 / (double)w->n[0] + 1 / (double)w->n[1]));
@@ -228,7 +229,7 @@ static struct kymo__interval pooled_interval(const struct within *w)
  * pays for not knowing it better: both intervals count. Sides that ran in turns lose next to nothing by taking it out;
  * there a plain slope leaves this interval alone, because the other one has the drift in it as noise.
  */
-static void take_out_drift(const struct within *w, struct kymo__interval *interval,
+static void take_out_drift(const struct within *w, struct kymo__change_interval *interval,
                            struct kymo_change *out)
 {
     const double df = (double)(w->n[0] + w->n[1]) - 3;
@@ -242,7 +243,7 @@ static void take_out_drift(const struct within *w, struct kymo__interval *interv
     const double apart = w->mean_start[1] - w->mean_start[0];
     const double by_runs = 1 / (double)w->n[0] + 1 / (double)w->n[1],
                  by_slope = apart * apart / w->start_squares;
-    const struct kymo__interval drifting =
+    const struct kymo__change_interval drifting =
         t_interval(w->mean[1] - w->mean[0] - slope * apart, sqrt(left * (by_runs + by_slope)), df);
     if (by_slope < by_runs / 4 && seen > kymo__t_quantile(plain, df) * slope_error)
         *interval = drifting;
@@ -254,7 +255,7 @@ static void take_out_drift(const struct within *w, struct kymo__interval *interv
 static kymo_status change_of_many(const struct runs sides[2], bool has_starts, double smallest,
                                   struct kymo_change *out)
 {
-    struct kymo__interval interval;
+    struct kymo__change_interval interval;
     bool has_interval;
     const struct within w = within_sides(sides);
     KYMO_TRY(kymo__shift_of_two(sides[0].log_medians, sides[0].n, sides[1].log_medians, sides[1].n,

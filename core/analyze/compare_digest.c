@@ -81,6 +81,26 @@ void kymo__digest_make(struct kymo__digest *digest, const float *times, size_t n
     }
 }
 
+static int compare_bits(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+void kymo__digest_spread(struct kymo__digest *digest, const float *times, size_t n, uint32_t *scratch)
+{
+    enum { ENOUGH = 8192 };
+    const size_t step = (n + ENOUGH - 1) / ENOUGH;
+    size_t n_taken = 0;
+    for (size_t i = 0; i < n; i += step)
+        memcpy(&scratch[n_taken++], &times[i], sizeof times[i]);
+    qsort(scratch, n_taken, sizeof *scratch, compare_bits);
+    for (size_t q = 0; q < KYMO__QUANTILES; q++)
+        memcpy(&digest->quantiles[q], &scratch[(n_taken - 1) * q / (KYMO__QUANTILES - 1)],
+               sizeof digest->quantiles[q]);
+    digest->has_quantiles = true;
+}
+
 void kymo__digest_halve(struct kymo__digest *digest)
 {
     digest->n_blocks /= 2;
@@ -102,6 +122,9 @@ void kymo__digest_average(struct kymo__digest *into, const struct kymo__digest *
     const double share = 1.0 / (double)(weight + 1);
     into->n += other.n;
     into->log_median += (other.log_median - into->log_median) * share;
+    into->has_quantiles &= other.has_quantiles;
+    for (size_t q = 0; q < KYMO__QUANTILES; q++)
+        into->quantiles[q] += (other.quantiles[q] - into->quantiles[q]) * (float)share;
     for (size_t i = 0; i < into->n_blocks; i++)
         into->log_blocks[i] += (other.log_blocks[i] - into->log_blocks[i]) * share;
 }

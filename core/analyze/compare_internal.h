@@ -20,6 +20,7 @@ enum {
     KYMO__BLOCKS = 16,       /* of a run; coarser ones are averages of neighbours */
     KYMO__FEWEST_BLOCKS = 4, /* below, no test can tell anything */
     KYMO__FEWEST_TIMES = 8,  /* of a run that has to stand for itself */
+    KYMO__QUANTILES = 33,    /* the least, the largest, and those between in equal steps */
 };
 
 struct kymo__digest {
@@ -27,10 +28,15 @@ struct kymo__digest {
     double log_median; /* -INFINITY when the median is 0 */
     size_t n_blocks;   /* KYMO__BLOCKS, half as many, or 0 for fewer times than these */
     double log_blocks[KYMO__BLOCKS]; /* medians of successive blocks */
+    bool has_quantiles;              /* only where a page wants them */
+    float quantiles[KYMO__QUANTILES];
 };
 
 /* `scratch` has room for `n` values. No time is negative or no number; `n` is not 0. */
 void kymo__digest_make(struct kymo__digest *digest, const float *times, size_t n, uint32_t *scratch);
+/* Fill in the quantiles, of a sample where there are many times. */
+void kymo__digest_spread(struct kymo__digest *digest, const float *times, size_t n,
+                         uint32_t *scratch);
 /* Half as many blocks, each the average of two. */
 void kymo__digest_halve(struct kymo__digest *digest);
 /* The average of digests of one run's processes, `weight` of them in `into` so far. */
@@ -44,7 +50,7 @@ double kymo__median(double *values, size_t n);
 /* 95 % is promised; a little more is aimed at, for where an assumption bends. */
 #define KYMO__CONFIDENCE 0.96
 
-struct kymo__interval {
+struct kymo__change_interval {
     double estimate, low, high;
 };
 
@@ -57,11 +63,12 @@ size_t kymo__signed_rank_bound(size_t n);
 
 /* Of how much `b` lies above `a`. `has_interval` is false when there are too few values for 95 %. */
 KYMO_WARN_UNUSED kymo_status kymo__shift_of_two(const double *a, size_t n_a, const double *b,
-                                                size_t n_b, struct kymo__interval *out,
+                                                size_t n_b, struct kymo__change_interval *out,
                                                 bool *has_interval);
 /* Of the centre of `values`. */
 KYMO_WARN_UNUSED kymo_status kymo__shift_of_one(const double *values, size_t n,
-                                                struct kymo__interval *out, bool *has_interval);
+                                                struct kymo__change_interval *out,
+                                                bool *has_interval);
 
 /* ---- compare_t.c: Student's t ---- */
 
@@ -76,7 +83,7 @@ struct kymo__run_digest {
 };
 
 /* Fill in the change and its verdict; or say that there is none to be had, and why. */
-void kymo__change_set(struct kymo_change *out, const struct kymo__interval *interval,
+void kymo__change_set(struct kymo_change *out, const struct kymo__change_interval *interval,
                       double smallest);
 void kymo__change_set_unknown(struct kymo_change *out, const char *reason);
 
@@ -102,6 +109,7 @@ struct kymo__process_times {
     size_t n_iterations;       /* counted */
     size_t n_left_out;         /* warm-up, not complete, or skipped on demand */
     bool has_sums;             /* of calls that are not known one by one */
+    bool wants_quantiles;
 };
 
 /* The process's iterations without the warm-up and without the first `skip`; every call where there are no iterations. */
@@ -177,6 +185,7 @@ enum kymo__comparison_table {
     KYMO__COMPARED_ONLY,
     KYMO__COMPARED_RUNS,
     KYMO__COMPARED_WARNINGS,
+    KYMO__COMPARED_QUANTILES,
     KYMO__N_COMPARED,
 };
 
@@ -197,6 +206,10 @@ struct kymo_comparison {
 
 KYMO_WARN_UNUSED kymo_status kymo__comparison_make_tables(kymo_comparison *c,
                                                           const struct kymo_compare_options *options);
+/* compare_quantiles.c: how the times of each region are distributed in each run; without rows where nobody wants it. */
+enum { KYMO__N_QUANTILE_COLUMNS = 3 + KYMO__QUANTILES };
+extern const struct kymo_column kymo__quantile_columns[KYMO__N_QUANTILE_COLUMNS];
+void kymo__comparison_quantiles(kymo_table *table, const kymo_comparison *c);
 /* What the two sides' machines and runs have that makes a comparison doubtful. */
 void kymo__comparison_notes(kymo_table *warnings, const kymo_comparison *c);
 

@@ -77,7 +77,7 @@ size_t kymo__signed_rank_bound(size_t n)
 /* ---- the intervals ---- */
 
 /* Sorts `differences`. */
-static bool interval_of(double *differences, size_t n, size_t bound, struct kymo__interval *out)
+static bool interval_of(double *differences, size_t n, size_t bound, struct kymo__change_interval *out)
 {
     out->estimate = kymo__median(differences, n);
     if (bound == 0)
@@ -98,7 +98,7 @@ static kymo_status no_memory(void)
 }
 
 kymo_status kymo__shift_of_two(const double *a, size_t n_a, const double *b, size_t n_b,
-                               struct kymo__interval *out, bool *has_interval)
+                               struct kymo__change_interval *out, bool *has_interval)
 {
     double few[FEW_DIFFERENCES], *differences = room_for(n_a * n_b, few);
     size_t n = 0;
@@ -113,7 +113,7 @@ kymo_status kymo__shift_of_two(const double *a, size_t n_a, const double *b, siz
     return KYMO_OK;
 }
 
-kymo_status kymo__shift_of_one(const double *values, size_t n, struct kymo__interval *out,
+kymo_status kymo__shift_of_one(const double *values, size_t n, struct kymo__change_interval *out,
                                bool *has_interval)
 {
     double few[FEW_DIFFERENCES], *means = room_for(n * (n + 1) / 2, few);

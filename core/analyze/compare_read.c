@@ -24,6 +24,8 @@ bool kymo__process_times_add(struct kymo__process_times *times, const struct kym
     *region =
         (struct kymo__region_times){.text = name->text, .len = name->len, .weight_ns = weight_ns};
     kymo__digest_make(&region->digest, ns, n, scratch);
+    if (times->wants_quantiles)
+        kymo__digest_spread(&region->digest, ns, n, scratch);
     return true;
 }
 
@@ -74,6 +76,8 @@ static bool digest_series(struct kymo__process_times *times, const struct kymo__
         times->n_left_out = n - times->n_iterations;
         if (times->n_iterations != 0) {
             kymo__digest_make(&times->whole, values, times->n_iterations, scratch);
+            if (times->wants_quantiles)
+                kymo__digest_spread(&times->whole, values, times->n_iterations, scratch);
             times->whole_ns = sum / (double)times->n_iterations;
             ok = add_regions(times, series, options, values, scratch);
         }
@@ -87,7 +91,7 @@ kymo_status kymo__process_times_read(struct kymo__process_times *times, kymo_rec
                                      size_t process, const struct kymo_compare_options *options)
 {
     struct kymo__series series;
-    *times = (struct kymo__process_times){0};
+    *times = (struct kymo__process_times){.wants_quantiles = options->wants_quantiles != 0};
     KYMO_TRY(kymo__series_read(&series, recording, process, 0));
     kymo_status status = KYMO_OK;
     if (series.n_iterations == 0)

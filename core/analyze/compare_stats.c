@@ -188,6 +188,8 @@ static bool digest_values(struct stats *stats, struct kymo__process_times *times
     bool ok = true;
     if (n != 0 && name == NULL) {
         kymo__digest_make(&times->whole, values->ns, n, scratch);
+        if (times->wants_quantiles)
+            kymo__digest_spread(&times->whole, values->ns, n, scratch);
         times->whole_ns = mean;
     } else if (n != 0) {
         ok = kymo__process_times_add(times, name, values->ns, n, mean, scratch);
@@ -198,7 +200,7 @@ static bool digest_values(struct stats *stats, struct kymo__process_times *times
 
 static kymo_status finish_run(struct stats *stats)
 {
-    struct kymo__process_times times = {0};
+    struct kymo__process_times times = {.wants_quantiles = stats->options->wants_quantiles != 0};
     const size_t skip = KYMO__MIN(stats->options->skip, stats->whole.n);
     times.n_iterations = stats->whole.n - skip;
     times.n_left_out = skip;

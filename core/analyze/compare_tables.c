@@ -46,6 +46,7 @@ static const struct {
     [KYMO__COMPARED_ONLY] = {"only", only_columns, KYMO__COUNT_OF(only_columns)},
     [KYMO__COMPARED_RUNS] = {"runs", run_columns, KYMO__COUNT_OF(run_columns)},
     [KYMO__COMPARED_WARNINGS] = {"warnings", kymo__warning_columns, 1},
+    [KYMO__COMPARED_QUANTILES] = {"quantiles", kymo__quantile_columns, KYMO__N_QUANTILE_COLUMNS},
 };
 
 const char *kymo_verdict_name(enum kymo_verdict verdict)
@@ -223,6 +224,7 @@ static kymo_status make_all(struct making *m)
     KYMO_TRY(make_regions(m));
     put_runs(m->c->tables[KYMO__COMPARED_RUNS], m->c);
     kymo__comparison_notes(m->c->tables[KYMO__COMPARED_WARNINGS], m->c);
+    kymo__comparison_quantiles(m->c->tables[KYMO__COMPARED_QUANTILES], m->c);
     for (size_t t = 0; t < KYMO__N_COMPARED; t++)
         KYMO_TRY(kymo_table_status(m->c->tables[t]));
     return KYMO_OK;

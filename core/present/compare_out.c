@@ -84,12 +84,11 @@ static void put_unsure(struct kymo__buf *line, const kymo_table *table, size_t r
 }
 
 /* Of the iteration, or without iterations of the region that does most. */
-static void put_sentence(struct answer *answer)
+void kymo__compare_sentence(kymo_comparison *c, struct kymo__buf *line)
 {
-    struct kymo__buf *line = &answer->line;
-    const bool has_iteration = kymo_table_n_rows(table_of(answer, KYMO__COMPARED_ITERATION)) != 0;
+    const bool has_iteration = kymo_table_n_rows(c->tables[KYMO__COMPARED_ITERATION]) != 0;
     const kymo_table *table =
-        table_of(answer, has_iteration ? KYMO__COMPARED_ITERATION : KYMO__COMPARED_REGIONS);
+        c->tables[has_iteration ? KYMO__COMPARED_ITERATION : KYMO__COMPARED_REGIONS];
     const struct kymo_cell name = cell_of(table, 0, "name"), verdict = cell_of(table, 0, "verdict"),
                            low = cell_of(table, 0, "low_percent"),
                            high = cell_of(table, 0, "high_percent");
@@ -249,7 +248,7 @@ static kymo_status put_text(struct answer *answer, kymo_table **drawn)
                                                                                    : NULL,
     };
     kymo__buf_puts(&answer->line, color ? BOLD : "");
-    put_sentence(answer);
+    kymo__compare_sentence(answer->c, &answer->line);
     kymo__buf_puts(&answer->line, color ? PLAIN "\n" : "\n");
     KYMO_TRY(end_line(answer));
     KYMO_TRY(kymo__text_draw(&view, answer->out));
@@ -298,7 +297,7 @@ static kymo_status put_markdown(struct answer *answer, kymo_table **drawn)
         kymo_table_n_rows(table_of(answer, KYMO__COMPARED_ITERATION)) == 0 ? N_DRAWN - 1 : N_DRAWN;
     KYMO_TRY(make_drawn(answer, drawn));
     kymo__buf_puts(line, "**");
-    put_sentence(answer);
+    kymo__compare_sentence(answer->c, &answer->line);
     kymo__buf_puts(line, "**\n");
     KYMO_TRY(end_line(answer));
     for (size_t i = 0; i < n_columns; i++)
@@ -332,7 +331,7 @@ static kymo_status put_json(struct answer *answer, kymo_table **unused)
                      *iteration = table_of(answer, KYMO__COMPARED_ITERATION);
     struct kymo__buf *line = &answer->line, sentence = {0};
     (void)unused;
-    put_sentence(answer);
+    kymo__compare_sentence(answer->c, &answer->line);
     sentence = *line;
     *line = (struct kymo__buf){0};
     kymo__buf_puts(line, "{\n  \"summary\": ");

@@ -56,7 +56,7 @@ static kymo_status put(int fd, const char *bytes, size_t n)
 }
 
 /* From the begin of the template, with the title in its place, to where the data goes. */
-static kymo_status put_head(int fd, const char *title)
+kymo_status kymo__page_head(int fd, const char *title)
 {
     const char *at = strstr(kymo__page_template, KYMO__PAGE_TITLE);
     KYMO_ASSERT(at != NULL);
@@ -72,7 +72,7 @@ static kymo_status put_head(int fd, const char *title)
     return status;
 }
 
-static kymo_status put_tail(int fd)
+kymo_status kymo__page_tail(int fd)
 {
     const char *tail = strstr(kymo__page_template, KYMO__PAGE_DATA) + strlen(KYMO__PAGE_DATA);
     return put(fd, tail, strlen(tail));
@@ -110,16 +110,16 @@ static kymo_status put_data(struct kymo__page *page)
 static kymo_status write_page(struct kymo__page *page, const char *title)
 {
     survey(page);
-    KYMO_TRY(put_head(page->fd, title));
+    KYMO_TRY(kymo__page_head(page->fd, title));
     KYMO_TRY(put_data(page));
-    return put_tail(page->fd);
+    return kymo__page_tail(page->fd);
 }
 
 static kymo_status write_plain(struct kymo__page *page, const char *title)
 {
     KYMO_TRY(kymo_summary_create(page->recordings, page->n_recordings, &page->options->summary,
                                  &page->summary));
-    return kymo__page_plain(page->summary, title, page->fd);
+    return kymo__page_plain(page->summary->tables, KYMO__N_TABLES, title, page->fd);
 }
 
 static kymo_status write_titled(struct kymo__page *page)

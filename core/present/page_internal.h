@@ -163,7 +163,18 @@ KYMO_WARN_UNUSED kymo_status kymo__page_index(const struct kymo__page *page, str
 /* Append the names that sites stand for, and which site of each process stands for which. */
 KYMO_WARN_UNUSED kymo_status kymo__page_names(const struct kymo__page *page, struct kymo__buf *json);
 
-/* Tables as the page reads them: columns of cells. `max_rows` 0: all. */
+/* ---- page_json.c: each puts a comma behind itself, which closing takes back ---- */
+
+void kymo__page_put_string(struct kymo__buf *json,
+                           const char *text); /* without a comma, as the next three */
+void kymo__page_put_key(struct kymo__buf *json, const char *key);
+void kymo__page_put_i64(struct kymo__buf *json, int64_t value);
+void kymo__page_put_u64(struct kymo__buf *json, uint64_t value);
+void kymo__page_put_text(struct kymo__buf *json, const char *key, const char *text);
+void kymo__page_put_number(struct kymo__buf *json, const char *key, uint64_t value);
+/* Put what closes an object or list, and a comma where the text has one. */
+void kymo__page_close(struct kymo__buf *json, const char *bracket);
+/* A table as the page reads it: columns of cells. `max_rows` 0: all. */
 void kymo__page_table(struct kymo__buf *json, const kymo_table *table, size_t max_rows);
 
 /* ---- the template that viewer/ is built into ---- */
@@ -173,7 +184,12 @@ extern const char kymo__page_template[];
 #define KYMO__PAGE_TITLE "<!--kymo:title-->"
 #define KYMO__PAGE_DATA "<!--kymo:data-->"
 
-/* page_plain.c: the whole page without a template. */
-KYMO_WARN_UNUSED kymo_status kymo__page_plain(kymo_summary *summary, const char *title, int fd);
+/* page.c: the template up to where the data goes, and from there on. */
+KYMO_WARN_UNUSED kymo_status kymo__page_head(int fd, const char *title);
+KYMO_WARN_UNUSED kymo_status kymo__page_tail(int fd);
+
+/* page_plain.c: a whole page of tables, without a template; those without rows are left out. */
+KYMO_WARN_UNUSED kymo_status kymo__page_plain(kymo_table *const *tables, size_t n,
+                                              const char *title, int fd);
 
 #endif

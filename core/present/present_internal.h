@@ -5,6 +5,7 @@
 #define KYMO_PRESENT_INTERNAL_H
 
 #include "table/table_internal.h"
+#include <kymo/compare.h>
 #include <kymo/report.h>
 
 /* ---- text.c ---- */
@@ -28,6 +29,11 @@ kymo_status kymo__idle_draw(const struct kymo_breakdown *b, const struct kymo_te
                             FILE *out);
 kymo_status kymo__collectives_draw(const struct kymo_breakdown *b,
                                    const struct kymo_text_options *options, FILE *out);
+
+/* ---- compare_out.c ---- */
+
+/* The sentence that a comparison comes to. */
+void kymo__compare_sentence(kymo_comparison *c, struct kymo__buf *line);
 
 /* ---- csv.c ---- */
 

@@ -51,6 +51,7 @@ struct kymo_compare_options {
     uint32_t n_jobs; /* threads to read with; 0: as many as there are cores */
     kymo_progress *progress;
     void *progress_ctx;
+    uint32_t wants_quantiles; /* non-zero: fill the table `quantiles`, as kymo_page_compare does */
 };
 
 /* ---- arrays ---- */
@@ -116,6 +117,9 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_comparison_run(kymo_comparison *compa
  *   only      name side            regions that one side alone has
  *   runs      side path run_id n_processes n_iterations n_warmup
  *   warnings  text                 machines that differ, drifts, single runs
+ *   quantiles name side run q0 ... q32
+ *             how the times of a region are distributed in each run: the least, then what 1/32, 2/32 ... of them stay
+ *             below, the largest. Empty unless options.wants_quantiles; not in JSON.
  */
 KYMO_API kymo_table *kymo_comparison_table(kymo_comparison *comparison, const char *name);
 

@@ -31,6 +31,13 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_page_write(kymo_recording *const *rec
                                                       const struct kymo_page_options *options,
                                                       int fd);
 
+/*
+ * The page of a comparison that was run, with options.wants_quantiles where it shall show how times are distributed.
+ * `title` NULL: the names of both sides.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_page_compare(kymo_comparison *comparison,
+                                                        const char *title, int fd);
+
 /* 1 where pages of this build are plain tables, because Node was missing when it was built; else 0. */
 KYMO_API int kymo_page_is_plain(void);
 

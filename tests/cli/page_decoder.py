@@ -48,7 +48,7 @@ class Page:
         packed = {name: base64.b64decode(text, validate=True) for name, text in BLOCK.findall(self.html)}
         self.blocks = {name: zlib.decompress(data, -15) for name, data in packed.items()}
         self.index: dict[str, Any] = json.loads(self.blocks["index"])
-        self.names: dict[str, Any] = json.loads(self.blocks["names"])
+        self.names: dict[str, Any] = json.loads(self.blocks.get("names", b"{}"))
 
     def row(self, row: list[Any]) -> list[Event]:
         """Give the events of a row of the index."""

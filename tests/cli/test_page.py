@@ -9,13 +9,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from conftest import BUILD
 from page_decoder import Page
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _needs_the_viewer(build_dir):
-    if len((build_dir / "viewer" / "page_template.c").read_bytes()) < 1000:
-        pytest.skip("this build has no viewer: Node is missing")
+# What a build without Node makes is plain tables.
+PLAIN = len((BUILD / "viewer" / "page_template.c").read_bytes()) < 1000
+needs_viewer = pytest.mark.skipif(PLAIN, reason="this build has no viewer: Node is missing")
 
 
 @pytest.fixture
@@ -53,6 +52,7 @@ def busy(kymo, emit, tmp_path) -> Path:
     return tmp_path / "busy.kymo"
 
 
+@needs_viewer
 def test_every_range_is_in_the_page(page_of, events_of, busy):
     page = page_of(busy)
     rows = events_of(busy)
@@ -72,11 +72,13 @@ def test_every_range_is_in_the_page(page_of, events_of, busy):
     assert found == expected
 
 
+@needs_viewer
 def test_what_nests_too_deep_is_counted(page_of, events_of, busy):
     deep = [row for row in events_of(busy) if row["kind"] == "range" and row["depth"] and int(row["depth"]) >= 256]
     assert sum(track.get("too_deep", 0) for track in page_of(busy).tracks("thread")) == len(deep) > 0
 
 
+@needs_viewer
 def test_marks_counters_and_async_ranges_are_in_the_page(page_of, events_of, busy):
     page = page_of(busy)
     rows = events_of(busy)
@@ -99,6 +101,7 @@ def test_marks_counters_and_async_ranges_are_in_the_page(page_of, events_of, bus
     assert found("async", "rows") == expected("async", "duration_ns")
 
 
+@needs_viewer
 def test_a_range_that_never_ends_is_known_by_its_begin(page_of, events_of, recording):
     page = page_of(recording)
     rows = events_of(recording)
@@ -113,6 +116,7 @@ def test_a_range_that_never_ends_is_known_by_its_begin(page_of, events_of, recor
     assert len(found) == 1
 
 
+@needs_viewer
 def test_tables_are_those_of_json(page_of, kymo, busy):
     page = page_of(busy)
     report = json.loads(kymo("report", busy, "--json", "--tree", "--threads", "--ranks").stdout)
@@ -124,6 +128,7 @@ def test_tables_are_those_of_json(page_of, kymo, busy):
     assert page.index["cost"] == cost
 
 
+@needs_viewer
 def test_iterations_are_those_of_the_series(page_of, kymo, compiled, tmp_path):
     kymo("run", "-q", "-o", "loop.kymo", "--", compiled("iterate.c", "-pthread"), 30, 5, 0)
     page = page_of("loop.kymo")
@@ -144,6 +149,7 @@ def test_iterations_are_those_of_the_series(page_of, kymo, compiled, tmp_path):
         assert page.table(name) == report[name], name
 
 
+@needs_viewer
 def test_a_filter_holds_for_tables_and_timeline(kymo, busy, tmp_path):
     assert kymo("report", busy, "--filter", "inner*", "--html", "page.html").returncode == 0
     page = Page(tmp_path / "page.html")
@@ -151,6 +157,7 @@ def test_a_filter_holds_for_tables_and_timeline(kymo, busy, tmp_path):
     assert [row["name"] for row in page.table("ranges")] == ['inner "quoted"']
 
 
+@needs_viewer
 def test_several_recordings_share_one_axis(page_of, kymo, emit):
     for name in ("a", "b"):
         kymo("run", "-q", "-o", f"{name}.kymo", "--", emit, 3)
@@ -161,6 +168,7 @@ def test_several_recordings_share_one_axis(page_of, kymo, emit):
     assert page.index["duration_ns"] == second["last_ns"]
 
 
+@needs_viewer
 def test_no_text_of_a_program_is_html(page_of, busy):
     page = page_of(busy)
     outside = page.html
@@ -170,9 +178,10 @@ def test_no_text_of_a_program_is_html(page_of, busy):
     assert outside.count("<script") == len(page.blocks) + outside.count("<script>")
 
 
+@needs_viewer
 def test_a_page_is_made_without_events(page_of, tmp_path):
     (tmp_path / "none.kymo").mkdir()
-    (tmp_path / "none.kymo" / "meta.json").write_text("{}")
+    (tmp_path / "none.kymo" / "meta.json").write_text('{\n  "format": "kymo recording"\n}\n')
     page = page_of("none.kymo")
     assert (page.index["tracks"], page.index["duration_ns"]) == ([], 0)
 
@@ -198,6 +207,7 @@ def test_html_excludes_the_other_outputs(kymo, recording, other):
     assert (done.returncode, "--html" in done.stderr) == (2, True)
 
 
+@needs_viewer
 def test_a_damaged_log_is_told(kymo, busy, tmp_path):
     log = next(Path(busy).glob("*.klog"))
     data = bytearray(log.read_bytes())
@@ -208,3 +218,56 @@ def test_a_damaged_log_is_told(kymo, busy, tmp_path):
     page = Page(tmp_path / "page.html")
     assert page.index["damaged"] is True
     assert any(page.row(track["losses"]) for track in page.tracks("thread"))
+
+
+# ---- comparisons ----
+
+
+@pytest.fixture
+def compared(kymo, compiled, tmp_path) -> Path:
+    """Compare two recordings of two runs each, as a page."""
+    loop = compiled("iterate.c", "-pthread")
+    for name, slow in (("a", 0), ("b", 300)):
+        assert kymo("run", "-q", "--repeat", 2, "-o", f"{name}.kymo", "--", loop, 40, 5, slow).returncode == 0
+    done = kymo("compare", "a.kymo", "b.kymo", "--html", "compare.html")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    return tmp_path / "compare.html"
+
+
+@needs_viewer
+def test_a_comparison_has_the_tables_of_json(kymo, compared):
+    page = Page(compared)
+    report = json.loads(kymo("compare", "a.kymo", "b.kymo", "--json").stdout)
+    assert page.index["kind"] == "compare"
+    assert page.index["summary"] == report["summary"]
+    for name in ("regions", "only", "runs"):
+        assert page.table(name) == report[name], name
+    assert page.table("iteration") == [report["iteration"]]
+    assert [row["text"] for row in page.table("warnings")] == report["warnings"]
+
+
+@needs_viewer
+def test_a_comparison_has_quantiles_of_each_run(kymo, compared):
+    rows = Page(compared).table("quantiles")
+    assert {(row["side"], row["run"]) for row in rows} == {("A", 0), ("A", 1), ("B", 0), ("B", 1)}
+    for row in rows:
+        times = [row[f"q{i}"] for i in range(33)]
+        assert times == sorted(times)
+        assert times[0] > 0 or row["name"] == "log"
+    report = json.loads(kymo("compare", "a.kymo", "b.kymo", "--json").stdout)
+    medians = sorted(row["q16"] for row in rows if row["name"] == "(iteration)" and row["side"] == "A")
+    assert medians[0] * 0.9 <= report["iteration"]["a_ns"] <= medians[-1] * 1.1
+
+
+# ---- builds without Node ----
+
+
+@pytest.mark.skipif(not PLAIN, reason="this build has a viewer")
+def test_a_plain_page_has_the_tables_and_runs_nothing(kymo, emit, tmp_path):
+    kymo("run", "-q", "-o", "run.kymo", "--", emit, 5, "awkward")
+    done = kymo("report", "run.kymo", "--html", "page.html")
+    assert (done.returncode, "without Node" in done.stderr) == (0, True)
+    html = (tmp_path / "page.html").read_text()
+    assert "<td>outer</td>" in html
+    assert "&lt;/text&gt;&lt;script&gt;" in html
+    assert "<script" not in html

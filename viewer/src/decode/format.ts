@@ -74,18 +74,26 @@ export interface Cost {
   lost_last_ns: number;
 }
 
-export interface Index {
+/** What pages of every kind have. */
+export interface PageIndex {
   format: number;
   kind: "report" | "compare";
   version: string;
   title: string;
+  damaged: boolean;
+  tables: TableData[];
+}
+
+export interface ComparisonIndex extends PageIndex {
+  summary: string; // the sentence it comes to
+}
+
+export interface Index extends PageIndex {
   origin_ns: string | number; // on the clock that all processes share
   origin_unix_ns: string | number;
   duration_ns: number;
   threads: number;
-  damaged: boolean;
   cost: Cost;
-  tables: TableData[];
   processes: ProcessInfo[];
   tracks: TrackData[];
 }

@@ -2,7 +2,7 @@
 
 import { takeBlock, takeJson } from "./blocks";
 import { decodeChunk } from "./chunks";
-import type { Index, Names, RowData, TrackData } from "./format";
+import type { Index, Names, PageIndex, RowData, TrackData } from "./format";
 import { Row } from "../model/row";
 import type { Recording, Track } from "../model/recording";
 
@@ -69,10 +69,14 @@ async function decodeSections(plan: Plan, onProgress: (share: number) => void): 
   await Promise.all([next(), next()]);
 }
 
-/** Read the index and names; `events` is done once all rows are filled. */
-export async function openRecording(onProgress: (share: number) => void): Promise<Recording> {
-  const index = await takeJson<Index>("index");
+export async function openIndex(): Promise<PageIndex> {
+  const index = await takeJson<PageIndex>("index");
   if (index.format !== 1) throw new Error(`this page has data of format ${index.format}, which its script does not know`);
+  return index;
+}
+
+/** Read the names; `events` is done once all rows are filled. */
+export async function openRecording(index: Index, onProgress: (share: number) => void): Promise<Recording> {
   const names = await takeJson<Names>("names");
   const plan = new Plan();
   const tracks = index.tracks.map((data, i) =>

@@ -19,14 +19,17 @@ export interface Line {
 const HEIGHT: Record<LineKind, number> = { process: 26, track: 8, row: 18, counter: 40, marks: 12 };
 const PROGRESS = ["iterations", "epochs", "phases"];
 
-export function trackLabel(track: Track): string {
+/** Threads that share their name with another of the process have their number besides. */
+export function trackLabel(track: Track, recording: Recording): string {
   switch (track.kind) {
     case "gpu":
       return track.name || `GPU ${track.device} stream ${track.stream}`;
     case "async":
       return "async";
-    case "thread":
-      return track.name || `thread ${track.tid}`;
+    case "thread": {
+      const isShared = recording.tracks.some((t) => t !== track && t.process === track.process && t.kind === "thread" && t.name === track.name);
+      return track.name === "" ? `thread ${track.tid}` : isShared ? `${track.name} ${track.tid}` : track.name;
+    }
     default:
       return "";
   }
@@ -80,7 +83,7 @@ export class Layout {
       track.rows.forEach((row, i) => row.n > 0 && this.add("row", process, track, row, i, PROGRESS[i] ?? ""));
       return;
     }
-    const label = trackLabel(track);
+    const label = trackLabel(track, this.recording);
     if (track.marks.n > 0) this.add("marks", process, track, track.marks, 0, label);
     let depth = track.rows.length;
     for (const open of track.unfinished) depth = Math.max(depth, open.depth + 1);

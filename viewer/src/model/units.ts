@@ -37,7 +37,7 @@ export function count(n: number): string {
 }
 
 export function countOf(n: number, thing: string): string {
-  const plural = thing.endsWith("ss") ? `${thing}es` : `${thing}s`;
+  const plural = /(s|x|ch)$/.test(thing) ? `${thing}es` : `${thing}s`;
   return `${count(n)} ${n === 1 ? thing : plural}`;
 }
 

@@ -1,6 +1,5 @@
 // What made the page, and the licences of what it carries.
 
-import type { Recording } from "../model/recording";
 import { append, el } from "../ui/dom";
 
 interface Licence {
@@ -12,11 +11,11 @@ interface Licence {
 /** Put here by build.mjs: the packages that are in the bundle. */
 declare const LICENCES: Licence[];
 
-export function about(recording: Recording): HTMLElement {
+export function about(version: string): HTMLElement {
   const element = el(
     "div",
     { class: "about" },
-    el("p", {}, `Made by kymo ${recording.index.version}. Everything is in this file; it asks no network.`),
+    el("p", {}, `Made by kymo ${version}. Everything is in this file; it asks no network.`),
     el("p", {}, "kymo is under the Apache License 2.0. The page carries these besides:"),
   );
   for (const { name, version, license, text } of LICENCES) {

@@ -138,7 +138,7 @@ class Letters {
     for (let i = 0; i < text.length; i++) {
       used += this.widthOf(context, text[i]);
       if (used <= room - dots) fitting = i + 1;
-      if (used > room) return fitting > 0 ? `${text.slice(0, fitting)}\u2026` : "";
+      if (used > room) return fitting > 1 ? `${text.slice(0, fitting)}\u2026` : "";
     }
     return text;
   }

@@ -10,6 +10,7 @@ const PIECE = 200; // rows shown at first, and more with each click
 export interface TableOptions {
   caption: string;
   onName?: (name: string) => void; // a click on the name of a row
+  isBare?: boolean; // without tools
 }
 
 export class TableView {
@@ -41,7 +42,7 @@ export class TableView {
     this.element = el(
       "div",
       { class: "table-view" },
-      tools,
+      options.isBare ? null : tools,
       el("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": options.caption }, grid),
       this.foot,
     );

@@ -1,7 +1,6 @@
 // All tables of the summary, one at a time.
 
 import type { TableData } from "../decode/format";
-import type { Recording } from "../model/recording";
 import * as units from "../model/units";
 import { append, clear, el } from "../ui/dom";
 import { TableView } from "./table_view";
@@ -24,6 +23,13 @@ const ABOUT: Record<string, string> = {
   outliers: "Iterations out of the ordinary, and what was longer in them.",
   sites: "Where each name stands in the program.",
   warnings: "What is missing or doubtful.",
+  kernels: "Work of GPUs by name.",
+  gpu_ranges: "Work of GPUs by the range that launched it.",
+  regions: "The change of each region, the largest effect on the iteration first.",
+  iteration: "The change of the whole iteration.",
+  only: "Regions that one side alone has.",
+  runs: "What was compared.",
+  quantiles: "The times below which 0, 1/32, 2/32 ... of a region's times lie, in each run.",
 };
 
 export class Tables {
@@ -32,8 +38,9 @@ export class Tables {
   private readonly views = new Map<string, HTMLElement>();
   private readonly select: HTMLSelectElement;
 
-  constructor(recording: Recording, private readonly onName: (name: string) => void) {
-    const tables = recording.index.tables.filter((table) => table.rows > 0);
+  /** `onName` is told names of ranges that were clicked; null where there is no timeline. */
+  constructor(all: TableData[], private readonly onName: ((name: string) => void) | null) {
+    const tables = all.filter((table) => table.rows > 0);
     this.select = el("select", { id: "which-table", onchange: () => this.show(tables[this.select.selectedIndex]) });
     for (const table of tables) {
       append(this.select, el("option", {}, `${table.name} (${units.count(table.rows)})`));
@@ -50,7 +57,7 @@ export class Tables {
       const hasEvents = ["ranges", "tree", "threads", "ranks", "iterations", "marks", "async"].includes(table.name);
       view = new TableView(table, {
         caption: table.name,
-        ...(hasEvents ? { onName: this.onName } : {}),
+        ...(hasEvents && this.onName ? { onName: this.onName } : {}),
       }).element;
       this.views.set(table.name, view);
     }

@@ -92,6 +92,7 @@ export class Timeline {
 
   paintNow(): void {
     if (this.canvas.clientWidth === 0) return; // not in sight
+    this.canvas.style.maxHeight = `${AXIS + this.layout.height + 12}px`;
     this.scene.gutter = this.canvas.clientWidth < 480 ? 90 : 160;
     this.view.width = Math.max(1, this.canvas.clientWidth - this.scene.gutter);
     const room = Math.max(0, this.layout.height - (this.canvas.clientHeight - AXIS));

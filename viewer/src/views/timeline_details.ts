@@ -23,7 +23,7 @@ export function pickedName(recording: Recording, picked: Picked): string {
 
 function place(recording: Recording, line: Line): [string, string][] {
   const rows: [string, string][] = [["process", processLabel(recording, line.process)]];
-  const label = line.track ? trackLabel(line.track) : "";
+  const label = line.track ? trackLabel(line.track, recording) : "";
   if (label !== "") rows.push([line.track?.kind === "gpu" ? "stream" : "thread", label]);
   return rows;
 }

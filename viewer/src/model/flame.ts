@@ -1,0 +1,93 @@
+// The flame graph: the table `tree` as boxes within boxes.
+
+import type { TableData } from "../decode/format";
+import { columnOf } from "./tables";
+
+export interface Flame {
+  n: number; // node 0 is the whole
+  name: string[];
+  depth: Uint32Array;
+  parent: Int32Array; // -1 of the whole
+  last: Int32Array; // of its subtree; nodes are depth first
+  left: Float64Array; // nanoseconds from the left edge of the whole
+  total: Float64Array;
+  self: Float64Array;
+  count: Float64Array;
+  deepest: number;
+}
+
+/** Siblings lie side by side from the left edge of their parent, in the table's order: the heaviest first. */
+export function buildFlame(tree: TableData): Flame {
+  const names = columnOf(tree, "name"), depths = columnOf(tree, "depth").map(Number);
+  const totals = columnOf(tree, "total_ns").map(Number);
+  const n = names.length + 1;
+  const flame: Flame = {
+    n,
+    name: ["all", ...names.map(String)],
+    depth: Uint32Array.from([0, ...depths.map((depth) => depth + 1)]),
+    parent: new Int32Array(n).fill(-1),
+    last: Int32Array.from({ length: n }, (_, i) => i),
+    left: new Float64Array(n),
+    total: Float64Array.from([0, ...totals]),
+    self: Float64Array.from([0, ...columnOf(tree, "self_ns").map(Number)]),
+    count: Float64Array.from([0, ...columnOf(tree, "count").map(Number)]),
+    deepest: 0,
+  };
+  const path = [0], ends = [0]; // the node at each depth, and where its next child goes
+  for (let i = 1; i < n; i++) {
+    const depth = flame.depth[i];
+    const parent = path[depth - 1];
+    flame.parent[i] = parent;
+    flame.left[i] = ends[depth - 1];
+    ends[depth - 1] += flame.total[i];
+    path[depth] = i;
+    ends[depth] = flame.left[i];
+    path.length = ends.length = depth + 1;
+    if (depth === 1) flame.total[0] += flame.total[i];
+    for (const ancestor of path) flame.last[ancestor] = i;
+    flame.deepest = Math.max(flame.deepest, depth);
+  }
+  return flame;
+}
+
+export interface FlameBox {
+  node: number;
+  x: number;
+  width: number;
+  row: number; // from the top; above `node` come those that enclose it
+}
+
+/** The boxes that are to be seen when `zoomed` fills the width. */
+export function layoutFlame(flame: Flame, zoomed: number, width: number, narrowest = 0.4): FlameBox[] {
+  const boxes: FlameBox[] = [];
+  for (let node = flame.parent[zoomed]; node >= 0; node = flame.parent[node]) {
+    boxes.push({ node, x: 0, width, row: flame.depth[node] });
+  }
+  const scale = flame.total[zoomed] > 0 ? width / flame.total[zoomed] : 0;
+  for (let node = zoomed; node <= flame.last[zoomed]; ) {
+    const x = (flame.left[node] - flame.left[zoomed]) * scale, size = node === zoomed ? width : flame.total[node] * scale;
+    if (size < narrowest) {
+      node = flame.last[node] + 1; // nothing in it is wider
+      continue;
+    }
+    boxes.push({ node, x, width: size, row: flame.depth[node] });
+    node++;
+  }
+  return boxes;
+}
+
+/** Nodes whose name has the word, and the time of those that are in no other of them. */
+export function searchFlame(flame: Flame, word: string): { matches: Uint8Array; total: number; count: number } {
+  const wanted = word.trim().toLowerCase();
+  const matches = new Uint8Array(flame.n);
+  let total = 0, count = 0, covered = -1;
+  for (let node = 1; node < flame.n; node++) {
+    if (!flame.name[node].toLowerCase().includes(wanted)) continue;
+    matches[node] = 1;
+    count++;
+    if (node <= covered) continue;
+    total += flame.total[node];
+    covered = flame.last[node];
+  }
+  return { matches, total, count };
+}

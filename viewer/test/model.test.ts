@@ -1,0 +1,180 @@
+import { describe, expect, it } from "vitest";
+import type { TableData } from "../src/decode/format";
+import { toPixel, textOn } from "../src/model/colors";
+import { curvesOf, percent, regionsOf } from "../src/model/comparison";
+import { buildFlame, layoutFlame, searchFlame } from "../src/model/flame";
+import { histogram, thin } from "../src/model/series";
+import { cellText, filterRows, sortRows, toCsv } from "../src/model/tables";
+import * as units from "../src/model/units";
+import { Viewport, ticks } from "../src/model/viewport";
+import { rowOf } from "./rows";
+
+const table: TableData = {
+  name: "ranges",
+  rows: 3,
+  columns: [
+    { name: "name", title: "name", type: "text", unit: "" },
+    { name: "total_ns", title: "total", type: "u64", unit: "ns" },
+    { name: "rank", title: "rank", type: "i64", unit: "" },
+  ],
+  cells: [["forward", 'a "b", c', "back\nward"], [300, 1500, 20], [null, 0, 1]],
+};
+
+describe("rows", () => {
+  const row = rowOf([[10, 5], [20, 10], [40, 0], [50, 5]]);
+
+  it("find the first event that reaches into a window", () => {
+    expect([0, 12, 16, 25, 30, 40, 41, 100].map((time) => row.firstReaching(time))).toEqual([0, 0, 1, 1, 2, 2, 3, 4]);
+  });
+});
+
+describe("tables", () => {
+  it("sort by numbers and texts, nulls last either way", () => {
+    expect(sortRows(table, [0, 1, 2], 1, true)).toEqual([1, 0, 2]);
+    expect(sortRows(table, [0, 1, 2], 0, false)).toEqual([1, 2, 0]);
+    expect(sortRows(table, [0, 1, 2], 2, false)).toEqual([1, 2, 0]);
+    expect(sortRows(table, [0, 1, 2], 2, true)).toEqual([2, 1, 0]);
+  });
+
+  it("filter by words of texts, whatever their case", () => {
+    expect(filterRows(table, "WARD")).toEqual([0, 2]);
+    expect(filterRows(table, " ")).toEqual([0, 1, 2]);
+    expect(filterRows(table, "300")).toEqual([]);
+  });
+
+  it("are copied as CSV that others read", () => {
+    expect(toCsv(table, [1, 2])).toBe('name,total_ns,rank\n"a ""b"", c",1500,0\n"back\nward",20,1\n');
+  });
+
+  it("show cells with their units", () => {
+    expect(cellText(1500, table.columns[1])).toBe("1.50 \u00b5s");
+    expect(cellText(null, table.columns[2])).toBe("");
+    expect(cellText("12345678901234567890", { name: "x", title: "x", type: "u64", unit: "" })).toBe("12345678901234567890");
+  });
+});
+
+describe("units", () => {
+  it("have three digits that count, as the command has", () => {
+    expect([0, 999, 1000, 12345, 999_600, 1e9, 95e9, 700e9, 8000e9].map(units.duration)).toEqual([
+      "0 ns", "999 ns", "1.00 \u00b5s", "12.3 \u00b5s", "1.00 ms", "1.00 s", "95.0 s", "11.7 min", "2.22 h",
+    ]);
+    expect([0, 0.00123, 0.5, 1].map(units.share)).toEqual(["0.0 %", "0.12 %", "50.0 %", "100 %"]);
+    expect([units.countOf(1, "process"), units.countOf(2, "process"), units.countOf(1234, "row")]).toEqual(["1 process", "2 processes", "1,234 rows"]);
+  });
+});
+
+describe("the window", () => {
+  it("keeps what is under the pointer where it is", () => {
+    const view = new Viewport(1e9, 1000);
+    const before = view.time(300);
+    view.zoom(7, 300);
+    expect(view.time(300)).toBeCloseTo(before, 3);
+    view.zoom(1e12, 300); // as close as it goes
+    expect(view.to - view.from).toBeGreaterThanOrEqual(9.99);
+  });
+
+  it("cannot be lost", () => {
+    const view = new Viewport(1e6, 1000);
+    view.pan(1e9);
+    expect(view.from).toBeLessThan(1e6);
+    view.pan(-1e12);
+    expect(view.to).toBeGreaterThan(0);
+    view.zoom(1e-12, 500);
+    expect(view.to - view.from).toBeLessThan(1.1e6);
+  });
+
+  it("has round moments on its axis, far enough apart", () => {
+    const view = new Viewport(1e9, 1000);
+    view.show(1.23e8, 4.56e8);
+    const times = ticks(view, 90);
+    expect(times).toEqual([150e6, 200e6, 250e6, 300e6, 350e6, 400e6, 450e6]);
+    view.show(0, 0);
+    expect(ticks(view, 90).length).toBeGreaterThan(0);
+  });
+});
+
+describe("the flame graph", () => {
+  const tree: TableData = {
+    name: "tree",
+    rows: 5,
+    columns: ["depth", "name", "count", "total_ns", "self_ns"].map((name) => ({ name, title: name, type: name === "name" ? "text" : "u64", unit: "" })),
+    cells: [[0, 1, 2, 1, 0], ["step", "forward", "gemm", "backward", "other"], [2, 2, 9, 2, 1], [100, 60, 10, 40, 50], [0, 50, 10, 40, 50]],
+  };
+  const flame = buildFlame(tree);
+
+  it("lays children out from their parent's left edge", () => {
+    expect(flame.total[0]).toBe(150);
+    expect(Array.from(flame.left)).toEqual([0, 0, 0, 0, 60, 100]);
+    expect(Array.from(flame.parent)).toEqual([-1, 0, 1, 2, 1, 0]);
+    expect(Array.from(flame.last)).toEqual([5, 4, 3, 3, 4, 5]);
+  });
+
+  it("zooms: a node fills the width below those that enclose it", () => {
+    const boxes = layoutFlame(flame, 2, 600);
+    expect(boxes.map((box) => [flame.name[box.node], box.x, box.width])).toEqual([
+      ["step", 0, 600], ["all", 0, 600], ["forward", 0, 600], ["gemm", 0, 100],
+    ]);
+  });
+
+  it("leaves out what is too narrow, with all in it", () => {
+    expect(layoutFlame(flame, 0, 150, 45).map((box) => flame.name[box.node])).toEqual(["all", "step", "forward", "other"]);
+  });
+
+  it("counts the time of matches once", () => {
+    expect(searchFlame(flame, "e")).toMatchObject({ count: 3, total: 150 }); // step, gemm in it, other
+  });
+});
+
+describe("series", () => {
+  it("are thinned without losing peaks", () => {
+    const n = 100_000;
+    const x = Float64Array.from({ length: n }, (_, i) => i), y = new Float64Array(n).fill(5);
+    y[77_777] = 99;
+    y[1234] = -1;
+    const [xs, ys] = thin(x, y, 1000);
+    expect(xs.length).toBeLessThanOrEqual(1001);
+    expect(xs[ys.indexOf(99)]).toBe(77_777);
+    expect(xs[ys.indexOf(-1)]).toBe(1234);
+    expect([...xs].sort((a, b) => a - b)).toEqual(xs);
+  });
+
+  it("are counted in bins, each once", () => {
+    const values = Float64Array.from({ length: 1000 }, (_, i) => 100 + (i % 50)).sort();
+    const all = histogram(values, 10);
+    expect(all.counts.reduce((a, b) => a + b) + all.above).toBe(1000);
+    const tail = histogram(Float64Array.from([...values, 1e9]), 10);
+    expect(tail.above).toBe(1);
+    expect(histogram(new Float64Array(0), 10).counts).toEqual([]);
+    expect(histogram(Float64Array.from([7, 7, 7]), 10).counts.reduce((a, b) => a + b)).toBe(3);
+  });
+});
+
+describe("comparisons", () => {
+  const text = ["name", "verdict", "reason", "side"];
+  const make = (columns: Record<string, (string | number | null)[]>): TableData => ({
+    name: "x",
+    rows: 1,
+    columns: Object.keys(columns).map((name) => ({ name, title: name, type: text.includes(name) ? "text" : "f64", unit: "" })),
+    cells: Object.values(columns),
+  });
+
+  it("are read from their tables", () => {
+    const regions = regionsOf(make({
+      name: ["f"], a_ns: [10], b_ns: [11], change_percent: [10], low_percent: [null], high_percent: [12], verdict: ["unsure"], effect_percent: [5], reason: ["few"],
+    }));
+    expect(regions).toEqual([{ name: "f", a: 10, b: 11, change: 10, low: null, high: 12, verdict: "unsure", effect: 5, reason: "few" }]);
+    expect([0, -3.14159, 140.2, 0.0421, null].map(percent)).toEqual(["0.000 %", "\u22123.1 %", "+140 %", "+0.042 %", "?"]);
+  });
+
+  it("have a curve for each run", () => {
+    const curves = curvesOf(make({ name: ["f", "g", "f"], side: ["A", "A", "B"], run: [0, 0, 2], q0: [1, 9, 3], q1: [2, 9, 4] }), "f");
+    expect(curves).toEqual([{ side: "A", run: 0, times: [1, 2] }, { side: "B", run: 2, times: [3, 4] }]);
+  });
+});
+
+describe("colours", () => {
+  it("are pixels as an image has them", () => {
+    expect(toPixel("#112233")).toBe(0xff332211);
+    expect([textOn("#ffffff"), textOn("#000000")]).toEqual(["#000000", "#ffffff"]);
+  });
+});
