@@ -7,6 +7,7 @@
 
 #include "analyze/analyze_internal.h"
 #include "present/report_internal.h"
+#include <kymo/communication.h>
 
 #define BOLD "\033[1m"
 #define DIM "\033[2m"
@@ -266,6 +267,28 @@ static kymo_status put_warnings(struct report *report)
     return KYMO_OK;
 }
 
+/* Whether there is more to tell than ranges: work of a GPU, or communication. */
+static bool has_breakdown(const struct report *report)
+{
+    const kymo_table *sites = table_of(report, KYMO__TABLE_SITES);
+    const size_t category = (size_t)kymo_table_find(sites, "category");
+    if (kymo_table_n_rows(table_of(report, KYMO__TABLE_KERNELS)) != 0)
+        return true;
+    for (size_t row = 0; row < kymo_table_n_rows(sites); row++)
+        if (strcmp(kymo_table_cell(sites, row, category).as.text, KYMO_COMMUNICATION) == 0)
+            return true;
+    return false;
+}
+
+static kymo_status put_next(struct report *report)
+{
+    if (!has_breakdown(report))
+        return KYMO_OK;
+    kymo__buf_puts(&report->line,
+                   "next: kymo breakdown tells computation, communication and idle time");
+    return end_line(report);
+}
+
 static kymo_status put_report(struct report *report)
 {
     KYMO_TRY(kymo__report_sort(report->summary, report->options->sort));
@@ -278,6 +301,7 @@ static kymo_status put_report(struct report *report)
     KYMO_TRY(put_loss(report));
     KYMO_TRY(put_cost(report));
     KYMO_TRY(put_warnings(report));
+    KYMO_TRY(put_next(report));
     return fflush(report->out) == 0 ? KYMO_OK : kymo__fail_errno("write the report");
 }
 

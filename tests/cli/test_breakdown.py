@@ -271,3 +271,10 @@ def test_a_trace_that_is_cut_off(kymo: Any, tmp_path: Path) -> None:
     assert any("at byte" in warning for warning in answer["warnings"])
     for row in answer["devices"]:
         expect_identity(row)
+
+
+def test_a_report_names_the_next_step(kymo: Any, tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "example.json", EXAMPLE)
+    assert kymo("report", trace).stdout.splitlines()[-1].startswith("next: kymo breakdown ")
+    plain = write_trace(tmp_path / "plain.json", [EXAMPLE[-1]])
+    assert "kymo breakdown" not in kymo("report", plain).stdout
