@@ -15,7 +15,6 @@ import argparse
 import contextlib
 import cProfile
 import os
-import random
 import shutil
 import statistics
 import sys
@@ -24,6 +23,8 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
 from typing import Any, Callable
+
+from bench_results import Results, median_with_interval
 
 import kymo
 
@@ -269,13 +270,6 @@ def run_rounds(candidates: list[Candidate], n_rounds: int, n: int) -> None:
                 candidates[k].ns.append(loops[k](turns) / turns)
 
 
-def median_with_interval(values: list[float]) -> tuple[float, float, float]:
-    """Return the median between the ends of the middle 95 % of a thousand resampled medians."""
-    chance = random.Random(1)
-    medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(1000))
-    return medians[25], statistics.median(values), medians[974]
-
-
 class Figures:
     """What came of the rounds: a candidate's own cost, round by round, and ratios of two."""
 
@@ -308,20 +302,6 @@ def print_all(figures: Figures, n_rounds: int) -> None:
 
 
 # ---- results ----
-
-
-class Results:
-    """Lines for the closing table, printed and appended to a file: what, measured, bar, met?"""
-
-    def __init__(self, path: str | None) -> None:
-        self.path = path
-
-    def put(self, what: str, measured: str, bar: str = "", met: bool | None = None) -> None:
-        word = {None: "", True: "yes", False: "no"}[met]
-        print(f"  {what:44} {measured}" + (f"   bar: {bar}   met: {word}" if bar else ""))
-        if self.path:
-            with open(self.path, "a", encoding="utf-8") as out:
-                out.write(f"{what}\t{measured}\t{bar}\t{word}\n")
 
 
 def put_against_pair(results: Results, figures: Figures) -> None:

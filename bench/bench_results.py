@@ -1,0 +1,29 @@
+"""What the benchmarks in Python share: medians with an interval, and lines for the closing table."""
+
+from __future__ import annotations
+
+import random
+import statistics
+
+Interval = tuple[float, float, float]
+
+
+def median_with_interval(values: list[float]) -> Interval:
+    """Return the median between the ends of the middle 95 % of a thousand resampled medians."""
+    chance = random.Random(1)
+    medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(1000))
+    return medians[25], statistics.median(values), medians[974]
+
+
+class Results:
+    """Lines for the closing table, printed and appended to a file: what, measured, bar, met?"""
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+
+    def put(self, what: str, measured: str, bar: str = "", met: bool | None = None) -> None:
+        word = {None: "", True: "yes", False: "no"}[met]
+        print(f"  {what:44} {measured}" + (f"   bar: {bar}   met: {word}" if bar else ""))
+        if self.path:
+            with open(self.path, "a", encoding="utf-8") as out:
+                out.write(f"{what}\t{measured}\t{bar}\t{word}\n")
