@@ -187,18 +187,35 @@ static void put_event(struct kymo__export *x, char *p, uint32_t site,
         put_with_args(x, p, site, payload, false);
 }
 
+void kymo__chrome_range(struct kymo__export *x, const struct kymo__export_lane *lane,
+                        uint64_t start_ns, uint64_t end_ns, uint32_t site,
+                        const struct kymo__payload *payload, bool is_cut)
+{
+    char *p = kymo__chrome_head(x, lane, start_ns, 'X');
+    p = kymo__chrome_duration(p, end_ns - start_ns);
+    if (is_cut)
+        put_with_args(x, p, site, payload, true);
+    else
+        put_event(x, p, site, payload);
+    kymo__chrome_launches(x, lane, start_ns, payload);
+}
+
 static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
                           const struct kymo__open_range *range, bool is_cut)
 {
-    char *p = kymo__chrome_head(x, lane, range->start_ns, 'X');
-    p = kymo__chrome_duration(p, ns - range->start_ns);
+    /* The range around it began at the same moment and may end with it. */
+    const bool is_tied = lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns == range->start_ns;
+    if (KYMO_UNLIKELY(is_tied || lane->held.len != 0)) {
+        kymo__chrome_hold(x, lane, ns, range, is_tied && !is_cut, is_cut);
+        return;
+    }
     if (KYMO_LIKELY(range->payload == 0 && !is_cut)) {
-        put_tail(x, p, range->site);
+        char *p = kymo__chrome_head(x, lane, range->start_ns, 'X');
+        put_tail(x, kymo__chrome_duration(p, ns - range->start_ns), range->site);
         return;
     }
     const struct kymo__payload payload = kymo__open_payload(lane, range);
-    put_with_args(x, p, range->site, &payload, is_cut);
-    kymo__chrome_launches(x, lane, range->start_ns, &payload);
+    kymo__chrome_range(x, lane, range->start_ns, ns, range->site, &payload, is_cut);
 }
 
 static void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
@@ -328,6 +345,8 @@ static void put_left_open(struct kymo__export *x, const struct kymo__export_lane
 
 static void on_process_done(struct kymo__export *x)
 {
+    for (uint32_t i = 0; i < x->process->n_lanes; i++)
+        kymo__chrome_release(x, &x->lanes[i]);
     kymo__walk_left_open(x, put_left_open);
 }
 

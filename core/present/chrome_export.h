@@ -1,5 +1,5 @@
 /*
- * The Chrome export in three files: chrome.c writes events of threads, chrome_export_args.c what is known of one besides its
+ * The Chrome export in four files: chrome.c writes events of threads, chrome_export_ties.c those that begin and end as one, chrome_export_args.c what is known of one besides its
  * name, chrome_export_gpu.c the streams of GPUs and flows, in the words that Kineto uses. Nothing else includes this.
  */
 #ifndef KYMO_CHROME_EXPORT_H
@@ -57,6 +57,22 @@ void kymo__chrome_open_meta(struct kymo__buf *buf, int64_t pid, int64_t tid, con
                             const char *key);
 /* Put all of it out and free it. */
 void kymo__chrome_put_buf(struct kymo__export *x, struct kymo__buf *buf);
+
+/* A range, whole. */
+void kymo__chrome_range(struct kymo__export *x, const struct kymo__export_lane *lane,
+                        uint64_t start_ns, uint64_t end_ns, uint32_t site,
+                        const struct kymo__payload *payload, bool is_cut);
+
+/* ---- chrome_export_ties.c ---- */
+
+/*
+ * A range has ended, which waits where `may_wait`: the one around it may end at the same moment, and is then written
+ * first. Those that waited for this one, or in vain, are written now.
+ */
+void kymo__chrome_hold(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+                       const struct kymo__open_range *range, bool may_wait, bool is_cut);
+/* Write what waits. */
+void kymo__chrome_release(struct kymo__export *x, struct kymo__export_lane *lane);
 
 /* ---- chrome_export_args.c ---- */
 

@@ -263,6 +263,7 @@ static void forget_process(struct kymo__export *x)
         kymo__free(x->lanes[i].open);
         kymo__free(x->lanes[i].own);
         kymo__buf_fini(&x->lanes[i].payloads);
+        kymo__buf_fini(&x->lanes[i].held);
     }
     kymo__free(x->lanes);
     kymo__free(x->skip);
