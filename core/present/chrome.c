@@ -95,9 +95,11 @@ static void put_lane_meta(struct kymo__export *x, const struct kymo__export_lane
 {
     struct kymo__buf buf = {0};
     kymo__buf_puts(&buf, ",");
-    kymo__chrome_open_meta(&buf, x->pid, kymo__export_tid(x, lane), "thread_name", "name");
-    kymo__json_put(&buf, lane->info->name, strlen(lane->info->name));
-    kymo__buf_puts(&buf, "}},");
+    if (lane->info->name[0] != '\0') { /* Perfetto takes an empty one for a mistake */
+        kymo__chrome_open_meta(&buf, x->pid, kymo__export_tid(x, lane), "thread_name", "name");
+        kymo__json_put(&buf, lane->info->name, strlen(lane->info->name));
+        kymo__buf_puts(&buf, "}},");
+    }
     kymo__chrome_open_meta(&buf, x->pid, kymo__export_tid(x, lane), "thread_sort_index",
                            "sort_index");
     kymo__buf_printf(&buf, "%u}}", lane->info->lane);

@@ -1,0 +1,115 @@
+"""Traces of GPU work, converted by kymo and opened in the real Perfetto UI, whose engine answers in SQL.
+
+The traces are PyTorch's, of tests/data/kineto; what they hold is read here as JSON.
+"""
+
+from __future__ import annotations
+
+import collections
+import gzip
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import perfetto_page
+import pytest
+from kymo_command import run_kymo
+
+pytestmark = pytest.mark.skipif(bool(perfetto_page.what_is_missing()), reason=perfetto_page.what_is_missing())
+
+KINETO = Path(__file__).parents[1] / "data" / "kineto"
+GPU = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "cuda_sync")
+TRACES = ("mi250_minitoy_train_ROCm6_2_kineto", "sampled_rank-0", "event_sync_trace")
+
+# Device and stream of a slice: by the names of tracks in ours, by pid and tid in Chrome's format.
+OF_PERFETTO = """
+SELECT d.name AS device, t.name AS stream, s.name, s.ts, s.dur, s.id FROM slice s
+JOIN track t ON t.id = s.track_id JOIN track d ON d.id = t.parent_id WHERE d.name GLOB 'GPU *'
+"""
+OF_CHROME = """
+SELECT 'GPU ' || p.pid AS device, 'stream ' || h.tid AS stream, s.name, s.ts, s.dur, s.id FROM slice s
+JOIN thread_track t ON t.id = s.track_id JOIN thread h USING (utid) JOIN process p USING (upid) WHERE p.pid < 16
+"""
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("gpu") / "traces"
+    folder.mkdir()
+    for name in TRACES:
+        for ending in ("pftrace", "json"):
+            run_kymo("export", KINETO / f"{name}.json.gz", "-o", folder / f"{name}.{ending}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(exported: Path) -> Iterator[str]:
+    with perfetto_page.served(exported) as at:
+        yield at
+
+
+@pytest.fixture(scope="module", params=[(name, ending) for name in TRACES for ending in ("pftrace", "json")])
+def opened(
+    request: pytest.FixtureRequest, browser: Any, address: str
+) -> Iterator[tuple[perfetto_page.PerfettoPage, dict[str, Any], bool]]:
+    name, ending = request.param
+    page = perfetto_page.PerfettoPage(browser, address, f"{name}.{ending}")
+    trace = json.loads(gzip.decompress((KINETO / f"{name}.json.gz").read_bytes()), parse_float=Decimal)
+    yield page, trace, ending == "json"
+    page.close()
+
+
+def work_of(trace: dict[str, Any]) -> list[dict[str, Any]]:
+    return [e for e in trace["traceEvents"] if e["ph"] == "X" and e["cat"] in GPU]
+
+
+def stream_of(event: dict[str, Any], is_chrome: bool) -> str:
+    """Where it is shown. Perfetto reads a thread of Chrome's format that is 0 or less as the process."""
+    if is_chrome and event["tid"] <= 0:
+        return f"stream {event['pid']}"
+    return f"Device {event['pid']}" if event["tid"] < 0 else f"stream {event['tid']}"  # as the traces call it
+
+
+def test_each_stream_has_its_work(opened):
+    page, trace, is_chrome = opened
+    rows = page.query(OF_CHROME if is_chrome else OF_PERFETTO)
+    events = work_of(trace)
+    first = min(int(Decimal(e["ts"]) * 1000) for e in events)
+    start = min(r["ts"] for r in rows)
+    expected = collections.Counter(
+        (
+            f"GPU {e['pid']}",
+            stream_of(e, is_chrome),
+            e["name"],
+            int(Decimal(e["ts"]) * 1000) - first,
+            int(e["dur"] * 1000),
+        )
+        for e in events
+    )
+    found = collections.Counter(
+        (r["device"], r["stream"].strip(), r["name"], int(r["ts"] - start), int(r["dur"])) for r in rows
+    )
+    assert found == expected
+
+
+def test_arrows_lead_from_launches_to_work(opened):
+    page, trace, is_chrome = opened
+    arrows = page.query("SELECT slice_out, slice_in FROM flow")
+    on_gpu = {r["id"] for r in page.query(OF_CHROME if is_chrome else OF_PERFETTO)}
+    launches = {
+        e["args"]["correlation"]
+        for e in trace["traceEvents"]
+        if e["ph"] == "X" and e["cat"] in ("cuda_runtime", "cuda_driver") and "correlation" in e.get("args", {})
+    }
+    led = [e for e in work_of(trace) if e["args"].get("correlation") in launches]
+    to_work = [a for a in arrows if a["slice_in"] in on_gpu]
+    assert len(to_work) == len(led) > 0
+    assert not [a for a in to_work if a["slice_out"] in on_gpu]
+
+
+def test_perfetto_finds_no_mistake(opened):
+    page, _, _ = opened
+    wrong = page.query("SELECT name, value FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0")
+    assert wrong == []
