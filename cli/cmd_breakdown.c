@@ -8,8 +8,8 @@
 #include "cli.h"
 
 static struct {
-    bool json, csv, print_rules;
-    const char *by, *window, *rules, *unit, *color, *output;
+    bool json, csv, print_rules, legacy;
+    const char *by, *window, *rules, *unit, *color, *output, *averages, *strategy;
     uint32_t jobs;
 } given = {.color = "auto"};
 
@@ -28,9 +28,17 @@ static const struct cli_option options[] = {
     {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
      "one unit for all times (default: what fits each)"},
     {"json", 0, CLI_FLAG, NULL, &given.json,
-     "an object: summary, devices, by, rules, warnings. Times are\n"
-     "whole nanoseconds"},
+     "an object: summary, devices, by, idle, collectives, rules,\n"
+     "warnings. Times are whole nanoseconds"},
     {"csv", 0, CLI_FLAG, NULL, &given.csv, "the table of devices, or the one of --by, as CSV"},
+    {"legacy", 0, CLI_FLAG, NULL, &given.legacy,
+     "itwinai's computation_fraction as well, with what is wrong\n"
+     "with it. Of its own files of averages (AVERAGES.csv, or a\n"
+     "folder of them) that alone"},
+    {"write-averages", 0, CLI_TEXT, "FILE", &given.averages,
+     "write the averages that it is made of, as its CSV"},
+    {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
+     "what that file calls the strategy (default: unknown)"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
     {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
      "auto: when standard output is a terminal"},
@@ -39,34 +47,99 @@ static const struct cli_option options[] = {
      "cores)"},
 };
 
-static int print(kymo_breakdown *breakdown, FILE *out)
+static struct kymo_text_options text_options(FILE *out)
 {
-    const struct kymo_text_options wants = {.width = cli_terminal_width(out),
-                                            .color = cli_wants_color(out, given.color),
-                                            .unit = given.unit};
-    kymo_status status;
-    if (given.json)
-        status = kymo_breakdown_json(breakdown, out);
-    else if (given.csv)
-        status = kymo_present_csv(
-            kymo_breakdown_table(breakdown, given.by != NULL ? "by" : "devices"), out);
-    else
-        status = kymo_breakdown_text(breakdown, &wants, out);
-    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    return (struct kymo_text_options){.width = cli_terminal_width(out),
+                                      .color = cli_wants_color(out, given.color),
+                                      .unit = given.unit};
 }
 
-static int print_to(kymo_breakdown *breakdown, const char *path)
+/* Something that is printed as asked for. */
+typedef kymo_status printer(const void *what, FILE *out);
+
+static kymo_status print_breakdown(const void *what, FILE *out)
 {
-    if (path == NULL || strcmp(path, "-") == 0)
-        return print(breakdown, stdout);
-    FILE *out = fopen(path, "w");
+    kymo_breakdown *breakdown = *(kymo_breakdown *const *)what;
+    const struct kymo_text_options wants = text_options(out);
+    if (given.json)
+        return kymo_breakdown_json(breakdown, out);
+    if (given.csv)
+        return kymo_present_csv(kymo_breakdown_table(breakdown, given.by != NULL ? "by" : "devices"),
+                                out);
+    return kymo_breakdown_text(breakdown, &wants, out);
+}
+
+static int print_to(const char *path, printer *print, const void *what)
+{
+    const bool is_stdout = path == NULL || strcmp(path, "-") == 0;
+    FILE *out = is_stdout ? stdout : fopen(path, "w");
     if (out == NULL)
         return cli_fail("cannot write %s: %s", path, strerror(errno));
-    int status = print(breakdown, out);
-    if (fclose(out) != 0 && status == CLI_FINE)
-        status = cli_fail("cannot write %s: %s", path, strerror(errno));
+    int status = print(what, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    if ((is_stdout ? fflush(out) : fclose(out)) != 0 && status == CLI_FINE)
+        status = cli_fail("cannot write %s: %s", is_stdout ? "the answer" : path, strerror(errno));
     return status;
 }
+
+/* ---- averages of itwinai ---- */
+
+struct fractions {
+    kymo_table *table;
+    struct kymo_legacy_source source;
+};
+
+static kymo_status print_fractions(const void *what, FILE *out)
+{
+    const struct fractions *fractions = what;
+    const struct kymo_text_options wants = text_options(out);
+    if (given.csv)
+        return kymo_present_csv(fractions->table, out);
+    if (!given.json)
+        return kymo_legacy_text(fractions->table, &fractions->source, &wants, out);
+    fputs("{\n  \"legacy\": ", out);
+    const kymo_status status = kymo_legacy_json(fractions->table, &fractions->source, out);
+    fputs("\n}\n", out);
+    return status;
+}
+
+static int tell_fractions(char **paths, int n)
+{
+    struct fractions fractions = {0};
+    if (given.averages != NULL)
+        return cli_fail("--write-averages takes recordings or traces, not files of averages");
+    if (kymo_legacy_read((const char *const *)paths, (size_t)n, &fractions.table,
+                         &fractions.source) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    const int status = print_to(given.output, print_fractions, &fractions);
+    kymo_table_destroy(fractions.table);
+    return status;
+}
+
+static kymo_status print_averages(const void *what, FILE *out)
+{
+    return kymo_present_csv(what, out);
+}
+
+static int write_averages(const struct cli_recordings *recordings)
+{
+    kymo_table *averages = NULL;
+    if (kymo_averages_create(recordings->list, recordings->n, given.strategy, &averages) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    const int status = print_to(given.averages, print_averages, averages);
+    kymo_table_destroy(averages);
+    return status;
+}
+
+/* How many of the paths are files of averages. */
+static int count_averages(char **paths, int n)
+{
+    int n_averages = 0;
+    for (int i = 0; given.legacy && i < n; i++)
+        n_averages += kymo_legacy_is_file(paths[i]);
+    return n_averages;
+}
+
+/* ---- the breakdown ---- */
 
 static int break_down(const struct cli_recordings *recordings)
 {
@@ -74,6 +147,7 @@ static int break_down(const struct cli_recordings *recordings)
         .rules = given.rules,
         .by = given.by,
         .window = given.window,
+        .legacy = given.legacy,
         .n_jobs = given.jobs,
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
@@ -84,7 +158,7 @@ static int break_down(const struct cli_recordings *recordings)
     cli_progress_end();
     if (status != KYMO_OK)
         return cli_fail("%s", kymo_last_error());
-    const int printed = print_to(breakdown, given.output);
+    const int printed = print_to(given.output, print_breakdown, &breakdown);
     kymo_breakdown_destroy(breakdown);
     return printed;
 }
@@ -99,11 +173,20 @@ static int run(int n_args, char **args)
         return cli_fail("breakdown needs a recording or a trace: kymo breakdown RUN.kymo");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
+    const int n_averages = count_averages(args, n_args);
+    if (n_averages != 0 && n_averages != n_args)
+        return cli_fail(
+            "--legacy takes files of averages or recordings and traces, not both at once");
     signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
+    if (n_averages != 0)
+        return tell_fractions(args, n_args);
     struct cli_recordings recordings;
     if (!cli_open(&recordings, args, n_args))
         return CLI_BAD;
-    const int status = cli_tell_damage(&recordings, break_down(&recordings));
+    int status = break_down(&recordings);
+    if (status == CLI_FINE && given.averages != NULL)
+        status = write_averages(&recordings);
+    status = cli_tell_damage(&recordings, status);
     cli_close(&recordings);
     return status;
 }
@@ -115,15 +198,17 @@ const struct cli_command cli_command_breakdown = {
     .about =
         "Says for each GPU of each rank how long it computed, how long it communicated with\n"
         "nothing computing beside it (exposed) and hidden behind computation, how long it only\n"
-        "copied, and how long it was idle. Each nanosecond counts once, so the parts add up to\n"
-        "the whole. Takes traces of PyTorch's profiler as they are, one file or a folder of\n"
-        "ranks. A program without a GPU is told by its ranges: those of category communication,\n"
-        "copy, data, idle and wait; it computes in the rest of its time.",
+        "copied, and how long it was idle, and why. Each nanosecond counts once, so the parts\n"
+        "add up to the whole. Of several ranks it tells how long they waited for one another.\n"
+        "Takes traces of PyTorch's profiler as they are, one file or a folder of ranks. A\n"
+        "program without a GPU is told by its ranges: those of category communication, copy,\n"
+        "data, idle and wait; it computes in the rest of its time.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo breakdown trace.json.gz\n"
                 "  kymo breakdown traces/ --by step --window steps\n"
                 "  kymo breakdown train.kymo --json | jq .summary\n"
-                "  kymo breakdown --print-rules > my.rules",
+                "  kymo breakdown --print-rules > my.rules\n"
+                "  kymo breakdown --legacy torch_profiling_averages.csv",
     .run = run,
 };

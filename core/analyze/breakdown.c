@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/breakdown_whole.h"
+#include <kymo/legacy.h>
 
 const char *const kymo__window_names[2] = {"gpu_span", "steps"};
 const char *const kymo__by_names[5] = {"", "step", "range", "stream", "process-group"};
@@ -284,6 +285,16 @@ static kymo_status match_collectives(kymo_breakdown *breakdown)
     return KYMO_OK;
 }
 
+/* itwinai's fractions, by a reading of their own: what they need nothing else does. */
+static kymo_status make_legacy(kymo_breakdown *breakdown, kymo_recording *const *recordings, size_t n)
+{
+    kymo_table *averages = NULL;
+    KYMO_TRY(kymo_averages_create(recordings, n, NULL, &averages));
+    const kymo_status status = kymo_legacy_create(averages, &breakdown->tables[KYMO__BROKEN_LEGACY]);
+    kymo_table_destroy(averages);
+    return status;
+}
+
 static kymo_status run(kymo_breakdown *breakdown, kymo_recording *const *recordings, size_t n,
                        const struct kymo_breakdown_options *options)
 {
@@ -294,6 +305,8 @@ static kymo_status run(kymo_breakdown *breakdown, kymo_recording *const *recordi
     leave_out_helpers(breakdown);
     KYMO_TRY(check(breakdown));
     KYMO_TRY(match_collectives(breakdown));
+    if (options->legacy)
+        KYMO_TRY(make_legacy(breakdown, recordings, n));
     return kymo__breakdown_make_tables(breakdown, recordings, n);
 }
 

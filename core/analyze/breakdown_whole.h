@@ -30,6 +30,7 @@ enum kymo__breakdown_table {
     KYMO__BROKEN_COLLECTIVES,
     KYMO__BROKEN_COLLECTIVE_RANKS,
     KYMO__BROKEN_RULES,
+    KYMO__BROKEN_LEGACY, /* where asked for */
     KYMO__BROKEN_WARNINGS,
     KYMO__N_BROKEN,
 };

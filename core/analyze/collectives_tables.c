@@ -158,14 +158,15 @@ static void warn_of_kind(kymo_table *table, const struct kymo__collectives *all,
         kymo__buf_printf(&text,
                          ": %" PRIu64 " of %" PRIu64
                          " do not overlap in time over all ranks, so that calls are missing in "
-                         "the trace or clocks differ: its wait, transfer and skew are doubtful",
+                         "the trace or clocks differ: its wait, transfer and skew are doubtful.",
                          kind->n_apart, kind->n_matched);
         put_sentence(table, &text);
     }
     if (kind->n_matched != 0 && kind->n_short + kind->n_lone != 0) {
         struct kymo__buf text = {0};
         put_kind(&text, all, kind);
-        kymo__buf_printf(&text, ": %" PRIu64 " are on some ranks only", kind->n_short + kind->n_lone);
+        kymo__buf_printf(&text, ": %" PRIu64 " are on some ranks only.",
+                         kind->n_short + kind->n_lone);
         put_sentence(table, &text);
     }
     if (kind->n_matched != 0 && kind->group_size > kind->n_ranks) {
@@ -175,7 +176,7 @@ static void warn_of_kind(kymo_table *table, const struct kymo__collectives *all,
             &text,
             ": %" PRIu64 " of its %" PRIu32
             " ranks are here; a rank that is not may have been waited for, so transfer "
-            "is at most what is shown",
+            "is at most what is shown.",
             kind->n_ranks, kind->group_size);
         put_sentence(table, &text);
     }
@@ -200,14 +201,14 @@ void kymo__collectives_put_warnings(kymo_table *table, const struct kymo__collec
     }
     struct kymo__buf text = {0};
     if (n_more != 0) {
-        kymo__buf_printf(&text, "%" PRIu64 " more collectives are doubtful in the same way", n_more);
+        kymo__buf_printf(&text, "%" PRIu64 " more collectives are doubtful in the same way.", n_more);
         put_sentence(table, &text);
     }
     if (n_between_two != 0) {
         text = (struct kymo__buf){0};
         kymo__buf_printf(&text,
                          "%" PRIu64 " sends and receives are in the times of ranks, but are not "
-                         "matched: who waits for whom in them is not told",
+                         "matched: who waits for whom in them is not told.",
                          n_between_two);
         put_sentence(table, &text);
     }

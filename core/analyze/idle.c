@@ -74,28 +74,32 @@ static bool add_queued(const struct device *device, struct kymo__idle_time *time
     return true;
 }
 
+/* The time goes on for `reason` to `end_ns`, if that is later. */
+static bool add_until(const struct device *device, struct kymo__idle_time *time,
+                      enum kymo__idle_reason reason, uint64_t end_ns)
+{
+    time->reason = reason;
+    time->end_ns = KYMO__MAX(time->begin_ns, end_ns);
+    const bool is_done = kymo__idle_add(device->finder, time);
+    time->begin_ns = time->end_ns;
+    return is_done;
+}
+
 /* What comes next was launched by `launch`; the gap from then on. */
 static bool add_launched(const struct device *device, const struct gap *gap,
                          const struct kymo__launch_call *launch, struct kymo__idle_time time)
 {
-    const uint64_t end_ns = gap->end_ns;
-    const uint64_t soon_ns = KYMO__MAX(launch->end_ns, launch->begin_ns + KYMO__LAUNCH_LATENCY_NS);
-    const bool is_ahead = launch->begin_ns <= gap->begin_ns;
-    time.begin_ns = KYMO__MAX(gap->begin_ns, launch->begin_ns);
-    time.end_ns = KYMO__MIN(end_ns, KYMO__MAX(time.begin_ns, soon_ns));
-    if (!is_ahead && end_ns - time.end_ns <= KYMO__KERNEL_GAP_NS)
-        time.end_ns = end_ns;
+    const uint64_t end_ns = gap->end_ns, soon_ns = launch->begin_ns + KYMO__LAUNCH_LATENCY_NS;
     time.lane = launch->lane;
-    time.reason = KYMO__IDLE_LATENCY;
+    time.begin_ns = KYMO__MAX(gap->begin_ns, launch->begin_ns);
     if (!kymo__idle_name(device->finder, launch->around, &time.name) ||
-        !kymo__idle_add(device->finder, &time))
+        !add_until(device, &time, KYMO__IDLE_LATENCY, KYMO__MIN(end_ns, soon_ns)) ||
+        !add_until(device, &time, KYMO__IDLE_LAUNCH_CALL, KYMO__MIN(end_ns, launch->end_ns)))
         return false;
-    time.begin_ns = time.end_ns;
     if (end_ns - time.begin_ns > KYMO__KERNEL_GAP_NS)
         return add_queued(device, &time, end_ns);
-    time.end_ns = end_ns;
-    time.reason = KYMO__IDLE_KERNEL_GAP;
-    return kymo__idle_add(device->finder, &time);
+    const bool is_ahead = launch->begin_ns <= gap->begin_ns;
+    return add_until(device, &time, is_ahead ? KYMO__IDLE_KERNEL_GAP : KYMO__IDLE_LATENCY, end_ns);
 }
 
 /* ---- gaps ---- */

@@ -34,7 +34,8 @@ enum kymo__idle_reason {
     KYMO__N_HOST_REASONS,   /* those that a rule may give */
     /* Launched, and not begun. */
     KYMO__IDLE_LATENCY = KYMO__N_HOST_REASONS, /* from the launch on, for as long as launching takes */
-    KYMO__IDLE_KERNEL_GAP,                     /* a short time between two pieces of work */
+    KYMO__IDLE_LAUNCH_CALL, /* the call itself took longer than that: code is loaded, a driver is busy */
+    KYMO__IDLE_KERNEL_GAP, /* a short time between two pieces of work */
     KYMO__IDLE_QUEUED, /* it waited for something else: another stream, an event, another device */
     KYMO__IDLE_QUEUE_FULL, /* the same, with so many launches outstanding that the host waits too */
     KYMO__IDLE_UNKNOWN, /* who launched is not known; of a process without devices, no range is open */
@@ -48,7 +49,7 @@ struct kymo__idle_words {
 extern const struct kymo__idle_words kymo__idle_words[KYMO__N_IDLE_REASONS];
 
 enum {
-    /* From the begin of a launch call to that of its work on an idle device; a longer call counts to its end. */
+    /* From the begin of a launch call to that of its work on an idle device. */
     KYMO__LAUNCH_LATENCY_NS = 20000,
     /* What is left then is the device's own time between two pieces of work, when it is not longer than this. */
     KYMO__KERNEL_GAP_NS = 10000,

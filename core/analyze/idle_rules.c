@@ -14,6 +14,7 @@ const struct kymo__idle_words kymo__idle_words[KYMO__N_IDLE_REASONS] = {
     [KYMO__IDLE_PROFILER] = {"profiler", "the profiler itself"},
     [KYMO__IDLE_WAIT] = {"wait", "waiting"},
     [KYMO__IDLE_LATENCY] = {"launch_latency", "launch latency"},
+    [KYMO__IDLE_LAUNCH_CALL] = {"launch_call", "in a long launch call"},
     [KYMO__IDLE_KERNEL_GAP] = {"kernel_gap", "between kernels"},
     [KYMO__IDLE_QUEUED] = {"queued", "queued behind something"},
     [KYMO__IDLE_QUEUE_FULL] = {"queue_full", "launch queue full"},

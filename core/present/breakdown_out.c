@@ -9,6 +9,7 @@
 #include "analyze/breakdown_whole.h"
 #include "present/export_internal.h"
 #include "present/present_internal.h"
+#include <kymo/legacy.h>
 
 #define BOLD "\033[1m"
 #define YELLOW "\033[33m"
@@ -246,6 +247,8 @@ static kymo_status put_text(struct answer *answer)
     KYMO_TRY(kymo__idle_draw(answer->b, &answer->options, answer->out));
     KYMO_TRY(kymo__collectives_draw(answer->b, &answer->options, answer->out));
     KYMO_TRY(draw_table(answer, KYMO__BROKEN_RULES, "what each rule caught", MAX_ROWS));
+    if (tables[KYMO__BROKEN_LEGACY] != NULL)
+        KYMO_TRY(kymo_legacy_text(tables[KYMO__BROKEN_LEGACY], NULL, &answer->options, answer->out));
     return put_warnings(answer);
 }
 
@@ -322,6 +325,15 @@ static kymo_status put_rows(struct answer *answer, enum kymo__breakdown_table wh
     return kymo__buf_to_stream(&answer->line, answer->out);
 }
 
+static kymo_status put_legacy(struct answer *answer)
+{
+    kymo__buf_puts(&answer->line, "  \"legacy\": ");
+    KYMO_TRY(kymo__buf_to_stream(&answer->line, answer->out));
+    KYMO_TRY(kymo_legacy_json(answer->b->tables[KYMO__BROKEN_LEGACY], NULL, answer->out));
+    kymo__buf_puts(&answer->line, ",\n");
+    return kymo__buf_to_stream(&answer->line, answer->out);
+}
+
 static kymo_status put_json(struct answer *answer)
 {
     struct kymo__buf *line = &answer->line;
@@ -331,8 +343,10 @@ static kymo_status put_json(struct answer *answer)
     KYMO_TRY(put_devices(answer, "devices", tables[KYMO__BROKEN_DEVICES]));
     if (answer->b->by != KYMO__BY_NOTHING)
         KYMO_TRY(put_devices(answer, "by", tables[KYMO__BROKEN_BY]));
-    for (size_t t = KYMO__BROKEN_IDLE; t < KYMO__BROKEN_WARNINGS; t++)
+    for (size_t t = KYMO__BROKEN_IDLE; t <= KYMO__BROKEN_RULES; t++)
         KYMO_TRY(put_rows(answer, (enum kymo__breakdown_table)t));
+    if (tables[KYMO__BROKEN_LEGACY] != NULL)
+        KYMO_TRY(put_legacy(answer));
     kymo__buf_puts(line, "  \"warnings\": [");
     for (size_t row = 0; row < kymo_table_n_rows(warnings); row++) {
         const struct kymo_cell text = kymo_table_cell(warnings, row, 0);

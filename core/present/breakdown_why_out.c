@@ -7,7 +7,7 @@
 #include "present/present_internal.h"
 
 /* Operators named for a reason, letters of a name, and rows of collectives that a screen takes in. */
-enum { MAX_OPERATORS = 3, MAX_LETTERS = 40, MAX_ROWS = 20 };
+enum { MAX_OPERATORS = 2, MAX_LETTERS = 32, MAX_ROWS = 20 };
 
 static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
 {

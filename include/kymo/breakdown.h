@@ -67,7 +67,7 @@ KYMO_API void kymo_breakdown_destroy(kymo_breakdown *breakdown);
  *   collectives  group what count bytes transfer_ns wait_ns skew_ns algorithm_bytes_per_s bus_bytes_per_s slowest_rank
  *                slowest_share ranks partial
  *   collective_ranks  rank group count ns wait_ns transfer_ns first last late_ns
- *   legacy       rank computation_fraction                         where options.legacy is set
+ *   legacy       as kymo_legacy_create() of <kymo/legacy.h> has it, where options.legacy is set
  *   warnings     text
  */
 KYMO_API kymo_table *kymo_breakdown_table(kymo_breakdown *breakdown, const char *name);

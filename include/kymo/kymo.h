@@ -25,6 +25,7 @@
 #include <kymo/doctor.h>
 #include <kymo/import.h>
 #include <kymo/iteration.h>
+#include <kymo/legacy.h>
 #include <kymo/nvtx.h>
 #include <kymo/page.h>
 #include <kymo/range.h>

@@ -59,8 +59,8 @@ static PyObject *drawn(const struct tools_state *state, kymo_breakdown *breakdow
 static PyObject *tables_of(const struct tools_state *state, kymo_breakdown *breakdown, PyObject *owner)
 {
     static const char *const names[] = {
-        "summary",     "devices",          "by",    "idle",    "idle_by_operator", "idle_by_step",
-        "collectives", "collective_ranks", "rules", "warnings"};
+        "summary",     "devices",          "by",    "idle",   "idle_by_operator", "idle_by_step",
+        "collectives", "collective_ranks", "rules", "legacy", "warnings"};
     PyObject *tables = PyDict_New();
     for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
         kymo_table *native = kymo_breakdown_table(breakdown, names[i]);
@@ -99,8 +99,8 @@ PyObject *tools_breakdown(PyObject *module, PyObject *args)
     const struct tools_state *state = PyModule_GetState(module);
     struct kymo_breakdown_options options = {0};
     PyObject *paths, *rules = NULL;
-    if (!PyArg_ParseTuple(args, "O!zO&z:breakdown", &PyTuple_Type, &paths, &options.by,
-                          PyUnicode_FSConverter, &rules, &options.window))
+    if (!PyArg_ParseTuple(args, "O!zO&zp:breakdown", &PyTuple_Type, &paths, &options.by,
+                          PyUnicode_FSConverter, &rules, &options.window, &options.legacy))
         return NULL;
     options.rules = PyBytes_GET_SIZE(rules) != 0 ? PyBytes_AS_STRING(rules) : NULL;
     PyObject *encoded = encode_paths(paths);

@@ -65,7 +65,7 @@ class Breakdown:
         return list(self._tables["warnings"]["text"])
 
     def table(self, name: str) -> Table:
-        """Any of its tables: also idle_by_operator, idle_by_step and collective_ranks."""
+        """Any of its tables: also idle_by_operator, idle_by_step, collective_ranks, and legacy where asked for."""
         if name not in self._tables:
             raise KeyError(f"no table {name!r}; there are {', '.join(self._tables)}")
         return self._tables[name]
@@ -79,16 +79,22 @@ class Breakdown:
 
 
 def breakdown(
-    path: Paths, *, by: Optional[str] = None, rules: Optional[Path] = None, window: Optional[str] = None
+    path: Paths,
+    *,
+    by: Optional[str] = None,
+    rules: Optional[Path] = None,
+    window: Optional[str] = None,
+    legacy: bool = False,
 ) -> Breakdown:
     """Break recordings, traces of PyTorch's profiler, or folders of them down into what their devices did.
 
     Several paths are several ranks. `by` adds a table: "step", "range", "stream" or "process-group". `rules` is a file
     of rules that come before kymo's own. `window` is what the summary is of: "gpu_span" (the default) or "steps".
+    `legacy` adds a table of that name: itwinai's computation_fraction, which counts time two and three times.
     """
     from kymo import _tools
 
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     return Breakdown(
-        *_tools.breakdown(tuple(os.fspath(each) for each in paths), by, "" if rules is None else rules, window)
+        *_tools.breakdown(tuple(os.fspath(each) for each in paths), by, "" if rules is None else rules, window, legacy)
     )

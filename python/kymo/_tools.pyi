@@ -37,7 +37,12 @@ def compare_pairs(
     a: list[float], b: list[float], smallest_percent: float, /
 ) -> tuple[str, float, float, float, float, float, str]: ...
 def breakdown(
-    paths: tuple[str, ...], by: Optional[str], rules: Union[str, PathLike[str]], window: Optional[str], /
+    paths: tuple[str, ...],
+    by: Optional[str],
+    rules: Union[str, PathLike[str]],
+    window: Optional[str],
+    legacy: bool,
+    /,
 ) -> tuple[dict[str, Table], str, str]: ...
 def import_trace(paths: tuple[str, ...], into: str, format: Optional[str], /) -> tuple[int, int, int, str]: ...
 def doctor(path: str, measure: bool, wait_ms: int, /) -> tuple[Table, str, bool]: ...

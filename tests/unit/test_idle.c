@@ -97,7 +97,8 @@ static void what_was_launched_ahead_was_queued(void **state)
                                 [KYMO__IDLE_KERNEL_GAP] = 3 + 10,
                                 [KYMO__IDLE_QUEUED] = 11 + 50,
                                 [KYMO__IDLE_HOST] = 100 + 140,
-                                [KYMO__IDLE_LATENCY] = 50 + 20,
+                                [KYMO__IDLE_LATENCY] = 20 + 20,
+                                [KYMO__IDLE_LAUNCH_CALL] = 30,
                             });
 }
 

@@ -156,13 +156,16 @@ static void judge(const struct model *m, uint64_t t, uint64_t low, uint64_t high
             look_at_thread(m, m->work[last].lane, t, reason, site_around);
         return;
     }
-    const uint64_t soon = KYMO__MAX(m->work[who].launch_end, launch + KYMO__LAUNCH_LATENCY_NS / US);
-    const uint64_t rest_begin = KYMO__MIN(end, KYMO__MAX(KYMO__MAX(begin, launch), soon));
-    const bool is_short = end - rest_begin <= KYMO__KERNEL_GAP_NS / US;
+    const uint64_t start = KYMO__MAX(begin, launch),
+                   soon = KYMO__MAX(start, launch + KYMO__LAUNCH_LATENCY_NS / US),
+                   rest = KYMO__MAX(soon, m->work[who].launch_end);
+    const bool is_short = rest >= end || end - rest <= KYMO__KERNEL_GAP_NS / US;
     *site_around = m->work[who].around != STEP ? m->work[who].around : 0; /* a step names nothing */
-    *reason = t < rest_begin || (is_short && launch > begin) ? KYMO__IDLE_LATENCY
-              : is_short                                     ? KYMO__IDLE_KERNEL_GAP
-                                                             : KYMO__IDLE_QUEUED;
+    *reason = t < soon          ? KYMO__IDLE_LATENCY
+              : t < rest        ? KYMO__IDLE_LAUNCH_CALL
+              : !is_short       ? KYMO__IDLE_QUEUED
+              : launch <= begin ? KYMO__IDLE_KERNEL_GAP
+                                : KYMO__IDLE_LATENCY;
 }
 
 static void count_model(const struct fixture *f, const struct model *m, struct counted *counted)

@@ -1,0 +1,79 @@
+/*
+ * kymo/legacy.h: itwinai's computation_fraction, for whoever has old figures to compare with (libkymo-tools).
+ *
+ * It adds up the "self device time" of the rows of torch's key_averages() and asks which share has a name with aten::,
+ * at::, c10:: or autograd:: in it. Those rows hold each kernel once, the operator that launched it with the same time,
+ * and the device's copy of each annotation around it. So time counts twice and three times, libraries' kernels count as
+ * "other", and what overlaps is not seen. kymo_breakdown_create() has the answer; this is the old one, by its own rules.
+ *
+ * Its files of averages are read and written: CSV with the columns of kymo_averages_create(). They do not say which rows
+ * are of a device and which of the host, so that what is in such a file cannot be corrected.
+ */
+#ifndef KYMO_LEGACY_H
+#define KYMO_LEGACY_H
+
+#include <stdio.h>
+
+#include <kymo/recording.h>
+#include <kymo/report.h>
+#include <kymo/table.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is to be said wherever such a number is shown: one sentence, lent for ever. */
+KYMO_API const char *kymo_legacy_warning(void);
+
+/*
+ * The averages of `n` recordings, in a table that the caller destroys:
+ *   name node_id self_cuda_time_total cuda_time_total cuda_time_total_str calls strategy num_gpus global_rank
+ * Times are microseconds. A row for each name of host ranges, one for each of GPU work, one for each of the device's
+ * copies of annotations. `strategy` is what the column of that name shall say, "torch-ddp"; NULL: "unknown". num_gpus
+ * is the number of ranks of the job, where it is known, else of processes that are here; global_rank counts them from 0
+ * where it is not known. kymo_present_csv() writes the file.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_averages_create(kymo_recording *const *recordings,
+                                                           size_t n, const char *strategy,
+                                                           kymo_table **out);
+
+/*
+ * The fractions of such a table, in one that the caller destroys:
+ *   strategy num_gpus rank computation_fraction computation_vs_communication rows
+ * First a row for each strategy and number of GPUs, over all ranks thrown together, as itwinai does; its `rank` is null.
+ * Then one for each rank. Both fractions are null where no row has a time.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_legacy_create(const kymo_table *averages,
+                                                         kymo_table **out);
+
+/* Where fractions come from. */
+struct kymo_legacy_source {
+    int is_files;       /* non-zero: files of averages, which cannot be corrected */
+    uint64_t n_dropped; /* rows without a strategy, a number of GPUs or a time: left out, as itwinai does */
+};
+
+/*
+ * The same of `n` files, plain or packed by gzip, or folders that have such files in them at any depth; `*source` may be
+ * NULL. A leading column without a name, as older versions wrote, is left out. KYMO_EFORMAT for a file that is none of
+ * these, and when a folder has none; in a folder, other files are passed over.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_legacy_read(const char *const *paths, size_t n,
+                                                       kymo_table **out,
+                                                       struct kymo_legacy_source *source);
+
+/*
+ * Fractions for people, with what is to be said of them; as JSON an object with `warnings` and `rows`. `source` NULL: of
+ * recordings. KYMO_EIO when the stream refuses.
+ */
+KYMO_API kymo_status kymo_legacy_text(const kymo_table *legacy, const struct kymo_legacy_source *source,
+                                      const struct kymo_text_options *options, FILE *out);
+KYMO_API kymo_status kymo_legacy_json(const kymo_table *legacy, const struct kymo_legacy_source *source,
+                                      FILE *out);
+
+/* 1 when `path` is a file that ends in .csv or .csv.gz, or a folder with such a file at any depth; else 0. */
+KYMO_API int kymo_legacy_is_file(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
