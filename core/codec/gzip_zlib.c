@@ -50,9 +50,9 @@ void kymo__inflate_reset(kymo__inflate *inflate)
     inflateReset(&inflate->stream);
 }
 
-enum kymo__inflate_result kymo__inflate_run(kymo__inflate *inflate, struct kymo__inflate_io *io)
+enum kymo__inflate_result kymo__inflate_run(kymo__inflate *state, struct kymo__inflate_io *io)
 {
-    z_stream *stream = &inflate->stream;
+    z_stream *stream = &state->stream;
     const unsigned n_in = (unsigned)KYMO__MIN(io->n_in, UINT_MAX);
     const unsigned n_out = (unsigned)KYMO__MIN(io->n_out, UINT_MAX);
     stream->next_in = (Bytef *)io->in; /* zlib 1.2 has no const here; it does not write */
