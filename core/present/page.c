@@ -101,8 +101,9 @@ static kymo_status put_data(struct kymo__page *page)
     const size_t n_threads = n_jobs != 0 ? n_jobs - 1 : (size_t)KYMO__MAX(n_cores, 1L);
     KYMO_TRY(kymo__page_packer_start(page->fd, n_threads, &page->packer));
     KYMO_TRY(kymo__summary_create(page->recordings, page->n_recordings, &page->options->summary,
-                                  page->options->no_timeline ? NULL : &tap, &page->summary));
+                                  &tap, &page->summary));
     KYMO_TRY(kymo__page_packer_stop(page->packer));
+    KYMO_TRY(kymo__page_break_down(page));
     KYMO_TRY(put_json(page, "names", kymo__page_names));
     return put_json(page, "index", kymo__page_index);
 }
@@ -155,5 +156,6 @@ kymo_status kymo_page_write(kymo_recording *const *recordings, size_t n,
         kymo__page_process_fini(&page.processes[i]);
     kymo__free(page.processes);
     kymo_summary_destroy(page.summary);
+    kymo_breakdown_destroy(page.breakdown);
     return status;
 }

@@ -210,6 +210,7 @@ kymo_status kymo__page_index(const struct kymo__page *page, struct kymo__buf *js
     for (size_t t = 0; t < KYMO__N_TABLES; t++)
         kymo__page_table(json, page->summary->tables[t], KYMO__PAGE_TABLE_ROWS);
     kymo__page_close(json, "],");
+    kymo__page_put_breakdown(page, json);
     put_processes(json, page);
     put_tracks(json, page);
     kymo__page_close(json, "}");

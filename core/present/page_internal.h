@@ -17,6 +17,7 @@
 
 #include "analyze/analyze_internal.h"
 #include "present/export_internal.h"
+#include <kymo/breakdown.h>
 #include <kymo/page.h>
 
 /* ---- rows: events of one kind, in order of their begin ---- */
@@ -132,7 +133,15 @@ struct kymo__page {
     size_t n_processes;
     struct kymo__page_packer *packer;
     kymo_summary *summary;
+    kymo_breakdown *breakdown; /* NULL: there is nothing to break down */
 };
+
+/* ---- page_breakdown.c ---- */
+
+/* Break the recordings down where they have GPU work or communication: others would not be worth reading twice for. */
+KYMO_WARN_UNUSED kymo_status kymo__page_break_down(struct kymo__page *page);
+/* The tables, as one more list of the index. */
+void kymo__page_put_breakdown(const struct kymo__page *page, struct kymo__buf *json);
 
 /* ---- page_tracks.c ---- */
 

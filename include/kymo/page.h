@@ -4,7 +4,7 @@
  *     kymo_page_write(&recording, 1, NULL, fd);
  *
  * The file needs nothing besides itself: it opens from disk, asks no network, and has the summary's tables, the timeline
- * of every event, iterations and flame graphs in it. Numbers are those of kymo_report_json. docs/formats/page.md has its
+ * of every event, iterations and a flame graph in it, and where there is GPU work or communication its breakdown. Numbers are those of kymo_report_json. docs/formats/page.md has its
  * bytes. Where the library was built without Node the page has the tables alone, and kymo_page_is_plain() tells.
  */
 #ifndef KYMO_PAGE_H
@@ -20,7 +20,6 @@ extern "C" {
 struct kymo_page_options {
     const char *title;                   /* NULL: the recordings' names */
     struct kymo_summary_options summary; /* filter and max_depth hold for tables and timeline */
-    uint32_t no_timeline;                /* non-zero: tables and sums alone, a small page */
 };
 
 /*

@@ -9,6 +9,7 @@ import { append, el } from "./ui/dom";
 import { Shell, type View } from "./ui/shell";
 import { startTheme } from "./ui/theme";
 import { about } from "./views/about";
+import { BreakdownView } from "./views/breakdown";
 import { CompareView } from "./views/compare";
 import { FlameView } from "./views/flame";
 import { Iterations } from "./views/iterations";
@@ -36,6 +37,7 @@ function reportViews(recording: Recording, open: (id: string) => void): View[] {
     { id: "overview", title: "Overview", element: overview(recording, colors, find) },
     { id: "timeline", title: "Timeline", element: timeline.element, onShow: () => timeline.redraw() },
     ...(hasSeries ? [{ id: "iterations", title: "Iterations", element: iterations }] : []),
+    ...(index.breakdown ? [{ id: "breakdown", title: "Breakdown", element: new BreakdownView(index.breakdown).element }] : []),
     { id: "flame", title: "Flame graph", element: flame.element, onShow: () => flame.redraw() },
     { id: "tables", title: "Tables", element: new Tables(index.tables, find).element },
     { id: "about", title: "About", element: about(index.version) },

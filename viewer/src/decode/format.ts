@@ -94,6 +94,7 @@ export interface Index extends PageIndex {
   duration_ns: number;
   threads: number;
   cost: Cost;
+  breakdown?: TableData[]; // where there is GPU work or communication
   processes: ProcessInfo[];
   tracks: TrackData[];
 }

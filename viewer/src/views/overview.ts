@@ -1,11 +1,13 @@
 // The first view: what ran, where, how long, what took the time, what is missing, what measuring cost.
 
 import type { ProcessInfo } from "../decode/format";
+import { PARTS, barsOf, sumOf } from "../model/breakdown";
 import type { Colors } from "../model/colors";
 import { type Recording, tableOf } from "../model/recording";
 import { cellOf, columnOf } from "../model/tables";
 import * as units from "../model/units";
 import { append, el } from "../ui/dom";
+import { stackedBar } from "./breakdown";
 
 const MOST = 12; // names shown by their self time
 
@@ -157,17 +159,20 @@ function notes(recording: Recording): HTMLElement | null {
   return list.childElementCount === 0 ? null : el("section", { class: "card notes" }, el("h2", {}, "Please note"), list);
 }
 
+/** What the devices did, in one bar. */
+function devices(recording: Recording): HTMLElement | null {
+  const bars = barsOf(recording.index.breakdown?.find((table) => table.name === "devices"), "gpu_span");
+  const all = sumOf(bars);
+  if (all.span === 0) return null;
+  const rows = PARTS.map(({ title }, i): [string, string] => [title, `${units.duration(all.parts[i])}, ${units.share(all.parts[i] / all.span)}`]);
+  return card("What the devices did", stackedBar(all, all.span), facts(rows), el("p", { class: "faint" }, el("a", { href: "#breakdown" }, "The breakdown tells more")));
+}
+
+/** What the reader came for on the left, what it depends on on the right. */
 export function overview(recording: Recording, colors: Colors, onName: (name: string) => void): HTMLElement {
-  const element = el("div", { class: "overview" });
-  if (recording.index.cost.events === 0) append(element, el("p", { class: "empty" }, "No events were recorded."));
-  append(
-    element,
-    notes(recording),
-    dominates(recording, colors, onName),
-    whatRan(recording),
-    iterations(recording),
-    where(recording),
-    measuring(recording),
-  );
-  return element;
+  const left = el("div", {}), right = el("div", {});
+  append(left, dominates(recording, colors, onName), devices(recording));
+  append(right, whatRan(recording), iterations(recording), where(recording), measuring(recording));
+  const isEmpty = recording.index.cost.events === 0;
+  return el("div", { class: "overview" }, isEmpty ? el("p", { class: "empty" }, "No events were recorded.") : null, notes(recording), left, right);
 }

@@ -39,13 +39,13 @@ export class Tables {
   private readonly select: HTMLSelectElement;
 
   /** `onName` is told names of ranges that were clicked; null where there is no timeline. */
-  constructor(all: TableData[], private readonly onName: ((name: string) => void) | null) {
+  constructor(all: TableData[], private readonly onName: ((name: string) => void) | null, id = "summary") {
     const tables = all.filter((table) => table.rows > 0);
-    this.select = el("select", { id: "which-table", onchange: () => this.show(tables[this.select.selectedIndex]) });
+    this.select = el("select", { id: `table-of-${id}`, onchange: () => this.show(tables[this.select.selectedIndex]) });
     for (const table of tables) {
       append(this.select, el("option", {}, `${table.name} (${units.count(table.rows)})`));
     }
-    append(this.element, el("div", { class: "chooser" }, el("label", { for: "which-table" }, "Table "), this.select), this.place);
+    append(this.element, el("div", { class: "chooser" }, el("label", { for: `table-of-${id}` }, "Table "), this.select), this.place);
     if (tables.length > 0) this.show(tables[0]);
     else append(this.place, el("p", { class: "empty" }, "There is nothing to show."));
   }

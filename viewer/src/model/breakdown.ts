@@ -1,0 +1,53 @@
+// What devices did: computation, communication that nothing hides, copies that nothing hides, nothing.
+
+import type { TableData } from "../decode/format";
+import { columnOf } from "./tables";
+
+export const PARTS = [
+  { key: "compute_ns", title: "computation", color: "#4477aa" },
+  { key: "exposed_comm_ns", title: "communication", color: "#ee6677" },
+  { key: "exposed_mem_ns", title: "copies", color: "#ccbb44" },
+  { key: "idle_ns", title: "idle", color: "#bbbbbb" },
+] as const;
+
+export interface Bar {
+  label: string;
+  span: number;
+  parts: number[]; // in the order of PARTS; they add up to the span
+  hidden: number; // communication behind computation
+}
+
+function label(table: TableData, row: number): string {
+  const text = (name: string): string => {
+    const cell = columnOf(table, name)[row];
+    return cell === null || cell === undefined ? "" : String(cell);
+  };
+  const rank = text("rank") !== "" ? `rank ${text("rank")}` : `pid ${text("pid")}`;
+  const device = text("device") === "" || Number.isNaN(Number(text("device"))) ? text("device") || "cpu" : `GPU ${text("device")}`;
+  const step = text("step") !== "" ? `step ${text("step")}, ` : "";
+  return `${step}${rank}, ${device}`;
+}
+
+/** A bar for each row, of one window where the table has several. */
+export function barsOf(table: TableData | undefined, window: string | null): Bar[] {
+  if (table === undefined) return [];
+  const windows = columnOf(table, "window"), spans = columnOf(table, "span_ns");
+  const parts = PARTS.map((part) => columnOf(table, part.key));
+  const hidden = columnOf(table, "hidden_comm_ns");
+  return spans.flatMap((span, row) =>
+    window !== null && windows[row] !== window
+      ? []
+      : [{ label: label(table, row), span: Number(span), parts: parts.map((cells) => Number(cells[row] ?? 0)), hidden: Number(hidden[row] ?? 0) }],
+  );
+}
+
+/** All devices together. */
+export function sumOf(bars: Bar[]): Bar {
+  const sum: Bar = { label: "all", span: 0, parts: PARTS.map(() => 0), hidden: 0 };
+  for (const bar of bars) {
+    sum.span += bar.span;
+    sum.hidden += bar.hidden;
+    bar.parts.forEach((part, i) => (sum.parts[i] += part));
+  }
+  return sum;
+}
