@@ -89,7 +89,7 @@ static int compare_bits(const void *a, const void *b)
 
 void kymo__digest_spread(struct kymo__digest *digest, const float *times, size_t n, uint32_t *scratch)
 {
-    enum { ENOUGH = 8192 };
+    enum { ENOUGH = 4096 };
     const size_t step = (n + ENOUGH - 1) / ENOUGH;
     size_t n_taken = 0;
     for (size_t i = 0; i < n; i += step)

@@ -50,3 +50,12 @@ void kymo__html_table(struct kymo__buf *html, const kymo_table *table, size_t ma
     if (n_shown != n)
         kymo__buf_printf(html, "<p>... and %zu more rows</p>\n", n - n_shown);
 }
+
+kymo_status kymo_present_html(const kymo_table *table, size_t max_rows, FILE *out)
+{
+    struct kymo__buf html = {0};
+    kymo__html_table(&html, table, max_rows);
+    const kymo_status status = kymo__buf_to_stream(&html, out);
+    kymo__buf_fini(&html);
+    return status;
+}

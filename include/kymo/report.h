@@ -109,6 +109,11 @@ KYMO_API kymo_status kymo_present_text(const kymo_table *table,
 KYMO_API kymo_status kymo_present_csv(const kymo_table *table, FILE *out);
 /* A JSON list of objects, one per row, keys the column names. */
 KYMO_API kymo_status kymo_present_json(const kymo_table *table, FILE *out);
+/*
+ * An HTML table of the first `max_rows` rows, 0 for all, with a sentence below where there are more; every text is
+ * escaped. For notebooks; a whole page is made by <kymo/page.h>.
+ */
+KYMO_API kymo_status kymo_present_html(const kymo_table *table, size_t max_rows, FILE *out);
 /* A JSON object: each table's name, and its rows as above. */
 KYMO_API kymo_status kymo_present_json_tables(const kymo_table *const *tables, size_t n, FILE *out);
 

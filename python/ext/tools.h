@@ -5,8 +5,8 @@
  * loaded on the first kymo.load(), with libkymo-tools, so that a program that only records carries none of it.
  *
  *     tools_module.c      the module and its exception
- *     tools_recording.c   Recording: open, tables, report, export
- *     tools_table.c       Table: columns as lists, text, CSV, JSON
+ *     tools_recording.c   Recording: open, tables, report, export, page
+ *     tools_table.c       Table: columns as lists, text, CSV, JSON, HTML
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_breakdown.c   breakdown(): what devices did
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
@@ -43,6 +43,8 @@ PyObject *tools_table_create(const struct tools_state *state, kymo_table *table,
 
 /* compare(a, b, filter, smallest_percent, skip): the tables, and the answer as text, Markdown and JSON. */
 PyObject *tools_compare(PyObject *module, PyObject *args);
+/* compare_page(a, b, filter, smallest_percent, skip, fd, title): the page of the same. */
+PyObject *tools_compare_page(PyObject *module, PyObject *args);
 /* compare_pairs(a, b, smallest_percent): verdict, percent, low, high, medians, reason. */
 PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
 

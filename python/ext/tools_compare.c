@@ -4,6 +4,7 @@
 #include "tools.h"
 
 #include <kymo/compare.h>
+#include <kymo/page.h>
 
 #define CAPSULE "kymo._tools.comparison"
 
@@ -81,6 +82,32 @@ static PyObject *results(const struct tools_state *state, kymo_comparison *compa
         return NULL;
     }
     return Py_BuildValue("(NNNN)", tables, text, markdown, json);
+}
+
+PyObject *tools_compare_page(PyObject *module, PyObject *args)
+{
+    const struct tools_state *state = PyModule_GetState(module);
+    struct kymo_compare_options options = {.wants_quantiles = 1};
+    PyObject *a, *b;
+    unsigned long long skip;
+    const char *title;
+    int fd, rc = -1;
+    if (!PyArg_ParseTuple(args, "O!O!zdKiz:compare_page", &PyTuple_Type, &a, &PyTuple_Type, &b,
+                          &options.filter, &options.smallest_percent, &skip, &fd, &title))
+        return NULL;
+    options.skip = skip;
+    kymo_comparison *comparison = NULL;
+    kymo_status status = kymo_comparison_create(&comparison);
+    if (status != KYMO_OK)
+        return tools_raise(state, status);
+    if (add_paths(state, comparison, KYMO_A, a) == 0 && add_paths(state, comparison, KYMO_B, b) == 0)
+        rc = run_comparison(state, comparison, &options);
+    if (rc == 0 && (status = kymo_page_compare(comparison, title, fd)) != KYMO_OK) {
+        tools_raise(state, status);
+        rc = -1;
+    }
+    kymo_comparison_destroy(comparison);
+    return rc == 0 ? Py_NewRef(Py_None) : NULL;
 }
 
 PyObject *tools_compare(PyObject *module, PyObject *args)

@@ -6,6 +6,8 @@
  */
 #include "tools.h"
 
+#include <kymo/page.h>
+
 #include <kymo/import.h>
 
 struct recording {
@@ -238,6 +240,29 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* page(fd, title or None) */
+static PyObject *recording_page(PyObject *object, PyObject *args)
+{
+    struct recording *self = (struct recording *)object;
+    struct kymo_page_options options = {.summary = {.max_depth = self->max_depth}};
+    int fd;
+    if (!PyArg_ParseTuple(args, "iz:page", &fd, &options.title))
+        return NULL;
+    if (self->filter != Py_None && (options.summary.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
+        return NULL;
+    if (self->data != Py_None && (options.summary.data = PyUnicode_AsUTF8(self->data)) == NULL)
+        return NULL;
+    if (enter(self) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_page_write(self->opened, self->n, &options, fd);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    if (status != KYMO_OK)
+        return tools_raise(state_of(object), status);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef recording_methods[] = {
     {"table", recording_table, METH_O, "table($self, name, /)\n--\n\nA table of the summary."},
     {"cost", recording_cost, METH_NOARGS,
@@ -248,6 +273,7 @@ static PyMethodDef recording_methods[] = {
      METH_VARARGS, "report($self, tables, sort, limit, width, as_json, /)\n--\n\nThe whole answer, as text or JSON."},
     {"export", recording_export,
      METH_VARARGS, "export($self, format, fd, by, baseline, /)\n--\n\nThe events or their sums, for another tool."},
+    {"page", recording_page, METH_VARARGS, "page($self, fd, title, /)\n--\n\nThe report page."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot recording_slots[] = {

@@ -156,6 +156,16 @@ static PyObject *table_json(PyObject *self, PyObject *Py_UNUSED(unused))
     return tools_sink_finish(&sink, state_of(self), status);
 }
 
+static PyObject *table_html(PyObject *self, PyObject *max_rows)
+{
+    const size_t n = PyLong_AsSize_t(max_rows);
+    struct tools_sink sink;
+    if (PyErr_Occurred() || tools_sink_open(&sink) < 0)
+        return NULL;
+    const kymo_status status = kymo_present_html(((struct table *)self)->table, n, sink.stream);
+    return tools_sink_finish(&sink, state_of(self), status);
+}
+
 /* The tables of a sequence of Tables, lent. NULL and an exception otherwise; PyMem_Free() what is returned. */
 static const kymo_table **tables_of(const struct tools_state *state, PyObject *sequence)
 {
@@ -207,6 +217,7 @@ static PyMethodDef table_methods[] = {
      "text($self, width, tree, /)\n--\n\nThe table as people read it."},
     {"csv", table_csv, METH_NOARGS, "csv($self, /)\n--\n\nThe table as CSV, with a header line."},
     {"json", table_json, METH_NOARGS, "json($self, /)\n--\n\nThe table as a JSON list of objects."},
+    {"html", table_html, METH_O, "html($self, max_rows, /)\n--\n\nThe first rows as an HTML table."},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef table_getset[] = {

@@ -12,10 +12,12 @@ if TYPE_CHECKING:  # see _start.py
     from typing import Callable, Optional, Union
 
     from kymo import _tools
+    from kymo._page import Page
     from kymo._table import Row
 
     Path = Union[str, os.PathLike[str]]
     Paths = Union[Path, Sequence[Path]]
+    Wanted = tuple[tuple[str, ...], tuple[str, ...], Optional[str], float, int]
 
 SAMPLE_NS = 200_000
 """Calls are timed together until they last this long: the clock and the loop then take a thousandth of it."""
@@ -27,9 +29,10 @@ class Comparison(Table):
     The heaviest change for the whole iteration comes first. Prints as `kymo compare` does.
     """
 
-    def __init__(self, tables: dict[str, _tools.Table], text: str, markdown: str, json: str) -> None:
-        """Wrap what the extension found."""
+    def __init__(self, wanted: Wanted, tables: dict[str, _tools.Table], text: str, markdown: str, json: str) -> None:
+        """Wrap what the extension found of what was wanted."""
         super().__init__(tables["regions"])
+        self._wanted = wanted
         self._tables = {name: Table(native) for name, native in tables.items()}
         self._text, self._markdown, self._json = text, markdown, json
 
@@ -61,6 +64,23 @@ class Comparison(Table):
         """Give the text of `kymo compare --json`."""
         return self._json
 
+    def to_html(self, path: Path, *, title: Optional[str] = None) -> None:
+        """Write the page of `kymo compare --html`: verdicts with their intervals, and how times are distributed.
+
+        Reads both sides again, for the distributions.
+        """
+        from kymo import _tools
+        from kymo._page import write_page
+
+        write_page(path, lambda fd: _tools.compare_page(*self._wanted, fd, title))
+
+    def page(self, *, title: Optional[str] = None) -> Page:
+        """Give the same page for a notebook, which shows it below the cell."""
+        from kymo import _tools
+        from kymo._page import make_page
+
+        return make_page(lambda fd: _tools.compare_page(*self._wanted, fd, title))
+
     def __repr__(self) -> str:
         return self._text.rstrip("\n")
 
@@ -78,7 +98,8 @@ def compare(
 
     if not 0 < smallest_percent < 1000:
         raise ValueError(f"smallest_percent is a percentage above 0, and not {smallest_percent!r}")
-    return Comparison(*_tools.compare(_paths(a), _paths(b), filter, smallest_percent, skip))
+    wanted = (_paths(a), _paths(b), filter, smallest_percent, skip)
+    return Comparison(wanted, *_tools.compare(*wanted))
 
 
 def _paths(paths: Paths) -> tuple[str, ...]:

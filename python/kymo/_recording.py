@@ -11,6 +11,8 @@ if TYPE_CHECKING:  # see _start.py
     from collections.abc import Iterable, Sequence
     from typing import Optional, Union
 
+    from kymo._page import Page
+
     Path = Union[str, os.PathLike[str]]
 
 
@@ -197,6 +199,24 @@ class Recording:
             raise
         finally:
             os.close(fd)
+
+    def to_html(self, path: Path, *, title: Optional[str] = None) -> None:
+        """Write the page of `kymo report --html`: overview, timeline, iterations, flame graph, tables in one file."""
+        from kymo._page import write_page
+
+        write_page(path, lambda fd: self._native.page(fd, title))
+
+    def page(self, *, title: Optional[str] = None) -> Page:
+        """Give the same page for a notebook, which shows it below the cell."""
+        from kymo._page import make_page
+
+        return make_page(lambda fd: self._native.page(fd, title))
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what took the time. The names come from the measured program, so everything is escaped."""
+        import html
+
+        return f"<p>{html.escape(repr(self))}</p>{self.ranges._native.html(20)}"
 
     def __repr__(self) -> str:
         return f"<kymo.Recording {', '.join(self._paths)}>"

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
     import os
     from collections.abc import Iterator
-    from typing import Any, Callable, Optional, Union
+    from typing import Any, Optional, Union
 
     import pandas
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:  # see _start.py
 
     Cell = Union[str, int, float, bool, None]
     Row = dict[str, Cell]
+
+
+NOTEBOOK_ROWS = 100
+"""Rows of a table that a notebook shows; the rest is counted below them."""
 
 
 class Table:
@@ -93,33 +97,4 @@ class Table:
 
     def _repr_html_(self) -> str:
         """Show it in a notebook. Names come from the measured program, so everything is escaped."""
-        import html
-
-        titles = "".join(f"<th>{html.escape(title)}</th>" for _, title, _ in self._native.columns)
-        rows = "".join(
-            f"<tr>{''.join(_html_cell(row[c], self._units[c], html.escape) for c in self._columns)}</tr>"
-            for row in self
-        )
-        return f"<table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _html_cell(value: Any, unit: str, escape: Callable[[str], str]) -> str:
-    if value is None:
-        return "<td></td>"
-    if isinstance(value, str):
-        return f"<td>{escape(value)}</td>"
-    if unit == "ns":
-        text = _time(value)
-    elif unit == "share":
-        text = f"{100 * value:.1f} %"
-    else:
-        text = f"{value:,}"
-    return f'<td style="text-align: right">{escape(text)}</td>'
-
-
-def _time(nanoseconds: float) -> str:
-    """Write a time in the unit that fits, with three or four digits."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if abs(nanoseconds) >= size:
-            return f"{nanoseconds / size:.4g} {unit}"
-    return f"{nanoseconds:.4g} ns"
+        return self._native.html(NOTEBOOK_ROWS)

@@ -10,8 +10,14 @@ export interface View {
   onShow?: () => void;
 }
 
+/** A page that is the text of a frame has no address of its own. */
+function isFramed(): boolean {
+  return location.protocol === "about:";
+}
+
 export class Shell {
   private views: View[] = [];
+  private wanted = "";
   private readonly nav = el("nav", { "aria-label": "Views" });
   private readonly main = document.getElementById("main") as HTMLElement;
 
@@ -21,6 +27,7 @@ export class Shell {
     this.views = views;
     const header = document.getElementById("top") as HTMLElement;
     for (const view of views) append(this.nav, el("a", { href: `#${view.id}` }, view.title));
+    document.addEventListener("click", (event) => this.follow(event));
     append(header, el("h1", { title: this.title }, this.title), this.nav, themeSwitch());
     clear(this.main);
     for (const view of views) {
@@ -32,12 +39,23 @@ export class Shell {
   }
 
   open(id: string): void {
-    if (location.hash !== `#${id}`) location.hash = id;
+    if (isFramed()) this.wanted = id;
+    else if (location.hash !== `#${id}`) location.hash = id;
     this.show();
   }
 
+  /** Links to views. In a frame of a notebook such a link would lead to the notebook. */
+  private follow(event: MouseEvent): void {
+    const link = event.target instanceof Element ? event.target.closest("a[href^='#']") : null;
+    const id = link?.getAttribute("href")?.slice(1) ?? "";
+    if (!isFramed() || link === null) return;
+    event.preventDefault();
+    if (this.views.some((view) => view.id === id)) this.open(id);
+    else this.main.focus();
+  }
+
   private show(): void {
-    const wanted = location.hash.slice(1);
+    const wanted = isFramed() ? this.wanted : location.hash.slice(1);
     const current = this.views.find((view) => view.id === wanted) ?? this.views[0];
     this.views.forEach((view, i) => {
       const section = document.getElementById(`view-${view.id}`) as HTMLElement;

@@ -1,0 +1,86 @@
+"""Pages from Python, and what notebooks are shown."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+
+import kymo
+
+AWKWARD = "</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def path(record):
+    with record() as path:
+        for _ in range(3):
+            with kymo.range("step"), kymo.range(AWKWARD):
+                pass
+    return path
+
+
+def test_a_page_is_a_file(path, tmp_path):
+    kymo.load(path).to_html(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert text.endswith("</html>\n")
+    assert AWKWARD not in text
+
+
+def test_a_page_has_the_title_it_is_given(path):
+    page = kymo.load(path).page(title="a < b")
+    assert "<title>a &lt; b</title>" in page.html
+
+
+def test_a_page_saves_what_to_html_writes(path, tmp_path):
+    recording = kymo.load(path)
+    recording.page().save(tmp_path / "a.html")
+    recording.to_html(tmp_path / "b.html")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_a_page_shows_itself_in_a_frame_of_its_own(path):
+    page = kymo.load(path).page()
+    shown = page._repr_html_()
+    (source,) = re.findall(r'srcdoc="([^"]*)"', shown)
+    assert html.unescape(source) == page.html
+    assert 'sandbox="allow-scripts"' in shown
+    assert repr(page).startswith("<kymo page")
+
+
+def test_a_filter_holds_for_the_page(path):
+    assert len(kymo.load(path, filter="nothing has this").page().html) < len(kymo.load(path).page().html)
+
+
+def test_a_recording_shows_what_took_the_time(path):
+    shown = kymo.load(path)._repr_html_()
+    assert "<td>step</td>" in shown
+    assert html.escape(AWKWARD) in shown
+    assert AWKWARD not in shown
+
+
+def test_a_long_table_shows_its_first_rows(record):
+    with record() as path:
+        for i in range(150):
+            with kymo.range(f"name {i}"):
+                pass
+    shown = kymo.load(path).ranges._repr_html_()
+    assert shown.count("<tr>") == 101
+    assert "50 more rows" in shown
+
+
+def test_a_comparison_has_a_page(path, tmp_path):
+    comparison = kymo.compare(path, path)
+    comparison.to_html(tmp_path / "compare.html", title="against itself")
+    text = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert "<title>against itself</title>" in text
+    assert comparison.page(title="against itself").html == text
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing(path, tmp_path):
+    with pytest.raises(OSError):
+        kymo.load(path).to_html(tmp_path / "no" / "such" / "folder.html")
+    with pytest.raises(kymo.KymoError):
+        kymo.load(path).to_html("/dev/full")
