@@ -15,8 +15,8 @@
 #define YELLOW "\033[33m"
 #define PLAIN "\033[0m"
 
-/* Rows of one table that a screen takes in; JSON and CSV have all. */
-enum { MAX_ROWS = 40 };
+/* Rows of one table that a screen takes in; JSON and CSV have all. How wide it must be for times and shares. */
+enum { MAX_ROWS = 40, MAX_BOTH_WINDOWS = 16, WIDE = 150, NARROW = 105 };
 
 struct answer {
     kymo_breakdown *b;
@@ -79,10 +79,10 @@ static kymo_status put_second_line(struct answer *answer)
         kymo__text_count_of(line, n_gpus, "GPU");
     if (n_hosts != 0)
         kymo__text_count_of(line, n_hosts, "process");
-    kymo__buf_puts(line, wants_steps   ? ", all steps of each"
-                         : n_gpus != 0 ? ", from the first GPU work to the last of each"
-                                       : ", from the first event to the last of each");
-    kymo__buf_puts(line, "; other is copies that nothing hides, and idle time\n");
+    kymo__buf_puts(line, wants_steps   ? ", all steps"
+                         : n_gpus != 0 ? ", first GPU work to last"
+                                       : ", first event to last");
+    kymo__buf_puts(line, "; other: exposed copies and idle\n");
     return end_line(answer);
 }
 
@@ -177,28 +177,66 @@ static kymo_status put_more(struct answer *answer, size_t n_more)
     return end_line(answer);
 }
 
+/*
+ * Which columns there are: a terminal of usual width has either times or shares. Where shares stand alone they have the
+ * titles of the times. `hide` gets their names, NULL behind the last.
+ */
+static void choose_columns(struct kymo_column columns[N_DRAWN], const char *hide[N_DRAWN + 1],
+                           const char *label, uint32_t width)
+{
+    size_t n_hidden = 0;
+    const bool is_narrow = width != 0 && width < WIDE;
+    columns[0].title = label;
+    if (label == NULL)
+        hide[n_hidden++] = columns[0].name;
+    for (size_t i = 1; i < N_DRAWN && is_narrow; i++)
+        if (columns[i].unit == KYMO_UNIT_SHARE) {
+            columns[i].title = columns[i - 1].title;
+            hide[n_hidden++] = columns[i - 1].name;
+        }
+    if (is_narrow && width < NARROW) {
+        hide[n_hidden++] = "hidden_comm_ns";
+        hide[n_hidden++] = "concurrency";
+    }
+    hide[n_hidden] = NULL;
+}
+
+/* With many devices the other window's rows are left to JSON and CSV. */
+static bool is_drawn(const struct answer *answer, const kymo_table *from, size_t row)
+{
+    const struct kymo_cell window = cell_of(from, row, "window");
+    const bool is_steps = strcmp(window.as.text, kymo__window_names[KYMO__WINDOW_STEPS]) == 0;
+    return from != answer->b->tables[KYMO__BROKEN_DEVICES] ||
+           kymo_table_n_rows(from) <= MAX_BOTH_WINDOWS ||
+           is_steps == (answer->b->window == KYMO__WINDOW_STEPS);
+}
+
 /* `label` is what the first column is called; NULL: there is none. */
 static kymo_status draw_devices(struct answer *answer, const kymo_table *from, const char *label)
 {
-    static const char *const unlabelled[] = {"of", NULL};
     struct kymo_column columns[N_DRAWN];
+    const char *hide[N_DRAWN + 1];
     kymo_table *drawn = NULL;
     memcpy(columns, drawn_columns, sizeof columns);
-    columns[0].title = label;
+    choose_columns(columns, hide, label, answer->options.width);
     KYMO_TRY(kymo_table_create("drawn", columns, N_DRAWN, &drawn));
-    const size_t n = KYMO__MIN(kymo_table_n_rows(from), (size_t)MAX_ROWS);
-    for (size_t row = 0; row < n; row++)
-        draw_row(drawn, from, row, label != NULL);
+    size_t n_more = 0;
+    for (size_t row = 0; row < kymo_table_n_rows(from); row++) {
+        if (!is_drawn(answer, from, row))
+            continue;
+        if (kymo_table_n_rows(drawn) < MAX_ROWS)
+            draw_row(drawn, from, row, label != NULL);
+        else
+            n_more++;
+    }
     kymo_status status = kymo_table_status(drawn);
-    const struct kymo__text_view view = {.table = drawn,
-                                         .options = answer->options,
-                                         .n_rows = n,
-                                         .hide = label == NULL ? unlabelled : NULL};
+    const struct kymo__text_view view = {
+        .table = drawn, .options = answer->options, .n_rows = kymo_table_n_rows(drawn), .hide = hide};
     if (status == KYMO_OK)
         status = kymo__text_draw(&view, answer->out);
     kymo_table_destroy(drawn);
     KYMO_TRY(status);
-    KYMO_TRY(put_more(answer, kymo_table_n_rows(from) - n));
+    KYMO_TRY(put_more(answer, n_more));
     return end_line(answer);
 }
 
