@@ -20,7 +20,7 @@ static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output,
      "the recording (default: the name of the first file, with\n"
      ".kymo, here)"},
-    {"from", 0, CLI_TEXT, "FORMAT", &given.from,
+    {"from", 0, CLI_CHOICE, "kineto|speedscope|pstats|collapsed", &given.from,
      "what the files are, where they do not tell themselves"},
     {"rate", 0, CLI_COUNT, "HZ", &given.rate,
      "how many samples a second has, for stacks without times: py-spy\n"

@@ -94,7 +94,7 @@ struct kymo__heap {
     struct kymo__heap_item {
         uint64_t key;
         uint32_t number;
-    } *items; /* the first one is the lowest */
+    } * items; /* the first one is the lowest */
     size_t n, cap;
     uint32_t *places; /* by number, from 1; 0: it is not in */
     size_t places_cap;
@@ -114,5 +114,7 @@ size_t kymo__work_crew(size_t n_jobs, size_t n_tasks);
 
 /* Open a file without a name for reading and writing, in TMPDIR, else /var/tmp, else /tmp; the caller closes it. */
 KYMO_WARN_UNUSED kymo_status kymo__temporary_open(int *fd);
+/* The same, in `folder` first, unless that is NULL. */
+KYMO_WARN_UNUSED kymo_status kymo__temporary_open_in(const char *folder, int *fd);
 
 #endif

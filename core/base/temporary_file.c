@@ -19,17 +19,22 @@ static int open_nameless(const char *folder)
     return fd;
 }
 
-kymo_status kymo__temporary_open(int *fd)
+kymo_status kymo__temporary_open_in(const char *folder, int *fd)
 {
     const char *const given = getenv("TMPDIR");
     /* On a disk rather than in memory where nothing is said about it. */
-    const char *const folders[] = {given != NULL ? given : "/var/tmp", "/tmp"};
+    const char *const folders[] = {folder, given != NULL ? given : "/var/tmp", "/tmp"};
     int opened = -1;
-    for (size_t i = 0; i < KYMO__COUNT_OF(folders) && opened < 0; i++)
+    for (size_t i = folder == NULL; i < KYMO__COUNT_OF(folders) && opened < 0; i++)
         opened = open_nameless(folders[i]);
     if (opened < 0)
         return kymo__fail_errno("make a temporary file in %s (TMPDIR names another folder)",
-                                folders[0]);
+                                folders[1]);
     *fd = opened;
     return KYMO_OK;
+}
+
+kymo_status kymo__temporary_open(int *fd)
+{
+    return kymo__temporary_open_in(NULL, fd);
 }

@@ -68,29 +68,11 @@ static kymo_status check_target(const char *into)
                                "%s is there already and not empty; choose another name", into);
 }
 
-static kymo_status read_into_directory(struct kymo__import_files *files, const char *directory,
-                                       const struct kymo_import_options *options)
-{
-    struct kymo__log_store *store = NULL;
-    struct kymo__buf command = {0};
-    kymo__identity_command(&command);
-    kymo__buf_put(&command, "", 1);
-    kymo_status status =
-        kymo_recording_create(directory, command.failed ? "kymo import" : command.data);
-    kymo__buf_fini(&command);
-    if (status == KYMO_OK)
-        status = kymo__log_store_open_directory(directory, &store);
-    if (status == KYMO_OK)
-        status = kymo__import_files_read(files, store, options);
-    kymo__log_store_close(store);
-    return status;
-}
-
 /* Written beside its place first: what has the name is whole. */
-static kymo_status import_files(struct kymo__import_files *files, const char *into,
-                                const struct kymo_import_options *options)
+static kymo_status save(const struct kymo__log_store *store, const char *into)
 {
     char directory[PATH_MAX];
+    struct kymo__buf command = {0};
     size_t len = strlen(into);
     while (len > 1 && into[len - 1] == '/')
         len--;
@@ -99,11 +81,45 @@ static kymo_status import_files(struct kymo__import_files *files, const char *in
         return kymo__fail(KYMO_EINVAL, "the path of the recording %s is too long", into);
     if (mkdir(directory, 0755) != 0)
         return kymo__fail_errno("create the recording %s", into);
-    kymo_status status = read_into_directory(files, directory, options);
+    kymo__identity_command(&command);
+    kymo__buf_put(&command, "", 1);
+    kymo_status status =
+        kymo_recording_create(directory, command.failed ? "kymo import" : command.data);
+    kymo__buf_fini(&command);
+    if (status == KYMO_OK)
+        status = kymo__log_store_save(store, directory);
     if (status == KYMO_OK && rename(directory, into) != 0)
         status = kymo__fail_errno("create the recording %s", into);
     if (status != KYMO_OK)
         remove_directory(directory);
+    return status;
+}
+
+/* The folder that `into` lies in, in `out` of PATH_MAX bytes. */
+static void parent_of(const char *into, char *out)
+{
+    size_t len = strlen(into);
+    while (len > 1 && into[len - 1] == '/')
+        len--;
+    while (len > 0 && into[len - 1] != '/')
+        len--;
+    snprintf(out, PATH_MAX, "%.*s", len == 0 ? 1 : (int)len, len == 0 ? "." : into);
+}
+
+/* The logs lie beside their place before they are saved, so that the disk they go to is the one that must have room. */
+static kymo_status import_files(struct kymo__import_files *files, const char *into,
+                                const struct kymo_import_options *options)
+{
+    char folder[PATH_MAX];
+    struct kymo__log_store *store = NULL;
+    parent_of(into, folder);
+    if (access(folder, W_OK | X_OK) != 0)
+        return kymo__fail_errno("create the recording %s", into);
+    KYMO_TRY(kymo__log_store_open(folder, &store));
+    kymo_status status = kymo__import_files_read(files, store, options);
+    if (status == KYMO_OK)
+        status = save(store, into);
+    kymo__log_store_close(store);
     return status;
 }
 

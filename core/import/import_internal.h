@@ -127,18 +127,18 @@ kymo__sink_process *kymo__sink_process_at(const kymo__sink *sink, size_t i);
 /* The first that has events, that is the first that gets a log; NULL: none. */
 kymo__sink_process *kymo__sink_process_with_events(const kymo__sink *sink);
 
-/* ---- log_store.c: where the logs of one recording go ---- */
+/* ---- log_store.c: the logs of one recording in the making ---- */
 
-/* For several sinks in several threads. */
+/* For several sinks in several threads. They lie in a file without a name, in `folder` (lent) where that can be had. */
 struct kymo__log_store;
-/* Logs become files of the directory, which exists; lent until the store goes. */
-KYMO_WARN_UNUSED kymo_status kymo__log_store_open_directory(const char *directory,
-                                                            struct kymo__log_store **out);
-/* Logs go into one file without a name, that is gone with the last who has it open. */
+KYMO_WARN_UNUSED kymo_status kymo__log_store_open(const char *folder, struct kymo__log_store **out);
 KYMO_WARN_UNUSED kymo_status kymo__log_store_open_temporary(struct kymo__log_store **out);
-/* The logs of a temporary store as a recording called `name`, which keeps the file. */
+/* The logs as a recording called `name`, which keeps the file; the store is then only to be closed. */
 KYMO_WARN_UNUSED kymo_status kymo__log_store_read(struct kymo__log_store *store, const char *name,
                                                   kymo_recording **out);
+/* Write them into the directory, a file each. On failure some may be there. */
+KYMO_WARN_UNUSED kymo_status kymo__log_store_save(const struct kymo__log_store *store,
+                                                  const char *directory);
 void kymo__log_store_close(struct kymo__log_store *store);
 
 /* ---- import.c ---- */

@@ -1,51 +1,51 @@
 /*
- * Where the logs of one recording go: files of a directory, or one file without a name. Of the latter nothing is left
- * whatever becomes of this process. Each log is written to a file of its own first, as its length is not known and other
- * threads write others, and then copied behind those that are there: a log is a small part of what its trace was.
+ * The logs of one recording in the making: one file without a name, of which nothing is left whatever becomes of this
+ * process. It is read as it is, or its logs become files of a directory once all are there. Each log is written to a file
+ * of its own first, as its length is not known and other threads write others, and then copied behind those that are
+ * there: a log is a small part of what its trace was.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "import/sink_internal.h"
 
 struct kymo__log_store {
-    const char *directory; /* NULL: temporary */
-    pthread_mutex_t lock;  /* guards what follows */
+    const char *folder;   /* for files without a name, lent; NULL: where temporary files go */
+    pthread_mutex_t lock; /* guards what follows */
     int fd;
     uint64_t size;
     struct kymo__log_part *parts;
-    size_t n_parts, parts_cap;
+    char **names; /* of the parts as files */
+    size_t n_parts, parts_cap, names_cap;
 };
 
-static kymo_status make_store(struct kymo__log_store **out)
+static kymo_status no_memory(void)
 {
+    return kymo__fail(KYMO_ENOMEM, "no memory to import");
+}
+
+kymo_status kymo__log_store_open(const char *folder, struct kymo__log_store **out)
+{
+    int fd;
+    KYMO_TRY(kymo__temporary_open_in(folder, &fd));
     struct kymo__log_store *store = kymo__calloc(1, sizeof *store);
-    if (store == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to import");
-    store->fd = -1;
+    if (store == NULL) {
+        close(fd);
+        return no_memory();
+    }
+    store->folder = folder;
+    store->fd = fd;
     pthread_mutex_init(&store->lock, NULL);
     *out = store;
     return KYMO_OK;
 }
 
-kymo_status kymo__log_store_open_directory(const char *directory, struct kymo__log_store **out)
-{
-    KYMO_TRY(make_store(out));
-    (*out)->directory = directory;
-    return KYMO_OK;
-}
-
 kymo_status kymo__log_store_open_temporary(struct kymo__log_store **out)
 {
-    int fd;
-    KYMO_TRY(kymo__temporary_open(&fd));
-    const kymo_status status = make_store(out);
-    if (status == KYMO_OK)
-        (*out)->fd = fd;
-    else
-        close(fd);
-    return status;
+    return kymo__log_store_open(NULL, out);
 }
 
 void kymo__log_store_close(struct kymo__log_store *store)
@@ -54,44 +54,55 @@ void kymo__log_store_close(struct kymo__log_store *store)
         return;
     if (store->fd >= 0)
         close(store->fd);
+    for (size_t i = 0; i < store->n_parts; i++)
+        kymo__free(store->names[i]);
     pthread_mutex_destroy(&store->lock);
+    kymo__free(store->names);
     kymo__free(store->parts);
     kymo__free(store);
 }
 
-kymo_status kymo__log_store_begin(struct kymo__log_store *store, const char *name,
-                                  struct kymo__log *log)
+/* ---- logs in ---- */
+
+kymo_status kymo__log_store_begin(struct kymo__log_store *store, struct kymo__log *log)
 {
-    if (store->directory != NULL)
-        return kymo__log_create(log, store->directory, name);
+    static const char path[] = "in a temporary file";
     int fd;
-    KYMO_TRY(kymo__temporary_open(&fd));
+    KYMO_TRY(kymo__temporary_open_in(store->folder, &fd));
     kymo__log_adopt(log, fd, 0);
-    memcpy(log->path, "in a temporary file", sizeof "in a temporary file");
+    memcpy(log->path, path, sizeof path);
     return KYMO_OK;
 }
 
-/* Copy `size` bytes from the begin of one file to `at` of another. */
-static kymo_status copy_file(int from, int to, uint64_t at, uint64_t size)
+static bool write_all_at(int fd, const char *bytes, size_t n, uint64_t at)
+{
+    while (n != 0) {
+        const ssize_t some = pwrite(fd, bytes, n, (off_t)at);
+        if (some < 0 && errno == EINTR)
+            continue;
+        if (some <= 0)
+            return false;
+        bytes += some;
+        n -= (size_t)some;
+        at += (uint64_t)some;
+    }
+    return true;
+}
+
+/* Copy `size` bytes from `from_at` of one file to `to_at` of another, which is called `name`. */
+static kymo_status copy_bytes(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t size,
+                              const char *name)
 {
     enum { BYTES = 256 << 10 };
     char *bytes = kymo__alloc(BYTES);
     if (bytes == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to import");
+        return no_memory();
     kymo_status status = KYMO_OK;
     for (uint64_t done = 0; done < size && status == KYMO_OK;) {
-        const ssize_t n =
-            pread(from, bytes, (size_t)KYMO__MIN(size - done, (uint64_t)BYTES), (off_t)done);
-        ssize_t written = 0;
-        while (written < n) {
-            const ssize_t some =
-                pwrite(to, bytes + written, (size_t)(n - written), (off_t)(at + done) + written);
-            if (some < 0 && errno != EINTR)
-                break;
-            written += KYMO__MAX(some, 0);
-        }
-        if (n <= 0 || written < n)
-            status = kymo__fail_errno("write a temporary recording (TMPDIR names another folder)");
+        const size_t want = (size_t)KYMO__MIN(size - done, (uint64_t)BYTES);
+        const ssize_t n = pread(from, bytes, want, (off_t)(from_at + done));
+        if (n <= 0 || !write_all_at(to, bytes, (size_t)n, to_at + done))
+            status = kymo__fail_errno("write %s", name);
         done += (uint64_t)KYMO__MAX(n, 0);
     }
     kymo__free(bytes);
@@ -99,37 +110,66 @@ static kymo_status copy_file(int from, int to, uint64_t at, uint64_t size)
 }
 
 /* Each log has its place before it is copied, so that several are copied at a time. */
-static kymo_status add_part(struct kymo__log_store *store, uint64_t size, uint64_t *at)
+static kymo_status add_part(struct kymo__log_store *store, const char *name, uint64_t size,
+                            uint64_t *at)
 {
+    char *copy = kymo__strndup(name, strlen(name));
     pthread_mutex_lock(&store->lock);
     const bool fits =
-        kymo__grow(&store->parts, &store->parts_cap, store->n_parts + 1, sizeof *store->parts);
+        copy != NULL &&
+        kymo__grow(&store->parts, &store->parts_cap, store->n_parts + 1, sizeof *store->parts) &&
+        kymo__grow(&store->names, &store->names_cap, store->n_parts + 1, sizeof(char *));
     *at = store->size;
     if (fits) {
+        store->names[store->n_parts] = copy;
         store->parts[store->n_parts++] = (struct kymo__log_part){.at = *at, .size = size};
         store->size += size;
     }
     pthread_mutex_unlock(&store->lock);
-    return fits ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory to import");
+    if (!fits)
+        kymo__free(copy);
+    return fits ? KYMO_OK : no_memory();
 }
 
-kymo_status kymo__log_store_end(struct kymo__log_store *store, struct kymo__log *log,
-                                kymo_status status)
+kymo_status kymo__log_store_end(struct kymo__log_store *store, const char *name,
+                                struct kymo__log *log, kymo_status status)
 {
-    uint64_t at;
-    if (status == KYMO_OK && store->directory == NULL) {
-        status = add_part(store, log->size, &at);
-        if (status == KYMO_OK)
-            status = copy_file(log->fd, store->fd, at, log->size);
-    }
+    uint64_t at = 0;
+    if (status == KYMO_OK)
+        status = add_part(store, name, log->size, &at);
+    if (status == KYMO_OK)
+        status = copy_bytes(log->fd, 0, store->fd, at, log->size,
+                            "a temporary recording (TMPDIR names another folder)");
     kymo__log_close(log);
     return status;
 }
 
+/* ---- logs out ---- */
+
 kymo_status kymo__log_store_read(struct kymo__log_store *store, const char *name, kymo_recording **out)
 {
-    KYMO_ASSERT(store->directory == NULL);
     KYMO_TRY(kymo__recording_open_parts(name, store->fd, store->parts, store->n_parts, out));
     store->fd = -1; /* the recording's now */
+    return KYMO_OK;
+}
+
+static kymo_status save_log(const struct kymo__log_store *store, size_t i, const char *directory)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", directory, store->names[i]) >= (int)sizeof path)
+        return kymo__fail(KYMO_EINVAL, "the path of the recording %s is too long", directory);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return kymo__fail_errno("create log %s", path);
+    kymo_status status = copy_bytes(store->fd, store->parts[i].at, fd, 0, store->parts[i].size, path);
+    if (close(fd) != 0 && status == KYMO_OK)
+        status = kymo__fail_errno("write log %s", path);
+    return status;
+}
+
+kymo_status kymo__log_store_save(const struct kymo__log_store *store, const char *directory)
+{
+    for (size_t i = 0; i < store->n_parts; i++)
+        KYMO_TRY(save_log(store, i, directory));
     return KYMO_OK;
 }

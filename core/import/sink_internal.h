@@ -212,10 +212,10 @@ KYMO_WARN_UNUSED kymo_status kymo__sink_write(kymo__sink *sink, kymo__sink_proce
 
 /* ---- log_store.c ---- */
 
-/* A new log to be written; `end` takes it into the store, or throws it away. */
-KYMO_WARN_UNUSED kymo_status kymo__log_store_begin(struct kymo__log_store *store, const char *name,
+/* A new log to be written; `end` takes it into the store as the file `name`, or throws it away when `status` is bad. */
+KYMO_WARN_UNUSED kymo_status kymo__log_store_begin(struct kymo__log_store *store,
                                                    struct kymo__log *log);
-KYMO_WARN_UNUSED kymo_status kymo__log_store_end(struct kymo__log_store *store,
+KYMO_WARN_UNUSED kymo_status kymo__log_store_end(struct kymo__log_store *store, const char *name,
                                                  struct kymo__log *log, kymo_status status);
 
 #endif

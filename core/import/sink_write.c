@@ -243,7 +243,7 @@ kymo_status kymo__sink_write(kymo__sink *sink, kymo__sink_process *process)
     if (log.packer == NULL)
         return no_memory();
     name_log(process, name, sizeof name);
-    kymo_status status = kymo__log_store_begin(sink->store, name, &log.log);
+    kymo_status status = kymo__log_store_begin(sink->store, &log.log);
     if (status == KYMO_OK) {
         status = write_identity(&log.log, process);
         if (status == KYMO_OK)
@@ -252,7 +252,7 @@ kymo_status kymo__sink_write(kymo__sink *sink, kymo__sink_process *process)
             status = write_sites(&log.log, process);
         if (status == KYMO_OK)
             status = write_log(&log, process);
-        status = kymo__log_store_end(sink->store, &log.log, status);
+        status = kymo__log_store_end(sink->store, name, &log.log, status);
     }
     kymo__packer_destroy(log.packer);
     return status;

@@ -112,7 +112,7 @@ struct kymo__log {
 };
 
 /* Create NAME in `dir`, locked by flock; the path is in `log->path`. */
-KYMO_PRIVATE_API kymo_status kymo__log_create(struct kymo__log *log, const char *dir, const char *name);
+kymo_status kymo__log_create(struct kymo__log *log, const char *dir, const char *name);
 /* Open an existing log to add to it, `size` bytes being whole. Takes `fd`. */
 KYMO_PRIVATE_API void kymo__log_adopt(struct kymo__log *log, int fd, uint64_t size);
 KYMO_PRIVATE_API void kymo__log_close(struct kymo__log *log);
