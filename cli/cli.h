@@ -103,6 +103,12 @@ const char *cli_nearest(const char *word, const void *words, size_t n, size_t st
 /* `path` as one can paste it into a shell. Returned in `into`, of `size` bytes. */
 const char *cli_quote(const char *path, char *into, size_t size);
 
+/*
+ * The name of a recording or a trace without folders and endings, "rank0" for "runs/rank0.json.gz"; `otherwise` when
+ * nothing is left of it. Returned in `into`, of `size` bytes.
+ */
+const char *cli_stem(const char *path, char *into, size_t size, const char *otherwise);
+
 /* 1234567 as "1.2 million", 12345 as "12,345". Returned in `into`. */
 const char *cli_count(uint64_t n, char *into, size_t size);
 
@@ -155,6 +161,8 @@ bool cli_open(struct cli_recordings *recordings, char **paths, int n);
 /* The same with the arguments of each event of a trace, for an export. */
 bool cli_open_whole(struct cli_recordings *recordings, char **paths, int n);
 void cli_close(struct cli_recordings *recordings);
+/* Say what the files of an imported recording left out or lack. */
+void cli_tell_notes(const kymo_recording *recording);
 /* `status`; but when it is fine and a recording is damaged, say so and return CLI_BAD: the answer is not whole. */
 int cli_tell_damage(const struct cli_recordings *recordings, int status);
 

@@ -1,5 +1,6 @@
 /* Recordings named on the command line. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -34,6 +35,18 @@ bool cli_open(struct cli_recordings *recordings, char **paths, int n)
 bool cli_open_whole(struct cli_recordings *recordings, char **paths, int n)
 {
     return open_all(recordings, paths, n, true);
+}
+
+void cli_tell_notes(const kymo_recording *recording)
+{
+    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++) {
+        const struct kymo_process *process = kymo_recording_process(recording, i);
+        for (const char *line = process->note; process->source[0] != '\0' && *line != '\0';) {
+            const size_t len = strcspn(line, "\n");
+            cli_say("%.*s", (int)len, line);
+            line += len + (line[len] == '\n');
+        }
+    }
 }
 
 int cli_tell_damage(const struct cli_recordings *recordings, int status)

@@ -99,6 +99,31 @@ const char *cli_quote(const char *path, char *into, size_t size)
     return into;
 }
 
+const char *cli_stem(const char *path, char *into, size_t size, const char *otherwise)
+{
+    static const char *const endings[] = {".kymo",   ".klog", ".gz",         ".json",
+                                          ".trace",  ".pt",   ".speedscope", ".prof",
+                                          ".pstats", ".txt",  ".folded",     ".collapsed"};
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    size_t start = len;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    path += start;
+    len -= start;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0];) {
+        const size_t n = strlen(endings[i]);
+        const bool has_it = len > n && memcmp(path + len - n, endings[i], n) == 0;
+        len -= has_it ? n : 0;
+        i = has_it ? 0 : i + 1;
+    }
+    const bool is_name = strspn(path, "./") < len;
+    snprintf(into, size, "%.*s", is_name ? (int)len : (int)strlen(otherwise),
+             is_name ? path : otherwise);
+    return into;
+}
+
 const char *cli_count(uint64_t n, char *into, size_t size)
 {
     if (n < 1000)

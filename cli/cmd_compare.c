@@ -201,8 +201,9 @@ const struct cli_command cli_command_compare = {
         "the median with a 95 % interval, a verdict (faster, slower, same: no difference\n"
         "shown, unsure: too noisy to tell) and what it does to the whole iteration, the\n"
         "heaviest first. A recording made by 'kymo run --repeat N' holds N repeats. Stats\n"
-        "saved by a Stopwatch (JSON) serve as well. Warm-up is left out; differences between\n"
-        "repeats and dependence between iterations are in the intervals.",
+        "saved by a Stopwatch (JSON), and traces and profiles of other tools ('kymo import\n"
+        "--help' says which), serve as well. Warm-up is left out; differences between repeats\n"
+        "and dependence between iterations are in the intervals.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo run --repeat 5 -o before.kymo -- python train.py\n"

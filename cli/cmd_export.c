@@ -1,6 +1,7 @@
 /* kymo export: the events of recordings as a file for another tool. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,13 +90,22 @@ static const struct format *choose_format(void)
 /* runs/train.kymo becomes train.pftrace, here. Free what comes back. */
 static char *default_output(const kymo_recording *recording, const char *suffix)
 {
-    const char *name = kymo_recording_name(recording);
-    if (strspn(name, "./") == strlen(name))
-        name = "recording"; /* it was given as "." */
-    const bool has_ending = ends_with(name, ".kymo") || ends_with(name, ".klog");
-    const size_t len = strlen(name) - (has_ending ? strlen(".kymo") : 0);
+    char stem[NAME_MAX];
     char *path = NULL;
-    return asprintf(&path, "%.*s%s", (int)len, name, suffix) >= 0 ? path : NULL;
+    cli_stem(kymo_recording_name(recording), stem, sizeof stem, "recording");
+    return asprintf(&path, "%s%s", stem, suffix) >= 0 ? path : NULL;
+}
+
+/* Whether the output is one of the files that are read. */
+static bool is_input(const char *output, char **args, int n_args)
+{
+    struct stat out, in;
+    if (stat(output, &out) != 0)
+        return false;
+    for (int i = 0; i < n_args; i++)
+        if (stat(args[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return true;
+    return false;
 }
 
 /* Recordings to compare with; none when --baseline was not given. */
@@ -123,6 +133,7 @@ static void tell_warnings(const struct cli_recordings *recordings)
         const char *warning;
         for (size_t i = 0; (warning = kymo_recording_warning(recordings->list[r], i)) != NULL; i++)
             cli_say("%s", warning);
+        cli_tell_notes(recordings->list[r]);
     }
 }
 
@@ -192,6 +203,8 @@ static int export(int n_args, char **args)
         status = cli_fail("no memory for a file name");
     else if (strcmp(output, "-") == 0)
         status = export_to_stdout(&recordings, format);
+    else if (is_input(output, args, n_args))
+        status = cli_fail("%s is what is read; choose another file with -o", output);
     else
         status = export_to_file(&recordings, format, output);
     if (status == CLI_FINE) {
@@ -207,14 +220,16 @@ static int export(int n_args, char **args)
 
 const struct cli_command cli_command_export = {
     .name = "export",
-    .usage = "RUN.kymo... [--to FORMAT] [-o FILE]",
+    .usage = "RUN.kymo|TRACE|FOLDER... [--to FORMAT] [-o FILE]",
     .brief = "a timeline, a flame graph or a database",
     .about =
         "Writes the events of recordings into one file for another tool: perfetto (compact, what\n"
         "to use for a timeline), chrome (JSON, which many programs read), csv (a line for each\n"
         "range, mark and counter value), sqlite (a database with views for the usual questions),\n"
         "speedscope (JSON, a profile for each thread). Several recordings, and all ranks in them,\n"
-        "lie on one time axis. Files may be of any size; memory does not grow with them.\n"
+        "lie on one time axis. Files may be of any size; memory does not grow with them. Traces "
+        "and\n"
+        "profiles of other tools ('kymo import --help' says which) are converted as well.\n"
         "\n"
         "Or adds up the time of each path of ranges within ranges: flamegraph (a picture, SVG,\n"
         "that opens in any browser and needs nothing else), collapsed (lines for flamegraph.pl,\n"
@@ -229,6 +244,7 @@ const struct cli_command cli_command_export = {
         "  kymo export a.kymo b.kymo -o both.pftrace  two runs side by side\n"
         "  kymo export train.kymo -o train.svg        a flame graph\n"
         "  kymo export new.kymo -b old.kymo -o d.svg  what became slower, what faster\n"
+        "  kymo export trace.json.gz -o trace.db      one format into another\n"
         "  kymo export train.kymo --to csv -o - | head\n"
         "  kymo export train.kymo -o train.db         a database, for sqlite3",
     .run = export,

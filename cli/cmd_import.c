@@ -31,34 +31,14 @@ static const struct cli_option options[] = {
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
 
-/* ---- a name ---- */
+/* ---- where it goes ---- */
 
 /* runs/rank0.json.gz becomes rank0.kymo, here. */
 static void default_output(const char *path, char *into, size_t size)
 {
-    static const char *const endings[] = {".gz",         ".json",   ".trace",    ".pt",
-                                          ".speedscope", ".prof",   ".pstats",   ".txt",
-                                          ".raw",        ".folded", ".collapsed"};
-    size_t len = strlen(path);
-    while (len > 1 && path[len - 1] == '/')
-        len--;
-    size_t start = len;
-    while (start > 0 && path[start - 1] != '/')
-        start--;
-    path += start;
-    len -= start;
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0];) {
-        const size_t n = strlen(endings[i]);
-        const bool has_it = len > n && memcmp(path + len - n, endings[i], n) == 0;
-        len -= has_it ? n : 0;
-        i = has_it ? 0 : i + 1;
-    }
-    const bool is_name = strspn(path, "./") < len;
-    snprintf(into, size, "%.*s.kymo", is_name ? (int)len : (int)strlen("imported"),
-             is_name ? path : "imported");
+    char stem[NAME_MAX];
+    snprintf(into, size, "%s.kymo", cli_stem(path, stem, sizeof stem, "imported"));
 }
-
-/* ---- where it goes ---- */
 
 /* False, with a sentence, when the directory may not be used. */
 static bool may_use(const char *path)
@@ -154,6 +134,11 @@ static int import(int n_args, char **args)
         return CLI_BAD;
     if (!given.quiet)
         say_imported(&result, name, now() - start);
+    kymo_recording *recording = NULL;
+    if (kymo_recording_open(name, &recording) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    cli_tell_notes(recording);
+    kymo_recording_close(recording);
     return CLI_FINE;
 }
 

@@ -234,13 +234,14 @@ static int report(int n_args, char **args)
 
 const struct cli_command cli_command_report = {
     .name = "report",
-    .usage = "RUN.kymo... [OPTIONS]",
+    .usage = "RUN.kymo|TRACE|FOLDER... [OPTIONS]",
     .brief = "where the time went: a table of ranges",
     .about =
         "Reads recordings and says where the time went: for each range how often it ran, how\n"
         "long in total and by itself (without the ranges inside it), typical and worst times,\n"
         "and its share of the run. Ranks, processes and several recordings are merged. What\n"
-        "was lost, what is missing and what the measuring cost stand below the table.",
+        "was lost, what is missing and what the measuring cost stand below the table. Traces and\n"
+        "profiles of other tools are read as they are; 'kymo import --help' says which.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo report train.kymo                     the table, heaviest first\n"
@@ -248,6 +249,7 @@ const struct cli_command cli_command_report = {
                 "  kymo report train.kymo -f 'data*' -s p99   some ranges, slowest tail first\n"
                 "  kymo report train.kymo --iterations        what an iteration is made of\n"
                 "  kymo report train.kymo --html train.html   a page with everything\n"
+                "  kymo report trace.json.gz --tree           a trace of torch.profiler\n"
                 "  kymo report train.kymo --json | jq '.ranges[0]'",
     .run = report,
 };
