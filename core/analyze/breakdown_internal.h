@@ -216,6 +216,7 @@ struct kymo__work_set {
     struct kymo__host_range *ranges; /* where asked for */
     size_t n_ranges, ranges_cap;
     struct kymo__caught *caught; /* by rule */
+    uint64_t n_negative;         /* GPU work that ends before it begins, of all devices: left out */
     uint64_t n_ignored_kinds; /* records of GPU lanes that are no work: annotations, synchronisation */
     int64_t main_tid;         /* of a process without GPU work: the thread that computes */
     uint64_t n_waits;         /* of that: ranges in which it waits */

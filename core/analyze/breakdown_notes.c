@@ -64,13 +64,11 @@ static bool is_plain_host(const struct kymo__process_breakdown *p)
 
 static void count_process(struct tallies *tallies, const struct kymo__process_breakdown *p)
 {
-    uint64_t n_negative = 0, n_unlinked = 0;
-    for (size_t d = 0; d < p->set.n_devices; d++) {
-        n_negative += p->set.devices[d].n_negative;
+    uint64_t n_unlinked = 0;
+    for (size_t d = 0; d < p->set.n_devices; d++)
         n_unlinked += p->set.devices[d].device >= 0 ? p->set.devices[d].n_unlinked : 0;
-    }
-    if (n_negative != 0)
-        count(&tallies->negative, p, n_negative, 0, 0);
+    if (p->set.n_negative != 0)
+        count(&tallies->negative, p, p->set.n_negative, 0, 0);
     if (n_unlinked != 0)
         count(&tallies->unlinked, p, n_unlinked, p->n_work, 0);
     if (p->set.n_steps == 0)

@@ -377,12 +377,16 @@ static kymo_status read_log(struct reader *r)
     return status;
 }
 
-static bool has_work(const struct kymo__work_set *set)
+/* Devices with nothing but work of no length, or less, have nothing to tell. */
+static void drop_idle_devices(struct kymo__work_set *set)
 {
-    for (size_t i = 0; i < set->n_devices; i++)
+    size_t n = 0;
+    for (size_t i = 0; i < set->n_devices; i++) {
+        set->n_negative += set->devices[i].n_negative;
         if (set->devices[i].n_work != 0)
-            return true;
-    return false;
+            set->devices[n++] = set->devices[i];
+    }
+    set->n_devices = n;
 }
 
 kymo_status kymo__work_set_read(struct kymo__work_set *set, kymo_recording *recording,
@@ -398,7 +402,8 @@ kymo_status kymo__work_set_read(struct kymo__work_set *set, kymo_recording *reco
         !kymo__classifier_init(&classifier, options->rules, recording, set->process))
         return no_memory(set);
     kymo_status status = KYMO_OK;
-    if (!has_work(set))
+    drop_idle_devices(set);
+    if (set->n_devices == 0)
         status = kymo__work_host_read(set, options, &classifier);
     if (status == KYMO_OK && (!kymo__work_set_link(set) || !kymo__work_set_classify(set, &classifier)))
         status = no_memory(set);

@@ -52,7 +52,7 @@ class Trace:
         events = whole["traceEvents"] if isinstance(whole, dict) else whole
         slices = [event for event in events if event.get("ph") == "X" and "dur" in event]
         self.rank: Optional[int] = (whole.get("distributedInfo") or {}).get("rank") if isinstance(whole, dict) else None
-        self.work = [work for event in slices if (work := as_work(event)) is not None]
+        self.work = [work for event in slices if (work := as_work(event)) is not None and work.begin < work.end]
         self.devices = sorted({work.device for work in self.work})
         self.steps = sorted(
             (Window(*span(event)), int(event["name"].partition("#")[2]))

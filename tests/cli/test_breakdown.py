@@ -6,12 +6,13 @@ import csv
 import gzip
 import io
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from breakdown_reference import rows_of
+from breakdown_reference import Trace, rows_of
 
 DATA = Path(__file__).parent.parent / "data" / "kineto"
 TRACES = sorted(DATA.glob("*.json.gz"))
@@ -278,3 +279,44 @@ def test_a_report_names_the_next_step(kymo: Any, tmp_path: Path) -> None:
     assert kymo("report", trace).stdout.splitlines()[-1].startswith("next: kymo breakdown ")
     plain = write_trace(tmp_path / "plain.json", [EXAMPLE[-1]])
     assert "kymo breakdown" not in kymo("report", plain).stdout
+
+
+# ---- random traces ----
+
+
+def random_trace(seed: int) -> list[dict[str, Any]]:
+    """Devices, streams, steps and launches at random, in no order; work may overlap, touch, and have no length."""
+    chance = random.Random(seed)
+    names = ["gemm", "ncclKernel_X", "RCCL_thing", "triton_y", "__amd_rocclr_copyBuffer.kd", "void at::z"]
+    kinds = ["kernel"] * 4 + ["gpu_memcpy", "gpu_memset", "gpu_user_annotation", "cuda_sync"]
+    made: list[dict[str, Any]] = []
+    ends = sorted(chance.sample(range(100, 3000), chance.randrange(1, 6) * 2))
+    for number, (begin, end) in enumerate(zip(ends[::2], ends[1::2])):
+        host = {"ph": "X", "pid": 77, "tid": 77, "cat": "user_annotation"}
+        made.append({**host, "name": f"ProfilerStep#{number}", "ts": begin, "dur": end - begin})
+    for correlation in range(1, chance.randrange(2, 60)):
+        begin = chance.randrange(3000)
+        if chance.random() < 0.9:
+            call = {"ph": "X", "pid": 77, "tid": 78, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": begin}
+            made.append({**call, "dur": 1, "args": {"correlation": correlation}})
+        for _ in range(chance.choice([1, 1, 1, 3])):
+            start = round(begin + chance.randrange(1, 400) + chance.randrange(1000) / 1000, 3)
+            device = chance.randrange(3)
+            work = event(chance.choice(names), start, start, device, cat=chance.choice(kinds))
+            work["dur"] = chance.choice([0, 1, chance.randrange(300), chance.randrange(300_000) / 1000])
+            work["args"].update(stream=chance.randrange(4), correlation=correlation)
+            work["tid"] = work["args"]["stream"]
+            made.append(work)
+    chance.shuffle(made)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_traces_are_as_the_reference_has_them(kymo: Any, tmp_path: Path, seed: int) -> None:
+    trace = write_trace(tmp_path / "random.json", random_trace(seed))
+    if not Trace(trace).work:
+        return
+    wanted = rows_of(trace)
+    answer = answer_of(kymo, trace, "--by", "step")
+    compare(answer["devices"], [row for row in wanted if row["window"] != "step"])
+    compare(answer["by"], [row for row in wanted if row["window"] == "step"])
