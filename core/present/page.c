@@ -2,6 +2,7 @@
  * The page as a file: the template up to where the data goes, sections of events as they come, names and index, the rest
  * of the template. See page_internal.h.
  */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -91,6 +92,18 @@ static kymo_status put_json(struct kymo__page *page, const char *name,
     return status;
 }
 
+static kymo_status put_texts(struct kymo__page *page)
+{
+    for (size_t i = 0; i < page->n_processes; i++) {
+        const struct kymo__buf *texts = &page->processes[i].texts;
+        char name[32];
+        snprintf(name, sizeof name, "texts-%zu", i);
+        if (texts->len != 0)
+            KYMO_TRY(kymo__page_packer_put(page->packer, name, texts->data, texts->len));
+    }
+    return KYMO_OK;
+}
+
 static kymo_status put_data(struct kymo__page *page)
 {
     const struct kymo__summary_tap tap = {
@@ -104,6 +117,7 @@ static kymo_status put_data(struct kymo__page *page)
                                   &tap, &page->summary));
     KYMO_TRY(kymo__page_packer_stop(page->packer));
     KYMO_TRY(kymo__page_break_down(page));
+    KYMO_TRY(put_texts(page));
     KYMO_TRY(put_json(page, "names", kymo__page_names));
     return put_json(page, "index", kymo__page_index);
 }

@@ -77,10 +77,20 @@ static void put_track(struct kymo__buf *json, const struct kymo__page_track *tra
     }
     if (track->n_too_deep != 0)
         kymo__page_put_number(json, "too_deep", track->n_too_deep);
-    kymo__page_put_key(json, "marks");
-    put_row(json, &track->marks);
-    kymo__page_put_key(json, "losses");
-    put_row(json, &track->losses);
+    const struct {
+        const char *key;
+        const struct kymo__page_row *row;
+    } others[] = {{"marks", &track->marks},
+                  {"losses", &track->losses},
+                  {"texts", &track->texts},
+                  {"links", &track->links},
+                  {"flows", &track->flows}};
+    for (size_t i = 0; i < KYMO__COUNT_OF(others); i++) {
+        if (others[i].row->first == NULL)
+            continue;
+        kymo__page_put_key(json, others[i].key);
+        put_row(json, others[i].row);
+    }
     put_unfinished(json, track);
     put_labels(json, track);
     kymo__page_put_key(json, "rows");
@@ -154,6 +164,8 @@ static void put_process(struct kymo__buf *json, const struct kymo__page_process 
         put_moment(json, "lost_last_ns", process, info->lost_last_ns);
     }
     kymo__page_put_number(json, "events", info->n_events);
+    if (process->n_texts_left_out != 0)
+        kymo__page_put_number(json, "texts_left_out", process->n_texts_left_out);
     kymo__page_close(json, "},");
 }
 

@@ -1,7 +1,7 @@
 /*
  * The report page: one HTML file with everything in it. docs/formats/page.md has the bytes.
  *
- *   summary walk -- tap --> page_tracks.c (events of a lane, row by row)
+ *   summary walk -- tap --> page_process.c, page_tracks.c, page_details.c (events of a lane, row by row)
  *                                | chunks of one row
  *                                v
  *                           page_pack.c (threads: columns, planes, deflate, base64) --> write(2)
@@ -22,10 +22,17 @@
 
 /* ---- rows: events of one kind, in order of their begin ---- */
 
+/* What the values of a row are; written with each chunk. */
+enum kymo__page_values {
+    KYMO__PAGE_DURATIONS = 0,
+    KYMO__PAGE_DOUBLES = 1, /* their bits */
+    KYMO__PAGE_NUMBERS = 2,
+};
+
 struct kymo__page_event {
     uint64_t start_ns; /* since the page's origin */
-    uint64_t value;    /* a duration; of a counter, the bits of a double */
-    uint32_t id;       /* a site of the process; of iterations and epochs a number; of losses 0 */
+    uint64_t value;
+    uint32_t id; /* a site of the process; of iterations and epochs a number; of losses 0 */
 };
 
 /* Some successive events of a row: made by the walk, packed by whichever thread is free, then empty. */
@@ -34,7 +41,7 @@ struct kymo__page_chunk {
     struct kymo__page_chunk *queued; /* behind it in the queue */
     struct kymo__page_event *events; /* gone once it is packed */
     uint32_t n;
-    bool has_bits;              /* values are doubles */
+    uint8_t values;             /* enum kymo__page_values */
     uint64_t first_ns, last_ns; /* begin of the first, latest end */
     uint32_t section, offset;   /* where it lies; once it is packed */
 };
@@ -50,8 +57,8 @@ struct kymo__page_row {
     size_t n, cap;
     uint64_t last_start_ns, last_end_ns;
     struct kymo__page_chunk *first, *last;
-    uint32_t id; /* what a row of counters or series is about: a site or name */
-    bool has_bits;
+    uint32_t id;    /* what a row of counters or series is about: a site or name */
+    uint8_t values; /* enum kymo__page_values; begins of numbers need not be in order */
 };
 
 enum kymo__page_track_kind {
@@ -76,10 +83,15 @@ struct kymo__page_track {
     const struct kymo_lane_info *lane; /* of threads and streams, else NULL */
     struct kymo__page_row *rows;
     size_t n_rows, rows_cap;
-    struct kymo__page_row marks, losses; /* losses: the value is how many, 0 unknown */
+    struct kymo__page_row marks;
+    struct kymo__page_row losses; /* from the last event known to the next; the id is how many, 0 unknown */
+    struct kymo__page_row texts; /* of events: the value is where it lies in the process's texts */
+    struct kymo__page_row links; /* launches, and the work of streams: the value is a correlation */
+    struct kymo__page_row flows; /* the value is a flow's id, the id an enum kymo_flow_end */
     struct kymo__page_unfinished *unfinished;
     size_t n_unfinished, unfinished_cap;
-    uint64_t last_ns; /* of its events so far */
+    uint64_t last_ns;   /* of its events so far */
+    uint32_t last_site; /* of a stream's latest work */
     uint64_t n_too_deep;
     struct kymo__name *labels; /* of a series, by row; texts lent by the recording */
 };
@@ -99,6 +111,8 @@ struct kymo__page_process {
     uint8_t *uses;          /* by site: enum kymo__site_use */
     uint64_t n_iterations;
     uint64_t n_series; /* times of names in iterations */
+    struct kymo__buf texts;
+    uint64_t n_texts_left_out;
 };
 
 enum kymo__site_use { KYMO__SITE_UNUSED, KYMO__SITE_USED, KYMO__SITE_SKIPPED };
@@ -145,10 +159,58 @@ void kymo__page_put_breakdown(const struct kymo__page *page, struct kymo__buf *j
 
 /* ---- page_tracks.c ---- */
 
+/* What a walk tells; the context is a kymo__page_process. */
+extern const struct kymo__walk_tap kymo__page_tap;
+/* At the end of a process: async ranges into rows, then those that never ended; false without memory, as the next. */
+bool kymo__page_place_asyncs(struct kymo__page_process *process);
+bool kymo__page_add_open_asyncs(struct kymo__page_process *process);
+/* What is on the stack of a lane will not be seen to end; the last that is known of it was at `last_ns`. */
+bool kymo__page_add_unfinished(struct kymo__page_process *process,
+                               const struct kymo__lane_walk *lane, bool is_lost, uint64_t last_ns);
+
+/* ---- page_process.c ---- */
+
 /* Listens to the summary's walk; `ctx` is the page, whose `processes` has room for all. */
 kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk, size_t number);
 kymo_status kymo__page_end_process(void *ctx, struct kymo__process_walk *walk, size_t number);
 void kymo__page_process_fini(struct kymo__page_process *process);
+
+/* A moment of the process as one of the page. */
+static inline uint64_t kymo__page_ns(const struct kymo__page_process *process, uint64_t ns)
+{
+    const uint64_t on_clock = ns + (uint64_t)process->shift_ns, origin = process->page->origin_ns;
+    return on_clock > origin ? on_clock - origin : 0;
+}
+
+/* The site as the page knows it, 0 for unknown ones; false where the filter leaves it out. */
+static inline bool kymo__page_take_site(struct kymo__page_process *process, uint32_t *site)
+{
+    *site = *site <= process->info->n_sites ? *site : 0;
+    uint8_t *use = &process->uses[*site];
+    if (*use == KYMO__SITE_SKIPPED)
+        return false;
+    *use = KYMO__SITE_USED;
+    return true;
+}
+
+/* ---- page_details.c: each takes a whole record; false without memory ---- */
+
+/* The payload of a range or mark that begins at `ns`. */
+bool kymo__page_add_payload(struct kymo__page_process *process, struct kymo__page_track *track,
+                            const uint64_t *words, uint64_t ns);
+/* How many calls a range stands for. */
+bool kymo__page_add_calls(struct kymo__page_process *process, struct kymo__page_track *track,
+                          const struct kymo__frame *frame);
+/* Arguments or communication of the event of this begin and site. */
+bool kymo__page_add_about(struct kymo__page_process *process, struct kymo__page_track *track,
+                          const uint64_t *words, uint64_t ns, uint32_t site);
+/* The correlation and bytes of GPU work. */
+bool kymo__page_add_work_details(struct kymo__page_process *process, struct kymo__page_track *track,
+                                 const uint64_t *words, uint64_t ns, uint32_t site);
+bool kymo__page_add_launch(struct kymo__page_process *process, struct kymo__page_track *track,
+                           const uint64_t *words, uint64_t ns);
+bool kymo__page_add_flow(struct kymo__page_process *process, struct kymo__page_track *track,
+                         const uint64_t *words, uint64_t ns);
 
 /* ---- page_rows.c ---- */
 

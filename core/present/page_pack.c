@@ -4,7 +4,7 @@
  *
  * In a section a chunk is: how many events, the widths of its three columns in bytes, where its times begin; then gap,
  * value and id as planes, the lowest bytes of all events first. The gap is what lies between the end of the event before
- * and the begin of this one, less than nothing where they overlap.
+ * and the begin of this one, less than nothing where they overlap; where values are no durations, between begins.
  */
 #include <stdio.h>
 #include <string.h>
@@ -125,7 +125,7 @@ static void fill_columns(struct section *s, const struct kymo__page_chunk *chunk
         s->columns[0][i] = ((uint64_t)gap << 1) ^ (uint64_t)(gap >> 63);
         s->columns[1][i] = event->value;
         s->columns[2][i] = event->id;
-        last_end = event->start_ns + (chunk->has_bits ? 0 : event->value);
+        last_end = event->start_ns + (chunk->values == KYMO__PAGE_DURATIONS ? event->value : 0);
     }
 }
 
@@ -159,7 +159,7 @@ static bool put_chunk(struct section *s, struct kymo__page_chunk *chunk)
     for (size_t c = 0; c < N_COLUMNS; c++)
         header[4 + c] = (uint8_t)width_of(s->columns[c], chunk->n);
     memcpy(header, &chunk->n, sizeof chunk->n);
-    header[7] = chunk->has_bits;
+    header[7] = chunk->values;
     memcpy(header + 8, &chunk->first_ns, sizeof chunk->first_ns);
     chunk->section = s->number;
     chunk->offset = (uint32_t)s->raw.len;

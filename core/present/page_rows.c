@@ -23,7 +23,7 @@ static void hand_over(struct kymo__page *page, struct kymo__page_row *row)
     struct kymo__page_chunk *chunk = row->last;
     chunk->events = row->events;
     chunk->n = (uint32_t)row->n;
-    chunk->has_bits = row->has_bits;
+    chunk->values = row->values;
     chunk->first_ns = row->events[0].start_ns;
     chunk->last_ns = row->last_end_ns;
     row->events = NULL;
@@ -50,9 +50,10 @@ bool kymo__page_row_add(struct kymo__page *page, struct kymo__page_row *row,
         return false;
     struct kymo__page_event *to = &row->events[row->n++];
     *to = *event;
-    to->start_ns = KYMO__MAX(event->start_ns, row->last_start_ns);
+    if (row->values != KYMO__PAGE_NUMBERS)
+        to->start_ns = KYMO__MAX(event->start_ns, row->last_start_ns);
     row->last_start_ns = to->start_ns;
-    const uint64_t end_ns = to->start_ns + (row->has_bits ? 0 : event->value);
+    const uint64_t end_ns = to->start_ns + (row->values == KYMO__PAGE_DURATIONS ? event->value : 0);
     row->last_end_ns = KYMO__MAX(row->last_end_ns, end_ns);
     return true;
 }
@@ -100,8 +101,10 @@ struct kymo__page_row *kymo__page_free_row(struct kymo__page_track *track, uint6
 
 void kymo__page_track_finish(struct kymo__page *page, struct kymo__page_track *track)
 {
-    kymo__page_row_finish(page, &track->marks);
-    kymo__page_row_finish(page, &track->losses);
+    struct kymo__page_row *const others[] = {&track->marks, &track->losses, &track->texts,
+                                             &track->links, &track->flows};
+    for (size_t i = 0; i < KYMO__COUNT_OF(others); i++)
+        kymo__page_row_finish(page, others[i]);
     for (size_t i = 0; i < track->n_rows; i++)
         kymo__page_row_finish(page, &track->rows[i]);
 }
@@ -112,6 +115,9 @@ void kymo__page_track_fini(struct kymo__page_track *track)
         kymo__page_row_fini(&track->rows[i]);
     kymo__page_row_fini(&track->marks);
     kymo__page_row_fini(&track->losses);
+    kymo__page_row_fini(&track->texts);
+    kymo__page_row_fini(&track->links);
+    kymo__page_row_fini(&track->flows);
     kymo__free(track->rows);
     kymo__free(track->unfinished);
     kymo__free(track->labels);

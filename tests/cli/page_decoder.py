@@ -15,7 +15,7 @@ BLOCK = re.compile(r'<script type="application/octet-stream" id="([^"]+)">([A-Za
 
 class Event(NamedTuple):
     start: int
-    value: float  # a duration in nanoseconds; of a counter its value
+    value: float  # a duration in nanoseconds; of a counter its value; of links and texts a number
     id: int
 
 
@@ -24,7 +24,7 @@ def planes(section: bytes, at: int, width: int, n: int) -> list[int]:
 
 
 def chunk(section: bytes, offset: int) -> list[Event]:
-    n, *widths, has_bits, first = struct.unpack_from("<IBBBBQ", section, offset)
+    n, *widths, kind, first = struct.unpack_from("<IBBBBQ", section, offset)
     at = offset + 16
     columns = []
     for width in widths:
@@ -33,8 +33,8 @@ def chunk(section: bytes, offset: int) -> list[Event]:
     end, events = first, []
     for gap, value, number in zip(*columns):
         start = end + (gap >> 1 if gap % 2 == 0 else -(gap >> 1) - 1)
-        end = start if has_bits else start + value
-        told = struct.unpack("<d", value.to_bytes(8, "little"))[0] if has_bits else value
+        end = start + value if kind == 0 else start
+        told = struct.unpack("<d", value.to_bytes(8, "little"))[0] if kind == 1 else value
         events.append(Event(start, told, number))
     return events
 
@@ -64,6 +64,15 @@ class Page:
     def tracks(self, kind: str) -> list[dict[str, Any]]:
         """Give the tracks of one kind."""
         return [track for track in self.index["tracks"] if track["kind"] == kind]
+
+    def texts(self, track: dict[str, Any]) -> dict[tuple[int, int], Any]:
+        """Give what is known of a track's events besides, by begin and site."""
+        data = self.blocks.get(f"texts-{track['process']}", b"")
+        found: dict[tuple[int, int], Any] = {}
+        for event in self.row(track.get("texts", [0])):
+            at = int(event.value)
+            found[event.start, event.id] = json.loads(data[at : data.index(b"\0", at)])
+        return found
 
     def name(self, process: int, site: int) -> str:
         """Give the name that a site of a process stands for."""

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import BUILD
+from conftest import BUILD, ROOT
 from page_decoder import Page
 
 # What a build without Node makes is plain tables.
@@ -92,13 +92,44 @@ def test_marks_counters_and_async_ranges_are_in_the_page(page_of, events_of, bus
         return Counter(
             (page.name(track["process"], event.id), event.start, float(event.value))
             for track in page.tracks(kind)
-            for row in ([track[of]] if of == "marks" else track[of])
+            for row in ([track.get("marks", [0])] if of == "marks" else track[of])
             for event in page.row(row)
         )
 
     assert found("thread", "marks") == expected("mark", "duration_ns")
     assert found("counters", "rows") == expected("counter", "value")
     assert found("async", "rows") == expected("async", "duration_ns")
+
+
+@needs_viewer
+def test_payloads_are_with_their_events(page_of, events_of, recording):
+    page = page_of(recording)
+    rows = events_of(recording)
+    origin = int(page.index["origin_ns"])
+    (track,) = page.tracks("thread")
+    found = {(page.name(0, site), start): value for (start, site), value in page.texts(track).items()}
+    expected = {
+        (row["name"], int(row["start_ns"]) - origin): row["value"]
+        for row in rows
+        if row["kind"] in ("range", "mark") and row["value"]
+    }
+    assert {key: str(value) for key, value in found.items()} == expected
+    assert {type(value) for value in found.values()} == {int, str}
+
+
+@needs_viewer
+def test_work_of_streams_has_its_launch(page_of):
+    trace = ROOT / "tests" / "data" / "kineto" / "sampled_rank-0.json.gz"
+    page = page_of(trace)
+    streams = page.tracks("gpu")
+    works = [event for track in streams for row in track["rows"] for event in page.row(row)]
+    launches = {event.value for track in page.tracks("thread") for event in page.row(track.get("links", [0]))}
+    linked = [event for track in streams for event in page.row(track.get("links", [0]))]
+    assert len(works) > 1000
+    assert {(event.start, event.id) for event in linked} <= {(event.start, event.id) for event in works}
+    assert sum(event.value in launches for event in linked) > 0.9 * len(linked) > 0
+    copies = [text for track in streams for text in page.texts(track).values() if isinstance(text, dict)]
+    assert any(text.get("kind") == "copy" and text["bytes"] > 0 for text in copies)
 
 
 @needs_viewer
@@ -217,7 +248,7 @@ def test_a_damaged_log_is_told(kymo, busy, tmp_path):
     assert done.returncode == 2
     page = Page(tmp_path / "page.html")
     assert page.index["damaged"] is True
-    assert any(page.row(track["losses"]) for track in page.tracks("thread"))
+    assert any(page.row(track.get("losses", [0])) for track in page.tracks("thread"))
 
 
 # ---- comparisons ----

@@ -12,6 +12,9 @@ export interface Columns {
   bits: Float64Array | null; // values of counters, instead of `value`
 }
 
+/** What values are, byte 7 of the header. */
+const DURATIONS = 0;
+
 export const WIDE = 0xffffffff;
 
 /** Numbers of `width` planes from `at` on, into `out`. */
@@ -58,15 +61,15 @@ function putValues(values: Float64Array, n: number, out: Columns, at: number): v
 }
 
 /** Gaps become begins: each lies behind the end of the one before it. An odd gap is less than nothing. */
-function putStarts(gaps: Float64Array, first: number, n: number, out: Columns, at: number): void {
-  const { start, value, bits, wide } = out;
+function putStarts(gaps: Float64Array, first: number, n: number, out: Columns, at: number, arePoints: boolean): void {
+  const { start, value, wide } = out;
   let end = first;
   for (let i = 0; i < n; i++) {
     const gap = gaps[i];
     const half = Math.floor(gap / 2);
     const begin = gap === half * 2 ? end + half : end - half - 1;
     start[at + i] = begin;
-    if (bits !== null) {
+    if (arePoints) {
       end = begin;
       continue;
     }
@@ -92,6 +95,6 @@ export function decodeChunk(section: Uint8Array, offset: number, out: Columns, a
   readPlanes(section, idsAt, idWidth, n, numbers);
   out.id.set(numbers.subarray(0, n), at);
   readPlanes(section, gapsAt, gapWidth, n, numbers);
-  putStarts(numbers, first, n, out, at);
+  putStarts(numbers, first, n, out, at, view.getUint8(7) !== DURATIONS);
   return n;
 }

@@ -36,6 +36,7 @@ export interface ProcessInfo {
   lost_first_ns?: number;
   lost_last_ns?: number;
   events: number;
+  texts_left_out?: number;
 }
 
 /** section, offset, events, first begin, last end */
@@ -57,8 +58,11 @@ export interface TrackData {
   stream?: number;
   too_deep?: number;
   labels?: string[];
-  marks: RowData;
-  losses: RowData;
+  marks?: RowData;
+  losses?: RowData;
+  texts?: RowData;
+  links?: RowData;
+  flows?: RowData;
   unfinished: UnfinishedData[];
   rows: RowData[];
 }

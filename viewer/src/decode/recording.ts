@@ -5,6 +5,9 @@ import { decodeChunk } from "./chunks";
 import type { Index, Names, PageIndex, RowData, TrackData } from "./format";
 import { Row } from "../model/row";
 import type { Recording, Track } from "../model/recording";
+import { Texts } from "../model/texts";
+
+const NOTHING: RowData = [0];
 
 interface Place {
   row: Row;
@@ -44,8 +47,11 @@ class Plan {
       tooDeep: data.too_deep ?? 0,
       labels: data.labels ?? [],
       rows: data.rows.map((row) => this.row(row, data.kind === "counters", manyIds)),
-      marks: this.row(data.marks, false, manySites),
-      losses: this.row(data.losses, false, true),
+      marks: this.row(data.marks ?? NOTHING, false, manySites),
+      losses: this.row(data.losses ?? NOTHING, false, true),
+      texts: this.row(data.texts ?? NOTHING, false, manySites),
+      links: this.row(data.links ?? NOTHING, false, manySites),
+      flows: this.row(data.flows ?? NOTHING, false, false),
       unfinished: data.unfinished.map(([depth, start, last, site, lost]) => ({
         depth, start, last, site, isLost: lost === 1,
       })),
@@ -82,7 +88,9 @@ export async function openRecording(index: Index, onProgress: (share: number) =>
   const tracks = index.tracks.map((data, i) =>
     plan.track(data, i, (names.sites[data.process] ?? []).length > 0xffff),
   );
-  const recording: Recording = { index, names: names.names, sites: names.sites, tracks, events: Promise.resolve() };
+  const recording: Recording = {
+    index, names: names.names, sites: names.sites, tracks, events: Promise.resolve(), texts: new Texts((process) => takeBlock(`texts-${process}`)),
+  };
   recording.events = decodeSections(plan, onProgress);
   return recording;
 }

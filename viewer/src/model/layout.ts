@@ -105,6 +105,18 @@ export class Layout {
     return low - 1;
   }
 
+  /** The line of the innermost range of a track at a moment; its first line where there is none. */
+  lineAt(track: Track, time: number): Line | undefined {
+    let found: Line | undefined;
+    for (const line of this.lines) {
+      if (line.track !== track || line.kind !== "row") continue;
+      const i = line.row?.firstReaching(time) ?? -1;
+      const isIn = line.row !== null && i >= 0 && i < line.row.n && line.row.start[i] <= time;
+      if (found === undefined || isIn) found = line;
+    }
+    return found;
+  }
+
   find(track: Track, depth: number): Line | undefined {
     return this.lines.find((line) => line.track === track && line.kind === "row" && line.depth === depth);
   }

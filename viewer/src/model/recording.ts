@@ -2,6 +2,7 @@
 
 import type { Index, NameData, TableData, TrackKind } from "../decode/format";
 import type { Row } from "./row";
+import type { Texts } from "./texts";
 
 export interface Unfinished {
   depth: number;
@@ -24,6 +25,9 @@ export interface Track {
   rows: Row[];
   marks: Row;
   losses: Row;
+  texts: Row; // what is known of events besides: where it lies in the process's texts
+  links: Row; // launches, and work that was launched: a correlation
+  flows: Row; // ids; begin, step and end
   unfinished: Unfinished[];
 }
 
@@ -33,6 +37,7 @@ export interface Recording {
   sites: number[][]; // by process, by site
   tracks: Track[];
   events: Promise<void>; // done once rows are filled
+  texts: Texts;
 }
 
 export function nameOf(recording: Recording, process: number, site: number): NameData {

@@ -1,5 +1,6 @@
 // The timeline: canvas, search, details; what a mouse, a touchpad and keys do to them.
 
+import { Arrows } from "../model/arrows";
 import type { Colors } from "../model/colors";
 import { Layout, type Line } from "../model/layout";
 import { type Recording, nameOf } from "../model/recording";
@@ -28,6 +29,7 @@ export class Timeline {
   });
   readonly details: Details;
   private readonly painter: TimelinePainter;
+  private readonly arrows: Arrows;
   private readonly scene: Scene;
   private readonly search = el("input", { type: "search", placeholder: "Search names", "aria-label": "Search the timeline" });
   private readonly found = el("span", { class: "found", role: "status" });
@@ -39,8 +41,9 @@ export class Timeline {
     this.view = new Viewport(recording.index.duration_ns);
     this.layout = new Layout(recording, (track, row) => nameOf(recording, track.process, row.about)[0]);
     this.details = new Details(recording);
+    this.arrows = new Arrows(recording);
     this.scene = {
-      view: this.view, layout: this.layout, scroll: 0, gutter: 160, selected: null, range: null, matches: null,
+      view: this.view, layout: this.layout, scroll: 0, gutter: 160, selected: null, range: null, matches: null, arrows: [],
     };
     this.build();
     this.painter = new TimelinePainter(this.canvas, recording, colors);
@@ -161,6 +164,7 @@ export class Timeline {
   pick(picked: Picked | null): void {
     this.scene.selected = picked;
     this.scene.range = null;
+    this.scene.arrows = picked?.line.track && picked.line.kind === "row" ? this.arrows.of(picked.line.track, ...pickedSpan(picked)) : [];
     if (picked === null) this.details.showNothing();
     else {
       this.details.showEvent(picked);
@@ -208,6 +212,7 @@ export class Timeline {
 
   selectRange(from: number, to: number, isDone: boolean): void {
     this.scene.selected = null;
+    this.scene.arrows = [];
     this.scene.range = from < to ? [from, to] : [to, from];
     if (isDone) this.details.showRange(...this.scene.range);
     this.redraw();
@@ -215,7 +220,7 @@ export class Timeline {
 
   toggle(process: number): void {
     this.layout.toggle(process);
-    this.scene.selected = null;
+    this.pick(null);
     this.redraw();
   }
 

@@ -72,6 +72,18 @@ export class Details {
     const list = el("dl");
     for (const [key, value] of describe(this.recording, picked)) append(list, el("dt", {}, key), el("dd", {}, value));
     append(this.element, el("h3", {}, pickedName(this.recording, picked)), list);
+    void this.addKnown(picked, list);
+  }
+
+  /** What else the recording knows of it comes a moment later. */
+  private async addKnown(picked: Picked, list: HTMLElement): Promise<void> {
+    const { line, i } = picked;
+    if (line.track === null) return;
+    const open = i < 0 ? line.track.unfinished[-1 - i] : null;
+    const start = open ? open.start : (line.row?.start[i] ?? 0), site = open ? open.site : (line.row?.id[i] ?? 0);
+    for (const [key, value] of await this.recording.texts.of(line.track, start, site)) {
+      append(list, el("dt", {}, key), el("dd", {}, value));
+    }
   }
 
   showRange(from: number, to: number): void {

@@ -1,6 +1,7 @@
 // The canvas of the timeline: axis, labels of tracks, rows, counters, what is lost, left open and selected.
 
 import { type Colors, toPixel } from "../model/colors";
+import type { Arrow, Spot } from "../model/arrows";
 import type { Layout, Line } from "../model/layout";
 import { type Level, buildLevels } from "../model/levels";
 import { type Recording, nameOf } from "../model/recording";
@@ -26,6 +27,7 @@ export interface Scene {
   selected: Picked | null;
   range: [number, number] | null; // selected time
   matches: Uint8Array[] | null; // by process and site, while searching
+  arrows: Arrow[]; // of what is selected
 }
 
 export class TimelinePainter {
@@ -153,6 +155,7 @@ export class TimelinePainter {
     }
     for (const line of shown) this.paintOver(scene, line, width);
     this.paintSelection(scene, shown);
+    for (const arrow of scene.arrows) this.paintArrow(scene, arrow, width);
     context.restore();
   }
 
@@ -319,6 +322,32 @@ export class TimelinePainter {
     context.strokeStyle = colors.ink;
     context.lineWidth = 2 * ratio;
     context.strokeRect(x0, y + ratio, Math.max(x1 - x0, 3 * ratio), height - 2 * ratio);
+  }
+
+  private spot(scene: Scene, spot: Spot, width: number): [number, number] | null {
+    const line = scene.layout.lineAt(spot.track, spot.time);
+    if (line === undefined) return null; // its process is collapsed
+    const [y, height] = this.place(scene, line);
+    return [this.plotX(scene, spot.time, width), y + height / 2];
+  }
+
+  /** A curve with a head, from what caused to what was caused. */
+  private paintArrow(scene: Scene, arrow: Arrow, width: number): void {
+    const from = this.spot(scene, arrow.from, width), to = this.spot(scene, arrow.to, width);
+    if (from === null || to === null) return;
+    const { context, ratio, colors } = this;
+    const bend = Math.max(20 * ratio, Math.abs(to[0] - from[0]) / 3);
+    context.strokeStyle = context.fillStyle = colors.accent;
+    context.lineWidth = 1.5 * ratio;
+    context.beginPath();
+    context.moveTo(from[0], from[1]);
+    context.bezierCurveTo(from[0] + bend, from[1], to[0] - bend, to[1], to[0], to[1]);
+    context.stroke();
+    context.beginPath();
+    context.moveTo(to[0], to[1]);
+    context.lineTo(to[0] - 7 * ratio, to[1] - 4 * ratio);
+    context.lineTo(to[0] - 7 * ratio, to[1] + 4 * ratio);
+    context.fill();
   }
 
   private paintGutter(scene: Scene): void {

@@ -1,0 +1,162 @@
+/*
+ * A process of the page, from before its first event to behind its last: what is listened to, iterations, and what is
+ * known only at the end.
+ */
+#include <string.h>
+
+#include "present/page_internal.h"
+
+/* Iterations times names whose times are kept; beyond, the series show whole iterations alone. */
+enum { MAX_SERIES = 1 << 22 };
+
+/* ---- iterations, epochs, phases ---- */
+
+static bool add_to_series(struct kymo__page_process *process, size_t row_number, uint64_t place,
+                          uint64_t ns, uint32_t flags)
+{
+    const struct kymo__page_event event = {.start_ns = place, .value = ns, .id = flags};
+    struct kymo__page_row *row = kymo__page_track_row(&process->series, row_number);
+    return row != NULL && kymo__page_row_add(process->page, row, &event);
+}
+
+/* The whole iteration, then what ran in it; names are numbered as the walk does, behind the whole. */
+static bool add_iteration(struct kymo__page_process *process, const struct kymo__iteration *iteration)
+{
+    const struct kymo__span *span = &iteration->span;
+    const uint64_t place = process->n_iterations++;
+    if (!add_to_series(process, 0, place, span->end_ns - span->begin_ns, span->flags))
+        return false;
+    process->n_series += iteration->n_ran;
+    for (size_t i = 0; process->n_series < MAX_SERIES && i < iteration->n_ran; i++) {
+        const uint32_t name = iteration->ran[i];
+        if (!add_to_series(process, (size_t)name + 1, place, iteration->times[name].ns, span->flags))
+            return false;
+    }
+    return true;
+}
+
+static bool on_span(void *ctx, const struct kymo__span *span, const struct kymo__iteration *iteration)
+{
+    struct kymo__page_process *process = ctx;
+    struct kymo__page_event event = {
+        .start_ns = kymo__page_ns(process, span->begin_ns),
+        .value = span->end_ns - span->begin_ns,
+        .id = span->kind == KYMO__SPAN_PHASE ? span->site : (uint32_t)span->number,
+    };
+    if (span->kind == KYMO__SPAN_PHASE && !kymo__page_take_site(process, &event.id))
+        return kymo__iteration_stats_take(process->walk, span, iteration);
+    struct kymo__page_row *row = kymo__page_track_row(&process->progress, span->kind);
+    return row != NULL && kymo__page_row_add(process->page, row, &event) &&
+           (iteration == NULL || add_iteration(process, iteration)) &&
+           kymo__iteration_stats_take(process->walk, span, iteration);
+}
+
+/* What the rows of the series are about, while the walk's names are there. */
+static bool label_series(struct kymo__page_process *process)
+{
+    static const char whole[] = KYMO__WHOLE_ITERATION;
+    struct kymo__page_track *series = &process->series;
+    if (series->n_rows == 0)
+        return true;
+    series->labels = kymo__calloc(series->n_rows, sizeof *series->labels);
+    if (series->labels == NULL)
+        return false;
+    series->labels[0] = (struct kymo__name){.text = whole, .len = sizeof whole - 1};
+    for (size_t i = 1; i < series->n_rows; i++)
+        series->labels[i] = process->walk->names.names[i - 1];
+    return true;
+}
+
+/* ---- a process ---- */
+
+static kymo_status no_memory(const struct kymo__page_process *process)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory for the page's events of %s", process->info->log_path);
+}
+
+static void apply_filter(struct kymo__page_process *process, const char *filter)
+{
+    for (uint32_t site = 1; filter != NULL && site <= process->info->n_sites; site++) {
+        const struct kymo_site_info *info =
+            kymo_recording_site(process->recording, process->info->index, site);
+        if (!kymo__name_matches(filter, info->name, info->name_len))
+            process->uses[site] = KYMO__SITE_SKIPPED;
+    }
+}
+
+static bool prepare(struct kymo__page_process *process)
+{
+    const size_t n_sites = (size_t)process->info->n_sites + 1, n_lanes = process->info->n_lanes;
+    process->uses = kymo__calloc(n_sites, sizeof *process->uses);
+    process->counter_rows = kymo__calloc(n_sites, sizeof *process->counter_rows);
+    process->lanes = kymo__calloc(n_lanes + 1, sizeof *process->lanes);
+    if (process->uses == NULL || process->counter_rows == NULL || process->lanes == NULL)
+        return false;
+    for (size_t i = 0; i < n_lanes; i++) {
+        struct kymo__page_track *track = &process->lanes[i];
+        track->lane = kymo_recording_lane(process->recording, process->info->index, (uint32_t)i);
+        track->kind = track->lane->kind == KYMO_LANE_GPU ? KYMO__TRACK_GPU : KYMO__TRACK_THREAD;
+        track->texts.values = track->links.values = track->flows.values = KYMO__PAGE_NUMBERS;
+    }
+    process->async.kind = KYMO__TRACK_ASYNC;
+    process->counters.kind = KYMO__TRACK_COUNTERS;
+    process->progress.kind = KYMO__TRACK_PROGRESS;
+    process->series.kind = KYMO__TRACK_SERIES;
+    return true;
+}
+
+kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk, size_t number)
+{
+    struct kymo__page *page = ctx;
+    struct kymo__page_process *process = &page->processes[number];
+    *process = (struct kymo__page_process){
+        .page = page,
+        .recording = walk->recording,
+        .info = walk->info,
+        .walk = walk,
+        .shift_ns = page->is_wall_clock ? walk->info->mono_to_unix_ns : 0,
+    };
+    if (!prepare(process))
+        return no_memory(process);
+    apply_filter(process, page->options->summary.filter);
+    walk->tap = &kymo__page_tap;
+    walk->tap_ctx = process;
+    walk->iterations.visitor = on_span;
+    walk->iterations.visitor_ctx = process;
+    return KYMO_OK;
+}
+
+kymo_status kymo__page_end_process(void *ctx, struct kymo__process_walk *walk, size_t number)
+{
+    struct kymo__page *page = ctx;
+    struct kymo__page_process *process = &page->processes[number];
+    bool ok = kymo__page_place_asyncs(process) && kymo__page_add_open_asyncs(process) &&
+              label_series(process);
+    for (size_t i = 0; ok && i < walk->info->n_lanes; i++)
+        if (walk->lanes[i] != NULL)
+            ok = kymo__page_add_unfinished(process, walk->lanes[i], false, walk->info->last_ns);
+    for (size_t i = 0; i < walk->info->n_lanes; i++)
+        kymo__page_track_finish(page, &process->lanes[i]);
+    kymo__page_track_finish(page, &process->async);
+    kymo__page_track_finish(page, &process->counters);
+    kymo__page_track_finish(page, &process->progress);
+    kymo__page_track_finish(page, &process->series);
+    process->walk = NULL;
+    return ok ? KYMO_OK : no_memory(process);
+}
+
+void kymo__page_process_fini(struct kymo__page_process *process)
+{
+    for (size_t i = 0; process->lanes != NULL && i < process->info->n_lanes; i++)
+        kymo__page_track_fini(&process->lanes[i]);
+    kymo__page_track_fini(&process->async);
+    kymo__page_track_fini(&process->counters);
+    kymo__page_track_fini(&process->progress);
+    kymo__page_track_fini(&process->series);
+    kymo__async_match_fini(&process->pending);
+    kymo__buf_fini(&process->texts);
+    kymo__free(process->lanes);
+    kymo__free(process->asyncs);
+    kymo__free(process->counter_rows);
+    kymo__free(process->uses);
+}

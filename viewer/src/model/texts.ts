@@ -1,0 +1,56 @@
+// What is known of events besides names and times: JSON values, unpacked when the first is asked for.
+
+import type { Track } from "./recording";
+
+export type Known = [string, string][];
+
+/** A JSON value as rows for people: an object's fields, or one value. Arguments come as a text that is an object. */
+export function asRows(value: unknown): Known {
+  if (typeof value === "string") {
+    try {
+      const inner: unknown = JSON.parse(value);
+      if (typeof inner === "object" && inner !== null) return asRows(inner);
+    } catch {
+      // a text, then
+    }
+    return [["payload", value]];
+  }
+  if (typeof value !== "object" || value === null) return [["payload", String(value)]];
+  return Object.entries(value).map(([key, field]) => [key, typeof field === "string" ? field : JSON.stringify(field)]);
+}
+
+export class Texts {
+  private readonly blocks = new Map<number, Promise<Uint8Array>>();
+  private readonly places = new Map<Track, Map<string, number[]>>();
+
+  /** `take` gives the texts of a process. */
+  constructor(private readonly take: (process: number) => Promise<Uint8Array>) {}
+
+  private placesOf(track: Track): Map<string, number[]> {
+    let places = this.places.get(track);
+    if (places === undefined) {
+      places = new Map();
+      const { texts } = track;
+      for (let i = 0; i < texts.n; i++) {
+        const key = `${texts.start[i]}:${texts.id[i]}`, list = places.get(key);
+        if (list) list.push(texts.duration(i));
+        else places.set(key, [texts.duration(i)]);
+      }
+      this.places.set(track, places);
+    }
+    return places;
+  }
+
+  /** All that is known of the event that begins at `start` at this site. */
+  async of(track: Track, start: number, site: number): Promise<Known> {
+    const places = this.placesOf(track).get(`${start}:${site}`) ?? [];
+    if (places.length === 0) return [];
+    let block = this.blocks.get(track.process);
+    if (block === undefined) {
+      block = this.take(track.process);
+      this.blocks.set(track.process, block);
+    }
+    const bytes = await block;
+    return places.flatMap((at) => asRows(JSON.parse(new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at))))));
+  }
+}
