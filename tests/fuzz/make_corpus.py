@@ -213,6 +213,41 @@ def log_of_iterations() -> bytes:
     )
 
 
+def text_words(text: bytes) -> tuple[int, ...]:
+    """A text as records of arguments have it: its length, then whole words."""
+    return (len(text), *struct.unpack(f"<{(len(text) + 7) // 8}Q", text + b"\0" * (-len(text) % 8)))
+
+
+def log_of_gpu_work() -> bytes:
+    """An imported trace: a thread that launches, streams with work, communication, arguments and flows."""
+    pairs = {"pid": "7", "rank": "1", "clock": "trace", "tick_hz": "1000000000", "source": "kineto"}
+    texts = b"".join(struct.pack("<II", len(k), len(v)) + k.encode() + v.encode() for k, v in pairs.items())
+    names = (b"step", b"load", b"gemm", b"pg_0", b"flow")
+    sites = b"".join(struct.pack("<7I", i + 1, 0, 0, 4, 0, 4, 0) + name + b"[0,]" for i, name in enumerate(names))
+    clock = struct.pack("<4Q", 0, 0, 10**18, 0)
+    reduce = (4 | 1 << 20, 4096, 4096, 12, 2 | 0xFFFFFFFF << 32)
+    thread = [(10, -1, 1), (10, 15, *text_words(b'{"a": [1, {"b": NaN}], "correlation": 7}')), (10, -1, 2), (10, 13, 7)]
+    thread += [(10, 16, 5, 3, 0), (20, 14, *reduce), (30, -2, 2), (30, 13, 8), (30, -2, 1), (40, 17, 9), (40, -1, 1)]
+    stream = [(25, 12, 3 | 4 << 20, 50, 0, 0), (25, 12, 3 | 1 << 20, 20, 7, 0), (25, 15, *text_words(b"{broken"))]
+    stream += [(25, 16, 5, 3, 2), (30, 12, 3 | 2 << 20, 60, 8, 512), (35, 16, 5, 4, 1), (40, 12, 3 | 1 << 20, 5, 9, 0)]
+    further = [(40, 14, *reduce), (40, 15, *text_words(b'{"grid": [1, 2, 3]}')), (60, 12, 3 | 5 << 20, 0, 0, 0)]
+    return b"".join(
+        [
+            block(1, texts),
+            block(2, sites),
+            block(5, clock),
+            block(3, struct.pack("<qII", 7, 0, 4) + b"main"),
+            block(3, struct.pack("<qII", 1 << 32 | 7, 1, 0), lane=1),
+            block(3, struct.pack("<qII", 7, 0, 0), lane=2),
+            block(4, words(*thread)),
+            block(4, words(*stream), lane=1),
+            block(4, words(*further), lane=1, sequence=1),
+            block(4, words((15, -1, 1), (50, -2, 1)), lane=2),
+            block(7, struct.pack("<II", 3, 4) + b"endstop"),
+        ]
+    )
+
+
 def main() -> None:
     for target in ("log", "pool", "options", "doctor", "stopwatch", "usage", "sink", "open"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
@@ -230,6 +265,7 @@ def main() -> None:
     for i in range(4):
         (CORPUS / "sink" / f"{i}.bin").write_bytes(random.Random(i).randbytes(80 << i))
     (CORPUS / "log" / "iterations.klog").write_bytes(log_of_iterations())
+    (CORPUS / "log" / "gpu.klog").write_bytes(log_of_gpu_work())
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
             "plain": {},

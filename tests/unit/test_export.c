@@ -410,6 +410,50 @@ static void chrome_times_are_exact_to_the_nanosecond(void **state)
     test_free(out.text);
 }
 
+/* The names of ranges in the order in which they stand in the file. */
+static void expect_order(const struct exported *out, const char *const *names, size_t n)
+{
+    const char *at = out->text;
+    for (size_t i = 0; i < n; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "\"name\":\"%s\"", names[i]);
+        at = strstr(strstr(at, "{\"ph\":\"X\""), text);
+        if (at == NULL)
+            fail_msg("%s is not where it should be in\n%s", text, out->text);
+    }
+}
+
+/* Readers take the first of two that begin and end together for the outer one. */
+static void chrome_has_the_outer_of_equal_ranges_first(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const order[] = {"step", "forward", "loss", "loss", "loss", "forward"};
+    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    record(f, 10, KYMO_RECORD_BEGIN, FORWARD | UINT64_C(1) << 20, 7);
+    word(f, 10, KYMO_KIND_BEGIN, LOSS);
+    word(f, 20, KYMO_KIND_END, LOSS);
+    word(f, 20, KYMO_KIND_END, FORWARD);
+    word(f, 20, KYMO_KIND_END, STEP);
+    /* Two without length, one after the other, and the range around them outlasts both. */
+    word(f, 30, KYMO_KIND_BEGIN, FORWARD);
+    word(f, 30, KYMO_KIND_BEGIN, LOSS);
+    word(f, 30, KYMO_KIND_END, LOSS);
+    word(f, 30, KYMO_KIND_BEGIN, LOSS);
+    word(f, 30, KYMO_KIND_END, LOSS);
+    word(f, 40, KYMO_KIND_END, FORWARD);
+    /* What waits for a range that never ends is written all the same. */
+    word(f, 50, KYMO_KIND_BEGIN, STEP);
+    word(f, 50, KYMO_KIND_BEGIN, ODD);
+    word(f, 60, KYMO_KIND_END, ODD);
+    struct exported out = export_log(f, "chrome", NULL);
+    expect_order(&out, order, sizeof order / sizeof order[0]);
+    expect_in(&out,
+              "\"dur\":0.010,\"name\":\"forward\",\"cat\":\"model\",\"args\":{\"payload\":7}}");
+    expect_in(&out, "{\"ph\":\"X\",\"pid\":42,\"tid\":42,\"ts\":0.050,\"dur\":0.010,\"name\":\"a ");
+    expect_in(&out, "{\"ph\":\"B\",\"pid\":42,\"tid\":42,\"ts\":0.050,\"name\":\"step\"}");
+    test_free(out.text);
+}
+
 static void chrome_has_payloads_counters_and_open_ranges(void **state)
 {
     struct fixture *f = *state;
@@ -680,6 +724,7 @@ int main(void)
         TEST(an_unknown_site_has_no_name),
         TEST(endless_begins_are_bounded),
         TEST(chrome_times_are_exact_to_the_nanosecond),
+        TEST(chrome_has_the_outer_of_equal_ranges_first),
         TEST(chrome_has_payloads_counters_and_open_ranges),
         TEST(chrome_keeps_the_digits_of_large_payloads),
         TEST(chrome_has_texts_for_what_json_has_no_numbers),

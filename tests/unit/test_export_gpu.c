@@ -369,6 +369,12 @@ static void any_allocation_may_fail(void **state)
     static const char *const formats[] = {"perfetto", "chrome", "csv", "speedscope", "perfetto-tar"};
     struct log_maker *log = *state;
     put_thread(log);
+    log_begin(log, 200, STEP);
+    log_begin(log, 200, BARE); /* one that begins and ends with the one around it */
+    log_arguments(log, 200, "{\"a\": 1}");
+    log_end(log, 210, BARE);
+    log_end(log, 210, STEP);
+    log_put_words(log, 0, 1);
     put_streams(log);
     log_put_end(log, "stop");
     kymo_recording *recording = NULL;
