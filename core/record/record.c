@@ -176,6 +176,10 @@ static kymo_status write_known_sites(void)
 static kymo_status open_now(void)
 {
     KYMO_TRY(kymo__clock_choose(record->settings.clock));
+    if (record->is_rank_told && record->settings.rank < 0) {
+        record->settings.rank = record->told_rank;
+        record->settings.world_size = record->told_world_size;
+    }
     kymo__identity_fill(&record->settings);
     __atomic_store_n(&record->is_full, false, __ATOMIC_RELAXED);
     __atomic_store_n(&record->is_closing, false, __ATOMIC_RELAXED);

@@ -87,7 +87,7 @@ KYMO_PRIVATE_API void kymo__packer_destroy(kymo__packer *packer);
  * KYMO__CHUNK_WORDS words.
  */
 KYMO_PRIVATE_API const void *kymo__pack_words(kymo__packer *packer, const uint64_t *words, size_t n,
-                             struct kymo__block *block);
+                                              struct kymo__block *block);
 /* What a chunk holds, up to the first zero. */
 struct kymo__extent {
     size_t n_words;
@@ -120,10 +120,10 @@ KYMO_PRIVATE_API void kymo__log_close(struct kymo__log *log);
 bool kymo__log_is_broken(const struct kymo__log *log);
 uint64_t kymo__log_size(struct kymo__log *log);
 /* Append one block; fills magic, version and crc. Any thread. */
-KYMO_PRIVATE_API kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes,
-                             size_t len);
+KYMO_PRIVATE_API kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block,
+                                              const void *bytes, size_t len);
 KYMO_PRIVATE_API kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type,
-                                   const struct kymo__buf *texts);
+                                                    const struct kymo__buf *texts);
 kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc);
 kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chunk_head *chunk);
 kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool_head *pool);
@@ -134,8 +134,8 @@ kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,
                                    const struct kymo__chunk_head *chunk, size_t *n_words);
 /* Key/value texts, as LOG and END blocks hold them. */
 KYMO_PRIVATE_API void kymo__texts_put(struct kymo__buf *texts, const char *key, const char *value);
-KYMO_PRIVATE_API void kymo__texts_printf(struct kymo__buf *texts, const char *key, const char *fmt, ...)
-    KYMO_PRINTF(3, 4);
+KYMO_PRIVATE_API void kymo__texts_printf(struct kymo__buf *texts, const char *key, const char *fmt,
+                                         ...) KYMO_PRINTF(3, 4);
 void kymo__site_put(struct kymo__buf *out, const struct kymo__site *site);
 
 /* ---- queue.c: a bounded queue of chunk numbers, many writers and readers, no lock ---- */
@@ -314,6 +314,8 @@ struct kymo__record {
     int64_t owner; /* the pid that opened it: a child made by a raw clone() must keep its hands off */
     char path[PATH_MAX]; /* of the recording that is open or was last */
     char versions[256];  /* as kymo_set_versions() told; guarded by the lock */
+    bool is_rank_told; /* by kymo_set_rank(), for this recording and later ones; guarded by the lock */
+    int told_rank, told_world_size;
     struct kymo__settings settings;
     struct kymo__pool pool;
     struct kymo__log log;

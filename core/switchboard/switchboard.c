@@ -158,6 +158,7 @@ void kymo_reset(void)
     stop("stop");
     pthread_mutex_lock(&record->lock);
     kymo__settings_init(&record->settings);
+    record->is_rank_told = false;
     record->nesting_errors = 0;
     pthread_mutex_unlock(&record->lock);
     kymo__wrapper_switch_off();
@@ -193,8 +194,9 @@ void kymo_set_rank(int rank, int world_size)
     kymo__texts_printf(&texts, KYMO__KEY_RANK, "%d", rank);
     kymo__texts_printf(&texts, KYMO__KEY_WORLD, "%d", world_size);
     pthread_mutex_lock(&record->lock);
-    record->settings.rank = rank;
-    record->settings.world_size = world_size;
+    record->settings.rank = record->told_rank = rank;
+    record->settings.world_size = record->told_world_size = world_size;
+    record->is_rank_told = true;
     tell_log(&texts);
     pthread_mutex_unlock(&record->lock);
     kymo__lane_resume(lane);

@@ -82,6 +82,13 @@ static PyObject *switch_set_rank(PyObject *Py_UNUSED(module), PyObject *const *a
     Py_RETURN_NONE;
 }
 
+static PyObject *switch_rank(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    int rank, world_size;
+    kymo_rank_get(&rank, &world_size);
+    return Py_BuildValue("(ii)", rank, world_size);
+}
+
 static PyObject *switch_set_versions(PyObject *Py_UNUSED(module), PyObject *text)
 {
     const char *utf8 = PyUnicode_AsUTF8(text);
@@ -128,6 +135,8 @@ PyMethodDef native_switch_functions[] = {
      "enabled($module, /)\n--\n\nWhether a recording is open."},
     {"set_rank", (PyCFunction)(void (*)(void))switch_set_rank, METH_FASTCALL | METH_KEYWORDS,
      "set_rank($module, /, rank, world_size=-1)\n--\n\nSay which rank this process is."},
+    {"rank", switch_rank, METH_NOARGS,
+     "rank($module, /)\n--\n\nWhich rank this process is and of how many, -1 when nobody said."},
     {"set_versions", switch_set_versions, METH_O,
      "set_versions($module, text, /)\n--\n\nSay which versions the figures depend on."},
     {"recording_path", switch_recording_path,

@@ -33,7 +33,10 @@ struct flight {
 
 static struct range *ranges;
 static struct flight *flights;
-static size_t n_ranges, n_flights;
+static struct flight_end {
+    uint64_t handle, ns;
+} * flight_ends; /* an end may be on another thread, whose words come first */
+static size_t n_ranges, n_flights, n_flight_ends;
 static size_t stacks[MAX_LANES][MAX_DEPTH];
 static int depths[MAX_LANES];
 
@@ -66,9 +69,9 @@ static void take_record(uint32_t lane, const uint64_t *words, uint64_t ns)
             (struct flight){.handle = words[2], .begin_ns = ns, .site = kymo_record_site(words[1])};
         break;
     case KYMO_RECORD_ASYNC_END:
-        for (size_t i = 0; i < n_flights; i++)
-            if (flights[i].handle == words[2])
-                flights[i].end_ns = ns;
+        if (n_flight_ends == MAX_RANGES)
+            exit(3);
+        flight_ends[n_flight_ends++] = (struct flight_end){.handle = words[2], .ns = ns};
         break;
     default:
         break;
@@ -147,9 +150,13 @@ static void put_range(const kymo_recording *recording, size_t process, const str
 static kymo_status put_process(kymo_recording *recording, size_t i)
 {
     const struct kymo_process *process = kymo_recording_process(recording, i);
-    n_ranges = n_flights = 0;
+    n_ranges = n_flights = n_flight_ends = 0;
     memset(depths, 0, sizeof depths);
     KYMO_TRY(kymo_recording_visit(recording, i, take, NULL));
+    for (size_t j = 0; j < n_flights; j++)
+        for (size_t k = 0; k < n_flight_ends; k++)
+            if (flights[j].handle == flight_ends[k].handle)
+                flights[j].end_ns = flight_ends[k].ns;
     printf("{\"rank\": %d, \"world_size\": %d, \"pid\": %" PRId64 ", ", process->rank,
            process->world_size, process->pid);
     put_text("end", process->end);
@@ -179,6 +186,7 @@ int main(int argc, char **argv)
     }
     ranges = calloc(MAX_RANGES, sizeof *ranges);
     flights = calloc(MAX_RANGES, sizeof *flights);
+    flight_ends = calloc(MAX_RANGES, sizeof *flight_ends);
     printf("[");
     for (size_t i = 0; i < kymo_recording_n_processes(recording); i++) {
         printf(i > 0 ? ",\n" : "\n");
@@ -189,5 +197,6 @@ int main(int argc, char **argv)
     kymo_recording_close(recording);
     free(ranges);
     free(flights);
+    free(flight_ends);
     return 0;
 }

@@ -19,6 +19,7 @@ from pathlib import Path
 
 EXPECTED = [
     "kymo/__init__.py",
+    "kymo/torch.py",
     "kymo/py.typed",
     "kymo/_native.pyi",
     "kymo/_tools.pyi",

@@ -137,6 +137,32 @@ static void the_rank_may_be_told_late(void **state)
     kymo_recording_close(recording);
 }
 
+static void a_rank_told_before_is_that_of_all_recordings_to_come(void **state)
+{
+    const struct scratch *s = *state;
+    kymo_recording *recording;
+    kymo_set_rank(5, 8);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+        kymo_mark(KYMO_ID("mark"));
+        assert_int_equal(kymo_stop(), KYMO_OK);
+    }
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .text = "rank=1"}), KYMO_OK);
+    kymo_mark(KYMO_ID("mark"));
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(kymo_recording_open(s->path, &recording), KYMO_OK);
+    assert_int_equal(kymo_recording_process(recording, 0)->rank, 1);
+    for (size_t i = 1; i < 3; i++) {
+        assert_int_equal(kymo_recording_process(recording, i)->rank, 5);
+        assert_int_equal(kymo_recording_process(recording, i)->world_size, 8);
+    }
+    kymo_recording_close(recording);
+    kymo_reset();
+    int rank, world_size;
+    kymo_rank_get(&rank, &world_size);
+    assert_int_equal(rank, -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +174,7 @@ int main(void)
         SCRATCH_TEST(without_memory_a_start_fails_whole_or_works),
         SCRATCH_TEST(another_thread_may_stop),
         SCRATCH_TEST(the_rank_may_be_told_late),
+        SCRATCH_TEST(a_rank_told_before_is_that_of_all_recordings_to_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
