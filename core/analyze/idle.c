@@ -281,14 +281,15 @@ static bool find_device(struct kymo__idle_finder *finder, uint32_t number)
 static bool prepare_steps(struct kymo__idle_finder *finder)
 {
     struct kymo__idle *idle = finder->idle;
+    const struct kymo__interval *steps = finder->windows->steps;
     const size_t n = idle->n_steps;
     finder->latest_ns = kymo__calloc(n * idle->n_devices + 1, sizeof *finder->latest_ns);
     if (finder->latest_ns == NULL)
         return false;
     for (size_t d = 0; d < idle->n_devices; d++) {
         uint64_t latest_ns = 0;
-        for (size_t i = 0; i < n; i++) {
-            latest_ns = KYMO__MAX(latest_ns, finder->windows->steps[d * n + i].end_ns);
+        for (size_t i = 0; steps != NULL && i < n; i++) {
+            latest_ns = KYMO__MAX(latest_ns, steps[d * n + i].end_ns);
             finder->latest_ns[d * n + i] = latest_ns;
         }
         idle->devices[d].step_ns =

@@ -207,12 +207,23 @@ static int by_lane(const void *a, const void *b, void *gaps)
     return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
+/* Gaps come in order, so that parts of one thread are sorted already. */
+static void sort_parts(const struct kymo__idle_finder *finder)
+{
+    const struct kymo__idle_part *parts = finder->parts;
+    size_t i = 1;
+    while (i < finder->n_parts && by_lane(&parts[i - 1], &parts[i], finder->gaps) <= 0)
+        i++;
+    if (i < finder->n_parts)
+        qsort_r(finder->parts, finder->n_parts, sizeof *parts, by_lane, finder->gaps);
+}
+
 /* A slice for each thread and device that has parts. False without memory. */
 static bool cut_slices(struct host *host)
 {
     const struct kymo__idle_finder *finder = host->finder;
     const struct kymo__idle_part *parts = finder->parts;
-    qsort_r(finder->parts, finder->n_parts, sizeof *parts, by_lane, finder->gaps);
+    sort_parts(finder);
     host->slices = kymo__calloc(finder->n_parts + 1, sizeof *host->slices);
     if (host->slices == NULL)
         return false;

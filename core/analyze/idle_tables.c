@@ -55,7 +55,7 @@ void kymo__idle_put(kymo_table *table, const struct kymo__work_set *set, const s
 {
     for (size_t d = 0; d < idle->n_devices; d++) {
         const struct kymo__idle_device *device = &idle->devices[d];
-        enum kymo__idle_reason order[KYMO__N_IDLE_REASONS];
+        enum kymo__idle_reason order[KYMO__N_IDLE_REASONS] = {0};
         uint64_t sum = 0;
         sort_reasons(device->ns, order);
         for (size_t i = 0; i < KYMO__N_IDLE_REASONS; i++)

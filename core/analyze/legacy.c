@@ -100,12 +100,16 @@ static void add(struct kymo__legacy_group *group, unsigned class, double us)
 bool kymo__legacy_take(struct kymo__legacy *legacy, const struct kymo__legacy_row *row)
 {
     const unsigned class = kymo__legacy_class(row->name, row->name_len);
-    for (int alone = 0; alone <= (row->rank >= 0); alone++) {
-        struct kymo__legacy_group *group = find_group(legacy, row, alone ? row->rank : -1);
-        if (group == NULL)
-            return false;
-        add(group, class, row->self_us);
-    }
+    struct kymo__legacy_group *group = find_group(legacy, row, -1);
+    if (group == NULL)
+        return false;
+    add(group, class, row->self_us);
+    if (row->rank < 0)
+        return true;
+    group = find_group(legacy, row, row->rank);
+    if (group == NULL)
+        return false;
+    add(group, class, row->self_us);
     return true;
 }
 

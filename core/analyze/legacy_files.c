@@ -119,7 +119,8 @@ static kymo_status read_path(struct reading *reading, const char *path)
                : kymo__fail(KYMO_EFORMAT, "%s has no file of averages as itwinai writes", path);
 }
 
-kymo_status kymo_legacy_read(const char *const *paths, size_t n, kymo_table **out, struct kymo_legacy_source *source)
+kymo_status kymo_legacy_read(const char *const *paths, size_t n, kymo_table **out,
+                             struct kymo_legacy_source *source)
 {
     struct reading reading = {0};
     kymo_status status = KYMO_OK;
