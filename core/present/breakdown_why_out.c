@@ -187,10 +187,9 @@ kymo_status kymo__collectives_draw(const struct kymo_breakdown *b,
                                          .options = *options,
                                          .n_rows = KYMO__MIN(n_matched, (size_t)MAX_ROWS),
                                          .hide = hidden};
-    KYMO_TRY(kymo__text_draw(&view, out));
-    kymo__buf_printf(&line,
-                     "Collectives: wait for others and transfer of a rank on average, all calls "
-                     "added up; %s\n",
+    kymo__buf_printf(&line, "collectives: of a rank on average, all calls added up; %s",
                      clocks[b->clocks]);
+    KYMO_TRY(put_line(&line, out));
+    KYMO_TRY(kymo__text_draw(&view, out));
     return put_line(&line, out);
 }
