@@ -10,10 +10,12 @@ the exported file is held against the same numbers computed from the events that
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +151,21 @@ def check_steps(answer: dict[str, Any]) -> None:
     check(f"all work is in a step: {work} of {whole['n_work']}", work == whole["n_work"])
 
 
+def check_averages(profiler: Any, trace: Path) -> None:
+    """What itwinai saves of key_averages(): device time by name, here from the exported file, there from torch."""
+    file = trace.with_suffix(".csv")
+    run_kymo(trace, "--legacy", "--write-averages", file)
+    ours: Counter[str] = Counter()
+    with file.open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            ours[row["name"]] += float(row["self_cuda_time_total"])
+    theirs: Counter[str] = Counter()
+    for average in profiler.key_averages():
+        theirs[average.key] += average.self_device_time_total
+    for name, microseconds in theirs.most_common(20):
+        agree(f"self time of {name[:60]}", 1000 * ours[name], 1000 * microseconds, 0.01)
+
+
 def main() -> int:
     torch = import_torch()
     with tempfile.TemporaryDirectory() as name:
@@ -158,6 +175,7 @@ def main() -> int:
         check_identity(answer)
         check_unions(answer, device_events(torch, profiler))
         check_steps(answer)
+        check_averages(profiler, trace)
     print("all holds" if not FAILURES else f"{len(FAILURES)} did not hold")
     return 1 if FAILURES else 0
 
