@@ -120,9 +120,9 @@ static kymo_status find_reason(const struct place *place, const struct word *cla
     if (!*is_idle)
         return KYMO_OK;
     const struct word reason = {class->text + skip, class->len - skip};
-    for (uint8_t i = 0; i < KYMO__N_HOST_REASONS; i++)
+    for (size_t i = 0; i < KYMO__N_HOST_REASONS; i++)
         if (is_word(&reason, kymo__idle_words[i].id)) {
-            *out = i;
+            *out = (uint8_t)i;
             return KYMO_OK;
         }
     return bad_line(place, "a thread can give no such reason for idle time:", &reason);
