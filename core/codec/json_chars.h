@@ -7,7 +7,9 @@
 #define KYMO_JSON_CHARS_H
 
 #include <stdbool.h>
-#if defined(__SSE2__)
+#include <stddef.h>
+#include <stdint.h>
+#if defined(__SSE2__) && !defined(KYMO_NO_SIMD)
 #include <emmintrin.h>
 #endif
 
@@ -31,7 +33,7 @@ static inline const char *json_skip_spaces(const char *p)
     return p;
 }
 
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(KYMO_NO_SIMD)
 
 /* The next quote or backslash. */
 static inline const char *json_find_quote(const char *p)
@@ -114,5 +116,96 @@ static inline const char *json_end_of_string(const char *p, const char *end, boo
         *has_escapes = true;
     return p;
 }
+
+/*
+ * Where as many brackets are closed as opened, `n_open` more of them before `p`, which is not in a string: behind the last
+ * one, or NULL when it does not stand before `end`.
+ */
+static inline const char *json_close_by_steps(const char *p, const char *end, uint64_t n_open)
+{
+    bool has_escapes = false;
+    do {
+        p = json_find_bracket(p);
+        if (*p == '"' && p < end)
+            p = json_end_of_string(p + 1, end, &has_escapes);
+        if (p >= end)
+            return NULL;
+        if (*p == '{' || *p == '[')
+            n_open++;
+        else if (*p != '"')
+            n_open--;
+        p++;
+    } while (n_open > 0);
+    return p;
+}
+
+#if defined(__SSE2__) && !defined(KYMO_NO_SIMD)
+
+/* Which of 64 bytes are something, a bit each. */
+struct json_block {
+    uint64_t quotes, escapes, opens, closes;
+};
+
+static inline struct json_block json_look_at(const char *p)
+{
+    const __m128i bit = _mm_set1_epi8(0x20), quote = _mm_set1_epi8('"'), escape = _mm_set1_epi8('\\');
+    const __m128i open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
+    struct json_block block = {0};
+    for (unsigned i = 0; i < 64; i += 16) {
+        const __m128i x = _mm_loadu_si128((const __m128i *)(p + i));
+        const __m128i brace = _mm_or_si128(x, bit);
+        block.quotes |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, quote)) << i;
+        block.escapes |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, escape)) << i;
+        block.opens |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(brace, open)) << i;
+        block.closes |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(brace, close)) << i;
+    }
+    return block;
+}
+
+/* Each bit with all those below it, by exclusive or: between quotes it is 1. */
+static inline uint64_t json_between(uint64_t quotes)
+{
+    for (unsigned n = 1; n < 64; n *= 2)
+        quotes ^= quotes << n;
+    return quotes;
+}
+
+/*
+ * `p` stands at an opening bracket: behind the one that closes it, or NULL when there is none before `end`. Blocks are
+ * looked at whole, which has no branch for each string; where there is an escape, it goes on step by step.
+ */
+static inline const char *json_skip_nested(const char *p, const char *end)
+{
+    uint64_t in_string = 0; /* all bits: the block begins in one */
+    uint64_t n_open = 0;
+    for (; p < end; p += 64) {
+        const struct json_block block = json_look_at(p);
+        if (block.escapes != 0) {
+            bool has_escapes = false;
+            if (in_string != 0)
+                p = json_end_of_string(p, end, &has_escapes) + 1;
+            return p <= end ? json_close_by_steps(p, end, n_open) : NULL;
+        }
+        const uint64_t between = json_between(block.quotes) ^ in_string;
+        in_string = (uint64_t)((int64_t)between >> 63);
+        uint64_t brackets = (block.opens | block.closes) & ~between;
+        for (; brackets != 0; brackets &= brackets - 1) {
+            const unsigned i = (unsigned)__builtin_ctzll(brackets);
+            n_open += (block.opens >> i & 1) * 2 - 1;
+            if (n_open == 0)
+                return p + i < end ? p + i + 1 : NULL;
+        }
+    }
+    return NULL;
+}
+
+#else
+
+static inline const char *json_skip_nested(const char *p, const char *end)
+{
+    return json_close_by_steps(p, end, 0);
+}
+
+#endif
 
 #endif

@@ -11,26 +11,6 @@
 
 /* ---- values ---- */
 
-/* `p` stands at an opening bracket: behind the one that closes it, or NULL. */
-static const char *skip_nested(const char *p, const char *end)
-{
-    bool has_escapes = false;
-    uint64_t n_open = 0;
-    do {
-        p = json_find_bracket(p);
-        if (*p == '"' && p < end)
-            p = json_end_of_string(p + 1, end, &has_escapes);
-        if (p >= end)
-            return NULL;
-        if (*p == '{' || *p == '[')
-            n_open++;
-        else if (*p != '"')
-            n_open--;
-        p++;
-    } while (n_open > 0);
-    return p;
-}
-
 /* The value at `p`; behind it, or NULL when it is cut. */
 static inline const char *take_value(const char *p, const char *end, struct kymo__chrome_value *value)
 {
@@ -41,7 +21,7 @@ static inline const char *take_value(const char *p, const char *end, struct kymo
         p = json_end_of_string(begin, end, &has_escapes);
         value->kind = KYMO__CHROME_STRING;
     } else if (*p == '{' || *p == '[') {
-        p = skip_nested(p, end);
+        p = json_skip_nested(p, end);
         value->kind = KYMO__CHROME_NESTED;
         if (p == NULL)
             return NULL;

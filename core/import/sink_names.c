@@ -19,10 +19,18 @@ uint64_t kymo__sink_hash(uint64_t seed, const void *bytes, size_t len)
     const uint64_t odd = 0x9e3779b97f4a7c15u, other = 0xe7037ed1a0b428dbu;
     const unsigned char *at = bytes;
     uint64_t hash = seed ^ mix(len + odd, other);
-    uint64_t word;
-    for (; len >= 8; at += 8, len -= 8) {
+    const uint64_t secret = seed ^ odd; /* so that nobody can choose bytes for which a factor is 0 */
+    uint64_t word, next;
+    for (; len >= 16; at += 16, len -= 16) {
+        memcpy(&word, at, 8);
+        memcpy(&next, at + 8, 8);
+        hash = mix(hash ^ word, next ^ secret);
+    }
+    if (len >= 8) {
         memcpy(&word, at, 8);
         hash = mix(hash ^ word, odd);
+        at += 8;
+        len -= 8;
     }
     word = 0;
     if (len != 0)
