@@ -184,6 +184,19 @@ static void read_devices(struct kymo__chrome *chrome)
     }
 }
 
+static void read_viztracer(struct kymo__chrome *chrome)
+{
+    struct kymo__scan *scan = &chrome->scan;
+    if (!enter(chrome, KYMO__SCAN_OBJECT))
+        return;
+    while (kymo__scan_next(scan) == KYMO__SCAN_KEY) {
+        const bool is_overflow = is_text(scan, "overflow");
+        const enum kymo__scan_token token = kymo__scan_next(scan);
+        chrome->has_overflown |= is_overflow && token == KYMO__SCAN_TRUE;
+        pass_by(chrome, token);
+    }
+}
+
 static void read_key(struct kymo__chrome *chrome)
 {
     static const char *const of_kineto[] = {"schemaVersion", "record_shapes", "traceName"};
@@ -200,6 +213,8 @@ static void read_key(struct kymo__chrome *chrome)
         read_distributed(chrome);
     } else if (is_text(scan, "deviceProperties")) {
         read_devices(chrome);
+    } else if (is_text(scan, "viztracer_metadata")) {
+        read_viztracer(chrome);
     } else if (is_text(scan, "host_name")) {
         read_text(chrome, &chrome->host);
     } else {
@@ -257,6 +272,10 @@ static void tell_all(const struct kymo__chrome *chrome)
     tell(chrome, chrome->n_without_value,
          "values of counters in the trace are no numbers: left out.");
     tell_phases(chrome);
+    if (chrome->has_overflown)
+        kymo__sink_note(chrome->main,
+                        "viztracer's buffer was full: its oldest events are lost; give it more by "
+                        "--tracer_entries.");
 }
 
 /* What is wrong with the file, or NULL. */

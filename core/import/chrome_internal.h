@@ -88,7 +88,7 @@ struct kymo__chrome_thread {
 struct kymo__chrome_process {
     int64_t pid;
     kymo__sink_process *process; /* NULL: no event yet */
-    char *name;
+    char *name, *labels;
 };
 
 /* What stands for a number: "pid": "Spans". */
@@ -117,7 +117,7 @@ struct kymo__chrome {
     bool has_failed; /* no memory */
 
     /* What stands around the events. */
-    bool has_list;
+    bool has_list, has_overflown;
     uint64_t base_ns;
     int32_t rank, world_size;
     char *backend, *host;
@@ -147,7 +147,9 @@ struct kymo__chrome_thread *kymo__chrome_thread_of(struct kymo__chrome *chrome, 
                                                    int64_t tid);
 /* Metadata: names. */
 void kymo__chrome_name_thread(struct kymo__chrome *chrome, const char *name, size_t len);
-void kymo__chrome_name_process(struct kymo__chrome *chrome, const char *name, size_t len);
+/* By its labels, where `is_label`, in case it has no name. */
+void kymo__chrome_name_process(struct kymo__chrome *chrome, const char *name, size_t len,
+                               bool is_label);
 /* Tell the sink all names, ranks, times and devices that are known by now. */
 void kymo__chrome_identify(struct kymo__chrome *chrome);
 void kymo__chrome_free_threads(struct kymo__chrome *chrome);

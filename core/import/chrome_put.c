@@ -338,17 +338,20 @@ static void put_memory(struct kymo__chrome *chrome, struct kymo__sink_event *out
 static void take_metadata(struct kymo__chrome *chrome)
 {
     const struct kymo__chrome_value *what = &chrome->event.name;
+    const bool is_label = kymo__chrome_is(what, "process_labels");
+    const bool is_process = is_label || kymo__chrome_is(what, "process_name");
     struct kymo__chrome_args args;
-    if (!kymo__chrome_is(what, "process_name") && !kymo__chrome_is(what, "thread_name"))
+    if (!is_process && !kymo__chrome_is(what, "thread_name"))
         return;
     kymo__chrome_parse_args(&args, &chrome->event.args);
-    if (args.name.kind != KYMO__CHROME_STRING)
+    const struct kymo__chrome_value name =
+        kymo__chrome_text(chrome, is_label ? &args.labels : &args.name);
+    if (name.kind != KYMO__CHROME_STRING)
         return;
-    const struct kymo__chrome_value name = kymo__chrome_text(chrome, &args.name);
-    if (kymo__chrome_is(what, "thread_name"))
-        kymo__chrome_name_thread(chrome, name.at, name.len);
+    if (is_process)
+        kymo__chrome_name_process(chrome, name.at, name.len, is_label);
     else
-        kymo__chrome_name_process(chrome, name.at, name.len);
+        kymo__chrome_name_thread(chrome, name.at, name.len);
 }
 
 /* ---- all of them ---- */

@@ -202,16 +202,18 @@ void kymo__chrome_name_thread(struct kymo__chrome *chrome, const char *name, siz
         fail_memory(chrome);
 }
 
-void kymo__chrome_name_process(struct kymo__chrome *chrome, const char *name, size_t len)
+void kymo__chrome_name_process(struct kymo__chrome *chrome, const char *name, size_t len,
+                               bool is_label)
 {
     bool is_there;
     const int64_t pid = number_of(chrome, &chrome->event.pid, &is_there);
     struct kymo__chrome_process *process = is_there ? find_process(chrome, pid) : NULL;
     if (process == NULL)
         return;
-    kymo__free(process->name);
-    process->name = kymo__strndup(name, len);
-    if (process->name == NULL)
+    char **field = is_label ? &process->labels : &process->name;
+    kymo__free(*field);
+    *field = kymo__strndup(name, len);
+    if (*field == NULL)
         fail_memory(chrome);
 }
 
@@ -247,9 +249,17 @@ static const char *name_devices(struct kymo__chrome *chrome)
     return chrome->text.failed || chrome->text.len == 1 ? NULL : chrome->text.data;
 }
 
-static void identify_process(struct kymo__chrome *chrome, const struct kymo__chrome_process *process)
+static const char *name_of(const struct kymo__chrome *chrome,
+                           const struct kymo__chrome_process *process)
 {
     const struct kymo__chrome_word *word = word_of_number(chrome, process->pid);
+    if (process->name != NULL || process->labels != NULL)
+        return process->name != NULL ? process->name : process->labels;
+    return word != NULL ? word->text : NULL;
+}
+
+static void identify_process(struct kymo__chrome *chrome, const struct kymo__chrome_process *process)
+{
     const bool is_main = process->process == chrome->main;
     if (process->process == NULL || (is_main && process->pid != chrome->main_pid))
         return;
@@ -257,9 +267,7 @@ static void identify_process(struct kymo__chrome *chrome, const struct kymo__chr
                                                  .rank = -1,
                                                  .world_size = -1,
                                                  .host = chrome->host,
-                                                 .command = process->name != NULL ? process->name
-                                                            : word != NULL        ? word->text
-                                                                                  : NULL};
+                                                 .command = name_of(chrome, process)};
     kymo__sink_identify(process->process, &identity);
     kymo__sink_shift(process->process, chrome->base_ns);
 }
@@ -289,8 +297,10 @@ void kymo__chrome_free_threads(struct kymo__chrome *chrome)
 {
     for (size_t i = 0; i < chrome->n_threads; i++)
         kymo__free(chrome->threads[i].name);
-    for (size_t i = 0; i < chrome->n_processes; i++)
+    for (size_t i = 0; i < chrome->n_processes; i++) {
         kymo__free(chrome->processes[i].name);
+        kymo__free(chrome->processes[i].labels);
+    }
     for (size_t i = 0; i < chrome->n_words; i++)
         kymo__free(chrome->words[i].text);
     kymo__free(chrome->threads);

@@ -394,12 +394,11 @@ static void begins_ends_marks_and_async_ranges(void **state)
             AT_TS("i", "1", ", \"name\": \"m\", \"s\": \"g\"") "," AT_TS("I", "2", ", \"name\": \"m\"") "," AT_TS(
                 "R", "3", ", \"name\": \"m\"") "," AT_TS("n", "4", ", \"name\": \"m\", \"id\": 5")),
         "mark 1 2 1000 m c\nmark 1 2 2000 m c\nmark 1 2 3000 m c\nmark 1 2 4000 m c");
-    char *got = lines(EVENTS(AT_TS("b", "1", ", \"name\": \"a\", \"id\": \"0x1f\"") "," AT_TS(
-        "e", "2",
-        ", \"name\": \"a\", \"id\": \"0x1F\"") "," AT_TS("b", "3",
-                                                         ", \"name\": \"a\", \"id2\": {\"local\": "
-                                                         "\"q\"}") "," AT_TS("e",
-                                                                             "4", ", \"name\": \"a\", \"id2\": {\"local\": \"q\"}")));
+    char *got = lines(EVENTS(
+        AT_TS("b", "1", ", \"name\": \"a\", \"id\": \"0x1f\"") "," AT_TS("e", "2", ", \"name\": \"a\", \"id\": \"0x1F\"") "," AT_TS(
+            "b", "3",
+            ", \"name\": \"a\", \"id2\": {\"local\": "
+            "\"q\"}") "," AT_TS("e", "4", ", \"name\": \"a\", \"id2\": {\"local\": \"q\"}")));
     unsigned long long first[2] = {0}, second[2] = {0};
     assert_int_equal(
         sscanf(strstr(got, "async_begin"),
@@ -462,17 +461,34 @@ static void a_chrome_trace_has_a_process_for_each_pid(void **state)
     expect(
         EVENTS(
             "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 8, \"args\": {\"name\": "
-            "\"worker\"}}," HOST_OF("7", "1") "," HOST_OF("8", "1") "," HOST_OF("\"named\"", "\"t"
-                                                                                             "\"") "," HOST_OF(
-                "\"8\"",
-                "\"2\"") ","
-                         "{\"ph\": \"X\", \"name\": \"a\", \"pid\": 9, \"ts\": 1, \"dur\": 1},"
-                         "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 7, \"tid\": 1, "
-                         "\"args\": {\"name\": \"main \\\"one\\\"\"}}"),
+            "\"worker\"}}," HOST_OF("7", "1") "," HOST_OF("8", "1") "," HOST_OF(
+                "\"named\"",
+                "\"t"
+                "\"") "," HOST_OF("\"8\"", "\"2\"") ","
+                                                    "{\"ph\": \"X\", \"name\": \"a\", \"pid\": 9, "
+                                                    "\"ts\": 1, \"dur\": 1},"
+                                                    "{\"ph\": \"M\", \"name\": \"thread_name\", "
+                                                    "\"pid\": 7, \"tid\": 1, "
+                                                    "\"args\": {\"name\": \"main \\\"one\\\"\"}}"),
         "process 7 -1 -1 a.file    kineto\nprocess 8 -1 -1 worker    kineto\n"
         "process 1073741824 -1 -1 named    kineto\nprocess 9 -1 -1 a.file    kineto\n"
         "thread 7 1 main \"one\"\nthread 8 1 \nthread 8 2 \nthread 1073741824 1073741825 t\nthread "
         "9 9 ");
+}
+
+static void labels_name_a_process_that_has_no_name(void **state)
+{
+    (void)state;
+#define NAMED(what, key, name)                                                                     \
+    "{\"ph\": \"M\", \"name\": \"" what "\", \"pid\": 7, \"args\": {\"" key "\": \"" name "\"}},"
+    expect(EVENTS(NAMED("process_labels", "labels", "CPU") HOST_OF("7", "1")),
+           "process 7 -1 -1 CPU    kineto");
+    expect(EVENTS(NAMED("process_name", "name", "python") NAMED("process_labels", "labels", "CPU")
+                      HOST_OF("7", "1")),
+           "process 7 -1 -1 python    kineto");
+    expect(EVENTS("{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 7, \"args\": {\"name\": "
+                  "5}}," HOST_OF("7", "1")),
+           "process 7 -1 -1 a.file    kineto");
 }
 
 static void kineto_has_one_process(void **state)
@@ -520,6 +536,19 @@ static void viztracer_names_are_taken_apart(void **state)
     expect(EVENTS("{\"pid\": 1, \"tid\": 2, \"ts\": 1, \"ph\": \"X\", \"cat\": \"kernels\", "
                   "\"dur\": 1, \"name\": \"f (x.py:3)\"}"),
            "range 1 2 1000 2000 f (x.py:3) kernels :0 ");
+}
+
+static void what_viztracer_lost_is_told(void **state)
+{
+    (void)state;
+    expect("{\"traceEvents\": [" EVENT_A
+           "], \"viztracer_metadata\": {\"version\": \"1\", \"a\": [1], \"overflow\": true},"
+           " \"file_info\": {\"files\": {\"a.py\": [\"x = '}'\\n\", 1]}}}",
+           "note 1 viztracer's buffer was full: its oldest events are lost; give it more by "
+           "--tracer_entries.");
+    expect_none("{\"traceEvents\": [" EVENT_A "], \"viztracer_metadata\": {\"overflow\": false}}",
+                "note");
+    expect_none("{\"traceEvents\": [" EVENT_A "], \"viztracer_metadata\": true}", "note");
 }
 
 static void arguments_are_kept_on_request(void **state)
@@ -683,9 +712,11 @@ int main(void)
         cmocka_unit_test(flows_are_kept_but_those_that_correlation_implies),
         cmocka_unit_test(counters_have_a_name_for_each_value),
         cmocka_unit_test(a_chrome_trace_has_a_process_for_each_pid),
+        cmocka_unit_test(labels_name_a_process_that_has_no_name),
         cmocka_unit_test(kineto_has_one_process),
         cmocka_unit_test(what_stands_around_the_events_is_told),
         cmocka_unit_test(viztracer_names_are_taken_apart),
+        cmocka_unit_test(what_viztracer_lost_is_told),
         cmocka_unit_test(arguments_are_kept_on_request),
         cmocka_unit_test(a_file_without_events_says_so),
         cmocka_unit_test(nesting_is_no_danger),
