@@ -1,4 +1,4 @@
-/* gzip by ISA-L, which unpacks some three times as fast as zlib. */
+/* gzip by ISA-L, which unpacks traces some two times as fast as zlib. */
 #include <isa-l/igzip_lib.h>
 
 #include "codec/codec_internal.h"
