@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 
@@ -230,3 +231,12 @@ def test_gpu_tables_are_empty_without_gpu_work(path):
     assert list(run.kernels.columns)[:4] == ["name", "kind", "count", "total_ns"]
     assert "kernels" not in run.report()
     assert json.loads(run.report_json())["kernels"] == []
+
+
+def test_gpu_tables_of_an_imported_trace():
+    trace = Path(__file__).parents[1] / "data" / "kineto" / "event_sync_trace.json.gz"
+    run = kymo.load(trace)
+    kernel = run.kernels.row(kind="kernel")
+    assert (kernel["name"], kernel["count"], kernel["total_ns"]) == ("ampere_sgemm_128x64_nn", 3, 369_000)
+    assert run.gpu_ranges.row(name="aten::mm")["gpu_ns"] == 372_000
+    assert run.gpu_ranges.row(name="cudaLaunchKernel")["self_gpu_ns"] == 369_000
