@@ -68,13 +68,14 @@ static MPI_Comm at(const MPI_Comm *comm)
     return mpi_is_known() ? mpi_handle_at(comm, 0) : 0;
 }
 
-/* The handle may come again for another one, whether anything is recorded or not. */
+/*
+ * The handle may come again for another one, whether anything is recorded or not. Nothing is told: ranks need not wait
+ * for one another here.
+ */
 #define FREE(name)                                                                                 \
     MPI_WRAPPER(name, (MPI_Comm * comm), (comm), mpi_group_forget(at(comm)), {                     \
-        struct kymo_communication told;                                                            \
-        mpi_tell_group(mpi_group_get(at(comm)), KYMO_COLLECTIVE_OTHER, &told);                     \
         mpi_group_forget(at(comm));                                                                \
-        kymo_communication_begin_on(id, &told);                                                    \
+        kymo_begin_on(id);                                                                         \
         const int rc = real(comm);                                                                 \
         kymo_end(id);                                                                              \
         return rc;                                                                                 \

@@ -18,7 +18,7 @@ enum { FEW = 8 };
 struct watch {
     struct watched few[FEW], *all; /* in the order of their indices */
     int n, cap;
-    bool has_receive;
+    bool has_receive, is_mixed;
     MPI_Status *own; /* statuses in place of those that the program does not want; NULL: none */
     uint64_t one[8]; /* of a single one */
     struct kymo_communication told;
@@ -47,7 +47,7 @@ static void watch(struct watch *w, int n, const void *requests)
     w->all = w->few;
     w->cap = FEW;
     w->n = w->n_told = 0;
-    w->has_receive = false;
+    w->has_receive = w->is_mixed = false;
     w->own = NULL;
     for (int i = 0; mpi_is_up() && i < n && requests != NULL; i++) {
         struct mpi_started started;
@@ -72,7 +72,10 @@ static MPI_Status *statuses_for(struct watch *w, MPI_Status *given, const MPI_St
 
 /* ---- behind ---- */
 
-/* Several at once: what they have in common, and the sum of their bytes. */
+/*
+ * Several at once: what they have in common, and the sum of their bytes. A collective among them would have to be told
+ * with its number, and there is room for one.
+ */
 static void add(struct watch *w, const struct kymo_communication *one)
 {
     struct kymo_communication *const sum = &w->told;
@@ -80,13 +83,13 @@ static void add(struct watch *w, const struct kymo_communication *one)
         *sum = *one;
         return;
     }
+    w->is_mixed |= sum->sequence != UINT64_MAX || one->sequence != UINT64_MAX;
     if (sum->group != one->group)
         sum->group = sum->group_size = 0;
     if (sum->what != one->what)
         sum->what = KYMO_COLLECTIVE_OTHER;
     if (sum->peer != one->peer)
         sum->peer = -1;
-    sum->sequence = UINT64_MAX;
     sum->bytes_in += one->bytes_in;
     sum->bytes_out += one->bytes_out;
 }
@@ -139,7 +142,7 @@ static void give_up(struct watch *w)
 
 static void finish(struct watch *w)
 {
-    if (w->n_told > 0)
+    if (w->n_told > 0 && !w->is_mixed)
         kymo_communication_tell(&w->told);
     if (w->all != w->few)
         free(w->all);

@@ -175,6 +175,7 @@ struct kymo__collective_call {
     uint64_t begin_ns, end_ns; /* of the work, or of the range on the host */
     uint32_t site;             /* of that */
     bool is_on_host;
+    bool is_joined; /* it is the wait for an earlier one, and part of that: collectives_join.c */
 };
 
 /* A device of one process, or its host. Work is in order of begin; zero-length and negative work is left out. */

@@ -1,7 +1,7 @@
 /*
  * collectives: what ranks do together, matched over all of them.
  *
- *   collectives_keep.c, collectives.c ── the calls of each process
+ *   collectives_keep.c, collectives_join.c, collectives.c ── the calls of each process
  *   collectives_match.c ── which of them are one collective
  *   collectives_tables.c
  *
@@ -92,6 +92,8 @@ struct kymo__collectives {
  * memory.
  */
 KYMO_WARN_UNUSED bool kymo__collectives_keep(struct kymo__work_set *set);
+/* Make one of an operation and the wait for it. False without memory. */
+KYMO_WARN_UNUSED bool kymo__collectives_join(struct kymo__work_set *set);
 /* Take the calls of a process; the recordings lend their texts until the tables are made. Starts from zeroes. */
 KYMO_WARN_UNUSED kymo_status kymo__collectives_add(struct kymo__collectives *all, uint32_t job,
                                                    const struct kymo__work_set *set);

@@ -75,7 +75,7 @@ static bool add_untold(struct kymo__work_set *set, const struct kymo__device_wor
 
 bool kymo__collectives_keep(struct kymo__work_set *set)
 {
-    if (!drop_superseded(set))
+    if (!drop_superseded(set) || !kymo__collectives_join(set))
         return false;
     for (size_t i = 0; i < set->n_devices; i++)
         if (set->devices[i].device >= 0 && !add_untold(set, &set->devices[i]))

@@ -153,6 +153,18 @@ static void with_holes(void)
     MPI_Bcast(NULL, 0, MPI_DOUBLE, 0, W);
 }
 
+/* A wait for several has no room to say which. */
+static void several_at_once(void)
+{
+    MPI_Request requests[2];
+    EXPECT_ALL("MPI_Iallreduce", ALL_REDUCE, .in = D, .out = D);
+    MPI_Iallreduce(x, y, 1, MPI_DOUBLE, MPI_SUM, W, &requests[0]);
+    EXPECT_ALL("MPI_Ibarrier", BARRIER);
+    MPI_Ibarrier(W, &requests[1]);
+    EXPECT_PLAIN("MPI_Waitall");
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
 #if MPI_VERSION >= 4
 static MPI_Count big[4] = {1, 2, 3, 4}, big_ones[4] = {1, 1, 1, 1};
 static MPI_Aint far[4] = {0, 1, 3, 6}, far_bytes[4] = {0, 8, 16, 24};
@@ -223,6 +235,7 @@ int main(int argc, char **argv)
     of_all();
     in_place();
     with_holes();
+    several_at_once();
 #if MPI_VERSION >= 4
     with_large_counts(2);
 #endif

@@ -9,7 +9,7 @@
 #include "analyze/collectives.h"
 #include "log_maker.h"
 
-enum { GROUP = 1, OTHER_GROUP, KERNEL, SEND_KERNEL, NAMED, NCCL_RANGE, MPI };
+enum { GROUP = 1, OTHER_GROUP, KERNEL, SEND_KERNEL, NAMED, NCCL_RANGE, MPI, MPI_WAIT };
 enum { MAX_RANKS = 4, MAX_CALLS = 64 };
 
 /* A rank whose calls are put in by hand. */
@@ -73,6 +73,7 @@ static struct rank *add_rank(struct fixture *f, const char *host, uint64_t unix_
     log_put_site_of(&log, NAMED, "MPI_Scan", "communication", "");
     log_put_site_of(&log, NCCL_RANGE, "nccl:all_reduce", "", "");
     log_put_site_of(&log, MPI, "MPI_Allreduce", "communication", "");
+    log_put_site_of(&log, MPI_WAIT, "MPI_Wait", "communication", "");
     log_put_lane(&log, 0, 100, "main");
     const struct kymo__clock_entry moment = {0, 0, unix_offset, 20};
     log_put_block(&log, (struct kymo__block){.type = KYMO__BLOCK_CLOCK}, &moment, sizeof moment);
@@ -390,6 +391,37 @@ static void ranges_that_only_launch_do_not_count(void **state)
     assert_int_equal(number(f->rank_rows, 1, "wait_ns"), 10);
 }
 
+static void add_host_call(struct rank *rank, uint64_t begin, uint64_t end, uint64_t sequence,
+                          uint32_t site, uint64_t bytes)
+{
+    struct kymo__collective_call *call =
+        add_call(rank, KYMO_COLLECTIVE_ALL_REDUCE, begin, end, sequence);
+    call->is_on_host = true;
+    call->site = site;
+    call->what.bytes_in = call->what.bytes_out = bytes;
+}
+
+/* Two that are under way at once, the first of which is waited for last. */
+static void a_start_and_its_wait_are_one(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; i < 2; i++) {
+        struct rank *rank = add_rank(f, "h", 0);
+        add_host_call(rank, 100, 110, 7, MPI, 4000);
+        add_host_call(rank, 120, 130, 8, MPI, 4000);
+        add_host_call(rank, 300, 350, 8, MPI_WAIT, 0);
+        add_host_call(rank, 360, 400 + 10 * i, 7, MPI_WAIT, 0);
+        add_host_call(rank, 500, 600, 9, MPI, 4000);
+        add_host_call(rank, 700, 800, 9, MPI, 4000); /* it has bytes: not a wait, whatever its number */
+    }
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(kymo_table_n_rows(f->collectives), 1);
+    assert_int_equal(number(f->collectives, 0, "count"), 4);
+    assert_int_equal(number(f->collectives, 0, "bytes"), 16000);
+    assert_int_equal(number(f->collectives, 0, "transfer_ns"), 300 + 230 + 100 + 100);
+    assert_int_equal(number(f->rank_rows, 1, "wait_ns"), 10);
+}
+
 static void sends_are_counted_and_not_matched(void **state)
 {
     struct fixture *f = *state;
@@ -474,6 +506,7 @@ int main(void)
         TEST(collectives_that_cannot_be_one_are_told),
         TEST(kernels_without_a_word_are_known_by_their_names),
         TEST(ranges_that_only_launch_do_not_count),
+        TEST(a_start_and_its_wait_are_one),
         TEST(sends_are_counted_and_not_matched),
         TEST(one_rank_alone_has_nothing_to_match),
         TEST(missing_ranks_of_a_group_are_told),
