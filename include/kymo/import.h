@@ -36,8 +36,9 @@ struct kymo_import_result {
 };
 
 /*
- * Read `n` files, or folders of them, into a new recording at `into` (NAME.kymo, which must not exist or be empty). On
- * failure nothing is left there. KYMO_EFORMAT when a file is none that is known, or holds no event at all.
+ * Read `n` files, or folders of them, into a new recording at `into` (NAME.kymo, which must not exist or be empty); on
+ * failure nothing is left there. KYMO_EFORMAT when a file is none that is known, or when no file has an event that can be
+ * read. What of the files is missing or left out is in the notes of the recording's processes.
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_import(const char *const *paths, size_t n,
                                                   const char *into,
