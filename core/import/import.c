@@ -39,6 +39,59 @@ const char *kymo_import_formats(void)
 
 static const struct kymo_import_options defaults;
 
+/* ---- recordings ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && memcmp(text + n - m, end, m) == 0;
+}
+
+/* Others write a meta.json too; ours says what it is in its first line. */
+static bool is_our_meta(int dir_fd)
+{
+    char text[128] = "";
+    const int fd = openat(dir_fd, "meta.json", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    return n > 0 && strstr(text, "\"kymo recording\"") != NULL;
+}
+
+static bool is_recording_folder(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return true; /* what is wrong, the reader tells */
+    bool is_ours = is_our_meta(dirfd(dir));
+    for (const struct dirent *entry; !is_ours && (entry = readdir(dir)) != NULL;)
+        is_ours = ends_with(entry->d_name, ".klog");
+    closedir(dir);
+    return is_ours;
+}
+
+static bool is_log(const char *path)
+{
+    uint32_t magic = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return true;
+    const ssize_t n = pread(fd, &magic, sizeof magic, 0);
+    close(fd);
+    return n == (ssize_t)sizeof magic && magic == KYMO__BLOCK_MAGIC;
+}
+
+static bool is_recording(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return true;
+    if (S_ISDIR(st.st_mode))
+        return is_recording_folder(path);
+    return S_ISREG(st.st_mode) && (ends_with(path, ".klog") || is_log(path));
+}
+
 /* ---- into a directory ---- */
 
 /* Remove the directory and the files in it: one that we made ourselves. */
@@ -142,6 +195,9 @@ kymo_status kymo_import(const char *const *paths, size_t n, const char *into,
     if (into == NULL || into[0] == '\0')
         return kymo__fail(KYMO_EINVAL, "a recording needs a path");
     KYMO_TRY(check_target(into));
+    for (size_t i = 0; i < n; i++)
+        if (access(paths[i], F_OK) == 0 && is_recording(paths[i]))
+            return kymo__fail(KYMO_EINVAL, "%s is a recording already", paths[i]);
     kymo_status status = kymo__import_files_list(&files, paths, n, options->from);
     if (status == KYMO_OK)
         status = import_files(&files, into, options);
@@ -152,57 +208,6 @@ kymo_status kymo_import(const char *const *paths, size_t n, const char *into,
 }
 
 /* ---- open whatever it is ---- */
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && memcmp(text + n - m, end, m) == 0;
-}
-
-/* Others write a meta.json too; ours says what it is in its first line. */
-static bool is_our_meta(int dir_fd)
-{
-    char text[128] = "";
-    const int fd = openat(dir_fd, "meta.json", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    const ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    return n > 0 && strstr(text, "\"kymo recording\"") != NULL;
-}
-
-static bool is_recording_folder(const char *path)
-{
-    DIR *dir = opendir(path);
-    if (dir == NULL)
-        return true; /* what is wrong, the reader tells */
-    bool is_ours = is_our_meta(dirfd(dir));
-    for (const struct dirent *entry; !is_ours && (entry = readdir(dir)) != NULL;)
-        is_ours = ends_with(entry->d_name, ".klog");
-    closedir(dir);
-    return is_ours;
-}
-
-static bool is_log(const char *path)
-{
-    uint32_t magic = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return true;
-    const ssize_t n = pread(fd, &magic, sizeof magic, 0);
-    close(fd);
-    return n == (ssize_t)sizeof magic && magic == KYMO__BLOCK_MAGIC;
-}
-
-static bool is_recording(const char *path)
-{
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return true;
-    if (S_ISDIR(st.st_mode))
-        return is_recording_folder(path);
-    return S_ISREG(st.st_mode) && (ends_with(path, ".klog") || is_log(path));
-}
 
 bool kymo__import_knows(const char *path)
 {

@@ -1,6 +1,7 @@
 /*
- * Which files, of which format, of which rank. A folder gives the files in it that are of one format, the first in the
- * order of the table that any of them has: beside traces there may be notes, and nearly any text is a list of stacks.
+ * Which files, of which format, of which rank. A folder gives the files in it that are of one format, that of most of
+ * them, but collapsed stacks only where there is nothing else: beside traces there may be notes, and nearly any text is a
+ * list of stacks.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -225,27 +226,35 @@ static kymo_status add_entry(struct kymo__import_files *files, const char *path,
     return add_file(files, &file);
 }
 
-static size_t order_of(const struct kymo__import_format *format)
+static size_t count_of(const struct kymo__import_files *files, size_t start,
+                       const struct kymo__import_format *format)
 {
-    size_t i = 0;
-    while (kymo__import_formats[i] != format)
-        i++;
-    return i;
+    size_t n = 0;
+    for (size_t i = start; i < files->n; i++)
+        n += files->all[i].format == format;
+    return n;
 }
 
-/* Keep those from `start` on that are of the format that comes first in the table. */
+/* Keep those from `start` on that are of the format that most of them have; the last format only without any other. */
 static void keep_one_format(struct kymo__import_files *files, size_t start)
 {
-    size_t first = SIZE_MAX, n = start;
-    for (size_t i = start; i < files->n; i++)
-        first = KYMO__MIN(first, order_of(files->all[i].format));
+    const struct kymo__import_format *kept = NULL;
+    size_t most = 0, n_kept = start;
+    for (size_t i = 0; kymo__import_formats[i] != NULL; i++) {
+        const bool is_last = kymo__import_formats[i + 1] == NULL;
+        const size_t n = count_of(files, start, kymo__import_formats[i]);
+        if (n > most && (kept == NULL || !is_last)) {
+            kept = kymo__import_formats[i];
+            most = n;
+        }
+    }
     for (size_t i = start; i < files->n; i++) {
-        if (order_of(files->all[i].format) == first)
-            files->all[n++] = files->all[i];
+        if (files->all[i].format == kept)
+            files->all[n_kept++] = files->all[i];
         else
             kymo__free(files->all[i].path);
     }
-    files->n = n;
+    files->n = n_kept;
 }
 
 static kymo_status add_entries(struct kymo__import_files *files, const char *folder, DIR *dir,

@@ -63,7 +63,7 @@ void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_id
 void kymo__sink_shift(kymo__sink_process *process, uint64_t ns);
 /* A sentence for people about this process, shown by every report; each different one once. */
 void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...) KYMO_PRINTF(2, 3);
-/* Something of the file could not be read: a note like the others, which n_damages of the process counts. */
+/* Something of the file could not be read: a note like the others, by which the recording does not count as damaged. */
 void kymo__sink_damage(kymo__sink_process *process, const char *fmt, ...) KYMO_PRINTF(2, 3);
 
 /* A site's id, for good. Texts need not end in a NUL; NULL for none. Equal texts give equal ids. */

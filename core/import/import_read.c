@@ -224,7 +224,9 @@ static kymo_status finish(struct jobs *jobs)
     kymo__sink_process *process = kymo__sink_process_with_events(jobs->kept);
     note_failures(files, process);
     note_ranks(files, process);
-    return kymo__sink_finish(jobs->kept);
+    const kymo_status status = kymo__sink_finish(jobs->kept);
+    set_share(&jobs->kept_reading, 1);
+    return status;
 }
 
 kymo_status kymo__import_files_read(struct kymo__import_files *files, struct kymo__log_store *store,

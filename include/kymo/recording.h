@@ -52,7 +52,7 @@ struct kymo_process {
     int32_t rank, world_size, local_rank; /* -1: unknown */
     const char *host, *command, *run_id, *log_path;
     const char *end; /* "stop", "exit", "unclosed" (killed, or left by _exit), "write failed", or "running" */
-    const char *clock;      /* "tsc" or "monotonic" */
+    const char *clock;      /* "tsc" or "monotonic"; "trace": imported */
     const char *note;       /* sentences the process left about itself, one per line; "" for none */
     uint64_t start_unix_ns; /* wall clock at start */
     uint64_t first_ns, last_ns; /* of its events, CLOCK_MONOTONIC of its machine; both 0 without any */

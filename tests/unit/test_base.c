@@ -116,9 +116,41 @@ static void each_sentence_is_said_once(void **state)
     kymo_set_sink(NULL, NULL);
 }
 
+/* Numbers with random keys, some changed, some taken out: the lowest comes first, whatever was done before. */
+static void a_heap_gives_the_lowest_key_first(void **state)
+{
+    (void)state;
+    enum { N = 500 };
+    struct kymo__heap heap = {0};
+    uint64_t keys[N], random = 1;
+    for (uint32_t i = 0; i < 4 * N; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const uint32_t number = i < N ? i : (uint32_t)(random >> 33) % N;
+        keys[number] = random >> 50 & 63;
+        assert_true(kymo__heap_put(&heap, number, keys[number]));
+    }
+    assert_int_equal(heap.n, N);
+    for (uint32_t number = 0; number < N; number += 3)
+        kymo__heap_remove(&heap, number);
+    uint64_t last_key = 0;
+    uint32_t last_number = 0;
+    for (size_t n = heap.n; n > 0; n--) {
+        const struct kymo__heap_item first = heap.items[0];
+        assert_true(first.number % 3 != 0);
+        assert_int_equal(first.key, keys[first.number]);
+        assert_true(first.key > last_key || (first.key == last_key && first.number >= last_number));
+        last_key = first.key;
+        last_number = first.number;
+        kymo__heap_remove(&heap, first.number);
+    }
+    assert_int_equal(heap.n, 0);
+    kymo__heap_fini(&heap);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_heap_gives_the_lowest_key_first),
         cmocka_unit_test(invalid_utf8_becomes_replacement_characters),
         cmocka_unit_test(json_escapes_what_it_must),
         cmocka_unit_test(checksums_are_those_of_the_standard),
