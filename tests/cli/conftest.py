@@ -7,16 +7,14 @@ look at the difference before you commit it.
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+from built import BUILD, ROOT, Finished, cached
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
-BUILD = Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "dev")).resolve()
 
 # What a developer's shell, a launcher or a terminal may have set and would change what is tested.
 FOREIGN = (
@@ -39,9 +37,6 @@ FOREIGN = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write the expected outputs in tests/cli/expected anew")
-
-
-Finished = subprocess.CompletedProcess
 
 
 @pytest.fixture(scope="session")
@@ -69,12 +64,6 @@ def kymo(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callable
         return subprocess.run(command, cwd=tmp_path, env=variables, timeout=60, check=False, **more)
 
     return run
-
-
-def cached(name: str) -> str:
-    """A setting of the build."""
-    found = re.search(rf"^{name}:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
-    return found.group(1) if found else ""
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from conftest import ROOT, Finished, cached
+from built import ROOT, Finished, cached
 
 TRACES = sorted((ROOT / "tests" / "data" / "kineto").glob("*.json.gz"))
 WORK_KINDS = {"kernel": 1, "gpu_memcpy": 2, "gpu_memset": 3, "gpu_user_annotation": 4, "cuda_sync": 5}

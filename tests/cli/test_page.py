@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, ROOT
+from built import BUILD, ROOT
 from page_decoder import Page
 
 # What a build without Node makes is plain tables.
