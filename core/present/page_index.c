@@ -133,13 +133,6 @@ static void put_process_name(struct kymo__buf *json, const struct kymo_process *
     kymo__buf_fini(&name);
 }
 
-static void put_moment(struct kymo__buf *json, const char *key, const struct kymo__page_process *p,
-                       uint64_t ns)
-{
-    const uint64_t on_clock = ns + (uint64_t)p->shift_ns, origin = p->page->origin_ns;
-    kymo__page_put_number(json, key, on_clock > origin ? on_clock - origin : 0);
-}
-
 static void put_process(struct kymo__buf *json, const struct kymo__page_process *process)
 {
     const struct kymo_process *info = process->info;
@@ -156,12 +149,12 @@ static void put_process(struct kymo__buf *json, const struct kymo__page_process 
     kymo__page_put_text(json, "gpu", info->gpu);
     kymo__page_put_text(json, "kernel", info->kernel);
     kymo__page_put_text(json, "versions", info->versions);
-    put_moment(json, "first_ns", process, info->first_ns);
-    put_moment(json, "last_ns", process, info->last_ns);
+    kymo__page_put_number(json, "first_ns", kymo__page_ns(process, info->first_ns));
+    kymo__page_put_number(json, "last_ns", kymo__page_ns(process, info->last_ns));
     kymo__page_put_number(json, "lost_events", info->lost_events);
     if (info->lost_events != 0) {
-        put_moment(json, "lost_first_ns", process, info->lost_first_ns);
-        put_moment(json, "lost_last_ns", process, info->lost_last_ns);
+        kymo__page_put_number(json, "lost_first_ns", kymo__page_ns(process, info->lost_first_ns));
+        kymo__page_put_number(json, "lost_last_ns", kymo__page_ns(process, info->lost_last_ns));
     }
     kymo__page_put_number(json, "events", info->n_events);
     if (process->n_texts_left_out != 0)

@@ -55,6 +55,7 @@ enum {
 struct kymo__page_row {
     struct kymo__page_event *events; /* of the chunk under way */
     size_t n, cap;
+    size_t room; /* for events before the chunk is full or must grow */
     uint64_t last_start_ns, last_end_ns;
     struct kymo__page_chunk *first, *last;
     uint32_t id;    /* what a row of counters or series is about: a site or name */
@@ -101,7 +102,7 @@ struct kymo__page_process {
     kymo_recording *recording;
     const struct kymo_process *info;
     struct kymo__process_walk *walk; /* while it is walked */
-    int64_t shift_ns;                /* adds up to the page's clock */
+    uint64_t offset_ns;              /* adds up to the page's times, modulo 2^64 */
     struct kymo__page_track *lanes;  /* by number */
     struct kymo__page_track async, counters, progress, series;
     struct kymo__async_match pending;
@@ -175,11 +176,11 @@ kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk,
 kymo_status kymo__page_end_process(void *ctx, struct kymo__process_walk *walk, size_t number);
 void kymo__page_process_fini(struct kymo__page_process *process);
 
-/* A moment of the process as one of the page. */
+/* A moment of the process as one of the page, which has none before its first. */
 static inline uint64_t kymo__page_ns(const struct kymo__page_process *process, uint64_t ns)
 {
-    const uint64_t on_clock = ns + (uint64_t)process->shift_ns, origin = process->page->origin_ns;
-    return on_clock > origin ? on_clock - origin : 0;
+    const uint64_t moved = ns + process->offset_ns;
+    return KYMO_LIKELY(moved < (uint64_t)1 << 63) ? moved : 0;
 }
 
 /* The site as the page knows it, 0 for unknown ones; false where the filter leaves it out. */
@@ -189,7 +190,8 @@ static inline bool kymo__page_take_site(struct kymo__page_process *process, uint
     uint8_t *use = &process->uses[*site];
     if (*use == KYMO__SITE_SKIPPED)
         return false;
-    *use = KYMO__SITE_USED;
+    if (KYMO_UNLIKELY(*use == KYMO__SITE_UNUSED))
+        *use = KYMO__SITE_USED;
     return true;
 }
 
@@ -214,14 +216,37 @@ bool kymo__page_add_flow(struct kymo__page_process *process, struct kymo__page_t
 
 /* ---- page_rows.c ---- */
 
-/* Append an event; false without memory. What begins before the one before it is moved to its begin. */
+/* Make room for one more event. */
+bool kymo__page_row_grow(struct kymo__page *page, struct kymo__page_row *row);
+
+/*
+ * Append a range to a row in which none begins before the one before it or ends after it; false without memory. Begins
+ * are made to be so: clocks of different processors may differ by some nanoseconds.
+ */
+static inline bool kymo__page_row_put(struct kymo__page *page, struct kymo__page_row *row,
+                                      const struct kymo__page_event *event)
+{
+    if (KYMO_UNLIKELY(row->n == row->room) && !kymo__page_row_grow(page, row))
+        return false;
+    struct kymo__page_event *to = &row->events[row->n++];
+    *to = *event;
+    if (KYMO_UNLIKELY(to->start_ns < row->last_start_ns))
+        to->start_ns = row->last_start_ns;
+    row->last_start_ns = to->start_ns;
+    return true;
+}
+/* Append an event to any row, and keep account of the latest end in it. */
 bool kymo__page_row_add(struct kymo__page *page, struct kymo__page_row *row,
                         const struct kymo__page_event *event);
 /* Hand over what is left. */
 void kymo__page_row_finish(struct kymo__page *page, struct kymo__page_row *row);
 void kymo__page_row_fini(struct kymo__page_row *row);
 /* Row number `i` of a track, made when new; NULL without memory. */
-struct kymo__page_row *kymo__page_track_row(struct kymo__page_track *track, size_t i);
+struct kymo__page_row *kymo__page_track_grow(struct kymo__page_track *track, size_t i);
+static inline struct kymo__page_row *kymo__page_track_row(struct kymo__page_track *track, size_t i)
+{
+    return KYMO_LIKELY(i < track->n_rows) ? &track->rows[i] : kymo__page_track_grow(track, i);
+}
 /* The first row in which nothing runs at `start_ns`, for events that overlap; NULL without memory. */
 struct kymo__page_row *kymo__page_free_row(struct kymo__page_track *track, uint64_t start_ns);
 void kymo__page_track_finish(struct kymo__page *page, struct kymo__page_track *track);

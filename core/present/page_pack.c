@@ -13,7 +13,7 @@
 #include "present/page_internal.h"
 
 enum {
-    SECTION_BYTES = 1 << 20, /* before compression, at least, but for the last of each thread */
+    SECTION_BYTES = 1 << 19, /* before compression, at least, but for the last of each thread */
     QUEUED_MAX = 64,         /* chunks */
     N_COLUMNS = 3,
     HEADER_BYTES = 16,

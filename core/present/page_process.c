@@ -114,7 +114,8 @@ kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk,
         .recording = walk->recording,
         .info = walk->info,
         .walk = walk,
-        .shift_ns = page->is_wall_clock ? walk->info->mono_to_unix_ns : 0,
+        .offset_ns =
+            (page->is_wall_clock ? (uint64_t)walk->info->mono_to_unix_ns : 0) - page->origin_ns,
     };
     if (!prepare(process))
         return no_memory(process);

@@ -25,14 +25,17 @@ static void hand_over(struct kymo__page *page, struct kymo__page_row *row)
     chunk->n = (uint32_t)row->n;
     chunk->values = row->values;
     chunk->first_ns = row->events[0].start_ns;
-    chunk->last_ns = row->last_end_ns;
+    const struct kymo__page_event *last = &row->events[row->n - 1];
+    const uint64_t last_end =
+        last->start_ns + (row->values == KYMO__PAGE_DURATIONS ? last->value : 0);
+    chunk->last_ns = KYMO__MAX(row->last_end_ns, last_end);
     row->events = NULL;
-    row->n = row->cap = 0;
+    row->n = row->cap = row->room = 0;
     kymo__page_packer_take(page->packer, chunk);
 }
 
-/* Room for one more event. A row of few events takes little, one that has filled a chunk is given the whole next one. */
-static bool make_room(struct kymo__page *page, struct kymo__page_row *row)
+/* A row of few events takes little, one that has filled a chunk is given the whole next one. */
+bool kymo__page_row_grow(struct kymo__page *page, struct kymo__page_row *row)
 {
     if (row->n == KYMO__PAGE_CHUNK)
         hand_over(page, row);
@@ -40,21 +43,24 @@ static bool make_room(struct kymo__page *page, struct kymo__page_row *row)
     const size_t want = !is_first ? row->n + 1 : row->first != NULL ? KYMO__PAGE_CHUNK : 8;
     if (is_first && !start_chunk(row))
         return false;
-    return kymo__grow(&row->events, &row->cap, want, sizeof *row->events);
+    if (!kymo__grow(&row->events, &row->cap, want, sizeof *row->events))
+        return false;
+    row->room = KYMO__MIN(row->cap, (size_t)KYMO__PAGE_CHUNK);
+    return true;
 }
 
 bool kymo__page_row_add(struct kymo__page *page, struct kymo__page_row *row,
                         const struct kymo__page_event *event)
 {
-    if (KYMO_UNLIKELY(row->n == row->cap || row->n == KYMO__PAGE_CHUNK) && !make_room(page, row))
+    const uint64_t last_start_ns = row->last_start_ns;
+    if (row->values == KYMO__PAGE_NUMBERS)
+        row->last_start_ns = 0; /* any order will do */
+    if (!kymo__page_row_put(page, row, event))
         return false;
-    struct kymo__page_event *to = &row->events[row->n++];
-    *to = *event;
-    if (row->values != KYMO__PAGE_NUMBERS)
-        to->start_ns = KYMO__MAX(event->start_ns, row->last_start_ns);
-    row->last_start_ns = to->start_ns;
-    const uint64_t end_ns = to->start_ns + (row->values == KYMO__PAGE_DURATIONS ? event->value : 0);
-    row->last_end_ns = KYMO__MAX(row->last_end_ns, end_ns);
+    const uint64_t start_ns = row->last_start_ns;
+    const uint64_t length = row->values == KYMO__PAGE_DURATIONS ? event->value : 0;
+    row->last_start_ns = KYMO__MAX(start_ns, last_start_ns);
+    row->last_end_ns = KYMO__MAX(row->last_end_ns, start_ns + length);
     return true;
 }
 
@@ -77,16 +83,14 @@ void kymo__page_row_fini(struct kymo__page_row *row)
 
 /* ---- tracks ---- */
 
-struct kymo__page_row *kymo__page_track_row(struct kymo__page_track *track, size_t i)
+struct kymo__page_row *kymo__page_track_grow(struct kymo__page_track *track, size_t i)
 {
-    if (KYMO_UNLIKELY(i >= track->n_rows)) {
-        const size_t before = track->rows_cap;
-        if (!kymo__grow(&track->rows, &track->rows_cap, i + 1, sizeof *track->rows))
-            return NULL;
-        if (track->rows_cap != before)
-            memset(track->rows + before, 0, (track->rows_cap - before) * sizeof *track->rows);
-        track->n_rows = i + 1;
-    }
+    const size_t before = track->rows_cap;
+    if (!kymo__grow(&track->rows, &track->rows_cap, i + 1, sizeof *track->rows))
+        return NULL;
+    if (track->rows_cap != before)
+        memset(track->rows + before, 0, (track->rows_cap - before) * sizeof *track->rows);
+    track->n_rows = i + 1;
     return &track->rows[i];
 }
 

@@ -36,7 +36,7 @@ static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct 
     if (KYMO_UNLIKELY(frame->repeat != 0) && !kymo__page_add_calls(process, track, frame))
         return false;
     struct kymo__page_row *row = kymo__page_track_row(track, depth);
-    return row != NULL && kymo__page_row_add(process->page, row, &event);
+    return row != NULL && kymo__page_row_put(process->page, row, &event);
 }
 
 /* What is on the stack will not be seen to end. */
