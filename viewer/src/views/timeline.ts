@@ -10,12 +10,13 @@ import { Viewport } from "../model/viewport";
 import { announce, append, el } from "../ui/dom";
 import { onTheme } from "../ui/theme";
 import { Details, pickedName } from "./timeline_details";
+import { AXIS } from "./plot";
 import { listen } from "./timeline_input";
-import { AXIS, type Picked, type Scene, TimelinePainter, pickedSpan } from "./timeline_painter";
+import { type Picked, type Scene, TimelinePainter, pickedSpan } from "./timeline_painter";
 
 const KEYS =
-  "Zoom: W and S, + and -, Ctrl+wheel or pinch. Move: A and D, arrows, drag. Fit: 0. Search: /. " +
-  "With a range picked, arrows go to its neighbours, Enter zooms to it, Escape lets go.";
+  "Zoom: W and S, + and -, Ctrl+wheel or pinch. Move: A and D, arrows, drag. Fit: 0. Search: /. Pick: click or Space. " +
+  "With a range picked, arrows go to its neighbours, Enter zooms to it, C folds its process, Escape lets go.";
 
 export class Timeline {
   readonly element = el("div", { class: "timeline" });
@@ -208,6 +209,30 @@ export class Timeline {
     if (next === null) return;
     this.pick(next);
     this.reveal(next);
+  }
+
+  /** Pick the first range in sight: from there on keys go everywhere. */
+  pickFirst(): void {
+    const top = this.scene.scroll, bottom = top + this.canvas.clientHeight - AXIS;
+    for (const line of this.layout.lines) {
+      if (line.kind !== "row" || line.row === null || line.y < top || line.y > bottom) continue;
+      const i = line.row.firstReaching(this.view.from);
+      if (i >= line.row.n || line.row.start[i] > this.view.to) continue;
+      this.pick({ line, i });
+      return;
+    }
+  }
+
+  /** Fold the process of what is picked, or all, or unfold them again. */
+  fold(): void {
+    const { collapsed } = this.layout;
+    const picked = this.scene.selected?.line.process;
+    if (picked !== undefined) this.toggle(picked);
+    else {
+      const n = this.recording.index.processes.length, isFolded = collapsed.size > 0;
+      for (let process = 0; process < n; process++) if (collapsed.has(process) === isFolded) this.layout.toggle(process);
+      this.redraw();
+    }
   }
 
   selectRange(from: number, to: number, isDone: boolean): void {

@@ -1,7 +1,8 @@
 // Mouse, wheel, touchpad, touch and keys on the timeline's canvas.
 
+import { AXIS } from "./plot";
 import type { Timeline } from "./timeline";
-import { AXIS } from "./timeline_painter";
+
 
 const CLICK = 4; // pixels that a click may move
 
@@ -110,6 +111,9 @@ const KEYS: Record<string, Act> = {
   Home: (t) => t.fit(),
   "0": (t) => t.fit(),
   "/": (t) => t.focusSearch(),
+  " ": (t) => t.pickFirst(),
+  c: (t) => t.fold(),
+  C: (t) => t.fold(),
   Enter: (t) => t.zoomToPicked(),
   Escape: (t) => t.pick(null),
 };
