@@ -1,0 +1,102 @@
+"""The report page in Chromium: every view is opened, and the numbers in it are those of `kymo report --json`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import perfetto_page
+import pytest
+from kymo_command import run_kymo
+from report_page import ReportPage
+from stack_names import HOSTILE
+
+import kymo
+
+pytestmark = [
+    pytest.mark.skipif(
+        bool(perfetto_page.what_is_missing(needs_ui=False)), reason=perfetto_page.what_is_missing(needs_ui=False)
+    ),
+]
+WORKLOAD = Path(__file__).parent / "page_workload.py"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page")
+    run_kymo("run", "-q", "-o", path / "run.kymo", "--", sys.executable, WORKLOAD)
+    run_kymo("report", path / "run.kymo", "--html", path / "run.html")
+    if (
+        "<!--" not in (path / "run.html").read_text()
+        and "application/octet-stream" not in (path / "run.html").read_text()
+    ):
+        pytest.skip("this build has no viewer: Node is missing")
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path) -> dict[str, Any]:
+    return dict(json.loads(run_kymo("report", folder / "run.kymo", "--json")))
+
+
+@pytest.fixture
+def opened(browser: Any, folder: Path) -> Iterator[Any]:
+    pages: list[ReportPage] = []
+
+    def open_page(**more: Any) -> ReportPage:
+        pages.append(ReportPage(browser, folder / "run.html", **more))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.close()
+
+
+def test_every_view_opens(opened):
+    page = opened()
+    for title in ("Overview", "Timeline", "Iterations", "Flame graph", "Tables", "About"):
+        assert page.show(title).is_visible(), title
+        page.settle()
+
+
+def test_the_table_of_ranges_has_the_numbers_of_json(opened, report):
+    page = opened()
+    shown = page.rows(page.show("Tables").locator("table").first)
+    assert [row["name"] for row in shown] == [row["name"] for row in report["ranges"]]
+    assert [int(row["count"].replace(",", "")) for row in shown] == [row["count"] for row in report["ranges"]]
+
+
+def test_a_name_that_is_html_is_shown_and_not_run(opened):
+    page = opened()
+    assert page.view("Overview").get_by_text(HOSTILE, exact=True).is_visible()
+    assert page.show("Tables").get_by_text(HOSTILE, exact=True).first.is_visible()
+    assert page.page.title() == "run.kymo"
+
+
+def test_searching_goes_from_match_to_match(opened, report):
+    page = opened(view="timeline")
+    timeline = page.view("Timeline")
+    timeline.get_by_role("searchbox").fill("backward")
+    n = next(row["count"] for row in report["ranges"] if row["name"] == "backward")
+    assert timeline.get_by_text(f"{n} found").is_visible()
+    timeline.get_by_role("button", name="Next match").click()
+    assert timeline.get_by_role("heading", name="backward").is_visible()
+    first = timeline.locator("dd").first.inner_text()
+    timeline.get_by_role("button", name="Next match").click()
+    assert timeline.locator("dd").first.inner_text() != first
+
+
+def test_the_notebook_frame_shows_the_same_page(browser, folder, tmp_path):
+    shown = tmp_path / "notebook.html"
+    shown.write_text(f"<!doctype html><body>{kymo.load(folder / 'run.kymo').page()._repr_html_()}</body>")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(shown.as_uri())
+    frame = page.frames[1]
+    frame.wait_for_selector("body[data-state=ready]")
+    frame.get_by_role("link", name="Tables", exact=True).click()
+    assert frame.get_by_role("region", name="Tables", exact=True).is_visible()
+    context.close()
