@@ -53,8 +53,8 @@ enum {
     KYMO__LAUNCH_LATENCY_NS = 20000,
     /* What is left then is the device's own time between two pieces of work, when it is not longer than this. */
     KYMO__KERNEL_GAP_NS = 10000,
-    /* Launches that a stream's queue takes before the call blocks. */
-    KYMO__LAUNCH_QUEUE = 1024,
+    /* Launches of a stream that have not begun while the call blocks: of 1024 places a driver keeps a few for itself. */
+    KYMO__LAUNCH_QUEUE = 1000,
 };
 
 /* Idle time of one reason and one operator, on all threads. */
