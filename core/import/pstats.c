@@ -242,7 +242,15 @@ static void tell(const struct reading *r, kymo__sink_process *process)
                     "%s has sums over %llu %s and no times: they are laid one behind the other; "
                     "which path had how much is estimated from the callers of each function",
                     path, (unsigned long long)r->n_calls, r->is_sampled ? "samples" : "calls");
-    if (p->n_folded != 0)
+    if (p->n_off != 0)
+        kymo__sink_note(process,
+                        "%s: %zu functions call one another in circles, or are called from there: "
+                        "their totals are not those of the file, calls and self times are. The "
+                        "largest difference is %.3g s, of %.*s",
+                        path, p->n_off, p->most_off_ns / 1e9,
+                        (int)KYMO__MIN(r->frames.frames[p->most_off].name_len, (size_t)80),
+                        r->frames.frames[p->most_off].name);
+    if (p->n_folded != 0 && p->folded_ns > 0)
         kymo__sink_note(process,
                         "%s: %llu paths were not followed further; %.3g s below them are shown "
                         "below the same functions elsewhere",
@@ -259,7 +267,8 @@ static kymo_status lay_out(struct reading *r)
     if (r->profile.n_functions == 0)
         return kymo__fail(KYMO_EFORMAT, "%s has no functions in it", r->import->path);
     if (!kymo__paths_init(&r->paths) || !kymo__profile_expand(&r->profile, &r->paths) ||
-        !kymo__frames_name(&r->frames) || !kymo__paths_finish(&r->paths))
+        !kymo__frames_name(&r->frames) || !kymo__paths_finish(&r->paths) ||
+        !kymo__profile_check(&r->profile, &r->paths))
         return no_memory(r);
     kymo__sink_process *process = kymo__sink_process_get(r->import->sink, r->import->number);
     if (process == NULL)

@@ -8,7 +8,9 @@
  * Shares of all paths of a function are 1 together, so that calls and self times of each function come out as they are
  * in the file whatever is cut short: a function that is on its path already goes no deeper there (recursion), and when
  * there are enough paths only those that are the first of their function do. Without either, totals come out exactly as
- * well: what a function took from a caller is what it took itself, and its share of what it called.
+ * well: what a function took from a caller is what it took itself, and its share of what it called. In a circle of
+ * calls they cannot be had: a file does not say which module was imported by which, as all of them call one function that
+ * calls all of them. How far totals are off is found out and told.
  *
  * Paths are followed the heaviest first. In the end calls and nanoseconds, which are whole, are dealt out in proportion.
  */
@@ -179,10 +181,10 @@ static bool add_path(struct making *m, uint32_t parent, uint32_t function, const
     return push(m, step->share * m->states[function].below_ns, path);
 }
 
-static bool is_on_path(const struct making *m, uint32_t path, uint32_t function)
+static bool is_on_path(const struct kymo__paths *paths, uint32_t path, uint32_t function)
 {
-    for (; path != 0; path = m->paths->paths[path].parent)
-        if (m->paths->paths[path].frame == function)
+    for (; path != 0; path = paths->paths[path].parent)
+        if (paths->paths[path].frame == function)
             return true;
     return false;
 }
@@ -200,7 +202,7 @@ static bool expand(struct making *m, uint32_t path)
     for (uint32_t i = 0; i < state->n_out; i++) {
         const uint32_t edge = m->out[state->first_out + i];
         const uint32_t callee = m->profile->edges[edge].callee;
-        const bool ends_here = depth >= MAX_DEPTH || is_on_path(m, path, callee);
+        const bool ends_here = depth >= MAX_DEPTH || is_on_path(m->paths, path, callee);
         const struct step step = {
             .edge = edge, .depth = depth, .share = ends_here ? 0 : share * m->edge_shares[edge]};
         if (!add_path(m, path, callee, &step, ends_here))
@@ -331,4 +333,24 @@ bool kymo__profile_expand(struct kymo__profile *profile, struct kymo__paths *pat
     kymo__free(m.steps);
     kymo__free(m.heap);
     return done;
+}
+
+bool kymo__profile_check(struct kymo__profile *profile, const struct kymo__paths *paths)
+{
+    double *totals = kymo__calloc(profile->n_functions + 1, sizeof *totals);
+    if (totals == NULL)
+        return false;
+    for (uint32_t path = 1; path < paths->n; path++)
+        if (!is_on_path(paths, paths->paths[path].parent, paths->paths[path].frame))
+            totals[paths->paths[path].frame] += (double)paths->paths[path].total;
+    for (size_t i = 0; i < profile->n_functions; i++) {
+        const double off_ns = fabs(totals[i] - profile->functions[i].total_ns);
+        profile->n_off += off_ns > 1000 && off_ns > 0.01 * profile->functions[i].total_ns;
+        if (off_ns > profile->most_off_ns) {
+            profile->most_off = (uint32_t)i;
+            profile->most_off_ns = off_ns;
+        }
+    }
+    kymo__free(totals);
+    return true;
 }

@@ -176,6 +176,10 @@ struct kymo__profile {
     size_t max_paths;  /* heavier ones are followed first */
     uint64_t n_folded; /* set: paths that were not followed further */
     double folded_ns; /* set: the time below them, which is shown below the same function elsewhere */
+    /* Set by kymo__profile_check: functions whose total is another than it should be, and the one that is most so. */
+    size_t n_off;
+    uint32_t most_off;
+    double most_off_ns;
 };
 
 /*
@@ -183,5 +187,8 @@ struct kymo__profile {
  * what it has. False without memory.
  */
 KYMO_WARN_UNUSED bool kymo__profile_expand(struct kymo__profile *profile, struct kymo__paths *paths);
+/* Once the paths are finished: compare totals, of outermost calls, with those of the functions. False without memory. */
+KYMO_WARN_UNUSED bool kymo__profile_check(struct kymo__profile *profile,
+                                          const struct kymo__paths *paths);
 
 #endif

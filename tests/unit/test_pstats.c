@@ -162,6 +162,7 @@ static void make_tree(struct kymo__profile *profile, struct kymo__paths *paths)
     assert_true(kymo__paths_init(paths));
     assert_true(kymo__profile_expand(profile, paths));
     assert_true(kymo__paths_finish(paths));
+    assert_true(kymo__profile_check(profile, paths));
 }
 
 /* 0 calls 1 and 2; both call 3, which calls 4. What 3 does below each is known, what 4 does below them is shared out. */
@@ -175,7 +176,8 @@ static void a_function_below_two_callers_is_shared_out(void **state)
                                           {1, 3, 20, 50, 500},
                                           {2, 3, 10, 150, 300},
                                           {3, 4, 90, 600, 600}};
-    struct kymo__profile profile = {functions, 5, edges, 5, 1000, 0, 0};
+    struct kymo__profile profile = {
+        .functions = functions, .n_functions = 5, .edges = edges, .n_edges = 5, .max_paths = 1000};
     struct kymo__paths paths;
     make_tree(&profile, &paths);
     const uint32_t zero = expect_path(&paths, 0, 0, 1, 100, 1000);
@@ -187,6 +189,8 @@ static void a_function_below_two_callers_is_shared_out(void **state)
     const uint32_t other = expect_path(&paths, two, 3, 10, 150, 300);
     expect_path(&paths, other, 4, 22, 150, 150);
     assert_int_equal(profile.n_folded, 0);
+    assert_int_equal(profile.n_off, 0);
+    assert_true(profile.most_off_ns == 0);
     kymo__paths_fini(&paths);
 }
 
@@ -196,7 +200,8 @@ static void recursion_goes_one_level_deep(void **state)
     (void)state;
     struct kymo__profiled functions[] = {{100, 700, 1000}, {50, 300, 300}};
     struct kymo__profiled_edge edges[] = {{0, 0, 99, 690, 980}, {0, 1, 50, 300, 300}};
-    struct kymo__profile profile = {functions, 2, edges, 2, 1000, 0, 0};
+    struct kymo__profile profile = {
+        .functions = functions, .n_functions = 2, .edges = edges, .n_edges = 2, .max_paths = 1000};
     struct kymo__paths paths;
     make_tree(&profile, &paths);
     const uint32_t fib = expect_path(&paths, 0, 0, 1, 10, 1000);
@@ -211,7 +216,8 @@ static void circles_without_a_begin_begin_somewhere(void **state)
     (void)state;
     struct kymo__profiled functions[] = {{10, 100, 300}, {10, 200, 300}};
     struct kymo__profiled_edge edges[] = {{0, 1, 10, 200, 300}, {1, 0, 10, 100, 300}};
-    struct kymo__profile profile = {functions, 2, edges, 2, 1000, 0, 0};
+    struct kymo__profile profile = {
+        .functions = functions, .n_functions = 2, .edges = edges, .n_edges = 2, .max_paths = 1000};
     struct kymo__paths paths;
     uint64_t calls[2] = {0}, self[2] = {0};
     make_tree(&profile, &paths);
@@ -221,6 +227,27 @@ static void circles_without_a_begin_begin_somewhere(void **state)
     }
     assert_true(calls[0] == 10 && calls[1] == 10 && self[0] == 100 && self[1] == 200);
     assert_int_equal(paths.paths[0].total, 300);
+    kymo__paths_fini(&paths);
+}
+
+/* 0 imports 1 and that 2, by way of 3, which the file cannot tell from 1 and 2 side by side. */
+static void totals_that_a_circle_hides_are_told(void **state)
+{
+    (void)state;
+    struct kymo__profiled functions[] = {
+        {1, 1000, 3001000}, {1, 1000000, 2999000}, {1, 1998000, 1998000}, {2, 1000, 3000000}};
+    struct kymo__profiled_edge edges[] = {{0, 3, 1, 500, 3000000},
+                                          {3, 1, 1, 1000000, 2999000},
+                                          {1, 3, 1, 500, 1998500},
+                                          {3, 2, 1, 1998000, 1998000}};
+    struct kymo__profile profile = {
+        .functions = functions, .n_functions = 4, .edges = edges, .n_edges = 4, .max_paths = 1000};
+    struct kymo__paths paths;
+    make_tree(&profile, &paths);
+    assert_int_equal(profile.n_off, 1);
+    assert_int_equal(profile.most_off, 1);
+    assert_true(fabs(profile.most_off_ns - 1998500) < 1000);
+    assert_int_equal(paths.paths[0].total, 3001000 - 1000);
     kymo__paths_fini(&paths);
 }
 
@@ -239,7 +266,11 @@ static void paths_without_number_are_bounded_and_sums_stay(void **state)
             edges[n_edges++] = (struct kymo__profiled_edge){
                 2 * (layer - 1) + k, i, (layer + 1) / 2.0, 5, 5.0 * (LAYERS - layer)};
     }
-    struct kymo__profile profile = {functions, N, edges, n_edges, 5000, 0, 0};
+    struct kymo__profile profile = {.functions = functions,
+                                    .n_functions = N,
+                                    .edges = edges,
+                                    .n_edges = n_edges,
+                                    .max_paths = 5000};
     struct kymo__paths paths;
     static uint64_t calls[N], self[N];
     make_tree(&profile, &paths);
@@ -266,7 +297,8 @@ static void a_long_chain_goes_on_outermost(void **state)
         if (i > 0)
             edges[i - 1] = (struct kymo__profiled_edge){i - 1, i, 1, 1, N - i};
     }
-    struct kymo__profile profile = {functions, N, edges, N - 1, 5000, 0, 0};
+    struct kymo__profile profile = {
+        .functions = functions, .n_functions = N, .edges = edges, .n_edges = N - 1, .max_paths = 5000};
     struct kymo__paths paths;
     make_tree(&profile, &paths);
     assert_int_equal(paths.paths[0].total, N);
@@ -390,6 +422,7 @@ int main(void)
         cmocka_unit_test(a_function_below_two_callers_is_shared_out),
         cmocka_unit_test(recursion_goes_one_level_deep),
         cmocka_unit_test(circles_without_a_begin_begin_somewhere),
+        cmocka_unit_test(totals_that_a_circle_hides_are_told),
         cmocka_unit_test(paths_without_number_are_bounded_and_sums_stay),
         cmocka_unit_test(a_long_chain_goes_on_outermost),
         cmocka_unit_test(a_profile_is_read),
