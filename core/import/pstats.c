@@ -200,6 +200,28 @@ static bool add_all(struct reading *r, value top)
     return true;
 }
 
+static int by_both(const void *a, const void *b)
+{
+    const struct kymo__profiled_edge *x = a, *y = b;
+    if (x->callee != y->callee)
+        return x->callee > y->callee ? 1 : -1;
+    return (x->caller > y->caller) - (x->caller < y->caller);
+}
+
+/* A key may be there twice in a file that Python did not write. */
+static void merge_edges(struct kymo__profile *p)
+{
+    size_t n = 0;
+    if (p->n_edges == 0)
+        return;
+    qsort(p->edges, p->n_edges, sizeof *p->edges, by_both);
+    for (size_t i = 1; i < p->n_edges; i++) {
+        if (by_both(&p->edges[n], &p->edges[i]) != 0)
+            p->edges[++n] = p->edges[i];
+    }
+    p->n_edges = n + 1;
+}
+
 /* ---- the file ---- */
 
 static kymo_status read_bytes(struct reading *r)
@@ -287,6 +309,7 @@ static kymo_status read_all(struct reading *r)
     KYMO_TRY(read_values(r, &top));
     if (!add_all(r, top))
         return no_memory(r);
+    merge_edges(&r->profile);
     return lay_out(r);
 }
 

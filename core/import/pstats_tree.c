@@ -6,59 +6,16 @@
  *   share of a path = share of the path of its caller x  time in its callees from that caller / from all callers
  *
  * Shares of all paths of a function are 1 together, so that calls and self times of each function come out as they are
- * in the file whatever is cut short: a function that is on its path already goes no deeper there (recursion), and when
- * there are enough paths only those that are the first of their function do. Without either, totals come out exactly as
- * well: what a function took from a caller is what it took itself, and its share of what it called. In a circle of
- * calls they cannot be had: a file does not say which module was imported by which, as all of them call one function that
- * calls all of them. How far totals are off is found out and told.
+ * in the file whatever is cut short: when there are enough paths, only those that are the first of their function go on.
+ * Otherwise totals come out exactly as well: what a function took from a caller is what it took itself, and its share of
+ * what it called. Functions that call one another in circles go another way (pstats_circles.c), by which their totals are
+ * about right; how far they are off is found out and told.
  *
  * Paths are followed the heaviest first. In the end calls and nanoseconds, which are whole, are dealt out in proportion.
  */
 #include <math.h>
 
-#include "import/stack_in.h"
-
-enum { MAX_DEPTH = 300 };
-
-static const uint32_t no_edge = UINT32_MAX;
-
-/* Of a function, while the tree is made. */
-struct state {
-    uint32_t first_out, n_out; /* its calls of others, in `out` */
-    double root_calls, root_self_ns;
-    double root_share, sum_of_shares; /* of time in its callees, of which `sum_of_shares` is 1 */
-    double below_ns;                  /* time in its callees */
-    bool is_expanded;
-    double expanded_share;            /* sum over its paths that are expanded */
-    double calls_weight, self_weight; /* sums over all its paths, and how much of that was dealt out */
-    double calls_seen, self_seen;
-    uint64_t calls_given, self_given;
-    uint32_t n_paths, n_expanded;
-};
-
-/* Of a path, by its number. */
-struct step {
-    uint32_t edge; /* from its caller; no_edge: it is outermost */
-    uint32_t depth;
-    double share;
-    bool is_expanded;
-    bool is_spare; /* outermost though the file has no such call: its function is called in circles alone */
-};
-
-struct making {
-    struct kymo__profile *profile;
-    struct kymo__paths *paths;
-    struct state *states; /* by function */
-    double *edge_shares;
-    uint32_t *out; /* edges by caller */
-    struct step *steps;
-    size_t n_steps, steps_cap;
-    struct candidate {
-        double ns;
-        uint32_t path;
-    } * heap; /* the heaviest first */
-    size_t n_heap, heap_cap;
-};
+#include "import/pstats_tree.h"
 
 /* ---- shares ---- */
 
@@ -68,89 +25,107 @@ static double at_least_zero(double value)
 }
 
 /* What is left of a function when its callers have theirs: calls from outside of what was profiled. */
-static void find_roots(struct making *m)
+static void find_roots(struct kymo__profile_making *m)
 {
     const struct kymo__profile *p = m->profile;
     for (size_t i = 0; i < p->n_functions; i++) {
-        m->states[i].root_calls = (double)p->functions[i].n_calls;
-        m->states[i].root_self_ns = (double)p->functions[i].self_ns;
-        m->states[i].root_share = p->functions[i].total_ns;
-        m->states[i].below_ns =
-            at_least_zero(p->functions[i].total_ns - (double)p->functions[i].self_ns);
+        struct kymo__function_state *state = &m->functions[i];
+        state->root_calls = (double)p->functions[i].n_calls;
+        state->root_self_ns = (double)p->functions[i].self_ns;
+        state->root_total_ns = p->functions[i].total_ns;
+        state->below_ns = at_least_zero(p->functions[i].total_ns - (double)p->functions[i].self_ns);
     }
     for (size_t i = 0; i < p->n_edges; i++) {
-        struct state *callee = &m->states[p->edges[i].callee];
+        struct kymo__function_state *callee = &m->functions[p->edges[i].callee];
         callee->root_calls -= p->edges[i].n_calls;
         callee->root_self_ns -= p->edges[i].self_ns;
-        callee->root_share -= p->edges[i].total_ns;
+        /* The total of a recursion is that of its outermost calls, in which the inner ones lie. */
+        callee->root_total_ns -= m->edges[i].is_inner ? 0 : p->edges[i].total_ns;
     }
     for (size_t i = 0; i < p->n_functions; i++) {
-        struct state *state = &m->states[i];
+        struct kymo__function_state *state = &m->functions[i];
         const bool is_root = state->root_calls > 0.5;
         state->root_calls = is_root ? state->root_calls : 0;
         state->root_self_ns = is_root ? at_least_zero(state->root_self_ns) : 0;
-        state->root_share = is_root ? at_least_zero(state->root_share - state->root_self_ns) : 0;
+        state->root_total_ns = is_root ? at_least_zero(state->root_total_ns) : 0;
+        if (state->circle != KYMO__NO_CIRCLE)
+            m->circles[state->circle].entries_ns += state->root_total_ns;
     }
 }
 
 /* By time in callees; by calls, where that is nothing. */
-static void find_shares(struct making *m)
+static void find_shares(struct kymo__profile_making *m, double *sums)
 {
     const struct kymo__profile *p = m->profile;
-    for (size_t i = 0; i < p->n_functions; i++)
-        m->states[i].sum_of_shares = m->states[i].root_share;
-    for (size_t i = 0; i < p->n_edges; i++) {
-        const struct kymo__profiled_edge *edge = &p->edges[i];
-        m->edge_shares[i] = at_least_zero(edge->total_ns - edge->self_ns);
-        m->states[edge->callee].sum_of_shares += m->edge_shares[i];
+    for (size_t i = 0; i < p->n_functions; i++) {
+        struct kymo__function_state *state = &m->functions[i];
+        state->root_share = at_least_zero(state->root_total_ns - state->root_self_ns);
+        sums[i] = state->root_share;
     }
     for (size_t i = 0; i < p->n_edges; i++) {
         const struct kymo__profiled_edge *edge = &p->edges[i];
-        const double sum = m->states[edge->callee].sum_of_shares;
-        const double n_calls = (double)p->functions[edge->callee].n_calls;
-        m->edge_shares[i] = sum > 0 ? m->edge_shares[i] / sum : edge->n_calls / fmax(n_calls, 1);
+        m->edges[i].share = m->edges[i].is_inner ? 0 : at_least_zero(edge->total_ns - edge->self_ns);
+        sums[edge->callee] += m->edges[i].share;
+    }
+    for (size_t i = 0; i < p->n_edges; i++) {
+        const double sum = sums[p->edges[i].callee];
+        const double n_calls = (double)p->functions[p->edges[i].callee].n_calls;
+        m->edges[i].share =
+            sum > 0 ? m->edges[i].share / sum : p->edges[i].n_calls / fmax(n_calls, 1);
     }
     for (size_t i = 0; i < p->n_functions; i++) {
-        struct state *state = &m->states[i];
+        struct kymo__function_state *state = &m->functions[i];
         const double n_calls = (double)p->functions[i].n_calls;
-        state->root_share = state->sum_of_shares > 0 ? state->root_share / state->sum_of_shares
-                                                     : state->root_calls / fmax(n_calls, 1);
+        state->root_share =
+            sums[i] > 0 ? state->root_share / sums[i] : state->root_calls / fmax(n_calls, 1);
     }
 }
 
-static void sort_edges(struct making *m)
+static int longest_first(const void *a, const void *b, void *ctx)
+{
+    const struct kymo__profiled_edge *edges = ctx;
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (edges[x].total_ns != edges[y].total_ns)
+        return edges[x].total_ns < edges[y].total_ns ? 1 : -1;
+    return (x > y) - (x < y);
+}
+
+static void sort_edges(struct kymo__profile_making *m)
 {
     const struct kymo__profile *p = m->profile;
     uint32_t first = 0;
     for (size_t i = 0; i < p->n_edges; i++)
-        m->states[p->edges[i].caller].n_out++;
+        m->functions[p->edges[i].caller].n_out++;
     for (size_t i = 0; i < p->n_functions; i++) {
-        m->states[i].first_out = first;
-        first += m->states[i].n_out;
-        m->states[i].n_out = 0;
+        m->functions[i].first_out = first;
+        first += m->functions[i].n_out;
+        m->functions[i].n_out = 0;
     }
     for (size_t i = 0; i < p->n_edges; i++) {
-        struct state *caller = &m->states[p->edges[i].caller];
+        struct kymo__function_state *caller = &m->functions[p->edges[i].caller];
         m->out[caller->first_out + caller->n_out++] = (uint32_t)i;
     }
+    for (size_t i = 0; i < p->n_functions; i++)
+        qsort_r(m->out + m->functions[i].first_out, m->functions[i].n_out, sizeof *m->out,
+                longest_first, p->edges);
 }
 
 /* ---- the heap ---- */
 
-static bool push(struct making *m, double ns, uint32_t path)
+static bool push(struct kymo__profile_making *m, double ns, uint32_t path)
 {
     if (!kymo__grow(&m->heap, &m->heap_cap, m->n_heap + 1, sizeof *m->heap))
         return false;
     size_t i = m->n_heap++;
     for (; i > 0 && m->heap[(i - 1) / 2].ns < ns; i = (i - 1) / 2)
         m->heap[i] = m->heap[(i - 1) / 2];
-    m->heap[i] = (struct candidate){ns, path};
+    m->heap[i] = (struct kymo__profile_candidate){ns, path};
     return true;
 }
 
-static struct candidate pop(struct making *m)
+static struct kymo__profile_candidate pop(struct kymo__profile_making *m)
 {
-    const struct candidate top = m->heap[0], last = m->heap[--m->n_heap];
+    const struct kymo__profile_candidate top = m->heap[0], last = m->heap[--m->n_heap];
     size_t i = 0;
     for (size_t child; (child = 2 * i + 1) < m->n_heap; i = child) {
         child += child + 1 < m->n_heap && m->heap[child + 1].ns > m->heap[child].ns;
@@ -164,89 +139,109 @@ static struct candidate pop(struct making *m)
 
 /* ---- paths ---- */
 
-/* A new path, which is a candidate unless it ends here. False without memory. */
-static bool add_path(struct making *m, uint32_t parent, uint32_t function, const struct step *step,
-                     bool ends_here)
+uint32_t kymo__profile_path(struct kymo__profile_making *m, uint32_t parent, uint32_t function,
+                            const struct kymo__profile_step *step)
 {
     const uint32_t path = kymo__paths_child(m->paths, parent, function);
     if (path == 0 || !kymo__grow(&m->steps, &m->steps_cap, (size_t)path + 1, sizeof *m->steps))
-        return false;
-    if (path < m->n_steps) /* a caller that is there twice */
-        return true;
+        return 0;
     m->steps[path] = *step;
-    m->n_steps = (size_t)path + 1;
-    m->states[function].n_paths++;
-    if (ends_here || m->states[function].n_out == 0)
-        return true;
-    return push(m, step->share * m->states[function].below_ns, path);
+    m->functions[function].n_paths++;
+    return path;
 }
 
-static bool is_on_path(const struct kymo__paths *paths, uint32_t path, uint32_t function)
+bool kymo__profile_candidate(struct kymo__profile_making *m, uint32_t path)
 {
-    for (; path != 0; path = paths->paths[path].parent)
-        if (paths->paths[path].frame == function)
-            return true;
-    return false;
+    const struct kymo__function_state *state = &m->functions[m->paths->paths[path].frame];
+    return state->n_out == 0 || push(m, m->steps[path].share * state->below_ns, path);
 }
 
-static bool expand(struct making *m, uint32_t path)
+/* All that the function calls, each with its share. */
+static bool expand(struct kymo__profile_making *m, uint32_t path)
 {
-    const uint32_t function = m->paths->paths[path].frame;
     const uint32_t depth = m->steps[path].depth + 1;
     const double share = m->steps[path].share;
-    struct state *state = &m->states[function];
+    struct kymo__function_state *state = &m->functions[m->paths->paths[path].frame];
     m->steps[path].is_expanded = true;
     state->is_expanded = true;
     state->expanded_share += share;
     state->n_expanded++;
     for (uint32_t i = 0; i < state->n_out; i++) {
         const uint32_t edge = m->out[state->first_out + i];
-        const uint32_t callee = m->profile->edges[edge].callee;
-        const bool ends_here = depth >= MAX_DEPTH || is_on_path(m->paths, path, callee);
-        const struct step step = {
-            .edge = edge, .depth = depth, .share = ends_here ? 0 : share * m->edge_shares[edge]};
-        if (!add_path(m, path, callee, &step, ends_here))
+        const struct kymo__profiled_edge *e = &m->profile->edges[edge];
+        const struct kymo__profile_step step = {.edge = edge,
+                                                .depth = depth,
+                                                .share = share * m->edges[edge].share,
+                                                .n_calls = share * e->n_calls,
+                                                .total_ns = share * e->total_ns};
+        const uint32_t child = kymo__profile_path(m, path, e->callee, &step);
+        if (child == 0 || (depth < KYMO__PROFILE_DEPTH && !kymo__profile_candidate(m, child)))
             return false;
     }
     return true;
 }
 
 /* Follow the heaviest candidate until none is left. The first path of a function is followed in any case. */
-static bool follow_all(struct making *m)
+static bool follow_all(struct kymo__profile_making *m)
 {
     while (m->n_heap != 0) {
-        const struct candidate next = pop(m);
-        const bool is_first = !m->states[m->paths->paths[next.path].frame].is_expanded;
-        if (m->paths->n < m->profile->max_paths || is_first) {
-            if (!expand(m, next.path))
-                return false;
-            continue;
+        const struct kymo__profile_candidate next = pop(m);
+        const struct kymo__function_state *state = &m->functions[m->paths->paths[next.path].frame];
+        if (m->paths->n >= m->profile->max_paths && state->is_expanded) {
+            m->profile->n_folded++;
+            m->profile->folded_ns += next.ns;
+        } else if (state->circle != KYMO__NO_CIRCLE
+                       ? !kymo__circle_enter(m, next.path, m->steps[next.path].is_spare)
+                       : !expand(m, next.path)) {
+            return false;
         }
-        m->profile->n_folded++;
-        m->profile->folded_ns += next.ns;
     }
     return true;
 }
 
-static bool add_roots(struct making *m)
+static bool add_root(struct kymo__profile_making *m, uint32_t function,
+                     const struct kymo__profile_step *step)
 {
-    for (size_t i = 0; i < m->profile->n_functions; i++) {
-        const struct step step = {.edge = no_edge, .share = m->states[i].root_share};
-        if (m->states[i].root_calls > 0 && !add_path(m, 0, (uint32_t)i, &step, false))
+    const uint32_t path = kymo__profile_path(m, 0, function, step);
+    return path != 0 && kymo__profile_candidate(m, path);
+}
+
+static bool add_roots(struct kymo__profile_making *m)
+{
+    for (uint32_t i = 0; i < m->profile->n_functions; i++) {
+        const struct kymo__function_state *state = &m->functions[i];
+        const struct kymo__profile_step step = {.edge = KYMO__NO_EDGE,
+                                                .share = state->root_share,
+                                                .n_calls = state->root_calls,
+                                                .total_ns = state->root_total_ns};
+        if (state->root_calls > 0 && !add_root(m, i, &step))
             return false;
     }
     return follow_all(m);
 }
 
-/* Functions that no path from outside has reached, or none that went deep enough: they begin a path themselves. */
-static bool add_spare_roots(struct making *m)
+/* What found no place in a circle, until all has. */
+static bool force_all(struct kymo__profile_making *m)
 {
-    for (size_t i = 0; i < m->profile->n_functions; i++) {
-        const struct state *state = &m->states[i];
-        const struct step step = {.edge = no_edge, .share = 1, .is_spare = true};
+    for (bool is_any = true; is_any;)
+        if (!kymo__circles_force(m, &is_any) || !follow_all(m))
+            return false;
+    return true;
+}
+
+/* Functions that no path has reached, or none that was not too deep: they begin a path themselves. */
+static bool add_spare_roots(struct kymo__profile_making *m)
+{
+    for (uint32_t i = 0; i < m->profile->n_functions; i++) {
+        const struct kymo__function_state *state = &m->functions[i];
+        const struct kymo__profile_step step = {.edge = KYMO__NO_EDGE,
+                                                .share = 1,
+                                                .n_calls = (double)m->profile->functions[i].n_calls,
+                                                .total_ns = m->profile->functions[i].total_ns,
+                                                .is_spare = true};
         if (state->is_expanded || (state->n_out == 0 && state->n_paths != 0))
             continue;
-        if (!add_path(m, 0, (uint32_t)i, &step, false) || !follow_all(m))
+        if (!add_root(m, i, &step) || !follow_all(m) || !force_all(m))
             return false;
     }
     return true;
@@ -255,27 +250,28 @@ static bool add_spare_roots(struct making *m)
 /* ---- dealing out ---- */
 
 /* The share of its function that a path has of what the function calls. */
-static double final_share(const struct making *m, uint32_t path)
+static double final_share(const struct kymo__profile_making *m, uint32_t path)
 {
-    const struct state *state = &m->states[m->paths->paths[path].frame];
-    if (!m->steps[path].is_expanded)
-        return 0;
+    const struct kymo__function_state *state = &m->functions[m->paths->paths[path].frame];
     return state->expanded_share > 0 ? m->steps[path].share / state->expanded_share
                                      : 1.0 / state->n_expanded;
 }
 
-static void weigh(const struct making *m, uint32_t path, double *calls, double *self_ns)
+static void weigh(const struct kymo__profile_making *m, uint32_t path, double *calls, double *self_ns)
 {
-    const struct step *step = &m->steps[path];
-    const struct state *state = &m->states[m->paths->paths[path].frame];
-    if (step->edge == no_edge) {
+    const struct kymo__profile_step *step = &m->steps[path];
+    const struct kymo__function_state *state = &m->functions[m->paths->paths[path].frame];
+    if (step->edge == KYMO__NO_EDGE) {
         *calls = step->is_spare ? 0 : state->root_calls;
         *self_ns = step->is_spare ? 0 : state->root_self_ns;
         return;
     }
-    const double share = final_share(m, m->paths->paths[path].parent);
-    *calls = m->profile->edges[step->edge].n_calls * share;
-    *self_ns = m->profile->edges[step->edge].self_ns * share;
+    const struct kymo__profiled_edge *edge = &m->profile->edges[step->edge];
+    const bool is_of_circle = m->functions[edge->caller].circle != KYMO__NO_CIRCLE;
+    const double share = is_of_circle ? step->n_calls / m->edges[step->edge].n_calls
+                                      : final_share(m, m->paths->paths[path].parent);
+    *calls = edge->n_calls * share;
+    *self_ns = edge->self_ns * share;
 }
 
 /* Of `whole`, what belongs to all up to the weight `seen` of `weight`, less what was given; at the end all that is left. */
@@ -289,18 +285,18 @@ static uint64_t deal(uint64_t whole, double seen, double weight, bool is_last, u
     return now;
 }
 
-static void deal_out(struct making *m)
+static void deal_out(struct kymo__profile_making *m)
 {
     double calls, self_ns;
     for (uint32_t path = 1; path < m->paths->n; path++) {
-        struct state *state = &m->states[m->paths->paths[path].frame];
+        struct kymo__function_state *state = &m->functions[m->paths->paths[path].frame];
         weigh(m, path, &calls, &self_ns);
         state->calls_weight += calls;
         state->self_weight += self_ns;
     }
     for (uint32_t path = 1; path < m->paths->n; path++) {
         const uint32_t function = m->paths->paths[path].frame;
-        struct state *state = &m->states[function];
+        struct kymo__function_state *state = &m->functions[function];
         const bool is_last = --state->n_paths == 0;
         weigh(m, path, &calls, &self_ns);
         state->calls_seen += calls;
@@ -312,27 +308,49 @@ static void deal_out(struct making *m)
     }
 }
 
+static bool make_tree(struct kymo__profile_making *m)
+{
+    double *sums = kymo__calloc(m->profile->n_functions + 1, sizeof *sums);
+    if (sums == NULL)
+        return false;
+    sort_edges(m);
+    bool done = kymo__circles_find(m);
+    if (done) {
+        find_roots(m);
+        find_shares(m, sums);
+        done = add_roots(m) && force_all(m) && add_spare_roots(m);
+    }
+    kymo__free(sums);
+    if (done)
+        deal_out(m);
+    return done;
+}
+
 bool kymo__profile_expand(struct kymo__profile *profile, struct kymo__paths *paths)
 {
-    struct making m = {.profile = profile, .paths = paths};
-    m.states = kymo__calloc(profile->n_functions + 1, sizeof *m.states);
-    m.edge_shares = kymo__calloc(profile->n_edges + 1, sizeof *m.edge_shares);
+    struct kymo__profile_making m = {.profile = profile, .paths = paths};
+    m.functions = kymo__calloc(profile->n_functions + 1, sizeof *m.functions);
+    m.edges = kymo__calloc(profile->n_edges + 1, sizeof *m.edges);
     m.out = kymo__calloc(profile->n_edges + 1, sizeof *m.out);
-    bool done = m.states != NULL && m.edge_shares != NULL && m.out != NULL;
-    if (done) {
-        find_roots(&m);
-        find_shares(&m);
-        sort_edges(&m);
-        done = add_roots(&m) && add_spare_roots(&m);
-    }
-    if (done)
-        deal_out(&m);
-    kymo__free(m.states);
-    kymo__free(m.edge_shares);
+    const bool done = m.functions != NULL && m.edges != NULL && m.out != NULL && make_tree(&m);
+    kymo__free(m.functions);
+    kymo__free(m.edges);
     kymo__free(m.out);
     kymo__free(m.steps);
     kymo__free(m.heap);
+    kymo__free(m.circles);
+    kymo__free(m.todo);
     return done;
+}
+
+/* ---- how far off ---- */
+
+static bool is_on_path(const struct kymo__paths *paths, uint32_t path, uint32_t function)
+{
+    for (; path != 0; path = paths->paths[path].parent)
+        if (paths->paths[path].frame == function)
+            return true;
+    return false;
 }
 
 bool kymo__profile_check(struct kymo__profile *profile, const struct kymo__paths *paths)
