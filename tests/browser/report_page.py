@@ -10,7 +10,7 @@ class ReportPage:
     """One page. Its policy lets no text be run as a script, so waiting is for selectors and never for expressions."""
 
     def __init__(
-        self, browser: Any, path: Path, view: str = "", width: int = 1280, height: int = 800, **more: Any
+        self, browser: Any, path: Path, view: str = "", size: tuple[int, int] = (1280, 800), **more: Any
     ) -> None:
         """Open the file at `path` and wait until all of it is there."""
         self.complaints: list[str] = []
