@@ -96,3 +96,15 @@ def test_mistakes_are_exceptions(run: Path, tmp_path: Path) -> None:
         kymo.breakdown(run, rules=bad)
     with pytest.raises(KeyError, match="no table 'x'"):
         kymo.breakdown(run).table("x")
+
+
+def test_traces_are_taken_as_they_are() -> None:
+    traces = Path(__file__).parent.parent / "data" / "kineto"
+    b = kymo.breakdown([traces / "sampled_rank-0.json.gz", traces / "sampled_rank-1.json.gz"], window="steps")
+    assert sorted(zip(b.devices["rank"], b.devices["window"])) == [
+        (rank, window) for rank in (0, 1) for window in ("gpu_span", "steps")
+    ]
+    assert b.summary["communication"]["ns"] == sum(
+        row["exposed_comm_ns"] for row in b.devices if row["window"] == "steps"
+    )
+    assert b.rules.row(rule="nccl")["count"] == 20
