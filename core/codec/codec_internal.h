@@ -62,7 +62,7 @@ extern const char *const kymo__gzip_missing;
 kymo__inflate *kymo__inflate_create(void);
 void kymo__inflate_destroy(kymo__inflate *inflate);
 void kymo__inflate_reset(kymo__inflate *inflate);
-enum kymo__inflate_result kymo__inflate_run(kymo__inflate *inflate, struct kymo__inflate_io *io);
+enum kymo__inflate_result kymo__inflate_run(kymo__inflate *state, struct kymo__inflate_io *io);
 
 /* ---- json_scan*.c ---- */
 

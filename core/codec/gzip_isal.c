@@ -6,7 +6,7 @@
 const char *const kymo__gzip_missing = NULL;
 
 struct kymo__inflate {
-    struct inflate_state state;
+    struct inflate_state isal;
 };
 
 kymo__inflate *kymo__inflate_create(void)
@@ -14,8 +14,8 @@ kymo__inflate *kymo__inflate_create(void)
     kymo__inflate *inflate = kymo__calloc(1, sizeof *inflate);
     if (inflate == NULL)
         return NULL;
-    isal_inflate_init(&inflate->state);
-    inflate->state.crc_flag = ISAL_GZIP; /* header and trailer are its business, the checksum too */
+    isal_inflate_init(&inflate->isal);
+    inflate->isal.crc_flag = ISAL_GZIP; /* header and trailer are its business, the checksum too */
     return inflate;
 }
 
@@ -26,25 +26,25 @@ void kymo__inflate_destroy(kymo__inflate *inflate)
 
 void kymo__inflate_reset(kymo__inflate *inflate)
 {
-    isal_inflate_reset(&inflate->state);
-    inflate->state.crc_flag = ISAL_GZIP;
+    isal_inflate_reset(&inflate->isal);
+    inflate->isal.crc_flag = ISAL_GZIP;
 }
 
-enum kymo__inflate_result kymo__inflate_run(kymo__inflate *inflate, struct kymo__inflate_io *io)
+enum kymo__inflate_result kymo__inflate_run(kymo__inflate *state, struct kymo__inflate_io *io)
 {
-    struct inflate_state *state = &inflate->state;
+    struct inflate_state *isal = &state->isal;
     const uint32_t n_in = (uint32_t)KYMO__MIN(io->n_in, UINT32_MAX);
     const uint32_t n_out = (uint32_t)KYMO__MIN(io->n_out, UINT32_MAX);
-    state->next_in = (uint8_t *)io->in; /* it has no const here; it does not write */
-    state->avail_in = n_in;
-    state->next_out = io->out;
-    state->avail_out = n_out;
-    const int result = isal_inflate(state);
-    io->in += n_in - state->avail_in;
-    io->n_in -= n_in - state->avail_in;
-    io->out += n_out - state->avail_out;
-    io->n_out -= n_out - state->avail_out;
+    isal->next_in = (uint8_t *)io->in; /* it has no const here; it does not write */
+    isal->avail_in = n_in;
+    isal->next_out = io->out;
+    isal->avail_out = n_out;
+    const int result = isal_inflate(isal);
+    io->in += n_in - isal->avail_in;
+    io->n_in -= n_in - isal->avail_in;
+    io->out += n_out - isal->avail_out;
+    io->n_out -= n_out - isal->avail_out;
     if (result < 0)
         return KYMO__INFLATE_BROKEN;
-    return state->block_state == ISAL_BLOCK_FINISH ? KYMO__INFLATE_DONE : KYMO__INFLATE_GOES_ON;
+    return isal->block_state == ISAL_BLOCK_FINISH ? KYMO__INFLATE_DONE : KYMO__INFLATE_GOES_ON;
 }

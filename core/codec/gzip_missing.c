@@ -20,9 +20,9 @@ void kymo__inflate_reset(kymo__inflate *inflate)
     (void)inflate;
 }
 
-enum kymo__inflate_result kymo__inflate_run(kymo__inflate *inflate, struct kymo__inflate_io *io)
+enum kymo__inflate_result kymo__inflate_run(kymo__inflate *state, struct kymo__inflate_io *io)
 {
-    (void)inflate;
+    (void)state;
     (void)io;
     return KYMO__INFLATE_BROKEN;
 }

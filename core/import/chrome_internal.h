@@ -5,6 +5,7 @@
  *   chrome_event.c ── one event: where in the window its values lie; nothing is copied or converted yet
  *   chrome_args.c ── the arguments that mean something to us
  *   chrome_put.c ── by phase and category, what the sink gets;  chrome_work.c ── GPU work and communication
+ *   chrome_sites.c ── names to sites, ids to numbers
  *   chrome_threads.c ── pids, tids and their names to processes and lanes
  */
 #ifndef KYMO_CHROME_INTERNAL_H
@@ -100,7 +101,8 @@ struct kymo__chrome_word {
 struct kymo__chrome {
     struct kymo__import *import;
     struct kymo__scan scan;
-    struct kymo__chrome_event event; /* the one being put */
+    struct kymo__chrome_event event;         /* the one being put */
+    struct kymo_communication communication; /* of it */
 
     /* Processes, threads and words by their hash. */
     kymo__sink_process *main; /* of GPU work, and of the pid that comes first; NULL: no event yet */
@@ -154,14 +156,23 @@ void kymo__chrome_name_process(struct kymo__chrome *chrome, const char *name, si
 void kymo__chrome_identify(struct kymo__chrome *chrome);
 void kymo__chrome_free_threads(struct kymo__chrome *chrome);
 
-/* ---- chrome_put.c ---- */
+/* ---- chrome_sites.c ---- */
 
-void kymo__chrome_put(struct kymo__chrome *chrome);
-/* A site of the event's category, its name as it is, or another. */
-uint32_t kymo__chrome_site(struct kymo__chrome *chrome, kymo__sink_process *process);
 /* A text without escapes, lent until the next call. */
 struct kymo__chrome_value kymo__chrome_text(struct kymo__chrome *chrome,
                                             const struct kymo__chrome_value *value);
+/* A site of the event's category, with its name or another. */
+uint32_t kymo__chrome_site(struct kymo__chrome *chrome, kymo__sink_process *process);
+uint32_t kymo__chrome_site_named(const struct kymo__chrome *chrome, kymo__sink_process *process,
+                                 const char *name, size_t len);
+/* The id of a flow: a number, also in hexadecimal, or any text by its hash. */
+uint64_t kymo__chrome_id(const struct kymo__chrome_value *value);
+/* An async range is known by its category, its name and its id, which may count within its process alone. */
+uint64_t kymo__chrome_async_id(const struct kymo__chrome_event *event);
+
+/* ---- chrome_put.c ---- */
+
+void kymo__chrome_put(struct kymo__chrome *chrome);
 
 /* ---- chrome_work.c ---- */
 

@@ -11,102 +11,6 @@
 
 #include "import/chrome_internal.h"
 
-/* ---- texts and sites ---- */
-
-struct kymo__chrome_value kymo__chrome_text(struct kymo__chrome *chrome,
-                                            const struct kymo__chrome_value *value)
-{
-    if (KYMO_LIKELY(!value->has_escapes))
-        return *value;
-    chrome->text.len = 0;
-    kymo__json_decode(&chrome->text, value->at, value->len);
-    chrome->has_failed |= chrome->text.failed;
-    return (struct kymo__chrome_value){
-        .at = chrome->text.data, .len = (uint32_t)chrome->text.len, .kind = KYMO__CHROME_STRING};
-}
-
-/* viztracer's "function (file:line)": its parts. A path may hold brackets, a function's name does not. */
-static void split_location(struct kymo__sink_site *site)
-{
-    const char *open = memmem(site->name, site->name_len, " (", 2),
-               *p = site->name + site->name_len - 1;
-    uint32_t line = 0, scale = 1;
-    if (open == NULL || open == site->name || *p != ')')
-        return;
-    for (p--; *p >= '0' && *p <= '9' && scale < 100000000; p--, scale *= 10)
-        line += (uint32_t)(*p - '0') * scale;
-    if (*p != ':' || scale == 1 || p <= open + 2)
-        return;
-    site->file = open + 2;
-    site->file_len = (size_t)(p - site->file);
-    site->line = line;
-    site->name_len = (size_t)(open - site->name);
-}
-
-static bool is_of_viztracer(const struct kymo__chrome_value *category)
-{
-    return category->len == 3 && strncasecmp(category->at, "fee", 3) == 0;
-}
-
-static uint32_t site_named(const struct kymo__chrome *chrome, kymo__sink_process *process,
-                           const char *name, size_t len)
-{
-    const struct kymo__chrome_value *category = &chrome->event.category;
-    struct kymo__sink_site site = {.name = name,
-                                   .name_len = len,
-                                   .category =
-                                       category->kind == KYMO__CHROME_STRING ? category->at : NULL,
-                                   .category_len = category->len};
-    if (len > 0 && is_of_viztracer(category))
-        split_location(&site);
-    return kymo__sink_site(process, &site);
-}
-
-uint32_t kymo__chrome_site(struct kymo__chrome *chrome, kymo__sink_process *process)
-{
-    const struct kymo__chrome_value name = kymo__chrome_text(chrome, &chrome->event.name);
-    return site_named(chrome, process, name.at, name.len);
-}
-
-/* ---- numbers that stand for something ---- */
-
-static uint64_t hash_of(uint64_t seed, const struct kymo__chrome_value *value)
-{
-    return value->len > 0 ? kymo__sink_hash(seed, value->at, value->len) : seed;
-}
-
-/* The id of a flow or async range: a number, also in hexadecimal, or any text by its hash. */
-static uint64_t id_of(const struct kymo__chrome_value *value)
-{
-    int64_t number;
-    if (kymo__chrome_integer(value, &number))
-        return (uint64_t)number;
-    uint64_t hex = 0;
-    size_t i = 2;
-    bool is_hex =
-        value->len > 2 && value->len <= 18 && value->at[0] == '0' && (value->at[1] | 0x20) == 'x';
-    for (; is_hex && i < value->len; i++) {
-        const char c = value->at[i];
-        const int digit = c >= '0' && c <= '9'                     ? c - '0'
-                          : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                                   : -1;
-        is_hex = digit >= 0;
-        hex = hex << 4 | (uint64_t)(digit & 15);
-    }
-    return is_hex ? hex : hash_of(0, value);
-}
-
-/* An async range is known by its category, its name and its id, which may count within its process alone. */
-static uint64_t async_id(const struct kymo__chrome_event *event)
-{
-    struct kymo__chrome_value key, value, id = event->id;
-    const char *p = event->id2.at;
-    if (event->id2.kind == KYMO__CHROME_NESTED && *p == '{' &&
-        kymo__chrome_next_key(p + 1, p + event->id2.len, &key, &value) != NULL)
-        id = value;
-    return hash_of(hash_of(id_of(&id), &event->category), &event->name);
-}
-
 /* ---- slices ---- */
 
 static void put_iteration(kymo__sink_process *process, const struct kymo__sink_event *slice,
@@ -139,7 +43,7 @@ static void put_bound_flow(struct kymo__chrome *chrome, kymo__sink_process *proc
                                           .lane = slice->lane,
                                           .site = slice->site,
                                           .ns = slice->ns,
-                                          .id = id_of(&event->bind_id),
+                                          .id = kymo__chrome_id(&event->bind_id),
                                           .flow_end = is_in && is_out ? KYMO_FLOW_STEP
                                                       : is_in         ? KYMO_FLOW_END
                                                                       : KYMO_FLOW_BEGIN};
@@ -165,7 +69,6 @@ static void put_slice(struct kymo__chrome *chrome, struct kymo__sink_event *out,
     struct kymo__chrome_thread *thread = kymo__chrome_thread(chrome, &event->pid, &event->tid);
     if (thread == NULL || !kymo__chrome_as_thread(chrome, thread))
         return;
-    struct kymo_communication communication;
     struct kymo__chrome_args args;
     int64_t correlation;
     out->lane = thread->lane;
@@ -176,8 +79,8 @@ static void put_slice(struct kymo__chrome *chrome, struct kymo__sink_event *out,
             out->correlation = (uint64_t)correlation;
     } else if (is_communication(&event->name)) {
         kymo__chrome_parse_args(&args, &event->args);
-        if (kymo__chrome_communication(thread->process, &event->name, &args, &communication))
-            out->communication = &communication;
+        if (kymo__chrome_communication(thread->process, &event->name, &args, &chrome->communication))
+            out->communication = &chrome->communication;
     }
     kymo__sink_put(thread->process, out);
     if (event->name.len > 12 && event->name.at[0] == 'P')
@@ -284,7 +187,7 @@ static void put_value(struct kymo__chrome *chrome, struct kymo__sink_event *out,
         return;
     out->kind = KYMO__SINK_COUNTER;
     out->lane = thread->lane;
-    out->site = site_named(chrome, thread->process, name, len);
+    out->site = kymo__chrome_site_named(chrome, thread->process, name, len);
     kymo__sink_put(thread->process, out);
 }
 
@@ -363,7 +266,7 @@ static void put_flow(struct kymo__chrome *chrome, struct kymo__sink_event *out, 
         if (kymo__chrome_is(&chrome->event.category, implied[i]))
             return;
     out->kind = KYMO__SINK_FLOW;
-    out->id = id_of(&chrome->event.id);
+    out->id = kymo__chrome_id(&chrome->event.id);
     out->flow_end = phase == 's' ? KYMO_FLOW_BEGIN : phase == 't' ? KYMO_FLOW_STEP : KYMO_FLOW_END;
     put_simple(chrome, out);
 }
@@ -385,7 +288,7 @@ static void put_timed(struct kymo__chrome *chrome, struct kymo__sink_event *out,
     case 'b':
     case 'e':
         out->kind = phase == 'b' ? KYMO__SINK_ASYNC_BEGIN : KYMO__SINK_ASYNC_END;
-        out->id = async_id(&chrome->event);
+        out->id = kymo__chrome_async_id(&chrome->event);
         put_simple(chrome, out);
         break;
     case 's':

@@ -176,7 +176,6 @@ void kymo__chrome_put_work(struct kymo__chrome *chrome, struct kymo__sink_event 
 {
     const struct kymo__chrome_event *event = &chrome->event;
     struct kymo__chrome_args args;
-    struct kymo_communication communication;
     int64_t device, stream, number;
     kymo__chrome_parse_args(&args, &event->args);
     if (!kymo__chrome_integer(args.device.kind != KYMO__CHROME_NONE ? &args.device : &event->pid,
@@ -196,7 +195,7 @@ void kymo__chrome_put_work(struct kymo__chrome *chrome, struct kymo__sink_event 
         out->correlation = (uint64_t)number;
     if (kymo__chrome_integer(&args.bytes, &number) && number > 0)
         out->bytes = (uint64_t)number;
-    if (kymo__chrome_communication(chrome->main, NULL, &args, &communication))
-        out->communication = &communication;
+    if (kymo__chrome_communication(chrome->main, NULL, &args, &chrome->communication))
+        out->communication = &chrome->communication;
     kymo__sink_put(chrome->main, out);
 }
