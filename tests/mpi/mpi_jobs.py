@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,6 +37,18 @@ CANDIDATES = {
     "mpich": Mpi("mpich", "mpicc.mpich", "mpirun.mpich", ()),
     "wheel": Mpi("wheel", str(BESIDE_PYTHON / "mpicc"), str(BESIDE_PYTHON / "mpirun"), OPEN_MPI),
 }
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def torchrun(ranks: int, *command: object) -> list[str]:
+    """A job on this machine, as users start it."""
+    options = ("--nproc-per-node", str(ranks), "--master-addr", "127.0.0.1", "--master-port", str(free_port()))
+    return [sys.executable, "-m", "torch.distributed.run", *options, *map(str, command)]
 
 
 def communications(process: Process) -> Iterator[dict[str, Any]]:

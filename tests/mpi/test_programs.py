@@ -67,8 +67,11 @@ def test_the_rank_is_mpis_whatever_another_launcher_left_behind(mpi, program, ru
     assert_whole(recorded(tmp_path / "run.kymo"), 2)
 
 
-def test_rank_killed_by_kill_9_loses_nothing(mpi, program, run, tool, recorded, tmp_path):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(4, program, "kill", 2)], status=None)
+@pytest.mark.parametrize("where", ["in front", "behind"])
+def test_a_rank_killed_by_kill_9_loses_nothing(mpi, program, run, tool, recorded, tmp_path, where):
+    record = (tool, "run", "--mpi", "-o", tmp_path / "run.kymo", "--")
+    in_front = [str(word) for word in (*record, *mpi.run(4, program, "kill", 2))]
+    run(in_front if where == "in front" else mpi.run(4, *record, program, "kill", 2), status=None)
     processes = recorded(tmp_path / "run.kymo")
     assert_whole(processes, 4)
     killed = processes[2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import socket
 import sys
 import textwrap
 from collections import Counter
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from mpi_jobs import HERE, Process
+from mpi_jobs import HERE, Process, torchrun
 
 if importlib.util.find_spec("torch") is None:
     pytest.skip(
@@ -22,18 +21,6 @@ if importlib.util.find_spec("torch") is None:
 # As enum kymo_collective has them.
 WHATS = ("unknown", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather")
 WHATS += ("scatter", "barrier", "send", "recv", "other")
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def torchrun(ranks: int, *command: object) -> list[str]:
-    """A job on this machine, as users start it."""
-    options = ("--nproc-per-node", str(ranks), "--master-addr", "127.0.0.1", "--master-port", str(free_port()))
-    return [sys.executable, "-m", "torch.distributed.run", *options, *map(str, command)]
 
 
 def calls_of(process: Process) -> list[dict[str, Any]]:
