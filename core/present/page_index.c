@@ -157,6 +157,8 @@ static void put_process(struct kymo__buf *json, const struct kymo__page_process 
         kymo__page_put_number(json, "lost_last_ns", kymo__page_ns(process, info->lost_last_ns));
     }
     kymo__page_put_number(json, "events", info->n_events);
+    if (process->thin.n_merged != 0)
+        kymo__page_put_number(json, "merged", process->thin.n_merged);
     if (process->n_texts_left_out != 0)
         kymo__page_put_number(json, "texts_left_out", process->n_texts_left_out);
     kymo__page_close(json, "},");

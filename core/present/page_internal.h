@@ -52,11 +52,19 @@ enum {
     KYMO__PAGE_TABLE_ROWS = 20000,
 };
 
+/* Short ranges that follow one another, to be drawn as one. */
+struct kymo__page_short {
+    struct kymo__page_event first;
+    uint64_t end_ns;
+    uint32_t n; /* 0: none */
+};
+
 struct kymo__page_row {
     struct kymo__page_event *events; /* of the chunk under way */
     size_t n, cap;
     size_t room; /* for events before the chunk is full or must grow */
     uint64_t last_start_ns, last_end_ns;
+    struct kymo__page_short *shorts; /* under way; NULL until there is one */
     struct kymo__page_chunk *first, *last;
     uint32_t id;    /* what a row of counters or series is about: a site or name */
     uint8_t values; /* enum kymo__page_values; begins of numbers need not be in order */
@@ -97,6 +105,18 @@ struct kymo__page_track {
     struct kymo__name *labels; /* of a series, by row; texts lent by the recording */
 };
 
+/*
+ * page_thin.c: keeps a process to its share of the page's ranges. What is shorter than `below_ns` is merged with its
+ * neighbours; that bound follows how many were kept lately against how many were due.
+ */
+struct kymo__page_thinning {
+    uint64_t below_ns; /* 0: all are kept */
+    uint64_t n_seen, n_kept, n_merged;
+    uint64_t n_kept_before;      /* at the last look */
+    uint64_t n_expected, n_most; /* ranges of the process, and how many of them are to be kept */
+    uint64_t next_look;          /* when so many were seen */
+};
+
 struct kymo__page_process {
     struct kymo__page *page;
     kymo_recording *recording;
@@ -114,6 +134,7 @@ struct kymo__page_process {
     uint64_t n_series; /* times of names in iterations */
     struct kymo__buf texts;
     uint64_t n_texts_left_out;
+    struct kymo__page_thinning thin;
 };
 
 enum kymo__site_use { KYMO__SITE_UNUSED, KYMO__SITE_USED, KYMO__SITE_SKIPPED };
@@ -194,6 +215,17 @@ static inline bool kymo__page_take_site(struct kymo__page_process *process, uint
         *use = KYMO__SITE_USED;
     return true;
 }
+
+/* ---- page_thin.c ---- */
+
+void kymo__page_thin_init(struct kymo__page_process *process);
+/* Look at how many were kept, and move the bound. */
+void kymo__page_thin_look(struct kymo__page_thinning *thin);
+/* A range below the bound. False without memory. */
+bool kymo__page_thin_add(struct kymo__page_process *process, struct kymo__page_row *row,
+                         const struct kymo__page_event *event);
+/* What is under way goes into the row, before anything else does. */
+bool kymo__page_thin_flush(struct kymo__page_process *process, struct kymo__page_row *row);
 
 /* ---- page_details.c: each takes a whole record; false without memory ---- */
 

@@ -120,6 +120,7 @@ kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk,
     if (!prepare(process))
         return no_memory(process);
     apply_filter(process, page->options->summary.filter);
+    kymo__page_thin_init(process);
     walk->tap = &kymo__page_tap;
     walk->tap_ctx = process;
     walk->iterations.visitor = on_span;
@@ -136,6 +137,9 @@ kymo_status kymo__page_end_process(void *ctx, struct kymo__process_walk *walk, s
     for (size_t i = 0; ok && i < walk->info->n_lanes; i++)
         if (walk->lanes[i] != NULL)
             ok = kymo__page_add_unfinished(process, walk->lanes[i], false, walk->info->last_ns);
+    for (size_t i = 0; ok && i < walk->info->n_lanes; i++)
+        for (size_t k = 0; ok && k < process->lanes[i].n_rows; k++)
+            ok = kymo__page_thin_flush(process, &process->lanes[i].rows[k]);
     for (size_t i = 0; i < walk->info->n_lanes; i++)
         kymo__page_track_finish(page, &process->lanes[i]);
     kymo__page_track_finish(page, &process->async);

@@ -78,6 +78,7 @@ void kymo__page_row_fini(struct kymo__page_row *row)
         kymo__free(chunk);
     }
     kymo__free(row->events);
+    kymo__free(row->shorts);
     *row = (struct kymo__page_row){0};
 }
 

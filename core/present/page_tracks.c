@@ -15,6 +15,19 @@ static struct kymo__page_track *track_of(struct kymo__page_process *process,
 
 /* ---- what ends ---- */
 
+/* Of a recording with more ranges than a page takes. */
+static bool add_thinned(struct kymo__page_process *process, struct kymo__page_row *row,
+                        const struct kymo__page_event *event)
+{
+    struct kymo__page_thinning *thin = &process->thin;
+    if (++thin->n_seen >= thin->next_look)
+        kymo__page_thin_look(thin);
+    if (event->value < thin->below_ns)
+        return kymo__page_thin_add(process, row, event);
+    thin->n_kept++;
+    return kymo__page_thin_flush(process, row) && kymo__page_row_add(process->page, row, event);
+}
+
 static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct kymo__frame *frame,
                     uint64_t end_ns)
 {
@@ -36,7 +49,10 @@ static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct 
     if (KYMO_UNLIKELY(frame->repeat != 0) && !kymo__page_add_calls(process, track, frame))
         return false;
     struct kymo__page_row *row = kymo__page_track_row(track, depth);
-    return row != NULL && kymo__page_row_put(process->page, row, &event);
+    if (row == NULL)
+        return false;
+    return KYMO_LIKELY(process->thin.below_ns == 0) ? kymo__page_row_put(process->page, row, &event)
+                                                    : add_thinned(process, row, &event);
 }
 
 /* What is on the stack will not be seen to end. */

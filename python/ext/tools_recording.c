@@ -240,14 +240,16 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* page(fd, title or None) */
+/* page(fd, title or None, max_ranges) */
 static PyObject *recording_page(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
     struct kymo_page_options options = {.summary = {.max_depth = self->max_depth}};
+    unsigned long long max_ranges;
     int fd;
-    if (!PyArg_ParseTuple(args, "iz:page", &fd, &options.title))
+    if (!PyArg_ParseTuple(args, "izK:page", &fd, &options.title, &max_ranges))
         return NULL;
+    options.max_ranges = max_ranges;
     if (self->filter != Py_None && (options.summary.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
         return NULL;
     if (self->data != Py_None && (options.summary.data = PyUnicode_AsUTF8(self->data)) == NULL)
@@ -273,7 +275,8 @@ static PyMethodDef recording_methods[] = {
      METH_VARARGS, "report($self, tables, sort, limit, width, as_json, /)\n--\n\nThe whole answer, as text or JSON."},
     {"export", recording_export,
      METH_VARARGS, "export($self, format, fd, by, baseline, /)\n--\n\nThe events or their sums, for another tool."},
-    {"page", recording_page, METH_VARARGS, "page($self, fd, title, /)\n--\n\nThe report page."},
+    {"page", recording_page, METH_VARARGS,
+     "page($self, fd, title, max_ranges, /)\n--\n\nThe report page."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot recording_slots[] = {

@@ -200,17 +200,20 @@ class Recording:
         finally:
             os.close(fd)
 
-    def to_html(self, path: Path, *, title: Optional[str] = None) -> None:
-        """Write the page of `kymo report --html`: overview, timeline, iterations, flame graph, tables in one file."""
+    def to_html(self, path: Path, *, title: Optional[str] = None, max_ranges: int = 0) -> None:
+        """Write the page of `kymo report --html`: overview, timeline, iterations, flame graph, tables in one file.
+
+        Of more than `max_ranges` (0: ten million) short ones are drawn as one with their neighbours.
+        """
         from kymo._page import write_page
 
-        write_page(path, lambda fd: self._native.page(fd, title))
+        write_page(path, lambda fd: self._native.page(fd, title, max_ranges))
 
-    def page(self, *, title: Optional[str] = None) -> Page:
+    def page(self, *, title: Optional[str] = None, max_ranges: int = 0) -> Page:
         """Give the same page for a notebook, which shows it below the cell."""
         from kymo._page import make_page
 
-        return make_page(lambda fd: self._native.page(fd, title))
+        return make_page(lambda fd: self._native.page(fd, title, max_ranges))
 
     def _repr_html_(self) -> str:
         """Show in a notebook what took the time. The names come from the measured program, so everything is escaped."""

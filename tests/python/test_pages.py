@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import html
+import json
 import re
+import zlib
 
 import pytest
 
@@ -48,6 +51,33 @@ def test_a_page_shows_itself_in_a_frame_of_its_own(path):
     assert html.unescape(source) == page.html
     assert 'sandbox="allow-scripts"' in shown
     assert repr(page).startswith("<kymo page")
+
+
+def index_of(page) -> dict:
+    """Give the index of a page."""
+    (packed,) = re.findall(r'id="index">([^<]*)</script>', page.html)
+    return json.loads(zlib.decompress(base64.b64decode(packed), -15))
+
+
+def n_events(index: dict) -> int:
+    rows = [row for track in index["tracks"] if track["kind"] == "thread" for row in track["rows"]]
+    return sum(chunk[2] for row in rows for chunk in row[1:])
+
+
+def test_more_ranges_than_a_page_takes_are_drawn_together(record):
+    with record() as path:
+        for _ in range(200):
+            with kymo.range("outer"):
+                for _ in range(500):
+                    with kymo.range("inner"):
+                        pass
+    recording = kymo.load(path)
+    whole, part = index_of(recording.page()), index_of(recording.page(max_ranges=10_000))
+    assert n_events(whole) == 100_200
+    assert "merged" not in whole["processes"][0]
+    assert 1000 < n_events(part) < 50_000
+    assert part["processes"][0]["merged"] > 50_000
+    assert part["tables"] == whole["tables"]
 
 
 def test_a_filter_holds_for_the_page(path):

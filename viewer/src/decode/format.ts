@@ -37,6 +37,7 @@ export interface ProcessInfo {
   lost_last_ns?: number;
   events: number;
   texts_left_out?: number;
+  merged?: number; // short ranges that are drawn as one with their neighbours
 }
 
 /** section, offset, events, first begin, last end */

@@ -86,7 +86,7 @@ export async function openRecording(index: Index, onProgress: (share: number) =>
   const names = await takeJson<Names>("names");
   const plan = new Plan();
   const tracks = index.tracks.map((data, i) =>
-    plan.track(data, i, (names.sites[data.process] ?? []).length > 0xffff),
+    plan.track(data, i, (names.sites[data.process] ?? []).length > 0xffff || index.processes[data.process].merged !== undefined),
   );
   const recording: Recording = {
     index, names: names.names, sites: names.sites, tracks, events: Promise.resolve(), texts: new Texts((process) => takeBlock(`texts-${process}`)),

@@ -40,7 +40,15 @@ export interface Recording {
   texts: Texts;
 }
 
+/** How many short ranges an event stands for; 0 where it is one of its own. */
+export function mergedIn(recording: Recording, process: number, site: number): number {
+  const highest = (recording.sites[process]?.length ?? 0) - 1;
+  return site > highest ? site - highest : 0;
+}
+
 export function nameOf(recording: Recording, process: number, site: number): NameData {
+  const merged = mergedIn(recording, process, site);
+  if (merged > 0) return [`(${merged.toLocaleString("en-US")} short ranges)`, "", "", 0, 0];
   return recording.names[recording.sites[process]?.[site] ?? -1] ?? ["(unknown)", "", "", 0, 0];
 }
 

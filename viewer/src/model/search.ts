@@ -28,7 +28,7 @@ export function countMatches(recording: Recording, misses: Uint8Array[]): number
   for (const track of recording.tracks) {
     if (!hasSites(track)) continue;
     const miss = misses[track.process];
-    for (const row of [...track.rows, track.marks]) for (let i = 0; i < row.n; i++) n += 1 - miss[row.id[i]];
+    for (const row of [...track.rows, track.marks]) for (let i = 0; i < row.n; i++) n += 1 - (miss[row.id[i]] ?? 1);
   }
   return n;
 }
@@ -46,7 +46,7 @@ export function nextMatch(recording: Recording, misses: Uint8Array[], from: Matc
       let i = forward ? 0 : row.n - 1;
       if (from !== null) i = forward ? row.lowerBound(from.start) : row.lowerBound(from.start + 1) - 1;
       for (; i >= 0 && i < row.n; i += step) {
-        if (miss[row.id[i]]) continue;
+        if (miss[row.id[i]] ?? 1) continue;
         const match = { track, depth, i, start: row.start[i] };
         if (from !== null && !(forward ? isBefore(from, match) : isBefore(match, from))) continue;
         if (isBetter(match, best)) best = match;

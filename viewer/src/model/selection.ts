@@ -2,7 +2,7 @@
 
 import type { TableData } from "../decode/format";
 import { hasSites } from "./search";
-import { type Recording, nameOf } from "./recording";
+import { type Recording, mergedIn, nameOf } from "./recording";
 
 interface Sum {
   name: string;
@@ -20,13 +20,14 @@ export function summarize(recording: Recording, from: number, to: number): Table
       for (let i = row.firstReaching(from); i < row.n && row.start[i] < to; i++) {
         const part = Math.min(row.end(i), to) - Math.max(row.start[i], from);
         let sum = bySite.get(row.id[i]);
+        const merged = mergedIn(recording, track.process, row.id[i]);
         if (sum === undefined) {
-          const name = nameOf(recording, track.process, row.id[i])[0];
+          const name = merged > 0 ? "(short ranges)" : nameOf(recording, track.process, row.id[i])[0];
           sum = sums.get(name) ?? { name, count: 0, total: 0 };
           sums.set(name, sum);
           bySite.set(row.id[i], sum);
         }
-        sum.count++;
+        sum.count += Math.max(merged, 1);
         sum.total += part;
       }
     }

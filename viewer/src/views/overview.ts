@@ -156,6 +156,8 @@ function notes(recording: Recording): HTMLElement | null {
   for (const text of tableOf(recording, "warnings")?.cells[0] ?? []) append(list, el("li", {}, String(text)));
   const deep = recording.tracks.reduce((sum, track) => sum + track.tooDeep, 0);
   if (deep > 0) append(list, el("li", {}, `${units.countOf(deep, "range")} nested deeper than 256 are in the tables and not on the timeline.`));
+  const merged = recording.index.processes.reduce((sum, process) => sum + (process.merged ?? 0), 0);
+  if (merged > 0) append(list, el("li", {}, `${units.countOf(merged, "short range")} are drawn as one with their neighbours on the timeline; tables have them all.`));
   const texts = recording.index.processes.reduce((sum, process) => sum + (process.texts_left_out ?? 0), 0);
   if (texts > 0) append(list, el("li", {}, `Payloads and arguments of ${units.countOf(texts, "event")} are left out of this page.`));
   return list.childElementCount === 0 ? null : el("section", { class: "card notes" }, el("h2", {}, "Please note"), list);

@@ -2,7 +2,7 @@
 // pixel: how much of it is covered, and by what most; so a pixel that stands for a thousand events is as dark as they
 // were busy.
 
-import { textOn } from "../model/colors";
+import { GREY, textOn, toPixel } from "../model/colors";
 import { type Level, firstBlock, levelFor } from "../model/levels";
 import type { Row } from "../model/row";
 
@@ -13,6 +13,7 @@ export interface SiteColors {
 
 const WIDE_ENOUGH = 3; // pixels for a box of its own
 const LABEL_FROM = 24;
+const GREY_PIXEL = toPixel(GREY); // for what has no colour of its own
 const FAINTEST = 0.3; // a pixel with anything in it
 
 export class Strip {
@@ -100,7 +101,7 @@ function sortOut(row: Row, levels: Level[], scene: RowScene, strip: Strip): Box[
   const perPixel = (to - from) / width;
   const wide = WIDE_ENOUGH * scene.ratio;
   const level = levelFor(levels, perPixel);
-  const pixelOf = (i: number): number => (isDim?.[row.id[i]] ? dimPixel : (colors.pixel[row.id[i]] ?? dimPixel));
+  const pixelOf = (i: number): number => (isDim?.[row.id[i]] ? dimPixel : (colors.pixel[row.id[i]] ?? GREY_PIXEL));
   if (level !== null) {
     for (let b = firstBlock(level, from); b < level.n && level.start[b] < to; b++) {
       const x0 = (level.start[b] - from) / perPixel, x1 = (level.end[b] - from) / perPixel;
@@ -158,8 +159,8 @@ export function fitText(context: CanvasRenderingContext2D, text: string, room: n
 function drawBox(row: Row, box: Box, y: number, height: number, scene: RowScene): void {
   const { context, ratio, width } = scene;
   const site = row.id[box.i];
-  const isDim = scene.isDim !== null && scene.isDim[site] !== 0;
-  const css = isDim ? scene.dimCss : (scene.colors.css[site] ?? scene.dimCss);
+  const isDim = scene.isDim !== null && (scene.isDim[site] ?? 1) !== 0;
+  const css = isDim ? scene.dimCss : (scene.colors.css[site] ?? GREY);
   const x0 = Math.max(box.x, -2), x1 = Math.min(box.x + box.width, width + 2);
   context.fillStyle = css;
   context.fillRect(x0, y, Math.max(x1 - x0 - Math.min(1, ratio / 2), 1), height);

@@ -174,7 +174,6 @@ export class TimelinePainter {
   private rowScene(plot: Plot, scene: Scene, line: Line): RowScene {
     const { process } = line;
     const isCounted = line.track?.kind === "progress" && line.depth < 2;
-    const dim = isCounted ? COUNTED : this.ink.band;
     return {
       context: plot.context,
       from: plot.from,
@@ -184,8 +183,8 @@ export class TimelinePainter {
       nameOf: isCounted ? (number) => String(number) : (site) => nameOf(this.recording, process, site)[0],
       colors: isCounted ? NONE : this.siteColors[process],
       isDim: isCounted ? null : (scene.matches?.[process] ?? null),
-      dimPixel: toPixel(dim),
-      dimCss: dim,
+      dimPixel: toPixel(this.ink.band),
+      dimCss: this.ink.band,
       ink: this.ink.faint,
     };
   }
@@ -221,7 +220,6 @@ export class TimelinePainter {
   }
 }
 
-const COUNTED = "#c8c8c8";
 const NONE: SiteColors = { css: [], pixel: new Uint32Array(0) };
 
 /** Begin and end of what was picked. */

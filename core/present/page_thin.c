@@ -1,0 +1,83 @@
+/*
+ * A page of a recording with more ranges than a browser opens. Short ranges that follow one another on a row become one
+ * event, whose id is beyond those of sites by as many as it stands for. Nobody can tell them apart before zooming in
+ * far; whoever does sees that they are many.
+ */
+#include "present/page_internal.h"
+
+enum {
+    DEFAULT_MOST = 10000000,
+    LOOK_EVERY = 1 << 12,
+    FIRST_BOUND_NS = 1000,
+};
+#define LAST_BOUND_NS (UINT64_C(1) << 50) /* two weeks */
+
+static uint64_t words_of(const struct kymo__page *page)
+{
+    uint64_t n = 0;
+    for (size_t r = 0; r < page->n_recordings; r++)
+        for (size_t i = 0; i < kymo_recording_n_processes(page->recordings[r]); i++)
+            n += kymo_recording_process(page->recordings[r], i)->n_events;
+    return n;
+}
+
+void kymo__page_thin_init(struct kymo__page_process *process)
+{
+    const uint64_t wanted = process->page->options->max_ranges;
+    const uint64_t most = wanted != 0 ? wanted : DEFAULT_MOST, n_words = words_of(process->page);
+    struct kymo__page_thinning *thin = &process->thin;
+    thin->next_look = UINT64_MAX;
+    if (n_words / 2 <= most)
+        return;
+    thin->n_expected = process->info->n_events / 2 + 1;
+    thin->n_most = (uint64_t)((double)most * (double)process->info->n_events / (double)n_words);
+    thin->below_ns = FIRST_BOUND_NS;
+    thin->next_look = LOOK_EVERY;
+}
+
+void kymo__page_thin_look(struct kymo__page_thinning *thin)
+{
+    const double due = (double)LOOK_EVERY * (double)thin->n_most / (double)thin->n_expected;
+    const double kept = (double)(thin->n_kept - thin->n_kept_before);
+    if (kept > due && thin->below_ns < LAST_BOUND_NS)
+        thin->below_ns *= 2;
+    else if (kept < due / 2 && thin->below_ns > 1)
+        thin->below_ns /= 2;
+    thin->n_kept_before = thin->n_kept;
+    thin->next_look = thin->n_seen + LOOK_EVERY;
+}
+
+bool kymo__page_thin_flush(struct kymo__page_process *process, struct kymo__page_row *row)
+{
+    struct kymo__page_short *shorts = row->shorts;
+    if (shorts == NULL || shorts->n == 0)
+        return true;
+    if (shorts->n > 1) {
+        process->thin.n_merged += shorts->n;
+        shorts->first.value = shorts->end_ns - shorts->first.start_ns;
+        shorts->first.id = process->info->n_sites + shorts->n;
+    }
+    shorts->n = 0;
+    process->thin.n_kept++;
+    return kymo__page_row_add(process->page, row, &shorts->first);
+}
+
+bool kymo__page_thin_add(struct kymo__page_process *process, struct kymo__page_row *row,
+                         const struct kymo__page_event *event)
+{
+    if (row->shorts == NULL && (row->shorts = kymo__calloc(1, sizeof *row->shorts)) == NULL)
+        return false;
+    struct kymo__page_short *shorts = row->shorts;
+    const uint64_t end_ns = event->start_ns + event->value;
+    const bool follows = shorts->n != 0 && event->start_ns >= shorts->first.start_ns &&
+                         event->start_ns - shorts->first.start_ns < process->thin.below_ns;
+    if (follows) {
+        shorts->n++;
+        shorts->end_ns = KYMO__MAX(shorts->end_ns, end_ns);
+        return true;
+    }
+    if (!kymo__page_thin_flush(process, row))
+        return false;
+    *shorts = (struct kymo__page_short){.first = *event, .end_ns = end_ns, .n = 1};
+    return true;
+}
