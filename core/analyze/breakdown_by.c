@@ -190,7 +190,7 @@ static bool break_down_groups(struct kymo__device_rows *rows, struct parts *p,
 /* The windows of one name are `windows[first]` and the following. */
 struct range_names {
     struct kymo__names names;
-    uint32_t *name_of; /* by range */
+    uint32_t *name_of; /* by range; KYMO__NO_NAME: a call of a runtime, which tells nothing */
     uint64_t *end_ns; /* by range: its own, or of the last work launched in it; 0: it launched none */
     struct kymo__interval *windows;
     size_t *first; /* by name; one more behind the last */
@@ -210,6 +210,9 @@ static bool name_ranges(struct range_names *r, const struct kymo__work_set *set)
     for (size_t i = 0; i < set->n_ranges; i++) {
         const struct kymo_site_info *site =
             kymo_recording_site(set->recording, set->process->index, set->ranges[i].site);
+        r->name_of[i] = KYMO__NO_NAME;
+        if (kymo__is_runtime_call(site))
+            continue;
         r->name_of[i] = kymo__names_number(&r->names, site->name, site->name_len);
         if (r->name_of[i] == KYMO__NO_NAME)
             return false;
@@ -240,7 +243,8 @@ static bool make_windows(struct range_names *r, struct parts *p)
 {
     const struct kymo__work_set *set = p->set;
     for (size_t i = 0; i < set->n_ranges; i++)
-        r->first[r->name_of[i] + 1]++;
+        if (r->name_of[i] != KYMO__NO_NAME)
+            r->first[r->name_of[i] + 1]++;
     for (size_t name = 0; name < r->names.n; name++)
         r->first[name + 1] += r->first[name];
     size_t *next = kymo__alloc((r->names.n + 1) * sizeof *next);
@@ -248,8 +252,9 @@ static bool make_windows(struct range_names *r, struct parts *p)
         return false;
     memcpy(next, r->first, (r->names.n + 1) * sizeof *next);
     for (size_t i = 0; i < set->n_ranges; i++)
-        r->windows[next[r->name_of[i]]++] = (struct kymo__interval){
-            set->ranges[i].begin_ns, KYMO__MAX(r->end_ns[i], set->ranges[i].begin_ns)};
+        if (r->name_of[i] != KYMO__NO_NAME)
+            r->windows[next[r->name_of[i]]++] = (struct kymo__interval){
+                set->ranges[i].begin_ns, KYMO__MAX(r->end_ns[i], set->ranges[i].begin_ns)};
     kymo__free(next);
     for (size_t name = 0; name < r->names.n; name++) {
         size_t n = r->first[name + 1] - r->first[name];
@@ -273,6 +278,8 @@ static void add_launched(struct parts *p, const struct range_names *r)
             continue;
         for (uint32_t at = set->launches[work->launch].range; at != KYMO__NO_INDEX;
              at = set->ranges[at].parent) {
+            if (r->name_of[at] == KYMO__NO_NAME)
+                continue;
             struct part *part = &p->parts[r->name_of[at]];
             if (part->last_work != i + 1)
                 add_work(part, work);
@@ -314,9 +321,16 @@ static void add_host_time(struct parts *p)
     }
 }
 
+/* The ranges with most work first. */
+static bool row_is_before(const void *a, const void *b)
+{
+    const struct kymo__device_row *x = a, *y = b;
+    return x->span_ns - x->atoms.ns[0] > y->span_ns - y->atoms.ns[0];
+}
+
 static bool break_down_ranges(struct kymo__device_rows *rows, struct parts *p)
 {
-    const size_t n = p->set->n_ranges;
+    const size_t n = p->set->n_ranges, n_before = rows->n;
     struct range_names r = {
         .name_of = kymo__calloc(n + 1, sizeof *r.name_of),
         .end_ns = kymo__calloc(n + 1, sizeof *r.end_ns),
@@ -335,7 +349,8 @@ static bool break_down_ranges(struct kymo__device_rows *rows, struct parts *p)
         add_launched(p, &r);
     done = done && put_rows(rows, p, KYMO__WINDOW_SPAN, false);
     free_range_names(&r);
-    return done;
+    return done && (rows->n == n_before || kymo__sort_runs(rows->rows + n_before, rows->n - n_before,
+                                                           sizeof *rows->rows, row_is_before));
 }
 
 /* ---- all of them ---- */
