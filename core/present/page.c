@@ -33,16 +33,18 @@ static const struct kymo_process *nth_process(const struct kymo__page *page, siz
 static void survey(struct kymo__page *page)
 {
     uint64_t last_ns = 0;
+    bool has_origin = false; /* a trace may begin at 0 */
     for (size_t i = 1; i < page->n_processes; i++)
         page->is_wall_clock |= strcmp(nth_process(page, 0)->host, nth_process(page, i)->host) != 0;
     for (size_t i = 0; i < page->n_processes; i++) {
         const struct kymo_process *process = nth_process(page, i);
         const uint64_t shift = (uint64_t)shift_of(page, process);
-        if (process->first_ns == 0)
+        if (process->last_ns == 0)
             continue;
-        if (page->origin_ns == 0 || process->first_ns + shift < page->origin_ns) {
+        if (!has_origin || process->first_ns + shift < page->origin_ns) {
             page->origin_ns = process->first_ns + shift;
             page->origin_unix_ns = (int64_t)process->first_ns + process->mono_to_unix_ns;
+            has_origin = true;
         }
         last_ns = KYMO__MAX(last_ns, process->last_ns + shift);
     }

@@ -9,7 +9,7 @@ import perfetto_page
 import pytest
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     with perfetto_page.launched() as launched:
         yield launched

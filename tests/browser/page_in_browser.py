@@ -1,0 +1,175 @@
+"""A report page in Chromium: opened, watched, and read as a person would, by what is drawn and written in it."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import subprocess
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kymo_command import run_kymo
+
+# Texts on a canvas cannot be read back from its pixels, so what is written is noted while it is written. The timeline
+# begins each drawing by painting all of its canvas: what was noted before is gone then.
+NOTE_TEXTS = """
+(() => {
+    window.written = [];
+    const { fillText, fillRect } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        const at = this.getTransform();
+        if (text !== "" && this.canvas.isConnected) window.written.push([text, x + at.e, y + at.f]);
+        return fillText.apply(this, arguments);
+    };
+    CanvasRenderingContext2D.prototype.fillRect = function (x, y, width, height) {
+        if (x === 0 && y === 0 && width === this.canvas.width && height === this.canvas.height) window.written = [];
+        return fillRect.apply(this, arguments);
+    };
+})();
+"""
+
+# One line of a canvas, copied first: reading a canvas again and again makes Chromium complain about the page.
+LINE = """
+(canvas, [y, from]) => {
+    const copy = document.createElement("canvas"), ratio = canvas.width / canvas.clientWidth;
+    copy.width = canvas.width, copy.height = 1;
+    const context = copy.getContext("2d", { willReadFrequently: true });
+    context.drawImage(canvas, 0, -Math.round(y * ratio));
+    const { data } = context.getImageData(0, 0, copy.width, 1), runs = [];
+    for (let x = from; x < copy.width; x++) {
+        const color = "#" + [0, 1, 2].map((i) => data[4 * x + i].toString(16).padStart(2, "0")).join("");
+        const last = runs[runs.length - 1];
+        if (last && last[2] === color) last[1] = x + 1;
+        else runs.push([x, x + 1, color]);
+    }
+    return runs;
+}
+"""
+
+UNITS = {"ns": 1, "\u00b5s": 1e3, "ms": 1e6, "s": 1e9}
+
+
+class Run(NamedTuple):
+    """Pixels of one colour beside one another."""
+
+    begin: int
+    end: int
+    color: str
+
+
+def make_page(path: Path, *inputs: object, damaged: bool = False) -> Path:
+    """Write the page of recordings or traces; status 2 with all that could be read is for damaged ones."""
+    try:
+        run_kymo("report", *inputs, "--html", path)
+    except subprocess.CalledProcessError as error:
+        if not damaged or error.returncode != 2:
+            raise
+    return path
+
+
+def has_viewer(path: Path) -> bool:
+    """Whether the build that made this page had Node; else it is plain tables."""
+    return 'id="index"' in path.read_text(encoding="utf-8")
+
+
+def block_of(path: Path, name: str) -> bytes:
+    found = re.search(rf'id="{name}">([^<]*)<', path.read_text(encoding="utf-8"))
+    assert found is not None
+    return zlib.decompress(base64.b64decode(found.group(1)), -15)
+
+
+class PageInBrowser:
+    """A page that is open. `faults()` tells what it complained of and asked the network for: nothing, one hopes."""
+
+    def __init__(self, browser: Any, path: Path, width: int = 1280, height: int = 900, **more: Any) -> None:
+        """Open the page and wait until all of it is there."""
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.context = browser.new_context(viewport={"width": width, "height": height}, **more)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(20000)
+        self.page.add_init_script(NOTE_TEXTS)
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("body[data-state=ready]", timeout=60000)
+
+    def faults(self) -> list[str]:
+        asked = [url for url in self.requests if not url.startswith(("file:", "blob:"))]
+        return self.complaints + asked
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.faults() == []
+
+    def settle(self) -> None:
+        """Wait until what was asked for is drawn."""
+        self.page.evaluate("() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
+
+    # ---- views ----
+
+    def titles(self) -> list[str]:
+        links = self.page.get_by_role("navigation", name="Views").get_by_role("link")
+        return [str(text) for text in links.all_inner_texts()]
+
+    def open(self, title: str) -> Any:
+        """Click a view's link; gives the view once it is drawn."""
+        self.page.get_by_role("navigation", name="Views").get_by_role("link", name=title, exact=True).click()
+        view = self.page.get_by_role("region", name=title, exact=True)
+        view.wait_for(state="visible")
+        self.settle()
+        return view
+
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than its window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+    def screenshot(self, name: str) -> None:
+        """Keep a picture where KYMO_SCREENSHOTS says; people look at them before a release."""
+        folder = os.environ.get("KYMO_SCREENSHOTS")
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+    # ---- canvases ----
+
+    def written(self) -> list[tuple[str, float, float]]:
+        """Texts on canvases, with their places, since the timeline was last drawn."""
+        self.settle()
+        return [(text, x, y) for text, x, y in self.page.evaluate("window.written")]
+
+    def place_of(self, text: str) -> tuple[float, float]:
+        """Where the first such text is written, or as much of it as has room."""
+        starts = [(found.rstrip("\u2026"), x, y) for found, x, y in self.written()]
+        return next((x, y) for start, x, y in starts if len(start) > 1 and text.startswith(start))
+
+    def line(self, canvas: Any, y: float, left: int = 0) -> list[Run]:
+        """What a line of a canvas shows, from `left` on."""
+        self.settle()
+        return [Run(*run) for run in canvas.evaluate(LINE, [y, left])]
+
+
+class Axis:
+    """What the timeline's axis says of times and places."""
+
+    def __init__(self, page: PageInBrowser) -> None:
+        """Read the labels, which stand four pixels right of their moments."""
+        marks: list[tuple[float, float]] = []
+        for text, x, y in page.written():
+            found = re.fullmatch(r"(-?[\d.]+) (ns|\u00b5s|ms|s)", text)
+            if found and y < 24:
+                marks.append((float(found.group(1)) * UNITS[found.group(2)], x - 4))
+        assert len(marks) >= 2, marks
+        (time, self.x0), (later, x1) = marks[0], marks[-1]
+        self.time0 = time
+        self.ns_per_pixel = (later - time) / (x1 - self.x0)
+
+    def x(self, ns: float) -> float:
+        return self.x0 + (ns - self.time0) / self.ns_per_pixel
+
+    def time(self, x: float) -> float:
+        return self.time0 + (x - self.x0) * self.ns_per_pixel
