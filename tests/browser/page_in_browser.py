@@ -48,6 +48,15 @@ LINE = """
 }
 """
 
+ALL_COLORS = """
+(canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const colors = new Set(new Uint32Array(data.buffer));
+    const channel = (color, shift) => ((color >> shift) & 255).toString(16).padStart(2, "0");
+    return [...colors].map((color) => "#" + [0, 8, 16].map((shift) => channel(color, shift)).join(""));
+}
+"""
+
 UNITS = {"ns": 1, "\u00b5s": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -151,6 +160,11 @@ class PageInBrowser:
         """What a line of a canvas shows, from `left` on."""
         self.settle()
         return [Run(*run) for run in canvas.evaluate(LINE, [y, left])]
+
+    def colors(self, canvas: Any) -> set[str]:
+        """Every colour that a canvas shows."""
+        self.settle()
+        return set(canvas.evaluate(ALL_COLORS))
 
 
 class Axis:

@@ -38,7 +38,7 @@ def known(path: Path) -> Path:
     ]
     events += [whole(name, start, end - start, cat="train") for name, start, end in known_steps()]
     for i in range(STEPS):
-        events.append(whole("forward", 100 * i + 10, 30, args={"batch": i}))
+        events.append(whole("forward", 100 * i + 10, 30))
         events.append(whole("backward", 100 * i + 40, 40))
         events.append({"ph": "C", "name": "loss", "ts": 100 * i, "pid": 1, "args": {"value": 10 - i}})
     events += [whole("load", 200 * i, 50, tid=2) for i in range(5)]

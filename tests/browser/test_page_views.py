@@ -94,7 +94,7 @@ def test_every_view_opens_in_light_and_dark(opened, name):
             view = page.open(title)
             assert view.inner_text().strip() != ""
             page.screenshot(f"{name.removesuffix('.html')}-{title.lower().replace(' ', '-')}-{theme}")
-        papers.add(page.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        papers.add(paper(page))
     assert len(papers) == 2
     assert page.page.locator("img, iframe, link, object").count() == 0
 
