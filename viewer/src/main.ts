@@ -30,7 +30,7 @@ function reportViews(recording: Recording, open: (id: string) => void): View[] {
   const hasSeries = seriesTracks(recording).length > 0;
   // These two draw events, which come behind the rest.
   void recording.events.then(() => {
-    timeline.redraw();
+    timeline.start();
     if (hasSeries) append(iterations, new Iterations(recording).element);
   });
   return [

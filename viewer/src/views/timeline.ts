@@ -35,6 +35,7 @@ export class Timeline {
   private readonly search = el("input", { type: "search", placeholder: "Search names", "aria-label": "Search the timeline" });
   private readonly found = el("span", { class: "found", role: "status" });
   private frame = 0;
+  private hasEvents = false;
   private match: Match | null = null;
   private misses: Uint8Array[] | null = null;
 
@@ -85,7 +86,7 @@ export class Timeline {
     );
   }
 
-  /** Once events are there, or whenever something has changed: at most one drawing for each frame. */
+  /** Whenever something has changed: at most one drawing for each frame. */
   redraw(): void {
     if (this.frame !== 0) return;
     this.frame = requestAnimationFrame(() => {
@@ -94,8 +95,14 @@ export class Timeline {
     });
   }
 
+  /** Events are there. What is made of rows before, levels of detail above all, would be made of nothing and kept. */
+  start(): void {
+    this.hasEvents = true;
+    this.redraw();
+  }
+
   paintNow(): void {
-    if (this.canvas.clientWidth === 0) return; // not in sight
+    if (!this.hasEvents || this.canvas.clientWidth === 0) return; // not there, or not in sight
     this.canvas.style.maxHeight = `${AXIS + this.layout.height + 12}px`;
     this.scene.gutter = this.canvas.clientWidth < 480 ? 90 : 160;
     this.view.width = Math.max(1, this.canvas.clientWidth - this.scene.gutter);

