@@ -13,29 +13,36 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+static inline uint64_t load_8(const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Up to seven bytes, all of them in the result, without a loop. */
+static inline uint64_t load_few(const unsigned char *at, size_t len)
+{
+    uint32_t first, last;
+    if (len < 4)
+        return len == 0 ? 0 : (uint64_t)at[0] << 16 | (uint64_t)at[len / 2] << 8 | at[len - 1];
+    memcpy(&first, at, sizeof first);
+    memcpy(&last, at + len - 4, sizeof last);
+    return (uint64_t)first << 32 | last;
+}
+
 /* Seeded at random: a file must not be able to make all its names collide. */
 uint64_t kymo__sink_hash(uint64_t seed, const void *bytes, size_t len)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u, other = 0xe7037ed1a0b428dbu;
     const unsigned char *at = bytes;
     uint64_t hash = seed ^ mix(len + odd, other);
-    const uint64_t secret = seed ^ odd; /* so that nobody can choose bytes for which a factor is 0 */
-    uint64_t word, next;
-    for (; len >= 16; at += 16, len -= 16) {
-        memcpy(&word, at, 8);
-        memcpy(&next, at + 8, 8);
-        hash = mix(hash ^ word, next ^ secret);
-    }
-    if (len >= 8) {
-        memcpy(&word, at, 8);
-        hash = mix(hash ^ word, odd);
-        at += 8;
-        len -= 8;
-    }
-    word = 0;
-    if (len != 0)
-        memcpy(&word, at, len);
-    return mix(hash ^ word ^ odd, other ^ seed);
+    if (len < 8)
+        return mix(hash ^ load_few(at, len) ^ odd, other ^ seed);
+    const unsigned char *last = at + len - 8;
+    for (; at < last; at += 8)
+        hash = mix(hash ^ load_8(at), odd);
+    return mix(hash ^ load_8(last) ^ odd, other ^ seed);
 }
 
 uint32_t kymo__sink_index_next(const struct kymo__sink_index *index, uint32_t hash, size_t *at)
@@ -92,22 +99,25 @@ static void fail_memory(kymo__sink_process *process)
 
 /* ---- sites ---- */
 
-/* The four texts of a site, each with its length. */
+/* The four texts of a site, in the order of its entry. */
 struct texts {
-    const char *at[4];
-    uint32_t len[4];
+    struct text {
+        const char *at;
+        uint32_t len;
+    } of[4];
 };
 
-static struct texts texts_of(const struct kymo__sink_site *site)
+static inline struct text text_of(const char *at, size_t len)
 {
-    const char *const at[] = {site->name, site->category, site->domain, site->file};
-    const size_t len[] = {site->name_len, site->category_len, site->domain_len, site->file_len};
-    struct texts texts;
-    for (size_t i = 0; i < 4; i++) {
-        texts.at[i] = at[i] != NULL ? at[i] : "";
-        texts.len[i] = at[i] != NULL ? (uint32_t)KYMO__MIN(len[i], (size_t)KYMO__NAME_MAX) : 0;
-    }
-    return texts;
+    return at != NULL ? (struct text){at, (uint32_t)KYMO__MIN(len, (size_t)KYMO__NAME_MAX)}
+                      : (struct text){"", 0};
+}
+
+static inline struct texts texts_of(const struct kymo__sink_site *site)
+{
+    return (struct texts){
+        .of = {text_of(site->name, site->name_len), text_of(site->category, site->category_len),
+               text_of(site->domain, site->domain_len), text_of(site->file, site->file_len)}};
 }
 
 static bool is_site(const kymo__sink_process *process, uint32_t id, const struct texts *texts,
@@ -116,13 +126,13 @@ static bool is_site(const kymo__sink_process *process, uint32_t id, const struct
     struct kymo__site_entry entry;
     const char *at = process->sites.data + process->site_offsets[id];
     memcpy(&entry, at, sizeof entry);
-    const uint32_t len[4] = {entry.name_len, entry.category_len, entry.domain_len, entry.file_len};
-    if (memcmp(len, texts->len, sizeof len) != 0 || entry.line != site->line ||
-        entry.color != site->color)
+    if (entry.name_len != texts->of[0].len || entry.category_len != texts->of[1].len ||
+        entry.domain_len != texts->of[2].len || entry.file_len != texts->of[3].len ||
+        entry.line != site->line || entry.color != site->color)
         return false;
     at += sizeof entry;
-    for (size_t i = 0; i < 4; at += len[i++])
-        if (memcmp(at, texts->at[i], len[i]) != 0)
+    for (size_t i = 0; i < 4; at += texts->of[i++].len)
+        if (memcmp(at, texts->of[i].at, texts->of[i].len) != 0)
             return false;
     return true;
 }
@@ -134,14 +144,14 @@ static void put_site(kymo__sink_process *process, uint32_t id, const struct text
     const struct kymo__site_entry entry = {.id = id,
                                            .line = site->line,
                                            .color = site->color,
-                                           .name_len = texts->len[0],
-                                           .category_len = texts->len[1],
-                                           .domain_len = texts->len[2],
-                                           .file_len = texts->len[3]};
+                                           .name_len = texts->of[0].len,
+                                           .category_len = texts->of[1].len,
+                                           .domain_len = texts->of[2].len,
+                                           .file_len = texts->of[3].len};
     process->site_offsets[id] = process->sites.len;
     kymo__buf_put(&process->sites, &entry, sizeof entry);
     for (size_t i = 0; i < 4; i++)
-        kymo__buf_put(&process->sites, texts->at[i], texts->len[i]);
+        kymo__buf_put(&process->sites, texts->of[i].at, texts->of[i].len);
     kymo__buf_put(&process->sites, zeros, -process->sites.len & 3);
     process->n_sites = id;
 }
@@ -183,8 +193,8 @@ uint32_t kymo__sink_site(kymo__sink_process *process, const struct kymo__sink_si
     const struct texts texts = texts_of(site);
     uint64_t long_hash = process->sink->seed + ((uint64_t)site->color << 32 | site->line);
     for (size_t i = 0; i < 4; i++)
-        if (texts.len[i] != 0)
-            long_hash = kymo__sink_hash(long_hash + i, texts.at[i], texts.len[i]);
+        if (texts.of[i].len != 0)
+            long_hash = kymo__sink_hash(long_hash + i, texts.of[i].at, texts.of[i].len);
     const uint32_t hash = (uint32_t)long_hash;
     uint32_t id;
     if (process->sink->status != KYMO_OK)
@@ -245,19 +255,19 @@ uint32_t kymo__sink_stream(kymo__sink_process *process, int32_t device, uint32_t
     return lane_of(process, KYMO_LANE_GPU, (int64_t)((uint64_t)(uint32_t)device << 32 | stream));
 }
 
-void kymo__sink_name_lane(kymo__sink_process *process, uint32_t number, const char *name, size_t len)
+void kymo__sink_name_lane(kymo__sink_process *process, uint32_t lane, const char *name, size_t len)
 {
     enum { NAME_MAX_BYTES = 4096 };
-    if (number >= process->n_lanes)
+    if (lane >= process->n_lanes)
         return;
-    struct kymo__sink_lane *lane = &process->lanes[number];
+    struct kymo__sink_lane *named = &process->lanes[lane];
     len = KYMO__MIN(len, (size_t)NAME_MAX_BYTES);
     char *copy = kymo__strndup(name, len);
     if (copy == NULL) {
         fail_memory(process);
         return;
     }
-    kymo__free(lane->name);
-    lane->name = copy;
-    lane->name_len = len;
+    kymo__free(named->name);
+    named->name = copy;
+    named->name_len = len;
 }
