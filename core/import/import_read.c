@@ -191,20 +191,39 @@ static void work(void *ctx, bool may_tell)
 
 /* ---- all ---- */
 
+/* Of the files that were read, those of `rank`: how many, and the first two. */
+static size_t find_rank(const struct kymo__import_files *files, int32_t rank, const char *names[2])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < files->n; i++) {
+        if (files->all[i].status != KYMO_OK || files->all[i].rank != rank)
+            continue;
+        if (n < 2)
+            names[n] = base_name(files->all[i].path);
+        n++;
+    }
+    return n;
+}
+
 static void note_ranks(const struct kymo__import_files *files, kymo__sink_process *process)
 {
+    const char *names[2] = {"", ""};
     if (files->is_numbered && files->all[0].rank == 0)
         kymo__sink_note(process, "No file says its rank: they are numbered in the order of their "
                                  "names.");
-    for (size_t i = 0; i < files->n; i++)
-        for (size_t j = 0; j < i; j++)
-            if (files->all[i].status == KYMO_OK && files->all[j].status == KYMO_OK &&
-                files->all[i].rank >= 0 && files->all[i].rank == files->all[j].rank) {
-                kymo__sink_note(process, "%s and %s are both of rank %" PRId32 ".",
-                                base_name(files->all[j].path), base_name(files->all[i].path),
-                                files->all[i].rank);
-                break;
-            }
+    for (size_t i = 0; i < files->n; i++) {
+        const int32_t rank = files->all[i].rank;
+        const size_t n =
+            files->all[i].status == KYMO_OK && rank >= 0 ? find_rank(files, rank, names) : 0;
+        if (n < 2 || names[0] != base_name(files->all[i].path))
+            continue; /* told with the first of them */
+        if (n == 2)
+            kymo__sink_note(process, "%s and %s are both of rank %" PRId32 ".", names[0], names[1],
+                            rank);
+        else
+            kymo__sink_note(process, "%s, %s and %zu more are all of rank %" PRId32 ".", names[0],
+                            names[1], n - 2, rank);
+    }
 }
 
 static void note_failures(const struct kymo__import_files *files, kymo__sink_process *process)
