@@ -307,7 +307,8 @@ kymo_status kymo__bytes_open_memory(const void *bytes, size_t len, kymo__byte_so
 
 kymo_status kymo__bytes_open_again(const kymo__byte_source *source, kymo__byte_source **out)
 {
-    if (source->fd >= 0 && source->file_bytes == 0)
+    struct stat stat;
+    if (source->fd >= 0 && (fstat(source->fd, &stat) != 0 || !S_ISREG(stat.st_mode)))
         return kymo__fail(KYMO_EFORMAT,
                           "%s has to be read twice and is no file: save it as one first",
                           source->path);
