@@ -310,7 +310,7 @@ static kymo_status finish(struct kymo__chrome *chrome)
                           import->path);
     }
     if (damage != NULL)
-        kymo__sink_damage(chrome->main, "%s. What came before is here: %" PRIu64 " events.", damage,
+        kymo__sink_note(chrome->main, "%s. What came before is here: %" PRIu64 " events.", damage,
                           chrome->n_events);
     tell_all(chrome);
     kymo__chrome_identify(chrome);

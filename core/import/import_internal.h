@@ -61,10 +61,11 @@ kymo__sink_process *kymo__sink_process_get(kymo__sink *sink, uint64_t key);
 void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_identity *identity);
 /* All its times, of events to come too, count from `ns`: some files tell at their end since when. 0 before it is said. */
 void kymo__sink_shift(kymo__sink_process *process, uint64_t ns);
-/* A sentence for people about this process, shown by every report; each different one once. */
+/*
+ * A sentence for people about this process, shown by every report; each different one once. What could not be read of a
+ * damaged file is told here: the answer is given from the rest.
+ */
 void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...) KYMO_PRINTF(2, 3);
-/* Something of the file could not be read: a note like the others, by which the recording does not count as damaged. */
-void kymo__sink_damage(kymo__sink_process *process, const char *fmt, ...) KYMO_PRINTF(2, 3);
 
 /* A site's id, for good. Texts need not end in a NUL; NULL for none. Equal texts give equal ids. */
 struct kymo__sink_site {
@@ -162,7 +163,7 @@ struct kymo__import {
 /*
  * A format. `looks_like` judges by the first bytes, unpacked, of which there may be fewer than the file has; the first
  * format of the table that says yes is taken. `read` returns KYMO_EFORMAT with a sentence where there is nothing to be
- * had; what could be read of a damaged file stays, told by kymo__sink_damage.
+ * had; what could be read of a damaged file stays, told by kymo__sink_note.
  */
 struct kymo__import_format {
     const char *name;  /* "kineto", as --from and `source` call it */

@@ -158,11 +158,14 @@ void kymo__sink_shift(kymo__sink_process *process, uint64_t ns)
     process->shift_ns = ns;
 }
 
-static void add_note(kymo__sink_process *process, const char *fmt, va_list args)
+void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...)
 {
     enum { MOST = 50 }; /* a damaged file may have something wrong in each of its lines */
     char text[1024];
+    va_list args;
+    va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
     for (size_t i = 0; i < process->n_notes; i++)
         if (strcmp(process->notes[i], text) == 0)
             return;
@@ -176,22 +179,6 @@ static void add_note(kymo__sink_process *process, const char *fmt, va_list args)
         return;
     }
     process->notes[process->n_notes++] = copy;
-}
-
-void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    add_note(process, fmt, args);
-    va_end(args);
-}
-
-void kymo__sink_damage(kymo__sink_process *process, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    add_note(process, fmt, args);
-    va_end(args);
 }
 
 /* ---- destroy ---- */

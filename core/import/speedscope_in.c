@@ -418,7 +418,7 @@ static void tell(const struct reading *r)
     const char *path = r->import->path;
     kymo__speedscope_tell(&r->outline, r->first, path);
     if (r->n_bad != 0)
-        kymo__sink_damage(
+        kymo__sink_note(
             r->first,
             "%s: %llu events or samples have no place, no time or no frame: left out or "
             "ended with their profile",

@@ -463,7 +463,7 @@ static void a_process_is_who_the_file_says(void **state)
     kymo__sink_identify(f.process,
                         &(struct kymo__sink_identity){.pid = -1, .rank = -1, .world_size = -1});
     kymo__sink_note(f.process, "It was %s.", "cut off");
-    kymo__sink_damage(f.process, "It was %s.", "cut off");
+    kymo__sink_note(f.process, "It was %s.", "cut off");
     kymo__sink_process_get(f.sink, 43); /* has no events, and no log */
     kymo_recording *recording = close_sink(&f);
     assert_int_equal(kymo_recording_n_processes(recording), 1);
