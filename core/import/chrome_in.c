@@ -311,7 +311,7 @@ static kymo_status finish(struct kymo__chrome *chrome)
     }
     if (damage != NULL)
         kymo__sink_note(chrome->main, "%s. What came before is here: %" PRIu64 " events.", damage,
-                          chrome->n_events);
+                        chrome->n_events);
     tell_all(chrome);
     kymo__chrome_identify(chrome);
     return chrome->has_failed ? kymo__fail(KYMO_ENOMEM, "no memory to read %s", import->path)

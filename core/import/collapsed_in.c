@@ -325,10 +325,10 @@ static void tell(const struct reading *r, uint64_t unit_ns)
                         KYMO__MAX_PATHS, (unsigned long long)r->n_cut);
     if (r->n_bad != 0)
         kymo__sink_note(first,
-                          "%s: left out %llu of %llu lines, which are no stacks; the first is line "
-                          "%llu: %s",
-                          path, (unsigned long long)r->n_bad, (unsigned long long)r->n_lines,
-                          (unsigned long long)r->first_bad, r->bad);
+                        "%s: left out %llu of %llu lines, which are no stacks; the first is line "
+                        "%llu: %s",
+                        path, (unsigned long long)r->n_bad, (unsigned long long)r->n_lines,
+                        (unsigned long long)r->first_bad, r->bad);
     if (kymo__bytes_damage(r->import->bytes) != NULL)
         kymo__sink_note(first, "%s: %s", path, kymo__bytes_damage(r->import->bytes));
 }

@@ -279,7 +279,7 @@ static void tell(const struct reading *r, kymo__sink_process *process)
                         path, (unsigned long long)p->n_folded, p->folded_ns / 1e9);
     if (r->n_bad != 0)
         kymo__sink_note(process, "%s: left out %llu entries that are not as cProfile writes them",
-                          path, (unsigned long long)r->n_bad);
+                        path, (unsigned long long)r->n_bad);
 }
 
 static kymo_status lay_out(struct reading *r)

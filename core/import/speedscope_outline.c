@@ -255,8 +255,8 @@ void kymo__speedscope_tell(const struct kymo__speedscope *outline, kymo__sink_pr
         kymo__sink_note(process, "%s counts bytes: each is shown as a nanosecond", path);
     if (outline->n_unknown != 0)
         kymo__sink_note(process, "%s: left out %zu profiles that are neither evented nor sampled",
-                          path, outline->n_unknown);
+                        path, outline->n_unknown);
     if (outline->mistake != NULL)
-        kymo__sink_note(process, "%s is damaged: at byte %llu, %s; what came before is here",
-                          path, (unsigned long long)outline->mistake_at, outline->mistake);
+        kymo__sink_note(process, "%s is damaged: at byte %llu, %s; what came before is here", path,
+                        (unsigned long long)outline->mistake_at, outline->mistake);
 }

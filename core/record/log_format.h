@@ -152,8 +152,9 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_LOAD "load_percent" /* of the last minute, times 100 */
 #define KYMO__KEY_NOTE "note"         /* a sentence; may come more than once */
 #define KYMO__KEY_END "end" /* stop, exit, unclosed (killed, or left by _exit), write failed */
-#define KYMO__KEY_SOURCE "source"   /* an imported file: its format */
-#define KYMO__KEY_EVENTS "events"   /* an imported file: how many it has, where words are more than that */
+#define KYMO__KEY_SOURCE "source" /* an imported file: its format */
+#define KYMO__KEY_EVENTS                                                                           \
+    "events" /* an imported file: how many it has, where words are more than that */
 #define KYMO__KEY_BACKEND "backend" /* of communication between ranks */
 #define KYMO__KEY_FLUSH_CPU "flush_cpu_ns"
 

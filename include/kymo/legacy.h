@@ -48,7 +48,7 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_legacy_create(const kymo_table *avera
 
 /* Where fractions come from. */
 struct kymo_legacy_source {
-    int is_files;       /* non-zero: files of averages, which cannot be corrected */
+    int is_files; /* non-zero: files of averages, which cannot be corrected */
     uint64_t n_dropped; /* rows without a strategy, a number of GPUs or a time: left out, as itwinai does */
 };
 
@@ -65,10 +65,11 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_legacy_read(const char *const *paths,
  * Fractions for people, with what is to be said of them; as JSON an object with `warnings` and `rows`. `source` NULL: of
  * recordings. KYMO_EIO when the stream refuses.
  */
-KYMO_API kymo_status kymo_legacy_text(const kymo_table *legacy, const struct kymo_legacy_source *source,
+KYMO_API kymo_status kymo_legacy_text(const kymo_table *legacy,
+                                      const struct kymo_legacy_source *source,
                                       const struct kymo_text_options *options, FILE *out);
-KYMO_API kymo_status kymo_legacy_json(const kymo_table *legacy, const struct kymo_legacy_source *source,
-                                      FILE *out);
+KYMO_API kymo_status kymo_legacy_json(const kymo_table *legacy,
+                                      const struct kymo_legacy_source *source, FILE *out);
 
 /* 1 when `path` is a file that ends in .csv or .csv.gz, or a folder with such a file at any depth; else 0. */
 KYMO_API int kymo_legacy_is_file(const char *path);

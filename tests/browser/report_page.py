@@ -15,7 +15,7 @@ class ReportPage:
         """Open the file at `path` and wait until all of it is there."""
         self.complaints: list[str] = []
         self.requests: list[str] = []
-        self.context = browser.new_context(viewport={"width": width, "height": height}, **more)
+        self.context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **more)
         self.page = self.context.new_page()
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))

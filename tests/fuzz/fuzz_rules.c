@@ -7,7 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const names[] = {"", "ncclDevKernel_AllReduce", "void at::native::x<int>(a, b)"};
+    static const char *const names[] = {"", "ncclDevKernel_AllReduce",
+                                        "void at::native::x<int>(a, b)"};
     struct kymo__rules rules = {0};
     char *text = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
     if (text == NULL)

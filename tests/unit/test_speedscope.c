@@ -253,9 +253,9 @@ static void files_without_an_answer_are_refused(void **state)
 static void files_are_known_by_their_first_bytes(void **state)
 {
     (void)state;
-    static const char *const good[] = {"{" SCHEMA, "\xef\xbb\xbf \n{\"exporter\":\"x\"," SCHEMA,
+    static const char *const good[] = {("{" SCHEMA), ("\xef\xbb\xbf \n{\"exporter\":\"x\"," SCHEMA),
                                        "{\"profiles\": [{\"type\": \"sampled\""};
-    static const char *const bad[] = {"", "[" SCHEMA, "{\"traceEvents\":[", "{\"profiles\":[]"};
+    static const char *const bad[] = {"", ("[" SCHEMA), "{\"traceEvents\":[", "{\"profiles\":[]"};
     for (size_t i = 0; i < KYMO__COUNT_OF(good); i++)
         assert_true(kymo__import_speedscope.looks_like("a", good[i], strlen(good[i])));
     for (size_t i = 0; i < KYMO__COUNT_OF(bad); i++)
