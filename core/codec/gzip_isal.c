@@ -40,10 +40,11 @@ enum kymo__inflate_result kymo__inflate_run(kymo__inflate *state, struct kymo__i
     isal->next_out = io->out;
     isal->avail_out = n_out;
     const int result = isal_inflate(isal);
-    io->in += n_in - isal->avail_in;
-    io->n_in -= n_in - isal->avail_in;
-    io->out += n_out - isal->avail_out;
-    io->n_out -= n_out - isal->avail_out;
+    /* By where it stands: how much is left is not always right once it has found damage (ISA-L 2.30). */
+    io->n_in -= (size_t)(isal->next_in - io->in);
+    io->n_out -= (size_t)(isal->next_out - io->out);
+    io->in = isal->next_in;
+    io->out = isal->next_out;
     if (result < 0)
         return KYMO__INFLATE_BROKEN;
     return isal->block_state == ISAL_BLOCK_FINISH ? KYMO__INFLATE_DONE : KYMO__INFLATE_GOES_ON;
