@@ -330,7 +330,7 @@ static void tell(const struct reading *r, uint64_t unit_ns)
                         path, (unsigned long long)r->n_bad, (unsigned long long)r->n_lines,
                         (unsigned long long)r->first_bad, r->bad);
     if (kymo__bytes_damage(r->import->bytes) != NULL)
-        kymo__sink_note(first, "%s: %s", path, kymo__bytes_damage(r->import->bytes));
+        kymo__sink_note(first, "%s", kymo__bytes_damage(r->import->bytes));
 }
 
 /* What one sample is. Sums that are times come from tools that count nanoseconds, kymo among them. */

@@ -18,11 +18,13 @@ Nothing is added to what is sent, and results stay as they are. Off, a call cost
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import inspect
 import sys
 import threading
+import time
 import weakref
 
 import torch
@@ -476,6 +478,13 @@ def trace_ddp(model: Any, hook: Optional[Function] = None, state: Any = None) ->
         hook, state = allreduce_hook, group
     reductions = _Reductions(group, hook, state)
     model.register_comm_hook(reductions, _hook)
+    atexit.unregister(_let_go)
+    atexit.register(_let_go)
+
+
+def _let_go() -> None:
+    """Let the backend's threads drop what they hold of Python: torch aborts a process in which one does so too late."""
+    time.sleep(0.05)
 
 
 def _hook(reductions: _Reductions, bucket: Any) -> Any:

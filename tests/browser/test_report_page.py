@@ -58,7 +58,7 @@ def opened(browser: Any, folder: Path) -> Iterator[Any]:
 def test_every_view_opens(opened):
     page = opened()
     for title in ("Overview", "Timeline", "Iterations", "Flame graph", "Tables", "About"):
-        assert page.show(title).is_visible(), title
+        page.show(title).wait_for(state="visible", timeout=10_000)
         page.settle()
 
 

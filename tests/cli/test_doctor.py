@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -184,7 +185,9 @@ def in_mounts_of_its_own(script, folder, environment):
 
 def test_a_container_with_little_shared_memory(program, tmp_path, environment):
     mount = "mount -t tmpfs -o size=64m,noexec shm /dev/shm"
-    done = in_mounts_of_its_own(f"{mount} && exec {program} doctor --wait 30 --json", tmp_path, environment)
+    done = in_mounts_of_its_own(
+        f"{mount} && exec {shlex.quote(str(program))} doctor --wait 30 --json", tmp_path, environment
+    )
     row = next(row for row in json.loads(done.stdout)["findings"] if row["thing"] == "/dev/shm")
     assert row["state"] == "limited"
     assert "noexec" in row["value"]
@@ -196,7 +199,7 @@ def test_a_full_disk_cannot_hold_a_recording(program, tmp_path, environment):
     folder.mkdir()
     script = (
         f"mount -t tmpfs -o size=64k full {folder} && head -c 1m /dev/zero > {folder}/rest 2>/dev/null; "
-        f"{program} doctor {folder} --wait 30 --json; code=$?; ls -A {folder} >&2; exit $code"
+        f"{shlex.quote(str(program))} doctor {folder} --wait 30 --json; code=$?; ls -A {folder} >&2; exit $code"
     )
     done = in_mounts_of_its_own(script, tmp_path, environment)
     found = {row["thing"]: row for row in json.loads(done.stdout)["findings"] if row["subject"] == "files"}
