@@ -26,13 +26,13 @@ enum kymo__clocks {
     KYMO__CLOCKS_SAME,  /* one machine */
 };
 
-/* One call on one rank. 64 bytes. */
+/* One call on one rank. 72 bytes. */
 struct kymo__rank_call {
     uint64_t begin_ns, end_ns; /* of its process's clock */
     uint64_t bytes;
     uint64_t sequence; /* in its group; UINT64_MAX: unknown */
-    uint64_t wait_ns,
-        late_ns; /* once matched: what it took beyond the shortest; how long after the first it began */
+    /* Once matched: what it took beyond the shortest; how long after the first it began; what others waited for it. */
+    uint64_t wait_ns, late_ns, held_ns;
     uint32_t turn;   /* the how manieth of those that are alike on its rank */
     uint32_t kind;   /* in kymo__collectives.kinds */
     uint32_t member; /* in kymo__collectives.members */
@@ -61,15 +61,15 @@ struct kymo__collective_kind {
     uint64_t n_apart;                     /* no moment is in all of them */
     uint64_t n_short;                     /* some rank that has others of the kind is missing */
     uint64_t n_lone;                      /* calls that no other rank has */
-    uint32_t slowest; /* member who came last most often; KYMO__NO_INDEX: none */
-    uint64_t n_slowest;
+    uint32_t slowest; /* member whom others waited for longest; KYMO__NO_INDEX: none */
+    uint64_t n_slowest, slowest_held_ns; /* how often it came last; what others waited then */
 };
 
 /* What one member did in one group. */
 struct kymo__member_sum {
     uint32_t member, group;
     uint64_t n_calls, n_between_two, ns; /* all */
-    uint64_t n_matched, wait_ns, transfer_ns, late_ns, n_first, n_last;
+    uint64_t n_matched, wait_ns, transfer_ns, late_ns, held_ns, n_first, n_last;
 };
 
 /* Texts are lent by the recordings, or lie in the arena. */

@@ -166,6 +166,7 @@ static void take_match(struct kymo__collectives *all, struct match *match)
         call->wait_ns = duration_of(call) - t.transfer_ns;
         call->late_ns = has_clocks ? common_ns(all, call, call->begin_ns) - t.first_ns : 0;
         call->is_last = call == t.last;
+        call->held_ns = call->is_last ? t.sum_ns - match->n * t.transfer_ns : 0;
         call->is_first = has_clocks && call->late_ns == 0;
     }
 }
@@ -192,6 +193,7 @@ static size_t sum_up(struct kymo__collectives *all, size_t i, struct kymo__membe
         sum->wait_ns += call->wait_ns;
         sum->transfer_ns += ns - call->wait_ns;
         sum->late_ns += call->late_ns;
+        sum->held_ns += call->held_ns;
         sum->n_first += call->is_first;
         sum->n_last += call->is_last;
     }
@@ -223,10 +225,23 @@ static void unite_sums(struct kymo__collectives *all)
         sum->wait_ns += other->wait_ns;
         sum->transfer_ns += other->transfer_ns;
         sum->late_ns += other->late_ns;
+        sum->held_ns += other->held_ns;
         sum->n_first += other->n_first;
         sum->n_last += other->n_last;
     }
     all->n_sums = n;
+}
+
+/* By time and not by number: to be last by a microsecond is chance, to be last by a second is a cause. */
+static void take_slowest(struct kymo__collective_kind *kind, const struct kymo__member_sum *sum)
+{
+    const bool is_more = sum->held_ns != kind->slowest_held_ns ? sum->held_ns > kind->slowest_held_ns
+                                                               : sum->n_last > kind->n_slowest;
+    if (!is_more)
+        return;
+    kind->slowest = sum->member;
+    kind->n_slowest = sum->n_last;
+    kind->slowest_held_ns = sum->held_ns;
 }
 
 static bool sum_members(struct kymo__collectives *all)
@@ -236,10 +251,7 @@ static bool sum_members(struct kymo__collectives *all)
     for (size_t i = 0; i < all->n_calls;) {
         struct kymo__collective_kind *kind = &all->kinds[all->calls[i].kind];
         i += sum_up(all, i, &sum);
-        if (sum.n_last > kind->n_slowest) {
-            kind->n_slowest = sum.n_last;
-            kind->slowest = sum.member;
-        }
+        take_slowest(kind, &sum);
         if (!kymo__grow(&all->sums, &all->sums_cap, all->n_sums + 1, sizeof *all->sums))
             return false;
         all->sums[all->n_sums++] = sum;

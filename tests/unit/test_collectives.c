@@ -287,6 +287,20 @@ static void more_ranks_than_two(void **state)
     assert_int_equal(number(f->collectives, 0, "wait_ns"), (103 + 150 + 150 + 153) / 4);
 }
 
+static void the_slowest_is_who_costs_most_and_not_who_is_last_most_often(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "h", 0), *b = add_rank(f, "h", 0);
+    for (uint64_t i = 0; i < 4; i++) { /* rank 0 is last by 1 in three, rank 1 by 50 in one */
+        const bool is_costly = i == 2;
+        add_call(a, KYMO_COLLECTIVE_ALL_REDUCE, 1000 * i + !is_costly, 1000 * i + 200, i);
+        add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, 1000 * i + (is_costly ? 50 : 0), 1000 * i + 200, i);
+    }
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_string_equal(cell(f->collectives, 0, "slowest_rank").as.text, "rank 1 (h)");
+    assert_true(cell(f->collectives, 0, "slowest_share").as.f64 == 0.25);
+}
+
 static void bus_bandwidth_is_that_of_nccl_tests(void **state)
 {
     (void)state;
@@ -500,6 +514,7 @@ int main(void)
         TEST(calls_of_one_number_match_in_their_order),
         TEST(groups_and_kinds_are_apart),
         TEST(more_ranks_than_two),
+        TEST(the_slowest_is_who_costs_most_and_not_who_is_last_most_often),
         TEST(bus_bandwidth_is_that_of_nccl_tests),
         TEST(hosts_are_compared_by_the_time_of_day),
         TEST(clocks_that_do_not_relate_give_no_skew),
