@@ -1,0 +1,185 @@
+/*
+ * kymo/tensor.h: tensors as plain data, and what can be asked of their numbers: statistics, digests, comparisons.
+ *
+ *     const int64_t sizes[] = {2, 3};
+ *     const struct kymo_tensor t = {.data = x, .dtype = KYMO_F32, .rank = 2, .sizes = sizes};
+ *     struct kymo_tensor_stats stats;
+ *     kymo_tensor_stats(&t, &stats);
+ *
+ * A descriptor is lent for the call and owns nothing. Everything here works on host memory, in one pass, in the calling
+ * thread, without memory that grows with the tensor; any thread, but not from signal handlers.
+ */
+#ifndef KYMO_TENSOR_H
+#define KYMO_TENSOR_H
+
+#include <kymo/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The types of elements. Their numbers are in files: never changed, only added to. */
+enum kymo_dtype {
+    KYMO_DTYPE_NONE = 0,
+    KYMO_BOOL, /* a byte; anything but 0 is true */
+    KYMO_U8,
+    KYMO_I8,
+    KYMO_U16,
+    KYMO_I16,
+    KYMO_U32,
+    KYMO_I32,
+    KYMO_U64,
+    KYMO_I64,
+    KYMO_F16,
+    KYMO_BF16,
+    KYMO_F32,
+    KYMO_F64,
+    KYMO_C32, /* two F16 */
+    KYMO_C64,
+    KYMO_C128,
+    KYMO_F8_E4M3FN,
+    KYMO_F8_E5M2,
+    KYMO_F8_E4M3FNUZ,
+    KYMO_F8_E5M2FNUZ,
+    KYMO_F8_E8M0FNU,
+    KYMO_F4_E2M1X2, /* a byte with two of them, the first in its low half; sizes count bytes */
+    KYMO_I4X2,      /* the same of signed 4-bit integers */
+    KYMO_U4X2,
+    KYMO_N_DTYPES
+};
+
+enum { KYMO_MAX_RANK = 64 };
+
+/* Where the elements lie; the numbers are DLPack's, and 0 is the host too. */
+enum kymo_memory { KYMO_MEMORY_HOST = 0, KYMO_MEMORY_CPU = 1, KYMO_MEMORY_CUDA = 2 };
+
+struct kymo_tensor {
+    const void *data; /* the first element; NULL where there are none */
+    enum kymo_dtype dtype;
+    uint32_t rank;          /* 0: one element */
+    const int64_t *sizes;   /* rank of them */
+    const int64_t *strides; /* in elements, 0 and negative ones too; NULL: row-major */
+    enum kymo_memory memory;
+    int32_t device;   /* of CUDA memory */
+    uintptr_t stream; /* CUDA: the stream whose work so far makes the data; 0: the default stream */
+};
+
+/* ---- types ---- */
+
+/* As torch calls it: "float32", "float8_e4m3fn", "int4x2"; "?" for what is none. Lent for ever. */
+KYMO_API const char *kymo_dtype_name(enum kymo_dtype dtype);
+/* By any name that is in use: "float32", "torch.float32", "F32", "<f4", "bf16"; KYMO_DTYPE_NONE for what is none. */
+KYMO_API enum kymo_dtype kymo_dtype_find(const char *name);
+/* Bytes of an element; 0 for what is none. */
+KYMO_API size_t kymo_dtype_size(enum kymo_dtype dtype);
+
+/*
+ * KYMO_EINVAL with a sentence when it is none that can be read: type, rank, sizes, strides, a product beyond 63 bits.
+ * What follows checks it too.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_check(const struct kymo_tensor *tensor);
+/* Elements; 1 of rank 0. Of a tensor that is checked. */
+KYMO_API uint64_t kymo_tensor_count(const struct kymo_tensor *tensor);
+/* Elements times their size: what a row-major copy takes. */
+KYMO_API uint64_t kymo_tensor_bytes(const struct kymo_tensor *tensor);
+KYMO_API int kymo_tensor_is_row_major(const struct kymo_tensor *tensor);
+/* Copy the elements in row-major order to `out`, kymo_tensor_bytes() of them. Host memory alone. */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_gather(const struct kymo_tensor *tensor, void *out);
+/* Element number `i` in row-major order as the text that reads back to it: "0.1", "NaN", "(1,-2)"; at most 64 bytes. */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_element(const struct kymo_tensor *tensor,
+                                                          uint64_t i, char *out, size_t size);
+
+/* ---- statistics ---- */
+
+enum { KYMO_STATS_BINS = 64 };
+
+/* Of real numbers; of complex ones, of their parts. Min to L2 leave out NaN and infinities, and are NaN of nothing. */
+struct kymo_tensor_stats {
+    uint64_t n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_denormal, n_negative;
+    double min, max, mean, std, l2; /* std of the population */
+    /*
+     * Magnitudes of what is finite and not zero, by powers of two: bin i holds 2^(i-40) <= |x| < 2^(i-39), the first and
+     * the last all beyond.
+     */
+    uint64_t histogram[KYMO_STATS_BINS];
+};
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_stats(const struct kymo_tensor *tensor,
+                                                        struct kymo_tensor_stats *out);
+
+/* ---- digests ---- */
+
+/* Bytes of row-major data that have a digest of their own. */
+#define KYMO_DIGEST_BLOCK ((uint64_t)1 << 20)
+
+/*
+ * 128 bits that tell the order of bytes too: XXH3-128 of each block, and of the blocks' digests (16 bytes each, as
+ * printed, in order) where there are several. Canonical: as hexadecimal digits they read in this order. dtype and sizes
+ * are not in it.
+ */
+struct kymo_digest {
+    uint8_t bytes[16];
+};
+/*
+ * `blocks` (NULL: not asked for) takes kymo_digest_blocks() digests. KYMO_EUNAVAILABLE in a build without xxHash.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_digest(const struct kymo_tensor *tensor,
+                                                         struct kymo_digest *out,
+                                                         struct kymo_digest *blocks);
+KYMO_API uint64_t kymo_digest_blocks(uint64_t n_bytes);
+
+/* ---- comparisons ---- */
+
+/*
+ * Two elements agree when |a - b| <= abs + rel * |b|, or when they are at most `ulp` representable numbers apart, or are
+ * equal. A NaN agrees with a NaN if `nan_equal`, and with nothing else; an infinity with itself alone; -0 and +0 agree
+ * unless `bitwise`, which asks for equal bits and no more. Complex numbers agree when both parts do. Integers are compared
+ * as integers, exactly.
+ */
+struct kymo_tolerance {
+    double abs, rel;
+    uint64_t ulp;
+    uint32_t nan_equal, bitwise;
+};
+/* What torch.testing.assert_close takes for two types, with NaNs equal: abs and rel of the coarser one. */
+KYMO_API struct kymo_tolerance kymo_tolerance_default(enum kymo_dtype a, enum kymo_dtype b);
+
+/* The worst element by one measure; `value` 0 and `index` UINT64_MAX where none differs. */
+struct kymo_worst {
+    double value;
+    uint64_t index; /* in row-major order */
+};
+
+struct kymo_tensor_diff {
+    uint64_t n, n_wrong; /* elements; those that do not agree */
+    uint64_t n_unequal;  /* those that are not equal, whatever the tolerance; NaN equals NaN here */
+    uint64_t n_nan_a, n_nan_b, n_nan_one; /* NaNs; elements where just one side has one */
+    uint64_t first_wrong;                 /* UINT64_MAX: none */
+    struct kymo_worst abs, rel,
+        ulp; /* over elements that are finite on both sides; rel: |a - b| / |b| */
+    double mean_abs, rmse, mean_a, mean_b; /* over the same */
+    double cosine;                         /* NaN where a side is all zeroes */
+    double snr_db;       /* b's power over that of the difference; infinite where there is none */
+    double max_a, max_b; /* the largest magnitudes */
+    /* The least tolerances that would pass, each alone; infinite where none would. */
+    double needs_abs, needs_rel, needs_ulp;
+};
+
+/*
+ * Compare `a`, the new one, with `b`, the reference, element by element. KYMO_EINVAL for different sizes. Different types
+ * are compared after rounding to the coarser one. Both on the host.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_compare(const struct kymo_tensor *a,
+                                                          const struct kymo_tensor *b,
+                                                          const struct kymo_tolerance *tolerance,
+                                                          struct kymo_tensor_diff *out);
+/* The same with up to `n_threads` threads (0: as many as there are cores); results equal those of one thread. */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_compare_with(const struct kymo_tensor *a,
+                                                               const struct kymo_tensor *b,
+                                                               const struct kymo_tolerance *tolerance,
+                                                               uint32_t n_threads,
+                                                               struct kymo_tensor_diff *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
