@@ -22,7 +22,9 @@
 #include <kymo/communication.h>
 #include <kymo/compare.h>
 #include <kymo/cuda.h>
+#include <kymo/diff.h>
 #include <kymo/doctor.h>
+#include <kymo/dump.h>
 #include <kymo/import.h>
 #include <kymo/iteration.h>
 #include <kymo/legacy.h>
@@ -34,5 +36,6 @@
 #include <kymo/stopwatch.h>
 #include <kymo/switchboard.h>
 #include <kymo/table.h>
+#include <kymo/tensor.h>
 
 #endif
