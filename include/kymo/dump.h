@@ -35,7 +35,7 @@ enum kymo_dump_layout {
 /* What is kept of a tensor. */
 enum kymo_dump_mode {
     KYMO_DUMP_FULL = 0,
-    KYMO_DUMP_STATS,   /* kymo_tensor_stats() alone */
+    KYMO_DUMP_STATS,   /* kymo_tensor_stats_get() alone */
     KYMO_DUMP_DIGESTS, /* kymo_tensor_digest() alone, with those of blocks */
 };
 

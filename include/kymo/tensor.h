@@ -4,7 +4,7 @@
  *     const int64_t sizes[] = {2, 3};
  *     const struct kymo_tensor t = {.data = x, .dtype = KYMO_F32, .rank = 2, .sizes = sizes};
  *     struct kymo_tensor_stats stats;
- *     kymo_tensor_stats(&t, &stats);
+ *     kymo_tensor_stats_get(&t, &stats);
  *
  * A descriptor is lent for the call and owns nothing. Everything here works on host memory, in one pass, in the calling
  * thread, without memory that grows with the tensor; any thread, but not from signal handlers.
@@ -103,8 +103,8 @@ struct kymo_tensor_stats {
      */
     uint64_t histogram[KYMO_STATS_BINS];
 };
-KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_stats(const struct kymo_tensor *tensor,
-                                                        struct kymo_tensor_stats *out);
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_stats_get(const struct kymo_tensor *tensor,
+                                                            struct kymo_tensor_stats *out);
 
 /* ---- digests ---- */
 
