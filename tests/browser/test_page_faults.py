@@ -90,7 +90,7 @@ def test_one_event(of_events, length_us):
 def test_many_names(of_events):
     page = of_events([whole(f"name {i}", 2 * i, 1) for i in range(N_NAMES)])
     said = click_through(page)
-    assert f"and {N_NAMES - 12:,} names more" in said["Overview"]
+    assert f"and {N_NAMES - 12:,} more names" in said["Overview"]
     view = page.open("Timeline")
     view.get_by_role("searchbox").fill(f"name {N_NAMES - 1}")
     view.get_by_role("button", name="Next match").click()

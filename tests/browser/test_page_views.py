@@ -132,6 +132,24 @@ def test_on_paper_tables_are_whole_and_tools_are_gone(opened):
     assert not page.page.get_by_role("navigation", name="Views").is_visible()
 
 
+def test_a_dark_page_is_printed_light_and_as_wide_as_the_sheet(opened):
+    page = opened("ranks.html", width=720)  # A4 between its margins
+    page.page.get_by_role("combobox", name="Colours").select_option("dark")
+    for title in page.titles():
+        view = page.open(title)
+        page.page.emulate_media(media="print")
+        page.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.settle()
+        assert page.overflow() == 0, title
+        assert paper(page) == (255, 255, 255)
+        if title in ("Timeline", "Flame graph"):
+            assert "#16191c" not in page.colors(view.locator("canvas"))
+        page.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        page.page.emulate_media(media="screen")
+        page.settle()
+        assert sum(paper(page)) < 200
+
+
 def test_a_name_that_is_html_is_shown_and_not_run(opened):
     page = opened("known.html")
     assert page.open("Overview").get_by_text(HOSTILE, exact=True).is_visible()

@@ -63,6 +63,20 @@ describe("units", () => {
   });
 });
 
+describe("axes", () => {
+  it("tell their times apart, in one unit", () => {
+    expect(units.durationTicks([1_205_000, 1_210_000, 1_215_000])).toEqual(["1.205 ms", "1.210 ms", "1.215 ms"]);
+    expect(units.durationTicks([0, 500, 1000])).toEqual(["0.0 \u00b5s", "0.5 \u00b5s", "1.0 \u00b5s"]);
+    expect(units.durationTicks([0, 20e9, 40e9])).toEqual(["0 s", "20 s", "40 s"]);
+    expect(units.durationTicks([7])).toEqual(["7 ns"]);
+    expect(units.durationTicks([])).toEqual([]);
+  });
+
+  it("have numbers of any size", () => {
+    expect([0, 0.25, 3e9, -1.5, 1234567, 1e-7, Infinity].map(units.scientific)).toEqual(["0", "0.25", "3e9", "-1.5", "1.235e6", "1e-7", "Infinity"]);
+  });
+});
+
 describe("the window", () => {
   it("keeps what is under the pointer where it is", () => {
     const view = new Viewport(1e9, 1000);

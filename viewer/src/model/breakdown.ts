@@ -10,6 +10,8 @@ export const PARTS = [
   { key: "idle_ns", title: "idle", color: "#bbbbbb" },
 ] as const;
 
+export const IDLE = PARTS.findIndex((part) => part.key === "idle_ns");
+
 export interface Bar {
   label: string;
   span: number;

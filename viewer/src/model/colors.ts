@@ -5,6 +5,8 @@ import type { Recording } from "./recording";
 import { nameOf, tableOf } from "./recording";
 
 export const PALETTE = ["#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#44bb99", "#99ddff", "#bbcc33", "#aaaa00"];
+/** Paul Tol's "bright" scheme and two more, for lines: these are thin, and want more contrast with either paper. */
+export const LINE_COLORS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#997700", "#888888"];
 export const GREY = "#bbbbbb";
 
 function hash(text: string): number {

@@ -13,7 +13,6 @@ export interface Flame {
   total: Float64Array;
   self: Float64Array;
   count: Float64Array;
-  deepest: number;
 }
 
 /** Siblings lie side by side from the left edge of their parent, in the table's order: the heaviest first. */
@@ -31,7 +30,6 @@ export function buildFlame(tree: TableData): Flame {
     total: Float64Array.from([0, ...totals]),
     self: Float64Array.from([0, ...columnOf(tree, "self_ns").map(Number)]),
     count: Float64Array.from([0, ...columnOf(tree, "count").map(Number)]),
-    deepest: 0,
   };
   const path = [0], ends = [0]; // the node at each depth, and where its next child goes
   for (let i = 1; i < n; i++) {
@@ -45,7 +43,6 @@ export function buildFlame(tree: TableData): Flame {
     path.length = ends.length = depth + 1;
     if (depth === 1) flame.total[0] += flame.total[i];
     for (const ancestor of path) flame.last[ancestor] = i;
-    flame.deepest = Math.max(flame.deepest, depth);
   }
   return flame;
 }

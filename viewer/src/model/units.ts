@@ -22,6 +22,14 @@ export function duration(ns: number): string {
   return inUnits(ns, TIMES);
 }
 
+/** Times at even steps along an axis, all in one unit, with the digits that their step asks for. */
+export function durationTicks(times: number[]): string[] {
+  const largest = Math.max(...times.map(Math.abs), 1), step = times.length > 1 ? Math.abs(times[1] - times[0]) : largest;
+  const [unit, size] = [...TIMES].reverse().find(([, size]) => largest >= size) ?? TIMES[0];
+  const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(size / step) - 1e-9)));
+  return times.map((time) => `${(time / size).toFixed(digits)} ${unit}`);
+}
+
 export function bytes(n: number): string {
   return inUnits(n, BYTES);
 }
@@ -39,6 +47,13 @@ export function count(n: number): string {
 export function countOf(n: number, thing: string): string {
   const plural = /(s|x|ch)$/.test(thing) ? `${thing}es` : `${thing}s`;
   return `${count(n)} ${n === 1 ? thing : plural}`;
+}
+
+/** Four digits that count, of any size: 0.25, 3e9. */
+export function scientific(value: number): string {
+  const size = Math.abs(value);
+  const isPlain = !Number.isFinite(value) || value === 0 || (size >= 1e-3 && size < 1e6);
+  return isPlain ? String(Number(value.toPrecision(4))) : value.toExponential(3).replace(/\.?0*e\+?/, "e");
 }
 
 /** A whole number of nanoseconds with thin spaces between thousands, for details that must be exact. */

@@ -3,6 +3,7 @@
 import uPlot from "uplot";
 import * as units from "../model/units";
 import { el } from "./dom";
+import { fitToPaper } from "./paper";
 import { cssColor, onTheme } from "./theme";
 
 export interface Line {
@@ -21,17 +22,24 @@ export interface ChartData {
   xText: (value: number) => string;
   yText: (value: number) => string;
   height?: number;
+  isWhole?: { x?: boolean; y?: boolean }; // only whole numbers are on the axis
+  room?: number; // for the last bar, behind its x
 }
 
-function axis(label: string, text: (value: number) => string): uPlot.Axis {
+const NONE = "\u2013"; // while nothing is pointed at
+const WHOLE = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
+
+function axis(label: string, texts: (ticks: number[]) => string[], isWhole = false): uPlot.Axis {
   return {
     label,
+    labelSize: 20,
+    ...(isWhole ? { incrs: WHOLE } : {}),
     stroke: () => cssColor("--faint"),
     grid: { stroke: () => cssColor("--line"), width: 1 },
     ticks: { stroke: () => cssColor("--line"), width: 1 },
     font: "12px system-ui, sans-serif",
     labelFont: "12px system-ui, sans-serif",
-    values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : text(tick))),
+    values: (_, ticks) => texts(ticks),
   };
 }
 
@@ -44,10 +52,15 @@ function series(line: Line, text: (value: number) => string): uPlot.Series {
     width: line.width ?? (kind === "points" ? 0 : 1),
     points: { show: kind === "points", size: 4 },
     spanGaps: false,
-    value: (_, value) => (value === null ? "" : text(value)),
+    value: (_, value) => (value === null ? NONE : text(value)),
     ...(kind === "bars" ? { fill: `${line.color}99`, paths: paths.bars?.({ size: [0.95, 100], align: 1 }) as uPlot.Series.PathBuilder } : {}),
     ...(kind === "steps" ? { fill: `${line.color}33`, paths: paths.stepped?.({ align: 1 }) as uPlot.Series.PathBuilder } : {}),
   };
+}
+
+/** Times on an axis have as many digits as tell them apart. */
+function ticksBy(text: (value: number) => string): (ticks: number[]) => string[] {
+  return text === timeText ? units.durationTicks : (ticks) => ticks.map(text);
 }
 
 /** A chart that is drawn anew with new data; the text says what it shows to those who do not see it. */
@@ -59,6 +72,7 @@ export class Chart {
   constructor() {
     onTheme(() => this.plot?.redraw(true, true));
     new ResizeObserver(() => this.fit()).observe(this.element);
+    fitToPaper(this.element, () => this.fit());
   }
 
   show(data: ChartData, description: string): void {
@@ -81,11 +95,15 @@ export class Chart {
     const options: uPlot.Options = {
       width,
       height,
-      scales: { x: { time: false } },
+      scales: { x: { time: false, range: (_, from, to) => [from, to + (data.room ?? 0)] } },
       cursor: { drag: { x: true, y: false } },
       legend: { live: true },
-      axes: [axis(data.xLabel, data.xText), { ...axis(data.yLabel, data.yText), size: 76 }],
-      series: [{ label: data.xLabel, value: (_, v) => (v === null ? "" : data.xText(v)) }, ...data.lines.map((line) => series(line, data.yText))],
+      padding: [8, 28, 0, 0],
+      axes: [
+        { ...axis(data.xLabel, ticksBy(data.xText), data.isWhole?.x), size: 34, space: 80 },
+        { ...axis(data.yLabel, ticksBy(data.yText), data.isWhole?.y), size: 70 },
+      ],
+      series: [{ label: data.xLabel, value: (_, v) => (v === null ? NONE : data.xText(v)) }, ...data.lines.map((line) => series(line, data.yText))],
     };
     return new uPlot(options, [data.x, ...data.lines.map((line) => line.values)], this.element);
   }

@@ -16,8 +16,12 @@ function remembered(): Theme {
 }
 
 function apply(): void {
-  if (current === "auto") delete document.documentElement.dataset["theme"];
-  else document.documentElement.dataset["theme"] = current;
+  show(current);
+}
+
+function show(theme: Theme): void {
+  if (theme === "auto") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme;
   for (const listener of listeners) listener();
 }
 
@@ -25,6 +29,8 @@ export function startTheme(): void {
   current = remembered();
   apply();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", apply);
+  window.addEventListener("beforeprint", () => show("light")); // paper is
+  window.addEventListener("afterprint", apply);
 }
 
 export function theme(): Theme {

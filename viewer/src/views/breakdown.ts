@@ -9,18 +9,6 @@ import { Tables } from "./tables";
 
 const MOST = 64; // bars of steps or devices
 
-function legend(): HTMLElement {
-  return el(
-    "ul",
-    { class: "legend" },
-    ...PARTS.map(({ title, color }) => {
-      const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
-      swatch.style.background = color;
-      return el("li", {}, swatch, title);
-    }),
-  );
-}
-
 /** One bar, as wide as its share of the longest; what it shows stands in its label as well. */
 export function stackedBar(bar: Bar, longest: number): HTMLElement {
   const text = PARTS.map(({ title }, i) => `${title} ${units.share(bar.span > 0 ? bar.parts[i] / bar.span : 0)}`).join(", ");
@@ -43,19 +31,23 @@ function barList(bars: Bar[]): HTMLElement {
     const hidden = bar.hidden > 0 ? `; ${units.duration(bar.hidden)} of communication hidden behind computation` : "";
     append(
       list,
-      el("li", {}, el("span", { class: "label" }, bar.label), el("span", {}, stackedBar(bar, longest)), el("span", { class: "number faint", title: `${units.duration(bar.span)}${hidden}` }, units.duration(bar.span))),
+      el("li", {}, el("span", { class: "label", title: bar.label }, bar.label), el("span", {}, stackedBar(bar, longest)), el("span", { class: "number faint", title: `${units.duration(bar.span)}${hidden}` }, units.duration(bar.span))),
     );
   }
   if (bars.length > MOST) append(list, el("li", { class: "faint" }, `and ${units.count(bars.length - MOST)} more; the tables have all`));
   return list;
 }
 
-function headline(all: Bar): HTMLElement {
-  const list = el("dl");
-  PARTS.forEach(({ title }, i) => {
-    append(list, el("dt", {}, title), el("dd", {}, `${units.duration(all.parts[i])}, ${units.share(all.span > 0 ? all.parts[i] / all.span : 0)}`));
-  });
-  if (all.hidden > 0) append(list, el("dt", {}, "communication hidden"), el("dd", {}, units.duration(all.hidden)));
+/** What the colours stand for, with times and shares. */
+export function partsList(all: Bar): HTMLElement {
+  const share = (ns: number): string => units.share(all.span > 0 ? ns / all.span : 0);
+  const row = (title: string, ns: number, color: string): HTMLElement => {
+    const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
+    if (color !== "") swatch.style.background = color;
+    return el("li", {}, swatch, el("span", {}, title), el("span", { class: "number" }, units.duration(ns)), el("span", { class: "number" }, share(ns)));
+  };
+  const list = el("ul", { class: "parts" }, ...PARTS.map(({ title, color }, i) => row(title, all.parts[i], color)));
+  if (all.hidden > 0) append(list, row("communication hidden behind computation", all.hidden, ""));
   return list;
 }
 
@@ -115,8 +107,7 @@ export class BreakdownView {
     const steps = barsOf(breakdownTable(this.tables, "by"), null);
     append(
       this.place,
-      headline(sumOf(devices)),
-      legend(),
+      partsList(sumOf(devices)),
       el("h3", {}, "Devices"),
       barList(devices),
       steps.length > 0 ? el("h3", {}, "Steps") : null,

@@ -41,11 +41,12 @@ export class CompareView {
   private readonly body = el("tbody");
   private readonly chart = new Chart();
   private readonly about = el("h3");
+  private readonly rows = new Map<string, HTMLElement>();
   private shown = FIRST;
 
   constructor(private readonly index: ComparisonIndex) {
     this.regions = [...regionsOf(tableOf(index, "iteration")), ...regionsOf(tableOf(index, "regions"))];
-    append(this.element, el("p", { class: "verdict" }, index.summary), this.notes(), this.list(), this.about, this.chart.element);
+    append(this.element, el("p", { class: "verdict" }, index.summary), this.notes(), this.list(), this.about, this.chart.element, el("p", { class: "hint" }, "Of each run the longest 32nd of the times is left out: one of them could be longer than all the rest."));
     this.drawRows();
     if (this.regions.length > 0) this.show(this.regions[0]);
   }
@@ -65,7 +66,7 @@ export class CompareView {
 
   private list(): HTMLElement {
     const titles = ["region", "A", "B", "change", "interval of 95 %", "", "verdict", "of the iteration"];
-    const head = el("tr", {}, ...titles.map((title, i) => el("th", { scope: "col", class: i > 0 && i < 6 ? "number" : "" }, title)));
+    const head = el("tr", {}, ...titles.map((title, i) => el("th", { scope: "col", class: i !== 0 && i !== 6 ? "number" : "" }, title)));
     return el(
       "div",
       { class: "table-view" },
@@ -81,7 +82,9 @@ export class CompareView {
     clear(this.body);
     const far = reach(this.regions);
     for (const region of this.regions.slice(0, this.shown)) {
-      append(this.body, this.row(region, far));
+      const row = this.row(region, far);
+      this.rows.set(region.name, row);
+      append(this.body, row);
     }
     const left = this.regions.length - this.shown;
     if (left <= 0) return;
@@ -111,6 +114,7 @@ export class CompareView {
   /** The share of times that stay below each time, a line for each run. */
   private show(region: Region): void {
     const curves = curvesOf(tableOf(this.index, "quantiles"), region.name);
+    this.rows.forEach((row, name) => row.toggleAttribute("aria-current", name === region.name));
     this.about.textContent = `Times of ${region.name}: the share that is shorter`;
     const x = [...new Set(curves.flatMap((curve) => curve.times.slice(0, -1)))].sort((a, b) => a - b);
     const lines = curves.map((curve): Line => ({
@@ -121,7 +125,7 @@ export class CompareView {
     }));
     const text = `A: median ${time(region.a)}. B: median ${time(region.b)}. ${region.verdict}${region.reason === "" ? "" : `: ${region.reason}`}`;
     this.chart.show(
-      { x, lines, xLabel: "time; the longest of 32 left out", yLabel: "share", xText: timeText, yText: (v) => `${Math.round(v * 100)} %`, height: 300 },
+      { x, lines, xLabel: "time", yLabel: "share", xText: timeText, yText: (v) => `${Math.round(v * 100)} %`, height: 300 },
       `Distribution of ${region.name}. ${text}`,
     );
   }

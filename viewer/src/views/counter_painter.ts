@@ -1,6 +1,7 @@
 // A counter on the timeline: steps from value to value, filled down to zero.
 
 import type { Row } from "../model/row";
+import * as units from "../model/units";
 import type { Plot } from "./plot";
 
 const bounds = new WeakMap<Row, [number, number]>();
@@ -63,7 +64,7 @@ export function paintCounter(plot: Plot, row: Row, color: string, y: number, hei
   }
   context.fillStyle = plot.ink.faint;
   plot.font(10);
-  context.fillText(String(Number(high.toPrecision(4))), 2 * ratio, y + 7 * ratio);
-  context.fillText(String(Number(low.toPrecision(4))), 2 * ratio, y + height - 6 * ratio);
+  context.fillText(units.scientific(high), 2 * ratio, y + 7 * ratio);
+  context.fillText(units.scientific(low), 2 * ratio, y + height - 6 * ratio);
   plot.font(12);
 }

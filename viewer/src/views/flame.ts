@@ -6,20 +6,28 @@ import { type Flame, type FlameBox, buildFlame, layoutFlame, searchFlame } from 
 import { type Recording, tableOf } from "../model/recording";
 import * as units from "../model/units";
 import { announce, append, el } from "../ui/dom";
+import { type Hint, keyHints } from "../ui/keys";
+import { fitToPaper } from "../ui/paper";
 import { cssColor, onTheme } from "../ui/theme";
 import { fitText } from "./row_painter";
 
 const ROW = 20;
 const LABEL_FROM = 24;
-const KEYS = "Click a box, or arrows and Enter, to zoom; Escape goes back out.";
+const HINTS: Hint[] = [
+  [["\u2190", "\u2192", "\u2191", "\u2193"], "go from box to box"],
+  [["Enter"], "zoom to it"],
+  [["Esc"], "back out"],
+  [["/"], "search"],
+];
 
 export class FlameView {
   readonly element = el("div", { class: "flame" });
   private readonly flame: Flame;
-  private readonly canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": `Flame graph. ${KEYS}` });
+  private readonly canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": "Flame graph", "aria-describedby": "flame-keys" });
   private readonly facts = el("p", { class: "facts", role: "status" });
   private readonly search = el("input", { type: "search", placeholder: "Search names", "aria-label": "Search the flame graph" });
   private readonly found = el("span", { class: "found", role: "status" });
+  private readonly finder = el("button", { type: "button", onclick: () => this.onName(this.flame.name[this.picked]) }, "Find on the timeline");
   private zoomed = 0;
   private picked = 0;
   private matches: Uint8Array | null = null;
@@ -31,6 +39,7 @@ export class FlameView {
     this.build(tree.rows - (this.flame.n - 1));
     this.listen();
     new ResizeObserver(() => this.redraw()).observe(this.canvas);
+    fitToPaper(this.canvas, () => this.redraw());
     onTheme(() => this.redraw());
     this.describe(0);
   }
@@ -45,15 +54,15 @@ export class FlameView {
         this.search,
         this.found,
         el("span", { class: "spring" }),
-        el("button", { type: "button", onclick: () => this.onName(this.flame.name[this.picked]) }, "Find on the timeline"),
+        this.finder,
         el("button", { type: "button", onclick: () => this.zoom(0) }, "Show all"),
       ),
       this.facts,
       this.canvas,
-      el("p", { class: "keys" }, `Width is total time; where nothing stands below a box, it was busy itself. ${KEYS}`),
+      el("p", { class: "hint" }, "Width is total time; where nothing stands below a box, it was busy itself. Click a box to zoom to it."),
+      keyHints("flame-keys", HINTS),
       nLeftOut > 0 ? el("p", { class: "keys" }, `${units.countOf(nLeftOut, "path")} of little time left out.`) : null,
     );
-    this.canvas.style.height = `${(this.flame.deepest + 1) * ROW + 2}px`;
   }
 
   // ---- drawing ----
@@ -62,12 +71,13 @@ export class FlameView {
     const { canvas } = this;
     if (canvas.clientWidth === 0) return;
     const ratio = Math.max(1, window.devicePixelRatio || 1);
+    this.boxes = layoutFlame(this.flame, this.zoomed, canvas.clientWidth);
+    canvas.style.height = `${(1 + this.boxes.reduce((row, box) => Math.max(row, box.row), 0)) * ROW + 2}px`;
     canvas.width = Math.round(canvas.clientWidth * ratio);
     canvas.height = Math.round(canvas.clientHeight * ratio);
     const context = canvas.getContext("2d") as CanvasRenderingContext2D;
     context.font = `${12 * ratio}px system-ui, sans-serif`;
     context.textBaseline = "middle";
-    this.boxes = layoutFlame(this.flame, this.zoomed, canvas.clientWidth);
     for (const box of this.boxes) this.drawBox(context, box, ratio);
     const picked = this.boxes.find((box) => box.node === this.picked);
     if (picked === undefined) return;
@@ -154,6 +164,7 @@ export class FlameView {
 
   private describe(node: number): void {
     const { flame } = this;
+    this.finder.disabled = this.picked === 0;
     const part = flame.total[0] > 0 ? units.share(flame.total[node] / flame.total[0]) : "";
     this.facts.textContent =
       node === 0

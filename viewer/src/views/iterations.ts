@@ -1,7 +1,7 @@
 // Iterations: how long each took, one after the other, and how these times are distributed; for the whole and for each
 // name in it.
 
-import { PALETTE } from "../model/colors";
+import { LINE_COLORS } from "../model/colors";
 import { type Recording, tableOf } from "../model/recording";
 import { type Series, WARMUP, counted, histogram, seriesNames, seriesOf, thin } from "../model/series";
 import { columnOf } from "../model/tables";
@@ -41,8 +41,8 @@ export class Iterations {
         el("label", { for: "which-process" }, " in "), this.who,
       ),
       this.facts,
-      el("h3", {}, "One after the other"), this.line.element,
-      el("h3", {}, "How often how long"), this.bars.element,
+      el("h3", {}, "Iteration by iteration"), this.line.element,
+      el("h3", {}, "Distribution"), this.bars.element,
     );
     this.draw();
   }
@@ -80,13 +80,13 @@ export class Iterations {
     const x = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
     const result: Line[] = lines.map((line, i) => {
       const values = new Map(line.x.map((place, k) => [place, line.y[k]]));
-      return { label: line.label, color: PALETTE[i], values: x.map((place) => values.get(place) ?? null), width: 1.5 };
+      return { label: line.label, color: LINE_COLORS[i], values: x.map((place) => values.get(place) ?? null), width: 1.5 };
     });
     const warm = series.reduce((n, s) => n + s.flags.filter((flag) => (flag & WARMUP) !== 0).length, 0);
     const more = series.length - shown.length;
     const text = `${name} in ${units.countOf(x.length, "iteration")}${more > 0 ? `, the first ${LINES} processes` : ""}${warm > 0 ? `; ${warm} of warm-up` : ""}`;
     this.line.show(
-      { x, lines: result, xLabel: `iteration${warm > 0 ? " (warm-up among them)" : ""}`, yLabel: "time", xText: (v) => String(v), yText: timeText },
+      { x, lines: result, xLabel: `iteration${warm > 0 ? " (warm-up among them)" : ""}`, yLabel: "time", xText: (v) => String(v), yText: timeText, isWhole: { x: true } },
       text,
     );
   }
@@ -95,15 +95,17 @@ export class Iterations {
     const times = counted(series);
     const bins = histogram(times, BINS);
     const x = bins.counts.map((_, i) => bins.from + i * bins.width);
-    const above = bins.above > 0 ? `; ${units.count(bins.above)} longer ones are not shown` : "";
+    const above = bins.above > 0 ? `; ${bins.above === 1 ? "1 longer one is" : `${units.count(bins.above)} longer ones are`} not shown` : "";
     this.bars.show(
       {
         x,
-        lines: [{ label: "iterations", color: PALETTE[0], values: bins.counts, kind: "bars" }],
+        lines: [{ label: "iterations", color: LINE_COLORS[0], values: bins.counts, kind: "bars" }],
         xLabel: `time${above}`,
         yLabel: "how many",
         xText: timeText,
         yText: (v) => String(v),
+        isWhole: { y: true },
+        room: bins.width,
       },
       `Distribution of ${name} over ${units.countOf(times.length, "iteration")} without warm-up${above}`,
     );

@@ -1,15 +1,22 @@
 // The first view: what ran, where, how long, what took the time, what is missing, what measuring cost.
 
 import type { ProcessInfo } from "../decode/format";
-import { PARTS, barsOf, sumOf } from "../model/breakdown";
+import { type Bar, IDLE, barsOf, sumOf } from "../model/breakdown";
 import type { Colors } from "../model/colors";
 import { type Recording, tableOf } from "../model/recording";
 import { cellOf, columnOf } from "../model/tables";
 import * as units from "../model/units";
 import { append, el } from "../ui/dom";
-import { stackedBar } from "./breakdown";
+import { partsList, stackedBar } from "./breakdown";
 
 const MOST = 12; // names shown by their self time
+const FOREIGN = "trace"; // the clock of what another tool has recorded
+
+interface Figure {
+  label: string;
+  value: string;
+  about: string;
+}
 
 function card(title: string, ...children: (Node | string | null)[]): HTMLElement {
   return el("section", { class: "card" }, el("h2", {}, title), ...children);
@@ -48,7 +55,6 @@ function whatRan(recording: Recording): HTMLElement {
     facts([
       ["command", distinct(processes, (p) => p.command)],
       ["started", processes.length > 0 ? units.moment(index.origin_unix_ns) : ""],
-      ["took", units.duration(index.duration_ns)],
       ["processes", `${units.count(processes.length)}, with ${units.countOf(index.threads, "thread")}`],
       ["events", units.count(index.cost.events)],
       ["ended", endings(processes)],
@@ -66,8 +72,8 @@ function where(recording: Recording): HTMLElement {
       ["GPU", distinct(processes, (p) => p.gpu)],
       ["kernel", distinct(processes, (p) => p.kernel)],
       ["versions", distinct(processes, (p) => p.versions)],
-      ["recorded by", distinct(processes, (p) => (p.version === "" ? "" : `kymo ${p.version}`))],
-      ["clock", distinct(processes, (p) => p.clock)],
+      ["recorded by", distinct(processes, (p) => (p.clock === FOREIGN ? "another tool" : p.version === "" ? "" : `kymo ${p.version}`))],
+      ["clock", distinct(processes, (p) => (p.clock === FOREIGN ? "" : p.clock))],
     ]),
   );
 }
@@ -79,7 +85,7 @@ function dominates(recording: Recording, colors: Colors, onName: (name: string) 
   const names = columnOf(table, "name"), self = columnOf(table, "self_ns"), calls = columnOf(table, "count");
   const order = names.map((_, i) => i).sort((a, b) => Number(self[b]) - Number(self[a])).slice(0, MOST);
   const sum = self.reduce<number>((s, v) => s + Number(v), 0);
-  const list = el("ol", { class: "bars" });
+  const list = el("ol", { class: "bars counted" });
   for (const i of order) {
     const name = String(names[i]), part = sum > 0 ? Number(self[i]) / sum : 0;
     const bar = el("span", { class: "fill", "aria-hidden": "true" });
@@ -90,10 +96,11 @@ function dominates(recording: Recording, colors: Colors, onName: (name: string) 
       el(
         "li",
         {},
-        el("button", { type: "button", class: "link", title: "Find it on the timeline", onclick: () => onName(name) }, name),
+        el("button", { type: "button", class: "link", title: `${name}: find it on the timeline`, onclick: () => onName(name) }, name),
         el("span", { class: "track", "aria-hidden": "true" }, bar),
-        el("span", { class: "number" }, `${units.duration(Number(self[i]))}, ${units.share(part)}`),
-        el("span", { class: "number faint" }, `${units.count(Number(calls[i]))}\u00d7`),
+        el("span", { class: "number" }, units.duration(Number(self[i]))),
+        el("span", { class: "number" }, units.share(part)),
+        el("span", { class: "number faint count" }, `${units.count(Number(calls[i]))}\u00d7`),
       ),
     );
   }
@@ -102,7 +109,7 @@ function dominates(recording: Recording, colors: Colors, onName: (name: string) 
     "What takes the time",
     el("p", { class: "faint" }, "Time in ranges themselves, without those inside them."),
     list,
-    more > 0 ? el("p", { class: "faint" }, `and ${units.countOf(more, "name")} more`) : null,
+    more > 0 ? el("p", { class: "faint" }, `and ${units.count(more)} more ${more === 1 ? "name" : "names"}`) : null,
   );
 }
 
@@ -126,10 +133,17 @@ function iterations(recording: Recording): HTMLElement | null {
   );
 }
 
-function measuring(recording: Recording): HTMLElement {
-  const { cost } = recording.index;
+/** A part of the program's time, in words where it rounds to nothing. */
+function smallShare(part: number): string {
+  return part < 0.00005 ? "less than 0.01 %" : units.share(part);
+}
+
+/** What another tool has recorded cost kymo nothing. */
+function measuring(recording: Recording): HTMLElement | null {
+  const { cost, processes } = recording.index;
+  if (processes.every((p) => p.clock === FOREIGN)) return null;
   const part = cost.program_ns > 0 ? cost.in_program_ns / cost.program_ns : 0;
-  const inProgram = cost.in_program_ns > 0 ? `${units.duration(cost.in_program_ns)}, ${units.share(part)} of the program` : "";
+  const inProgram = cost.in_program_ns > 0 ? `${units.duration(cost.in_program_ns)}, ${smallShare(part)} of the program` : "";
   return card(
     "What kymo cost",
     facts([
@@ -163,13 +177,45 @@ function notes(recording: Recording): HTMLElement | null {
   return list.childElementCount === 0 ? null : el("section", { class: "card notes" }, el("h2", {}, "Please note"), list);
 }
 
+function deviceSum(recording: Recording): Bar {
+  return sumOf(barsOf(recording.index.breakdown?.find((table) => table.name === "devices"), "gpu_span"));
+}
+
 /** What the devices did, in one bar. */
 function devices(recording: Recording): HTMLElement | null {
-  const bars = barsOf(recording.index.breakdown?.find((table) => table.name === "devices"), "gpu_span");
-  const all = sumOf(bars);
+  const all = deviceSum(recording);
   if (all.span === 0) return null;
-  const rows = PARTS.map(({ title }, i): [string, string] => [title, `${units.duration(all.parts[i])}, ${units.share(all.parts[i] / all.span)}`]);
-  return card("What the devices did", stackedBar(all, all.span), facts(rows), el("p", { class: "faint" }, el("a", { href: "#breakdown" }, "The breakdown tells more")));
+  return card("What the devices did", stackedBar(all, all.span), partsList(all), el("p", { class: "more" }, el("a", { href: "#breakdown" }, "The breakdown tells more")));
+}
+
+/** The name that takes most time by itself. */
+function heaviest(recording: Recording): Figure[] {
+  const table = tableOf(recording, "ranges");
+  if (table === undefined || table.rows === 0) return [];
+  const self = columnOf(table, "self_ns").map(Number), names = columnOf(table, "name");
+  const sum = self.reduce((a, b) => a + b, 0), best = self.reduce((b, ns, i) => (ns > self[b] ? i : b), 0);
+  return [{ label: "most time in", value: String(names[best]), about: `${units.share(sum > 0 ? self[best] / sum : 0)} of the time in ranges` }];
+}
+
+/** The few numbers that one would tell a colleague. */
+function figures(recording: Recording): HTMLElement {
+  const { index } = recording, { cost } = index;
+  const iterations = tableOf(recording, "iterations"), all = deviceSum(recording);
+  const list: Figure[] = [
+    { label: "took", value: units.duration(index.duration_ns), about: `${units.countOf(index.processes.length, "process")}, ${units.countOf(index.threads, "thread")}` },
+  ];
+  if (iterations !== undefined && iterations.rows > 0) {
+    const n = Number(cellOf(iterations, 0, "count"));
+    list.push({ label: "an iteration", value: units.duration(Number(cellOf(iterations, 0, "p50_ns"))), about: `median of ${units.count(n)}` });
+  }
+  if (all.span > 0) {
+    list.push({ label: "devices at work", value: units.share(1 - all.parts[IDLE] / all.span), about: `${units.duration(all.parts[IDLE])} idle` });
+  }
+  list.push(...heaviest(recording));
+  if (cost.lost_events > 0) list.push({ label: "lost", value: units.countOf(cost.lost_events, "event"), about: "see below" });
+  const one = ({ label, value, about }: Figure): HTMLElement =>
+    el("li", {}, el("span", { class: "faint" }, label), el("strong", { title: value }, value), el("span", { class: "faint" }, about));
+  return el("ul", { class: "figures", "aria-label": "Key figures" }, ...list.map(one));
 }
 
 /** What the reader came for on the left, what it depends on on the right. */
@@ -178,5 +224,5 @@ export function overview(recording: Recording, colors: Colors, onName: (name: st
   append(left, dominates(recording, colors, onName), devices(recording));
   append(right, whatRan(recording), iterations(recording), where(recording), measuring(recording));
   const isEmpty = recording.index.cost.events === 0;
-  return el("div", { class: "overview" }, isEmpty ? el("p", { class: "empty" }, "No events were recorded.") : null, notes(recording), left, right);
+  return el("div", { class: "overview" }, isEmpty ? el("p", { class: "empty" }, "No events were recorded.") : figures(recording), notes(recording), left, right);
 }

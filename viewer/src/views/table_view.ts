@@ -111,8 +111,8 @@ export class TableView {
     const depth = this.depthOf(row);
     const { onName } = this.options;
     const inner = onName
-      ? el("button", { type: "button", class: "link", onclick: () => onName(text) }, text)
-      : el("span", {}, text);
+      ? el("button", { type: "button", class: "link", title: text, onclick: () => onName(text) }, text)
+      : el("span", { title: text }, text);
     inner.style.marginLeft = `${depth * 1.1}em`;
     return el("th", { scope: "row" }, inner);
   }

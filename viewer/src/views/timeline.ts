@@ -8,15 +8,25 @@ import { type Match, countMatches, nextMatch, notMatching } from "../model/searc
 import * as units from "../model/units";
 import { Viewport } from "../model/viewport";
 import { announce, append, el } from "../ui/dom";
+import { type Hint, keyHints } from "../ui/keys";
+import { fitToPaper } from "../ui/paper";
 import { onTheme } from "../ui/theme";
 import { Details, pickedName } from "./timeline_details";
 import { AXIS } from "./plot";
 import { listen } from "./timeline_input";
 import { type Picked, type Scene, TimelinePainter, pickedSpan } from "./timeline_painter";
 
-const KEYS =
-  "Zoom: W and S, + and -, Ctrl+wheel or pinch. Move: A and D, arrows, drag. Fit: 0. Search: /. Pick: click or Space. " +
-  "With a range picked, arrows go to its neighbours, Enter zooms to it, C folds its process, Escape lets go.";
+const HINTS: Hint[] = [
+  [["W", "S"], "zoom"],
+  [["A", "D"], "move"],
+  [["0"], "show all"],
+  [["/"], "search"],
+  [["Space"], "pick the first range in sight"],
+  [["\u2190", "\u2192", "\u2191", "\u2193"], "go to its neighbours"],
+  [["Enter"], "zoom to it"],
+  [["C"], "fold its process"],
+  [["Esc"], "let go"],
+];
 
 export class Timeline {
   readonly element = el("div", { class: "timeline" });
@@ -25,7 +35,7 @@ export class Timeline {
   readonly canvas = el("canvas", {
     tabindex: 0,
     role: "application",
-    "aria-label": `Timeline. ${KEYS}`,
+    "aria-label": "Timeline",
     "aria-describedby": "timeline-keys",
   });
   readonly details: Details;
@@ -51,6 +61,7 @@ export class Timeline {
     this.painter = new TimelinePainter(this.canvas, recording, colors);
     listen(this);
     new ResizeObserver(() => this.redraw()).observe(this.canvas);
+    fitToPaper(this.canvas, () => this.paintNow());
     onTheme(() => {
       this.painter.readTheme();
       this.redraw();
@@ -81,7 +92,7 @@ export class Timeline {
         button("Fit", "Show all", () => this.fit()),
       ),
       this.canvas,
-      el("p", { class: "keys", id: "timeline-keys" }, KEYS),
+      keyHints("timeline-keys", HINTS),
       this.details.element,
     );
   }
@@ -104,7 +115,7 @@ export class Timeline {
   paintNow(): void {
     if (!this.hasEvents || this.canvas.clientWidth === 0) return; // not there, or not in sight
     this.canvas.style.maxHeight = `${AXIS + this.layout.height + 12}px`;
-    this.scene.gutter = this.canvas.clientWidth < 480 ? 90 : 160;
+    this.scene.gutter = this.painter.gutterFor(this.layout, this.canvas.clientWidth);
     this.view.width = Math.max(1, this.canvas.clientWidth - this.scene.gutter);
     const room = Math.max(0, this.layout.height - (this.canvas.clientHeight - AXIS));
     this.scene.scroll = Math.max(0, Math.min(this.scene.scroll, room));

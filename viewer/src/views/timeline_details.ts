@@ -63,7 +63,7 @@ export class Details {
     clear(this.element);
     append(
       this.element,
-      el("p", { class: "hint" }, "Click a range for its details. Shift and drag, or drag along the axis, to sum up a span of time."),
+      el("p", { class: "hint" }, "Click a range for its details. Drag to move, Ctrl and wheel or pinch to zoom; drag along the axis, or with Shift, to sum up a span of time."),
     );
   }
 

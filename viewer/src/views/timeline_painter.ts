@@ -15,6 +15,7 @@ import { AXIS, type Ink, Plot } from "./plot";
 import { type RowScene, type SiteColors, Strip, fitText, forgetLetters, paintRow } from "./row_painter";
 
 const TICKS = 90; // pixels between labels of the axis
+const NARROW = 480;
 
 export interface Picked {
   line: Line;
@@ -39,6 +40,8 @@ export class TimelinePainter {
   private readonly levels = new Map<Row, Level[]>();
   private readonly siteColors: SiteColors[] = [];
   private ratio = 0;
+  private measured: Line[] | null = null; // whose longest label is known
+  private longest = 0;
   private ink: Ink = { ink: "", faint: "", line: "", paper: "", band: "", accent: "", lost: "" };
 
   constructor(private readonly canvas: HTMLCanvasElement, private readonly recording: Recording, colors: Colors) {
@@ -59,6 +62,17 @@ export class TimelinePainter {
       this.levels.set(row, levels);
     }
     return levels;
+  }
+
+  /** Room for the names of tracks in a canvas of so many of the page's pixels. */
+  gutterFor(layout: Layout, width: number): number {
+    if (width < NARROW) return 90;
+    if (layout.lines !== this.measured) {
+      this.measured = layout.lines;
+      this.context.font = "12px system-ui, sans-serif";
+      this.longest = layout.lines.reduce((most, { kind, label }) => (kind === "process" ? most : Math.max(most, this.context.measureText(label).width)), 0);
+    }
+    return Math.round(Math.max(160, Math.min(this.longest + 24, 300, width / 4)));
   }
 
   private fitCanvas(): void {
@@ -121,8 +135,10 @@ export class TimelinePainter {
     for (const time of times) {
       context.fillStyle = ink.line;
       context.fillRect(Math.round(plot.x(time)), (AXIS - 6) * ratio, 1, 6 * ratio);
+      const label = axisLabel(time, step), x = plot.x(time) + 4 * ratio;
+      if (x + context.measureText(label).width > plot.width) continue;
       context.fillStyle = ink.faint;
-      context.fillText(axisLabel(time, step), plot.x(time) + 4 * ratio, (AXIS / 2) * ratio);
+      context.fillText(label, x, (AXIS / 2) * ratio);
     }
     if (scene.range === null) return;
     const [x0, x1] = scene.range.map((time) => plot.x(time));
@@ -207,15 +223,16 @@ export class TimelinePainter {
       const isProcess = line.kind === "process";
       context.fillStyle = isProcess ? ink.band : ink.paper;
       context.fillRect(0, y, left, height + ratio);
+      context.fillStyle = ink.line;
+      if (!isProcess) context.fillRect(left - 1, y, 1, height + ratio);
       if (line.label === "") continue;
       const mark = isProcess ? (scene.layout.collapsed.has(line.process) ? "\u25b8 " : "\u25be ") : "";
       context.fillStyle = isProcess ? ink.ink : ink.faint;
       plot.font(12, isProcess ? "600" : "");
       const room = isProcess ? canvas.width : left - 12 * ratio;
-      context.fillText(fitText(context, mark + line.label, room), (isProcess ? 4 : 10) * ratio, y + Math.min(height, 18 * ratio) / 2);
+      const middle = isProcess ? height / 2 : Math.min(height, 18 * ratio) / 2;
+      context.fillText(fitText(context, mark + line.label, room), (isProcess ? 4 : 10) * ratio, y + middle);
     }
-    context.fillStyle = ink.line;
-    context.fillRect(left - 1, AXIS * ratio, 1, canvas.height);
     context.restore();
   }
 }

@@ -1,0 +1,11 @@
+// Which keys do what, below a canvas that listens to them.
+
+import { el } from "./dom";
+
+/** The keys of one act, and what it is. */
+export type Hint = [keys: string[], act: string];
+
+export function keyHints(id: string, hints: Hint[]): HTMLElement {
+  const one = ([keys, act]: Hint): HTMLElement => el("span", {}, ...keys.flatMap((key) => [el("kbd", {}, key), " "]), act);
+  return el("p", { class: "keys", id }, ...hints.flatMap((hint) => [one(hint), " "]));
+}
