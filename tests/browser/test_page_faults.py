@@ -147,8 +147,24 @@ def test_lost_events_are_told_and_marked(opened, tmp_path, policy):
     assert lost > 0
     page = opened(tmp_path / "lossy.kymo")
     assert f"{lost:,} events lost" in page.open("Overview").inner_text()
-    # What is lost behind the last event that is kept has no place on the timeline, which ends there.
-    assert is_lost_drawn(page) == (policy == "keep-newest")
+    assert is_lost_drawn(page)
+    said = {text for text, _x, _y in page.written()}
+    assert (f"{lost:,} events lost from here on" in said) == (policy == "keep-oldest")
+    # What lies behind the last event kept is a region of its own in every row of the process.
+    canvas = page.page.locator("#view-timeline canvas")
+    _x, y = page.place_of("python")
+    tint = mixed(page, 0.12)
+    rest = sum(run.end - run.begin for run in page.line(canvas, y - 8, 160) if distance(run.color, tint) < 12)
+    assert rest > 100 if policy == "keep-oldest" else rest == 0
+
+
+def mixed(page: PageInBrowser, part: float) -> str:
+    """The colour of loss, so much of it, on the paper."""
+    both = (
+        "['--lost', '--paper'].map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim())"
+    )
+    lost, paper = ([int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in page.page.evaluate(both))
+    return "#" + "".join(f"{round(a * part + b * (1 - part)):02x}" for a, b in zip(lost, paper))
 
 
 def is_lost_drawn(page: PageInBrowser) -> bool:

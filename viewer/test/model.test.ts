@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { TableData } from "../src/decode/format";
+import type { ProcessInfo, TableData } from "../src/decode/format";
 import { toPixel, textOn } from "../src/model/colors";
 import { curvesOf, percent, regionsOf } from "../src/model/comparison";
+import { endOf, lossOf } from "../src/model/losses";
 import { buildFlame, layoutFlame, searchFlame } from "../src/model/flame";
 import { histogram, thin } from "../src/model/series";
 import { cellText, filterRows, sortRows, toCsv } from "../src/model/tables";
@@ -136,6 +137,21 @@ describe("the flame graph", () => {
 
   it("counts the time of matches once", () => {
     expect(searchFlame(flame, "e")).toMatchObject({ count: 3, total: 150 }); // step, gemm in it, other
+  });
+});
+
+describe("losses", () => {
+  const make = (fields: Partial<ProcessInfo>): ProcessInfo => ({ lost_events: 0, last_ns: 100, ...fields }) as ProcessInfo;
+
+  it("go on to the end where nothing was kept behind them", () => {
+    expect(lossOf(make({}))).toBeNull();
+    expect(lossOf(make({ lost_events: 1200, lost_first_ns: 90, lost_last_ns: 500 }))).toEqual({ from: 90, to: 500, rest: 100, text: "1,200 events lost from here on" });
+    expect(lossOf(make({ lost_events: 1, lost_first_ns: 10, lost_last_ns: 20 }))).toEqual({ from: 10, to: 20, rest: null, text: "1 event lost" });
+  });
+
+  it("are in sight: the timeline ends behind them", () => {
+    expect(endOf(100, [make({}), make({ lost_events: 3, lost_first_ns: 90, lost_last_ns: 500 })])).toBe(500);
+    expect(endOf(100, [make({ lost_events: 3, lost_first_ns: 9, lost_last_ns: 50 })])).toBe(100);
   });
 });
 

@@ -2,6 +2,7 @@
 
 import type { Arrow, Spot } from "../model/arrows";
 import type { Layout, Line } from "../model/layout";
+import type { Loss } from "../model/losses";
 import { type Recording, type Unfinished, nameOf } from "../model/recording";
 import type { Row } from "../model/row";
 import * as units from "../model/units";
@@ -26,33 +27,55 @@ function paintUnfinished(plot: Plot, open: Unfinished, y: number, height: number
   context.fillText(fitText(context, `${name} (no end)`, to - from - 6 * ratio), Math.max(from, 0) + 3 * ratio, y + height / 2);
 }
 
-/** Hatching from the last event known to the next one. */
-function paintLosses(plot: Plot, losses: Row, y: number, height: number): void {
+/** Stripes in the colour of loss, with a text where there is room. */
+function hatch(plot: Plot, from: number, to: number, y: number, height: number, text: string): void {
   const { context, ratio, ink } = plot;
-  for (let i = losses.firstReaching(plot.from); i < losses.n && losses.start[i] < plot.to; i++) {
-    const x0 = Math.max(plot.x(losses.start[i]), -10), x1 = Math.min(Math.max(plot.x(losses.end(i)), x0 + 2 * ratio), plot.width + 10);
-    context.save();
-    context.beginPath();
-    context.rect(x0, y, x1 - x0, height);
-    context.clip();
-    context.strokeStyle = ink.lost;
-    context.lineWidth = 1.5 * ratio;
-    context.beginPath();
-    for (let x = x0 - height; x < x1; x += 6 * ratio) {
-      context.moveTo(x, y + height);
-      context.lineTo(x + height, y);
-    }
-    context.stroke();
-    const text = losses.id[i] > 0 ? `${units.count(losses.id[i])} lost` : "lost";
-    const room = context.measureText(text).width + 6 * ratio;
-    if (x1 - x0 > room + 6 * ratio) {
-      context.fillStyle = ink.paper;
-      context.fillRect(Math.max(x0, 0) + 3 * ratio, y, room, height);
-      context.fillStyle = ink.lost;
-      context.fillText(text, Math.max(x0, 0) + 6 * ratio, y + height / 2);
-    }
-    context.restore();
+  const x0 = Math.max(plot.x(from), -10), x1 = Math.min(Math.max(plot.x(to), x0 + 2 * ratio), plot.width + 10);
+  if (x1 < 0 || x0 > plot.width) return;
+  context.save();
+  context.beginPath();
+  context.rect(x0, y, x1 - x0, height);
+  context.clip();
+  context.strokeStyle = ink.lost;
+  context.lineWidth = 1.5 * ratio;
+  context.beginPath();
+  for (let x = x0 - height; x < x1; x += 6 * ratio) {
+    context.moveTo(x, y + height);
+    context.lineTo(x + height, y);
   }
+  context.stroke();
+  const room = context.measureText(text).width + 6 * ratio;
+  if (x1 - x0 > room + 6 * ratio) {
+    context.fillStyle = ink.paper;
+    context.fillRect(Math.max(x0, 0) + 3 * ratio, y, room, height);
+    context.fillStyle = ink.lost;
+    context.fillText(text, Math.max(x0, 0) + 6 * ratio, y + height / 2);
+  }
+  context.restore();
+}
+
+/** From the last event known to the next one. */
+function paintLosses(plot: Plot, losses: Row, y: number, height: number): void {
+  for (let i = losses.firstReaching(plot.from); i < losses.n && losses.start[i] < plot.to; i++) {
+    hatch(plot, losses.start[i], losses.end(i), y, height, losses.id[i] > 0 ? `${units.count(losses.id[i])} lost` : "lost");
+  }
+}
+
+/** The line of a process: when it lost events. */
+export function paintProcessLoss(plot: Plot, loss: Loss, y: number, height: number): void {
+  hatch(plot, loss.from, loss.to, y, height, loss.text);
+}
+
+/** A line of a process from which on nothing was kept. */
+export function paintRest(plot: Plot, loss: Loss, line: Line): void {
+  if (loss.rest === null) return;
+  const [y, height] = plot.place(line), { context, ratio, ink } = plot;
+  const x0 = plot.x(loss.rest), x1 = Math.max(plot.x(loss.to), x0 + 2 * ratio);
+  context.fillStyle = ink.lost;
+  context.globalAlpha = 0.12;
+  context.fillRect(x0, y, x1 - x0, height + ratio);
+  context.globalAlpha = 1;
+  context.fillRect(x0, y, ratio, height + ratio);
 }
 
 export function paintOverRow(plot: Plot, recording: Recording, line: Line, colors: string[]): void {

@@ -3,6 +3,7 @@
 import { Arrows } from "../model/arrows";
 import type { Colors } from "../model/colors";
 import { Layout, type Line } from "../model/layout";
+import { endOf } from "../model/losses";
 import { type Recording, nameOf } from "../model/recording";
 import { type Match, countMatches, nextMatch, notMatching } from "../model/search";
 import * as units from "../model/units";
@@ -50,7 +51,7 @@ export class Timeline {
   private misses: Uint8Array[] | null = null;
 
   constructor(private readonly recording: Recording, colors: Colors) {
-    this.view = new Viewport(recording.index.duration_ns);
+    this.view = new Viewport(endOf(recording.index.duration_ns, recording.index.processes));
     this.layout = new Layout(recording, (track, row) => nameOf(recording, track.process, row.about)[0]);
     this.details = new Details(recording);
     this.arrows = new Arrows(recording);

@@ -4,13 +4,14 @@ import type { Arrow } from "../model/arrows";
 import { type Colors, toPixel } from "../model/colors";
 import type { Layout, Line } from "../model/layout";
 import { type Level, buildLevels } from "../model/levels";
+import { type Loss, lossOf } from "../model/losses";
 import { type Recording, nameOf } from "../model/recording";
 import type { Row } from "../model/row";
 import * as units from "../model/units";
 import { type Viewport, ticks } from "../model/viewport";
 import { cssColor } from "../ui/theme";
 import { paintCounter } from "./counter_painter";
-import { paintArrow, paintOverRow, paintPicked, paintRange } from "./overlay_painter";
+import { paintArrow, paintOverRow, paintPicked, paintProcessLoss, paintRange, paintRest } from "./overlay_painter";
 import { AXIS, type Ink, Plot } from "./plot";
 import { type RowScene, type SiteColors, Strip, fitText, forgetLetters, paintRow } from "./row_painter";
 
@@ -39,6 +40,7 @@ export class TimelinePainter {
   private readonly strip = new Strip();
   private readonly levels = new Map<Row, Level[]>();
   private readonly siteColors: SiteColors[] = [];
+  private readonly losses: (Loss | null)[]; // by process
   private ratio = 0;
   private measured: Line[] | null = null; // whose longest label is known
   private longest = 0;
@@ -47,6 +49,7 @@ export class TimelinePainter {
   constructor(private readonly canvas: HTMLCanvasElement, private readonly recording: Recording, colors: Colors) {
     this.context = canvas.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
     recording.index.processes.forEach((_, process) => this.siteColors.push(colors.ofSites(process)));
+    this.losses = recording.index.processes.map(lossOf);
     this.readTheme();
   }
 
@@ -104,7 +107,7 @@ export class TimelinePainter {
     context.translate(left, 0);
     this.paintGrid(plot, scene);
     this.paintRows(plot, scene, shown);
-    for (const line of shown) paintOverRow(plot, this.recording, line, this.siteColors[line.process].css);
+    for (const line of shown) this.paintOver(plot, line);
     this.paintSelection(plot, scene, shown);
     this.paintAxis(plot, scene);
     context.restore();
@@ -203,6 +206,14 @@ export class TimelinePainter {
       dimCss: this.ink.band,
       ink: this.ink.faint,
     };
+  }
+
+  private paintOver(plot: Plot, line: Line): void {
+    const loss = this.losses[line.process];
+    const [y, height] = plot.place(line);
+    if (loss !== null && line.kind === "process") paintProcessLoss(plot, loss, y, height);
+    else if (loss !== null) paintRest(plot, loss, line);
+    paintOverRow(plot, this.recording, line, this.siteColors[line.process].css);
   }
 
   private paintSelection(plot: Plot, scene: Scene, shown: Line[]): void {
