@@ -215,7 +215,8 @@ kymo_status kymo__page_index(const struct kymo__page *page, struct kymo__buf *js
     kymo__page_put_key(json, "tables");
     kymo__buf_puts(json, "[");
     for (size_t t = 0; t < KYMO__N_TABLES; t++)
-        kymo__page_table(json, page->summary->tables[t], KYMO__PAGE_TABLE_ROWS);
+        (t == KYMO__TABLE_TREE ? kymo__page_tree : kymo__page_table)(json, page->summary->tables[t],
+                                                                     KYMO__PAGE_TABLE_ROWS);
     kymo__page_close(json, "],");
     kymo__page_put_breakdown(page, json);
     put_processes(json, page);

@@ -304,6 +304,17 @@ void kymo__page_put_number(struct kymo__buf *json, const char *key, uint64_t val
 void kymo__page_close(struct kymo__buf *json, const char *bracket);
 /* A table as the page reads it: columns of cells. `max_rows` 0: all. */
 void kymo__page_table(struct kymo__buf *json, const kymo_table *table, size_t max_rows);
+/* The table of the call tree: of more rows the heaviest, and rows that stand for the others. */
+void kymo__page_tree(struct kymo__buf *json, const kymo_table *tree, size_t max_rows);
+
+/* ---- page_tree.c ---- */
+
+/*
+ * A table of the `n_most` heaviest rows of a call tree that has more; behind the children of each, one row stands for
+ * those that are left out, `*n_others` such rows in all. False without memory.
+ */
+bool kymo__page_reduce_tree(const kymo_table *tree, size_t n_most, kymo_table **out,
+                            size_t *n_others);
 
 /* ---- the template that viewer/ is built into ---- */
 

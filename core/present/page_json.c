@@ -86,6 +86,38 @@ static void put_cell(struct kymo__buf *json, const struct kymo_cell *cell, enum 
     kymo__buf_puts(json, ",");
 }
 
+/* Of numbers of nanoseconds in all rows, for what is worked out from columns that are not whole. */
+static void put_sums(struct kymo__buf *json, const kymo_table *table)
+{
+    kymo__page_put_key(json, "sums");
+    kymo__buf_puts(json, "{");
+    for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
+        const struct kymo_column *column = kymo_table_column(table, c);
+        uint64_t sum = 0;
+        if (column->unit != KYMO_UNIT_NS || column->type != KYMO_TYPE_U64)
+            continue;
+        for (size_t row = 0; row < kymo_table_n_rows(table); row++)
+            sum += kymo_table_cell(table, row, c).as.u64;
+        kymo__page_put_number(json, column->name, sum);
+    }
+    kymo__page_close(json, "},");
+}
+
+static void put_cells(struct kymo__buf *json, const kymo_table *table, size_t n_rows)
+{
+    kymo__buf_puts(json, "\"cells\":[");
+    for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
+        const enum kymo_type type = kymo_table_column(table, c)->type;
+        kymo__buf_puts(json, "[");
+        for (size_t row = 0; row < n_rows; row++) {
+            const struct kymo_cell cell = kymo_table_cell(table, row, c);
+            put_cell(json, &cell, type);
+        }
+        kymo__page_close(json, "],");
+    }
+    kymo__page_close(json, "]},");
+}
+
 void kymo__page_table(struct kymo__buf *json, const kymo_table *table, size_t max_rows)
 {
     const size_t n = kymo_table_n_rows(table);
@@ -93,16 +125,29 @@ void kymo__page_table(struct kymo__buf *json, const kymo_table *table, size_t ma
     kymo__buf_puts(json, "{");
     kymo__page_put_text(json, "name", kymo_table_name(table));
     kymo__page_put_number(json, "rows", n);
+    if (n_kept < n)
+        put_sums(json, table);
     put_columns(json, table);
-    kymo__buf_puts(json, "\"cells\":[");
-    for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
-        const enum kymo_type type = kymo_table_column(table, c)->type;
-        kymo__buf_puts(json, "[");
-        for (size_t row = 0; row < n_kept; row++) {
-            const struct kymo_cell cell = kymo_table_cell(table, row, c);
-            put_cell(json, &cell, type);
-        }
-        kymo__page_close(json, "],");
+    put_cells(json, table, n_kept);
+}
+
+void kymo__page_tree(struct kymo__buf *json, const kymo_table *tree, size_t max_rows)
+{
+    kymo_table *reduced = NULL;
+    size_t n_others = 0;
+    if (kymo_table_n_rows(tree) <= max_rows) {
+        kymo__page_table(json, tree, 0);
+        return;
     }
-    kymo__page_close(json, "]},");
+    if (!kymo__page_reduce_tree(tree, max_rows, &reduced, &n_others)) {
+        json->failed = true;
+        return;
+    }
+    kymo__buf_puts(json, "{");
+    kymo__page_put_text(json, "name", kymo_table_name(tree));
+    kymo__page_put_number(json, "rows", kymo_table_n_rows(tree));
+    kymo__page_put_number(json, "others", n_others);
+    put_columns(json, reduced);
+    put_cells(json, reduced, kymo_table_n_rows(reduced));
+    kymo_table_destroy(reduced);
 }

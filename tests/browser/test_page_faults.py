@@ -100,6 +100,26 @@ def test_many_names(of_events):
     assert tables.get_by_role("button", name="name 7777", exact=True).is_visible()
 
 
+def test_a_long_tree_is_folded_by_weight(of_events):
+    """The first of two trees alone is longer than a page's table; what is heavy in the second is still there."""
+    n_light = 30_000
+    first = [whole("wide", 0, 3 * n_light), *(whole(f"light {i}", 3 * i, 2) for i in range(n_light))]
+    page = of_events([*first, whole("second", 100_000, 40_000), whole("heavy", 100_000, 39_000)])
+    view = page.open("Flame graph")
+    written = {text for text, _x, _y in page.written()}
+    n_others = n_light + 3 - 20_000
+    assert {"wide", "second", "heavy", f"({n_others} others)"} <= written
+    assert f"{n_others:,} paths of little time" in view.inner_text()
+    x, y = page.place_of(f"({n_others} others)")
+    box = view.locator("canvas").bounding_box()
+    page.page.mouse.click(box["x"] + x, box["y"] + y)
+    assert f": {2 * n_others / 1000:.1f} ms," in view.locator(".facts").inner_text()
+    assert view.get_by_role("button", name="Find on the timeline").is_disabled()
+    tables = page.open("Tables")
+    tables.get_by_role("combobox").select_option(index=1)
+    assert f"The page has 20,000 of {n_light + 3:,} rows" in tables.inner_text()
+
+
 def test_no_time_and_hours_side_by_side(of_events):
     page = of_events([whole("hours", 0, HOURS), whole("nothing", HOURS / 2, 0), whole("blink", HOURS - 1, 0.001)])
     assert "3.00 h" in click_through(page)["Overview"]

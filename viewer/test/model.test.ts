@@ -5,7 +5,7 @@ import { curvesOf, percent, regionsOf } from "../src/model/comparison";
 import { endOf, lossOf } from "../src/model/losses";
 import { buildFlame, layoutFlame, searchFlame } from "../src/model/flame";
 import { histogram, thin } from "../src/model/series";
-import { cellText, filterRows, sortRows, toCsv } from "../src/model/tables";
+import { cellText, filterRows, keptRows, sortRows, sumOfColumn, toCsv } from "../src/model/tables";
 import * as units from "../src/model/units";
 import { Viewport, ticks } from "../src/model/viewport";
 import { rowOf } from "./rows";
@@ -41,6 +41,11 @@ describe("tables", () => {
     expect(filterRows(table, "WARD")).toEqual([0, 2]);
     expect(filterRows(table, " ")).toEqual([0, 1, 2]);
     expect(filterRows(table, "300")).toEqual([]);
+  });
+
+  it("know sums that their rows do not come to", () => {
+    expect(sumOfColumn(table, "total_ns")).toBe(1820);
+    expect(sumOfColumn({ ...table, rows: 9, sums: { total_ns: 5000 } }, "total_ns")).toBe(5000);
   });
 
   it("are copied as CSV that others read", () => {
@@ -133,6 +138,13 @@ describe("the flame graph", () => {
 
   it("leaves out what is too narrow, with all in it", () => {
     expect(layoutFlame(flame, 0, 150, 45).map((box) => flame.name[box.node])).toEqual(["all", "step", "forward", "other"]);
+  });
+
+  it("knows boxes that stand for others", () => {
+    const folded = { ...tree, others: 1, cells: [tree.cells[0], ["step", "forward", "gemm", "(12 others)", "other"], ...tree.cells.slice(2)] };
+    expect(Array.from(buildFlame(folded).areOthers)).toEqual([0, 0, 0, 0, 1, 0]);
+    expect(Array.from(buildFlame({ ...folded, others: 0 }).areOthers)).toEqual([0, 0, 0, 0, 0, 0]);
+    expect([keptRows(folded), keptRows(tree)]).toEqual([4, 5]);
   });
 
   it("counts the time of matches once", () => {

@@ -14,6 +14,8 @@ export interface TableData {
   rows: number; // in the recording; cells may have fewer
   columns: Column[];
   cells: Cell[][]; // by column
+  sums?: Record<string, number>; // of columns of times over all rows, where cells have fewer
+  others?: number; // rows of a tree that stand for some that are left out
 }
 
 export interface ProcessInfo {

@@ -13,13 +13,16 @@ export interface Flame {
   total: Float64Array;
   self: Float64Array;
   count: Float64Array;
+  areOthers: Uint8Array; // 1 where a box stands for some that the page has not
 }
+
+const OTHERS = /^\(\d+ others?\)$/; // as core/present/page_tree.c calls them
 
 /** Siblings lie side by side from the left edge of their parent, in the table's order: the heaviest first. */
 export function buildFlame(tree: TableData): Flame {
   const names = columnOf(tree, "name"), depths = columnOf(tree, "depth").map(Number);
   const totals = columnOf(tree, "total_ns").map(Number);
-  const n = names.length + 1;
+  const n = names.length + 1, hasOthers = (tree.others ?? 0) > 0;
   const flame: Flame = {
     n,
     name: ["all", ...names.map(String)],
@@ -30,6 +33,7 @@ export function buildFlame(tree: TableData): Flame {
     total: Float64Array.from([0, ...totals]),
     self: Float64Array.from([0, ...columnOf(tree, "self_ns").map(Number)]),
     count: Float64Array.from([0, ...columnOf(tree, "count").map(Number)]),
+    areOthers: Uint8Array.from([0, ...names.map((name) => (hasOthers && OTHERS.test(String(name)) ? 1 : 0))]),
   };
   const path = [0], ends = [0]; // the node at each depth, and where its next child goes
   for (let i = 1; i < n; i++) {

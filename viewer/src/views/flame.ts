@@ -1,9 +1,10 @@
 // The flame graph: boxes as wide as the time in them, inner ones below outer ones.
 
 import type { Colors } from "../model/colors";
-import { textOn } from "../model/colors";
+import { GREY, textOn } from "../model/colors";
 import { type Flame, type FlameBox, buildFlame, layoutFlame, searchFlame } from "../model/flame";
 import { type Recording, tableOf } from "../model/recording";
+import { keptRows } from "../model/tables";
 import * as units from "../model/units";
 import { announce, append, el } from "../ui/dom";
 import { type Hint, keyHints } from "../ui/keys";
@@ -36,7 +37,7 @@ export class FlameView {
   constructor(recording: Recording, private readonly colors: Colors, private readonly onName: (name: string) => void) {
     const tree = tableOf(recording, "tree") ?? { name: "tree", rows: 0, columns: [], cells: [] };
     this.flame = buildFlame(tree);
-    this.build(tree.rows - (this.flame.n - 1));
+    this.build(tree.rows - keptRows(tree));
     this.listen();
     new ResizeObserver(() => this.redraw()).observe(this.canvas);
     fitToPaper(this.canvas, () => this.redraw());
@@ -61,7 +62,7 @@ export class FlameView {
       this.canvas,
       el("p", { class: "hint" }, "Width is total time; where nothing stands below a box, it was busy itself. Click a box to zoom to it."),
       keyHints("flame-keys", HINTS),
-      nLeftOut > 0 ? el("p", { class: "keys" }, `${units.countOf(nLeftOut, "path")} of little time left out.`) : null,
+      nLeftOut > 0 ? el("p", { class: "hint" }, `${units.countOf(nLeftOut, "path")} of little time ${nLeftOut === 1 ? "is" : "are"} not in this page; grey boxes, "(3 others)" for instance, are as wide as they were.`) : null,
     );
   }
 
@@ -89,7 +90,7 @@ export class FlameView {
   private drawBox(context: CanvasRenderingContext2D, box: FlameBox, ratio: number): void {
     const { node, x, width, row } = box;
     const isFaint = this.matches !== null && this.matches[node] === 0;
-    const css = node === 0 || isFaint ? cssColor("--band") : this.colors.ofName(this.flame.name[node]);
+    const css = node === 0 || isFaint ? cssColor("--band") : this.flame.areOthers[node] ? GREY : this.colors.ofName(this.flame.name[node]);
     context.globalAlpha = node < this.zoomed && this.flame.last[node] >= this.zoomed ? 0.6 : 1;
     context.fillStyle = css;
     context.fillRect(x * ratio, row * ROW * ratio, Math.max(width - (width > 2 ? 1 : 0), 0.5) * ratio, (ROW - 1) * ratio);
@@ -164,7 +165,7 @@ export class FlameView {
 
   private describe(node: number): void {
     const { flame } = this;
-    this.finder.disabled = this.picked === 0;
+    this.finder.disabled = this.picked === 0 || flame.areOthers[this.picked] === 1;
     const part = flame.total[0] > 0 ? units.share(flame.total[node] / flame.total[0]) : "";
     this.facts.textContent =
       node === 0

@@ -4,7 +4,7 @@ import type { ProcessInfo } from "../decode/format";
 import { type Bar, IDLE, barsOf, sumOf } from "../model/breakdown";
 import type { Colors } from "../model/colors";
 import { type Recording, tableOf } from "../model/recording";
-import { cellOf, columnOf } from "../model/tables";
+import { cellOf, columnOf, sumOfColumn } from "../model/tables";
 import * as units from "../model/units";
 import { append, el } from "../ui/dom";
 import { partsList, stackedBar } from "./breakdown";
@@ -84,7 +84,7 @@ function dominates(recording: Recording, colors: Colors, onName: (name: string) 
   if (table === undefined || table.rows === 0) return card("What takes the time", el("p", {}, "No ranges were recorded."));
   const names = columnOf(table, "name"), self = columnOf(table, "self_ns"), calls = columnOf(table, "count");
   const order = names.map((_, i) => i).sort((a, b) => Number(self[b]) - Number(self[a])).slice(0, MOST);
-  const sum = self.reduce<number>((s, v) => s + Number(v), 0);
+  const sum = sumOfColumn(table, "self_ns");
   const list = el("ol", { class: "bars counted" });
   for (const i of order) {
     const name = String(names[i]), part = sum > 0 ? Number(self[i]) / sum : 0;
@@ -193,7 +193,7 @@ function heaviest(recording: Recording): Figure[] {
   const table = tableOf(recording, "ranges");
   if (table === undefined || table.rows === 0) return [];
   const self = columnOf(table, "self_ns").map(Number), names = columnOf(table, "name");
-  const sum = self.reduce((a, b) => a + b, 0), best = self.reduce((b, ns, i) => (ns > self[b] ? i : b), 0);
+  const sum = sumOfColumn(table, "self_ns"), best = self.reduce((b, ns, i) => (ns > self[b] ? i : b), 0);
   return [{ label: "most time in", value: String(names[best]), about: `${units.share(sum > 0 ? self[best] / sum : 0)} of the time in ranges` }];
 }
 

@@ -1,7 +1,7 @@
 // A table that can be sorted, filtered and copied. It is a real <table>; long ones are shown piece by piece.
 
 import type { Column, TableData } from "../decode/format";
-import { cellText, filterRows, sortRows, toCsv } from "../model/tables";
+import { cellText, filterRows, keptRows, sortRows, toCsv } from "../model/tables";
 import * as units from "../model/units";
 import { announce, append, clear, copyText, el } from "../ui/dom";
 
@@ -134,7 +134,7 @@ export class TableView {
 
   private drawFoot(): void {
     clear(this.foot);
-    const hidden = this.rows.length - this.shown, kept = this.table.cells[0]?.length ?? 0;
+    const hidden = this.rows.length - this.shown, kept = keptRows(this.table);
     if (this.rows.length === 0) append(this.foot, el("p", {}, "No rows."));
     if (hidden > 0) {
       const more = (): void => {
