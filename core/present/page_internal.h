@@ -150,6 +150,8 @@ KYMO_WARN_UNUSED kymo_status kymo__page_packer_stop(struct kymo__page_packer *pa
 void kymo__page_packer_free(struct kymo__page_packer *packer);
 /* Hand a chunk over; it stays the row's, its events go. Waits while too much is queued. Any thread. */
 void kymo__page_packer_take(struct kymo__page_packer *packer, struct kymo__page_chunk *chunk);
+/* Room for KYMO__PAGE_CHUNK events, the caller's; NULL without memory. Any thread. */
+struct kymo__page_event *kymo__page_packer_events(struct kymo__page_packer *packer);
 /* After stop: write `n` bytes as a section of their own with this name. */
 KYMO_WARN_UNUSED kymo_status kymo__page_packer_put(struct kymo__page_packer *packer,
                                                    const char *name, const void *bytes, size_t n);
@@ -253,18 +255,18 @@ bool kymo__page_row_grow(struct kymo__page *page, struct kymo__page_row *row);
 
 /*
  * Append a range to a row in which none begins before the one before it or ends after it; false without memory. Begins
- * are made to be so: clocks of different processors may differ by some nanoseconds.
+ * are made to be so: clocks of different processors may differ by some nanoseconds. It takes values and no event, since
+ * a struct that is copied in halves other than it was written in waits for memory.
  */
 static inline bool kymo__page_row_put(struct kymo__page *page, struct kymo__page_row *row,
-                                      const struct kymo__page_event *event)
+                                      uint64_t start_ns, uint64_t value, uint32_t id)
 {
     if (KYMO_UNLIKELY(row->n == row->room) && !kymo__page_row_grow(page, row))
         return false;
     struct kymo__page_event *to = &row->events[row->n++];
-    *to = *event;
-    if (KYMO_UNLIKELY(to->start_ns < row->last_start_ns))
-        to->start_ns = row->last_start_ns;
-    row->last_start_ns = to->start_ns;
+    row->last_start_ns = to->start_ns = KYMO__MAX(start_ns, row->last_start_ns);
+    to->value = value;
+    to->id = id;
     return true;
 }
 /* Append an event to any row, and keep account of the latest end in it. */

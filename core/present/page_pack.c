@@ -15,6 +15,7 @@
 enum {
     SECTION_BYTES = 1 << 19, /* before compression, at least, but for the last of each thread */
     QUEUED_MAX = 64,         /* chunks */
+    SPARE_MAX = 16,
     N_COLUMNS = 3,
     HEADER_BYTES = 16,
 };
@@ -26,15 +27,18 @@ struct section {
     size_t n_ends, ends_cap;
     uint32_t number;
     bool has_number;
-    uint64_t columns[N_COLUMNS][KYMO__PAGE_CHUNK];
+    uint32_t low[N_COLUMNS][KYMO__PAGE_CHUNK];  /* of each column, the lower half of its numbers, */
+    uint32_t high[N_COLUMNS][KYMO__PAGE_CHUNK]; /* and the upper one where there is any */
 };
 
 struct kymo__page_packer {
     int fd;
     pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t changed;
+    pthread_cond_t has_chunks, has_room;
     struct kymo__page_chunk *first, *last; /* queued */
     size_t n_queued;
+    struct kymo__page_event *spare[SPARE_MAX]; /* room for KYMO__PAGE_CHUNK events each */
+    size_t n_spare;
     uint32_t n_sections;
     bool is_ending;
     kymo_status status; /* the first failure, and its sentence */
@@ -107,29 +111,57 @@ static kymo_status finish_section(struct kymo__page_packer *packer, struct secti
 
 /* ---- columns ---- */
 
-/* How many bytes hold the largest of them: that of all bits together. */
-static size_t width_of(const uint64_t *values, size_t n)
+struct numbers {
+    uint64_t of[N_COLUMNS];
+};
+
+/* An event as it is written; `last_end` is where the one before it ended, and then where it does. */
+static inline struct numbers numbers_of(const struct kymo__page_event *event, bool has_duration,
+                                        uint64_t *last_end)
 {
-    uint64_t all = 0;
-    for (size_t i = 0; i < n; i++)
-        all |= values[i];
-    return all == 0 ? 0 : 8 - (size_t)__builtin_clzll(all) / 8;
+    const int64_t gap = (int64_t)(event->start_ns - *last_end);
+    *last_end = event->start_ns + (has_duration ? event->value : 0);
+    return (struct numbers){{((uint64_t)gap << 1) ^ (uint64_t)(gap >> 63), event->value, event->id}};
 }
 
-static void fill_columns(struct section *s, const struct kymo__page_chunk *chunk)
+/* Gives all bits of each column together. Upper halves are rarely worth a store for each event. */
+static struct numbers fill_low(struct section *s, const struct kymo__page_chunk *chunk)
 {
+    const bool has_duration = chunk->values == KYMO__PAGE_DURATIONS;
+    struct numbers all = {0};
     uint64_t last_end = chunk->first_ns;
     for (size_t i = 0; i < chunk->n; i++) {
-        const struct kymo__page_event *event = &chunk->events[i];
-        const int64_t gap = (int64_t)(event->start_ns - last_end);
-        s->columns[0][i] = ((uint64_t)gap << 1) ^ (uint64_t)(gap >> 63);
-        s->columns[1][i] = event->value;
-        s->columns[2][i] = event->id;
-        last_end = event->start_ns + (chunk->values == KYMO__PAGE_DURATIONS ? event->value : 0);
+        const struct numbers numbers = numbers_of(&chunk->events[i], has_duration, &last_end);
+        for (size_t c = 0; c < N_COLUMNS; c++) {
+            s->low[c][i] = (uint32_t)numbers.of[c];
+            all.of[c] |= numbers.of[c];
+        }
+    }
+    return all;
+}
+
+static void fill_high(struct section *s, const struct kymo__page_chunk *chunk)
+{
+    const bool has_duration = chunk->values == KYMO__PAGE_DURATIONS;
+    uint64_t last_end = chunk->first_ns;
+    for (size_t i = 0; i < chunk->n; i++) {
+        const struct numbers numbers = numbers_of(&chunk->events[i], has_duration, &last_end);
+        for (size_t c = 0; c < N_COLUMNS; c++)
+            s->high[c][i] = (uint32_t)(numbers.of[c] >> 32);
     }
 }
 
-static void put_plane(uint8_t *to, const uint64_t *values, size_t n, unsigned shift)
+/* Fill the columns; `widths` becomes how many bytes hold the largest number of each. */
+static void fill_columns(struct section *s, const struct kymo__page_chunk *chunk, uint8_t *widths)
+{
+    const struct numbers all = fill_low(s, chunk);
+    for (size_t c = 0; c < N_COLUMNS; c++)
+        widths[c] = all.of[c] == 0 ? 0 : (uint8_t)(8 - (unsigned)__builtin_clzll(all.of[c]) / 8);
+    if ((all.of[0] | all.of[1] | all.of[2]) >> 32 != 0)
+        fill_high(s, chunk);
+}
+
+static void put_plane(uint8_t *restrict to, const uint32_t *restrict values, size_t n, unsigned shift)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = (uint8_t)(values[i] >> shift);
@@ -144,7 +176,7 @@ static bool put_columns(struct section *s, const struct kymo__page_chunk *chunk,
             uint8_t *to = kymo__buf_extend(&s->raw, chunk->n);
             if (to == NULL)
                 return false;
-            put_plane(to, s->columns[c], chunk->n, 8 * plane);
+            put_plane(to, plane < 4 ? s->low[c] : s->high[c], chunk->n, 8 * (plane % 4));
             const size_t from = s->n_ends != 0 ? s->ends[s->n_ends - 1] : 0;
             if (s->raw.len - from >= WORTH_CODES && !end_plane(s))
                 return false;
@@ -155,9 +187,7 @@ static bool put_columns(struct section *s, const struct kymo__page_chunk *chunk,
 static bool put_chunk(struct section *s, struct kymo__page_chunk *chunk)
 {
     uint8_t header[HEADER_BYTES] = {0};
-    fill_columns(s, chunk);
-    for (size_t c = 0; c < N_COLUMNS; c++)
-        header[4 + c] = (uint8_t)width_of(s->columns[c], chunk->n);
+    fill_columns(s, chunk, header + 4);
     memcpy(header, &chunk->n, sizeof chunk->n);
     header[7] = chunk->values;
     memcpy(header + 8, &chunk->first_ns, sizeof chunk->first_ns);
@@ -165,6 +195,27 @@ static bool put_chunk(struct section *s, struct kymo__page_chunk *chunk)
     chunk->offset = (uint32_t)s->raw.len;
     kymo__buf_put(&s->raw, header, sizeof header);
     return put_columns(s, chunk, header + 4);
+}
+
+/* The memory of a whole chunk is used again: it is in a cache still, and the system need not clear it. */
+static void leave_events(struct kymo__page_packer *packer, struct kymo__page_chunk *chunk)
+{
+    pthread_mutex_lock(&packer->lock);
+    const bool is_kept = chunk->n == KYMO__PAGE_CHUNK && packer->n_spare < SPARE_MAX;
+    if (is_kept)
+        packer->spare[packer->n_spare++] = chunk->events;
+    pthread_mutex_unlock(&packer->lock);
+    if (!is_kept)
+        kymo__free(chunk->events);
+    chunk->events = NULL;
+}
+
+struct kymo__page_event *kymo__page_packer_events(struct kymo__page_packer *packer)
+{
+    pthread_mutex_lock(&packer->lock);
+    struct kymo__page_event *events = packer->n_spare != 0 ? packer->spare[--packer->n_spare] : NULL;
+    pthread_mutex_unlock(&packer->lock);
+    return events != NULL ? events : kymo__alloc(KYMO__PAGE_CHUNK * sizeof *events);
 }
 
 static kymo_status pack(struct kymo__page_packer *packer, struct section *s,
@@ -175,8 +226,7 @@ static kymo_status pack(struct kymo__page_packer *packer, struct section *s,
         s->has_number = true;
     }
     const bool ok = put_chunk(s, chunk);
-    kymo__free(chunk->events);
-    chunk->events = NULL;
+    leave_events(packer, chunk);
     if (!ok)
         return no_memory();
     return s->raw.len >= SECTION_BYTES ? finish_section(packer, s) : KYMO_OK;
@@ -200,13 +250,13 @@ static struct kymo__page_chunk *next_chunk(struct kymo__page_packer *packer)
 {
     pthread_mutex_lock(&packer->lock);
     while (packer->first == NULL && !packer->is_ending)
-        pthread_cond_wait(&packer->changed, &packer->lock);
+        pthread_cond_wait(&packer->has_chunks, &packer->lock);
     struct kymo__page_chunk *chunk = packer->first;
     if (chunk != NULL) {
         packer->first = chunk->queued;
         packer->last = packer->first != NULL ? packer->last : NULL;
         packer->n_queued--;
-        pthread_cond_broadcast(&packer->changed);
+        pthread_cond_signal(&packer->has_room);
     }
     pthread_mutex_unlock(&packer->lock);
     return chunk;
@@ -240,7 +290,7 @@ void kymo__page_packer_take(struct kymo__page_packer *packer, struct kymo__page_
     }
     pthread_mutex_lock(&packer->lock);
     while (packer->n_queued >= QUEUED_MAX)
-        pthread_cond_wait(&packer->changed, &packer->lock);
+        pthread_cond_wait(&packer->has_room, &packer->lock);
     chunk->queued = NULL;
     if (packer->last != NULL)
         packer->last->queued = chunk;
@@ -248,7 +298,7 @@ void kymo__page_packer_take(struct kymo__page_packer *packer, struct kymo__page_
         packer->first = chunk;
     packer->last = chunk;
     packer->n_queued++;
-    pthread_cond_broadcast(&packer->changed);
+    pthread_cond_signal(&packer->has_chunks);
     pthread_mutex_unlock(&packer->lock);
 }
 
@@ -262,7 +312,8 @@ kymo_status kymo__page_packer_start(int fd, size_t n, struct kymo__page_packer *
     packer->threads = kymo__calloc(n + 1, sizeof *packer->threads);
     pthread_mutex_init(&packer->lock, NULL);
     pthread_mutex_init(&packer->writing, NULL);
-    pthread_cond_init(&packer->changed, NULL);
+    pthread_cond_init(&packer->has_chunks, NULL);
+    pthread_cond_init(&packer->has_room, NULL);
     if (packer->own == NULL || packer->threads == NULL) {
         kymo__page_packer_free(packer);
         return no_memory();
@@ -279,7 +330,7 @@ static void end_threads(struct kymo__page_packer *packer)
 {
     pthread_mutex_lock(&packer->lock);
     packer->is_ending = true;
-    pthread_cond_broadcast(&packer->changed);
+    pthread_cond_broadcast(&packer->has_chunks);
     pthread_mutex_unlock(&packer->lock);
     for (size_t i = 0; i < packer->n_threads; i++)
         pthread_join(packer->threads[i], NULL);
@@ -311,7 +362,10 @@ void kymo__page_packer_free(struct kymo__page_packer *packer)
         return;
     end_threads(packer);
     free_section(packer->own);
-    pthread_cond_destroy(&packer->changed);
+    for (size_t i = 0; i < packer->n_spare; i++)
+        kymo__free(packer->spare[i]);
+    pthread_cond_destroy(&packer->has_room);
+    pthread_cond_destroy(&packer->has_chunks);
     pthread_mutex_destroy(&packer->writing);
     pthread_mutex_destroy(&packer->lock);
     kymo__free(packer->threads);

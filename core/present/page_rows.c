@@ -39,11 +39,14 @@ bool kymo__page_row_grow(struct kymo__page *page, struct kymo__page_row *row)
 {
     if (row->n == KYMO__PAGE_CHUNK)
         hand_over(page, row);
-    const bool is_first = row->n == 0;
-    const size_t want = !is_first ? row->n + 1 : row->first != NULL ? KYMO__PAGE_CHUNK : 8;
-    if (is_first && !start_chunk(row))
+    const bool is_next = row->n == 0 && row->first != NULL;
+    if (row->n == 0 && !start_chunk(row))
         return false;
-    if (!kymo__grow(&row->events, &row->cap, want, sizeof *row->events))
+    if (is_next) {
+        row->events = kymo__page_packer_events(page->packer);
+        row->cap = row->events != NULL ? KYMO__PAGE_CHUNK : 0;
+    }
+    if (!kymo__grow(&row->events, &row->cap, row->n == 0 ? 8 : row->n + 1, sizeof *row->events))
         return false;
     row->room = KYMO__MIN(row->cap, (size_t)KYMO__PAGE_CHUNK);
     return true;
@@ -55,7 +58,7 @@ bool kymo__page_row_add(struct kymo__page *page, struct kymo__page_row *row,
     const uint64_t last_start_ns = row->last_start_ns;
     if (row->values == KYMO__PAGE_NUMBERS)
         row->last_start_ns = 0; /* any order will do */
-    if (!kymo__page_row_put(page, row, event))
+    if (!kymo__page_row_put(page, row, event->start_ns, event->value, event->id))
         return false;
     const uint64_t start_ns = row->last_start_ns;
     const uint64_t length = row->values == KYMO__PAGE_DURATIONS ? event->value : 0;

@@ -34,13 +34,11 @@ static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct 
     struct kymo__page_process *process = ctx;
     struct kymo__page_track *track = track_of(process, lane);
     const size_t depth = lane->n_frames - 1;
-    struct kymo__page_event event = {
-        .start_ns = kymo__page_ns(process, frame->start_ns),
-        .value = end_ns > frame->start_ns ? end_ns - frame->start_ns : 0,
-        .id = frame->site,
-    };
+    const uint64_t start_ns = kymo__page_ns(process, frame->start_ns);
+    const uint64_t duration_ns = end_ns > frame->start_ns ? end_ns - frame->start_ns : 0;
+    uint32_t site = frame->site;
     track->last_ns = end_ns;
-    if (!kymo__page_take_site(process, &event.id))
+    if (!kymo__page_take_site(process, &site))
         return true;
     if (KYMO_UNLIKELY(depth >= KYMO__PAGE_DEPTH)) {
         track->n_too_deep++;
@@ -51,8 +49,10 @@ static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct 
     struct kymo__page_row *row = kymo__page_track_row(track, depth);
     if (row == NULL)
         return false;
-    return KYMO_LIKELY(process->thin.below_ns == 0) ? kymo__page_row_put(process->page, row, &event)
-                                                    : add_thinned(process, row, &event);
+    if (KYMO_LIKELY(process->thin.below_ns == 0))
+        return kymo__page_row_put(process->page, row, start_ns, duration_ns, site);
+    const struct kymo__page_event event = {.start_ns = start_ns, .value = duration_ns, .id = site};
+    return add_thinned(process, row, &event);
 }
 
 /* What is on the stack will not be seen to end. */
