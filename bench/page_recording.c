@@ -1,23 +1,47 @@
 /*
- * A recording of a training loop's events with real durations, for bench_page.py.
+ * A recording for bench_page.py: a training loop's events with real durations, or many names with two ranges each.
  *
  *   page_recording DIR RANGES
+ *   page_recording DIR names N
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "training_trace.h"
 
-int main(int argc, char **argv)
+static void run_training(uint64_t n_ranges)
 {
-    if (argc != 3)
-        bench_die("page_recording needs a folder and how many ranges", KYMO_OK);
-    const struct kymo_options options = {
-        .path = argv[1], .policy = KYMO_BLOCK, .disk_bytes = UINT64_C(64) << 30};
     struct training_trace trace;
     training_trace_init(&trace);
+    training_trace_run_like(&trace, 2 * n_ranges, 500);
+}
+
+static void run_names(uint64_t n)
+{
+    for (uint64_t i = 0; i < 2 * n; i++) {
+        char name[64];
+        const int len = snprintf(name, sizeof name, "layer %d.block %d.attention",
+                                 (int)(i % n % 97), (int)(i % n));
+        const kymo_id id = kymo_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
+        kymo_begin(id);
+        kymo_end(id);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const bool has_names = argc == 4 && strcmp(argv[2], "names") == 0;
+    if (argc != 3 && !has_names)
+        bench_die("page_recording needs a folder and how many ranges or names", KYMO_OK);
+    const struct kymo_options options = {
+        .path = argv[1], .policy = KYMO_BLOCK, .disk_bytes = UINT64_C(64) << 30};
     const kymo_status st = kymo_start(&options);
     if (st != KYMO_OK)
         bench_die("cannot record", st);
-    training_trace_run_like(&trace, 2 * strtoull(argv[2], NULL, 10), 500);
+    if (has_names)
+        run_names(strtoull(argv[3], NULL, 10));
+    else
+        run_training(strtoull(argv[2], NULL, 10));
     return kymo_stop() == KYMO_OK ? 0 : 1;
 }

@@ -3,6 +3,7 @@
  *
  *   byte_source.c ── a file from its begin to its end, unpacked where it is gzip, in large pieces
  *     gzip_isal.c, gzip_zlib.c, gzip_missing.c ── one of them, as the build found it
+ *   deflate.c ── the other way, for the report page: deflate.h
  *   json_scan.c ── JSON in one pass over such bytes, with memory that does not grow with the file
  *     json_text.c ── escapes;  json_skip.c ── past a value;  json_chars.h ── many characters at once
  *   decimal.c ── numbers as they are written, exactly

@@ -152,9 +152,9 @@ void kymo__page_packer_free(struct kymo__page_packer *packer);
 void kymo__page_packer_take(struct kymo__page_packer *packer, struct kymo__page_chunk *chunk);
 /* Room for KYMO__PAGE_CHUNK events, the caller's; NULL without memory. Any thread. */
 struct kymo__page_event *kymo__page_packer_events(struct kymo__page_packer *packer);
-/* After stop: write `n` bytes as a section of their own with this name. */
+/* After stop: write a text as a section of their own with this name. */
 KYMO_WARN_UNUSED kymo_status kymo__page_packer_put(struct kymo__page_packer *packer,
-                                                   const char *name, const void *bytes, size_t n);
+                                                   const char *name, const char *text, size_t n);
 
 /* ---- the page in the making ---- */
 

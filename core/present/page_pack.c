@@ -346,13 +346,11 @@ kymo_status kymo__page_packer_stop(struct kymo__page_packer *packer)
 }
 
 kymo_status kymo__page_packer_put(struct kymo__page_packer *packer, const char *name,
-                                  const void *bytes, size_t n)
+                                  const char *text, size_t n)
 {
     struct section *s = packer->own;
-    struct kymo__deflate stream = {.out = &s->packed};
     s->packed.len = 0;
-    kymo__deflate_bytes(&stream, bytes, n);
-    kymo__deflate_finish(&stream);
+    kymo__deflate_text(&s->packed, text, n);
     return write_block(packer, s, name);
 }
 

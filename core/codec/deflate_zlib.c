@@ -1,0 +1,54 @@
+/* Texts as deflate streams by zlib, where ISA-L is not at hand. */
+#include <limits.h>
+#include <zlib.h>
+
+#include "codec/deflate.h"
+
+enum {
+    LEVEL = 1, /* the higher ones take four times as long for a twentieth */
+    WINDOW_BITS_OF_RAW = -15,
+    MEMORY = 8,
+    ROOM = 1 << 18, /* for what it gives at once */
+};
+
+static void *take(void *ctx, unsigned n, unsigned size)
+{
+    (void)ctx;
+    return kymo__calloc(n, size);
+}
+
+static void give(void *ctx, void *p)
+{
+    (void)ctx;
+    kymo__free(p);
+}
+
+/* All of what was given it, until it has no more to say. */
+static void put_piece(z_stream *stream, int flush, struct kymo__buf *out)
+{
+    do {
+        stream->next_out = kymo__buf_extend(out, ROOM);
+        stream->avail_out = ROOM;
+        if (stream->next_out == NULL)
+            return;
+        deflate(stream, flush);
+        out->len -= stream->avail_out;
+    } while (stream->avail_out == 0);
+}
+
+void kymo__deflate_text(struct kymo__buf *out, const void *text, size_t n)
+{
+    z_stream stream = {.zalloc = take, .zfree = give};
+    if (deflateInit2(&stream, LEVEL, Z_DEFLATED, WINDOW_BITS_OF_RAW, MEMORY, Z_DEFAULT_STRATEGY) !=
+        Z_OK) {
+        out->failed = true;
+        return;
+    }
+    stream.next_in = (Bytef *)text; /* zlib 1.2 has no const here; it does not write */
+    do {
+        stream.avail_in = (unsigned)KYMO__MIN(n, (size_t)INT_MAX);
+        n -= stream.avail_in;
+        put_piece(&stream, n == 0 ? Z_FINISH : Z_NO_FLUSH, out);
+    } while (n != 0 && !out->failed);
+    deflateEnd(&stream);
+}
