@@ -1,0 +1,85 @@
+/*
+ * tensor: what stands behind kymo/tensor.h.
+ *
+ *     strided memory --layout--> runs of elements --formats--> float32 or float64 --kernels--> counts and sums
+ *
+ * Everything goes by blocks of KYMO__BLOCK_PARTS numbers in row-major order. A block is read where it lies when the tensor
+ * is row-major, and is gathered onto the stack otherwise. An element has one part, or two: complex numbers and bytes
+ * with two numbers in them.
+ */
+#ifndef KYMO_TENSOR_INTERNAL_H
+#define KYMO_TENSOR_INTERNAL_H
+
+#include <fenv.h>
+#include <stdbool.h>
+
+#include "base/base_internal.h"
+#include <kymo/tensor.h>
+
+/* Numbers of a block: small enough for sums in float32, and for two blocks in the nearest cache. */
+enum { KYMO__BLOCK_PARTS = 4096 };
+
+/* ---- types ---- */
+
+enum kymo__number_kind { KYMO__IS_BOOL, KYMO__IS_UNSIGNED, KYMO__IS_SIGNED, KYMO__IS_FLOAT };
+
+struct kymo__dtype {
+    const char *name;
+    uint8_t size;         /* bytes of an element */
+    uint8_t n_parts;      /* numbers in it */
+    uint8_t part_bits;    /* of one of them; 4 where two share a byte */
+    uint8_t kind;         /* enum kymo__number_kind, of a part */
+    uint8_t part;         /* enum kymo_dtype of a part; a type with halves of bytes is its own */
+    uint8_t digits;       /* significant bits of a float, the hidden one counted */
+    int16_t min_exponent; /* 2 to it is the least normal number */
+    double rel, abs;      /* torch's default tolerances */
+};
+/* NULL for what is none. Lent for ever. */
+KYMO_PRIVATE_API const struct kymo__dtype *kymo__dtype_get(enum kymo_dtype dtype);
+
+/* ---- layout ---- */
+
+/* What a tensor's sizes and strides come down to, once axes that run on in one another are joined. */
+struct kymo__layout {
+    uint32_t rank;
+    uint64_t sizes[KYMO_MAX_RANK];
+    int64_t strides[KYMO_MAX_RANK]; /* in bytes */
+};
+void kymo__layout_of(const struct kymo_tensor *tensor, struct kymo__layout *out);
+/* Copy `n` elements of `size` bytes from row-major number `first` on. */
+void kymo__layout_copy(const struct kymo__layout *layout, const void *data, size_t size,
+                       uint64_t first, uint64_t n, void *out);
+/* As kymo_tensor_check, and of what lies in the host's memory. */
+KYMO_PRIVATE_API KYMO_WARN_UNUSED kymo_status kymo__tensor_check_host(const struct kymo_tensor *tensor);
+
+/* Blocks of one tensor, wherever they lie. */
+struct kymo__tensor_view {
+    const unsigned char *data;
+    const struct kymo__dtype *type;
+    bool is_row_major;
+    struct kymo__layout layout; /* of what is not */
+};
+void kymo__tensor_view_of(const struct kymo_tensor *tensor, struct kymo__tensor_view *out);
+/* Elements from number `first` on: where they lie, or copied to `room`. */
+const void *kymo__tensor_view_block(const struct kymo__tensor_view *view, uint64_t first, size_t n,
+                                    void *room);
+
+/* ---- floats of every width ---- */
+
+/* Parts of a float type of at most 32 bits, as float32; of `part_bits` 4, `n` is even. */
+void kymo__widen(enum kymo_dtype part, const void *from, size_t n, float *to);
+/* Parts of any type as float64, rounded where they are integers beyond 2^53. */
+void kymo__widen_to_double(enum kymo_dtype part, const void *from, size_t n, double *to);
+/* Their places among the numbers of their own type, in the upper bits of a word: -1 place is -1 << (32 - part_bits). */
+void kymo__places(enum kymo_dtype part, const void *from, size_t n, int32_t *to);
+/* Round to a float type of less than 32 bits, to nearest and even, as torch and ml_dtypes do; its bits. */
+uint32_t kymo__narrow(enum kymo_dtype part, double value);
+
+/*
+ * The floating-point unit as C knows it, whatever the host has set: no traps, no flushing of denormals, to nearest. `saved`
+ * takes what was.
+ */
+void kymo__float_enter(fenv_t *saved);
+void kymo__float_leave(const fenv_t *saved);
+
+#endif

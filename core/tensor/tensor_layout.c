@@ -1,0 +1,224 @@
+/* Sizes and strides: whether they make sense, and how elements are copied into row-major order. */
+#include <string.h>
+
+#include "tensor/tensor_internal.h"
+
+/* |n * m| + *sum into *sum; false beyond 63 bits. */
+static bool add_product(uint64_t n, uint64_t m, uint64_t *sum)
+{
+    uint64_t product;
+    return !__builtin_mul_overflow(n, m, &product) && !__builtin_add_overflow(*sum, product, sum) &&
+           *sum <= INT64_MAX;
+}
+
+static uint64_t magnitude(int64_t x)
+{
+    return x < 0 ? -(uint64_t)x : (uint64_t)x;
+}
+
+/* How far its elements lie apart, in bytes; false beyond 63 bits. */
+static bool reach_fits(const struct kymo_tensor *tensor, size_t size)
+{
+    uint64_t reach = 1;
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        if (!add_product((uint64_t)tensor->sizes[i] - 1, magnitude(tensor->strides[i]), &reach))
+            return false;
+    uint64_t bytes = 0;
+    return add_product(reach, size, &bytes);
+}
+
+static kymo_status check_sizes(const struct kymo_tensor *tensor, bool *is_empty)
+{
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        if (tensor->sizes[i] < 0)
+            return kymo__fail(KYMO_EINVAL, "size %lld of axis %u of a tensor is negative",
+                              (long long)tensor->sizes[i], i);
+        else if (tensor->sizes[i] == 0)
+            *is_empty = true;
+    return KYMO_OK;
+}
+
+kymo_status kymo_tensor_check(const struct kymo_tensor *tensor)
+{
+    if (tensor == NULL)
+        return kymo__fail(KYMO_EINVAL, "there is no tensor (NULL)");
+    const struct kymo__dtype *type = kymo__dtype_get(tensor->dtype);
+    if (type == NULL)
+        return kymo__fail(KYMO_EINVAL, "%d is no type of a tensor's elements", (int)tensor->dtype);
+    if (tensor->rank > KYMO_MAX_RANK)
+        return kymo__fail(KYMO_EINVAL, "a tensor of rank %u; %d is the most that can be read",
+                          tensor->rank, KYMO_MAX_RANK);
+    if (tensor->rank > 0 && tensor->sizes == NULL)
+        return kymo__fail(KYMO_EINVAL, "a tensor of rank %u without sizes (NULL)", tensor->rank);
+    bool is_empty = false;
+    KYMO_TRY(check_sizes(tensor, &is_empty));
+    if (is_empty)
+        return KYMO_OK;
+    uint64_t bytes = type->size;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        uint64_t grown = 0;
+        if (!add_product(bytes, (uint64_t)tensor->sizes[i], &grown))
+            return kymo__fail(KYMO_EINVAL, "a tensor whose sizes multiply to more than 63 bits");
+        bytes = grown;
+    }
+    if (tensor->strides != NULL && !reach_fits(tensor, type->size))
+        return kymo__fail(KYMO_EINVAL, "a tensor whose strides reach further than 63 bits");
+    if (tensor->data == NULL)
+        return kymo__fail(KYMO_EINVAL, "a tensor with elements but without data (NULL)");
+    return KYMO_OK;
+}
+
+kymo_status kymo__tensor_check_host(const struct kymo_tensor *tensor)
+{
+    KYMO_TRY(kymo_tensor_check(tensor));
+    if (tensor->memory != KYMO_MEMORY_HOST && tensor->memory != KYMO_MEMORY_CPU)
+        return kymo__fail(
+            KYMO_EINVAL, "a tensor in memory of kind %d, where the host's is needed: copy it first",
+            (int)tensor->memory);
+    return KYMO_OK;
+}
+
+uint64_t kymo_tensor_count(const struct kymo_tensor *tensor)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        n *= (uint64_t)tensor->sizes[i];
+    return n;
+}
+
+uint64_t kymo_tensor_bytes(const struct kymo_tensor *tensor)
+{
+    return kymo_tensor_count(tensor) * kymo_dtype_size(tensor->dtype);
+}
+
+int kymo_tensor_is_row_major(const struct kymo_tensor *tensor)
+{
+    if (tensor->strides == NULL || kymo_tensor_count(tensor) <= 1)
+        return 1;
+    int64_t expected = 1;
+    for (uint32_t i = tensor->rank; i-- > 0;) {
+        if (tensor->sizes[i] != 1 && tensor->strides[i] != expected)
+            return 0;
+        expected *= tensor->sizes[i];
+    }
+    return 1;
+}
+
+void kymo__layout_of(const struct kymo_tensor *tensor, struct kymo__layout *out)
+{
+    const int64_t size = (int64_t)kymo_dtype_size(tensor->dtype);
+    int64_t row_major[KYMO_MAX_RANK];
+    const int64_t *strides = tensor->strides;
+    if (strides == NULL) {
+        int64_t stride = 1;
+        for (uint32_t i = tensor->rank; i-- > 0; stride *= tensor->sizes[i])
+            row_major[i] = stride;
+        strides = row_major;
+    }
+    out->rank = 0;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        const uint64_t n = (uint64_t)tensor->sizes[i];
+        const uint32_t last = out->rank - 1;
+        if (n == 1)
+            continue;
+        if (out->rank > 0 && out->strides[last] == (int64_t)n * strides[i] * size) {
+            out->sizes[last] *= n;
+            out->strides[last] = strides[i] * size;
+        } else {
+            out->sizes[out->rank] = n;
+            out->strides[out->rank++] = strides[i] * size;
+        }
+    }
+    if (out->rank == 0) {
+        out->rank = 1;
+        out->sizes[0] = 1;
+        out->strides[0] = size;
+    }
+}
+
+/* Elements of one row, `stride` bytes apart. */
+static void copy_row(const unsigned char *from, int64_t stride, size_t size, uint64_t n,
+                     unsigned char *to)
+{
+    if (stride == (int64_t)size) {
+        memcpy(to, from, n * size);
+        return;
+    }
+    /* A copy of a length that is known here is one load and one store. */
+#define COPY(SIZE)                                                                                 \
+    case SIZE:                                                                                     \
+        for (uint64_t i = 0; i < n; i++)                                                           \
+            memcpy(to + i * (SIZE), from + (int64_t)i * stride, (SIZE));                           \
+        break
+    switch (size) {
+        COPY(1);
+        COPY(2);
+        COPY(4);
+        COPY(8);
+        COPY(16);
+    default:
+        break;
+    }
+#undef COPY
+}
+
+void kymo__layout_copy(const struct kymo__layout *layout, const void *data, size_t size,
+                       uint64_t first, uint64_t n, void *out)
+{
+    const uint32_t last = layout->rank - 1;
+    uint64_t at[KYMO_MAX_RANK];
+    const unsigned char *from = data;
+    uint64_t rest = first;
+    for (uint32_t i = layout->rank; i-- > 0;) {
+        at[i] = rest % layout->sizes[i];
+        rest /= layout->sizes[i];
+        from += (int64_t)at[i] * layout->strides[i];
+    }
+    unsigned char *to = out;
+    while (n > 0) {
+        const uint64_t run = KYMO__MIN(n, layout->sizes[last] - at[last]);
+        copy_row(from, layout->strides[last], size, run, to);
+        to += run * size;
+        n -= run;
+        /* Forward to the next row: each axis that is through starts again and moves the one before it. */
+        from -= (int64_t)at[last] * layout->strides[last];
+        at[last] = 0;
+        for (uint32_t i = last; i-- > 0;) {
+            from += layout->strides[i];
+            if (++at[i] < layout->sizes[i])
+                break;
+            from -= (int64_t)layout->sizes[i] * layout->strides[i];
+            at[i] = 0;
+        }
+    }
+}
+
+kymo_status kymo_tensor_gather(const struct kymo_tensor *tensor, void *out)
+{
+    KYMO_TRY(kymo__tensor_check_host(tensor));
+    const uint64_t n = kymo_tensor_count(tensor);
+    if (n == 0)
+        return KYMO_OK;
+    struct kymo__layout layout;
+    kymo__layout_of(tensor, &layout);
+    kymo__layout_copy(&layout, tensor->data, kymo_dtype_size(tensor->dtype), 0, n, out);
+    return KYMO_OK;
+}
+
+void kymo__tensor_view_of(const struct kymo_tensor *tensor, struct kymo__tensor_view *out)
+{
+    out->data = tensor->data;
+    out->type = kymo__dtype_get(tensor->dtype);
+    out->is_row_major = kymo_tensor_is_row_major(tensor) != 0;
+    if (!out->is_row_major)
+        kymo__layout_of(tensor, &out->layout);
+}
+
+const void *kymo__tensor_view_block(const struct kymo__tensor_view *view, uint64_t first, size_t n,
+                                    void *room)
+{
+    if (view->is_row_major)
+        return view->data + first * view->type->size;
+    kymo__layout_copy(&view->layout, view->data, view->type->size, first, n, room);
+    return room;
+}

@@ -1,0 +1,321 @@
+/* Comparing tensors: each case in which somebody's comparison was seen to be silent or wrong. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tensor/tensor_internal.h"
+
+static struct kymo_tensor vector(enum kymo_dtype dtype, const void *data, const int64_t *n)
+{
+    return (struct kymo_tensor){.data = data, .dtype = dtype, .rank = 1, .sizes = n};
+}
+
+static struct kymo_tensor_diff compare(enum kymo_dtype dtype, const void *a, const void *b,
+                                       int64_t n, struct kymo_tolerance tolerance)
+{
+    const struct kymo_tensor ta = vector(dtype, a, &n), tb = vector(dtype, b, &n);
+    struct kymo_tensor_diff diff;
+    assert_int_equal(kymo_tensor_compare(&ta, &tb, &tolerance, &diff), KYMO_OK);
+    return diff;
+}
+
+static const struct kymo_tolerance exact = {.nan_equal = 1};
+static const struct kymo_tolerance bitwise = {.bitwise = 1};
+static const struct kymo_tolerance wide = {.abs = 1e30, .rel = 1e30, .nan_equal = 1};
+
+static void nan_against_a_number_is_wrong_whatever_the_tolerance(void **state)
+{
+    (void)state;
+    const float a[] = {1, NAN, 3}, b[] = {1, 2, 3};
+    struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 3, wide);
+    assert_int_equal(d.n_wrong, 1);
+    assert_int_equal(d.first_wrong, 1);
+    assert_int_equal(d.n_nan_a, 1);
+    assert_int_equal(d.n_nan_b, 0);
+    assert_int_equal(d.n_nan_one, 1);
+    assert_true(isinf(d.needs_abs) && isinf(d.needs_rel) && isinf(d.needs_ulp));
+    d = compare(KYMO_F32, b, a, 3, wide);
+    assert_int_equal(d.n_wrong, 1);
+    assert_int_equal(d.n_nan_b, 1);
+}
+
+static void nan_at_the_same_place_is_as_asked(void **state)
+{
+    (void)state;
+    const double a[] = {NAN, 2};
+    struct kymo_tolerance tolerance = {.nan_equal = 1};
+    struct kymo_tensor_diff d = compare(KYMO_F64, a, a, 2, tolerance);
+    assert_int_equal(d.n_wrong, 0);
+    assert_int_equal(d.n_unequal, 0);
+    assert_int_equal(d.n_nan_one, 0);
+    assert_true(d.needs_abs == 0);
+    tolerance.nan_equal = 0;
+    d = compare(KYMO_F64, a, a, 2, tolerance);
+    assert_int_equal(d.n_wrong, 1);
+    assert_int_equal(d.n_unequal, 0);
+    assert_int_equal(d.first_wrong, 0);
+}
+
+static void infinities_agree_with_themselves_alone(void **state)
+{
+    (void)state;
+    const float a[] = {INFINITY, INFINITY, -INFINITY, 1, INFINITY};
+    const float b[] = {INFINITY, -INFINITY, -INFINITY, INFINITY, 3e38f};
+    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 5, wide);
+    assert_int_equal(d.n_wrong, 3);
+    assert_int_equal(d.first_wrong, 1);
+    assert_true(isinf(d.needs_abs));
+    assert_true(d.abs.value == 0 && d.abs.index == UINT64_MAX);
+}
+
+static void zeroes_of_both_signs_agree_unless_bits_are_asked_for(void **state)
+{
+    (void)state;
+    const float a[] = {0, -0.0f}, b[] = {-0.0f, -0.0f};
+    struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 2, exact);
+    assert_int_equal(d.n_wrong, 0);
+    assert_int_equal(d.n_unequal, 0);
+    assert_true(d.ulp.value == 0);
+    d = compare(KYMO_F32, a, b, 2, bitwise);
+    assert_int_equal(d.n_wrong, 1);
+    assert_int_equal(d.first_wrong, 0);
+}
+
+static void bits_are_bits_of_nan_too(void **state)
+{
+    (void)state;
+    uint32_t a[] = {0x7fc00000, 0x7fc00001}, b[] = {0x7fc00000, 0x7fc00002};
+    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 2, bitwise);
+    assert_int_equal(d.n_wrong, 1);
+    assert_int_equal(d.first_wrong, 1);
+}
+
+static void swapped_rows_are_seen(void **state)
+{
+    (void)state;
+    enum { ROWS = 100, COLUMNS = 300 };
+    static float a[ROWS * COLUMNS], b[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        a[i] = b[i] = sinf((float)i);
+    memcpy(&b[7 * COLUMNS], &a[70 * COLUMNS], COLUMNS * sizeof *a);
+    memcpy(&b[70 * COLUMNS], &a[7 * COLUMNS], COLUMNS * sizeof *a);
+    const struct kymo_tensor_diff d =
+        compare(KYMO_F32, a, b, ROWS * COLUMNS, kymo_tolerance_default(KYMO_F32, KYMO_F32));
+    assert_true(d.n_wrong > 500);
+    assert_int_equal(d.first_wrong, 7 * COLUMNS);
+}
+
+static void one_sign_among_many_is_seen(void **state)
+{
+    (void)state;
+    enum { N = 100003, AT = 99999 };
+    static float a[N], b[N];
+    for (int i = 0; i < N; i++)
+        a[i] = b[i] = 1 + (float)i / N;
+    b[AT] = -b[AT];
+    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, N, exact);
+    assert_int_equal(d.n_wrong, 1);
+    assert_int_equal(d.n_unequal, 1);
+    assert_int_equal(d.first_wrong, AT);
+    assert_int_equal(d.abs.index, AT);
+    assert_int_equal(d.rel.index, AT);
+    assert_int_equal(d.ulp.index, AT);
+    assert_true(d.abs.value == 2 * (double)a[AT]);
+    assert_true(d.rel.value == 2);
+}
+
+static void integers_beyond_2_to_the_53_are_exact(void **state)
+{
+    (void)state;
+    const int64_t a[] = {(1LL << 53) + 1, INT64_MAX, INT64_MIN},
+                  b[] = {1LL << 53, INT64_MAX, INT64_MAX};
+    struct kymo_tensor_diff d = compare(KYMO_I64, a, b, 3, exact);
+    assert_int_equal(d.n_wrong, 2);
+    assert_int_equal(d.first_wrong, 0);
+    assert_int_equal(d.abs.index, 2);
+    assert_true(d.abs.value == 0x1p64);
+    const uint64_t c[] = {UINT64_MAX}, e[] = {UINT64_MAX - 1};
+    d = compare(KYMO_U64, c, e, 1, exact);
+    assert_int_equal(d.n_wrong, 1);
+    assert_true(d.needs_abs == 1 && d.needs_ulp == 1);
+    d = compare(KYMO_U64, c, e, 1, (struct kymo_tolerance){.abs = 1});
+    assert_int_equal(d.n_wrong, 0);
+    d = compare(KYMO_U64, c, e, 1, (struct kymo_tolerance){.abs = 0.99});
+    assert_int_equal(d.n_wrong, 1);
+}
+
+static void any_true_is_true(void **state)
+{
+    (void)state;
+    const uint8_t a[] = {1, 2, 0, 0}, b[] = {1, 1, 0, 1};
+    const struct kymo_tensor_diff d = compare(KYMO_BOOL, a, b, 4, exact);
+    assert_int_equal(d.n_wrong, 1);
+    assert_int_equal(d.first_wrong, 3);
+    assert_int_equal(compare(KYMO_BOOL, a, b, 4, bitwise).n_wrong, 2);
+}
+
+static void complex_numbers_agree_when_both_parts_do(void **state)
+{
+    (void)state;
+    const float a[] = {1, 2, 3, 4, 5, NAN}, b[] = {1, 2, 3, 4.5f, 5.5f, NAN};
+    const struct kymo_tensor_diff d = compare(KYMO_C64, a, b, 3, exact);
+    assert_int_equal(d.n, 3);
+    assert_int_equal(d.n_wrong, 2);
+    assert_int_equal(d.n_unequal, 2);
+    assert_int_equal(d.n_nan_a, 1);
+    assert_int_equal(d.n_nan_one, 0);
+    assert_true(d.abs.value == 0.5 && d.abs.index == 1);
+    const double c[] = {1, 2}, e[] = {1, 2 + 1e-8};
+    assert_int_equal(
+        compare(KYMO_C128, c, e, 1, kymo_tolerance_default(KYMO_C128, KYMO_C128)).n_wrong, 0);
+    assert_int_equal(compare(KYMO_C128, c, e, 1, exact).n_wrong, 1);
+}
+
+static void halves_of_bytes_are_numbers(void **state)
+{
+    (void)state;
+    const uint8_t a[] = {0x12, 0xf0}, b[] = {0x12, 0x00};
+    struct kymo_tensor_diff d = compare(KYMO_I4X2, a, b, 2, exact);
+    assert_true(d.n == 2 && d.n_wrong == 1 && d.first_wrong == 1 && d.abs.value == 1);
+    d = compare(KYMO_U4X2, a, b, 2, exact);
+    assert_true(d.abs.value == 15);
+    d = compare(KYMO_F4_E2M1X2, a, b, 2, exact);
+    assert_true(d.abs.value == 6 && d.ulp.value == 7);
+}
+
+static void places_are_counted_through_zero(void **state)
+{
+    (void)state;
+    const float a32[] = {1, 1e-45f, -1e-45f, 1}, b32[] = {1 + 0x1p-23f, 0, 1e-45f, 0.99999994f};
+    struct kymo_tensor_diff d = compare(KYMO_F32, a32, b32, 4, exact);
+    assert_true(d.ulp.value == 2 && d.ulp.index == 2);
+    assert_int_equal(compare(KYMO_F32, a32, b32, 4, (struct kymo_tolerance){.ulp = 1}).n_wrong, 1);
+    assert_int_equal(compare(KYMO_F32, a32, b32, 4, (struct kymo_tolerance){.ulp = 2}).n_wrong, 0);
+    const uint16_t a16[] = {0x3c00, 0x0001}, b16[] = {0x3c05, 0x8003};
+    d = compare(KYMO_F16, a16, b16, 2, exact);
+    assert_true(d.ulp.value == 5 && d.ulp.index == 0);
+    d = compare(KYMO_BF16, a16, b16, 2, exact);
+    assert_true(d.ulp.value == 5);
+    const uint8_t a8[] = {0x38, 0x01}, b8[] = {0x39, 0x81};
+    d = compare(KYMO_F8_E4M3FN, a8, b8, 2, exact);
+    assert_true(d.ulp.value == 2 && d.ulp.index == 1 && d.abs.value == 0.125);
+    const uint8_t a0[] = {0x7f}, b0[] = {0x83};
+    d = compare(KYMO_F8_E8M0FNU, a0, b0, 1, exact);
+    assert_true(d.ulp.value == 4 && d.abs.value == 15);
+    const double a64[] = {1}, b64[] = {-1};
+    d = compare(KYMO_F64, a64, b64, 1, exact);
+    assert_true(d.ulp.value == 2 * (double)0x3ff0000000000000);
+}
+
+static void measures_are_what_they_say(void **state)
+{
+    (void)state;
+    const float a[] = {1, 2, 3, 5}, b[] = {1, 2, 4, 4};
+    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 4, (struct kymo_tolerance){.abs = 1});
+    assert_int_equal(d.n_wrong, 0);
+    assert_int_equal(d.n_unequal, 2);
+    assert_true(d.first_wrong == UINT64_MAX);
+    assert_true(d.abs.value == 1 && d.abs.index == 2);
+    assert_true(d.rel.value == 0.25 && d.rel.index == 2);
+    assert_float_equal(d.mean_abs, 0.5, 1e-15);
+    assert_float_equal(d.rmse, sqrt(0.5), 1e-15);
+    assert_float_equal(d.mean_a, 2.75, 1e-15);
+    assert_float_equal(d.mean_b, 2.75, 1e-15);
+    assert_float_equal(d.cosine, 37 / sqrt(39.0 * 37), 1e-15);
+    assert_float_equal(d.snr_db, 10 * log10(37.0 / 2), 1e-12);
+    assert_true(d.max_a == 5 && d.max_b == 4);
+    assert_true(d.needs_abs == 1);
+    assert_int_equal(compare(KYMO_F32, a, b, 4, (struct kymo_tolerance){.rel = d.needs_rel}).n_wrong,
+                     0);
+    assert_int_equal(compare(KYMO_F32, a, b, 4, (struct kymo_tolerance){.rel = 0.2499}).n_wrong, 2);
+}
+
+static void a_reference_of_zero_needs_an_absolute_tolerance(void **state)
+{
+    (void)state;
+    const float a[] = {1e-7f, 1}, b[] = {0, 2};
+    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 2, exact);
+    assert_true(isinf(d.needs_rel));
+    assert_true(d.rel.value == 0.5 && d.rel.index == 1);
+    assert_true(d.needs_abs == 1);
+}
+
+static void types_are_compared_after_rounding_to_the_coarser(void **state)
+{
+    (void)state;
+    const float a[] = {1.00390625f, 3.1415927f, -0.1f};
+    const uint16_t b[] = {0x3f80, 0x4049, 0xbdcd}; /* bfloat16: 1, 3.140625, -0.10009766 */
+    const int64_t n = 3;
+    const struct kymo_tensor ta = vector(KYMO_F32, a, &n), tb = vector(KYMO_BF16, b, &n);
+    struct kymo_tensor_diff d;
+    assert_int_equal(kymo_tensor_compare(&ta, &tb, &exact, &d), KYMO_OK);
+    assert_int_equal(d.n_wrong, 0);
+    assert_int_equal(kymo_tensor_compare(&tb, &ta, &exact, &d), KYMO_OK);
+    assert_int_equal(d.n_wrong, 0);
+    const int32_t i[] = {1, 3, 0};
+    const struct kymo_tensor ti = vector(KYMO_I32, i, &n);
+    assert_int_equal(kymo_tensor_compare(&ti, &tb, &exact, &d), KYMO_OK);
+    assert_int_equal(d.n_wrong, 2);
+    const uint8_t u[] = {1, 3, 0};
+    const struct kymo_tensor tu = vector(KYMO_U8, u, &n);
+    assert_int_equal(kymo_tensor_compare(&ti, &tu, &exact, &d), KYMO_OK);
+    assert_int_equal(d.n_wrong, 0);
+}
+
+static void scalars_and_nothing_compare(void **state)
+{
+    (void)state;
+    const float x = 1, y = 2;
+    const struct kymo_tensor a = {.data = &x, .dtype = KYMO_F32}, b = {.data = &y, .dtype = KYMO_F32};
+    struct kymo_tensor_diff d;
+    assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_OK);
+    assert_true(d.n == 1 && d.n_wrong == 1 && d.abs.value == 1);
+    d = compare(KYMO_F32, NULL, NULL, 0, exact);
+    assert_true(d.n == 0 && d.n_wrong == 0 && isnan(d.rmse) && isnan(d.cosine) && d.needs_abs == 0);
+}
+
+static void what_cannot_be_compared_is_refused(void **state)
+{
+    (void)state;
+    const float x[4] = {0};
+    const int64_t two = 2, four = 4;
+    struct kymo_tensor a = vector(KYMO_F32, x, &two), b = vector(KYMO_F32, x, &four);
+    struct kymo_tensor_diff d;
+    assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_EINVAL);
+    b.rank = 0;
+    assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_EINVAL);
+    b = vector(KYMO_C64, x, &two);
+    assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_EINVAL);
+    b = a;
+    const struct kymo_tolerance negative = {.abs = -1}, none = {.rel = NAN};
+    assert_int_equal(kymo_tensor_compare(&a, &b, &negative, &d), KYMO_EINVAL);
+    assert_int_equal(kymo_tensor_compare(&a, &b, &none, &d), KYMO_EINVAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nan_against_a_number_is_wrong_whatever_the_tolerance),
+        cmocka_unit_test(nan_at_the_same_place_is_as_asked),
+        cmocka_unit_test(infinities_agree_with_themselves_alone),
+        cmocka_unit_test(zeroes_of_both_signs_agree_unless_bits_are_asked_for),
+        cmocka_unit_test(bits_are_bits_of_nan_too),
+        cmocka_unit_test(swapped_rows_are_seen),
+        cmocka_unit_test(one_sign_among_many_is_seen),
+        cmocka_unit_test(integers_beyond_2_to_the_53_are_exact),
+        cmocka_unit_test(any_true_is_true),
+        cmocka_unit_test(complex_numbers_agree_when_both_parts_do),
+        cmocka_unit_test(halves_of_bytes_are_numbers),
+        cmocka_unit_test(places_are_counted_through_zero),
+        cmocka_unit_test(measures_are_what_they_say),
+        cmocka_unit_test(a_reference_of_zero_needs_an_absolute_tolerance),
+        cmocka_unit_test(types_are_compared_after_rounding_to_the_coarser),
+        cmocka_unit_test(scalars_and_nothing_compare),
+        cmocka_unit_test(what_cannot_be_compared_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
