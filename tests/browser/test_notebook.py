@@ -153,6 +153,8 @@ def test_a_browser_shows_the_page_below_its_cell(opened, outputs):
     frame = opened.frame_locator("#page iframe")
     if 'id="index"' not in source_of(outputs["page"]["text/html"]):  # this build has no viewer
         assert frame.locator("td", has_text="step").count() > 0
+        collapse = frame.locator("table").first.evaluate("(table) => getComputedStyle(table).borderCollapse")
+        assert collapse == "collapse"  # its policy knows its style
         return
     frame.locator("body[data-state=ready]").wait_for(timeout=30_000)
     for title in ("Timeline", "Flame graph", "Tables", "Overview"):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import json
+import re
 import resource
 from collections import Counter
 from pathlib import Path
@@ -302,3 +305,17 @@ def test_a_plain_page_has_the_tables_and_runs_nothing(kymo, emit, tmp_path):
     assert "<td>outer</td>" in html
     assert "&lt;/text&gt;&lt;script&gt;" in html
     assert "<script" not in html
+
+
+@pytest.mark.skipif(not PLAIN, reason="this build has a viewer")
+def test_the_policy_of_a_plain_page_takes_its_style_and_no_other(kymo, emit, tmp_path):
+    kymo("run", "-q", "-o", "run.kymo", "--", emit, 5)
+    for words in (["report", "run.kymo"], ["compare", "run.kymo", "run.kymo"]):
+        kymo(*words, "--html", "page.html")
+        html = (tmp_path / "page.html").read_text()
+        (style,) = re.findall("<style>(.*?)</style>", html, re.DOTALL)
+        (policy,) = re.findall('Content-Security-Policy" content="([^"]*)"', html)
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        assert policy.startswith(f"default-src 'none'; style-src 'sha256-{digest}'; ")
+        assert "unsafe" not in policy
+        assert " style=" not in html

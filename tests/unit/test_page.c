@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
+#include "present/page_internal.h"
 #include <kymo/page.h>
 
 enum { OUTER = 1, INNER = 2, LEAF = 3 };
@@ -114,6 +115,24 @@ static void a_recording_without_events_has_a_page(void **state)
     log_close(recording);
 }
 
+/* Builds without the viewer are few, so their page is made here in any build. */
+static void a_plain_page_lets_its_own_style_in_and_nothing_else(void **state)
+{
+    (void)state;
+    extern const char kymo__page_plain_css[];
+    const int fd = memfd_create("page", MFD_CLOEXEC);
+    assert_int_equal(kymo__page_plain(NULL, 0, "a < b", fd), KYMO_OK);
+    char *const html = text_of(fd);
+    const char *style = strstr(html, "<style>");
+    assert_non_null(style);
+    assert_int_equal(strncmp(style + 7, kymo__page_plain_css, strlen(kymo__page_plain_css)), 0);
+    assert_int_equal(strncmp(style + 7 + strlen(kymo__page_plain_css), "</style>", 8), 0);
+    assert_non_null(strstr(html, "default-src 'none'; style-src 'sha256-"));
+    assert_null(strstr(html, "unsafe"));
+    assert_non_null(strstr(html, "<h1>a &lt; b</h1>"));
+    free(html);
+}
+
 static void a_full_disk_is_told(void **state)
 {
     kymo_recording *recording = NULL;
@@ -150,8 +169,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_page_begins_and_ends_as_html_does),        TEST(a_title_is_a_text),
-        TEST(a_recording_without_events_has_a_page),      TEST(a_full_disk_is_told),
+        TEST(a_page_begins_and_ends_as_html_does),
+        TEST(a_title_is_a_text),
+        TEST(a_recording_without_events_has_a_page),
+        TEST(a_full_disk_is_told),
+        TEST(a_plain_page_lets_its_own_style_in_and_nothing_else),
         TEST(memory_that_runs_out_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
