@@ -61,6 +61,8 @@ KYMO_PRIVATE_API void kymo__buf_puts(struct kymo__buf *buf, const char *text);
 KYMO_PRIVATE_API void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...) KYMO_PRINTF(2, 3);
 
 /* ---- text ---- */
+/* The length of the well-formed UTF-8 sequence that `text` begins with, 0 when there is none; `len` at least 1. */
+KYMO_PRIVATE_API size_t kymo__utf8_length(const char *text, size_t len);
 /*
  * Append `text` as valid UTF-8: each byte that is not part of a well-formed sequence becomes U+FFFD.
  */

@@ -59,9 +59,9 @@ void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...)
     va_end(args);
 }
 
-/* The length of the well-formed sequence at `s`, 0 when there is none. */
-static size_t utf8_sequence(const unsigned char *s, size_t len)
+size_t kymo__utf8_length(const char *text, size_t len)
 {
+    const unsigned char *const s = (const unsigned char *)text;
     static const struct {
         unsigned char lead_lo, lead_hi, second_lo, second_hi, n;
     } forms[] = {
@@ -97,7 +97,7 @@ void kymo__utf8_put(struct kymo__buf *buf, const char *text, size_t len)
         i = plain;
         if (i == len)
             break;
-        const size_t n = utf8_sequence((const unsigned char *)text + i, len - i);
+        const size_t n = kymo__utf8_length(text + i, len - i);
         if (n == 0)
             kymo__buf_puts(buf, REPLACEMENT);
         else
@@ -111,7 +111,7 @@ void kymo__json_put(struct kymo__buf *buf, const char *text, size_t len)
     kymo__buf_puts(buf, "\"");
     for (size_t i = 0; i < len;) {
         const unsigned char c = (unsigned char)text[i];
-        const size_t n = utf8_sequence((const unsigned char *)text + i, len - i);
+        const size_t n = kymo__utf8_length(text + i, len - i);
         if (n == 0)
             kymo__buf_puts(buf, "\\ufffd");
         else if (c == '"' || c == '\\')

@@ -73,7 +73,7 @@ void kymo__widen_to_double(enum kymo_dtype part, const void *from, size_t n, dou
 /* Their places among the numbers of their own type, in the upper bits of a word: -1 place is -1 << (32 - part_bits). */
 void kymo__places(enum kymo_dtype part, const void *from, size_t n, int32_t *to);
 /* Round to a float type of less than 32 bits, to nearest and even, as torch and ml_dtypes do; its bits. */
-uint32_t kymo__narrow(enum kymo_dtype part, double value);
+KYMO_PRIVATE_API uint32_t kymo__narrow(enum kymo_dtype part, double value);
 
 /*
  * The floating-point unit as C knows it, whatever the host has set: no traps, no flushing of denormals, to nearest. `saved`

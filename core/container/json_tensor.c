@@ -1,0 +1,256 @@
+/* Tensors as nested lists of JSON, some 20 ns for each number; text is handed on in pieces of a few KiB. */
+#include <math.h>
+#include <string.h>
+
+#include "container/container_internal.h"
+#include "tensor/number_text.h"
+
+enum {
+    PIECE = 16 << 10,
+    ELEMENT_ROOM = 2 * (KYMO__NUMBER_ROOM + 16), /* a complex number with its brackets and commas */
+};
+
+struct json_writer {
+    char *at; /* in `piece` */
+    const struct kymo_tensor *tensor;
+    const struct kymo__json_style *style;
+    const char *data;                     /* the next element */
+    size_t element;                       /* its size */
+    const struct kymo__small_text *texts; /* of types that have them */
+    kymo__text_sink *sink;
+    void *ctx;
+    char piece[PIECE];
+};
+
+static bool flush(struct json_writer *w)
+{
+    const size_t n = (size_t)(w->at - w->piece);
+    w->at = w->piece;
+    return n == 0 || w->sink(w->ctx, w->piece, n);
+}
+
+static inline bool has_room(struct json_writer *w, size_t n)
+{
+    return KYMO_LIKELY((size_t)(w->piece + PIECE - w->at) >= n) || flush(w);
+}
+
+static char *put_words(char *out, const char *words)
+{
+    const size_t n = strlen(words);
+    memcpy(out, words, n);
+    return out + n;
+}
+
+static char *put_not_finite(const struct json_writer *w, char *out, double value)
+{
+    const char *const word = isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity";
+    if (w->style->nan == KYMO__NAN_NULL)
+        return put_words(out, "null");
+    if (w->style->nan == KYMO__NAN_WORD)
+        return put_words(out, word);
+    out = put_words(put_words(out, "\""), word);
+    return put_words(out, "\"");
+}
+
+static inline char *put_f32(const struct json_writer *w, char *out, const char *data)
+{
+    float value;
+    memcpy(&value, data, sizeof value);
+    return KYMO_LIKELY(isfinite(value)) ? kymo__f32_text(out, value) : put_not_finite(w, out, value);
+}
+
+static inline char *put_f64(const struct json_writer *w, char *out, const char *data)
+{
+    double value;
+    memcpy(&value, data, sizeof value);
+    return KYMO_LIKELY(isfinite(value)) ? kymo__f64_text(out, value) : put_not_finite(w, out, value);
+}
+
+static inline char *put_small(const struct json_writer *w, char *out, enum kymo_dtype dtype,
+                              uint16_t bits)
+{
+    const struct kymo__small_text *const text = &w->texts[bits];
+    memcpy(out, text, sizeof *text);
+    return KYMO_LIKELY(text->len > 0) ? out + text->len
+                                      : put_not_finite(w, out, kymo__small_value(dtype, bits));
+}
+
+static uint16_t load_u16(const char *data)
+{
+    uint16_t bits;
+    memcpy(&bits, data, sizeof bits);
+    return bits;
+}
+
+static char *put_integer(enum kymo_dtype dtype, char *out, const char *data)
+{
+    uint64_t bits = 0;
+    const size_t size = kymo_dtype_size(dtype);
+    memcpy(&bits, data, size);
+    if (dtype == KYMO_U8 || dtype == KYMO_U16 || dtype == KYMO_U32 || dtype == KYMO_U64)
+        return kymo__u64_text(out, bits);
+    const unsigned shift = 64 - 8 * (unsigned)size;
+    return kymo__i64_text(out, (int64_t)(bits << shift) >> shift);
+}
+
+static char *put_nibble(const struct json_writer *w, char *out, unsigned nibble)
+{
+    switch (w->tensor->dtype) {
+    case KYMO_F4_E2M1X2:
+        return put_small(w, out, KYMO_F4_E2M1X2, (uint16_t)nibble);
+    case KYMO_I4X2:
+        return kymo__i64_text(out, (int64_t)(nibble ^ 8) - 8);
+    default:
+        return kymo__u64_text(out, nibble);
+    }
+}
+
+/* Two numbers that are one element. */
+static char *put_pair(const struct json_writer *w, char *out, const char *data)
+{
+    out = put_words(out, "[");
+    for (int part = 0; part < 2; part++) {
+        if (part > 0)
+            out = put_words(out, ", ");
+        if (w->tensor->dtype == KYMO_C32)
+            out = put_small(w, out, KYMO_F16, load_u16(data + 2 * part));
+        else if (w->tensor->dtype == KYMO_C64)
+            out = put_f32(w, out, data + 4 * part);
+        else if (w->tensor->dtype == KYMO_C128)
+            out = put_f64(w, out, data + 8 * part);
+        else
+            out = put_nibble(w, out, (unsigned char)*data >> (4 * part) & 15);
+    }
+    return put_words(out, "]");
+}
+
+static char *put_element(const struct json_writer *w, char *out, const char *data)
+{
+    switch (w->tensor->dtype) {
+    case KYMO_BOOL:
+        return put_words(out, *data != 0 ? "true" : "false");
+    case KYMO_F32:
+        return put_f32(w, out, data);
+    case KYMO_F64:
+        return put_f64(w, out, data);
+    case KYMO_F16:
+    case KYMO_BF16:
+        return put_small(w, out, w->tensor->dtype, load_u16(data));
+    case KYMO_F8_E4M3FN:
+    case KYMO_F8_E5M2:
+    case KYMO_F8_E4M3FNUZ:
+    case KYMO_F8_E5M2FNUZ:
+    case KYMO_F8_E8M0FNU:
+        return put_small(w, out, w->tensor->dtype, (unsigned char)*data);
+    case KYMO_C32:
+    case KYMO_C64:
+    case KYMO_C128:
+    case KYMO_F4_E2M1X2:
+    case KYMO_I4X2:
+    case KYMO_U4X2:
+        return put_pair(w, out, data);
+    default:
+        return put_integer(w->tensor->dtype, out, data);
+    }
+}
+
+static bool put_row(struct json_writer *w, int64_t n)
+{
+    if (!has_room(w, ELEMENT_ROOM))
+        return false;
+    *w->at++ = '[';
+    for (int64_t i = 0; i < n; i++, w->data += w->element) {
+        if (!has_room(w, ELEMENT_ROOM))
+            return false;
+        char *out = w->at;
+        if (i > 0) {
+            *out++ = ',';
+            *out++ = ' ';
+        }
+        w->at =
+            w->tensor->dtype == KYMO_F32 ? put_f32(w, out, w->data) : put_element(w, out, w->data);
+    }
+    *w->at++ = ']'; /* an element's room has one left */
+    return true;
+}
+
+static bool put_line(struct json_writer *w, const char *words, uint32_t level)
+{
+    if (!has_room(w, 8 + 2 * (size_t)KYMO_MAX_RANK))
+        return false;
+    w->at = put_words(w->at, words);
+    for (level = KYMO__MIN(level, (uint32_t)2 * KYMO_MAX_RANK); level > 0; level--) {
+        if (!has_room(w, 2))
+            return false;
+        w->at = put_words(w->at, "  ");
+    }
+    return true;
+}
+
+static bool put_lists(struct json_writer *w, uint32_t axis)
+{
+    const int64_t n = w->tensor->sizes[axis];
+    if (axis + 1 == w->tensor->rank || n == 0)
+        return put_row(w, n);
+    const uint32_t level = w->style->level + axis;
+    bool is_fine = put_line(w, "[\n", level + 1);
+    for (int64_t i = 0; i < n && is_fine; i++)
+        is_fine = (i == 0 || put_line(w, ",\n", level + 1)) && put_lists(w, axis + 1);
+    return is_fine && put_line(w, "\n", level) && put_line(w, "]", 0);
+}
+
+static bool put_scalar(struct json_writer *w)
+{
+    w->at = put_element(w, w->at, w->data);
+    return true;
+}
+
+kymo_status kymo__json_tensor_write(const struct kymo_tensor *tensor,
+                                    const struct kymo__json_style *style, kymo__text_sink *sink,
+                                    void *ctx)
+{
+    KYMO_TRY(kymo_tensor_check(tensor));
+    if (!kymo_tensor_is_row_major(tensor))
+        return kymo__fail(KYMO_EINVAL, "a tensor that is not row-major cannot be written as JSON");
+    struct json_writer w;
+    w.at = w.piece;
+    w.tensor = tensor;
+    w.style = style;
+    w.data = tensor->data;
+    w.element = kymo_dtype_size(tensor->dtype);
+    w.sink = sink;
+    w.ctx = ctx;
+    const enum kymo_dtype part = tensor->dtype == KYMO_C32 ? KYMO_F16 : tensor->dtype;
+    w.texts = kymo__small_texts(part);
+    if (w.texts == NULL && kymo__is_small(part))
+        return kymo__fail(KYMO_ENOMEM, "out of memory for the texts of %s",
+                          kymo_dtype_name(tensor->dtype));
+    const bool is_fine = (tensor->rank > 0 ? put_lists(&w, 0) : put_scalar(&w)) && flush(&w);
+    return is_fine ? KYMO_OK : KYMO_EIO;
+}
+
+static bool put_into_buf(void *ctx, const char *text, size_t len)
+{
+    struct kymo__buf *const buf = ctx;
+    kymo__buf_put(buf, text, len);
+    return !buf->failed;
+}
+
+kymo_status kymo__json_tensor_put(struct kymo__buf *out, const struct kymo_tensor *tensor,
+                                  const struct kymo__json_style *style)
+{
+    const kymo_status status = kymo__json_tensor_write(tensor, style, put_into_buf, out);
+    return status == KYMO_EIO ? kymo__fail(KYMO_ENOMEM, "out of memory for a tensor as JSON")
+                              : status;
+}
+
+void kymo__json_double_put(struct kymo__buf *out, double value)
+{
+    char text[KYMO__NUMBER_ROOM];
+    if (isfinite(value))
+        kymo__buf_put(out, text, (size_t)(kymo__f64_text(text, value) - text));
+    else
+        kymo__buf_puts(out, isnan(value) ? "\"NaN\""
+                            : value < 0  ? "\"-Infinity\""
+                                         : "\"Infinity\"");
+}

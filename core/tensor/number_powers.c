@@ -1,0 +1,75 @@
+/*
+ * The leading 128 bits of the powers of ten. 10^n is 5^n and a shift, so that powers of five are enough: those with
+ * a positive n by multiplying, the others by dividing 2^960 again and again, which loses nothing, because
+ * floor(floor(x / 5) / 5) is floor(x / 25).
+ */
+#include <pthread.h>
+
+#include "tensor/number_text.h"
+
+enum {
+    LIMBS = 30,
+    LIMB_BITS = 32
+}; /* 960 bits; 5^342 has 795 of them, and the quotient by it 165 */
+
+struct kymo__power kymo__power_table[KYMO__POWER_MAX - KYMO__POWER_MIN + 1];
+_Atomic bool kymo__has_powers;
+
+/* Bits of the number from `bit` downwards, 64 of them. */
+static uint64_t bits_below(const uint32_t *limbs, int bit)
+{
+    uint64_t out = 0;
+    for (int i = 0; i < 64; i++) {
+        const int at = bit - i;
+        out = out << 1 | (at >= 0 ? limbs[at / LIMB_BITS] >> (at % LIMB_BITS) & 1 : 0);
+    }
+    return out;
+}
+
+static struct kymo__power leading_bits(const uint32_t *limbs)
+{
+    int top = LIMBS - 1;
+    while (limbs[top] == 0)
+        top--;
+    const int bit = top * LIMB_BITS + LIMB_BITS - 1 - __builtin_clz(limbs[top]);
+    return (struct kymo__power){.high = bits_below(limbs, bit), .low = bits_below(limbs, bit - 64)};
+}
+
+static void times_five(uint32_t *limbs)
+{
+    uint64_t carry = 0;
+    for (int i = 0; i < LIMBS; i++) {
+        carry += (uint64_t)limbs[i] * 5;
+        limbs[i] = (uint32_t)carry;
+        carry >>= LIMB_BITS;
+    }
+}
+
+static void by_five(uint32_t *limbs)
+{
+    uint64_t rest = 0;
+    for (int i = LIMBS - 1; i >= 0; i--) {
+        rest = rest << LIMB_BITS | limbs[i];
+        limbs[i] = (uint32_t)(rest / 5);
+        rest %= 5;
+    }
+}
+
+static void compute(void)
+{
+    uint32_t up[LIMBS] = {1};
+    for (int n = 0; n <= KYMO__POWER_MAX; n++, times_five(up))
+        kymo__power_table[n - KYMO__POWER_MIN] = leading_bits(up);
+    uint32_t down[LIMBS] = {[LIMBS - 1] = (uint32_t)1 << (LIMB_BITS - 1)};
+    for (int n = -1; n >= KYMO__POWER_MIN; n--) {
+        by_five(down);
+        kymo__power_table[n - KYMO__POWER_MIN] = leading_bits(down);
+    }
+}
+
+void kymo__powers_make(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, compute);
+    atomic_store_explicit(&kymo__has_powers, true, memory_order_release);
+}
