@@ -1,4 +1,7 @@
 // What leads from one event to another: launches to the work they started, and flows.
+//
+// Rows of links are read from end to end for each question. That takes milliseconds for millions of them, where a map
+// from each value to its places would take hundreds of megabytes.
 
 import type { Recording, Track } from "./recording";
 import type { Row } from "./row";
@@ -15,77 +18,50 @@ export interface Arrow {
 
 const MOST = 200; // arrows of one event
 
-/** Where a value of `row` stands, for all tracks of a process. */
-type Ends = Map<number, Spot[]>;
-
-function collect(tracks: Track[], row: (track: Track) => Row, keep: (track: Track, i: number) => boolean): Ends {
-  const ends: Ends = new Map();
-  for (const track of tracks) {
-    const values = row(track);
-    for (let i = 0; i < values.n; i++) {
-      if (!keep(track, i)) continue;
-      const value = values.duration(i), spot = { track, time: values.start[i] }, list = ends.get(value);
-      if (list) list.push(spot);
-      else ends.set(value, [spot]);
-    }
+/** Values of a row whose moments are in a span, the first few. */
+function valuesIn(row: Row, from: number, to: number): Set<number> {
+  const values = new Set<number>();
+  for (let i = 0; i < row.n && values.size < MOST; i++) {
+    if (row.start[i] >= from && row.start[i] <= to) values.add(row.duration(i));
   }
-  return ends;
+  return values;
 }
 
-export class Arrows {
-  private readonly works = new Map<number, Ends>(); // by process
-  private readonly launches = new Map<number, Ends>();
-  private flows: Ends | null = null;
-
-  constructor(private readonly recording: Recording) {}
-
-  private ofProcess(cache: Map<number, Ends>, process: number, kind: "gpu" | "thread"): Ends {
-    let ends = cache.get(process);
-    if (ends === undefined) {
-      const tracks = this.recording.tracks.filter((track) => track.process === process && track.kind === kind);
-      ends = collect(tracks, (track) => track.links, () => true);
-      cache.set(process, ends);
-    }
-    return ends;
+/** Where these values stand on the tracks, in order of time. */
+function spotsOf(tracks: Track[], rowOf: (track: Track) => Row, values: Set<number>): Map<number, Spot[]> {
+  const spots = new Map<number, Spot[]>([...values].map((value) => [value, []]));
+  for (const track of tracks) {
+    const row = rowOf(track);
+    for (let i = 0; i < row.n; i++) spots.get(row.duration(i))?.push({ track, time: row.start[i] });
   }
+  for (const list of spots.values()) list.sort((a, b) => a.time - b.time);
+  return spots;
+}
 
-  /** The arrows that begin or end in a span of a track. */
-  of(track: Track, from: number, to: number): Arrow[] {
-    const arrows = track.kind === "gpu" ? this.toWork(track, from) : this.fromLaunches(track, from, to);
-    return [...arrows, ...this.flowsIn(track, from, to)].slice(0, MOST);
-  }
+/** From each launch to the work with its correlation, in one process. */
+function launched(recording: Recording, track: Track, from: number, to: number): Arrow[] {
+  const last = track.kind === "gpu" ? from : to; // work has its correlation at its begin
+  const values = valuesIn(track.links, from, last);
+  if (values.size === 0) return [];
+  const otherKind = track.kind === "gpu" ? "thread" : "gpu";
+  const others = recording.tracks.filter((t) => t.process === track.process && t.kind === otherKind);
+  const here = spotsOf([track], (t) => t.links, values), there = spotsOf(others, (t) => t.links, values);
+  return [...values].flatMap((value) => {
+    const ends = [(here.get(value) ?? []).filter(({ time }) => time >= from && time <= last), there.get(value) ?? []];
+    const [launches, works] = track.kind === "gpu" ? ends.reverse() : ends;
+    return launches.flatMap((launch) => works.map((work) => ({ from: launch, to: work })));
+  });
+}
 
-  private toWork(track: Track, start: number): Arrow[] {
-    const launches = this.ofProcess(this.launches, track.process, "thread");
-    const arrows: Arrow[] = [];
-    for (let i = 0; i < track.links.n; i++) {
-      if (track.links.start[i] !== start) continue;
-      for (const from of launches.get(track.links.duration(i)) ?? []) arrows.push({ from, to: { track, time: start } });
-    }
-    return arrows;
-  }
+/** A flow goes from each of its ends to the next in time; ids are of the whole recording. */
+function flowing(recording: Recording, track: Track, from: number, to: number): Arrow[] {
+  const values = valuesIn(track.flows, from, to);
+  if (values.size === 0) return [];
+  const flows = spotsOf(recording.tracks, (t) => t.flows, values);
+  return [...flows.values()].flatMap((ends) => ends.slice(1).map((end, k) => ({ from: ends[k], to: end })));
+}
 
-  private fromLaunches(track: Track, from: number, to: number): Arrow[] {
-    const arrows: Arrow[] = [];
-    const { links } = track;
-    for (let i = 0; i < links.n && arrows.length < MOST; i++) {
-      if (links.start[i] < from || links.start[i] > to) continue;
-      const works = this.ofProcess(this.works, track.process, "gpu").get(links.duration(i)) ?? [];
-      for (const work of works) arrows.push({ from: { track, time: links.start[i] }, to: work });
-    }
-    return arrows;
-  }
-
-  /** A flow goes from each of its ends to the next in time; ids are of the whole recording. */
-  private flowsIn(track: Track, from: number, to: number): Arrow[] {
-    const { flows } = track;
-    const arrows: Arrow[] = [];
-    for (let i = 0; i < flows.n && arrows.length < MOST; i++) {
-      if (flows.start[i] < from || flows.start[i] > to) continue;
-      this.flows ??= collect(this.recording.tracks, (t) => t.flows, () => true);
-      const ends = [...(this.flows.get(flows.duration(i)) ?? [])].sort((a, b) => a.time - b.time);
-      for (let k = 1; k < ends.length; k++) arrows.push({ from: ends[k - 1], to: ends[k] });
-    }
-    return arrows;
-  }
+/** The arrows that begin or end in a span of a track. */
+export function arrowsOf(recording: Recording, track: Track, from: number, to: number): Arrow[] {
+  return [...launched(recording, track, from, to), ...flowing(recording, track, from, to)].slice(0, MOST);
 }

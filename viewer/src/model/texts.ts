@@ -21,29 +21,14 @@ export function asRows(value: unknown): Known {
 
 export class Texts {
   private readonly blocks = new Map<number, Promise<Uint8Array>>();
-  private readonly places = new Map<Track, Map<string, number[]>>();
 
   /** `take` gives the texts of a process. */
   constructor(private readonly take: (process: number) => Promise<Uint8Array>) {}
 
-  private placesOf(track: Track): Map<string, number[]> {
-    let places = this.places.get(track);
-    if (places === undefined) {
-      places = new Map();
-      const { texts } = track;
-      for (let i = 0; i < texts.n; i++) {
-        const key = `${texts.start[i]}:${texts.id[i]}`, list = places.get(key);
-        if (list) list.push(texts.duration(i));
-        else places.set(key, [texts.duration(i)]);
-      }
-      this.places.set(track, places);
-    }
-    return places;
-  }
-
   /** All that is known of the event that begins at `start` at this site. */
   async of(track: Track, start: number, site: number): Promise<Known> {
-    const places = this.placesOf(track).get(`${start}:${site}`) ?? [];
+    const { texts } = track, places: number[] = [];
+    for (let i = 0; i < texts.n; i++) if (texts.start[i] === start && texts.id[i] === site) places.push(texts.duration(i));
     if (places.length === 0) return [];
     let block = this.blocks.get(track.process);
     if (block === undefined) {

@@ -1,6 +1,6 @@
 // The timeline: canvas, search, details; what a mouse, a touchpad and keys do to them.
 
-import { Arrows } from "../model/arrows";
+import { arrowsOf } from "../model/arrows";
 import type { Colors } from "../model/colors";
 import { Layout, type Line } from "../model/layout";
 import { endOf } from "../model/losses";
@@ -41,7 +41,6 @@ export class Timeline {
   });
   readonly details: Details;
   private readonly painter: TimelinePainter;
-  private readonly arrows: Arrows;
   private readonly scene: Scene;
   private readonly search = el("input", { type: "search", placeholder: "Search names", "aria-label": "Search the timeline" });
   private readonly found = el("span", { class: "found", role: "status" });
@@ -54,7 +53,6 @@ export class Timeline {
     this.view = new Viewport(endOf(recording.index.duration_ns, recording.index.processes));
     this.layout = new Layout(recording, (track, row) => nameOf(recording, track.process, row.about)[0]);
     this.details = new Details(recording);
-    this.arrows = new Arrows(recording);
     this.scene = {
       view: this.view, layout: this.layout, scroll: 0, gutter: 160, selected: null, range: null, matches: null, arrows: [],
     };
@@ -184,7 +182,7 @@ export class Timeline {
   pick(picked: Picked | null): void {
     this.scene.selected = picked;
     this.scene.range = null;
-    this.scene.arrows = picked?.line.track && picked.line.kind === "row" ? this.arrows.of(picked.line.track, ...pickedSpan(picked)) : [];
+    this.scene.arrows = picked?.line.track && picked.line.kind === "row" ? arrowsOf(this.recording, picked.line.track, ...pickedSpan(picked)) : [];
     if (picked === null) this.details.showNothing();
     else {
       this.details.showEvent(picked);
