@@ -111,10 +111,12 @@ struct kymo__page_track {
  */
 struct kymo__page_thinning {
     uint64_t below_ns; /* 0: all are kept */
-    uint64_t n_seen, n_kept, n_merged;
-    uint64_t n_kept_before;      /* at the last look */
-    uint64_t n_expected, n_most; /* ranges of the process, and how many of them are to be kept */
-    uint64_t next_look;          /* when so many were seen */
+    uint64_t n_seen;   /* words */
+    uint64_t n_kept, n_merged;
+    uint64_t n_kept_before; /* at the last look */
+    uint64_t n_expected;    /* words of the process */
+    uint64_t n_most;        /* ranges and work of it that are to be kept */
+    uint64_t next_look;     /* when so many were seen */
 };
 
 struct kymo__page_process {
@@ -221,11 +223,9 @@ static inline bool kymo__page_take_site(struct kymo__page_process *process, uint
 /* ---- page_thin.c ---- */
 
 void kymo__page_thin_init(struct kymo__page_process *process);
-/* Look at how many were kept, and move the bound. */
-void kymo__page_thin_look(struct kymo__page_thinning *thin);
-/* A range below the bound. False without memory. */
+/* A range or work whose record takes `n_words`, where there is a bound. False without memory. */
 bool kymo__page_thin_add(struct kymo__page_process *process, struct kymo__page_row *row,
-                         const struct kymo__page_event *event);
+                         const struct kymo__page_event *event, size_t n_words);
 /* What is under way goes into the row, before anything else does. */
 bool kymo__page_thin_flush(struct kymo__page_process *process, struct kymo__page_row *row);
 

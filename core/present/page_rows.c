@@ -98,10 +98,17 @@ struct kymo__page_row *kymo__page_track_grow(struct kymo__page_track *track, siz
     return &track->rows[i];
 }
 
+/* Of all that was added, also where it is still to be drawn together. */
+static uint64_t end_of(const struct kymo__page_row *row)
+{
+    const uint64_t end_ns = row->shorts != NULL && row->shorts->n != 0 ? row->shorts->end_ns : 0;
+    return KYMO__MAX(row->last_end_ns, end_ns);
+}
+
 struct kymo__page_row *kymo__page_free_row(struct kymo__page_track *track, uint64_t start_ns)
 {
     size_t i = 0;
-    while (i < track->n_rows && track->rows[i].last_end_ns > start_ns)
+    while (i < track->n_rows && end_of(&track->rows[i]) > start_ns)
         i++;
     /* Beyond, they are drawn over one another. */
     return kymo__page_track_row(track, KYMO__MIN(i, (size_t)KYMO__PAGE_DEPTH - 1));

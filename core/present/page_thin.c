@@ -1,14 +1,15 @@
 /*
- * A page of a recording with more ranges than a browser opens. Short ranges that follow one another on a row become one
- * event, whose id is beyond those of sites by as many as it stands for. Nobody can tell them apart before zooming in
+ * A page of a recording with more ranges than a browser opens. Short ones that follow one another on a row, ranges of a
+ * thread or work of a stream, become one event, whose id is beyond those of sites by as many as it stands for. Nobody can tell them apart before zooming in
  * far; whoever does sees that they are many.
  */
 #include "present/page_internal.h"
 
 enum {
     DEFAULT_MOST = 10000000,
-    LOOK_EVERY = 1 << 12,
-    FIRST_BOUND_NS = 1000,
+    LOOK_EVERY = 1 << 12, /* words */
+    FIRST_BOUND_NS = 1,
+    WORDS_OF_RANGE = 2, /* its begin and end; of work there are more */
 };
 #define LAST_BOUND_NS (UINT64_C(1) << 50) /* two weeks */
 
@@ -17,7 +18,7 @@ static uint64_t words_of(const struct kymo__page *page)
     uint64_t n = 0;
     for (size_t r = 0; r < page->n_recordings; r++)
         for (size_t i = 0; i < kymo_recording_n_processes(page->recordings[r]); i++)
-            n += kymo_recording_process(page->recordings[r], i)->n_events;
+            n += kymo_recording_process(page->recordings[r], i)->n_words;
     return n;
 }
 
@@ -27,15 +28,16 @@ void kymo__page_thin_init(struct kymo__page_process *process)
     const uint64_t most = wanted != 0 ? wanted : DEFAULT_MOST, n_words = words_of(process->page);
     struct kymo__page_thinning *thin = &process->thin;
     thin->next_look = UINT64_MAX;
-    if (n_words / 2 <= most)
+    if (n_words / WORDS_OF_RANGE <= most)
         return;
-    thin->n_expected = process->info->n_events / 2 + 1;
-    thin->n_most = (uint64_t)((double)most * (double)process->info->n_events / (double)n_words);
+    thin->n_expected = process->info->n_words + 1;
+    thin->n_most = (uint64_t)((double)most * (double)process->info->n_words / (double)n_words);
     thin->below_ns = FIRST_BOUND_NS;
     thin->next_look = LOOK_EVERY;
 }
 
-void kymo__page_thin_look(struct kymo__page_thinning *thin)
+/* Look at how many were kept, and move the bound. */
+static void look(struct kymo__page_thinning *thin)
 {
     const double due = (double)LOOK_EVERY * (double)thin->n_most / (double)thin->n_expected;
     const double kept = (double)(thin->n_kept - thin->n_kept_before);
@@ -62,8 +64,9 @@ bool kymo__page_thin_flush(struct kymo__page_process *process, struct kymo__page
     return kymo__page_row_add(process->page, row, &shorts->first);
 }
 
-bool kymo__page_thin_add(struct kymo__page_process *process, struct kymo__page_row *row,
-                         const struct kymo__page_event *event)
+/* One below the bound. */
+static bool merge(struct kymo__page_process *process, struct kymo__page_row *row,
+                  const struct kymo__page_event *event)
 {
     if (row->shorts == NULL && (row->shorts = kymo__calloc(1, sizeof *row->shorts)) == NULL)
         return false;
@@ -80,4 +83,17 @@ bool kymo__page_thin_add(struct kymo__page_process *process, struct kymo__page_r
         return false;
     *shorts = (struct kymo__page_short){.first = *event, .end_ns = end_ns, .n = 1};
     return true;
+}
+
+bool kymo__page_thin_add(struct kymo__page_process *process, struct kymo__page_row *row,
+                         const struct kymo__page_event *event, size_t n_words)
+{
+    struct kymo__page_thinning *thin = &process->thin;
+    thin->n_seen += n_words;
+    if (thin->n_seen >= thin->next_look)
+        look(thin);
+    if (event->value < thin->below_ns)
+        return merge(process, row, event);
+    thin->n_kept++;
+    return kymo__page_thin_flush(process, row) && kymo__page_row_add(process->page, row, event);
 }

@@ -15,19 +15,6 @@ static struct kymo__page_track *track_of(struct kymo__page_process *process,
 
 /* ---- what ends ---- */
 
-/* Of a recording with more ranges than a page takes. */
-static bool add_thinned(struct kymo__page_process *process, struct kymo__page_row *row,
-                        const struct kymo__page_event *event)
-{
-    struct kymo__page_thinning *thin = &process->thin;
-    if (++thin->n_seen >= thin->next_look)
-        kymo__page_thin_look(thin);
-    if (event->value < thin->below_ns)
-        return kymo__page_thin_add(process, row, event);
-    thin->n_kept++;
-    return kymo__page_thin_flush(process, row) && kymo__page_row_add(process->page, row, event);
-}
-
 static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct kymo__frame *frame,
                     uint64_t end_ns)
 {
@@ -52,7 +39,7 @@ static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct 
     if (KYMO_LIKELY(process->thin.below_ns == 0))
         return kymo__page_row_put(process->page, row, start_ns, duration_ns, site);
     const struct kymo__page_event event = {.start_ns = start_ns, .value = duration_ns, .id = site};
-    return add_thinned(process, row, &event);
+    return kymo__page_thin_add(process, row, &event, 2);
 }
 
 /* What is on the stack will not be seen to end. */
@@ -184,8 +171,15 @@ static bool add_gpu_work(struct kymo__page_process *process, const struct kymo_b
     if (!kymo__page_take_site(process, &event.id))
         return true;
     struct kymo__page_row *row = kymo__page_free_row(track, event.start_ns);
-    return row != NULL && kymo__page_row_add(process->page, row, &event) &&
-           kymo__page_add_work_details(process, track, words, ns, event.id);
+    if (row == NULL)
+        return false;
+    if (process->thin.below_ns == 0)
+        return kymo__page_row_add(process->page, row, &event) &&
+               kymo__page_add_work_details(process, track, words, ns, event.id);
+    /* Short ones have no details: nearly all of them are drawn as one with others. */
+    return kymo__page_thin_add(process, row, &event, kymo_record_length(words[0])) &&
+           (event.value < process->thin.below_ns ||
+            kymo__page_add_work_details(process, track, words, ns, event.id));
 }
 
 static bool add_gpu_record(struct kymo__page_process *process, const struct kymo_batch *batch,

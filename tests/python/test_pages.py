@@ -61,8 +61,8 @@ def index_of(page) -> dict:
     return json.loads(zlib.decompress(base64.b64decode(packed), -15))
 
 
-def n_events(index: dict) -> int:
-    rows = [row for track in index["tracks"] if track["kind"] == "thread" for row in track["rows"]]
+def n_events(index: dict, kind: str = "thread") -> int:
+    rows = [row for track in index["tracks"] if track["kind"] == kind for row in track["rows"]]
     return sum(chunk[2] for row in rows for chunk in row[1:])
 
 
@@ -79,6 +79,27 @@ def test_more_ranges_than_a_page_takes_are_drawn_together(record):
     assert "merged" not in whole["processes"][0]
     assert 1000 < n_events(part) < 50_000
     assert part["processes"][0]["merged"] > 50_000
+    assert part["tables"] == whole["tables"]
+
+
+def test_more_work_than_a_page_takes_is_drawn_together(tmp_path):
+    n = 40_000
+    work = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7}
+    events = [
+        {**work, "name": "short", "ts": 10 * i, "dur": 2, "args": {"device": 0, "stream": 7, "correlation": i + 1}}
+        for i in range(n)
+    ]
+    events += [
+        {**work, "name": "long", "ts": 10 * n + i * 1e6, "dur": 9e5, "args": events[0]["args"]} for i in range(5)
+    ]
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events}))
+    recording = kymo.load(tmp_path / "trace.json")
+    whole, part = index_of(recording.page()), index_of(recording.page(max_ranges=2000))
+    assert n_events(whole, "gpu") == n + 5
+    assert 1000 < n_events(part, "gpu") < n / 2
+    assert part["processes"][0]["merged"] > n / 2
+    (track,) = (track for track in part["tracks"] if track["kind"] == "gpu")
+    assert len(track["rows"]) == 1  # nothing overlaps
     assert part["tables"] == whole["tables"]
 
 
