@@ -3,8 +3,8 @@
  *
  * deflate.c is made for columns of numbers split into planes of bytes. There, what is to be gained lies in how often each
  * byte comes and in runs of one byte, and hardly in repeats of longer pieces. So each block gets Huffman codes of its own
- * and looks for runs alone, which takes a quarter of the time of zlib's fastest level. Texts repeat themselves: they go to
- * a library where the build has one.
+ * and looks for runs alone, which takes a quarter of the time of zlib's fastest level. Texts and pictures go to a library
+ * where the build has one.
  */
 #ifndef KYMO_DEFLATE_H
 #define KYMO_DEFLATE_H
@@ -29,8 +29,11 @@ void kymo__deflate_finish(struct kymo__deflate *stream);
 
 /* ---- deflate_isal.c, deflate_zlib.c, deflate_plain.c: one of them, as the build found it ---- */
 
-/* Append `n` bytes of text as a whole stream; running out of memory is told by out->failed. */
-void kymo__deflate_text(struct kymo__buf *out, const void *text, size_t n);
+enum kymo__deflate_effort { KYMO__DEFLATE_QUICK, KYMO__DEFLATE_SMALL };
+
+/* Append `n` bytes as a whole stream; running out of memory is told by out->failed. */
+void kymo__deflate_all(struct kymo__buf *out, const void *bytes, size_t n,
+                       enum kymo__deflate_effort effort);
 
 /* ---- base64.c ---- */
 

@@ -1,10 +1,9 @@
-/* Texts as deflate streams by ISA-L, which takes a quarter of the time of zlib. */
+/* Deflate streams by ISA-L, which takes a quarter of the time of zlib, or a tenth at its level 1. */
 #include <isa-l/igzip_lib.h>
 
 #include "codec/deflate.h"
 
 enum {
-    LEVEL = 2,
     PIECE = 1 << 30, /* what is given to it at once; its counts have 32 bits */
     ROOM = 1 << 18,  /* for what it gives at once */
 };
@@ -14,10 +13,10 @@ struct coder {
     uint8_t level_buf[ISAL_DEF_LVL2_DEFAULT];
 };
 
-static void begin(struct coder *coder)
+static void begin(struct coder *coder, enum kymo__deflate_effort effort)
 {
     isal_deflate_init(&coder->stream);
-    coder->stream.level = LEVEL;
+    coder->stream.level = effort == KYMO__DEFLATE_QUICK ? 1 : 2;
     coder->stream.level_buf = coder->level_buf;
     coder->stream.level_buf_size = sizeof coder->level_buf;
     coder->stream.gzip_flag = IGZIP_DEFLATE;
@@ -39,15 +38,16 @@ static void put_piece(struct isal_zstream *stream, struct kymo__buf *out)
     } while (stream->avail_out == 0);
 }
 
-void kymo__deflate_text(struct kymo__buf *out, const void *text, size_t n)
+void kymo__deflate_all(struct kymo__buf *out, const void *bytes, size_t n,
+                       enum kymo__deflate_effort effort)
 {
     struct coder *coder = kymo__calloc(1, sizeof *coder);
     if (coder == NULL) {
         out->failed = true;
         return;
     }
-    begin(coder);
-    coder->stream.next_in = (uint8_t *)text; /* it has no const here; it does not write */
+    begin(coder, effort);
+    coder->stream.next_in = (uint8_t *)bytes; /* it has no const here; it does not write */
     do {
         coder->stream.avail_in = (uint32_t)KYMO__MIN(n, (size_t)PIECE);
         n -= coder->stream.avail_in;

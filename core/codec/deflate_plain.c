@@ -1,9 +1,11 @@
-/* Texts as deflate streams in a build without ISA-L and zlib: by the coder for planes, some three times as long. */
+/* Deflate streams in a build without ISA-L and zlib: by the coder for planes, some three times as long. */
 #include "codec/deflate.h"
 
-void kymo__deflate_text(struct kymo__buf *out, const void *text, size_t n)
+void kymo__deflate_all(struct kymo__buf *out, const void *bytes, size_t n,
+                       enum kymo__deflate_effort effort)
 {
+    (void)effort;
     struct kymo__deflate stream = {.out = out};
-    kymo__deflate_bytes(&stream, text, n);
+    kymo__deflate_bytes(&stream, bytes, n);
     kymo__deflate_finish(&stream);
 }

@@ -1,4 +1,4 @@
-/* Texts as deflate streams by zlib, where ISA-L is not at hand. */
+/* Deflate streams by zlib, where ISA-L is not at hand. */
 #include <limits.h>
 #include <zlib.h>
 
@@ -36,15 +36,17 @@ static void put_piece(z_stream *stream, int flush, struct kymo__buf *out)
     } while (stream->avail_out == 0);
 }
 
-void kymo__deflate_text(struct kymo__buf *out, const void *text, size_t n)
+void kymo__deflate_all(struct kymo__buf *out, const void *bytes, size_t n,
+                       enum kymo__deflate_effort effort)
 {
+    (void)effort;
     z_stream stream = {.zalloc = take, .zfree = give};
     if (deflateInit2(&stream, LEVEL, Z_DEFLATED, WINDOW_BITS_OF_RAW, MEMORY, Z_DEFAULT_STRATEGY) !=
         Z_OK) {
         out->failed = true;
         return;
     }
-    stream.next_in = (Bytef *)text; /* zlib 1.2 has no const here; it does not write */
+    stream.next_in = (Bytef *)bytes; /* zlib 1.2 has no const here; it does not write */
     do {
         stream.avail_in = (unsigned)KYMO__MIN(n, (size_t)INT_MAX);
         n -= stream.avail_in;

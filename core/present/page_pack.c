@@ -350,7 +350,7 @@ kymo_status kymo__page_packer_put(struct kymo__page_packer *packer, const char *
 {
     struct section *s = packer->own;
     s->packed.len = 0;
-    kymo__deflate_text(&s->packed, text, n);
+    kymo__deflate_all(&s->packed, text, n, KYMO__DEFLATE_SMALL);
     return write_block(packer, s, name);
 }
 

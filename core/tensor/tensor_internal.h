@@ -69,7 +69,8 @@ const void *kymo__tensor_view_block(const struct kymo__tensor_view *view, uint64
 /* Parts of a float type of at most 32 bits, as float32; of `part_bits` 4, `n` is even. */
 void kymo__widen(enum kymo_dtype part, const void *from, size_t n, float *to);
 /* Parts of any type as float64, rounded where they are integers beyond 2^53. */
-void kymo__widen_to_double(enum kymo_dtype part, const void *from, size_t n, double *to);
+KYMO_PRIVATE_API void kymo__widen_to_double(enum kymo_dtype part, const void *from, size_t n,
+                                            double *to);
 /* Their places among the numbers of their own type, in the upper bits of a word: -1 place is -1 << (32 - part_bits). */
 void kymo__places(enum kymo_dtype part, const void *from, size_t n, int32_t *to);
 /* Round to a float type of less than 32 bits, to nearest and even, as torch and ml_dtypes do; its bits. */

@@ -13,6 +13,7 @@ import signal
 import struct
 import tempfile
 import threading
+import zlib
 from pathlib import Path
 
 import kymo
@@ -248,8 +249,22 @@ def log_of_gpu_work() -> bytes:
     )
 
 
+def png(width: int, height: int, depth: int, color: int, *, interlaced: int = 0, palette: bytes = b"") -> bytes:
+    def part(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    row = (width * depth * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[color] + 7) // 8
+    rows = b"".join(bytes([y % 5]) + random.Random(y).randbytes(row) for y in range(height))
+    header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, interlaced)
+    parts = [part(b"IHDR", header), part(b"tEXt", b"name\0layer0")]
+    parts += [part(b"PLTE", palette)] if palette else []
+    packed = zlib.compress(rows)
+    parts += [part(b"IDAT", packed[:20]), part(b"IDAT", packed[20:]), part(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
 def main() -> None:
-    for target in ("log", "pool", "options", "doctor", "stopwatch", "usage", "sink", "open"):
+    for target in ("log", "pool", "options", "doctor", "stopwatch", "usage", "sink", "open", "png"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for i, text in enumerate(OPTIONS):
         (CORPUS / "options" / f"{i}.txt").write_text(text)
@@ -262,6 +277,12 @@ def main() -> None:
     for name, data in IMPORTS.items():
         (CORPUS / "open" / name).write_bytes(data)
     (CORPUS / "open" / "kineto.json.gz").write_bytes(gzip.compress(IMPORTS["kineto.json"], mtime=0))
+    for color, depths in {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 4, 8), 4: (8, 16), 6: (8, 16)}.items():
+        for depth in depths:
+            colors = bytes(range(3 << min(depth, 6))) if color == 3 else b""
+            (CORPUS / "png" / f"{color}-{depth}.png").write_bytes(png(5, 6, depth, color, palette=colors))
+    (CORPUS / "png" / "interlaced.png").write_bytes(png(5, 6, 8, 0, interlaced=1))
+    (CORPUS / "png" / "no-palette.png").write_bytes(png(5, 6, 8, 3))
     for i in range(4):
         (CORPUS / "sink" / f"{i}.bin").write_bytes(random.Random(i).randbytes(80 << i))
     (CORPUS / "log" / "iterations.klog").write_bytes(log_of_iterations())

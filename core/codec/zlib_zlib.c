@@ -1,0 +1,49 @@
+/* zlib's format unpacked by zlib, where ISA-L is not at hand, and its checksums. */
+#include <zlib.h>
+
+#include "codec/zlib_stream.h"
+
+const char *const kymo__zlib_missing = NULL;
+
+static void *take(void *ctx, unsigned n, unsigned size)
+{
+    (void)ctx;
+    return kymo__calloc(n, size);
+}
+
+static void give(void *ctx, void *p)
+{
+    (void)ctx;
+    kymo__free(p);
+}
+
+bool kymo__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
+{
+    z_stream stream = {.zalloc = take, .zfree = give};
+    int result = inflateInit(&stream);
+    while (result == Z_OK) {
+        const uInt n_in = (uInt)KYMO__MIN(len, (size_t)1 << 30);
+        const uInt n_out = (uInt)KYMO__MIN(n, (size_t)1 << 30);
+        stream.next_in = (Bytef *)bytes;
+        stream.avail_in = n_in;
+        stream.next_out = out;
+        stream.avail_out = n_out;
+        result = inflate(&stream, Z_NO_FLUSH);
+        bytes += n_in - stream.avail_in;
+        len -= n_in - stream.avail_in;
+        out += n_out - stream.avail_out;
+        n -= n_out - stream.avail_out;
+    }
+    inflateEnd(&stream);
+    return result == Z_STREAM_END && n == 0;
+}
+
+uint32_t kymo__crc32(uint32_t crc, const void *bytes, size_t n)
+{
+    return (uint32_t)crc32_z(crc, bytes, n);
+}
+
+uint32_t kymo__adler32(const uint8_t *bytes, size_t n)
+{
+    return (uint32_t)adler32_z(1, bytes, n);
+}
