@@ -191,7 +191,7 @@ static kymo_status make_image(const struct png *png, kymo_images **out)
     if (png->color == PALETTE && png->palette == NULL)
         return broken("its palette is missing");
     /* Deflate packs to a thousandth at best: what claims more is not worth the memory. */
-    if (n / 1100 > png->packed.len)
+    if (png->packed.len == 0 || n / 1100 > png->packed.len)
         return broken("its pixels are missing");
     uint8_t *rows = kymo__alloc(n);
     if (rows == NULL)
