@@ -124,7 +124,10 @@ struct kymo_dump_value {
     const char *file;                       /* the source line that adds it; NULL: not known */
     uint32_t line;
     const char *phase; /* "forward", "backward", "optimizer"; NULL: none */
-    /* Not NULL: the data need not be copied; it stays as it is until this is called, from any thread, once. */
+    /*
+     * Not NULL: the data need not be copied; they stay as they are until this is called, from any thread, once, whatever
+     * becomes of the value. In a forked child it is not called for what its parent added.
+     */
     void (*release)(void *owner);
     void *owner;
 };
@@ -143,8 +146,11 @@ KYMO_API kymo_status kymo_dump_add_on(const char *path, const struct kymo_tensor
 static inline kymo_status kymo_dump_put(enum kymo_dump_tree tree, const struct kymo_dump_part *parts,
                                         size_t n_parts, const struct kymo_dump_value *value)
 {
-    return KYMO_UNLIKELY(kymo_dump_is_enabled()) ? kymo_dump_put_on(tree, parts, n_parts, value)
-                                                 : KYMO_OK;
+    if (KYMO_UNLIKELY(kymo_dump_is_enabled()))
+        return kymo_dump_put_on(tree, parts, n_parts, value);
+    if (value->release != NULL)
+        value->release(value->owner);
+    return KYMO_OK;
 }
 /* Add a tensor to the container; dots in `path` make levels. */
 static inline kymo_status kymo_dump_add(const char *path, const struct kymo_tensor *tensor)
@@ -164,6 +170,7 @@ struct kymo_dump_entry {
     size_t n_parts;
     struct kymo_dump_value value; /* its tensor is row-major */
 };
+/* It may not add, clear or flush. */
 typedef int kymo_dump_visit(void *ctx, const struct kymo_dump_entry *entry);
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_dump_visit_pending(kymo_dump_visit *visit, void *ctx);
 

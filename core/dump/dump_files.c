@@ -1,0 +1,201 @@
+/* Folders and files: made on the way, given their names when they are whole, claimed by one process at a time. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dump/dump_internal.h"
+
+enum { FILE_BUFFER = 1 << 20 };
+
+kymo_status kymo__dump_make_folders(const char *path)
+{
+    char part[PATH_MAX];
+    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
+        return kymo__fail(KYMO_EINVAL, "the path of the dump is too long: %.100s...", path);
+    for (char *slash = part;;) {
+        slash = strchr(slash + 1, '/');
+        if (slash != NULL)
+            *slash = '\0';
+        if (mkdir(part, 0755) != 0 && errno != EEXIST)
+            return kymo__fail_errno("create the directory %s for dumps", part);
+        if (slash == NULL)
+            break;
+        *slash = '/';
+    }
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return kymo__fail(KYMO_EIO, "cannot dump into %s: it is not a directory", path);
+    return KYMO_OK;
+}
+
+/* ---- a file that gets its name when it is whole ---- */
+
+static void note_errno(struct kymo__dump_file *file, const char *verb)
+{
+    if (file->status != KYMO_OK)
+        return;
+    file->status = kymo__fail_errno("%s %s of a dump", verb, file->name.data);
+}
+
+void kymo__dump_file_begin(struct kymo__dump_file *file, int folder, const char *name, bool durable)
+{
+    *file = (struct kymo__dump_file){.folder = folder, .fd = -1, .durable = durable};
+    kymo__buf_put(&file->name, name, strlen(name) + 1);
+    kymo__buf_printf(&file->temporary, ".%.200s.%" PRIu64 ".new", name, (uint64_t)getpid());
+    kymo__buf_put(&file->temporary, "", 1);
+    if (file->name.failed || file->temporary.failed) {
+        file->status = kymo__fail(KYMO_ENOMEM, "no memory for a file of a dump");
+        return;
+    }
+    file->fd = openat(folder, file->temporary.data,
+                      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (file->fd < 0)
+        note_errno(file, "create");
+}
+
+static void flush(struct kymo__dump_file *file)
+{
+    if (file->status == KYMO_OK && !kymo__write_all(file->fd, file->buf.data, file->buf.len))
+        note_errno(file, "write");
+    file->buf.len = 0;
+}
+
+void kymo__dump_file_put(struct kymo__dump_file *file, const void *bytes, size_t len)
+{
+    if (file->status != KYMO_OK)
+        return;
+    if (file->buf.len + len > FILE_BUFFER)
+        flush(file);
+    if (len >= FILE_BUFFER) {
+        if (file->status == KYMO_OK && !kymo__write_all(file->fd, bytes, len))
+            note_errno(file, "write");
+        return;
+    }
+    kymo__buf_put(&file->buf, bytes, len);
+    if (file->buf.failed)
+        file->status = kymo__fail(KYMO_ENOMEM, "no memory to write %s of a dump", file->name.data);
+}
+
+bool kymo__dump_file_sink(void *file, const char *text, size_t len)
+{
+    kymo__dump_file_put(file, text, len);
+    return ((struct kymo__dump_file *)file)->status == KYMO_OK;
+}
+
+kymo_status kymo__dump_file_end(struct kymo__dump_file *file, bool keep)
+{
+    if (keep)
+        flush(file);
+    if (keep && file->status == KYMO_OK && file->durable && fdatasync(file->fd) != 0)
+        note_errno(file, "write");
+    if (file->fd >= 0)
+        close(file->fd);
+    if (keep && file->status == KYMO_OK &&
+        renameat(file->folder, file->temporary.data, file->folder, file->name.data) != 0)
+        note_errno(file, "give its name to");
+    if (file->fd >= 0 && (!keep || file->status != KYMO_OK))
+        unlinkat(file->folder, file->temporary.data, 0);
+    const kymo_status st = file->status;
+    kymo__buf_fini(&file->name);
+    kymo__buf_fini(&file->temporary);
+    kymo__buf_fini(&file->buf);
+    return st;
+}
+
+/* ---- who writes here ---- */
+
+/* Open and lock; -1 with `*is_taken` when another process has it, or without when it cannot be had at all. */
+static int try_claim(int folder, const char *name, bool *is_taken)
+{
+    struct stat mine, there;
+    *is_taken = false;
+    for (;;) {
+        const int fd = openat(folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (fd < 0)
+            return -1;
+        if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+            *is_taken = errno == EWOULDBLOCK;
+            close(fd);
+            return -1;
+        }
+        /* Whoever had it before us may have taken the name away between. */
+        if (fstat(fd, &mine) == 0 && fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+            mine.st_ino == there.st_ino)
+            return fd;
+        close(fd);
+    }
+}
+
+static void claim_name(char *out, size_t size, int64_t rank)
+{
+    if (rank >= 0)
+        snprintf(out, size, ".rank-%" PRId64 ".lock", rank);
+    else
+        snprintf(out, size, ".lock");
+}
+
+void kymo__dump_claim(struct kymo__dump_claim *claim, int folder, int64_t rank)
+{
+    char name[48];
+    if (claim->is_made && claim->rank == rank)
+        return;
+    kymo__dump_unclaim(claim);
+    claim_name(name, sizeof name, rank);
+    claim->fd = try_claim(folder, name, &claim->is_taken);
+    claim->is_made = true;
+    claim->rank = rank;
+    claim->folder = claim->fd >= 0 ? fcntl(folder, F_DUPFD_CLOEXEC, 0) : -1;
+}
+
+void kymo__dump_unclaim(struct kymo__dump_claim *claim)
+{
+    char name[48];
+    claim_name(name, sizeof name, claim->rank);
+    if (claim->is_made && claim->folder >= 0)
+        unlinkat(claim->folder, name, 0);
+    kymo__dump_claim_forget(claim);
+}
+
+void kymo__dump_claim_forget(struct kymo__dump_claim *claim)
+{
+    if (claim->is_made && claim->fd >= 0)
+        close(claim->fd);
+    if (claim->is_made && claim->folder >= 0)
+        close(claim->folder);
+    *claim = (struct kymo__dump_claim){0};
+}
+
+/* ---- what an earlier run left ---- */
+
+void kymo__dump_empty_folder(int folder, const char *name, const char *prefix)
+{
+    const int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+            unlinkat(fd, entry->d_name, 0); /* folders refuse, "." and ".." too */
+    closedir(dir);
+}
+
+void kymo__dump_replacing(const struct kymo__dump_place *place, int folder, const char *name)
+{
+    struct stat st;
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || st.st_size == 0)
+        return;
+    const struct timespec *const began = &place->began;
+    if (st.st_mtim.tv_sec < began->tv_sec ||
+        (st.st_mtim.tv_sec == began->tv_sec && st.st_mtim.tv_nsec < began->tv_nsec))
+        kymo__say("%s holds steps of an earlier run; those with the same numbers are replaced",
+                  place->dir);
+}

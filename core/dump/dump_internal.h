@@ -1,0 +1,324 @@
+/*
+ * dump: the tensors of a program, copied when they are added, written step by step by threads beside it.
+ *
+ *     program ──put──> the step under way ──flush──> queue ──writers──> files of a layout
+ *                      tree and items                                   step_kymo.c, step_accvlab.c
+ *                      dump_tree.c, dump_item.c      dump_queue.c       dump_files.c
+ *
+ *   dump.c          the API: adding, flushing, counting
+ *   dump_switch.c   on and off, options, fork, exit
+ *   dump_memory.c   the budget of copies, and their memory
+ *   dump_measure.c  statistics and digests of a value
+ *   dump_images.c   PNG, by libkymo-tools, which is opened when the first picture is written
+ *   dump_flight.c   the last steps, kept until something happens
+ *   dump_gpu.c      copies out of a GPU's memory
+ *
+ * One lock, kymo__dump.lock, guards the state, the step under way and the queue. A step that was taken from the queue is its
+ * writer's alone.
+ */
+#ifndef KYMO_DUMP_INTERNAL_H
+#define KYMO_DUMP_INTERNAL_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "base/base_internal.h"
+#include "container/container_internal.h"
+#include "table/table_internal.h"
+#include <kymo/dump.h>
+#include <kymo/image.h>
+
+/* ---- dump_tree.c: paths, and what is where ---- */
+
+enum kymo__node_kind { KYMO__NODE_DICT, KYMO__NODE_LIST, KYMO__NODE_LEAF };
+enum { KYMO__NO_NODE = UINT32_MAX };
+
+struct kymo__dump_item;
+struct kymo__dump_place;
+
+/* The root is number 0, a dictionary. Children keep the order in which they came. */
+struct kymo__dump_node {
+    struct kymo_dump_part part; /* the key is the tree's */
+    uint32_t parent, first, last, next;
+    uint32_t n_children, depth;
+    enum kymo__node_kind kind;
+    struct kymo__dump_item *item; /* NULL: made in passing */
+};
+
+/* A zeroed one is empty. */
+struct kymo__dump_tree {
+    struct kymo__dump_node *nodes;
+    size_t n, cap;
+    uint32_t *slots; /* nodes by parent and part; a power of two of them */
+    size_t n_slots;
+    struct kymo__arena keys;
+};
+
+/*
+ * The node for a new value of that kind at a path, made with all above it. KYMO_ESTATE with a sentence when the path
+ * clashes with what is there, KYMO_ENOMEM; the tree then
+ * holds what it held, and after KYMO_ENOMEM perhaps empty dictionaries.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__dump_tree_put(struct kymo__dump_tree *tree,
+                                                 const struct kymo_dump_part *parts, size_t n_parts,
+                                                 enum kymo_dump_kind kind, uint32_t *node);
+/* The path of a node into `parts`, `depth` of them. */
+void kymo__dump_tree_path(const struct kymo__dump_tree *tree, uint32_t node,
+                          struct kymo_dump_part *parts);
+void kymo__dump_tree_fini(struct kymo__dump_tree *tree);
+
+/* ---- dump_measure.c ---- */
+
+struct kymo__dump_measure {
+    struct kymo_tensor_stats stats;
+    struct kymo_digest digest, *blocks; /* NULL where there is one block */
+    uint64_t n_blocks;
+    bool has_stats, has_digest;
+};
+enum { KYMO__MEASURE_STATS = 1, KYMO__MEASURE_DIGEST = 2 };
+/* What cannot be had is left out: a type without statistics, a build without digests, no memory. */
+void kymo__dump_measure(const struct kymo_tensor *tensor, uint32_t what,
+                        struct kymo__dump_measure *out);
+void kymo__dump_measure_fini(struct kymo__dump_measure *measure);
+
+/* ---- dump_memory.c ---- */
+
+/* `size` bytes, of many beginning at a multiple of 4096; NULL without memory. They go back with the same size. */
+void *kymo__dump_memory_take(size_t size);
+void kymo__dump_memory_give(void *bytes, size_t size);
+/* How many bytes that nobody uses may be kept for the next ones. */
+void kymo__dump_memory_keep(size_t limit);
+void kymo__dump_memory_before_fork(void);
+void kymo__dump_memory_after_fork(void);
+
+/* ---- dump_images.c ---- */
+
+/* What libkymo-tools does; <kymo/image.h> says it. */
+struct kymo__dump_images {
+    kymo_status (*create)(const struct kymo_tensor *tensor, enum kymo_image_type type,
+                          const struct kymo_image_options *options, kymo_images **out);
+    void (*destroy)(kymo_images *images);
+    size_t (*count)(const kymo_images *images);
+    const struct kymo_image *(*get)(const kymo_images *images, size_t i);
+    uint32_t (*axes)(const kymo_images *images, const int64_t **sizes);
+    kymo_status (*pack)(const struct kymo_image *image, const struct kymo_png_text *texts,
+                        void **bytes, size_t *len);
+    void (*free_png)(void *bytes);
+};
+/* Open libkymo-tools beside this library. KYMO_EUNAVAILABLE when it is not there. */
+KYMO_WARN_UNUSED kymo_status kymo__dump_images_get(const struct kymo__dump_images **out);
+/* For programs that are linked with all of it, as tests are; lent for good. NULL: it is looked for. */
+void kymo__dump_images_set(const struct kymo__dump_images *table);
+
+KYMO_WARN_UNUSED kymo_status kymo__image_options_copy(const struct kymo_image_options *options,
+                                                      struct kymo_image_options **out);
+void kymo__image_options_destroy(struct kymo_image_options *options);
+
+/* ---- dump_item.c: a value and its copy ---- */
+
+struct kymo__dump_item {
+    struct kymo__dump_item *next; /* in the order of adding */
+    uint64_t seq;
+    enum kymo_dump_tree tree;
+    uint32_t node;
+    struct kymo_dump_value value; /* texts, sizes and data are the item's; its tensor is row-major */
+    struct kymo_image_options *image;   /* NULL: none */
+    const int64_t *strides;             /* of the program's tensor, permuted; NULL: row-major */
+    uint64_t n_bytes;                   /* of the tensor */
+    void *copy;                         /* of n_bytes by kymo__dump_memory_take(); NULL: none */
+    uint64_t n_counted;                 /* bytes that the budget of memory holds for it */
+    struct kymo__dump_measure *measure; /* made when it was added; NULL: the writer makes it */
+    bool is_measured_only;              /* there are no data, as the mode or the policy has it */
+    const char *missing;                /* why its data are not there; NULL: they are */
+
+    /* The writer's. */
+    bool is_stored; /* in the safetensors file, at `offset` of its data */
+    uint64_t offset;
+    struct kymo__dump_mark {
+        size_t entries_len;
+        uint64_t n_bytes, n_pads;
+    } mark; /* the file's table with this item in it */
+    struct kymo__dump_files {
+        char **names;
+        size_t n, cap;
+        uint32_t n_axes; /* of the tensor that count files */
+    } files;
+};
+
+/* Copy everything but the data: type, sizes, texts. KYMO_EINVAL for a tensor or permutation that is none. */
+KYMO_WARN_UNUSED kymo_status kymo__dump_item_create(const struct kymo_dump_value *value,
+                                                    struct kymo__dump_item **out);
+/* Free it; whoever lent the data is told. */
+void kymo__dump_item_destroy(struct kymo__dump_item *item);
+/* Copy the data from where the program has them. */
+KYMO_WARN_UNUSED kymo_status kymo__dump_item_copy(struct kymo__dump_item *item);
+/* These are the data, of kymo__dump_memory_take(), row-major. */
+void kymo__dump_item_own(struct kymo__dump_item *item, void *copy);
+void kymo__dump_item_forget_data(struct kymo__dump_item *item);
+
+/* ---- a step ---- */
+
+struct kymo__dump_step {
+    struct kymo__dump_step *next;
+    uint64_t number;
+    int rank, world; /* -1: none */
+    struct kymo__dump_tree trees[2];
+    struct kymo__dump_item *first, *last;
+    uint64_t n_items[2]; /* by tree */
+    char *reason;        /* why the flight recorder wrote it; NULL: it did not */
+};
+struct kymo__dump_step *kymo__dump_step_create(void);
+void kymo__dump_step_destroy(struct kymo__dump_step *step);
+void kymo__dump_step_put(struct kymo__dump_step *step, struct kymo__dump_item *item);
+/* Take the values of a tree out of it, as a list. */
+struct kymo__dump_item *kymo__dump_step_take(struct kymo__dump_step *step, enum kymo_dump_tree tree);
+/* The path of an item; NULL without memory. Freed with kymo__free() unless it is `few`. */
+enum { KYMO__FEW_PARTS = 16 };
+struct kymo_dump_part *kymo__dump_item_path(const struct kymo__dump_step *step,
+                                            const struct kymo__dump_item *item,
+                                            struct kymo_dump_part few[KYMO__FEW_PARTS],
+                                            size_t *n_parts);
+/* Its name, as container_internal.h has it, with no NUL. */
+void kymo__dump_item_name(const struct kymo__dump_step *step, const struct kymo__dump_item *item,
+                          struct kymo__buf *out);
+void kymo__dump_item_dotted(const struct kymo__dump_step *step, const struct kymo__dump_item *item,
+                            struct kymo__buf *out);
+
+/* ---- dump_files.c ---- */
+
+KYMO_WARN_UNUSED kymo_status kymo__dump_make_folders(const char *path);
+
+/* A file that gets its name when it is whole. */
+struct kymo__dump_file {
+    int folder, fd;
+    struct kymo__buf name, temporary, buf; /* names in the folder, and what is not yet written */
+    bool durable;
+    kymo_status status; /* of the first thing that went wrong */
+};
+/* `folder` is a descriptor, lent. */
+void kymo__dump_file_begin(struct kymo__dump_file *file, int folder, const char *name, bool durable);
+void kymo__dump_file_put(struct kymo__dump_file *file, const void *bytes, size_t len);
+bool kymo__dump_file_sink(void *file, const char *text, size_t len);
+/* Give it its name, or take it away when something went wrong or `keep` is false; the status, with its sentence. */
+kymo_status kymo__dump_file_end(struct kymo__dump_file *file, bool keep);
+
+/* The right to write under plain names into a folder: one living process of each rank has it. */
+struct kymo__dump_claim {
+    bool is_made, is_taken; /* `is_taken`: another one has it */
+    int64_t rank;
+    int fd, folder;
+};
+void kymo__dump_claim(struct kymo__dump_claim *claim, int folder, int64_t rank);
+void kymo__dump_unclaim(struct kymo__dump_claim *claim);
+/* In a forked child: it is the parent's. */
+void kymo__dump_claim_forget(struct kymo__dump_claim *claim);
+
+/* Remove the files of a folder whose names begin so. */
+void kymo__dump_empty_folder(int folder, const char *name, const char *prefix);
+/* Whether a file was there before this dump began; then it is told, once. */
+void kymo__dump_replacing(const struct kymo__dump_place *place, int folder, const char *name);
+
+/* ---- layouts ---- */
+
+/* Where a process writes, and how much it may. */
+struct kymo__dump_place {
+    const char *dir;
+    int64_t rank, world; /* -1: none */
+    uint64_t pid;        /* in names; 0: not needed */
+    const char *run, *host;
+    enum kymo_dump_mode mode;
+    uint32_t measures; /* KYMO__MEASURE_… of what is written */
+    bool durable;
+    uint64_t disk_left;    /* bytes that may still be written */
+    struct timespec began; /* the dump, by the clock of files */
+};
+/* What became of a step. */
+struct kymo__dump_result {
+    uint64_t n_tensors, n_bytes, n_failed;
+    char why[512]; /* the first sentence about what is missing; "": all is there */
+};
+void kymo__dump_told(struct kymo__dump_result *result, const char *fmt, ...) KYMO_PRINTF(2, 3);
+/* Take room on the disk for a value; false, and it is missing, when there is none. */
+bool kymo__dump_take_room(struct kymo__dump_place *place, const struct kymo__dump_step *step,
+                          struct kymo__dump_item *item, struct kymo__dump_result *result);
+
+/* Write a step. Values that cannot be written are `missing`, and told in `result`; the status is of the step as a whole. */
+KYMO_WARN_UNUSED kymo_status kymo__dump_write_kymo(struct kymo__dump_step *step,
+                                                   struct kymo__dump_place *place,
+                                                   struct kymo__dump_result *result);
+KYMO_WARN_UNUSED kymo_status kymo__dump_write_accvlab(struct kymo__dump_step *step,
+                                                      struct kymo__dump_place *place,
+                                                      struct kymo__dump_result *result);
+
+/* ---- dump_sides.c: files of one value ---- */
+
+struct kymo__dump_side {
+    int folder;
+    const char *prefix; /* of the files' names */
+    const struct kymo__buf *name,
+        *path; /* the value's, for the file and as container_internal.h has it */
+    uint64_t step;
+    bool has_meta; /* with the small text beside .bin and .png */
+};
+/* Write what `item` has as the form that it was given; if that fails, it is missing. */
+void kymo__dump_side_write(struct kymo__dump_item *item, const struct kymo__dump_place *place,
+                           const struct kymo__dump_side *where, struct kymo__dump_result *result);
+
+/* ---- dump.c, dump_queue.c, dump_switch.c: the state ---- */
+
+struct kymo__dump {
+    pthread_mutex_t lock; /* guards all of it, but what says otherwise */
+    pthread_cond_t work;  /* a step was queued, or threads shall end */
+    pthread_cond_t done;  /* memory was given back, a step was written, a thread ended */
+
+    struct kymo_dump_options options; /* with defaults filled in; its dir is `dir` below */
+    char dir[PATH_MAX];
+    bool by_options; /* switched on by KYMO_OPTIONS or kymo_start: the program's first enable joins */
+    bool has_dir_by_options;
+    uint32_t is_wanted; /* of the step under way. Stored under the lock; loaded anywhere, relaxed */
+    uint64_t count;     /* the same */
+    uint64_t seq;
+    uint32_t n_visitors;         /* look at `now`, which stays meanwhile */
+    struct kymo__dump_step *now; /* NULL: nothing was added */
+
+    struct kymo__dump_step *first, *last;  /* queued */
+    uint32_t n_writing, n_threads, n_idle; /* steps; threads; those of them that wait for work */
+    bool should_end;                       /* threads that have nothing to do */
+    uint64_t n_used_bytes;                 /* of memory */
+    uint64_t n_disk_bytes;                 /* written since the enable */
+    uint64_t n_progress; /* bytes and steps, so that a wait sees that something moves. Relaxed */
+    struct kymo__dump_claim claim; /* of the writer that has `place_lock` */
+    pthread_mutex_t place_lock;    /* taken with no other lock held */
+    struct timespec began;
+    char host[256], run[64];
+
+    struct kymo_dump_counts counts;
+    char failure[512]; /* not yet returned by a flush; "": none */
+};
+extern struct kymo__dump kymo__dump;
+
+/* The item is written or given up: its memory is free for others. */
+void kymo__dump_item_done(struct kymo__dump_item *item);
+void kymo__dump_progress(uint64_t n);
+/* Whether a step of this number is kept. The lock is held. */
+bool kymo__dump_selects(uint64_t count);
+
+/* The step under way is number `count`. The lock is held. */
+void kymo__dump_set_step(uint64_t count);
+/* The sentence of what could not be written, once. The lock is held. */
+kymo_status kymo__dump_take_failure(void);
+
+/* Queue a step for the writers; false when there is no thread to write it. The lock is held. */
+bool kymo__dump_queue(struct kymo__dump_step *step);
+/* Write what is queued in this thread. */
+void kymo__dump_write_here(void);
+/* Let threads without work end, and wait so long for it. The lock is held. */
+void kymo__dump_end_threads(uint64_t patience_ns);
+/* Wait until nothing is queued or being written; with `patience_ns` not 0, at most so long after the last thing that
+ * moved. False: something is left. */
+bool kymo__dump_drain(uint64_t patience_ns);
+/* Wait for room for `n_bytes` of memory, as the policy has it; false: there is none. */
+bool kymo__dump_reserve(uint64_t n_bytes);
+
+#endif

@@ -1,0 +1,306 @@
+/*
+ * Steps on their way to the disk. Threads take them from the queue, one each; they come with the first step and go when
+ * there has been nothing to do for a while, so that a fork meets none. What a step holds of the budget of memory goes back
+ * value by value, as it is written.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "clock/clock_internal.h"
+#include "dump/dump_internal.h"
+#include "record/record_internal.h"
+
+static struct kymo__dump *const dump = &kymo__dump;
+
+static const uint64_t idle_ns = 200000000; /* a thread without work stays so long */
+
+void kymo__dump_progress(uint64_t n)
+{
+    __atomic_fetch_add(&dump->n_progress, n, __ATOMIC_RELAXED);
+}
+
+/* ---- memory ---- */
+
+void kymo__dump_item_done(struct kymo__dump_item *item)
+{
+    kymo__dump_item_forget_data(item);
+    if (item->n_counted == 0)
+        return;
+    pthread_mutex_lock(&dump->lock);
+    dump->n_used_bytes -= item->n_counted;
+    item->n_counted = 0;
+    pthread_cond_broadcast(&dump->done);
+    pthread_mutex_unlock(&dump->lock);
+}
+
+/* The lock is held. A step alone may be larger than the budget: nobody could ever make room for it. */
+static bool may_wait(void)
+{
+    return dump->options.policy == KYMO_DUMP_BLOCK && (dump->first != NULL || dump->n_writing > 0);
+}
+
+bool kymo__dump_reserve(uint64_t n_bytes)
+{
+    const uint64_t limit = dump->options.memory_bytes;
+    pthread_mutex_lock(&dump->lock);
+    if (dump->n_used_bytes + n_bytes > limit && may_wait()) {
+        const uint64_t began = kymo__clock_ns(CLOCK_MONOTONIC);
+        while (dump->n_used_bytes + n_bytes > limit && may_wait())
+            pthread_cond_wait(&dump->done, &dump->lock);
+        dump->counts.waited_ns += kymo__clock_ns(CLOCK_MONOTONIC) - began;
+    }
+    const bool fits =
+        dump->n_used_bytes + n_bytes <= limit || dump->options.policy == KYMO_DUMP_BLOCK;
+    if (fits)
+        dump->n_used_bytes += n_bytes;
+    pthread_mutex_unlock(&dump->lock);
+    return fits;
+}
+
+/* ---- disk ---- */
+
+void kymo__dump_told(struct kymo__dump_result *result, const char *fmt, ...)
+{
+    if (result->why[0] != '\0')
+        return;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(result->why, sizeof result->why, fmt, args);
+    va_end(args);
+}
+
+bool kymo__dump_take_room(struct kymo__dump_place *place, const struct kymo__dump_step *step,
+                          struct kymo__dump_item *item, struct kymo__dump_result *result)
+{
+    const uint64_t n = item->n_bytes + item->value.text_len;
+    if (n <= place->disk_left) {
+        place->disk_left -= n;
+        return true;
+    }
+    item->missing = "disk";
+    result->n_failed++;
+    kymo__dump_told(result,
+                    "dumps in %s have reached their limit of disk space: tensors are missing from "
+                    "step %" PRIu64 " on; dump.disk=SIZE sets it",
+                    place->dir, step->number);
+    return false;
+}
+
+/* What may still be written: what the budget leaves, or all but a tenth of the file system. */
+static uint64_t disk_left(const char *dir, uint64_t budget, uint64_t n_written)
+{
+    struct statvfs fs;
+    if (budget != 0)
+        return budget > n_written ? budget - n_written : 0;
+    if (statvfs(dir, &fs) != 0 || fs.f_blocks == 0)
+        return UINT64_MAX;
+    const uint64_t reserve = fs.f_blocks / 10, free_blocks = fs.f_bavail;
+    return free_blocks > reserve ? (free_blocks - reserve) * fs.f_frsize : 0;
+}
+
+/* ---- a step ---- */
+
+/* Whether our names need a number behind, because another process has the plain ones. */
+static uint64_t claim(const char *dir, int64_t rank)
+{
+    pthread_mutex_lock(&dump->place_lock);
+    if (!dump->claim.is_made || dump->claim.rank != rank) {
+        const int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder >= 0) {
+            kymo__dump_claim(&dump->claim, folder, rank);
+            close(folder);
+        }
+    }
+    const uint64_t pid = dump->claim.is_taken ? (uint64_t)getpid() : 0;
+    pthread_mutex_unlock(&dump->place_lock);
+    return pid;
+}
+
+static kymo_status write_step(struct kymo__dump_step *step, struct kymo__dump_result *result)
+{
+    /* Options and directory stand still while anything is queued. */
+    const struct kymo_dump_options *const o = &dump->options;
+    struct kymo__dump_place place = {.dir = dump->dir,
+                                     .rank = step->rank,
+                                     .world = step->world,
+                                     .run = dump->run,
+                                     .host = dump->host,
+                                     .mode = o->mode,
+                                     .measures = (o->no_stats ? 0 : KYMO__MEASURE_STATS) |
+                                                 KYMO__MEASURE_DIGEST,
+                                     .durable = o->durable != 0,
+                                     .began = dump->began};
+    KYMO_TRY(kymo__dump_make_folders(place.dir));
+    place.pid = claim(place.dir, place.rank);
+    pthread_mutex_lock(&dump->lock);
+    const uint64_t n_written = dump->n_disk_bytes;
+    pthread_mutex_unlock(&dump->lock);
+    place.disk_left = disk_left(place.dir, o->disk_bytes, n_written);
+    return o->layout == KYMO_DUMP_LAYOUT_KYMO ? kymo__dump_write_kymo(step, &place, result)
+                                              : kymo__dump_write_accvlab(step, &place, result);
+}
+
+/* The lock is held. */
+static void count(const struct kymo__dump_step *step, const struct kymo__dump_result *result,
+                  kymo_status st)
+{
+    dump->counts.n_steps += st == KYMO_OK;
+    dump->counts.n_tensors += result->n_tensors;
+    dump->counts.n_bytes += result->n_bytes;
+    dump->counts.n_failed += result->n_failed;
+    dump->n_disk_bytes += result->n_bytes;
+    (void)step;
+}
+
+static void write_and_tell(struct kymo__dump_step *step)
+{
+    struct kymo__dump_result result = {0};
+    const kymo_status st = write_step(step, &result);
+    if (st != KYMO_OK)
+        kymo__dump_told(&result, "step %" PRIu64 " of the dump is not whole: %s", step->number,
+                        kymo_last_error());
+    if (result.why[0] != '\0')
+        kymo__say("%s; the program goes on", result.why);
+    for (struct kymo__dump_item *item = step->first; item != NULL; item = item->next)
+        kymo__dump_item_done(item);
+    pthread_mutex_lock(&dump->lock);
+    count(step, &result, st);
+    if (dump->failure[0] == '\0')
+        memcpy(dump->failure, result.why, sizeof dump->failure);
+    pthread_mutex_unlock(&dump->lock);
+    kymo__dump_step_destroy(step);
+    kymo__dump_progress(1);
+}
+
+/* ---- threads ---- */
+
+/* Wait for work; false when the thread shall end. The lock is held. */
+static bool wait_for_work(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    const uint64_t ns = (uint64_t)until.tv_nsec + idle_ns;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    dump->n_idle++;
+    int error = 0;
+    while (dump->first == NULL && !dump->should_end && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(&dump->work, &dump->lock, &until);
+    dump->n_idle--;
+    return dump->first != NULL;
+}
+
+static struct kymo__dump_step *take(void)
+{
+    struct kymo__dump_step *const step = dump->first;
+    dump->first = step->next;
+    if (dump->first == NULL)
+        dump->last = NULL;
+    dump->n_writing++;
+    return step;
+}
+
+static void *run(void *arg)
+{
+    (void)arg;
+    pthread_setname_np(pthread_self(), "kymo-dump");
+    pthread_mutex_lock(&dump->lock);
+    while (wait_for_work()) {
+        struct kymo__dump_step *const step = take();
+        pthread_mutex_unlock(&dump->lock);
+        write_and_tell(step);
+        pthread_mutex_lock(&dump->lock);
+        dump->n_writing--;
+        pthread_cond_broadcast(&dump->done);
+    }
+    dump->n_threads--;
+    pthread_cond_broadcast(&dump->done);
+    pthread_mutex_unlock(&dump->lock);
+    return NULL;
+}
+
+/* The lock is held. */
+static bool start_thread(void)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    const bool ok = pthread_create(&thread, &attributes, run, NULL) == 0;
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    dump->n_threads += ok;
+    return ok;
+}
+
+bool kymo__dump_queue(struct kymo__dump_step *step)
+{
+    step->next = NULL;
+    *(dump->last != NULL ? &dump->last->next : &dump->first) = step;
+    dump->last = step;
+    if (dump->n_idle == 0 && dump->n_threads < dump->options.n_writers && !start_thread() &&
+        dump->n_threads == 0)
+        return false;
+    pthread_cond_signal(&dump->work);
+    return true;
+}
+
+void kymo__dump_write_here(void)
+{
+    pthread_mutex_lock(&dump->lock);
+    while (dump->first != NULL) {
+        struct kymo__dump_step *const step = take();
+        pthread_mutex_unlock(&dump->lock);
+        write_and_tell(step);
+        pthread_mutex_lock(&dump->lock);
+        dump->n_writing--;
+        pthread_cond_broadcast(&dump->done);
+    }
+    pthread_mutex_unlock(&dump->lock);
+}
+
+bool kymo__dump_drain(uint64_t patience_ns)
+{
+    uint64_t seen = 0, since = kymo__clock_ns(CLOCK_MONOTONIC);
+    pthread_mutex_lock(&dump->lock);
+    while (dump->first != NULL || dump->n_writing > 0) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += 1;
+        pthread_cond_timedwait(&dump->done, &dump->lock, &until);
+        const uint64_t progress = __atomic_load_n(&dump->n_progress, __ATOMIC_RELAXED);
+        const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+        if (progress != seen)
+            since = now;
+        seen = progress;
+        if (patience_ns != 0 && now - since > patience_ns)
+            break;
+    }
+    const bool is_empty = dump->first == NULL && dump->n_writing == 0;
+    pthread_mutex_unlock(&dump->lock);
+    return is_empty;
+}
+
+void kymo__dump_end_threads(uint64_t patience_ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    const uint64_t ns = (uint64_t)until.tv_nsec + patience_ns;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    int error = 0;
+    dump->should_end = true;
+    pthread_cond_broadcast(&dump->work);
+    while (dump->n_threads > 0 && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(&dump->done, &dump->lock, &until);
+    dump->should_end = false;
+}

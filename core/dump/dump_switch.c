@@ -1,0 +1,241 @@
+/* On and off, by the program and by options; forks and the end of the process. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dump/dump_internal.h"
+#include "switchboard/switchboard_internal.h"
+
+static struct kymo__dump *const dump = &kymo__dump;
+
+static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER; /* one switches at a time */
+
+static const uint64_t memory_default = UINT64_C(1) << 30;
+static const uint64_t exit_patience_ns = 10000000000, fork_patience_ns = 10000000;
+
+static kymo_status check_options(const struct kymo_dump_options *o)
+{
+    if ((unsigned)o->layout > KYMO_DUMP_LAYOUT_ACCVLAB || (unsigned)o->mode > KYMO_DUMP_DIGESTS ||
+        (unsigned)o->policy > KYMO_DUMP_FALL_TO_STATS)
+        return kymo__fail(KYMO_EINVAL,
+                          "layout %d, mode %d or policy %d is none of those kymo/dump.h names",
+                          (int)o->layout, (int)o->mode, (int)o->policy);
+    if (o->layout == KYMO_DUMP_LAYOUT_ACCVLAB && o->mode != KYMO_DUMP_FULL)
+        return kymo__fail(KYMO_EINVAL, "layout accvlab has no place for statistics or digests; "
+                                       "choose layout kymo for them");
+    if (o->last != 0 && o->last < o->first)
+        return kymo__fail(KYMO_EINVAL,
+                          "steps from %" PRIu64 " to %" PRIu64 " are none: last is before first",
+                          o->first, o->last);
+    return KYMO_OK;
+}
+
+/* A path that stays right when the program changes its directory. */
+static kymo_status resolve(const char *dir, char *out, size_t size)
+{
+    char cwd[PATH_MAX];
+    int n;
+    if (dir == NULL && !kymo_enabled())
+        return kymo__fail(KYMO_EINVAL,
+                          "dumps need a directory while no recording is open: name one "
+                          "(dump.dir=DIR), or start a recording first");
+    if (dir != NULL && dir[0] == '\0')
+        return kymo__fail(KYMO_EINVAL, "the directory for dumps has an empty name");
+    if (dir == NULL)
+        n = snprintf(out, size, "%s/dumps", kymo_recording_path());
+    else if (dir[0] == '/')
+        n = snprintf(out, size, "%s", dir);
+    else if (getcwd(cwd, sizeof cwd) == NULL)
+        return kymo__fail_errno("find the current directory, for dumps in %s", dir);
+    else
+        n = snprintf(out, size, "%s/%s", cwd, dir);
+    return n < (int)size
+               ? KYMO_OK
+               : kymo__fail(KYMO_EINVAL, "the path of the dump is too long: %.100s...", dir);
+}
+
+static void fill_defaults(struct kymo_dump_options *o)
+{
+    o->dir = dump->dir;
+    o->memory_bytes = o->memory_bytes != 0 ? o->memory_bytes : memory_default;
+    o->n_writers = o->n_writers != 0 ? o->n_writers : 1;
+    o->every = o->every != 0 ? o->every : 1;
+}
+
+static void name_run(void)
+{
+    struct kymo__settings s = {.rank = 0, .world_size = 0, .local_rank = 0};
+    kymo__identity_fill(&s);
+    memcpy(dump->run, s.run_id, sizeof dump->run);
+    kymo__identity_host(dump->host, sizeof dump->host);
+}
+
+static kymo_status enable(const struct kymo_dump_options *options)
+{
+    char dir[PATH_MAX];
+    struct kymo_dump_options o = *options;
+    KYMO_TRY(check_options(&o));
+    KYMO_TRY(resolve(o.dir, dir, sizeof dir));
+    pthread_mutex_lock(&dump->lock);
+    memcpy(dump->dir, dir, sizeof dir);
+    fill_defaults(&o);
+    dump->options = o;
+    dump->counts = (struct kymo_dump_counts){0};
+    dump->failure[0] = '\0';
+    dump->seq = dump->n_disk_bytes = 0;
+    clock_gettime(CLOCK_REALTIME_COARSE, &dump->began);
+    kymo__dump_set_step(0);
+    if (dump->run[0] == '\0')
+        name_run();
+    pthread_mutex_unlock(&dump->lock);
+    kymo__dump_memory_keep(o.memory_bytes);
+    __atomic_fetch_or(&kymo_switch[0], KYMO_ON_DUMP, __ATOMIC_RELEASE);
+    return KYMO_OK;
+}
+
+/* Off, within `patience_ns` of the last thing that moved; 0: however long it takes. */
+static kymo_status disable(uint64_t patience_ns)
+{
+    if (!kymo_dump_is_enabled())
+        return KYMO_OK;
+    __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_DUMP, __ATOMIC_RELEASE);
+    kymo_dump_clear(KYMO_DUMP_TENSORS);
+    kymo_dump_clear(KYMO_DUMP_GRADIENTS);
+    const bool is_empty = kymo__dump_drain(patience_ns);
+    pthread_mutex_lock(&dump->lock);
+    kymo_status st = kymo__dump_take_failure();
+    dump->by_options = false;
+    if (is_empty)
+        kymo__dump_end_threads(exit_patience_ns);
+    pthread_mutex_unlock(&dump->lock);
+    if (!is_empty)
+        return kymo__fail(
+            KYMO_EIO, "steps of the dump in %s are not written: the disk does not move", dump->dir);
+    kymo__dump_memory_keep(0);
+    pthread_mutex_lock(&dump->place_lock);
+    kymo__dump_unclaim(&dump->claim);
+    pthread_mutex_unlock(&dump->place_lock);
+    return st;
+}
+
+/*
+ * The program's own first enable joins what the options began: their directory has the last word if they named one, the
+ * program's wins over the recording's.
+ */
+static kymo_status join(const struct kymo_dump_options *o)
+{
+    char dir[PATH_MAX];
+    if (o->dir == NULL)
+        return KYMO_OK;
+    KYMO_TRY(resolve(o->dir, dir, sizeof dir));
+    pthread_mutex_lock(&dump->lock);
+    const bool is_other = strcmp(dir, dump->dir) != 0, is_told = is_other && dump->has_dir_by_options;
+    if (is_other && !dump->has_dir_by_options)
+        memcpy(dump->dir, dir, sizeof dir);
+    pthread_mutex_unlock(&dump->lock);
+    if (is_told)
+        kymo__say("dumping into %s, as the options say, and not into %s", dump->dir, dir);
+    return KYMO_OK;
+}
+
+kymo_status kymo_dump_enable_sized(const struct kymo_dump_options *options, size_t size)
+{
+    struct kymo_dump_options o = {0};
+    if (options != NULL)
+        memcpy(&o, options, KYMO__MIN(size, sizeof o));
+    if (kymo__earlier_copy() != NULL)
+        return kymo__fail(KYMO_EDUPLICATE,
+                          "this copy of libkymo (%s) stays off, because %s was loaded before it",
+                          kymo_library_path(), kymo__earlier_copy());
+    kymo_status st;
+    pthread_mutex_lock(&switch_lock);
+    if (!kymo_dump_is_enabled())
+        st = enable(&o);
+    else if (dump->by_options && kymo_dump_count() == 0)
+        st = join(&o);
+    else
+        st = kymo__fail(KYMO_ESTATE,
+                        "dumping is already enabled, into %s; disable it before "
+                        "enabling it with other options",
+                        dump->dir);
+    dump->by_options = false;
+    pthread_mutex_unlock(&switch_lock);
+    return st;
+}
+
+kymo_status kymo_dump_disable(void)
+{
+    pthread_mutex_lock(&switch_lock);
+    const kymo_status st = disable(0);
+    pthread_mutex_unlock(&switch_lock);
+    return st;
+}
+
+/* ---- what the switchboard calls ---- */
+
+static void configure(const struct kymo__settings *settings)
+{
+    (void)settings;
+}
+
+static void reset(void)
+{
+    kymo_dump_disable();
+    pthread_mutex_lock(&dump->lock);
+    kymo__dump_set_step(0);
+    dump->dir[0] = '\0';
+    dump->counts = (struct kymo_dump_counts){0};
+    pthread_mutex_unlock(&dump->lock);
+}
+
+/* Threads that have nothing to do end, so that the child has none to miss and Python none to warn of. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&switch_lock);
+    pthread_mutex_lock(&dump->place_lock);
+    pthread_mutex_lock(&dump->lock);
+    kymo__dump_end_threads(fork_patience_ns);
+    kymo__dump_memory_before_fork();
+}
+
+/*
+ * The child has none of the parent's threads, and what it had added is the parent's to write. It is left where it is: data
+ * that were handed over are not ours to give back here.
+ */
+static void become_child(void)
+{
+    pthread_cond_init(&dump->work, NULL);
+    pthread_cond_init(&dump->done, NULL);
+    dump->now = dump->first = dump->last = NULL;
+    dump->n_writing = dump->n_threads = dump->n_idle = dump->n_visitors = 0;
+    dump->n_used_bytes = dump->seq = dump->n_disk_bytes = 0;
+    dump->counts = (struct kymo_dump_counts){0};
+    dump->failure[0] = '\0';
+    kymo__dump_claim_forget(&dump->claim);
+}
+
+static void after_fork(bool in_child)
+{
+    kymo__dump_memory_after_fork();
+    if (in_child)
+        become_child();
+    pthread_mutex_unlock(&dump->lock);
+    pthread_mutex_unlock(&dump->place_lock);
+    pthread_mutex_unlock(&switch_lock);
+}
+
+__attribute__((constructor(KYMO__INSTRUMENT_LOAD + 2))) static void load(void)
+{
+    static const struct kymo__instrument instrument = {
+        .configure = configure, .reset = reset, .before_fork = before_fork, .after_fork = after_fork};
+    kymo__instrument_register(&instrument);
+}
+
+/* What was flushed is written at the end of the process as well, while something moves. */
+__attribute__((destructor)) static void unload(void)
+{
+    if (kymo_dump_is_enabled() && disable(exit_patience_ns) != KYMO_OK)
+        kymo__say("%s", kymo_last_error());
+}

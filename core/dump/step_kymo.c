@@ -1,0 +1,440 @@
+/*
+ * Layout kymo: a step is a safetensors file and a manifest.
+ *
+ *      NAME.part      [ head, blank │ tensor │ pad │ tensor │ ...            grows; small tensors in batches
+ *      NAME.jsonl       line, line, ...                                       a line when its data are in the file
+ *
+ * A line is written behind the data that it tells of. So when the process dies, whatever has a line is whole. At the end the
+ * head is put in front and the file gets its name. A write that fails takes back what waited for it: those values are
+ * missing, and the next ones may still find room.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock/clock_internal.h"
+#include "dump/dump_internal.h"
+
+enum { PAGE = 4096, BATCH = 1 << 20, PIECE = 16 << 20 };
+
+struct writer {
+    struct kymo__dump_step *step;
+    struct kymo__dump_place *place;
+    struct kymo__dump_result *result;
+    int folder, data, manifest; /* descriptors; -1: none */
+    struct kymo__buf name;      /* "step-00000012.rank-3", and a NUL */
+    bool is_direct;             /* the data go past the page cache, in whole pages */
+
+    struct kymo__safetensors table; /* with the values that wait */
+    struct kymo__dump_mark told;    /* without them */
+    uint64_t data_start, at;        /* where the batch goes */
+    char *batch;                    /* BATCH bytes */
+    size_t n_batch;
+    struct kymo__dump_item *waiting; /* the first whose line is not written */
+    size_t n_waiting;
+    struct kymo__buf lines;
+    uint64_t n_values;
+};
+
+/* ---- bytes ---- */
+
+static bool write_at(struct writer *w, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        const ssize_t n = pwrite(w->data, bytes, KYMO__MIN(len, (size_t)PIECE), (off_t)w->at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n == 0 ? ENOSPC : errno;
+            return false;
+        }
+        kymo__dump_progress((uint64_t)n);
+        bytes += n;
+        len -= (size_t)n;
+        w->at += (uint64_t)n;
+    }
+    return true;
+}
+
+/* Write the batch; past the cache whole pages of it, the rest waits. */
+static bool write_batch(struct writer *w)
+{
+    const size_t n = w->is_direct ? w->n_batch / PAGE * PAGE : w->n_batch;
+    if (!write_at(w, w->batch, n))
+        return false;
+    memmove(w->batch, w->batch + n, w->n_batch - n);
+    w->n_batch -= n;
+    return true;
+}
+
+/* NULL: zeros. */
+static bool put_bytes(struct writer *w, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        const size_t n = KYMO__MIN(len, BATCH - w->n_batch);
+        if (bytes != NULL)
+            memcpy(w->batch + w->n_batch, bytes, n);
+        else
+            memset(w->batch + w->n_batch, 0, n);
+        w->n_batch += n;
+        bytes += bytes != NULL ? n : 0;
+        len -= n;
+        if (w->n_batch == BATCH && !write_batch(w))
+            return false;
+    }
+    return true;
+}
+
+/* Large ones go to the file from where they are, if the kernel can take them from there. */
+static bool put_data(struct writer *w, const char *bytes, size_t len)
+{
+    if (len >= BATCH && (!w->is_direct || (uintptr_t)bytes % PAGE == 0)) {
+        if (!write_batch(w))
+            return false;
+        const size_t whole = w->n_batch > 0 ? 0 : w->is_direct ? len / PAGE * PAGE : len;
+        if (!write_at(w, bytes, whole))
+            return false;
+        bytes += whole;
+        len -= whole;
+    }
+    return put_bytes(w, bytes, len);
+}
+
+/* From here on byte by byte, for the last ones and the head. */
+static void stop_direct(struct writer *w)
+{
+    const int flags = fcntl(w->data, F_GETFL);
+    if (w->is_direct && flags >= 0)
+        fcntl(w->data, F_SETFL, flags & ~O_DIRECT);
+    w->is_direct = false;
+}
+
+/* ---- lines ---- */
+
+static void put_line(struct writer *w, struct kymo__dump_item *item)
+{
+    struct kymo_dump_part few[KYMO__FEW_PARTS];
+    size_t n_parts;
+    struct kymo_dump_part *const parts = kymo__dump_item_path(w->step, item, few, &n_parts);
+    if (parts == NULL) {
+        w->lines.failed = true;
+        return;
+    }
+    struct kymo__dump_measure made = {0}, *const measure = item->measure ? item->measure : &made;
+    const bool is_tensor = item->value.kind == KYMO_DUMP_TENSOR;
+    if (is_tensor && item->measure == NULL && item->value.tensor.data != NULL)
+        kymo__dump_measure(&item->value.tensor, w->place->measures, &made);
+    struct kymo__manifest_value line = {
+        .seq = item->seq,
+        .tree = item->tree,
+        .parts = parts,
+        .n_parts = n_parts,
+        .kind = item->value.kind,
+        .text = item->value.text,
+        .text_len = item->value.text_len,
+        .type = item->value.type,
+        .tensor = item->value.tensor,
+        .has_offset = item->is_stored,
+        .offset = item->offset,
+        .n_bytes = item->n_bytes,
+        .phase = item->value.phase,
+        .file = item->value.file,
+        .line = item->value.line,
+        .digest = measure->has_digest ? &measure->digest : NULL,
+        .blocks = measure->blocks,
+        .n_blocks = measure->n_blocks,
+        .stats = measure->has_stats ? &measure->stats : NULL,
+        .files = (const char *const *)item->files.names,
+        .n_files = item->files.n,
+        .missing = item->missing,
+    };
+    line.tensor.strides = item->strides;
+    kymo__manifest_value_put(&w->lines, &line);
+    kymo__dump_measure_fini(&made);
+    if (parts != few)
+        kymo__free(parts);
+}
+
+static kymo_status write_lines(struct writer *w)
+{
+    kymo_status st = KYMO_OK;
+    if (w->lines.failed)
+        st = kymo__fail(KYMO_ENOMEM, "no memory for the manifest of step %" PRIu64, w->step->number);
+    else if (!kymo__write_all(w->manifest, w->lines.data, w->lines.len))
+        st = kymo__fail_errno("write %s/%s.jsonl", w->place->dir, w->name.data);
+    w->lines.len = 0;
+    w->lines.failed = false;
+    return st;
+}
+
+/* An empty dictionary or list that was filled later says nothing. */
+static bool has_line(const struct kymo__dump_step *step, const struct kymo__dump_item *item)
+{
+    const enum kymo_dump_kind kind = item->value.kind;
+    return (kind != KYMO_DUMP_DICT && kind != KYMO_DUMP_LIST) ||
+           step->trees[item->tree].nodes[item->node].n_children == 0;
+}
+
+static void finish(struct writer *w, struct kymo__dump_item *item)
+{
+    if (has_line(w->step, item)) {
+        put_line(w, item);
+        w->n_values++;
+    }
+    if (item->value.kind == KYMO_DUMP_TENSOR && item->missing == NULL) {
+        w->result->n_tensors++;
+        w->result->n_bytes += item->is_measured_only ? 0 : item->n_bytes;
+    }
+    w->told = item->mark;
+    kymo__dump_item_done(item);
+}
+
+/* Tell of what waited, up to and without `end`, as far as its data are in the file. */
+static kymo_status tell(struct writer *w, const struct kymo__dump_item *end)
+{
+    for (; w->waiting != end; w->waiting = w->waiting->next) {
+        if (w->waiting->is_stored && w->data_start + w->waiting->mark.n_bytes > w->at)
+            break;
+        finish(w, w->waiting);
+    }
+    w->n_waiting = 0;
+    return write_lines(w);
+}
+
+/* The disk refused: what waited for it is missing, and its place is taken by whatever comes next. */
+static void take_back(struct writer *w, const struct kymo__dump_item *end)
+{
+    kymo__dump_told(
+        w->result, "cannot write step %" PRIu64 " of the dump in %s: %s; tensors are missing in it",
+        w->step->number, w->place->dir, strerror(errno));
+    w->table.entries.len = w->told.entries_len;
+    w->table.n_bytes = w->told.n_bytes;
+    w->table.n_pads = w->told.n_pads;
+    for (struct kymo__dump_item *item = w->waiting; item != end; item = item->next) {
+        item->mark = w->told;
+        if (!item->is_stored)
+            continue;
+        item->is_stored = false;
+        item->missing = "disk";
+        w->result->n_failed++;
+    }
+    w->n_batch = 0;
+    w->at = w->data_start + w->table.n_bytes;
+    if (w->at % PAGE != 0)
+        stop_direct(w);
+    /* What stays behind if this fails is written over, or cut off at the end. */
+    if (ftruncate(w->data, (off_t)w->at) != 0)
+        errno = 0;
+}
+
+/* ---- a value ---- */
+
+static struct kymo__dump_mark mark(const struct writer *w)
+{
+    return (struct kymo__dump_mark){
+        .entries_len = w->table.entries.len, .n_bytes = w->table.n_bytes, .n_pads = w->table.n_pads};
+}
+
+/* Into the safetensors file. A small one that would go over the end of the batch begins the next. */
+static kymo_status put_tensor(struct writer *w, struct kymo__dump_item *item)
+{
+    struct kymo__buf name = {0};
+    kymo__dump_item_name(w->step, item, &name);
+    const uint64_t before = w->table.n_bytes;
+    item->offset = kymo__safetensors_add(&w->table, name.data, name.len, &item->value.tensor);
+    item->mark = mark(w);
+    const bool has_memory = !name.failed && !w->table.entries.failed;
+    kymo__buf_fini(&name);
+    if (!has_memory)
+        return kymo__fail(KYMO_ENOMEM, "no memory for step %" PRIu64 " of the dump", w->step->number);
+    item->is_stored = true;
+    const uint64_t gap = item->offset - before;
+    const bool fits = w->n_batch + gap + item->n_bytes <= BATCH;
+    if ((!fits && !write_batch(w)) || !put_bytes(w, NULL, gap) ||
+        !put_data(w, item->value.tensor.data, item->n_bytes)) {
+        take_back(w, item->next);
+        return tell(w, item->next);
+    }
+    return KYMO_OK;
+}
+
+static void put_files(struct writer *w, struct kymo__dump_item *item)
+{
+    struct kymo__buf path = {0};
+    kymo__dump_item_name(w->step, item, &path);
+    if (mkdirat(w->folder, w->name.data, 0755) != 0 && errno != EEXIST)
+        path.failed = true;
+    const int folder =
+        openat(w->folder, w->name.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    const struct kymo__dump_side side = {
+        .folder = folder, .prefix = "", .name = &path, .path = &path, .step = w->step->number};
+    if (path.failed || folder < 0) {
+        item->missing = path.failed ? "memory" : "disk";
+        w->result->n_failed++;
+        kymo__dump_told(w->result, "cannot make the folder %s/%s: %s", w->place->dir, w->name.data,
+                        strerror(errno));
+    } else {
+        kymo__dump_side_write(item, w->place, &side, w->result);
+    }
+    if (folder >= 0)
+        close(folder);
+    kymo__buf_fini(&path);
+}
+
+static kymo_status put_item(struct writer *w, struct kymo__dump_item *item)
+{
+    enum { MANY = 256 };
+    const bool has_data =
+        item->missing == NULL && !item->is_measured_only &&
+        (item->value.kind == KYMO_DUMP_TENSOR || item->value.kind == KYMO_DUMP_BYTES);
+    const uint64_t at = w->at;
+    item->mark = mark(w);
+    if (has_data && kymo__dump_take_room(w->place, w->step, item, w->result)) {
+        if (item->value.type == KYMO_DUMP_CONTAINER)
+            KYMO_TRY(put_tensor(w, item));
+        else
+            put_files(w, item);
+    }
+    return w->at != at || ++w->n_waiting >= MANY ? tell(w, item->next) : KYMO_OK;
+}
+
+/* ---- a step ---- */
+
+/* The least room for a head that names all tensors. */
+static kymo_status measure_head(struct writer *w)
+{
+    struct kymo__safetensors all = {0};
+    struct kymo__buf head = {0}, name = {0};
+    for (struct kymo__dump_item *item = w->step->first; item != NULL; item = item->next) {
+        if (item->value.kind != KYMO_DUMP_TENSOR || item->value.type != KYMO_DUMP_CONTAINER ||
+            item->is_measured_only || item->missing != NULL)
+            continue;
+        name.len = 0;
+        kymo__dump_item_name(w->step, item, &name);
+        kymo__safetensors_add(&all, name.data, name.len, &item->value.tensor);
+    }
+    kymo_status st = kymo__safetensors_head_put(&head, &all, w->step->number, w->place->rank, 0);
+    if (st == KYMO_OK && (head.failed || name.failed || all.entries.failed))
+        st = kymo__fail(KYMO_ENOMEM, "no memory for step %" PRIu64 " of the dump", w->step->number);
+    w->data_start = w->at = head.len;
+    kymo__buf_fini(&head);
+    kymo__buf_fini(&name);
+    kymo__safetensors_fini(&all);
+    return st;
+}
+
+static int open_file(struct writer *w, const char *suffix, int flags)
+{
+    char name[KYMO__FILE_NAME_MAX + 32];
+    snprintf(name, sizeof name, "%s%s", w->name.data, suffix);
+    return openat(w->folder, name, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+}
+
+/* A step that is there already gives way. */
+static void replace(struct writer *w)
+{
+    char name[KYMO__FILE_NAME_MAX + 32];
+    snprintf(name, sizeof name, "%s.jsonl", w->name.data);
+    kymo__dump_replacing(w->place, w->folder, name);
+    unlinkat(w->folder, name, 0);
+    snprintf(name, sizeof name, "%s.safetensors", w->name.data);
+    unlinkat(w->folder, name, 0);
+    kymo__dump_empty_folder(w->folder, w->name.data, "");
+    unlinkat(w->folder, w->name.data, AT_REMOVEDIR);
+}
+
+static kymo_status open_step(struct writer *w)
+{
+    kymo__step_name_put(&w->name, w->step->number, w->place->rank, w->place->pid);
+    kymo__buf_put(&w->name, "", 1);
+    w->batch = kymo__dump_memory_take(BATCH);
+    if (w->name.failed || w->batch == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory to write step %" PRIu64, w->step->number);
+    KYMO_TRY(measure_head(w));
+    w->folder = open(w->place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (w->folder < 0)
+        return kymo__fail_errno("open %s", w->place->dir);
+    replace(w);
+    w->manifest = open_file(w, ".jsonl", O_WRONLY | O_TRUNC | O_APPEND);
+    if (w->manifest < 0)
+        return kymo__fail_errno("create %s/%s.jsonl", w->place->dir, w->name.data);
+    if (w->place->durable)
+        w->data = open_file(w, ".part", O_WRONLY | O_TRUNC | O_DIRECT);
+    w->is_direct = w->data >= 0;
+    if (w->data < 0)
+        w->data = open_file(w, ".part", O_WRONLY | O_TRUNC);
+    if (w->data < 0)
+        return kymo__fail_errno("create %s/%s.part", w->place->dir, w->name.data);
+    static const char *const modes[] = {"full", "stats", "digests"};
+    kymo__manifest_step_put(&w->lines,
+                            &(struct kymo__manifest_step){.step = w->step->number,
+                                                          .rank = w->place->rank,
+                                                          .world = w->place->world,
+                                                          .pid = (uint64_t)getpid(),
+                                                          .unix_ns = kymo__clock_ns(CLOCK_REALTIME),
+                                                          .host = w->place->host,
+                                                          .run = w->place->run,
+                                                          .mode = modes[w->place->mode],
+                                                          .reason = w->step->reason,
+                                                          .data_start = w->data_start});
+    return write_lines(w);
+}
+
+/* What is left of the data, the head, and the name. */
+static kymo_status close_data(struct writer *w)
+{
+    struct kymo__buf head = {0};
+    char part[KYMO__FILE_NAME_MAX + 32], whole[KYMO__FILE_NAME_MAX + 32];
+    stop_direct(w);
+    if (!write_batch(w))
+        take_back(w, NULL);
+    KYMO_TRY(tell(w, NULL));
+    KYMO_TRY(kymo__safetensors_head_put(&head, &w->table, w->step->number, w->place->rank,
+                                        w->data_start));
+    w->at = 0;
+    const bool ok = !head.failed && write_at(w, head.data, head.len) &&
+                    ftruncate(w->data, (off_t)(w->data_start + w->table.n_bytes)) == 0 &&
+                    (!w->place->durable || fdatasync(w->data) == 0);
+    kymo__buf_fini(&head);
+    snprintf(part, sizeof part, "%s.part", w->name.data);
+    snprintf(whole, sizeof whole, "%s.safetensors", w->name.data);
+    if (!ok || renameat(w->folder, part, w->folder, whole) != 0)
+        return kymo__fail_errno("write %s/%s", w->place->dir, whole);
+    return KYMO_OK;
+}
+
+static kymo_status write_step(struct writer *w)
+{
+    KYMO_TRY(open_step(w));
+    w->waiting = w->step->first;
+    for (struct kymo__dump_item *item = w->step->first; item != NULL; item = item->next)
+        KYMO_TRY(put_item(w, item));
+    KYMO_TRY(close_data(w));
+    kymo__manifest_end_put(&w->lines, w->result->n_tensors, w->n_values, w->table.n_bytes);
+    KYMO_TRY(write_lines(w));
+    if (w->place->durable && (fsync(w->manifest) != 0 || fsync(w->folder) != 0))
+        return kymo__fail_errno("write %s/%s.jsonl", w->place->dir, w->name.data);
+    return KYMO_OK;
+}
+
+kymo_status kymo__dump_write_kymo(struct kymo__dump_step *step, struct kymo__dump_place *place,
+                                  struct kymo__dump_result *result)
+{
+    struct writer w = {
+        .step = step, .place = place, .result = result, .folder = -1, .data = -1, .manifest = -1};
+    const kymo_status st = write_step(&w);
+    const int fds[] = {w.data, w.manifest, w.folder};
+    for (size_t i = 0; i < KYMO__COUNT_OF(fds); i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    kymo__dump_memory_give(w.batch, BATCH);
+    kymo__buf_fini(&w.name);
+    kymo__buf_fini(&w.lines);
+    kymo__safetensors_fini(&w.table);
+    return st;
+}

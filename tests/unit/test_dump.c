@@ -1,0 +1,391 @@
+/* The dumper: paths, snapshots, what is in the files, policies, forks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "dump/dump_internal.h"
+#include "scratch.h"
+
+/* ---- help ---- */
+
+static char dir[160];
+
+static void enable_with(struct scratch *s, struct kymo_dump_options o)
+{
+    snprintf(dir, sizeof dir, "%s/dumps", s->folder);
+    o.dir = dir;
+    assert_int_equal(kymo_dump_enable(&o), KYMO_OK);
+}
+
+static void enable(void **state)
+{
+    enable_with(*state, (struct kymo_dump_options){0});
+}
+
+/* A file of the dump as text; "" when it is not there. Lent until the next call. */
+static const char *text_of(const char *name)
+{
+    static char text[1 << 16];
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "rb");
+    const size_t n = f != NULL ? fread(text, 1, sizeof text - 1, f) : 0;
+    for (size_t i = 0; i < n; i++)
+        text[i] = text[i] != '\0' ? text[i] : '0';
+    text[n] = '\0';
+    if (f != NULL)
+        fclose(f);
+    return text;
+}
+
+static bool is_there(const char *name)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void assert_has(const char *name, const char *part)
+{
+    if (strstr(text_of(name), part) == NULL)
+        fail_msg("%s has no %s: %s", name, part, text_of(name));
+}
+
+static kymo_status put(enum kymo_dump_tree tree, const char *path, struct kymo_dump_value value)
+{
+    struct kymo_dump_part parts[8];
+    size_t n = 0;
+    for (;; path++) {
+        const size_t len = strcspn(path, "/");
+        const bool is_index = path[0] == '#';
+        parts[n++] = is_index ? (struct kymo_dump_part){.index = strtoull(path + 1, NULL, 10)}
+                              : (struct kymo_dump_part){.key = path, .key_len = len};
+        path += len;
+        if (*path == '\0')
+            return kymo_dump_put(tree, parts, n, &value);
+    }
+}
+
+static const int64_t two_by_three[] = {2, 3};
+static float numbers[] = {0, 1, 2, 3, 4, 5};
+
+static struct kymo_dump_value tensor(void)
+{
+    return (struct kymo_dump_value){
+        .tensor = {.data = numbers, .dtype = KYMO_F32, .rank = 2, .sizes = two_by_three}};
+}
+
+static struct kymo_dump_value literal(const char *text)
+{
+    return (struct kymo_dump_value){.kind = KYMO_DUMP_LITERAL, .text = text, .text_len = strlen(text)};
+}
+
+static void flush_and_wait(void)
+{
+    assert_int_equal(kymo_dump_flush(NULL), KYMO_OK);
+    assert_int_equal(kymo_dump_wait(), KYMO_OK);
+}
+
+static void count_release(void *owner)
+{
+    __atomic_fetch_add((int *)owner, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- on and off ---- */
+
+static void off_nothing_happens(void **state)
+{
+    (void)state;
+    int n_released = 0;
+    struct kymo_dump_value value = tensor();
+    value.release = count_release;
+    value.owner = &n_released;
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", value), KYMO_OK);
+    assert_int_equal(n_released, 1);
+    assert_int_equal(kymo_dump_put_on(KYMO_DUMP_TENSORS, NULL, 0, &value), KYMO_OK);
+    assert_int_equal(n_released, 2);
+    assert_int_equal(kymo_dump_add("a", &value.tensor), KYMO_OK);
+    uint64_t count = 7;
+    assert_int_equal(kymo_dump_flush(&count), KYMO_OK);
+    assert_int_equal(count, 7);
+    assert_int_equal(kymo_dump_pending(KYMO_DUMP_TENSORS), 0);
+    assert_int_equal(kymo_dump_disable(), KYMO_OK);
+    assert_false(kymo_dump_is_wanted());
+}
+
+static void options_that_are_none_are_refused(void **state)
+{
+    assert_int_equal(kymo_dump_enable(&(struct kymo_dump_options){0}), KYMO_EINVAL);
+    assert_non_null(strstr(kymo_last_error(), "directory"));
+    assert_int_equal(kymo_dump_enable(&(struct kymo_dump_options){.dir = ""}), KYMO_EINVAL);
+    assert_int_equal(
+        kymo_dump_enable(&(struct kymo_dump_options){.dir = "x", .mode = (enum kymo_dump_mode)7}),
+        KYMO_EINVAL);
+    assert_int_equal(kymo_dump_enable(&(struct kymo_dump_options){
+                         .dir = "x", .layout = KYMO_DUMP_LAYOUT_ACCVLAB, .mode = KYMO_DUMP_STATS}),
+                     KYMO_EINVAL);
+    assert_int_equal(kymo_dump_enable(&(struct kymo_dump_options){.dir = "x", .first = 3, .last = 2}),
+                     KYMO_EINVAL);
+    enable(state);
+    assert_int_equal(kymo_dump_enable(&(struct kymo_dump_options){.dir = "x"}), KYMO_ESTATE);
+    assert_non_null(strstr(kymo_last_error(), "already enabled"));
+}
+
+static void a_recording_lends_its_directory(void **state)
+{
+    struct scratch *s = *state;
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    assert_int_equal(kymo_dump_enable(&(struct kymo_dump_options){0}), KYMO_OK);
+    snprintf(dir, sizeof dir, "%s/dumps", s->path);
+    assert_string_equal(kymo_dump_dir(), dir);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", tensor()), KYMO_OK);
+    flush_and_wait();
+    assert_true(is_there("step-00000000.safetensors"));
+}
+
+/* ---- paths ---- */
+
+static void a_path_is_used_once_in_a_step(void **state)
+{
+    enable(state);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a/b", tensor()), KYMO_OK);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a/b", tensor()), KYMO_ESTATE);
+    assert_non_null(strstr(kymo_last_error(), "'a.b'"));
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", tensor()), KYMO_ESTATE);     /* values are in it */
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a/b/c", tensor()), KYMO_ESTATE); /* through a tensor */
+    assert_int_equal(put(KYMO_DUMP_GRADIENTS, "a/b", tensor()), KYMO_OK);     /* another tree */
+    assert_int_equal(kymo_dump_pending(KYMO_DUMP_TENSORS), 1);
+    flush_and_wait();
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a/b", tensor()), KYMO_OK);
+}
+
+static void an_empty_dictionary_gives_way(void **state)
+{
+    enable(state);
+    const struct kymo_dump_value dict = {.kind = KYMO_DUMP_DICT};
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", dict), KYMO_OK);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", dict), KYMO_OK);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", tensor()), KYMO_OK);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", dict), KYMO_ESTATE);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "b", dict), KYMO_OK);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "b/#0", tensor()), KYMO_OK); /* becomes a list */
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "c", dict), KYMO_OK);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "d/e", literal("1")), KYMO_OK);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "d", dict), KYMO_OK); /* merged with what is there */
+    flush_and_wait();
+    assert_has("step-00000000.jsonl", "\"path\":[\"c\"],\"name\":\"c\",\"value\":{}");
+    assert_null(strstr(text_of("step-00000000.jsonl"), "\"path\":[\"d\"]"));
+}
+
+static void positions_are_taken_in_order(void **state)
+{
+    enable(state);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "l/#0", tensor()), KYMO_OK);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "l/#2", tensor()), KYMO_ESTATE);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "l/#1/x", literal("2.5")), KYMO_OK);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "l/1/y", tensor()), KYMO_OK); /* digits lead into a list */
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "l/2/y", tensor()), KYMO_ESTATE);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "l/x", tensor()), KYMO_ESTATE);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "l/0", tensor()), KYMO_ESTATE);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "m/#1", tensor()), KYMO_ESTATE);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "m/n/#1", tensor()), KYMO_ESTATE);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "#0", tensor()), KYMO_ESTATE);
+    flush_and_wait();
+    assert_has("step-00000000.jsonl", "\"path\":[\"l\",1,\"y\"],\"name\":\"l[1].y\"");
+    assert_null(strstr(text_of("step-00000000.jsonl"), "\"m\""));
+}
+
+static void many_keys_are_found_again(void **state)
+{
+    enable(state);
+    char path[32];
+    for (int i = 0; i < 3000; i++) {
+        snprintf(path, sizeof path, "some/key%d", i);
+        assert_int_equal(put(KYMO_DUMP_TENSORS, path, literal("1")), KYMO_OK);
+    }
+    for (int i = 0; i < 3000; i++) {
+        snprintf(path, sizeof path, "some/key%d", i);
+        assert_int_equal(put(KYMO_DUMP_TENSORS, path, literal("1")), KYMO_ESTATE);
+    }
+    assert_int_equal(kymo_dump_pending(KYMO_DUMP_TENSORS), 3000);
+}
+
+static void values_that_are_none_are_refused(void **state)
+{
+    enable(state);
+    struct kymo_dump_value value = tensor();
+    int n_released = 0;
+    value.release = count_release;
+    value.owner = &n_released;
+    value.permutation = (const uint32_t[]){1, 1};
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", value), KYMO_EINVAL);
+    assert_int_equal(n_released, 1);
+    value.permutation = (const uint32_t[]){0, 2};
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", value), KYMO_EINVAL);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", literal("1,\"x\":2")), KYMO_EINVAL);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", literal("")), KYMO_EINVAL);
+    value = tensor();
+    value.tensor.dtype = KYMO_N_DTYPES;
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", value), KYMO_EINVAL);
+    assert_int_equal(put((enum kymo_dump_tree)2, "a", tensor()), KYMO_EINVAL);
+    assert_int_equal(kymo_dump_pending(KYMO_DUMP_TENSORS), 0);
+}
+
+/* ---- what is written ---- */
+
+static void a_tensor_is_written_as_it_was_when_it_was_added(void **state)
+{
+    enable(state);
+    float changing[] = {1, 2, 3, 4, 5, 6};
+    struct kymo_dump_value value = tensor();
+    value.tensor.data = changing;
+    value.file = "train.py";
+    value.line = 41;
+    value.phase = "forward";
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "x", value), KYMO_OK);
+    memset(changing, 0, sizeof changing);
+    assert_int_equal(kymo_dump_add("y.z", &value.tensor), KYMO_OK);
+    flush_and_wait();
+    assert_has("step-00000000.jsonl", "\"max\":6.0,");
+    assert_has("step-00000000.jsonl", "\"source\":\"train.py:41\"");
+    assert_has("step-00000000.jsonl", "\"phase\":\"forward\"");
+    assert_has("step-00000000.jsonl", "\"zero\":6,");
+    assert_has("step-00000000.jsonl", "{\"end\":true,\"tensors\":2,\"values\":2,");
+    assert_has("step-00000000.safetensors", "\"y.z\":{\"dtype\":\"F32\",\"shape\":[2,3]");
+    assert_false(is_there("step-00000000.part"));
+    struct kymo_dump_counts counts;
+    kymo_dump_counts_get(&counts);
+    assert_int_equal(counts.n_steps, 1);
+    assert_int_equal(counts.n_tensors, 2);
+    assert_int_equal(counts.n_bytes, 48);
+    assert_int_equal(counts.n_failed, 0);
+}
+
+static void a_permutation_is_applied(void **state)
+{
+    enable_with(*state, (struct kymo_dump_options){.layout = KYMO_DUMP_LAYOUT_ACCVLAB});
+    struct kymo_dump_value value = tensor();
+    value.permutation = (const uint32_t[]){1, 0};
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "x", value), KYMO_OK);
+    value.type = KYMO_DUMP_BINARY;
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "y", value), KYMO_OK);
+    assert_int_equal(put(KYMO_DUMP_GRADIENTS, "g", literal("null")), KYMO_OK);
+    flush_and_wait();
+    assert_has("0/tensors.json", "0");
+    assert_has("0/tensors.json", "\"y\": \"y.bin\"");
+    assert_has("0/[tensors.json]y.bin.meta.json", "torch.float32");
+    assert_has("0/grads.json", "{\n  \"g\": null\n}");
+    char path[256];
+    float back[6];
+    snprintf(path, sizeof path, "%s/0/[tensors.json]y.bin", dir);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(back, 4, 7, f), 6);
+    fclose(f);
+    const float expected[] = {0, 3, 1, 4, 2, 5};
+    assert_memory_equal(back, expected, sizeof back);
+}
+
+static void an_empty_step_is_written_too(void **state)
+{
+    enable(state);
+    uint64_t count;
+    assert_int_equal(kymo_dump_flush(&count), KYMO_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(kymo_dump_wait(), KYMO_OK);
+    assert_true(is_there("step-00000000.safetensors"));
+    assert_has("step-00000000.jsonl", "{\"end\":true,\"tensors\":0,\"values\":0,");
+}
+
+static void data_that_are_handed_over_are_given_back_once(void **state)
+{
+    enable(state);
+    int n_released = 0;
+    struct kymo_dump_value value = tensor();
+    value.release = count_release;
+    value.owner = &n_released;
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "kept", value), KYMO_OK);
+    assert_int_equal(__atomic_load_n(&n_released, __ATOMIC_RELAXED), 0);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "kept", value), KYMO_ESTATE);
+    assert_int_equal(n_released, 1);
+    value.permutation = (const uint32_t[]){1, 0};
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "copied", value), KYMO_OK);
+    assert_int_equal(n_released, 2);
+    flush_and_wait();
+    assert_int_equal(__atomic_load_n(&n_released, __ATOMIC_RELAXED), 3);
+    value.permutation = NULL;
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "cleared", value), KYMO_OK);
+    kymo_dump_clear(KYMO_DUMP_TENSORS);
+    assert_int_equal(n_released, 4);
+}
+
+static int see(void *ctx, const struct kymo_dump_entry *entry)
+{
+    char *text = ctx;
+    const size_t len = strlen(text);
+    const float *x = entry->value.tensor.data;
+    snprintf(text + len, 256 - len, "%d:%.*s/%d=%g ", (int)entry->tree, (int)entry->parts[0].key_len,
+             entry->parts[0].key, (int)entry->value.type, x != NULL ? x[1] : -1);
+    return 1;
+}
+
+static void what_waits_can_be_seen_and_forgotten(void **state)
+{
+    enable(state);
+    struct kymo_dump_value value = tensor();
+    value.permutation = (const uint32_t[]){1, 0};
+    put(KYMO_DUMP_TENSORS, "a", tensor());
+    put(KYMO_DUMP_GRADIENTS, "b", value);
+    put(KYMO_DUMP_TENSORS, "c", literal("3"));
+    kymo_dump_retype(KYMO_DUMP_GRADIENTS, KYMO_DUMP_JSON);
+    char seen[256] = "";
+    assert_int_equal(kymo_dump_visit_pending(see, seen), KYMO_OK);
+    assert_string_equal(seen, "0:a/0=1 1:b/1=3 0:c/0=-1 ");
+    kymo_dump_clear(KYMO_DUMP_TENSORS);
+    assert_int_equal(kymo_dump_pending(KYMO_DUMP_TENSORS), 0);
+    assert_int_equal(kymo_dump_pending(KYMO_DUMP_GRADIENTS), 1);
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", tensor()), KYMO_OK);
+    flush_and_wait();
+    assert_true(is_there("step-00000000/%grad.b.json") || is_there("step-00000000/%25grad.b.json"));
+}
+
+static void only_chosen_steps_are_kept(void **state)
+{
+    enable_with(*state, (struct kymo_dump_options){.first = 2, .last = 6, .every = 2});
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(kymo_dump_is_wanted(), i == 2 || i == 4 || i == 6);
+        assert_int_equal(put(KYMO_DUMP_TENSORS, "a", tensor()), KYMO_OK);
+        assert_int_equal(put(KYMO_DUMP_TENSORS, "a", tensor()),
+                         kymo_dump_is_wanted() ? KYMO_ESTATE : KYMO_OK);
+        assert_int_equal(kymo_dump_flush(NULL), KYMO_OK);
+    }
+    assert_int_equal(kymo_dump_wait(), KYMO_OK);
+    assert_int_equal(kymo_dump_count(), 10);
+    char name[32];
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof name, "step-%08d.jsonl", i);
+        assert_int_equal(is_there(name), i == 2 || i == 4 || i == 6);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(off_nothing_happens),
+        SCRATCH_TEST(options_that_are_none_are_refused),
+        SCRATCH_TEST(a_recording_lends_its_directory),
+        SCRATCH_TEST(a_path_is_used_once_in_a_step),
+        SCRATCH_TEST(an_empty_dictionary_gives_way),
+        SCRATCH_TEST(positions_are_taken_in_order),
+        SCRATCH_TEST(many_keys_are_found_again),
+        SCRATCH_TEST(values_that_are_none_are_refused),
+        SCRATCH_TEST(a_tensor_is_written_as_it_was_when_it_was_added),
+        SCRATCH_TEST(a_permutation_is_applied),
+        SCRATCH_TEST(an_empty_step_is_written_too),
+        SCRATCH_TEST(data_that_are_handed_over_are_given_back_once),
+        SCRATCH_TEST(what_waits_can_be_seen_and_forgotten),
+        SCRATCH_TEST(only_chosen_steps_are_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
