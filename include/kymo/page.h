@@ -21,8 +21,8 @@ struct kymo_page_options {
     const char *title;                   /* NULL: the recordings' names */
     struct kymo_summary_options summary; /* filter and max_depth hold for tables and timeline */
     /*
-     * Ranges on the timeline, about; 0: ten million, which browsers still open. Of more, neighbours on a thread that are
-     * too short to be seen from afar are drawn as one, and the page says so. Tables count them all.
+     * Ranges and work of GPUs on the timeline, about; 0: ten million, which browsers still open. Of more, neighbours that
+     * are too short to be seen from afar are drawn as one, and the page says so. Tables count them all.
      */
     uint64_t max_ranges;
 };

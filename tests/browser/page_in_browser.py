@@ -92,8 +92,10 @@ def block_of(path: Path, name: str) -> bytes:
 class PageInBrowser:
     """A page that is open. `faults()` tells what it complained of and asked the network for: nothing, one hopes."""
 
-    def __init__(self, browser: Any, path: Path, width: int = 1280, height: int = 900, **more: Any) -> None:
-        """Open the page and wait until all of it is there."""
+    def __init__(
+        self, browser: Any, path: Path, view: str = "", width: int = 1280, height: int = 900, **more: Any
+    ) -> None:
+        """Open the page, at a view where one is named, and wait until all of it is there."""
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self.context = browser.new_context(viewport={"width": width, "height": height}, **more)
@@ -104,7 +106,7 @@ class PageInBrowser:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
+        self.page.goto(path.as_uri() + (f"#{view}" if view else ""))
         self.page.wait_for_selector("body[data-state=ready]", timeout=60000)
 
     def faults(self) -> list[str]:
@@ -128,10 +130,13 @@ class PageInBrowser:
     def open(self, title: str) -> Any:
         """Click a view's link; gives the view once it is drawn."""
         self.page.get_by_role("navigation", name="Views").get_by_role("link", name=title, exact=True).click()
-        view = self.page.get_by_role("region", name=title, exact=True)
+        view = self.view(title)
         view.wait_for(state="visible")
         self.settle()
         return view
+
+    def view(self, title: str) -> Any:
+        return self.page.get_by_role("region", name=title, exact=True)
 
     def overflow(self) -> int:
         """By how many pixels the page is wider than its window."""

@@ -25,7 +25,11 @@ function reportViews(recording: Recording, open: (id: string) => void): View[] {
     open("timeline");
     timeline.searchFor(name);
   };
-  const flame = new FlameView(recording, colors, find);
+  const tables = new Tables(index.tables, find);
+  const flame = new FlameView(recording, colors, find, () => {
+    open("tables");
+    tables.choose("tree");
+  });
   const iterations = el("div");
   const hasSeries = seriesTracks(recording).length > 0;
   // These two draw events, which come behind the rest.
@@ -39,7 +43,7 @@ function reportViews(recording: Recording, open: (id: string) => void): View[] {
     ...(hasSeries ? [{ id: "iterations", title: "Iterations", element: iterations }] : []),
     ...(index.breakdown ? [{ id: "breakdown", title: "Breakdown", element: new BreakdownView(index.breakdown).element }] : []),
     { id: "flame", title: "Flame graph", element: flame.element, onShow: () => flame.redraw() },
-    { id: "tables", title: "Tables", element: new Tables(index.tables, find).element },
+    { id: "tables", title: "Tables", element: tables.element },
     { id: "about", title: "About", element: about(index.version) },
   ];
 }

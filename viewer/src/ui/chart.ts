@@ -105,7 +105,9 @@ export class Chart {
       ],
       series: [{ label: data.xLabel, value: (_, v) => (v === null ? NONE : data.xText(v)) }, ...data.lines.map((line) => series(line, data.yText))],
     };
-    return new uPlot(options, [data.x, ...data.lines.map((line) => line.values)], this.element);
+    const plot = new uPlot(options, [data.x, ...data.lines.map((line) => line.values)], this.element);
+    plot.root.setAttribute("aria-hidden", "true"); // the description stands for all of it
+    return plot;
   }
 }
 

@@ -25,7 +25,7 @@ export class FlameView {
   readonly element = el("div", { class: "flame" });
   private readonly flame: Flame;
   private readonly canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": "Flame graph", "aria-describedby": "flame-keys" });
-  private readonly facts = el("p", { class: "facts", role: "status" });
+  private readonly facts = el("p", { class: "facts" });
   private readonly search = el("input", { type: "search", placeholder: "Search names", "aria-label": "Search the flame graph" });
   private readonly found = el("span", { class: "found", role: "status" });
   private readonly finder = el("button", { type: "button", onclick: () => this.onName(this.flame.name[this.picked]) }, "Find on the timeline");
@@ -34,7 +34,13 @@ export class FlameView {
   private matches: Uint8Array | null = null;
   private boxes: FlameBox[] = [];
 
-  constructor(recording: Recording, private readonly colors: Colors, private readonly onName: (name: string) => void) {
+  /** `onName` is told which name to find on the timeline, `onTable` that the same is wanted as a table. */
+  constructor(
+    recording: Recording,
+    private readonly colors: Colors,
+    private readonly onName: (name: string) => void,
+    private readonly onTable: () => void,
+  ) {
     const tree = tableOf(recording, "tree") ?? { name: "tree", rows: 0, columns: [], cells: [] };
     this.flame = buildFlame(tree);
     this.build(tree.rows - keptRows(tree));
@@ -56,6 +62,7 @@ export class FlameView {
         this.found,
         el("span", { class: "spring" }),
         this.finder,
+        el("button", { type: "button", title: "The same as a table", onclick: () => this.onTable() }, "Table"),
         el("button", { type: "button", onclick: () => this.zoom(0) }, "Show all"),
       ),
       this.facts,
@@ -155,6 +162,7 @@ export class FlameView {
     this.zoomed = node;
     if (this.picked < node || this.picked > this.flame.last[node]) this.picked = node;
     this.describe(this.picked);
+    announce(this.facts.textContent ?? "");
     this.redraw();
   }
 

@@ -37,10 +37,11 @@ export class Tables {
   private readonly place = el("div");
   private readonly views = new Map<string, HTMLElement>();
   private readonly select: HTMLSelectElement;
+  private readonly tables: TableData[];
 
   /** `onName` is told names of ranges that were clicked; null where there is no timeline. */
   constructor(all: TableData[], private readonly onName: ((name: string) => void) | null, id = "summary") {
-    const tables = all.filter((table) => table.rows > 0);
+    const tables = (this.tables = all.filter((table) => table.rows > 0));
     this.select = el("select", { id: `table-of-${id}`, onchange: () => this.show(tables[this.select.selectedIndex]) });
     for (const table of tables) {
       append(this.select, el("option", {}, `${table.name} (${units.count(table.rows)})`));
@@ -48,6 +49,14 @@ export class Tables {
     append(this.element, el("div", { class: "chooser" }, el("label", { for: `table-of-${id}` }, "Table "), this.select), this.place);
     if (tables.length > 0) this.show(tables[0]);
     else append(this.place, el("p", { class: "empty" }, "There is nothing to show."));
+  }
+
+  /** Show the table of this name, where there is one. */
+  choose(name: string): void {
+    const i = this.tables.findIndex((table) => table.name === name);
+    if (i < 0) return;
+    this.select.selectedIndex = i;
+    this.show(this.tables[i]);
   }
 
   private show(table: TableData): void {

@@ -26,6 +26,7 @@ const HINTS: Hint[] = [
   [["\u2190", "\u2192", "\u2191", "\u2193"], "go to its neighbours"],
   [["Enter"], "zoom to it"],
   [["C"], "fold its process"],
+  [["T"], "a table of what is in sight"],
   [["Esc"], "let go"],
 ];
 
@@ -86,6 +87,7 @@ export class Timeline {
         button("\u2193", "Next match", () => this.goToMatch(true)),
         this.found,
         el("span", { class: "spring" }),
+        button("Table", "A table of what is in sight", () => this.sumUpSight()),
         button("+", "Zoom in", () => this.zoom(2, middle())),
         button("\u2212", "Zoom out", () => this.zoom(0.5, middle())),
         button("Fit", "Show all", () => this.fit()),
@@ -114,6 +116,8 @@ export class Timeline {
   paintNow(): void {
     if (!this.hasEvents || this.canvas.clientWidth === 0) return; // not there, or not in sight
     this.canvas.style.maxHeight = `${AXIS + this.layout.height + 12}px`;
+    // Where there is nothing to scroll to, a finger that goes up or down scrolls the page.
+    this.canvas.style.touchAction = this.canScroll ? "none" : "pan-y";
     this.scene.gutter = this.painter.gutterFor(this.layout, this.canvas.clientWidth);
     this.view.width = Math.max(1, this.canvas.clientWidth - this.scene.gutter);
     const room = Math.max(0, this.layout.height - (this.canvas.clientHeight - AXIS));
@@ -187,7 +191,7 @@ export class Timeline {
     else {
       this.details.showEvent(picked);
       const [from, to] = pickedSpan(picked);
-      announce(`${pickedName(this.recording, picked)}, ${units.duration(to - from)}`);
+      announce(`${pickedName(this.recording, picked)}, ${units.duration(to - from)}, begins at ${units.duration(from)}`);
     }
     this.redraw();
   }
@@ -256,8 +260,13 @@ export class Timeline {
     this.scene.selected = null;
     this.scene.arrows = [];
     this.scene.range = from < to ? [from, to] : [to, from];
-    if (isDone) this.details.showRange(...this.scene.range);
+    if (isDone) announce(this.details.showRange(...this.scene.range));
     this.redraw();
+  }
+
+  /** The same for all that is in sight, for those who would rather read. */
+  sumUpSight(): void {
+    this.selectRange(Math.max(this.view.from, 0), Math.min(this.view.to, this.view.length), true);
   }
 
   toggle(process: number): void {

@@ -53,7 +53,7 @@ function describe(recording: Recording, picked: Picked): [string, string][] {
 }
 
 export class Details {
-  readonly element = el("section", { class: "details", "aria-label": "Details", "aria-live": "polite" });
+  readonly element = el("section", { class: "details", "aria-label": "Details" });
 
   constructor(private readonly recording: Recording) {
     this.showNothing();
@@ -86,13 +86,17 @@ export class Details {
     }
   }
 
-  showRange(from: number, to: number): void {
+  /** A table of the ranges in this time; gives what it comes to in a sentence. */
+  showRange(from: number, to: number): string {
     clear(this.element);
     const table = summarize(this.recording, from, to);
+    const title = `${units.duration(to - from)} from ${units.duration(from)} on`;
     append(
       this.element,
-      el("h3", {}, `${units.duration(to - from)} from ${units.duration(from)} on`),
+      el("h3", {}, title),
       new TableView(table, { caption: "Ranges in the selected time" }).element,
     );
+    const most = table.rows > 0 ? `; most of it ${String(table.cells[0][0])}, ${units.duration(Number(table.cells[2][0]))}` : "";
+    return `${title}: ${units.countOf(table.rows, "name")}${most}`;
   }
 }

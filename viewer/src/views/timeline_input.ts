@@ -3,53 +3,91 @@
 import { AXIS } from "./plot";
 import type { Timeline } from "./timeline";
 
+type Point = [x: number, y: number];
 
 const CLICK = 4; // pixels that a click may move
+const TAP = 10; // and a finger, which is not as steady
+const NEAREST = 20; // pixels between two fingers, below which they are one
 
-function position(timeline: Timeline, event: MouseEvent): [number, number] {
+function position(timeline: Timeline, event: MouseEvent): Point {
   const box = timeline.canvas.getBoundingClientRect();
   return [event.clientX - box.left, event.clientY - box.top];
 }
 
-/** Dragging moves; with Shift or along the axis it selects time; without moving it is a click. */
-function listenToPointer(timeline: Timeline): void {
-  const { canvas } = timeline;
-  let start: [number, number] | null = null, last: [number, number] = [0, 0];
-  let isMoved = false, isSelecting = false;
+/**
+ * Dragging moves; with Shift or along the axis it selects time; without moving it is a click. Fingers do the same, and
+ * two of them zoom: what is between them stays there.
+ */
+class Pointers {
+  private readonly down = new Map<number, Point>(); // where each is, by its id
+  private start: Point = [0, 0];
+  private isMoved = false;
+  private isSelecting = false;
 
-  canvas.addEventListener("pointerdown", (event) => {
+  constructor(private readonly timeline: Timeline) {}
+
+  press(event: PointerEvent): void {
     if (event.button !== 0) return;
-    start = last = position(timeline, event);
-    isMoved = false;
-    isSelecting = (event.shiftKey || start[1] < AXIS) && start[0] >= timeline.gutter;
-    canvas.setPointerCapture(event.pointerId);
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    const [x, y] = position(timeline, event);
-    if (start === null) {
-      hover(timeline, x, y);
+    const at = position(this.timeline, event);
+    this.down.set(event.pointerId, at);
+    this.isMoved = this.down.size > 1;
+    this.isSelecting = !this.isMoved && (event.shiftKey || at[1] < AXIS) && at[0] >= this.timeline.gutter;
+    this.start = at;
+    this.timeline.canvas.setPointerCapture(event.pointerId);
+  }
+
+  move(event: PointerEvent): void {
+    const at = position(this.timeline, event), before = this.down.get(event.pointerId);
+    if (before === undefined) {
+      if (event.pointerType === "mouse") hover(this.timeline, ...at);
       return;
     }
-    if (Math.abs(x - start[0]) + Math.abs(y - start[1]) > CLICK) isMoved = true;
-    if (!isMoved) return;
-    if (isSelecting) timeline.selectRange(timeline.view.time(start[0] - timeline.gutter), timeline.view.time(x - timeline.gutter), false);
-    else {
-      timeline.pan(last[0] - x);
-      timeline.scroll(last[1] - y);
-    }
-    last = [x, y];
-  });
-  canvas.addEventListener("pointerup", (event) => {
-    if (start === null) return;
-    const [x, y] = position(timeline, event);
-    if (isMoved && isSelecting) {
-      timeline.selectRange(timeline.view.time(start[0] - timeline.gutter), timeline.view.time(x - timeline.gutter), true);
-    } else if (!isMoved) {
-      click(timeline, x, y);
-    }
-    start = null;
-  });
-  canvas.addEventListener("pointercancel", () => (start = null));
+    const far = Math.abs(at[0] - this.start[0]) + Math.abs(at[1] - this.start[1]);
+    if (far > (event.pointerType === "mouse" ? CLICK : TAP)) this.isMoved = true;
+    if (!this.isMoved) return;
+    const other = [...this.down].find(([id]) => id !== event.pointerId)?.[1];
+    if (other !== undefined) this.pinch(other, before, at);
+    else if (this.isSelecting) this.select(at, false);
+    else this.drag(before, at);
+    this.down.set(event.pointerId, at);
+  }
+
+  release(event: PointerEvent): void {
+    if (!this.down.delete(event.pointerId) || this.down.size > 0) return;
+    const at = position(this.timeline, event);
+    if (!this.isMoved) click(this.timeline, ...at);
+    else if (this.isSelecting) this.select(at, true);
+  }
+
+  cancel(event: PointerEvent): void {
+    this.down.delete(event.pointerId);
+  }
+
+  private drag(from: Point, to: Point): void {
+    this.timeline.pan(from[0] - to[0]);
+    this.timeline.scroll(from[1] - to[1]);
+  }
+
+  /** One finger rests at `still` while the other goes. */
+  private pinch(still: Point, from: Point, to: Point): void {
+    const apart = (point: Point): number => Math.max(Math.hypot(point[0] - still[0], point[1] - still[1]), NEAREST);
+    const middle = (point: Point): Point => [(point[0] + still[0]) / 2, (point[1] + still[1]) / 2];
+    this.drag(middle(from), middle(to));
+    this.timeline.zoom(apart(to) / apart(from), middle(to)[0] - this.timeline.gutter);
+  }
+
+  private select(to: Point, isDone: boolean): void {
+    const { view, gutter } = this.timeline;
+    this.timeline.selectRange(view.time(this.start[0] - gutter), view.time(to[0] - gutter), isDone);
+  }
+}
+
+function listenToPointers(timeline: Timeline): void {
+  const { canvas } = timeline, pointers = new Pointers(timeline);
+  canvas.addEventListener("pointerdown", (event) => pointers.press(event));
+  canvas.addEventListener("pointermove", (event) => pointers.move(event));
+  canvas.addEventListener("pointerup", (event) => pointers.release(event));
+  canvas.addEventListener("pointercancel", (event) => pointers.cancel(event));
   canvas.addEventListener("dblclick", () => timeline.zoomToPicked());
 }
 
@@ -114,6 +152,8 @@ const KEYS: Record<string, Act> = {
   " ": (t) => t.pickFirst(),
   c: (t) => t.fold(),
   C: (t) => t.fold(),
+  t: (t) => t.sumUpSight(),
+  T: (t) => t.sumUpSight(),
   Enter: (t) => t.zoomToPicked(),
   Escape: (t) => t.pick(null),
 };
@@ -128,7 +168,7 @@ function listenToKeys(timeline: Timeline): void {
 }
 
 export function listen(timeline: Timeline): void {
-  listenToPointer(timeline);
+  listenToPointers(timeline);
   listenToWheel(timeline);
   listenToKeys(timeline);
 }
