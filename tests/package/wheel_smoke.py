@@ -61,6 +61,19 @@ def check_command(name: str, command: list[str]) -> None:
     run([*command, "report", "not-there.kymo"], 2)
 
 
+def check_page() -> None:
+    """The wheel carries the viewer of the report page, where it was built with Node; then there is Node here, too."""
+    recording = kymo.load("api.kymo")
+    recording.to_html("page.html")
+    html = Path("page.html").read_text(encoding="utf-8")
+    assert html.startswith("<!doctype html>") and html.endswith("</html>\n")
+    has_viewer = 'id="index"' in html
+    assert has_viewer or shutil.which("npm") is None, "the wheel was built without the viewer"
+    assert recording.page().html == html
+    run([*WAYS["kymo"], "compare", "api.kymo", "api.kymo", "--html", "compare.html"])
+    assert ('id="index"' in Path("compare.html").read_text(encoding="utf-8")) == has_viewer
+
+
 def check_c() -> None:
     """A program in C is built with what the package says and records by the environment."""
     include, libraries = kymo.get_include(), kymo.get_library_dir()
@@ -87,6 +100,7 @@ def main() -> None:
     check_package()
     for name, command in WAYS.items():
         check_command(name, command)
+    check_page()
     check_c()
     check_share()
     print(f"kymo {kymo.__version__} works with Python {sys.version.split()[0]}")
