@@ -175,6 +175,8 @@ static int compare(int n_args, char **args)
             "kymo compare A1.kymo A2.kymo -- B1.kymo B2.kymo");
     if (given.json + given.csv + given.markdown + (given.html != NULL) > 1)
         return cli_fail("--json, --csv, --markdown and --html exclude one another");
+    if (given.html != NULL && given.output != NULL)
+        return cli_fail("--html FILE writes the page there and excludes --output");
     if (given.gate != NULL && !parse_percent("fail-if-slower", given.gate, &gate))
         return CLI_BAD;
     if (given.region != NULL && given.gate == NULL)

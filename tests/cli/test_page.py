@@ -241,6 +241,13 @@ def test_html_excludes_the_other_outputs(kymo, recording, other):
     assert (done.returncode, "--html" in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("other", [["--json"], ["--csv"], ["--markdown"], ["-o", "x"]])
+def test_html_of_a_comparison_excludes_its_other_outputs(kymo, recording, other, tmp_path):
+    done = kymo("compare", recording, recording, "--html", "page.html", *other)
+    assert (done.returncode, "--html" in done.stderr) == (2, True)
+    assert not (tmp_path / "page.html").exists()
+
+
 @needs_viewer
 def test_a_damaged_log_is_told(kymo, busy, tmp_path):
     log = next(Path(busy).glob("*.klog"))
