@@ -20,6 +20,6 @@ def run_kymo(*args: object, before: tuple[str, ...] = (), **variables: str) -> s
         env={**environment, **variables},
         stdout=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=180,
         check=True,
     ).stdout
