@@ -111,6 +111,9 @@ def test_a_long_tree_is_folded_by_weight(of_events):
     written = {text for text, _x, _y in page.written()}
     n_others = n_light + 3 - 20_000
     assert {"wide", "second", "heavy", f"({n_others} others)"} <= written
+    _x, row = page.place_of("heavy")
+    longest = max(page.line(view.locator("canvas"), row - 7), key=lambda run: run.end - run.begin)
+    assert longest.color == "#dfe3e7"  # boxes narrower than a pixel are pale, not absent
     assert f"{n_others:,} paths of little time" in view.inner_text()
     x, y = page.place_of(f"({n_others} others)")
     box = view.locator("canvas").bounding_box()

@@ -3,7 +3,7 @@ import type { ProcessInfo, TableData } from "../src/decode/format";
 import { toPixel, textOn } from "../src/model/colors";
 import { curvesOf, percent, regionsOf } from "../src/model/comparison";
 import { endOf, lossOf } from "../src/model/losses";
-import { buildFlame, layoutFlame, searchFlame } from "../src/model/flame";
+import { CRUMBS, buildFlame, layoutFlame, searchFlame } from "../src/model/flame";
 import { histogram, thin } from "../src/model/series";
 import { cellText, filterRows, keptRows, sortRows, sumOfColumn, toCsv } from "../src/model/tables";
 import * as units from "../src/model/units";
@@ -136,8 +136,12 @@ describe("the flame graph", () => {
     ]);
   });
 
-  it("leaves out what is too narrow, with all in it", () => {
-    expect(layoutFlame(flame, 0, 150, 45).map((box) => flame.name[box.node])).toEqual(["all", "step", "forward", "other"]);
+  it("draws what is too narrow as crumbs, with all in it", () => {
+    expect(layoutFlame(flame, 0, 150, 45).map((box) => flame.name[box.node] ?? box)).toEqual([
+      "all", "step", "forward", { node: CRUMBS, x: 0, width: 10, row: 3 }, { node: CRUMBS, x: 60, width: 40, row: 2 }, "other",
+    ]);
+    const many = buildFlame({ ...tree, cells: [[0, 1, 1, 1, 1], ["a", "b", "c", "d", "e"], [1, 1, 1, 1, 1], [100, 20, 20, 20, 20], [20, 20, 20, 20, 20]] });
+    expect(layoutFlame(many, 0, 100, 25).slice(2)).toEqual([{ node: CRUMBS, x: 0, width: 80, row: 2 }]);
   });
 
   it("knows boxes that stand for others", () => {

@@ -51,6 +51,8 @@ export function buildFlame(tree: TableData): Flame {
   return flame;
 }
 
+export const CRUMBS = -1; // in place of a node: neighbours that are too narrow to be drawn each
+
 export interface FlameBox {
   node: number;
   x: number;
@@ -58,9 +60,21 @@ export interface FlameBox {
   row: number; // from the top; above `node` come those that enclose it
 }
 
+/** Add what is too narrow to the crumbs it follows in its row. */
+function addCrumb(boxes: FlameBox[], last: Map<number, FlameBox>, x: number, width: number, row: number, gap: number): void {
+  const before = last.get(row);
+  if (before !== undefined && x - before.x - before.width < gap) {
+    before.width = x + width - before.x;
+    return;
+  }
+  const crumbs = { node: CRUMBS, x, width, row };
+  boxes.push(crumbs);
+  last.set(row, crumbs);
+}
+
 /** The boxes that are to be seen when `zoomed` fills the width. */
 export function layoutFlame(flame: Flame, zoomed: number, width: number, narrowest = 0.4): FlameBox[] {
-  const boxes: FlameBox[] = [];
+  const boxes: FlameBox[] = [], crumbs = new Map<number, FlameBox>();
   for (let node = flame.parent[zoomed]; node >= 0; node = flame.parent[node]) {
     boxes.push({ node, x: 0, width, row: flame.depth[node] });
   }
@@ -68,6 +82,7 @@ export function layoutFlame(flame: Flame, zoomed: number, width: number, narrowe
   for (let node = zoomed; node <= flame.last[zoomed]; ) {
     const x = (flame.left[node] - flame.left[zoomed]) * scale, size = node === zoomed ? width : flame.total[node] * scale;
     if (size < narrowest) {
+      addCrumb(boxes, crumbs, x, size, flame.depth[node], narrowest);
       node = flame.last[node] + 1; // nothing in it is wider
       continue;
     }

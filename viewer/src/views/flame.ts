@@ -2,7 +2,7 @@
 
 import type { Colors } from "../model/colors";
 import { GREY, textOn } from "../model/colors";
-import { type Flame, type FlameBox, buildFlame, layoutFlame, searchFlame } from "../model/flame";
+import { CRUMBS, type Flame, type FlameBox, buildFlame, layoutFlame, searchFlame } from "../model/flame";
 import { type Recording, tableOf } from "../model/recording";
 import { keptRows } from "../model/tables";
 import * as units from "../model/units";
@@ -67,7 +67,7 @@ export class FlameView {
       ),
       this.facts,
       this.canvas,
-      el("p", { class: "hint" }, "Width is total time; where nothing stands below a box, it was busy itself. Click a box to zoom to it."),
+      el("p", { class: "hint" }, "Width is total time; where nothing stands below a box, it was busy itself. What is too narrow to be drawn is pale grey. Click a box to zoom to it."),
       keyHints("flame-keys", HINTS),
       nLeftOut > 0 ? el("p", { class: "hint" }, `${units.countOf(nLeftOut, "path")} of little time ${nLeftOut === 1 ? "is" : "are"} not in this page; grey boxes, "(3 others)" for instance, are as wide as they were.`) : null,
     );
@@ -96,6 +96,11 @@ export class FlameView {
 
   private drawBox(context: CanvasRenderingContext2D, box: FlameBox, ratio: number): void {
     const { node, x, width, row } = box;
+    if (node === CRUMBS) {
+      context.fillStyle = cssColor("--line");
+      context.fillRect(x * ratio, row * ROW * ratio, Math.max(width, 0.5) * ratio, (ROW - 1) * ratio);
+      return;
+    }
     const isFaint = this.matches !== null && this.matches[node] === 0;
     const css = node === 0 || isFaint ? cssColor("--band") : this.flame.areOthers[node] ? GREY : this.colors.ofName(this.flame.name[node]);
     context.globalAlpha = node < this.zoomed && this.flame.last[node] >= this.zoomed ? 0.6 : 1;
