@@ -18,6 +18,10 @@
  *     native_measured.c  `with sw("forward"):`, and measurements as decorators
  *     native_iteration.c iterations, epochs, phases
  *     native_communication.c  what a range communicates
+ *     native_dump.c      TensorDumper
+ *     native_dump_image.c  options of pictures
+ *     native_dump_put.c  what kymo/_dumper.py asks of <kymo/dump.h>
+ *     native_dump_tensor.c  tensors of any library: from Python objects to what libkymo takes
  *     native_handles.c   ranges by handle, for compiled code
  *     native_switch.c    start, stop and what is asked about the recording
  *
@@ -29,8 +33,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <kymo/image.h>
 #include <kymo/range.h>
 #include <kymo/switchboard.h>
+#include <kymo/tensor.h>
 
 #if PY_VERSION_HEX < 0x030a0000
 static inline PyObject *Py_NewRef(PyObject *object)
@@ -58,6 +64,17 @@ struct native_slot {
     kymo_id id;
 };
 
+/* The dumper's part of the state. */
+struct native_dump {
+    PyTypeObject *type, *lazy_type;
+    PyObject *dumper;       /* the one TensorDumper */
+    PyObject *package;      /* the module kymo._dumper, once it was needed */
+    PyObject *torch_tensor; /* torch.Tensor, torch.nn.Parameter and torch.strided, once torch was seen */
+    PyObject *torch_parameter;
+    PyObject *torch_strided;
+    PyObject *dtypes; /* dict: torch.dtype, or the name of a type -> number of enum kymo_dtype */
+};
+
 struct native_state {
     PyObject *error;       /* kymo.KymoError */
     PyObject *range_error; /* kymo.RangeError */
@@ -78,6 +95,7 @@ struct native_state {
     PyObject *ranges;     /* dict: key of a site -> Range */
     PyObject *ids;        /* dict: name -> id, for push, mark and counter */
     unsigned n_own_types; /* Range objects with a type of their own so far */
+    struct native_dump dump;
     struct native_slot range_slots[NATIVE_SLOTS];
     struct native_slot id_slots[NATIVE_SLOTS];
     struct native_slot measured_slots[NATIVE_SLOTS];
@@ -159,7 +177,42 @@ int native_samples(PyObject *value, double *samples);
 int native_measured_begin(const struct native_range *range, uint32_t on);
 PyObject *native_measured_finish(const struct native_range *range, PyObject *result);
 
+/* The line of the program that called a method of the dumper on this thread; `file` is lent, NULL: not known. */
+extern _Thread_local struct native_place native_dump_place;
+
+/* Make TensorDumper and its instance, in the module's state. -1 and an exception otherwise. */
+int native_dump_make(PyObject *module);
+int native_dump_traverse(struct native_dump *dump, visitproc visit, void *arg);
+void native_dump_clear(struct native_dump *dump);
+
+/* A tensor that Python holds, as libkymo takes it. What keeps its memory there is released by native_tensor_fini(). */
+struct native_tensor {
+    struct kymo_tensor tensor; /* its sizes and strides are the arrays below */
+    int64_t sizes[KYMO_MAX_RANK], strides[KYMO_MAX_RANK];
+    PyObject *owner; /* a capsule or a converted tensor; NULL: the object itself */
+    Py_buffer view;  /* obj NULL: none */
+};
+/*
+ * 1 and `out` for a tensor of torch, an array of numpy, JAX or CuPy, or whatever has __dlpack__, a buffer,
+ * __array_interface__ or __cuda_array_interface__; 0 for something else; -1 and an exception.
+ */
+int native_tensor_init(struct native_state *state, PyObject *object, struct native_tensor *out);
+void native_tensor_fini(struct native_tensor *tensor);
+
+/* Options of pictures, of a dict: as kymo_image_options names them, words in place of numbers. */
+struct native_image {
+    struct kymo_image_options options;
+    struct kymo_box *boxes;
+    struct kymo_point *points;
+    struct native_tensor mask;
+    int has_mask;
+};
+/* -1 and an exception when one does not fit. */
+int native_image_init(struct native_state *state, PyObject *options, struct native_image *out);
+void native_image_fini(struct native_image *image);
+
 /* The methods of each file, put together by native_module.c. */
+extern PyMethodDef native_dump_functions[];
 extern PyMethodDef native_range_functions[];
 extern PyMethodDef native_event_functions[];
 extern PyMethodDef native_switch_functions[];

@@ -93,7 +93,7 @@ static int make_exceptions(struct native_state *state)
         PyTuple_Pack(3, state->error, PyExc_RuntimeError, PyExc_AssertionError));
     state->state_error =
         exception_create("kymo.StateError", "What was asked for does not fit what is on already.",
-                         PyTuple_Pack(2, state->error, PyExc_AssertionError));
+                         PyTuple_Pack(3, state->error, PyExc_RuntimeError, PyExc_AssertionError));
     return state->range_error != NULL && state->state_error != NULL ? 0 : -1;
 }
 
@@ -102,7 +102,8 @@ static int make_types(PyObject *module, struct native_state *state)
     state->range_type = native_range_type(module);
     state->wrapper_type = state->range_type != NULL ? native_wrapper_type(module) : NULL;
     state->ready_type = state->wrapper_type != NULL ? native_ready_type(module) : NULL;
-    if (state->ready_type == NULL || native_nvtx_make(module) < 0 || native_stopwatch_make(module) < 0)
+    if (state->ready_type == NULL || native_nvtx_make(module) < 0 || native_stopwatch_make(module) < 0 ||
+        native_dump_make(module) < 0)
         return -1;
     native_stream_make();
     state->ready = state->ready_type->tp_alloc(state->ready_type, 0);
@@ -130,7 +131,7 @@ static int native_exec(PyObject *module)
     PyMethodDef *const functions[] = {native_range_functions,        native_event_functions,
                                       native_switch_functions,       native_async_functions,
                                       native_handle_functions,       native_iteration_functions,
-                                      native_communication_functions};
+                                      native_communication_functions, native_dump_functions};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (PyModule_AddFunctions(module, functions[i]) < 0)
             return -1;
@@ -139,6 +140,7 @@ static int native_exec(PyObject *module)
         add(module, "StateError", state->state_error) < 0 ||
         add(module, "NVTXRangeWrapper", (PyObject *)state->nvtx_type) < 0 ||
         add(module, "Stopwatch", (PyObject *)state->stopwatch_type) < 0 ||
+        add(module, "TensorDumper", (PyObject *)state->dump.type) < 0 ||
         add(module, "Measurement", (PyObject *)state->measured_type) < 0 ||
         add(module, "Range", (PyObject *)state->range_type) < 0)
         return -1;
@@ -175,7 +177,7 @@ static int native_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->ids);
     const struct native_slot *const slots[] = {state->range_slots, state->id_slots,
                                                state->measured_slots};
-    int rc = 0;
+    int rc = native_dump_traverse(&state->dump, visit, arg);
     for (size_t i = 0; rc == 0 && i < sizeof slots / sizeof *slots; i++)
         rc = slots_visit(slots[i], visit, arg);
     return rc;
@@ -195,6 +197,7 @@ static int native_clear(PyObject *module)
     slots_clear(state->range_slots);
     slots_clear(state->id_slots);
     slots_clear(state->measured_slots);
+    native_dump_clear(&state->dump);
     Py_CLEAR(state->ranges);
     Py_CLEAR(state->ids);
     Py_CLEAR(state->handles);

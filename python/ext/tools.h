@@ -11,6 +11,7 @@
  *     tools_breakdown.c   breakdown(): what devices did
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_import.c      import_trace(): files of other tools into a recording
+ *     tools_pending.c     diff_pending(): what waits in the dumper against an earlier dump
  *     tools_doctor.c      doctor(): what can be measured here
  */
 #ifndef KYMO_PYTHON_TOOLS_H
@@ -52,6 +53,9 @@ PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
 PyObject *tools_breakdown(PyObject *module, PyObject *args);
 /* import_trace(paths, into, format): how many files, events and bytes, and the format. */
 PyObject *tools_import_trace(PyObject *module, PyObject *args);
+
+/* diff_pending(dir, step, tree, eps, n_errors, allow_missing, allow_extra, rank): what differs, as text; None. */
+PyObject *tools_diff_pending(PyObject *module, PyObject *args);
 
 /* doctor(path, measure, wait_ms): the findings as a Table, as text, and whether a recording could be made. */
 PyObject *tools_doctor(PyObject *module, PyObject *args);

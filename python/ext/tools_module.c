@@ -69,6 +69,10 @@ static PyMethodDef tools_functions[] = {
     {"import_trace", tools_import_trace, METH_VARARGS,
      "import_trace(paths, into, format, /)\n--\n\nFiles of other tools into a recording: files, "
      "events, bytes, format."},
+    {"diff_pending", tools_diff_pending, METH_VARARGS,
+     "diff_pending($module, dir, step, tree, eps, n_errors, allow_missing, allow_extra, rank, "
+     "/)\n--\n\n"
+     "What differs between what waits in the dumper and an earlier dump, as text; None."},
     {"doctor", tools_doctor,
      METH_VARARGS, "doctor(path, measure, wait_ms, /)\n--\n\nWhat can be measured here: table, text, can_record."},
     {"stopwatch_table", tools_stopwatch_table, METH_O,

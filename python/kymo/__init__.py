@@ -21,6 +21,7 @@ from __future__ import annotations
 from kymo._breakdown import Breakdown, breakdown
 from kymo._compare import Comparison, FunctionComparison, compare, compare_functions
 from kymo._doctor import Findings, doctor
+from kymo._dump_module import DumpHandle
 from kymo._import import import_trace
 from kymo._iteration import epoch, finish_iteration, iteration, iterations, phase
 from kymo._native import (
@@ -31,6 +32,7 @@ from kymo._native import (
     RangeError,
     StateError,
     Stopwatch,
+    TensorDumper,
     counter,
     counts,
     enabled,
@@ -54,6 +56,7 @@ from kymo._table import Table
 __all__ = [
     "Breakdown",
     "Comparison",
+    "DumpHandle",
     "Findings",
     "FunctionComparison",
     "KymoError",
@@ -66,6 +69,7 @@ __all__ = [
     "Stopwatch",
     "StopwatchStats",
     "Table",
+    "TensorDumper",
     "__version__",
     "breakdown",
     "compare",

@@ -1,10 +1,12 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, Callable, Literal, Optional, TypeVar, Union, final, overload
 
 import pandas
 
+from kymo._dump_module import DumpHandle
+from kymo._dump_state import Type as _Type
 from kymo._iteration import Progress
 from kymo._stopwatch import StopwatchStats, Writer
 
@@ -29,6 +31,192 @@ class NVTXRangeWrapper:
     def reset(self) -> None: ...
     def range_push(self, range_name: Union[str, bytes]) -> None: ...
     def range_pop(self, range_name: Union[str, bytes, None] = None) -> None: ...
+
+_Axes = Optional[Sequence[int]]
+_Names = Union[str, Iterable[str], None]
+
+@final
+class TensorDumper:
+    Type = _Type
+    def __new__(
+        cls,
+        dump_dir: Union[str, PathLike[str], None] = None,
+        *,
+        layout: Literal["kymo", "accvlab"] = "kymo",
+        mode: Literal["full", "stats", "digests"] = "full",
+        policy: Literal["block", "drop", "stats"] = "block",
+        memory: int = 0,
+        disk: int = 0,
+        writers: int = 0,
+        durable: bool = False,
+        first: int = 0,
+        last: int = 0,
+        every: int = 0,
+        steps: Optional[Iterable[int]] = None,
+        flight_steps: int = 0,
+        stats: bool = True,
+        on_nan: bool = False,
+        on_inf: bool = False,
+        over: Optional[float] = None,
+        when: Optional[Callable[[str, Any], Any]] = None,
+    ) -> TensorDumper: ...
+    @property
+    def is_enabled(self) -> bool: ...
+    @property
+    def dump_count(self) -> int: ...
+    @property
+    def dump_dir(self) -> str: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+    def enable(
+        self,
+        dump_dir: Union[str, PathLike[str], None] = None,
+        *,
+        layout: Literal["kymo", "accvlab"] = "kymo",
+        mode: Literal["full", "stats", "digests"] = "full",
+        policy: Literal["block", "drop", "stats"] = "block",
+        memory: int = 0,
+        disk: int = 0,
+        writers: int = 0,
+        durable: bool = False,
+        first: int = 0,
+        last: int = 0,
+        every: int = 0,
+        steps: Optional[Iterable[int]] = None,
+        flight_steps: int = 0,
+        stats: bool = True,
+        on_nan: bool = False,
+        on_inf: bool = False,
+        over: Optional[float] = None,
+        when: Optional[Callable[[str, Any], Any]] = None,
+    ) -> None: ...
+    def disable(self) -> None: ...
+    def reset(self) -> None: ...
+    def add_tensor_data(
+        self,
+        path: str,
+        data: Any,
+        dump_type: Optional[_Type] = None,
+        dump_type_override: Optional[Mapping[str, _Type]] = None,
+        permute_axes: _Axes = None,
+        permute_axes_override: Optional[Mapping[str, _Axes]] = None,
+        exclude: _Names = None,
+        image: Optional[Mapping[str, Any]] = None,
+        hand_over: bool = False,
+    ) -> None: ...
+    def add_grad_data(
+        self,
+        path: str,
+        data: Any,
+        dump_type: Optional[_Type] = None,
+        dump_type_override: Optional[Mapping[str, _Type]] = None,
+        permute_grad_axes: _Axes = None,
+        permute_grad_axes_override: Optional[Mapping[str, _Axes]] = None,
+        exclude: _Names = None,
+        image: Optional[Mapping[str, Any]] = None,
+    ) -> None: ...
+    def set_gradients(self, function_values: Any) -> None: ...
+    def dump(self, dump_if_empty: bool = True) -> None: ...
+    def compare_to_dumped_data(
+        self,
+        eps_numerical_data: float = 1e-6,
+        num_errors_per_tensor_to_show: int = 1,
+        allow_missing_data_in_current: bool = False,
+        allow_missing_data_in_previous: bool = False,
+        as_warning: bool = False,
+        compare_if_empty: bool = True,
+        reference: Union[str, PathLike[str], None] = None,
+    ) -> None: ...
+    def set_dump_is_compare(
+        self,
+        eps_numerical_data: float = 1e-6,
+        num_errors_per_tensor_to_show: int = 1,
+        allow_missing_data_in_current: bool = False,
+        allow_missing_data_in_previous: bool = False,
+        as_warning: bool = False,
+        reference: Union[str, PathLike[str], None] = None,
+    ) -> None: ...
+    def set_dump_type_for_all(
+        self, dump_type: Optional[_Type], include_tensors: bool = True, include_grads: bool = True
+    ) -> None: ...
+    def push_range(self, range_name: Union[str, Callable[[], str]]) -> None: ...
+    def pop_range(self) -> None: ...
+    def set_dump_count(self, count: int) -> None: ...
+    def reset_dump_count(self) -> None: ...
+    def perform_after_dump_count(self, count: int, action: Callable[[], Any]) -> None: ...
+    def register_custom_converter(
+        self, data_type: type, converter_func: Callable[[Any], Any], subclasses: bool = False
+    ) -> None: ...
+    def enable_ragged_batch_dumping(self, as_per_sample: bool = False) -> None: ...
+    def run_if_enabled(self, func: Callable[[], Any]) -> None: ...
+    def dump_module(
+        self,
+        model: Any,
+        patterns: Union[str, Iterable[str]] = "*",
+        *,
+        inputs: bool = True,
+        outputs: bool = True,
+        params: bool = False,
+        grads: bool = False,
+        prefix: str = "",
+        optimizer: Any = None,
+        dump_type: Optional[_Type] = None,
+    ) -> DumpHandle: ...
+    def dump_optimizer(
+        self,
+        optimizer: Any,
+        model: Any = None,
+        patterns: Union[str, Iterable[str]] = "*",
+        *,
+        params: bool = True,
+        grads: bool = True,
+        state: bool = False,
+        prefix: str = "optimizer",
+        dump_type: Optional[_Type] = None,
+    ) -> DumpHandle: ...
+    def trigger(self, reason: str = "trigger") -> None: ...
+    def wait(self) -> None: ...
+
+_Parts = tuple[Union[str, int], ...]
+
+def dump_enable(
+    dir: Union[str, PathLike[str]],
+    layout: int,
+    mode: int,
+    policy: int,
+    memory: int,
+    disk: int,
+    writers: int,
+    durable: bool,
+    first: int,
+    last: int,
+    every: int,
+    flight: int,
+    stats: bool,
+    /,
+) -> None: ...
+def dump_disable() -> None: ...
+def dump_put(
+    tree: int,
+    parts: _Parts,
+    data: Any,
+    type: int,
+    permutation: _Axes,
+    phase: Optional[str],
+    image: Optional[Mapping[str, Any]],
+    hand_over: bool,
+    /,
+) -> bool: ...
+def dump_put_value(tree: int, parts: _Parts, kind: int, text: bytes, /) -> bool: ...
+def dump_find(nan: bool, inf: bool, over: float, /) -> Optional[str]: ...
+def dump_flush() -> int: ...
+def dump_wait() -> None: ...
+def dump_trigger(reason: str, /) -> None: ...
+def dump_is_wanted() -> bool: ...
+def dump_pending(tree: int, /) -> int: ...
+def dump_clear(tree: int, /) -> None: ...
+def dump_retype(tree: int, type: int, /) -> None: ...
+def dump_set_count(count: int, /) -> None: ...
 
 _Usage = Literal["thread", "process", "tree", "machine", "faults", "rss"]
 

@@ -1,0 +1,395 @@
+/*
+ * native_dump.c: TensorDumper, the dumper of <kymo/dump.h>.
+ *
+ * There is one instance, whose switch is the process's, in libkymo: a method that was taken before enable() works after
+ * it. Off, a method looks at its arguments and returns. On, what it does is in kymo/_dumper.py, which walks dictionaries
+ * and lists and puts each tensor by the functions of native_dump_put.c.
+ */
+#include "native.h"
+
+#include <kymo/dump.h>
+
+/* The one instance. The state is the module's, which the instance keeps alive through its type. */
+struct dumper {
+    PyObject ob_base;
+    struct native_state *state;
+};
+
+static inline struct native_state *state_of(PyObject *self)
+{
+    return ((struct dumper *)self)->state;
+}
+
+/* A new reference to what kymo/_dumper.py calls `name`; the module is imported when it is first needed. */
+static PyObject *of_package(struct native_dump *dump, const char *name)
+{
+    if (dump->package == NULL)
+        dump->package = PyImport_ImportModule("kymo._dumper");
+    return dump->package != NULL ? PyObject_GetAttrString(dump->package, name) : NULL;
+}
+
+_Thread_local struct native_place native_dump_place;
+
+/* Call a function of kymo/_dumper.py. What it adds came from the line that calls us. */
+static PyObject *by_package(PyObject *self, const char *name, PyObject *const *args,
+                            Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *function = of_package(&state_of(self)->dump, name);
+    if (function == NULL)
+        return NULL;
+    struct native_place place;
+    native_place_of_caller(&place);
+    const struct native_place outer = native_dump_place;
+    native_dump_place = place;
+    PyObject *result = PyObject_Vectorcall(function, args, (size_t)nargs, kwnames);
+    native_dump_place = outer;
+    Py_XDECREF(place.file);
+    Py_DECREF(function);
+    return result;
+}
+
+/* What a method takes: names that end with NULL, the first `required` of them must be there. */
+struct signature {
+    const char *name;
+    const char *const *names;
+    Py_ssize_t required, max;
+};
+
+/* Off, a call that does not fit is still an error, as it would be when on. */
+static PyObject *off(const struct signature *signature, PyObject *const *args, Py_ssize_t nargs,
+                     PyObject *kwnames)
+{
+    enum { MOST = 16 };
+    PyObject *values[MOST] = {NULL};
+    if (KYMO_UNLIKELY(kwnames != NULL || nargs < signature->required || nargs > signature->max) &&
+        native_arguments(signature->name, signature->names, signature->required, args, nargs,
+                         kwnames, values) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+#define COUNT_OF(array) (Py_ssize_t)(sizeof(array) / sizeof *(array))
+
+#define METHOD(method, n_required, ...)                                                              \
+    static PyObject *dumper_##method(PyObject *self, PyObject *const *args, Py_ssize_t nargs,        \
+                                     PyObject *kwnames)                                              \
+    {                                                                                                \
+        static const char *const names[] = {__VA_ARGS__};                                            \
+        static const struct signature signature = {#method, names, n_required, COUNT_OF(names) - 1}; \
+        if (KYMO_LIKELY(!kymo_dump_is_enabled()))                                                    \
+            return off(&signature, args, nargs, kwnames);                                            \
+        return by_package(self, #method, args, nargs, kwnames);                                      \
+    }
+
+METHOD(add_tensor_data, 2, "path", "data", "dump_type", "dump_type_override", "permute_axes",
+       "permute_axes_override", "exclude", "image", "hand_over", NULL)
+METHOD(add_grad_data, 2, "path", "data", "dump_type", "dump_type_override", "permute_grad_axes",
+       "permute_grad_axes_override", "exclude", "image", NULL)
+METHOD(set_gradients, 1, "function_values", NULL)
+METHOD(dump, 0, "dump_if_empty", NULL)
+METHOD(compare_to_dumped_data, 0, "eps_numerical_data", "num_errors_per_tensor_to_show",
+       "allow_missing_data_in_current", "allow_missing_data_in_previous", "as_warning",
+       "compare_if_empty", "reference", NULL)
+METHOD(set_dump_is_compare, 0, "eps_numerical_data", "num_errors_per_tensor_to_show",
+       "allow_missing_data_in_current", "allow_missing_data_in_previous", "as_warning", "reference",
+       NULL)
+METHOD(set_dump_type_for_all, 1, "dump_type", "include_tensors", "include_grads", NULL)
+METHOD(push_range, 1, "range_name", NULL)
+METHOD(pop_range, 0, NULL)
+METHOD(set_dump_count, 1, "count", NULL)
+METHOD(reset_dump_count, 0, NULL)
+METHOD(perform_after_dump_count, 2, "count", "action", NULL)
+METHOD(register_custom_converter, 2, "data_type", "converter_func", "subclasses", NULL)
+METHOD(enable_ragged_batch_dumping, 0, "as_per_sample", NULL)
+METHOD(run_if_enabled, 1, "func", NULL)
+METHOD(trigger, 0, "reason", NULL)
+METHOD(wait, 0, NULL)
+
+/* Hooks are put on modules also while it is off, so that enabling it later is enough. */
+#define METHOD_ALWAYS(method)                                                                      \
+    static PyObject *dumper_##method(PyObject *self, PyObject *const *args, Py_ssize_t nargs,      \
+                                     PyObject *kwnames)                                            \
+    {                                                                                              \
+        return by_package(self, #method, args, nargs, kwnames);                                    \
+    }
+
+METHOD_ALWAYS(enable)
+METHOD_ALWAYS(disable)
+METHOD_ALWAYS(dump_module)
+METHOD_ALWAYS(dump_optimizer)
+
+static PyObject *dumper_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
+{
+    return PyBool_FromLong(kymo_dump_is_enabled());
+}
+
+static PyObject *dumper_dump_count(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLongLong(kymo_dump_is_enabled() ? kymo_dump_count() : 0);
+}
+
+static PyObject *dumper_dump_dir(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
+{
+    return PyUnicode_DecodeFSDefault(kymo_dump_dir());
+}
+
+static PyObject *dumper_counts(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
+{
+    struct kymo_dump_counts c = {0};
+    kymo_dump_counts_get(&c);
+    return Py_BuildValue("{sKsKsKsKsKsKsK}", "steps", (unsigned long long)c.n_steps, "tensors",
+                         (unsigned long long)c.n_tensors, "bytes", (unsigned long long)c.n_bytes,
+                         "dropped", (unsigned long long)c.n_dropped, "only_stats",
+                         (unsigned long long)c.n_only_stats, "failed", (unsigned long long)c.n_failed,
+                         "waited_ns", (unsigned long long)c.waited_ns);
+}
+
+/* ---- TensorDumper.Type ---- */
+
+/* Importing enum would take longer than all the rest of the package, so the class comes when it is asked for. */
+struct lazy {
+    PyObject ob_base;
+    struct native_state *state;
+};
+
+static PyObject *lazy_get(PyObject *self, PyObject *Py_UNUSED(instance), PyObject *Py_UNUSED(owner))
+{
+    return of_package(&((struct lazy *)self)->state->dump, "Type");
+}
+
+static PyType_Slot lazy_slots[] = {{Py_tp_descr_get, lazy_get}, {0, NULL}};
+static PyType_Spec lazy_spec = {
+    .name = "kymo._native.Lazy",
+    .basicsize = sizeof(struct lazy),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = lazy_slots,
+};
+
+/* ---- the one instance ---- */
+
+/* TensorDumper(): the instance. TensorDumper("dumps"): enable it as well. */
+static PyObject *dumper_call(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const struct native_state *state = PyType_GetModuleState((PyTypeObject *)type);
+    PyObject *const dumper = state->dump.dumper;
+    const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (KYMO_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
+        PyObject *enabled = dumper_enable(dumper, args, nargs, kwnames);
+        if (enabled == NULL)
+            return NULL;
+        Py_DECREF(enabled);
+    }
+    return Py_NewRef(dumper);
+}
+
+/* Reached by TensorDumper.__new__() alone; arguments are for the call. */
+static PyObject *dumper_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                            PyObject *Py_UNUSED(kwargs))
+{
+    const struct native_state *state = PyType_GetModuleState(type);
+    return Py_NewRef(state->dump.dumper);
+}
+
+/* Copied or sent to another process, it is the one instance there. */
+static PyObject *dumper_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return Py_BuildValue("O()", Py_TYPE(self));
+}
+
+static int dumper_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static void dumper_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+#define FASTCALL(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+
+static PyMethodDef dumper_methods[] = {
+    {"enable", FASTCALL(dumper_enable),
+     "enable($self, /, dump_dir=None, *, layout='kymo', mode='full', policy='block', memory=0, "
+     "disk=0,\n       writers=0, durable=False, first=0, last=0, every=0, steps=None, "
+     "flight_steps=0, stats=True,\n       on_nan=False, on_inf=False, over=None, when=None)\n--\n\n"
+     "Switch it on. Steps go to `dump_dir`, by default to the recording that is open.\n\n"
+     "layout=\"accvlab\" writes what ACCV-Lab's TensorDumper does. mode: \"full\", \"stats\" or "
+     "\"digests\". policy: what\nhappens when `memory` bytes wait: \"block\", \"drop\" or "
+     "\"stats\". "
+     "first, last, every and steps choose steps by\ntheir number. With flight_steps, the last so "
+     "many are kept in memory and written by trigger(), an uncaught\nexception, a crash, or "
+     "on_nan, on_inf, over (a magnitude) and when(name, tensor). stats=False leaves\nstatistics "
+     "out of the manifest."},
+    {"disable", FASTCALL(dumper_disable),
+     "disable($self, /)\n--\n\nSwitch it off, once all that was dumped is written. Forgets ranges, "
+     "converters and actions."},
+    {"reset", FASTCALL(dumper_disable),
+     "reset($self, /)\n--\n\nSwitch it off and forget what it was told, as disable() does."},
+    {"add_tensor_data", FASTCALL(dumper_add_tensor_data),
+     "add_tensor_data($self, /, path, data, dump_type=None, dump_type_override=None, "
+     "permute_axes=None,\n                permute_axes_override=None, exclude=None, image=None, "
+     "hand_over=False)\n--\n\n"
+     "Add data at a path, with their values now. Nothing while off.\n\n"
+     "data is a tensor of any library, a dict, list or tuple of them, or a function that gives "
+     "one. dump_type is the\nform of its file; None: the step's container. Overrides are by keys "
+     "of "
+     "dicts in data, and so is what is excluded.\nimage holds options for pictures. With "
+     "hand_over, a tensor on the CPU is not copied; it must stay as it is."},
+    {"add_grad_data", FASTCALL(dumper_add_grad_data),
+     "add_grad_data($self, /, path, data, dump_type=None, dump_type_override=None, "
+     "permute_grad_axes=None,\n              permute_grad_axes_override=None, exclude=None, "
+     "image=None)\n--\n\n"
+     "Name tensors whose gradients set_gradients() is to find."},
+    {"set_gradients", FASTCALL(dumper_set_gradients),
+     "set_gradients($self, /, function_values)\n--\n\n"
+     "Compute the gradients of these scalars, summed, by torch.autograd.grad. The graph stays."},
+    {"dump", FASTCALL(dumper_dump),
+     "dump($self, /, dump_if_empty=True)\n--\n\n"
+     "End the step: what was added is written, and the count is raised."},
+    {"compare_to_dumped_data", FASTCALL(dumper_compare_to_dumped_data),
+     "compare_to_dumped_data($self, /, eps_numerical_data=1e-06, num_errors_per_tensor_to_show=1,\n"
+     "                       allow_missing_data_in_current=False, "
+     "allow_missing_data_in_previous=False,\n                       as_warning=False, "
+     "compare_if_empty=True, reference=None)\n--\n\n"
+     "Compare what was added with the dump of the same count in `reference`, by default where "
+     "dumps go; then count.\n\nRaises ValueError, or warns, with the places and values that "
+     "differ."},
+    {"set_dump_is_compare", FASTCALL(dumper_set_dump_is_compare),
+     "set_dump_is_compare($self, /, eps_numerical_data=1e-06, num_errors_per_tensor_to_show=1,\n"
+     "                    allow_missing_data_in_current=False, "
+     "allow_missing_data_in_previous=False,\n                    as_warning=False, "
+     "reference=None)\n--\n\n"
+     "From now on dump() compares."},
+    {"set_dump_type_for_all", FASTCALL(dumper_set_dump_type_for_all),
+     "set_dump_type_for_all($self, /, dump_type, include_tensors=True, include_grads=True)\n--\n\n"
+     "Give what was added, and what will be, this form, whatever the calls say; None ends that."},
+    {"push_range", FASTCALL(dumper_push_range),
+     "push_range($self, /, range_name)\n--\n\n"
+     "Put a name, or what a function returns, in front of the paths that follow."},
+    {"pop_range", FASTCALL(dumper_pop_range),
+     "pop_range($self, /)\n--\n\nTake the name away that was pushed last."},
+    {"set_dump_count", FASTCALL(dumper_set_dump_count),
+     "set_dump_count($self, /, count)\n--\n\nSet the number of the step that is being added to."},
+    {"reset_dump_count", FASTCALL(dumper_reset_dump_count),
+     "reset_dump_count($self, /)\n--\n\nSet it to 0."},
+    {"perform_after_dump_count", FASTCALL(dumper_perform_after_dump_count),
+     "perform_after_dump_count($self, /, count, action)\n--\n\n"
+     "Call `action` whenever the count becomes this."},
+    {"register_custom_converter", FASTCALL(dumper_register_custom_converter),
+     "register_custom_converter($self, /, data_type, converter_func, subclasses=False)\n--\n\n"
+     "Dump converter_func(x) in place of each x of this type."},
+    {"enable_ragged_batch_dumping", FASTCALL(dumper_enable_ragged_batch_dumping),
+     "enable_ragged_batch_dumping($self, /, as_per_sample=False)\n--\n\n"
+     "Dump objects with tensor, sample_sizes, non_uniform_dim and num_batch_dims as a dict of "
+     "these,\nor as a list of samples, each cut to its size."},
+    {"run_if_enabled", FASTCALL(dumper_run_if_enabled),
+     "run_if_enabled($self, /, func)\n--\n\nCall func() if this step is going to be dumped."},
+    {"dump_module", FASTCALL(dumper_dump_module),
+     "dump_module($self, /, model, patterns='*', *, inputs=True, outputs=True, params=False, "
+     "grads=False,\n            prefix='', optimizer=None, dump_type=None)\n--\n\n"
+     "Add what goes into and comes out of modules of a torch model, as they run: "
+     "kymo.DumpHandle, which takes\nthe hooks away again."},
+    {"dump_optimizer", FASTCALL(dumper_dump_optimizer),
+     "dump_optimizer($self, /, optimizer, model=None, patterns='*', *, params=True, grads=True, "
+     "state=False,\n               prefix='optimizer', dump_type=None)\n--\n\n"
+     "Add gradients before each step of a torch optimizer, and parameters after it: "
+     "kymo.DumpHandle."},
+    {"trigger", FASTCALL(dumper_trigger),
+     "trigger($self, /, reason='trigger')\n--\n\nWrite the steps that the flight recorder keeps."},
+    {"wait", FASTCALL(dumper_wait),
+     "wait($self, /)\n--\n\nWait until all that was dumped is written."},
+    {"__reduce__", dumper_reduce, METH_NOARGS, "Pickle as the one instance."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef dumper_getset[] = {
+    {"is_enabled", dumper_is_enabled, NULL, "Whether it is switched on.", NULL},
+    {"dump_count", dumper_dump_count, NULL, "The number of the step that is being added to.", NULL},
+    {"dump_dir", dumper_dump_dir, NULL, "Where steps go; \"\" while that is not known.", NULL},
+    {"counts", dumper_counts, NULL, "What was written and what is missing so far, as a dict.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyDoc_STRVAR(
+    dumper_doc,
+    "Write tensors to files, step by step, to look at them and to compare two runs.\n\n"
+    "TensorDumper() returns the one instance of this process; with arguments it is enabled "
+    "as well. Off by default:\nthen its methods do nothing.");
+
+static PyType_Slot dumper_slots[] = {
+    {Py_tp_doc, (void *)dumper_doc},
+    {Py_tp_new, dumper_new},
+    {Py_tp_methods, dumper_methods},
+    {Py_tp_getset, dumper_getset},
+    {Py_tp_traverse, dumper_traverse},
+    {Py_tp_dealloc, dumper_dealloc},
+    {0, NULL},
+};
+static PyType_Spec dumper_spec = {
+    .name = "kymo.TensorDumper",
+    .basicsize = sizeof(struct dumper),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NATIVE_IMMUTABLE,
+    .slots = dumper_slots,
+};
+
+static int make_type(PyObject *module, struct native_state *state)
+{
+    struct native_dump *const dump = &state->dump;
+    dump->lazy_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &lazy_spec, NULL);
+    dump->type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &dumper_spec, NULL);
+    if (dump->lazy_type == NULL || dump->type == NULL)
+        return -1;
+    dump->type->tp_vectorcall = dumper_call;
+    PyObject *lazy = dump->lazy_type->tp_alloc(dump->lazy_type, 0);
+    if (lazy == NULL)
+        return -1;
+    ((struct lazy *)lazy)->state = state;
+    const int rc = PyDict_SetItemString(dump->type->tp_dict, "Type", lazy);
+    Py_DECREF(lazy);
+    PyType_Modified(dump->type);
+    return rc;
+}
+
+int native_dump_make(PyObject *module)
+{
+    struct native_state *state = native_state_of(module);
+    struct native_dump *const dump = &state->dump;
+    if (make_type(module, state) < 0)
+        return -1;
+    dump->dumper = dump->type->tp_alloc(dump->type, 0);
+    dump->dtypes = PyDict_New();
+    if (dump->dumper == NULL || dump->dtypes == NULL)
+        return -1;
+    ((struct dumper *)dump->dumper)->state = state;
+    return 0;
+}
+
+int native_dump_traverse(struct native_dump *dump, visitproc visit, void *arg)
+{
+    Py_VISIT((PyObject *)dump->type);
+    Py_VISIT((PyObject *)dump->lazy_type);
+    Py_VISIT(dump->dumper);
+    Py_VISIT(dump->package);
+    Py_VISIT(dump->torch_tensor);
+    Py_VISIT(dump->torch_parameter);
+    Py_VISIT(dump->torch_strided);
+    Py_VISIT(dump->dtypes);
+    return 0;
+}
+
+void native_dump_clear(struct native_dump *dump)
+{
+    Py_CLEAR(dump->dtypes);
+    Py_CLEAR(dump->torch_strided);
+    Py_CLEAR(dump->torch_parameter);
+    Py_CLEAR(dump->torch_tensor);
+    Py_CLEAR(dump->package);
+    Py_CLEAR(dump->dumper);
+    Py_CLEAR(dump->lazy_type);
+    Py_CLEAR(dump->type);
+}

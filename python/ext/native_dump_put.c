@@ -1,0 +1,482 @@
+/*
+ * native_dump_put.c: what kymo/_dumper.py asks of <kymo/dump.h>, a value at a time.
+ *
+ * A put copies, and may wait for memory; a flush hands over to threads that write: both let other threads run.
+ */
+#include "native.h"
+
+#include <kymo/dump.h>
+#include <kymo/tensor.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- tensors that were handed over ---- */
+
+/*
+ * The dumper's threads let go of them without the GIL, and maybe when Python is about to end: they leave them here, and
+ * whoever holds the GIL next takes them away.
+ */
+struct handed {
+    PyObject *object;
+    struct handed *next;
+};
+static struct handed *let_go; /* guarded by the lock */
+static pthread_mutex_t let_go_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void handed_release(void *owner)
+{
+    struct handed *handed = owner;
+    pthread_mutex_lock(&let_go_lock);
+    handed->next = let_go;
+    let_go = handed;
+    pthread_mutex_unlock(&let_go_lock);
+}
+
+static void take_away(void)
+{
+    pthread_mutex_lock(&let_go_lock);
+    struct handed *at = let_go;
+    let_go = NULL;
+    pthread_mutex_unlock(&let_go_lock);
+    while (at != NULL) {
+        struct handed *const next = at->next;
+        Py_DECREF(at->object);
+        PyMem_RawFree(at);
+        at = next;
+    }
+}
+
+/* ---- arguments ---- */
+
+enum { MAX_PARTS = 128 };
+
+/* A path: a tuple of keys (str) and positions (int). */
+struct parts {
+    struct kymo_dump_part part[MAX_PARTS];
+    size_t n;
+    PyObject *kept; /* keys that are no UTF-8 as they are, in a list; NULL: none */
+};
+
+/* Half of a pair of surrogates, say from a file's name, goes the way Python writes it to files. */
+static int key_part(struct parts *parts, PyObject *key, struct kymo_dump_part *out)
+{
+    Py_ssize_t len;
+    const char *text = PyUnicode_AsUTF8AndSize(key, &len);
+    if (text == NULL) {
+        PyErr_Clear();
+        PyObject *bytes = PyUnicode_AsEncodedString(key, "utf-8", "surrogatepass");
+        if (parts->kept == NULL)
+            parts->kept = PyList_New(0);
+        const int rc = bytes != NULL && parts->kept != NULL ? PyList_Append(parts->kept, bytes) : -1;
+        Py_XDECREF(bytes);
+        if (rc < 0)
+            return -1;
+        text = PyBytes_AS_STRING(bytes);
+        len = PyBytes_GET_SIZE(bytes);
+    }
+    *out = (struct kymo_dump_part){.key = text, .key_len = (size_t)len};
+    return 0;
+}
+
+static int parts_init(struct parts *parts, PyObject *path)
+{
+    parts->n = 0;
+    parts->kept = NULL;
+    if (!PyTuple_Check(path) || PyTuple_GET_SIZE(path) > MAX_PARTS) {
+        PyErr_Format(PyExc_ValueError, "a path has up to %d levels", MAX_PARTS);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(path); i++) {
+        PyObject *part = PyTuple_GET_ITEM(path, i);
+        struct kymo_dump_part *const out = &parts->part[parts->n++];
+        *out = (struct kymo_dump_part){0};
+        if (PyUnicode_Check(part)) {
+            if (key_part(parts, part, out) < 0)
+                return -1;
+        } else {
+            out->index = PyLong_AsUnsignedLongLong(part);
+            if (PyErr_Occurred())
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* The axes as torch.permute() takes them: negative ones count from the end. */
+static int permutation_of(PyObject *given, uint32_t rank, uint32_t *out, const uint32_t **permutation)
+{
+    *permutation = NULL;
+    if (given == Py_None)
+        return 0;
+    PyObject *fast = PySequence_Fast(given, "a permutation is a sequence of axes");
+    if (fast == NULL)
+        return -1;
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
+    int rc = 0;
+    if (n != (Py_ssize_t)rank) {
+        PyErr_Format(PyExc_ValueError, "a permutation of %zd axes does not fit a tensor of %u", n,
+                     rank);
+        rc = -1;
+    }
+    for (Py_ssize_t i = 0; rc == 0 && i < n; i++) {
+        const long axis = PyLong_AsLong(PySequence_Fast_GET_ITEM(fast, i));
+        if (axis == -1 && PyErr_Occurred())
+            rc = -1;
+        out[i] = (uint32_t)(axis < 0 ? axis + (long)rank : axis);
+    }
+    Py_DECREF(fast);
+    *permutation = out;
+    return rc;
+}
+
+static int tree_of(PyObject *value, enum kymo_dump_tree *tree)
+{
+    const long number = PyLong_AsLong(value);
+    *tree = number == KYMO_DUMP_GRADIENTS ? KYMO_DUMP_GRADIENTS : KYMO_DUMP_TENSORS;
+    return number == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+/* ---- putting ---- */
+
+static PyObject *put(struct native_state *state, enum kymo_dump_tree tree,
+                     const struct parts *parts, struct kymo_dump_value *value)
+{
+    value->file = native_dump_place.file != NULL ? PyBytes_AS_STRING(native_dump_place.file) : NULL;
+    value->line = native_dump_place.line;
+    take_away();
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_dump_put(tree, parts->part, parts->n, value);
+    PyEval_RestoreThread(thread);
+    if (status != KYMO_OK)
+        return native_raise(state, status);
+    Py_RETURN_TRUE;
+}
+
+/* What the caller keeps as it is need not be copied, if it is in the computer's own memory and stays alive by itself. */
+static int hand_over(struct kymo_dump_value *value, PyObject *object,
+                     const struct native_tensor *tensor)
+{
+    if (value->tensor.memory == KYMO_MEMORY_CUDA)
+        return 0;
+    struct handed *handed = PyMem_RawMalloc(sizeof *handed);
+    if (handed == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    handed->object = Py_NewRef(tensor->owner != NULL ? tensor->owner : object);
+    value->release = handed_release;
+    value->owner = handed;
+    return 0;
+}
+
+enum {
+    PUT_TREE,
+    PUT_PARTS,
+    PUT_DATA,
+    PUT_TYPE,
+    PUT_PERMUTATION,
+    PUT_PHASE,
+    PUT_IMAGE,
+    PUT_HAND_OVER,
+    PUT_N
+};
+
+static int details(PyObject *const *args, struct kymo_dump_value *value)
+{
+    const long type = PyLong_AsLong(args[PUT_TYPE]);
+    if (type == -1 && PyErr_Occurred())
+        return -1;
+    value->type = (enum kymo_dump_type)type;
+    if (args[PUT_PHASE] != Py_None && (value->phase = PyUnicode_AsUTF8(args[PUT_PHASE])) == NULL)
+        return -1;
+    return 0;
+}
+
+static PyObject *put_tensor(struct native_state *state, PyObject *const *args,
+                            const struct parts *parts, struct native_tensor *tensor)
+{
+    uint32_t axes[KYMO_MAX_RANK];
+    enum kymo_dump_tree tree;
+    struct native_image image;
+    struct kymo_dump_value value = {.kind = KYMO_DUMP_TENSOR, .tensor = tensor->tensor};
+    const int hands_over = PyObject_IsTrue(args[PUT_HAND_OVER]);
+    const int has_image = args[PUT_IMAGE] != Py_None;
+    if (hands_over < 0 || tree_of(args[PUT_TREE], &tree) < 0 || details(args, &value) < 0 ||
+        permutation_of(args[PUT_PERMUTATION], value.tensor.rank, axes, &value.permutation) < 0 ||
+        (has_image && native_image_init(state, args[PUT_IMAGE], &image) < 0))
+        return NULL;
+    PyObject *result = NULL;
+    if (has_image)
+        value.image = &image.options;
+    if (!hands_over || hand_over(&value, args[PUT_DATA], tensor) == 0)
+        result = put(state, tree, parts, &value);
+    if (has_image)
+        native_image_fini(&image);
+    return result;
+}
+
+/* True, or False for what is no tensor. */
+static PyObject *dump_put(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != PUT_N) {
+        PyErr_Format(PyExc_TypeError, "dump_put() takes %d arguments", PUT_N);
+        return NULL;
+    }
+    struct native_state *state = native_state_of(module);
+    struct native_tensor tensor;
+    struct parts parts;
+    PyObject *result = NULL;
+    if (parts_init(&parts, args[PUT_PARTS]) == 0) {
+        const int is_tensor = native_tensor_init(state, args[PUT_DATA], &tensor);
+        if (is_tensor > 0) {
+            result = put_tensor(state, args, &parts, &tensor);
+            native_tensor_fini(&tensor);
+        } else if (is_tensor == 0)
+            result = Py_NewRef(Py_False);
+    }
+    Py_XDECREF(parts.kept);
+    return result;
+}
+
+static PyObject *dump_put_value(PyObject *module, PyObject *args)
+{
+    PyObject *number, *path;
+    int kind;
+    Py_buffer text = {0};
+    enum kymo_dump_tree tree;
+    struct parts parts = {0};
+    if (!PyArg_ParseTuple(args, "OOis*:dump_put_value", &number, &path, &kind, &text))
+        return NULL;
+    PyObject *result = NULL;
+    if (tree_of(number, &tree) == 0 && parts_init(&parts, path) == 0) {
+        struct kymo_dump_value value = {
+            .kind = (enum kymo_dump_kind)kind, .text = text.buf, .text_len = (size_t)text.len};
+        if (kind == KYMO_DUMP_BYTES)
+            value.type = KYMO_DUMP_PICKLE;
+        result = put(native_state_of(module), tree, &parts, &value);
+    }
+    Py_XDECREF(parts.kept);
+    PyBuffer_Release(&text);
+    return result;
+}
+
+/* ---- looking at what waits ---- */
+
+struct search {
+    int nan, inf;
+    double over;
+    char name[512];
+    const char *what; /* NULL: nothing found */
+};
+
+/* "a.b[3]", cut where it is too long: it is for a reader. */
+static void name_of(const struct kymo_dump_entry *entry, char *out, size_t size)
+{
+    size_t len = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < entry->n_parts && len < size; i++) {
+        const struct kymo_dump_part *part = &entry->parts[i];
+        const int n = part->key != NULL ? snprintf(out + len, size - len, "%s%.*s",
+                                                   i > 0 ? "." : "", (int)part->key_len, part->key)
+                                        : snprintf(out + len, size - len, "[%llu]",
+                                                   (unsigned long long)part->index);
+        len += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static int search_visit(void *ctx, const struct kymo_dump_entry *entry)
+{
+    struct search *search = ctx;
+    struct kymo_tensor_stats stats;
+    if (entry->value.kind != KYMO_DUMP_TENSOR ||
+        kymo_tensor_stats_get(&entry->value.tensor, &stats) != KYMO_OK)
+        return 1;
+    if (search->nan && stats.n_nan > 0)
+        search->what = "has NaNs";
+    else if (search->inf && stats.n_pos_inf + stats.n_neg_inf > 0)
+        search->what = "has infinities";
+    else if (stats.max > search->over || stats.min < -search->over)
+        search->what = "has a number over the limit";
+    if (search->what == NULL)
+        return 1;
+    name_of(entry, search->name, sizeof search->name);
+    return 0;
+}
+
+/* dump_find(nan, inf, over): the first tensor that waits and has one, as a sentence; None. */
+static PyObject *dump_find(PyObject *module, PyObject *args)
+{
+    struct search search = {0};
+    if (!PyArg_ParseTuple(args, "ppd:dump_find", &search.nan, &search.inf, &search.over))
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_dump_visit_pending(search_visit, &search);
+    PyEval_RestoreThread(thread);
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    if (search.what == NULL)
+        Py_RETURN_NONE;
+    PyObject *name = PyUnicode_DecodeUTF8(search.name, (Py_ssize_t)strlen(search.name), "replace");
+    PyObject *text = name != NULL ? PyUnicode_FromFormat("%U %s", name, search.what) : NULL;
+    Py_XDECREF(name);
+    return text;
+}
+
+/* ---- steps ---- */
+
+static PyObject *dump_enable(PyObject *module, PyObject *args)
+{
+    PyObject *path = NULL;
+    int layout, mode, policy, durable, stats;
+    unsigned long long memory, disk, first, last, every, flight;
+    unsigned writers;
+    if (!PyArg_ParseTuple(args, "O&iiiKKIpKKKKp:dump_enable", PyUnicode_FSConverter, &path, &layout,
+                          &mode, &policy, &memory, &disk, &writers, &durable, &first, &last, &every,
+                          &flight, &stats))
+        return NULL;
+    const char *directory = PyBytes_AS_STRING(path);
+    const struct kymo_dump_options options = {.dir = directory[0] != '\0' ? directory : NULL,
+                                              .layout = (enum kymo_dump_layout)layout,
+                                              .mode = (enum kymo_dump_mode)mode,
+                                              .policy = (enum kymo_dump_policy)policy,
+                                              .memory_bytes = memory,
+                                              .disk_bytes = disk,
+                                              .n_writers = writers,
+                                              .durable = durable != 0,
+                                              .first = first,
+                                              .last = last,
+                                              .every = every,
+                                              .flight_steps = flight,
+                                              .no_stats = !stats};
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_dump_enable(&options);
+    PyEval_RestoreThread(thread);
+    Py_DECREF(path);
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *dump_disable(PyObject *module, PyObject *Py_UNUSED(unused))
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_dump_disable();
+    PyEval_RestoreThread(thread);
+    take_away();
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *dump_flush(PyObject *module, PyObject *Py_UNUSED(unused))
+{
+    uint64_t count = kymo_dump_count();
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_dump_flush(&count);
+    PyEval_RestoreThread(thread);
+    take_away();
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    return PyLong_FromUnsignedLongLong(count);
+}
+
+static PyObject *dump_wait(PyObject *module, PyObject *Py_UNUSED(unused))
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_dump_wait();
+    PyEval_RestoreThread(thread);
+    take_away();
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *dump_trigger(PyObject *module, PyObject *reason)
+{
+    PyObject *bytes = PyUnicode_AsEncodedString(reason, "utf-8", "backslashreplace");
+    if (bytes == NULL)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_dump_trigger(PyBytes_AS_STRING(bytes));
+    PyEval_RestoreThread(thread);
+    Py_DECREF(bytes);
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *dump_is_wanted(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyBool_FromLong(kymo_dump_is_enabled() && kymo_dump_is_wanted());
+}
+
+static PyObject *dump_pending(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    enum kymo_dump_tree tree;
+    return tree_of(number, &tree) == 0 ? PyLong_FromUnsignedLongLong(kymo_dump_pending(tree)) : NULL;
+}
+
+static PyObject *dump_clear(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    enum kymo_dump_tree tree;
+    if (tree_of(number, &tree) < 0)
+        return NULL;
+    kymo_dump_clear(tree);
+    take_away();
+    Py_RETURN_NONE;
+}
+
+static PyObject *dump_retype(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *number;
+    int type;
+    enum kymo_dump_tree tree;
+    if (!PyArg_ParseTuple(args, "Oi:dump_retype", &number, &type) || tree_of(number, &tree) < 0)
+        return NULL;
+    kymo_dump_retype(tree, (enum kymo_dump_type)type);
+    Py_RETURN_NONE;
+}
+
+static PyObject *dump_set_count(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    const unsigned long long count = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred())
+        return NULL;
+    kymo_dump_set_count(count);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef native_dump_functions[] = {
+    {"dump_enable", dump_enable, METH_VARARGS,
+     "dump_enable($module, dir, layout, mode, policy, memory, disk, writers, durable, first, last, "
+     "every, flight, stats, /)\n--\n\nSwitch the dumper on."},
+    {"dump_disable", dump_disable, METH_NOARGS,
+     "dump_disable($module, /)\n--\n\nSwitch the dumper off, once all is written."},
+    {"dump_put", (PyCFunction)(void (*)(void))dump_put, METH_FASTCALL,
+     "dump_put($module, tree, parts, data, type, permutation, phase, image, hand_over, /)\n--\n\n"
+     "Add a tensor; False for what is none."},
+    {"dump_put_value", dump_put_value, METH_VARARGS,
+     "dump_put_value($module, tree, parts, kind, text, /)\n--\n\nAdd what is no tensor."},
+    {"dump_find", dump_find, METH_VARARGS,
+     "dump_find($module, nan, inf, over, /)\n--\n\n"
+     "What is the first tensor that waits and has such numbers?"},
+    {"dump_flush", dump_flush, METH_NOARGS,
+     "dump_flush($module, /)\n--\n\nEnd the step; the new count."},
+    {"dump_wait", dump_wait, METH_NOARGS,
+     "dump_wait($module, /)\n--\n\nWait until all steps are written."},
+    {"dump_trigger", dump_trigger, METH_O,
+     "dump_trigger($module, reason, /)\n--\n\nWrite what the flight recorder keeps."},
+    {"dump_is_wanted", dump_is_wanted, METH_NOARGS,
+     "dump_is_wanted($module, /)\n--\n\nWhether the step that is being added to will be kept."},
+    {"dump_pending", dump_pending, METH_O,
+     "dump_pending($module, tree, /)\n--\n\nHow many values wait in a tree."},
+    {"dump_clear", dump_clear, METH_O,
+     "dump_clear($module, tree, /)\n--\n\nForget what waits in a tree."},
+    {"dump_retype", dump_retype, METH_VARARGS,
+     "dump_retype($module, tree, type, /)\n--\n\nGive what waits in a tree another form."},
+    {"dump_set_count", dump_set_count, METH_O,
+     "dump_set_count($module, count, /)\n--\n\nSet the number of the step."},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,488 @@
+/*
+ * native_dump_tensor.c: tensors that Python holds, as <kymo/tensor.h> describes them.
+ *
+ * Nothing of torch, numpy, JAX or CuPy is linked or imported: a tensor of torch is asked for its address, type, sizes and
+ * strides by its own methods; all others speak one of the protocols that Python has for it. Data are never copied here;
+ * what keeps them in place stands in the result.
+ */
+#include "native.h"
+
+#include <string.h>
+
+/* ---- attributes ---- */
+
+/* obj.name, or obj.name() of a method: a new reference. */
+static PyObject *get(PyObject *object, const char *name)
+{
+    return PyObject_GetAttrString(object, name);
+}
+
+static PyObject *call(PyObject *object, const char *name)
+{
+    return PyObject_CallMethod(object, name, NULL);
+}
+
+/* The truth of what is given, which is released; -1 and an exception. */
+static int truth(PyObject *value)
+{
+    const int is_true = value != NULL ? PyObject_IsTrue(value) : -1;
+    Py_XDECREF(value);
+    return is_true;
+}
+
+/* A tuple or list of ints; each divided by `unit`. -1 and an exception for what does not fit. */
+static int read_axes(PyObject *axes, int64_t unit, int64_t *out, uint32_t *rank)
+{
+    PyObject *fast = PySequence_Fast(axes, "sizes and strides of a tensor are sequences");
+    if (fast == NULL)
+        return -1;
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
+    int rc = 0;
+    if (n > KYMO_MAX_RANK) {
+        PyErr_Format(PyExc_ValueError, "a tensor of %zd axes has too many; %d are the most", n,
+                     KYMO_MAX_RANK);
+        rc = -1;
+    }
+    for (Py_ssize_t i = 0; rc == 0 && i < n; i++) {
+        const long long value = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast, i));
+        if (value == -1 && PyErr_Occurred())
+            rc = -1;
+        else if (value % unit != 0) {
+            PyErr_SetString(PyExc_ValueError, "the strides of an array are no multiples of its "
+                                              "elements; copy it first");
+            rc = -1;
+        } else
+            out[i] = value / unit;
+    }
+    *rank = (uint32_t)n;
+    Py_DECREF(fast);
+    return rc;
+}
+
+static int no_such_type(PyObject *object, PyObject *name)
+{
+    PyErr_Format(PyExc_TypeError, "kymo has no type for elements of %S (in a %.200s)", name,
+                 Py_TYPE(object)->tp_name);
+    return -1;
+}
+
+/* ---- torch ---- */
+
+/* Remember what torch calls its things, once it is imported. 0 while it is not. */
+static int know_torch(struct native_dump *dump)
+{
+    if (KYMO_LIKELY(dump->torch_strided != NULL))
+        return 1;
+    PyObject *name = PyUnicode_FromString("torch");
+    PyObject *torch = name != NULL ? PyImport_GetModule(name) : NULL;
+    Py_XDECREF(name);
+    if (torch == NULL)
+        return PyErr_Occurred() ? -1 : 0;
+    PyObject *nn = get(torch, "nn");
+    PyObject *parameter = nn != NULL ? get(nn, "Parameter") : NULL;
+    PyObject *tensor = parameter != NULL ? get(torch, "Tensor") : NULL;
+    PyObject *strided = tensor != NULL ? get(torch, "strided") : NULL;
+    Py_XDECREF(nn);
+    Py_DECREF(torch);
+    if (strided == NULL) { /* it is only being imported, or is another's module of that name */
+        PyErr_Clear();
+        Py_XDECREF(tensor);
+        Py_XDECREF(parameter);
+        return 0;
+    }
+    dump->torch_parameter = parameter;
+    dump->torch_tensor = tensor;
+    dump->torch_strided = strided;
+    return 1;
+}
+
+/* The number of a type by what Python calls it: "torch.float32", or a name. 0: none; -1 and an exception. */
+static int dtype_of(struct native_dump *dump, PyObject *dtype)
+{
+    PyObject *known = PyDict_GetItemWithError(dump->dtypes, dtype);
+    if (known != NULL)
+        return (int)PyLong_AsLong(known);
+    PyObject *text = PyErr_Occurred() ? NULL : PyObject_Str(dtype);
+    const char *name = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
+    const int number = name != NULL ? (int)kymo_dtype_find(name) : -1;
+    Py_XDECREF(text);
+    PyObject *value = number >= 0 ? PyLong_FromLong(number) : NULL;
+    const int rc = value != NULL ? PyDict_SetItem(dump->dtypes, dtype, value) : -1;
+    Py_XDECREF(value);
+    return rc < 0 ? -1 : number;
+}
+
+/* Whether its memory holds its numbers as they are, where we can read them. */
+static int is_plain(struct native_dump *dump, PyObject *object, int *is_cuda)
+{
+    PyObject *const type = (PyObject *)Py_TYPE(object);
+    if (type != dump->torch_tensor && type != dump->torch_parameter)
+        return 0;
+    PyObject *layout = get(object, "layout");
+    Py_XDECREF(layout);
+    if (layout != dump->torch_strided)
+        return layout != NULL ? 0 : -1;
+    const int is_cpu = truth(get(object, "is_cpu"));
+    *is_cuda = is_cpu == 0 ? truth(get(object, "is_cuda")) : 0;
+    if (is_cpu < 0 || *is_cuda < 0)
+        return -1;
+    if (!is_cpu && !*is_cuda)
+        return 0;
+    const int is_nested = truth(get(object, "is_nested"));
+    const int is_conj = is_nested == 0 ? truth(call(object, "is_conj")) : is_nested;
+    const int is_neg = is_conj == 0 ? truth(call(object, "is_neg")) : is_conj;
+    return is_neg < 0 ? -1 : !is_neg;
+}
+
+/* Which stream makes the data is torch's to say; without an answer it is the default stream. */
+static uintptr_t torch_stream(int32_t device)
+{
+    PyObject *name = PyUnicode_FromString("torch._C");
+    PyObject *torch = name != NULL ? PyImport_GetModule(name) : NULL;
+    PyObject *number =
+        torch != NULL ? PyObject_CallMethod(torch, "_cuda_getCurrentRawStream", "i", device) : NULL;
+    void *stream = number != NULL ? PyLong_AsVoidPtr(number) : NULL;
+    PyErr_Clear();
+    Py_XDECREF(number);
+    Py_XDECREF(torch);
+    Py_XDECREF(name);
+    return (uintptr_t)stream;
+}
+
+static int of_cuda(PyObject *object, struct kymo_tensor *tensor)
+{
+    PyObject *device = call(object, "get_device");
+    const long number = device != NULL ? PyLong_AsLong(device) : -1;
+    Py_XDECREF(device);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    tensor->memory = KYMO_MEMORY_CUDA;
+    tensor->device = (int32_t)number;
+    tensor->stream = torch_stream(tensor->device);
+    return 0;
+}
+
+/* The address, sizes and strides of a plain tensor. */
+static int of_plain(PyObject *object, int is_cuda, struct native_tensor *out)
+{
+    uint32_t rank;
+    PyObject *address = call(object, "data_ptr");
+    PyObject *shape = address != NULL ? get(object, "shape") : NULL;
+    PyObject *strides = shape != NULL ? call(object, "stride") : NULL;
+    if (strides == NULL || read_axes(shape, 1, out->sizes, &out->tensor.rank) < 0 ||
+        read_axes(strides, 1, out->strides, &rank) < 0)
+        goto out;
+    out->tensor.data = PyLong_AsVoidPtr(address);
+    if (is_cuda && !PyErr_Occurred())
+        of_cuda(object, &out->tensor);
+out:
+    Py_XDECREF(address);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    return PyErr_Occurred() ? -1 : 1;
+}
+
+static int of_torch(struct native_dump *dump, PyObject *object, int may_convert,
+                    struct native_tensor *out)
+{
+    int is_cuda = 0;
+    const int plain = is_plain(dump, object, &is_cuda);
+    PyObject *dtype = plain > 0 ? get(object, "dtype") : NULL;
+    const int number = dtype != NULL ? dtype_of(dump, dtype) : plain > 0 ? -1 : 0;
+    Py_XDECREF(dtype);
+    if (plain < 0 || number < 0)
+        return -1;
+    if (number > 0) {
+        out->tensor.dtype = (enum kymo_dtype)number;
+        return of_plain(object, is_cuda, out);
+    }
+    if (!may_convert)
+        return no_such_type(object, object);
+    PyObject *leaves = PyImport_ImportModule("kymo._dump_leaves");
+    out->owner = leaves != NULL ? PyObject_CallMethod(leaves, "plain", "O", object) : NULL;
+    Py_XDECREF(leaves);
+    return out->owner != NULL ? of_torch(dump, out->owner, 0, out) : -1;
+}
+
+/* ---- the buffer protocol ---- */
+
+static enum kymo_dtype integer_of(Py_ssize_t size, int is_signed)
+{
+    switch (size) {
+    case 1:
+        return is_signed ? KYMO_I8 : KYMO_U8;
+    case 2:
+        return is_signed ? KYMO_I16 : KYMO_U16;
+    case 4:
+        return is_signed ? KYMO_I32 : KYMO_U32;
+    case 8:
+        return is_signed ? KYMO_I64 : KYMO_U64;
+    default:
+        return KYMO_DTYPE_NONE;
+    }
+}
+
+/* The type of a buffer's format, as the module `struct` writes it. */
+static enum kymo_dtype dtype_of_format(const char *format, Py_ssize_t size)
+{
+    if (format == NULL)
+        return KYMO_U8;
+    if (*format == '@' || *format == '=' || *format == '<')
+        format++;
+    static const char *const others[] = {"?", "e", "f", "d", "Ze", "Zf", "Zd"};
+    static const enum kymo_dtype types[] = {KYMO_BOOL, KYMO_F16, KYMO_F32, KYMO_F64,
+                                            KYMO_C32,  KYMO_C64, KYMO_C128};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(format, others[i]) == 0)
+            return types[i];
+    if (format[0] == '\0' || format[1] != '\0')
+        return KYMO_DTYPE_NONE;
+    if (strchr("bhilqn", format[0]) != NULL)
+        return integer_of(size, 1);
+    return strchr("cBHILQN", format[0]) != NULL ? integer_of(size, 0) : KYMO_DTYPE_NONE;
+}
+
+/* 0 when it has no buffer that we understand. */
+static int of_buffer(PyObject *object, struct native_tensor *out)
+{
+    Py_buffer *const view = &out->view;
+    if (!PyObject_CheckBuffer(object))
+        return 0;
+    if (PyObject_GetBuffer(object, view, PyBUF_RECORDS_RO) < 0) {
+        if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_BufferError))
+            return -1;
+        PyErr_Clear(); /* types that are not Python's, such as bfloat16 */
+        view->obj = NULL;
+        return 0;
+    }
+    out->tensor.dtype = dtype_of_format(view->format, view->itemsize);
+    if (out->tensor.dtype == KYMO_DTYPE_NONE || view->ndim > KYMO_MAX_RANK) {
+        PyBuffer_Release(view);
+        return 0;
+    }
+    out->tensor.data = view->buf;
+    out->tensor.rank = (uint32_t)view->ndim;
+    for (int i = 0; i < view->ndim; i++) {
+        if (view->strides[i] % view->itemsize != 0) {
+            PyBuffer_Release(view);
+            return 0;
+        }
+        out->sizes[i] = view->shape[i];
+        out->strides[i] = view->strides[i] / view->itemsize;
+    }
+    return 1;
+}
+
+/* ---- __array_interface__ and __cuda_array_interface__ ---- */
+
+/* obj.dtype.name where the interface knows bytes alone, as it does of bfloat16. */
+static int interface_dtype(struct native_dump *dump, PyObject *object, PyObject *interface)
+{
+    PyObject *typestr = PyDict_GetItemString(interface, "typestr");
+    const int number = typestr != NULL ? dtype_of(dump, typestr) : 0;
+    if (number != 0)
+        return number;
+    if (typestr != NULL && PyUnicode_Check(typestr) && PyUnicode_READ_CHAR(typestr, 0) == '>')
+        return no_such_type(object, typestr);
+    PyObject *dtype = get(object, "dtype");
+    PyObject *name = dtype != NULL ? get(dtype, "name") : NULL;
+    const int by_name = name != NULL ? dtype_of(dump, name) : -1;
+    if (by_name == 0)
+        no_such_type(object, name);
+    Py_XDECREF(name);
+    Py_XDECREF(dtype);
+    return by_name > 0 ? by_name : -1;
+}
+
+static int interface_axes(PyObject *interface, struct native_tensor *out)
+{
+    const int64_t size = (int64_t)kymo_dtype_size(out->tensor.dtype);
+    PyObject *shape = PyDict_GetItemString(interface, "shape");
+    PyObject *strides = PyDict_GetItemString(interface, "strides");
+    uint32_t rank;
+    if (shape == NULL || read_axes(shape, 1, out->sizes, &out->tensor.rank) < 0)
+        return -1;
+    if (strides == NULL || strides == Py_None)
+        out->tensor.strides = NULL;
+    else if (read_axes(strides, size, out->strides, &rank) < 0)
+        return -1;
+    return 0;
+}
+
+static int of_interface(struct native_dump *dump, PyObject *object, const char *name,
+                        struct native_tensor *out)
+{
+    PyObject *interface = get(object, name);
+    if (interface == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    PyObject *data = PyDict_Check(interface) ? PyDict_GetItemString(interface, "data") : NULL;
+    int rc = 0;
+    if (data != NULL && PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2) {
+        const int dtype = interface_dtype(dump, object, interface);
+        out->tensor.dtype = dtype > 0 ? (enum kymo_dtype)dtype : KYMO_DTYPE_NONE;
+        out->tensor.data = dtype > 0 ? PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0)) : NULL;
+        rc = dtype > 0 && !PyErr_Occurred() && interface_axes(interface, out) == 0 ? 1 : -1;
+    }
+    PyObject *stream = rc > 0 ? PyDict_GetItemString(interface, "stream") : NULL;
+    if (stream != NULL && PyLong_Check(stream))
+        out->tensor.stream = (uintptr_t)PyLong_AsVoidPtr(stream);
+    Py_DECREF(interface);
+    return rc < 0 && PyErr_Occurred() ? -1 : rc;
+}
+
+static int of_cuda_interface(struct native_dump *dump, PyObject *object, struct native_tensor *out)
+{
+    const int rc = of_interface(dump, object, "__cuda_array_interface__", out);
+    if (rc > 0)
+        out->tensor.memory = KYMO_MEMORY_CUDA;
+    return rc;
+}
+
+/* ---- DLPack ---- */
+
+/* As its header lays them out; the managed tensor begins with the tensor. */
+struct dl_tensor {
+    void *data;
+    int32_t device_type, device_id, ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+};
+
+enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
+
+static enum kymo_dtype dtype_of_dlpack(const struct dl_tensor *dl)
+{
+    enum { FIRST_F8 = 7 };
+    static const enum kymo_dtype of_f8[] = {
+        0, 0, 0, KYMO_F8_E4M3FN, KYMO_F8_E4M3FNUZ, KYMO_F8_E5M2, KYMO_F8_E5M2FNUZ, KYMO_F8_E8M0FNU};
+    static const enum kymo_dtype of_float[] = {0, 0, KYMO_F16, 0, KYMO_F32, 0, 0, 0, KYMO_F64};
+    if (dl->lanes != 1 || dl->bits % 8 != 0 || dl->bits > 128)
+        return KYMO_DTYPE_NONE;
+    const Py_ssize_t size = dl->bits / 8;
+    switch (dl->code) {
+    case 0:
+        return integer_of(size, 1);
+    case 1:
+        return integer_of(size, 0);
+    case 2:
+        return size <= 8 ? of_float[size] : KYMO_DTYPE_NONE;
+    case 4:
+        return size == 2 ? KYMO_BF16 : KYMO_DTYPE_NONE;
+    case 5:
+        return size == 4 ? KYMO_C32 : size == 8 ? KYMO_C64 : KYMO_C128;
+    case 6:
+        return size == 1 ? KYMO_BOOL : KYMO_DTYPE_NONE;
+    default:
+        return dl->code >= FIRST_F8 && dl->code < FIRST_F8 + sizeof of_f8 / sizeof *of_f8 && size == 1
+                   ? of_f8[dl->code - FIRST_F8]
+                   : KYMO_DTYPE_NONE;
+    }
+}
+
+static int dlpack_place(PyObject *object, const struct dl_tensor *dl, struct kymo_tensor *tensor)
+{
+    if (dl->device_type == DL_CUDA || dl->device_type == DL_CUDA_MANAGED) {
+        tensor->memory = KYMO_MEMORY_CUDA;
+        tensor->device = dl->device_id;
+    } else if (dl->device_type != DL_CPU && dl->device_type != DL_CUDA_HOST) {
+        PyErr_Format(PyExc_TypeError,
+                     "a %.200s on a device of DLPack's kind %d cannot be read; move it to the CPU "
+                     "first",
+                     Py_TYPE(object)->tp_name, dl->device_type);
+        return -1;
+    }
+    return 0;
+}
+
+/* Ask for it on the default stream of a GPU, 1 in DLPack's words: its maker waits for what is on its way. */
+static PyObject *dlpack_capsule(PyObject *object)
+{
+    PyObject *device = call(object, "__dlpack_device__");
+    long type = DL_CPU;
+    if (device != NULL && PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2)
+        type = PyLong_AsLong(PyTuple_GET_ITEM(device, 0));
+    Py_XDECREF(device);
+    if (device == NULL || PyErr_Occurred())
+        return NULL;
+    if (type != DL_CUDA && type != DL_CUDA_MANAGED)
+        return call(object, "__dlpack__");
+    PyObject *method = get(object, "__dlpack__");
+    PyObject *none = method != NULL ? PyTuple_New(0) : NULL;
+    PyObject *stream = none != NULL ? Py_BuildValue("{si}", "stream", 1) : NULL;
+    PyObject *capsule = stream != NULL ? PyObject_Call(method, none, stream) : NULL;
+    Py_XDECREF(stream);
+    Py_XDECREF(none);
+    Py_XDECREF(method);
+    return capsule;
+}
+
+static int of_dlpack(PyObject *object, struct native_tensor *out)
+{
+    PyObject *method = get(object, "__dlpack__");
+    Py_XDECREF(method);
+    if (method == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    out->owner = dlpack_capsule(object);
+    const struct dl_tensor *dl =
+        out->owner != NULL ? PyCapsule_GetPointer(out->owner, "dltensor") : NULL;
+    if (dl == NULL)
+        return -1;
+    out->tensor.dtype = dtype_of_dlpack(dl);
+    if (out->tensor.dtype == KYMO_DTYPE_NONE || dl->ndim < 0 || dl->ndim > KYMO_MAX_RANK) {
+        PyErr_Format(PyExc_TypeError,
+                     "kymo has no type for elements of DLPack's code %d with %d bits", dl->code,
+                     dl->bits);
+        return -1;
+    }
+    out->tensor.rank = (uint32_t)dl->ndim;
+    for (int i = 0; i < dl->ndim; i++) {
+        out->sizes[i] = dl->shape[i];
+        out->strides[i] = dl->strides != NULL ? dl->strides[i] : 0;
+    }
+    if (dl->strides == NULL)
+        out->tensor.strides = NULL;
+    out->tensor.data = (const char *)dl->data + dl->byte_offset;
+    return dlpack_place(object, dl, &out->tensor) < 0 ? -1 : 1;
+}
+
+/* ---- any ---- */
+
+static int of_any(struct native_state *state, PyObject *object, struct native_tensor *out)
+{
+    struct native_dump *const dump = &state->dump;
+    const int knows = know_torch(dump);
+    if (knows < 0)
+        return -1;
+    if (knows && PyObject_TypeCheck(object, (PyTypeObject *)dump->torch_tensor))
+        return of_torch(dump, object, 1, out);
+    int rc = of_buffer(object, out);
+    if (rc == 0)
+        rc = of_interface(dump, object, "__array_interface__", out);
+    if (rc == 0)
+        rc = of_cuda_interface(dump, object, out);
+    return rc != 0 ? rc : of_dlpack(object, out);
+}
+
+int native_tensor_init(struct native_state *state, PyObject *object, struct native_tensor *out)
+{
+    out->owner = NULL;
+    out->view.obj = NULL;
+    out->tensor = (struct kymo_tensor){.sizes = out->sizes, .strides = out->strides};
+    const int rc = of_any(state, object, out);
+    if (rc <= 0)
+        native_tensor_fini(out);
+    return rc;
+}
+
+void native_tensor_fini(struct native_tensor *tensor)
+{
+    if (tensor->view.obj != NULL)
+        PyBuffer_Release(&tensor->view); /* sets obj to NULL */
+    Py_CLEAR(tensor->owner);
+}
