@@ -240,8 +240,8 @@ struct kymo__dump_result {
 };
 void kymo__dump_told(struct kymo__dump_result *result, const char *fmt, ...) KYMO_PRINTF(2, 3);
 /* Take room on the disk for a value; false, and it is missing, when there is none. */
-bool kymo__dump_take_room(struct kymo__dump_place *place, const struct kymo__dump_step *step,
-                          struct kymo__dump_item *item, struct kymo__dump_result *result);
+bool kymo__dump_take_room(struct kymo__dump_place *place, struct kymo__dump_item *item,
+                          struct kymo__dump_result *result);
 
 /* Write a step. Values that cannot be written are `missing`, and told in `result`; the status is of the step as a whole. */
 KYMO_WARN_UNUSED kymo_status kymo__dump_write_kymo(struct kymo__dump_step *step,
@@ -274,8 +274,6 @@ struct kymo__dump {
 
     struct kymo_dump_options options; /* with defaults filled in; its dir is `dir` below */
     char dir[PATH_MAX];
-    bool by_options; /* switched on by KYMO_OPTIONS or kymo_start: the program's first enable joins */
-    bool has_dir_by_options;
     uint32_t is_wanted; /* of the step under way. Stored under the lock; loaded anywhere, relaxed */
     uint64_t count;     /* the same */
     uint64_t seq;

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,8 +74,8 @@ void kymo__dump_told(struct kymo__dump_result *result, const char *fmt, ...)
     va_end(args);
 }
 
-bool kymo__dump_take_room(struct kymo__dump_place *place, const struct kymo__dump_step *step,
-                          struct kymo__dump_item *item, struct kymo__dump_result *result)
+bool kymo__dump_take_room(struct kymo__dump_place *place, struct kymo__dump_item *item,
+                          struct kymo__dump_result *result)
 {
     const uint64_t n = item->n_bytes + item->value.text_len;
     if (n <= place->disk_left) {
@@ -87,8 +86,8 @@ bool kymo__dump_take_room(struct kymo__dump_place *place, const struct kymo__dum
     result->n_failed++;
     kymo__dump_told(result,
                     "dumps in %s have reached their limit of disk space: tensors are missing from "
-                    "step %" PRIu64 " on; dump.disk=SIZE sets it",
-                    place->dir, step->number);
+                    "some step on; dump.disk=SIZE sets it",
+                    place->dir);
     return false;
 }
 
@@ -147,15 +146,15 @@ static kymo_status write_step(struct kymo__dump_step *step, struct kymo__dump_re
 }
 
 /* The lock is held. */
-static void count(const struct kymo__dump_step *step, const struct kymo__dump_result *result,
-                  kymo_status st)
+static void count(const struct kymo__dump_result *result, kymo_status st)
 {
     dump->counts.n_steps += st == KYMO_OK;
     dump->counts.n_tensors += result->n_tensors;
     dump->counts.n_bytes += result->n_bytes;
     dump->counts.n_failed += result->n_failed;
     dump->n_disk_bytes += result->n_bytes;
-    (void)step;
+    if (dump->failure[0] == '\0')
+        memcpy(dump->failure, result->why, sizeof dump->failure);
 }
 
 static void write_and_tell(struct kymo__dump_step *step)
@@ -163,16 +162,13 @@ static void write_and_tell(struct kymo__dump_step *step)
     struct kymo__dump_result result = {0};
     const kymo_status st = write_step(step, &result);
     if (st != KYMO_OK)
-        kymo__dump_told(&result, "step %" PRIu64 " of the dump is not whole: %s", step->number,
-                        kymo_last_error());
+        kymo__dump_told(&result, "a step of the dump is not whole: %s", kymo_last_error());
     if (result.why[0] != '\0')
         kymo__say("%s; the program goes on", result.why);
     for (struct kymo__dump_item *item = step->first; item != NULL; item = item->next)
         kymo__dump_item_done(item);
     pthread_mutex_lock(&dump->lock);
-    count(step, &result, st);
-    if (dump->failure[0] == '\0')
-        memcpy(dump->failure, result.why, sizeof dump->failure);
+    count(&result, st);
     pthread_mutex_unlock(&dump->lock);
     kymo__dump_step_destroy(step);
     kymo__dump_progress(1);

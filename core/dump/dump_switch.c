@@ -12,6 +12,8 @@ static struct kymo__dump *const dump = &kymo__dump;
 
 static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER; /* one switches at a time */
 
+static bool is_by_options; /* options switched it on, and not the program. Guarded by `switch_lock` */
+
 static const uint64_t memory_default = UINT64_C(1) << 30;
 static const uint64_t exit_patience_ns = 10000000000, fork_patience_ns = 10000000;
 
@@ -72,10 +74,31 @@ static void name_run(void)
     kymo__identity_host(dump->host, sizeof dump->host);
 }
 
-static kymo_status enable(const struct kymo_dump_options *options)
+/* What options by name have said; they win over what the program asks for. Guarded by `switch_lock`. */
+static struct kymo__dump_settings given;
+
+static void overlay(struct kymo_dump_options *o)
+{
+    const uint32_t g = given.given;
+    o->dir = g & KYMO__GIVEN_DIR ? given.dir : o->dir;
+    o->layout = g & KYMO__GIVEN_LAYOUT ? (enum kymo_dump_layout)given.layout : o->layout;
+    o->mode = g & KYMO__GIVEN_MODE ? (enum kymo_dump_mode)given.mode : o->mode;
+    o->policy = g & KYMO__GIVEN_POLICY ? (enum kymo_dump_policy)given.policy : o->policy;
+    o->memory_bytes = g & KYMO__GIVEN_MEMORY ? given.memory_bytes : o->memory_bytes;
+    o->disk_bytes = g & KYMO__GIVEN_DISK ? given.disk_bytes : o->disk_bytes;
+    o->first = g & KYMO__GIVEN_FIRST ? given.first : o->first;
+    o->last = g & KYMO__GIVEN_LAST ? given.last : o->last;
+    o->every = g & KYMO__GIVEN_EVERY ? given.every : o->every;
+    o->flight_steps = g & KYMO__GIVEN_FLIGHT ? given.flight_steps : o->flight_steps;
+    o->durable = g & KYMO__GIVEN_DURABLE ? given.durable : o->durable;
+}
+
+/* Everything but the switch. */
+static kymo_status prepare(const struct kymo_dump_options *options)
 {
     char dir[PATH_MAX];
     struct kymo_dump_options o = *options;
+    overlay(&o);
     KYMO_TRY(check_options(&o));
     KYMO_TRY(resolve(o.dir, dir, sizeof dir));
     pthread_mutex_lock(&dump->lock);
@@ -84,14 +107,13 @@ static kymo_status enable(const struct kymo_dump_options *options)
     dump->options = o;
     dump->counts = (struct kymo_dump_counts){0};
     dump->failure[0] = '\0';
-    dump->seq = dump->n_disk_bytes = 0;
+    dump->n_disk_bytes = 0;
     clock_gettime(CLOCK_REALTIME_COARSE, &dump->began);
     kymo__dump_set_step(0);
     if (dump->run[0] == '\0')
         name_run();
     pthread_mutex_unlock(&dump->lock);
     kymo__dump_memory_keep(o.memory_bytes);
-    __atomic_fetch_or(&kymo_switch[0], KYMO_ON_DUMP, __ATOMIC_RELEASE);
     return KYMO_OK;
 }
 
@@ -105,11 +127,15 @@ static kymo_status disable(uint64_t patience_ns)
     kymo_dump_clear(KYMO_DUMP_GRADIENTS);
     const bool is_empty = kymo__dump_drain(patience_ns);
     pthread_mutex_lock(&dump->lock);
-    kymo_status st = kymo__dump_take_failure();
-    dump->by_options = false;
+    const kymo_status st = kymo__dump_take_failure();
+    struct kymo__dump_step *const left = dump->now;
+    dump->now = NULL;
+    dump->seq = 0;
     if (is_empty)
         kymo__dump_end_threads(exit_patience_ns);
     pthread_mutex_unlock(&dump->lock);
+    kymo__dump_step_destroy(left);
+    is_by_options = false;
     if (!is_empty)
         return kymo__fail(
             KYMO_EIO, "steps of the dump in %s are not written: the disk does not move", dump->dir);
@@ -121,22 +147,26 @@ static kymo_status disable(uint64_t patience_ns)
 }
 
 /*
- * The program's own first enable joins what the options began: their directory has the last word if they named one, the
- * program's wins over the recording's.
+ * The first enable of the program joins what options began, as long as no step has ended. It may name another directory
+ * than the recording's; one that the options named has the last word.
  */
-static kymo_status join(const struct kymo_dump_options *o)
+static bool joins(void)
 {
-    char dir[PATH_MAX];
-    if (o->dir == NULL)
-        return KYMO_OK;
-    KYMO_TRY(resolve(o->dir, dir, sizeof dir));
-    pthread_mutex_lock(&dump->lock);
-    const bool is_other = strcmp(dir, dump->dir) != 0, is_told = is_other && dump->has_dir_by_options;
-    if (is_other && !dump->has_dir_by_options)
-        memcpy(dump->dir, dir, sizeof dir);
-    pthread_mutex_unlock(&dump->lock);
-    if (is_told)
-        kymo__say("dumping into %s, as the options say, and not into %s", dump->dir, dir);
+    return is_by_options && kymo_dump_count() == 0;
+}
+
+static kymo_status switch_on(const struct kymo_dump_options *o, bool by_options)
+{
+    if (kymo_dump_is_enabled() && !joins())
+        return kymo__fail(KYMO_ESTATE,
+                          "dumping is already enabled, into %s; disable it before enabling it with "
+                          "other options",
+                          dump->dir);
+    KYMO_TRY(prepare(o));
+    if (o->dir != NULL && (given.given & KYMO__GIVEN_DIR) && strcmp(o->dir, given.dir) != 0)
+        kymo__say("dumping into %s, as the options say, and not into %s", dump->dir, o->dir);
+    is_by_options = by_options;
+    __atomic_fetch_or(&kymo_switch[0], KYMO_ON_DUMP, __ATOMIC_RELEASE);
     return KYMO_OK;
 }
 
@@ -149,18 +179,8 @@ kymo_status kymo_dump_enable_sized(const struct kymo_dump_options *options, size
         return kymo__fail(KYMO_EDUPLICATE,
                           "this copy of libkymo (%s) stays off, because %s was loaded before it",
                           kymo_library_path(), kymo__earlier_copy());
-    kymo_status st;
     pthread_mutex_lock(&switch_lock);
-    if (!kymo_dump_is_enabled())
-        st = enable(&o);
-    else if (dump->by_options && kymo_dump_count() == 0)
-        st = join(&o);
-    else
-        st = kymo__fail(KYMO_ESTATE,
-                        "dumping is already enabled, into %s; disable it before "
-                        "enabling it with other options",
-                        dump->dir);
-    dump->by_options = false;
+    const kymo_status st = switch_on(&o, false);
     pthread_mutex_unlock(&switch_lock);
     return st;
 }
@@ -175,9 +195,20 @@ kymo_status kymo_dump_disable(void)
 
 /* ---- what the switchboard calls ---- */
 
+/*
+ * Options without a directory wait for one: for a recording, which may be open now, or for the program to name one. Those
+ * that come while it is on count from the next enable.
+ */
 static void configure(const struct kymo__settings *settings)
 {
-    (void)settings;
+    pthread_mutex_lock(&switch_lock);
+    if (settings->dump.given != 0)
+        given = settings->dump;
+    if (given.given != 0 && !kymo_dump_is_enabled() &&
+        (kymo_enabled() || (given.given & KYMO__GIVEN_DIR)) &&
+        switch_on(&(struct kymo_dump_options){0}, true) != KYMO_OK)
+        kymo__say("%s", kymo_last_error());
+    pthread_mutex_unlock(&switch_lock);
 }
 
 static void reset(void)
@@ -188,6 +219,9 @@ static void reset(void)
     dump->dir[0] = '\0';
     dump->counts = (struct kymo_dump_counts){0};
     pthread_mutex_unlock(&dump->lock);
+    pthread_mutex_lock(&switch_lock);
+    given.given = 0;
+    pthread_mutex_unlock(&switch_lock);
 }
 
 /* Threads that have nothing to do end, so that the child has none to miss and Python none to warn of. */

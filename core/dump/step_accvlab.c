@@ -197,7 +197,7 @@ static kymo_status write_step(struct writer *w)
     for (struct kymo__dump_item *item = w->step->first; item != NULL; item = item->next) {
         const bool has_data = item->missing == NULL && !item->is_measured_only &&
                               (has_file(item) || is_in_json(item));
-        if (has_data && kymo__dump_take_room(w->place, w->step, item, w->result) && has_file(item)) {
+        if (has_data && kymo__dump_take_room(w->place, item, w->result) && has_file(item)) {
             write_file(w, item);
             count(w, item);
         }

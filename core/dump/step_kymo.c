@@ -207,11 +207,10 @@ static kymo_status tell(struct writer *w, const struct kymo__dump_item *end)
 }
 
 /* The disk refused: what waited for it is missing, and its place is taken by whatever comes next. */
-static void take_back(struct writer *w, const struct kymo__dump_item *end)
+static void take_back(struct writer *w, const struct kymo__dump_item *end, int error)
 {
-    kymo__dump_told(
-        w->result, "cannot write step %" PRIu64 " of the dump in %s: %s; tensors are missing in it",
-        w->step->number, w->place->dir, strerror(errno));
+    kymo__dump_told(w->result, "cannot write all of the dump in %s: %s; tensors are missing in it",
+                    w->place->dir, strerror(error));
     w->table.entries.len = w->told.entries_len;
     w->table.n_bytes = w->told.n_bytes;
     w->table.n_pads = w->told.n_pads;
@@ -257,7 +256,9 @@ static kymo_status put_tensor(struct writer *w, struct kymo__dump_item *item)
     const bool fits = w->n_batch + gap + item->n_bytes <= BATCH;
     if ((!fits && !write_batch(w)) || !put_bytes(w, NULL, gap) ||
         !put_data(w, item->value.tensor.data, item->n_bytes)) {
-        take_back(w, item->next);
+        const int error = errno;
+        KYMO_TRY(tell(w, item));
+        take_back(w, item->next, error);
         return tell(w, item->next);
     }
     return KYMO_OK;
@@ -294,7 +295,7 @@ static kymo_status put_item(struct writer *w, struct kymo__dump_item *item)
         (item->value.kind == KYMO_DUMP_TENSOR || item->value.kind == KYMO_DUMP_BYTES);
     const uint64_t at = w->at;
     item->mark = mark(w);
-    if (has_data && kymo__dump_take_room(w->place, w->step, item, w->result)) {
+    if (has_data && kymo__dump_take_room(w->place, item, w->result)) {
         if (item->value.type == KYMO_DUMP_CONTAINER)
             KYMO_TRY(put_tensor(w, item));
         else
@@ -391,8 +392,11 @@ static kymo_status close_data(struct writer *w)
     struct kymo__buf head = {0};
     char part[KYMO__FILE_NAME_MAX + 32], whole[KYMO__FILE_NAME_MAX + 32];
     stop_direct(w);
-    if (!write_batch(w))
-        take_back(w, NULL);
+    if (!write_batch(w)) {
+        const int error = errno;
+        KYMO_TRY(tell(w, NULL));
+        take_back(w, NULL, error);
+    }
     KYMO_TRY(tell(w, NULL));
     KYMO_TRY(kymo__safetensors_head_put(&head, &w->table, w->step->number, w->place->rank,
                                         w->data_start));

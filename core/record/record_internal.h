@@ -47,9 +47,30 @@ struct kymo__settings {
         uint64_t warmup, print_every;
         int gpu; /* enum kymo_stopwatch_gpu */
     } stopwatch;
+    struct kymo__dump_settings {
+        uint32_t given; /* KYMO__GIVEN_… of the fields that follow; not 0: the dumper is switched on */
+        int layout, mode, policy; /* as the enums of <kymo/dump.h> */
+        uint64_t memory_bytes, disk_bytes, first, last, every, flight_steps;
+        bool durable;
+        char dir[512];
+    } dump;
     bool by_environment; /* KYMO started it: the program's own first kymo_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */
     char run_id[64];
+};
+
+enum {
+    KYMO__GIVEN_DIR = 1 << 0,
+    KYMO__GIVEN_LAYOUT = 1 << 1,
+    KYMO__GIVEN_MODE = 1 << 2,
+    KYMO__GIVEN_POLICY = 1 << 3,
+    KYMO__GIVEN_MEMORY = 1 << 4,
+    KYMO__GIVEN_DISK = 1 << 5,
+    KYMO__GIVEN_FIRST = 1 << 6,
+    KYMO__GIVEN_LAST = 1 << 7,
+    KYMO__GIVEN_EVERY = 1 << 8,
+    KYMO__GIVEN_FLIGHT = 1 << 9,
+    KYMO__GIVEN_DURABLE = 1 << 10,
 };
 
 /* ---- identity.c: who this process is ---- */

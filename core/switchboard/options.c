@@ -179,6 +179,76 @@ static bool set_cuda_sync(struct kymo__settings *s, const char *text)
     return read_bool(text, &value) && set_gpu(s, value ? "sync" : "none");
 }
 
+/* Any of the dumper's options switches the dumper on. */
+static bool given(struct kymo__settings *s, uint32_t field, bool is_right)
+{
+    s->dump.given |= is_right ? field : 0;
+    return is_right;
+}
+
+static bool set_dump_dir(struct kymo__settings *s, const char *text)
+{
+    return given(s, KYMO__GIVEN_DIR,
+                 text[0] != '\0' && snprintf(s->dump.dir, sizeof s->dump.dir, "%s", text) <
+                                        (int)sizeof s->dump.dir);
+}
+
+static bool set_dump_layout(struct kymo__settings *s, const char *text)
+{
+    static const char *const words[] = {"kymo", "accvlab"}; /* as enum kymo_dump_layout */
+    return given(s, KYMO__GIVEN_LAYOUT,
+                 read_word(text, words, KYMO__COUNT_OF(words), &s->dump.layout));
+}
+
+static bool set_dump_mode(struct kymo__settings *s, const char *text)
+{
+    static const char *const words[] = {"full", "stats", "digests"}; /* as enum kymo_dump_mode */
+    return given(s, KYMO__GIVEN_MODE, read_word(text, words, KYMO__COUNT_OF(words), &s->dump.mode));
+}
+
+static bool set_dump_policy(struct kymo__settings *s, const char *text)
+{
+    static const char *const words[] = {"block", "drop", "stats"}; /* as enum kymo_dump_policy */
+    return given(s, KYMO__GIVEN_POLICY,
+                 read_word(text, words, KYMO__COUNT_OF(words), &s->dump.policy));
+}
+
+static bool set_dump_memory(struct kymo__settings *s, const char *text)
+{
+    return given(s, KYMO__GIVEN_MEMORY,
+                 read_size(text, &s->dump.memory_bytes) && s->dump.memory_bytes > 0);
+}
+
+static bool set_dump_disk(struct kymo__settings *s, const char *text)
+{
+    return given(s, KYMO__GIVEN_DISK, read_size(text, &s->dump.disk_bytes) && s->dump.disk_bytes > 0);
+}
+
+static bool set_dump_first(struct kymo__settings *s, const char *text)
+{
+    return given(s, KYMO__GIVEN_FIRST, read_count(text, &s->dump.first));
+}
+
+static bool set_dump_last(struct kymo__settings *s, const char *text)
+{
+    return given(s, KYMO__GIVEN_LAST, read_count(text, &s->dump.last));
+}
+
+static bool set_dump_every(struct kymo__settings *s, const char *text)
+{
+    return given(s, KYMO__GIVEN_EVERY, read_count(text, &s->dump.every) && s->dump.every > 0);
+}
+
+static bool set_dump_flight(struct kymo__settings *s, const char *text)
+{
+    return given(s, KYMO__GIVEN_FLIGHT, read_count(text, &s->dump.flight_steps));
+}
+
+static bool set_dump_durable(struct kymo__settings *s, const char *text)
+{
+    return given(s, KYMO__GIVEN_DURABLE, read_bool(text, &s->dump.durable));
+}
+
 static bool set_children(struct kymo__settings *s, const char *text)
 {
     return read_bool(text, &s->follow_fork);
@@ -230,6 +300,20 @@ static const struct {
      set_print_every},
     {"stopwatch.cuda_sync", "0|1", "0", "Stopwatch waits for the GPU at both ends", set_cuda_sync},
     {"stopwatch.gpu", "none|sync|events", "none", "how Stopwatch measures GPU work", set_gpu},
+    {"dump.dir", "DIR", "dumps, in the recording", "TensorDumper writes there", set_dump_dir},
+    {"dump.layout", "kymo|accvlab", "kymo", "which files TensorDumper writes", set_dump_layout},
+    {"dump.mode", "full|stats|digests", "full", "what is kept of a tensor", set_dump_mode},
+    {"dump.policy", "block|drop|stats", "block", "what happens when dump.memory is full",
+     set_dump_policy},
+    {"dump.memory", "SIZE", "1GiB", "memory for tensors not yet written", set_dump_memory},
+    {"dump.disk", "SIZE", "until a tenth is left", "the most that one process's dumps may take",
+     set_dump_disk},
+    {"dump.first", "N", "0", "the first step that is kept", set_dump_first},
+    {"dump.last", "N", "none", "the last step that is kept", set_dump_last},
+    {"dump.every", "N", "1", "every N-th step is kept", set_dump_every},
+    {"dump.flight", "N", "0", "only the last N steps, and only when something happens",
+     set_dump_flight},
+    {"dump.durable", "0|1", "0", "a step counts as written when it is on the disk", set_dump_durable},
 };
 
 void kymo__settings_init(struct kymo__settings *s)
