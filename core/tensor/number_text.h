@@ -25,7 +25,7 @@ KYMO_PRIVATE_API char *kymo__u64_text(char *out, uint64_t value);
 
 /* All texts of a floating type of 16, 8 or 4 bits, by their bits; a `len` of 0: NaN or infinite. */
 struct kymo__small_text {
-    char text[15];
+    char text[23];
     uint8_t len;
 };
 /* Whether it is such a type. */

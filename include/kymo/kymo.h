@@ -25,6 +25,7 @@
 #include <kymo/diff.h>
 #include <kymo/doctor.h>
 #include <kymo/dump.h>
+#include <kymo/dumpfile.h>
 #include <kymo/image.h>
 #include <kymo/import.h>
 #include <kymo/iteration.h>

@@ -1,0 +1,248 @@
+/* The steps that are below a path, by the names of its files. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dumpfile/dumpfile_internal.h"
+
+static bool ends_with(const char *text, const char *suffix)
+{
+    const size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && strcmp(text + n - m, suffix) == 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The number that all of `text` up to `end` is. */
+static bool is_number(const char *text, const char *end, uint64_t *out)
+{
+    if (text == end || end - text > 19)
+        return false;
+    for (const char *p = text; p < end; p++)
+        if (*p < '0' || *p > '9')
+            return false;
+    return kymo__parse_number(text, (size_t)(end - text), out);
+}
+
+/* One field of a step's name, "rank-3": its number, and where the next one begins. */
+static bool take_field(const char **name, const char *end, const char *word, uint64_t *out)
+{
+    const size_t len = strlen(word);
+    const char *stop = memchr(*name, '.', (size_t)(end - *name));
+    stop = stop != NULL ? stop : end;
+    if ((size_t)(stop - *name) < len || memcmp(*name, word, len) != 0 ||
+        !is_number(*name + len, stop, out))
+        return false;
+    *name = stop < end ? stop + 1 : end;
+    return true;
+}
+
+/* "step-00000012.rank-3.pid-7"; the suffix is left out of it. */
+static bool parse_step_name(const char *name, const char *end, struct kymo_dumped_step *info)
+{
+    uint64_t step = 0, rank = 0, pid = 0;
+    if (!take_field(&name, end, "step-", &step))
+        return false;
+    const bool has_rank = take_field(&name, end, "rank-", &rank);
+    take_field(&name, end, "pid-", &pid);
+    info->step = step;
+    info->rank = has_rank ? (int64_t)rank : -1;
+    info->pid = pid;
+    return name == end;
+}
+
+static kymo_status no_memory(const char *path)
+{
+    return kymo__fail(KYMO_ENOMEM, "out of memory while opening %s", path);
+}
+
+static kymo_status add_step(struct kymo_dumps *dumps, enum kymo__source source, const char *path,
+                            struct kymo__step **out)
+{
+    if (!kymo__grow(&dumps->steps, &dumps->steps_cap, dumps->n_steps + 1, sizeof *dumps->steps))
+        return no_memory(path);
+    struct kymo__step *const step = &dumps->steps[dumps->n_steps];
+    *step = (struct kymo__step){.source = source};
+    step->info = (struct kymo_dumped_step){.rank = -1, .world = -1, .is_complete = 1};
+    step->path = kymo__strndup(path, strlen(path));
+    if (step->path == NULL)
+        return no_memory(path);
+    step->info.path = step->path;
+    dumps->n_steps++;
+    *out = step;
+    return KYMO_OK;
+}
+
+/* One of the files of a step in kymo's layout. A manifest comes first, then the tensors by themselves. */
+static kymo_status add_kymo_step(struct kymo_dumps *dumps, const char *path, size_t suffix_len)
+{
+    char stem[PATH_MAX], manifest[PATH_MAX + 8];
+    struct kymo_dumped_step info = {0};
+    struct kymo__step *step;
+    const size_t len = strlen(path) - suffix_len;
+    if (len >= sizeof stem)
+        return kymo__fail(KYMO_EIO, "the path of %s is too long", path);
+    memcpy(stem, path, len);
+    stem[len] = '\0';
+    const char *const name = base_name(stem);
+    snprintf(manifest, sizeof manifest, "%s.jsonl", stem);
+    const bool has_manifest = access(manifest, F_OK) == 0;
+    const bool is_step = parse_step_name(name, name + strlen(name), &info);
+    if (!has_manifest && ends_with(path, ".part"))
+        return kymo__fail(KYMO_EFORMAT,
+                          "%s is a step that was not finished, and its manifest is not there", path);
+    KYMO_TRY(add_step(dumps, has_manifest ? KYMO__SOURCE_MANIFEST : KYMO__SOURCE_SAFETENSORS,
+                      has_manifest ? manifest : path, &step));
+    step->info.is_single = !has_manifest && !is_step;
+    if (is_step) {
+        step->info.step = info.step;
+        step->info.rank = info.rank;
+        step->info.pid = info.pid;
+    }
+    step->stem = kymo__strndup(stem, len);
+    return step->stem != NULL ? KYMO_OK : no_memory(path);
+}
+
+static kymo_status add_accvlab_step(struct kymo_dumps *dumps, const char *path, int64_t rank)
+{
+    struct kymo__step *step;
+    const char *const name = base_name(path);
+    KYMO_TRY(add_step(dumps, KYMO__SOURCE_ACCVLAB, path, &step));
+    step->info.layout = KYMO_DUMP_LAYOUT_ACCVLAB;
+    step->info.rank = rank;
+    if (!is_number(name, name + strlen(name), &step->info.step))
+        step->info.step = 0;
+    return KYMO_OK;
+}
+
+/* ---- directories ---- */
+
+static bool has_file(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+}
+
+static kymo_status find_in(struct kymo_dumps *dumps, const char *folder, int64_t rank);
+
+/* One entry of a directory: a step, a rank's directory, or nothing of ours. */
+static kymo_status look_at(struct kymo_dumps *dumps, const char *folder, const char *name,
+                           int64_t rank)
+{
+    static const char *const suffixes[] = {".jsonl", ".safetensors", ".part"};
+    char path[PATH_MAX];
+    struct kymo_dumped_step info;
+    uint64_t number;
+    const size_t len = strlen(name);
+    const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (n < 0 || (size_t)n >= sizeof path || name[0] == '.')
+        return KYMO_OK;
+    for (size_t i = 0; i < KYMO__COUNT_OF(suffixes); i++) {
+        const size_t suffix = strlen(suffixes[i]);
+        if (!ends_with(name, suffixes[i]) || !parse_step_name(name, name + len - suffix, &info))
+            continue;
+        /* What has a manifest is found by it. */
+        char manifest[PATH_MAX];
+        snprintf(manifest, sizeof manifest, "%.*s.jsonl", (int)(len - suffix), name);
+        if (i > 0 && (has_file(folder, manifest) || i == 2))
+            return KYMO_OK;
+        return add_kymo_step(dumps, path, suffix);
+    }
+    if (is_number(name, name + len, &number) && has_file(path, "tensors.json"))
+        return add_accvlab_step(dumps, path, rank);
+    if (rank < 0 && strncmp(name, "rank-", 5) == 0 && is_number(name + 5, name + len, &number))
+        return find_in(dumps, path, (int64_t)number);
+    return KYMO_OK;
+}
+
+static kymo_status find_in(struct kymo_dumps *dumps, const char *folder, int64_t rank)
+{
+    DIR *const dir = opendir(folder);
+    if (dir == NULL)
+        return kymo__fail_errno("open %s", folder);
+    kymo_status status = KYMO_OK;
+    for (const struct dirent *entry; status == KYMO_OK && (entry = readdir(dir)) != NULL;)
+        status = look_at(dumps, folder, entry->d_name, rank);
+    closedir(dir);
+    return status;
+}
+
+static kymo_status find_below(struct kymo_dumps *dumps, const char *folder)
+{
+    char path[PATH_MAX];
+    if (has_file(folder, "tensors.json"))
+        return add_accvlab_step(dumps, folder, -1);
+    KYMO_TRY(find_in(dumps, folder, -1));
+    const int n = snprintf(path, sizeof path, "%s/dumps", folder);
+    if (dumps->n_steps == 0 && n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0)
+        KYMO_TRY(find_in(dumps, path, -1));
+    if (dumps->n_steps == 0)
+        return kymo__fail(
+            KYMO_EFORMAT,
+            "%s holds no dump: neither step-*.jsonl nor numbered directories with tensors.json",
+            folder);
+    return KYMO_OK;
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const struct kymo__step *const x = a, *const y = b;
+    if (x->info.step != y->info.step)
+        return x->info.step < y->info.step ? -1 : 1;
+    if (x->info.rank != y->info.rank)
+        return x->info.rank < y->info.rank ? -1 : 1;
+    if (x->info.pid != y->info.pid)
+        return x->info.pid < y->info.pid ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+/* ---- files ---- */
+
+static kymo_status find_file(struct kymo_dumps *dumps, const char *path)
+{
+    static const struct {
+        const char *suffix;
+        enum kymo__source source;
+    } sources[] = {{".npy", KYMO__SOURCE_NPY},
+                   {".json", KYMO__SOURCE_JSON},
+                   {".png", KYMO__SOURCE_PNG},
+                   {".bin", KYMO__SOURCE_BIN}};
+    static const char *const steps[] = {".jsonl", ".safetensors", ".part"};
+    struct kymo__step *step;
+    for (size_t i = 0; i < KYMO__COUNT_OF(steps); i++)
+        if (ends_with(path, steps[i]))
+            return add_kymo_step(dumps, path, strlen(steps[i]));
+    for (size_t i = 0; i < KYMO__COUNT_OF(sources); i++)
+        if (ends_with(path, sources[i].suffix)) {
+            KYMO_TRY(add_step(dumps, sources[i].source, path, &step));
+            step->info.is_single = 1;
+            return KYMO_OK;
+        }
+    if (ends_with(path, ".pkl") || ends_with(path, ".pt") || ends_with(path, ".pth"))
+        return kymo__fail(KYMO_EFORMAT,
+                          "%s is a pickle, which is never loaded: reading it could run any program",
+                          path);
+    return kymo__fail(
+        KYMO_EFORMAT,
+        "%s is no dump: it is neither a directory nor .safetensors, .npy, .json, .png or .bin", path);
+}
+
+kymo_status kymo__steps_find(struct kymo_dumps *dumps, const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0)
+        return kymo__fail_errno("open %s", path);
+    KYMO_TRY(S_ISDIR(about.st_mode) ? find_below(dumps, path) : find_file(dumps, path));
+    qsort(dumps->steps, dumps->n_steps, sizeof *dumps->steps, by_step);
+    return KYMO_OK;
+}
