@@ -89,7 +89,17 @@ bool kymo__parse_process_stat(const char *text, size_t len, struct kymo__process
 /* write(2) until all is out; false with errno set. */
 KYMO_PRIVATE_API bool kymo__write_all(int fd, const void *bytes, size_t len);
 
-/* ---- of libkymo-tools: heap.c, workers.c, temporary_file.c ---- */
+/* ---- threads ---- */
+
+/* Take tasks until none is left; `may_tell` in the calling thread alone, for progress. */
+typedef void kymo__worker(void *ctx, bool may_tell);
+/* `n_jobs` 0: as many as there are cores. The calling thread works too, and alone when no other can be had. */
+KYMO_PRIVATE_API void kymo__work_together(kymo__worker *work, void *ctx, size_t n_jobs,
+                                          size_t n_tasks);
+/* How many threads these will be at most, the calling one counted. */
+KYMO_PRIVATE_API size_t kymo__work_crew(size_t n_jobs, size_t n_tasks);
+
+/* ---- of libkymo-tools: heap.c, temporary_file.c ---- */
 
 /* Numbers by a key, the lowest first; of equal keys the lower number. */
 struct kymo__heap {
@@ -106,13 +116,6 @@ bool kymo__heap_put(struct kymo__heap *heap, uint32_t number, uint64_t key);
 /* Take out a number that is in. */
 void kymo__heap_remove(struct kymo__heap *heap, uint32_t number);
 void kymo__heap_fini(struct kymo__heap *heap);
-
-/* Take tasks until none is left; `may_tell` in the calling thread alone, for progress. */
-typedef void kymo__worker(void *ctx, bool may_tell);
-/* `n_jobs` 0: as many as there are cores. The calling thread works too, and alone when no other can be had. */
-void kymo__work_together(kymo__worker *work, void *ctx, size_t n_jobs, size_t n_tasks);
-/* How many threads these will be at most, the calling one counted. */
-size_t kymo__work_crew(size_t n_jobs, size_t n_tasks);
 
 /* Open a file without a name for reading and writing, in TMPDIR, else /var/tmp, else /tmp; the caller closes it. */
 KYMO_WARN_UNUSED kymo_status kymo__temporary_open(int *fd);

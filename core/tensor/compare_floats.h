@@ -2,13 +2,13 @@
  * One block of floats, element by element, whatever they are: NaN, infinite, huge. Included with
  *
  *   REAL, WIDE   the type, and a wider one for sums
- *   PLACE        a signed integer of its width
+ *   BITS         an unsigned integer of its width
  *   FN(name)     the name of what is made here
  */
 
 struct FN(side) {
     REAL value;
-    PLACE place;
+    BITS pattern;
 };
 
 /* What the parts of one element say together. */
@@ -16,22 +16,36 @@ struct FN(verdict) {
     bool is_wrong, is_unequal, is_nan_a, is_nan_b, is_hopeless, is_off_zero;
 };
 
+/* Numbers of the type from one to the other; through zero, whose two patterns are one number. */
+static BITS FN(apart)(BITS a, BITS b)
+{
+    const BITS sign = (BITS)1 << (8 * sizeof(BITS) - 1);
+    const BITS size_a = a & (sign - 1), size_b = b & (sign - 1);
+    return (a ^ b) & sign ? size_a + size_b : size_a > size_b ? size_a - size_b : size_b - size_a;
+}
+
 /* Both are finite: how far are they apart? */
 static void FN(measure)(const struct kymo__compare *job, struct FN(side) a, struct FN(side) b,
                         uint64_t index, struct FN(verdict) * verdict, struct kymo__diff_part *part)
 {
     const REAL distance = FN(abs)(a.value - b.value), reference = FN(abs)(b.value);
     const REAL allowed = (REAL)job->tolerance.abs + (REAL)job->tolerance.rel * reference;
-    const uint64_t apart = (uint64_t)(FN(apart)(a.place, b.place) >> job->place_shift);
+    const uint64_t apart = (uint64_t)(FN(apart)(a.pattern, b.pattern) >> job->pattern_shift);
     verdict->is_unequal |= apart != 0;
     verdict->is_wrong |= !(distance <= allowed) && apart > job->tolerance.ulp;
     verdict->is_off_zero |= apart != 0 && reference == 0;
-    if (distance > part->abs.value)
-        part->abs = (struct kymo__worst_float){distance, index};
-    if (apart > part->ulp.value)
-        part->ulp = (struct kymo__worst_places){apart, index};
-    if (reference != 0 && distance / reference > (REAL)part->rel.value)
-        part->rel = (struct kymo__worst_float){distance / reference, index};
+    if (distance > part->abs) {
+        part->abs = distance;
+        part->abs_at.index = index;
+    }
+    if (apart > part->ulp) {
+        part->ulp = apart;
+        part->ulp_at.index = index;
+    }
+    if (reference != 0 && distance / reference > (REAL)part->rel) {
+        part->rel = distance / reference;
+        part->rel_at.index = index;
+    }
     part->max_a = KYMO__MAX(part->max_a, (double)FN(abs)(a.value));
     part->max_b = KYMO__MAX(part->max_b, (double)reference);
     part->n_finite++;
@@ -83,24 +97,24 @@ static void FN(sums)(const REAL *a, const REAL *b, size_t n_parts, struct kymo__
 }
 
 static void FN(block)(const struct kymo__compare *job, const REAL *a, const REAL *b,
-                      const PLACE *places_a, const PLACE *places_b, size_t n, uint64_t first,
+                      const BITS *patterns_a, const BITS *patterns_b, size_t n, uint64_t first,
                       struct kymo__diff_part *part)
 {
     for (size_t i = 0; i < n; i++) {
         struct FN(verdict) verdict = {false};
         for (size_t k = i * job->n_parts; k < (i + 1) * job->n_parts; k++)
             FN(one)
-        (job, (struct FN(side)){a[k], FN(place)(a, places_a, k)},
-         (struct FN(side)){b[k], FN(place)(b, places_b, k)}, first + i, &verdict, part);
+        (job, (struct FN(side)){a[k], FN(pattern)(a, patterns_a, k)},
+         (struct FN(side)){b[k], FN(pattern)(b, patterns_b, k)}, first + i, &verdict, part);
         part->n_unequal += verdict.is_unequal;
         part->n_nan_a += verdict.is_nan_a;
         part->n_nan_b += verdict.is_nan_b;
         part->n_nan_one += verdict.is_nan_a != verdict.is_nan_b;
-        part->n_hopeless += verdict.is_hopeless;
-        part->n_off_zero += verdict.is_off_zero;
+        part->is_hopeless |= verdict.is_hopeless;
+        part->is_off_zero |= verdict.is_off_zero;
         part->n_wrong += verdict.is_wrong;
-        if (verdict.is_wrong && part->first_wrong == UINT64_MAX)
-            part->first_wrong = first + i;
+        if (verdict.is_wrong && part->wrong_at.index == UINT64_MAX)
+            part->wrong_at.index = first + i;
     }
     FN(sums)(a, b, n * job->n_parts, part);
 }

@@ -64,12 +64,15 @@ static void keep_worst(wide_int distance, wide_int reference, uint64_t index,
 {
     const uint64_t places = (uint64_t)KYMO__MIN(distance, (wide_int)UINT64_MAX);
     const double relative = reference != 0 ? (double)distance / (double)reference : 0;
-    if (places > part->ulp.value) {
-        part->ulp = (struct kymo__worst_places){places, index};
-        part->abs = (struct kymo__worst_float){(double)distance, index};
+    if (places > part->ulp) {
+        part->ulp = places;
+        part->abs = (double)distance;
+        part->abs_at.index = part->ulp_at.index = index;
     }
-    if (relative > part->rel.value)
-        part->rel = (struct kymo__worst_float){relative, index};
+    if (relative > part->rel) {
+        part->rel = relative;
+        part->rel_at.index = index;
+    }
 }
 
 /* Sums of one block. */
@@ -122,10 +125,10 @@ void kymo__compare_integers(const struct kymo__compare *job, const void *a, cons
             keep_worst(distance, reference, first + i, part);
         }
         part->n_unequal += is_unequal;
-        part->n_off_zero += is_off_zero;
+        part->is_off_zero |= is_off_zero;
         part->n_wrong += is_wrong;
-        if (is_wrong && part->first_wrong == UINT64_MAX)
-            part->first_wrong = first + i;
+        if (is_wrong && part->wrong_at.index == UINT64_MAX)
+            part->wrong_at.index = first + i;
     }
     part->n_finite += n * job->n_parts;
     add_sums(part, &sums);

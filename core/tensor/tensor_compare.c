@@ -1,6 +1,6 @@
 /* Comparing two tensors: which arithmetic, block by block, and what the parts come to. */
 #include <math.h>
-#include <string.h>
+#include <pthread.h>
 
 #include "tensor/tensor_compare_internal.h"
 
@@ -8,29 +8,35 @@
 
 void kymo__diff_part_init(struct kymo__diff_part *part)
 {
-    *part = (struct kymo__diff_part){.first_wrong = UINT64_MAX,
-                                     .abs.index = UINT64_MAX,
-                                     .rel.index = UINT64_MAX,
-                                     .ulp.index = UINT64_MAX};
+    const struct kymo__where nowhere = {UINT64_MAX, false};
+    *part = (struct kymo__diff_part){
+        .abs_at = nowhere, .rel_at = nowhere, .ulp_at = nowhere, .wrong_at = nowhere};
 }
 
 void kymo__diff_part_add(struct kymo__diff_part *into, const struct kymo__diff_part *later)
 {
+    if (into->n_wrong == 0)
+        into->wrong_at = later->wrong_at;
     into->n_wrong += later->n_wrong;
     into->n_unequal += later->n_unequal;
     into->n_nan_a += later->n_nan_a;
     into->n_nan_b += later->n_nan_b;
     into->n_nan_one += later->n_nan_one;
-    into->n_hopeless += later->n_hopeless;
-    into->n_off_zero += later->n_off_zero;
+    into->is_hopeless |= later->is_hopeless;
+    into->is_off_zero |= later->is_off_zero;
     into->n_finite += later->n_finite;
-    into->first_wrong = KYMO__MIN(into->first_wrong, later->first_wrong);
-    if (later->abs.value > into->abs.value)
+    if (later->abs > into->abs) {
         into->abs = later->abs;
-    if (later->rel.value > into->rel.value)
+        into->abs_at = later->abs_at;
+    }
+    if (later->rel > into->rel) {
         into->rel = later->rel;
-    if (later->ulp.value > into->ulp.value)
+        into->rel_at = later->rel_at;
+    }
+    if (later->ulp > into->ulp) {
         into->ulp = later->ulp;
+        into->ulp_at = later->ulp_at;
+    }
     into->max_a = KYMO__MAX(into->max_a, later->max_a);
     into->max_b = KYMO__MAX(into->max_b, later->max_b);
     into->sum_a += later->sum_a;
@@ -40,6 +46,36 @@ void kymo__diff_part_add(struct kymo__diff_part *into, const struct kymo__diff_p
     into->sum_bb += later->sum_bb;
     into->sum_ab += later->sum_ab;
     into->sum_dd += later->sum_dd;
+}
+
+/* ---- which element it was ---- */
+
+/* Blocks that were looked at; the worst by several measures is often the same. */
+struct lookup {
+    uint64_t first;
+    struct kymo__diff_part part;
+};
+
+static void look_into(const struct kymo__compare *job, uint64_t first, struct lookup *lookup)
+{
+    if (lookup->first != first)
+        kymo__compare_carefully(job, first, &lookup->part);
+    lookup->first = first;
+}
+
+static void find_elements(const struct kymo__compare *job, struct kymo__diff_part *part)
+{
+    struct lookup lookup = {.first = UINT64_MAX};
+#define FIND(AT)                                                                                   \
+    if (part->AT.is_block) {                                                                       \
+        look_into(job, part->AT.index, &lookup);                                                   \
+        part->AT.index = lookup.part.AT.index;                                                     \
+    }
+    FIND(wrong_at)
+    FIND(abs_at)
+    FIND(rel_at)
+    FIND(ulp_at)
+#undef FIND
 }
 
 /* The least float above, in the arithmetic of the type: `value` itself was rounded, perhaps down. */
@@ -54,12 +90,12 @@ static void finish_needs(const struct kymo__compare *job, const struct kymo__dif
                          struct kymo_tensor_diff *out)
 {
     out->needs_abs = out->needs_rel = out->needs_ulp = INFINITY;
-    if (part->n_hopeless > 0)
+    if (part->is_hopeless)
         return;
-    out->needs_abs = part->abs.value;
-    out->needs_ulp = (double)part->ulp.value;
-    if (part->n_off_zero == 0)
-        out->needs_rel = part->rel.value > 0 ? next_up(job, part->rel.value) : 0;
+    out->needs_abs = part->abs;
+    out->needs_ulp = (double)part->ulp;
+    if (!part->is_off_zero)
+        out->needs_rel = part->rel > 0 ? next_up(job, part->rel) : 0;
 }
 
 static void finish(const struct kymo__compare *job, const struct kymo__diff_part *part,
@@ -74,10 +110,10 @@ static void finish(const struct kymo__compare *job, const struct kymo__diff_part
         .n_nan_a = part->n_nan_a,
         .n_nan_b = part->n_nan_b,
         .n_nan_one = part->n_nan_one,
-        .first_wrong = part->first_wrong,
-        .abs = {part->abs.value, part->abs.index},
-        .rel = {part->rel.value, part->rel.index},
-        .ulp = {(double)part->ulp.value, part->ulp.index},
+        .first_wrong = part->wrong_at.index,
+        .abs = {part->abs, part->abs_at.index},
+        .rel = {part->rel, part->rel_at.index},
+        .ulp = {(double)part->ulp, part->ulp_at.index},
         .mean_abs = (double)(part->sum_abs / n),
         .rmse = (double)sqrtl(part->sum_dd / n),
         .mean_a = (double)(part->sum_a / n),
@@ -135,6 +171,18 @@ static kymo_status check_shapes(const struct kymo_tensor *a, const struct kymo_t
     return KYMO_OK;
 }
 
+static enum kymo__lie lie_of(const struct kymo__compare *job)
+{
+    if (job->common == KYMO_F64)
+        return KYMO__LIE_F64;
+    if (job->a.type->part != job->b.type->part)
+        return KYMO__LIE_EXPANDED;
+    return job->common == KYMO_F32    ? KYMO__LIE_F32
+           : job->common == KYMO_BF16 ? KYMO__LIE_BF16
+           : job->common == KYMO_F16  ? KYMO__LIE_F16
+                                      : KYMO__LIE_EXPANDED;
+}
+
 static kymo_status prepare(const struct kymo_tensor *a, const struct kymo_tensor *b,
                            const struct kymo_tolerance *tolerance, struct kymo__compare *job)
 {
@@ -150,104 +198,99 @@ static kymo_status prepare(const struct kymo_tensor *a, const struct kymo_tensor
     job->block_elements = KYMO__BLOCK_PARTS / job->n_parts;
     job->n = kymo_tensor_count(a);
     job->tolerance = *tolerance;
-    job->place_shift = 0;
+    job->kernels = kymo__kernels_get();
+    job->lie = lie_of(job);
+    job->pattern_shift = 0;
     if (job->common != KYMO_DTYPE_NONE && job->common != KYMO_F64)
-        job->place_shift = 32u - kymo__dtype_get(job->common)->part_bits;
+        job->pattern_shift = kymo__pattern_shift(job->common);
     return KYMO_OK;
 }
 
-/* ---- blocks ---- */
+/* ---- threads ---- */
 
-/* Parts in the common type, of at most 32 bits, with their places. */
-static void expand(const struct kymo__compare *job, const struct kymo__dtype *type,
-                   const void *from, size_t n, float *values, int32_t *places)
+/* Chunks whose sums wait for earlier ones; a thread that is further ahead waits. */
+enum { MAX_WAITING = 128 };
+
+/* `lock` guards all but `job`. */
+struct crew {
+    const struct kymo__compare *job;
+    uint64_t n_chunks, chunk_elements;
+    pthread_mutex_t lock;
+    pthread_cond_t moved;   /* when `n_added` grew */
+    uint64_t next, n_added; /* chunks given out, and added to `whole` */
+    struct kymo__diff_part whole;
+    struct kymo__diff_part waiting[MAX_WAITING]; /* by number, as far as there is room */
+    bool is_done[MAX_WAITING];
+};
+
+/* The next chunk, once there is a place for its sums; false when there is none. */
+static bool take_chunk(struct crew *crew, uint64_t *chunk)
 {
-    if (type->part == job->common) {
-        kymo__widen(job->common, from, n, values);
-        kymo__places(job->common, from, n, places);
-        return;
+    pthread_mutex_lock(&crew->lock);
+    while (crew->next < crew->n_chunks && crew->next >= crew->n_added + MAX_WAITING)
+        pthread_cond_wait(&crew->moved, &crew->lock);
+    const bool is_one = crew->next < crew->n_chunks;
+    *chunk = crew->next;
+    crew->next += is_one;
+    pthread_mutex_unlock(&crew->lock);
+    return is_one;
+}
+
+/* Sums are added in order, by whoever brings the one that was missing. */
+static void give_part(struct crew *crew, uint64_t chunk, const struct kymo__diff_part *part)
+{
+    pthread_mutex_lock(&crew->lock);
+    crew->waiting[chunk % MAX_WAITING] = *part;
+    crew->is_done[chunk % MAX_WAITING] = true;
+    for (; crew->is_done[crew->n_added % MAX_WAITING]; crew->n_added++) {
+        kymo__diff_part_add(&crew->whole, &crew->waiting[crew->n_added % MAX_WAITING]);
+        crew->is_done[crew->n_added % MAX_WAITING] = false;
     }
-    for (size_t i = 0; i < n; i += 2) {
-        const size_t now = KYMO__MIN(n - i, (size_t)2); /* halves of a byte come in twos */
-        double wide[2];
-        kymo__widen_to_double((enum kymo_dtype)type->part,
-                              (const unsigned char *)from + i * type->part_bits / 8, now, wide);
-        for (size_t k = i; k < i + now; k++) {
-            if (job->common == KYMO_F32) {
-                values[k] = (float)wide[k - i];
-                kymo__places(KYMO_F32, &values[k], 1, &places[k]);
-                continue;
-            }
-            const uint32_t raw = kymo__narrow(job->common, wide[k - i]);
-            kymo__widen(job->common, &raw, 1, &values[k]);
-            kymo__places(job->common, &raw, 1, &places[k]);
-        }
+    pthread_cond_broadcast(&crew->moved);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+static void work(void *ctx, bool may_tell)
+{
+    struct crew *crew = ctx;
+    struct kymo__diff_part part;
+    uint64_t chunk;
+    fenv_t saved;
+    (void)may_tell;
+    kymo__float_enter(&saved);
+    while (take_chunk(crew, &chunk)) {
+        const uint64_t first = chunk * crew->chunk_elements;
+        kymo__compare_chunk(crew->job, first, KYMO__MIN(first + crew->chunk_elements, crew->job->n),
+                            &part);
+        give_part(crew, chunk, &part);
     }
+    kymo__float_leave(&saved);
 }
 
-static void compare_narrow(const struct kymo__compare *job, const void *a, const void *b, size_t n,
-                           uint64_t first, struct kymo__diff_part *part)
+static void compare_together(const struct kymo__compare *job, uint64_t n_chunks, uint32_t n_threads,
+                             struct kymo__diff_part *whole)
 {
-    float values_a[KYMO__BLOCK_PARTS], values_b[KYMO__BLOCK_PARTS];
-    int32_t places_a[KYMO__BLOCK_PARTS], places_b[KYMO__BLOCK_PARTS];
-    expand(job, job->a.type, a, n * job->n_parts, values_a, places_a);
-    expand(job, job->b.type, b, n * job->n_parts, values_b, places_b);
-    kymo__compare_floats32(job, values_a, values_b, places_a, places_b, n, first, part);
+    struct crew crew = {.job = job,
+                        .n_chunks = n_chunks,
+                        .chunk_elements = (uint64_t)job->block_elements * KYMO__CHUNK_BLOCKS,
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .moved = PTHREAD_COND_INITIALIZER};
+    kymo__diff_part_init(&crew.whole);
+    kymo__work_together(work, &crew, n_threads, (size_t)n_chunks);
+    pthread_cond_destroy(&crew.moved);
+    pthread_mutex_destroy(&crew.lock);
+    *whole = crew.whole;
 }
 
-static void compare_double(const struct kymo__compare *job, const void *a, const void *b, size_t n,
-                           uint64_t first, struct kymo__diff_part *part)
+/* The same in this thread alone. */
+static void compare_alone(const struct kymo__compare *job, struct kymo__diff_part *whole)
 {
-    double values_a[KYMO__BLOCK_PARTS], values_b[KYMO__BLOCK_PARTS];
-    kymo__widen_to_double((enum kymo_dtype)job->a.type->part, a, n * job->n_parts, values_a);
-    kymo__widen_to_double((enum kymo_dtype)job->b.type->part, b, n * job->n_parts, values_b);
-    kymo__compare_floats64(job, values_a, values_b, n, first, part);
-}
-
-/* Elements whose bytes differ. Of two types, none is as the other. */
-static void count_bits(const struct kymo__compare *job, const unsigned char *a,
-                       const unsigned char *b, size_t n, uint64_t first, struct kymo__diff_part *part)
-{
-    const size_t size = job->a.type->size;
-    const bool same_type = job->a.type == job->b.type;
-    part->n_wrong = 0;
-    part->first_wrong = UINT64_MAX;
-    if (same_type && memcmp(a, b, n * size) == 0)
-        return;
-    for (size_t i = 0; i < n; i++)
-        if (!same_type || memcmp(a + i * size, b + i * size, size) != 0) {
-            part->n_wrong++;
-            part->first_wrong = KYMO__MIN(part->first_wrong, first + i);
-        }
-}
-
-static void compare_block(const struct kymo__compare *job, const void *a, const void *b, size_t n,
-                          uint64_t first, struct kymo__diff_part *part)
-{
-    if (job->common == KYMO_DTYPE_NONE)
-        kymo__compare_integers(job, a, b, n, first, part);
-    else if (job->common == KYMO_F64)
-        compare_double(job, a, b, n, first, part);
-    else
-        compare_narrow(job, a, b, n, first, part);
-    if (job->tolerance.bitwise)
-        count_bits(job, a, b, n, first, part);
-}
-
-static void compare_chunk(const struct kymo__compare *job, uint64_t first, uint64_t end,
-                          struct kymo__diff_part *part)
-{
-    unsigned char room_a[KYMO__BLOCK_PARTS * 8], room_b[KYMO__BLOCK_PARTS * 8];
-    kymo__diff_part_init(part);
-    while (first < end) {
-        const size_t n = (size_t)KYMO__MIN(end - first, (uint64_t)job->block_elements);
-        const void *a = kymo__tensor_view_block(&job->a, first, n, room_a);
-        const void *b = kymo__tensor_view_block(&job->b, first, n, room_b);
-        struct kymo__diff_part block;
-        kymo__diff_part_init(&block);
-        compare_block(job, a, b, n, first, &block);
-        kymo__diff_part_add(part, &block);
-        first += n;
+    const uint64_t step = (uint64_t)job->block_elements * KYMO__CHUNK_BLOCKS;
+    struct kymo__diff_part part;
+    kymo__diff_part_init(whole);
+    for (uint64_t first = 0; first < job->n; first += step) {
+        kymo__compare_chunk(job, first, KYMO__MIN(first + step, job->n), &part);
+        kymo__diff_part_add(whole, &part);
     }
 }
 
@@ -257,16 +300,16 @@ kymo_status kymo_tensor_compare_with(const struct kymo_tensor *a, const struct k
 {
     struct kymo__compare job;
     KYMO_TRY(prepare(a, b, tolerance, &job));
-    (void)n_threads;
+    const uint64_t step = (uint64_t)job.block_elements * KYMO__CHUNK_BLOCKS;
+    const uint64_t n_chunks = (job.n + step - 1) / step;
+    struct kymo__diff_part whole;
     fenv_t saved;
     kymo__float_enter(&saved);
-    struct kymo__diff_part whole, chunk;
-    kymo__diff_part_init(&whole);
-    const uint64_t step = (uint64_t)job.block_elements * KYMO__CHUNK_BLOCKS;
-    for (uint64_t first = 0; first < job.n; first += step) {
-        compare_chunk(&job, first, KYMO__MIN(first + step, job.n), &chunk);
-        kymo__diff_part_add(&whole, &chunk);
-    }
+    if (n_threads == 1 || n_chunks < 2)
+        compare_alone(&job, &whole);
+    else
+        compare_together(&job, n_chunks, n_threads, &whole);
+    find_elements(&job, &whole);
     finish(&job, &whole, out);
     kymo__float_leave(&saved);
     return KYMO_OK;

@@ -6,7 +6,8 @@
  *
  * A block of floats goes to a kernel for the processor at hand. It takes for granted that all differences are finite and none
  * so large or small that sums of squares in the type itself would suffer; where that turns out wrong, the block is done
- * again by kymo__compare_floats, which takes nothing for granted.
+ * again by kymo__compare_floats32 or 64, which take nothing for granted. Kernels tell how bad the worst element of a block is, not which it is;
+ * that is looked up once, at the end.
  *
  * Differences and tolerances are computed in the type's own arithmetic: in float32 for float32 and whatever is narrower, in
  * float64 for float64. This is what torch and numpy do.
@@ -15,28 +16,26 @@
 #define KYMO_TENSOR_COMPARE_INTERNAL_H
 
 #include "tensor/tensor_internal.h"
+#include "tensor/tensor_kernels.h"
 
+/* Blocks of a chunk: what a thread takes at a time. */
 enum { KYMO__CHUNK_BLOCKS = 64 };
 
-struct kymo__worst_float {
-    double value;
-    uint64_t index;
+/* Where a worst element is: an element, or the block in which it will be looked for when all is done. */
+struct kymo__where {
+    uint64_t index; /* UINT64_MAX: nowhere */
+    bool is_block;  /* `index` is that of its first element */
 };
 
-struct kymo__worst_places {
-    uint64_t value; /* numbers of the type between the two, and one */
-    uint64_t index;
-};
-
-/* What some elements add to the result. Indices are those of the whole tensor. */
+/* What some elements add to the result. */
 struct kymo__diff_part {
     uint64_t n_wrong, n_unequal, n_nan_a, n_nan_b, n_nan_one;
-    uint64_t n_hopeless; /* elements that no tolerance can mend */
-    uint64_t n_off_zero; /* elements that no relative tolerance can mend: b is 0 and a is not */
+    bool is_hopeless;  /* there is an element that no tolerance can mend */
+    bool is_off_zero;  /* there is one that no relative tolerance can: b is 0 and a is not */
     uint64_t n_finite; /* parts that are finite on both sides: what sums and worst are taken over */
-    uint64_t first_wrong;
-    struct kymo__worst_float abs, rel;
-    struct kymo__worst_places ulp;
+    double abs, rel;
+    uint64_t ulp;
+    struct kymo__where abs_at, rel_at, ulp_at, wrong_at;
     double max_a, max_b;
     long double sum_a, sum_b, sum_abs, sum_aa, sum_bb, sum_ab, sum_dd;
 };
@@ -48,16 +47,25 @@ void kymo__diff_part_add(struct kymo__diff_part *into, const struct kymo__diff_p
 struct kymo__compare {
     struct kymo__tensor_view a, b;
     enum kymo_dtype common; /* the type of parts in which they are compared; NONE: integers, as they are */
-    uint32_t n_parts;     /* of an element */
-    uint32_t place_shift; /* places of narrow types stand in the upper bits */
+    enum kymo__lie lie; /* of blocks; EXPANDED where a side has another type than the common one */
+    uint32_t n_parts;   /* of an element */
+    uint32_t pattern_shift; /* of the common type, if it has at most 32 bits */
     uint32_t block_elements;
     uint64_t n; /* elements */
     struct kymo_tolerance tolerance;
+    const struct kymo__kernels *kernels;
 };
 
-/* Two blocks of `n` elements from number `first` on, into `part`. */
+/* Elements from `first` up to `end`, into `part`. */
+void kymo__compare_chunk(const struct kymo__compare *job, uint64_t first, uint64_t end,
+                         struct kymo__diff_part *part);
+/* The block that begins with element `first`, without kernels: every index is that of an element. */
+void kymo__compare_carefully(const struct kymo__compare *job, uint64_t first,
+                             struct kymo__diff_part *part);
+
+/* ---- blocks of `n` elements that may be anything; they begin with element `first` ---- */
 void kymo__compare_floats32(const struct kymo__compare *job, const float *a, const float *b,
-                            const int32_t *places_a, const int32_t *places_b, size_t n,
+                            const uint32_t *patterns_a, const uint32_t *patterns_b, size_t n,
                             uint64_t first, struct kymo__diff_part *part);
 void kymo__compare_floats64(const struct kymo__compare *job, const double *a, const double *b,
                             size_t n, uint64_t first, struct kymo__diff_part *part);

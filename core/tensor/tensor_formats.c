@@ -201,46 +201,38 @@ void kymo__widen_to_double(enum kymo_dtype part, const void *from, size_t n, dou
     }
 }
 
-/* ---- places ---- */
+/* ---- patterns ---- */
 
-/* Of a sign and a magnitude in the upper bits. */
-static int32_t place_of(uint32_t bits)
-{
-    return bits >> 31 ? -(int32_t)(bits & 0x7fffffff) : (int32_t)bits;
-}
-
-void kymo__places(enum kymo_dtype part, const void *from, size_t n, int32_t *to)
+void kymo__patterns(enum kymo_dtype part, const void *from, size_t n, uint32_t *to)
 {
     const unsigned char *bytes = from;
-    uint32_t word;
     uint16_t half;
     switch (part) {
     case KYMO_F32:
-        for (size_t i = 0; i < n; i++) {
-            memcpy(&word, bytes + 4 * i, 4);
-            to[i] = place_of(word);
-        }
+        memcpy(to, from, n * sizeof *to);
         break;
     case KYMO_BF16:
     case KYMO_F16:
         for (size_t i = 0; i < n; i++) {
             memcpy(&half, bytes + 2 * i, 2);
-            to[i] = place_of((uint32_t)half << 16);
+            to[i] = (uint32_t)half << 16;
         }
         break;
     case KYMO_F4_E2M1X2:
         for (size_t i = 0; i < n; i++)
-            to[i] = place_of((i % 2 == 0 ? bytes[i / 2] & 15u : bytes[i / 2] >> 4) << 28);
-        break;
-    case KYMO_F8_E8M0FNU: /* no sign: the middle of the powers is place 0 */
-        for (size_t i = 0; i < n; i++)
-            to[i] = ((int32_t)bytes[i] - 128) * (1 << 24);
+            to[i] = (i % 2 == 0 ? bytes[i / 2] & 15u : (uint32_t)bytes[i / 2] >> 4) << 28;
         break;
     default:
         for (size_t i = 0; i < n; i++)
-            to[i] = place_of((uint32_t)bytes[i] << 24);
+            to[i] = (uint32_t)bytes[i] << kymo__pattern_shift(part);
         break;
     }
+}
+
+unsigned kymo__pattern_shift(enum kymo_dtype part)
+{
+    /* Powers of two have no sign: their eight bits are all magnitude. */
+    return part == KYMO_F8_E8M0FNU ? 23 : 32u - kymo__dtype_get(part)->part_bits;
 }
 
 /* ---- to bits ---- */

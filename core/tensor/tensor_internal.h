@@ -71,8 +71,12 @@ void kymo__widen(enum kymo_dtype part, const void *from, size_t n, float *to);
 /* Parts of any type as float64, rounded where they are integers beyond 2^53. */
 KYMO_PRIVATE_API void kymo__widen_to_double(enum kymo_dtype part, const void *from, size_t n,
                                             double *to);
-/* Their places among the numbers of their own type, in the upper bits of a word: -1 place is -1 << (32 - part_bits). */
-void kymo__places(enum kymo_dtype part, const void *from, size_t n, int32_t *to);
+/*
+ * Their bits, shifted left by kymo__pattern_shift() so that the sign is the upper one: the magnitude below it counts the
+ * numbers of the type up from 0.
+ */
+void kymo__patterns(enum kymo_dtype part, const void *from, size_t n, uint32_t *to);
+unsigned kymo__pattern_shift(enum kymo_dtype part);
 /* Round to a float type of less than 32 bits, to nearest and even, as torch and ml_dtypes do; its bits. */
 KYMO_PRIVATE_API uint32_t kymo__narrow(enum kymo_dtype part, double value);
 

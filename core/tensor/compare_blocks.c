@@ -1,0 +1,280 @@
+/* Block by block: the kernel first, a second look where its result asks for one, into the part of a chunk. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/tensor_compare_internal.h"
+
+/* ---- parts in the common type ---- */
+
+struct expanded {
+    float values_a[KYMO__BLOCK_PARTS], values_b[KYMO__BLOCK_PARTS];
+    uint32_t patterns_a[KYMO__BLOCK_PARTS], patterns_b[KYMO__BLOCK_PARTS];
+};
+
+/* Of at most 32 bits, from a wider type or from integers. */
+static void round_parts(const struct kymo__compare *job, const struct kymo__dtype *type,
+                        const unsigned char *from, size_t n, float *values, uint32_t *patterns)
+{
+    double wide[64];
+    for (size_t done = 0; done < n; done += KYMO__COUNT_OF(wide)) {
+        const size_t now = KYMO__MIN(n - done, KYMO__COUNT_OF(wide));
+        kymo__widen_to_double((enum kymo_dtype)type->part, from + done * type->part_bits / 8, now,
+                              wide);
+        for (size_t i = 0; i < now; i++) {
+            if (job->common == KYMO_F32) {
+                values[done + i] = (float)wide[i];
+                continue;
+            }
+            const uint32_t raw = kymo__narrow(job->common, wide[i]);
+            kymo__widen(job->common, &raw, 1, &values[done + i]);
+            kymo__patterns(job->common, &raw, 1, &patterns[done + i]);
+        }
+    }
+    if (job->common == KYMO_F32)
+        kymo__patterns(KYMO_F32, values, n, patterns);
+}
+
+static void expand_side(const struct kymo__compare *job, const struct kymo__dtype *type,
+                        const void *from, size_t n, float *values, uint32_t *patterns)
+{
+    if (type->part != job->common) {
+        round_parts(job, type, from, n, values, patterns);
+        return;
+    }
+    kymo__widen(job->common, from, n, values);
+    kymo__patterns(job->common, from, n, patterns);
+}
+
+static void expand(const struct kymo__compare *job, const void *a, const void *b, size_t n,
+                   struct expanded *out)
+{
+    expand_side(job, job->a.type, a, n * job->n_parts, out->values_a, out->patterns_a);
+    expand_side(job, job->b.type, b, n * job->n_parts, out->values_b, out->patterns_b);
+}
+
+/* ---- with care ---- */
+
+static void carefully_32(const struct kymo__compare *job, const void *a, const void *b, size_t n,
+                         uint64_t first, struct kymo__diff_part *part)
+{
+    struct expanded e;
+    expand(job, a, b, n, &e);
+    kymo__compare_floats32(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, part);
+}
+
+static void carefully_64(const struct kymo__compare *job, const void *a, const void *b, size_t n,
+                         uint64_t first, struct kymo__diff_part *part)
+{
+    double values_a[KYMO__BLOCK_PARTS], values_b[KYMO__BLOCK_PARTS];
+    kymo__widen_to_double((enum kymo_dtype)job->a.type->part, a, n * job->n_parts, values_a);
+    kymo__widen_to_double((enum kymo_dtype)job->b.type->part, b, n * job->n_parts, values_b);
+    kymo__compare_floats64(job, values_a, values_b, n, first, part);
+}
+
+static void carefully(const struct kymo__compare *job, const void *a, const void *b, size_t n,
+                      uint64_t first, struct kymo__diff_part *part)
+{
+    struct kymo__diff_part block;
+    kymo__diff_part_init(&block);
+    if (job->common == KYMO_DTYPE_NONE)
+        kymo__compare_integers(job, a, b, n, first, &block);
+    else if (job->common == KYMO_F64)
+        carefully_64(job, a, b, n, first, &block);
+    else
+        carefully_32(job, a, b, n, first, &block);
+    kymo__diff_part_add(part, &block);
+}
+
+void kymo__compare_carefully(const struct kymo__compare *job, uint64_t first,
+                             struct kymo__diff_part *part)
+{
+    unsigned char room_a[KYMO__BLOCK_PARTS * 8], room_b[KYMO__BLOCK_PARTS * 8];
+    const size_t n = (size_t)KYMO__MIN(job->n - first, (uint64_t)job->block_elements);
+    const void *a = kymo__tensor_view_block(&job->a, first, n, room_a);
+    const void *b = kymo__tensor_view_block(&job->b, first, n, room_b);
+    kymo__diff_part_init(part);
+    carefully(job, a, b, n, first, part);
+}
+
+/* ---- by kernels ---- */
+
+/* Whether squares of numbers up to `most`, and their sums, keep their digits in the type itself. */
+static bool squares_fit(enum kymo__lie lie, double most)
+{
+    return lie == KYMO__LIE_F64 ? most == 0 || (most >= 0x1p-450 && most <= 0x1p500)
+                                : most == 0 || (most >= 0x1p-56 && most <= 0x1p56);
+}
+
+static void add_block(const struct kymo__block_diff *block, size_t n_parts, uint64_t first,
+                      uint32_t pattern_shift, struct kymo__diff_part *part)
+{
+    const struct kymo__where here = {first, true};
+    if (block->n_wrong > 0 && part->n_wrong == 0)
+        part->wrong_at = here;
+    part->n_wrong += block->n_wrong;
+    part->n_unequal += block->n_unequal;
+    part->n_finite += n_parts;
+    if (block->max_d > part->abs) {
+        part->abs = block->max_d;
+        part->abs_at = here;
+    }
+    if (block->ulp >> pattern_shift > part->ulp) {
+        part->ulp = block->ulp >> pattern_shift;
+        part->ulp_at = here;
+    }
+    part->max_a = KYMO__MAX(part->max_a, block->max_a);
+    part->max_b = KYMO__MAX(part->max_b, block->max_b);
+    part->sum_a += block->sum_a;
+    part->sum_b += block->sum_b;
+    part->sum_abs += block->sum_abs;
+    part->sum_aa += block->sum_aa;
+    part->sum_bb += block->sum_bb;
+    part->sum_ab += block->sum_ab;
+    part->sum_dd += block->sum_dd;
+}
+
+/* A block without a difference, if it is one. */
+static bool add_equal(const struct kymo__compare *job, const struct kymo__block_pair *pair,
+                      struct kymo__diff_part *part)
+{
+    struct kymo__block_diff block;
+    if (!job->kernels->equal[job->lie](pair, &block) || !squares_fit(job->lie, block.max_a))
+        return false;
+    part->n_finite += pair->n;
+    part->max_a = KYMO__MAX(part->max_a, block.max_a);
+    part->max_b = KYMO__MAX(part->max_b, block.max_a);
+    part->sum_a += block.sum_a;
+    part->sum_b += block.sum_a;
+    part->sum_aa += block.sum_aa;
+    part->sum_bb += block.sum_aa;
+    part->sum_ab += block.sum_aa;
+    return true;
+}
+
+/* False when it takes care. `*is_equal` says what to expect of the next block. */
+static bool add_by_kernels(const struct kymo__compare *job, struct kymo__block_pair *pair,
+                           uint64_t first, bool *is_equal, struct kymo__diff_part *part)
+{
+    const struct kymo__kernels *kernels = job->kernels;
+    const int in_pairs = job->n_parts == 2;
+    struct kymo__block_diff block;
+    if (*is_equal && add_equal(job, pair, part))
+        return true;
+    pair->rel_so_far = part->rel;
+    kernels->compare[job->lie][in_pairs](pair, &block);
+    *is_equal = block.n_unequal == 0 && job->lie != KYMO__LIE_EXPANDED;
+    if (!isfinite(block.max_d))
+        return false;
+    if (!squares_fit(job->lie, block.max_a) || !squares_fit(job->lie, block.max_b) ||
+        !squares_fit(job->lie, block.max_d)) {
+        if (job->lie == KYMO__LIE_F64)
+            return false;
+        kernels->compare_wide[job->lie][in_pairs](pair, &block);
+    } else if (pair->ulp > 0 && block.n_wrong > 0) {
+        kernels->compare_wide[job->lie][in_pairs](pair, &block);
+    }
+    add_block(&block, pair->n, first, job->pattern_shift, part);
+    if (block.beats_rel) {
+        kernels->ratios[job->lie](pair, &block);
+        part->is_off_zero |= block.is_off_zero;
+        if (block.max_rel > part->rel) {
+            part->rel = block.max_rel;
+            part->rel_at = (struct kymo__where){first, true};
+        }
+    }
+    return true;
+}
+
+static bool add_expanded(const struct kymo__compare *job, struct kymo__block_pair *pair,
+                         uint64_t first, bool *is_equal, struct kymo__diff_part *part)
+{
+    struct expanded e;
+    expand(job, pair->a, pair->b, pair->n / job->n_parts, &e);
+    struct kymo__block_pair inner = *pair;
+    inner.a = e.values_a;
+    inner.b = e.values_b;
+    inner.patterns_a = e.patterns_a;
+    inner.patterns_b = e.patterns_b;
+    return add_by_kernels(job, &inner, first, is_equal, part);
+}
+
+static bool add_rounded_64(const struct kymo__compare *job, struct kymo__block_pair *pair,
+                           uint64_t first, bool *is_equal, struct kymo__diff_part *part)
+{
+    double values_a[KYMO__BLOCK_PARTS], values_b[KYMO__BLOCK_PARTS];
+    kymo__widen_to_double((enum kymo_dtype)job->a.type->part, pair->a, pair->n, values_a);
+    kymo__widen_to_double((enum kymo_dtype)job->b.type->part, pair->b, pair->n, values_b);
+    struct kymo__block_pair inner = *pair;
+    inner.a = values_a;
+    inner.b = values_b;
+    return add_by_kernels(job, &inner, first, is_equal, part);
+}
+
+static bool add_fast(const struct kymo__compare *job, struct kymo__block_pair *pair, uint64_t first,
+                     bool *is_equal, struct kymo__diff_part *part)
+{
+    if (job->common == KYMO_DTYPE_NONE)
+        return false;
+    if (job->lie == KYMO__LIE_EXPANDED)
+        return add_expanded(job, pair, first, is_equal, part);
+    if (job->common == KYMO_F64 && job->a.type->part != job->b.type->part)
+        return add_rounded_64(job, pair, first, is_equal, part);
+    return add_by_kernels(job, pair, first, is_equal, part);
+}
+
+/* ---- bits ---- */
+
+/* Elements whose bytes differ. Of two types, none is as the other. */
+static void count_bits(const struct kymo__compare *job, const unsigned char *a,
+                       const unsigned char *b, size_t n, uint64_t first, struct kymo__diff_part *part)
+{
+    const size_t size = job->a.type->size;
+    const bool same_type = job->a.type == job->b.type;
+    if (same_type && memcmp(a, b, n * size) == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (!same_type || memcmp(a + i * size, b + i * size, size) != 0) {
+            part->n_wrong++;
+            part->wrong_at.index = KYMO__MIN(part->wrong_at.index, first + i);
+        }
+}
+
+/* ---- chunks ---- */
+
+/* A tolerance in places, where the kernels have them. */
+static uint64_t shifted(const struct kymo__compare *job)
+{
+    const uint64_t ulp = job->tolerance.ulp;
+    if (job->common == KYMO_F64)
+        return ulp;
+    return ulp > UINT32_MAX >> job->pattern_shift ? UINT32_MAX : ulp << job->pattern_shift;
+}
+
+void kymo__compare_chunk(const struct kymo__compare *job, uint64_t first, uint64_t end,
+                         struct kymo__diff_part *part)
+{
+    unsigned char room_a[KYMO__BLOCK_PARTS * 8], room_b[KYMO__BLOCK_PARTS * 8];
+    struct kymo__diff_part bits;
+    kymo__diff_part_init(part);
+    kymo__diff_part_init(&bits);
+    bool is_equal = job->lie != KYMO__LIE_EXPANDED;
+    for (size_t n; first < end; first += n) {
+        n = (size_t)KYMO__MIN(end - first, (uint64_t)job->block_elements);
+        const void *a = kymo__tensor_view_block(&job->a, first, n, room_a);
+        const void *b = kymo__tensor_view_block(&job->b, first, n, room_b);
+        struct kymo__block_pair pair = {.a = a,
+                                        .b = b,
+                                        .n = n * job->n_parts,
+                                        .abs = job->tolerance.abs,
+                                        .rel = job->tolerance.rel,
+                                        .ulp = shifted(job)};
+        if (!add_fast(job, &pair, first, &is_equal, part))
+            carefully(job, a, b, n, first, part);
+        if (job->tolerance.bitwise)
+            count_bits(job, a, b, n, first, &bits);
+    }
+    if (job->tolerance.bitwise) {
+        part->n_wrong = bits.n_wrong;
+        part->wrong_at = bits.wrong_at;
+    }
+}

@@ -1,0 +1,252 @@
+/*
+ * Comparing a block, for one kind of vector. Included with
+ *
+ *   V(name)       a type or function of the vectors: s_name of float32, d_name of float64
+ *   LANES         numbers in a vector
+ *   REAL, BITS    the type of a number, and an unsigned integer of its width
+ *   READ          from memory to a struct V(side)
+ *   ADD_UP_WIDE   sums in float64
+ */
+
+/* The numbers of one side: values, and the patterns of their own type. */
+struct V(side) {
+    V(v) value;
+    V(i) pattern;
+};
+
+/* Everything that goes on from vector to vector. */
+struct V(running) {
+    V(i) max_d, max_a, max_b, ulp;
+    V(v) excess;
+    uint32_t n_wrong, n_unequal;
+    V(v) a, b, abs, aa, bb, ab, dd;
+    d_v wide_a, wide_b, wide_abs, wide_aa, wide_bb, wide_ab, wide_dd;
+};
+
+struct V(limits) {
+    V(v) abs, rel, rel_so_far;
+    V(i) ulp;
+};
+
+INLINE void V(add_up)(struct V(running) * r, V(v) a, V(v) b, V(v) d, V(v) distance)
+{
+    r->a = V(add)(r->a, a);
+    r->b = V(add)(r->b, b);
+    r->abs = V(add)(r->abs, distance);
+    r->aa = V(sum_product)(a, a, r->aa);
+    r->bb = V(sum_product)(b, b, r->bb);
+    r->ab = V(sum_product)(a, b, r->ab);
+    r->dd = V(sum_product)(d, d, r->dd);
+}
+
+INLINE void V(add_up_wide)(struct V(running) * r, d_v a, d_v b)
+{
+    const d_v d = d_sub(a, b);
+    r->wide_a = d_add(r->wide_a, a);
+    r->wide_b = d_add(r->wide_b, b);
+    r->wide_abs = d_add(r->wide_abs, d_values(d_magnitude(d_bits(d))));
+    r->wide_aa = d_sum_product(a, a, r->wide_aa);
+    r->wide_bb = d_sum_product(b, b, r->wide_bb);
+    r->wide_ab = d_sum_product(a, b, r->wide_ab);
+    r->wide_dd = d_sum_product(d, d, r->wide_dd);
+}
+
+/* Elements of two parts count when either is set. */
+INLINE uint32_t V(count)(uint32_t lanes, const bool in_pairs)
+{
+    return (uint32_t)__builtin_popcount(in_pairs ? (lanes | lanes >> 1) & 0x5555 : lanes);
+}
+
+INLINE void V(step)(struct V(running) * r, const struct V(limits) * limits, struct V(side) a,
+                    struct V(side) b, const int lie, const bool in_pairs, const bool is_wide)
+{
+    const V(v) d = V(sub)(a.value, b.value);
+    const V(i) size_d = V(magnitude)(V(bits)(d)), size_a = V(magnitude)(V(bits)(a.value)),
+               size_b = V(magnitude)(V(bits)(b.value));
+    const V(v) distance = V(values)(size_d), reference = V(values)(size_b);
+    r->max_d = V(max)(r->max_d, size_d);
+    r->max_a = V(max)(r->max_a, size_a);
+    r->max_b = V(max)(r->max_b, size_b);
+    const bool own_patterns = lie == KYMO__LIE_F16 || lie == KYMO__LIE_EXPANDED;
+    const V(i) apart = own_patterns ? V(apart)(a.pattern, b.pattern, V(magnitude)(a.pattern),
+                                               V(magnitude)(b.pattern))
+                                    : V(apart)(a.pattern, b.pattern, size_a, size_b);
+    r->ulp = V(max)(r->ulp, apart);
+    const V(v) allowed = V(add)(limits->abs, V(mul)(limits->rel, reference));
+    V(mask) wrong = V(greater)(distance, allowed);
+    if (is_wide)
+        wrong = V(and)(wrong, V(above)(apart, limits->ulp));
+    r->n_wrong += V(count)(V(lanes)(wrong), in_pairs);
+    r->n_unequal += V(count)(V(lanes)(V(is_zero)(apart)) ^ ((1u << LANES) - 1), in_pairs);
+    r->excess = V(greater_of)(r->excess, V(excess)(distance, limits->rel_so_far, reference));
+    if (is_wide)
+        ADD_UP_WIDE(r, a.value, b.value);
+    else
+        V(add_up)(r, a.value, b.value, d, distance);
+}
+
+INLINE double V(total)(V(v) x)
+{
+    REAL lanes[LANES];
+    double sum = 0;
+    V(store)(lanes, x);
+    for (int i = 0; i < LANES; i++)
+        sum += (double)lanes[i];
+    return sum;
+}
+
+INLINE BITS V(largest)(V(i) x)
+{
+    BITS lanes[LANES], most = 0;
+    V(store_bits)(lanes, x);
+    for (int i = 0; i < LANES; i++)
+        most = lanes[i] > most ? lanes[i] : most;
+    return most;
+}
+
+INLINE double V(largest_value)(V(i) x)
+{
+    const BITS bits = V(largest)(x);
+    REAL value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+INLINE void V(finish)(const struct V(running) * r, const bool is_wide, struct kymo__block_diff *out)
+{
+    out->n_wrong = r->n_wrong;
+    out->n_unequal = r->n_unequal;
+    out->beats_rel = V(lanes)(V(greater)(r->excess, V(set)(0))) != 0;
+    out->max_d = V(largest_value)(r->max_d);
+    out->max_a = V(largest_value)(r->max_a);
+    out->max_b = V(largest_value)(r->max_b);
+    out->ulp = V(largest)(r->ulp);
+    out->sum_a = is_wide ? d_total(r->wide_a) : V(total)(r->a);
+    out->sum_b = is_wide ? d_total(r->wide_b) : V(total)(r->b);
+    out->sum_abs = is_wide ? d_total(r->wide_abs) : V(total)(r->abs);
+    out->sum_aa = is_wide ? d_total(r->wide_aa) : V(total)(r->aa);
+    out->sum_bb = is_wide ? d_total(r->wide_bb) : V(total)(r->bb);
+    out->sum_ab = is_wide ? d_total(r->wide_ab) : V(total)(r->ab);
+    out->sum_dd = is_wide ? d_total(r->wide_dd) : V(total)(r->dd);
+}
+
+/* The last numbers of a block, with zeroes behind them: these are equal, agree, and add nothing. */
+struct V(rest) {
+    REAL a[LANES], b[LANES];
+    uint32_t patterns_a[LANES], patterns_b[LANES];
+};
+
+INLINE void V(take_rest)(const struct kymo__block_pair *pair, size_t from, const int lie,
+                         struct V(rest) * rest)
+{
+    const size_t size = SIZE_OF(lie), n = pair->n - from;
+    memset(rest, 0, sizeof *rest);
+    memcpy(rest->a, (const char *)pair->a + from * size, n * size);
+    memcpy(rest->b, (const char *)pair->b + from * size, n * size);
+    if (lie == KYMO__LIE_EXPANDED) {
+        memcpy(rest->patterns_a, pair->patterns_a + from, n * sizeof *rest->patterns_a);
+        memcpy(rest->patterns_b, pair->patterns_b + from, n * sizeof *rest->patterns_b);
+    }
+}
+
+INLINE void V(compare)(const struct kymo__block_pair *pair, const int lie, const bool in_pairs,
+                       const bool is_wide, struct kymo__block_diff *out)
+{
+    const size_t size = SIZE_OF(lie);
+    const char *a = pair->a, *b = pair->b;
+    const uint32_t *patterns_a = pair->patterns_a, *patterns_b = pair->patterns_b;
+    const struct V(limits) limits = {V(set)((REAL)pair->abs), V(set)((REAL)pair->rel),
+                                     V(set)((REAL)pair->rel_so_far), V(set_bits)((BITS)pair->ulp)};
+    struct V(running) r;
+    memset(&r, 0, sizeof r);
+    size_t i = 0;
+    for (; i + LANES <= pair->n; i += LANES) {
+        __builtin_prefetch(a + i * size + AHEAD);
+        __builtin_prefetch(b + i * size + AHEAD);
+        V(step)
+        (&r, &limits, READ(a + i * size, patterns_a + i, lie),
+         READ(b + i * size, patterns_b + i, lie), lie, in_pairs, is_wide);
+    }
+    if (i < pair->n) {
+        struct V(rest) rest;
+        V(take_rest)(pair, i, lie, &rest);
+        V(step)
+        (&r, &limits, READ((const char *)rest.a, rest.patterns_a, lie),
+         READ((const char *)rest.b, rest.patterns_b, lie), lie, in_pairs, is_wide);
+    }
+    V(finish)(&r, is_wide, out);
+}
+
+/* ---- relative differences: a second look, at the few blocks that may have a larger one ---- */
+
+struct V(ratios) {
+    V(i) most;
+    uint32_t off_zero;
+};
+
+INLINE void V(rel_step)(struct V(ratios) * r, V(v) a, V(v) b)
+{
+    const V(i) distance = V(magnitude)(V(bits)(V(sub)(a, b))), reference = V(magnitude)(V(bits)(b));
+    const V(i) ratio = V(bits)(V(div)(V(values)(distance), V(values)(reference)));
+    const V(mask) zero = V(is_zero)(reference);
+    r->most = V(max)(r->most, V(unless)(zero, ratio));
+    r->off_zero |= V(lanes)(zero) & ~V(lanes)(V(is_zero)(distance));
+}
+
+INLINE void V(ratios)(const struct kymo__block_pair *pair, const int lie, struct kymo__block_diff *out)
+{
+    const size_t size = SIZE_OF(lie);
+    const char *a = pair->a, *b = pair->b;
+    struct V(ratios) r;
+    memset(&r, 0, sizeof r);
+    size_t i = 0;
+    for (; i + LANES <= pair->n; i += LANES)
+        V(rel_step)(&r, READ_VALUE(a + i * size, lie), READ_VALUE(b + i * size, lie));
+    if (i < pair->n) {
+        struct V(rest) rest;
+        V(take_rest)(pair, i, lie, &rest);
+        V(rel_step)
+        (&r, READ_VALUE((const char *)rest.a, lie), READ_VALUE((const char *)rest.b, lie));
+    }
+    out->max_rel = V(largest_value)(r.most);
+    out->is_off_zero = r.off_zero != 0;
+}
+
+/* ---- blocks that are equal to the bit ---- */
+
+struct V(equal) {
+    V(i) differing, most;
+    V(v) sum, squares;
+};
+
+INLINE void V(equal_step)(struct V(equal) * r, V(v) a, V(v) b)
+{
+    r->differing = V(differing)(V(bits)(a), V(bits)(b), r->differing);
+    r->most = V(max)(r->most, V(magnitude)(V(bits)(a)));
+    r->sum = V(add)(r->sum, a);
+    r->squares = V(sum_product)(a, a, r->squares);
+}
+
+INLINE bool V(equal)(const struct kymo__block_pair *pair, const int lie, struct kymo__block_diff *out)
+{
+    const size_t size = SIZE_OF(lie);
+    const char *a = pair->a, *b = pair->b;
+    struct V(equal) r;
+    memset(&r, 0, sizeof r);
+    size_t i = 0;
+    for (; i + LANES <= pair->n; i += LANES) {
+        __builtin_prefetch(a + i * size + AHEAD);
+        __builtin_prefetch(b + i * size + AHEAD);
+        V(equal_step)(&r, READ_VALUE(a + i * size, lie), READ_VALUE(b + i * size, lie));
+    }
+    if (i < pair->n) {
+        struct V(rest) rest;
+        V(take_rest)(pair, i, lie, &rest);
+        V(equal_step)
+        (&r, READ_VALUE((const char *)rest.a, lie), READ_VALUE((const char *)rest.b, lie));
+    }
+    out->max_a = V(largest_value)(r.most);
+    out->sum_a = V(total)(r.sum);
+    out->sum_aa = V(total)(r.squares);
+    return V(largest)(r.differing) == 0;
+}

@@ -1,0 +1,118 @@
+/* The kernels over the vectors of the file that includes this, with KERNELS the name of their table. */
+#include <string.h>
+
+#include "tensor/tensor_kernels.h"
+
+/* Bytes ahead of what is being read that are asked for: memory answers later than a core can wait for. */
+#define AHEAD 2048
+
+/* Bytes of a number. */
+#define SIZE_OF(lie)                                                                               \
+    ((lie) == KYMO__LIE_F64 ? 8u : (lie) == KYMO__LIE_F32 || (lie) == KYMO__LIE_EXPANDED ? 4u : 2u)
+
+/* ---- float64 ---- */
+
+#define V(name) d_##name
+#define LANES D_LANES
+#define REAL double
+#define BITS uint64_t
+#define READ_VALUE(p, lie) d_load(p)
+#define READ(p, patterns, lie) ((void)(patterns), (struct d_side){d_load(p), d_bits(d_load(p))})
+#define ADD_UP_WIDE(r, a, b) d_add_up_wide(r, a, b)
+#include "tensor/compare_kernel.h"
+#undef V
+#undef LANES
+#undef REAL
+#undef BITS
+#undef READ_VALUE
+#undef READ
+#undef ADD_UP_WIDE
+
+/* ---- float32, and what becomes it ---- */
+
+INLINE s_v read_value(const char *p, const int lie)
+{
+    return lie == KYMO__LIE_F16    ? s_load_f16(p)
+           : lie == KYMO__LIE_BF16 ? s_values(s_load_upper(p))
+                                   : s_load(p);
+}
+
+#define V(name) s_##name
+#define LANES S_LANES
+#define REAL float
+#define BITS uint32_t
+#define READ_VALUE(p, lie) read_value(p, lie)
+#define READ(p, patterns, lie)                                                                     \
+    ((struct s_side){read_value(p, lie), (lie) == KYMO__LIE_EXPANDED ? s_load_bits(patterns)       \
+                                         : (lie) == KYMO__LIE_F16    ? s_load_upper(p)             \
+                                                                     : s_bits(read_value(p, lie))})
+#define ADD_UP_WIDE(r, a, b)                                                                       \
+    do {                                                                                           \
+        s_add_up_wide(r, s_lower(a), s_lower(b));                                                  \
+        s_add_up_wide(r, s_upper(a), s_upper(b));                                                  \
+    } while (0)
+#include "tensor/compare_kernel.h"
+
+/* ---- one function for each way of lying, and the table of them ---- */
+
+#define COMPARE(NAME, KIND, LIE)                                                                   \
+    static void NAME##_single(const struct kymo__block_pair *pair, struct kymo__block_diff *out)   \
+    {                                                                                              \
+        KIND##_compare(pair, LIE, false, false, out);                                              \
+    }                                                                                              \
+    static void NAME##_pairs(const struct kymo__block_pair *pair, struct kymo__block_diff *out)    \
+    {                                                                                              \
+        KIND##_compare(pair, LIE, true, false, out);                                               \
+    }                                                                                              \
+    static void NAME##_ratios(const struct kymo__block_pair *pair, struct kymo__block_diff *out)   \
+    {                                                                                              \
+        KIND##_ratios(pair, LIE, out);                                                             \
+    }                                                                                              \
+    static bool NAME##_equal(const struct kymo__block_pair *pair, struct kymo__block_diff *out)    \
+    {                                                                                              \
+        return KIND##_equal(pair, LIE, out);                                                       \
+    }
+#define COMPARE_WIDE(NAME, KIND, LIE)                                                                \
+    static void NAME##_wide(const struct kymo__block_pair *pair, struct kymo__block_diff *out)       \
+    {                                                                                                \
+        KIND##_compare(pair, LIE, false, true, out);                                                 \
+    }                                                                                                \
+    static void NAME##_wide_pairs(const struct kymo__block_pair *pair, struct kymo__block_diff *out) \
+    {                                                                                                \
+        KIND##_compare(pair, LIE, true, true, out);                                                  \
+    }
+
+COMPARE(f64, d, KYMO__LIE_F64)
+COMPARE(f32, s, KYMO__LIE_F32)
+COMPARE(bf16, s, KYMO__LIE_BF16)
+COMPARE(f16, s, KYMO__LIE_F16)
+COMPARE(expanded, s, KYMO__LIE_EXPANDED)
+COMPARE_WIDE(f64, d, KYMO__LIE_F64)
+COMPARE_WIDE(f32, s, KYMO__LIE_F32)
+COMPARE_WIDE(bf16, s, KYMO__LIE_BF16)
+COMPARE_WIDE(f16, s, KYMO__LIE_F16)
+COMPARE_WIDE(expanded, s, KYMO__LIE_EXPANDED)
+
+const struct kymo__kernels KERNELS = {
+    .name = KERNELS_NAME,
+    .compare = {[KYMO__LIE_F32] = {f32_single, f32_pairs},
+                [KYMO__LIE_BF16] = {bf16_single, bf16_pairs},
+                [KYMO__LIE_F16] = {f16_single, f16_pairs},
+                [KYMO__LIE_EXPANDED] = {expanded_single, expanded_pairs},
+                [KYMO__LIE_F64] = {f64_single, f64_pairs}},
+    .compare_wide = {[KYMO__LIE_F32] = {f32_wide, f32_wide_pairs},
+                     [KYMO__LIE_BF16] = {bf16_wide, bf16_wide_pairs},
+                     [KYMO__LIE_F16] = {f16_wide, f16_wide_pairs},
+                     [KYMO__LIE_EXPANDED] = {expanded_wide, expanded_wide_pairs},
+                     [KYMO__LIE_F64] = {f64_wide, f64_wide_pairs}},
+    .ratios = {[KYMO__LIE_F32] = f32_ratios,
+               [KYMO__LIE_BF16] = bf16_ratios,
+               [KYMO__LIE_F16] = f16_ratios,
+               [KYMO__LIE_EXPANDED] = expanded_ratios,
+               [KYMO__LIE_F64] = f64_ratios},
+    .equal = {[KYMO__LIE_F32] = f32_equal,
+              [KYMO__LIE_BF16] = bf16_equal,
+              [KYMO__LIE_F16] = f16_equal,
+              [KYMO__LIE_EXPANDED] = expanded_equal,
+              [KYMO__LIE_F64] = f64_equal},
+};

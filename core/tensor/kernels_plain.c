@@ -1,0 +1,9 @@
+/* The kernels for any processor. */
+#include <stddef.h>
+#include <stdint.h>
+
+#define KERNELS kymo__kernels_plain
+#define KERNELS_NAME "plain"
+#include "tensor/vector_plain.h"
+
+#include "tensor/kernels.h"

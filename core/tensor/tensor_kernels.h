@@ -1,0 +1,70 @@
+/*
+ * What is compiled once for each kind of processor: kernels_avx512.c, kernels_avx2.c, kernels_plain.c, the same code over
+ * vectors of different widths. They see blocks of at most KYMO__BLOCK_PARTS numbers.
+ */
+#ifndef KYMO_TENSOR_KERNELS_H
+#define KYMO_TENSOR_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kymo/tensor.h>
+
+/* How the numbers of a block lie in memory. */
+enum kymo__lie {
+    KYMO__LIE_F32,
+    KYMO__LIE_BF16,
+    KYMO__LIE_F16,
+    KYMO__LIE_EXPANDED, /* as float32, with the patterns of their own type beside them */
+    KYMO__LIE_F64,
+    KYMO__N_LIES
+};
+
+struct kymo__block_pair {
+    const void *a, *b;
+    const uint32_t *patterns_a,
+        *patterns_b;   /* of KYMO__LIE_EXPANDED: sign and magnitude, in the upper bits */
+    size_t n;          /* numbers */
+    double abs, rel;   /* tolerances */
+    uint64_t ulp;      /* in the upper bits too */
+    double rel_so_far; /* the largest relative difference of earlier blocks */
+};
+
+/*
+ * What a block gives when all its numbers are finite, and their squares neither too large nor too small; the maxima tell.
+ * Elements of two parts count once.
+ */
+struct kymo__block_diff {
+    uint32_t n_wrong, n_unequal;
+    bool beats_rel; /* somewhere the relative difference may be larger than rel_so_far, or b is 0 and a is not */
+    double max_d, max_a, max_b; /* NaN or infinite when a number is */
+    uint64_t ulp;               /* in the upper bits */
+    double sum_a, sum_b, sum_abs, sum_aa, sum_bb, sum_ab, sum_dd;
+    /* By `ratios`: the largest |a - b| / |b| where b is not 0; whether somewhere b is and a is not. */
+    double max_rel;
+    bool is_off_zero;
+};
+
+struct kymo__kernels {
+    const char *name;
+    /* By how they lie, and whether elements have two parts; n_wrong leaves tolerances in places out of account. */
+    void (*compare[KYMO__N_LIES][2])(const struct kymo__block_pair *, struct kymo__block_diff *);
+    /* The same with sums in float64, for squares of any float32, and with tolerances in places. */
+    void (*compare_wide[KYMO__N_LIES][2])(const struct kymo__block_pair *, struct kymo__block_diff *);
+    void (*ratios[KYMO__N_LIES])(const struct kymo__block_pair *, struct kymo__block_diff *);
+    /* Whether all bits are equal. If so max_a, sum_a and sum_aa are given, and those of b are the same. */
+    bool (*equal[KYMO__N_LIES])(const struct kymo__block_pair *, struct kymo__block_diff *);
+};
+/* The best that this processor takes. */
+const struct kymo__kernels *kymo__kernels_get(void);
+/* Tests: those named "plain", "avx2" or "avx512"; NULL: the best again. False where the processor does not take them. */
+KYMO_API bool kymo__kernels_force(const char *name);
+/* Tests: these. */
+void kymo__kernels_use(const struct kymo__kernels *kernels);
+
+extern const struct kymo__kernels kymo__kernels_plain;
+extern const struct kymo__kernels kymo__kernels_avx2;
+extern const struct kymo__kernels kymo__kernels_avx512;
+
+#endif

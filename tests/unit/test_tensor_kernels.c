@@ -1,0 +1,247 @@
+/* The kernels for each kind of processor, held to the code that takes nothing for granted. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tensor/tensor_compare_internal.h"
+
+static const char *const levels[] = {"plain", "avx2", "avx512"};
+
+static uint64_t seed = 1;
+
+static uint64_t random_bits(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+static double random_number(void)
+{
+    return (double)(int64_t)random_bits() * 0x1p-63;
+}
+
+/* What numbers may be like. Each puts something into blocks that kernels have to notice. */
+enum flavour { NOISE, EQUAL, ANY_BITS, TINY, HUGE_ONES, ZEROES, ONE_NAN, SAME_RATIO, N_FLAVOURS };
+
+static double first_number(enum flavour flavour)
+{
+    const double x = random_number();
+    switch (flavour) {
+    case TINY:
+        return x * 1e-24;
+    case HUGE_ONES:
+        return x * 1e30;
+    case SAME_RATIO:
+        return 7;
+    case ZEROES:
+        return random_bits() % 2 == 0 ? 0 : x;
+    default:
+        return x;
+    }
+}
+
+static double second_number(enum flavour flavour, double x, size_t i)
+{
+    switch (flavour) {
+    case EQUAL:
+        return x;
+    case SAME_RATIO:
+        return 6;
+    case ZEROES:
+        return random_bits() % 4 == 0 ? 1e-6 : x;
+    case ONE_NAN:
+        return i % 5000 == 4321 ? NAN : x;
+    default:
+        return x * (1 + 1e-3 * random_number()) * (random_bits() % 1000 == 0 ? -1 : 1);
+    }
+}
+
+static void put(enum kymo_dtype part, void *data, size_t i, double x)
+{
+    if (part == KYMO_F64)
+        ((double *)data)[i] = x;
+    else if (part == KYMO_F32)
+        ((float *)data)[i] = (float)x;
+    else if (kymo_dtype_size(part) == 2)
+        ((uint16_t *)data)[i] = (uint16_t)kymo__narrow(part, x);
+    else if (part != KYMO_F4_E2M1X2)
+        ((uint8_t *)data)[i] = (uint8_t)kymo__narrow(part, x * 16);
+    else
+        ((uint8_t *)data)[i / 2] = (uint8_t)(random_bits());
+}
+
+static void fill(const struct kymo__dtype *type, enum flavour flavour, size_t n, void *a, void *b)
+{
+    for (size_t i = 0; i < n * type->n_parts; i++) {
+        const double x = first_number(flavour);
+        put((enum kymo_dtype)type->part, a, i, x);
+        put((enum kymo_dtype)type->part, b, i, second_number(flavour, x, i));
+    }
+    if (flavour == ANY_BITS)
+        for (size_t i = 0; i < n * type->size; i++) {
+            ((unsigned char *)a)[i] = (unsigned char)random_bits();
+            ((unsigned char *)b)[i] = (unsigned char)random_bits();
+        }
+    if (flavour == EQUAL)
+        memcpy(b, a, n * type->size);
+}
+
+/* Sums of a block are in float32, a thousand to a lane where vectors are narrow; everything else is the same to the bit. */
+static void expect_close(double got, double expected, double scale)
+{
+    if (isnan(expected) || isinf(expected))
+        assert_true(isnan(expected) ? isnan(got) : got == expected);
+    else
+        assert_true(fabs(got - expected) <= 1e-5 * scale);
+}
+
+static void expect_same(const struct kymo_tensor_diff *got, const struct kymo_tensor_diff *expected)
+{
+    assert_int_equal(got->n_wrong, expected->n_wrong);
+    assert_int_equal(got->n_unequal, expected->n_unequal);
+    assert_int_equal(got->n_nan_a, expected->n_nan_a);
+    assert_int_equal(got->n_nan_b, expected->n_nan_b);
+    assert_int_equal(got->n_nan_one, expected->n_nan_one);
+    assert_int_equal(got->first_wrong, expected->first_wrong);
+    assert_memory_equal(&got->abs, &expected->abs, sizeof got->abs);
+    assert_memory_equal(&got->rel, &expected->rel, sizeof got->rel);
+    assert_memory_equal(&got->ulp, &expected->ulp, sizeof got->ulp);
+    assert_true(got->max_a == expected->max_a && got->max_b == expected->max_b);
+    assert_true(got->needs_abs == expected->needs_abs && got->needs_rel == expected->needs_rel &&
+                got->needs_ulp == expected->needs_ulp);
+    expect_close(got->mean_abs, expected->mean_abs, expected->mean_abs);
+    expect_close(got->rmse, expected->rmse, expected->rmse);
+    expect_close(got->mean_a, expected->mean_a, expected->max_a);
+    expect_close(got->mean_b, expected->mean_b, expected->max_b);
+    expect_close(got->cosine, expected->cosine, 1);
+    expect_close(got->snr_db, expected->snr_db, 100);
+}
+
+/* Kernels that refuse every block, so that all of it is done with care. */
+static void refuse(const struct kymo__block_pair *pair, struct kymo__block_diff *out)
+{
+    (void)pair;
+    *out = (struct kymo__block_diff){.max_d = NAN};
+}
+
+static bool never_equal(const struct kymo__block_pair *pair, struct kymo__block_diff *out)
+{
+    (void)pair;
+    (void)out;
+    return false;
+}
+
+static const struct kymo__kernels careful = {
+    .name = "careful",
+    .compare = {{refuse, refuse}, {refuse, refuse}, {refuse, refuse}, {refuse, refuse}, {refuse, refuse}},
+    .equal = {never_equal, never_equal, never_equal, never_equal, never_equal},
+};
+
+static struct kymo_tensor_diff compare(const struct kymo_tensor *a, const struct kymo_tensor *b,
+                                       struct kymo_tolerance tolerance, uint32_t n_threads)
+{
+    struct kymo_tensor_diff diff;
+    memset(&diff, 0, sizeof diff);
+    assert_int_equal(kymo_tensor_compare_with(a, b, &tolerance, n_threads, &diff), KYMO_OK);
+    return diff;
+}
+
+static void try_levels(const struct kymo_tensor *a, const struct kymo_tensor *b,
+                       struct kymo_tolerance tolerance)
+{
+    kymo__kernels_use(&careful);
+    const struct kymo_tensor_diff expected = compare(a, b, tolerance, 1);
+    for (size_t i = 0; i < KYMO__COUNT_OF(levels); i++) {
+        if (!kymo__kernels_force(levels[i])) {
+            print_message("[   LESS   ] this processor has no %s\n", levels[i]);
+            continue;
+        }
+        const struct kymo_tensor_diff got = compare(a, b, tolerance, 1);
+        expect_same(&got, &expected);
+        const struct kymo_tensor_diff threads = compare(a, b, tolerance, 3);
+        assert_memory_equal(&threads, &got, sizeof got);
+    }
+    (void)kymo__kernels_force(NULL);
+}
+
+static void try_type(enum kymo_dtype dtype, enum flavour flavour, int64_t n, size_t shift)
+{
+    const struct kymo__dtype *type = kymo__dtype_get(dtype);
+    const size_t size = (size_t)n * type->size;
+    /* From an odd address too: files are mapped as they are. */
+    unsigned char *a = malloc(size + 8), *b = malloc(size + 8);
+    unsigned char *aligned_a = malloc(size + 8), *aligned_b = malloc(size + 8);
+    assert_true(a != NULL && b != NULL && aligned_a != NULL && aligned_b != NULL);
+    fill(type, flavour, (size_t)n, aligned_a, aligned_b);
+    memcpy(a + shift, aligned_a, size);
+    memcpy(b + shift, aligned_b, size);
+    const struct kymo_tensor ta = {.data = a + shift, .dtype = dtype, .rank = 1, .sizes = &n};
+    const struct kymo_tensor tb = {.data = b + shift, .dtype = dtype, .rank = 1, .sizes = &n};
+    try_levels(&ta, &tb, kymo_tolerance_default(dtype, dtype));
+    try_levels(&ta, &tb, (struct kymo_tolerance){.rel = 5e-4});
+    try_levels(&ta, &tb, (struct kymo_tolerance){.abs = 1e-4, .ulp = 3, .nan_equal = 1});
+    try_levels(&ta, &tb, (struct kymo_tolerance){.bitwise = 1});
+    free(a);
+    free(b);
+    free(aligned_a);
+    free(aligned_b);
+}
+
+static void kernels_of_every_level_agree_with_the_careful_code(void **state)
+{
+    (void)state;
+    static const enum kymo_dtype types[] = {
+        KYMO_F32,         KYMO_F64,        KYMO_F16,       KYMO_BF16,    KYMO_C32,
+        KYMO_C64,         KYMO_C128,       KYMO_F8_E4M3FN, KYMO_F8_E5M2, KYMO_F8_E4M3FNUZ,
+        KYMO_F8_E5M2FNUZ, KYMO_F8_E8M0FNU, KYMO_F4_E2M1X2};
+    static const int64_t counts[] = {1, 7, 16, 4096, 9999};
+    for (size_t t = 0; t < KYMO__COUNT_OF(types); t++)
+        for (int flavour = 0; flavour < N_FLAVOURS; flavour++)
+            for (size_t c = 0; c < KYMO__COUNT_OF(counts); c++)
+                try_type(types[t], (enum flavour)flavour, counts[c], c % 2);
+}
+
+static void any_number_of_threads_gives_the_same_digits(void **state)
+{
+    (void)state;
+    const int64_t n = 3 * 64 * 4096 + 777;
+    float *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b);
+    assert_true(a != NULL && b != NULL);
+    fill(kymo__dtype_get(KYMO_F32), NOISE, (size_t)n, a, b);
+    const struct kymo_tensor ta = {.data = a, .dtype = KYMO_F32, .rank = 1, .sizes = &n};
+    const struct kymo_tensor tb = {.data = b, .dtype = KYMO_F32, .rank = 1, .sizes = &n};
+    const struct kymo_tensor_diff one = compare(&ta, &tb, (struct kymo_tolerance){.rel = 1e-4}, 1);
+    for (uint32_t threads = 0; threads < 9; threads++) {
+        const struct kymo_tensor_diff many =
+            compare(&ta, &tb, (struct kymo_tolerance){.rel = 1e-4}, threads);
+        assert_memory_equal(&many, &one, sizeof one);
+    }
+    free(a);
+    free(b);
+}
+
+static void a_forced_level_is_one_that_exists(void **state)
+{
+    (void)state;
+    assert_false(kymo__kernels_force("abacus"));
+    assert_true(kymo__kernels_force("plain"));
+    assert_string_equal(kymo__kernels_get()->name, "plain");
+    assert_true(kymo__kernels_force(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_of_every_level_agree_with_the_careful_code),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_digits),
+        cmocka_unit_test(a_forced_level_is_one_that_exists),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
