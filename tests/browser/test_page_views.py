@@ -99,6 +99,14 @@ def test_every_view_opens_in_light_and_dark(opened, name):
     assert page.page.locator("img, iframe, link, object").count() == 0
 
 
+def test_what_is_bundled_is_there_with_its_licence(opened, folder):
+    view = opened("known.html").open("About")
+    view.get_by_text("uplot 1.", exact=False).click()
+    assert "Permission is hereby granted, free of charge" in view.inner_text()
+    assert "Apache License 2.0" in view.inner_text()
+    assert (folder / "known.html").stat().st_size < 1_500_000
+
+
 def test_the_views_are_those_that_the_recording_has(opened):
     usual = ["Overview", "Timeline", "Flame graph", "Tables", "About"]
     assert opened("known.html").titles() == usual

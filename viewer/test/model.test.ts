@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ProcessInfo, TableData } from "../src/decode/format";
+import { IDLE, barsOf, windowTitle, windowsOf } from "../src/model/breakdown";
 import { toPixel, textOn } from "../src/model/colors";
 import { curvesOf, percent, regionsOf } from "../src/model/comparison";
 import { endOf, lossOf } from "../src/model/losses";
 import { CRUMBS, buildFlame, layoutFlame, searchFlame } from "../src/model/flame";
-import { histogram, thin } from "../src/model/series";
+import { type Series, histogram, thin, warmups } from "../src/model/series";
 import { cellText, filterRows, keptRows, sortRows, sumOfColumn, toCsv } from "../src/model/tables";
 import * as units from "../src/model/units";
 import { Viewport, ticks } from "../src/model/viewport";
@@ -184,6 +185,15 @@ describe("series", () => {
     expect([...xs].sort((a, b) => a - b)).toEqual(xs);
   });
 
+  it("know where the warm-up was", () => {
+    const make = (flags: number[]): Series => ({
+      process: 0, place: Float64Array.from(flags.keys()), ns: new Float64Array(flags.length), flags: Uint8Array.from(flags),
+    });
+    expect(warmups([make([1, 3, 0, 2, 0, 1])])).toEqual([[0, 1], [5, 5]]);
+    expect(warmups([make([1, 0, 0]), make([1, 1, 0])])).toEqual([[0, 1]]);
+    expect(warmups([make([0, 0])])).toEqual([]);
+  });
+
   it("are counted in bins, each once", () => {
     const values = Float64Array.from({ length: 1000 }, (_, i) => 100 + (i % 50)).sort();
     const all = histogram(values, 10);
@@ -192,6 +202,27 @@ describe("series", () => {
     expect(tail.above).toBe(1);
     expect(histogram(new Float64Array(0), 10).counts).toEqual([]);
     expect(histogram(Float64Array.from([7, 7, 7]), 10).counts.reduce((a, b) => a + b)).toBe(3);
+  });
+});
+
+describe("the breakdown", () => {
+  const devices: TableData = {
+    name: "devices",
+    rows: 2,
+    columns: ["window", "rank", "device", "span_ns", "compute_ns", "exposed_comm_ns", "exposed_mem_ns", "idle_ns"].map((name) => ({
+      name, title: name, type: name === "window" ? "text" : "i64", unit: "",
+    })),
+    cells: [["process_span", "gpu_span"], [0, 1], [-1, 3], [100, 50], [70, 20], [30, 5], [0, 0], [0, 25]],
+  };
+
+  it("calls a process without a device by its processor", () => {
+    expect(barsOf(devices, null).map((bar) => bar.label)).toEqual(["rank 0, CPU", "rank 1, GPU 3"]);
+    expect(barsOf(devices, "gpu_span").map((bar) => bar.parts[IDLE])).toEqual([25]);
+  });
+
+  it("has its windows in words", () => {
+    expect(windowsOf(devices).map(windowTitle)).toEqual(["from the first work of a GPU to the last", "from the begin of a process to its end"]);
+    expect(windowsOf(undefined)).toEqual([]);
   });
 });
 

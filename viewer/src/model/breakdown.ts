@@ -10,7 +10,25 @@ export const PARTS = [
   { key: "idle_ns", title: "idle", color: "#bbbbbb" },
 ] as const;
 
+export const COMMUNICATION = PARTS.findIndex((part) => part.key === "exposed_comm_ns");
 export const IDLE = PARTS.findIndex((part) => part.key === "idle_ns");
+
+const WINDOWS: Record<string, string> = {
+  gpu_span: "from the first work of a GPU to the last",
+  process_span: "from the begin of a process to its end",
+  steps: "in steps",
+};
+
+/** A window of the table, in words. */
+export function windowTitle(window: string): string {
+  return WINDOWS[window] ?? window;
+}
+
+/** The windows that the table has; that of GPUs first, where only some processes have any. */
+export function windowsOf(devices: TableData | undefined): string[] {
+  const found = [...new Set((devices === undefined ? [] : columnOf(devices, "window")).map(String))];
+  return [...found.filter((window) => window === "gpu_span"), ...found.filter((window) => window !== "gpu_span")];
+}
 
 export interface Bar {
   label: string;
@@ -25,7 +43,8 @@ function label(table: TableData, row: number): string {
     return cell === null || cell === undefined ? "" : String(cell);
   };
   const rank = text("rank") !== "" ? `rank ${text("rank")}` : `pid ${text("pid")}`;
-  const device = text("device") === "" || Number.isNaN(Number(text("device"))) ? text("device") || "cpu" : `GPU ${text("device")}`;
+  const number = text("device") === "" ? -1 : Number(text("device")); // -1: the process itself
+  const device = number >= 0 ? `GPU ${number}` : "CPU";
   const step = text("step") !== "" ? `step ${text("step")}, ` : "";
   return `${step}${rank}, ${device}`;
 }

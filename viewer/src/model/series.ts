@@ -75,6 +75,18 @@ export interface Histogram {
   above: number; // beyond the last bin
 }
 
+/** Stretches of iterations that were warm-up in some process: the first and the last of each. */
+export function warmups(series: Series[]): [number, number][] {
+  const places = new Set(series.flatMap((s) => Array.from(s.place).filter((_, i) => (s.flags[i] & WARMUP) !== 0)));
+  const spans: [number, number][] = [];
+  for (const place of [...places].sort((a, b) => a - b)) {
+    const last = spans[spans.length - 1];
+    if (last !== undefined && place === last[1] + 1) last[1] = place;
+    else spans.push([place, place]);
+  }
+  return spans;
+}
+
 /** Times that count: neither warm-up nor cut. */
 export function counted(series: Series[]): Float64Array {
   const values = series.flatMap((s) => Array.from(s.ns).filter((_, i) => s.flags[i] === 0));

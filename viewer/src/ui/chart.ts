@@ -24,6 +24,7 @@ export interface ChartData {
   height?: number;
   isWhole?: { x?: boolean; y?: boolean }; // only whole numbers are on the axis
   room?: number; // for the last bar, behind its x
+  shaded?: [number, number][]; // stretches of x
 }
 
 const NONE = "\u2013"; // while nothing is pointed at
@@ -63,6 +64,15 @@ function ticksBy(text: (value: number) => string): (ticks: number[]) => string[]
   return text === timeText ? units.durationTicks : (ticks) => ticks.map(text);
 }
 
+function shade(plot: uPlot, stretches: [number, number][]): void {
+  const { left, top, width, height } = plot.bbox;
+  plot.ctx.fillStyle = cssColor("--band");
+  for (const [from, to] of stretches) {
+    const x0 = Math.max(plot.valToPos(from, "x", true), left), x1 = Math.min(plot.valToPos(to, "x", true), left + width);
+    if (x1 > x0) plot.ctx.fillRect(x0, top, x1 - x0, height);
+  }
+}
+
 /** A chart that is drawn anew with new data; the text says what it shows to those who do not see it. */
 export class Chart {
   readonly element = el("div", { class: "chart", role: "img" });
@@ -98,6 +108,7 @@ export class Chart {
       scales: { x: { time: false, range: (_, from, to) => [from, to + (data.room ?? 0)] } },
       cursor: { drag: { x: true, y: false } },
       legend: { live: true },
+      hooks: { drawClear: [(plot) => shade(plot, data.shaded ?? [])] },
       padding: [8, 28, 0, 0],
       axes: [
         { ...axis(data.xLabel, ticksBy(data.xText), data.isWhole?.x), size: 34, space: 80 },

@@ -1,7 +1,7 @@
 // The breakdown: a bar for each device and each step, why nothing ran, and the tables behind.
 
 import type { TableData } from "../decode/format";
-import { type Bar, PARTS, barsOf, sumOf } from "../model/breakdown";
+import { type Bar, PARTS, barsOf, sumOf, windowTitle, windowsOf } from "../model/breakdown";
 import { cellOf, columnOf } from "../model/tables";
 import * as units from "../model/units";
 import { append, clear, el } from "../ui/dom";
@@ -93,9 +93,9 @@ export class BreakdownView {
 
   constructor(private readonly tables: TableData[]) {
     const devices = breakdownTable(tables, "devices");
-    const windows = [...new Set((devices ? columnOf(devices, "window") : []).map(String))];
+    const windows = windowsOf(devices);
     const select = el("select", { id: "which-window", onchange: () => this.draw(select.value) });
-    for (const window of windows) append(select, el("option", { value: window }, window === "gpu_span" ? "from the first work to the last" : window));
+    for (const window of windows) append(select, el("option", { value: window }, windowTitle(window)));
     append(this.element, el("div", { class: "chooser" }, el("label", { for: "which-window" }, "Of the time "), select), this.place);
     this.draw(windows[0] ?? "");
     append(this.element, el("h3", {}, "Tables"), new Tables(tables, null, "breakdown").element);

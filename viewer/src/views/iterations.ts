@@ -3,7 +3,7 @@
 
 import { LINE_COLORS } from "../model/colors";
 import { type Recording, tableOf } from "../model/recording";
-import { type Series, WARMUP, counted, histogram, seriesNames, seriesOf, thin } from "../model/series";
+import { type Series, WARMUP, counted, histogram, seriesNames, seriesOf, thin, warmups } from "../model/series";
 import { columnOf } from "../model/tables";
 import type { TableData } from "../decode/format";
 import * as units from "../model/units";
@@ -23,6 +23,7 @@ export class Iterations {
   private readonly line = new Chart();
   private readonly bars = new Chart();
   private readonly facts = el("div");
+  private readonly shade = el("p", { class: "hint" });
 
   constructor(private readonly recording: Recording) {
     this.names = seriesNames(recording);
@@ -41,7 +42,7 @@ export class Iterations {
         el("label", { for: "which-process" }, " in "), this.who,
       ),
       this.facts,
-      el("h3", {}, "Iteration by iteration"), this.line.element,
+      el("h3", {}, "Iteration by iteration"), this.line.element, this.shade,
       el("h3", {}, "Distribution"), this.bars.element,
     );
     this.draw();
@@ -83,10 +84,12 @@ export class Iterations {
       return { label: line.label, color: LINE_COLORS[i], values: x.map((place) => values.get(place) ?? null), width: 1.5 };
     });
     const warm = series.reduce((n, s) => n + s.flags.filter((flag) => (flag & WARMUP) !== 0).length, 0);
+    const shaded = warmups(series).map(([from, to]): [number, number] => [from - 0.5, to + 0.5]);
     const more = series.length - shown.length;
     const text = `${name} in ${units.countOf(x.length, "iteration")}${more > 0 ? `, the first ${LINES} processes` : ""}${warm > 0 ? `; ${warm} of warm-up` : ""}`;
+    this.shade.textContent = warm > 0 ? "Shaded: warm-up, which the numbers above leave out." : "";
     this.line.show(
-      { x, lines: result, xLabel: `iteration${warm > 0 ? " (warm-up among them)" : ""}`, yLabel: "time", xText: (v) => String(v), yText: timeText, isWhole: { x: true } },
+      { x, lines: result, xLabel: "iteration", yLabel: "time", xText: (v) => String(v), yText: timeText, isWhole: { x: true }, shaded },
       text,
     );
   }

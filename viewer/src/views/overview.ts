@@ -1,7 +1,7 @@
 // The first view: what ran, where, how long, what took the time, what is missing, what measuring cost.
 
 import type { ProcessInfo } from "../decode/format";
-import { type Bar, IDLE, barsOf, sumOf } from "../model/breakdown";
+import { type Bar, COMMUNICATION, IDLE, barsOf, sumOf, windowsOf } from "../model/breakdown";
 import type { Colors } from "../model/colors";
 import { type Recording, tableOf } from "../model/recording";
 import { cellOf, columnOf, sumOfColumn } from "../model/tables";
@@ -178,14 +178,19 @@ function notes(recording: Recording): HTMLElement | null {
 }
 
 function deviceSum(recording: Recording): Bar {
-  return sumOf(barsOf(recording.index.breakdown?.find((table) => table.name === "devices"), "gpu_span"));
+  const devices = recording.index.breakdown?.find((table) => table.name === "devices");
+  return sumOf(barsOf(devices, windowsOf(devices)[0] ?? ""));
+}
+
+function hasGpu(recording: Recording): boolean {
+  return recording.tracks.some((track) => track.kind === "gpu");
 }
 
 /** What the devices did, in one bar. */
 function devices(recording: Recording): HTMLElement | null {
   const all = deviceSum(recording);
   if (all.span === 0) return null;
-  return card("What the devices did", stackedBar(all, all.span), partsList(all), el("p", { class: "more" }, el("a", { href: "#breakdown" }, "The breakdown tells more")));
+  return card(hasGpu(recording) ? "What the devices did" : "What the processes did", stackedBar(all, all.span), partsList(all), el("p", { class: "more" }, el("a", { href: "#breakdown" }, "The breakdown tells more")));
 }
 
 /** The name that takes most time by itself. */
@@ -208,7 +213,9 @@ function figures(recording: Recording): HTMLElement {
     const n = Number(cellOf(iterations, 0, "count"));
     list.push({ label: "an iteration", value: units.duration(Number(cellOf(iterations, 0, "p50_ns"))), about: `median of ${units.count(n)}` });
   }
-  if (all.span > 0) {
+  if (all.span > 0 && !hasGpu(recording)) {
+    list.push({ label: "communication", value: units.share(all.parts[COMMUNICATION] / all.span), about: "that nothing hides" });
+  } else if (all.span > 0) {
     list.push({ label: "devices at work", value: units.share(1 - all.parts[IDLE] / all.span), about: `${units.duration(all.parts[IDLE])} idle` });
   }
   list.push(...heaviest(recording));
