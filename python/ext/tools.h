@@ -12,6 +12,7 @@
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_import.c      import_trace(): files of other tools into a recording
  *     tools_pending.c     diff_pending(): what waits in the dumper against an earlier dump
+ *     tools_dumps.c       Dumps: steps and values of dumps; DumpedTensor: their numbers as a buffer
  *     tools_doctor.c      doctor(): what can be measured here
  */
 #ifndef KYMO_PYTHON_TOOLS_H
@@ -34,10 +35,13 @@ struct tools_state {
     PyObject *error; /* kymo.KymoError, the one of _native */
     PyTypeObject *recording_type;
     PyTypeObject *table_type;
+    PyTypeObject *dumps_type, *dumped_type;
 };
 
 PyTypeObject *tools_recording_type(PyObject *module);
 PyTypeObject *tools_table_type(PyObject *module);
+PyTypeObject *tools_dumps_type(PyObject *module);
+PyTypeObject *tools_dumped_type(PyObject *module);
 
 /* A Table over `table`, which is lent by `owner`; the Table keeps that alive. */
 PyObject *tools_table_create(const struct tools_state *state, kymo_table *table, PyObject *owner);

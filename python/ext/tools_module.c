@@ -101,6 +101,11 @@ static int tools_exec(PyObject *module)
     if (state->table_type == NULL || add(module, "Recording", state->recording_type) < 0 ||
         add(module, "Table", state->table_type) < 0)
         return -1;
+    state->dumps_type = tools_dumps_type(module);
+    state->dumped_type = state->dumps_type != NULL ? tools_dumped_type(module) : NULL;
+    if (state->dumped_type == NULL || add(module, "Dumps", state->dumps_type) < 0 ||
+        add(module, "DumpedTensor", state->dumped_type) < 0)
+        return -1;
     if (PyModule_AddStringConstant(module, "import_formats", kymo_import_formats()) < 0)
         return -1;
     return PyModule_AddStringConstant(module, "export_formats", kymo_export_formats());
@@ -112,12 +117,16 @@ static int tools_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->error);
     Py_VISIT((PyObject *)state->recording_type);
     Py_VISIT((PyObject *)state->table_type);
+    Py_VISIT((PyObject *)state->dumps_type);
+    Py_VISIT((PyObject *)state->dumped_type);
     return 0;
 }
 
 static int tools_clear(PyObject *module)
 {
     struct tools_state *state = PyModule_GetState(module);
+    Py_CLEAR(state->dumped_type);
+    Py_CLEAR(state->dumps_type);
     Py_CLEAR(state->table_type);
     Py_CLEAR(state->recording_type);
     Py_CLEAR(state->error);

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 from os import PathLike
-from typing import Optional, Union, final
+from typing import Any, Optional, TypedDict, Union, final
 
 _Cell = Union[str, int, float, bool, None]
 
@@ -31,6 +31,62 @@ class Recording:
     def report(self, tables: Optional[str], sort: Optional[str], limit: int, width: int, as_json: bool, /) -> str: ...
     def export(self, format: str, fd: int, by: Optional[str], baseline: Optional[Recording], /) -> None: ...
     def page(self, fd: int, title: Optional[str], max_ranges: int, /) -> None: ...
+
+@final
+class DumpedTensor:
+    """The numbers of a dumped value, as a buffer; integers of their width where Python has no such type."""
+
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def text(self, i: int, /) -> str: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class _Step(TypedDict):
+    step: int
+    rank: Optional[int]
+    world: Optional[int]
+    pid: int
+    unix_ns: int
+    host: Optional[str]
+    run: Optional[str]
+    mode: Optional[str]
+    reason: Optional[str]
+    path: str
+    layout: str
+    complete: bool
+    single: bool
+
+class _Value(TypedDict):
+    tree: str
+    path: tuple[Union[str, int], ...]
+    name: str
+    seq: int
+    kind: str
+    text: Optional[str]
+    type: str
+    dtype: Optional[str]
+    shape: Optional[tuple[int, ...]]
+    strides: Optional[tuple[int, ...]]
+    bytes: int
+    has_data: bool
+    phase: Optional[str]
+    source: Optional[str]
+    digest: Optional[str]
+    stats: Optional[dict[str, Any]]
+    missing: Optional[str]
+    files: list[str]
+
+@final
+class Dumps:
+    def __new__(cls, path: Union[str, PathLike[str]], /) -> Dumps: ...
+    def __len__(self) -> int: ...
+    def step(self, i: int, /) -> _Step: ...
+    def values(self, i: int, /) -> list[_Value]: ...
+    def get(self, i: int, v: int, /) -> DumpedTensor: ...
+    def release(self, i: int, /) -> bool: ...
+    def notes(self) -> list[str]: ...
 
 def compare(
     a: tuple[str, ...], b: tuple[str, ...], filter: Optional[str], smallest_percent: float, skip: int, /

@@ -1,0 +1,492 @@
+/*
+ * tools_dumps.c: dumps read back. Dumps lists steps and values; DumpedTensor lends the numbers of one value to whoever
+ * takes buffers.
+ *
+ * A step that is released would take the numbers away, so that it waits until no DumpedTensor of it is left. Numbers that
+ * are mapped are not copied.
+ */
+#include "tools.h"
+
+#include <string.h>
+
+#include <kymo/dumpfile.h>
+
+struct dumps {
+    PyObject ob_base;
+    kymo_dumps *opened;
+    size_t *n_lent; /* for each step: tensors that are about */
+    int busy;
+};
+
+struct dumped {
+    PyObject ob_base;
+    struct dumps *dumps; /* owned */
+    size_t step;
+    struct kymo_tensor tensor;
+    Py_ssize_t *shape, *strides;
+};
+
+static const struct tools_state *state_of(PyObject *self)
+{
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
+/* ---- DumpedTensor ---- */
+
+/* As the struct module says it; types that it has none for are integers of their width. */
+static const char *format_of(enum kymo_dtype dtype)
+{
+    switch (dtype) {
+    case KYMO_BOOL:
+        return "?";
+    case KYMO_I8:
+        return "b";
+    case KYMO_U16:
+    case KYMO_BF16:
+        return "H";
+    case KYMO_I16:
+        return "h";
+    case KYMO_U32:
+    case KYMO_C32:
+        return "I";
+    case KYMO_I32:
+        return "i";
+    case KYMO_U64:
+        return "Q";
+    case KYMO_I64:
+        return "q";
+    case KYMO_F16:
+        return "e";
+    case KYMO_F32:
+        return "f";
+    case KYMO_F64:
+        return "d";
+    case KYMO_C64:
+        return "Zf";
+    case KYMO_C128:
+        return "Zd";
+    default:
+        return "B";
+    }
+}
+
+static int dumped_getbuffer(PyObject *object, Py_buffer *view, int flags)
+{
+    static char nothing[16];
+    const struct dumped *self = (struct dumped *)object;
+    if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE) {
+        PyErr_SetString(PyExc_BufferError, "a dump is not written to");
+        view->obj = NULL;
+        return -1;
+    }
+    const Py_ssize_t itemsize = (Py_ssize_t)kymo_dtype_size(self->tensor.dtype);
+    *view = (Py_buffer){
+        .obj = Py_NewRef(object),
+        .buf = self->tensor.data != NULL ? (void *)(uintptr_t)self->tensor.data : nothing,
+        .len = (Py_ssize_t)kymo_tensor_bytes(&self->tensor),
+        .itemsize = itemsize,
+        .readonly = 1,
+        .ndim = (int)self->tensor.rank,
+        .format = flags & PyBUF_FORMAT ? (char *)(uintptr_t)format_of(self->tensor.dtype) : NULL,
+        .shape = flags & PyBUF_ND ? self->shape : NULL,
+        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? self->strides : NULL,
+    };
+    return 0;
+}
+
+static void dumped_dealloc(PyObject *object)
+{
+    struct dumped *self = (struct dumped *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (self->dumps != NULL) {
+        self->dumps->n_lent[self->step]--;
+        Py_DECREF((PyObject *)self->dumps);
+    }
+    PyMem_Free(self->shape);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *dumped_dtype(PyObject *object, void *Py_UNUSED(unused))
+{
+    return PyUnicode_FromString(kymo_dtype_name(((struct dumped *)object)->tensor.dtype));
+}
+
+static PyObject *sizes_tuple(const int64_t *sizes, uint32_t rank)
+{
+    PyObject *tuple = PyTuple_New((Py_ssize_t)rank);
+    for (uint32_t i = 0; tuple != NULL && i < rank; i++) {
+        PyObject *size = PyLong_FromLongLong(sizes[i]);
+        if (size == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, size);
+    }
+    return tuple;
+}
+
+static PyObject *dumped_shape(PyObject *object, void *Py_UNUSED(unused))
+{
+    const struct dumped *self = (struct dumped *)object;
+    return sizes_tuple(self->tensor.sizes, self->tensor.rank);
+}
+
+/* text(i): one element as the shortest text that reads back to it */
+static PyObject *dumped_text(PyObject *object, PyObject *number)
+{
+    const struct dumped *self = (struct dumped *)object;
+    char text[128];
+    const unsigned long long i = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred())
+        return NULL;
+    const kymo_status status = kymo_tensor_element(&self->tensor, i, text, sizeof text);
+    return status == KYMO_OK ? PyUnicode_FromString(text) : tools_raise(state_of(object), status);
+}
+
+static PyGetSetDef dumped_getset[] = {
+    {"dtype", dumped_dtype, NULL, "The type of its elements, as torch calls it.", NULL},
+    {"shape", dumped_shape, NULL, "Its sizes.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef dumped_methods[] = {
+    {"text", dumped_text, METH_O, "text(i, /)\n--\n\nElement i in row-major order as text."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyObject *dumped_refuse_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                                   PyObject *Py_UNUSED(kwargs))
+{
+    return PyErr_Format(PyExc_TypeError, "%s is made by Dumps.get()", type->tp_name);
+}
+
+static PyType_Slot dumped_slots[] = {
+    {Py_tp_new, dumped_refuse_new},
+    {Py_tp_dealloc, dumped_dealloc},
+    {Py_tp_getset, dumped_getset},
+    {Py_tp_methods, dumped_methods},
+    {Py_bf_getbuffer, dumped_getbuffer},
+    {0, NULL},
+};
+
+static PyType_Spec dumped_spec = {
+    .name = "kymo._tools.DumpedTensor",
+    .basicsize = sizeof(struct dumped),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = dumped_slots,
+};
+
+/* Sizes and strides as buffers have them; -1 without memory. */
+static int set_layout(struct dumped *self)
+{
+    const size_t rank = self->tensor.rank;
+    self->shape = PyMem_Calloc(2 * rank + 1, sizeof *self->shape);
+    if (self->shape == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->strides = self->shape + rank;
+    Py_ssize_t stride = (Py_ssize_t)kymo_dtype_size(self->tensor.dtype);
+    for (size_t i = rank; i-- > 0;) {
+        self->shape[i] = (Py_ssize_t)self->tensor.sizes[i];
+        self->strides[i] = stride;
+        stride *= self->shape[i] > 0 ? self->shape[i] : 1;
+    }
+    return 0;
+}
+
+/* ---- Dumps ---- */
+
+static int enter(struct dumps *self)
+{
+    if (self->busy) {
+        PyErr_SetString(state_of((PyObject *)self)->error, "another thread is reading this dump");
+        return -1;
+    }
+    self->busy = 1;
+    return 0;
+}
+
+static void dumps_dealloc(PyObject *object)
+{
+    struct dumps *self = (struct dumps *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    kymo_dumps_close(self->opened);
+    PyMem_Free(self->n_lent);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+/* Dumps(path) */
+static PyObject *dumps_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *path = NULL;
+    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
+        PyErr_SetString(PyExc_TypeError, "Dumps() takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "O&:Dumps", PyUnicode_FSConverter, &path))
+        return NULL;
+    struct dumps *self = (struct dumps *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        const char *text = PyBytes_AS_STRING(path);
+        PyThreadState *thread = PyEval_SaveThread();
+        const kymo_status status = kymo_dumps_open(text, &self->opened);
+        PyEval_RestoreThread(thread);
+        if (status != KYMO_OK) {
+            tools_raise(state_of((PyObject *)self), status);
+            Py_CLEAR(self);
+        } else {
+            self->n_lent = PyMem_Calloc(kymo_dumps_count(self->opened) + 1, sizeof *self->n_lent);
+            if (self->n_lent == NULL) {
+                PyErr_NoMemory();
+                Py_CLEAR(self);
+            }
+        }
+    }
+    Py_DECREF(path);
+    return (PyObject *)self;
+}
+
+static Py_ssize_t dumps_length(PyObject *object)
+{
+    return (Py_ssize_t)kymo_dumps_count(((struct dumps *)object)->opened);
+}
+
+static PyObject *text_or_none(const char *text)
+{
+    return text != NULL ? tools_text(text, strlen(text)) : Py_NewRef(Py_None);
+}
+
+static PyObject *rank_or_none(int64_t rank)
+{
+    return rank >= 0 ? PyLong_FromLongLong(rank) : Py_NewRef(Py_None);
+}
+
+/* step(i): what is known of it */
+static PyObject *dumps_step(PyObject *object, PyObject *args)
+{
+    struct dumps *self = (struct dumps *)object;
+    struct kymo_dumped_step step;
+    Py_ssize_t i;
+    if (!PyArg_ParseTuple(args, "n:step", &i) || enter(self) < 0)
+        return NULL;
+    const kymo_status status = kymo_dumps_step(self->opened, (size_t)i, &step);
+    self->busy = 0;
+    if (status != KYMO_OK)
+        return tools_raise(state_of(object), status);
+    return Py_BuildValue(
+        "{sKsNsNsKsKsNsNsNsNsNsssNsN}", "step", (unsigned long long)step.step, "rank",
+        rank_or_none(step.rank), "world", rank_or_none(step.world), "pid",
+        (unsigned long long)step.pid, "unix_ns", (unsigned long long)step.unix_ns, "host",
+        text_or_none(step.host), "run", text_or_none(step.run), "mode", text_or_none(step.mode),
+        "reason", text_or_none(step.reason), "path", text_or_none(step.path), "layout",
+        step.layout == KYMO_DUMP_LAYOUT_ACCVLAB ? "accvlab" : "kymo", "complete",
+        PyBool_FromLong(step.is_complete != 0), "single", PyBool_FromLong(step.is_single != 0));
+}
+
+/* ---- values ---- */
+
+static PyObject *path_tuple(const struct kymo_dumped_value *value)
+{
+    PyObject *tuple = PyTuple_New((Py_ssize_t)value->n_parts);
+    for (size_t i = 0; tuple != NULL && i < value->n_parts; i++) {
+        const struct kymo_dump_part *part = &value->parts[i];
+        PyObject *item = part->key != NULL ? tools_text(part->key, part->key_len)
+                                           : PyLong_FromUnsignedLongLong(part->index);
+        if (item == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, item);
+    }
+    return tuple;
+}
+
+static PyObject *hex(const struct kymo_digest *digest)
+{
+    char text[2 * sizeof digest->bytes];
+    static const char digits[] = "0123456789abcdef";
+    if (digest == NULL)
+        return Py_NewRef(Py_None);
+    for (size_t i = 0; i < sizeof digest->bytes; i++) {
+        text[2 * i] = digits[digest->bytes[i] >> 4];
+        text[2 * i + 1] = digits[digest->bytes[i] & 15];
+    }
+    return PyUnicode_FromStringAndSize(text, sizeof text);
+}
+
+static PyObject *stats_dict(const struct kymo_tensor_stats *stats)
+{
+    if (stats == NULL)
+        return Py_NewRef(Py_None);
+    PyObject *histogram = PyDict_New();
+    for (int i = 0; histogram != NULL && i < KYMO_STATS_BINS; i++) {
+        if (stats->histogram[i] == 0)
+            continue;
+        PyObject *bin = PyLong_FromLong(i), *n = PyLong_FromUnsignedLongLong(stats->histogram[i]);
+        if (bin == NULL || n == NULL || PyDict_SetItem(histogram, bin, n) < 0)
+            Py_CLEAR(histogram);
+        Py_XDECREF(bin);
+        Py_XDECREF(n);
+    }
+    if (histogram == NULL)
+        return NULL;
+    return Py_BuildValue(
+        "{sKsKsKsKsKsKsKsdsdsdsdsdsN}", "n", (unsigned long long)stats->n, "nan",
+        (unsigned long long)stats->n_nan, "pos_inf", (unsigned long long)stats->n_pos_inf,
+        "neg_inf", (unsigned long long)stats->n_neg_inf, "zero", (unsigned long long)stats->n_zero,
+        "denormal", (unsigned long long)stats->n_denormal, "negative",
+        (unsigned long long)stats->n_negative, "min", stats->min, "max", stats->max, "mean",
+        stats->mean, "std", stats->std, "l2", stats->l2, "histogram", histogram);
+}
+
+static PyObject *files_list(const struct kymo_dumped_value *value)
+{
+    PyObject *list = PyList_New((Py_ssize_t)value->n_files);
+    for (size_t i = 0; list != NULL && i < value->n_files; i++) {
+        PyObject *path = PyUnicode_DecodeFSDefault(value->files[i]);
+        if (path == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, path);
+    }
+    return list;
+}
+
+static PyObject *value_dict(const struct kymo_dumped_value *value)
+{
+    static const char *const kinds[] = {"tensor", "text", "literal", "dict", "list", "bytes"};
+    static const char *const types[] = {"container", "json",   "binary", "image_rgb",  "image_bgr",
+                                        "image_i",   "pickle", "npy",    "safetensors"};
+    const int is_tensor = value->dtype != KYMO_DTYPE_NONE;
+    return Py_BuildValue(
+        "{sssNsNsKsssNsssNsNsNsKsNsNsNsNsNsNsN}", "tree",
+        value->tree == KYMO_DUMP_GRADIENTS ? "gradients" : "tensors", "path", path_tuple(value),
+        "name", tools_text(value->name, strlen(value->name)), "seq", (unsigned long long)value->seq,
+        "kind", kinds[value->kind], "text",
+        value->text != NULL ? tools_text(value->text, value->text_len) : Py_NewRef(Py_None), "type",
+        types[value->type], "dtype", text_or_none(is_tensor ? kymo_dtype_name(value->dtype) : NULL),
+        "shape", is_tensor ? sizes_tuple(value->sizes, value->rank) : Py_NewRef(Py_None), "strides",
+        value->strides != NULL ? sizes_tuple(value->strides, value->rank) : Py_NewRef(Py_None),
+        "bytes", (unsigned long long)value->n_bytes, "has_data",
+        PyBool_FromLong(value->has_data != 0), "phase", text_or_none(value->phase), "source",
+        text_or_none(value->source), "digest", hex(value->digest), "stats", stats_dict(value->stats),
+        "missing", text_or_none(value->missing), "files", files_list(value));
+}
+
+/* values(i): a dictionary for each value of step i, in their order */
+static PyObject *dumps_values(PyObject *object, PyObject *args)
+{
+    struct dumps *self = (struct dumps *)object;
+    const struct kymo_dumped_value *values;
+    size_t n;
+    Py_ssize_t i;
+    if (!PyArg_ParseTuple(args, "n:values", &i) || enter(self) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_dumps_values(self->opened, (size_t)i, &values, &n);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    if (status != KYMO_OK)
+        return tools_raise(state_of(object), status);
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t v = 0; list != NULL && v < n; v++) {
+        PyObject *dict = value_dict(&values[v]);
+        if (dict == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)v, dict);
+    }
+    return list;
+}
+
+/* get(i, v): the numbers of value v of step i */
+static PyObject *dumps_get(PyObject *object, PyObject *args)
+{
+    struct dumps *self = (struct dumps *)object;
+    struct kymo_tensor tensor;
+    Py_ssize_t i, v;
+    if (!PyArg_ParseTuple(args, "nn:get", &i, &v) || enter(self) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_dumps_get(self->opened, (size_t)i, (size_t)v, &tensor);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    if (status != KYMO_OK)
+        return tools_raise(state_of(object), status);
+    PyTypeObject *type = state_of(object)->dumped_type;
+    struct dumped *made = (struct dumped *)type->tp_alloc(type, 0);
+    if (made == NULL)
+        return NULL;
+    made->tensor = tensor;
+    made->step = (size_t)i;
+    made->dumps = (struct dumps *)Py_NewRef(object);
+    self->n_lent[i]++;
+    if (set_layout(made) < 0)
+        Py_CLEAR(made);
+    return (PyObject *)made;
+}
+
+/* release(i): let go of what was read of step i; False while tensors of it are about */
+static PyObject *dumps_release(PyObject *object, PyObject *args)
+{
+    struct dumps *self = (struct dumps *)object;
+    Py_ssize_t i;
+    if (!PyArg_ParseTuple(args, "n:release", &i) || enter(self) < 0)
+        return NULL;
+    const int is_free = i >= 0 && (size_t)i < kymo_dumps_count(self->opened) && self->n_lent[i] == 0;
+    if (is_free)
+        kymo_dumps_release(self->opened, (size_t)i);
+    self->busy = 0;
+    return PyBool_FromLong(is_free);
+}
+
+static PyObject *dumps_notes(PyObject *object, PyObject *Py_UNUSED(unused))
+{
+    const struct dumps *self = (struct dumps *)object;
+    const size_t n = kymo_dumps_n_notes(self->opened);
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        PyObject *note = text_or_none(kymo_dumps_note(self->opened, i));
+        if (note == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, note);
+    }
+    return list;
+}
+
+static PyMethodDef dumps_methods[] = {
+    {"step", dumps_step, METH_VARARGS, "step(i, /)\n--\n\nWhat is known of step number i."},
+    {"values", dumps_values, METH_VARARGS, "values(i, /)\n--\n\nThe values of step number i."},
+    {"get", dumps_get, METH_VARARGS, "get(i, v, /)\n--\n\nThe numbers of value v of step i."},
+    {"release", dumps_release,
+     METH_VARARGS, "release(i, /)\n--\n\nLet go of what was read of step i; False while tensors of it are about."},
+    {"notes", dumps_notes, METH_NOARGS, "notes()\n--\n\nWhat was found damaged so far."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot dumps_slots[] = {
+    {Py_tp_new, dumps_new},
+    {Py_tp_dealloc, dumps_dealloc},
+    {Py_tp_methods, dumps_methods},
+    {Py_sq_length, dumps_length},
+    {0, NULL},
+};
+
+static PyType_Spec dumps_spec = {
+    .name = "kymo._tools.Dumps",
+    .basicsize = sizeof(struct dumps),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = dumps_slots,
+};
+
+PyTypeObject *tools_dumps_type(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &dumps_spec, NULL);
+}
+
+PyTypeObject *tools_dumped_type(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &dumped_spec, NULL);
+}
