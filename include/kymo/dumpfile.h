@@ -23,6 +23,8 @@
 #ifndef KYMO_DUMPFILE_H
 #define KYMO_DUMPFILE_H
 
+#include <stdio.h>
+
 #include <kymo/dump.h>
 
 #ifdef __cplusplus
@@ -104,6 +106,14 @@ KYMO_API void kymo_dumps_release(kymo_dumps *dumps, size_t i);
 /* What was found damaged or left out so far, a sentence each, lent until close. */
 KYMO_API size_t kymo_dumps_n_notes(const kymo_dumps *dumps);
 KYMO_API const char *kymo_dumps_note(const kymo_dumps *dumps, size_t i);
+
+/*
+ * Write a row-major tensor in host memory to a stream: BINARY (the bytes alone), NPY, SAFETENSORS (by the name `name`) or
+ * JSON. KYMO_EINVAL for another form, KYMO_EIO when the stream refuses.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_write(const struct kymo_tensor *tensor,
+                                                        enum kymo_dump_type form, const char *name,
+                                                        FILE *out);
 
 #ifdef __cplusplus
 }

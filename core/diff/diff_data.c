@@ -1,0 +1,235 @@
+/*
+ * A pair of tensors by their numbers. Where both have digests of their blocks, and statistics that know of nothing but
+ * finite numbers, only the blocks that differ are read: the rest adds nothing to any sum of differences, and what is
+ * asked of the whole follows from the statistics.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diff/diff_internal.h"
+
+/* ---- some blocks ---- */
+
+static bool is_finite_throughout(const struct kymo_tensor_stats *stats)
+{
+    return stats != NULL && stats->n_nan == 0 && stats->n_pos_inf == 0 && stats->n_neg_inf == 0;
+}
+
+static bool can_skip_blocks(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b)
+{
+    return a->dtype == b->dtype && a->blocks != NULL && b->blocks != NULL && a->n_blocks > 1 &&
+           a->n_blocks == b->n_blocks && a->n_blocks == kymo_digest_blocks(a->n_bytes) &&
+           is_finite_throughout(a->stats) && is_finite_throughout(b->stats);
+}
+
+/* Sums of differences, from parts. */
+struct sums {
+    double abs, squares;
+};
+
+static void keep_worst(struct kymo_worst *into, struct kymo_worst part, uint64_t offset)
+{
+    if (part.index != UINT64_MAX && (into->index == UINT64_MAX || part.value > into->value))
+        *into = (struct kymo_worst){part.value, part.index + offset};
+}
+
+static void add_part(struct kymo_tensor_diff *into, struct sums *sums,
+                     const struct kymo_tensor_diff *part, uint64_t offset)
+{
+    into->n_wrong += part->n_wrong;
+    into->n_unequal += part->n_unequal;
+    if (into->first_wrong == UINT64_MAX && part->first_wrong != UINT64_MAX)
+        into->first_wrong = part->first_wrong + offset;
+    keep_worst(&into->abs, part->abs, offset);
+    keep_worst(&into->rel, part->rel, offset);
+    keep_worst(&into->ulp, part->ulp, offset);
+    into->needs_abs = fmax(into->needs_abs, part->needs_abs);
+    into->needs_rel = fmax(into->needs_rel, part->needs_rel);
+    into->needs_ulp = fmax(into->needs_ulp, part->needs_ulp);
+    sums->abs += part->mean_abs * (double)part->n;
+    sums->squares += part->rmse * part->rmse * (double)part->n;
+}
+
+/* What is asked of the whole: |a|, |b| and |a - b| give the angle between them. */
+static void conclude_parts(struct kymo_tensor_diff *diff, const struct sums *sums,
+                           const struct kymo_tensor_stats *a, const struct kymo_tensor_stats *b)
+{
+    const double n = (double)diff->n;
+    diff->mean_abs = sums->abs / n;
+    diff->rmse = sqrt(sums->squares / n);
+    diff->mean_a = a->mean;
+    diff->mean_b = b->mean;
+    diff->max_a = fmax(fabs(a->min), fabs(a->max));
+    diff->max_b = fmax(fabs(b->min), fabs(b->max));
+    diff->cosine = (a->l2 * a->l2 + b->l2 * b->l2 - sums->squares) / (2 * a->l2 * b->l2);
+    diff->snr_db = 10 * log10(b->l2 * b->l2 / sums->squares);
+}
+
+static bool blocks_differ(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b,
+                          size_t i)
+{
+    return memcmp(&a->blocks[i], &b->blocks[i], sizeof a->blocks[i]) != 0;
+}
+
+static kymo_status compare_blocks(const struct kymo_dumped_value *a,
+                                  const struct kymo_dumped_value *b, const struct kymo_tensor *ta,
+                                  const struct kymo_tensor *tb,
+                                  const struct kymo_tolerance *tolerance,
+                                  struct kymo_tensor_diff *out)
+{
+    const uint64_t size = kymo_dtype_size(a->dtype), per_block = KYMO_DIGEST_BLOCK / size;
+    struct sums sums = {0};
+    *out = (struct kymo_tensor_diff){.n = kymo_tensor_count(ta), .first_wrong = UINT64_MAX};
+    out->abs.index = out->rel.index = out->ulp.index = UINT64_MAX;
+    for (size_t i = 0; i < a->n_blocks; i++) {
+        if (!blocks_differ(a, b, i))
+            continue;
+        const uint64_t begin = i * per_block;
+        const int64_t n = (int64_t)KYMO__MIN(per_block, out->n - begin);
+        struct kymo_tensor part_a = {.dtype = a->dtype, .rank = 1, .sizes = &n}, part_b = part_a;
+        struct kymo_tensor_diff part;
+        part_a.data = (const char *)ta->data + begin * size;
+        part_b.data = (const char *)tb->data + begin * size;
+        KYMO_TRY(kymo_tensor_compare(&part_a, &part_b, tolerance, &part));
+        add_part(out, &sums, &part, begin);
+    }
+    conclude_parts(out, &sums, a->stats, b->stats);
+    return KYMO_OK;
+}
+
+static kymo_status compare(const struct kymo__diff_court *court, const struct kymo_dumped_value *a,
+                           const struct kymo_dumped_value *b, const struct kymo_tensor *ta,
+                           const struct kymo_tensor *tb, const struct kymo_tolerance *tolerance,
+                           struct kymo_tensor_diff *out)
+{
+    if (can_skip_blocks(a, b))
+        return compare_blocks(a, b, ta, tb, tolerance, out);
+    return kymo_tensor_compare_with(ta, tb, tolerance, court->n_threads, out);
+}
+
+/* ---- single elements ---- */
+
+static kymo_status fill_spot(struct kymo__diff_spot *spot, uint64_t index,
+                             const struct kymo_tensor *a, const struct kymo_tensor *b)
+{
+    spot->index = index;
+    if (index == UINT64_MAX)
+        return KYMO_OK;
+    KYMO_TRY(kymo_tensor_element(a, index, spot->a, sizeof spot->a));
+    return kymo_tensor_element(b, index, spot->b, sizeof spot->b);
+}
+
+static void put_bits(char *out, size_t room, const struct kymo_tensor *tensor, uint64_t index)
+{
+    const size_t size = kymo_dtype_size(tensor->dtype);
+    const uint8_t *bytes = (const uint8_t *)tensor->data + index * size;
+    size_t len = (size_t)snprintf(out, room, "0x");
+    for (size_t i = size; i-- > 0 && len + 2 < room; len += 2)
+        snprintf(out + len, room - len, "%02x", bytes[i]);
+}
+
+/* Of complex numbers there is none that orders. */
+static double number_of(const char *text)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    return end != text && *end == '\0' ? value : NAN;
+}
+
+static double psnr_of(const struct kymo_tensor *b, double rmse)
+{
+    const double peak = b->dtype == KYMO_U8 ? 255 : b->dtype == KYMO_U16 ? 65535 : NAN;
+    return 20 * log10(peak / rmse);
+}
+
+static bool is_image(const struct kymo_dumped_value *value)
+{
+    return value->type == KYMO_DUMP_IMAGE_RGB || value->type == KYMO_DUMP_IMAGE_BGR ||
+           value->type == KYMO_DUMP_IMAGE_I;
+}
+
+static kymo_status fill_details(struct kymo__diff_result *out, const struct kymo_tensor *a,
+                                const struct kymo_tensor *b, bool has_pixels)
+{
+    struct kymo__diff_details *d = out->details;
+    KYMO_TRY(fill_spot(&d->first, out->diff.first_wrong, a, b));
+    KYMO_TRY(fill_spot(&d->abs, out->diff.abs.index, a, b));
+    KYMO_TRY(fill_spot(&d->rel, out->diff.rel.index, a, b));
+    KYMO_TRY(fill_spot(&d->ulp, out->diff.ulp.index, a, b));
+    if (d->first.index != UINT64_MAX) {
+        put_bits(d->bits_a, sizeof d->bits_a, a, d->first.index);
+        put_bits(d->bits_b, sizeof d->bits_b, b, d->first.index);
+        d->difference = number_of(d->first.a) - number_of(d->first.b);
+    }
+    if (has_pixels)
+        d->psnr_db = psnr_of(b, out->diff.rmse);
+    return KYMO_OK;
+}
+
+/* ---- noise ---- */
+
+static size_t find_value(const struct kymo__diff_side *side, const struct kymo_dumped_value *like)
+{
+    for (size_t i = 0; i < side->n; i++) {
+        const struct kymo_dumped_value *value = &side->values[i];
+        if (value->tree == like->tree && strcmp(value->name, like->name) == 0)
+            return value->has_data && value->rank == like->rank &&
+                           (like->rank == 0 ||
+                            memcmp(value->sizes, like->sizes, like->rank * sizeof *like->sizes) == 0)
+                       ? i
+                       : KYMO__DIFF_NONE;
+    }
+    return KYMO__DIFF_NONE;
+}
+
+/* What two runs of the reference differ by, so many times, is no difference. */
+static kymo_status weigh_noise(const struct kymo__diff_court *court,
+                               const struct kymo_dumped_value *b, const struct kymo_tensor *ta,
+                               const struct kymo_tensor *tb, struct kymo__diff_result *out)
+{
+    const size_t i = find_value(court->noise, b);
+    struct kymo_tensor tn;
+    struct kymo_tensor_diff noise, again;
+    if (i == KYMO__DIFF_NONE || kymo__diff_get(court, court->noise, i, &tn) != KYMO_OK)
+        return KYMO_OK;
+    KYMO_TRY(kymo_tensor_compare_with(&tn, tb, &out->tolerance, court->n_threads, &noise));
+    const double factor = court->options->noise_factor != 0 ? court->options->noise_factor : 3;
+    struct kymo_tolerance wider = out->tolerance;
+    wider.abs = fmax(wider.abs, factor * noise.abs.value);
+    out->details->noise_abs = noise.abs.value;
+    if (wider.bitwise || wider.abs <= out->tolerance.abs)
+        return KYMO_OK;
+    KYMO_TRY(kymo_tensor_compare_with(ta, tb, &wider, court->n_threads, &again));
+    if (again.n_wrong == 0)
+        out->status = KYMO_DIFF_NOISE;
+    return KYMO_OK;
+}
+
+/* ---- the pair ---- */
+
+kymo_status kymo__diff_judge_data(const struct kymo__diff_court *court, size_t ia, size_t ib,
+                                  struct kymo__diff_result *out)
+{
+    const struct kymo_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
+    struct kymo_tensor ta, tb;
+    kymo_status status = kymo__diff_get(court, court->a, ia, &ta);
+    if (status == KYMO_OK)
+        status = kymo__diff_get(court, court->b, ib, &tb);
+    if (status == KYMO_OK)
+        status = compare(court, a, b, &ta, &tb, &out->tolerance, &out->diff);
+    if (status != KYMO_OK)
+        return status == KYMO_ENOMEM ? status : kymo__diff_unknown(out, kymo_last_error());
+    out->basis = KYMO__BY_DATA;
+    out->has_diff = true;
+    out->status = out->diff.n_wrong != 0     ? KYMO_DIFF_DIFFERENT
+                  : out->diff.n_unequal != 0 ? KYMO_DIFF_CLOSE
+                                             : KYMO_DIFF_SAME;
+    if (out->status == KYMO_DIFF_SAME)
+        return KYMO_OK;
+    KYMO_TRY(kymo__diff_details(out, b));
+    KYMO_TRY(fill_details(out, &ta, &tb, is_image(a) || is_image(b)));
+    if (out->status == KYMO_DIFF_DIFFERENT && court->noise != NULL)
+        return weigh_noise(court, b, &ta, &tb, out);
+    return KYMO_OK;
+}

@@ -1,0 +1,233 @@
+/*
+ * diff: two runs' values, pair by pair.
+ *
+ *   diff_files.c   steps of two dumps, which belong together ─┐
+ *   diff_pending.c what waits in the dumper ──────────────────┤
+ *                                                             v
+ *   diff_align.c   values of two steps, which belong together ──> pairs
+ *   diff_judge.c   a pair ──> a result: by digests, data, statistics (diff_kept.c) or values (diff_values.c)
+ *   diff_order.c   results in the order of execution; the first that differs; operations that make differences
+ *   diff_tables.c  results ──> tables
+ *
+ * A value is what <kymo/dumpfile.h> lends. Results own nothing: their texts are in the diff's arena.
+ */
+#ifndef KYMO_DIFF_INTERNAL_H
+#define KYMO_DIFF_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/base_internal.h"
+#include "table/table_internal.h"
+#include <kymo/diff.h>
+#include <kymo/dumpfile.h>
+
+/* The values of one step of one rank. */
+struct kymo__diff_side {
+    const struct kymo_dumped_value *values;
+    size_t n;
+    /* A value's numbers, row-major; one thread at a time. */
+    kymo_status (*get)(const struct kymo__diff_side *side, size_t value, struct kymo_tensor *out);
+    void *ctx;
+    size_t number;  /* of the step, for get() */
+    bool is_single; /* a file by itself, which names what is in it as it likes */
+};
+
+/* ---- diff_align.c ---- */
+
+#define KYMO__DIFF_NONE SIZE_MAX
+
+struct kymo__diff_pair {
+    size_t a, b; /* KYMO__DIFF_NONE: the other side has none like it */
+};
+struct kymo__diff_pairs {
+    struct kymo__diff_pair *list;
+    size_t n, cap;
+    size_t n_renamed; /* pairs that the two sides call by different paths */
+    bool by_names;    /* too many values to align by order, though the paths differ */
+};
+/* Each value of either side once, in A's order, what is B's alone behind what stood before it. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_align(const struct kymo__diff_side *a,
+                                              const struct kymo__diff_side *b,
+                                              struct kymo__diff_pairs *out);
+void kymo__diff_pairs_fini(struct kymo__diff_pairs *pairs);
+
+/* ---- results ---- */
+
+enum kymo__diff_basis {
+    KYMO__BY_NOTHING = 0,
+    KYMO__BY_DATA,
+    KYMO__BY_DIGEST,
+    KYMO__BY_STATS,
+    KYMO__BY_VALUE, /* texts, and files of bytes */
+};
+
+/* An element, and its values on both sides. */
+struct kymo__diff_spot {
+    uint64_t index; /* in row-major order; UINT64_MAX: none */
+    char a[64], b[64];
+};
+
+/* What there is to say of a pair whose numbers are not all equal. */
+struct kymo__diff_details {
+    struct kymo__diff_spot first, abs, rel, ulp;
+    char bits_a[40], bits_b[40];     /* of `first` */
+    double difference;               /* a - b of `first`; NaN where there is none */
+    double psnr_db;                  /* NaN: not of pixels */
+    double noise_abs;                /* NaN: not known */
+    uint64_t block_begin, block_end; /* elements among which digests differ; equal: not known */
+    uint32_t n_dims;
+    int64_t sizes[];
+};
+
+struct kymo__diff_result {
+    enum kymo_diff_status status;
+    enum kymo__diff_basis basis;
+    enum kymo_dump_tree tree;
+    uint64_t step, seq;
+    int64_t rank;
+    uint32_t phase_order;       /* forward, backward, optimizer */
+    uint64_t order;             /* among the pairs of its step */
+    const char *path;           /* A's, or where A has none B's */
+    const char *path_b;         /* NULL: the same */
+    const char *phase, *source; /* NULL: not known */
+    enum kymo_dtype dtype_a, dtype_b;
+    const char *form_a, *form_b;  /* "[2,3]"; of what is no tensor its text; NULL: not there */
+    uint64_t n;                   /* elements */
+    struct kymo_tensor_diff diff; /* where has_diff */
+    bool has_diff;
+    struct kymo_tolerance tolerance;
+    struct kymo__diff_details *details; /* NULL: all is equal, or none is known */
+    const char *why;                    /* it is not known; NULL */
+};
+
+enum kymo__diff_table {
+    KYMO__DIFF_TENSORS,
+    KYMO__DIFF_FIRST,
+    KYMO__DIFF_OPERATIONS,
+    KYMO__DIFF_STEPS,
+    KYMO__DIFF_ERRORS,
+    KYMO__DIFF_WARNINGS,
+    KYMO__N_DIFF_TABLES
+};
+
+struct kymo_diff {
+    struct kymo_diff_options options;
+    struct kymo__arena texts;
+    struct kymo__diff_result *results;
+    size_t n, cap;
+    size_t n_by_status[KYMO_N_DIFF_STATUSES];
+    size_t n_told;       /* values that could not be judged, with a sentence each */
+    size_t n_retyped;    /* pairs of different types */
+    size_t n_renamed;    /* pairs of different paths */
+    size_t n_reduced;    /* pairs judged by digests or statistics alone */
+    size_t n_steps;      /* that were compared */
+    bool compares_ranks; /* of one dump */
+    bool is_pending;     /* of kymo_diff_pending() */
+    uint64_t step;       /* of that */
+    struct kymo_diff_pending_options pending;
+    kymo_table *tables[KYMO__N_DIFF_TABLES];
+};
+
+/* Whether it makes the whole differ. */
+bool kymo__diff_counts(const struct kymo_diff *diff, enum kymo_diff_status status);
+/* Add a sentence to the warnings. */
+void kymo__diff_warn(struct kymo_diff *diff, const char *fmt, ...) KYMO_PRINTF(2, 3);
+KYMO_WARN_UNUSED kymo_status kymo__diff_create(const struct kymo_diff_options *options,
+                                               struct kymo_diff **out);
+/* A text of its own; NULL without memory. */
+const char *kymo__diff_text(struct kymo_diff *diff, const char *text);
+/* "[1,7]": where element `i` stands. */
+void kymo__diff_index_put(struct kymo__buf *out, const struct kymo__diff_details *details,
+                          uint64_t i);
+/* Texts of the values are lent by the reader until the step is released: copy them. Either may be NULL. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_describe(struct kymo_diff *diff,
+                                                 const struct kymo_dumped_value *a,
+                                                 const struct kymo_dumped_value *b,
+                                                 struct kymo__diff_result *out);
+/* Append a result, and take its `why` and details; they are gone when that fails, too. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_append(struct kymo_diff *diff,
+                                               struct kymo__diff_result *result);
+
+/* ---- diff_run.c ---- */
+
+struct kymo__diff_place {
+    uint64_t step;
+    int64_t rank;
+};
+/* Align two sides, judge all pairs with several threads, and append the results. `noise`: B's second run, or NULL. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_sides(struct kymo_diff *diff,
+                                              const struct kymo__diff_place *place,
+                                              const struct kymo__diff_side *a,
+                                              const struct kymo__diff_side *b,
+                                              const struct kymo__diff_side *noise);
+
+/* ---- diff_judge.c ---- */
+
+/* What judging takes besides the pair. */
+struct kymo__diff_court {
+    const struct kymo_diff_options *options;
+    const struct kymo__diff_side *a, *b, *noise;
+    pthread_mutex_t *reading; /* held around get() */
+    uint32_t n_threads;       /* for one comparison */
+};
+/*
+ * Judge values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. KYMO_ENOMEM alone fails: what cannot be read is
+ * unknown, and `why` has the sentence (to be freed by kymo__free()).
+ */
+KYMO_WARN_UNUSED kymo_status kymo__diff_judge(const struct kymo__diff_court *court, size_t ia,
+                                              size_t ib, struct kymo__diff_result *out);
+/* A side's tensor, by the lock. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_get(const struct kymo__diff_court *court,
+                                            const struct kymo__diff_side *side, size_t value,
+                                            struct kymo_tensor *out);
+KYMO_WARN_UNUSED kymo_status kymo__diff_unknown(struct kymo__diff_result *out, const char *why);
+/* Make details, all empty, of a pair that is as `value` is. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_details(struct kymo__diff_result *out,
+                                                const struct kymo_dumped_value *value);
+struct kymo_tolerance kymo__diff_tolerance(const struct kymo_diff_options *options,
+                                           const struct kymo_dumped_value *a,
+                                           const struct kymo_dumped_value *b);
+bool kymo__diff_is_tensor(const struct kymo_dumped_value *value);
+
+/* ---- diff_data.c ---- */
+
+/* By the numbers themselves. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_judge_data(const struct kymo__diff_court *court, size_t ia,
+                                                   size_t ib, struct kymo__diff_result *out);
+
+/* ---- diff_kept.c ---- */
+
+/* By digests: whether they tell. Equal ones do when NaNs may be equal. */
+bool kymo__diff_equal_digests(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b,
+                              const struct kymo_tolerance *tolerance);
+/* By what was kept in place of the numbers. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_judge_kept(const struct kymo__diff_court *court, size_t ia,
+                                                   size_t ib, struct kymo__diff_result *out);
+
+/* ---- diff_values.c ---- */
+
+/* Two values of which one at least is no tensor. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_judge_values(const struct kymo_dumped_value *a,
+                                                     const struct kymo_dumped_value *b,
+                                                     struct kymo__diff_result *out);
+
+/* ---- diff_order.c ---- */
+
+/* Sort the results, count them, and make the tables `first` and `operations`. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_conclude(struct kymo_diff *diff);
+/* The first result that makes the whole differ; NULL: none. Of sorted results. */
+const struct kymo__diff_result *kymo__diff_first(const struct kymo_diff *diff);
+
+enum kymo__diff_role { KYMO__DIFF_NO_ROLE, KYMO__DIFF_INPUT, KYMO__DIFF_OUTPUT };
+/* What a path is to an operation, whose name is the first `*len` bytes of it. */
+enum kymo__diff_role kymo__diff_role(const char *path, size_t *len);
+/* Relative: RMSE over the reference's RMS; infinite where NaNs or infinities differ. */
+double kymo__diff_error(const struct kymo__diff_result *result);
+KYMO_WARN_UNUSED kymo_status kymo__diff_operations(struct kymo_diff *diff);
+
+/* ---- diff_tables.c ---- */
+
+KYMO_WARN_UNUSED kymo_status kymo__diff_tables(struct kymo_diff *diff);
+
+#endif

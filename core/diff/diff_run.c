@@ -1,0 +1,237 @@
+/* Two steps: their values aligned, the pairs judged by several threads, the results put down. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/analyze_internal.h"
+#include "diff/diff_internal.h"
+
+enum {
+    MAX_VALUE_TEXT = 200, /* of a value that is no tensor */
+    FEW_BYTES = 1 << 20,  /* less than this is not worth a thread */
+    MAX_UNKNOWN = 5,      /* sentences about values that could not be judged */
+};
+
+/* ---- what a result says of its values ---- */
+
+static uint32_t phase_order(const struct kymo_dumped_value *value)
+{
+    if (value->phase != NULL && strncmp(value->phase, "optim", 5) == 0)
+        return 2;
+    return value->tree == KYMO_DUMP_GRADIENTS ||
+           (value->phase != NULL && strncmp(value->phase, "backward", 8) == 0);
+}
+
+static const char *form_of(struct kymo_diff *diff, const struct kymo_dumped_value *value)
+{
+    struct kymo__buf text = {0};
+    const char *form = NULL;
+    if (kymo__diff_is_tensor(value)) {
+        kymo__buf_puts(&text, "[");
+        for (uint32_t i = 0; i < value->rank; i++)
+            kymo__buf_printf(&text, "%s%lld", i == 0 ? "" : ",", (long long)value->sizes[i]);
+        kymo__buf_puts(&text, "]");
+    } else if (value->kind == KYMO_DUMP_DICT || value->kind == KYMO_DUMP_LIST) {
+        kymo__buf_puts(&text, value->kind == KYMO_DUMP_DICT ? "{}" : "[]");
+    } else {
+        kymo__utf8_put(&text, value->text, KYMO__MIN(value->text_len, (size_t)MAX_VALUE_TEXT));
+    }
+    if (!text.failed)
+        form = kymo__arena_text(&diff->texts, text.data, text.len);
+    kymo__buf_fini(&text);
+    return form;
+}
+
+kymo_status kymo__diff_describe(struct kymo_diff *diff, const struct kymo_dumped_value *a,
+                                const struct kymo_dumped_value *b, struct kymo__diff_result *out)
+{
+    const struct kymo_dumped_value *value = a != NULL ? a : b;
+    const bool is_renamed = a != NULL && b != NULL && strcmp(a->name, b->name) != 0;
+    out->tree = value->tree;
+    out->seq = value->seq;
+    out->phase_order = phase_order(value);
+    out->path = kymo__diff_text(diff, value->name);
+    out->path_b = is_renamed ? kymo__diff_text(diff, b->name) : NULL;
+    out->phase = value->phase != NULL ? kymo__diff_text(diff, value->phase) : NULL;
+    out->source = value->source != NULL ? kymo__diff_text(diff, value->source) : NULL;
+    out->dtype_a = a != NULL ? a->dtype : KYMO_DTYPE_NONE;
+    out->dtype_b = b != NULL ? b->dtype : KYMO_DTYPE_NONE;
+    out->form_a = a != NULL ? form_of(diff, a) : NULL;
+    out->form_b = b != NULL ? form_of(diff, b) : NULL;
+    const bool failed = out->path == NULL || (is_renamed && out->path_b == NULL) ||
+                        (value->phase != NULL && out->phase == NULL) ||
+                        (value->source != NULL && out->source == NULL) ||
+                        (a != NULL && out->form_a == NULL) || (b != NULL && out->form_b == NULL);
+    return failed ? kymo__fail(KYMO_ENOMEM, "no memory for what differs") : KYMO_OK;
+}
+
+/* ---- one result ---- */
+
+static void tell_unknown(struct kymo_diff *diff, const struct kymo__diff_result *result)
+{
+    if (diff->n_told++ < MAX_UNKNOWN)
+        kymo__diff_warn(diff, "%s of step %llu could not be compared: %s", result->path,
+                        (unsigned long long)result->step, result->why);
+}
+
+static void drop(struct kymo__diff_result *result)
+{
+    kymo__free(result->details);
+    kymo__free((void *)result->why);
+}
+
+kymo_status kymo__diff_append(struct kymo_diff *diff, struct kymo__diff_result *result)
+{
+    if (!kymo__grow(&diff->results, &diff->cap, diff->n + 1, sizeof *diff->results)) {
+        drop(result);
+        return kymo__fail(KYMO_ENOMEM, "no memory for what differs");
+    }
+    if (result->why != NULL)
+        tell_unknown(diff, result);
+    kymo__free((void *)result->why);
+    result->why = NULL;
+    diff->results[diff->n++] = *result;
+    diff->n_retyped += result->dtype_a != result->dtype_b && result->dtype_a != KYMO_DTYPE_NONE &&
+                       result->dtype_b != KYMO_DTYPE_NONE;
+    diff->n_renamed += result->path_b != NULL;
+    diff->n_by_status[result->status]++;
+    return KYMO_OK;
+}
+
+/* ---- judging ---- */
+
+struct job {
+    struct kymo__diff_court court;
+    const struct kymo__diff_pair *pairs;
+    struct kymo__diff_result *results;
+    size_t *heavy; /* the pairs whose numbers are read */
+    size_t n_heavy;
+    uint64_t n_bytes;
+    atomic_size_t next;    /* of `heavy`; taken with relaxed order, the join orders the rest */
+    atomic_int has_failed; /* without memory */
+};
+
+static void judge_one(struct job *job, size_t i)
+{
+    if (kymo__diff_judge(&job->court, job->pairs[i].a, job->pairs[i].b, &job->results[i]) != KYMO_OK)
+        atomic_store_explicit(&job->has_failed, 1, memory_order_relaxed);
+}
+
+static void judge_some(void *ctx, bool may_tell)
+{
+    struct job *job = ctx;
+    (void)may_tell;
+    for (;;) {
+        const size_t i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
+        if (i >= job->n_heavy)
+            return;
+        judge_one(job, job->heavy[i]);
+    }
+}
+
+static bool is_heavy(const struct job *job, const struct kymo__diff_pair *pair)
+{
+    const struct kymo_dumped_value *a = &job->court.a->values[pair->a],
+                                   *b = &job->court.b->values[pair->b];
+    const struct kymo_tolerance any = {.nan_equal = 1};
+    return (a->has_data || b->has_data) && !kymo__diff_equal_digests(a, b, &any);
+}
+
+/* Equal digests, texts and the like are judged at once; what is left is shared out. */
+static void judge_all(struct job *job, size_t n, uint32_t n_jobs)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct kymo__diff_pair *pair = &job->pairs[i];
+        if (pair->a == KYMO__DIFF_NONE || pair->b == KYMO__DIFF_NONE) {
+            job->results[i].status = pair->a == KYMO__DIFF_NONE ? KYMO_DIFF_MISSING : KYMO_DIFF_EXTRA;
+        } else if (is_heavy(job, pair)) {
+            job->n_bytes += job->court.b->values[pair->b].n_bytes;
+            job->heavy[job->n_heavy++] = i;
+        } else {
+            judge_one(job, i);
+        }
+    }
+    if (job->n_heavy == 1)
+        job->court.n_threads = n_jobs;
+    if (job->n_heavy == 1 || job->n_bytes < FEW_BYTES)
+        judge_some(job, true);
+    else
+        kymo__work_together(judge_some, job, n_jobs, job->n_heavy);
+}
+
+/* ---- a step ---- */
+
+static void keep_wanted(const struct kymo_diff *diff, const struct kymo__diff_side *a,
+                        const struct kymo__diff_side *b, struct kymo__diff_pairs *pairs)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < pairs->n; i++) {
+        const struct kymo__diff_pair pair = pairs->list[i];
+        const char *name =
+            pair.a != KYMO__DIFF_NONE ? a->values[pair.a].name : b->values[pair.b].name;
+        if (kymo__name_matches(diff->options.filter, name, strlen(name)))
+            pairs->list[n++] = pair;
+    }
+    pairs->n = n;
+}
+
+static kymo_status put_down(struct kymo_diff *diff, const struct kymo__diff_place *place,
+                            const struct kymo__diff_side *a, const struct kymo__diff_side *b,
+                            const struct kymo__diff_pair *pair, struct kymo__diff_result *result)
+{
+    result->step = place->step;
+    result->rank = place->rank;
+    const kymo_status status =
+        kymo__diff_describe(diff, pair->a != KYMO__DIFF_NONE ? &a->values[pair->a] : NULL,
+                            pair->b != KYMO__DIFF_NONE ? &b->values[pair->b] : NULL, result);
+    if (status == KYMO_OK)
+        return kymo__diff_append(diff, result);
+    drop(result);
+    return status;
+}
+
+static kymo_status judge_pairs(struct kymo_diff *diff, const struct kymo__diff_place *place,
+                               struct job *job, size_t n)
+{
+    if (job->results == NULL || job->heavy == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory to compare a step");
+    judge_all(job, n, diff->options.n_jobs);
+    size_t i = 0;
+    kymo_status status = KYMO_OK;
+    if (atomic_load_explicit(&job->has_failed, memory_order_relaxed))
+        status = kymo__fail(KYMO_ENOMEM, "no memory to compare a step");
+    for (; i < n && status == KYMO_OK; i++) {
+        job->results[i].order = i;
+        status = put_down(diff, place, job->court.a, job->court.b, &job->pairs[i], &job->results[i]);
+    }
+    for (; i < n; i++)
+        drop(&job->results[i]);
+    return status;
+}
+
+kymo_status kymo__diff_sides(struct kymo_diff *diff, const struct kymo__diff_place *place,
+                             const struct kymo__diff_side *a, const struct kymo__diff_side *b,
+                             const struct kymo__diff_side *noise)
+{
+    pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
+    struct kymo__diff_pairs pairs = {0};
+    kymo_status status = kymo__diff_align(a, b, &pairs);
+    if (status == KYMO_OK) {
+        keep_wanted(diff, a, b, &pairs);
+        struct job job = {
+            .court = {&diff->options, a, b, noise, &reading, 1},
+            .pairs = pairs.list,
+            .results = kymo__calloc(pairs.n + 1, sizeof *job.results),
+            .heavy = kymo__calloc(pairs.n + 1, sizeof *job.heavy),
+        };
+        status = judge_pairs(diff, place, &job, pairs.n);
+        kymo__free(job.results);
+        kymo__free(job.heavy);
+    }
+    if (status == KYMO_OK && pairs.by_names)
+        kymo__diff_warn(
+            diff, "step %llu: the two sides have different names, and too many to align by order",
+            (unsigned long long)place->step);
+    kymo__diff_pairs_fini(&pairs);
+    return status;
+}

@@ -1,0 +1,470 @@
+/*
+ * The answer of a diff: where the two differ first, in a sentence, the operation that makes it, the tensors that differ,
+ * and what to know of the comparison; for a terminal, and as JSON.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/diff_internal.h"
+#include "present/present_internal.h"
+
+#define BOLD "\033[1m"
+#define YELLOW "\033[33m"
+#define PLAIN "\033[0m"
+
+enum { PATH_WIDTH = 100 };
+
+struct answer {
+    kymo_diff *diff;
+    const struct kymo_diff_text_options *options;
+    struct kymo__buf line;
+    FILE *out;
+};
+
+static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
+{
+    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
+}
+
+static kymo_status end_line(struct answer *answer)
+{
+    kymo__buf_puts(&answer->line, "\n");
+    return kymo__buf_to_stream(&answer->line, answer->out);
+}
+
+static void put_cell(struct kymo__buf *line, const struct kymo_cell *cell)
+{
+    kymo__text_put(line, cell->as.text, cell->len, PATH_WIDTH);
+}
+
+/* ---- the sentence ---- */
+
+static void put_where(struct kymo__buf *line, const kymo_diff *diff, const kymo_table *first)
+{
+    const struct kymo_cell rank = cell_of(first, 0, "rank"), phase = cell_of(first, 0, "phase"),
+                           path = cell_of(first, 0, "path"), index = cell_of(first, 0, "index");
+    kymo__buf_printf(line, "step %llu, ", (unsigned long long)cell_of(first, 0, "step").as.u64);
+    if (!rank.is_null && !diff->compares_ranks)
+        kymo__buf_printf(line, "rank %lld, ", (long long)rank.as.i64);
+    if (!phase.is_null) {
+        put_cell(line, &phase);
+        kymo__buf_puts(line, ", ");
+    }
+    if (strcmp(cell_of(first, 0, "tree").as.text, "gradients") == 0)
+        kymo__buf_puts(line, "gradient ");
+    put_cell(line, &path);
+    if (!index.is_null && strcmp(index.as.text, "[]") != 0)
+        put_cell(line, &index);
+}
+
+static void put_values(struct kymo__buf *line, const kymo_table *first)
+{
+    const struct kymo_cell a = cell_of(first, 0, "a"), b = cell_of(first, 0, "b"),
+                           bits_a = cell_of(first, 0, "bits_a"),
+                           bits_b = cell_of(first, 0, "bits_b");
+    if (a.is_null || b.is_null)
+        return;
+    kymo__buf_puts(line, ": A has ");
+    put_cell(line, &a);
+    kymo__buf_puts(line, ", B has ");
+    put_cell(line, &b);
+    if (!bits_a.is_null && !bits_b.is_null)
+        kymo__buf_printf(line, " (bits %s and %s)", bits_a.as.text, bits_b.as.text);
+}
+
+static void put_first(struct kymo__buf *line, const kymo_diff *diff)
+{
+    const kymo_table *first = diff->tables[KYMO__DIFF_FIRST];
+    const struct kymo_cell status = cell_of(first, 0, "status"),
+                           begin = cell_of(first, 0, "block_begin"),
+                           end = cell_of(first, 0, "block_end");
+    if (diff->compares_ranks)
+        kymo__buf_printf(line, "Rank %lld differs from the lowest rank, first at ",
+                         (long long)cell_of(first, 0, "rank").as.i64);
+    else
+        kymo__buf_puts(line, "A and B differ first at ");
+    put_where(line, diff, first);
+    if (strcmp(status.as.text, "missing") == 0)
+        kymo__buf_puts(line, ", which B alone has");
+    else if (strcmp(status.as.text, "extra") == 0)
+        kymo__buf_puts(line, ", which A alone has");
+    else if (strcmp(status.as.text, "different") != 0)
+        kymo__buf_printf(line, ", in its %s", status.as.text);
+    if (!begin.is_null && !end.is_null)
+        kymo__buf_printf(line, ", among its elements %llu to %llu",
+                         (unsigned long long)begin.as.u64, (unsigned long long)end.as.u64 - 1);
+    put_values(line, first);
+    kymo__buf_puts(line, ".");
+}
+
+static void put_part(struct kymo__buf *line, const char **before, size_t n, const char *what)
+{
+    if (n == 0)
+        return;
+    kymo__buf_printf(line, "%s%zu %s", *before, n, what);
+    *before = ", ";
+}
+
+static void put_counts(struct kymo__buf *line, const kymo_diff *diff)
+{
+    const size_t *n = diff->n_by_status;
+    const char *before = "";
+    put_part(line, &before,
+             n[KYMO_DIFF_DIFFERENT] + n[KYMO_DIFF_DTYPE] + n[KYMO_DIFF_SHAPE] + n[KYMO_DIFF_KIND],
+             "different");
+    put_part(line, &before, n[KYMO_DIFF_MISSING], "in B alone");
+    put_part(line, &before, n[KYMO_DIFF_EXTRA], "in A alone");
+    put_part(line, &before, n[KYMO_DIFF_UNKNOWN], "not known");
+    put_part(line, &before, n[KYMO_DIFF_NOISE], "within the noise");
+    put_part(line, &before, n[KYMO_DIFF_CLOSE], "within the tolerance");
+    put_part(line, &before, n[KYMO_DIFF_SAME], "equal");
+}
+
+static void put_sentence(struct kymo__buf *line, const kymo_diff *diff)
+{
+    if (!kymo_diff_is_same(diff))
+        put_first(line, diff);
+    else if (kymo_diff_is_partial(diff))
+        kymo__buf_puts(line, "No difference among what could be compared.");
+    else
+        kymo__buf_puts(line, "No difference.");
+}
+
+static void put_operation(struct kymo__buf *line, const kymo_table *operations)
+{
+    const struct kymo_cell name = cell_of(operations, 0, "operation"),
+                           in = cell_of(operations, 0, "error_in"),
+                           out = cell_of(operations, 0, "error_out"),
+                           growth = cell_of(operations, 0, "growth");
+    kymo__buf_puts(line, "The first operation whose inputs agree and whose outputs do not: ");
+    if (name.len != 0)
+        put_cell(line, &name);
+    else
+        kymo__buf_puts(line, "(the whole model)");
+    if (!growth.is_null && isfinite(growth.as.f64))
+        kymo__buf_printf(line, " (relative error %.2g in, %.2g out: %.3g times)", in.as.f64,
+                         out.as.f64, growth.as.f64);
+    else if (!out.is_null && isinf(out.as.f64))
+        kymo__buf_puts(line,
+                       " (its outputs are not finite where the reference's are, or the reverse)");
+    else if (!out.is_null)
+        kymo__buf_printf(line, " (its inputs are equal, its outputs have a relative error of %.2g)",
+                         out.as.f64);
+    kymo__buf_puts(line, ".");
+}
+
+/* ---- the table ---- */
+
+static const struct kymo_column drawn_columns[] = {
+    {"step", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    {"rank", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE},
+    {"tensor", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"status", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"wrong", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"max abs", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
+    {"at", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"A", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"B", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"max rel", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
+    {"max ulp", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
+    {"rmse", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
+    {"cosine", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
+};
+
+static void copy_text(kymo_table *drawn, const struct kymo_cell *cell)
+{
+    if (cell->is_null)
+        kymo_table_null(drawn);
+    else
+        kymo_table_text(drawn, cell->as.text, cell->len);
+}
+
+static void copy_f64(kymo_table *drawn, const kymo_table *from, size_t row, const char *column)
+{
+    const struct kymo_cell cell = cell_of(from, row, column);
+    if (cell.is_null)
+        kymo_table_null(drawn);
+    else
+        kymo_table_f64(drawn, cell.as.f64);
+}
+
+static void draw_wrong(kymo_table *drawn, const kymo_table *from, size_t row)
+{
+    const struct kymo_cell wrong = cell_of(from, row, "n_wrong"), n = cell_of(from, row, "n");
+    char text[64];
+    if (wrong.is_null || n.is_null) {
+        kymo_table_null(drawn);
+        return;
+    }
+    const int len = snprintf(text, sizeof text, "%llu of %llu", (unsigned long long)wrong.as.u64,
+                             (unsigned long long)n.as.u64);
+    kymo_table_text(drawn, text, (size_t)len);
+}
+
+static void draw_path(kymo_table *drawn, const kymo_table *from, size_t row)
+{
+    const struct kymo_cell path = cell_of(from, row, "path"), tree = cell_of(from, row, "tree");
+    struct kymo__buf text = {0};
+    kymo__buf_puts(&text, strcmp(tree.as.text, "gradients") == 0 ? "gradient " : "");
+    kymo__buf_put(&text, path.as.text, path.len);
+    kymo_table_text(drawn, text.data, text.failed ? 0 : text.len);
+    kymo__buf_fini(&text);
+}
+
+/* Where there is no worst element: the two shapes or types. */
+static void draw_two(kymo_table *drawn, const kymo_table *from, size_t row)
+{
+    const struct kymo_cell status = cell_of(from, row, "status");
+    const char *columns[] = {"max_abs_a", "max_abs_b"};
+    if (strcmp(status.as.text, "shape") == 0) {
+        columns[0] = "shape_a";
+        columns[1] = "shape_b";
+    } else if (strcmp(status.as.text, "dtype") == 0) {
+        columns[0] = "dtype_a";
+        columns[1] = "dtype_b";
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const struct kymo_cell cell = cell_of(from, row, columns[i]);
+        copy_text(drawn, &cell);
+    }
+}
+
+static void draw_row(kymo_table *drawn, const kymo_table *from, size_t row)
+{
+    const struct kymo_cell rank = cell_of(from, row, "rank"), status = cell_of(from, row, "status"),
+                           at = cell_of(from, row, "max_abs_index");
+    kymo_table_u64(drawn, cell_of(from, row, "step").as.u64);
+    if (rank.is_null)
+        kymo_table_null(drawn);
+    else
+        kymo_table_i64(drawn, rank.as.i64);
+    draw_path(drawn, from, row);
+    copy_text(drawn, &status);
+    draw_wrong(drawn, from, row);
+    copy_f64(drawn, from, row, "max_abs");
+    copy_text(drawn, &at);
+    draw_two(drawn, from, row);
+    copy_f64(drawn, from, row, "max_rel");
+    copy_f64(drawn, from, row, "max_ulp");
+    copy_f64(drawn, from, row, "rmse");
+    copy_f64(drawn, from, row, "cosine");
+}
+
+static bool is_shown(const struct answer *answer, size_t row)
+{
+    return answer->options->all || answer->diff->results[row].status >= KYMO_DIFF_UNKNOWN;
+}
+
+static bool has_ranks(const kymo_diff *diff)
+{
+    for (size_t i = 0; i < diff->n; i++)
+        if (diff->results[i].rank >= 0)
+            return true;
+    return false;
+}
+
+/* Rows of `tensors` are the results, in their order. */
+static kymo_status draw_tensors(struct answer *answer, kymo_table **drawn, size_t *n_left)
+{
+    static const char *const no_rank[] = {"rank", NULL};
+    const kymo_diff *diff = answer->diff;
+    const uint32_t limit = answer->options->limit;
+    KYMO_TRY(kymo_table_create("differ", drawn_columns, KYMO__COUNT_OF(drawn_columns), drawn));
+    for (size_t row = 0; row < diff->n; row++) {
+        if (!is_shown(answer, row))
+            continue;
+        if (limit != 0 && kymo_table_n_rows(*drawn) == limit)
+            ++*n_left;
+        else
+            draw_row(*drawn, diff->tables[KYMO__DIFF_TENSORS], row);
+    }
+    KYMO_TRY(kymo_table_status(*drawn));
+    if (kymo_table_n_rows(*drawn) == 0)
+        return KYMO_OK;
+    KYMO_TRY(end_line(answer));
+    const struct kymo__text_view view = {
+        .table = *drawn,
+        .options = answer->options->text,
+        .n_rows = kymo_table_n_rows(*drawn),
+        .hide = has_ranks(diff) ? NULL : no_rank,
+    };
+    return kymo__text_draw(&view, answer->out);
+}
+
+/* ---- text ---- */
+
+static kymo_status put_notes(struct answer *answer, size_t n_left)
+{
+    const kymo_table *warnings = answer->diff->tables[KYMO__DIFF_WARNINGS];
+    const bool color = answer->options->text.color != 0;
+    struct kymo__buf *line = &answer->line;
+    if (n_left != 0) {
+        kymo__buf_printf(line, "... and %zu more; --limit 0 shows them", n_left);
+        KYMO_TRY(end_line(answer));
+    }
+    if (kymo_table_n_rows(warnings) != 0)
+        KYMO_TRY(end_line(answer));
+    for (size_t row = 0; row < kymo_table_n_rows(warnings); row++) {
+        const struct kymo_cell text = kymo_table_cell(warnings, row, 0);
+        kymo__buf_printf(line, "%snote:%s ", color ? YELLOW : "", color ? PLAIN : "");
+        kymo__text_put(line, text.as.text, text.len, 0);
+        KYMO_TRY(end_line(answer));
+    }
+    return KYMO_OK;
+}
+
+static kymo_status put_text(struct answer *answer, kymo_table **drawn)
+{
+    const kymo_diff *diff = answer->diff;
+    const bool color = answer->options->text.color != 0;
+    struct kymo__buf *line = &answer->line;
+    size_t n_left = 0;
+    kymo__buf_puts(line, color ? BOLD : "");
+    put_sentence(line, diff);
+    kymo__buf_puts(line, color ? PLAIN : "");
+    KYMO_TRY(end_line(answer));
+    if (kymo_table_n_rows(diff->tables[KYMO__DIFF_OPERATIONS]) != 0) {
+        put_operation(line, diff->tables[KYMO__DIFF_OPERATIONS]);
+        KYMO_TRY(end_line(answer));
+    }
+    kymo__text_count_of(line, diff->n, "value");
+    kymo__buf_puts(line, " in ");
+    kymo__text_count_of(line, diff->n_steps, diff->compares_ranks ? "pair" : "step");
+    kymo__buf_puts(line, diff->compares_ranks ? " of ranks: " : ": ");
+    put_counts(line, diff);
+    kymo__buf_puts(line, ".");
+    KYMO_TRY(end_line(answer));
+    KYMO_TRY(draw_tensors(answer, drawn, &n_left));
+    return put_notes(answer, n_left);
+}
+
+/* ---- JSON ---- */
+
+/* A number or truth as JSON has it; anything else as a text. */
+static bool is_json_value(const struct kymo_cell *cell)
+{
+    char *end;
+    if (strcmp(cell->as.text, "true") == 0 || strcmp(cell->as.text, "false") == 0)
+        return true;
+    const double value = strtod(cell->as.text, &end);
+    return end != cell->as.text && *end == '\0' && isfinite(value) &&
+           strspn(cell->as.text, "-+.0123456789eE") == cell->len;
+}
+
+static void put_first_cell(struct kymo__buf *line, const kymo_table *first, size_t column)
+{
+    const char *name = kymo_table_column(first, column)->name;
+    const struct kymo_cell cell = kymo_table_cell(first, 0, column);
+    const bool is_index = strcmp(name, "index") == 0,
+               is_value = strcmp(name, "a") == 0 || strcmp(name, "b") == 0;
+    if (!cell.is_null && (is_index || (is_value && is_json_value(&cell))))
+        kymo__buf_put(line, cell.as.text, cell.len);
+    else
+        kymo__json_cell(line, first, 0, column);
+}
+
+static void put_json_first(struct kymo__buf *line, const kymo_table *first)
+{
+    if (kymo_table_n_rows(first) == 0) {
+        kymo__buf_puts(line, "null");
+        return;
+    }
+    for (size_t c = 0; c < kymo_table_n_columns(first); c++) {
+        kymo__buf_printf(line, "%s\"%s\": ", c == 0 ? "{" : ", ", kymo_table_column(first, c)->name);
+        put_first_cell(line, first, c);
+    }
+    kymo__buf_puts(line, "}");
+}
+
+static void put_json_counts(struct kymo__buf *line, const kymo_diff *diff)
+{
+    kymo__buf_puts(line, "  \"counts\": {");
+    for (int status = 0; status < KYMO_N_DIFF_STATUSES; status++)
+        kymo__buf_printf(line, "%s\"%s\": %zu", status == 0 ? "" : ", ",
+                         kymo_diff_status_name((enum kymo_diff_status)status),
+                         diff->n_by_status[status]);
+    kymo__buf_puts(line, "},\n");
+}
+
+static kymo_status put_json_rows(struct answer *answer, enum kymo__diff_table which)
+{
+    const kymo_table *table = answer->diff->tables[which];
+    kymo__buf_printf(&answer->line, "  \"%s\": ", kymo_table_name(table));
+    KYMO_TRY(kymo__buf_to_stream(&answer->line, answer->out));
+    KYMO_TRY(kymo__json_rows(table, kymo_table_n_rows(table), "  ", answer->out));
+    kymo__buf_puts(&answer->line, ",\n");
+    return kymo__buf_to_stream(&answer->line, answer->out);
+}
+
+static void put_json_sentence(struct kymo__buf *line, const kymo_diff *diff)
+{
+    struct kymo__buf sentence = {0};
+    put_sentence(&sentence, diff);
+    kymo__buf_puts(line, "  \"summary\": ");
+    kymo__json_put(line, sentence.data, sentence.failed ? 0 : sentence.len);
+    kymo__buf_puts(line, ",\n");
+    kymo__buf_fini(&sentence);
+}
+
+static kymo_status put_json(struct answer *answer, kymo_table **unused)
+{
+    const kymo_diff *diff = answer->diff;
+    const kymo_table *warnings = diff->tables[KYMO__DIFF_WARNINGS],
+                     *operations = diff->tables[KYMO__DIFF_OPERATIONS];
+    struct kymo__buf *line = &answer->line;
+    (void)unused;
+    kymo__buf_printf(line, "{\n  \"same\": %s,\n  \"partial\": %s,\n",
+                     kymo_diff_is_same(diff) ? "true" : "false",
+                     kymo_diff_is_partial(diff) ? "true" : "false");
+    put_json_sentence(line, diff);
+    kymo__buf_puts(line, "  \"first\": ");
+    put_json_first(line, diff->tables[KYMO__DIFF_FIRST]);
+    kymo__buf_puts(line, ",\n  \"operation\": ");
+    if (kymo_table_n_rows(operations) != 0)
+        kymo__json_row(line, operations, 0);
+    else
+        kymo__buf_puts(line, "null");
+    kymo__buf_puts(line, ",\n");
+    put_json_counts(line, diff);
+    KYMO_TRY(put_json_rows(answer, KYMO__DIFF_TENSORS));
+    KYMO_TRY(put_json_rows(answer, KYMO__DIFF_OPERATIONS));
+    KYMO_TRY(put_json_rows(answer, KYMO__DIFF_STEPS));
+    kymo__buf_puts(line, "  \"warnings\": [");
+    for (size_t row = 0; row < kymo_table_n_rows(warnings); row++) {
+        const struct kymo_cell text = kymo_table_cell(warnings, row, 0);
+        kymo__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
+        kymo__json_put(line, text.as.text, text.len);
+    }
+    kymo__buf_puts(line, kymo_table_n_rows(warnings) == 0 ? "]\n}" : "\n  ]\n}");
+    return end_line(answer);
+}
+
+/* ---- both ---- */
+
+typedef kymo_status putter(struct answer *answer, kymo_table **drawn);
+
+static kymo_status put_answer(kymo_diff *diff, const struct kymo_diff_text_options *options,
+                              FILE *out, putter *put)
+{
+    static const struct kymo_diff_text_options defaults;
+    struct answer answer = {
+        .diff = diff, .options = options != NULL ? options : &defaults, .out = out};
+    kymo_table *drawn = NULL;
+    kymo_status status = put(&answer, &drawn);
+    kymo_table_destroy(drawn);
+    kymo__buf_fini(&answer.line);
+    if (status == KYMO_OK && fflush(out) != 0)
+        status = kymo__fail_errno("write the comparison");
+    return status;
+}
+
+kymo_status kymo_diff_text(kymo_diff *diff, const struct kymo_diff_text_options *options, FILE *out)
+{
+    return put_answer(diff, options, out, put_text);
+}
+
+kymo_status kymo_diff_json(kymo_diff *diff, FILE *out)
+{
+    return put_answer(diff, NULL, out, put_json);
+}
