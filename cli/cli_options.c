@@ -65,6 +65,14 @@ static bool parse_count(const char *text, uint32_t *out)
     return true;
 }
 
+static int add_text(const struct cli_option *option, struct cli_texts *texts, const char *text)
+{
+    if (texts->n == CLI_MAX_TEXTS)
+        return cli_fail("--%s may be given %d times at most", option->name, CLI_MAX_TEXTS);
+    texts->list[texts->n++] = text;
+    return CLI_FINE;
+}
+
 static int set_value(const struct cli_option *option, const char *text)
 {
     switch (option->kind) {
@@ -79,6 +87,8 @@ static int set_value(const struct cli_option *option, const char *text)
     case CLI_TEXT:
         *(const char **)option->into = text;
         return CLI_FINE;
+    case CLI_TEXTS:
+        return add_text(option, option->into, text);
     case CLI_COUNT:
         if (!parse_count(text, option->into))
             return cli_fail("--%s takes a whole number, not '%s'", option->name, text);

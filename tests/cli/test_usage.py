@@ -14,7 +14,7 @@ def test_without_a_command_the_overview_is_shown(kymo, expected):
         expected("overview", done.stdout)
 
 
-COMMANDS = ["run", "report", "export", "compare", "breakdown", "import", "doctor", "completion"]
+COMMANDS = ["run", "report", "export", "compare", "breakdown", "import", "diff", "dump", "doctor", "completion"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -57,6 +57,16 @@ MISTAKES = {
     "compare-nothing": ["compare"],
     "breakdown-nothing": ["breakdown"],
     "import-nothing": ["import"],
+    "diff-nothing": ["diff"],
+    "diff-one": ["diff", "a"],
+    "diff-missing": ["diff", "a", "b"],
+    "diff-wrong-tolerance": ["diff", "a", "b", "--tolerance", "1e-3"],
+    "diff-negative": ["diff", "a", "b", "--atol", "-1"],
+    "diff-wrong-step": ["diff", "a", "b", "--step", "first"],
+    "dump-nothing": ["dump"],
+    "dump-unknown": ["dump", "shw", "a"],
+    "dump-missing": ["dump", "ls", "a"],
+    "dump-cat-without-name": ["dump", "cat", "a"],
     "import-missing": ["import", "x.json"],
     "compare-three": ["compare", "x.kymo", "y.kymo", "z.kymo"],
     "split-chrome": ["export", "x.kymo", "--to", "chrome", "--split"],

@@ -1,0 +1,269 @@
+/* kymo diff: two dumps; did the numbers change, and where first? */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* Rows a screen takes in at one glance. */
+#define DEFAULT_LIMIT 30
+
+static struct {
+    bool json, csv, bitwise, no_nan_equal, strict_dtype, ranks, all, allow_missing, allow_extra;
+    const char *atol, *rtol, *noise, *noise_factor, *filter, *step, *rank, *color, *output, *ulp;
+    struct cli_texts tolerances;
+    uint32_t limit, jobs;
+} given = {.color = "auto", .limit = DEFAULT_LIMIT};
+
+static const struct cli_option options[] = {
+    {"atol", 0, CLI_TEXT, "X", &given.atol,
+     "two numbers agree when |a - b| <= atol + rtol * |b|. Without\n"
+     "--atol, --rtol and --ulp it is what torch.testing.assert_close\n"
+     "allows for the type; with one of them the others are 0"},
+    {"rtol", 0, CLI_TEXT, "X", &given.rtol, "see --atol"},
+    {"ulp", 0, CLI_TEXT, "N", &given.ulp, "or when they are at most N representable numbers apart"},
+    {"tolerance", 't', CLI_TEXTS, "PATTERN=ATOL,RTOL,ULP", &given.tolerances,
+     "for paths that match, as '*.grad=1e-4' or '*norm*=0,1e-3';\n"
+     "may be given several times, the last that matches counts"},
+    {"bitwise", 'b', CLI_FLAG, NULL, &given.bitwise, "equal bits, and no less: -0 is not +0"},
+    {"no-nan-equal", 0, CLI_FLAG, NULL, &given.no_nan_equal, "a NaN differs from a NaN"},
+    {"strict-dtype", 0, CLI_FLAG, NULL, &given.strict_dtype,
+     "another type is a difference. Else it is told, and numbers\n"
+     "are compared after rounding to the coarser type"},
+    {"noise", 0, CLI_TEXT, "DUMP", &given.noise,
+     "a second run of B: what the two differ by is no difference"},
+    {"noise-factor", 0, CLI_TEXT, "X", &given.noise_factor, "so many times that (default: 3)"},
+    {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
+     "only paths that have this word in them, or match it where it\n"
+     "has one of *?["},
+    {"step", 's', CLI_TEXT, "N", &given.step, "only this step"},
+    {"rank", 'r', CLI_TEXT, "N", &given.rank, "only this rank"},
+    {"ranks", 0, CLI_FLAG, NULL, &given.ranks,
+     "of one dump: compare each rank with the lowest one, for what\n"
+     "must be equal on all: parameters, say (see --filter)"},
+    {"allow-missing", 0, CLI_FLAG, NULL, &given.allow_missing, "what B alone has is no difference"},
+    {"allow-extra", 0, CLI_FLAG, NULL, &given.allow_extra, "what A alone has is no difference"},
+    {"all", 'a', CLI_FLAG, NULL, &given.all, "show tensors that agree, too"},
+    {"limit", 'n', CLI_COUNT, "N", &given.limit, "at most N tensors (default: 30; 0: all of them)"},
+    {"json", 0, CLI_FLAG, NULL, &given.json, "an object: same, first, operation, tensors, ..."},
+    {"csv", 0, CLI_FLAG, NULL, &given.csv, "the tensors as CSV"},
+    {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
+    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
+     "auto: when standard output is a terminal"},
+    {"jobs", 'j', CLI_COUNT, "N", &given.jobs, "threads (default: as many as there are cores)"},
+};
+
+/* ---- what was asked for ---- */
+
+/* Up to the end of `text`, or to a comma with `end`. */
+static bool parse_amount(const char *option, const char *text, double *out, const char **end)
+{
+    char *rest;
+    errno = 0;
+    *out = strtod(text, &rest);
+    if (rest != text && (*rest == '\0' || (end != NULL && *rest == ',')) && isfinite(*out) &&
+        *out >= 0) {
+        if (end != NULL)
+            *end = rest;
+        return true;
+    }
+    cli_fail("--%s takes a number that is not negative, not '%s'", option, text);
+    return false;
+}
+
+static bool parse_number(const char *option, const char *text, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0)
+        return true;
+    cli_fail("--%s takes a whole number, not '%s'", option, text);
+    return false;
+}
+
+static bool parse_tolerance(struct kymo_tolerance *out)
+{
+    double ulp = 0;
+    *out = (struct kymo_tolerance){.nan_equal = !given.no_nan_equal, .bitwise = given.bitwise};
+    if ((given.atol != NULL && !parse_amount("atol", given.atol, &out->abs, NULL)) ||
+        (given.rtol != NULL && !parse_amount("rtol", given.rtol, &out->rel, NULL)) ||
+        (given.ulp != NULL && !parse_amount("ulp", given.ulp, &ulp, NULL)))
+        return false;
+    out->ulp = ulp < 0x1p62 ? (uint64_t)ulp : UINT64_C(1) << 62;
+    return true;
+}
+
+/* PATTERN=ATOL[,RTOL[,ULP]]; the pattern is cut off in place, in a copy. */
+static bool parse_rule(char *text, struct kymo_diff_rule *rule)
+{
+    double amounts[3] = {0};
+    char *equals = strrchr(text, '=');
+    if (equals == NULL || equals == text) {
+        cli_fail("--tolerance takes PATTERN=ATOL,RTOL,ULP, not '%s'", text);
+        return false;
+    }
+    const char *at = equals + 1;
+    for (size_t i = 0; i < 3; i++) {
+        if (!parse_amount("tolerance", at, &amounts[i], &at))
+            return false;
+        if (*at == '\0')
+            break;
+        at++;
+    }
+    *equals = '\0';
+    *rule = (struct kymo_diff_rule){
+        .pattern = text,
+        .tolerance = {.abs = amounts[0],
+                      .rel = amounts[1],
+                      .ulp = amounts[2] < 0x1p62 ? (uint64_t)amounts[2] : UINT64_C(1) << 62,
+                      .nan_equal = !given.no_nan_equal},
+    };
+    return true;
+}
+
+/* What options are made of; it lives as long as they do. */
+struct wanted {
+    struct kymo_tolerance tolerance;
+    struct kymo_diff_rule rules[CLI_MAX_TEXTS];
+    char *patterns[CLI_MAX_TEXTS];
+    struct kymo_diff_options options;
+};
+
+static bool parse_rules(struct wanted *wanted)
+{
+    for (size_t i = 0; i < given.tolerances.n; i++) {
+        wanted->patterns[i] = strdup(given.tolerances.list[i]);
+        if (wanted->patterns[i] == NULL || !parse_rule(wanted->patterns[i], &wanted->rules[i]))
+            return false;
+    }
+    return true;
+}
+
+static void free_wanted(struct wanted *wanted)
+{
+    for (size_t i = 0; i < CLI_MAX_TEXTS; i++)
+        free(wanted->patterns[i]);
+}
+
+static bool parse_wanted(struct wanted *wanted)
+{
+    struct kymo_diff_options *o = &wanted->options;
+    const bool has_tolerance =
+        given.bitwise || given.atol != NULL || given.rtol != NULL || given.ulp != NULL;
+    if (!parse_tolerance(&wanted->tolerance) || !parse_rules(wanted))
+        return false;
+    *o = (struct kymo_diff_options){
+        .tolerance = has_tolerance ? &wanted->tolerance : NULL,
+        .rules = wanted->rules,
+        .n_rules = given.tolerances.n,
+        .noise = given.noise,
+        .strict_dtype = given.strict_dtype,
+        .nan_differs = given.no_nan_equal,
+        .allow_missing = given.allow_missing,
+        .allow_extra = given.allow_extra,
+        .filter = given.filter,
+        .has_step = given.step != NULL,
+        .has_rank = given.rank != NULL,
+        .n_jobs = given.jobs,
+        .progress = cli_progress,
+        .progress_ctx = (void *)"comparing",
+    };
+    return (given.noise_factor == NULL ||
+            parse_amount("noise-factor", given.noise_factor, &o->noise_factor, NULL)) &&
+           (given.step == NULL || parse_number("step", given.step, &o->step)) &&
+           (given.rank == NULL || parse_number("rank", given.rank, &o->rank));
+}
+
+/* ---- the answer ---- */
+
+static int print_diff(kymo_diff *diff, FILE *out)
+{
+    const struct kymo_diff_text_options wants = {
+        .text = {.width = cli_terminal_width(out), .color = cli_wants_color(out, given.color)},
+        .limit = given.limit,
+        .all = given.all,
+    };
+    const kymo_status status = given.json  ? kymo_diff_json(diff, out)
+                               : given.csv ? kymo_present_csv(kymo_diff_table(diff, "tensors"), out)
+                                           : kymo_diff_text(diff, &wants, out);
+    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+}
+
+static int print_to(kymo_diff *diff, const char *path)
+{
+    if (path == NULL || strcmp(path, "-") == 0)
+        return print_diff(diff, stdout);
+    FILE *out = fopen(path, "we");
+    if (out == NULL)
+        return cli_fail("cannot write %s: %s", path, strerror(errno));
+    int status = print_diff(diff, out);
+    if (fclose(out) != 0 && status == CLI_FINE)
+        status = cli_fail("cannot write %s: %s", path, strerror(errno));
+    return status;
+}
+
+static int diff_dumps(char **args, const struct kymo_diff_options *wanted)
+{
+    kymo_diff *diff = NULL;
+    const kymo_status status = given.ranks ? kymo_diff_ranks(args[0], wanted, &diff)
+                                           : kymo_diff_open(args[0], args[1], wanted, &diff);
+    cli_progress_end();
+    if (status != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    int answer = print_to(diff, given.output);
+    if (answer == CLI_FINE && !kymo_diff_is_same(diff))
+        answer = CLI_NO;
+    else if (answer == CLI_FINE && kymo_diff_is_partial(diff))
+        answer = cli_fail("some values could not be compared, so this is not the whole answer");
+    kymo_diff_close(diff);
+    return answer;
+}
+
+static int diff(int n_args, char **args)
+{
+    struct wanted wanted = {.tolerance = {0}};
+    if (given.ranks && n_args != 1)
+        return cli_fail("diff --ranks takes one dump: kymo diff --ranks DUMP");
+    if (!given.ranks && n_args != 2)
+        return cli_fail("diff takes two dumps: kymo diff NEW REFERENCE");
+    if (given.json && given.csv)
+        return cli_fail("--json and --csv exclude one another");
+    if (given.noise_factor != NULL && given.noise == NULL)
+        return cli_fail("--noise-factor goes with --noise");
+    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
+    const int status = parse_wanted(&wanted) ? diff_dumps(args, &wanted.options) : CLI_BAD;
+    free_wanted(&wanted);
+    return status;
+}
+
+const struct cli_command cli_command_diff = {
+    .name = "diff",
+    .usage = "A B [OPTIONS]",
+    .brief = "did the numbers change, and where first: two dumps of tensors",
+    .about =
+        "Compares dump A, the new one, with dump B, the reference, and names the first difference\n"
+        "in the order of execution: step, phase, tensor, element, both values and their bits; and\n"
+        "the first operation whose inputs agree and whose outputs do not. A dump is a directory\n"
+        "that kymo.TensorDumper, <kymo/dump.h> or ACCV-Lab wrote, or one file: .safetensors, "
+        ".npy,\n"
+        ".json, .png, .bin. Layouts and formats of the two need not be the same. Values are "
+        "paired\n"
+        "by path; where paths differ, by order and digests. Equal digests are not read any "
+        "further.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples =
+        "  kymo diff new reference\n"
+        "  kymo diff new reference --bitwise\n"
+        "  kymo diff new reference --atol 1e-5 --rtol 1e-4 -t '*.grad=1e-3'\n"
+        "  kymo diff new reference --noise reference2   two references show the noise\n"
+        "  kymo diff new.npy reference.safetensors --allow-missing\n"
+        "  kymo diff --ranks dumps --filter '*.weight'  are parameters equal on all ranks?\n"
+        "  kymo diff new reference --json | jq .first",
+    .exits = "0 the same, 1 different, 2 wrong usage or input, or not all was comparable.",
+    .run = diff,
+};

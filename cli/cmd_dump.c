@@ -1,0 +1,187 @@
+/* kymo dump: look into a dump of tensors. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump.h"
+
+struct dump_given dump_given = {.color = "auto", .limit = 10, .as = "raw", .picture = UINT32_MAX};
+
+static const struct cli_option options[] = {
+    {"step", 's', CLI_TEXT, "N", &dump_given.step, "only this step"},
+    {"rank", 'r', CLI_TEXT, "N", &dump_given.rank, "only this rank"},
+    {"all", 'a', CLI_FLAG, NULL, &dump_given.all,
+     "ls: the values of all steps, where there are several"},
+    {"limit", 'n', CLI_COUNT, "N", &dump_given.limit,
+     "show: so many rows and numbers from each end (default: 10)"},
+    {"as", 0, CLI_CHOICE, "raw|npy|json|safetensors", &dump_given.as,
+     "cat: the form (default: raw, the bytes in row-major order)"},
+    {"type", 0, CLI_CHOICE, "rgb|bgr|grey", &dump_given.type,
+     "image: what its channels are (default: rgb where there are 3 or\n"
+     "4, else grey)"},
+    {"map", 0, CLI_CHOICE, "viridis|heat|diverging", &dump_given.map, "image: colours for a grey one"},
+    {"range", 0, CLI_TEXT, "LOW,HIGH", &dump_given.range,
+     "image: the numbers that are black and brightest (default: the\n"
+     "least and the largest)"},
+    {"picture", 0, CLI_COUNT, "N", &dump_given.picture,
+     "image: which one of several (default: all, FILE-0.png and so on)"},
+    {"json", 0, CLI_FLAG, NULL, &dump_given.json, "ls and stats: as JSON"},
+    {"csv", 0, CLI_FLAG, NULL, &dump_given.csv, "ls and stats: as CSV"},
+    {"output", 'o', CLI_TEXT, "FILE", &dump_given.output,
+     "cat and image: write there (default: -, standard output)"},
+    {"color", 0, CLI_CHOICE, "auto|always|never", &dump_given.color,
+     "auto: when standard output is a terminal"},
+};
+
+/* ---- choosing ---- */
+
+static bool is_number(const char *text, int64_t number)
+{
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    return *end == '\0' && errno == 0 && value == number;
+}
+
+bool dump_wants(const struct kymo_dumped_step *step)
+{
+    return (dump_given.step == NULL || is_number(dump_given.step, (int64_t)step->step)) &&
+           (dump_given.rank == NULL || is_number(dump_given.rank, step->rank));
+}
+
+static bool is_named(const struct kymo_dumped_value *value, const char *name)
+{
+    return name == NULL || strcmp(value->name, name) == 0 || fnmatch(name, value->name, 0) == 0;
+}
+
+static int choose_in_step(struct dump_choice *choice, const char *name, dump_use *use, void *ctx,
+                          size_t *n_found)
+{
+    const struct kymo_dumped_value *values;
+    size_t n;
+    int status = CLI_FINE;
+    if (kymo_dumps_values(choice->dumps, choice->step_number, &values, &n) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    for (size_t i = 0; i < n && status == CLI_FINE; i++) {
+        if (!is_named(&values[i], name))
+            continue;
+        choice->value = &values[i];
+        choice->value_number = i;
+        ++*n_found;
+        status = use(ctx, choice);
+    }
+    kymo_dumps_release(choice->dumps, choice->step_number);
+    return status;
+}
+
+int dump_choose(kymo_dumps *dumps, const char *name, dump_use *use, void *ctx)
+{
+    size_t n_found = 0, n_steps = 0;
+    int status = CLI_FINE;
+    for (size_t i = 0; i < kymo_dumps_count(dumps) && status == CLI_FINE; i++) {
+        struct dump_choice choice = {.dumps = dumps, .step_number = i};
+        if (kymo_dumps_step(dumps, i, &choice.step) != KYMO_OK)
+            return cli_fail("%s", kymo_last_error());
+        if (!dump_wants(&choice.step))
+            continue;
+        n_steps++;
+        status = choose_in_step(&choice, name, use, ctx, &n_found);
+    }
+    if (status == CLI_FINE && n_steps == 0)
+        return cli_fail("there is no such step or rank in the dump; 'kymo dump ls' lists them");
+    if (status == CLI_FINE && n_found == 0 && name != NULL)
+        return cli_fail("there is no value called '%s'; 'kymo dump ls' lists them", name);
+    return status;
+}
+
+int dump_get(const struct dump_choice *choice, struct kymo_tensor *out)
+{
+    return kymo_dumps_get(choice->dumps, choice->step_number, choice->value_number, out) == KYMO_OK
+               ? CLI_FINE
+               : cli_fail("%s", kymo_last_error());
+}
+
+const char *dump_shape(const struct kymo_dumped_value *value, char *into, size_t size)
+{
+    size_t len = (size_t)snprintf(into, size, "[");
+    for (uint32_t i = 0; i < value->rank && len + 24 < size; i++)
+        len += (size_t)snprintf(into + len, size - len, "%s%lld", i == 0 ? "" : ",",
+                                (long long)value->sizes[i]);
+    snprintf(into + len, size - len, "]");
+    return into;
+}
+
+/* ---- the command ---- */
+
+static const struct {
+    const char *name;
+    int (*run)(kymo_dumps *dumps, const char *name);
+    bool needs_name;
+} actions[] = {
+    {"ls", dump_list, false}, {"show", dump_print, false}, {"stats", dump_stats, false},
+    {"cat", dump_cat, true},  {"image", dump_image, true},
+};
+
+static int act(size_t action, char **args)
+{
+    kymo_dumps *dumps;
+    if (kymo_dumps_open(args[1], &dumps) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    int status = kymo_dumps_count(dumps) != 0 ? actions[action].run(dumps, args[2])
+                                              : cli_fail("%s has no step of a dump in it", args[1]);
+    for (size_t i = 0; i < kymo_dumps_n_notes(dumps); i++) {
+        cli_say("%s", kymo_dumps_note(dumps, i));
+        status = status == CLI_FINE ? CLI_BAD : status; /* not all of it was there */
+    }
+    kymo_dumps_close(dumps);
+    return status;
+}
+
+static int dump(int n_args, char **args)
+{
+    static const char usage[] = "dump takes what to do, a dump and often a name: kymo dump ls DUMP";
+    if (n_args < 2 || n_args > 3)
+        return cli_fail("%s", usage);
+    if (dump_given.json && dump_given.csv)
+        return cli_fail("--json and --csv exclude one another");
+    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (strcmp(actions[i].name, args[0]) != 0)
+            continue;
+        if (actions[i].needs_name && n_args != 3)
+            return cli_fail("dump %s needs the name of a value; 'kymo dump ls %s' lists them",
+                            args[0], args[1]);
+        return act(i, args);
+    }
+    const char *nearest = cli_nearest(args[0], &actions[0].name, sizeof actions / sizeof actions[0],
+                                      sizeof actions[0]);
+    if (nearest != NULL)
+        return cli_fail("dump cannot '%s'; did you mean 'kymo dump %s'?", args[0], nearest);
+    return cli_fail("dump cannot '%s'; it can ls, show, stats, cat and image", args[0]);
+}
+
+const struct cli_command cli_command_dump = {
+    .name = "dump",
+    .usage = "ls|show|stats|cat|image DUMP [NAME] [OPTIONS]",
+    .brief = "look into a dump of tensors: names, numbers, statistics, pictures",
+    .about =
+        "Reads what kymo.TensorDumper, <kymo/dump.h> or ACCV-Lab dumped, or one file of tensors.\n"
+        "  ls     steps; of one step its values with type, shape and bytes\n"
+        "  show   numbers from both ends, and where NaNs and infinities are\n"
+        "  stats  least, largest, mean, norm, how many NaNs, zeroes and so on\n"
+        "  cat    one value as raw bytes, npy, JSON or safetensors\n"
+        "  image  one value as PNG\n"
+        "NAME is a name that ls prints, or a pattern: 'layers*.out'. Pickles are never loaded.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples = "  kymo dump ls dumps\n"
+                "  kymo dump ls dumps --step 3\n"
+                "  kymo dump show dumps layer0.out --step 3\n"
+                "  kymo dump stats dumps '*.out' --csv\n"
+                "  kymo dump cat dumps layer0.out --step 3 --as npy -o layer0.npy\n"
+                "  kymo dump image dumps features --step 3 --map viridis -o features.png",
+    .exits = "0 fine, 2 wrong usage or input, or a part of the dump could not be read.",
+    .run = dump,
+};

@@ -1,0 +1,186 @@
+/* kymo dump cat and image: one value handed out. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <kymo/image.h>
+
+#include "dump.h"
+
+/* ---- cat ---- */
+
+static enum kymo_dump_type wanted_form(void)
+{
+    return strcmp(dump_given.as, "npy") == 0           ? KYMO_DUMP_NPY
+           : strcmp(dump_given.as, "json") == 0        ? KYMO_DUMP_JSON
+           : strcmp(dump_given.as, "safetensors") == 0 ? KYMO_DUMP_SAFETENSORS
+                                                       : KYMO_DUMP_BINARY;
+}
+
+static int write_value(const struct dump_choice *choice, FILE *out)
+{
+    struct kymo_tensor tensor;
+    if (choice->value->dtype == KYMO_DTYPE_NONE && choice->value->text != NULL)
+        return fwrite(choice->value->text, 1, choice->value->text_len, out) == choice->value->text_len
+                   ? CLI_FINE
+                   : cli_fail("cannot write %s: %s", choice->value->name, strerror(errno));
+    const int status = dump_get(choice, &tensor);
+    if (status != CLI_FINE)
+        return status;
+    return kymo_tensor_write(&tensor, wanted_form(), choice->value->name, out) == KYMO_OK
+               ? CLI_FINE
+               : cli_fail("%s", kymo_last_error());
+}
+
+static bool is_stdout(void)
+{
+    return dump_given.output == NULL || strcmp(dump_given.output, "-") == 0;
+}
+
+static int cat_value(void *ctx, const struct dump_choice *choice)
+{
+    (void)ctx;
+    if (is_stdout())
+        return write_value(choice, stdout);
+    FILE *out = fopen(dump_given.output, "we");
+    if (out == NULL)
+        return cli_fail("cannot write %s: %s", dump_given.output, strerror(errno));
+    int status = write_value(choice, out);
+    if (fclose(out) != 0 && status == CLI_FINE)
+        status = cli_fail("cannot write %s: %s", dump_given.output, strerror(errno));
+    if (status != CLI_FINE)
+        unlink(dump_given.output);
+    return status;
+}
+
+static int count_value(void *ctx, const struct dump_choice *choice)
+{
+    size_t *n = ctx;
+    (void)choice;
+    return ++*n > 1
+               ? cli_fail("there are several values of this name; --step and --rank choose one")
+               : CLI_FINE;
+}
+
+/* Nothing is written unless there is but one. */
+static int use_one(kymo_dumps *dumps, const char *name, dump_use *use)
+{
+    size_t n = 0;
+    const int status = dump_choose(dumps, name, count_value, &n);
+    return status == CLI_FINE ? dump_choose(dumps, name, use, NULL) : status;
+}
+
+int dump_cat(kymo_dumps *dumps, const char *name)
+{
+    return use_one(dumps, name, cat_value);
+}
+
+/* ---- image ---- */
+
+static bool parse_range(struct kymo_image_options *options)
+{
+    char *end;
+    if (dump_given.range == NULL)
+        return true;
+    options->range = KYMO_RANGE_FIXED;
+    options->low = strtod(dump_given.range, &end);
+    if (end != dump_given.range && *end == ',') {
+        const char *high = end + 1;
+        options->high = strtod(high, &end);
+        if (end != high && *end == '\0' && options->high > options->low)
+            return true;
+    }
+    cli_fail("--range takes two numbers, the lower first, such as 0,1 and not '%s'",
+             dump_given.range);
+    return false;
+}
+
+static enum kymo_color_map wanted_map(void)
+{
+    if (dump_given.map == NULL)
+        return KYMO_MAP_NONE;
+    return strcmp(dump_given.map, "viridis") == 0 ? KYMO_MAP_VIRIDIS
+           : strcmp(dump_given.map, "heat") == 0  ? KYMO_MAP_HEAT
+                                                  : KYMO_MAP_DIVERGING;
+}
+
+/* Colours where the tensor can have them, unless numbers are to be coloured. */
+static kymo_status make_images(const struct kymo_tensor *tensor,
+                               const struct kymo_image_options *options, kymo_images **out)
+{
+    if (dump_given.type != NULL)
+        return kymo_images_create(tensor,
+                                  strcmp(dump_given.type, "rgb") == 0   ? KYMO_IMAGE_RGB
+                                  : strcmp(dump_given.type, "bgr") == 0 ? KYMO_IMAGE_BGR
+                                                                        : KYMO_IMAGE_GREY,
+                                  options, out);
+    if (options->map == KYMO_MAP_NONE &&
+        kymo_images_create(tensor, KYMO_IMAGE_RGB, options, out) == KYMO_OK)
+        return KYMO_OK;
+    return kymo_images_create(tensor, KYMO_IMAGE_GREY, options, out);
+}
+
+static int save_image(const struct kymo_image *image, const char *path)
+{
+    void *bytes;
+    size_t len;
+    if (strcmp(path, "-") != 0)
+        return kymo_png_save(image, NULL, path) == KYMO_OK ? CLI_FINE
+                                                           : cli_fail("%s", kymo_last_error());
+    if (kymo_png_pack(image, NULL, &bytes, &len) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    const bool is_out = fwrite(bytes, 1, len, stdout) == len;
+    kymo_png_free(bytes);
+    return is_out ? CLI_FINE : cli_fail("cannot write to standard output");
+}
+
+/* "out.png" of picture 3 is "out-3.png". */
+static int save_numbered(const struct kymo_image *image, const char *path, size_t i)
+{
+    char numbered[4096];
+    const size_t len = strlen(path),
+                 stem = len > 4 && strcmp(path + len - 4, ".png") == 0 ? len - 4 : len;
+    if (snprintf(numbered, sizeof numbered, "%.*s-%zu.png", (int)stem, path, i) >=
+        (int)sizeof numbered)
+        return cli_fail("the name %s is too long", path);
+    return save_image(image, numbered);
+}
+
+static int save_images(const kymo_images *images)
+{
+    const char *path = dump_given.output != NULL ? dump_given.output : "-";
+    const size_t n = kymo_images_count(images);
+    if (dump_given.picture != UINT32_MAX && dump_given.picture >= n)
+        return cli_fail("there is no picture %u: there are %zu, from 0 on", dump_given.picture, n);
+    if (dump_given.picture != UINT32_MAX || n == 1)
+        return save_image(kymo_images_get(images, n == 1 ? 0 : dump_given.picture), path);
+    if (strcmp(path, "-") == 0)
+        return cli_fail(
+            "these are %zu pictures: --picture chooses one, --output FILE.png writes all", n);
+    int status = CLI_FINE;
+    for (size_t i = 0; i < n && status == CLI_FINE; i++)
+        status = save_numbered(kymo_images_get(images, i), path, i);
+    return status;
+}
+
+static int draw_value(void *ctx, const struct dump_choice *choice)
+{
+    struct kymo_image_options options = {.map = wanted_map()};
+    struct kymo_tensor tensor;
+    kymo_images *images;
+    (void)ctx;
+    int status = parse_range(&options) ? dump_get(choice, &tensor) : CLI_BAD;
+    if (status != CLI_FINE)
+        return status;
+    if (make_images(&tensor, &options, &images) != KYMO_OK)
+        return cli_fail("%s cannot be drawn: %s", choice->value->name, kymo_last_error());
+    status = save_images(images);
+    kymo_images_destroy(images);
+    return status;
+}
+
+int dump_image(kymo_dumps *dumps, const char *name)
+{
+    return use_one(dumps, name, draw_value);
+}
