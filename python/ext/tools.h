@@ -10,6 +10,7 @@
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_breakdown.c   breakdown(): what devices did
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
+ *     tools_diff.c        diff(): two dumps of tensors
  *     tools_import.c      import_trace(): files of other tools into a recording
  *     tools_pending.c     diff_pending(): what waits in the dumper against an earlier dump
  *     tools_dumps.c       Dumps: steps and values of dumps; DumpedTensor: their numbers as a buffer
@@ -52,6 +53,9 @@ PyObject *tools_compare(PyObject *module, PyObject *args);
 PyObject *tools_compare_page(PyObject *module, PyObject *args);
 /* compare_pairs(a, b, smallest_percent): verdict, percent, low, high, medians, reason. */
 PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
+
+/* diff(a, b, ...): whether two dumps are the same, the tables, and the answer as text and JSON. `b` None: ranks of `a`. */
+PyObject *tools_diff(PyObject *module, PyObject *args);
 
 /* breakdown(paths, by, rules, window): the tables, and the answer as text and JSON. `rules` "": none. */
 PyObject *tools_breakdown(PyObject *module, PyObject *args);

@@ -64,6 +64,9 @@ static PyMethodDef tools_functions[] = {
      METH_VARARGS, "compare_page(a, b, filter, smallest_percent, skip, fd, title, /)\n--\n\nThe page of a comparison."},
     {"compare_pairs", tools_compare_pairs,
      METH_VARARGS, "compare_pairs(a, b, smallest_percent, /)\n--\n\nVerdict, change, its interval, medians, reason."},
+    {"diff", tools_diff, METH_VARARGS,
+     "diff(a, b, tolerance, rules, noise, noise_factor, nan_differs, strict_dtype, allow_missing, "
+     "filter, step, rank, allow_extra, /)\n--\n\nTwo dumps: same, partial, tables, text and JSON."},
     {"breakdown", tools_breakdown, METH_VARARGS,
      "breakdown(paths, by, rules, window, /)\n--\n\nTables, text and JSON of a breakdown."},
     {"import_trace", tools_import_trace, METH_VARARGS,

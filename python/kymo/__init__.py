@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from kymo._breakdown import Breakdown, breakdown
 from kymo._compare import Comparison, FunctionComparison, compare, compare_functions
+from kymo._diff import Diff, check_deterministic, diff
 from kymo._doctor import Findings, doctor
 from kymo._dump_module import DumpHandle
 from kymo._import import import_trace
@@ -56,6 +57,7 @@ from kymo._table import Table
 __all__ = [
     "Breakdown",
     "Comparison",
+    "Diff",
     "DumpHandle",
     "Findings",
     "FunctionComparison",
@@ -72,10 +74,12 @@ __all__ = [
     "TensorDumper",
     "__version__",
     "breakdown",
+    "check_deterministic",
     "compare",
     "compare_functions",
     "counter",
     "counts",
+    "diff",
     "doctor",
     "enabled",
     "epoch",

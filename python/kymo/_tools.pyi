@@ -104,6 +104,22 @@ def compare_page(
 def compare_pairs(
     a: list[float], b: list[float], smallest_percent: float, /
 ) -> tuple[str, float, float, float, float, float, str]: ...
+def diff(
+    a: Union[str, PathLike[str]],
+    b: Optional[Union[str, PathLike[str]]],
+    tolerance: Optional[tuple[float, float, int, bool, bool]],
+    rules: tuple[tuple[str, tuple[float, float, int, bool, bool]], ...],
+    noise: Optional[Union[str, PathLike[str]]],
+    noise_factor: float,
+    nan_differs: bool,
+    strict_dtype: bool,
+    allow_missing: bool,
+    filter: Optional[str],
+    step: Optional[int],
+    rank: Optional[int],
+    allow_extra: bool,
+    /,
+) -> tuple[bool, bool, dict[str, Table], str, str]: ...
 def breakdown(
     paths: tuple[str, ...],
     by: Optional[str],
