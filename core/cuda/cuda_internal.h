@@ -3,6 +3,7 @@
  *
  *   cuda_sync.c     waiting for the GPU, by the runtime library
  *   cuda_events.c   times on the GPU without waiting, by events of the driver library
+ *   gpu_copy.c      copies out of a GPU's memory, beside the program
  *   gpu_driver.c    the driver library, found at run time
  */
 #ifndef KYMO_CUDA_INTERNAL_H
@@ -61,6 +62,27 @@ void kymo__gpu_counts_get(struct kymo__gpu_counts *out);
 /* Forget all spans, open and pending, and the counts; the events are kept for the next ones. */
 void kymo__gpu_reset(void);
 
+/* ---- gpu_copy.c ---- */
+
+/* Bytes on a GPU: rows of them, `pitch` bytes from one to the next. */
+struct kymo__gpu_region {
+    const void *data;
+    size_t row_bytes, n_rows, pitch;
+};
+struct kymo__gpu_copy;
+/*
+ * Clone them, row behind row, in the order of `stream`: what the program does there later cannot change the clone. Takes
+ * some microseconds and waits for nothing. KYMO_ENOMEM when the GPU has no memory for it, KYMO_EUNAVAILABLE for a stream
+ * that is being captured.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__gpu_copy_begin(const struct kymo__gpu_region *region,
+                                                  void *stream, struct kymo__gpu_copy **out);
+/* Wait for the clone, copy it to `out` (NULL: it is not wanted) and free it. One at a time. */
+KYMO_WARN_UNUSED kymo_status kymo__gpu_copy_fetch(struct kymo__gpu_copy *copy, void *out);
+/* Give back what is kept of the GPU's memory for the next clones. */
+void kymo__gpu_copy_trim(void);
+void kymo__gpu_copy_after_fork(void);
+
 /* ---- gpu_driver.c: the functions of the driver library; handles are pointers, results 0 or an error's number ---- */
 
 enum {
@@ -88,6 +110,8 @@ struct kymo__driver {
 
 /* NULL while the process has none. Lent for ever; any thread. */
 const struct kymo__driver *kymo__driver_get(void);
+/* Any other function of the library; NULL when there is none. */
+void *kymo__driver_symbol(const char *name);
 void kymo__driver_after_fork(void);
 
 /*

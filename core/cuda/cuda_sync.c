@@ -148,4 +148,5 @@ void kymo__cuda_after_fork(void)
     pthread_mutex_init(&cuda.lock, NULL);
     kymo__driver_after_fork();
     kymo__gpu_after_fork();
+    kymo__gpu_copy_after_fork();
 }

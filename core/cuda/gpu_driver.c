@@ -15,6 +15,7 @@ static struct {
     const struct kymo__driver *found;  /* release; loaded with acquire. Set once */
     unsigned long long n_loads_before; /* the loader's count at the last search. Relaxed */
     bool is_old;                       /* it is loaded and lacks a function. Under the lock */
+    void *library;                     /* stands still once `found` is seen */
     struct kymo__driver driver;
 } search = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -48,6 +49,7 @@ static const struct kymo__driver *find_driver(void)
     void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (library == NULL)
         return NULL;
+    search.library = library;
     search.is_old = !find_functions(library, &search.driver);
     return search.is_old ? NULL : &search.driver;
 }
@@ -66,6 +68,11 @@ const struct kymo__driver *kymo__driver_get(void)
     __atomic_store_n(&search.n_loads_before, n_loads, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&search.lock);
     return driver;
+}
+
+void *kymo__driver_symbol(const char *name)
+{
+    return kymo__driver_get() != NULL ? dlsym(search.library, name) : NULL;
 }
 
 /* ---- contexts and captures ---- */

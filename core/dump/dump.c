@@ -7,6 +7,7 @@
 
 struct kymo__dump kymo__dump = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                 .work = PTHREAD_COND_INITIALIZER,
+                                .gpu_work = PTHREAD_COND_INITIALIZER,
                                 .done = PTHREAD_COND_INITIALIZER,
                                 .place_lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -53,23 +54,12 @@ static void count_one(uint64_t *what)
     pthread_mutex_unlock(&dump->lock);
 }
 
-/* Statistics or digests in place of the data, from where the program has them. */
-static kymo_status measure_only(struct kymo__dump_item *item, uint32_t what)
-{
-    item->measure = kymo__alloc(sizeof *item->measure);
-    if (item->measure == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the statistics of a tensor");
-    kymo__dump_measure(&item->value.tensor, what, item->measure);
-    item->is_measured_only = true;
-    return KYMO_OK;
-}
-
 /* No room in memory, and the policy is not to wait. */
 static kymo_status do_without(struct kymo__dump_item *item)
 {
-    if (dump->options.policy == KYMO_DUMP_FALL_TO_STATS) {
+    if (dump->options.policy == KYMO_DUMP_FALL_TO_STATS && !item->is_of_gpu) {
         count_one(&dump->counts.n_only_stats);
-        return measure_only(item, KYMO__MEASURE_STATS | KYMO__MEASURE_DIGEST);
+        return kymo__dump_item_measure(item, KYMO__MEASURE_STATS | KYMO__MEASURE_DIGEST);
     }
     item->missing = "dropped";
     count_one(&dump->counts.n_dropped);
@@ -79,11 +69,11 @@ static kymo_status do_without(struct kymo__dump_item *item)
 /* Data that are handed over and lie as they are written stay where they are. */
 static kymo_status keep_data(struct kymo__dump_item *item, const struct kymo_dump_value *value)
 {
-    if (item->n_bytes == 0)
-        return KYMO_OK;
     if (!kymo__dump_reserve(item->n_bytes))
         return do_without(item);
     item->n_counted = item->n_bytes;
+    if (item->is_of_gpu)
+        return kymo__dump_gpu_take(item, 0);
     if (value->release == NULL || item->strides != NULL)
         return kymo__dump_item_copy(item);
     item->value.tensor.strides = NULL;
@@ -91,25 +81,33 @@ static kymo_status keep_data(struct kymo__dump_item *item, const struct kymo_dum
     return KYMO_OK;
 }
 
-static kymo_status take_data(struct kymo__dump_item *item, const struct kymo_dump_value *value)
+static kymo_status keep(struct kymo__dump_item *item, const struct kymo_dump_value *value)
 {
     const enum kymo_dump_mode mode = dump->options.mode;
-    if (item->value.kind != KYMO_DUMP_TENSOR)
-        return KYMO_OK;
-    kymo_status st;
+    const uint32_t measures = mode == KYMO_DUMP_STATS ? KYMO__MEASURE_STATS : KYMO__MEASURE_DIGEST;
     if (mode == KYMO_DUMP_FULL || item->value.type != KYMO_DUMP_CONTAINER)
-        st = keep_data(item, value);
-    else
-        st = measure_only(item, mode == KYMO_DUMP_STATS ? KYMO__MEASURE_STATS : KYMO__MEASURE_DIGEST);
+        return item->n_bytes > 0 ? keep_data(item, value) : KYMO_OK;
+    return item->is_of_gpu && item->n_bytes > 0 ? kymo__dump_gpu_take(item, measures)
+                                                : kymo__dump_item_measure(item, measures);
+}
+
+/* Nothing is left of what the program lent, but what it handed over. */
+static void take_data(struct kymo__dump_item *item, const struct kymo_dump_value *value)
+{
+    if (item->value.kind != KYMO_DUMP_TENSOR)
+        return;
+    item->is_of_gpu = item->value.tensor.memory == KYMO_MEMORY_CUDA;
+    const kymo_status st = keep(item, value);
+    if (st == KYMO_OK && item->is_of_gpu && item->missing == NULL)
+        return; /* it is another thread's for now */
     if (st != KYMO_OK) {
         kymo__say("dump: a tensor is missing: %s", kymo_last_error());
-        item->missing = "memory";
+        item->missing = item->is_of_gpu ? "gpu" : "memory";
         count_one(&dump->counts.n_failed);
     }
     if (item->copy == NULL && item->value.release == NULL)
-        item->value.tensor.data = NULL; /* the program's, which is no longer lent */
+        item->value.tensor.data = NULL;
     item->value.tensor.strides = NULL;
-    return KYMO_OK;
 }
 
 /* Put a filled item into the step. */
@@ -146,12 +144,14 @@ static kymo_status forgive(kymo_status st)
 static kymo_status add(enum kymo_dump_tree tree, const struct kymo_dump_part *parts, size_t n_parts,
                        const struct kymo_dump_value *value, bool *is_handed_over)
 {
-    struct kymo__dump_item *item;
-    KYMO_TRY(forgive(kymo__dump_item_create(value, &item)));
+    struct kymo__dump_item *item = NULL;
+    kymo_status st = kymo__dump_item_create(value, &item);
+    if (st != KYMO_OK)
+        return forgive(st);
     item->tree = tree;
-    KYMO_TRY(take_data(item, value));
+    take_data(item, value);
     *is_handed_over = item->value.release != NULL;
-    const kymo_status st = insert(item, parts, n_parts);
+    st = insert(item, parts, n_parts);
     if (st == KYMO_OK)
         return KYMO_OK;
     kymo__dump_item_done(item);
@@ -240,10 +240,11 @@ void kymo_dump_clear(enum kymo_dump_tree tree)
 }
 
 /* Show one; what it shows stays while there are visitors. */
-static kymo_status show(const struct kymo__dump_step *step, const struct kymo__dump_item *item,
+static kymo_status show(const struct kymo__dump_step *step, struct kymo__dump_item *item,
                         kymo_dump_visit *visit, void *ctx, int *goes_on)
 {
     struct kymo_dump_part few[KYMO__FEW_PARTS];
+    kymo__dump_await(item);
     struct kymo_dump_entry entry = {.tree = item->tree, .value = item->value};
     pthread_mutex_lock(&dump->lock); /* another thread may be adding */
     struct kymo_dump_part *const parts = kymo__dump_item_path(step, item, few, &entry.n_parts);
@@ -293,8 +294,7 @@ kymo_status kymo__dump_take_failure(void)
     return st;
 }
 
-/* The step under way, as it will be written; NULL when it is not wanted or there is no memory. The lock is held. */
-static struct kymo__dump_step *end_step(int rank, int world)
+struct kymo__dump_step *kymo__dump_end_step(int rank, int world)
 {
     struct kymo__dump_step *step = dump->now;
     dump->now = NULL;
@@ -303,6 +303,8 @@ static struct kymo__dump_step *end_step(int rank, int world)
         step = kymo__dump_step_create();
     if (step == NULL)
         return NULL;
+    step->reason = dump->reason;
+    dump->reason = NULL;
     step->number = dump->count;
     step->rank = rank;
     step->world = world;
@@ -317,7 +319,7 @@ kymo_status kymo_dump_flush(uint64_t *count)
     kymo_rank_get(&rank, &world);
     pthread_mutex_lock(&dump->lock);
     wait_for_visitors();
-    struct kymo__dump_step *const step = end_step(rank, world);
+    struct kymo__dump_step *const step = kymo__dump_end_step(rank, world);
     const bool has_thread = step == NULL || kymo__dump_queue(step);
     kymo__dump_set_step(dump->count + 1);
     if (count != NULL)
@@ -340,8 +342,15 @@ kymo_status kymo_dump_wait(void)
 
 kymo_status kymo_dump_trigger(const char *reason)
 {
-    (void)reason;
-    return KYMO_OK;
+    if (!kymo_dump_is_enabled())
+        return KYMO_OK;
+    char *const kept = kymo__strndup(reason, strlen(reason));
+    pthread_mutex_lock(&dump->lock);
+    kymo__free(dump->reason);
+    dump->reason = kept;
+    pthread_mutex_unlock(&dump->lock);
+    kymo__dump_drain(0);
+    return kymo__dump_flight_publish(reason);
 }
 
 void kymo_dump_counts_get(struct kymo_dump_counts *out)

@@ -130,6 +130,8 @@ struct kymo__dump_item {
     uint64_t n_counted;                 /* bytes that the budget of memory holds for it */
     struct kymo__dump_measure *measure; /* made when it was added; NULL: the writer makes it */
     bool is_measured_only;              /* there are no data, as the mode or the policy has it */
+    bool is_of_gpu;
+    struct kymo__dump_transit *transit; /* on its way to the host; NULL: it is here. Guarded by dump.lock */
     const char *missing;                /* why its data are not there; NULL: they are */
 
     /* The writer's. */
@@ -156,6 +158,16 @@ KYMO_WARN_UNUSED kymo_status kymo__dump_item_copy(struct kymo__dump_item *item);
 /* These are the data, of kymo__dump_memory_take(), row-major. */
 void kymo__dump_item_own(struct kymo__dump_item *item, void *copy);
 void kymo__dump_item_forget_data(struct kymo__dump_item *item);
+/* Keep statistics or digests in place of the data. */
+KYMO_WARN_UNUSED kymo_status kymo__dump_item_measure(struct kymo__dump_item *item, uint32_t what);
+
+/* ---- dump_gpu.c ---- */
+
+/* Have the data of a GPU's tensor brought to the host, or what `measures` asks for of them. */
+KYMO_WARN_UNUSED kymo_status kymo__dump_gpu_take(struct kymo__dump_item *item, uint32_t measures);
+/* Wait until its data are here. */
+void kymo__dump_await(struct kymo__dump_item *item);
+void kymo__dump_gpu_after_fork(void);
 
 /* ---- a step ---- */
 
@@ -251,6 +263,17 @@ KYMO_WARN_UNUSED kymo_status kymo__dump_write_accvlab(struct kymo__dump_step *st
                                                       struct kymo__dump_place *place,
                                                       struct kymo__dump_result *result);
 
+/* ---- dump_flight.c ---- */
+
+/* Where this process keeps steps that are not yet wanted. */
+void kymo__dump_flight_dir(char *out, size_t size);
+/* A step is there; older ones than the options keep are removed. */
+void kymo__dump_flight_kept(uint64_t step);
+/* Move what is there to where steps belong. */
+KYMO_WARN_UNUSED kymo_status kymo__dump_flight_publish(const char *reason);
+void kymo__dump_flight_clear(void);
+void kymo__dump_flight_after_fork(void);
+
 /* ---- dump_sides.c: files of one value ---- */
 
 struct kymo__dump_side {
@@ -268,24 +291,28 @@ void kymo__dump_side_write(struct kymo__dump_item *item, const struct kymo__dump
 /* ---- dump.c, dump_queue.c, dump_switch.c: the state ---- */
 
 struct kymo__dump {
-    pthread_mutex_t lock; /* guards all of it, but what says otherwise */
-    pthread_cond_t work;  /* a step was queued, or threads shall end */
-    pthread_cond_t done;  /* memory was given back, a step was written, a thread ended */
+    pthread_mutex_t lock;    /* guards all of it, but what says otherwise */
+    pthread_cond_t work;     /* a step was queued, or threads shall end */
+    pthread_cond_t gpu_work; /* the same for the one that fetches from GPUs */
+    pthread_cond_t done;     /* memory was given back, a step was written, a thread ended */
 
     struct kymo_dump_options options; /* with defaults filled in; its dir is `dir` below */
     char dir[PATH_MAX];
     uint32_t is_wanted; /* of the step under way. Stored under the lock; loaded anywhere, relaxed */
     uint64_t count;     /* the same */
     uint64_t seq;
+    char *reason;                /* a trigger came in this step; NULL: none */
     uint32_t n_visitors;         /* look at `now`, which stays meanwhile */
     struct kymo__dump_step *now; /* NULL: nothing was added */
 
-    struct kymo__dump_step *first, *last;  /* queued */
-    uint32_t n_writing, n_threads, n_idle; /* steps; threads; those of them that wait for work */
-    bool should_end;                       /* threads that have nothing to do */
-    uint64_t n_used_bytes;                 /* of memory */
-    uint64_t n_disk_bytes;                 /* written since the enable */
-    uint64_t n_progress; /* bytes and steps, so that a wait sees that something moves. Relaxed */
+    struct kymo__dump_step *first, *last; /* queued */
+    uint32_t n_writing;                   /* steps */
+    uint32_t n_threads, n_writers,
+        n_idle;            /* all; those that write; those of them that wait for work */
+    bool should_end;       /* threads that have nothing to do */
+    uint64_t n_used_bytes; /* of memory */
+    uint64_t n_disk_bytes; /* written since the enable */
+    uint64_t n_progress;   /* bytes and steps, so that a wait sees that something moves. Relaxed */
     struct kymo__dump_claim claim; /* of the writer that has `place_lock` */
     pthread_mutex_t place_lock;    /* taken with no other lock held */
     struct timespec began;
@@ -307,10 +334,16 @@ void kymo__dump_set_step(uint64_t count);
 /* The sentence of what could not be written, once. The lock is held. */
 kymo_status kymo__dump_take_failure(void);
 
+/* The step under way, as it is to be written; NULL: it is not wanted, or there is no memory. The lock is held. */
+struct kymo__dump_step *kymo__dump_end_step(int rank, int world);
 /* Queue a step for the writers; false when there is no thread to write it. The lock is held. */
 bool kymo__dump_queue(struct kymo__dump_step *step);
 /* Write what is queued in this thread. */
 void kymo__dump_write_here(void);
+/* A thread for work of that sort; false when there is none to be had. The lock is held. */
+bool kymo__dump_start_thread(void *(*run)(void *));
+/* Wait until `*what` is not NULL; false: nothing came for a while, and the thread shall end. The lock is held. */
+bool kymo__dump_wait_for(pthread_cond_t *cond, void *const *what);
 /* Let threads without work end, and wait so long for it. The lock is held. */
 void kymo__dump_end_threads(uint64_t patience_ns);
 /* Wait until nothing is queued or being written; with `patience_ns` not 0, at most so long after the last thing that

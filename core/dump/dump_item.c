@@ -145,6 +145,16 @@ void kymo__dump_item_destroy(struct kymo__dump_item *item)
 
 /* ---- the data ---- */
 
+kymo_status kymo__dump_item_measure(struct kymo__dump_item *item, uint32_t what)
+{
+    item->measure = kymo__alloc(sizeof *item->measure);
+    if (item->measure == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for the statistics of a tensor");
+    kymo__dump_measure(&item->value.tensor, what, item->measure);
+    item->is_measured_only = true;
+    return KYMO_OK;
+}
+
 kymo_status kymo__dump_item_copy(struct kymo__dump_item *item)
 {
     struct kymo_tensor *const t = &item->value.tensor;

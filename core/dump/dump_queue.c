@@ -28,6 +28,8 @@ void kymo__dump_progress(uint64_t n)
 
 void kymo__dump_item_done(struct kymo__dump_item *item)
 {
+    if (item->is_of_gpu)
+        kymo__dump_await(item);
     kymo__dump_item_forget_data(item);
     if (item->n_counted == 0)
         return;
@@ -135,14 +137,26 @@ static kymo_status write_step(struct kymo__dump_step *step, struct kymo__dump_re
                                                  KYMO__MEASURE_DIGEST,
                                      .durable = o->durable != 0,
                                      .began = dump->began};
+    const bool is_kept = o->flight_steps > 0 && step->reason == NULL;
+    char flight[PATH_MAX + 32];
+    if (is_kept) {
+        kymo__dump_flight_dir(flight, sizeof flight);
+        place.dir = flight;
+        place.world = o->layout == KYMO_DUMP_LAYOUT_ACCVLAB ? -1 : place.world;
+    }
     KYMO_TRY(kymo__dump_make_folders(place.dir));
-    place.pid = claim(place.dir, place.rank);
+    if (!is_kept)
+        place.pid = claim(place.dir, place.rank);
     pthread_mutex_lock(&dump->lock);
     const uint64_t n_written = dump->n_disk_bytes;
     pthread_mutex_unlock(&dump->lock);
     place.disk_left = disk_left(place.dir, o->disk_bytes, n_written);
-    return o->layout == KYMO_DUMP_LAYOUT_KYMO ? kymo__dump_write_kymo(step, &place, result)
-                                              : kymo__dump_write_accvlab(step, &place, result);
+    const kymo_status st = o->layout == KYMO_DUMP_LAYOUT_KYMO
+                               ? kymo__dump_write_kymo(step, &place, result)
+                               : kymo__dump_write_accvlab(step, &place, result);
+    if (is_kept)
+        kymo__dump_flight_kept(step->number);
+    return st;
 }
 
 /* The lock is held. */
@@ -152,7 +166,8 @@ static void count(const struct kymo__dump_result *result, kymo_status st)
     dump->counts.n_tensors += result->n_tensors;
     dump->counts.n_bytes += result->n_bytes;
     dump->counts.n_failed += result->n_failed;
-    dump->n_disk_bytes += result->n_bytes;
+    if (dump->options.flight_steps == 0) /* else they are removed again */
+        dump->n_disk_bytes += result->n_bytes;
     if (dump->failure[0] == '\0')
         memcpy(dump->failure, result->why, sizeof dump->failure);
 }
@@ -160,6 +175,9 @@ static void count(const struct kymo__dump_result *result, kymo_status st)
 static void write_and_tell(struct kymo__dump_step *step)
 {
     struct kymo__dump_result result = {0};
+    for (struct kymo__dump_item *item = step->first; item != NULL; item = item->next)
+        if (item->is_of_gpu)
+            kymo__dump_await(item);
     const kymo_status st = write_step(step, &result);
     if (st != KYMO_OK)
         kymo__dump_told(&result, "a step of the dump is not whole: %s", kymo_last_error());
@@ -176,20 +194,31 @@ static void write_and_tell(struct kymo__dump_step *step)
 
 /* ---- threads ---- */
 
-/* Wait for work; false when the thread shall end. The lock is held. */
-static bool wait_for_work(void)
+static struct timespec after(uint64_t patience_ns)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    const uint64_t ns = (uint64_t)until.tv_nsec + idle_ns;
+    const uint64_t ns = (uint64_t)until.tv_nsec + patience_ns;
     until.tv_sec += (time_t)(ns / 1000000000);
     until.tv_nsec = (long)(ns % 1000000000);
-    dump->n_idle++;
+    return until;
+}
+
+bool kymo__dump_wait_for(pthread_cond_t *cond, void *const *what)
+{
+    const struct timespec until = after(idle_ns);
     int error = 0;
-    while (dump->first == NULL && !dump->should_end && error != ETIMEDOUT)
-        error = pthread_cond_timedwait(&dump->work, &dump->lock, &until);
+    while (*what == NULL && !dump->should_end && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(cond, &dump->lock, &until);
+    return *what != NULL;
+}
+
+static bool wait_for_step(void)
+{
+    dump->n_idle++;
+    const bool is_there = kymo__dump_wait_for(&dump->work, (void *const *)&dump->first);
     dump->n_idle--;
-    return dump->first != NULL;
+    return is_there;
 }
 
 static struct kymo__dump_step *take(void)
@@ -207,7 +236,7 @@ static void *run(void *arg)
     (void)arg;
     pthread_setname_np(pthread_self(), "kymo-dump");
     pthread_mutex_lock(&dump->lock);
-    while (wait_for_work()) {
+    while (wait_for_step()) {
         struct kymo__dump_step *const step = take();
         pthread_mutex_unlock(&dump->lock);
         write_and_tell(step);
@@ -216,13 +245,13 @@ static void *run(void *arg)
         pthread_cond_broadcast(&dump->done);
     }
     dump->n_threads--;
+    dump->n_writers--;
     pthread_cond_broadcast(&dump->done);
     pthread_mutex_unlock(&dump->lock);
     return NULL;
 }
 
-/* The lock is held. */
-static bool start_thread(void)
+bool kymo__dump_start_thread(void *(*run_it)(void *))
 {
     sigset_t all, before;
     pthread_attr_t attributes;
@@ -231,7 +260,7 @@ static bool start_thread(void)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    const bool ok = pthread_create(&thread, &attributes, run, NULL) == 0;
+    const bool ok = pthread_create(&thread, &attributes, run_it, NULL) == 0;
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     dump->n_threads += ok;
@@ -243,8 +272,9 @@ bool kymo__dump_queue(struct kymo__dump_step *step)
     step->next = NULL;
     *(dump->last != NULL ? &dump->last->next : &dump->first) = step;
     dump->last = step;
-    if (dump->n_idle == 0 && dump->n_threads < dump->options.n_writers && !start_thread() &&
-        dump->n_threads == 0)
+    if (dump->n_idle == 0 && dump->n_writers < dump->options.n_writers)
+        dump->n_writers += kymo__dump_start_thread(run);
+    if (dump->n_writers == 0)
         return false;
     pthread_cond_signal(&dump->work);
     return true;
@@ -269,9 +299,7 @@ bool kymo__dump_drain(uint64_t patience_ns)
     uint64_t seen = 0, since = kymo__clock_ns(CLOCK_MONOTONIC);
     pthread_mutex_lock(&dump->lock);
     while (dump->first != NULL || dump->n_writing > 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += 1;
+        const struct timespec until = after(1000000000);
         pthread_cond_timedwait(&dump->done, &dump->lock, &until);
         const uint64_t progress = __atomic_load_n(&dump->n_progress, __ATOMIC_RELAXED);
         const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
@@ -288,14 +316,11 @@ bool kymo__dump_drain(uint64_t patience_ns)
 
 void kymo__dump_end_threads(uint64_t patience_ns)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    const uint64_t ns = (uint64_t)until.tv_nsec + patience_ns;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    const struct timespec until = after(patience_ns);
     int error = 0;
     dump->should_end = true;
     pthread_cond_broadcast(&dump->work);
+    pthread_cond_broadcast(&dump->gpu_work);
     while (dump->n_threads > 0 && error != ETIMEDOUT)
         error = pthread_cond_timedwait(&dump->done, &dump->lock, &until);
     dump->should_end = false;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda/cuda_internal.h"
 #include "dump/dump_internal.h"
 #include "switchboard/switchboard_internal.h"
 
@@ -117,12 +118,29 @@ static kymo_status prepare(const struct kymo_dump_options *options)
     return KYMO_OK;
 }
 
+/* A step in which a trigger came is wanted even if it does not end. */
+static void write_triggered(void)
+{
+    int rank, world;
+    kymo_rank_get(&rank, &world);
+    pthread_mutex_lock(&dump->lock);
+    struct kymo__dump_step *const step =
+        dump->reason != NULL && dump->now != NULL ? kymo__dump_end_step(rank, world) : NULL;
+    const bool has_thread = step == NULL || kymo__dump_queue(step);
+    kymo__free(dump->reason);
+    dump->reason = NULL;
+    pthread_mutex_unlock(&dump->lock);
+    if (!has_thread)
+        kymo__dump_write_here();
+}
+
 /* Off, within `patience_ns` of the last thing that moved; 0: however long it takes. */
 static kymo_status disable(uint64_t patience_ns)
 {
     if (!kymo_dump_is_enabled())
         return KYMO_OK;
     __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_DUMP, __ATOMIC_RELEASE);
+    write_triggered();
     kymo_dump_clear(KYMO_DUMP_TENSORS);
     kymo_dump_clear(KYMO_DUMP_GRADIENTS);
     const bool is_empty = kymo__dump_drain(patience_ns);
@@ -139,7 +157,9 @@ static kymo_status disable(uint64_t patience_ns)
     if (!is_empty)
         return kymo__fail(
             KYMO_EIO, "steps of the dump in %s are not written: the disk does not move", dump->dir);
+    kymo__dump_flight_clear();
     kymo__dump_memory_keep(0);
+    kymo__gpu_copy_trim();
     pthread_mutex_lock(&dump->place_lock);
     kymo__dump_unclaim(&dump->claim);
     pthread_mutex_unlock(&dump->place_lock);
@@ -242,8 +262,12 @@ static void become_child(void)
 {
     pthread_cond_init(&dump->work, NULL);
     pthread_cond_init(&dump->done, NULL);
+    pthread_cond_init(&dump->gpu_work, NULL);
+    kymo__dump_gpu_after_fork();
+    kymo__dump_flight_after_fork();
+    dump->reason = NULL;
     dump->now = dump->first = dump->last = NULL;
-    dump->n_writing = dump->n_threads = dump->n_idle = dump->n_visitors = 0;
+    dump->n_writing = dump->n_threads = dump->n_writers = dump->n_idle = dump->n_visitors = 0;
     dump->n_used_bytes = dump->seq = dump->n_disk_bytes = 0;
     dump->counts = (struct kymo_dump_counts){0};
     dump->failure[0] = '\0';

@@ -58,7 +58,11 @@ struct kymo_dump_options {
     uint32_t durable; /* non-zero: a step is on the disk, past any cache, when it counts as written */
     /* Steps by their number: from `first` on, `every`-th one, up to `last` if that is not 0. Others are passed over. */
     uint64_t first, last, every;
-    uint64_t flight_steps; /* not 0: the last so many steps are kept in memory, written by kymo_dump_trigger() or a crash */
+    /*
+     * Not 0: steps go to a folder .flight-PID of `dir`, where the last so many are kept; kymo_dump_trigger() moves them to
+     * `dir`. After a crash or kill -9 they are still there; a proper end without a trigger removes them.
+     */
+    uint64_t flight_steps;
     uint32_t no_stats; /* non-zero: the manifest goes without statistics (and is quicker to make) */
 };
 
@@ -192,7 +196,10 @@ KYMO_API uint64_t kymo_dump_count(void);
 KYMO_API void kymo_dump_set_count(uint64_t count);
 /* Wait until all that was flushed is written. */
 KYMO_API kymo_status kymo_dump_wait(void);
-/* Write the steps that the flight recorder keeps, this one too, and say why in their manifests. */
+/*
+ * Publish the steps that the flight recorder keeps, and say why in their manifests. The step under way follows when it ends,
+ * also by kymo_dump_disable(). Waits for what was flushed. Without a flight recorder, the step under way gets the reason.
+ */
 KYMO_API kymo_status kymo_dump_trigger(const char *reason);
 KYMO_API void kymo_dump_counts_get(struct kymo_dump_counts *out);
 /* Where steps go: "" while it is not known. Lent until the next enable. */

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import threading
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from accidents import IS_LONG, kill_after, random_moments
@@ -110,7 +111,7 @@ def test_an_earlier_run_is_replaced_and_told_once(program: Any, run: Any, tmp_pa
         assert_complete(step)
 
 
-def start_waiting(command: list[str], env: dict[str, str]) -> "subprocess.Popen[str]":
+def start_waiting(command: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
     """Start a program that dumps, and come back when it has written all and waits."""
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **env}
@@ -228,6 +229,46 @@ def test_without_memory_the_policy_counts(
         assert list(step["tensors"]) == ["small", "list[0]"]
         assert step["values"][1].get("missing") == word
         assert ("stats" in step["values"][1]) == (policy == "stats")
+
+
+def flight_of(folder: Path) -> list[Path]:
+    return list(folder.glob(".flight-*"))
+
+
+def test_a_flight_recorder_leaves_nothing_if_nothing_happens(program: Any, run: Any, tmp_path: Path) -> None:
+    run(program("dump", tmp_path / "d", 5, "disable"), env={"KYMO_OPTIONS": "dump.flight=2"})
+    assert list((tmp_path / "d").iterdir()) == []
+
+
+def test_a_trigger_publishes_the_last_steps(program: Any, run: Any, tmp_path: Path) -> None:
+    run(program("dump", tmp_path / "d", 5, "trigger"), env={"KYMO_OPTIONS": "dump.flight=2"})
+    assert not flight_of(tmp_path / "d")
+    steps = read_dump(tmp_path / "d")
+    assert [step["header"]["step"] for step in steps] == [3, 4]
+    for step in steps:
+        assert_complete(step)
+        assert step["header"]["reason"] == "test"
+
+
+@pytest.mark.parametrize("layout", ["kymo", "accvlab"])
+def test_the_last_steps_outlive_a_crash(program: Any, run: Any, tmp_path: Path, layout: str) -> None:
+    options = f"dump.flight=3,dump.layout={layout}"
+    run(program("dump", tmp_path / "d", 7, "abort"), env={"KYMO_OPTIONS": options}, status=-signal.SIGABRT)
+    (folder,) = flight_of(tmp_path / "d")
+    if layout == "accvlab":
+        assert sorted(path.name for path in folder.iterdir()) == ["4", "5", "6"]
+        assert json.loads((folder / "6" / "tensors.json").read_text())["small"] == [6.0] * SIZES["small"]
+        return
+    steps = read_dump(folder)
+    assert [step["header"]["step"] for step in steps] == [4, 5, 6]
+    for step in steps:
+        assert_complete(step)
+
+
+def test_a_flight_recorder_in_layout_accvlab_is_published_too(program: Any, run: Any, tmp_path: Path) -> None:
+    options = "dump.flight=2,dump.layout=accvlab"
+    run(program("dump", tmp_path / "d", 4, "trigger"), env={"KYMO_OPTIONS": options})
+    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["2", "3"]
 
 
 def test_options_have_the_last_word(program: Any, run: Any, tmp_path: Path) -> None:

@@ -1,0 +1,205 @@
+/*
+ * The flight recorder: the last steps, kept until something happens.
+ *
+ * They are written as any step, into a folder .flight-PID of the dump's directory, and removed when there are enough newer
+ * ones. So they are safe from any end of the process: a signal, kill -9, the out-of-memory killer; nothing of ours has to run
+ * then, and the folder is a dump like any other. Pages of a file that is removed soon are mostly never written to the disk.
+ * A trigger moves them to where steps belong. Without one, they go when dumping ends in the proper way.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dump/dump_internal.h"
+
+static struct kymo__dump *const dump = &kymo__dump;
+
+static struct {
+    pthread_mutex_t lock; /* guards these and the folder; taken with no other lock held */
+    uint64_t *steps;      /* that are there, the oldest first */
+    size_t n, cap;
+    bool is_made;
+} flight = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void kymo__dump_flight_dir(char *out, size_t size)
+{
+    snprintf(out, size, "%s/.flight-%ld", dump->dir, (long)getpid());
+}
+
+/* Whether a file or folder is of that step: "step-00000012.jsonl", "step-00000012.rank-3", or "12". */
+static bool is_of(const char *name, uint64_t step)
+{
+    char begin[40];
+    if (dump->options.layout == KYMO_DUMP_LAYOUT_ACCVLAB) {
+        snprintf(begin, sizeof begin, "%" PRIu64, step);
+        return strcmp(name, begin) == 0;
+    }
+    const size_t len = (size_t)snprintf(begin, sizeof begin, "step-%08" PRIu64, step);
+    return strncmp(name, begin, len) == 0 && (name[len] == '\0' || name[len] == '.');
+}
+
+static void remove_entry(int folder, const char *name)
+{
+    if (unlinkat(folder, name, 0) == 0)
+        return;
+    kymo__dump_empty_folder(folder, name, "");
+    unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+/* ---- moving ---- */
+
+/* All of a file, with a NUL behind; empty when it cannot be read. */
+static void read_all(int folder, const char *name, struct kymo__buf *out)
+{
+    struct stat st;
+    const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    char *const at =
+        fd >= 0 && fstat(fd, &st) == 0 ? kymo__buf_extend(out, (size_t)st.st_size + 1) : NULL;
+    const ssize_t n = at != NULL ? pread(fd, at, (size_t)st.st_size, 0) : -1;
+    out->len = n > 0 ? (size_t)n + 1 : 0;
+    if (n > 0)
+        at[n] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Write a manifest with the reason in its first line. False: it is none, or it is moved as it is. */
+static bool write_with_reason(int from, int to, const char *name, const char *reason)
+{
+    static const char none[] = "\"reason\":null";
+    const size_t len = strlen(name);
+    struct kymo__buf text = {0}, quoted = {0};
+    if (len > 6 && strcmp(name + len - 6, ".jsonl") == 0)
+        read_all(from, name, &text);
+    kymo__json_put(&quoted, reason, strlen(reason));
+    const char *const at = text.len > 0 && !quoted.failed ? strstr(text.data, none) : NULL;
+    bool ok = at != NULL;
+    if (ok) {
+        struct kymo__dump_file file;
+        const size_t before = (size_t)(at - text.data) + sizeof none - 1 - strlen("null");
+        const size_t behind = (size_t)(at - text.data) + sizeof none - 1;
+        kymo__dump_file_begin(&file, to, name, dump->options.durable != 0);
+        kymo__dump_file_put(&file, text.data, before);
+        kymo__dump_file_put(&file, quoted.data, quoted.len);
+        kymo__dump_file_put(&file, text.data + behind, text.len - 1 - behind);
+        ok = kymo__dump_file_end(&file, true) == KYMO_OK;
+    }
+    kymo__buf_fini(&text);
+    kymo__buf_fini(&quoted);
+    return ok;
+}
+
+static kymo_status move_entry(int from, int to, const char *name, const char *reason)
+{
+    if (write_with_reason(from, to, name, reason)) {
+        unlinkat(from, name, 0);
+        return KYMO_OK;
+    }
+    if (renameat(from, name, to, name) == 0)
+        return KYMO_OK;
+    remove_entry(to, name); /* a folder of an earlier run */
+    return renameat(from, name, to, name) == 0
+               ? KYMO_OK
+               : kymo__fail_errno("move %s out of the flight recorder's folder in %s", name,
+                                  dump->dir);
+}
+
+/* Remove what is of a step (`to` -1), or move it. */
+static kymo_status each_entry(uint64_t step, int to, const char *reason)
+{
+    char path[PATH_MAX + 32];
+    kymo_status st = KYMO_OK;
+    kymo__dump_flight_dir(path, sizeof path);
+    DIR *const dir = opendir(path);
+    if (dir == NULL)
+        return KYMO_OK;
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (!is_of(entry->d_name, step))
+            continue;
+        if (to < 0)
+            remove_entry(dirfd(dir), entry->d_name);
+        else if (st == KYMO_OK)
+            st = move_entry(dirfd(dir), to, entry->d_name, reason);
+    }
+    closedir(dir);
+    return st;
+}
+
+/* ---- the ring ---- */
+
+void kymo__dump_flight_kept(uint64_t step)
+{
+    pthread_mutex_lock(&flight.lock);
+    flight.is_made = true;
+    if (kymo__grow(&flight.steps, &flight.cap, flight.n + 1, sizeof *flight.steps))
+        flight.steps[flight.n++] = step;
+    while (flight.n > dump->options.flight_steps) {
+        if (each_entry(flight.steps[0], -1, NULL) != KYMO_OK)
+            break; /* cannot be: nothing is moved */
+        memmove(flight.steps, flight.steps + 1, --flight.n * sizeof *flight.steps);
+    }
+    pthread_mutex_unlock(&flight.lock);
+}
+
+/* Where they are moved to; -1 with a sentence. */
+static int open_target(int rank, int world)
+{
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s", dump->dir);
+    if (dump->options.layout == KYMO_DUMP_LAYOUT_ACCVLAB && world > 1 && rank >= 0)
+        snprintf(path, sizeof path, "%s/rank-%d", dump->dir, rank);
+    if (kymo__dump_make_folders(path) != KYMO_OK)
+        return -1;
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        kymo__say("cannot open %s for what the flight recorder keeps", path);
+    return fd;
+}
+
+kymo_status kymo__dump_flight_publish(const char *reason)
+{
+    int rank, world;
+    kymo_status st = KYMO_OK;
+    kymo_rank_get(&rank, &world);
+    pthread_mutex_lock(&flight.lock);
+    const int to = flight.n > 0 ? open_target(rank, world) : -1;
+    for (size_t i = 0; i < flight.n && to >= 0 && st == KYMO_OK; i++)
+        st = each_entry(flight.steps[i], to, reason);
+    if (flight.n > 0 && to < 0)
+        st = kymo__fail_errno("open %s", dump->dir);
+    flight.n = 0;
+    if (to >= 0)
+        close(to);
+    pthread_mutex_unlock(&flight.lock);
+    return st;
+}
+
+void kymo__dump_flight_clear(void)
+{
+    char path[PATH_MAX + 32];
+    pthread_mutex_lock(&flight.lock);
+    for (; flight.n > 0; flight.n--)
+        if (each_entry(flight.steps[flight.n - 1], -1, NULL) != KYMO_OK)
+            break;
+    kymo__free(flight.steps);
+    flight.steps = NULL;
+    flight.n = flight.cap = 0;
+    kymo__dump_flight_dir(path, sizeof path);
+    if (flight.is_made)
+        rmdir(path);
+    flight.is_made = false;
+    pthread_mutex_unlock(&flight.lock);
+}
+
+void kymo__dump_flight_after_fork(void)
+{
+    pthread_mutex_init(&flight.lock, NULL);
+    flight.steps = NULL;
+    flight.n = flight.cap = 0;
+    flight.is_made = false;
+}

@@ -1,0 +1,250 @@
+/*
+ * Tensors of a GPU: cloned there when they are added (core/cuda/gpu_copy.c), brought to the host by a thread of ours in the
+ * order in which they came. Until that is done the item is on its way, and whoever wants its data waits.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cuda/cuda_internal.h"
+#include "dump/dump_internal.h"
+
+static struct kymo__dump *const dump = &kymo__dump;
+
+struct kymo__dump_transit {
+    struct kymo__gpu_copy *copy;
+    struct kymo__dump_item *next;
+    size_t n_bytes;    /* of the clone */
+    int64_t first;     /* where the first element is in it, in elements */
+    bool is_dense;     /* it is row-major as it is */
+    uint32_t measures; /* not 0: these are kept in place of the data */
+};
+
+static struct {
+    struct kymo__dump_item *first, *last; /* on their way; all of this is guarded by dump.lock */
+    uint64_t n_bytes;                     /* of clones */
+    bool has_thread, is_idle;
+} transit;
+
+/* ---- which bytes ---- */
+
+/* Rows of elements that lie together, at equal distances. */
+static bool plan_rows(const struct kymo_tensor *t, const int64_t *strides, size_t size,
+                      struct kymo__gpu_region *region)
+{
+    int64_t row = 1;
+    uint32_t i = t->rank;
+    for (; i > 0 && (t->sizes[i - 1] == 1 || strides[i - 1] == row); i--)
+        row *= t->sizes[i - 1];
+    if (i == 0)
+        return false;
+    int64_t n_rows = t->sizes[i - 1];
+    const int64_t pitch = strides[i - 1];
+    for (i--; i > 0; i--) {
+        if (t->sizes[i - 1] != 1 && strides[i - 1] != pitch * n_rows)
+            return false;
+        n_rows *= t->sizes[i - 1];
+    }
+    *region = (struct kymo__gpu_region){.data = t->data,
+                                        .row_bytes = (size_t)row * size,
+                                        .n_rows = (size_t)n_rows,
+                                        .pitch = (size_t)pitch * size};
+    return pitch >= row;
+}
+
+/*
+ * All bytes between the first and the last element where these are not many more than the elements themselves (a
+ * transposed or an expanded tensor), rows of a larger tensor else.
+ */
+static kymo_status plan(const struct kymo__dump_item *item, struct kymo__gpu_region *region,
+                        struct kymo__dump_transit *way)
+{
+    const struct kymo_tensor *const t = &item->value.tensor;
+    const size_t size = kymo_dtype_size(t->dtype);
+    way->is_dense = item->strides == NULL;
+    *region = (struct kymo__gpu_region){.data = t->data, .row_bytes = item->n_bytes, .n_rows = 1};
+    if (way->is_dense)
+        return KYMO_OK;
+    int64_t low = 0, high = 0;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        const int64_t reach = (t->sizes[i] - 1) * item->strides[i];
+        *(reach < 0 ? &low : &high) += reach;
+    }
+    const uint64_t span = (uint64_t)(high - low + 1) * size;
+    way->first = -low;
+    region->data = (const char *)t->data + low * (int64_t)size;
+    region->row_bytes = span;
+    if (span <= 4 * item->n_bytes + ((uint64_t)1 << 20))
+        return KYMO_OK;
+    way->is_dense = plan_rows(t, item->strides, size, region);
+    return way->is_dense
+               ? KYMO_OK
+               : kymo__fail(KYMO_EUNAVAILABLE,
+                            "its elements lie far apart on the GPU; add a contiguous copy");
+}
+
+/* ---- to the host ---- */
+
+/* Row-major from the bytes of the clone. */
+static kymo_status arrange(struct kymo__dump_item *item, const struct kymo__dump_transit *way,
+                           const char *bytes, void *out)
+{
+    struct kymo_tensor t = item->value.tensor;
+    t.data = bytes + way->first * (int64_t)kymo_dtype_size(t.dtype);
+    t.strides = item->strides;
+    t.memory = KYMO_MEMORY_HOST;
+    return kymo_tensor_gather(&t, out);
+}
+
+/* Into memory of the item's own. */
+static kymo_status fetch(struct kymo__dump_item *item, struct kymo__dump_transit *way)
+{
+    void *const copy = kymo__dump_memory_take(item->n_bytes);
+    void *const bytes = way->is_dense ? copy : kymo__dump_memory_take(way->n_bytes);
+    kymo_status st = kymo__gpu_copy_fetch(way->copy, copy != NULL ? bytes : NULL);
+    if (copy == NULL || bytes == NULL)
+        st = kymo__fail(KYMO_ENOMEM, "no memory for a copy of %llu bytes",
+                        (unsigned long long)item->n_bytes);
+    if (st == KYMO_OK && !way->is_dense)
+        st = arrange(item, way, bytes, copy);
+    if (bytes != copy)
+        kymo__dump_memory_give(bytes, way->n_bytes);
+    if (st == KYMO_OK)
+        kymo__dump_item_own(item, copy);
+    else
+        kymo__dump_memory_give(copy, item->n_bytes);
+    return st;
+}
+
+static kymo_status bring(struct kymo__dump_item *item, struct kymo__dump_transit *way)
+{
+    KYMO_TRY(fetch(item, way));
+    if (way->measures == 0)
+        return KYMO_OK;
+    KYMO_TRY(kymo__dump_item_measure(item, way->measures));
+    kymo__dump_memory_give(item->copy, item->n_bytes);
+    item->copy = NULL;
+    item->value.tensor.data = NULL;
+    return KYMO_OK;
+}
+
+static void arrive(struct kymo__dump_item *item)
+{
+    struct kymo__dump_transit *const way = item->transit;
+    const kymo_status st = bring(item, way);
+    if (st != KYMO_OK)
+        kymo__say("dump: tensors of the GPU are missing: %s", kymo_last_error());
+    pthread_mutex_lock(&dump->lock);
+    if (st != KYMO_OK) {
+        item->missing = "gpu";
+        dump->counts.n_failed++;
+    }
+    item->transit = NULL;
+    transit.n_bytes -= way->n_bytes;
+    pthread_cond_broadcast(&dump->done);
+    pthread_mutex_unlock(&dump->lock);
+    kymo__free(way);
+}
+
+static void *run(void *arg)
+{
+    (void)arg;
+    pthread_setname_np(pthread_self(), "kymo-dump-gpu");
+    pthread_mutex_lock(&dump->lock);
+    for (;;) {
+        transit.is_idle = true;
+        const bool has_work = kymo__dump_wait_for(&dump->gpu_work, (void *const *)&transit.first);
+        transit.is_idle = false;
+        if (!has_work)
+            break;
+        struct kymo__dump_item *const item = transit.first;
+        transit.first = item->transit->next;
+        pthread_mutex_unlock(&dump->lock);
+        arrive(item);
+        pthread_mutex_lock(&dump->lock);
+    }
+    transit.has_thread = false;
+    dump->n_threads--;
+    pthread_cond_broadcast(&dump->done);
+    pthread_mutex_unlock(&dump->lock);
+    return NULL;
+}
+
+/* The lock is held. Without a thread the caller does it itself. */
+static bool send(struct kymo__dump_item *item)
+{
+    if (!transit.has_thread)
+        transit.has_thread = kymo__dump_start_thread(run);
+    if (!transit.has_thread)
+        return false;
+    *(transit.first != NULL ? &transit.last->transit->next : &transit.first) = item;
+    transit.last = item;
+    if (transit.is_idle)
+        pthread_cond_signal(&dump->gpu_work);
+    return true;
+}
+
+/* ---- from the program ---- */
+
+/* Clones may take as much of the GPU's memory as copies of the host's. */
+static void wait_for_clones(uint64_t n_bytes)
+{
+    pthread_mutex_lock(&dump->lock);
+    while (transit.n_bytes > 0 && transit.n_bytes + n_bytes > dump->options.memory_bytes)
+        pthread_cond_wait(&dump->done, &dump->lock);
+    pthread_mutex_unlock(&dump->lock);
+}
+
+/* Again without any other clones, when the GPU has no memory for this one. */
+static kymo_status begin(const struct kymo__gpu_region *region, void *stream,
+                         struct kymo__gpu_copy **out)
+{
+    const kymo_status st = kymo__gpu_copy_begin(region, stream, out);
+    if (st != KYMO_ENOMEM)
+        return st;
+    wait_for_clones(UINT64_MAX / 2);
+    return kymo__gpu_copy_begin(region, stream, out);
+}
+
+kymo_status kymo__dump_gpu_take(struct kymo__dump_item *item, uint32_t measures)
+{
+    struct kymo__gpu_region region;
+    struct kymo__dump_transit *const way = kymo__calloc(1, sizeof *way);
+    if (way == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for a tensor of the GPU");
+    kymo_status st = plan(item, &region, way);
+    way->n_bytes = region.row_bytes * region.n_rows;
+    way->measures = measures;
+    if (st == KYMO_OK) {
+        wait_for_clones(way->n_bytes);
+        st = begin(&region, (void *)item->value.tensor.stream, &way->copy);
+    }
+    if (st != KYMO_OK) {
+        kymo__free(way);
+        return st;
+    }
+    item->transit = way;
+    item->is_measured_only = measures != 0;
+    item->value.tensor.data = NULL;
+    item->value.tensor.strides = NULL;
+    pthread_mutex_lock(&dump->lock);
+    transit.n_bytes += way->n_bytes;
+    const bool is_sent = send(item);
+    pthread_mutex_unlock(&dump->lock);
+    if (!is_sent)
+        arrive(item);
+    return KYMO_OK;
+}
+
+void kymo__dump_await(struct kymo__dump_item *item)
+{
+    pthread_mutex_lock(&dump->lock);
+    while (item->transit != NULL)
+        pthread_cond_wait(&dump->done, &dump->lock);
+    pthread_mutex_unlock(&dump->lock);
+}
+
+void kymo__dump_gpu_after_fork(void)
+{
+    memset(&transit, 0, sizeof transit);
+}
