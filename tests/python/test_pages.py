@@ -13,6 +13,7 @@ import pytest
 import kymo
 
 AWKWARD = "</script><img src=x onerror=alert(1)>"
+BLOCKS = re.compile(r'<script type="application/octet-stream" id="[^"]*">[^<]*</script>\s*')
 
 
 @pytest.fixture
@@ -39,9 +40,15 @@ def test_a_page_has_the_title_it_is_given(path):
 
 def test_a_page_saves_what_to_html_writes(path, tmp_path):
     recording = kymo.load(path)
-    recording.page().save(tmp_path / "a.html")
+    page = recording.page()
+    page.save(tmp_path / "a.html")
     recording.to_html(tmp_path / "b.html")
-    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    saved, written = ((tmp_path / name).read_text(encoding="utf-8") for name in ("a.html", "b.html"))
+    assert saved == page.html
+    # Threads pack the events: which lie in which block differs from page to page.
+    assert BLOCKS.sub("", saved) == BLOCKS.sub("", written)
+    if 'id="index"' in saved:
+        assert index_of(saved)["tables"] == index_of(written)["tables"]
 
 
 def test_a_page_shows_itself_in_a_frame_of_its_own(path):
@@ -53,11 +60,11 @@ def test_a_page_shows_itself_in_a_frame_of_its_own(path):
     assert repr(page).startswith("<kymo page")
 
 
-def index_of(page) -> dict:
+def index_of(text: str) -> dict:
     """Give the index of a page."""
-    if 'id="index"' not in page.html:
+    if 'id="index"' not in text:
         pytest.skip("this build has no viewer: Node is missing")
-    (packed,) = re.findall(r'id="index">([^<]*)</script>', page.html)
+    (packed,) = re.findall(r'id="index">([^<]*)</script>', text)
     return json.loads(zlib.decompress(base64.b64decode(packed), -15))
 
 
@@ -74,7 +81,7 @@ def test_more_ranges_than_a_page_takes_are_drawn_together(record):
                     with kymo.range("inner"):
                         pass
     recording = kymo.load(path)
-    whole, part = index_of(recording.page()), index_of(recording.page(max_ranges=10_000))
+    whole, part = index_of(recording.page().html), index_of(recording.page(max_ranges=10_000).html)
     assert n_events(whole) == 100_200
     assert "merged" not in whole["processes"][0]
     assert 1000 < n_events(part) < 50_000
@@ -94,7 +101,7 @@ def test_more_work_than_a_page_takes_is_drawn_together(tmp_path):
     ]
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events}))
     recording = kymo.load(tmp_path / "trace.json")
-    whole, part = index_of(recording.page()), index_of(recording.page(max_ranges=2000))
+    whole, part = index_of(recording.page().html), index_of(recording.page(max_ranges=2000).html)
     assert n_events(whole, "gpu") == n + 5
     assert 1000 < n_events(part, "gpu") < n / 2
     assert part["processes"][0]["merged"] > n / 2
