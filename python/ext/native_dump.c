@@ -214,11 +214,11 @@ static void dumper_dealloc(PyObject *self)
 
 static PyMethodDef dumper_methods[] = {
     {"enable", FASTCALL(dumper_enable),
-     "enable($self, /, dump_dir=None, *, layout='kymo', mode='full', policy='block', memory=0, "
+     "enable($self, /, dump_dir=None, *, layout=None, mode='full', policy='block', memory=0, "
      "disk=0,\n       writers=0, durable=False, first=0, last=0, every=0, steps=None, "
      "flight_steps=0, stats=True,\n       on_nan=False, on_inf=False, over=None, when=None)\n--\n\n"
      "Switch it on. Steps go to `dump_dir`, by default to the recording that is open.\n\n"
-     "layout=\"accvlab\" writes what ACCV-Lab's TensorDumper does. mode: \"full\", \"stats\" or "
+     "layout is \"kymo\", or \"accvlab\" for what ACCV-Lab's TensorDumper writes. mode: \"full\", \"stats\" or "
      "\"digests\". policy: what\nhappens when `memory` bytes wait: \"block\", \"drop\" or "
      "\"stats\". "
      "first, last, every and steps choose steps by\ntheir number. With flight_steps, the last so "

@@ -36,7 +36,7 @@ POLICIES = ("block", "drop", "stats")
 def enable(
     dump_dir: Optional[Path] = None,
     *,
-    layout: str = "kymo",
+    layout: Optional[str] = None,
     mode: str = "full",
     policy: str = "block",
     memory: int = 0,
@@ -55,6 +55,7 @@ def enable(
     when: Optional[Callable[[str, Any], Any]] = None,
 ) -> None:
     """Switch the dumper on."""
+    layout = layout or state.default_layout
     finds = on_nan or on_inf or over is not None
     if (finds or when is not None) and flight_steps == 0:
         flight_steps = 1

@@ -22,13 +22,13 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
     """Begin a recording in the directory `path` (default: $KYMO, else "run.kymo").
 
     Options are those of KYMO_OPTIONS, listed by kymo.options_help(): `kymo.start(pool="64MiB", check=True)`. Keys with
-    a dot are given as `**{"stopwatch.warmup": 5}`. Sizes are bytes or texts like "64MiB". An option that does not exist
-    or fit raises ValueError, a recording that is open already KymoError.
+    a dot are given as `**{"stopwatch.warmup": 5}`; `dump_dir` stands for "dump.dir". Sizes are bytes or texts like
+    "64MiB". An option that does not exist or fit raises ValueError, a recording that is open already KymoError.
 
     Processes started from here on record into the same directory, until stop(). Under `kymo run`, or with KYMO set,
     the first start() joins the recording that is on already, and neither `path` nor the options count.
     """
-    text = _options_text(options)
+    text = _options_text({"dump.dir" if key == "dump_dir" else key: value for key, value in options.items()})
     joins = _native.enabled()
     _native.start("" if path is None else path, text)
     if not joins:  # else the environment says already what children need
