@@ -64,6 +64,22 @@ struct native_slot {
     kymo_id id;
 };
 
+/* Names of attributes that each tensor is asked for. */
+enum native_tensor_name {
+    NATIVE_LAYOUT,
+    NATIVE_IS_CPU,
+    NATIVE_IS_CUDA,
+    NATIVE_IS_NESTED,
+    NATIVE_IS_CONJ,
+    NATIVE_IS_NEG,
+    NATIVE_DTYPE,
+    NATIVE_DATA_PTR,
+    NATIVE_SHAPE,
+    NATIVE_STRIDE,
+    NATIVE_GET_DEVICE,
+    NATIVE_N_TENSOR_NAMES
+};
+
 /* The dumper's part of the state. */
 struct native_dump {
     PyTypeObject *type, *lazy_type;
@@ -72,6 +88,7 @@ struct native_dump {
     PyObject *torch_tensor; /* torch.Tensor, torch.nn.Parameter and torch.strided, once torch was seen */
     PyObject *torch_parameter;
     PyObject *torch_strided;
+    PyObject *names[NATIVE_N_TENSOR_NAMES];
     PyObject *dtypes; /* dict: torch.dtype, or the name of a type -> number of enum kymo_dtype */
 };
 
@@ -196,6 +213,8 @@ struct native_tensor {
  * 1 and `out` for a tensor of torch, an array of numpy, JAX or CuPy, or whatever has __dlpack__, a buffer,
  * __array_interface__ or __cuda_array_interface__; 0 for something else; -1 and an exception.
  */
+/* Make the names. -1 and an exception otherwise. */
+int native_tensor_make(struct native_dump *dump);
 int native_tensor_init(struct native_state *state, PyObject *object, struct native_tensor *out);
 void native_tensor_fini(struct native_tensor *tensor);
 

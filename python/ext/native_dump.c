@@ -218,7 +218,8 @@ static PyMethodDef dumper_methods[] = {
      "disk=0,\n       writers=0, durable=False, first=0, last=0, every=0, steps=None, "
      "flight_steps=0, stats=True,\n       on_nan=False, on_inf=False, over=None, when=None)\n--\n\n"
      "Switch it on. Steps go to `dump_dir`, by default to the recording that is open.\n\n"
-     "layout is \"kymo\", or \"accvlab\" for what ACCV-Lab's TensorDumper writes. mode: \"full\", \"stats\" or "
+     "layout is \"kymo\", or \"accvlab\" for what ACCV-Lab's TensorDumper writes. mode: \"full\", "
+     "\"stats\" or "
      "\"digests\". policy: what\nhappens when `memory` bytes wait: \"block\", \"drop\" or "
      "\"stats\". "
      "first, last, every and steps choose steps by\ntheir number. With flight_steps, the last so "
@@ -363,7 +364,7 @@ int native_dump_make(PyObject *module)
         return -1;
     dump->dumper = dump->type->tp_alloc(dump->type, 0);
     dump->dtypes = PyDict_New();
-    if (dump->dumper == NULL || dump->dtypes == NULL)
+    if (dump->dumper == NULL || dump->dtypes == NULL || native_tensor_make(dump) < 0)
         return -1;
     ((struct dumper *)dump->dumper)->state = state;
     return 0;
@@ -379,11 +380,15 @@ int native_dump_traverse(struct native_dump *dump, visitproc visit, void *arg)
     Py_VISIT(dump->torch_parameter);
     Py_VISIT(dump->torch_strided);
     Py_VISIT(dump->dtypes);
+    for (size_t i = 0; i < NATIVE_N_TENSOR_NAMES; i++)
+        Py_VISIT(dump->names[i]);
     return 0;
 }
 
 void native_dump_clear(struct native_dump *dump)
 {
+    for (size_t i = 0; i < NATIVE_N_TENSOR_NAMES; i++)
+        Py_CLEAR(dump->names[i]);
     Py_CLEAR(dump->dtypes);
     Py_CLEAR(dump->torch_strided);
     Py_CLEAR(dump->torch_parameter);

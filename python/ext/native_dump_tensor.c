@@ -11,6 +11,22 @@
 
 /* ---- attributes ---- */
 
+int native_tensor_make(struct native_dump *dump)
+{
+    static const char *const names[NATIVE_N_TENSOR_NAMES] = {
+        [NATIVE_LAYOUT] = "layout",         [NATIVE_IS_CPU] = "is_cpu",
+        [NATIVE_IS_CUDA] = "is_cuda",       [NATIVE_IS_NESTED] = "is_nested",
+        [NATIVE_IS_CONJ] = "is_conj",       [NATIVE_IS_NEG] = "is_neg",
+        [NATIVE_DTYPE] = "dtype",           [NATIVE_DATA_PTR] = "data_ptr",
+        [NATIVE_SHAPE] = "shape",           [NATIVE_STRIDE] = "stride",
+        [NATIVE_GET_DEVICE] = "get_device",
+    };
+    for (size_t i = 0; i < NATIVE_N_TENSOR_NAMES; i++)
+        if ((dump->names[i] = PyUnicode_InternFromString(names[i])) == NULL)
+            return -1;
+    return 0;
+}
+
 /* obj.name, or obj.name() of a method: a new reference. */
 static PyObject *get(PyObject *object, const char *name)
 {
@@ -20,6 +36,17 @@ static PyObject *get(PyObject *object, const char *name)
 static PyObject *call(PyObject *object, const char *name)
 {
     return PyObject_CallMethod(object, name, NULL);
+}
+
+/* The same for what each tensor of torch is asked: their names are made once. */
+static PyObject *torch_get(struct native_dump *dump, PyObject *object, enum native_tensor_name name)
+{
+    return PyObject_GetAttr(object, dump->names[name]);
+}
+
+static PyObject *torch_call(struct native_dump *dump, PyObject *object, enum native_tensor_name name)
+{
+    return PyObject_CallMethodNoArgs(object, dump->names[name]);
 }
 
 /* The truth of what is given, which is released; -1 and an exception. */
@@ -118,19 +145,19 @@ static int is_plain(struct native_dump *dump, PyObject *object, int *is_cuda)
     PyObject *const type = (PyObject *)Py_TYPE(object);
     if (type != dump->torch_tensor && type != dump->torch_parameter)
         return 0;
-    PyObject *layout = get(object, "layout");
+    PyObject *layout = torch_get(dump, object, NATIVE_LAYOUT);
     Py_XDECREF(layout);
     if (layout != dump->torch_strided)
         return layout != NULL ? 0 : -1;
-    const int is_cpu = truth(get(object, "is_cpu"));
-    *is_cuda = is_cpu == 0 ? truth(get(object, "is_cuda")) : 0;
+    const int is_cpu = truth(torch_get(dump, object, NATIVE_IS_CPU));
+    *is_cuda = is_cpu == 0 ? truth(torch_get(dump, object, NATIVE_IS_CUDA)) : 0;
     if (is_cpu < 0 || *is_cuda < 0)
         return -1;
     if (!is_cpu && !*is_cuda)
         return 0;
-    const int is_nested = truth(get(object, "is_nested"));
-    const int is_conj = is_nested == 0 ? truth(call(object, "is_conj")) : is_nested;
-    const int is_neg = is_conj == 0 ? truth(call(object, "is_neg")) : is_conj;
+    const int is_nested = truth(torch_get(dump, object, NATIVE_IS_NESTED));
+    const int is_conj = is_nested == 0 ? truth(torch_call(dump, object, NATIVE_IS_CONJ)) : is_nested;
+    const int is_neg = is_conj == 0 ? truth(torch_call(dump, object, NATIVE_IS_NEG)) : is_conj;
     return is_neg < 0 ? -1 : !is_neg;
 }
 
@@ -149,9 +176,9 @@ static uintptr_t torch_stream(int32_t device)
     return (uintptr_t)stream;
 }
 
-static int of_cuda(PyObject *object, struct kymo_tensor *tensor)
+static int of_cuda(struct native_dump *dump, PyObject *object, struct kymo_tensor *tensor)
 {
-    PyObject *device = call(object, "get_device");
+    PyObject *device = torch_call(dump, object, NATIVE_GET_DEVICE);
     const long number = device != NULL ? PyLong_AsLong(device) : -1;
     Py_XDECREF(device);
     if (number == -1 && PyErr_Occurred())
@@ -163,18 +190,18 @@ static int of_cuda(PyObject *object, struct kymo_tensor *tensor)
 }
 
 /* The address, sizes and strides of a plain tensor. */
-static int of_plain(PyObject *object, int is_cuda, struct native_tensor *out)
+static int of_plain(struct native_dump *dump, PyObject *object, int is_cuda, struct native_tensor *out)
 {
     uint32_t rank;
-    PyObject *address = call(object, "data_ptr");
-    PyObject *shape = address != NULL ? get(object, "shape") : NULL;
-    PyObject *strides = shape != NULL ? call(object, "stride") : NULL;
+    PyObject *address = torch_call(dump, object, NATIVE_DATA_PTR);
+    PyObject *shape = address != NULL ? torch_get(dump, object, NATIVE_SHAPE) : NULL;
+    PyObject *strides = shape != NULL ? torch_call(dump, object, NATIVE_STRIDE) : NULL;
     if (strides == NULL || read_axes(shape, 1, out->sizes, &out->tensor.rank) < 0 ||
         read_axes(strides, 1, out->strides, &rank) < 0)
         goto out;
     out->tensor.data = PyLong_AsVoidPtr(address);
     if (is_cuda && !PyErr_Occurred())
-        of_cuda(object, &out->tensor);
+        of_cuda(dump, object, &out->tensor);
 out:
     Py_XDECREF(address);
     Py_XDECREF(shape);
@@ -187,14 +214,14 @@ static int of_torch(struct native_dump *dump, PyObject *object, int may_convert,
 {
     int is_cuda = 0;
     const int plain = is_plain(dump, object, &is_cuda);
-    PyObject *dtype = plain > 0 ? get(object, "dtype") : NULL;
+    PyObject *dtype = plain > 0 ? torch_get(dump, object, NATIVE_DTYPE) : NULL;
     const int number = dtype != NULL ? dtype_of(dump, dtype) : plain > 0 ? -1 : 0;
     Py_XDECREF(dtype);
     if (plain < 0 || number < 0)
         return -1;
     if (number > 0) {
         out->tensor.dtype = (enum kymo_dtype)number;
-        return of_plain(object, is_cuda, out);
+        return of_plain(dump, object, is_cuda, out);
     }
     if (!may_convert)
         return no_such_type(object, object);

@@ -76,6 +76,11 @@ def name_of(parts: Parts) -> str:
     return text[1:] if text.startswith(".") else text
 
 
+_NOTHING: frozenset[str] = frozenset()
+_NO_TYPES: Mapping[str, Type] = {}
+_NO_AXES: Mapping[str, Axes] = {}
+
+
 class How:
     """How the values of one call are to be dumped."""
 
@@ -95,10 +100,10 @@ class How:
         forced = state.forced[tree]
         self.tree = tree
         self.type = forced if forced is not None else None if dump_type is None else Type(dump_type)
-        self.types = types if forced is None and types else {}
+        self.types = types if forced is None and types else _NO_TYPES
         self.permutation = permutation
-        self.permutations = permutations or {}
-        self.exclude = frozenset((exclude,) if isinstance(exclude, str) else exclude or ())
+        self.permutations = permutations or _NO_AXES
+        self.exclude = frozenset((exclude,) if isinstance(exclude, str) else exclude) if exclude else _NOTHING
         self.image = image
         self.hand_over = hand_over
 

@@ -40,11 +40,16 @@ def ranges() -> Parts:
     return tuple(".".join(state.ranges).split(".")) if state.ranges else ()
 
 
-def walk_from(path: str, data: Any, how: How, give: Give) -> None:
-    """Give each value of what is added at a path."""
+def parts_of(path: str) -> Parts:
+    """A path as it was given, behind the ranges that are open."""
     if not isinstance(path, str):
         raise TypeError(f"a path is a str, not {type(path).__name__}")
-    parts = (*ranges(), *path.split("."))
+    return (*ranges(), *path.split("."))
+
+
+def walk_from(path: str, data: Any, how: How, give: Give) -> None:
+    """Give each value of what is added at a path."""
+    parts = parts_of(path)
     if callable(data) and _converter(data) is None:
         data = data()
     if state.layout == "accvlab" and (data is None or isinstance(data, (bool, int, float))):
@@ -132,14 +137,15 @@ def put(parts: Parts, data: Any, how: How, phase: Optional[str] = None) -> None:
     if told is not None:
         _native.dump_put_value(how.tree, parts, *told)
         return
-    if not _put_tensor(parts, data, how, phase):
+    if not put_tensor(parts, data, how, phase):
         raise TypeError(
             f"{name_of(parts)}: a {type(data).__name__} cannot be dumped; TensorDumper().register_custom_converter() "
             f"takes a function that turns it into tensors, dicts and lists"
         )
 
 
-def _put_tensor(parts: Parts, data: Any, how: How, phase: Optional[str]) -> bool:
+def put_tensor(parts: Parts, data: Any, how: How, phase: Optional[str] = None) -> bool:
+    """Hand a tensor to libkymo; False for what is none."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(data, numpy.ndarray):
         readable = leaves.numpy_array(data)

@@ -9,10 +9,11 @@ import os
 import warnings
 
 from kymo import _dump_flight, _native
+from kymo import _dump_leaves as leaves
 from kymo._dump_gradients import gradients
 from kymo._dump_module import dump_module, dump_optimizer
 from kymo._dump_state import GRADIENTS, TENSORS, How, Type, is_wanted, state
-from kymo._dump_walk import put, walk_from
+from kymo._dump_walk import parts_of, put, put_tensor, walk_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
@@ -114,6 +115,10 @@ def add_tensor_data(
 ) -> None:
     """Add data at a path."""
     if not is_wanted():
+        return
+    if leaves.is_torch(data) and not (state.converters or state.base_converters or data.is_nested):
+        how = How(TENSORS, dump_type, None, permute_axes, None, None, image, hand_over)
+        put_tensor(parts_of(path), data, how)  # most of what there is: nothing to walk through
         return
     how = How(TENSORS, dump_type, dump_type_override, permute_axes, permute_axes_override, exclude, image, hand_over)
     walk_from(path, data, how, put)

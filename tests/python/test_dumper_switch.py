@@ -165,7 +165,7 @@ def test_the_environment_enables_it(tmp_path, run_python):
 
 
 def test_kymo_run_enables_it(tmp_path, run_python, kymo_command):
-    command = [*kymo_command, "run", "-o", str(tmp_path / "run.kymo"), "--set", f"dump.dir={tmp_path / 'd'}", "--"]
+    command = [*kymo_command, "run", "-o", str(tmp_path / "run.kymo"), "--options", f"dump.dir={tmp_path / 'd'}", "--"]
     run_python(SCRIPT, command=command)
     assert steps(tmp_path / "d") == [0, 1]
 
