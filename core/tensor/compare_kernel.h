@@ -5,7 +5,10 @@
  *   LANES         numbers in a vector
  *   REAL, BITS    the type of a number, and an unsigned integer of its width
  *   READ          from memory to a struct V(side)
- *   ADD_UP_WIDE   sums in float64
+ *   ADD_UP_WIDE   products of two vectors, into sums in float64
+ *   ADD_WIDE      a vector, into a sum in float64
+ *
+ * Sums in float32 are added to sums in float64 after RUN vectors, before rounding can add up.
  */
 
 /* The numbers of one side: values, and the patterns of their own type. */
@@ -22,6 +25,19 @@ struct V(running) {
     V(v) a, b, abs, aa, bb, ab, dd;
     d_v wide_a, wide_b, wide_abs, wide_aa, wide_bb, wide_ab, wide_dd;
 };
+
+/* What was summed up in the type itself, into the wide sums. */
+INLINE void V(flush)(struct V(running) * r)
+{
+    r->wide_a = ADD_WIDE(r->wide_a, r->a);
+    r->wide_b = ADD_WIDE(r->wide_b, r->b);
+    r->wide_abs = ADD_WIDE(r->wide_abs, r->abs);
+    r->wide_aa = ADD_WIDE(r->wide_aa, r->aa);
+    r->wide_bb = ADD_WIDE(r->wide_bb, r->bb);
+    r->wide_ab = ADD_WIDE(r->wide_ab, r->ab);
+    r->wide_dd = ADD_WIDE(r->wide_dd, r->dd);
+    r->a = r->b = r->abs = r->aa = r->bb = r->ab = r->dd = V(set)(0);
+}
 
 struct V(limits) {
     V(v) abs, rel, rel_so_far;
@@ -85,16 +101,6 @@ INLINE void V(step)(struct V(running) * r, const struct V(limits) * limits, stru
         V(add_up)(r, a.value, b.value, d, distance);
 }
 
-INLINE double V(total)(V(v) x)
-{
-    REAL lanes[LANES];
-    double sum = 0;
-    V(store)(lanes, x);
-    for (int i = 0; i < LANES; i++)
-        sum += (double)lanes[i];
-    return sum;
-}
-
 INLINE BITS V(largest)(V(i) x)
 {
     BITS lanes[LANES], most = 0;
@@ -112,7 +118,7 @@ INLINE double V(largest_value)(V(i) x)
     return (double)value;
 }
 
-INLINE void V(finish)(const struct V(running) * r, const bool is_wide, struct kymo__block_diff *out)
+INLINE void V(finish)(const struct V(running) * r, struct kymo__block_diff *out)
 {
     out->n_wrong = r->n_wrong;
     out->n_unequal = r->n_unequal;
@@ -121,13 +127,13 @@ INLINE void V(finish)(const struct V(running) * r, const bool is_wide, struct ky
     out->max_a = V(largest_value)(r->max_a);
     out->max_b = V(largest_value)(r->max_b);
     out->ulp = V(largest)(r->ulp);
-    out->sum_a = is_wide ? d_total(r->wide_a) : V(total)(r->a);
-    out->sum_b = is_wide ? d_total(r->wide_b) : V(total)(r->b);
-    out->sum_abs = is_wide ? d_total(r->wide_abs) : V(total)(r->abs);
-    out->sum_aa = is_wide ? d_total(r->wide_aa) : V(total)(r->aa);
-    out->sum_bb = is_wide ? d_total(r->wide_bb) : V(total)(r->bb);
-    out->sum_ab = is_wide ? d_total(r->wide_ab) : V(total)(r->ab);
-    out->sum_dd = is_wide ? d_total(r->wide_dd) : V(total)(r->dd);
+    out->sum_a = total(r->wide_a);
+    out->sum_b = total(r->wide_b);
+    out->sum_abs = total(r->wide_abs);
+    out->sum_aa = total(r->wide_aa);
+    out->sum_bb = total(r->wide_bb);
+    out->sum_ab = total(r->wide_ab);
+    out->sum_dd = total(r->wide_dd);
 }
 
 /* The last numbers of a block, with zeroes behind them: these are equal, agree, and add nothing. */
@@ -160,12 +166,15 @@ INLINE void V(compare)(const struct kymo__block_pair *pair, const int lie, const
     struct V(running) r;
     memset(&r, 0, sizeof r);
     size_t i = 0;
-    for (; i + LANES <= pair->n; i += LANES) {
-        __builtin_prefetch(a + i * size + AHEAD);
-        __builtin_prefetch(b + i * size + AHEAD);
-        V(step)
-        (&r, &limits, READ(a + i * size, patterns_a + i, lie),
-         READ(b + i * size, patterns_b + i, lie), lie, in_pairs, is_wide);
+    while (i + LANES <= pair->n) {
+        for (const size_t stop = STOP(i, pair->n); i + LANES <= stop; i += LANES) {
+            __builtin_prefetch(a + i * size + AHEAD);
+            __builtin_prefetch(b + i * size + AHEAD);
+            V(step)
+            (&r, &limits, READ(a + i * size, patterns_a + i, lie),
+             READ(b + i * size, patterns_b + i, lie), lie, in_pairs, is_wide);
+        }
+        V(flush)(&r);
     }
     if (i < pair->n) {
         struct V(rest) rest;
@@ -174,7 +183,8 @@ INLINE void V(compare)(const struct kymo__block_pair *pair, const int lie, const
         (&r, &limits, READ((const char *)rest.a, rest.patterns_a, lie),
          READ((const char *)rest.b, rest.patterns_b, lie), lie, in_pairs, is_wide);
     }
-    V(finish)(&r, is_wide, out);
+    V(flush)(&r);
+    V(finish)(&r, out);
 }
 
 /* ---- relative differences: a second look, at the few blocks that may have a larger one ---- */
@@ -217,7 +227,15 @@ INLINE void V(ratios)(const struct kymo__block_pair *pair, const int lie, struct
 struct V(equal) {
     V(i) differing, most;
     V(v) sum, squares;
+    d_v wide_sum, wide_squares;
 };
+
+INLINE void V(equal_flush)(struct V(equal) * r)
+{
+    r->wide_sum = ADD_WIDE(r->wide_sum, r->sum);
+    r->wide_squares = ADD_WIDE(r->wide_squares, r->squares);
+    r->sum = r->squares = V(set)(0);
+}
 
 INLINE void V(equal_step)(struct V(equal) * r, V(v) a, V(v) b)
 {
@@ -234,10 +252,13 @@ INLINE bool V(equal)(const struct kymo__block_pair *pair, const int lie, struct 
     struct V(equal) r;
     memset(&r, 0, sizeof r);
     size_t i = 0;
-    for (; i + LANES <= pair->n; i += LANES) {
-        __builtin_prefetch(a + i * size + AHEAD);
-        __builtin_prefetch(b + i * size + AHEAD);
-        V(equal_step)(&r, READ_VALUE(a + i * size, lie), READ_VALUE(b + i * size, lie));
+    while (i + LANES <= pair->n) {
+        for (const size_t stop = STOP(i, pair->n); i + LANES <= stop; i += LANES) {
+            __builtin_prefetch(a + i * size + AHEAD);
+            __builtin_prefetch(b + i * size + AHEAD);
+            V(equal_step)(&r, READ_VALUE(a + i * size, lie), READ_VALUE(b + i * size, lie));
+        }
+        V(equal_flush)(&r);
     }
     if (i < pair->n) {
         struct V(rest) rest;
@@ -245,8 +266,9 @@ INLINE bool V(equal)(const struct kymo__block_pair *pair, const int lie, struct 
         V(equal_step)
         (&r, READ_VALUE((const char *)rest.a, lie), READ_VALUE((const char *)rest.b, lie));
     }
+    V(equal_flush)(&r);
     out->max_a = V(largest_value)(r.most);
-    out->sum_a = V(total)(r.sum);
-    out->sum_aa = V(total)(r.squares);
+    out->sum_a = total(r.wide_sum);
+    out->sum_aa = total(r.wide_squares);
     return V(largest)(r.differing) == 0;
 }

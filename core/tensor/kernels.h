@@ -10,6 +10,24 @@
 #define SIZE_OF(lie)                                                                               \
     ((lie) == KYMO__LIE_F64 ? 8u : (lie) == KYMO__LIE_F32 || (lie) == KYMO__LIE_EXPANDED ? 4u : 2u)
 
+#include "tensor/count_codes.h"
+#ifdef KYMO_HAVE_XXHASH
+#include "tensor/hash_kernel.h"
+#endif
+
+/* Vectors whose sums are kept in the type itself; where it ends that begins with number i. */
+#define RUN 32
+#define STOP(i, n) ((i) + RUN * (size_t)(LANES) < (n) ? (i) + RUN * (size_t)(LANES) : (n))
+
+INLINE double total(d_v x)
+{
+    double lanes[D_LANES], sum = 0;
+    d_store(lanes, x);
+    for (int i = 0; i < D_LANES; i++)
+        sum += lanes[i];
+    return sum;
+}
+
 /* ---- float64 ---- */
 
 #define V(name) d_##name
@@ -19,7 +37,9 @@
 #define READ_VALUE(p, lie) d_load(p)
 #define READ(p, patterns, lie) ((void)(patterns), (struct d_side){d_load(p), d_bits(d_load(p))})
 #define ADD_UP_WIDE(r, a, b) d_add_up_wide(r, a, b)
+#define ADD_WIDE(sum, x) d_add(sum, x)
 #include "tensor/compare_kernel.h"
+#include "tensor/stats_kernel.h"
 #undef V
 #undef LANES
 #undef REAL
@@ -27,6 +47,7 @@
 #undef READ_VALUE
 #undef READ
 #undef ADD_UP_WIDE
+#undef ADD_WIDE
 
 /* ---- float32, and what becomes it ---- */
 
@@ -51,7 +72,9 @@ INLINE s_v read_value(const char *p, const int lie)
         s_add_up_wide(r, s_lower(a), s_lower(b));                                                  \
         s_add_up_wide(r, s_upper(a), s_upper(b));                                                  \
     } while (0)
+#define ADD_WIDE(sum, x) d_add(sum, d_add(s_lower(x), s_upper(x)))
 #include "tensor/compare_kernel.h"
+#include "tensor/stats_kernel.h"
 
 /* ---- one function for each way of lying, and the table of them ---- */
 
@@ -72,6 +95,11 @@ INLINE s_v read_value(const char *p, const int lie)
     {                                                                                              \
         return KIND##_equal(pair, LIE, out);                                                       \
     }
+#define STATS(NAME, KIND, LIE)                                                                     \
+    static void NAME##_stats(const void *from, size_t n, struct kymo__block_stats *out)            \
+    {                                                                                              \
+        KIND##_stats(from, n, LIE, out);                                                           \
+    }
 #define COMPARE_WIDE(NAME, KIND, LIE)                                                                \
     static void NAME##_wide(const struct kymo__block_pair *pair, struct kymo__block_diff *out)       \
     {                                                                                                \
@@ -87,6 +115,10 @@ COMPARE(f32, s, KYMO__LIE_F32)
 COMPARE(bf16, s, KYMO__LIE_BF16)
 COMPARE(f16, s, KYMO__LIE_F16)
 COMPARE(expanded, s, KYMO__LIE_EXPANDED)
+STATS(f64, d, KYMO__LIE_F64)
+STATS(f32, s, KYMO__LIE_F32)
+STATS(bf16, s, KYMO__LIE_BF16)
+STATS(f16, s, KYMO__LIE_F16)
 COMPARE_WIDE(f64, d, KYMO__LIE_F64)
 COMPARE_WIDE(f32, s, KYMO__LIE_F32)
 COMPARE_WIDE(bf16, s, KYMO__LIE_BF16)
@@ -115,4 +147,15 @@ const struct kymo__kernels KERNELS = {
               [KYMO__LIE_F16] = f16_equal,
               [KYMO__LIE_EXPANDED] = expanded_equal,
               [KYMO__LIE_F64] = f64_equal},
+    .stats = {[KYMO__LIE_F32] = f32_stats,
+              [KYMO__LIE_BF16] = bf16_stats,
+              [KYMO__LIE_F16] = f16_stats,
+              [KYMO__LIE_EXPANDED] = f32_stats,
+              [KYMO__LIE_F64] = f64_stats},
+#ifdef KYMO_HAVE_XXHASH
+    .hash = hash,
+    .hash_begin = hash_begin,
+    .hash_add = hash_add,
+    .hash_end = hash_end,
+#endif
 };

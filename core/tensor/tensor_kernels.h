@@ -11,6 +11,9 @@
 
 #include <kymo/tensor.h>
 
+/* Room for a byte for each number of a block, and for the rest of a vector. */
+enum { KYMO__BLOCK_CODES = 4096 + 64 };
+
 /* How the numbers of a block lie in memory. */
 enum kymo__lie {
     KYMO__LIE_F32,
@@ -46,6 +49,23 @@ struct kymo__block_diff {
     bool is_off_zero;
 };
 
+/* Statistics of a block whose numbers are all finite, their squares neither too large nor too small; `most` tells. */
+struct kymo__block_stats {
+    double most; /* the largest magnitude; NaN or infinite when a number is */
+    double min, max;
+    double about;        /* the number from which distances are taken */
+    double sum, squares; /* of distances */
+    uint32_t n_zero, n_negative;
+    uint32_t n_small; /* float64: zeroes and denormal numbers */
+    /* By the exponent of float32 with its bias; of float64 by bins of struct kymo_tensor_stats, zeroes in the first. */
+    uint32_t codes[256];
+};
+
+/* Room for running digests. */
+struct kymo__hash_state {
+    _Alignas(64) unsigned char bytes[640];
+};
+
 struct kymo__kernels {
     const char *name;
     /* By how they lie, and whether elements have two parts; n_wrong leaves tolerances in places out of account. */
@@ -55,6 +75,13 @@ struct kymo__kernels {
     void (*ratios[KYMO__N_LIES])(const struct kymo__block_pair *, struct kymo__block_diff *);
     /* Whether all bits are equal. If so max_a, sum_a and sum_aa are given, and those of b are the same. */
     bool (*equal[KYMO__N_LIES])(const struct kymo__block_pair *, struct kymo__block_diff *);
+    /* `n` numbers, at least one; those that lie expanded need no patterns. */
+    void (*stats[KYMO__N_LIES])(const void *from, size_t n, struct kymo__block_stats *out);
+    /* XXH3-128, at once and piece by piece; NULL in a build without xxHash. */
+    void (*hash)(const void *bytes, size_t n, struct kymo_digest *out);
+    void (*hash_begin)(struct kymo__hash_state *state);
+    void (*hash_add)(struct kymo__hash_state *state, const void *bytes, size_t n);
+    void (*hash_end)(const struct kymo__hash_state *state, struct kymo_digest *out);
 };
 /* The best that this processor takes. */
 const struct kymo__kernels *kymo__kernels_get(void);

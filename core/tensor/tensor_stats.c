@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tensor/tensor_internal.h"
+#include "tensor/tensor_kernels.h"
 
 /* What is finite so far. */
 struct moments {
@@ -21,6 +22,8 @@ static void merge_moments(struct moments *into, const struct moments *other)
     into->m2 += other->m2 + step * step * (long double)into->n * (long double)other->n / n;
     into->n += other->n;
 }
+
+/* ---- with care: anything may be in a block ---- */
 
 static unsigned bin_of(double x)
 {
@@ -70,6 +73,74 @@ static void count_block(const double *x, size_t n, double least_normal, struct m
     merge_moments(moments, &block);
 }
 
+/* ---- by kernels ---- */
+
+/* The same of a block whose squares fit the type; false, and nothing is counted, for any other. */
+static bool count_fast(const struct kymo__dtype *type, enum kymo__lie lie, const void *block,
+                       size_t n, struct moments *moments, struct kymo_tensor_stats *out)
+{
+    struct kymo__block_stats b;
+    kymo__kernels_get()->stats[lie](block, n, &b);
+    const double low = lie == KYMO__LIE_F64 ? 0x1p-450 : 0x1p-50;
+    if (!(b.most == 0 || (b.most >= low && b.most <= (lie == KYMO__LIE_F64 ? 0x1p500 : 0x1p50))))
+        return false;
+    const long double count = (long double)n;
+    const struct moments these = {n, b.about + b.sum / count, b.squares - b.sum * b.sum / count};
+    merge_moments(moments, &these);
+    out->n_zero += b.n_zero;
+    out->n_negative += b.n_negative;
+    out->min = KYMO__MIN(out->min, b.min);
+    out->max = KYMO__MAX(out->max, b.max);
+    /* Of float64 the codes are the bins; of float32, exponents, of which 127 is that of 1. */
+    const int bias = lie == KYMO__LIE_F64 ? 0 : 127 - 40;
+    const int least =
+        lie == KYMO__LIE_F64 || type->kind != KYMO__IS_FLOAT ? 0 : 127 + type->min_exponent;
+    uint32_t n_small = lie == KYMO__LIE_F64 && type->kind == KYMO__IS_FLOAT ? b.n_small : 0;
+    b.codes[0] -= b.n_zero;
+    for (int code = 0; code < 256; code++) {
+        out->histogram[KYMO__MIN(KYMO__MAX(code - bias, 0), KYMO_STATS_BINS - 1)] += b.codes[code];
+        n_small += code < least ? b.codes[code] : 0;
+    }
+    out->n_denormal += lie == KYMO__LIE_F64 && n_small > 0 ? n_small - b.n_zero : n_small;
+    return true;
+}
+
+/* In which form kernels get a type: as it lies, or widened to float32 or float64, whichever holds it. */
+static enum kymo__lie lie_of(const struct kymo__dtype *type)
+{
+    switch (type->part) {
+    case KYMO_F16:
+        return KYMO__LIE_F16;
+    case KYMO_BF16:
+        return KYMO__LIE_BF16;
+    case KYMO_F32:
+        return KYMO__LIE_F32;
+    default:
+        return type->kind == KYMO__IS_FLOAT && type->part_bits <= 8 ? KYMO__LIE_EXPANDED
+                                                                    : KYMO__LIE_F64;
+    }
+}
+
+static void count_elements(const struct kymo__dtype *type, const void *block, size_t n,
+                           struct moments *moments, struct kymo_tensor_stats *out)
+{
+    const enum kymo__lie lie = lie_of(type);
+    const enum kymo_dtype part = (enum kymo_dtype)type->part;
+    double values[KYMO__BLOCK_PARTS];
+    if (lie == KYMO__LIE_EXPANDED) {
+        float narrow[KYMO__BLOCK_PARTS];
+        kymo__widen(part, block, n, narrow);
+        if (count_fast(type, lie, narrow, n, moments, out))
+            return;
+    } else if ((lie != KYMO__LIE_F64 || part == KYMO_F64) &&
+               count_fast(type, lie, block, n, moments, out)) {
+        return;
+    }
+    kymo__widen_to_double(part, block, n, values);
+    if (lie != KYMO__LIE_F64 || part == KYMO_F64 || !count_fast(type, lie, values, n, moments, out))
+        count_block(values, n, ldexp(1, type->min_exponent), moments, out);
+}
+
 static void finish(const struct moments *moments, struct kymo_tensor_stats *out)
 {
     if (moments->n == 0) {
@@ -90,18 +161,15 @@ kymo_status kymo_tensor_stats_get(const struct kymo_tensor *tensor, struct kymo_
     const struct kymo__dtype *type = view.type;
     const uint64_t n = kymo_tensor_count(tensor);
     const size_t step = KYMO__BLOCK_PARTS / type->n_parts;
-    const double least = type->kind == KYMO__IS_FLOAT ? ldexp(1, type->min_exponent) : 0;
     struct moments moments = {0};
     fenv_t saved;
     kymo__float_enter(&saved);
     *out = (struct kymo_tensor_stats){.n = n * type->n_parts, .min = INFINITY, .max = -INFINITY};
     for (uint64_t first = 0; first < n; first += step) {
         unsigned char room[KYMO__BLOCK_PARTS * 8];
-        double values[KYMO__BLOCK_PARTS];
         const size_t now = (size_t)KYMO__MIN(n - first, (uint64_t)step);
         const void *block = kymo__tensor_view_block(&view, first, now, room);
-        kymo__widen_to_double((enum kymo_dtype)type->part, block, now * type->n_parts, values);
-        count_block(values, now * type->n_parts, least, &moments, out);
+        count_elements(type, block, now * type->n_parts, &moments, out);
     }
     finish(&moments, out);
     kymo__float_leave(&saved);

@@ -1,9 +1,11 @@
 /* Eight float32 or four float64 at a time, by AVX2, FMA and F16C; vector_avx512.h says what each function is for. */
 #include <immintrin.h>
+#include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
 enum { S_LANES = 8, D_LANES = 4 };
+#define B_BYTES 32
 
 typedef __m256 s_v;
 typedef __m256i s_i;
@@ -135,6 +137,13 @@ INLINE uint32_t s_lanes(s_mask m)
 {
     return (uint32_t)_mm256_movemask_ps(m);
 }
+INLINE void s_store_codes(uint8_t *p, s_i size)
+{
+    const s_i exponent = _mm256_srli_epi32(size, 23);
+    const __m128i words =
+        _mm_packus_epi32(_mm256_castsi256_si128(exponent), _mm256_extracti128_si256(exponent, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
+}
 INLINE d_v s_lower(s_v x)
 {
     return _mm256_cvtps_pd(_mm256_castps256_ps128(x));
@@ -256,4 +265,16 @@ INLINE d_mask d_and(d_mask a, d_mask b)
 INLINE uint32_t d_lanes(d_mask m)
 {
     return (uint32_t)_mm256_movemask_pd(m);
+}
+INLINE void d_store_codes(uint8_t *p, d_i size)
+{
+    /* The upper halves of the lanes hold the exponents. */
+    const d_i order = _mm256_setr_epi32(1, 3, 5, 7, 1, 3, 5, 7);
+    const __m128i upper = _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(size, order));
+    const __m128i exponent = _mm_sub_epi32(_mm_srli_epi32(upper, 20), _mm_set1_epi32(983));
+    const __m128i code =
+        _mm_min_epi32(_mm_max_epi32(exponent, _mm_setzero_si128()), _mm_set1_epi32(63));
+    const __m128i words = _mm_packus_epi32(code, code);
+    const int bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
+    memcpy(p, &bytes, sizeof bytes);
 }

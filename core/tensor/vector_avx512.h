@@ -3,12 +3,14 @@
  *
  *   s_v, s_i, s_mask   float32: values, patterns of bits, one truth for each lane; d_... the same of float64
  *   S_LANES, D_LANES   how many
+ *   B_BYTES            bytes of a vector
  */
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
 enum { S_LANES = 16, D_LANES = 8 };
+#define B_BYTES 64
 
 typedef __m512 s_v;
 typedef __m512i s_i;
@@ -143,6 +145,11 @@ INLINE uint32_t s_lanes(s_mask m)
 {
     return m;
 }
+/* Exponents of magnitudes, a byte each. */
+INLINE void s_store_codes(uint8_t *p, s_i size)
+{
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_srli_epi32(size, 23)));
+}
 INLINE d_v s_lower(s_v x)
 {
     return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
@@ -259,4 +266,12 @@ INLINE d_mask d_and(d_mask a, d_mask b)
 INLINE uint32_t d_lanes(d_mask m)
 {
     return m;
+}
+/* 0 for what is below 2 to the -39, 63 for 2 to the 23 and all above. */
+INLINE void d_store_codes(uint8_t *p, d_i size)
+{
+    const d_i exponent = _mm512_sub_epi64(_mm512_srli_epi64(size, 52), _mm512_set1_epi64(983));
+    const d_i code =
+        _mm512_min_epi64(_mm512_max_epi64(exponent, _mm512_setzero_si512()), _mm512_set1_epi64(63));
+    _mm_storel_epi64((__m128i *)p, _mm512_cvtepi64_epi8(code));
 }

@@ -7,6 +7,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum { S_LANES = 4, D_LANES = 2 };
+#define B_BYTES 16
 
 typedef float s_v __attribute__((vector_size(16)));
 typedef uint32_t s_i __attribute__((vector_size(16)));
@@ -280,4 +281,16 @@ INLINE d_v s_lower(s_v x)
 INLINE d_v s_upper(s_v x)
 {
     return (d_v){x[2], x[3]};
+}
+INLINE void s_store_codes(uint8_t *p, s_i size)
+{
+    for (int i = 0; i < S_LANES; i++)
+        p[i] = (uint8_t)(size[i] >> 23);
+}
+INLINE void d_store_codes(uint8_t *p, d_i size)
+{
+    for (int i = 0; i < D_LANES; i++) {
+        const uint64_t exponent = size[i] >> 52;
+        p[i] = exponent < 983 ? 0 : exponent > 983 + 63 ? 63 : (uint8_t)(exponent - 983);
+    }
 }

@@ -1,0 +1,91 @@
+/*
+ * Statistics of a block, for one kind of vector; what is defined before compare_kernel.h is included is used here too.
+ *
+ *   V(store_codes)   the exponents of a vector, a byte each
+ */
+
+struct V(stats) {
+    V(i) most;
+    V(v) min, max, sum, squares;
+    d_v wide_sum, wide_squares;
+    uint32_t n_negative, n_zero, n_small;
+};
+
+INLINE void V(stats_flush)(struct V(stats) * r)
+{
+    r->wide_sum = ADD_WIDE(r->wide_sum, r->sum);
+    r->wide_squares = ADD_WIDE(r->wide_squares, r->squares);
+    r->sum = r->squares = V(set)(0);
+}
+
+INLINE void V(stats_step)(struct V(stats) * r, V(v) x, V(v) about, uint32_t lanes, uint8_t *codes)
+{
+    const V(i) size = V(magnitude)(V(bits)(x));
+    const V(v) distance = V(sub)(x, about);
+    const uint32_t zero = V(lanes)(V(is_zero)(size)) & lanes;
+    V(store_codes)(codes, size);
+    r->most = V(max)(r->most, size);
+    r->min = V(lesser_of)(r->min, x);
+    r->max = V(greater_of)(r->max, x);
+    r->sum = V(add)(r->sum, distance);
+    r->squares = V(sum_product)(distance, distance, r->squares);
+    r->n_zero += (uint32_t)__builtin_popcount(zero);
+    r->n_negative +=
+        (uint32_t)__builtin_popcount(V(lanes)(V(is_negative)(V(bits)(x))) & lanes & ~zero);
+    if (sizeof(REAL) == 8) /* the bytes do not tell numbers without an exponent from other small ones */
+        r->n_small += (uint32_t)__builtin_popcount(
+            V(lanes)(V(above)(V(set_bits)((BITS)(UINT64_C(1) << 52)), size)) & lanes);
+}
+
+INLINE void V(stats_finish)(const struct V(stats) * r, struct kymo__block_stats *out)
+{
+    REAL low[LANES], high[LANES];
+    V(store)(low, r->min);
+    V(store)(high, r->max);
+    out->min = (double)low[0];
+    out->max = (double)high[0];
+    for (int i = 1; i < LANES; i++) {
+        out->min = (double)low[i] < out->min ? (double)low[i] : out->min;
+        out->max = (double)high[i] > out->max ? (double)high[i] : out->max;
+    }
+    out->most = V(largest_value)(r->most);
+    out->sum = total(r->wide_sum);
+    out->squares = total(r->wide_squares);
+    out->n_zero = r->n_zero;
+    out->n_negative = r->n_negative;
+    out->n_small = r->n_small;
+}
+
+INLINE void V(stats)(const void *from, size_t n, const int lie, struct kymo__block_stats *out)
+{
+    const size_t size = SIZE_OF(lie);
+    const char *p = from;
+    uint8_t codes[KYMO__BLOCK_CODES] __attribute__((aligned(64)));
+    REAL first[LANES];
+    /* The rest of the last vector is filled with the first number, which is no distance from itself. */
+    unsigned char rest[LANES * sizeof(REAL)];
+    for (size_t i = 0; i < LANES; i++)
+        memcpy(rest + i * size, p, size);
+    V(store)(first, READ_VALUE((const char *)rest, lie));
+    const V(v) about = V(set)(first[0]);
+    struct V(stats) r;
+    memset(&r, 0, sizeof r);
+    r.min = r.max = about;
+    size_t i = 0;
+    while (i + LANES <= n) {
+        for (const size_t stop = STOP(i, n); i + LANES <= stop; i += LANES) {
+            __builtin_prefetch(p + i * size + AHEAD);
+            V(stats_step)(&r, READ_VALUE(p + i * size, lie), about, (1u << LANES) - 1, codes + i);
+        }
+        V(stats_flush)(&r);
+    }
+    if (i < n) {
+        memcpy(rest, p + i * size, (n - i) * size);
+        V(stats_step)
+        (&r, READ_VALUE((const char *)rest, lie), about, (1u << (n - i)) - 1, codes + i);
+    }
+    out->about = (double)first[0];
+    V(stats_flush)(&r);
+    V(stats_finish)(&r, out);
+    count_codes(codes, n, out->codes);
+}
