@@ -25,6 +25,7 @@ from kymo._doctor import Findings, doctor
 from kymo._dump_module import DumpHandle
 from kymo._import import import_trace
 from kymo._iteration import epoch, finish_iteration, iteration, iterations, phase
+from kymo._load_dump import Dump, load_dump
 from kymo._native import (
     KymoError,
     Measurement,
@@ -58,6 +59,7 @@ __all__ = [
     "Breakdown",
     "Comparison",
     "Diff",
+    "Dump",
     "DumpHandle",
     "Findings",
     "FunctionComparison",
@@ -90,6 +92,7 @@ __all__ = [
     "iteration",
     "iterations",
     "load",
+    "load_dump",
     "mark",
     "options_help",
     "phase",

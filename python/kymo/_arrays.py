@@ -19,7 +19,7 @@ _ML_DTYPES = {
 
 
 def as_array(tensor: DumpedTensor) -> Any:
-    """The numbers as a numpy array that is not written to; bfloat16 and 8-bit floats by ml_dtypes, or as_torch() without.
+    """The numbers as a numpy array not to be written to; bfloat16 and 8-bit floats by ml_dtypes, or as_torch() without.
 
     Complex numbers of 16-bit halves get a last axis of 2; packed 4-bit numbers are bytes.
     """

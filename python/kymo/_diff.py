@@ -9,7 +9,7 @@ from kymo._table import Table
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
     from collections.abc import Mapping, Sequence
-    from typing import Any, Callable, Optional, Union
+    from typing import Any, Callable, Literal, Optional, Union
 
     from kymo import _tools
     from kymo._table import Row
@@ -186,7 +186,7 @@ def _seed(seed: int) -> None:
 class recording_to:
     """Switch kymo.TensorDumper on for a block, into a directory; its last step is written at the end."""
 
-    def __init__(self, directory: Path, *, mode: str = "full") -> None:
+    def __init__(self, directory: Path, *, mode: Literal["full", "digests"] = "full") -> None:
         """Remember where; the dumper must be off."""
         self._directory, self._mode = directory, mode
 

@@ -1,0 +1,367 @@
+"""kymo diff: statuses, the first difference, tolerances, formats that mix, ranks, what is said about wrong input.
+
+The files are written by numpy, safetensors, Pillow and json, as others write them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import struct
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+NAN, INF = float("nan"), float("inf")
+
+
+def tree(folder: Path, *steps: dict, rank: int | None = None) -> Path:
+    """A dump as ACCV-Lab's TensorDumper lays it out."""
+    for number, step in enumerate(steps):
+        place = folder / str(number) if rank is None else folder / f"rank-{rank}" / str(number)
+        place.mkdir(parents=True)
+        (place / "tensors.json").write_text(json.dumps(step, indent=2))
+    return folder
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Save two arrays; their paths."""
+
+    def save(a, b):
+        np.save(tmp_path / "a.npy", np.asarray(a))
+        np.save(tmp_path / "b.npy", np.asarray(b))
+        return tmp_path / "a.npy", tmp_path / "b.npy"
+
+    return save
+
+
+@pytest.fixture
+def diff(kymo):
+    """Run `kymo diff --json`: its status and the object."""
+
+    def run(*args, status=None):
+        done = kymo("diff", *args, "--json")
+        assert done.returncode in (0, 1), done.stderr
+        found = json.loads(done.stdout)
+        assert found["same"] == (done.returncode == 0)
+        if status is not None:
+            assert [tensor["status"] for tensor in found["tensors"]] == status
+        return found
+
+    return run
+
+
+# ---- the answer ----
+
+
+def test_the_first_difference_is_named_to_the_bit(kymo, tmp_path, expected):
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    b = a.copy()
+    b[1, 2] = np.nextafter(b[1, 2], 7)
+    b[2, 0] = 9
+    save_file({"layer0.in": a, "layer0.out": b, "other": a}, tmp_path / "new.safetensors")
+    save_file({"layer0.in": a, "layer0.out": a, "other": a}, tmp_path / "old.safetensors")
+    done = kymo("diff", "new.safetensors", "old.safetensors", "--bitwise")
+    assert (done.returncode, done.stderr) == (1, "")
+    expected("diff-first", done.stdout)
+
+
+def test_equal_dumps_say_so_and_exit_with_0(kymo, tmp_path, expected):
+    tree(tmp_path / "a", {"x": [1.0, 2.0]}, {"x": [3.0]})
+    done = kymo("diff", "a", "a")
+    assert (done.returncode, done.stderr) == (0, "")
+    expected("diff-same", done.stdout)
+
+
+def test_the_object_has_what_is_promised(diff, tmp_path):
+    tree(tmp_path / "a", {"x": [1.0]}, {"deep": {"x": [[1.0, 2.0], [3.0, 4.5]]}})
+    tree(tmp_path / "b", {"x": [1.0]}, {"deep": {"x": [[1.0, 2.0], [3.0, 4.0]]}})
+    found = diff("a", "b", status=["same", "different"])
+    first = found["first"]
+    assert {key: first[key] for key in ("step", "path", "index", "a", "b")} == {
+        "step": 1,
+        "path": "deep.x",
+        "index": [1, 1],
+        "a": 4.5,
+        "b": 4,
+    }
+    assert first["bits_a"] == "0x" + struct.pack(">d", 4.5).hex()
+    row = found["tensors"][1]
+    assert (row["n_wrong"], row["max_abs"], row["max_rel"], row["max_ulp"]) == (1, 0.5, 0.125, 2**49)
+    assert row["max_abs_index"] == "[1,1]" and (row["max_abs_a"], row["max_abs_b"]) == ("4.5", "4")
+    assert row["share_wrong"] == 0.25 and row["needs_abs"] == 0.5
+    assert row["needs_rel"] == pytest.approx(0.125)
+    assert row["mean_abs"] == 0.125 and row["rmse"] == 0.25
+    assert row["cosine"] == pytest.approx(32 / np.sqrt(30 * 34.25))
+    assert row["snr_db"] == pytest.approx(10 * np.log10(30 / 0.25))
+
+
+def test_csv_has_a_row_for_each_value(kymo, tmp_path):
+    tree(tmp_path / "a", {"x": [1.0], "y": [2.0]})
+    done = kymo("diff", "a", "a", "--csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["path"], row["status"]) for row in rows] == [("x", "same"), ("y", "same")]
+
+
+def test_the_answer_goes_to_a_file_and_the_status_stays(kymo, pair, tmp_path):
+    a, b = pair([1.0], [2.0])
+    done = kymo("diff", a, b, "--json", "-o", "out.json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert json.loads((tmp_path / "out.json").read_text())["same"] is False
+
+
+def test_steps_come_before_anything_else_in_order(diff, tmp_path):
+    tree(tmp_path / "a", {"z": [1.0]}, {"a": [1.0]})
+    tree(tmp_path / "b", {"z": [2.0]}, {"a": [2.0]})
+    assert diff("a", "b")["first"]["path"] == "z"
+
+
+def test_an_operation_is_blamed_when_its_inputs_agree(diff, tmp_path):
+    def run(folder, scale):
+        x = [1.0, 2.0]
+        y = [v * scale for v in x]
+        z = [v + 1 for v in y]
+        return tree(tmp_path / folder, {"mul": {"in": x, "out": y}, "add": {"in": y, "out": z}})
+
+    run("a", 3.0)
+    run("b", 2.0)
+    found = diff("a", "b")
+    assert found["operation"]["operation"] == "mul"
+    assert found["operation"]["error_out"] == pytest.approx(0.5)
+    assert [row["operation"] for row in found["operations"]] == ["mul"]
+
+
+# ---- the correctness gate ----
+
+GATE = {
+    "nan-against-number": ([NAN, 1.0], [0.0, 1.0], 1, "different"),
+    "nan-at-the-same-place": ([NAN, 1.0], [NAN, 1.0], 0, "same"),
+    "nan-elsewhere": ([NAN, 1.0], [1.0, NAN], 2, "different"),
+    "infinities": ([INF], [-INF], 1, "different"),
+    "equal-infinities": ([INF, -INF], [INF, -INF], 0, "same"),
+    "infinity-against-number": ([INF], [1e30], 1, "different"),
+    "zeroes": ([-0.0], [0.0], 0, "same"),
+    "rows-swapped": ([[1.0, 2.0], [3.0, 4.0]], [[3.0, 4.0], [1.0, 2.0]], 4, "different"),
+    "one-sign": ([1.0, -2.0, 3.0], [1.0, 2.0, 3.0], 1, "different"),
+    "close": ([1.0 + 1e-12], [1.0], 0, "close"),
+    "a-scalar": (1.5, 1.0, 1, "different"),
+    "an-empty-one": (np.zeros((0, 3)), np.zeros((0, 3)), 0, "same"),
+    "booleans": (np.array([True, False]), np.array([True, True]), 1, "different"),
+    "past-2-53": (np.array([2**53 + 1]), np.array([2**53]), 1, "different"),
+    "unsigned": (np.array([2**64 - 1], np.uint64), np.array([2**64 - 2], np.uint64), 1, "different"),
+    "complex64": (np.array([1 + 2j], np.complex64), np.array([1 - 2j], np.complex64), 1, "different"),
+    "complex128": (np.array([1 + 2j]), np.array([1 + 2j]), 0, "same"),
+    "half": (np.array([1.0], np.float16), np.array([1.01], np.float16), 1, "different"),
+}
+
+
+@pytest.mark.parametrize("case", GATE)
+def test_each_kind_of_difference_is_judged(diff, pair, case):
+    a, b, n_wrong, status = GATE[case]
+    found = diff(*pair(a, b), status=[status])
+    assert found["tensors"][0]["n_wrong"] == n_wrong
+
+
+def test_zeroes_of_two_signs_differ_bitwise(diff, pair):
+    found = diff(*pair(np.float32([-0.0]), np.float32([0.0])), "--bitwise", status=["different"])
+    assert (found["first"]["bits_a"], found["first"]["bits_b"]) == ("0x80000000", "0x00000000")
+
+
+def test_nans_differ_when_asked(diff, pair):
+    diff(*pair([NAN], [NAN]), "--no-nan-equal", status=["different"])
+
+
+@pytest.mark.parametrize(
+    "name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"]
+)
+def test_narrow_floats_are_told_apart_by_one_bit(diff, tmp_path, name):
+    codes = {"bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e8m0fnu": "F8_E8M0"}
+    code = codes.get(name, "F8_" + name[len("float8_") :].upper())
+    a = np.array([1, 2, 4], getattr(ml_dtypes, name))
+    bits = a.view(np.uint16 if name == "bfloat16" else np.uint8).copy()
+    bits[1] += 1
+    for path, data in (("a", bits.tobytes()), ("b", a.tobytes())):
+        header = json.dumps({"x": {"dtype": code, "shape": [3], "data_offsets": [0, len(data)]}}).encode()
+        (tmp_path / f"{path}.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+    found = diff("a.safetensors", "b.safetensors", "--bitwise", status=["different"])
+    assert found["tensors"][0]["dtype_a"] == name
+    assert found["tensors"][0]["max_ulp"] == 1
+    assert found["first"]["index"] == [1]
+    diff("a.safetensors", "b.safetensors", "--ulp", "1", status=["close"])
+
+
+def test_another_type_is_rounded_and_told_or_refused(diff, tmp_path):
+    x = np.array([1.001, 2.003], np.float32)
+    np.save(tmp_path / "wide.npy", x)
+    np.save(tmp_path / "narrow.npy", x.astype(np.float16))
+    found = diff("wide.npy", "narrow.npy", status=["same"])
+    assert "another type" in found["warnings"][0]
+    diff("wide.npy", "narrow.npy", "--strict-dtype", status=["dtype"])
+
+
+def test_another_shape_differs(diff, pair):
+    found = diff(*pair(np.zeros((2, 3)), np.zeros((3, 2))), status=["shape"])
+    assert (found["first"]["a"], found["first"]["b"]) == ("[2,3]", "[3,2]")
+
+
+def test_missing_and_extra_names_differ_unless_allowed(diff, tmp_path):
+    tree(tmp_path / "a", {"both": [1.0], "tensor3": [1.0]})
+    tree(tmp_path / "b", {"both": [1.0], "tensor4": [1.0]})
+    found = diff("a", "b", status=["same", "extra", "missing"])
+    assert found["first"]["path"] == "tensor3"
+    diff("a", "b", "--allow-extra")
+    assert diff("a", "b", "--allow-extra", "--allow-missing")["same"]
+
+
+def test_texts_and_numbers_are_compared_and_kinds_told(diff, tmp_path):
+    tree(tmp_path / "a", {"name": "x", "epoch": 3, "kind": "text", "none": None})
+    tree(tmp_path / "b", {"name": "y", "epoch": 4, "kind": [1.0], "none": None})
+    diff("a", "b", status=["different", "different", "kind", "same"])
+
+
+def test_runs_of_different_length_are_aligned(diff, tmp_path):
+    ops = [("add", 1.0), ("mul", 2.0), ("relu", 3.0), ("sum", 4.0)]
+    new = [*ops[:2], ("cast", 2.0), *ops[2:]]
+    a = tree(tmp_path / "a", {f"{i}": {op: {"out": [v]}} for i, (op, v) in enumerate(new)})
+    b = tree(tmp_path / "b", {f"{i}": {op: {"out": [v]}} for i, (op, v) in enumerate(ops)})
+    found = diff(a, b, status=["same", "same", "extra", "same", "same"])
+    assert [row["path_b"] for row in found["tensors"]][3:] == ["2.relu.out", "3.sum.out"]
+    assert any("paired by their order" in warning for warning in found["warnings"])
+
+
+# ---- tolerances ----
+
+
+def test_tolerances_are_given_in_each_way(diff, pair):
+    a, b = pair(np.float32([1.0, 2.0]), np.float32([1.001, 2.0]))
+    diff(a, b, status=["different"])
+    diff(a, b, "--atol", "0.01", status=["close"])
+    diff(a, b, "--rtol", "0.01", status=["close"])
+    diff(a, b, "--ulp", "10000", status=["close"])
+    diff(a, b, "--ulp", "10", status=["different"])
+
+
+def test_the_least_tolerance_that_passes_passes(diff, pair):
+    a, b = pair(np.float32([1.0, 2.5, 3.0]), np.float32([1.001, 2.0, 3.0]))
+    row = diff(a, b)["tensors"][0]
+    assert diff(a, b, "--atol", repr(row["needs_abs"]))["same"]
+    assert diff(a, b, "--rtol", repr(row["needs_rel"]))["same"]
+    assert diff(a, b, "--ulp", repr(int(row["needs_ulp"])))["same"]
+    assert not diff(a, b, "--atol", repr(row["needs_abs"] * 0.99))["same"]
+
+
+def test_paths_may_have_tolerances_of_their_own(diff, tmp_path):
+    tree(tmp_path / "a", {"w": [1.1], "w_grad": [1.1]})
+    tree(tmp_path / "b", {"w": [1.0], "w_grad": [1.0]})
+    diff("a", "b", "-t", "*_grad=0.5", status=["different", "close"])
+    diff("a", "b", "-t", "*=0.5", "-t", "w=0,0,0", status=["different", "close"])
+
+
+def test_two_references_tell_the_noise(diff, tmp_path):
+    tree(tmp_path / "a", {"loud": [1.02], "quiet": [1.02]})
+    tree(tmp_path / "b", {"loud": [1.0], "quiet": [1.0]})
+    tree(tmp_path / "b2", {"loud": [1.01], "quiet": [1.0]})
+    found = diff("a", "b", "--noise", "b2", status=["noise", "different"])
+    assert found["tensors"][0]["noise_abs"] == pytest.approx(0.01)
+    diff("a", "b", "--noise", "b2", "--noise-factor", "1", status=["different", "different"])
+
+
+# ---- formats, selection, ranks ----
+
+
+def test_formats_mix(diff, tmp_path):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.save(tmp_path / "x.npy", x)
+    save_file({"anything": x}, tmp_path / "x.safetensors")
+    (tmp_path / "x.bin").write_bytes(x.tobytes())
+    meta = {"file_data_shape": [2, 3], "file_data_dtype": "torch.float32"}
+    (tmp_path / "x.bin.meta.json").write_text(json.dumps(meta))
+    for other in ("x.safetensors", "x.bin"):
+        assert diff("x.npy", other)["same"]
+
+
+def test_pictures_are_compared_by_pixels(diff, tmp_path):
+    from PIL import Image
+
+    pixels = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+    other = pixels.copy()
+    other[2, 1, 0] += 10
+    Image.fromarray(pixels).save(tmp_path / "b.png")
+    Image.fromarray(other).save(tmp_path / "a.png")
+    found = diff("a.png", "b.png", status=["different"])
+    assert found["first"]["index"] == [2, 1, 0]
+    rmse = 10 / np.sqrt(48)
+    assert found["tensors"][0]["psnr_db"] == pytest.approx(20 * np.log10(255 / rmse))
+
+
+def test_a_step_and_paths_can_be_chosen(diff, tmp_path):
+    tree(tmp_path / "a", {"x": [1.0], "y": [1.0]}, {"x": [2.0], "y": [2.0]})
+    tree(tmp_path / "b", {"x": [1.0], "y": [9.0]}, {"x": [3.0], "y": [2.0]})
+    assert diff("a", "b", "--step", "0", "--filter", "x")["same"]
+    assert diff("a", "b", "--step", "1")["first"]["path"] == "x"
+    diff("a", "b", "-f", "y", status=["different", "same"])
+
+
+def test_ranks_are_compared_with_one_another(kymo, diff, tmp_path):
+    for rank, value in enumerate([1.0, 1.0, 1.5]):
+        tree(tmp_path / "all", {"weight": [1.0, value], "batch": [float(rank)]}, rank=rank)
+    done = kymo("diff", "--ranks", "all", "--filter", "weight", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (found["first"]["rank"], found["first"]["path"], found["first"]["index"]) == (2, "weight", [1])
+    text = kymo("diff", "--ranks", "all", "--filter", "weight").stdout
+    assert text.startswith("Rank 2 differs from the lowest rank, first at step 0, weight[1]")
+
+
+def test_one_rank_of_two_dumps(diff, tmp_path):
+    for folder, second in (("a", 2.0), ("b", 3.0)):
+        tree(tmp_path / folder, {"x": [1.0]}, rank=0)
+        tree(tmp_path / folder, {"x": [second]}, rank=1)
+    assert diff("a", "b", "--rank", "0")["same"]
+    assert diff("a", "b")["first"]["rank"] == 1
+
+
+# ---- what cannot be compared ----
+
+
+def refused(done) -> str:
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_what_is_not_there_or_no_dump_is_refused_in_a_sentence(kymo, tmp_path):
+    tree(tmp_path / "good", {"x": [1.0]})
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff{")
+    (tmp_path / "huge.safetensors").write_bytes(struct.pack("<Q", 2**63) + b"{}")
+    (tmp_path / "none.bin").write_bytes(b"1234")
+    for other in ("nothing", "empty", "broken.npy", "huge.safetensors"):
+        assert other in refused(kymo("diff", "good", other))
+        assert other in refused(kymo("diff", other, "good"))
+    refused(kymo("diff", "good", "good", "--step", "7"))
+    refused(kymo("diff", "--ranks", "good"))
+    refused(kymo("diff", "good", "good", "--noise", "nothing"))
+
+
+def test_dumps_without_a_common_step_are_refused(kymo, tmp_path):
+    for folder, steps in (("a", (0, 1)), ("b", (2, 3))):
+        for step in steps:
+            (tmp_path / folder / str(step)).mkdir(parents=True)
+            (tmp_path / folder / str(step) / "tensors.json").write_text('{"x": [1.0]}')
+    assert "no step is both in a and in b" in refused(kymo("diff", "a", "b"))
+
+
+def test_a_directory_that_may_not_be_read_is_refused(kymo, tmp_path):
+    import os
+
+    if os.geteuid() == 0:
+        (tmp_path / "locked").write_text("")  # root may read all: a file in its place is no dump either
+    else:
+        (tmp_path / "locked").mkdir(mode=0)
+    refused(kymo("diff", "locked", "locked"))
