@@ -58,6 +58,9 @@ KYMO_PRIVATE_API void kymo__buf_fini(struct kymo__buf *buf);
 KYMO_PRIVATE_API void *kymo__buf_extend(struct kymo__buf *buf, size_t len);
 KYMO_PRIVATE_API void kymo__buf_put(struct kymo__buf *buf, const void *bytes, size_t len);
 KYMO_PRIVATE_API void kymo__buf_puts(struct kymo__buf *buf, const char *text);
+/* Decimal digits; a tenth of what printf takes for it. */
+KYMO_PRIVATE_API void kymo__buf_put_u64(struct kymo__buf *buf, uint64_t value);
+KYMO_PRIVATE_API void kymo__buf_put_i64(struct kymo__buf *buf, int64_t value);
 KYMO_PRIVATE_API void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...) KYMO_PRINTF(2, 3);
 
 /* ---- text ---- */

@@ -14,8 +14,9 @@ void kymo__buf_fini(struct kymo__buf *buf)
 
 void *kymo__buf_extend(struct kymo__buf *buf, size_t len)
 {
-    if (buf->failed || len > SIZE_MAX - buf->len ||
-        !kymo__grow(&buf->data, &buf->cap, buf->len + len, 1)) {
+    if (KYMO_UNLIKELY(buf->failed || (len > buf->cap - buf->len &&
+                                      (len > SIZE_MAX - buf->len ||
+                                       !kymo__grow(&buf->data, &buf->cap, buf->len + len, 1))))) {
         buf->failed = true;
         return NULL;
     }
@@ -36,6 +37,23 @@ void kymo__buf_put(struct kymo__buf *buf, const void *bytes, size_t len)
 void kymo__buf_puts(struct kymo__buf *buf, const char *text)
 {
     kymo__buf_put(buf, text, strlen(text));
+}
+
+void kymo__buf_put_u64(struct kymo__buf *buf, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while ((value /= 10) > 0);
+    kymo__buf_put(buf, digits + at, sizeof digits - at);
+}
+
+void kymo__buf_put_i64(struct kymo__buf *buf, int64_t value)
+{
+    if (value < 0)
+        kymo__buf_put(buf, "-", 1);
+    kymo__buf_put_u64(buf, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...)

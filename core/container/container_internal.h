@@ -58,7 +58,11 @@ KYMO_PRIVATE_API const char *kymo__npy_suffix(enum kymo_dtype dtype);
 
 /* ---- safetensors_write.c ---- */
 
-enum { KYMO__SAFETENSORS_PAGE = 4096, KYMO__SAFETENSORS_ALIGN = 64 };
+enum {
+    KYMO__SAFETENSORS_PAGE = 4096,
+    KYMO__SAFETENSORS_ALIGN = 64,
+    KYMO__SAFETENSORS_LARGE = 1 << 20, /* such a tensor begins at a page */
+};
 
 /* A file in the making: entries are added in the order of their data. A zeroed one is empty. */
 struct kymo__safetensors {

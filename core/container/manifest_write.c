@@ -16,9 +16,16 @@ const char *kymo__dump_type_name(enum kymo_dump_type type)
     return (size_t)type < KYMO__COUNT_OF(names) ? names[type] : NULL;
 }
 
+static void put_key(struct kymo__buf *out, const char *key)
+{
+    kymo__buf_put(out, ",\"", 2);
+    kymo__buf_puts(out, key);
+    kymo__buf_put(out, "\":", 2);
+}
+
 static void put_text(struct kymo__buf *out, const char *key, const char *text)
 {
-    kymo__buf_printf(out, ",\"%s\":", key);
+    put_key(out, key);
     if (text != NULL)
         kymo__json_put(out, text, strlen(text));
     else
@@ -27,7 +34,8 @@ static void put_text(struct kymo__buf *out, const char *key, const char *text)
 
 static void put_count(struct kymo__buf *out, const char *key, uint64_t value)
 {
-    kymo__buf_printf(out, ",\"%s\":%" PRIu64, key, value);
+    put_key(out, key);
+    kymo__buf_put_u64(out, value);
 }
 
 static void put_rank(struct kymo__buf *out, const char *key, int64_t value)
@@ -65,9 +73,12 @@ void kymo__manifest_end_put(struct kymo__buf *out, uint64_t n_tensors, uint64_t 
 
 static void put_list(struct kymo__buf *out, const char *key, const int64_t *numbers, uint32_t n)
 {
-    kymo__buf_printf(out, ",\"%s\":[", key);
-    for (uint32_t i = 0; i < n; i++)
-        kymo__buf_printf(out, "%s%" PRId64, i > 0 ? "," : "", numbers[i]);
+    put_key(out, key);
+    kymo__buf_puts(out, "[");
+    for (uint32_t i = 0; i < n; i++) {
+        kymo__buf_puts(out, i > 0 ? "," : "");
+        kymo__buf_put_i64(out, numbers[i]);
+    }
     kymo__buf_puts(out, "]");
 }
 
@@ -101,13 +112,14 @@ static void put_digests(struct kymo__buf *out, const struct kymo__manifest_value
 
 static void put_number(struct kymo__buf *out, const char *key, double value)
 {
-    kymo__buf_printf(out, ",\"%s\":", key);
+    put_key(out, key);
     kymo__json_double_put(out, value);
 }
 
 static void put_stats(struct kymo__buf *out, const struct kymo_tensor_stats *stats)
 {
-    kymo__buf_printf(out, ",\"stats\":{\"n\":%" PRIu64, stats->n);
+    kymo__buf_puts(out, ",\"stats\":{\"n\":");
+    kymo__buf_put_u64(out, stats->n);
     put_count(out, "nan", stats->n_nan);
     put_count(out, "pos_inf", stats->n_pos_inf);
     put_count(out, "neg_inf", stats->n_neg_inf);
@@ -120,11 +132,14 @@ static void put_stats(struct kymo__buf *out, const struct kymo_tensor_stats *sta
     put_number(out, "std", stats->std);
     put_number(out, "l2", stats->l2);
     kymo__buf_puts(out, ",\"histogram\":{");
-    const char *between = "";
+    const char *before = "\"";
     for (unsigned i = 0; i < KYMO_STATS_BINS; i++)
         if (stats->histogram[i] != 0) {
-            kymo__buf_printf(out, "%s\"%u\":%" PRIu64, between, i, stats->histogram[i]);
-            between = ",";
+            kymo__buf_puts(out, before);
+            kymo__buf_put_u64(out, i);
+            kymo__buf_put(out, "\":", 2);
+            kymo__buf_put_u64(out, stats->histogram[i]);
+            before = ",\"";
         }
     kymo__buf_puts(out, "}}");
 }
@@ -137,7 +152,7 @@ static void put_path(struct kymo__buf *out, const struct kymo__manifest_value *v
         if (value->parts[i].key != NULL)
             kymo__json_put(out, value->parts[i].key, value->parts[i].key_len);
         else
-            kymo__buf_printf(out, "%" PRIu64, value->parts[i].index);
+            kymo__buf_put_u64(out, value->parts[i].index);
     }
     kymo__buf_puts(out, "],\"name\":");
     struct kymo__buf name = {0};
@@ -188,8 +203,10 @@ static void put_value(struct kymo__buf *out, const struct kymo__manifest_value *
 
 void kymo__manifest_value_put(struct kymo__buf *out, const struct kymo__manifest_value *value)
 {
-    kymo__buf_printf(out, "{\"seq\":%" PRIu64 ",\"tree\":\"%s\"", value->seq,
-                     value->tree == KYMO_DUMP_GRADIENTS ? "gradients" : "tensors");
+    kymo__buf_puts(out, "{\"seq\":");
+    kymo__buf_put_u64(out, value->seq);
+    kymo__buf_puts(out, value->tree == KYMO_DUMP_GRADIENTS ? ",\"tree\":\"gradients\""
+                                                           : ",\"tree\":\"tensors\"");
     put_path(out, value);
     if (value->kind == KYMO_DUMP_TENSOR || value->kind == KYMO_DUMP_BYTES)
         put_tensor(out, value);

@@ -58,22 +58,33 @@ static void put_entry(struct kymo__safetensors *file, const char *name, size_t l
     struct kymo__buf *const out = &file->entries;
     kymo__buf_puts(out, ",");
     kymo__json_put(out, name, len);
-    kymo__buf_printf(out, ":{\"dtype\":\"%s\",\"shape\":[", type_of(tensor->dtype));
-    for (uint32_t i = 0; i < tensor->rank; i++)
-        kymo__buf_printf(out, "%s%" PRId64, i > 0 ? "," : "", tensor->sizes[i]);
+    kymo__buf_puts(out, ":{\"dtype\":\"");
+    kymo__buf_puts(out, type_of(tensor->dtype));
+    kymo__buf_puts(out, "\",\"shape\":[");
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        kymo__buf_puts(out, i > 0 ? "," : "");
+        kymo__buf_put_i64(out, tensor->sizes[i]);
+    }
     if (tensor->dtype == KYMO_C32 || tensor->dtype == KYMO_C128)
         kymo__buf_puts(out, tensor->rank > 0 ? ",2" : "2");
-    kymo__buf_printf(out, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", file->n_bytes,
-                     file->n_bytes + n_bytes);
+    kymo__buf_puts(out, "],\"data_offsets\":[");
+    kymo__buf_put_u64(out, file->n_bytes);
+    kymo__buf_put(out, ",", 1);
     file->n_bytes += n_bytes;
+    kymo__buf_put_u64(out, file->n_bytes);
+    kymo__buf_put(out, "]}", 2);
 }
 
 uint64_t kymo__safetensors_add(struct kymo__safetensors *file, const char *name, size_t len,
                                const struct kymo_tensor *tensor)
 {
-    const uint64_t over = file->n_bytes % KYMO__SAFETENSORS_ALIGN;
+    /* A large one begins a page, so that it can go to the disk from where it lies, past the page cache. */
+    const uint64_t align = kymo_tensor_bytes(tensor) < KYMO__SAFETENSORS_LARGE
+                               ? KYMO__SAFETENSORS_ALIGN
+                               : KYMO__SAFETENSORS_PAGE;
+    const uint64_t over = file->n_bytes % align;
     if (over != 0) {
-        const int64_t gap = (int64_t)(KYMO__SAFETENSORS_ALIGN - over);
+        const int64_t gap = (int64_t)(align - over);
         const struct kymo_tensor pad = {.dtype = KYMO_U8, .rank = 1, .sizes = &gap};
         char pad_name[32];
         const int n = snprintf(pad_name, sizeof pad_name, "__pad__%" PRIu64, file->n_pads++);

@@ -8,6 +8,7 @@
 struct kymo__dump kymo__dump = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                 .work = PTHREAD_COND_INITIALIZER,
                                 .gpu_work = PTHREAD_COND_INITIALIZER,
+                                .measure_work = PTHREAD_COND_INITIALIZER,
                                 .done = PTHREAD_COND_INITIALIZER,
                                 .place_lock = PTHREAD_MUTEX_INITIALIZER};
 

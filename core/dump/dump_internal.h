@@ -82,6 +82,11 @@ void kymo__dump_measure(const struct kymo_tensor *tensor, uint32_t what,
                         struct kymo__dump_measure *out);
 void kymo__dump_measure_fini(struct kymo__dump_measure *measure);
 
+/* Beside the thread that writes: begin before the data are written, finish when the result is wanted. */
+void kymo__dump_measure_begin(struct kymo__dump_item *item, uint32_t what);
+void kymo__dump_measure_finish(struct kymo__dump_item *item);
+void kymo__dump_measure_after_fork(void);
+
 /* ---- dump_memory.c ---- */
 
 /* `size` bytes, of many beginning at a multiple of 4096; NULL without memory. They go back with the same size. */
@@ -133,6 +138,11 @@ struct kymo__dump_item {
     bool is_of_gpu;
     struct kymo__dump_transit *transit; /* on its way to the host; NULL: it is here. Guarded by dump.lock */
     const char *missing;                /* why its data are not there; NULL: they are */
+    struct kymo__dump_measuring {
+        struct kymo__dump_item *next;
+        enum { KYMO__MEASURED = 0, KYMO__MEASURE_WAITS, KYMO__MEASURE_RUNS } state;
+        uint32_t what;
+    } measuring; /* guarded by dump.lock */
 
     /* The writer's. */
     bool is_stored; /* in the safetensors file, at `offset` of its data */
@@ -291,10 +301,11 @@ void kymo__dump_side_write(struct kymo__dump_item *item, const struct kymo__dump
 /* ---- dump.c, dump_queue.c, dump_switch.c: the state ---- */
 
 struct kymo__dump {
-    pthread_mutex_t lock;    /* guards all of it, but what says otherwise */
-    pthread_cond_t work;     /* a step was queued, or threads shall end */
-    pthread_cond_t gpu_work; /* the same for the one that fetches from GPUs */
-    pthread_cond_t done;     /* memory was given back, a step was written, a thread ended */
+    pthread_mutex_t lock;        /* guards all of it, but what says otherwise */
+    pthread_cond_t work;         /* a step was queued, or threads shall end */
+    pthread_cond_t gpu_work;     /* the same for the one that fetches from GPUs */
+    pthread_cond_t measure_work; /* and for the one that measures */
+    pthread_cond_t done;         /* memory was given back, a step was written, a thread ended */
 
     struct kymo_dump_options options; /* with defaults filled in; its dir is `dir` below */
     char dir[PATH_MAX];

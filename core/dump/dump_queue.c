@@ -30,6 +30,7 @@ void kymo__dump_item_done(struct kymo__dump_item *item)
 {
     if (item->is_of_gpu)
         kymo__dump_await(item);
+    kymo__dump_measure_finish(item);
     kymo__dump_item_forget_data(item);
     if (item->n_counted == 0)
         return;
@@ -321,6 +322,7 @@ void kymo__dump_end_threads(uint64_t patience_ns)
     dump->should_end = true;
     pthread_cond_broadcast(&dump->work);
     pthread_cond_broadcast(&dump->gpu_work);
+    pthread_cond_broadcast(&dump->measure_work);
     while (dump->n_threads > 0 && error != ETIMEDOUT)
         error = pthread_cond_timedwait(&dump->done, &dump->lock, &until);
     dump->should_end = false;

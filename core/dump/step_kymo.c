@@ -20,7 +20,7 @@
 #include "clock/clock_internal.h"
 #include "dump/dump_internal.h"
 
-enum { PAGE = 4096, BATCH = 1 << 20, PIECE = 16 << 20 };
+enum { PAGE = 4096, BATCH = 1 << 20, PIECE = 16 << 20, MEASURED_BESIDE = 4 << 20 };
 
 struct writer {
     struct kymo__dump_step *step;
@@ -125,8 +125,9 @@ static void put_line(struct writer *w, struct kymo__dump_item *item)
         w->lines.failed = true;
         return;
     }
-    struct kymo__dump_measure made = {0}, *const measure = item->measure ? item->measure : &made;
     const bool is_tensor = item->value.kind == KYMO_DUMP_TENSOR;
+    kymo__dump_measure_finish(item);
+    struct kymo__dump_measure made = {0}, *const measure = item->measure ? item->measure : &made;
     if (is_tensor && item->measure == NULL && item->value.tensor.data != NULL)
         kymo__dump_measure(&item->value.tensor, w->place->measures, &made);
     struct kymo__manifest_value line = {
@@ -253,6 +254,8 @@ static kymo_status put_tensor(struct writer *w, struct kymo__dump_item *item)
         return kymo__fail(KYMO_ENOMEM, "no memory for step %" PRIu64 " of the dump", w->step->number);
     item->is_stored = true;
     const uint64_t gap = item->offset - before;
+    if (item->n_bytes >= MEASURED_BESIDE)
+        kymo__dump_measure_begin(item, w->place->measures);
     const bool fits = w->n_batch + gap + item->n_bytes <= BATCH;
     if ((!fits && !write_batch(w)) || !put_bytes(w, NULL, gap) ||
         !put_data(w, item->value.tensor.data, item->n_bytes)) {
@@ -306,27 +309,32 @@ static kymo_status put_item(struct writer *w, struct kymo__dump_item *item)
 
 /* ---- a step ---- */
 
-/* The least room for a head that names all tensors. */
-static kymo_status measure_head(struct writer *w)
+/* The most that an entry of the head can take: a little more than it will. */
+static uint64_t entry_room(const struct writer *w, const struct kymo__dump_item *item)
 {
-    struct kymo__safetensors all = {0};
-    struct kymo__buf head = {0}, name = {0};
-    for (struct kymo__dump_item *item = w->step->first; item != NULL; item = item->next) {
-        if (item->value.kind != KYMO_DUMP_TENSOR || item->value.type != KYMO_DUMP_CONTAINER ||
-            item->is_measured_only || item->missing != NULL)
-            continue;
-        name.len = 0;
-        kymo__dump_item_name(w->step, item, &name);
-        kymo__safetensors_add(&all, name.data, name.len, &item->value.tensor);
+    enum { PLAIN = 110, AXIS = 21, PAD = 110, ESCAPED = 6 };
+    const struct kymo__dump_tree *const tree = &w->step->trees[item->tree];
+    uint64_t room = PLAIN + AXIS * (uint64_t)item->value.tensor.rank + PAD;
+    for (uint32_t at = item->node; at != 0; at = tree->nodes[at].parent) {
+        const struct kymo_dump_part *const part = &tree->nodes[at].part;
+        room += part->key == NULL ? AXIS : 4;
+        for (size_t i = 0; part->key != NULL && i < part->key_len; i++)
+            room += (part->key[i] | 0x20) >= 'a' && (part->key[i] | 0x20) <= 'z' ? 1
+                    : part->key[i] >= '0' && part->key[i] <= '9'                 ? 1
+                                                                                 : ESCAPED;
     }
-    kymo_status st = kymo__safetensors_head_put(&head, &all, w->step->number, w->place->rank, 0);
-    if (st == KYMO_OK && (head.failed || name.failed || all.entries.failed))
-        st = kymo__fail(KYMO_ENOMEM, "no memory for step %" PRIu64 " of the dump", w->step->number);
-    w->data_start = w->at = head.len;
-    kymo__buf_fini(&head);
-    kymo__buf_fini(&name);
-    kymo__safetensors_fini(&all);
-    return st;
+    return room;
+}
+
+/* Where the data begin: behind the most that the head can take, so that it need not be made twice. */
+static void plan_head(struct writer *w)
+{
+    uint64_t room = 256;
+    for (const struct kymo__dump_item *item = w->step->first; item != NULL; item = item->next)
+        if (item->value.kind == KYMO_DUMP_TENSOR && item->value.type == KYMO_DUMP_CONTAINER &&
+            !item->is_measured_only && item->missing == NULL)
+            room += entry_room(w, item);
+    w->data_start = w->at = (room + PAGE - 1) / PAGE * PAGE;
 }
 
 static int open_file(struct writer *w, const char *suffix, int flags)
@@ -356,7 +364,7 @@ static kymo_status open_step(struct writer *w)
     w->batch = kymo__dump_memory_take(BATCH);
     if (w->name.failed || w->batch == NULL)
         return kymo__fail(KYMO_ENOMEM, "no memory to write step %" PRIu64, w->step->number);
-    KYMO_TRY(measure_head(w));
+    plan_head(w);
     w->folder = open(w->place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (w->folder < 0)
         return kymo__fail_errno("open %s", w->place->dir);

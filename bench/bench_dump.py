@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""What dumping costs, by libkymo itself: large tensors through the page cache and past it, many small ones.
+
+    bench_dump.py [--quick] [--dir DIR] [--results FILE]
+
+Each line is measured in turns with its peer, on files in the same directory: np.save for the page cache, a plain loop
+of O_DIRECT writes of 16 MiB for what is on the disk when it counts as written. A rate is bytes of tensors over the time
+from the first add until all is written, over several steps, so that copying a step and writing the one before overlap,
+as they do in a program. Statistics and digests are made, as by default; without statistics stands beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import mmap
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from bench_results import Results, median_with_interval
+from dump_library import F32, Dumper, describe
+
+GB = 1e9
+
+
+def dump_rate(dumper: Dumper, folder: Path, data: np.ndarray, n_steps: int, **options: int) -> float:
+    """Bytes a second; `data` is dumped `n_steps` times."""
+    tensor = describe(data.ctypes.data, F32, data.shape)
+    dumper.enable(folder, memory_bytes=3 * data.nbytes, **options)
+    begin = time.perf_counter()
+    for _ in range(n_steps):
+        dumper.add(b"x", tensor)
+        dumper.flush()
+    dumper.wait()
+    seconds = time.perf_counter() - begin
+    dumper.disable()
+    shutil.rmtree(folder)
+    return n_steps * data.nbytes / seconds
+
+
+def save_rate(folder: Path, data: np.ndarray, n_steps: int) -> float:
+    folder.mkdir()
+    begin = time.perf_counter()
+    for i in range(n_steps):
+        np.save(folder / f"{i}.npy", data)
+    seconds = time.perf_counter() - begin
+    shutil.rmtree(folder)
+    return n_steps * data.nbytes / seconds
+
+
+def direct_rate(folder: Path, n_bytes: int, n_steps: int) -> float:
+    """A loop of O_DIRECT writes, each file on the disk at its end."""
+    folder.mkdir()
+    piece = mmap.mmap(-1, 16 << 20)
+    piece.write(os.urandom(1 << 20) * 16)
+    begin = time.perf_counter()
+    for i in range(n_steps):
+        fd = os.open(folder / str(i), os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o644)
+        for _ in range(n_bytes // len(piece)):
+            os.write(fd, piece)
+        os.fdatasync(fd)
+        os.close(fd)
+    seconds = time.perf_counter() - begin
+    shutil.rmtree(folder)
+    return n_steps * n_bytes / seconds
+
+
+def settle(folder: Path) -> None:
+    """Nothing of the turn before is still on its way to the disk."""
+    os.sync()
+    time.sleep(0.2)
+
+
+def put_ratio(
+    results: Results, what: str, pairs: list[tuple[float, float]], bar: float, peer: str, extra: str = ""
+) -> None:
+    low, mid, high = median_with_interval([ours / theirs for ours, theirs in pairs])
+    ours, theirs = (statistics.median(pair[i] for pair in pairs) / GB for i in (0, 1))
+    measured = f"{mid:.2f} x ({low:.2f} to {high:.2f}); {ours:.2f} GB/s, {peer} {theirs:.2f}{extra}"
+    results.put(what, measured, f">= {bar:.1f} x {peer}", mid >= bar)
+
+
+def large(results: Results, dumper: Dumper, folder: Path, n_bytes: int, n_turns: int, n_steps: int) -> None:
+    data = np.random.default_rng(1).standard_normal(n_bytes // 4, dtype=np.float32)
+    cached, plain, durable = [], [], []
+    for _ in range(n_turns):
+        settle(folder)
+        ours = dump_rate(dumper, folder / "d", data, n_steps)
+        settle(folder)
+        cached.append((ours, save_rate(folder / "s", data, n_steps)))
+        settle(folder)
+        plain.append(dump_rate(dumper, folder / "d", data, n_steps, no_stats=1) / GB)
+        settle(folder)
+        ours = dump_rate(dumper, folder / "d", data, n_steps, durable=1)
+        settle(folder)
+        durable.append((ours, direct_rate(folder / "o", n_bytes, n_steps)))
+    size = f"{n_bytes >> 20} MiB"
+    extra = f"; without statistics {statistics.median(plain):.2f} GB/s"
+    put_ratio(results, f"dump, page cache, tensors of {size}", cached, 1.0, "np.save", extra)
+    put_ratio(results, f"dump, durable, tensors of {size}", durable, 0.9, "raw O_DIRECT")
+
+
+def small(results: Results, dumper: Dumper, folder: Path, n_turns: int) -> None:
+    n, data = 2000, np.random.default_rng(2).standard_normal(1024, dtype=np.float32)
+    tensor = describe(data.ctypes.data, F32, data.shape)
+    names = [f"layer{i}.out".encode() for i in range(n)]
+    ours, adds, theirs = [], [], []
+    for turn in range(n_turns + 1):
+        settle(folder)
+        dumper.enable(folder / "d")
+        begin = time.perf_counter()
+        for name in names:
+            dumper.add_on(name, tensor)
+        added = time.perf_counter()
+        dumper.flush()
+        dumper.wait()
+        end = time.perf_counter()
+        dumper.disable()
+        shutil.rmtree(folder / "d")
+        (folder / "s").mkdir()
+        before = time.perf_counter()
+        for i in range(n):
+            np.save(folder / "s" / f"{i}.npy", data)
+        after = time.perf_counter()
+        shutil.rmtree(folder / "s")
+        if turn > 0:  # the first warms up
+            ours.append((end - begin) / n * 1e6)
+            adds.append((added - begin) / n * 1e6)
+            theirs.append((after - before) / n * 1e6)
+    low, mid, high = median_with_interval(ours)
+    measured = (
+        f"{mid:.1f} us each ({low:.1f} to {high:.1f}), {statistics.median(adds):.1f} us of them in the add by ctypes; "
+        f"np.save {statistics.median(theirs):.0f} us"
+    )
+    results.put("dump, 2000 tensors of 4 KiB", measured, "<= 6 us each", mid <= 6)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--dir", default=None)
+    parser.add_argument("--results", default=None)
+    arguments = parser.parse_args()
+    results, dumper = Results(arguments.results), Dumper()
+    with tempfile.TemporaryDirectory(dir=arguments.dir) as name:
+        folder = Path(name)
+        n_turns = 2 if arguments.quick else 5
+        small(results, dumper, folder, n_turns)
+        large(results, dumper, folder, (128 if arguments.quick else 1024) << 20, n_turns, 3)
+
+
+if __name__ == "__main__":
+    main()
