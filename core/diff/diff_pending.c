@@ -20,27 +20,29 @@ static kymo_status get_waiting(const struct kymo__diff_side *side, size_t value,
 }
 
 /* A number as JSON writes it, as a tensor of rank 0: so it is compared as one. */
-static void read_literal(struct kymo__waiting *w, const struct kymo_dump_value *value)
+static void read_literal(const char *given, size_t len, union kymo__literal *number,
+                         struct kymo_tensor *out)
 {
     char text[64];
     char *end;
-    if (value->kind != KYMO_DUMP_LITERAL || value->text_len == 0 || value->text_len >= sizeof text)
+    *out = (struct kymo_tensor){0};
+    if (len == 0 || len >= sizeof text)
         return;
-    memcpy(text, value->text, value->text_len);
-    text[value->text_len] = '\0';
-    w->tensor = (struct kymo_tensor){.data = &w->number};
+    memcpy(text, given, len);
+    text[len] = '\0';
+    out->data = number;
     if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
-        w->number.truth = text[0] == 't';
-        w->tensor.dtype = KYMO_BOOL;
+        number->truth = text[0] == 't';
+        out->dtype = KYMO_BOOL;
         return;
     }
-    w->number.integer = strtoll(text, &end, 10);
+    number->integer = strtoll(text, &end, 10);
     if (*end == '\0') {
-        w->tensor.dtype = KYMO_I64;
+        out->dtype = KYMO_I64;
         return;
     }
-    w->number.real = strtod(text, &end);
-    w->tensor.dtype = *end == '\0' ? KYMO_F64 : KYMO_DTYPE_NONE;
+    number->real = strtod(text, &end);
+    out->dtype = *end == '\0' ? KYMO_F64 : KYMO_DTYPE_NONE;
 }
 
 static bool read_entry(struct kymo__waiting *w, const struct kymo_dump_entry *entry)
@@ -51,8 +53,8 @@ static bool read_entry(struct kymo__waiting *w, const struct kymo_dump_entry *en
     w->tensor = (struct kymo_tensor){0};
     if (entry->value.kind == KYMO_DUMP_TENSOR)
         w->tensor = entry->value.tensor;
-    else
-        read_literal(w, &entry->value);
+    else if (entry->value.kind == KYMO_DUMP_LITERAL)
+        read_literal(entry->value.text, entry->value.text_len, &w->number, &w->tensor);
     w->value = (struct kymo_dumped_value){
         .tree = entry->tree,
         .parts = entry->parts,
@@ -77,7 +79,7 @@ static bool read_entry(struct kymo__waiting *w, const struct kymo_dump_entry *en
 
 /* ---- its place in the reference ---- */
 
-static size_t find_reference(const struct kymo__waiting *w, const char *name)
+size_t kymo__diff_find_reference(const struct kymo__waiting *w, const char *name)
 {
     for (size_t i = 0; i < w->reference.n; i++) {
         const struct kymo_dumped_value *value = &w->reference.values[i];
@@ -101,7 +103,7 @@ static bool find_element(struct kymo__waiting *w, size_t *list)
         struct kymo__buf prefix = {0};
         kymo__name_put(&prefix, KYMO_DUMP_TENSORS, w->value.parts, n_parts);
         kymo__buf_put(&prefix, "", 1);
-        *list = prefix.failed ? KYMO__DIFF_NONE : find_reference(w, prefix.data);
+        *list = prefix.failed ? KYMO__DIFF_NONE : kymo__diff_find_reference(w, prefix.data);
         kymo__buf_fini(&prefix);
         if (*list == KYMO__DIFF_NONE)
             continue;
@@ -131,6 +133,23 @@ static bool find_element(struct kymo__waiting *w, size_t *list)
         return true;
     }
     return false;
+}
+
+/* A number of a manifest is a text there; it is compared as the number it is. */
+static bool find_number(struct kymo__waiting *w, size_t reference)
+{
+    const struct kymo_dumped_value *const value = &w->reference.values[reference];
+    if (value->kind != KYMO_DUMP_LITERAL || value->has_data || w->value.kind != KYMO_DUMP_LITERAL)
+        return false;
+    read_literal(value->text, value->text_len, &w->number_b, &w->element);
+    if (w->element.dtype == KYMO_DTYPE_NONE || !w->value.has_data)
+        return false;
+    w->element_value = *value;
+    w->element_value.dtype = w->element.dtype;
+    w->element_value.has_data = 1;
+    w->element_side = (struct kymo__diff_side){
+        .values = &w->element_value, .n = 1, .get = get_waiting, .ctx = &w->element};
+    return true;
 }
 
 /* ---- judging ---- */
@@ -170,6 +189,27 @@ static kymo_status judge_alone(struct kymo__waiting *w, const struct kymo_dumped
     return kymo__diff_append(diff, &result);
 }
 
+kymo_status kymo__diff_judge_waiting(struct kymo__waiting *w, size_t reference)
+{
+    size_t list;
+    if (reference != KYMO__DIFF_NONE) {
+        w->was_seen[reference] = 1;
+        return find_number(w, reference) ? judge_waiting(w, &w->element_side, 0)
+                                         : judge_waiting(w, &w->reference, reference);
+    }
+    if (!find_element(w, &list))
+        return judge_alone(w, &w->value, NULL);
+    w->was_seen[list] = 1;
+    return judge_waiting(w, &w->element_side, 0);
+}
+
+static bool is_picture(const struct kymo_dump_value *value)
+{
+    return value->kind == KYMO_DUMP_TENSOR &&
+           (value->type == KYMO_DUMP_IMAGE_RGB || value->type == KYMO_DUMP_IMAGE_BGR ||
+            value->type == KYMO_DUMP_IMAGE_I);
+}
+
 static int visit(void *ctx, const struct kymo_dump_entry *entry)
 {
     struct kymo__waiting *w = ctx;
@@ -179,16 +219,9 @@ static int visit(void *ctx, const struct kymo_dump_entry *entry)
         w->status = kymo__fail(KYMO_ENOMEM, "no memory to compare with an earlier dump");
         return 0;
     }
-    size_t i = find_reference(w, w->value.name);
-    if (i != KYMO__DIFF_NONE) {
-        w->was_seen[i] = 1;
-        w->status = judge_waiting(w, &w->reference, i);
-    } else if (find_element(w, &i)) {
-        w->was_seen[i] = 1;
-        w->status = judge_waiting(w, &w->element_side, 0);
-    } else {
-        w->status = judge_alone(w, &w->value, NULL);
-    }
+    w->status = is_picture(&entry->value)
+                    ? kymo__diff_judge_pictures(w, entry)
+                    : kymo__diff_judge_waiting(w, kymo__diff_find_reference(w, w->value.name));
     return w->status == KYMO_OK;
 }
 

@@ -1,4 +1,4 @@
-/* diff_pending.c and diff_errors.c: what waits in the dumper against an earlier dump, and the errors to show of it. */
+/* diff_pending.c, diff_pictures.c, diff_errors.c: what waits in the dumper against an earlier dump, and the errors of it. */
 #ifndef KYMO_DIFF_PENDING_H
 #define KYMO_DIFF_PENDING_H
 
@@ -16,11 +16,12 @@ struct kymo__waiting {
     struct kymo_dumped_value value;
     struct kymo_tensor tensor;
     struct kymo__buf name;
-    union {
+    union kymo__literal {
         int64_t integer;
         double real;
         uint8_t truth;
-    } number; /* what a literal is */
+    } number, number_b; /* what a literal is, here and in the reference */
+    int64_t sizes[4];   /* of pictures */
     struct kymo__diff_side side;
 
     /* An element of the reference that stands for a value of its own. */
@@ -28,6 +29,18 @@ struct kymo__waiting {
     struct kymo_dumped_value element_value;
     struct kymo__diff_side element_side;
 };
+
+/* ---- diff_pending.c ---- */
+
+/* The reference's value of that name, KYMO__DIFF_NONE without one; and the value that is being looked at against it. */
+size_t kymo__diff_find_reference(const struct kymo__waiting *w, const char *name);
+KYMO_WARN_UNUSED kymo_status kymo__diff_judge_waiting(struct kymo__waiting *w, size_t reference);
+
+/* ---- diff_pictures.c ---- */
+
+/* Judge a value that is dumped as pictures by the pixels they would have: a file has nothing else. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_judge_pictures(struct kymo__waiting *w,
+                                                       const struct kymo_dump_entry *entry);
 
 /* ---- diff_errors.c ---- */
 

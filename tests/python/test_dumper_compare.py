@@ -323,8 +323,7 @@ EXIT = """
 """
 
 
-@pytest.mark.parametrize("action", ["exit", "sys.exit", "lambda: sys.exit(0)"])
-@pytest.mark.parametrize("call", ["dump()", "compare_to_dumped_data()"])
+@pytest.mark.parametrize(("action", "call"), [("exit", "dump()"), ("lambda: sys.exit(0)", "compare_to_dumped_data()")])
 def test_an_exit_cannot_hide_a_mismatch(run_python, action, call):
     done = run_python(EXIT.format(action=action, call=call, value=2.0), check=False)
     assert done.returncode == 1
