@@ -102,8 +102,8 @@ static int make_types(PyObject *module, struct native_state *state)
     state->range_type = native_range_type(module);
     state->wrapper_type = state->range_type != NULL ? native_wrapper_type(module) : NULL;
     state->ready_type = state->wrapper_type != NULL ? native_ready_type(module) : NULL;
-    if (state->ready_type == NULL || native_nvtx_make(module) < 0 || native_stopwatch_make(module) < 0 ||
-        native_dump_make(module) < 0)
+    if (state->ready_type == NULL || native_nvtx_make(module) < 0 ||
+        native_stopwatch_make(module) < 0 || native_dump_make(module) < 0)
         return -1;
     native_stream_make();
     state->ready = state->ready_type->tp_alloc(state->ready_type, 0);
@@ -128,9 +128,9 @@ static int native_exec(PyObject *module)
     struct native_state *state = native_state_of(module);
     if (check_library() < 0 || make_exceptions(state) < 0 || make_types(module, state) < 0)
         return -1;
-    PyMethodDef *const functions[] = {native_range_functions,        native_event_functions,
-                                      native_switch_functions,       native_async_functions,
-                                      native_handle_functions,       native_iteration_functions,
+    PyMethodDef *const functions[] = {native_range_functions,         native_event_functions,
+                                      native_switch_functions,        native_async_functions,
+                                      native_handle_functions,        native_iteration_functions,
                                       native_communication_functions, native_dump_functions};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (PyModule_AddFunctions(module, functions[i]) < 0)

@@ -161,12 +161,9 @@ static PyObject *dumped_refuse_new(PyTypeObject *type, PyObject *Py_UNUSED(args)
 }
 
 static PyType_Slot dumped_slots[] = {
-    {Py_tp_new, dumped_refuse_new},
-    {Py_tp_dealloc, dumped_dealloc},
-    {Py_tp_getset, dumped_getset},
-    {Py_tp_methods, dumped_methods},
-    {Py_bf_getbuffer, dumped_getbuffer},
-    {0, NULL},
+    {Py_tp_new, dumped_refuse_new},      {Py_tp_dealloc, dumped_dealloc},
+    {Py_tp_getset, dumped_getset},       {Py_tp_methods, dumped_methods},
+    {Py_bf_getbuffer, dumped_getbuffer}, {0, NULL},
 };
 
 static PyType_Spec dumped_spec = {
