@@ -109,9 +109,9 @@ def small(results: Results, dumper: Dumper, folder: Path, n_turns: int) -> None:
     tensor = describe(data.ctypes.data, F32, data.shape)
     names = [f"layer{i}.out".encode() for i in range(n)]
     ours, adds, theirs = [], [], []
+    dumper.enable(folder / "d")
     for turn in range(n_turns + 1):
         settle(folder)
-        dumper.enable(folder / "d")
         begin = time.perf_counter()
         for name in names:
             dumper.add_on(name, tensor)
@@ -119,8 +119,6 @@ def small(results: Results, dumper: Dumper, folder: Path, n_turns: int) -> None:
         dumper.flush()
         dumper.wait()
         end = time.perf_counter()
-        dumper.disable()
-        shutil.rmtree(folder / "d")
         (folder / "s").mkdir()
         before = time.perf_counter()
         for i in range(n):
@@ -131,6 +129,7 @@ def small(results: Results, dumper: Dumper, folder: Path, n_turns: int) -> None:
             ours.append((end - begin) / n * 1e6)
             adds.append((added - begin) / n * 1e6)
             theirs.append((after - before) / n * 1e6)
+    dumper.disable()
     low, mid, high = median_with_interval(ours)
     measured = (
         f"{mid:.1f} us each ({low:.1f} to {high:.1f}), {statistics.median(adds):.1f} us of them in the add by ctypes; "

@@ -59,9 +59,11 @@ def find_library() -> Path:
     """The libkymo of KYMO_BUILD, or the one that the package has."""
     if "KYMO_BUILD" in os.environ:
         return Path(os.environ["KYMO_BUILD"]) / "core" / "libkymo.so"
-    import kymo
+    import kymo  # brings the library along; a second copy would stay off
 
-    return next(Path(kymo.__file__).parent.rglob("libkymo.so*"))
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8")
+    loaded = [line.split()[-1] for line in maps.splitlines() if "/libkymo.so" in line]
+    return Path(loaded[0]) if loaded else next(Path(kymo.__file__).parent.glob("libkymo.so*"))
 
 
 class Dumper:

@@ -10,6 +10,7 @@ struct kymo__dump kymo__dump = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                 .gpu_work = PTHREAD_COND_INITIALIZER,
                                 .measure_work = PTHREAD_COND_INITIALIZER,
                                 .done = PTHREAD_COND_INITIALIZER,
+                                .room = PTHREAD_COND_INITIALIZER,
                                 .place_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct kymo__dump *const dump = &kymo__dump;

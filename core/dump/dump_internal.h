@@ -305,7 +305,9 @@ struct kymo__dump {
     pthread_cond_t work;         /* a step was queued, or threads shall end */
     pthread_cond_t gpu_work;     /* the same for the one that fetches from GPUs */
     pthread_cond_t measure_work; /* and for the one that measures */
-    pthread_cond_t done;         /* memory was given back, a step was written, a thread ended */
+    pthread_cond_t done;         /* a step was written, a copy arrived, a thread ended */
+    pthread_cond_t room;         /* memory was given back; `n_blocked` threads wait for it */
+    uint32_t n_blocked;
 
     struct kymo_dump_options options; /* with defaults filled in; its dir is `dir` below */
     char dir[PATH_MAX];

@@ -1,22 +1,28 @@
 /*
  * The memory of copies. Pages that are new cost more than the copy itself, so large pieces are kept for the next ones, as
- * far as the budget has room for them beside what is in use.
+ * far as the budget goes. Small copies lie one behind the other in slabs, which are such pieces, and a slab is free when all
+ * that lay in it are.
  */
+#include <string.h>
+
 #include "dump/dump_internal.h"
 
-enum { PAGE = 4096, LARGE = 64 << 10 };
+enum { PAGE = 4096, LARGE = 64 << 10, SLAB = 1 << 20, ALIGN = 16 };
 
 /* Stands right in front of a large piece. */
 struct piece {
     void *begin; /* of the allocation */
     size_t size; /* that can be used */
     struct piece *next;
+    /* Of a slab. */
+    uint32_t used, n_live;
 };
 
 static struct {
     pthread_mutex_t lock; /* guards all of it */
     struct piece *kept;
     size_t n_kept_bytes, limit;
+    struct piece *slab; /* that small copies are put into; NULL: none */
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct piece *piece_of(void *bytes)
@@ -42,13 +48,11 @@ static struct piece *take_kept(size_t size)
     return piece;
 }
 
-void *kymo__dump_memory_take(size_t size)
+static struct piece *take_large(size_t size)
 {
-    if (size < LARGE)
-        return kymo__alloc(size);
     struct piece *piece = take_kept(size);
     if (piece != NULL)
-        return piece + 1;
+        return piece;
     if (size > SIZE_MAX / 2)
         return NULL;
     const size_t rounded = (size + PAGE - 1) / PAGE * PAGE;
@@ -58,32 +62,117 @@ void *kymo__dump_memory_take(size_t size)
     const uintptr_t first = (uintptr_t)begin + sizeof *piece;
     char *const bytes = begin + sizeof *piece + (PAGE - first % PAGE) % PAGE;
     *piece_of(bytes) = (struct piece){.begin = begin, .size = rounded};
-    return bytes;
+    return piece_of(bytes);
+}
+
+/* The lock is held. True: the caller frees it. */
+static bool is_too_much(struct piece *piece)
+{
+    if (memory.n_kept_bytes + piece->size > memory.limit)
+        return true;
+    piece->next = memory.kept;
+    memory.kept = piece;
+    memory.n_kept_bytes += piece->size;
+    return false;
+}
+
+static void give_large(struct piece *piece)
+{
+    pthread_mutex_lock(&memory.lock);
+    const bool is_freed = is_too_much(piece);
+    pthread_mutex_unlock(&memory.lock);
+    if (is_freed)
+        kymo__free(piece->begin);
+}
+
+/* ---- small ones; in front of each is its slab ---- */
+
+static size_t small_size(size_t size)
+{
+    return ALIGN + (size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* NULL when the slab is full. The lock is held. */
+static void *put_into_slab(size_t size)
+{
+    struct piece *const slab = memory.slab;
+    if (slab == NULL || slab->size - slab->used < small_size(size))
+        return NULL;
+    char *const at = (char *)(slab + 1) + slab->used;
+    memcpy(at, &slab, sizeof slab);
+    slab->used += (uint32_t)small_size(size);
+    slab->n_live++;
+    return at + ALIGN;
+}
+
+/* One less lies in it. The lock is held. True: the caller frees it. */
+static bool leave(struct piece *slab)
+{
+    return slab != NULL && --slab->n_live == 0 && is_too_much(slab);
+}
+
+static void *take_small(size_t size)
+{
+    pthread_mutex_lock(&memory.lock);
+    void *at = put_into_slab(size);
+    pthread_mutex_unlock(&memory.lock);
+    if (at != NULL)
+        return at;
+    struct piece *const slab = take_large(SLAB);
+    if (slab == NULL)
+        return NULL;
+    slab->used = 0;
+    slab->n_live = 1; /* itself, as long as it is the one that is filled */
+    pthread_mutex_lock(&memory.lock);
+    struct piece *const full = memory.slab;
+    memory.slab = slab;
+    at = put_into_slab(size);
+    const bool is_freed = leave(full);
+    pthread_mutex_unlock(&memory.lock);
+    if (is_freed)
+        kymo__free(full->begin);
+    return at;
+}
+
+static void give_small(void *bytes)
+{
+    struct piece *slab;
+    memcpy(&slab, (char *)bytes - ALIGN, sizeof slab);
+    pthread_mutex_lock(&memory.lock);
+    const bool is_freed = leave(slab);
+    pthread_mutex_unlock(&memory.lock);
+    if (is_freed)
+        kymo__free(slab->begin);
+}
+
+/* ---- both ---- */
+
+void *kymo__dump_memory_take(size_t size)
+{
+    if (size < LARGE)
+        return take_small(size);
+    struct piece *const piece = take_large(size);
+    return piece != NULL ? piece + 1 : NULL;
 }
 
 void kymo__dump_memory_give(void *bytes, size_t size)
 {
-    if (bytes == NULL || size < LARGE) {
-        kymo__free(bytes);
+    if (bytes == NULL)
         return;
-    }
-    struct piece *const piece = piece_of(bytes);
-    pthread_mutex_lock(&memory.lock);
-    const bool keep = memory.n_kept_bytes + piece->size <= memory.limit;
-    if (keep) {
-        piece->next = memory.kept;
-        memory.kept = piece;
-        memory.n_kept_bytes += piece->size;
-    }
-    pthread_mutex_unlock(&memory.lock);
-    if (!keep)
-        kymo__free(piece->begin);
+    if (size < LARGE)
+        give_small(bytes);
+    else
+        give_large(piece_of(bytes));
 }
 
 void kymo__dump_memory_keep(size_t limit)
 {
     pthread_mutex_lock(&memory.lock);
+    struct piece *const slab = limit == 0 ? memory.slab : NULL;
     memory.limit = limit;
+    if (slab != NULL)
+        memory.slab = NULL;
+    const bool is_freed = leave(slab);
     while (memory.n_kept_bytes > limit) {
         struct piece *const piece = memory.kept;
         memory.kept = piece->next;
@@ -91,6 +180,8 @@ void kymo__dump_memory_keep(size_t limit)
         kymo__free(piece->begin);
     }
     pthread_mutex_unlock(&memory.lock);
+    if (is_freed)
+        kymo__free(slab->begin);
 }
 
 void kymo__dump_memory_before_fork(void)

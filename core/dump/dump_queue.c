@@ -37,7 +37,8 @@ void kymo__dump_item_done(struct kymo__dump_item *item)
     pthread_mutex_lock(&dump->lock);
     dump->n_used_bytes -= item->n_counted;
     item->n_counted = 0;
-    pthread_cond_broadcast(&dump->done);
+    if (dump->n_blocked > 0)
+        pthread_cond_broadcast(&dump->room);
     pthread_mutex_unlock(&dump->lock);
 }
 
@@ -53,8 +54,10 @@ bool kymo__dump_reserve(uint64_t n_bytes)
     pthread_mutex_lock(&dump->lock);
     if (dump->n_used_bytes + n_bytes > limit && may_wait()) {
         const uint64_t began = kymo__clock_ns(CLOCK_MONOTONIC);
+        dump->n_blocked++;
         while (dump->n_used_bytes + n_bytes > limit && may_wait())
-            pthread_cond_wait(&dump->done, &dump->lock);
+            pthread_cond_wait(&dump->room, &dump->lock);
+        dump->n_blocked--;
         dump->counts.waited_ns += kymo__clock_ns(CLOCK_MONOTONIC) - began;
     }
     const bool fits =
@@ -244,6 +247,7 @@ static void *run(void *arg)
         pthread_mutex_lock(&dump->lock);
         dump->n_writing--;
         pthread_cond_broadcast(&dump->done);
+        pthread_cond_broadcast(&dump->room);
     }
     dump->n_threads--;
     dump->n_writers--;
@@ -291,6 +295,7 @@ void kymo__dump_write_here(void)
         pthread_mutex_lock(&dump->lock);
         dump->n_writing--;
         pthread_cond_broadcast(&dump->done);
+        pthread_cond_broadcast(&dump->room);
     }
     pthread_mutex_unlock(&dump->lock);
 }

@@ -262,6 +262,8 @@ static void become_child(void)
 {
     pthread_cond_init(&dump->work, NULL);
     pthread_cond_init(&dump->done, NULL);
+    pthread_cond_init(&dump->room, NULL);
+    dump->n_blocked = 0;
     pthread_cond_init(&dump->gpu_work, NULL);
     pthread_cond_init(&dump->measure_work, NULL);
     kymo__dump_measure_after_fork();

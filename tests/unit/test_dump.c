@@ -1,6 +1,7 @@
 /* The dumper: paths, snapshots, what is in the files, policies, forks. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -417,6 +418,112 @@ static void any_failed_allocation_is_borne(void **state)
     assert_int_equal(counts.n_failed, 0);
 }
 
+/* ---- threads ---- */
+
+struct crew {
+    int number, n_failed;
+    uint32_t *stop;
+};
+
+static void *add_for_a_while(void *ctx)
+{
+    struct crew *crew = ctx;
+    static float data[100000];
+    char path[32];
+    const int64_t few = 300, many = 100000;
+    for (int i = 0; __atomic_load_n(crew->stop, __ATOMIC_RELAXED) == 0; i++) {
+        struct kymo_tensor t = {.data = data, .dtype = KYMO_F32, .rank = 1};
+        t.sizes = i % 7 == 0 ? &many : &few;
+        snprintf(path, sizeof path, "thread%d.t%d", crew->number, i);
+        crew->n_failed += kymo_dump_add(path, &t) != KYMO_OK;
+    }
+    return NULL;
+}
+
+static int see_nothing(void *ctx, const struct kymo_dump_entry *entry)
+{
+    *(uint64_t *)ctx += entry->n_parts;
+    return 1;
+}
+
+static void threads_add_while_others_flush_and_look(void **state)
+{
+    enum { N = 3, STEPS = 40 };
+    struct crew crew[N];
+    pthread_t threads[N];
+    uint32_t stop = 0;
+    uint64_t n_parts = 0;
+    enable_with(*state, (struct kymo_dump_options){.memory_bytes = 1 << 20, .n_writers = 2});
+    for (int i = 0; i < N; i++) {
+        crew[i] = (struct crew){.number = i, .stop = &stop};
+        assert_int_equal(pthread_create(&threads[i], NULL, add_for_a_while, &crew[i]), 0);
+    }
+    for (int i = 0; i < STEPS; i++) {
+        usleep(500);
+        assert_int_equal(kymo_dump_visit_pending(see_nothing, &n_parts), KYMO_OK);
+        if (i % 10 == 9)
+            kymo_dump_clear(KYMO_DUMP_TENSORS);
+        assert_int_equal(kymo_dump_flush(NULL), KYMO_OK);
+    }
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < N; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(crew[i].n_failed, 0);
+    }
+    struct kymo_dump_counts counts;
+    assert_int_equal(kymo_dump_disable(), KYMO_OK);
+    kymo_dump_counts_get(&counts);
+    assert_int_equal(counts.n_steps, STEPS);
+    assert_int_equal(counts.n_failed + counts.n_dropped, 0);
+    assert_int_equal(kymo__dump.n_used_bytes, 0);
+}
+
+/* ---- pictures ---- */
+
+static void pictures_are_files_with_what_accvlab_says_of_them(void **state)
+{
+    static const struct kymo__dump_images images = {
+        .create = kymo_images_create,
+        .destroy = kymo_images_destroy,
+        .count = kymo_images_count,
+        .get = kymo_images_get,
+        .axes = kymo_images_axes,
+        .pack = kymo_png_pack,
+        .free_png = kymo_png_free,
+    };
+    kymo__dump_images_set(&images);
+    enable_with(*state, (struct kymo_dump_options){.layout = KYMO_DUMP_LAYOUT_ACCVLAB});
+    static float pixels[2 * 3 * 4 * 5 * 3];
+    for (size_t i = 0; i < sizeof pixels / sizeof *pixels; i++)
+        pixels[i] = (float)i;
+    const int64_t batch[] = {2, 3, 4, 5, 3}, grey[] = {4, 5}, none[] = {7};
+    struct kymo_dump_value value = {
+        .tensor = {.data = pixels, .dtype = KYMO_F32, .rank = 5, .sizes = batch},
+        .type = KYMO_DUMP_IMAGE_RGB};
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "img", value), KYMO_OK);
+    value.tensor.rank = 2;
+    value.tensor.sizes = grey;
+    value.type = KYMO_DUMP_IMAGE_I;
+    const struct kymo_box box = {.x0 = 1, .y0 = 1, .x1 = 3, .y1 = 2, .color = 0xffffff};
+    value.image =
+        &(const struct kymo_image_options){.boxes = &box, .n_boxes = 1, .mask = value.tensor};
+    assert_int_equal(put(KYMO_DUMP_GRADIENTS, "g/#0", value), KYMO_OK);
+    value.tensor.rank = 1;
+    value.tensor.sizes = none;
+    value.image = NULL;
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "no", value), KYMO_OK);
+    assert_int_equal(kymo_dump_flush(NULL), KYMO_OK);
+    assert_int_equal(kymo_dump_wait(), KYMO_EIO); /* one was none */
+    assert_non_null(strstr(kymo_last_error(), "'no'"));
+    assert_has("0/tensors.json", "\"img.0.0.png\"");
+    assert_has("0/tensors.json", "\"img.1.2.png\"");
+    assert_has("0/tensors.json", "\"no\": null");
+    assert_has("0/[tensors.json]img.1.2.png", "PNG");
+    assert_has("0/[tensors.json]img.0.0.png.meta.json", "\"image_format\": \"RGB\"");
+    assert_has("0/[grads.json]g.0.png.meta.json", "Intensity");
+    kymo__dump_images_set(NULL);
+}
+
 /* A step is whole whatever its sizes: around a page, around a batch, past both. */
 static void write_many_sizes(struct scratch *s, uint32_t durable)
 {
@@ -486,6 +593,8 @@ int main(void)
         SCRATCH_TEST(data_that_are_handed_over_are_given_back_once),
         SCRATCH_TEST(what_waits_can_be_seen_and_forgotten),
         SCRATCH_TEST(only_chosen_steps_are_kept),
+        SCRATCH_TEST(threads_add_while_others_flush_and_look),
+        SCRATCH_TEST(pictures_are_files_with_what_accvlab_says_of_them),
         SCRATCH_TEST(tensors_of_any_size_are_whole),
         SCRATCH_TEST(past_the_cache_too),
         SCRATCH_TEST(any_failed_allocation_is_borne),
