@@ -82,6 +82,8 @@ FILES = {
         b'{"end":true,"tensors":1,"values":2,"bytes":12}\n',
         b'{"kymo_dump":1,"data_start":4096}\n{"seq":0,"name":"a","dtype":"float64","shape":[4],"offset":250,"bytes":32}\n'
         b'{"seq":0,"name":"b","files":["../x"]}\n{"seq":0,"name":"c","value":"text"}\n{"seq":1,"na',
+        b'{"kymo_dump":1,"data_start":0}\n{"seq":0,"name":"a","dtype":"float64","offset":0,"bytes":0}\n'
+        b'{"seq":1,"name":"b","type":"json","files":["b.json"]}\n{"end":true}\n',
         b'{"kymo_dump":2}\n',
         b'{"kymo_dump":1,"data_start":9223372036854775807}\n{"seq":0,"name":"a","dtype":"uint8","shape":[0],"offset":0,'
         b'"bytes":0}\n{"end":true}\n',

@@ -558,6 +558,7 @@ static void hostile_manifest_lines_are_left_out(void **state)
         "9223372036854775807,\"bytes\":4}\n"
         "{\"seq\":5,\"name\":\"e\",\"type\":\"binary\",\"files\":[\"../../etc/passwd\"]}\n"
         "{\"seq\":6,\"name\":\"f\",\"digest\":\"zz\"}\n"
+        "{\"seq\":6,\"name\":\"h\",\"dtype\":\"float32\",\"offset\":0,\"bytes\":4}\n"
         "nonsense\n"
         "{\"seq\":7,\"name\":\"g\",\"value\":2}\n"
         "{\"end\":true}\n");
@@ -570,7 +571,7 @@ static void hostile_manifest_lines_are_left_out(void **state)
     assert_string_equal(values[1].name, "d");
     assert_string_equal(values[1].missing, "unfinished");
     assert_string_equal(values[2].name, "g");
-    assert_int_equal(kymo_dumps_n_notes(dumps), 7);
+    assert_int_equal(kymo_dumps_n_notes(dumps), 8);
     kymo_dumps_close(dumps);
     write_text(s, "step-00000001.jsonl", "{\"kymo_dump\":2}\n");
     assert_refused(s, "", "its kymo_dump is 2");
