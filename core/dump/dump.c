@@ -56,7 +56,7 @@ static void count_one(uint64_t *what)
     pthread_mutex_unlock(&dump->lock);
 }
 
-/* No room in memory, and the policy is not to wait. */
+/* No room in memory, and no use in waiting for it. */
 static kymo_status do_without(struct kymo__dump_item *item)
 {
     if (dump->options.policy == KYMO_DUMP_FALL_TO_STATS && !item->is_of_gpu) {
@@ -68,15 +68,21 @@ static kymo_status do_without(struct kymo__dump_item *item)
     return KYMO_OK;
 }
 
-/* Data that are handed over and lie as they are written stay where they are. */
+/*
+ * Data that are handed over and lie as they are written stay where they are. A step that is larger than the budget goes on
+ * in files, where the policy is to keep everything.
+ */
 static kymo_status keep_data(struct kymo__dump_item *item, const struct kymo_dump_value *value)
 {
-    if (!kymo__dump_reserve(item->n_bytes))
+    if (kymo__dump_reserve(item->n_bytes))
+        item->n_counted = item->n_bytes;
+    else if (dump->options.policy == KYMO_DUMP_BLOCK)
+        item->is_spilled = true;
+    else
         return do_without(item);
-    item->n_counted = item->n_bytes;
     if (item->is_of_gpu)
         return kymo__dump_gpu_take(item, 0);
-    if (value->release == NULL || item->strides != NULL)
+    if (value->release == NULL || item->strides != NULL || item->is_spilled)
         return kymo__dump_item_copy(item);
     item->value.tensor.strides = NULL;
     item->value.release = value->release;

@@ -99,12 +99,14 @@ static kymo_status arrange(struct kymo__dump_item *item, const struct kymo__dump
 /* Into memory of the item's own. */
 static kymo_status fetch(struct kymo__dump_item *item, struct kymo__dump_transit *way)
 {
-    void *const copy = kymo__dump_memory_take(item->n_bytes);
-    void *const bytes = way->is_dense ? copy : kymo__dump_memory_take(way->n_bytes);
-    kymo_status st = kymo__gpu_copy_fetch(way->copy, copy != NULL ? bytes : NULL);
-    if (copy == NULL || bytes == NULL)
-        st = kymo__fail(KYMO_ENOMEM, "no memory for a copy of %llu bytes",
-                        (unsigned long long)item->n_bytes);
+    void *copy = NULL;
+    kymo_status st = kymo__dump_item_take_room(item, &copy);
+    void *const bytes = st != KYMO_OK || way->is_dense ? copy : kymo__dump_memory_take(way->n_bytes);
+    const kymo_status fetched = kymo__gpu_copy_fetch(way->copy, bytes);
+    if (st == KYMO_OK && bytes == NULL)
+        st = kymo__fail(KYMO_ENOMEM, "no memory for a copy of %zu bytes", way->n_bytes);
+    if (st == KYMO_OK)
+        st = fetched;
     if (st == KYMO_OK && !way->is_dense)
         st = arrange(item, way, bytes, copy);
     if (bytes != copy)
@@ -112,7 +114,7 @@ static kymo_status fetch(struct kymo__dump_item *item, struct kymo__dump_transit
     if (st == KYMO_OK)
         kymo__dump_item_own(item, copy);
     else
-        kymo__dump_memory_give(copy, item->n_bytes);
+        kymo__dump_item_give_room(item, copy);
     return st;
 }
 
@@ -122,7 +124,7 @@ static kymo_status bring(struct kymo__dump_item *item, struct kymo__dump_transit
     if (way->measures == 0)
         return KYMO_OK;
     KYMO_TRY(kymo__dump_item_measure(item, way->measures));
-    kymo__dump_memory_give(item->copy, item->n_bytes);
+    kymo__dump_item_give_room(item, item->copy);
     item->copy = NULL;
     item->value.tensor.data = NULL;
     return KYMO_OK;

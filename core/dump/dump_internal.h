@@ -92,6 +92,12 @@ void kymo__dump_measure_after_fork(void);
 /* `size` bytes, of many beginning at a multiple of 4096; NULL without memory. They go back with the same size. */
 void *kymo__dump_memory_take(size_t size);
 void kymo__dump_memory_give(void *bytes, size_t size);
+/*
+ * The same in a file without a name in `dir`, whose pages the kernel may put on the disk: for a step that is larger than
+ * the budget of memory, and that nothing can make room for.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__dump_spill_take(const char *dir, size_t size, void **out);
+void kymo__dump_spill_give(void *bytes, size_t size);
 /* How many bytes that nobody uses may be kept for the next ones. */
 void kymo__dump_memory_keep(size_t limit);
 void kymo__dump_memory_before_fork(void);
@@ -132,6 +138,7 @@ struct kymo__dump_item {
     const int64_t *strides;             /* of the program's tensor, permuted; NULL: row-major */
     uint64_t n_bytes;                   /* of the tensor */
     void *copy;                         /* of n_bytes by kymo__dump_memory_take(); NULL: none */
+    bool is_spilled;                    /* the copy is of kymo__dump_spill_take() */
     uint64_t n_counted;                 /* bytes that the budget of memory holds for it */
     struct kymo__dump_measure *measure; /* made when it was added; NULL: the writer makes it */
     bool is_measured_only;              /* there are no data, as the mode or the policy has it */
@@ -161,8 +168,12 @@ struct kymo__dump_item {
 /* Copy everything but the data: type, sizes, texts. KYMO_EINVAL for a tensor or permutation that is none. */
 KYMO_WARN_UNUSED kymo_status kymo__dump_item_create(const struct kymo_dump_value *value,
                                                     struct kymo__dump_item **out);
+void kymo__dump_files_fini(struct kymo__dump_files *files);
 /* Free it; whoever lent the data is told. */
 void kymo__dump_item_destroy(struct kymo__dump_item *item);
+/* Memory for its data, and back. */
+KYMO_WARN_UNUSED kymo_status kymo__dump_item_take_room(struct kymo__dump_item *item, void **out);
+void kymo__dump_item_give_room(struct kymo__dump_item *item, void *bytes);
 /* Copy the data from where the program has them. */
 KYMO_WARN_UNUSED kymo_status kymo__dump_item_copy(struct kymo__dump_item *item);
 /* These are the data, of kymo__dump_memory_take(), row-major. */
@@ -362,7 +373,10 @@ void kymo__dump_end_threads(uint64_t patience_ns);
 /* Wait until nothing is queued or being written; with `patience_ns` not 0, at most so long after the last thing that
  * moved. False: something is left. */
 bool kymo__dump_drain(uint64_t patience_ns);
-/* Wait for room for `n_bytes` of memory, as the policy has it; false: there is none. */
+/*
+ * Wait for room for `n_bytes` of memory, as the policy has it. False: there is none; with policy block, because the step
+ * under way alone is too large.
+ */
 bool kymo__dump_reserve(uint64_t n_bytes);
 
 #endif

@@ -122,12 +122,20 @@ kymo_status kymo__dump_item_create(const struct kymo_dump_value *value, struct k
 
 void kymo__dump_item_forget_data(struct kymo__dump_item *item)
 {
-    kymo__dump_memory_give(item->copy, item->n_bytes);
+    kymo__dump_item_give_room(item, item->copy);
     item->copy = NULL;
     if (item->value.release != NULL)
         item->value.release(item->value.owner);
     item->value.release = NULL;
     item->value.tensor.data = NULL;
+}
+
+void kymo__dump_files_fini(struct kymo__dump_files *files)
+{
+    for (size_t i = 0; i < files->n; i++)
+        kymo__free(files->names[i]);
+    kymo__free(files->names);
+    *files = (struct kymo__dump_files){0};
 }
 
 void kymo__dump_item_destroy(struct kymo__dump_item *item)
@@ -137,9 +145,7 @@ void kymo__dump_item_destroy(struct kymo__dump_item *item)
         kymo__dump_measure_fini(item->measure);
     kymo__free(item->measure);
     kymo__image_options_destroy(item->image);
-    for (size_t i = 0; i < item->files.n; i++)
-        kymo__free(item->files.names[i]);
-    kymo__free(item->files.names);
+    kymo__dump_files_fini(&item->files);
     kymo__free(item);
 }
 
@@ -155,20 +161,34 @@ kymo_status kymo__dump_item_measure(struct kymo__dump_item *item, uint32_t what)
     return KYMO_OK;
 }
 
+kymo_status kymo__dump_item_take_room(struct kymo__dump_item *item, void **out)
+{
+    if (item->is_spilled)
+        return kymo__dump_spill_take(kymo__dump.dir, item->n_bytes, out);
+    *out = kymo__dump_memory_take(item->n_bytes);
+    return *out != NULL ? KYMO_OK
+                        : kymo__fail(KYMO_ENOMEM, "no memory for a copy of %llu bytes",
+                                     (unsigned long long)item->n_bytes);
+}
+
+void kymo__dump_item_give_room(struct kymo__dump_item *item, void *bytes)
+{
+    if (item->is_spilled)
+        kymo__dump_spill_give(bytes, item->n_bytes);
+    else
+        kymo__dump_memory_give(bytes, item->n_bytes);
+}
+
 kymo_status kymo__dump_item_copy(struct kymo__dump_item *item)
 {
-    struct kymo_tensor *const t = &item->value.tensor;
-    void *const copy = kymo__dump_memory_take(item->n_bytes);
-    if (copy == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for a copy of %llu bytes",
-                          (unsigned long long)item->n_bytes);
-    const kymo_status st = kymo_tensor_gather(t, copy);
-    if (st != KYMO_OK) {
-        kymo__dump_memory_give(copy, item->n_bytes);
-        return st;
-    }
-    kymo__dump_item_own(item, copy);
-    return KYMO_OK;
+    void *copy = NULL;
+    KYMO_TRY(kymo__dump_item_take_room(item, &copy));
+    const kymo_status st = kymo_tensor_gather(&item->value.tensor, copy);
+    if (st == KYMO_OK)
+        kymo__dump_item_own(item, copy);
+    else
+        kymo__dump_item_give_room(item, copy);
+    return st;
 }
 
 void kymo__dump_item_own(struct kymo__dump_item *item, void *copy)

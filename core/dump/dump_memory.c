@@ -3,7 +3,12 @@
  * far as the budget goes. Small copies lie one behind the other in slabs, which are such pieces, and a slab is free when all
  * that lay in it are.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "dump/dump_internal.h"
 
@@ -164,6 +169,52 @@ void kymo__dump_memory_give(void *bytes, size_t size)
     else
         give_large(piece_of(bytes));
 }
+
+/* ---- in a file ---- */
+
+/* A file without a name; some file systems want it to have had one. */
+static int open_nameless(const char *dir)
+{
+    char path[PATH_MAX + 32];
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    snprintf(path, sizeof path, "%s/.spill-XXXXXX", dir);
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+kymo_status kymo__dump_spill_take(const char *dir, size_t size, void **out)
+{
+    KYMO_TRY(kymo__dump_make_folders(dir));
+    const int fd = open_nameless(dir);
+    if (fd < 0)
+        return kymo__fail_errno("make a file in %s for a step that is larger than dump.memory", dir);
+    /* The room is taken now: a disk that is full later would be a signal. */
+    const int error = posix_fallocate(fd, 0, (off_t)size);
+    void *const bytes =
+        error == 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    errno = error != 0 ? error : errno;
+    const kymo_status st =
+        bytes != MAP_FAILED
+            ? KYMO_OK
+            : kymo__fail_errno("put %zu bytes of a step that is larger than dump.memory into %s",
+                               size, dir);
+    close(fd);
+    if (st == KYMO_OK)
+        *out = bytes;
+    return st;
+}
+
+void kymo__dump_spill_give(void *bytes, size_t size)
+{
+    if (bytes != NULL)
+        munmap(bytes, size);
+}
+
+/* ---- what is kept ---- */
 
 void kymo__dump_memory_keep(size_t limit)
 {

@@ -42,7 +42,7 @@ void kymo__dump_item_done(struct kymo__dump_item *item)
     pthread_mutex_unlock(&dump->lock);
 }
 
-/* The lock is held. A step alone may be larger than the budget: nobody could ever make room for it. */
+/* The lock is held. Where nothing is being written, nothing will make room. */
 static bool may_wait(void)
 {
     return dump->options.policy == KYMO_DUMP_BLOCK && (dump->first != NULL || dump->n_writing > 0);
@@ -60,8 +60,7 @@ bool kymo__dump_reserve(uint64_t n_bytes)
         dump->n_blocked--;
         dump->counts.waited_ns += kymo__clock_ns(CLOCK_MONOTONIC) - began;
     }
-    const bool fits =
-        dump->n_used_bytes + n_bytes <= limit || dump->options.policy == KYMO_DUMP_BLOCK;
+    const bool fits = dump->n_used_bytes + n_bytes <= limit;
     if (fits)
         dump->n_used_bytes += n_bytes;
     pthread_mutex_unlock(&dump->lock);

@@ -219,7 +219,7 @@ void kymo__dump_side_write(struct kymo__dump_item *item, const struct kymo__dump
     if (st == KYMO_OK)
         return;
     item->missing = st == KYMO_ENOMEM ? "memory" : st == KYMO_EIO ? "disk" : "form";
-    item->files.n = 0;
+    kymo__dump_files_fini(&item->files);
     result->n_failed++;
     kymo__dump_told(result, "step %" PRIu64 " of the dump in %s lacks '%.*s': %s", where->step,
                     place->dir, (int)KYMO__MIN(where->path->len, (size_t)100), where->path->data,

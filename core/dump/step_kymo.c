@@ -394,10 +394,26 @@ static kymo_status open_step(struct writer *w)
     return write_lines(w);
 }
 
+/* The head in front of the data, and what is behind them cut off. */
+static kymo_status write_head(struct writer *w)
+{
+    struct kymo__buf head = {0};
+    kymo_status st =
+        kymo__safetensors_head_put(&head, &w->table, w->step->number, w->place->rank, w->data_start);
+    if (st == KYMO_OK && head.failed)
+        st = kymo__fail(KYMO_ENOMEM, "no memory for the head of step %" PRIu64, w->step->number);
+    w->at = 0;
+    if (st == KYMO_OK && (!write_at(w, head.data, head.len) ||
+                          ftruncate(w->data, (off_t)(w->data_start + w->table.n_bytes)) != 0 ||
+                          (w->place->durable && fdatasync(w->data) != 0)))
+        st = kymo__fail_errno("write %s/%s.part", w->place->dir, w->name.data);
+    kymo__buf_fini(&head);
+    return st;
+}
+
 /* What is left of the data, the head, and the name. */
 static kymo_status close_data(struct writer *w)
 {
-    struct kymo__buf head = {0};
     char part[KYMO__FILE_NAME_MAX + 32], whole[KYMO__FILE_NAME_MAX + 32];
     stop_direct(w);
     if (!write_batch(w)) {
@@ -406,17 +422,11 @@ static kymo_status close_data(struct writer *w)
         take_back(w, NULL, error);
     }
     KYMO_TRY(tell(w, NULL));
-    KYMO_TRY(kymo__safetensors_head_put(&head, &w->table, w->step->number, w->place->rank,
-                                        w->data_start));
-    w->at = 0;
-    const bool ok = !head.failed && write_at(w, head.data, head.len) &&
-                    ftruncate(w->data, (off_t)(w->data_start + w->table.n_bytes)) == 0 &&
-                    (!w->place->durable || fdatasync(w->data) == 0);
-    kymo__buf_fini(&head);
+    KYMO_TRY(write_head(w));
     snprintf(part, sizeof part, "%s.part", w->name.data);
     snprintf(whole, sizeof whole, "%s.safetensors", w->name.data);
-    if (!ok || renameat(w->folder, part, w->folder, whole) != 0)
-        return kymo__fail_errno("write %s/%s", w->place->dir, whole);
+    if (renameat(w->folder, part, w->folder, whole) != 0)
+        return kymo__fail_errno("give %s/%s its name", w->place->dir, whole);
     return KYMO_OK;
 }
 

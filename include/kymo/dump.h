@@ -41,7 +41,8 @@ enum kymo_dump_mode {
 
 /* What happens when `memory_bytes` are waiting to be written. */
 enum kymo_dump_policy {
-    KYMO_DUMP_BLOCK = 0,     /* the add waits */
+    KYMO_DUMP_BLOCK =
+        0, /* the add waits. What one step has beyond it lies in files without a name in `dir` meanwhile */
     KYMO_DUMP_DROP,          /* the tensor is left out, and counted */
     KYMO_DUMP_FALL_TO_STATS, /* its statistics are kept */
 };

@@ -231,6 +231,15 @@ def test_without_memory_the_policy_counts(
         assert ("stats" in step["values"][1]) == (policy == "stats")
 
 
+def test_a_step_larger_than_the_memory_is_whole(program: Any, run: Any, tmp_path: Path) -> None:
+    """Each step has 2.8 MB; nothing could ever make room for it."""
+    done = run(program("dump", tmp_path / "d", 4, "disable"), env={"KYMO_OPTIONS": "dump.memory=1M"})
+    assert "failed 0 dropped 0" in done.stdout
+    for step in read_dump(tmp_path / "d"):
+        assert_complete(step)
+    assert not list((tmp_path / "d").glob(".*"))
+
+
 def flight_of(folder: Path) -> list[Path]:
     return list(folder.glob(".flight-*"))
 
