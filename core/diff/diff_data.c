@@ -16,9 +16,11 @@ static bool is_finite_throughout(const struct kymo_tensor_stats *stats)
     return stats != NULL && stats->n_nan == 0 && stats->n_pos_inf == 0 && stats->n_neg_inf == 0;
 }
 
+/* What is read of a picture is pixels, and not what its digests are of. */
 static bool can_skip_blocks(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b)
 {
-    return a->dtype == b->dtype && a->blocks != NULL && b->blocks != NULL && a->n_blocks > 1 &&
+    return !kymo__diff_is_image(a->type) && !kymo__diff_is_image(b->type) && a->dtype == b->dtype &&
+           a->blocks != NULL && b->blocks != NULL && a->n_blocks > 1 &&
            a->n_blocks == b->n_blocks && a->n_blocks == kymo_digest_blocks(a->n_bytes) &&
            is_finite_throughout(a->stats) && is_finite_throughout(b->stats);
 }
@@ -143,12 +145,6 @@ static double psnr_of(const struct kymo_tensor *b, double rmse)
     return 20 * log10(peak / rmse);
 }
 
-static bool is_image(const struct kymo_dumped_value *value)
-{
-    return value->type == KYMO_DUMP_IMAGE_RGB || value->type == KYMO_DUMP_IMAGE_BGR ||
-           value->type == KYMO_DUMP_IMAGE_I;
-}
-
 static kymo_status fill_details(struct kymo__diff_result *out, const struct kymo_tensor *a,
                                 const struct kymo_tensor *b, bool has_pixels)
 {
@@ -208,6 +204,12 @@ static kymo_status weigh_noise(const struct kymo__diff_court *court,
 
 /* ---- the pair ---- */
 
+static bool same_sizes(const struct kymo_tensor *a, const struct kymo_tensor *b)
+{
+    return a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes) == 0);
+}
+
 kymo_status kymo__diff_judge_data(const struct kymo__diff_court *court, size_t ia, size_t ib,
                                   struct kymo__diff_result *out)
 {
@@ -216,10 +218,16 @@ kymo_status kymo__diff_judge_data(const struct kymo__diff_court *court, size_t i
     kymo_status status = kymo__diff_get(court, court->a, ia, &ta);
     if (status == KYMO_OK)
         status = kymo__diff_get(court, court->b, ib, &tb);
+    if (status == KYMO_OK && !same_sizes(&ta, &tb)) {
+        out->status = KYMO_DIFF_SHAPE; /* of pictures, which lines of a manifest do not tell */
+        out->basis = KYMO__BY_DATA;
+        return KYMO_OK;
+    }
     if (status == KYMO_OK)
         status = compare(court, a, b, &ta, &tb, &out->tolerance, &out->diff);
     if (status != KYMO_OK)
         return status == KYMO_ENOMEM ? status : kymo__diff_unknown(out, kymo_last_error());
+    out->n = out->diff.n;
     out->basis = KYMO__BY_DATA;
     out->has_diff = true;
     out->status = out->diff.n_wrong != 0     ? KYMO_DIFF_DIFFERENT
@@ -227,8 +235,9 @@ kymo_status kymo__diff_judge_data(const struct kymo__diff_court *court, size_t i
                                              : KYMO_DIFF_SAME;
     if (out->status == KYMO_DIFF_SAME)
         return KYMO_OK;
-    KYMO_TRY(kymo__diff_details(out, b));
-    KYMO_TRY(fill_details(out, &ta, &tb, is_image(a) || is_image(b)));
+    KYMO_TRY(kymo__diff_details(out, tb.sizes, tb.rank));
+    KYMO_TRY(
+        fill_details(out, &ta, &tb, kymo__diff_is_image(a->type) || kymo__diff_is_image(b->type)));
     if (out->status == KYMO_DIFF_DIFFERENT && court->noise != NULL)
         return weigh_noise(court, b, &ta, &tb, out);
     return KYMO_OK;

@@ -182,13 +182,14 @@ KYMO_WARN_UNUSED kymo_status kymo__diff_get(const struct kymo__diff_court *court
                                             const struct kymo__diff_side *side, size_t value,
                                             struct kymo_tensor *out);
 KYMO_WARN_UNUSED kymo_status kymo__diff_unknown(struct kymo__diff_result *out, const char *why);
-/* Make details, all empty, of a pair that is as `value` is. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_details(struct kymo__diff_result *out,
-                                                const struct kymo_dumped_value *value);
+/* Make details, all empty, of a pair of these sizes. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_details(struct kymo__diff_result *out, const int64_t *sizes,
+                                                uint32_t n_dims);
 struct kymo_tolerance kymo__diff_tolerance(const struct kymo_diff_options *options,
                                            const struct kymo_dumped_value *a,
                                            const struct kymo_dumped_value *b);
 bool kymo__diff_is_tensor(const struct kymo_dumped_value *value);
+bool kymo__diff_is_image(enum kymo_dump_type type);
 
 /* ---- diff_data.c ---- */
 
@@ -208,9 +209,8 @@ KYMO_WARN_UNUSED kymo_status kymo__diff_judge_kept(const struct kymo__diff_court
 /* ---- diff_values.c ---- */
 
 /* Two values of which one at least is no tensor. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_judge_values(const struct kymo_dumped_value *a,
-                                                     const struct kymo_dumped_value *b,
-                                                     struct kymo__diff_result *out);
+KYMO_WARN_UNUSED kymo_status kymo__diff_judge_values(const struct kymo__diff_court *court, size_t ia,
+                                                     size_t ib, struct kymo__diff_result *out);
 
 /* ---- diff_order.c ---- */
 

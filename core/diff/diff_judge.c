@@ -42,16 +42,21 @@ kymo_status kymo__diff_unknown(struct kymo__diff_result *out, const char *why)
     return out->why != NULL ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory to compare two values");
 }
 
-kymo_status kymo__diff_details(struct kymo__diff_result *out, const struct kymo_dumped_value *value)
+bool kymo__diff_is_image(enum kymo_dump_type type)
 {
-    const size_t n_bytes = value->rank * sizeof *value->sizes;
+    return type == KYMO_DUMP_IMAGE_RGB || type == KYMO_DUMP_IMAGE_BGR || type == KYMO_DUMP_IMAGE_I;
+}
+
+kymo_status kymo__diff_details(struct kymo__diff_result *out, const int64_t *sizes, uint32_t n_dims)
+{
+    const size_t n_bytes = n_dims * sizeof *sizes;
     struct kymo__diff_details *d = kymo__calloc(1, sizeof *d + n_bytes);
     if (d == NULL)
         return kymo__fail(KYMO_ENOMEM, "no memory to compare two values");
     out->details = d;
-    d->n_dims = value->rank;
-    if (value->rank != 0)
-        memcpy(d->sizes, value->sizes, n_bytes);
+    d->n_dims = n_dims;
+    if (n_dims != 0)
+        memcpy(d->sizes, sizes, n_bytes);
     d->first.index = d->abs.index = d->rel.index = d->ulp.index = UINT64_MAX;
     d->difference = d->psnr_db = d->noise_abs = NAN;
     return KYMO_OK;
@@ -109,7 +114,7 @@ kymo_status kymo__diff_judge(const struct kymo__diff_court *court, size_t ia, si
 {
     const struct kymo_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
     if (!kymo__diff_is_tensor(a) || !kymo__diff_is_tensor(b))
-        return kymo__diff_judge_values(a, b, out);
+        return kymo__diff_judge_values(court, ia, ib, out);
     KYMO_TRY(judge_tensors(court, ia, ib, out));
     if (a->dtype != b->dtype && out->status < KYMO_DIFF_DIFFERENT &&
         (court->options->strict_dtype || out->tolerance.bitwise))

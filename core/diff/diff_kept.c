@@ -57,7 +57,7 @@ static kymo_status find_block(const struct digests *a, const struct digests *b,
                               const struct kymo_dumped_value *value, struct kymo__diff_result *out)
 {
     const uint64_t per_block = KYMO_DIGEST_BLOCK / kymo_dtype_size(value->dtype);
-    KYMO_TRY(kymo__diff_details(out, value));
+    KYMO_TRY(kymo__diff_details(out, value->sizes, value->rank));
     if (a->blocks == NULL || b->blocks == NULL || a->n_blocks != b->n_blocks)
         return KYMO_OK;
     for (size_t i = 0; i < a->n_blocks; i++)

@@ -1,4 +1,5 @@
 /* Pairs of which one at least is no tensor: texts, numbers, empty dictionaries and lists, files of bytes. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,13 +30,20 @@ static kymo_status judge_open_files(FILE *a, FILE *b, struct kymo__diff_result *
     return KYMO_OK;
 }
 
+/* The bytes of a value that waits are in memory. */
+static FILE *open_bytes(const struct kymo_dumped_value *value)
+{
+    if (value->n_files != 0)
+        return fopen(value->files[0], "rbe");
+    return value->text_len != 0 ? fmemopen((void *)value->text, value->text_len, "rb")
+                                : fopen("/dev/null", "rbe");
+}
+
 /* Pickles are never loaded: equal bytes are equal values, and of others nothing is known but that. */
-static kymo_status judge_files(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b,
+static kymo_status judge_bytes(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b,
                                struct kymo__diff_result *out)
 {
-    if (a->n_files == 0 || b->n_files == 0)
-        return kymo__diff_unknown(out, "nothing of it was kept");
-    FILE *file_a = fopen(a->files[0], "rbe"), *file_b = fopen(b->files[0], "rbe");
+    FILE *file_a = open_bytes(a), *file_b = open_bytes(b);
     const kymo_status status = file_a != NULL && file_b != NULL
                                    ? judge_open_files(file_a, file_b, out)
                                    : kymo__diff_unknown(out, "its file cannot be read");
@@ -70,19 +78,58 @@ static bool same_text(const struct kymo_dumped_value *a, const struct kymo_dumpe
            (a->text_len == 0 || memcmp(a->text, b->text, a->text_len) == 0);
 }
 
-kymo_status kymo__diff_judge_values(const struct kymo_dumped_value *a,
-                                    const struct kymo_dumped_value *b, struct kymo__diff_result *out)
+/* A literal's number, or that of a tensor of rank 0; NaN where there is none. */
+static double number_of(const struct kymo__diff_court *court, const struct kymo__diff_side *side,
+                        size_t i)
 {
+    const struct kymo_dumped_value *value = &side->values[i];
+    struct kymo_tensor tensor;
+    char text[64] = "";
+    if (value->kind == KYMO_DUMP_LITERAL && value->text_len < sizeof text)
+        memcpy(text, value->text, value->text_len);
+    else if (value->has_data && value->rank == 0 &&
+             kymo__diff_get(court, side, i, &tensor) == KYMO_OK &&
+             kymo_tensor_element(&tensor, 0, text, sizeof text) != KYMO_OK)
+        return NAN;
+    char *end;
+    const double number = strtod(text, &end);
+    if (end != text && *end == '\0')
+        return number;
+    return strcmp(text, "true") == 0 ? 1 : strcmp(text, "false") == 0 ? 0 : NAN;
+}
+
+/* As far as a number goes that is known by its text. */
+static bool numbers_agree(const struct kymo__diff_court *court, size_t ia, size_t ib,
+                          struct kymo__diff_result *out)
+{
+    const double a = number_of(court, court->a, ia), b = number_of(court, court->b, ib);
+    const struct kymo_dumped_value number = {.name = court->a->values[ia].name, .dtype = KYMO_F64};
+    const struct kymo_tolerance t = kymo__diff_tolerance(court->options, &number, &number);
+    if (isnan(a) || isnan(b) || t.bitwise)
+        return false;
+    out->status = a == b ? KYMO_DIFF_SAME : KYMO_DIFF_CLOSE;
+    return a == b || fabs(a - b) <= t.abs + t.rel * fabs(b);
+}
+
+static bool is_number(const struct kymo_dumped_value *value)
+{
+    return value->kind == KYMO_DUMP_LITERAL || (kymo__diff_is_tensor(value) && value->rank == 0);
+}
+
+kymo_status kymo__diff_judge_values(const struct kymo__diff_court *court, size_t ia, size_t ib,
+                                    struct kymo__diff_result *out)
+{
+    const struct kymo_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
     if (a->missing != NULL || b->missing != NULL)
         return kymo__diff_unknown(out, a->missing != NULL ? a->missing : b->missing);
     if (is_bytes(a) && is_bytes(b))
-        return judge_files(a, b, out);
+        return judge_bytes(a, b, out);
     out->basis = KYMO__BY_VALUE;
-    if (is_empty_list(a) && is_empty_list(b))
-        out->status = KYMO_DIFF_SAME;
-    else if (a->kind != b->kind || kymo__diff_is_tensor(a) != kymo__diff_is_tensor(b))
-        out->status = KYMO_DIFF_KIND;
-    else
-        out->status = same_text(a, b) ? KYMO_DIFF_SAME : KYMO_DIFF_DIFFERENT;
+    out->status = KYMO_DIFF_SAME;
+    if ((is_empty_list(a) && is_empty_list(b)) || (a->kind == b->kind && same_text(a, b)) ||
+        (is_number(a) && is_number(b) && numbers_agree(court, ia, ib, out)))
+        return KYMO_OK;
+    const bool is_one_kind = a->kind == b->kind || (is_number(a) && is_number(b));
+    out->status = is_one_kind ? KYMO_DIFF_DIFFERENT : KYMO_DIFF_KIND;
     return KYMO_OK;
 }
