@@ -159,6 +159,17 @@ def test_a_value_of_any_form_is_compared_with_the_container(tmp_path, form):
         assert found.first["path"] == "deep.x" and found.tensors["n_wrong"] == [10]
 
 
+def test_numbers_are_numbers_in_either_layout(tmp_path):
+    for layout in ("kymo", "accvlab"):
+        for name, n in (("a", 3), ("b", 3), ("c", 4), ("d", 3.0000000001)):
+            write(tmp_path / f"{name}-{layout}", {"d": {"n": n, "on": True, "none": None}}, layout=layout)
+    for left in ("kymo", "accvlab"):
+        for right in ("kymo", "accvlab"):
+            assert kymo.diff(tmp_path / f"a-{left}", tmp_path / f"b-{right}").same
+            assert kymo.diff(tmp_path / f"d-{left}", tmp_path / f"b-{right}").same
+            assert kymo.diff(tmp_path / f"c-{left}", tmp_path / f"b-{right}").first["path"] == "d.n"
+
+
 def test_pickles_are_compared_as_bytes_and_never_loaded(tmp_path):
     class Bomb:
         def __reduce__(self):
