@@ -66,6 +66,7 @@ void kymo__gpu_reset(void);
 
 /* Bytes on a GPU: rows of them, `pitch` bytes from one to the next. */
 struct kymo__gpu_region {
+    int device;
     const void *data;
     size_t row_bytes, n_rows, pitch;
 };

@@ -67,6 +67,7 @@ static struct {
     int (*host_allocate)(void **bytes, size_t size, unsigned flags);
     int (*context_device)(int *device);
     int (*pool_trim)(void *pool, size_t keep);
+    int (*primary_context)(void **ctx, int device);
 } cu;
 
 #define FUNCTIONS(X)                                                                               \
@@ -84,7 +85,8 @@ static struct {
     X(fetch, "cuMemcpyDtoHAsync_v2")                                                               \
     X(host_allocate, "cuMemHostAlloc")                                                             \
     X(context_device, "cuCtxGetDevice")                                                            \
-    X(pool_trim, "cuMemPoolTrimTo")
+    X(pool_trim, "cuMemPoolTrimTo")                                                                \
+    X(primary_context, "cuDevicePrimaryCtxRetain")
 
 /* One for each context that something was copied out of; stays for good. */
 struct place {
@@ -151,18 +153,40 @@ static int make_place(struct place *place, void *ctx)
     return error;
 }
 
+static bool has_functions(void)
+{
+    pthread_mutex_lock(&gpu.lock);
+    gpu.is_found = gpu.is_found || find_functions();
+    const bool is_found = gpu.is_found;
+    pthread_mutex_unlock(&gpu.lock);
+    return is_found;
+}
+
+/*
+ * The context to work in. A default stream is that of whatever context is current, which must be one of the tensor's
+ * device: another device, or a thread that has used no CUDA yet, means the device's primary context, as it does to the
+ * runtime and to torch. It is retained once for each call, and so for good, as by them.
+ */
+static int choose_context(const struct kymo__driver *driver, int device, void *stream, void **ctx)
+{
+    int current = -1;
+    if ((uintptr_t)stream > 2)
+        return kymo__driver_context(driver, stream, ctx);
+    if (driver->ctx_get_current(ctx) == 0 && *ctx != NULL && cu.context_device(&current) == 0 &&
+        current == device)
+        return 0;
+    return cu.primary_context(ctx, device);
+}
+
 /* The context is current. */
 static kymo_status get_place(void *ctx, struct place **out)
 {
     kymo_status st = KYMO_OK;
     pthread_mutex_lock(&gpu.lock);
-    gpu.is_found = gpu.is_found || find_functions();
     size_t i = 0;
     while (i < gpu.n_places && gpu.places[i].ctx != ctx)
         i++;
-    if (!gpu.is_found)
-        st = kymo__fail(KYMO_EUNAVAILABLE, "the CUDA driver is older than CUDA 11.2");
-    else if (i == MAX_DEVICES)
+    if (i == MAX_DEVICES)
         st = kymo__fail(KYMO_EUNAVAILABLE, "there are more than %d CUDA contexts", MAX_DEVICES);
     else if (i == gpu.n_places) {
         const int error = make_place(&gpu.places[i], ctx);
@@ -176,26 +200,28 @@ static kymo_status get_place(void *ctx, struct place **out)
 
 /* ---- clones ---- */
 
-static kymo_status take(struct place *place, struct kymo__gpu_copy **out)
+/* NULL with a status and its sentence when there is none to be had. */
+static struct kymo__gpu_copy *take(struct place *place, kymo_status *st)
 {
     pthread_mutex_lock(&gpu.lock);
     struct kymo__gpu_copy *copy = place->free;
     if (copy != NULL)
         place->free = copy->next;
     pthread_mutex_unlock(&gpu.lock);
+    if (copy != NULL)
+        return copy;
+    copy = kymo__calloc(1, sizeof *copy);
     if (copy == NULL) {
-        copy = kymo__calloc(1, sizeof *copy);
-        if (copy == NULL)
-            return kymo__fail(KYMO_ENOMEM, "no memory for a copy of a GPU's memory");
-        const int error = cu.event_create(&copy->event, EVENT_FLAGS);
-        if (error != 0) {
-            kymo__free(copy);
-            return refused("make an event", error);
-        }
-        copy->place = place;
+        *st = kymo__fail(KYMO_ENOMEM, "no memory for a copy of a GPU's memory");
+        return NULL;
     }
-    *out = copy;
-    return KYMO_OK;
+    copy->place = place;
+    const int error = cu.event_create(&copy->event, EVENT_FLAGS);
+    if (error == 0)
+        return copy;
+    *st = refused("make an event", error);
+    kymo__free(copy);
+    return NULL;
 }
 
 static void give(struct kymo__gpu_copy *copy)
@@ -232,15 +258,24 @@ static int enqueue(struct kymo__gpu_copy *copy, const struct kymo__gpu_region *r
     return error;
 }
 
+/* The context is current. */
 static kymo_status begin_in(void *ctx, void *stream, const struct kymo__gpu_region *region,
                             struct kymo__gpu_copy **out)
 {
+    const struct kymo__driver *const driver = kymo__driver_get();
+    int is_capturing = 0;
+    int error = driver->stream_is_capturing(stream, &is_capturing);
+    if (error == KYMO__CUDA_CAPTURE_IMPLICIT || (error == 0 && is_capturing != 0))
+        return kymo__fail(KYMO_EUNAVAILABLE, "its stream is being captured into a graph");
+    if (error != 0)
+        return refused("tell the state of a stream", error);
     struct place *place = NULL;
-    struct kymo__gpu_copy *copy = NULL;
-    KYMO_TRY(get_place(ctx, &place));
-    KYMO_TRY(take(place, &copy));
+    kymo_status st = get_place(ctx, &place);
+    struct kymo__gpu_copy *const copy = st == KYMO_OK ? take(place, &st) : NULL;
+    if (copy == NULL)
+        return st;
     copy->len = region->row_bytes * region->n_rows;
-    const int error = enqueue(copy, region, stream);
+    error = enqueue(copy, region, stream);
     if (error != 0) {
         give(copy);
         return refused("clone a tensor", error);
@@ -258,7 +293,9 @@ kymo_status kymo__gpu_copy_begin(const struct kymo__gpu_region *region, void *st
     if (driver == NULL)
         return kymo__fail(KYMO_EUNAVAILABLE,
                           "this process has no CUDA driver, but a tensor of CUDA");
-    const int error = kymo__driver_context(driver, stream, &ctx);
+    if (!has_functions())
+        return kymo__fail(KYMO_EUNAVAILABLE, "the CUDA driver is older than CUDA 11.2");
+    const int error = choose_context(driver, region->device, stream, &ctx);
     if (error == KYMO__CUDA_CAPTURE_IMPLICIT)
         return kymo__fail(KYMO_EUNAVAILABLE, "its stream is being captured into a graph");
     if (error != 0)

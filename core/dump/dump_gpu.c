@@ -45,7 +45,8 @@ static bool plan_rows(const struct kymo_tensor *t, const int64_t *strides, size_
             return false;
         n_rows *= t->sizes[i - 1];
     }
-    *region = (struct kymo__gpu_region){.data = t->data,
+    *region = (struct kymo__gpu_region){.device = t->device,
+                                        .data = t->data,
                                         .row_bytes = (size_t)row * size,
                                         .n_rows = (size_t)n_rows,
                                         .pitch = (size_t)pitch * size};
@@ -62,7 +63,8 @@ static kymo_status plan(const struct kymo__dump_item *item, struct kymo__gpu_reg
     const struct kymo_tensor *const t = &item->value.tensor;
     const size_t size = kymo_dtype_size(t->dtype);
     way->is_dense = item->strides == NULL;
-    *region = (struct kymo__gpu_region){.data = t->data, .row_bytes = item->n_bytes, .n_rows = 1};
+    *region = (struct kymo__gpu_region){
+        .device = t->device, .data = t->data, .row_bytes = item->n_bytes, .n_rows = 1};
     if (way->is_dense)
         return KYMO_OK;
     int64_t low = 0, high = 0;

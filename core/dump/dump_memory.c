@@ -12,7 +12,7 @@
 
 #include "dump/dump_internal.h"
 
-enum { PAGE = 4096, LARGE = 64 << 10, SLAB = 1 << 20, ALIGN = 16 };
+enum { PAGE = 4096, LARGE = 64 << 10, SLAB = 1 << 20, ALIGN = 16, HUGE = 4 << 20 };
 
 /* Stands right in front of a large piece. */
 struct piece {
@@ -67,6 +67,8 @@ static struct piece *take_large(size_t size)
     const uintptr_t first = (uintptr_t)begin + sizeof *piece;
     char *const bytes = begin + sizeof *piece + (PAGE - first % PAGE) % PAGE;
     *piece_of(bytes) = (struct piece){.begin = begin, .size = rounded};
+    if (rounded >= HUGE) /* a fault for each 2 MiB, where the system has such pages to give */
+        madvise(bytes, rounded, MADV_HUGEPAGE);
     return piece_of(bytes);
 }
 

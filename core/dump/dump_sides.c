@@ -27,7 +27,7 @@ static const char *next_name(struct side *s, const char *suffix)
         return NULL;
     }
     memcpy(name, s->name.data, s->name.len - 1);
-    strcpy(name + s->name.len - 1, suffix);
+    memcpy(name + s->name.len - 1, suffix, strlen(suffix) + 1);
     return files->names[files->n++] = name;
 }
 
@@ -157,7 +157,7 @@ static kymo_status save_picture(struct side *s, const struct kymo__dump_images *
 static void picture_suffix(char *out, size_t size, size_t number, uint32_t n_axes,
                            const int64_t *sizes)
 {
-    size_t positions[KYMO_MAX_RANK], len = 0;
+    size_t positions[KYMO_MAX_RANK] = {0}, len = 0;
     for (uint32_t i = n_axes; i-- > 0; number /= (size_t)sizes[i])
         positions[i] = number % (size_t)sizes[i];
     for (uint32_t i = 0; i < n_axes; i++)

@@ -326,3 +326,10 @@ int cuMemHostAlloc(void **bytes, size_t size, unsigned flags)
     *bytes = malloc(size);
     return flags == 1 ? 0 : INVALID_VALUE;
 }
+
+EXPORT int cuDevicePrimaryCtxRetain(uintptr_t *ctx, int device);
+int cuDevicePrimaryCtxRetain(uintptr_t *ctx, int device)
+{
+    *ctx = (uintptr_t)device;
+    return device > 0 ? 0 : INVALID_VALUE;
+}

@@ -135,6 +135,27 @@ static void any_strides_come_out_row_major(void **state)
     free(found);
 }
 
+static void default_streams_are_those_of_the_tensor_s_device(void **state)
+{
+    (void)state;
+    enable((struct kymo_dump_options){0});
+    const float data[] = {1, 2, 3, 4, 5, 6};
+    const int64_t n = 6;
+    struct kymo_tensor t = on_gpu(data, 1, &n, NULL);
+    t.stream = 0;
+    t.device = CONTEXT;
+    add("current", t);
+    t.device = 5;
+    add("another", t);
+    driver.set_ctx(0); /* a thread that has used no CUDA */
+    add("none", t);
+    driver.set_ctx(CONTEXT);
+    flush_and_wait();
+    assert_npy("current", data, 6);
+    assert_npy("another", data, 6);
+    assert_npy("none", data, 6);
+}
+
 static void one_that_is_larger_than_the_ring_is_whole(void **state)
 {
     (void)state;
@@ -252,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GPU_TEST(the_value_is_that_of_the_stream_at_the_call),
         GPU_TEST(any_strides_come_out_row_major),
+        GPU_TEST(default_streams_are_those_of_the_tensor_s_device),
         GPU_TEST(one_that_is_larger_than_the_ring_is_whole),
         GPU_TEST(statistics_are_made_of_what_was_brought),
         GPU_TEST(what_the_gpu_refuses_is_missing_and_counted),
