@@ -20,6 +20,7 @@
  */
 struct handed {
     PyObject *object;
+    PyInterpreterState *owner;
     struct handed *next;
 };
 static struct handed *let_go; /* guarded by the lock */
@@ -34,17 +35,28 @@ static void handed_release(void *owner)
     pthread_mutex_unlock(&let_go_lock);
 }
 
+/* Those of this interpreter; others have a GIL of their own. */
 static void take_away(void)
 {
+    PyInterpreterState *const here = PyInterpreterState_Get();
+    struct handed *mine = NULL;
     pthread_mutex_lock(&let_go_lock);
-    struct handed *at = let_go;
-    let_go = NULL;
+    for (struct handed **at = &let_go; *at != NULL;) {
+        struct handed *const handed = *at;
+        if (handed->owner != here) {
+            at = &handed->next;
+            continue;
+        }
+        *at = handed->next;
+        handed->next = mine;
+        mine = handed;
+    }
     pthread_mutex_unlock(&let_go_lock);
-    while (at != NULL) {
-        struct handed *const next = at->next;
-        Py_DECREF(at->object);
-        PyMem_RawFree(at);
-        at = next;
+    while (mine != NULL) {
+        struct handed *const next = mine->next;
+        Py_DECREF(mine->object);
+        PyMem_RawFree(mine);
+        mine = next;
     }
 }
 
@@ -166,6 +178,7 @@ static int hand_over(struct kymo_dump_value *value, PyObject *object,
         return -1;
     }
     handed->object = Py_NewRef(tensor->owner != NULL ? tensor->owner : object);
+    handed->owner = PyInterpreterState_Get();
     value->release = handed_release;
     value->owner = handed;
     return 0;

@@ -216,15 +216,15 @@ static int of_torch(struct native_dump *dump, PyObject *object, int may_convert,
     const int plain = is_plain(dump, object, &is_cuda);
     PyObject *dtype = plain > 0 ? torch_get(dump, object, NATIVE_DTYPE) : NULL;
     const int number = dtype != NULL ? dtype_of(dump, dtype) : plain > 0 ? -1 : 0;
+    if (number == 0 && !may_convert)
+        no_such_type(object, dtype != NULL ? dtype : (PyObject *)Py_TYPE(object));
     Py_XDECREF(dtype);
-    if (plain < 0 || number < 0)
+    if (plain < 0 || number < 0 || (number == 0 && !may_convert))
         return -1;
     if (number > 0) {
         out->tensor.dtype = (enum kymo_dtype)number;
         return of_plain(dump, object, is_cuda, out);
     }
-    if (!may_convert)
-        return no_such_type(object, object);
     PyObject *leaves = PyImport_ImportModule("kymo._dump_leaves");
     out->owner = leaves != NULL ? PyObject_CallMethod(leaves, "plain", "O", object) : NULL;
     Py_XDECREF(leaves);

@@ -36,6 +36,8 @@ def _hook(kind: type[BaseException], value: BaseException, traceback: Optional[T
     try:
         if _native.TensorDumper().is_enabled:
             _native.dump_trigger(f"uncaught {kind.__name__}: {value}")
+            if _native.dump_pending(0) or _native.dump_pending(1):
+                _native.dump_flush()  # the step that it happened in
             _native.dump_wait()
     except Exception as error:
         print(f"kymo: the flight recorder could not be written: {error}", file=sys.stderr)

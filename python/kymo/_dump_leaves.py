@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 
@@ -47,10 +48,22 @@ def plain(tensor: Any) -> Any:
             raise TypeError("a tensor on the device 'meta' has no data to dump")
         if not (tensor.is_cpu or tensor.is_cuda):
             tensor = tensor.cpu()
+        if tensor.dtype not in (torch.uint8, torch.int8) and re.match(r"torch\.(u?int|bits)[1-8]$", str(tensor.dtype)):
+            tell_once(f"TensorDumper: elements of {tensor.dtype} are dumped as the bytes they are in")
+            tensor = tensor.view(torch.uint8)
         tensor = tensor.resolve_conj().resolve_neg()
         if type(tensor) is not torch.Tensor:
             tensor = tensor.as_subclass(torch.Tensor)
     return tensor
+
+
+# Types of ml_dtypes that no file format has; the wider ones hold all of their values.
+_WIDER = {
+    **dict.fromkeys(("int2", "int4"), "int8"),
+    **dict.fromkeys(("uint2", "uint4"), "uint8"),
+    **dict.fromkeys(("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"), "float32"),
+    **dict.fromkeys(("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"), "float32"),
+}
 
 
 def numpy_array(array: Any) -> Any:
@@ -61,6 +74,10 @@ def numpy_array(array: Any) -> Any:
         array = array.view("int64")
     elif kind in "OSU" or array.dtype.fields is not None:
         return None
+    elif array.dtype.name in _WIDER:
+        wider = _WIDER[array.dtype.name]
+        tell_once(f"TensorDumper: numpy's {array.dtype.name} is dumped as {wider}")
+        array = array.astype(wider)
     elif array.dtype.char in "gG":
         tell_once("TensorDumper: numpy's long doubles are dumped as doubles")
         array = array.astype(numpy.complex128 if kind == "c" else numpy.float64)

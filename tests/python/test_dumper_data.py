@@ -194,6 +194,43 @@ def test_types_that_numpy_has_from_ml_dtypes(dumper, folder, dtype):
     assert tensors(folder)["x"].float().tolist() == [1.0, -0.5]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "wider"), [("int4", torch.int8), ("uint2", torch.uint8), ("float6_e2m3fn", torch.float32)]
+)
+def test_types_that_no_format_has_become_wider_ones(dumper, folder, dtype, wider):
+    dumper.add_tensor_data("x", np.array([1, 0, 1]).astype(getattr(ml_dtypes, dtype)))
+    done(dumper)
+    assert tensors(folder)["x"].dtype == wider
+    assert tensors(folder)["x"].tolist() == [1, 0, 1]
+
+
+def test_four_bits_of_torch_are_dumped_as_bytes(dumper, folder):
+    packed = torch.tensor([1, 2], dtype=torch.uint8)
+    dumper.add_tensor_data("int4", packed.view(torch.uint4))
+    dumper.add_tensor_data("fp4", packed.view(torch.float4_e2m1fn_x2))
+    done(dumper)
+    assert tensors(folder)["int4"].tolist() == [1, 2]
+    assert entry(folder, "fp4")["dtype"] == "float4_e2m1fn_x2"
+
+
+def test_threads_may_add_at_once(dumper, folder):
+    import threading
+
+    def add(i):
+        for j in range(50):
+            dumper.add_tensor_data(f"thread{i}.x{j}", torch.full((10,), float(i)))
+
+    threads = [threading.Thread(target=add, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done(dumper)
+    found = tensors(folder)
+    assert len(found) == 200
+    assert all(tensor[0].item() == int(name[6]) for name, tensor in found.items())
+
+
 def test_times_of_numpy_are_their_counts_and_texts_are_texts(dumper, folder):
     dumper.add_tensor_data("t", np.array([1, 2], dtype="datetime64[s]"))
     dumper.add_tensor_data("s", np.array(["a", "b"]))
