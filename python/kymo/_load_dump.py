@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from _collections_abc import Mapping  # every interpreter has this loaded; collections.abc takes longer than we do
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py

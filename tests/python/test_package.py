@@ -56,7 +56,7 @@ def test_stubs_name_what_the_extension_has(module):
         elif isinstance(node, ast.AnnAssign):
             told.add(node.target.id)
     has = {name for name in vars(kymo_module) if not name.startswith("_")}
-    assert told == has
+    assert {name for name in told if not name.startswith("_")} == has
 
 
 def test_everything_public_is_there_and_documented():
