@@ -63,12 +63,15 @@ def read_step(folder: Path, step: int) -> tuple[dict[str, bytes], list[dict[str,
 def bytes_of(x: Any) -> bytes:
     import torch
 
-    return bytes(x.contiguous().cpu().view(torch.uint8).numpy().tobytes())
+    return bytes(x.contiguous().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
 
 
 def at_the_call(torch: Any, dumper: Dumper, folder: Path) -> None:
     dumper.enable(folder)
     x = torch.arange(1 << 20, dtype=torch.float32, device="cuda")
+    dumper.add(b"first", on_gpu(torch, x))  # makes the stream, the pool and the ring, which takes its time
+    dumper.flush()
+    dumper.wait()
     expected = bytes_of(x)
     torch.cuda._sleep(50_000_000)  # so that nothing of what follows has happened when the calls return
     dumper.add(b"before", on_gpu(torch, x))
@@ -83,7 +86,7 @@ def at_the_call(torch: Any, dumper: Dumper, folder: Path) -> None:
     check("the calls come back while the GPU is still busy", is_busy)
     dumper.flush()
     dumper.wait()
-    found, _ = read_step(folder, 0)
+    found, _ = read_step(folder, 1)
     check("a tensor that is changed in place right after the call is dumped as it was", found["before"] == expected)
     check("and the next one as it is then", found["after"] == bytes(len(expected)))
     check("another stream has its own order", found["side"] == bytes_of(torch.full((1000, 3), 7.0)))
