@@ -1,9 +1,10 @@
 /*
  * Computation and communication in shares that are known: planted FILE
  *
- * In each step the odd ranks compute three times as long as the even ones, which wait for them; then all compute while a
- * reduction is under way. Each rank writes, by its own clock and in nanoseconds, what it did in all:
- * computation, communication, computation while something was under way, into FILE with its rank behind it.
+ * In each step the odd ranks compute three times as long as the even ones, which wait for them. They begin when the even
+ * rank before them has ended, so that they come last on a busy machine too. Then all compute while a reduction is under
+ * way. Each rank writes, by its own clock and in nanoseconds, what it did in all: computation, communication,
+ * computation while something was under way, into FILE with its rank behind it.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -49,8 +50,13 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     spent(&communicating);
     for (int step = 0; step < STEPS; step++) {
+        if (rank % 2)
+            MPI_Recv(NULL, 0, MPI_BYTE, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        spent(&communicating);
         compute(rank % 2 ? 30 * MS : 10 * MS);
         spent(&computing);
+        if (rank % 2 == 0)
+            MPI_Send(NULL, 0, MPI_BYTE, rank + 1, 0, MPI_COMM_WORLD);
         MPI_Allreduce(x, y, 1000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         spent(&communicating);
         MPI_Iallreduce(x, y, 1000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
