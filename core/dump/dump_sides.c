@@ -81,7 +81,7 @@ static kymo_status save_json(struct side *s)
     struct kymo__dump_file file;
     KYMO_TRY(begin(s, &file, ".json"));
     kymo_status st = kymo__json_tensor_write(&s->item->value.tensor,
-                                             &(struct kymo__json_style){.nan = KYMO__NAN_WORD},
+                                             &(struct kymo__json_style){.nan = KYMO__NAN_TEXT},
                                              kymo__dump_file_sink, &file);
     kymo__dump_file_put(&file, "\n", 1);
     const kymo_status ended = kymo__dump_file_end(&file, st == KYMO_OK);

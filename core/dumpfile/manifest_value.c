@@ -419,7 +419,7 @@ static void find_numbers(struct kymo_dumps *dumps, const struct line *line,
             kymo__dumps_note(dumps, "%s: the numbers of '%s' are not all in the file", step->path,
                              value->name);
         }
-    } else if (line->n_files > 0) {
+    } else if (line->n_files > 0 && line->has_shape) {
         step->places[step->n_values - 1].has_numbers = line->type != KYMO_DUMP_PICKLE;
     }
 }
@@ -454,24 +454,33 @@ static kymo_status put_value(struct kymo_dumps *dumps, struct line *line, const 
     return KYMO_OK;
 }
 
+/* What is wrong with a line that can be read; NULL: nothing. */
+static const char *mistake_of(const struct line *line)
+{
+    uint64_t n_bytes;
+    if (!line->has_seq || line->name.len == 0)
+        return "a value without its number or name";
+    if (line->has_offset && !line->has_shape)
+        return "numbers without a shape";
+    if (line->has_shape && line->shape.dtype == KYMO_DTYPE_NONE)
+        return "a shape without a dtype";
+    if (line->has_shape && !kymo__shape_bytes(&line->shape, &n_bytes))
+        return "a shape of too many bytes";
+    return NULL;
+}
+
 bool kymo__manifest_value_read(struct kymo__cursor *cursor, struct kymo_dumps *dumps,
                                struct kymo__step *step, const struct kymo__map *data, bool *is_end)
 {
     struct line line = {.step = step};
-    uint64_t n_bytes;
     bool is_fine = kymo__cursor_object(cursor, line_keys, &line) && kymo__cursor_done(cursor);
     *is_end = is_fine && line.is_end;
     if (is_fine && !line.is_end) {
-        if (!line.has_seq || line.name.len == 0)
-            is_fine = kymo__cursor_fail(cursor, "a value without its number or name");
-        else if (line.has_shape &&
-                 (line.shape.dtype == KYMO_DTYPE_NONE || !kymo__shape_bytes(&line.shape, &n_bytes)))
-            is_fine = kymo__cursor_fail(cursor, "a shape without a dtype, or of too many bytes");
-        else {
-            const kymo_status status = put_value(dumps, &line, data);
-            cursor->text.failed |= status == KYMO_ENOMEM;
-            is_fine = status == KYMO_OK || kymo__cursor_fail(cursor, "a name that is none");
-        }
+        const char *const mistake = mistake_of(&line);
+        const kymo_status status = mistake == NULL ? put_value(dumps, &line, data) : KYMO_EFORMAT;
+        cursor->text.failed |= status == KYMO_ENOMEM;
+        if (status != KYMO_OK)
+            is_fine = kymo__cursor_fail(cursor, mistake != NULL ? mistake : "a name that is none");
     }
     kymo__buf_fini(&line.name);
     return is_fine;

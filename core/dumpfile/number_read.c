@@ -99,7 +99,7 @@ static bool by_product(uint64_t digits, int64_t exponent, double *out)
 }
 
 /* By strtod, which wants the point of its locale: it gets none, and an exponent that stands for it. */
-static double by_library(const char *text, int64_t exponent)
+static double by_library(const char *text, const char *end, int64_t exponent)
 {
     enum {
         KEPT = 800
@@ -107,7 +107,7 @@ static double by_library(const char *text, int64_t exponent)
     char plain[KEPT + 32];
     size_t n = 0;
     bool is_fraction = false, is_more = false;
-    for (const char *p = text; is_digit(*p) || *p == '.'; p++) {
+    for (const char *p = text; p < end; p++) {
         if (*p == '.') {
             is_fraction = true;
         } else if (n < KEPT) {
@@ -127,19 +127,20 @@ static double by_library(const char *text, int64_t exponent)
     return strtod(plain, NULL);
 }
 
-static double value_of(uint64_t digits, int64_t exponent, bool is_cut, const char *text,
-                       int64_t exponent_of_text)
+/* The nearest double to digits * 10^exponent; false where it cannot be told from here. */
+static inline bool value_of(uint64_t digits, int64_t exponent, double *out)
 {
-    double value;
-    if (digits < UINT64_C(1) << 53 && !is_cut) {
-        if (exponent >= -EXACT_POWER && exponent <= 0)
-            return (double)digits / powers[-exponent];
-        if ((exponent > 0 && exponent <= EXACT_POWER) || digits == 0)
-            return (double)digits * powers[digits == 0 ? 0 : exponent];
+    if (digits < UINT64_C(1) << 53) {
+        if (exponent >= -EXACT_POWER && exponent <= 0) {
+            *out = (double)digits / powers[-exponent];
+            return true;
+        }
+        if (digits == 0 || (exponent > 0 && exponent <= EXACT_POWER)) {
+            *out = (double)digits * powers[digits == 0 ? 0 : exponent];
+            return true;
+        }
     }
-    if (!is_cut && by_product(digits, exponent, &value))
-        return value;
-    return by_library(text, exponent_of_text);
+    return by_product(digits, exponent, out);
 }
 
 /* So many digits are at most UINT64_MAX. */
@@ -176,6 +177,7 @@ const char *kymo__number_read(const char *p, struct kymo__number *out)
         exponent = point + 1 - p;
         n_digits += (size_t)(p - point - 1);
     }
+    const char *const end_of_digits = p;
     if ((*p | 0x20) == 'e') {
         p = take_exponent(p + 1, &exponent_of_text);
         if (p == NULL)
@@ -185,7 +187,9 @@ const char *kymo__number_read(const char *p, struct kymo__number *out)
     out->digits = digits;
     if (KYMO_UNLIKELY(n_digits > MAX_DIGITS))
         n_digits -= zeros_in_front(first);
-    const double value = value_of(digits, exponent, n_digits > MAX_DIGITS, first, exponent_of_text);
+    double value;
+    if (n_digits > MAX_DIGITS || !value_of(digits, exponent, &value))
+        value = by_library(first, end_of_digits, exponent_of_text);
     out->value = out->is_negative ? -value : value;
     return p;
 }

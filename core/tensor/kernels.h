@@ -28,6 +28,22 @@ INLINE double total(d_v x)
     return sum;
 }
 
+/* As store_codes has them. */
+INLINE uint8_t code_of_double(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint64_t exponent = (bits & INT64_MAX) >> 52;
+    return exponent < 983 ? 0 : exponent > 983 + 63 ? 63 : (uint8_t)(exponent - 983);
+}
+
+INLINE uint8_t code_of_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint8_t)(bits >> 23);
+}
+
 /* ---- float64 ---- */
 
 #define V(name) d_##name
@@ -38,6 +54,8 @@ INLINE double total(d_v x)
 #define READ(p, patterns, lie) ((void)(patterns), (struct d_side){d_load(p), d_bits(d_load(p))})
 #define ADD_UP_WIDE(r, a, b) d_add_up_wide(r, a, b)
 #define ADD_WIDE(sum, x) d_add(sum, x)
+#define CODE_OF(x) code_of_double(x)
+#define SQUARES_FIT(x) ((x) == 0 || ((x) >= 0x1p-450 && (x) <= 0x1p500))
 #include "tensor/compare_kernel.h"
 #include "tensor/stats_kernel.h"
 #undef V
@@ -48,6 +66,8 @@ INLINE double total(d_v x)
 #undef READ
 #undef ADD_UP_WIDE
 #undef ADD_WIDE
+#undef CODE_OF
+#undef SQUARES_FIT
 
 /* ---- float32, and what becomes it ---- */
 
@@ -73,6 +93,8 @@ INLINE s_v read_value(const char *p, const int lie)
         s_add_up_wide(r, s_upper(a), s_upper(b));                                                  \
     } while (0)
 #define ADD_WIDE(sum, x) d_add(sum, d_add(s_lower(x), s_upper(x)))
+#define CODE_OF(x) code_of_float((float)(x))
+#define SQUARES_FIT(x) ((x) == 0 || ((x) >= 0x1p-50 && (x) <= 0x1p50))
 #include "tensor/compare_kernel.h"
 #include "tensor/stats_kernel.h"
 
@@ -96,9 +118,10 @@ INLINE s_v read_value(const char *p, const int lie)
         return KIND##_equal(pair, LIE, out);                                                       \
     }
 #define STATS(NAME, KIND, LIE)                                                                     \
-    static void NAME##_stats(const void *from, size_t n, struct kymo__block_stats *out)            \
+    static bool NAME##_stats(const void *from, size_t n, struct kymo__block_stats *out,            \
+                             uint64_t *counts)                                                     \
     {                                                                                              \
-        KIND##_stats(from, n, LIE, out);                                                           \
+        return KIND##_stats(from, n, LIE, out, counts);                                            \
     }
 #define COMPARE_WIDE(NAME, KIND, LIE)                                                                \
     static void NAME##_wide(const struct kymo__block_pair *pair, struct kymo__block_diff *out)       \

@@ -2,10 +2,11 @@
  * Statistics of a block, for one kind of vector; what is defined before compare_kernel.h is included is used here too.
  *
  *   V(store_codes)   the exponents of a vector, a byte each
+ *   CODE_OF(x)       the same of one number
+ *   SQUARES_FIT(x)   whether squares of numbers up to x keep their digits in the type itself
  */
 
 struct V(stats) {
-    V(i) most;
     V(v) min, max, sum, squares;
     d_v wide_sum, wide_squares;
     uint32_t n_negative, n_zero, n_small;
@@ -23,8 +24,7 @@ INLINE void V(stats_step)(struct V(stats) * r, V(v) x, V(v) about, uint32_t lane
     const V(i) size = V(magnitude)(V(bits)(x));
     const V(v) distance = V(sub)(x, about);
     const uint32_t zero = V(lanes)(V(is_zero)(size)) & lanes;
-    V(store_codes)(codes, size);
-    r->most = V(max)(r->most, size);
+    V(store_codes)(codes, V(bits)(x));
     r->min = V(lesser_of)(r->min, x);
     r->max = V(greater_of)(r->max, x);
     r->sum = V(add)(r->sum, distance);
@@ -32,9 +32,10 @@ INLINE void V(stats_step)(struct V(stats) * r, V(v) x, V(v) about, uint32_t lane
     r->n_zero += (uint32_t)__builtin_popcount(zero);
     r->n_negative +=
         (uint32_t)__builtin_popcount(V(lanes)(V(is_negative)(V(bits)(x))) & lanes & ~zero);
-    if (sizeof(REAL) == 8) /* the bytes do not tell numbers without an exponent from other small ones */
-        r->n_small += (uint32_t)__builtin_popcount(
-            V(lanes)(V(above)(V(set_bits)((BITS)(UINT64_C(1) << 52)), size)) & lanes);
+    if (sizeof(REAL) == 8) { /* its bytes do not tell numbers without an exponent from other small ones */
+        const V(mask) small = V(above)(V(set_bits)((BITS)(UINT64_C(1) << 52)), size);
+        r->n_small += (uint32_t)__builtin_popcount(V(lanes)(small) & lanes);
+    }
 }
 
 INLINE void V(stats_finish)(const struct V(stats) * r, struct kymo__block_stats *out)
@@ -42,13 +43,12 @@ INLINE void V(stats_finish)(const struct V(stats) * r, struct kymo__block_stats 
     REAL low[LANES], high[LANES];
     V(store)(low, r->min);
     V(store)(high, r->max);
+    for (int i = 1; i < LANES; i++) {
+        low[0] = low[i] < low[0] ? low[i] : low[0];
+        high[0] = high[i] > high[0] ? high[i] : high[0];
+    }
     out->min = (double)low[0];
     out->max = (double)high[0];
-    for (int i = 1; i < LANES; i++) {
-        out->min = (double)low[i] < out->min ? (double)low[i] : out->min;
-        out->max = (double)high[i] > out->max ? (double)high[i] : out->max;
-    }
-    out->most = V(largest_value)(r->most);
     out->sum = total(r->wide_sum);
     out->squares = total(r->wide_squares);
     out->n_zero = r->n_zero;
@@ -56,7 +56,8 @@ INLINE void V(stats_finish)(const struct V(stats) * r, struct kymo__block_stats 
     out->n_small = r->n_small;
 }
 
-INLINE void V(stats)(const void *from, size_t n, const int lie, struct kymo__block_stats *out)
+INLINE bool V(stats)(const void *from, size_t n, const int lie, struct kymo__block_stats *out,
+                     uint64_t *counts)
 {
     const size_t size = SIZE_OF(lie);
     const char *p = from;
@@ -75,7 +76,8 @@ INLINE void V(stats)(const void *from, size_t n, const int lie, struct kymo__blo
     while (i + LANES <= n) {
         for (const size_t stop = STOP(i, n); i + LANES <= stop; i += LANES) {
             __builtin_prefetch(p + i * size + AHEAD);
-            V(stats_step)(&r, READ_VALUE(p + i * size, lie), about, (1u << LANES) - 1, codes + i);
+            V(stats_step)
+            (&r, READ_VALUE(p + i * size, lie), about, (1u << LANES) - 1, codes + i);
         }
         V(stats_flush)(&r);
     }
@@ -87,5 +89,10 @@ INLINE void V(stats)(const void *from, size_t n, const int lie, struct kymo__blo
     out->about = (double)first[0];
     V(stats_flush)(&r);
     V(stats_finish)(&r, out);
-    count_codes(codes, n, out->codes);
+    const double most = -out->min > out->max ? -out->min : out->max;
+    /* Where a number is not finite, neither are the sums. */
+    if (!__builtin_isfinite(out->sum) || !__builtin_isfinite(out->squares) || !SQUARES_FIT(most))
+        return false;
+    count_codes(codes, n, CODE_OF(most), out->n_zero, counts);
+    return true;
 }

@@ -1,4 +1,5 @@
 /* Comparing two tensors: which arithmetic, block by block, and what the parts come to. */
+#include <float.h>
 #include <math.h>
 #include <pthread.h>
 
@@ -198,6 +199,10 @@ static kymo_status prepare(const struct kymo_tensor *a, const struct kymo_tensor
     job->block_elements = KYMO__BLOCK_PARTS / job->n_parts;
     job->n = kymo_tensor_count(a);
     job->tolerance = *tolerance;
+    /* In the type's own arithmetic it would be infinite, and so many times 0 is NaN. */
+    const double most = job->common == KYMO_F64 || job->common == KYMO_DTYPE_NONE ? DBL_MAX : FLT_MAX;
+    job->tolerance.abs = KYMO__MIN(tolerance->abs, most);
+    job->tolerance.rel = KYMO__MIN(tolerance->rel, most);
     job->kernels = kymo__kernels_get();
     job->lie = lie_of(job);
     job->pattern_shift = 0;

@@ -2,69 +2,73 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "tensor/number_text.h"
 #include "tensor/tensor_internal.h"
 
-/* Room for one part. */
-enum { PART_TEXT = 32 };
+/* Room for one part, with a NUL. */
+enum { PART_TEXT = KYMO__NUMBER_ROOM + 1 };
 
-static bool reads_back(enum kymo_dtype part, const char *text, double value)
+/* Without the ".0" that tells a float from an integer: the type is known. */
+static void end_text(char *out, char *end)
 {
-    const double read = strtod(text, NULL);
-    if (part == KYMO_F64)
-        return read == value;
-    if (part == KYMO_F32)
-        return (float)read == (float)value;
-    float narrow;
-    const uint32_t raw = kymo__narrow(part, read);
-    kymo__widen(part, &raw, 1, &narrow);
-    return narrow == (float)value;
+    *end = '\0';
+    if (end - out > 2 && strcmp(end - 2, ".0") == 0)
+        end[-2] = '\0';
 }
 
-static void put_float(enum kymo_dtype part, double value, char *out)
+static kymo_status put_finite(const struct kymo__dtype *type, const unsigned char *element,
+                              size_t k, double value, char *out)
 {
-    if (isnan(value)) {
-        strcpy(out, "NaN");
-        return;
+    const enum kymo_dtype part = (enum kymo_dtype)type->part;
+    if (part == KYMO_F64) {
+        end_text(out, kymo__f64_text(out, value));
+        return KYMO_OK;
     }
-    if (isinf(value)) {
-        strcpy(out, value > 0 ? "Infinity" : "-Infinity");
-        return;
+    if (part == KYMO_F32) {
+        end_text(out, kymo__f32_text(out, (float)value));
+        return KYMO_OK;
     }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(out, PART_TEXT, "%.*g", digits, value);
-        if (reads_back(part, out, value))
-            break;
-    }
+    const struct kymo__small_text *texts = kymo__small_texts(part);
+    if (texts == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for the texts of %s", type->name);
+    uint16_t bits = element[0];
+    if (type->part_bits == 16)
+        memcpy(&bits, element + 2 * k, sizeof bits);
+    else if (type->part_bits == 4)
+        bits = k == 0 ? element[0] & 15 : element[0] >> 4;
+    memcpy(out, texts[bits].text, texts[bits].len);
+    end_text(out, out + texts[bits].len);
+    return KYMO_OK;
 }
 
-static void put_part(const struct kymo__dtype *type, const unsigned char *element, size_t k, char *out)
+static kymo_status put_part(const struct kymo__dtype *type, const unsigned char *element, size_t k,
+                            char *out)
 {
     double values[2];
     uint64_t unsigned_one;
     int64_t signed_one;
-    switch (type->part) {
-    case KYMO_BOOL:
-        strcpy(out, element[0] != 0 ? "true" : "false");
-        break;
-    case KYMO_U64:
+    if (type->part == KYMO_U64) {
         memcpy(&unsigned_one, element, sizeof unsigned_one);
-        snprintf(out, PART_TEXT, "%" PRIu64, unsigned_one);
-        break;
-    case KYMO_I64:
-        memcpy(&signed_one, element, sizeof signed_one);
-        snprintf(out, PART_TEXT, "%" PRId64, signed_one);
-        break;
-    default:
-        kymo__widen_to_double((enum kymo_dtype)type->part, element, type->n_parts, values);
-        if (type->kind == KYMO__IS_FLOAT)
-            put_float((enum kymo_dtype)type->part, values[k], out);
-        else
-            snprintf(out, PART_TEXT, "%.0f", values[k]);
-        break;
+        *kymo__u64_text(out, unsigned_one) = '\0';
+        return KYMO_OK;
     }
+    if (type->part == KYMO_I64) {
+        memcpy(&signed_one, element, sizeof signed_one);
+        *kymo__i64_text(out, signed_one) = '\0';
+        return KYMO_OK;
+    }
+    kymo__widen_to_double((enum kymo_dtype)type->part, element, type->n_parts, values);
+    if (type->kind == KYMO__IS_BOOL)
+        strcpy(out, values[k] != 0 ? "true" : "false");
+    else if (type->kind != KYMO__IS_FLOAT)
+        *kymo__i64_text(out, (int64_t)values[k]) = '\0';
+    else if (!isfinite(values[k]))
+        strcpy(out, isnan(values[k]) ? "NaN" : values[k] > 0 ? "Infinity" : "-Infinity");
+    else
+        return put_finite(type, element, k, values[k], out);
+    return KYMO_OK;
 }
 
 kymo_status kymo_tensor_element(const struct kymo_tensor *tensor, uint64_t i, char *out, size_t size)
@@ -79,7 +83,7 @@ kymo_status kymo_tensor_element(const struct kymo_tensor *tensor, uint64_t i, ch
     const unsigned char *element = kymo__tensor_view_block(&view, i, 1, room);
     char parts[2][PART_TEXT];
     for (size_t k = 0; k < view.type->n_parts; k++)
-        put_part(view.type, element, k, parts[k]);
+        KYMO_TRY(put_part(view.type, element, k, parts[k]));
     const int len = view.type->n_parts == 2 ? snprintf(out, size, "(%s,%s)", parts[0], parts[1])
                                             : snprintf(out, size, "%s", parts[0]);
     return len >= 0 && (size_t)len < size

@@ -243,8 +243,22 @@ static uint32_t narrow_e8m0(double value)
         return value == 0 ? 0 : 0xff;
     int exponent;
     const double fraction = frexp(value, &exponent); /* from 0.5 up to 1 */
-    const int power = exponent - 1 + (fraction > 0.75 || (fraction == 0.75 && exponent % 2 == 0));
+    const int power =
+        exponent - 1 + (fraction >= 0.75); /* half way goes up, as torch and ml_dtypes have it */
     return power < -127 ? 0 : power > 127 ? 0xff : (uint32_t)(power + 127);
+}
+
+/*
+ * Infinity, where the type has one. e4m3fn takes its largest number, as torch does, unless it was infinite; types with one
+ * NaN take that, as torch and ml_dtypes do.
+ */
+static uint32_t too_large(const struct format *f, uint32_t sign, bool is_infinite)
+{
+    if (f->infinity != NONE)
+        return sign | f->infinity;
+    if (f->is_fnuz)
+        return f->nan;
+    return is_infinite && f->nan != NONE ? sign | f->nan : sign | f->max_finite;
 }
 
 uint32_t kymo__narrow(enum kymo_dtype part, double value)
@@ -267,9 +281,7 @@ uint32_t kymo__narrow(enum kymo_dtype part, double value)
         magnitude = bits > f->max_finite ? f->max_finite + 1u : (uint32_t)bits;
     }
     if (magnitude > f->max_finite)
-        return f->infinity != NONE ? sign | f->infinity
-               : f->nan != NONE    ? (f->is_fnuz ? f->nan : sign | f->nan)
-                                   : sign | f->max_finite;
+        return too_large(f, sign, isinf(value));
     return f->is_fnuz && magnitude == 0 ? 0 : sign | magnitude;
 }
 

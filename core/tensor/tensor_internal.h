@@ -77,7 +77,7 @@ KYMO_PRIVATE_API void kymo__widen_to_double(enum kymo_dtype part, const void *fr
  */
 void kymo__patterns(enum kymo_dtype part, const void *from, size_t n, uint32_t *to);
 unsigned kymo__pattern_shift(enum kymo_dtype part);
-/* Round to a float type of less than 32 bits, to nearest and even, as torch and ml_dtypes do; its bits. */
+/* Round to a float type of less than 32 bits, to nearest and even, as torch does; its bits. */
 KYMO_PRIVATE_API uint32_t kymo__narrow(enum kymo_dtype part, double value);
 
 /*

@@ -49,16 +49,12 @@ struct kymo__block_diff {
     bool is_off_zero;
 };
 
-/* Statistics of a block whose numbers are all finite, their squares neither too large nor too small; `most` tells. */
 struct kymo__block_stats {
-    double most; /* the largest magnitude; NaN or infinite when a number is */
     double min, max;
     double about;        /* the number from which distances are taken */
     double sum, squares; /* of distances */
     uint32_t n_zero, n_negative;
     uint32_t n_small; /* float64: zeroes and denormal numbers */
-    /* By the exponent of float32 with its bias; of float64 by bins of struct kymo_tensor_stats, zeroes in the first. */
-    uint32_t codes[256];
 };
 
 /* Room for running digests. */
@@ -75,8 +71,13 @@ struct kymo__kernels {
     void (*ratios[KYMO__N_LIES])(const struct kymo__block_pair *, struct kymo__block_diff *);
     /* Whether all bits are equal. If so max_a, sum_a and sum_aa are given, and those of b are the same. */
     bool (*equal[KYMO__N_LIES])(const struct kymo__block_pair *, struct kymo__block_diff *);
-    /* `n` numbers, at least one; those that lie expanded need no patterns. */
-    void (*stats[KYMO__N_LIES])(const void *from, size_t n, struct kymo__block_stats *out);
+    /*
+     * Statistics of `n` numbers, at least one; those that lie expanded need no patterns. `counts` has 256 numbers: of float32
+     * they count by the exponent with its bias, of float64 by the bins of struct kymo_tensor_stats, zeroes in the first. False,
+     * and nothing is counted, when a number is not finite or squares are too large or too small.
+     */
+    bool (*stats[KYMO__N_LIES])(const void *from, size_t n, struct kymo__block_stats *out,
+                                uint64_t *counts);
     /* XXH3-128, at once and piece by piece; NULL in a build without xxHash. */
     void (*hash)(const void *bytes, size_t n, struct kymo_digest *out);
     void (*hash_begin)(struct kymo__hash_state *state);

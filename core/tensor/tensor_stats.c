@@ -75,34 +75,46 @@ static void count_block(const double *x, size_t n, double least_normal, struct m
 
 /* ---- by kernels ---- */
 
-/* The same of a block whose squares fit the type; false, and nothing is counted, for any other. */
-static bool count_fast(const struct kymo__dtype *type, enum kymo__lie lie, const void *block,
-                       size_t n, struct moments *moments, struct kymo_tensor_stats *out)
+/* What they counted so far. */
+struct counts {
+    uint64_t by_code[256], n_zero, n_small;
+};
+
+/* The same of a block that a kernel takes; false, and nothing is counted, for any other. */
+static bool count_fast(enum kymo__lie lie, const void *block, size_t n, struct moments *moments,
+                       struct counts *counts, struct kymo_tensor_stats *out)
 {
     struct kymo__block_stats b;
-    kymo__kernels_get()->stats[lie](block, n, &b);
-    const double low = lie == KYMO__LIE_F64 ? 0x1p-450 : 0x1p-50;
-    if (!(b.most == 0 || (b.most >= low && b.most <= (lie == KYMO__LIE_F64 ? 0x1p500 : 0x1p50))))
+    if (!kymo__kernels_get()->stats[lie](block, n, &b, counts->by_code))
         return false;
     const long double count = (long double)n;
     const struct moments these = {n, b.about + b.sum / count, b.squares - b.sum * b.sum / count};
     merge_moments(moments, &these);
-    out->n_zero += b.n_zero;
+    counts->n_zero += b.n_zero;
+    counts->n_small += b.n_small;
     out->n_negative += b.n_negative;
     out->min = KYMO__MIN(out->min, b.min);
     out->max = KYMO__MAX(out->max, b.max);
-    /* Of float64 the codes are the bins; of float32, exponents, of which 127 is that of 1. */
-    const int bias = lie == KYMO__LIE_F64 ? 0 : 127 - 40;
-    const int least =
-        lie == KYMO__LIE_F64 || type->kind != KYMO__IS_FLOAT ? 0 : 127 + type->min_exponent;
-    uint32_t n_small = lie == KYMO__LIE_F64 && type->kind == KYMO__IS_FLOAT ? b.n_small : 0;
-    b.codes[0] -= b.n_zero;
-    for (int code = 0; code < 256; code++) {
-        out->histogram[KYMO__MIN(KYMO__MAX(code - bias, 0), KYMO_STATS_BINS - 1)] += b.codes[code];
-        n_small += code < least ? b.codes[code] : 0;
-    }
-    out->n_denormal += lie == KYMO__LIE_F64 && n_small > 0 ? n_small - b.n_zero : n_small;
     return true;
+}
+
+/* What kernels counted, once all blocks are done. */
+static void add_counts(const struct kymo__dtype *type, enum kymo__lie lie, struct counts *counts,
+                       struct kymo_tensor_stats *out)
+{
+    const bool is_double = lie == KYMO__LIE_F64;
+    /* Of float64 the codes are the bins; of float32, exponents, of which 127 is that of 1. */
+    const int bias = is_double ? 0 : 127 - 40;
+    const int least_normal = is_double ? 0 : 127 + type->min_exponent;
+    counts->by_code[0] -= counts->n_zero;
+    for (int code = 0; code < 256; code++) {
+        const uint64_t n = counts->by_code[code];
+        out->histogram[KYMO__MIN(KYMO__MAX(code - bias, 0), KYMO_STATS_BINS - 1)] += n;
+        out->n_denormal += code < least_normal ? n : 0;
+    }
+    if (is_double)
+        out->n_denormal += counts->n_small - counts->n_zero;
+    out->n_zero += counts->n_zero;
 }
 
 /* In which form kernels get a type: as it lies, or widened to float32 or float64, whichever holds it. */
@@ -121,23 +133,23 @@ static enum kymo__lie lie_of(const struct kymo__dtype *type)
     }
 }
 
-static void count_elements(const struct kymo__dtype *type, const void *block, size_t n,
-                           struct moments *moments, struct kymo_tensor_stats *out)
+static void count_elements(const struct kymo__dtype *type, enum kymo__lie lie, const void *block,
+                           size_t n, struct moments *moments, struct counts *counts,
+                           struct kymo_tensor_stats *out)
 {
-    const enum kymo__lie lie = lie_of(type);
     const enum kymo_dtype part = (enum kymo_dtype)type->part;
     double values[KYMO__BLOCK_PARTS];
     if (lie == KYMO__LIE_EXPANDED) {
         float narrow[KYMO__BLOCK_PARTS];
         kymo__widen(part, block, n, narrow);
-        if (count_fast(type, lie, narrow, n, moments, out))
+        if (count_fast(lie, narrow, n, moments, counts, out))
             return;
     } else if ((lie != KYMO__LIE_F64 || part == KYMO_F64) &&
-               count_fast(type, lie, block, n, moments, out)) {
+               count_fast(lie, block, n, moments, counts, out)) {
         return;
     }
     kymo__widen_to_double(part, block, n, values);
-    if (lie != KYMO__LIE_F64 || part == KYMO_F64 || !count_fast(type, lie, values, n, moments, out))
+    if (lie != KYMO__LIE_F64 || part == KYMO_F64 || !count_fast(lie, values, n, moments, counts, out))
         count_block(values, n, ldexp(1, type->min_exponent), moments, out);
 }
 
@@ -161,7 +173,9 @@ kymo_status kymo_tensor_stats_get(const struct kymo_tensor *tensor, struct kymo_
     const struct kymo__dtype *type = view.type;
     const uint64_t n = kymo_tensor_count(tensor);
     const size_t step = KYMO__BLOCK_PARTS / type->n_parts;
+    const enum kymo__lie lie = lie_of(type);
     struct moments moments = {0};
+    struct counts counts = {{0}, 0, 0};
     fenv_t saved;
     kymo__float_enter(&saved);
     *out = (struct kymo_tensor_stats){.n = n * type->n_parts, .min = INFINITY, .max = -INFINITY};
@@ -169,8 +183,9 @@ kymo_status kymo_tensor_stats_get(const struct kymo_tensor *tensor, struct kymo_
         unsigned char room[KYMO__BLOCK_PARTS * 8];
         const size_t now = (size_t)KYMO__MIN(n - first, (uint64_t)step);
         const void *block = kymo__tensor_view_block(&view, first, now, room);
-        count_elements(type, block, now * type->n_parts, &moments, out);
+        count_elements(type, lie, block, now * type->n_parts, &moments, &counts, out);
     }
+    add_counts(type, lie, &counts, out);
     finish(&moments, out);
     kymo__float_leave(&saved);
     return KYMO_OK;

@@ -137,9 +137,9 @@ INLINE uint32_t s_lanes(s_mask m)
 {
     return (uint32_t)_mm256_movemask_ps(m);
 }
-INLINE void s_store_codes(uint8_t *p, s_i size)
+INLINE void s_store_codes(uint8_t *p, s_i x)
 {
-    const s_i exponent = _mm256_srli_epi32(size, 23);
+    const s_i exponent = _mm256_srli_epi32(s_magnitude(x), 23);
     const __m128i words =
         _mm_packus_epi32(_mm256_castsi256_si128(exponent), _mm256_extracti128_si256(exponent, 1));
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
@@ -266,15 +266,44 @@ INLINE uint32_t d_lanes(d_mask m)
 {
     return (uint32_t)_mm256_movemask_pd(m);
 }
-INLINE void d_store_codes(uint8_t *p, d_i size)
+INLINE void d_store_codes(uint8_t *p, d_i x)
 {
     /* The upper halves of the lanes hold the exponents. */
     const d_i order = _mm256_setr_epi32(1, 3, 5, 7, 1, 3, 5, 7);
-    const __m128i upper = _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(size, order));
+    const __m128i upper = _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(d_magnitude(x), order));
     const __m128i exponent = _mm_sub_epi32(_mm_srli_epi32(upper, 20), _mm_set1_epi32(983));
     const __m128i code =
         _mm_min_epi32(_mm_max_epi32(exponent, _mm_setzero_si128()), _mm_set1_epi32(63));
     const __m128i words = _mm_packus_epi32(code, code);
     const int bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
     memcpy(p, &bytes, sizeof bytes);
+}
+
+/* ---- bytes ---- */
+
+typedef __m256i b_v;
+
+INLINE b_v b_set(uint8_t x)
+{
+    return _mm256_set1_epi8((char)x);
+}
+INLINE b_v b_load(const uint8_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+INLINE b_v b_count(b_v counts, b_v x, b_v wanted)
+{
+    return _mm256_sub_epi8(counts, _mm256_cmpeq_epi8(x, wanted));
+}
+INLINE uint32_t b_total(b_v counts)
+{
+    const __m256i sums = _mm256_sad_epu8(counts, _mm256_setzero_si256());
+    const __m128i two =
+        _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    return (uint32_t)(_mm_cvtsi128_si32(two) + _mm_extract_epi32(two, 2));
+}
+INLINE uint64_t b_within(b_v x, uint8_t limit)
+{
+    const __m256i below = _mm256_cmpeq_epi8(_mm256_min_epu8(x, b_set(limit)), x);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_andnot_si256(_mm256_cmpeq_epi8(x, b_set(0)), below));
 }

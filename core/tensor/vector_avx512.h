@@ -145,10 +145,10 @@ INLINE uint32_t s_lanes(s_mask m)
 {
     return m;
 }
-/* Exponents of magnitudes, a byte each. */
-INLINE void s_store_codes(uint8_t *p, s_i size)
+/* Exponents, a byte each; the sign is cut off. */
+INLINE void s_store_codes(uint8_t *p, s_i x)
 {
-    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_srli_epi32(size, 23)));
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_srli_epi32(x, 23)));
 }
 INLINE d_v s_lower(s_v x)
 {
@@ -268,10 +268,39 @@ INLINE uint32_t d_lanes(d_mask m)
     return m;
 }
 /* 0 for what is below 2 to the -39, 63 for 2 to the 23 and all above. */
-INLINE void d_store_codes(uint8_t *p, d_i size)
+INLINE void d_store_codes(uint8_t *p, d_i x)
 {
-    const d_i exponent = _mm512_sub_epi64(_mm512_srli_epi64(size, 52), _mm512_set1_epi64(983));
+    const d_i exponent =
+        _mm512_sub_epi64(_mm512_srli_epi64(d_magnitude(x), 52), _mm512_set1_epi64(983));
     const d_i code =
         _mm512_min_epi64(_mm512_max_epi64(exponent, _mm512_setzero_si512()), _mm512_set1_epi64(63));
     _mm_storel_epi64((__m128i *)p, _mm512_cvtepi64_epi8(code));
+}
+
+/* ---- bytes ---- */
+
+typedef __m512i b_v;
+
+INLINE b_v b_set(uint8_t x)
+{
+    return _mm512_set1_epi8((char)x);
+}
+INLINE b_v b_load(const uint8_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
+/* One more in the lanes that are as wanted. */
+INLINE b_v b_count(b_v counts, b_v x, b_v wanted)
+{
+    return _mm512_mask_sub_epi8(counts, _mm512_cmpeq_epi8_mask(x, wanted), counts,
+                                _mm512_set1_epi8(-1));
+}
+INLINE uint32_t b_total(b_v counts)
+{
+    return (uint32_t)_mm512_reduce_add_epi64(_mm512_sad_epu8(counts, _mm512_setzero_si512()));
+}
+/* A bit for each byte from 1 up to `limit`. */
+INLINE uint64_t b_within(b_v x, uint8_t limit)
+{
+    return _mm512_mask_cmple_epu8_mask(_mm512_test_epi8_mask(x, x), x, b_set(limit));
 }

@@ -282,15 +282,48 @@ INLINE d_v s_upper(s_v x)
 {
     return (d_v){x[2], x[3]};
 }
-INLINE void s_store_codes(uint8_t *p, s_i size)
+INLINE void s_store_codes(uint8_t *p, s_i x)
 {
     for (int i = 0; i < S_LANES; i++)
-        p[i] = (uint8_t)(size[i] >> 23);
+        p[i] = (uint8_t)(x[i] >> 23);
 }
-INLINE void d_store_codes(uint8_t *p, d_i size)
+INLINE void d_store_codes(uint8_t *p, d_i x)
 {
     for (int i = 0; i < D_LANES; i++) {
-        const uint64_t exponent = size[i] >> 52;
+        const uint64_t exponent = d_magnitude(x)[i] >> 52;
         p[i] = exponent < 983 ? 0 : exponent > 983 + 63 ? 63 : (uint8_t)(exponent - 983);
     }
+}
+
+/* ---- bytes ---- */
+
+typedef uint8_t b_v __attribute__((vector_size(B_BYTES)));
+
+INLINE b_v b_set(uint8_t x)
+{
+    return (b_v){0} + x;
+}
+INLINE b_v b_load(const uint8_t *p)
+{
+    b_v x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+INLINE b_v b_count(b_v counts, b_v x, b_v wanted)
+{
+    return counts - (b_v)(x == wanted);
+}
+INLINE uint32_t b_total(b_v counts)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < B_BYTES; i++)
+        sum += counts[i];
+    return sum;
+}
+INLINE uint64_t b_within(b_v x, uint8_t limit)
+{
+    uint64_t lanes = 0;
+    for (int i = 0; i < B_BYTES; i++)
+        lanes |= (uint64_t)(x[i] != 0 && x[i] <= limit) << i;
+    return lanes;
 }

@@ -175,6 +175,10 @@ static void elements_print_as_what_reads_back(void **state)
     expect_text(KYMO_F32, &(float){-INFINITY}, "-Infinity");
     expect_text(KYMO_F32, &(float){-0.0f}, "-0");
     expect_text(KYMO_F64, &third, "0.3333333333333333");
+    expect_text(KYMO_F16, &(uint16_t){0x2e66}, "0.1");
+    expect_text(KYMO_BF16, &(uint16_t){0x7f80}, "Infinity");
+    expect_text(KYMO_C32, (uint16_t[]){0x3c00, 0xc100}, "(1,-2.5)");
+    expect_text(KYMO_F8_E5M2, "\x38", "0.5");
     expect_text(KYMO_C64, parts, "(1,-2)");
     expect_text(KYMO_I64, &big, "-9223372036854775808");
     expect_text(KYMO_U64, &most, "18446744073709551615");
