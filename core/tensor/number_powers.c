@@ -5,7 +5,7 @@
  */
 #include <pthread.h>
 
-#include "tensor/number_text.h"
+#include "tensor/number_shortest.h"
 
 enum {
     LIMBS = 30,
@@ -13,6 +13,7 @@ enum {
 }; /* 960 bits; 5^342 has 795 of them, and the quotient by it 165 */
 
 struct kymo__power kymo__power_table[KYMO__POWER_MAX - KYMO__POWER_MIN + 1];
+struct kymo__f32_power kymo__f32_powers[256];
 _Atomic bool kymo__has_powers;
 
 /* Bits of the number from `bit` downwards, 64 of them. */
@@ -64,6 +65,14 @@ static void compute(void)
     for (int n = -1; n >= KYMO__POWER_MIN; n--) {
         by_five(down);
         kymo__power_table[n - KYMO__POWER_MIN] = leading_bits(down);
+    }
+    for (int32_t exponent = 1; exponent < 255; exponent++) {
+        const int32_t q = exponent - 150, k = log10_of(q, false);
+        const struct kymo__power *const power = &kymo__power_table[-k - KYMO__POWER_MIN];
+        kymo__f32_powers[exponent] =
+            (struct kymo__f32_power){.power = power->high + (power->low != 0),
+                                     .k = k,
+                                     .shift = (uint32_t)(q + kymo__log2_of_power(-k) + 1)};
     }
 }
 

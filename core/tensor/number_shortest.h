@@ -25,21 +25,21 @@ static inline int32_t log10_of(int32_t q, bool is_lower_closer)
     return (int32_t)((q * (int64_t)1262611 - (is_lower_closer ? 524031 : 0)) >> 22);
 }
 
-/* Choose among the four: all in quarters of 10^k. No branches, which would be guessed wrong for half of all numbers. */
+/* Choose among the four: all in quarters of 10^k. */
 static inline struct kymo__decimal_digits choose(uint64_t low, uint64_t v, uint64_t high, int32_t k)
 {
     const uint64_t s = v / 4, tens = s / 10;
     const bool is_ten_in = low <= 40 * tens, is_next_ten_in = 40 * tens + 40 <= high;
     const bool is_low_in = low <= 4 * s, is_high_in = 4 * s + 4 <= high;
     /* Both or none: the nearer one, of equals the even one. */
-    const uint64_t middle = 4 * s + 2;
-    const bool is_nearer = (v > middle) | ((v == middle) & (s & 1));
+    const bool is_nearer = (v & 3) + (s & 1) > 2;
     const bool is_one_in = is_low_in ^ is_high_in;
     const bool is_up = (is_one_in & is_high_in) | (!is_one_in & is_nearer);
     /* Of one digit there is none shorter. */
     const bool is_tens = (s >= 10) & (is_ten_in ^ is_next_ten_in);
-    const uint64_t one = s + is_up, ten = tens + is_next_ten_in, mask = -(uint64_t)is_tens;
-    return (struct kymo__decimal_digits){.digits = one ^ ((one ^ ten) & mask),
+    /* No branch, which would be guessed wrong for half of all numbers. */
+    const uint64_t one = s + is_up, ten = tens + is_next_ten_in;
+    return (struct kymo__decimal_digits){.digits = one ^ ((one ^ ten) & -(uint64_t)is_tens),
                                          .exponent = k + is_tens};
 }
 
@@ -71,25 +71,36 @@ static inline struct kymo__decimal_digits shortest(uint64_t c, int32_t q, bool i
     return choose(low, times(power, (4 * c) << shift), high, k);
 }
 
-/* ---- with 64 bits of the powers ---- */
+/* ---- the same of float32, with fewer bits of everything ---- */
 
 static inline uint32_t times_f32(uint64_t power, uint32_t x)
 {
     const unsigned __int128 product = (unsigned __int128)power * x;
-    return (uint32_t)(product >> 64) | ((uint32_t)(product >> 32) > 1);
+    return (uint32_t)(product >> 64) | ((uint64_t)product >> 33 != 0);
 }
 
-/* The same with c up to 2^24 and q from -149 to 104, in less time. */
-static inline struct kymo__decimal_digits shortest_f32(uint32_t c, int32_t q, bool is_lower_closer)
+/* As above, of more than one digit. */
+static inline struct kymo__decimal_digits choose_f32(uint32_t low, uint32_t v, uint32_t high,
+                                                     int32_t k)
 {
-    const int32_t k = log10_of(q, is_lower_closer);
-    const int32_t shift = q + kymo__log2_of_power(-k) + 1;
-    const struct kymo__power *const exact = &kymo__powers()[-k - KYMO__POWER_MIN];
-    const uint64_t power = exact->high + (exact->low != 0);
+    const uint32_t s = v / 4, tens = s / 10;
+    const uint32_t is_ten_in = low <= 40 * tens, is_next_ten_in = 40 * tens + 40 <= high;
+    const uint32_t is_low_in = low <= 4 * s, is_high_in = 4 * s + 4 <= high;
+    const uint32_t is_nearer = (v & 3) + (s & 1) > 2; /* over the middle; on it, if s is odd */
+    const uint32_t is_up = is_low_in != is_high_in ? is_high_in : is_nearer;
+    const uint32_t is_tens = is_ten_in ^ is_next_ten_in;
+    const uint32_t one = s + is_up, ten = tens + is_next_ten_in;
+    return (struct kymo__decimal_digits){.digits = one ^ ((one ^ ten) & -is_tens),
+                                         .exponent = k + (int32_t)is_tens};
+}
+
+/* c from 2^23 + 1 to 2^24 - 1; what follows from the exponent is in a table. */
+static inline struct kymo__decimal_digits shortest_f32(uint32_t c, const struct kymo__f32_power *power)
+{
     const uint32_t open = c & 1;
-    const uint32_t low = times_f32(power, (4 * c - 2 + is_lower_closer) << shift) + open;
-    const uint32_t high = times_f32(power, (4 * c + 2) << shift) - open;
-    return choose(low, times_f32(power, (4 * c) << shift), high, k);
+    const uint32_t low = times_f32(power->power, (4 * c - 2) << power->shift) + open;
+    const uint32_t high = times_f32(power->power, (4 * c + 2) << power->shift) - open;
+    return choose_f32(low, times_f32(power->power, (4 * c) << power->shift), high, power->k);
 }
 
 #endif

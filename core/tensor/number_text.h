@@ -46,11 +46,24 @@ KYMO_PRIVATE_API extern struct kymo__power kymo__power_table[KYMO__POWER_MAX - K
 KYMO_PRIVATE_API extern _Atomic bool kymo__has_powers; /* set with release when the table is made */
 KYMO_PRIVATE_API void kymo__powers_make(void);
 
+/* What follows from the exponent of a float32 as it stands in its bits, 1 to 254. */
+struct kymo__f32_power {
+    uint64_t power;
+    int32_t k;
+    uint32_t shift;
+};
+KYMO_PRIVATE_API extern struct kymo__f32_power kymo__f32_powers[256];
+
+static inline bool kymo__powers_are_made(void)
+{
+    /* Acquire: meets the release in number_powers.c, so that the tables are seen whole. */
+    return atomic_load_explicit(&kymo__has_powers, memory_order_acquire);
+}
+
 /* By n - KYMO__POWER_MIN; made with the first call. Exact for n from 0 to KYMO__POWER_EXACT. Any thread. */
 static inline const struct kymo__power *kymo__powers(void)
 {
-    /* Acquire: meets the release in number_powers.c, so that the table is seen whole. */
-    if (KYMO_UNLIKELY(!atomic_load_explicit(&kymo__has_powers, memory_order_acquire)))
+    if (KYMO_UNLIKELY(!kymo__powers_are_made()))
         kymo__powers_make();
     return kymo__power_table;
 }
