@@ -41,6 +41,11 @@ struct kymo__number {
 };
 /* The JSON number at `p`, the nearest double; its end, NULL for what is none. Something that is no digit stands behind. */
 const char *kymo__number_read(const char *p, struct kymo__number *out);
+/*
+ * The nearest float32 to a number that was read. It is that of the double, unless the double lies halfway between two, to
+ * which it may have been rounded: 7.038531e-26 is such a one.
+ */
+float kymo__number_read_f32(const char *p);
 
 /* ---- json_cursor.c ---- */
 
@@ -111,8 +116,12 @@ enum kymo__numbers_result {
     KYMO__NUMBERS_TENSOR,
     KYMO__NUMBERS_NO_MEMORY,
 };
-/* At '[' or a number. NaN and infinities are words or strings; null is NaN where there is a number too. */
-enum kymo__numbers_result kymo__numbers_read(struct kymo__cursor *cursor, struct kymo__numbers *out);
+/*
+ * At '[' or a number. NaN and infinities are words or strings; null is NaN where there is a number too. `is_f32`: doubles are
+ * such that they can be rounded to float32 without harm.
+ */
+enum kymo__numbers_result kymo__numbers_read(struct kymo__cursor *cursor, bool is_f32,
+                                             struct kymo__numbers *out);
 /*
  * The same numbers as `dtype` with these sizes, each the nearest; pairs become one element where they are. KYMO_EFORMAT
  * when they do not fit.

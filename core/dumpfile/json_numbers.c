@@ -17,6 +17,7 @@ struct collector {
     } * slots;
     size_t n, cap;
     enum { NOTHING, BOOLEANS, INTEGERS, NATURALS, NUMBERS } what;
+    bool is_f32;
     bool has_number; /* something besides null */
     bool no_memory;
     uint32_t rank; /* of the lists; 0: not known yet */
@@ -115,12 +116,22 @@ static bool take_word(struct collector *c)
     return push_boolean(c, is_true);
 }
 
+/* Halfway between two numbers of float32. */
+static inline bool is_f32_half(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (bits & 0x1fffffff) == 0x10000000;
+}
+
 static inline bool take_number(struct collector *c)
 {
     struct kymo__number number;
     const char *const end = kymo__number_read(c->at, &number);
     if (KYMO_UNLIKELY(end == NULL))
         return take_word(c);
+    if (c->is_f32 && KYMO_UNLIKELY(is_f32_half(number.value)))
+        number.value = kymo__number_read_f32(c->at);
     c->at = end;
     c->has_number = true;
     return KYMO_UNLIKELY(number.is_integer) ? push_integer(c, &number) : push_double(c, number.value);
@@ -177,9 +188,10 @@ static struct kymo__shape shape_of(const struct collector *c)
     return shape;
 }
 
-enum kymo__numbers_result kymo__numbers_read(struct kymo__cursor *cursor, struct kymo__numbers *out)
+enum kymo__numbers_result kymo__numbers_read(struct kymo__cursor *cursor, bool is_f32,
+                                             struct kymo__numbers *out)
 {
-    struct collector c = {.end = cursor->end};
+    struct collector c = {.end = cursor->end, .is_f32 = is_f32};
     for (size_t i = 0; i < KYMO_MAX_RANK; i++)
         c.sizes[i] = -1;
     const char first = kymo__cursor_peek(cursor);

@@ -98,19 +98,20 @@ static bool by_product(uint64_t digits, int64_t exponent, double *out)
     return true;
 }
 
-/* By strtod, which wants the point of its locale: it gets none, and an exponent that stands for it. */
-static double by_library(const char *text, const char *end, int64_t exponent)
+enum { KEPT_DIGITS = 800, PLAIN_ROOM = KEPT_DIGITS + 32 };
+
+/*
+ * A number as strtod takes it in every locale: without a point, with an exponent that stands for it. 767 digits tell any
+ * double from a half; of those beyond the kept ones a single one stands for all.
+ */
+static void write_plain(char *plain, const char *text, const char *end, int64_t exponent)
 {
-    enum {
-        KEPT = 800
-    }; /* 767 digits tell any double from a half; of the others one stands for all */
-    char plain[KEPT + 32];
     size_t n = 0;
     bool is_fraction = false, is_more = false;
     for (const char *p = text; p < end; p++) {
         if (*p == '.') {
             is_fraction = true;
-        } else if (n < KEPT) {
+        } else if (n < KEPT_DIGITS) {
             exponent -= is_fraction;
             plain[n] = *p;
             n += n > 0 || *p != '0';
@@ -123,7 +124,13 @@ static double by_library(const char *text, const char *end, int64_t exponent)
         plain[n++] = '1';
         exponent--;
     }
-    snprintf(plain + n, sizeof plain - n, n > 0 ? "e%lld" : "0", (long long)exponent);
+    snprintf(plain + n, PLAIN_ROOM - n, n > 0 ? "e%lld" : "0", (long long)exponent);
+}
+
+static double by_library(const char *text, const char *end, int64_t exponent)
+{
+    char plain[PLAIN_ROOM];
+    write_plain(plain, text, end, exponent);
     return strtod(plain, NULL);
 }
 
@@ -192,4 +199,20 @@ const char *kymo__number_read(const char *p, struct kymo__number *out)
         value = by_library(first, end_of_digits, exponent_of_text);
     out->value = out->is_negative ? -value : value;
     return p;
+}
+
+float kymo__number_read_f32(const char *p)
+{
+    char plain[PLAIN_ROOM];
+    const bool is_negative = *p == '-';
+    const char *const first = p + is_negative;
+    const char *end = first;
+    int64_t exponent = 0;
+    while (is_digit(*end) || *end == '.')
+        end++;
+    if ((*end | 0x20) == 'e')
+        take_exponent(end + 1, &exponent);
+    write_plain(plain, first, end, exponent);
+    const float value = strtof(plain, NULL);
+    return is_negative ? -value : value;
 }

@@ -127,7 +127,7 @@ static bool take_literal(struct tree_reader *r)
     struct kymo__numbers numbers = {0};
     kymo__cursor_peek(&r->cursor);
     const char *const text = r->cursor.at;
-    const enum kymo__numbers_result result = kymo__numbers_read(&r->cursor, &numbers);
+    const enum kymo__numbers_result result = kymo__numbers_read(&r->cursor, false, &numbers);
     const bool is_null = result == KYMO__NUMBERS_NONE && kymo__cursor_word(&r->cursor, "null");
     if (result == KYMO__NUMBERS_NO_MEMORY)
         return no_memory(r);
@@ -191,7 +191,7 @@ static bool take_items(struct tree_reader *r)
 static bool take_list(struct tree_reader *r)
 {
     struct kymo__numbers numbers = {0};
-    switch (kymo__numbers_read(&r->cursor, &numbers)) {
+    switch (kymo__numbers_read(&r->cursor, false, &numbers)) {
     case KYMO__NUMBERS_NO_MEMORY:
         return no_memory(r);
     case KYMO__NUMBERS_NONE:

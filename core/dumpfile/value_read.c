@@ -142,7 +142,8 @@ static kymo_status read_json(struct kymo__step *step, const char *path,
     KYMO_TRY(kymo__map_open(path, &map));
     kymo__cursor_init(&cursor, map.data, map.len);
     kymo_status status = KYMO_OK;
-    const enum kymo__numbers_result result = kymo__numbers_read(&cursor, &numbers);
+    const enum kymo__numbers_result result =
+        kymo__numbers_read(&cursor, shape->dtype == KYMO_F32 || shape->dtype == KYMO_C64, &numbers);
     if (result == KYMO__NUMBERS_NO_MEMORY)
         status = no_memory(path);
     else if (result == KYMO__NUMBERS_NONE)

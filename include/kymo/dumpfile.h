@@ -67,7 +67,7 @@ struct kymo_dumped_value {
     uint64_t seq;     /* order of adding */
 
     enum kymo_dump_kind kind;
-    const char *text; /* of TEXT, LITERAL; a number that is one can be had as a tensor of rank 0 too */
+    const char *text; /* of TEXT, LITERAL; a number of a JSON can be had as a tensor of rank 0 too */
     size_t text_len;
 
     enum kymo_dump_type type;

@@ -41,7 +41,7 @@ static void check_bits(const uint8_t *data)
         const char *const end = kymo__f32_text(text, narrow);
         memset(text + (end - text), 0, sizeof text - (size_t)(end - text));
         KYMO_ASSERT(kymo__number_read(text, &number) == end);
-        const float read = (float)number.value;
+        const float read = kymo__number_read_f32(text);
         KYMO_ASSERT(memcmp(&read, &narrow, sizeof narrow) == 0);
     }
 }

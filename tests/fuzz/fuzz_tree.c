@@ -14,7 +14,7 @@ static void check_again(const struct kymo_tensor *tensor)
     KYMO_ASSERT(kymo__json_tensor_put(&out, tensor, &style) == KYMO_OK);
     struct kymo__map text = padded_copy((const uint8_t *)out.data, out.len);
     kymo__cursor_init(&cursor, text.data, text.len);
-    KYMO_ASSERT(kymo__numbers_read(&cursor, &numbers) == KYMO__NUMBERS_TENSOR);
+    KYMO_ASSERT(kymo__numbers_read(&cursor, false, &numbers) == KYMO__NUMBERS_TENSOR);
     const bool is_empty = kymo_tensor_count(tensor) == 0;
     KYMO_ASSERT(is_empty || numbers.shape.dtype == tensor->dtype);
     const size_t n_bytes = (size_t)kymo_tensor_bytes(tensor);

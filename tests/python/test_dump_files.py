@@ -261,6 +261,16 @@ def test_json_reads_our_json(dumper, tmp_path):
     assert json.loads((tmp_path / "d" / "step-00000000" / "n.json").read_text()) == ["NaN", "Infinity", "-Infinity"]
 
 
+def test_float32_is_not_rounded_twice(dumper, tmp_path):
+    """The double nearest to 7.038531e-26 lies halfway between two numbers of float32, and the text does not."""
+    bits = np.array([0x15AE43FD, 0x95AE43FD], dtype=np.uint32)
+    dumper.add_tensor_data("x", torch.from_numpy(bits.view(np.float32)), kymo.TensorDumper.Type.JSON)
+    dumper.dump()
+    dumper.wait()
+    assert "7.038531e-26" in (tmp_path / "d" / "step-00000000" / "x.json").read_text()
+    assert as_array(read(tmp_path / "d", "x")).view(np.uint32).tolist() == bits.tolist()
+
+
 # ---- numbers as text ----
 
 
