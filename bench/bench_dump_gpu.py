@@ -89,8 +89,8 @@ def stalls(torch: Any, results: Results, dumper: Dumper, folder: Path, n_steps: 
     peer = statistics.median(step_ms(torch, n_products, 4, theirs)[1:]) - base
     results.put(
         "GPU dump, stall for each GiB",
-        f"{stall:.2f} ms ({low:.2f} to {high:.2f}) beside {base:.1f} ms of work; the call takes {statistics.median(host_us):.0f} us; "
-        f".cpu() and np.save {peer:.0f} ms",
+        f"{stall:.2f} ms ({low:.2f} to {high:.2f}) beside {base:.1f} ms of work; "
+        f"the call takes {statistics.median(host_us):.0f} us; .cpu() and np.save {peer:.0f} ms",
         "<= 1.5 ms",
         stall <= 1.5,
     )
