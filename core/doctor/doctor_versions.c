@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include "doctor/doctor_internal.h"
+#include <kymo/tensor.h>
 
 #define SONAME "libkymo.so.0"
 
@@ -206,6 +207,18 @@ static void tell_mpi(struct kymo__doctor *doctor)
                           "%s is not there, so 'kymo run --mpi' does not work", path);
 }
 
+/* Asked of the library itself, by the digest of nothing. */
+static void tell_digests(struct kymo__doctor *doctor)
+{
+    const int64_t n = 0;
+    const struct kymo_tensor nothing = {.dtype = KYMO_U8, .rank = 1, .sizes = &n};
+    struct kymo_digest digest;
+    const bool has_digests = kymo_tensor_digest(&nothing, &digest, NULL) == KYMO_OK;
+    kymo__doctor_tell(doctor, "xxhash", has_digests ? KYMO__STATE_OK : KYMO__STATE_MISSING,
+                      has_digests ? NULL : "apt-get install libxxhash-dev and build again", "%s",
+                      has_digests ? "built in" : "this build has no digests of tensors");
+}
+
 void kymo__doctor_build(struct kymo__doctor *doctor)
 {
     const char *formats = kymo_export_formats();
@@ -215,5 +228,6 @@ void kymo__doctor_build(struct kymo__doctor *doctor)
                       has_sqlite ? NULL : "apt-get install libsqlite3-dev and build again", "%s",
                       has_sqlite ? "built in" : "this build exports no SQLite files");
     tell_mpi(doctor);
+    tell_digests(doctor);
     kymo__doctor_tell(doctor, "zstd", KYMO__STATE_OK, NULL, "%s", ZSTD_versionString());
 }

@@ -85,15 +85,53 @@ static void carefully(const struct kymo__compare *job, const void *a, const void
     kymo__diff_part_add(part, &block);
 }
 
-void kymo__compare_carefully(const struct kymo__compare *job, uint64_t first,
-                             struct kymo__diff_part *part)
+/* ---- which element it was ---- */
+
+static void find_32(const struct kymo__compare *job, const void *a, const void *b, size_t n,
+                    uint64_t first, struct kymo__wanted *wanted, struct kymo__diff_part *part)
+{
+    struct expanded e;
+    expand(job, a, b, n, &e);
+    kymo__find_floats32(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, wanted,
+                        part);
+}
+
+static void find_64(const struct kymo__compare *job, const void *a, const void *b, size_t n,
+                    uint64_t first, struct kymo__wanted *wanted, struct kymo__diff_part *part)
+{
+    double values_a[KYMO__BLOCK_PARTS], values_b[KYMO__BLOCK_PARTS];
+    kymo__widen_to_double((enum kymo_dtype)job->a.type->part, a, n * job->n_parts, values_a);
+    kymo__widen_to_double((enum kymo_dtype)job->b.type->part, b, n * job->n_parts, values_b);
+    kymo__find_floats64(job, values_a, values_b, n, first, wanted, part);
+}
+
+static bool is_in(struct kymo__where where, uint64_t first)
+{
+    return where.is_block && where.index == first;
+}
+
+static void find_in_block(const struct kymo__compare *job, uint64_t first,
+                          struct kymo__diff_part *part)
 {
     unsigned char room_a[KYMO__BLOCK_PARTS * 8], room_b[KYMO__BLOCK_PARTS * 8];
     const size_t n = (size_t)KYMO__MIN(job->n - first, (uint64_t)job->block_elements);
     const void *a = kymo__tensor_view_block(&job->a, first, n, room_a);
     const void *b = kymo__tensor_view_block(&job->b, first, n, room_b);
-    kymo__diff_part_init(part);
-    carefully(job, a, b, n, first, part);
+    struct kymo__wanted wanted = {is_in(part->wrong_at, first), is_in(part->abs_at, first),
+                                  is_in(part->rel_at, first), is_in(part->ulp_at, first)};
+    if (job->common == KYMO_F64)
+        find_64(job, a, b, n, first, &wanted, part);
+    else
+        find_32(job, a, b, n, first, &wanted, part);
+}
+
+void kymo__compare_find(const struct kymo__compare *job, struct kymo__diff_part *part)
+{
+    struct kymo__where *const places[] = {&part->wrong_at, &part->abs_at, &part->rel_at,
+                                          &part->ulp_at};
+    for (size_t i = 0; i < KYMO__COUNT_OF(places); i++)
+        if (places[i]->is_block)
+            find_in_block(job, places[i]->index, part);
 }
 
 /* ---- by kernels ---- */
@@ -151,6 +189,49 @@ static bool add_equal(const struct kymo__compare *job, const struct kymo__block_
     return true;
 }
 
+/* One element of which a side is not finite; the same as one() of compare_floats.h says of it. */
+static void judge(const struct kymo__compare *job, float a, float b, struct kymo__diff_part *part)
+{
+    const bool nan_a = isnan(a), nan_b = isnan(b);
+    const bool is_equal = nan_a || nan_b ? nan_a && nan_b : a == b;
+    const bool is_wrong = !is_equal || (nan_a && !job->tolerance.nan_equal);
+    part->n_nan_a += nan_a;
+    part->n_nan_b += nan_b;
+    part->n_nan_one += nan_a != nan_b;
+    part->n_unequal += !is_equal;
+    part->n_wrong += is_wrong;
+    part->is_hopeless |= is_wrong;
+    if (!nan_a)
+        part->max_a = KYMO__MAX(part->max_a, (double)fabsf(a));
+    if (!nan_b)
+        part->max_b = KYMO__MAX(part->max_b, (double)fabsf(b));
+}
+
+/*
+ * Take the elements that are not finite out of a block of single parts: they are judged here, and the kernels see zeroes.
+ * How many there were. A wrong one gives the block, for one before it may be wrong that is finite.
+ */
+static size_t take_out(const struct kymo__compare *job, struct expanded *e, size_t n,
+                       uint64_t first, struct kymo__diff_part *part)
+{
+    struct kymo__diff_part out;
+    size_t n_out = 0;
+    kymo__diff_part_init(&out);
+    for (size_t i = 0; i < n; i++) {
+        /* 0 times what is not finite is NaN. */
+        if (e->values_a[i] * 0 + e->values_b[i] * 0 == 0)
+            continue;
+        judge(job, e->values_a[i], e->values_b[i], &out);
+        e->values_a[i] = e->values_b[i] = 0;
+        e->patterns_a[i] = e->patterns_b[i] = 0;
+        n_out++;
+    }
+    if (out.n_wrong > 0)
+        out.wrong_at = (struct kymo__where){first, true};
+    kymo__diff_part_add(part, &out);
+    return n_out;
+}
+
 /* False when it takes care. `*is_equal` says what to expect of the next block. */
 static bool add_by_kernels(const struct kymo__compare *job, struct kymo__block_pair *pair,
                            uint64_t first, bool *is_equal, struct kymo__diff_part *part)
@@ -182,6 +263,34 @@ static bool add_by_kernels(const struct kymo__compare *job, struct kymo__block_p
             part->rel_at = (struct kymo__where){first, true};
         }
     }
+    return true;
+}
+
+/* A block of single parts, some of which are not finite. */
+static bool add_cleaned(const struct kymo__compare *job, const struct kymo__block_pair *pair,
+                        uint64_t first, struct kymo__diff_part *part)
+{
+    if (job->n_parts != 1 || job->common == KYMO_F64 || job->common == KYMO_DTYPE_NONE)
+        return false;
+    struct expanded e;
+    expand(job, pair->a, pair->b, pair->n, &e);
+    const size_t n_out = take_out(job, &e, pair->n, first, part);
+    struct kymo__block_pair inner = *pair;
+    inner.a = e.values_a;
+    inner.b = e.values_b;
+    inner.patterns_a = e.patterns_a;
+    inner.patterns_b = e.patterns_b;
+    struct kymo__compare clean = *job;
+    clean.lie = KYMO__LIE_EXPANDED;
+    bool is_equal = false;
+    if (!add_by_kernels(&clean, &inner, first, &is_equal, part)) {
+        struct kymo__diff_part block;
+        kymo__diff_part_init(&block);
+        kymo__compare_floats32(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, pair->n,
+                               first, &block);
+        kymo__diff_part_add(part, &block);
+    }
+    part->n_finite -= n_out;
     return true;
 }
 
@@ -268,7 +377,7 @@ void kymo__compare_chunk(const struct kymo__compare *job, uint64_t first, uint64
                                         .abs = job->tolerance.abs,
                                         .rel = job->tolerance.rel,
                                         .ulp = shifted(job)};
-        if (!add_fast(job, &pair, first, &is_equal, part))
+        if (!add_fast(job, &pair, first, &is_equal, part) && !add_cleaned(job, &pair, first, part))
             carefully(job, a, b, n, first, part);
         if (job->tolerance.bitwise)
             count_bits(job, a, b, n, first, &bits);

@@ -63,3 +63,16 @@ void kymo__compare_floats64(const struct kymo__compare *job, const double *a, co
 {
     f64_block(job, a, b, NULL, NULL, n, first, part);
 }
+
+void kymo__find_floats32(const struct kymo__compare *job, const float *a, const float *b,
+                         const uint32_t *patterns_a, const uint32_t *patterns_b, size_t n,
+                         uint64_t first, struct kymo__wanted *wanted, struct kymo__diff_part *part)
+{
+    f32_find(job, a, b, patterns_a, patterns_b, n, first, wanted, part);
+}
+
+void kymo__find_floats64(const struct kymo__compare *job, const double *a, const double *b, size_t n,
+                         uint64_t first, struct kymo__wanted *wanted, struct kymo__diff_part *part)
+{
+    f64_find(job, a, b, NULL, NULL, n, first, wanted, part);
+}

@@ -118,3 +118,46 @@ static void FN(block)(const struct kymo__compare *job, const REAL *a, const REAL
     }
     FN(sums)(a, b, n * job->n_parts, part);
 }
+
+/* ---- which element of a block it was that a kernel told of ---- */
+
+static bool FN(is_wrong)(const struct kymo__compare *job, REAL a, REAL b, BITS apart)
+{
+    if (!isfinite(a) || !isfinite(b))
+        return isnan(a) && isnan(b) ? !job->tolerance.nan_equal : a != b;
+    const REAL allowed = (REAL)job->tolerance.abs + (REAL)job->tolerance.rel * FN(abs)(b);
+    return !(FN(abs)(a - b) <= allowed) &&
+           (uint64_t)(apart >> job->pattern_shift) > job->tolerance.ulp;
+}
+
+/* Set what is asked for, each to the first element that has the worst of the whole. */
+static void FN(find)(const struct kymo__compare *job, const REAL *a, const REAL *b,
+                     const BITS *patterns_a, const BITS *patterns_b, size_t n, uint64_t first,
+                     struct kymo__wanted *wanted, struct kymo__diff_part *part)
+{
+    for (size_t k = 0; k < n * job->n_parts; k++) {
+        const uint64_t index = first + k / job->n_parts;
+        const BITS apart = FN(apart)(FN(pattern)(a, patterns_a, k), FN(pattern)(b, patterns_b, k));
+        if (wanted->wrong && FN(is_wrong)(job, a[k], b[k], apart)) {
+            part->wrong_at = (struct kymo__where){index, false};
+            wanted->wrong = false;
+        }
+        if (!isfinite(a[k]) || !isfinite(b[k]))
+            continue;
+        const REAL distance = FN(abs)(a[k] - b[k]);
+        if (wanted->abs && distance == (REAL)part->abs) {
+            part->abs_at = (struct kymo__where){index, false};
+            wanted->abs = false;
+        }
+        if (wanted->ulp && (uint64_t)(apart >> job->pattern_shift) == part->ulp) {
+            part->ulp_at = (struct kymo__where){index, false};
+            wanted->ulp = false;
+        }
+        if (wanted->rel && b[k] != 0 && distance / FN(abs)(b[k]) == (REAL)part->rel) {
+            part->rel_at = (struct kymo__where){index, false};
+            wanted->rel = false;
+        }
+        if (!wanted->wrong && !wanted->abs && !wanted->ulp && !wanted->rel)
+            return;
+    }
+}

@@ -49,36 +49,6 @@ void kymo__diff_part_add(struct kymo__diff_part *into, const struct kymo__diff_p
     into->sum_dd += later->sum_dd;
 }
 
-/* ---- which element it was ---- */
-
-/* Blocks that were looked at; the worst by several measures is often the same. */
-struct lookup {
-    uint64_t first;
-    struct kymo__diff_part part;
-};
-
-static void look_into(const struct kymo__compare *job, uint64_t first, struct lookup *lookup)
-{
-    if (lookup->first != first)
-        kymo__compare_carefully(job, first, &lookup->part);
-    lookup->first = first;
-}
-
-static void find_elements(const struct kymo__compare *job, struct kymo__diff_part *part)
-{
-    struct lookup lookup = {.first = UINT64_MAX};
-#define FIND(AT)                                                                                   \
-    if (part->AT.is_block) {                                                                       \
-        look_into(job, part->AT.index, &lookup);                                                   \
-        part->AT.index = lookup.part.AT.index;                                                     \
-    }
-    FIND(wrong_at)
-    FIND(abs_at)
-    FIND(rel_at)
-    FIND(ulp_at)
-#undef FIND
-}
-
 /* The least float above, in the arithmetic of the type: `value` itself was rounded, perhaps down. */
 static double next_up(const struct kymo__compare *job, double value)
 {
@@ -314,7 +284,7 @@ kymo_status kymo_tensor_compare_with(const struct kymo_tensor *a, const struct k
         compare_alone(&job, &whole);
     else
         compare_together(&job, n_chunks, n_threads, &whole);
-    find_elements(&job, &whole);
+    kymo__compare_find(&job, &whole);
     finish(&job, &whole, out);
     kymo__float_leave(&saved);
     return KYMO_OK;

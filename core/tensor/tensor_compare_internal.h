@@ -59,9 +59,8 @@ struct kymo__compare {
 /* Elements from `first` up to `end`, into `part`. */
 void kymo__compare_chunk(const struct kymo__compare *job, uint64_t first, uint64_t end,
                          struct kymo__diff_part *part);
-/* The block that begins with element `first`, without kernels: every index is that of an element. */
-void kymo__compare_carefully(const struct kymo__compare *job, uint64_t first,
-                             struct kymo__diff_part *part);
+/* Look for the worst elements where `part` has blocks only. */
+void kymo__compare_find(const struct kymo__compare *job, struct kymo__diff_part *part);
 
 /* ---- blocks of `n` elements that may be anything; they begin with element `first` ---- */
 void kymo__compare_floats32(const struct kymo__compare *job, const float *a, const float *b,
@@ -71,5 +70,15 @@ void kymo__compare_floats64(const struct kymo__compare *job, const double *a, co
                             size_t n, uint64_t first, struct kymo__diff_part *part);
 void kymo__compare_integers(const struct kymo__compare *job, const void *a, const void *b, size_t n,
                             uint64_t first, struct kymo__diff_part *part);
+
+/* Which of them to look for in a block. */
+struct kymo__wanted {
+    bool wrong, abs, rel, ulp;
+};
+void kymo__find_floats32(const struct kymo__compare *job, const float *a, const float *b,
+                         const uint32_t *patterns_a, const uint32_t *patterns_b, size_t n,
+                         uint64_t first, struct kymo__wanted *wanted, struct kymo__diff_part *part);
+void kymo__find_floats64(const struct kymo__compare *job, const double *a, const double *b, size_t n,
+                         uint64_t first, struct kymo__wanted *wanted, struct kymo__diff_part *part);
 
 #endif
