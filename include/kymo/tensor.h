@@ -132,8 +132,9 @@ KYMO_API uint64_t kymo_digest_blocks(uint64_t n_bytes);
 /*
  * Two elements agree when |a - b| <= abs + rel * |b|, or when they are at most `ulp` representable numbers apart, or are
  * equal. A NaN agrees with a NaN if `nan_equal`, and with nothing else; an infinity with itself alone; -0 and +0 agree
- * unless `bitwise`, which asks for equal bits and no more. Complex numbers agree when both parts do. Integers are compared
- * as integers, exactly.
+ * unless `bitwise`, which asks for equal bits and no more. Complex numbers agree when both parts do, and so do bytes with two
+ * numbers. Integers are compared as integers, exactly; floats in float64 or, if they are narrower, in float32, as torch
+ * does.
  */
 struct kymo_tolerance {
     double abs, rel;
@@ -155,7 +156,7 @@ struct kymo_tensor_diff {
     uint64_t n_nan_a, n_nan_b, n_nan_one; /* NaNs; elements where just one side has one */
     uint64_t first_wrong;                 /* UINT64_MAX: none */
     struct kymo_worst abs, rel,
-        ulp; /* over elements that are finite on both sides; rel: |a - b| / |b| */
+        ulp; /* over elements that are finite on both sides; rel: |a - b| / |b| where b is not 0 */
     double mean_abs, rmse, mean_a, mean_b; /* over the same */
     double cosine;                         /* NaN where a side is all zeroes */
     double snr_db;       /* b's power over that of the difference; infinite where there is none */
