@@ -244,12 +244,23 @@ static void reset(void)
     pthread_mutex_unlock(&switch_lock);
 }
 
-/* Threads that have nothing to do end, so that the child has none to miss and Python none to warn of. */
+static bool has_switch_lock; /* the thread that forks; stored under dump.lock */
+
+/*
+ * Threads that have nothing to do end, so that the child has none to miss and Python none to warn of. A disable may hold its
+ * lock for as long as the disk takes: the fork does not wait for that.
+ */
 static void before_fork(void)
 {
-    pthread_mutex_lock(&switch_lock);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)fork_patience_ns;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    const bool has_lock = pthread_mutex_timedlock(&switch_lock, &until) == 0;
     pthread_mutex_lock(&dump->place_lock);
     pthread_mutex_lock(&dump->lock);
+    has_switch_lock = has_lock;
     kymo__dump_end_threads(fork_patience_ns);
     kymo__dump_memory_before_fork();
 }
@@ -285,7 +296,10 @@ static void after_fork(bool in_child)
         become_child();
     pthread_mutex_unlock(&dump->lock);
     pthread_mutex_unlock(&dump->place_lock);
-    pthread_mutex_unlock(&switch_lock);
+    if (has_switch_lock)
+        pthread_mutex_unlock(&switch_lock);
+    else if (in_child)
+        pthread_mutex_init(&switch_lock, NULL);
 }
 
 __attribute__((constructor(KYMO__INSTRUMENT_LOAD + 2))) static void load(void)

@@ -142,7 +142,7 @@ static void put_line(struct writer *w, struct kymo__dump_item *item)
         .tensor = item->value.tensor,
         .has_offset = item->is_stored,
         .offset = item->offset,
-        .n_bytes = item->n_bytes,
+        .n_bytes = is_tensor ? item->n_bytes : item->value.text_len,
         .phase = item->value.phase,
         .file = item->value.file,
         .line = item->value.line,

@@ -288,6 +288,17 @@ static void a_permutation_is_applied(void **state)
     assert_memory_equal(back, expected, sizeof back);
 }
 
+static void bytes_are_a_file_of_their_own(void **state)
+{
+    enable(state);
+    const struct kymo_dump_value bytes = {
+        .kind = KYMO_DUMP_BYTES, .type = KYMO_DUMP_PICKLE, .text = "abc", .text_len = 3};
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "p/q", bytes), KYMO_OK);
+    flush_and_wait();
+    assert_has("step-00000000.jsonl", "\"type\":\"pickle\",\"bytes\":3,\"files\":[\"p.q.pkl\"]");
+    assert_string_equal(text_of("step-00000000/p.q.pkl"), "abc");
+}
+
 static void an_empty_step_is_written_too(void **state)
 {
     enable(state);
@@ -589,6 +600,7 @@ int main(void)
         SCRATCH_TEST(values_that_are_none_are_refused),
         SCRATCH_TEST(a_tensor_is_written_as_it_was_when_it_was_added),
         SCRATCH_TEST(a_permutation_is_applied),
+        SCRATCH_TEST(bytes_are_a_file_of_their_own),
         SCRATCH_TEST(an_empty_step_is_written_too),
         SCRATCH_TEST(data_that_are_handed_over_are_given_back_once),
         SCRATCH_TEST(what_waits_can_be_seen_and_forgotten),
