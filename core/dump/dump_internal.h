@@ -311,6 +311,8 @@ void kymo__dump_side_write(struct kymo__dump_item *item, const struct kymo__dump
 
 /* ---- dump.c, dump_queue.c, dump_switch.c: the state ---- */
 
+enum { KYMO__DUMP_MAX_WRITERS = 16 };
+
 struct kymo__dump {
     pthread_mutex_t lock;        /* guards all of it, but what says otherwise */
     pthread_cond_t work;         /* a step was queued, or threads shall end */

@@ -224,14 +224,48 @@ static bool wait_for_step(void)
     return is_there;
 }
 
-static struct kymo__dump_step *take(void)
+/* Steps that are being written; the lock is held. */
+static uint64_t active[KYMO__DUMP_MAX_WRITERS + 1];
+
+static bool is_active(uint64_t number)
 {
+    for (uint32_t i = 0; i < dump->n_writing; i++)
+        if (active[i] == number)
+            return true;
+    return false;
+}
+
+static void finish(uint64_t number)
+{
+    uint32_t i = 0;
+    while (active[i] != number)
+        i++;
+    active[i] = active[--dump->n_writing];
+    pthread_cond_broadcast(&dump->done);
+    pthread_cond_broadcast(&dump->room);
+}
+
+/*
+ * Take the first step and write it. One that has the number of a step under way waits for that: it replaces it. The lock is
+ * held, and given up meanwhile.
+ */
+static void write_first(void)
+{
+    while (dump->first != NULL &&
+           (is_active(dump->first->number) || dump->n_writing == KYMO__COUNT_OF(active)))
+        pthread_cond_wait(&dump->done, &dump->lock);
     struct kymo__dump_step *const step = dump->first;
+    if (step == NULL)
+        return;
+    const uint64_t number = step->number;
     dump->first = step->next;
     if (dump->first == NULL)
         dump->last = NULL;
-    dump->n_writing++;
-    return step;
+    active[dump->n_writing++] = number;
+    pthread_mutex_unlock(&dump->lock);
+    write_and_tell(step);
+    pthread_mutex_lock(&dump->lock);
+    finish(number);
 }
 
 static void *run(void *arg)
@@ -239,15 +273,8 @@ static void *run(void *arg)
     (void)arg;
     pthread_setname_np(pthread_self(), "kymo-dump");
     pthread_mutex_lock(&dump->lock);
-    while (wait_for_step()) {
-        struct kymo__dump_step *const step = take();
-        pthread_mutex_unlock(&dump->lock);
-        write_and_tell(step);
-        pthread_mutex_lock(&dump->lock);
-        dump->n_writing--;
-        pthread_cond_broadcast(&dump->done);
-        pthread_cond_broadcast(&dump->room);
-    }
+    while (wait_for_step())
+        write_first();
     dump->n_threads--;
     dump->n_writers--;
     pthread_cond_broadcast(&dump->done);
@@ -287,15 +314,8 @@ bool kymo__dump_queue(struct kymo__dump_step *step)
 void kymo__dump_write_here(void)
 {
     pthread_mutex_lock(&dump->lock);
-    while (dump->first != NULL) {
-        struct kymo__dump_step *const step = take();
-        pthread_mutex_unlock(&dump->lock);
-        write_and_tell(step);
-        pthread_mutex_lock(&dump->lock);
-        dump->n_writing--;
-        pthread_cond_broadcast(&dump->done);
-        pthread_cond_broadcast(&dump->room);
-    }
+    while (dump->first != NULL)
+        write_first();
     pthread_mutex_unlock(&dump->lock);
 }
 

@@ -63,7 +63,7 @@ static void fill_defaults(struct kymo_dump_options *o)
 {
     o->dir = dump->dir;
     o->memory_bytes = o->memory_bytes != 0 ? o->memory_bytes : memory_default;
-    o->n_writers = o->n_writers != 0 ? o->n_writers : 1;
+    o->n_writers = KYMO__MIN(o->n_writers != 0 ? o->n_writers : 1, (uint32_t)KYMO__DUMP_MAX_WRITERS);
     o->every = o->every != 0 ? o->every : 1;
 }
 

@@ -55,7 +55,7 @@ struct kymo_dump_options {
     enum kymo_dump_policy policy;
     uint64_t memory_bytes; /* of copies that wait; default 1 GiB */
     uint64_t disk_bytes;   /* default: until a tenth of the file system is left */
-    uint32_t n_writers;    /* threads; default 1 */
+    uint32_t n_writers;    /* threads, at most 16; default 1 */
     uint32_t durable; /* non-zero: a step is on the disk, past any cache, when it counts as written */
     /* Steps by their number: from `first` on, `every`-th one, up to `last` if that is not 0. Others are passed over. */
     uint64_t first, last, every;

@@ -2,7 +2,7 @@
  * fault_dump DIR STEPS HOW
  *
  * Dumps STEPS steps (0: for ever) of three tensors: "small" of 300 floats, "large" of 700,000, "list[0]" of 5. Each element
- * of step s is s. HOW says how it ends or what else it does:
+ * of step s is s. DIR "-" is the recording's. HOW says how it ends or what else it does:
  *
  *   disable   the proper way             exit      return from main without a word
  *   _exit     after all is written       fork      a child dumps as many steps of its own, with numbers from 1000 on
@@ -112,7 +112,8 @@ int main(int argc, char **argv)
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &(struct rlimit){2 << 20, 2 << 20});
     }
-    if (argc < 4 || kymo_dump_enable(&(struct kymo_dump_options){.dir = argv[1]}) != KYMO_OK) {
+    const char *dir = argc > 1 && strcmp(argv[1], "-") != 0 ? argv[1] : NULL;
+    if (argc < 4 || kymo_dump_enable(&(struct kymo_dump_options){.dir = dir}) != KYMO_OK) {
         fprintf(stderr, "%s\n", argc < 4 ? "fault_dump DIR STEPS HOW" : kymo_last_error());
         return 2;
     }

@@ -294,7 +294,19 @@ def test_options_have_the_last_word(program: Any, run: Any, tmp_path: Path) -> N
 
 
 def test_a_recording_s_dumps_lie_in_it(program: Any, run: Any, tmp_path: Path, tool: str) -> None:
-    """The program names a directory, so that wins over the recording's; without one, the recording's is taken."""
+    recording = tmp_path / "run.kymo"
+    command = [tool, "run", "-o", str(recording), "--options", "dump.every=2", "--"]
+    run([*command, *program("dump", "-", 4, "disable")])
+    assert [step["header"]["step"] for step in read_dump(recording / "dumps")] == [0, 2]
+
+
+def test_a_directory_that_the_program_names_wins_over_the_recording_s(program: Any, run: Any, tmp_path: Path) -> None:
     env = {"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": "dump.every=2"}
     run(program("dump", tmp_path / "own", 4, "disable"), env=env)
     assert [step["header"]["step"] for step in read_dump(tmp_path / "own")] == [0, 2]
+    assert not (tmp_path / "run.kymo" / "dumps").exists()
+
+
+def test_without_a_directory_and_a_recording_one_is_asked_for(program: Any, run: Any) -> None:
+    done = run(program("dump", "-", 1, "disable"), status=2)
+    assert "dump.dir=DIR" in done.stderr

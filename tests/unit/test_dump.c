@@ -489,6 +489,38 @@ static void threads_add_while_others_flush_and_look(void **state)
     assert_int_equal(kymo__dump.n_used_bytes, 0);
 }
 
+static void a_step_that_comes_again_replaces_the_one_before(void **state)
+{
+    enum { N = 1000000, TURNS = 30 };
+    float *data = malloc(N * sizeof *data);
+    const int64_t n = N;
+    enable_with(*state, (struct kymo_dump_options){.n_writers = 4});
+    for (int i = 0; i < TURNS; i++) {
+        data[0] = data[N - 1] = (float)i;
+        kymo_dump_set_count(0);
+        assert_int_equal(
+            kymo_dump_add(
+                "x", &(struct kymo_tensor){.data = data, .dtype = KYMO_F32, .rank = 1, .sizes = &n}),
+            KYMO_OK);
+        assert_int_equal(kymo_dump_flush(NULL), KYMO_OK);
+    }
+    assert_int_equal(kymo_dump_wait(), KYMO_OK);
+    free(data);
+    struct kymo_dump_counts counts;
+    kymo_dump_counts_get(&counts);
+    assert_int_equal(counts.n_steps, TURNS);
+    char path[256];
+    float ends[1] = {0};
+    snprintf(path, sizeof path, "%s/step-00000000.safetensors", dir);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    fseek(f, -(long)sizeof ends, SEEK_END);
+    assert_int_equal(fread(ends, sizeof ends, 1, f), 1);
+    fclose(f);
+    assert_true(ends[0] == TURNS - 1);
+    assert_has("step-00000000.jsonl", "{\"end\":true,\"tensors\":1,\"values\":1,");
+}
+
 /* ---- pictures ---- */
 
 static void pictures_are_files_with_what_accvlab_says_of_them(void **state)
@@ -606,6 +638,7 @@ int main(void)
         SCRATCH_TEST(what_waits_can_be_seen_and_forgotten),
         SCRATCH_TEST(only_chosen_steps_are_kept),
         SCRATCH_TEST(threads_add_while_others_flush_and_look),
+        SCRATCH_TEST(a_step_that_comes_again_replaces_the_one_before),
         SCRATCH_TEST(pictures_are_files_with_what_accvlab_says_of_them),
         SCRATCH_TEST(tensors_of_any_size_are_whole),
         SCRATCH_TEST(past_the_cache_too),
