@@ -68,11 +68,20 @@ static kymo_status do_without(struct kymo__dump_item *item)
     return KYMO_OK;
 }
 
+/* Of a GPU: once it is sent for, the item is another thread's until it is back. */
+static kymo_status send_for(struct kymo__dump_item *item, uint32_t measures, bool *is_away)
+{
+    const kymo_status st = kymo__dump_gpu_take(item, measures);
+    *is_away = st == KYMO_OK;
+    return st;
+}
+
 /*
  * Data that are handed over and lie as they are written stay where they are. A step that is larger than the budget goes on
  * in files, where the policy is to keep everything.
  */
-static kymo_status keep_data(struct kymo__dump_item *item, const struct kymo_dump_value *value)
+static kymo_status keep_data(struct kymo__dump_item *item, const struct kymo_dump_value *value,
+                             bool *is_away)
 {
     if (kymo__dump_reserve(item->n_bytes))
         item->n_counted = item->n_bytes;
@@ -81,7 +90,7 @@ static kymo_status keep_data(struct kymo__dump_item *item, const struct kymo_dum
     else
         return do_without(item);
     if (item->is_of_gpu)
-        return kymo__dump_gpu_take(item, 0);
+        return send_for(item, 0, is_away);
     if (value->release == NULL || item->strides != NULL || item->is_spilled)
         return kymo__dump_item_copy(item);
     item->value.tensor.strides = NULL;
@@ -89,13 +98,14 @@ static kymo_status keep_data(struct kymo__dump_item *item, const struct kymo_dum
     return KYMO_OK;
 }
 
-static kymo_status keep(struct kymo__dump_item *item, const struct kymo_dump_value *value)
+static kymo_status keep(struct kymo__dump_item *item, const struct kymo_dump_value *value,
+                        bool *is_away)
 {
     const enum kymo_dump_mode mode = dump->options.mode;
     const uint32_t measures = mode == KYMO_DUMP_STATS ? KYMO__MEASURE_STATS : KYMO__MEASURE_DIGEST;
     if (mode == KYMO_DUMP_FULL || item->value.type != KYMO_DUMP_CONTAINER)
-        return item->n_bytes > 0 ? keep_data(item, value) : KYMO_OK;
-    return item->is_of_gpu && item->n_bytes > 0 ? kymo__dump_gpu_take(item, measures)
+        return item->n_bytes > 0 ? keep_data(item, value, is_away) : KYMO_OK;
+    return item->is_of_gpu && item->n_bytes > 0 ? send_for(item, measures, is_away)
                                                 : kymo__dump_item_measure(item, measures);
 }
 
@@ -105,9 +115,10 @@ static void take_data(struct kymo__dump_item *item, const struct kymo_dump_value
     if (item->value.kind != KYMO_DUMP_TENSOR)
         return;
     item->is_of_gpu = item->value.tensor.memory == KYMO_MEMORY_CUDA;
-    const kymo_status st = keep(item, value);
-    if (st == KYMO_OK && item->is_of_gpu && item->missing == NULL)
-        return; /* it is another thread's for now */
+    bool is_away = false;
+    const kymo_status st = keep(item, value, &is_away);
+    if (is_away)
+        return;
     if (st != KYMO_OK) {
         kymo__say("dump: a tensor is missing: %s", kymo_last_error());
         item->missing = item->is_of_gpu ? "gpu" : "memory";
