@@ -127,6 +127,7 @@ static void take_data(struct kymo__dump_item *item, const struct kymo_dump_value
     if (item->copy == NULL && item->value.release == NULL)
         item->value.tensor.data = NULL;
     item->value.tensor.strides = NULL;
+    item->value.tensor.memory = KYMO_MEMORY_HOST;
 }
 
 /* Put a filled item into the step. */
