@@ -69,6 +69,7 @@ static inline char *put_f64(const struct json_writer *w, char *out, const char *
 static inline char *put_small(const struct json_writer *w, char *out, enum kymo_dtype dtype,
                               uint16_t bits)
 {
+    KYMO_ASSERT(w->texts != NULL);
     const struct kymo__small_text *const text = &w->texts[bits];
     memcpy(out, text, sizeof *text);
     return KYMO_LIKELY(text->len > 0) ? out + text->len

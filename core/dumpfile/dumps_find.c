@@ -65,21 +65,21 @@ static kymo_status no_memory(const char *path)
     return kymo__fail(KYMO_ENOMEM, "out of memory while opening %s", path);
 }
 
-static kymo_status add_step(struct kymo_dumps *dumps, enum kymo__source source, const char *path,
-                            struct kymo__step **out)
+/* NULL without memory. */
+static struct kymo__step *add_step(struct kymo_dumps *dumps, enum kymo__source source,
+                                   const char *path)
 {
     if (!kymo__grow(&dumps->steps, &dumps->steps_cap, dumps->n_steps + 1, sizeof *dumps->steps))
-        return no_memory(path);
+        return NULL;
     struct kymo__step *const step = &dumps->steps[dumps->n_steps];
     *step = (struct kymo__step){.source = source};
     step->info = (struct kymo_dumped_step){.rank = -1, .world = -1, .is_complete = 1};
     step->path = kymo__strndup(path, strlen(path));
     if (step->path == NULL)
-        return no_memory(path);
+        return NULL;
     step->info.path = step->path;
     dumps->n_steps++;
-    *out = step;
-    return KYMO_OK;
+    return step;
 }
 
 /* One of the files of a step in kymo's layout. A manifest comes first, then the tensors by themselves. */
@@ -87,7 +87,6 @@ static kymo_status add_kymo_step(struct kymo_dumps *dumps, const char *path, siz
 {
     char stem[PATH_MAX], manifest[PATH_MAX + 8];
     struct kymo_dumped_step info = {0};
-    struct kymo__step *step;
     const size_t len = strlen(path) - suffix_len;
     if (len >= sizeof stem)
         return kymo__fail(KYMO_EIO, "the path of %s is too long", path);
@@ -100,8 +99,11 @@ static kymo_status add_kymo_step(struct kymo_dumps *dumps, const char *path, siz
     if (!has_manifest && ends_with(path, ".part"))
         return kymo__fail(KYMO_EFORMAT,
                           "%s is a step that was not finished, and its manifest is not there", path);
-    KYMO_TRY(add_step(dumps, has_manifest ? KYMO__SOURCE_MANIFEST : KYMO__SOURCE_SAFETENSORS,
-                      has_manifest ? manifest : path, &step));
+    struct kymo__step *const step =
+        add_step(dumps, has_manifest ? KYMO__SOURCE_MANIFEST : KYMO__SOURCE_SAFETENSORS,
+                 has_manifest ? manifest : path);
+    if (step == NULL)
+        return no_memory(path);
     step->info.is_single = !has_manifest && !is_step;
     if (is_step) {
         step->info.step = info.step;
@@ -112,13 +114,21 @@ static kymo_status add_kymo_step(struct kymo_dumps *dumps, const char *path, siz
     return step->stem != NULL ? KYMO_OK : no_memory(path);
 }
 
-static kymo_status add_accvlab_step(struct kymo_dumps *dumps, const char *path, int64_t rank)
+/* Whose steps a directory holds, by its name. */
+struct owner {
+    int64_t rank; /* -1: not known */
+    uint64_t pid; /* 0: not known */
+};
+
+static kymo_status add_accvlab_step(struct kymo_dumps *dumps, const char *path, struct owner owner)
 {
-    struct kymo__step *step;
     const char *const name = base_name(path);
-    KYMO_TRY(add_step(dumps, KYMO__SOURCE_ACCVLAB, path, &step));
+    struct kymo__step *const step = add_step(dumps, KYMO__SOURCE_ACCVLAB, path);
+    if (step == NULL)
+        return no_memory(path);
     step->info.layout = KYMO_DUMP_LAYOUT_ACCVLAB;
-    step->info.rank = rank;
+    step->info.rank = owner.rank;
+    step->info.pid = owner.pid;
     if (!is_number(name, name + strlen(name), &step->info.step))
         step->info.step = 0;
     return KYMO_OK;
@@ -133,11 +143,23 @@ static bool has_file(const char *folder, const char *name)
     return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
-static kymo_status find_in(struct kymo_dumps *dumps, const char *folder, int64_t rank);
+static kymo_status find_in(struct kymo_dumps *dumps, const char *folder, struct owner owner);
+
+/* A directory of a rank's or a process's steps, "rank-3" or "pid-4711"; one lies within the other at most. */
+static bool is_owners(const char *name, struct owner *owner)
+{
+    const char *const end = name + strlen(name);
+    uint64_t number;
+    if (owner->rank < 0 && strncmp(name, "rank-", 5) == 0 && is_number(name + 5, end, &number)) {
+        owner->rank = (int64_t)number;
+        return true;
+    }
+    return owner->pid == 0 && strncmp(name, "pid-", 4) == 0 && is_number(name + 4, end, &owner->pid);
+}
 
 /* One entry of a directory: a step, a rank's directory, or nothing of ours. */
 static kymo_status look_at(struct kymo_dumps *dumps, const char *folder, const char *name,
-                           int64_t rank)
+                           struct owner owner)
 {
     static const char *const suffixes[] = {".jsonl", ".safetensors", ".part"};
     char path[PATH_MAX];
@@ -159,33 +181,52 @@ static kymo_status look_at(struct kymo_dumps *dumps, const char *folder, const c
         return add_kymo_step(dumps, path, suffix);
     }
     if (is_number(name, name + len, &number) && has_file(path, "tensors.json"))
-        return add_accvlab_step(dumps, path, rank);
-    if (rank < 0 && strncmp(name, "rank-", 5) == 0 && is_number(name + 5, name + len, &number))
-        return find_in(dumps, path, (int64_t)number);
-    return KYMO_OK;
+        return add_accvlab_step(dumps, path, owner);
+    return is_owners(name, &owner) ? find_in(dumps, path, owner) : KYMO_OK;
 }
 
-static kymo_status find_in(struct kymo_dumps *dumps, const char *folder, int64_t rank)
+static kymo_status find_in(struct kymo_dumps *dumps, const char *folder, struct owner owner)
 {
     DIR *const dir = opendir(folder);
     if (dir == NULL)
         return kymo__fail_errno("open %s", folder);
     kymo_status status = KYMO_OK;
     for (const struct dirent *entry; status == KYMO_OK && (entry = readdir(dir)) != NULL;)
-        status = look_at(dumps, folder, entry->d_name, rank);
+        status = look_at(dumps, folder, entry->d_name, owner);
     closedir(dir);
     return status;
 }
 
+/* What a flight recorder left. */
+static bool find_flight(const char *folder, char *path, size_t size)
+{
+    DIR *const dir = opendir(folder);
+    bool is_found = false;
+    if (dir == NULL)
+        return false;
+    for (const struct dirent *entry; !is_found && (entry = readdir(dir)) != NULL;) {
+        const int n = snprintf(path, size, "%s/%s", folder, entry->d_name);
+        is_found = strncmp(entry->d_name, ".flight-", 8) == 0 && n > 0 && (size_t)n < size;
+    }
+    closedir(dir);
+    return is_found;
+}
+
 static kymo_status find_below(struct kymo_dumps *dumps, const char *folder)
 {
+    static const struct owner nobody = {.rank = -1};
     char path[PATH_MAX];
     if (has_file(folder, "tensors.json"))
-        return add_accvlab_step(dumps, folder, -1);
-    KYMO_TRY(find_in(dumps, folder, -1));
+        return add_accvlab_step(dumps, folder, nobody);
+    KYMO_TRY(find_in(dumps, folder, nobody));
     const int n = snprintf(path, sizeof path, "%s/dumps", folder);
     if (dumps->n_steps == 0 && n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0)
-        KYMO_TRY(find_in(dumps, path, -1));
+        KYMO_TRY(find_in(dumps, path, nobody));
+    if (dumps->n_steps == 0 && find_flight(folder, path, sizeof path))
+        return kymo__fail(
+            KYMO_EFORMAT,
+            "%s holds no dump that was finished; the last steps of a program that died are in %s",
+            folder, path);
     if (dumps->n_steps == 0)
         return kymo__fail(
             KYMO_EFORMAT,
@@ -218,13 +259,14 @@ static kymo_status find_file(struct kymo_dumps *dumps, const char *path)
                    {".png", KYMO__SOURCE_PNG},
                    {".bin", KYMO__SOURCE_BIN}};
     static const char *const steps[] = {".jsonl", ".safetensors", ".part"};
-    struct kymo__step *step;
     for (size_t i = 0; i < KYMO__COUNT_OF(steps); i++)
         if (ends_with(path, steps[i]))
             return add_kymo_step(dumps, path, strlen(steps[i]));
     for (size_t i = 0; i < KYMO__COUNT_OF(sources); i++)
         if (ends_with(path, sources[i].suffix)) {
-            KYMO_TRY(add_step(dumps, sources[i].source, path, &step));
+            struct kymo__step *const step = add_step(dumps, sources[i].source, path);
+            if (step == NULL)
+                return no_memory(path);
             step->info.is_single = 1;
             return KYMO_OK;
         }

@@ -144,10 +144,10 @@ static enum kymo_dtype type_by_name(const char *path)
 }
 
 /* What numpy's letters mean here; what ml_dtypes makes of its types besides. */
-static enum kymo_dtype type_of(const char *path, const char *descr, bool *is_swapped)
+static enum kymo_dtype type_of(const char *path, const struct header *h, bool *is_swapped)
 {
-    char code[32];
-    strcpy(code, descr);
+    char code[sizeof h->descr];
+    memcpy(code, h->descr, sizeof code);
     *is_swapped = code[0] == '>';
     if (*is_swapped)
         code[0] = '<';
@@ -173,7 +173,7 @@ static kymo_status parse(struct header *h, const char *path, struct kymo__npy *o
     if (strchr(h->descr, 'O') != NULL)
         return kymo__fail(KYMO_EFORMAT,
                           "%s holds Python objects as a pickle, which is never loaded", path);
-    out->shape.dtype = type_of(path, h->descr, &out->is_swapped);
+    out->shape.dtype = type_of(path, h, &out->is_swapped);
     if (out->shape.dtype == KYMO_DTYPE_NONE)
         return kymo__fail(
             KYMO_EFORMAT,

@@ -252,7 +252,7 @@ kymo_status kymo__value_read(struct kymo__step *step, size_t i)
 {
     const struct kymo_dumped_value *const value = &step->values[i];
     const struct kymo__shape wanted = shape_of(value);
-    struct found found;
+    struct found found = {0};
     KYMO_TRY(read_files(step, value, &wanted, &found));
     if (is_image(value->type)) {
         int64_t *const sizes = kymo__step_keep(step, found.shape.rank * sizeof *sizes);

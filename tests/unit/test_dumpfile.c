@@ -322,6 +322,34 @@ static void step_of_accvlab_comes_back(void **state)
     kymo_dumps_close(dumps);
 }
 
+static void steps_of_ranks_and_processes_are_found(void **state)
+{
+    const struct scratch *const s = *state;
+    static const char *const folders[] = {"rank-1",   "rank-1/pid-9",   "pid-8",
+                                          "rank-1/7", "rank-1/pid-9/7", "pid-8/7"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(folders); i++)
+        make_folder(s, folders[i]);
+    for (size_t i = 3; i < KYMO__COUNT_OF(folders); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s/tensors.json", folders[i]);
+        write_text(s, name, "{}");
+    }
+    kymo_dumps *const dumps = open_dumps(s, "");
+    static const struct {
+        int64_t rank;
+        uint64_t pid;
+    } expected[] = {{-1, 8}, {1, 0}, {1, 9}};
+    assert_int_equal(kymo_dumps_count(dumps), 3);
+    for (size_t i = 0; i < 3; i++) {
+        struct kymo_dumped_step step;
+        assert_int_equal(kymo_dumps_step(dumps, i, &step), KYMO_OK);
+        assert_int_equal(step.rank, expected[i].rank);
+        assert_int_equal(step.pid, expected[i].pid);
+        assert_int_equal(step.step, 7);
+    }
+    kymo_dumps_close(dumps);
+}
+
 static void damaged_side_file_is_told_and_the_rest_is_read(void **state)
 {
     const struct scratch *const s = *state;
@@ -583,6 +611,8 @@ static void what_is_no_dump_is_told(void **state)
 {
     const struct scratch *const s = *state;
     assert_refused(s, "", "holds no dump");
+    make_folder(s, ".flight-12");
+    assert_refused(s, "", "of a program that died are in");
     write_text(s, "x.pkl", "cos\n");
     assert_refused(s, "x.pkl", "pickle");
     write_text(s, "x.txt", "x");
@@ -645,6 +675,7 @@ int main(void)
         SCRATCH_TEST(container_without_its_manifest_is_read_by_its_header),
         SCRATCH_TEST(steps_come_in_order_of_number_rank_and_process),
         SCRATCH_TEST(step_of_accvlab_comes_back),
+        SCRATCH_TEST(steps_of_ranks_and_processes_are_found),
         SCRATCH_TEST(damaged_side_file_is_told_and_the_rest_is_read),
         SCRATCH_TEST(every_type_comes_back_from_its_json),
         SCRATCH_TEST(json_that_is_not_as_the_manifest_says_is_refused),
