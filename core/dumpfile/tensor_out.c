@@ -6,7 +6,7 @@
 
 static bool put_bytes(void *ctx, const char *bytes, size_t len)
 {
-    return fwrite(bytes, 1, len, ctx) == len;
+    return len == 0 || fwrite(bytes, 1, len, ctx) == len;
 }
 
 static kymo_status write_head(struct kymo__buf *head, const struct kymo_tensor *tensor,
