@@ -12,9 +12,10 @@
 #define DEFAULT_LIMIT 30
 
 static struct {
-    bool json, csv, bitwise, no_nan_equal, strict_dtype, ranks, all, allow_missing, allow_extra;
+    bool json, csv, bitwise, no_nan_equal, strict_dtype, ranks, merge_ranks, all, allow_missing,
+        allow_extra;
     const char *atol, *rtol, *noise, *noise_factor, *filter, *step, *rank, *color, *output, *ulp;
-    struct cli_texts tolerances;
+    struct cli_texts tolerances, partial;
     uint32_t limit, jobs;
 } given = {.color = "auto", .limit = DEFAULT_LIMIT};
 
@@ -44,6 +45,11 @@ static const struct cli_option options[] = {
     {"ranks", 0, CLI_FLAG, NULL, &given.ranks,
      "of one dump: compare each rank with the lowest one, for what\n"
      "must be equal on all: parameters, say (see --filter)"},
+    {"merge-ranks", 0, CLI_FLAG, NULL, &given.merge_ranks,
+     "put the ranks of one side together, for tensor parallelism\n"
+     "against one rank: pieces along the axis that is cut; copies"},
+    {"partial", 0, CLI_TEXTS, "PATTERN", &given.partial,
+     "with --merge-ranks: paths whose parts are to be added"},
     {"allow-missing", 0, CLI_FLAG, NULL, &given.allow_missing, "what B alone has is no difference"},
     {"allow-extra", 0, CLI_FLAG, NULL, &given.allow_extra, "what A alone has is no difference"},
     {"all", 'a', CLI_FLAG, NULL, &given.all, "show tensors that agree, too"},
@@ -166,6 +172,9 @@ static bool parse_wanted(struct wanted *wanted)
         .allow_missing = given.allow_missing,
         .allow_extra = given.allow_extra,
         .filter = given.filter,
+        .merge_ranks = given.merge_ranks,
+        .partial = given.partial.list,
+        .n_partial = given.partial.n,
         .has_step = given.step != NULL,
         .has_rank = given.rank != NULL,
         .n_jobs = given.jobs,
@@ -234,6 +243,8 @@ static int diff(int n_args, char **args)
         return cli_fail("--json and --csv exclude one another");
     if (given.noise_factor != NULL && given.noise == NULL)
         return cli_fail("--noise-factor goes with --noise");
+    if (given.partial.n != 0 && !given.merge_ranks)
+        return cli_fail("--partial goes with --merge-ranks");
     signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
     const int status = parse_wanted(&wanted) ? diff_dumps(args, &wanted.options) : CLI_BAD;
     free_wanted(&wanted);

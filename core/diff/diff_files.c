@@ -1,7 +1,7 @@
 /* Two dumps on disk: which steps belong together, and the values of each. */
 #include <string.h>
 
-#include "diff/diff_internal.h"
+#include "diff/diff_merge.h"
 
 /* A dump, and what is wanted of it. */
 struct run {
@@ -207,6 +207,93 @@ static kymo_status diff_runs(struct kymo_diff *diff, struct runs *runs)
     return KYMO_OK;
 }
 
+/* ---- ranks put together ---- */
+
+enum { MAX_RANKS = 4096 };
+
+static size_t n_from(const struct run *run, size_t first)
+{
+    size_t n = 0;
+    while (first + n < run->n && run->steps[first + n].about.step == run->steps[first].about.step)
+        n++;
+    return n;
+}
+
+/* `n` sides from step `first` on, made one by what `other` has; then compared. */
+static kymo_status merge_sides(struct kymo_diff *diff, const struct run *many, size_t first,
+                               size_t n, struct kymo__diff_side *ranks,
+                               const struct kymo__diff_side *other, bool is_a)
+{
+    const struct kymo__diff_place place = {many->steps[first].about.step, -1};
+    struct kymo__diff_merged *merged = NULL;
+    struct kymo__diff_side side;
+    kymo_status status = KYMO_OK;
+    for (size_t i = 0; i < n && status == KYMO_OK; i++)
+        status = open_side(many, &many->steps[first + i], &ranks[i]);
+    if (status == KYMO_OK)
+        status = kymo__diff_merge_open(ranks, n, other, &diff->options, &merged, &side);
+    if (status == KYMO_OK)
+        status = kymo__diff_sides(diff, &place, is_a ? &side : other, is_a ? other : &side, NULL);
+    kymo__diff_merge_close(merged);
+    for (size_t i = 0; i < n; i++)
+        close_side(&ranks[i]);
+    return status;
+}
+
+/* One step, of several ranks in one run and of one in the other. */
+static kymo_status diff_merged(struct kymo_diff *diff, const struct runs *runs, size_t ia, size_t ib)
+{
+    const size_t n_a = n_from(&runs->a, ia), n_b = n_from(&runs->b, ib), n = KYMO__MAX(n_a, n_b);
+    const bool is_a = n_a > 1;
+    if ((n_a > 1 && n_b > 1) || n > MAX_RANKS)
+        return kymo__fail(
+            KYMO_EMISMATCH,
+            "step %llu has %zu ranks in A and %zu in B; to be put together, one side has one",
+            (unsigned long long)runs->a.steps[ia].about.step, n_a, n_b);
+    struct kymo__diff_side other = {0}, *ranks = kymo__calloc(n, sizeof *ranks);
+    if (ranks == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory to put ranks together");
+    kymo_status status = is_a ? open_side(&runs->b, &runs->b.steps[ib], &other)
+                              : open_side(&runs->a, &runs->a.steps[ia], &other);
+    if (status == KYMO_OK)
+        status =
+            merge_sides(diff, is_a ? &runs->a : &runs->b, is_a ? ia : ib, n, ranks, &other, is_a);
+    close_side(&other);
+    kymo__free(ranks);
+    diff->n_steps++;
+    return status;
+}
+
+/* Steps that one run alone has. */
+static kymo_status diff_alone(struct kymo_diff *diff, const struct runs *runs,
+                              const struct run *run, size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n; i++)
+        KYMO_TRY(diff_step(diff, runs, &runs->a, run == &runs->a ? &run->steps[i] : NULL,
+                           run == &runs->b ? &run->steps[i] : NULL));
+    return KYMO_OK;
+}
+
+static kymo_status diff_merged_runs(struct kymo_diff *diff, struct runs *runs)
+{
+    size_t ia = 0, ib = 0;
+    while (ia < runs->a.n && ib < runs->b.n) {
+        const uint64_t a = runs->a.steps[ia].about.step, b = runs->b.steps[ib].about.step;
+        const size_t n_a = a <= b ? n_from(&runs->a, ia) : 0, n_b = b <= a ? n_from(&runs->b, ib) : 0;
+        if (a == b)
+            KYMO_TRY(diff_merged(diff, runs, ia, ib));
+        else
+            KYMO_TRY(diff_alone(diff, runs, a < b ? &runs->a : &runs->b, a < b ? ia : ib, n_a + n_b));
+        ia += n_a;
+        ib += n_b;
+    }
+    if (diff->n_steps == 0)
+        return kymo__fail(KYMO_EMISMATCH, "no step is both in %s and in %s", runs->a.path,
+                          runs->b.path);
+    KYMO_TRY(diff_alone(diff, runs, &runs->a, ia, runs->a.n - ia));
+    return diff_alone(diff, runs, &runs->b, ib, runs->b.n - ib);
+}
+
 /* ---- ranks ---- */
 
 /* The lowest rank of a step is the reference of the others. */
@@ -266,7 +353,8 @@ kymo_status kymo_diff_open(const char *a, const char *b, const struct kymo_diff_
 {
     struct kymo_diff *diff;
     KYMO_TRY(kymo__diff_create(options, &diff));
-    return finish(diff, make_diff(a, b, diff, diff_runs), out);
+    return finish(
+        diff, make_diff(a, b, diff, diff->options.merge_ranks ? diff_merged_runs : diff_runs), out);
 }
 
 kymo_status kymo_diff_ranks(const char *dump, const struct kymo_diff_options *options, kymo_diff **out)

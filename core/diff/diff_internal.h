@@ -1,7 +1,7 @@
 /*
  * diff: two runs' values, pair by pair.
  *
- *   diff_files.c   steps of two dumps, which belong together ─┐
+ *   diff_files.c   steps of two dumps, which belong together; ranks as one (diff_merge.c) ─┐
  *   diff_pending.c what waits in the dumper ──────────────────┤
  *                                                             v
  *   diff_align.c   values of two steps, which belong together ──> pairs

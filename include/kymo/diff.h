@@ -70,6 +70,14 @@ struct kymo_diff_options {
     const char *filter; /* paths that have this word in them, or match it where it has one of *?[ ; NULL: all */
     uint32_t has_step, has_rank; /* only this step, only this rank */
     uint64_t step, rank;
+    /*
+     * The ranks of one side are put together, to be compared with the only one of the other: pieces along the axis on which
+     * they are shorter, copies as they are (one that is not as the others is the one compared), and what matches one of
+     * `partial` by adding.
+     */
+    uint32_t merge_ranks;
+    const char *const *partial; /* patterns */
+    size_t n_partial;
     uint32_t n_jobs; /* threads; 0: as many as there are cores */
     kymo_progress *progress;
     void *progress_ctx;

@@ -18,6 +18,7 @@ static void close_diff(PyObject *capsule)
 struct wanted {
     struct kymo_tolerance tolerance;
     struct kymo_diff_rule *rules;
+    const char **partial;
     PyObject *paths[3]; /* a, b and the noise; bytes */
     struct kymo_diff_options options;
 };
@@ -56,6 +57,25 @@ static int read_rules(PyObject *rules, struct wanted *wanted)
     return 0;
 }
 
+/* Patterns, lent by the tuple. */
+static int read_partial(PyObject *patterns, struct wanted *wanted)
+{
+    const Py_ssize_t n = PyTuple_GET_SIZE(patterns);
+    wanted->partial = PyMem_Calloc((size_t)n + 1, sizeof *wanted->partial);
+    if (wanted->partial == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        wanted->partial[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(patterns, i));
+        if (wanted->partial[i] == NULL)
+            return -1;
+    }
+    wanted->options.partial = wanted->partial;
+    wanted->options.n_partial = (size_t)n;
+    return 0;
+}
+
 static int read_number(PyObject *number, uint32_t *has, uint64_t *out)
 {
     if (number == Py_None)
@@ -75,6 +95,7 @@ static void free_wanted(struct wanted *wanted)
     for (size_t i = 0; i < 3; i++)
         Py_XDECREF(wanted->paths[i]);
     PyMem_Free(wanted->rules);
+    PyMem_Free(wanted->partial);
 }
 
 static const char *path_of(const struct wanted *wanted, size_t i)
@@ -85,19 +106,21 @@ static const char *path_of(const struct wanted *wanted, size_t i)
 static int read_wanted(PyObject *args, struct wanted *wanted)
 {
     struct kymo_diff_options *o = &wanted->options;
-    PyObject *a, *b, *tolerance, *rules, *noise, *step, *rank;
-    int nan_differs, strict_dtype, allow_missing, allow_extra;
-    if (!PyArg_ParseTuple(args, "OOOO!OdpppzOOp:diff", &a, &b, &tolerance, &PyTuple_Type, &rules,
+    PyObject *a, *b, *tolerance, *rules, *noise, *step, *rank, *partial;
+    int nan_differs, strict_dtype, allow_missing, allow_extra, merge_ranks;
+    if (!PyArg_ParseTuple(args, "OOOO!OdpppzOOppO!:diff", &a, &b, &tolerance, &PyTuple_Type, &rules,
                           &noise, &o->noise_factor, &nan_differs, &strict_dtype, &allow_missing,
-                          &o->filter, &step, &rank, &allow_extra))
+                          &o->filter, &step, &rank, &allow_extra, &merge_ranks, &PyTuple_Type,
+                          &partial))
         return -1;
     o->nan_differs = (uint32_t)nan_differs;
     o->strict_dtype = (uint32_t)strict_dtype;
     o->allow_missing = (uint32_t)allow_missing;
     o->allow_extra = (uint32_t)allow_extra;
+    o->merge_ranks = (uint32_t)merge_ranks;
     if (read_path(a, &wanted->paths[0]) < 0 || read_path(b, &wanted->paths[1]) < 0 ||
         read_path(noise, &wanted->paths[2]) < 0 || read_rules(rules, wanted) < 0 ||
-        read_number(step, &o->has_step, &o->step) < 0 ||
+        read_partial(partial, wanted) < 0 || read_number(step, &o->has_step, &o->step) < 0 ||
         read_number(rank, &o->has_rank, &o->rank) < 0)
         return -1;
     o->noise = path_of(wanted, 2);

@@ -104,6 +104,8 @@ def diff(
     step: Optional[int] = None,
     rank: Optional[int] = None,
     ranks: bool = False,
+    merge_ranks: bool = False,
+    partial: Sequence[str] = (),
     allow_missing: bool = False,
     allow_extra: bool = False,
 ) -> Diff:
@@ -113,7 +115,8 @@ def diff(
     Without any of the three it is what torch.testing.assert_close allows for the type. `tolerances` has others by
     patterns of paths: {"*.grad": 1e-4, "*norm*": (0, 1e-3)}; the last that matches counts. `noise` is a second run of
     the reference: what the two differ by, `noise_factor` times, is no difference. With `ranks` the ranks of `a` alone
-    are compared with the lowest one.
+    are compared with the lowest one. With `merge_ranks` the ranks of one side are put together, to be compared with the
+    only one of the other: pieces along the axis that is cut, copies, and by adding what matches a pattern of `partial`.
     """
     from kymo import _tools
 
@@ -127,7 +130,7 @@ def diff(
     return Diff(
         *_tools.diff(
             a, b, tolerance, rules, noise, noise_factor, not equal_nan, strict_dtype, allow_missing, filter, step, rank,
-            allow_extra,
+            allow_extra, merge_ranks, tuple(partial),
         )
     )  # fmt: skip
 

@@ -118,6 +118,8 @@ def diff(
     step: Optional[int],
     rank: Optional[int],
     allow_extra: bool,
+    merge_ranks: bool,
+    partial: tuple[str, ...],
     /,
 ) -> tuple[bool, bool, dict[str, Table], str, str]: ...
 def breakdown(

@@ -318,6 +318,42 @@ def test_ranks_are_compared_with_one_another(kymo, diff, tmp_path):
     assert text.startswith("Rank 2 differs from the lowest rank, first at step 0, weight[1]")
 
 
+def cut(folder: Path, *ranks: dict) -> None:
+    for rank, values in enumerate(ranks):
+        tree(folder, values, rank=rank)
+
+
+def test_two_ranks_are_put_together_and_compared_with_one(diff, kymo, tmp_path):
+    rng = np.random.default_rng(0)
+    x, w, v = rng.normal(size=(3, 4)), rng.normal(size=(4, 6)), rng.normal(size=(6, 2))
+    whole = {"x": x, "w": w, "v": v, "hidden": x @ w, "out": x @ w @ v}
+
+    def share(rank):
+        columns = slice(3 * rank, 3 * rank + 3)
+        hidden = x @ w[:, columns]
+        return {"x": x, "w": w[:, columns], "v": v[columns], "hidden": hidden, "out": hidden @ v[columns]}
+
+    def listed(values):
+        return {name: value.tolist() for name, value in values.items()}
+
+    tree(tmp_path / "one", listed(whole))
+    cut(tmp_path / "two", listed(share(0)), listed(share(1)))
+    for a, b in (("one", "two"), ("two", "one")):
+        found = diff(a, b, "--merge-ranks", "--partial", "out", "--atol", "1e-12")
+        assert found["same"], found["summary"]
+        assert [row["shape_a"] for row in found["tensors"]] == [row["shape_b"] for row in found["tensors"]]
+    found = diff("two", "one", "--merge-ranks", "--atol", "1e-12")
+    assert [row["path"] for row in found["tensors"] if row["status"] == "different"] == ["out"]
+    other = share(1)
+    other["x"] = x + 1  # a copy that is not one
+    other["v"] = other["v"] * 2
+    cut(tmp_path / "wrong", listed(share(0)), listed(other))
+    found = diff("wrong", "one", "--merge-ranks", "--partial", "out", "--atol", "1e-12")
+    assert [row["path"] for row in found["tensors"] if row["status"] == "different"] == ["x", "v"]
+    assert found["tensors"][2]["first_index"] == "[3,0]"
+    refused(kymo("diff", "two", "wrong", "--merge-ranks"))
+
+
 def test_one_rank_of_two_dumps(diff, tmp_path):
     for folder, second in (("a", 2.0), ("b", 3.0)):
         tree(tmp_path / folder, {"x": [1.0]}, rank=0)
