@@ -4,10 +4,10 @@
     bench_dumper.py [--quick] [--dir DIR] [--results FILE]
 
 Off: a loop of one statement, less the same loop without it; an empty method of Python stands beside it. On: 2000
-tensors of 4 KiB in one step. "add" is the time of the program's thread until all are added, "add and write" until the
-step is in its file, without fsync, as for the peers, which write a file for each. All of a round is measured in turn;
-the figures are medians of the rounds, with processor time of this thread where nothing waits, else by the clock. What
-is not installed is left out.
+tensors of 4 KiB in each step of a loop. "add" is the time of the program's thread until all are added, "add and write"
+until the step is in its file, without fsync, as for the peers, which write a file for each. All of a round is measured
+in turn; the figures are medians of the rounds, with processor time of this thread where nothing waits, else by the
+clock. What is not installed is left out.
 """
 
 from __future__ import annotations
@@ -67,21 +67,30 @@ def measure_off(results: Results, rounds: int, n: int) -> None:
     results.put("an empty method of Python", f"{statistics.median(empty):.1f} ns")
 
 
-def dump_all(tensors: list[Any], folder: Path, **options: Any) -> tuple[float, float]:
-    """Microseconds for each tensor: of this thread until all are added, and by the clock until they are written."""
-    dumper = kymo.TensorDumper()
-    shutil.rmtree(folder, ignore_errors=True)
-    dumper.enable(folder, **options)
-    names = [f"layer{i}.out" for i in range(len(tensors))]
-    began, busy = time.perf_counter_ns(), time.thread_time_ns()
-    for name, tensor in zip(names, tensors):
-        dumper.add_tensor_data(name, tensor)
-    busy = time.thread_time_ns() - busy
-    dumper.dump()
-    dumper.wait()
-    took = time.perf_counter_ns() - began
-    dumper.disable()
-    return busy / len(tensors) / 1e3, took / len(tensors) / 1e3
+class Steps:
+    """A dumper's steps with all the tensors, one after the other, as a loop has them; the first is warm-up."""
+
+    def __init__(self, tensors: list[Any], folder: Path, **options: Any) -> None:
+        self.tensors, self.folder, self.options = tensors, folder, options
+        self.names = [f"layer{i}.out" for i in range(len(tensors))]
+
+    def run(self, n: int) -> list[tuple[float, float]]:
+        """Microseconds for each tensor: of this thread until all are added, and by the clock until they are written."""
+        kymo.TensorDumper().enable(self.folder, **self.options)
+        measured = [self.step() for _ in range(n + 1)]
+        kymo.TensorDumper().disable()
+        return measured[1:]
+
+    def step(self) -> tuple[float, float]:
+        dumper = kymo.TensorDumper()
+        began, busy = time.perf_counter_ns(), time.thread_time_ns()
+        for name, tensor in zip(self.names, self.tensors):
+            dumper.add_tensor_data(name, tensor)
+        busy = time.thread_time_ns() - busy
+        dumper.dump()
+        dumper.wait()
+        took = time.perf_counter_ns() - began
+        return busy / len(self.tensors) / 1e3, took / len(self.tensors) / 1e3
 
 
 def save_all(save: Callable[[Any, Path], None], tensors: list[Any], folder: Path) -> float:
@@ -107,13 +116,15 @@ def measure_on(results: Results, rounds: int, folder: Path) -> None:
     }
     add, write, bare = [], [], []
     others: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        busy, took = dump_all(tensors, folder / "kymo")
-        add.append(busy)
-        write.append(took)
-        bare.append(dump_all(tensors, folder / "bare", stats=False)[1])
+    for i in range(rounds):
+        for busy, took in Steps(tensors, folder / f"kymo{i}").run(2):
+            add.append(busy)
+            write.append(took)
+        bare += [took for _, took in Steps(tensors, folder / f"bare{i}", stats=False).run(2)]
         for name, way in ways.items():
             others[name].append(way())
+        for path in folder.iterdir():
+            shutil.rmtree(path)
     mine = statistics.median(write)
     results.put("4 KiB tensors of torch: add", f"{statistics.median(add):.1f} us each")
     results.put("4 KiB tensors of torch: add and write", f"{mine:.1f} us each", "6 us", mine <= 6)

@@ -83,8 +83,9 @@ enum native_tensor_name {
 /* The dumper's part of the state. */
 struct native_dump {
     PyTypeObject *type, *lazy_type;
-    PyObject *dumper;       /* the one TensorDumper */
-    PyObject *package;      /* the module kymo._dumper, once it was needed */
+    PyObject *dumper;  /* the one TensorDumper */
+    PyObject *package; /* the module kymo._dumper, once it was needed */
+    int is_simple; /* nothing was said that a plain tensor would have to be asked about: native_dump_add() */
     PyObject *torch_tensor; /* torch.Tensor, torch.nn.Parameter and torch.strided, once torch was seen */
     PyObject *torch_parameter;
     PyObject *torch_strided;
@@ -213,10 +214,18 @@ struct native_tensor {
  * 1 and `out` for a tensor of torch, an array of numpy, JAX or CuPy, or whatever has __dlpack__, a buffer,
  * __array_interface__ or __cuda_array_interface__; 0 for something else; -1 and an exception.
  */
+/* The same for a tensor of torch whose memory holds its numbers as they are; 0 for all others. */
+int native_tensor_init_plain(struct native_state *state, PyObject *object, struct native_tensor *out);
 /* Make the names. -1 and an exception otherwise. */
 int native_tensor_make(struct native_dump *dump);
 int native_tensor_init(struct native_state *state, PyObject *object, struct native_tensor *out);
 void native_tensor_fini(struct native_tensor *tensor);
+
+/*
+ * The short way of add_tensor_data(path, data, dump_type) for a plain tensor of torch. NotImplemented, a new reference, for
+ * what has to go the long way through kymo/_dumper.py.
+ */
+PyObject *native_dump_add(struct native_state *state, PyObject *const *args, Py_ssize_t nargs);
 
 /* Options of pictures, of a dict: as kymo_image_options names them, words in place of numbers. */
 struct native_image {

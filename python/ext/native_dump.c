@@ -70,9 +70,10 @@ static PyObject *off(const struct signature *signature, PyObject *const *args, P
 
 #define COUNT_OF(array) (Py_ssize_t)(sizeof(array) / sizeof *(array))
 
-#define METHOD(method, n_required, ...)                                                              \
-    static PyObject *dumper_##method(PyObject *self, PyObject *const *args, Py_ssize_t nargs,        \
-                                     PyObject *kwnames)                                              \
+/* The function of kymo/_dumper.py that is called has the method's name. */
+#define METHOD_AS(function, method, n_required, ...)                                                 \
+    static PyObject *dumper_##function(PyObject *self, PyObject *const *args, Py_ssize_t nargs,      \
+                                       PyObject *kwnames)                                            \
     {                                                                                                \
         static const char *const names[] = {__VA_ARGS__};                                            \
         static const struct signature signature = {#method, names, n_required, COUNT_OF(names) - 1}; \
@@ -80,9 +81,24 @@ static PyObject *off(const struct signature *signature, PyObject *const *args, P
             return off(&signature, args, nargs, kwnames);                                            \
         return by_package(self, #method, args, nargs, kwnames);                                      \
     }
+#define METHOD(method, n_required, ...) METHOD_AS(method, method, n_required, __VA_ARGS__)
 
-METHOD(add_tensor_data, 2, "path", "data", "dump_type", "dump_type_override", "permute_axes",
-       "permute_axes_override", "exclude", "image", "hand_over", NULL)
+METHOD_AS(add_by_package, add_tensor_data, 2, "path", "data", "dump_type", "dump_type_override",
+          "permute_axes", "permute_axes_override", "exclude", "image", "hand_over", NULL)
+static PyObject *dumper_add_tensor_data(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                        PyObject *kwnames)
+{
+    struct native_state *const state = state_of(self);
+    if (KYMO_UNLIKELY(kymo_dump_is_enabled()) && state->dump.is_simple && kwnames == NULL &&
+        (nargs == 2 || nargs == 3)) {
+        PyObject *result = native_dump_add(state, args, nargs);
+        if (result != Py_NotImplemented)
+            return result;
+        Py_DECREF(result);
+    }
+    return dumper_add_by_package(self, args, nargs, kwnames);
+}
+
 METHOD(add_grad_data, 2, "path", "data", "dump_type", "dump_type_override", "permute_grad_axes",
        "permute_grad_axes_override", "exclude", "image", NULL)
 METHOD(set_gradients, 1, "function_values", NULL)

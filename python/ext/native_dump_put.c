@@ -253,6 +253,75 @@ static PyObject *dump_put(PyObject *module, PyObject *const *args, Py_ssize_t na
     return result;
 }
 
+/* ---- the short way ---- */
+
+/* The levels of a path, which stays where it is. False for one that has too many. */
+static int split_path(const char *path, Py_ssize_t len, struct parts *parts)
+{
+    const char *const end = path + len;
+    parts->n = 0;
+    parts->kept = NULL;
+    for (const char *at = path; parts->n < MAX_PARTS;) {
+        const char *const dot = memchr(at, '.', (size_t)(end - at));
+        const char *const stop = dot != NULL ? dot : end;
+        parts->part[parts->n++] = (struct kymo_dump_part){.key = at, .key_len = (size_t)(stop - at)};
+        if (dot == NULL)
+            return 1;
+        at = dot + 1;
+    }
+    return 0;
+}
+
+/* The number of a form; -1 for what is none, or is made in Python. */
+static int plain_type(PyObject *given)
+{
+    if (given == NULL || given == Py_None)
+        return KYMO_DUMP_CONTAINER;
+    const long number = PyLong_Check(given) ? PyLong_AsLong(given) + 1 : -1;
+    PyErr_Clear();
+    return number > 0 && number < KYMO_N_DUMP_TYPES && number != KYMO_DUMP_PICKLE ? (int)number : -1;
+}
+
+PyObject *native_dump_add(struct native_state *state, PyObject *const *args, Py_ssize_t nargs)
+{
+    Py_ssize_t len = 0;
+    struct native_tensor tensor;
+    struct parts parts;
+    const int type = plain_type(nargs > 2 ? args[2] : NULL);
+    const char *path =
+        type >= 0 && PyUnicode_Check(args[0]) ? PyUnicode_AsUTF8AndSize(args[0], &len) : NULL;
+    PyErr_Clear();
+    if (!kymo_dump_is_wanted())
+        Py_RETURN_NONE;
+    if (path == NULL || !split_path(path, len, &parts))
+        return Py_NewRef(Py_NotImplemented);
+    const int is_plain = native_tensor_init_plain(state, args[1], &tensor);
+    if (is_plain <= 0)
+        return is_plain < 0 ? NULL : Py_NewRef(Py_NotImplemented);
+    struct kymo_dump_value value = {
+        .kind = KYMO_DUMP_TENSOR, .tensor = tensor.tensor, .type = (enum kymo_dump_type)type};
+    const struct native_place outer = native_dump_place;
+    native_place_of_caller(&native_dump_place);
+    PyObject *result = put(state, KYMO_DUMP_TENSORS, &parts, &value);
+    Py_XDECREF(native_dump_place.file);
+    native_dump_place = outer;
+    native_tensor_fini(&tensor);
+    if (result == NULL)
+        return NULL;
+    Py_DECREF(result);
+    Py_RETURN_NONE;
+}
+
+/* dump_simple(yes): whether nothing was said that a plain tensor would have to be asked about. */
+static PyObject *dump_simple(PyObject *module, PyObject *yes)
+{
+    const int truth = PyObject_IsTrue(yes);
+    if (truth < 0)
+        return NULL;
+    native_state_of(module)->dump.is_simple = truth;
+    Py_RETURN_NONE;
+}
+
 static PyObject *dump_put_value(PyObject *module, PyObject *args)
 {
     PyObject *number, *path;
@@ -472,6 +541,9 @@ PyMethodDef native_dump_functions[] = {
      "Add a tensor; False for what is none."},
     {"dump_put_value", dump_put_value, METH_VARARGS,
      "dump_put_value($module, tree, parts, kind, text, /)\n--\n\nAdd what is no tensor."},
+    {"dump_simple", dump_simple, METH_O,
+     "dump_simple($module, yes, /)\n--\n\n"
+     "Say whether plain tensors may be added without asking kymo/_dumper.py."},
     {"dump_find", dump_find, METH_VARARGS,
      "dump_find($module, nan, inf, over, /)\n--\n\n"
      "What is the first tensor that waits and has such numbers?"},

@@ -507,6 +507,24 @@ int native_tensor_init(struct native_state *state, PyObject *object, struct nati
     return rc;
 }
 
+int native_tensor_init_plain(struct native_state *state, PyObject *object, struct native_tensor *out)
+{
+    struct native_dump *const dump = &state->dump;
+    int is_cuda = 0;
+    out->owner = NULL;
+    out->view.obj = NULL;
+    out->tensor = (struct kymo_tensor){.sizes = out->sizes, .strides = out->strides};
+    int rc = know_torch(dump);
+    rc = rc > 0 ? is_plain(dump, object, &is_cuda) : rc;
+    PyObject *dtype = rc > 0 ? torch_get(dump, object, NATIVE_DTYPE) : NULL;
+    const int number = dtype != NULL ? dtype_of(dump, dtype) : rc > 0 ? -1 : rc;
+    Py_XDECREF(dtype);
+    if (number <= 0)
+        return number;
+    out->tensor.dtype = (enum kymo_dtype)number;
+    return of_plain(dump, object, is_cuda, out);
+}
+
 void native_tensor_fini(struct native_tensor *tensor)
 {
     if (tensor->view.obj != NULL)

@@ -59,8 +59,14 @@ class State:
         self.when: Optional[Callable[[str, Any], Any]] = None
         self.reason: Optional[str] = None  # why this step is written, once that is known
 
+    def tell(self) -> None:
+        """Say to the extension whether plain tensors have to come by here; after each change."""
+        asks = (self.ranges, self.converters, self.base_converters, self.when, self.steps is not None)
+        _native.dump_simple(not any(asks) and self.forced[TENSORS] is None)
+
 
 state = State()
+state.tell()
 
 
 def is_wanted() -> bool:

@@ -72,12 +72,14 @@ def enable(
     state.steps = None if steps is None else frozenset(steps)
     state.find = (on_nan, on_inf, float("inf") if over is None else over) if finds else None
     state.when = when
+    state.tell()
     if flight_steps:
         _dump_flight.watch()
 
 
 def _renew() -> None:
     state.renew()
+    state.tell()
     gradients.clear()
     _dump_flight.unwatch()
 
@@ -156,6 +158,7 @@ def push_range(range_name: Union[str, Callable[[], str]]) -> None:
     if not isinstance(name, str):
         raise TypeError(f"a range's name is a str or a function that returns one, not {type(name).__name__}")
     state.ranges.append(name)
+    state.tell()
 
 
 def pop_range() -> None:
@@ -163,6 +166,7 @@ def pop_range() -> None:
     if not state.ranges:
         raise IndexError("pop_range() without a push_range() before it")
     state.ranges.pop()
+    state.tell()
 
 
 # ---- steps ----
@@ -327,6 +331,7 @@ def set_dump_type_for_all(dump_type: Optional[Type], include_tensors: bool = Tru
         if forced is Type.PICKLE and _native.dump_pending(tree):
             raise ValueError("pickles are made when data is added: call set_dump_type_for_all() before adding")
         state.forced[tree] = forced
+        state.tell()
         if forced is not None:
             _native.dump_retype(tree, forced + 1)
             if tree == GRADIENTS:
@@ -338,6 +343,7 @@ def register_custom_converter(data_type: type, converter_func: Callable[[Any], A
     if not isinstance(data_type, type):
         raise TypeError(f"data_type is a class, not {data_type!r}")
     (state.base_converters if subclasses else state.converters)[data_type] = converter_func
+    state.tell()
 
 
 def enable_ragged_batch_dumping(as_per_sample: bool = False) -> None:

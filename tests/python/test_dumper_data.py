@@ -140,6 +140,7 @@ def test_sparse_and_quantized_tensors_are_converted_and_that_is_told(dumper, fol
         assert torch.equal(tensors(folder)[name], dense)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_nested_tensors_are_lists(dumper, folder):
     dumper.add_tensor_data("x", torch.nested.nested_tensor([torch.ones(2), torch.zeros(3)]))
     done(dumper)
@@ -194,6 +195,7 @@ def test_types_that_numpy_has_from_ml_dtypes(dumper, folder, dtype):
     assert tensors(folder)["x"].float().tolist() == [1.0, -0.5]
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("dtype", "wider"), [("int4", torch.int8), ("uint2", torch.uint8), ("float6_e2m3fn", torch.float32)]
 )
@@ -204,6 +206,7 @@ def test_types_that_no_format_has_become_wider_ones(dumper, folder, dtype, wider
     assert tensors(folder)["x"].tolist() == [1, 0, 1]
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_four_bits_of_torch_are_dumped_as_bytes(dumper, folder):
     packed = torch.tensor([1, 2], dtype=torch.uint8)
     dumper.add_tensor_data("int4", packed.view(torch.uint4))
