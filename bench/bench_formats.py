@@ -5,7 +5,8 @@
 
 Numbers are float32 from a normal distribution, and rates are bytes of float32 a second. Our side is everything that a
 user waits for: TensorDumper from the add until the file is there, the reader from the path to an array. Peers do the
-same by json.dump(tensor.tolist()) and json.loads(), in turns with ours, in memory (/dev/shm) where there is such.
+same by json.dump(tensor.tolist()) and json.loads(), in turns with ours, in memory (/dev/shm) where there is such. Times
+are processor time of all threads together, so that a busy machine does little to them.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ MB = 1e6
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
+    begin = time.process_time()
     work()
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def dump_json(folder: Path, array: np.ndarray) -> float:

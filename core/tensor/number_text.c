@@ -196,7 +196,7 @@ static __attribute__((noinline)) char *f32_text_rare(char *out, uint32_t bits)
     }
     const uint32_t c = exponent != 0 ? fraction | 0x800000 : fraction;
     const int32_t q = (int32_t)(exponent != 0 ? exponent : 1) - 150;
-    return f32_digits_text(out, shortest(c, q, fraction == 0 && exponent > 1));
+    return digits_text(out, shortest(c, q, fraction == 0 && exponent > 1));
 }
 
 char *kymo__f32_text(char *out, float value)
