@@ -6,7 +6,8 @@
 Each line is measured in turns with its peer, on files in the same directory: np.save for the page cache, a plain loop
 of O_DIRECT writes of 16 MiB for what is on the disk when it counts as written. A rate is bytes of tensors over the time
 from the first add until all is written, over several steps, so that copying a step and writing the one before overlap,
-as they do in a program. Statistics and digests are made, as by default; without statistics stands beside it.
+as they do in a program. Statistics and digests are made, as by default; without statistics stands beside it. Data that
+are handed over are not copied.
 """
 
 from __future__ import annotations
@@ -19,26 +20,27 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import Callable
 
 import numpy as np
 from bench_results import Results, median_with_interval
-from dump_library import F32, Dumper, describe
+from dump_library import F32, Dumper, Tensor, describe
 
 GB = 1e9
 
 
-def dump_rate(dumper: Dumper, folder: Path, data: np.ndarray, n_steps: int, **options: int) -> float:
+def dump_rate(add: Callable[[bytes, Tensor], None], folder: Path, data: np.ndarray, n_steps: int) -> float:
     """Bytes a second; `data` is dumped `n_steps` times."""
+    dumper = add.__self__  # type: ignore[attr-defined]
     tensor = describe(data.ctypes.data, F32, data.shape)
-    dumper.enable(folder, memory_bytes=3 * data.nbytes, **options)
     begin = time.perf_counter()
     for _ in range(n_steps):
-        dumper.add(b"x", tensor)
+        add(b"x", tensor)
         dumper.flush()
     dumper.wait()
     seconds = time.perf_counter() - begin
-    dumper.disable()
-    shutil.rmtree(folder)
+    for file in folder.glob("step-*"):
+        file.unlink()
     return n_steps * data.nbytes / seconds
 
 
@@ -69,7 +71,7 @@ def direct_rate(folder: Path, n_bytes: int, n_steps: int) -> float:
     return n_steps * n_bytes / seconds
 
 
-def settle(folder: Path) -> None:
+def settle() -> None:
     """Nothing of the turn before is still on its way to the disk."""
     os.sync()
     time.sleep(0.2)
@@ -84,23 +86,47 @@ def put_ratio(
     results.put(what, measured, f">= {bar:.1f} x {peer}", mid >= bar)
 
 
-def large(results: Results, dumper: Dumper, folder: Path, n_bytes: int, n_turns: int, n_steps: int) -> None:
-    data = np.random.default_rng(1).standard_normal(n_bytes // 4, dtype=np.float32)
-    cached, plain, durable = [], [], []
+def in_turns(
+    add: Callable[[bytes, Tensor], None],
+    folder: Path,
+    data: np.ndarray,
+    n: tuple[int, int],
+    peer: Callable[[], float],
+    **options: int,
+) -> list[tuple[float, float]]:
+    """Rates of ours and of the peer's; the first steps, whose memory is new, are not among them."""
+    n_turns, n_steps = n
+    dumper = add.__self__  # type: ignore[attr-defined]
+    dumper.enable(folder / "d", memory_bytes=3 * data.nbytes, **options)
+    dump_rate(add, folder / "d", data, 4)
+    pairs = []
     for _ in range(n_turns):
-        settle(folder)
-        ours = dump_rate(dumper, folder / "d", data, n_steps)
-        settle(folder)
-        cached.append((ours, save_rate(folder / "s", data, n_steps)))
-        settle(folder)
-        plain.append(dump_rate(dumper, folder / "d", data, n_steps, no_stats=1) / GB)
-        settle(folder)
-        ours = dump_rate(dumper, folder / "d", data, n_steps, durable=1)
-        settle(folder)
-        durable.append((ours, direct_rate(folder / "o", n_bytes, n_steps)))
-    size = f"{n_bytes >> 20} MiB"
-    extra = f"; without statistics {statistics.median(plain):.2f} GB/s"
+        settle()
+        ours = dump_rate(add, folder / "d", data, n_steps)
+        settle()
+        pairs.append((ours, peer()))
+    dumper.disable()
+    shutil.rmtree(folder / "d")
+    return pairs
+
+
+def large(results: Results, dumper: Dumper, folder: Path, n_bytes: int, n: tuple[int, int]) -> None:
+    data = np.random.default_rng(1).standard_normal(n_bytes // 4, dtype=np.float32)
+    size, n_steps = f"{n_bytes >> 20} MiB", n[1]
+
+    def save() -> float:
+        return save_rate(folder / "s", data, n_steps)
+
+    def write() -> float:
+        return direct_rate(folder / "o", n_bytes, n_steps)
+
+    cached = in_turns(dumper.add, folder, data, n, save)
+    plain = in_turns(dumper.add, folder, data, n, save, no_stats=1)
+    extra = f"; without statistics {statistics.median(ours for ours, _ in plain) / GB:.2f} GB/s"
     put_ratio(results, f"dump, page cache, tensors of {size}", cached, 1.0, "np.save", extra)
+    handed = in_turns(dumper.hand_over, folder, data, n, save)
+    put_ratio(results, f"dump, page cache, handed over, {size}", handed, 1.0, "np.save")
+    durable = in_turns(dumper.add, folder, data, n, write, durable=1)
     put_ratio(results, f"dump, durable, tensors of {size}", durable, 0.9, "raw O_DIRECT")
 
 
@@ -111,7 +137,7 @@ def small(results: Results, dumper: Dumper, folder: Path, n_turns: int) -> None:
     ours, adds, theirs = [], [], []
     dumper.enable(folder / "d")
     for turn in range(n_turns + 1):
-        settle(folder)
+        settle()
         begin = time.perf_counter()
         for name in names:
             dumper.add_on(name, tensor)
@@ -149,7 +175,7 @@ def main() -> None:
         folder = Path(name)
         n_turns = 2 if arguments.quick else 5
         small(results, dumper, folder, n_turns)
-        large(results, dumper, folder, (128 if arguments.quick else 1024) << 20, n_turns, 3)
+        large(results, dumper, folder, (128 if arguments.quick else 1024) << 20, (n_turns, 5))
 
 
 if __name__ == "__main__":

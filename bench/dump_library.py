@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 F32, BF16, U8 = 12, 11, 2
 CUDA = 2
@@ -23,6 +23,34 @@ class Tensor(ctypes.Structure):
         ("memory", ctypes.c_int),
         ("device", ctypes.c_int32),
         ("stream", ctypes.c_size_t),
+    ]
+
+
+RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Part(ctypes.Structure):
+    """struct kymo_dump_part."""
+
+    _fields_ = [("key", ctypes.c_char_p), ("key_len", ctypes.c_size_t), ("index", ctypes.c_uint64)]
+
+
+class Value(ctypes.Structure):
+    """struct kymo_dump_value."""
+
+    _fields_ = [
+        ("kind", ctypes.c_int),
+        ("tensor", Tensor),
+        ("text", ctypes.c_void_p),
+        ("text_len", ctypes.c_size_t),
+        ("type", ctypes.c_int),
+        ("permutation", ctypes.c_void_p),
+        ("image", ctypes.c_void_p),
+        ("file", ctypes.c_char_p),
+        ("line", ctypes.c_uint32),
+        ("phase", ctypes.c_char_p),
+        ("release", RELEASE),
+        ("owner", ctypes.c_void_p),
     ]
 
 
@@ -74,7 +102,7 @@ class Dumper:
         self.lib.kymo_last_error.restype = ctypes.c_char_p
         self.add_on = self.lib.kymo_dump_add_on
         self.add_on.argtypes = [ctypes.c_char_p, ctypes.POINTER(Tensor)]
-        self.alive: list[Any] = []
+        self.nothing = RELEASE(lambda owner: None)
 
     def check(self, status: int) -> None:
         if status != 0:
@@ -86,6 +114,11 @@ class Dumper:
 
     def add(self, path: bytes, tensor: Tensor) -> None:
         self.check(self.add_on(path, tensor))
+
+    def hand_over(self, path: bytes, tensor: Tensor) -> None:
+        """Add data that stay as they are, so that they need not be copied."""
+        part, value = Part(key=path, key_len=len(path)), Value(tensor=tensor, release=self.nothing)
+        self.check(self.lib.kymo_dump_put_on(0, ctypes.byref(part), ctypes.c_size_t(1), ctypes.byref(value)))
 
     def flush(self) -> None:
         self.check(self.lib.kymo_dump_flush(None))
