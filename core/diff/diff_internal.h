@@ -2,8 +2,8 @@
  * diff: two runs' values, pair by pair.
  *
  *   diff_files.c   steps of two dumps, which belong together; ranks as one (diff_merge.c) ─┐
- *   diff_pending.c what waits in the dumper ──────────────────┤
- *                                                             v
+ *   diff_pending.c what waits in the dumper ───────────────────────────────────────────────┤
+ *                                                                                          v
  *   diff_align.c   values of two steps, which belong together ──> pairs
  *   diff_judge.c   a pair ──> a result: by digests, data, statistics (diff_kept.c) or values (diff_values.c)
  *   diff_order.c   results in the order of execution; the first that differs; operations that make differences

@@ -1,13 +1,11 @@
 /*
  * The answer of a diff: where the two differ first, in a sentence, the operation that makes it, the tensors that differ,
- * and what to know of the comparison; for a terminal, and as JSON.
+ * and what to know of the comparison. diff_json_out.c gives the same to programs.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "diff/diff_internal.h"
-#include "present/present_internal.h"
+#include "present/diff_out.h"
 
 #define BOLD "\033[1m"
 #define YELLOW "\033[33m"
@@ -15,19 +13,12 @@
 
 enum { PATH_WIDTH = 100 };
 
-struct answer {
-    kymo_diff *diff;
-    const struct kymo_diff_text_options *options;
-    struct kymo__buf line;
-    FILE *out;
-};
-
 static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
 {
     return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
 }
 
-static kymo_status end_line(struct answer *answer)
+static kymo_status end_line(struct kymo__diff_answer *answer)
 {
     kymo__buf_puts(&answer->line, "\n");
     return kymo__buf_to_stream(&answer->line, answer->out);
@@ -121,7 +112,7 @@ static void put_counts(struct kymo__buf *line, const kymo_diff *diff)
     put_part(line, &before, n[KYMO_DIFF_SAME], "equal");
 }
 
-static void put_sentence(struct kymo__buf *line, const kymo_diff *diff)
+void kymo__diff_sentence(struct kymo__buf *line, const kymo_diff *diff)
 {
     if (!kymo_diff_is_same(diff))
         put_first(line, diff);
@@ -251,7 +242,7 @@ static void draw_row(kymo_table *drawn, const kymo_table *from, size_t row)
     copy_f64(drawn, from, row, "cosine");
 }
 
-static bool is_shown(const struct answer *answer, size_t row)
+static bool is_shown(const struct kymo__diff_answer *answer, size_t row)
 {
     return answer->options->all || answer->diff->results[row].status >= KYMO_DIFF_UNKNOWN;
 }
@@ -265,7 +256,7 @@ static bool has_ranks(const kymo_diff *diff)
 }
 
 /* Rows of `tensors` are the results, in their order. */
-static kymo_status draw_tensors(struct answer *answer, kymo_table **drawn, size_t *n_left)
+static kymo_status draw_tensors(struct kymo__diff_answer *answer, kymo_table **drawn, size_t *n_left)
 {
     static const char *const no_rank[] = {"rank", NULL};
     const kymo_diff *diff = answer->diff;
@@ -294,7 +285,7 @@ static kymo_status draw_tensors(struct answer *answer, kymo_table **drawn, size_
 
 /* ---- text ---- */
 
-static kymo_status put_notes(struct answer *answer, size_t n_left)
+static kymo_status put_notes(struct kymo__diff_answer *answer, size_t n_left)
 {
     const kymo_table *warnings = answer->diff->tables[KYMO__DIFF_WARNINGS];
     const bool color = answer->options->text.color != 0;
@@ -314,14 +305,14 @@ static kymo_status put_notes(struct answer *answer, size_t n_left)
     return KYMO_OK;
 }
 
-static kymo_status put_text(struct answer *answer, kymo_table **drawn)
+static kymo_status put_text(struct kymo__diff_answer *answer, kymo_table **drawn)
 {
     const kymo_diff *diff = answer->diff;
     const bool color = answer->options->text.color != 0;
     struct kymo__buf *line = &answer->line;
     size_t n_left = 0;
     kymo__buf_puts(line, color ? BOLD : "");
-    put_sentence(line, diff);
+    kymo__diff_sentence(line, diff);
     kymo__buf_puts(line, color ? PLAIN : "");
     KYMO_TRY(end_line(answer));
     if (kymo_table_n_rows(diff->tables[KYMO__DIFF_OPERATIONS]) != 0) {
@@ -339,120 +330,23 @@ static kymo_status put_text(struct answer *answer, kymo_table **drawn)
     return put_notes(answer, n_left);
 }
 
-/* ---- JSON ---- */
-
-/* A number or truth as JSON has it; anything else as a text. */
-static bool is_json_value(const struct kymo_cell *cell)
-{
-    char *end;
-    if (strcmp(cell->as.text, "true") == 0 || strcmp(cell->as.text, "false") == 0)
-        return true;
-    const double value = strtod(cell->as.text, &end);
-    return end != cell->as.text && *end == '\0' && isfinite(value) &&
-           strspn(cell->as.text, "-+.0123456789eE") == cell->len;
-}
-
-static void put_first_cell(struct kymo__buf *line, const kymo_table *first, size_t column)
-{
-    const char *name = kymo_table_column(first, column)->name;
-    const struct kymo_cell cell = kymo_table_cell(first, 0, column);
-    const bool is_index = strcmp(name, "index") == 0,
-               is_value = strcmp(name, "a") == 0 || strcmp(name, "b") == 0;
-    if (!cell.is_null && (is_index || (is_value && is_json_value(&cell))))
-        kymo__buf_put(line, cell.as.text, cell.len);
-    else
-        kymo__json_cell(line, first, 0, column);
-}
-
-static void put_json_first(struct kymo__buf *line, const kymo_table *first)
-{
-    if (kymo_table_n_rows(first) == 0) {
-        kymo__buf_puts(line, "null");
-        return;
-    }
-    for (size_t c = 0; c < kymo_table_n_columns(first); c++) {
-        kymo__buf_printf(line, "%s\"%s\": ", c == 0 ? "{" : ", ", kymo_table_column(first, c)->name);
-        put_first_cell(line, first, c);
-    }
-    kymo__buf_puts(line, "}");
-}
-
-static void put_json_counts(struct kymo__buf *line, const kymo_diff *diff)
-{
-    kymo__buf_puts(line, "  \"counts\": {");
-    for (int status = 0; status < KYMO_N_DIFF_STATUSES; status++)
-        kymo__buf_printf(line, "%s\"%s\": %zu", status == 0 ? "" : ", ",
-                         kymo_diff_status_name((enum kymo_diff_status)status),
-                         diff->n_by_status[status]);
-    kymo__buf_puts(line, "},\n");
-}
-
-static kymo_status put_json_rows(struct answer *answer, enum kymo__diff_table which)
-{
-    const kymo_table *table = answer->diff->tables[which];
-    kymo__buf_printf(&answer->line, "  \"%s\": ", kymo_table_name(table));
-    KYMO_TRY(kymo__buf_to_stream(&answer->line, answer->out));
-    KYMO_TRY(kymo__json_rows(table, kymo_table_n_rows(table), "  ", answer->out));
-    kymo__buf_puts(&answer->line, ",\n");
-    return kymo__buf_to_stream(&answer->line, answer->out);
-}
-
-static void put_json_sentence(struct kymo__buf *line, const kymo_diff *diff)
-{
-    struct kymo__buf sentence = {0};
-    put_sentence(&sentence, diff);
-    kymo__buf_puts(line, "  \"summary\": ");
-    kymo__json_put(line, sentence.data, sentence.failed ? 0 : sentence.len);
-    kymo__buf_puts(line, ",\n");
-    kymo__buf_fini(&sentence);
-}
-
-static kymo_status put_json(struct answer *answer, kymo_table **unused)
-{
-    const kymo_diff *diff = answer->diff;
-    const kymo_table *warnings = diff->tables[KYMO__DIFF_WARNINGS],
-                     *operations = diff->tables[KYMO__DIFF_OPERATIONS];
-    struct kymo__buf *line = &answer->line;
-    (void)unused;
-    kymo__buf_printf(line, "{\n  \"same\": %s,\n  \"partial\": %s,\n",
-                     kymo_diff_is_same(diff) ? "true" : "false",
-                     kymo_diff_is_partial(diff) ? "true" : "false");
-    put_json_sentence(line, diff);
-    kymo__buf_puts(line, "  \"first\": ");
-    put_json_first(line, diff->tables[KYMO__DIFF_FIRST]);
-    kymo__buf_puts(line, ",\n  \"operation\": ");
-    if (kymo_table_n_rows(operations) != 0)
-        kymo__json_row(line, operations, 0);
-    else
-        kymo__buf_puts(line, "null");
-    kymo__buf_puts(line, ",\n");
-    put_json_counts(line, diff);
-    KYMO_TRY(put_json_rows(answer, KYMO__DIFF_TENSORS));
-    KYMO_TRY(put_json_rows(answer, KYMO__DIFF_OPERATIONS));
-    KYMO_TRY(put_json_rows(answer, KYMO__DIFF_STEPS));
-    kymo__buf_puts(line, "  \"warnings\": [");
-    for (size_t row = 0; row < kymo_table_n_rows(warnings); row++) {
-        const struct kymo_cell text = kymo_table_cell(warnings, row, 0);
-        kymo__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
-        kymo__json_put(line, text.as.text, text.len);
-    }
-    kymo__buf_puts(line, kymo_table_n_rows(warnings) == 0 ? "]\n}" : "\n  ]\n}");
-    return end_line(answer);
-}
-
 /* ---- both ---- */
 
-typedef kymo_status putter(struct answer *answer, kymo_table **drawn);
+static kymo_status put_text_of(struct kymo__diff_answer *answer)
+{
+    kymo_table *drawn = NULL;
+    const kymo_status status = put_text(answer, &drawn);
+    kymo_table_destroy(drawn);
+    return status;
+}
 
 static kymo_status put_answer(kymo_diff *diff, const struct kymo_diff_text_options *options,
-                              FILE *out, putter *put)
+                              FILE *out, kymo_status (*put)(struct kymo__diff_answer *answer))
 {
     static const struct kymo_diff_text_options defaults;
-    struct answer answer = {
+    struct kymo__diff_answer answer = {
         .diff = diff, .options = options != NULL ? options : &defaults, .out = out};
-    kymo_table *drawn = NULL;
-    kymo_status status = put(&answer, &drawn);
-    kymo_table_destroy(drawn);
+    kymo_status status = put(&answer);
     kymo__buf_fini(&answer.line);
     if (status == KYMO_OK && fflush(out) != 0)
         status = kymo__fail_errno("write the comparison");
@@ -461,10 +355,10 @@ static kymo_status put_answer(kymo_diff *diff, const struct kymo_diff_text_optio
 
 kymo_status kymo_diff_text(kymo_diff *diff, const struct kymo_diff_text_options *options, FILE *out)
 {
-    return put_answer(diff, options, out, put_text);
+    return put_answer(diff, options, out, put_text_of);
 }
 
 kymo_status kymo_diff_json(kymo_diff *diff, FILE *out)
 {
-    return put_answer(diff, NULL, out, put_json);
+    return put_answer(diff, NULL, out, kymo__diff_put_json);
 }

@@ -134,18 +134,19 @@ KYMO_API int kymo_diff_is_partial(const kymo_diff *diff);
 /*
  * The tables; lent until the diff goes; NULL for a name it does not have. Indices are texts "[1,7]", in the order of
  * axes; values are texts that read back to the number.
- *   tensors    step rank phase seq path status basis dtype_a dtype_b shape_a shape_b n n_wrong share_wrong n_unequal
+ *   tensors    step rank phase seq tree path status basis dtype_a dtype_b shape_a shape_b n n_wrong share_wrong n_unequal
  *              n_nan_a n_nan_b first_index max_abs max_abs_index max_abs_a max_abs_b max_rel max_rel_index max_rel_a
  *              max_rel_b max_ulp max_ulp_index max_ulp_a max_ulp_b mean_abs rmse cosine snr_db psnr_db needs_abs
  *              needs_rel needs_ulp atol rtol ulp noise_abs path_b source
  *              in the order of execution. basis: data, digest, stats, value or none: what was compared.
  *              path_b: where B calls it otherwise. Cells are null where they are not known.
- *   first      step rank phase seq path status index a b bits_a bits_b difference ulp source; one row, or none
- *   operations step rank phase seq operation outputs error_in error_out growth
- *              operations (what stands before ".in" and ".out" in paths) whose inputs agree and whose outputs do not, the
- *              first one executed first. Errors are relative: RMSE over the reference's RMS. growth: error_out / error_in; null
- *              where the inputs are equal.
- *   steps      step rank n same close different missing extra unknown
+ *   first      step rank phase seq tree path status index a b bits_a bits_b difference block_begin block_end source
+ *              one row, or none. Of digests alone there is no index: the elements of the first block that differs.
+ *   operations step rank phase seq operation output error_in error_out growth
+ *              operations (what stands before "in", "out", "param" and the like in paths) whose inputs agree and whose
+ *              outputs do not, the first one executed first. Errors are relative: RMSE over the reference's RMS. growth:
+ *              error_out / error_in; null where the inputs are equal.
+ *   steps      step n same close noise unknown different missing extra
  *   errors     path reference current difference; of kymo_diff_pending() alone
  *   warnings   text
  */

@@ -401,3 +401,30 @@ def test_a_directory_that_may_not_be_read_is_refused(kymo, tmp_path):
     else:
         (tmp_path / "locked").mkdir(mode=0)
     refused(kymo("diff", "locked", "locked"))
+
+
+def test_what_was_dropped_leaves_the_answer_open(kymo, tmp_path):
+    lines = [
+        {"kymo_dump": 1, "step": 0, "rank": None, "mode": "full", "data_start": 4096, "reason": None},
+        {"seq": 0, "tree": "tensors", "path": ["x"], "name": "x", "type": "container", "dtype": "float32", "shape": [2]}
+        | {"missing": "dropped"},
+        {"seq": 1, "tree": "tensors", "path": ["n"], "name": "n", "value": 3},
+        {"end": True, "tensors": 0, "values": 2, "bytes": 0},
+    ]
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "step-00000000.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = kymo("diff", "d", "d")
+    assert done.returncode == 2
+    assert done.stdout.startswith("No difference among what could be compared.\n")
+    assert "x of step 0 could not be compared: dropped" in done.stdout
+    assert done.stderr == "kymo: some values could not be compared, so this is not the whole answer\n"
+
+
+def test_names_of_any_sort_come_out_whole(kymo, tmp_path):
+    names = ['a"b', "new\nline", "\x1b[31m", "ü😀", "a.b", "x[1]", "", "<script>", "../../up"]
+    tree(tmp_path / "a", {"d": {name: [1.0] for name in names}})
+    tree(tmp_path / "b", {"d": {name: [2.0] for name in names}})
+    found = json.loads(kymo("diff", "a", "b", "--json").stdout)
+    assert len({row["path"] for row in found["tensors"]}) == len(names)
+    assert all(row["status"] == "different" for row in found["tensors"])
+    assert "\x1b" not in kymo("diff", "a", "b").stdout
