@@ -130,33 +130,40 @@ static bool FN(is_wrong)(const struct kymo__compare *job, REAL a, REAL b, BITS a
            (uint64_t)(apart >> job->pattern_shift) > job->tolerance.ulp;
 }
 
-/* Set what is asked for, each to the first element that has the worst of the whole. */
+/* An element's number, once it is found. */
+static void FN(found)(bool *wanted, uint64_t index, struct kymo__where *at)
+{
+    *wanted = false;
+    *at = (struct kymo__where){index, false};
+}
+
+/*
+ * Set what is asked for, each to the first element that has the worst of the whole. Most elements are passed by after one
+ * multiplication for each question.
+ */
 static void FN(find)(const struct kymo__compare *job, const REAL *a, const REAL *b,
                      const BITS *patterns_a, const BITS *patterns_b, size_t n, uint64_t first,
                      struct kymo__wanted *wanted, struct kymo__diff_part *part)
 {
+    const REAL abs = (REAL)job->tolerance.abs, rel = (REAL)job->tolerance.rel;
+    const REAL worst_abs = (REAL)part->abs, worst_rel = (REAL)part->rel;
+    const REAL nearly_worst = worst_rel - worst_rel * (REAL)1e-6;
     for (size_t k = 0; k < n * job->n_parts; k++) {
         const uint64_t index = first + k / job->n_parts;
+        const REAL distance = FN(abs)(a[k] - b[k]), reference = FN(abs)(b[k]);
         const BITS apart = FN(apart)(FN(pattern)(a, patterns_a, k), FN(pattern)(b, patterns_b, k));
-        if (wanted->wrong && FN(is_wrong)(job, a[k], b[k], apart)) {
-            part->wrong_at = (struct kymo__where){index, false};
-            wanted->wrong = false;
-        }
-        if (!isfinite(a[k]) || !isfinite(b[k]))
+        if (wanted->wrong && (!(distance <= abs + rel * reference) || !(distance < (REAL)INFINITY)) &&
+            FN(is_wrong)(job, a[k], b[k], apart))
+            FN(found)(&wanted->wrong, index, &part->wrong_at);
+        if (!(distance < (REAL)INFINITY) && !(isfinite(a[k]) && isfinite(b[k])))
             continue;
-        const REAL distance = FN(abs)(a[k] - b[k]);
-        if (wanted->abs && distance == (REAL)part->abs) {
-            part->abs_at = (struct kymo__where){index, false};
-            wanted->abs = false;
-        }
-        if (wanted->ulp && (uint64_t)(apart >> job->pattern_shift) == part->ulp) {
-            part->ulp_at = (struct kymo__where){index, false};
-            wanted->ulp = false;
-        }
-        if (wanted->rel && b[k] != 0 && distance / FN(abs)(b[k]) == (REAL)part->rel) {
-            part->rel_at = (struct kymo__where){index, false};
-            wanted->rel = false;
-        }
+        if (wanted->abs && distance == worst_abs)
+            FN(found)(&wanted->abs, index, &part->abs_at);
+        if (wanted->ulp && (uint64_t)(apart >> job->pattern_shift) == part->ulp)
+            FN(found)(&wanted->ulp, index, &part->ulp_at);
+        if (wanted->rel && !(distance < nearly_worst * reference) && reference != 0 &&
+            distance / reference == worst_rel)
+            FN(found)(&wanted->rel, index, &part->rel_at);
         if (!wanted->wrong && !wanted->abs && !wanted->ulp && !wanted->rel)
             return;
     }

@@ -6,8 +6,9 @@
 /* Codes counted in one pass, and passes at most. */
 enum { PER_PASS = 5, MAX_PASSES = 4 };
 
-/* The codes from `top` down, of `n` bytes that fill vectors; how many there were. */
-static uint32_t count_some(const uint8_t *codes, size_t n, uint8_t top, uint64_t *counts)
+/* The codes from `top` down, of `n` bytes that fill vectors; how many there were. Memory is asked for what lies `ahead`. */
+static uint32_t count_some(const uint8_t *codes, size_t n, uint8_t top, const char *ahead,
+                           uint64_t *counts)
 {
     const b_v v0 = b_set(top), v1 = b_set((uint8_t)(top - 1)), v2 = b_set((uint8_t)(top - 2)),
               v3 = b_set((uint8_t)(top - 3)), v4 = b_set((uint8_t)(top - 4));
@@ -18,6 +19,8 @@ static uint32_t count_some(const uint8_t *codes, size_t n, uint8_t top, uint64_t
         for (const size_t stop = i + 128 * B_BYTES < n ? i + 128 * B_BYTES : n; i < stop;
              i += B_BYTES) {
             const b_v x = b_load(codes + i);
+            __builtin_prefetch(ahead + 2 * i);
+            __builtin_prefetch(ahead + 2 * i + 64);
             n0 = b_count(n0, x, v0);
             n1 = b_count(n1, x, v1);
             n2 = b_count(n2, x, v2);
@@ -62,8 +65,10 @@ static uint32_t count_few(const uint8_t *codes, size_t n, uint8_t limit, uint64_
     return sum;
 }
 
-/* `most` is the largest of `n`, and at least `n_zero` are 0; there is room behind them to fill a vector. */
-static void count_codes(uint8_t *codes, size_t n, uint8_t most, uint32_t n_zero, uint64_t *counts)
+/* `most` is the largest of `n`, and at least `n_zero` are 0; there is room behind them to fill a vector.
+ * Memory would be idle meanwhile: it is asked for what comes `next`. */
+static void count_codes(uint8_t *codes, size_t n, uint8_t most, uint32_t n_zero, const char *next,
+                        uint64_t *counts)
 {
     const size_t whole = (n + B_BYTES - 1) / B_BYTES * B_BYTES;
     memset(codes + n, 0, whole - n);
@@ -71,7 +76,7 @@ static void count_codes(uint8_t *codes, size_t n, uint8_t most, uint32_t n_zero,
     int top = most;
     for (int i = 0; i < MAX_PASSES && top > PER_PASS && n - n_zero - sum > n / 128;
          i++, top -= PER_PASS)
-        sum += count_some(codes, whole, (uint8_t)top, counts);
+        sum += count_some(codes, whole, (uint8_t)top, next + (size_t)i * 2 * n, counts);
     if (n - n_zero - sum > n / 16)
         sum += count_one_by_one(codes, whole, (uint8_t)top, counts);
     else if (n - n_zero - sum > 0)

@@ -93,6 +93,6 @@ INLINE bool V(stats)(const void *from, size_t n, const int lie, struct kymo__blo
     /* Where a number is not finite, neither are the sums. */
     if (!__builtin_isfinite(out->sum) || !__builtin_isfinite(out->squares) || !SQUARES_FIT(most))
         return false;
-    count_codes(codes, n, CODE_OF(most), out->n_zero, counts);
+    count_codes(codes, n, CODE_OF(most), out->n_zero, p + n * size, counts);
     return true;
 }

@@ -266,6 +266,23 @@ static void types_are_compared_after_rounding_to_the_coarser(void **state)
     assert_int_equal(d.n_wrong, 0);
 }
 
+#ifdef __x86_64__
+/* torch.set_flush_denormal() and -ffast-math leave the processor so. */
+static void a_host_that_flushes_denormals_changes_nothing(void **state)
+{
+    (void)state;
+    const float a[] = {1e-40f, 1}, b[] = {2e-40f, 1};
+    const unsigned before = __builtin_ia32_stmxcsr(), flushing = before | 0x8040;
+    __builtin_ia32_ldmxcsr(flushing);
+    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 2, exact);
+    const unsigned after = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before);
+    assert_int_equal(d.n_wrong, 1);
+    assert_true(d.abs.value > 0);
+    assert_int_equal(after & 0x8040, 0x8040);
+}
+#endif
+
 static void scalars_and_nothing_compare(void **state)
 {
     (void)state;
@@ -314,6 +331,9 @@ int main(void)
         cmocka_unit_test(measures_are_what_they_say),
         cmocka_unit_test(a_reference_of_zero_needs_an_absolute_tolerance),
         cmocka_unit_test(types_are_compared_after_rounding_to_the_coarser),
+#ifdef __x86_64__
+        cmocka_unit_test(a_host_that_flushes_denormals_changes_nothing),
+#endif
         cmocka_unit_test(scalars_and_nothing_compare),
         cmocka_unit_test(what_cannot_be_compared_is_refused),
     };
