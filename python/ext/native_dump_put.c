@@ -8,7 +8,6 @@
 #include <kymo/dump.h>
 #include <kymo/tensor.h>
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,40 +22,35 @@ struct handed {
     PyInterpreterState *owner;
     struct handed *next;
 };
-static struct handed *let_go; /* guarded by the lock */
-static pthread_mutex_t let_go_lock = PTHREAD_MUTEX_INITIALIZER;
+/* No lock, which a child of fork could find taken. Writers push, whoever takes takes all. */
+static struct handed *let_go;
 
 static void handed_release(void *owner)
 {
-    struct handed *handed = owner;
-    pthread_mutex_lock(&let_go_lock);
-    handed->next = let_go;
-    let_go = handed;
-    pthread_mutex_unlock(&let_go_lock);
+    struct handed *const handed = owner;
+    handed->next = __atomic_load_n(&let_go, __ATOMIC_RELAXED);
+    /* Release: meets the acquire in take_away(), so that whoever sees it sees what it holds. */
+    while (!__atomic_compare_exchange_n(&let_go, &handed->next, handed, 1, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+        ;
 }
 
-/* Those of this interpreter; others have a GIL of their own. */
+/* Those of this interpreter; others have a GIL of their own, and theirs go back. */
 static void take_away(void)
 {
+    if (KYMO_LIKELY(__atomic_load_n(&let_go, __ATOMIC_RELAXED) == NULL))
+        return;
     PyInterpreterState *const here = PyInterpreterState_Get();
-    struct handed *mine = NULL;
-    pthread_mutex_lock(&let_go_lock);
-    for (struct handed **at = &let_go; *at != NULL;) {
-        struct handed *const handed = *at;
-        if (handed->owner != here) {
-            at = &handed->next;
-            continue;
+    struct handed *at = __atomic_exchange_n(&let_go, NULL, __ATOMIC_ACQUIRE);
+    while (at != NULL) {
+        struct handed *const next = at->next;
+        if (at->owner != here) {
+            handed_release(at);
+        } else {
+            Py_DECREF(at->object);
+            PyMem_RawFree(at);
         }
-        *at = handed->next;
-        handed->next = mine;
-        mine = handed;
-    }
-    pthread_mutex_unlock(&let_go_lock);
-    while (mine != NULL) {
-        struct handed *const next = mine->next;
-        Py_DECREF(mine->object);
-        PyMem_RawFree(mine);
-        mine = next;
+        at = next;
     }
 }
 

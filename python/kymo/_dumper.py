@@ -34,6 +34,19 @@ POLICIES = ("block", "drop", "stats")
 # ---- on and off ----
 
 
+def _follow_options() -> None:
+    """Take up what was enabled from outside, by kymo.start() or the environment, before anything was asked of us."""
+    options = os.environ.get("KYMO_OPTIONS", "")
+    if "dump.layout=accvlab" in options:
+        state.layout = "accvlab"
+    if "dump.flight=" in options:
+        _dump_flight.watch()
+
+
+if _native.TensorDumper().is_enabled:
+    _follow_options()
+
+
 def enable(
     dump_dir: Optional[Path] = None,
     *,

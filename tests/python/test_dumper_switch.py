@@ -164,6 +164,15 @@ def test_the_environment_enables_it(tmp_path, run_python):
     assert tensors(tmp_path / "d", 1)["x"].tolist() == [1, 1]
 
 
+def test_the_environment_makes_a_flight_recorder_that_an_exception_sets_off(tmp_path, run_python):
+    environment = {"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": f"dump.dir={tmp_path / 'd'},dump.flight=2"}
+    done = run_python(SCRIPT + "    raise ValueError\n", env=environment, check=False)
+    assert done.returncode == 1
+    assert steps(tmp_path / "d") == [0, 1]
+    run_python(SCRIPT, env={**environment, "KYMO_OPTIONS": f"dump.dir={tmp_path / 'e'},dump.flight=2"})
+    assert not (tmp_path / "e").exists() or steps(tmp_path / "e") == []
+
+
 def test_kymo_run_enables_it(tmp_path, run_python, kymo_command):
     command = [*kymo_command, "run", "-o", str(tmp_path / "run.kymo"), "--options", f"dump.dir={tmp_path / 'd'}", "--"]
     run_python(SCRIPT, command=command)
