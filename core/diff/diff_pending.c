@@ -177,11 +177,12 @@ static kymo_status judge_alone(struct kymo__waiting *w, const struct kymo_dumped
                                const struct kymo_dumped_value *b)
 {
     struct kymo_diff *diff = w->diff;
+    const struct kymo_dumped_value *one = a != NULL ? a : b;
     struct kymo__diff_result result = {
         .status = a == NULL ? KYMO_DIFF_MISSING : KYMO_DIFF_EXTRA,
         .step = diff->step,
         .rank = -1,
-        .order = a != NULL ? a->seq : w->n_seen + b->seq,
+        .order = (a != NULL ? 0 : w->n_seen) + one->seq,
     };
     KYMO_TRY(kymo__diff_describe(diff, a, b, &result));
     if (kymo__diff_counts(diff, result.status))

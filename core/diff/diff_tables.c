@@ -245,13 +245,13 @@ static const struct kymo_column first_columns[] = {
 static void put_two(struct row *row, const struct kymo__diff_result *result)
 {
     const struct kymo__diff_details *d = result->details;
-    const bool has_spot = d != NULL && d->first.index != UINT64_MAX;
+    const struct kymo__diff_details *spot = d != NULL && d->first.index != UINT64_MAX ? d : NULL;
     const bool has_forms = result->status == KYMO_DIFF_SHAPE || result->status == KYMO_DIFF_KIND ||
                            result->basis == KYMO__BY_VALUE;
-    put_index(row, d, has_spot ? d->first.index : UINT64_MAX);
-    if (has_spot) {
-        put_text(row, d->first.a);
-        put_text(row, d->first.b);
+    put_index(row, d, spot != NULL ? spot->first.index : UINT64_MAX);
+    if (spot != NULL) {
+        put_text(row, spot->first.a);
+        put_text(row, spot->first.b);
     } else if (result->status == KYMO_DIFF_DTYPE) {
         put_text(row, type_name(result->dtype_a));
         put_text(row, type_name(result->dtype_b));
@@ -259,8 +259,8 @@ static void put_two(struct row *row, const struct kymo__diff_result *result)
         put_text(row, has_forms ? result->form_a : NULL);
         put_text(row, has_forms ? result->form_b : NULL);
     }
-    put_text(row, has_spot ? d->bits_a : NULL);
-    put_text(row, has_spot ? d->bits_b : NULL);
+    put_text(row, spot != NULL ? spot->bits_a : NULL);
+    put_text(row, spot != NULL ? spot->bits_b : NULL);
     put_number(row, d != NULL ? d->difference : NAN, true);
     const bool has_block = d != NULL && d->block_end > d->block_begin;
     put_count(row, has_block ? d->block_begin : 0, has_block);

@@ -41,7 +41,7 @@ kymo_status kymo_tensor_digest(const struct kymo_tensor *tensor, struct kymo_dig
     kymo__tensor_view_of(tensor, &view);
     const uint64_t n_bytes = kymo_tensor_bytes(tensor), n_blocks = kymo_digest_blocks(n_bytes);
     struct kymo__hash_state state;
-    struct kymo_digest digest;
+    struct kymo_digest digest = {{0}}; /* of the last block; no bytes are one too */
     kernels->hash_begin(&state);
     for (uint64_t i = 0; i < n_blocks; i++) {
         const uint64_t first = i * KYMO_DIGEST_BLOCK;
