@@ -189,7 +189,7 @@ static int export(int n_args, char **args)
     if ((given.by != NULL || given.baseline != NULL) && !adds_up(format))
         return cli_fail("%s goes with --to collapsed or --to flamegraph, which add times up",
                         given.by != NULL ? "--by" : "--baseline");
-    struct cli_recordings recordings;
+    struct cli_recordings recordings = {0};
     if (!(adds_up(format) ? cli_open : cli_open_whole)(&recordings, args, n_args))
         return CLI_BAD;
     if (given.baseline != NULL && !cli_open(&baseline, (char **)&given.baseline, 1)) {

@@ -248,7 +248,7 @@ int dump_stats(kymo_dumps *dumps, const char *name)
 
 static void print_index(const struct kymo_tensor *tensor, uint64_t i)
 {
-    uint64_t places[KYMO_MAX_RANK];
+    uint64_t places[KYMO_MAX_RANK] = {0};
     for (uint32_t d = tensor->rank; d-- > 0;) {
         places[d] = i % (uint64_t)tensor->sizes[d];
         i /= (uint64_t)tensor->sizes[d];

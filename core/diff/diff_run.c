@@ -46,6 +46,7 @@ kymo_status kymo__diff_describe(struct kymo_diff *diff, const struct kymo_dumped
                                 const struct kymo_dumped_value *b, struct kymo__diff_result *out)
 {
     const struct kymo_dumped_value *value = a != NULL ? a : b;
+    KYMO_ASSERT(value != NULL); /* one side has it */
     const bool is_renamed = a != NULL && b != NULL && strcmp(a->name, b->name) != 0;
     out->tree = value->tree;
     out->seq = value->seq;

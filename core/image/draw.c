@@ -96,10 +96,10 @@ static kymo_status draw_masks(kymo_images *images, const struct kymo_image_optio
     KYMO_TRY(check_mask(images, &o->mask, &n_masks));
     uint8_t *elements = kymo__alloc((size_t)kymo_tensor_bytes(&o->mask));
     double *row = kymo__calloc(width, sizeof *row);
-    kymo_status status = elements != NULL && row != NULL
-                             ? kymo_tensor_gather(&o->mask, elements)
-                             : kymo__fail(KYMO_ENOMEM, "no memory for a mask");
-    for (size_t i = 0; status == KYMO_OK && i < images->n; i++) {
+    const bool has_room = elements != NULL && row != NULL;
+    const kymo_status status = has_room ? kymo_tensor_gather(&o->mask, elements)
+                                        : kymo__fail(KYMO_ENOMEM, "no memory for a mask");
+    for (size_t i = 0; has_room && status == KYMO_OK && i < images->n; i++) {
         const struct canvas c = {&images->images[i], kymo__image_samples(images, i)};
         const size_t first = n_masks > 1 ? i * c.image->height : 0; /* row of the masks */
         for (uint32_t y = 0; y < c.image->height; y++) {

@@ -90,7 +90,7 @@ static kymo_status take_apart(const struct kymo_tensor *t, enum kymo_image_type 
                               enum kymo_channel_axis wish, struct shape *shape)
 {
     enum kymo_channel_axis where;
-    int64_t strides[KYMO_MAX_RANK];
+    int64_t strides[KYMO_MAX_RANK] = {0};
     *shape = (struct shape){.ordered = *t, .n_channels = 1, .n_images = 1};
     KYMO_TRY(kymo__image_check(t));
     KYMO_TRY(find_channels(t, type, wish, &where));

@@ -236,8 +236,8 @@ static kymo_status write_file(const char *path, const void *bytes, size_t len)
 kymo_status kymo_png_save(const struct kymo_image *image, const struct kymo_png_text *texts,
                           const char *path)
 {
-    void *bytes;
-    size_t len;
+    void *bytes = NULL;
+    size_t len = 0;
     KYMO_TRY(kymo_png_pack(image, texts, &bytes, &len));
     const kymo_status status = write_file(path, bytes, len);
     kymo_png_free(bytes);

@@ -273,7 +273,7 @@ kymo_status kymo_tensor_compare_with(const struct kymo_tensor *a, const struct k
                                      const struct kymo_tolerance *tolerance, uint32_t n_threads,
                                      struct kymo_tensor_diff *out)
 {
-    struct kymo__compare job;
+    struct kymo__compare job = {.block_elements = 1};
     KYMO_TRY(prepare(a, b, tolerance, &job));
     const uint64_t step = (uint64_t)job.block_elements * KYMO__CHUNK_BLOCKS;
     const uint64_t n_chunks = (job.n + step - 1) / step;

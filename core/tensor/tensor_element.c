@@ -11,7 +11,7 @@
 enum { PART_TEXT = KYMO__NUMBER_ROOM + 1 };
 
 /* Without the ".0" that tells a float from an integer: the type is known. */
-static void end_text(char *out, char *end)
+static void end_text(const char *out, char *end)
 {
     *end = '\0';
     if (end - out > 2 && strcmp(end - 2, ".0") == 0)
@@ -61,11 +61,14 @@ static kymo_status put_part(const struct kymo__dtype *type, const unsigned char 
     }
     kymo__widen_to_double((enum kymo_dtype)type->part, element, type->n_parts, values);
     if (type->kind == KYMO__IS_BOOL)
-        strcpy(out, values[k] != 0 ? "true" : "false");
+        snprintf(out, PART_TEXT, "%s", values[k] != 0 ? "true" : "false");
     else if (type->kind != KYMO__IS_FLOAT)
         *kymo__i64_text(out, (int64_t)values[k]) = '\0';
     else if (!isfinite(values[k]))
-        strcpy(out, isnan(values[k]) ? "NaN" : values[k] > 0 ? "Infinity" : "-Infinity");
+        snprintf(out, PART_TEXT, "%s",
+                 isnan(values[k]) ? "NaN"
+                 : values[k] > 0  ? "Infinity"
+                                  : "-Infinity");
     else
         return put_finite(type, element, k, values[k], out);
     return KYMO_OK;
