@@ -344,6 +344,30 @@ static void only_blocks_that_differ_are_read(void **state)
     expect_near(found->needs_abs, whole.needs_abs, 1e-9);
 }
 
+/* Enough of them that they are shared out among threads. */
+static void threads_judge_each_pair_once(void **state)
+{
+    enum { N = 1 << 16, N_PAIRS = 16 };
+    static const char *const names[N_PAIRS] = {"a", "b", "c", "d", "e", "f", "g", "h",
+                                               "i", "j", "k", "l", "m", "n", "o", "p"};
+    struct fixture *f = *state;
+    float *a = calloc((size_t)N * N_PAIRS, sizeof *a), *b = calloc(N, sizeof *b);
+    f->options.n_jobs = 4;
+    for (size_t i = 0; i < N_PAIRS; i++) {
+        a[i * N + 100 * i] = 1;
+        add_floats(&f->a, names[i], a + i * N, N);
+        add_floats(&f->b, names[i], b, N);
+    }
+    run(f);
+    free(a);
+    free(b);
+    assert_int_equal(f->diff->n_by_status[KYMO_DIFF_DIFFERENT], N_PAIRS);
+    for (size_t i = 0; i < N_PAIRS; i++) {
+        assert_string_equal(f->diff->results[i].path, names[i]);
+        assert_int_equal(f->diff->results[i].diff.first_wrong, 100 * i);
+    }
+}
+
 /* ---- noise ---- */
 
 static void what_two_references_differ_by_is_noise(void **state)
@@ -475,6 +499,7 @@ int main(void)
         TEST(statistics_are_compared_with_those_of_numbers),
         TEST(what_was_dropped_is_not_known_and_the_answer_is_partial),
         TEST(only_blocks_that_differ_are_read),
+        TEST(threads_judge_each_pair_once),
         TEST(what_two_references_differ_by_is_noise),
         TEST(the_first_difference_is_that_of_execution),
         TEST(the_operation_with_agreeing_inputs_is_the_one),
