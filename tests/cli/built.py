@@ -7,6 +7,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 BUILD = Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "dev")).resolve()
 
@@ -17,3 +19,9 @@ def cached(name: str) -> str:
     """A setting of the build."""
     found = re.search(rf"^{name}:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
     return found.group(1) if found else ""
+
+
+# Packed traces and PNGs are both read by ISA-L or zlib.
+needs_unpacking = pytest.mark.skipif(
+    "1" not in (cached("ISAL_FOUND"), cached("ZLIB_FOUND")), reason="this build has neither ISA-L nor zlib"
+)

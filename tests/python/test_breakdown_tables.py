@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from unpacking import needs_unpacking
 
 import kymo
 
@@ -98,6 +99,7 @@ def test_mistakes_are_exceptions(run: Path, tmp_path: Path) -> None:
         kymo.breakdown(run).table("x")
 
 
+@needs_unpacking
 def test_traces_are_taken_as_they_are() -> None:
     traces = Path(__file__).parent.parent / "data" / "kineto"
     b = kymo.breakdown([traces / "sampled_rank-0.json.gz", traces / "sampled_rank-1.json.gz"], window="steps")

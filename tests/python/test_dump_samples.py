@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from unpacking import needs_unpacking
 
 from kymo import _tools
 from kymo._arrays import as_array
@@ -43,6 +44,7 @@ def check_what_both_have(values):
     assert w[1][2] == -math.inf
 
 
+@needs_unpacking
 def test_kymos_layout():
     dumps, values = read("kymo")
     check_what_both_have(values)
@@ -58,6 +60,7 @@ def test_kymos_layout():
     assert [value["seq"] for value in dumps.values(0)] == list(range(11))
 
 
+@needs_unpacking
 def test_accvlabs_layout():
     dumps, values = read("accvlab")
     check_what_both_have(values)
@@ -65,6 +68,7 @@ def test_accvlabs_layout():
     assert dumps.step(0)["layout"] == "accvlab"
 
 
+@needs_unpacking
 @pytest.mark.parametrize("cut", range(0, 3800, 97))
 def test_a_manifest_that_ends_anywhere_has_all_lines_before(tmp_path, cut):
     """As after kill -9: what has a line is there, the rest is told."""

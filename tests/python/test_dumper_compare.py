@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
+from unpacking import needs_unpacking
 
 import kymo
 
@@ -213,6 +214,7 @@ def test_every_form_can_be_compared(dumper, kind):
     assert "d.x[2,1]" in failure(dumper, {"x": other}, kind)
 
 
+@needs_unpacking
 def test_pictures_and_pickles_are_compared_too(dumper):
     data = torch.rand(4, 4, 3)
     for kind in (Type.IMAGE_RGB, Type.PICKLE):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from unpacking import needs_unpacking
 
 import kymo
 
@@ -26,6 +27,7 @@ def totals(recording: kymo.Recording) -> dict[object, object]:
     return dict(zip(recording.ranges["name"], recording.ranges["total_ns"]))
 
 
+@needs_unpacking
 def test_an_import_is_a_recording_that_stays(tmp_path):
     imported = kymo.import_trace(RANKS, tmp_path / "run.kymo")
     assert list(imported.processes["rank"]) == [0, 1]
@@ -34,6 +36,7 @@ def test_an_import_is_a_recording_that_stays(tmp_path):
     assert "ProfilerStep#551" in totals(again)
 
 
+@needs_unpacking
 def test_a_trace_is_loaded_as_if_it_were_a_recording(scratch):
     loaded = kymo.load(RANKS[0])
     assert totals(loaded)["ProfilerStep#551"] > 0

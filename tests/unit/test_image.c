@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "codec/zlib_stream.h"
 #include "image/image_internal.h"
 
 static const uint8_t *samples(const kymo_images *images, size_t i)
@@ -273,6 +274,12 @@ static void fill(uint8_t *bytes, size_t n, uint32_t seed, bool is_smooth)
     }
 }
 
+/* A build without ISA-L and zlib writes pictures and says that it reads none. */
+static kymo_status read_status(void)
+{
+    return kymo__zlib_missing == NULL ? KYMO_OK : KYMO_EUNAVAILABLE;
+}
+
 static void what_is_packed_is_unpacked(void **state)
 {
     (void)state;
@@ -290,7 +297,12 @@ static void what_is_packed_is_unpacked(void **state)
                 kymo_images *images;
                 fill(bytes, sizeof bytes, seed + channels, seed == 0);
                 assert_int_equal(kymo_png_pack(&image, NULL, &packed, &len), KYMO_OK);
-                assert_int_equal(kymo_png_unpack(packed, len, &images), KYMO_OK);
+                assert_int_equal(kymo_png_unpack(packed, len, &images), read_status());
+                if (read_status() != KYMO_OK) {
+                    assert_non_null(strstr(kymo_last_error(), "zlib1g-dev"));
+                    kymo_png_free(packed);
+                    continue;
+                }
                 assert_int_equal(kymo_images_get(images, 0)->n_channels, channels);
                 assert_int_equal(kymo_images_get(images, 0)->depth, depth);
                 assert_memory_equal(samples(images, 0), bytes, kymo__image_bytes(&image));
@@ -304,6 +316,8 @@ static void what_is_packed_is_unpacked(void **state)
 static void every_cut_and_every_flip_is_refused_or_read(void **state)
 {
     (void)state;
+    if (read_status() != KYMO_OK)
+        skip(); /* nothing is read at all */
     uint8_t bytes[12 * 9];
     const struct kymo_image image = {
         .width = 12, .height = 9, .n_channels = 1, .depth = 8, .samples = bytes};
@@ -338,9 +352,11 @@ static void files_are_whole_or_not_there(void **state)
     assert_int_equal(kymo_png_open(folder, &images), KYMO_EFORMAT);
     assert_non_null(strstr(kymo_last_error(), folder));
     assert_int_equal(kymo_png_save(&image, NULL, path), KYMO_OK);
-    assert_int_equal(kymo_png_open(path, &images), KYMO_OK);
-    assert_memory_equal(samples(images, 0), bytes, 4);
-    kymo_images_destroy(images);
+    assert_int_equal(kymo_png_open(path, &images), read_status());
+    if (read_status() == KYMO_OK) {
+        assert_memory_equal(samples(images, 0), bytes, 4);
+        kymo_images_destroy(images);
+    }
     unlink(path);
     assert_int_equal(rmdir(folder), 0); /* nothing else was left */
     assert_int_equal(kymo_png_save(&image, NULL, path), KYMO_EIO);
@@ -365,7 +381,7 @@ static void every_failed_allocation_is_told(void **state)
             status = kymo_png_pack(kymo_images_get(images, 0), NULL, &packed, &len);
         kymo__alloc_fail_nth(0);
         if (status == KYMO_OK)
-            assert_int_equal(kymo_png_unpack(packed, len, &back), KYMO_OK);
+            assert_int_equal(kymo_png_unpack(packed, len, &back), read_status());
         kymo_images_destroy(images);
         kymo_images_destroy(back);
         kymo_png_free(packed);

@@ -273,6 +273,8 @@ static void statistics_of_integers_agree_too(void **state)
 static void digests_are_the_same_on_every_level(void **state)
 {
     (void)state;
+    if (kymo__kernels_get()->hash == NULL)
+        skip(); /* a build without xxHash */
     static unsigned char bytes[3 << 20];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)random_bits();
