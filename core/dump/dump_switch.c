@@ -28,6 +28,12 @@ static kymo_status check_options(const struct kymo_dump_options *o)
     if (o->layout == KYMO_DUMP_LAYOUT_ACCVLAB && o->mode != KYMO_DUMP_FULL)
         return kymo__fail(KYMO_EINVAL, "layout accvlab has no place for statistics or digests; "
                                        "choose layout kymo for them");
+    if (o->mode == KYMO_DUMP_DIGESTS) { /* a build without them would write nothing to compare */
+        const int64_t none = 0;
+        const struct kymo_tensor empty = {.dtype = KYMO_U8, .rank = 1, .sizes = &none};
+        struct kymo_digest digest;
+        KYMO_TRY(kymo_tensor_digest(&empty, &digest, NULL));
+    }
     if (o->last != 0 && o->last < o->first)
         return kymo__fail(KYMO_EINVAL,
                           "steps from %" PRIu64 " to %" PRIu64 " are none: last is before first",

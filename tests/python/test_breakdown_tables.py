@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from unpacking import needs_unpacking
+from optional_parts import needs_unpacking
 
 import kymo
 

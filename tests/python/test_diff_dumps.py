@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optional_parts import needs_digests
 
 import kymo
 
@@ -40,6 +41,7 @@ def numbers(seed: int = 0, n: int = 1000) -> np.ndarray:
 # ---- the answer ----
 
 
+@needs_digests
 def test_the_answer_can_be_read_by_a_program_and_by_people(tmp_path):
     x = numbers()
     y = x.copy()
@@ -90,6 +92,7 @@ def test_what_is_not_there_is_an_error(tmp_path):
 # ---- what was kept ----
 
 
+@needs_digests
 def test_digests_alone_find_the_tensor_and_its_block(tmp_path):
     x = numbers(n=1 << 20)  # 4 MiB, in blocks of one
     y = x.copy()
@@ -104,6 +107,7 @@ def test_digests_alone_find_the_tensor_and_its_block(tmp_path):
     assert any("digests alone" in warning for warning in found.warnings)
 
 
+@needs_digests
 def test_a_full_dump_is_compared_with_digests_and_with_statistics(tmp_path):
     x = numbers()
     full = write(tmp_path / "full", {"x": x})
@@ -124,6 +128,7 @@ def test_statistics_within_the_tolerance_are_close(tmp_path):
     assert kymo.diff(a, b, rtol=1e-3).tensors["status"] == ["close"]
 
 
+@needs_digests
 def test_one_flipped_bit_among_thousands_is_found_without_reading_the_rest(tmp_path):
     x = numbers(n=64)
     steps = [{f"t{i:04d}": x + np.float32(i) for i in range(2000)}]
@@ -267,12 +272,14 @@ def test_parameters_are_checked_over_ranks(tmp_path, run_python):
 # ---- determinism ----
 
 
+@needs_digests
 def test_a_function_that_gives_the_same_bits_is_deterministic():
     assert kymo.check_deterministic(lambda: {"x": np.arange(3), "n": [1, 2.5, None]}).same
     assert kymo.check_deterministic(lambda scale: np.ones(3) * scale, 2, runs=3).same
     assert kymo.check_deterministic(lambda: 3.5).same
 
 
+@needs_digests
 def test_a_function_that_does_not_is_found_out():
     calls = iter(range(100))
     found = kymo.check_deterministic(lambda: np.full(3, next(calls)))
@@ -281,6 +288,7 @@ def test_a_function_that_does_not_is_found_out():
     assert (found.first["path"], found.first["a"] - found.first["b"]) == ("result.b", 1)
 
 
+@needs_digests
 def test_what_it_dumps_is_compared_too():
     calls = iter(range(100))
 
@@ -290,6 +298,7 @@ def test_what_it_dumps_is_compared_too():
     assert kymo.check_deterministic(fn).first["path"] == "inner"
 
 
+@needs_digests
 def test_random_numbers_are_seeded_when_asked():
     def fn():
         return np.random.rand(3)

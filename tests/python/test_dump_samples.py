@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from unpacking import needs_unpacking
+from optional_parts import needs_unpacking
 
 from kymo import _tools
 from kymo._arrays import as_array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from unpacking import needs_unpacking
+from optional_parts import needs_unpacking
 
 import kymo
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from dumped import entry, names, steps, tensors
+from optional_parts import needs_digests
 
 import kymo
 
@@ -138,6 +139,7 @@ def test_statistics_alone(folder):
     assert (line["stats"]["n"], line["stats"]["nan"], line["stats"]["min"], line["stats"]["max"]) == (4, 1, -2, 1)
 
 
+@needs_digests
 @pytest.mark.usefixtures("off")
 def test_digests_alone(folder):
     dumper = kymo.TensorDumper(folder, mode="digests")

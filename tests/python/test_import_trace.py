@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from unpacking import needs_unpacking
+from optional_parts import needs_unpacking
 
 import kymo
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optional_parts import needs_digests
 from tensor_calls import Library
 
 LEVELS = ("plain", "avx2", "avx512")
@@ -274,6 +275,7 @@ def test_statistics_are_what_numpy_gives(library: Library, level: str, dtype: st
 # ---- layouts ----
 
 
+@needs_digests
 def test_views_of_every_kind_compare_as_their_copies(library: Library) -> None:
     rng = np.random.default_rng(19)
     base = rng.standard_normal((6, 10, 14)).astype(np.float32)

@@ -1,0 +1,42 @@
+"""Which tests need parts that a build may lack.
+
+ISA-L or zlib reads packed traces and PNGs; xxHash makes digests of tensors.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import kymo
+
+PACKED = Path(__file__).parent.parent / "data" / "kineto" / "triton_example.json.gz"
+
+
+def can_unpack() -> bool:
+    try:
+        kymo.load(PACKED)
+    except kymo.KymoError as error:
+        assert "without gzip" in str(error)
+        return False
+    return True
+
+
+def has_digests() -> bool:
+    """Asked in a process of its own, whose dumper may be switched."""
+    switch = "import sys, kymo; kymo.TensorDumper().enable(sys.argv[1], mode='digests')"
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", switch, folder]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0 or "libxxhash-dev" in done.stderr, done.stderr
+    return done.returncode == 0
+
+
+needs_digests = pytest.mark.skipif(not has_digests(), reason="this build has no xxHash")
+needs_unpacking = pytest.mark.skipif(not can_unpack(), reason="this build has neither ISA-L nor zlib")
