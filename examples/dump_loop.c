@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 {
     static struct state s;
     static const int64_t matrix[] = {ROWS, COLUMNS}, rows[] = {ROWS};
-    const int has_bug = argc > 2 && atoi(argv[2]) != 0;
+    const int has_bug = argc > 2 && strtol(argv[2], NULL, 10) != 0;
 
     check(kymo_dump_enable(&(struct kymo_dump_options){.dir = argc > 1 ? argv[1] : "dumps"}));
     for (int step = 0; step < STEPS; step++) {

@@ -22,6 +22,7 @@ uint32_t kymo__adler32(const uint8_t *bytes, size_t n)
     return b << 16 | a;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): those of ISA-L and zlib write to `out`. */
 bool kymo__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
 {
     (void)bytes, (void)len, (void)out, (void)n;

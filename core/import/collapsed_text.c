@@ -76,6 +76,7 @@ bool kymo__collapsed_is_difference(const char *bytes, size_t len)
         uint64_t number;
         trim_end(&text);
         if (text.len != 0 && !begins_with(&text, "#")) {
+            /* NOLINTNEXTLINE(misc-redundant-expression): each call takes a number off the text. */
             if (!take_number(&text, &number) || !take_number(&text, &number))
                 return false;
             is_any = true;

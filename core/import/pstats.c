@@ -177,6 +177,7 @@ static bool is_sampled_mark(const struct reading *r, value key)
 
 static bool add_all(struct reading *r, value top)
 {
+    KYMO_ASSERT(top != NULL); /* what is no dictionary was refused */
     for (size_t i = 0; i < top->n; i++) {
         const value key = kymo__marshal_item(&r->marshal, top, 2 * i);
         if (is_sampled_mark(r, key))

@@ -54,7 +54,7 @@ uint32_t kymo__frames_of_function(struct kymo__frames *frames, const struct kymo
 /* Once all are there: find names that need their file to tell functions apart. False without memory. */
 KYMO_WARN_UNUSED bool kymo__frames_name(struct kymo__frames *frames);
 /* The frame's site in a process; processes are best asked one after the other. 0 without memory. */
-uint32_t kymo__frames_site(struct kymo__frames *frames, kymo__sink_process *process, uint32_t frame);
+uint32_t kymo__frames_site(struct kymo__frames *frames, kymo__sink_process *process, uint32_t number);
 
 /* ---- paths.c ---- */
 

@@ -66,7 +66,8 @@ static PyMethodDef tools_functions[] = {
      METH_VARARGS, "compare_pairs(a, b, smallest_percent, /)\n--\n\nVerdict, change, its interval, medians, reason."},
     {"diff", tools_diff, METH_VARARGS,
      "diff(a, b, tolerance, rules, noise, noise_factor, nan_differs, strict_dtype, allow_missing, "
-     "filter, step, rank, allow_extra, merge_ranks, partial, /)\n--\n\nTwo dumps: same, partial, tables, text and JSON."},
+     "filter, step, rank, allow_extra, merge_ranks, partial, /)\n--\n\nTwo dumps: same, partial, "
+     "tables, text and JSON."},
     {"breakdown", tools_breakdown, METH_VARARGS,
      "breakdown(paths, by, rules, window, /)\n--\n\nTables, text and JSON of a breakdown."},
     {"import_trace", tools_import_trace, METH_VARARGS,
