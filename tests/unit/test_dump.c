@@ -492,7 +492,7 @@ static void threads_add_while_others_flush_and_look(void **state)
 static void a_step_that_comes_again_replaces_the_one_before(void **state)
 {
     enum { N = 1000000, TURNS = 30 };
-    float *data = malloc(N * sizeof *data);
+    float *data = calloc(N, sizeof *data);
     const int64_t n = N;
     enable_with(*state, (struct kymo_dump_options){.n_writers = 4});
     for (int i = 0; i < TURNS; i++) {

@@ -271,6 +271,8 @@ static void types_are_compared_after_rounding_to_the_coarser(void **state)
 static void a_host_that_flushes_denormals_changes_nothing(void **state)
 {
     (void)state;
+    if (getenv("KYMO_VALGRIND") != NULL)
+        skip(); /* its processor does not flush */
     const float a[] = {1e-40f, 1}, b[] = {2e-40f, 1};
     const unsigned before = __builtin_ia32_stmxcsr(), flushing = before | 0x8040;
     __builtin_ia32_ldmxcsr(flushing);

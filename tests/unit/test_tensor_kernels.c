@@ -242,6 +242,8 @@ static void try_type(enum kymo_dtype dtype, enum flavour flavour, int64_t n, siz
 static void kernels_of_every_level_agree_with_the_careful_code(void **state)
 {
     (void)state;
+    if (getenv("KYMO_VALGRIND") != NULL)
+        skip(); /* its long double has 64 bits, too few for sums of squares */
     static const enum kymo_dtype types[] = {
         KYMO_F32,         KYMO_F64,        KYMO_F16,       KYMO_BF16,    KYMO_C32,
         KYMO_C64,         KYMO_C128,       KYMO_F8_E4M3FN, KYMO_F8_E5M2, KYMO_F8_E4M3FNUZ,
