@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include <kymo/dump.h>
+#include <kymo/range.h>
 
 enum { ROWS = 64, COLUMNS = 256, STEPS = 6 };
 
@@ -69,6 +70,7 @@ int main(int argc, char **argv)
 
     check(kymo_dump_enable(&(struct kymo_dump_options){.dir = argc > 1 ? argv[1] : "dumps"}));
     for (int step = 0; step < STEPS; step++) {
+        KYMO_SCOPE("step"); /* for `kymo run` */
         stretch(&s, step);
         add("stretch.out", s.x, KYMO_F32, 2, matrix);
         reduce(&s, has_bug && step >= 3);
