@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built import needs_sqlite, needs_unpacking
 
 KINETO = sorted((Path(__file__).parent.parent / "data" / "kineto").glob("*.json.gz"))
 GPU = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "cuda_sync")
@@ -76,6 +77,7 @@ class Trace:
         )
 
 
+@needs_unpacking
 @each_trace
 def test_a_chrome_export_is_the_trace_it_came_from(kymo, tmp_path, path):
     assert kymo("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
@@ -89,6 +91,7 @@ def test_a_chrome_export_is_the_trace_it_came_from(kymo, tmp_path, path):
     assert {e["name"] for e in after.events if e["ph"] == "i"} == names
 
 
+@needs_unpacking
 @each_trace
 def test_launches_and_their_work_have_arrows(kymo, tmp_path, path):
     assert kymo("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
@@ -114,6 +117,7 @@ def listed(report: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@needs_unpacking
 @each_trace
 def test_what_was_exported_reports_as_the_trace_does(kymo, tmp_path, path):
     assert kymo("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
@@ -134,7 +138,9 @@ def ask(database: Path, sql: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
+@needs_unpacking
 @each_trace
+@needs_sqlite
 def test_sums_in_sql_are_those_of_the_report(kymo, tmp_path, path):
     assert kymo("export", path, "-o", "trace.db").returncode == 0
     report = json.loads(kymo("report", path, "--json").stdout)
@@ -150,7 +156,9 @@ def test_sums_in_sql_are_those_of_the_report(kymo, tmp_path, path):
     assert sorted(ranges) == sorted(tuple(row[c] for c in columns) for row in report["ranges"])
 
 
+@needs_unpacking
 @each_trace
+@needs_sqlite
 def test_rows_in_sql_are_the_events_of_the_trace(kymo, tmp_path, path):
     assert kymo("export", path, "-o", "trace.db").returncode == 0
     database, trace = tmp_path / "trace.db", Trace(path)
@@ -234,6 +242,7 @@ class Slices:
         return int(parent.name.removeprefix("GPU ")), int(number) if number.lstrip("-").isdigit() else -1
 
 
+@needs_unpacking
 @each_trace
 def test_perfetto_has_a_slice_for_each_event(kymo, tmp_path, path):
     pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -254,6 +263,7 @@ def test_perfetto_has_a_slice_for_each_event(kymo, tmp_path, path):
     assert found == expected + steps
 
 
+@needs_unpacking
 @each_trace
 def test_perfetto_has_arrows_and_arguments(kymo, tmp_path, path):
     pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -351,8 +361,12 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("to", ["perfetto", "chrome", "csv", "sqlite", "speedscope", "collapsed", "flamegraph"])
-@pytest.mark.parametrize("kind", NAMES)
+FORMATS = ["perfetto", "chrome", "csv", "speedscope", "collapsed", "flamegraph"]
+PACKED = ["ranks", "kineto"]
+
+
+@pytest.mark.parametrize("to", [*FORMATS, pytest.param("sqlite", marks=needs_sqlite)])
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=needs_unpacking) if k in PACKED else k for k in NAMES])
 def test_any_file_goes_to_any_format(kymo, tmp_path, foreign, kind, to):
     done = kymo("export", foreign[kind], "--to", to, "-o", "out")
     assert done.returncode == 0, done.stderr
@@ -366,6 +380,7 @@ def test_any_file_goes_to_any_format(kymo, tmp_path, foreign, kind, to):
         assert total == sum(row["self_ns"] for row in ranges)
 
 
+@needs_unpacking
 def test_ranks_of_a_folder_keep_their_devices_apart(kymo, tmp_path, foreign):
     assert kymo("export", foreign["ranks"], "--to", "chrome", "-o", "both.json").returncode == 0
     trace = Trace(tmp_path / "both.json")

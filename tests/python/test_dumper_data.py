@@ -6,6 +6,7 @@ import array
 import collections
 import dataclasses
 import pathlib
+import pickle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -492,6 +493,9 @@ def test_what_is_written_is_the_value_at_the_call(folder, kind):
         kept, reference = (entry(folder, name)["files"] for name in ("x", "reference"))
         for a, b in zip(kept, reference):
             first, second = ((folder / "step-00000000" / name).read_bytes() for name in (a, b))
+            if kind == Type.PICKLE:  # which has the address of the numbers in it
+                assert torch.equal(pickle.loads(first), before)
+                continue
             assert first.replace(b'"x"', b'"reference"') == second or kind == Type.SAFETENSORS
 
 

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from optional_parts import needs_unpacking
 
 import kymo
 from kymo import _tools
@@ -233,6 +234,7 @@ def test_gpu_tables_are_empty_without_gpu_work(path):
     assert json.loads(run.report_json())["kernels"] == []
 
 
+@needs_unpacking
 def test_gpu_tables_of_an_imported_trace():
     trace = Path(__file__).parents[1] / "data" / "kineto" / "event_sync_trace.json.gz"
     run = kymo.load(trace)
