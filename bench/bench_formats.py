@@ -136,6 +136,7 @@ def small_files(results: Results, folder: Path, n_turns: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--dir", default=".")
     parser.add_argument("--results", default=None)
     arguments = parser.parse_args()
     results = Results(arguments.results)
