@@ -66,6 +66,7 @@ struct operation {
     const char *name; /* in a path */
     size_t len;
     uint32_t phase_order;
+    bool differs;                /* something of it */
     bool has_input, is_innocent; /* an input differs already */
     double error_in, error_out;
 };
@@ -76,7 +77,7 @@ struct part {
     size_t len;
 };
 
-/* Those of one operation stand together, in the order of execution. */
+/* Those of one operation stand together, its phases one behind the other. */
 static int by_operation(const void *pa, const void *pb)
 {
     const struct part *a = pa, *b = pb;
@@ -85,21 +86,21 @@ static int by_operation(const void *pa, const void *pb)
         return ra->step < rb->step ? -1 : 1;
     if (ra->rank != rb->rank)
         return ra->rank < rb->rank ? -1 : 1;
-    if (ra->phase_order != rb->phase_order)
-        return ra->phase_order < rb->phase_order ? -1 : 1;
     const int order = memcmp(ra->path, rb->path, KYMO__MIN(a->len, b->len));
     if (order != 0)
         return order;
     if (a->len != b->len)
         return a->len < b->len ? -1 : 1;
+    if (ra->phase_order != rb->phase_order)
+        return ra->phase_order < rb->phase_order ? -1 : 1;
     return (ra > rb) - (ra < rb);
 }
 
+/* In whatever phase. */
 static bool same_operation(const struct operation *op, const struct part *part)
 {
     return op->step == part->result->step && op->rank == part->result->rank &&
-           op->phase_order == part->result->phase_order && op->len == part->len &&
-           memcmp(op->name, part->result->path, op->len) == 0;
+           op->len == part->len && memcmp(op->name, part->result->path, op->len) == 0;
 }
 
 static void take_part(struct kymo_diff *diff, struct operation *op, const struct part *part)
@@ -107,6 +108,7 @@ static void take_part(struct kymo_diff *diff, struct operation *op, const struct
     const struct kymo__diff_result *result = part->result;
     const bool differs = kymo__diff_counts(diff, result->status);
     const double error = kymo__diff_error(result);
+    op->differs |= differs;
     if (part->role == KYMO__DIFF_INPUT) {
         op->has_input = true;
         op->is_innocent |= differs || result->status == KYMO_DIFF_UNKNOWN;
@@ -183,14 +185,21 @@ static size_t find_operations(struct kymo_diff *diff, const struct part *parts, 
                               struct operation *operations)
 {
     size_t n = 0;
+    struct operation op = {0};
     for (size_t i = 0; i < n_parts;) {
         const struct kymo__diff_result *result = parts[i].result;
-        struct operation op = {.step = result->step,
-                               .rank = result->rank,
-                               .phase_order = result->phase_order,
-                               .name = result->path,
-                               .len = parts[i].len};
-        for (; i < n_parts && same_operation(&op, &parts[i]); i++)
+        /* Gradients are made of what went through it forward, which came in as much as they did. */
+        const bool came_in = i != 0 && same_operation(&op, &parts[i]) && op.differs;
+        op = (struct operation){.step = result->step,
+                                .rank = result->rank,
+                                .phase_order = result->phase_order,
+                                .name = result->path,
+                                .len = parts[i].len,
+                                .differs = came_in,
+                                .is_innocent = came_in};
+        for (; i < n_parts && same_operation(&op, &parts[i]) &&
+               parts[i].result->phase_order == op.phase_order;
+             i++)
             take_part(diff, &op, &parts[i]);
         if (op.has_input && !op.is_innocent && op.first_out != NULL)
             operations[n++] = op;

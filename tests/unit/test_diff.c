@@ -439,6 +439,29 @@ static void parameters_are_inputs(void **state)
     expect_text(f, "first", 0, "path", "l.param.weight");
 }
 
+/* A gradient of other activations is another one, though the gradient that came in is the same. */
+static void a_backward_pass_is_innocent_where_the_forward_pass_differed(void **state)
+{
+    static const float one[] = {1}, two[] = {2};
+    static const struct {
+        const char *name, *phase;
+        bool differs;
+    } values[] = {{"l.in", "forward", true},         {"l.out", "forward", false},
+                  {"l.grad_out", "backward", false}, {"l.grad.weight", "backward", true},
+                  {"m.in", "forward", false},        {"m.out", "forward", false},
+                  {"m.grad_out", "backward", false}, {"m.grad_in", "backward", true}};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < KYMO__COUNT_OF(values); i++) {
+        f->a.values[add_floats(&f->a, values[i].name, one, 1)].phase = values[i].phase;
+        f->b.values[add_floats(&f->b, values[i].name, values[i].differs ? two : one, 1)].phase =
+            values[i].phase;
+    }
+    run(f);
+    assert_int_equal(kymo_table_n_rows(kymo_diff_table(f->diff, "operations")), 1);
+    expect_text(f, "operations", 0, "operation", "m");
+    expect_text(f, "operations", 0, "output", "m.grad_in");
+}
+
 static void roles_are_read_from_paths(void **state)
 {
     size_t len = 0;
@@ -503,6 +526,7 @@ int main(void)
         TEST(what_two_references_differ_by_is_noise),
         TEST(the_first_difference_is_that_of_execution),
         TEST(the_operation_with_agreeing_inputs_is_the_one),
+        TEST(a_backward_pass_is_innocent_where_the_forward_pass_differed),
         TEST(parameters_are_inputs),
         TEST(roles_are_read_from_paths),
         TEST(each_failing_allocation_is_told_and_leaks_nothing),
