@@ -186,3 +186,28 @@ def kymo_command() -> list[str]:
     program = Path(kymo.__file__).parent / "bin" / "kymo"
     assert program.exists(), f"the package has no command line at {program}"
     return [str(program)]
+
+
+# ---- dumps ----
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a dumper writes."""
+    return tmp_path / "d"
+
+
+@pytest.fixture
+def dumper(folder: Path) -> Iterator[kymo.TensorDumper]:
+    """The dumper, on."""
+    dumper = kymo.TensorDumper(folder)
+    yield dumper
+    dumper.reset()
+
+
+@pytest.fixture
+def accvlab(folder: Path) -> Iterator[kymo.TensorDumper]:
+    """The dumper, on, with ACCV-Lab's layout."""
+    dumper = kymo.TensorDumper(folder, layout="accvlab")
+    yield dumper
+    dumper.reset()

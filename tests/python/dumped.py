@@ -44,3 +44,9 @@ def steps(folder: Path) -> list[int]:
 def tree(folder: Path, step: int = 0, name: str = "tensors.json") -> Any:
     """The JSON of a step in ACCV-Lab's layout."""
     return json.loads((folder / str(step) / name).read_text())
+
+
+def done(dumper) -> None:
+    """End the step and wait for its files."""
+    dumper.dump()
+    dumper.wait()

@@ -22,11 +22,6 @@ def layout(request):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "d"
-
-
-@pytest.fixture
 def dumper(folder, layout):
     dumper = kymo.TensorDumper(folder, layout=layout)
     yield dumper

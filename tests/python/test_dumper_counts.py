@@ -17,18 +17,6 @@ Type = kymo.TensorDumper.Type
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "d"
-
-
-@pytest.fixture
-def dumper(folder):
-    dumper = kymo.TensorDumper(folder)
-    yield dumper
-    dumper.reset()
-
-
-@pytest.fixture
 def off():
     yield
     kymo.TensorDumper().reset()

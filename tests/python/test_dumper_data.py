@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from dumped import entry, manifest, names, tensors, tree
+from dumped import done, entry, manifest, names, tensors, tree
 
 import kymo
 
@@ -20,30 +20,6 @@ ml_dtypes = pytest.importorskip("ml_dtypes")
 pytest.importorskip("safetensors.torch")
 
 Type = kymo.TensorDumper.Type
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "d"
-
-
-@pytest.fixture
-def dumper(folder):
-    dumper = kymo.TensorDumper(folder)
-    yield dumper
-    dumper.reset()
-
-
-@pytest.fixture
-def accvlab(folder):
-    dumper = kymo.TensorDumper(folder, layout="accvlab")
-    yield dumper
-    dumper.reset()
-
-
-def done(dumper):
-    dumper.dump()
-    dumper.wait()
 
 
 TORCH_DTYPES = [

@@ -22,15 +22,8 @@ Type = kymo.TensorDumper.Type
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "d"
-
-
-@pytest.fixture
-def dumper(folder):
-    dumper = kymo.TensorDumper(folder, layout="accvlab")
-    yield dumper
-    dumper.reset()
+def dumper(accvlab):
+    return accvlab
 
 
 def pixels(path):

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from dumped import entry, manifest, tree
+from dumped import done, entry, manifest, tree
 
 import kymo
 
@@ -18,32 +18,8 @@ safetensors_torch = pytest.importorskip("safetensors.torch")
 Type = kymo.TensorDumper.Type
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "d"
-
-
-@pytest.fixture
-def dumper(folder):
-    dumper = kymo.TensorDumper(folder)
-    yield dumper
-    dumper.reset()
-
-
-@pytest.fixture
-def accvlab(folder):
-    dumper = kymo.TensorDumper(folder, layout="accvlab")
-    yield dumper
-    dumper.reset()
-
-
 def files(folder, name):
     return [folder / "step-00000000" / file for file in entry(folder, name)["files"]]
-
-
-def done(dumper):
-    dumper.dump()
-    dumper.wait()
 
 
 def test_the_types_are_those_of_the_reference_and_two_more():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dumped import entry, manifest, names, tensors, tree
+from dumped import done, entry, manifest, names, tensors, tree
 
 import kymo
 
@@ -11,30 +11,6 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors.torch")
 
 Type = kymo.TensorDumper.Type
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "d"
-
-
-@pytest.fixture
-def dumper(folder):
-    dumper = kymo.TensorDumper(folder)
-    yield dumper
-    dumper.reset()
-
-
-@pytest.fixture
-def accvlab(folder):
-    dumper = kymo.TensorDumper(folder, layout="accvlab")
-    yield dumper
-    dumper.reset()
-
-
-def done(dumper):
-    dumper.dump()
-    dumper.wait()
 
 
 def test_dots_make_levels_and_dicts_are_merged(accvlab, folder):
