@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include "codec/deflate.h"
+#include "codec/zlib_memory.h"
 
 enum {
     LEVEL = 1, /* the higher ones take four times as long for a twentieth */
@@ -10,18 +11,6 @@ enum {
     MEMORY = 8,
     ROOM = 1 << 18, /* for what it gives at once */
 };
-
-static void *take(void *ctx, unsigned n, unsigned size)
-{
-    (void)ctx;
-    return kymo__calloc(n, size);
-}
-
-static void give(void *ctx, void *p)
-{
-    (void)ctx;
-    kymo__free(p);
-}
 
 /* All of what was given it, until it has no more to say. */
 static void put_piece(z_stream *stream, int flush, struct kymo__buf *out)
@@ -40,7 +29,7 @@ void kymo__deflate_all(struct kymo__buf *out, const void *bytes, size_t n,
                        enum kymo__deflate_effort effort)
 {
     (void)effort;
-    z_stream stream = {.zalloc = take, .zfree = give};
+    z_stream stream = {.zalloc = kymo__zlib_take, .zfree = kymo__zlib_give};
     if (deflateInit2(&stream, LEVEL, Z_DEFLATED, WINDOW_BITS_OF_RAW, MEMORY, Z_DEFAULT_STRATEGY) !=
         Z_OK) {
         out->failed = true;

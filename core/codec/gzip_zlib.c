@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include "codec/codec_internal.h"
+#include "codec/zlib_memory.h"
 
 const char *const kymo__gzip_missing = NULL;
 
@@ -12,25 +13,13 @@ struct kymo__inflate {
 
 enum { WINDOW_BITS_OF_GZIP = 15 + 16 };
 
-static void *take(void *ctx, unsigned n, unsigned size)
-{
-    (void)ctx;
-    return kymo__calloc(n, size);
-}
-
-static void give(void *ctx, void *p)
-{
-    (void)ctx;
-    kymo__free(p);
-}
-
 kymo__inflate *kymo__inflate_create(void)
 {
     kymo__inflate *inflate = kymo__calloc(1, sizeof *inflate);
     if (inflate == NULL)
         return NULL;
-    inflate->stream.zalloc = take;
-    inflate->stream.zfree = give;
+    inflate->stream.zalloc = kymo__zlib_take;
+    inflate->stream.zfree = kymo__zlib_give;
     if (inflateInit2(&inflate->stream, WINDOW_BITS_OF_GZIP) == Z_OK)
         return inflate;
     kymo__free(inflate);

@@ -1,25 +1,14 @@
 /* zlib's format unpacked by zlib, where ISA-L is not at hand, and its checksums. */
 #include <zlib.h>
 
+#include "codec/zlib_memory.h"
 #include "codec/zlib_stream.h"
 
 const char *const kymo__zlib_missing = NULL;
 
-static void *take(void *ctx, unsigned n, unsigned size)
-{
-    (void)ctx;
-    return kymo__calloc(n, size);
-}
-
-static void give(void *ctx, void *p)
-{
-    (void)ctx;
-    kymo__free(p);
-}
-
 bool kymo__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
 {
-    z_stream stream = {.zalloc = take, .zfree = give};
+    z_stream stream = {.zalloc = kymo__zlib_take, .zfree = kymo__zlib_give};
     int result = inflateInit(&stream);
     while (result == Z_OK) {
         const uInt n_in = (uInt)KYMO__MIN(len, (size_t)1 << 30);
