@@ -353,16 +353,6 @@ static kymo_status put_devices(struct answer *answer, const char *key, const kym
     return kymo__buf_to_stream(line, answer->out);
 }
 
-static kymo_status put_rows(struct answer *answer, enum kymo__breakdown_table which)
-{
-    const kymo_table *table = answer->b->tables[which];
-    kymo__buf_printf(&answer->line, "  \"%s\": ", kymo_table_name(table));
-    KYMO_TRY(kymo__buf_to_stream(&answer->line, answer->out));
-    KYMO_TRY(kymo__json_rows(table, kymo_table_n_rows(table), "  ", answer->out));
-    kymo__buf_puts(&answer->line, ",\n");
-    return kymo__buf_to_stream(&answer->line, answer->out);
-}
-
 static kymo_status put_legacy(struct answer *answer)
 {
     kymo__buf_puts(&answer->line, "  \"legacy\": ");
@@ -382,17 +372,11 @@ static kymo_status put_json(struct answer *answer)
     if (answer->b->by != KYMO__BY_NOTHING)
         KYMO_TRY(put_devices(answer, "by", tables[KYMO__BROKEN_BY]));
     for (size_t t = KYMO__BROKEN_IDLE; t <= KYMO__BROKEN_RULES; t++)
-        KYMO_TRY(put_rows(answer, (enum kymo__breakdown_table)t));
+        KYMO_TRY(kymo__json_named_rows(line, tables[t], answer->out));
     if (tables[KYMO__BROKEN_LEGACY] != NULL)
         KYMO_TRY(put_legacy(answer));
-    kymo__buf_puts(line, "  \"warnings\": [");
-    for (size_t row = 0; row < kymo_table_n_rows(warnings); row++) {
-        const struct kymo_cell text = kymo_table_cell(warnings, row, 0);
-        kymo__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
-        kymo__json_put(line, text.as.text, text.len);
-    }
-    kymo__buf_puts(line, kymo_table_n_rows(warnings) == 0 ? "]\n}" : "\n  ]\n}");
-    return end_line(answer);
+    kymo__json_last_texts(line, warnings);
+    return kymo__buf_to_stream(line, answer->out);
 }
 
 /* ---- both ---- */

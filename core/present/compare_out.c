@@ -315,16 +315,6 @@ static kymo_status put_markdown(struct answer *answer, kymo_table **drawn)
 
 /* ---- JSON ---- */
 
-static kymo_status put_rows(struct answer *answer, enum kymo__comparison_table which)
-{
-    const kymo_table *table = table_of(answer, which);
-    kymo__buf_printf(&answer->line, "  \"%s\": ", kymo_table_name(table));
-    KYMO_TRY(kymo__buf_to_stream(&answer->line, answer->out));
-    KYMO_TRY(kymo__json_rows(table, kymo_table_n_rows(table), "  ", answer->out));
-    kymo__buf_puts(&answer->line, ",\n");
-    return kymo__buf_to_stream(&answer->line, answer->out);
-}
-
 static kymo_status put_json(struct answer *answer, kymo_table **unused)
 {
     const kymo_table *warnings = table_of(answer, KYMO__COMPARED_WARNINGS),
@@ -344,17 +334,11 @@ static kymo_status put_json(struct answer *answer, kymo_table **unused)
     else
         kymo__buf_puts(line, "null");
     kymo__buf_puts(line, ",\n");
-    KYMO_TRY(put_rows(answer, KYMO__COMPARED_REGIONS));
-    KYMO_TRY(put_rows(answer, KYMO__COMPARED_ONLY));
-    KYMO_TRY(put_rows(answer, KYMO__COMPARED_RUNS));
-    kymo__buf_puts(line, "  \"warnings\": [");
-    for (size_t row = 0; row < kymo_table_n_rows(warnings); row++) {
-        const struct kymo_cell text = kymo_table_cell(warnings, row, 0);
-        kymo__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
-        kymo__json_put(line, text.as.text, text.len);
-    }
-    kymo__buf_puts(line, kymo_table_n_rows(warnings) == 0 ? "]\n}" : "\n  ]\n}");
-    return end_line(answer);
+    KYMO_TRY(kymo__json_named_rows(line, table_of(answer, KYMO__COMPARED_REGIONS), answer->out));
+    KYMO_TRY(kymo__json_named_rows(line, table_of(answer, KYMO__COMPARED_ONLY), answer->out));
+    KYMO_TRY(kymo__json_named_rows(line, table_of(answer, KYMO__COMPARED_RUNS), answer->out));
+    kymo__json_last_texts(line, warnings);
+    return kymo__buf_to_stream(line, answer->out);
 }
 
 /* ---- all of them ---- */

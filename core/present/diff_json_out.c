@@ -51,16 +51,6 @@ static void put_json_counts(struct kymo__buf *line, const kymo_diff *diff)
     kymo__buf_puts(line, "},\n");
 }
 
-static kymo_status put_json_rows(struct kymo__diff_answer *answer, enum kymo__diff_table which)
-{
-    const kymo_table *table = answer->diff->tables[which];
-    kymo__buf_printf(&answer->line, "  \"%s\": ", kymo_table_name(table));
-    KYMO_TRY(kymo__buf_to_stream(&answer->line, answer->out));
-    KYMO_TRY(kymo__json_rows(table, kymo_table_n_rows(table), "  ", answer->out));
-    kymo__buf_puts(&answer->line, ",\n");
-    return kymo__buf_to_stream(&answer->line, answer->out);
-}
-
 static void put_json_sentence(struct kymo__buf *line, const kymo_diff *diff)
 {
     struct kymo__buf sentence = {0};
@@ -90,16 +80,9 @@ kymo_status kymo__diff_put_json(struct kymo__diff_answer *answer)
         kymo__buf_puts(line, "null");
     kymo__buf_puts(line, ",\n");
     put_json_counts(line, diff);
-    KYMO_TRY(put_json_rows(answer, KYMO__DIFF_TENSORS));
-    KYMO_TRY(put_json_rows(answer, KYMO__DIFF_OPERATIONS));
-    KYMO_TRY(put_json_rows(answer, KYMO__DIFF_STEPS));
-    kymo__buf_puts(line, "  \"warnings\": [");
-    for (size_t row = 0; row < kymo_table_n_rows(warnings); row++) {
-        const struct kymo_cell text = kymo_table_cell(warnings, row, 0);
-        kymo__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
-        kymo__json_put(line, text.as.text, text.len);
-    }
-    kymo__buf_puts(line, kymo_table_n_rows(warnings) == 0 ? "]\n}" : "\n  ]\n}");
-    kymo__buf_puts(line, "\n");
+    KYMO_TRY(kymo__json_named_rows(line, answer->diff->tables[KYMO__DIFF_TENSORS], answer->out));
+    KYMO_TRY(kymo__json_named_rows(line, answer->diff->tables[KYMO__DIFF_OPERATIONS], answer->out));
+    KYMO_TRY(kymo__json_named_rows(line, answer->diff->tables[KYMO__DIFF_STEPS], answer->out));
+    kymo__json_last_texts(line, warnings);
     return kymo__buf_to_stream(line, answer->out);
 }

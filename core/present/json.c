@@ -67,6 +67,27 @@ kymo_status kymo__json_rows(const kymo_table *table, size_t n_rows, const char *
     return status;
 }
 
+kymo_status kymo__json_named_rows(struct kymo__buf *line, const kymo_table *table, FILE *out)
+{
+    kymo__buf_printf(line, "  \"%s\": ", kymo_table_name(table));
+    KYMO_TRY(kymo__buf_to_stream(line, out));
+    KYMO_TRY(kymo__json_rows(table, kymo_table_n_rows(table), "  ", out));
+    kymo__buf_puts(line, ",\n");
+    return kymo__buf_to_stream(line, out);
+}
+
+void kymo__json_last_texts(struct kymo__buf *line, const kymo_table *table)
+{
+    const size_t n_rows = kymo_table_n_rows(table);
+    kymo__buf_printf(line, "  \"%s\": [", kymo_table_name(table));
+    for (size_t row = 0; row < n_rows; row++) {
+        const struct kymo_cell text = kymo_table_cell(table, row, 0);
+        kymo__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
+        kymo__json_put(line, text.as.text, text.len);
+    }
+    kymo__buf_puts(line, n_rows == 0 ? "]\n}\n" : "\n  ]\n}\n");
+}
+
 kymo_status kymo_present_json(const kymo_table *table, FILE *out)
 {
     struct kymo__buf end = {0};

@@ -57,6 +57,11 @@ void kymo__html_table(struct kymo__buf *html, const kymo_table *table, size_t ma
 
 /* The first `n_rows` rows as a list of objects, one in a line; `indent` stands before each. */
 kymo_status kymo__json_rows(const kymo_table *table, size_t n_rows, const char *indent, FILE *out);
+/* All rows as a member of an object, under the table's name and with a comma behind; what `line` has comes first. */
+KYMO_WARN_UNUSED kymo_status kymo__json_named_rows(struct kymo__buf *line, const kymo_table *table,
+                                                   FILE *out);
+/* Append the last member of an object, a list of texts: the first column of a table, under its name. Closes the object. */
+void kymo__json_last_texts(struct kymo__buf *line, const kymo_table *table);
 
 /* One cell's value; one row as an object. */
 void kymo__json_cell(struct kymo__buf *line, const kymo_table *table, size_t row, size_t column);
