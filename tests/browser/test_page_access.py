@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import page_traces
 import perfetto_page
@@ -33,19 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_page(path / "ranks.html", *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)))
     run_kymo("compare", path / "run.kymo", path / "run.kymo", "--html", path / "compare.html")
     return path
-
-
-@pytest.fixture
-def opened(browser: Any, folder: Path) -> Iterator[Any]:
-    pages: list[PageInBrowser] = []
-
-    def open_page(name: str, **more: Any) -> PageInBrowser:
-        pages.append(PageInBrowser(browser, folder / name, **more))
-        return pages[-1]
-
-    yield open_page
-    for page in pages:
-        page.close()
 
 
 def nodes(page: PageInBrowser) -> list[tuple[str, str]]:

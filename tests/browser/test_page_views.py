@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,19 +44,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ranks = [KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
     make_page(path / "ranks.html", *ranks)
     return path
-
-
-@pytest.fixture
-def opened(browser: Any, folder: Path) -> Iterator[Any]:
-    pages: list[PageInBrowser] = []
-
-    def open_page(name: str, **more: Any) -> PageInBrowser:
-        pages.append(PageInBrowser(browser, folder / name, **more))
-        return pages[-1]
-
-    yield open_page
-    for page in pages:
-        page.close()
 
 
 def json_of(*words: object) -> dict[str, Any]:

@@ -14,33 +14,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from gpu_program import FAILURES, check, import_torch
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "bench"))
 from dump_library import CUDA, Dumper, Tensor, describe
 
-SKIP = 77
-FAILURES: list[str] = []
 DTYPES = {"float32": 12, "bfloat16": 11, "int64": 9, "uint8": 2, "bool": 1, "float8_e4m3fn": 17}
-
-
-def skip(reason: str) -> None:
-    print(f"not here: {reason}")
-    sys.exit(SKIP)
-
-
-def import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        skip("torch is not installed")
-    if not torch.cuda.is_available():
-        skip("torch sees no GPU")
-    return torch
-
-
-def check(what: str, holds: bool) -> None:
-    print(f"{'holds' if holds else 'DOES NOT HOLD'}: {what}")
-    if not holds:
-        FAILURES.append(what)
 
 
 def on_gpu(torch: Any, x: Any) -> Tensor:

@@ -14,30 +14,9 @@ import sys
 import threading
 from typing import Any, Callable
 
-SKIP = 77
+from gpu_program import FAILURES, check, import_torch
+
 CYCLES = 100_000_000  # some 50 to 100 ms
-FAILURES: list[str] = []
-
-
-def skip(reason: str) -> None:
-    print(f"not here: {reason}")
-    sys.exit(SKIP)
-
-
-def import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        skip("torch is not installed")
-    if not torch.cuda.is_available():
-        skip("torch sees no GPU")
-    return torch
-
-
-def check(what: str, holds: bool) -> None:
-    print(f"{'holds' if holds else 'DOES NOT HOLD'}: {what}")
-    if not holds:
-        FAILURES.append(what)
 
 
 def agree(what: str, ours_ns: float, truth_ns: float) -> None:

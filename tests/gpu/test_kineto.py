@@ -19,29 +19,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-SKIP = 77
-FAILURES: list[str] = []
-
-
-def skip(reason: str) -> None:
-    print(f"not here: {reason}")
-    sys.exit(SKIP)
-
-
-def import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        skip("torch is not installed")
-    if not torch.cuda.is_available():
-        skip("torch sees no GPU")
-    return torch
-
-
-def check(what: str, holds: bool) -> None:
-    print(f"{'holds' if holds else 'DOES NOT HOLD'}: {what}")
-    if not holds:
-        FAILURES.append(what)
+from gpu_program import FAILURES, check, import_torch, skip
 
 
 def agree(what: str, ours: float, theirs: float, tolerance: float) -> None:

@@ -18,23 +18,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-SKIP = 77
+from gpu_program import import_torch
+
 CYCLES = 400_000_000  # some 0.2 to 0.4 s on any GPU of the last years
-
-
-def skip(reason: str) -> None:
-    print(f"not here: {reason}")
-    sys.exit(SKIP)
-
-
-def import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        skip("torch is not installed")
-    if not torch.cuda.is_available():
-        skip("torch sees no GPU")
-    return torch
 
 
 def length_of_work_ns(torch: Any) -> float:

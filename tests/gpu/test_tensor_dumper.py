@@ -13,21 +13,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from gpu_program import FAILURES, check, import_torch
+
 import kymo
-
-SKIP = 77
-FAILURES: list[str] = []
-
-
-def skip(reason: str) -> None:
-    print(f"not here: {reason}")
-    sys.exit(SKIP)
-
-
-def check(what: str, holds: bool) -> None:
-    print(f"{'holds' if holds else 'DOES NOT HOLD'}: {what}")
-    if not holds:
-        FAILURES.append(what)
 
 
 def read_step(folder: Path, step: int = 0) -> dict[str, tuple[dict[str, Any], bytes]]:
@@ -156,12 +144,7 @@ def comparisons(torch: Any, folder: Path) -> None:
 
 
 def main() -> int:
-    try:
-        import torch
-    except ImportError:
-        skip("torch is not installed")
-    if not torch.cuda.is_available():
-        skip("torch sees no GPU")
+    torch = import_torch()
     with tempfile.TemporaryDirectory() as folder:
         for part in (values_at_the_call, types_and_strides, models, comparisons):
             part(torch, Path(folder) / part.__name__)

@@ -1,0 +1,33 @@
+"""What the programs of this folder share: they need a GPU, say what holds, and end with 0, 1, or 77 for "not here"."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+SKIP = 77
+FAILURES: list[str] = []
+
+
+def skip(reason: str) -> NoReturn:
+    """End, because this cannot run here."""
+    print(f"not here: {reason}")
+    sys.exit(SKIP)
+
+
+def import_torch() -> Any:
+    """Return torch, where it sees a GPU."""
+    try:
+        import torch
+    except ImportError:
+        skip("torch is not installed")
+    if not torch.cuda.is_available():
+        skip("torch sees no GPU")
+    return torch
+
+
+def check(what: str, holds: bool) -> None:
+    """Say whether it holds, and remember what does not."""
+    print(f"{'holds' if holds else 'DOES NOT HOLD'}: {what}")
+    if not holds:
+        FAILURES.append(what)
