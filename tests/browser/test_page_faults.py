@@ -12,6 +12,7 @@ from typing import Any
 import page_traces
 import perfetto_page
 import pytest
+from damage import damage_events
 from kymo_command import run_kymo
 from page_in_browser import PageInBrowser, has_viewer, make_page
 from page_traces import begin, whole
@@ -209,10 +210,7 @@ def test_a_damaged_log_is_told_and_the_hole_is_marked(opened, tmp_path):
     program = tmp_path / "many.py"
     program.write_text(MANY)
     run_kymo("run", "-q", "-o", tmp_path / "run.kymo", "--", sys.executable, program)
-    log = next((tmp_path / "run.kymo").glob("*.klog"))
-    data = bytearray(log.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    log.write_bytes(data)
+    damage_events(tmp_path / "run.kymo")
     page = opened(tmp_path / "run.kymo", damaged=True)
     assert "The recording is damaged" in page.open("Overview").inner_text()
     assert is_lost_drawn(page)

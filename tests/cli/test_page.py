@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from built import BUILD, ROOT
+from damage import damage_events
 from page_decoder import Page
 
 # What a build without Node makes is plain tables.
@@ -250,10 +251,7 @@ def test_html_of_a_comparison_excludes_its_other_outputs(kymo, recording, other,
 
 @needs_viewer
 def test_a_damaged_log_is_told(kymo, busy, tmp_path):
-    log = next(Path(busy).glob("*.klog"))
-    data = bytearray(log.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    log.write_bytes(data)
+    damage_events(busy)
     done = kymo("report", busy, "--html", "page.html")
     assert done.returncode == 2
     page = Page(tmp_path / "page.html")
