@@ -11,7 +11,6 @@ are those of the trace when it is not packed. The last figure is the memory for 
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
@@ -23,7 +22,7 @@ from importlib import util
 from pathlib import Path
 from typing import Any
 
-from bench_results import Results, median_with_interval
+from bench_results import Results, median_with_interval, options_of
 
 BUILD = Path(os.environ["KYMO_BUILD"])
 RANK, WORLD_SIZE = 0, 8
@@ -130,11 +129,7 @@ def put_memory(results: Results, folder: Path, megabytes: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--dir", default=".")
-    parser.add_argument("--results")
-    options = parser.parse_args()
+    options = options_of(__doc__).parse_args()
     folder, results = Path(options.dir), Results(options.results)
     has_peer = util.find_spec("hta") is not None
     if not has_peer:

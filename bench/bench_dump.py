@@ -12,7 +12,6 @@ are handed over are not copied.
 
 from __future__ import annotations
 
-import argparse
 import mmap
 import os
 import shutil
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Callable
 
 import numpy as np
-from bench_results import Results, median_with_interval
+from bench_results import Results, median_with_interval, options_of
 from dump_library import F32, Dumper, Tensor, describe
 
 GB = 1e9
@@ -165,11 +164,7 @@ def small(results: Results, dumper: Dumper, folder: Path, n_turns: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--dir", default=None)
-    parser.add_argument("--results", default=None)
-    arguments = parser.parse_args()
+    arguments = options_of(__doc__, None).parse_args()
     results, dumper = Results(arguments.results), Dumper()
     with tempfile.TemporaryDirectory(dir=arguments.dir) as name:
         folder = Path(name)

@@ -12,7 +12,6 @@ Files go to DIR, /dev/shm by default where there is room, so that the disk does 
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import statistics
 import sys
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 import numpy as np
-from bench_results import Results, median_with_interval
+from bench_results import Results, median_with_interval, options_of
 from dump_library import CUDA, F32, Dumper, Tensor, describe
 
 GIB = 1 << 30
@@ -117,11 +116,7 @@ def small(torch: Any, results: Results, dumper: Dumper, folder: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--dir", default=None)
-    parser.add_argument("--results", default=None)
-    arguments = parser.parse_args()
+    arguments = options_of(__doc__, None).parse_args()
     try:
         import torch
     except ImportError:

@@ -12,7 +12,6 @@ clock. What is not installed is left out.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import statistics
 import sys
@@ -22,7 +21,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, Callable
 
-from bench_results import Results
+from bench_results import Results, options_of
 
 import kymo
 
@@ -135,11 +134,7 @@ def measure_on(results: Results, rounds: int, folder: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="What the dumper costs.")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--dir", default=None)
-    parser.add_argument("--results", default=None)
-    options = parser.parse_args()
+    options = options_of(__doc__, None).parse_args()
     results = Results(options.results)
     rounds = 3 if options.quick else 15
     measure_off(results, rounds, 100_000 if options.quick else 1_000_000)

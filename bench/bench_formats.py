@@ -11,7 +11,6 @@ are processor time of all threads together, so that a busy machine does little t
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_results import Results, median_with_interval
+from bench_results import Results, median_with_interval, options_of
 
 import kymo
 from kymo import _tools
@@ -134,11 +133,7 @@ def small_files(results: Results, folder: Path, n_turns: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--dir", default=".")
-    parser.add_argument("--results", default=None)
-    arguments = parser.parse_args()
+    arguments = options_of(__doc__).parse_args()
     results = Results(arguments.results)
     where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=where) as name:

@@ -12,7 +12,6 @@ with their output thrown away. KYMO_BUILD names the build folder. docs/internals
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -21,6 +20,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from bench_results import options_of
 
 Point = dict[str, float]
 
@@ -223,10 +224,7 @@ AXES = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="enough to see that it works, not to quote")
-    parser.add_argument("--dir", default=".", help="where recordings go")
-    parser.add_argument("--results", help="append a line for each table to this file")
+    parser = options_of(__doc__)
     parser.add_argument("--tables", type=Path, help="write each table there as well, to AXIS.md")
     parser.add_argument("axes", nargs="*", metavar="AXIS", help=", ".join(AXES))
     arguments = parser.parse_args()

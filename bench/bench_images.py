@@ -9,7 +9,6 @@ writes each by its default and by its quickest level; sizes are held against tho
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import io
 import os
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Callable
 
 import numpy as np
-from bench_results import Results, median_with_interval
+from bench_results import Results, median_with_interval, options_of
 from PIL import Image
 
 MB = 1_000_000
@@ -107,11 +106,7 @@ def measure(results: Results, name: str, pixels: np.ndarray, rounds: int) -> Non
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--dir", default=".")
-    parser.add_argument("--results")
-    options = parser.parse_args()
+    options = options_of(__doc__).parse_args()
     results = Results(options.results)
     for name, pixels in pictures().items():
         measure(results, name, pixels, 3 if options.quick else 9)

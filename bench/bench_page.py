@@ -16,7 +16,6 @@ it.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import resource
@@ -28,7 +27,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-from bench_results import Results, median_with_interval
+from bench_results import Results, median_with_interval, options_of
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
@@ -268,11 +267,7 @@ def put_viztracer(results: Results, browser: Any, recording: Path, folder: Path,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--dir", default=".")
-    parser.add_argument("--results")
-    options = parser.parse_args()
+    options = options_of(__doc__).parse_args()
     folder, results = Path(options.dir).resolve(), Results(options.results)
     n_ranges = 500_000 if options.quick else 5_000_000
     what = f"{n_ranges / 1e6:g} M ranges"

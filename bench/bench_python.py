@@ -11,7 +11,6 @@ calls. The median of those ratios is the figure. A peer that is not installed is
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import cProfile
 import os
@@ -24,7 +23,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, Callable
 
-from bench_results import Results, median_with_interval
+from bench_results import Results, median_with_interval, options_of
 
 import kymo
 
@@ -406,11 +405,7 @@ def put_against_peers(results: Results, figures: Figures) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="enough to see that it works, not to quote")
-    parser.add_argument("--dir", default=".", help="where recordings go")
-    parser.add_argument("--results", help="append the lines with a bar to this file")
-    arguments = parser.parse_args()
+    arguments = options_of(__doc__).parse_args()
 
     os.sched_setaffinity(0, {min(Recordings.all_cpus)})
     recordings = Recordings(Path(arguments.dir))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import random
 import statistics
+from typing import Optional
 
 Interval = tuple[float, float, float]
 
@@ -13,6 +15,15 @@ def median_with_interval(values: list[float]) -> Interval:
     chance = random.Random(1)
     medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(1000))
     return medians[25], statistics.median(values), medians[974]
+
+
+def options_of(description: Optional[str], folder: Optional[str] = ".") -> argparse.ArgumentParser:
+    """Return a parser of what bench/run gives to every benchmark."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="enough to see that it works, not to quote")
+    parser.add_argument("--dir", default=folder, help="where files go")
+    parser.add_argument("--results", help="append the lines of the closing table to this file")
+    return parser
 
 
 class Results:

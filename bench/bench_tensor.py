@@ -12,7 +12,6 @@ numbers, and the same with noise in the seventh digit: every element differs and
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import os
 import resource
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
-from bench_results import Results, median_with_interval
+from bench_results import Results, median_with_interval, options_of
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "python"))
@@ -238,11 +237,7 @@ def put_digests(results: Results, library: Library, n_bytes: int, n: int) -> Non
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="less data, fewer rounds")
-    parser.add_argument("--dir", help="not used; bench/run gives it to all")
-    parser.add_argument("--results", help="append lines for the closing table to this file")
-    options = parser.parse_args()
+    options = options_of(__doc__).parse_args()
     library, results = Library(), Results(options.results)
     n_bytes, n = (32 << 20, 3) if options.quick else (64 << 20, 9)
     put_comparisons(results, library, n_bytes, n)
