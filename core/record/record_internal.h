@@ -54,6 +54,14 @@ struct kymo__settings {
         bool durable;
         char dir[512];
     } dump;
+    struct kymo__gpu_settings {
+        bool is_wanted;                        /* GPU work is recorded */
+        uint32_t wait, warmup, active, repeat; /* iterations; `active` 0: all of them */
+    } gpu;
+    struct kymo__energy_settings {
+        bool is_wanted;
+        uint32_t hz; /* power readings a second; 0: the default */
+    } energy;
     bool by_environment; /* KYMO started it: the program's own first kymo_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */
     char run_id[64];

@@ -249,6 +249,53 @@ static bool set_dump_durable(struct kymo__settings *s, const char *text)
     return given(s, KYMO__GIVEN_DURABLE, read_bool(text, &s->dump.durable));
 }
 
+static bool set_gpu_tracing(struct kymo__settings *s, const char *text)
+{
+    return read_bool(text, &s->gpu.is_wanted);
+}
+
+/* "WAIT:WARMUP:ACTIVE" or "WAIT:WARMUP:ACTIVE:REPEAT", in iterations. It does not switch tracing on. */
+static bool set_gpu_schedule(struct kymo__settings *s, const char *text)
+{
+    uint32_t numbers[4] = {0};
+    size_t n = 0;
+    for (const char *at = text; n < KYMO__COUNT_OF(numbers); n++) {
+        char *end;
+        errno = 0;
+        const unsigned long value = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || errno != 0 || value > INT32_MAX)
+            return false;
+        numbers[n] = (uint32_t)value;
+        if (*end == '\0') {
+            n++;
+            break;
+        }
+        if (*end != ':' || n + 1 == KYMO__COUNT_OF(numbers))
+            return false;
+        at = end + 1;
+    }
+    if (n < 3 || numbers[2] == 0)
+        return false;
+    s->gpu.wait = numbers[0], s->gpu.warmup = numbers[1];
+    s->gpu.active = numbers[2], s->gpu.repeat = numbers[3];
+    return true;
+}
+
+static bool set_energy(struct kymo__settings *s, const char *text)
+{
+    return read_bool(text, &s->energy.is_wanted);
+}
+
+static bool set_energy_hz(struct kymo__settings *s, const char *text)
+{
+    enum { MOST_HZ = 100 };
+    uint64_t hz;
+    if (!read_count(text, &hz) || hz < 1 || hz > MOST_HZ)
+        return false;
+    s->energy.hz = (uint32_t)hz;
+    return true;
+}
+
 static bool set_children(struct kymo__settings *s, const char *text)
 {
     return read_bool(text, &s->follow_fork);
@@ -314,6 +361,11 @@ static const struct {
     {"dump.flight", "N", "0", "only the last N steps, and only when something happens",
      set_dump_flight},
     {"dump.durable", "0|1", "0", "a step counts as written when it is on the disk", set_dump_durable},
+    {"gpu", "0|1", "0", "records what NVIDIA GPUs do", set_gpu_tracing},
+    {"gpu.schedule", "WAIT:WARMUP:ACTIVE[:REPEAT]", "always", "the iterations in which it does",
+     set_gpu_schedule},
+    {"energy", "0|1", "0", "records energy, power and utilization", set_energy},
+    {"energy.hz", "N", "20", "power readings a second, 1 to 100", set_energy_hz},
 };
 
 void kymo__settings_init(struct kymo__settings *s)
@@ -328,7 +380,7 @@ void kymo__settings_init(struct kymo__settings *s)
 
 static kymo_status unknown_key(const char *key)
 {
-    char list[1024];
+    char list[2048];
     size_t len = 0;
     for (size_t i = 0; i < KYMO__COUNT_OF(options); i++)
         len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i > 0 ? ", " : "",
@@ -377,7 +429,7 @@ kymo_status kymo_options_check(const char *text)
     return kymo__settings_parse(&s, text);
 }
 
-static char help[4096];
+static char help[8192];
 
 static void make_help(void)
 {

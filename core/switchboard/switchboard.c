@@ -125,8 +125,12 @@ kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
     const bool joins = join_environment(&s);
     const kymo_status st = joins ? KYMO_OK : kymo__record_open(&s);
     kymo__lane_resume(lane);
-    if (st == KYMO_OK && !joins)
+    if (st == KYMO_OK && !joins) {
         configure_instruments(&s);
+        for (size_t i = 0; i < n_instruments; i++)
+            if (instruments[i]->started != NULL)
+                instruments[i]->started(&s);
+    }
     return st;
 }
 
@@ -134,6 +138,9 @@ static kymo_status stop(const char *how)
 {
     if (kymo__record_is_foreign())
         return KYMO_OK;
+    for (size_t i = n_instruments; i-- > 0;)
+        if (instruments[i]->stopping != NULL)
+            instruments[i]->stopping();
     struct kymo__lane *const lane = kymo__lane_set_aside();
     char path[PATH_MAX];
     pthread_mutex_lock(&record->lock);

@@ -20,10 +20,13 @@ void kymo__wrapper_switch_off(void);
 /*
  * An instrument that stands right of the switchboard tells at load what the switchboard is to call: it cannot be called
  * by name. `after_fork` runs in both processes; the enable word is as it was in the child too, but for the recording's
- * bits. Locks of instruments are taken before those of the recording.
+ * bits. Locks of instruments are taken before those of the recording. `started` and `stopping` are called without a
+ * lock, and `started` only for recordings that kymo_start() opens: what the environment asks for opens with its first event.
  */
 struct kymo__instrument {
     void (*configure)(const struct kymo__settings *s); /* options were given */
+    void (*started)(const struct kymo__settings *s);   /* a recording was opened; may be NULL */
+    void (*stopping)(void); /* it closes next, also at exit; may be NULL */
     void (*reset)(void);
     void (*before_fork)(void);
     void (*after_fork)(bool in_child);

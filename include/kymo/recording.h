@@ -135,7 +135,7 @@ enum kymo_record_type {
     KYMO_RECORD_END_OF =
         11, /* site: the innermost range of that name ends; those begun after it stay open */
     KYMO_RECORD_GPU =
-        12, /* work of a stream: site and enum kymo_work_kind; duration in ticks; correlation; bytes, 0 none */
+        12, /* work of a stream: site, enum kymo_work_kind, details; duration in ticks; correlation; bytes, 0 none */
     /* What was launched, communicated, given, about the range begun last on this lane or the work before it. */
     KYMO_RECORD_LAUNCH = 13,        /* it launched the GPU work of this correlation */
     KYMO_RECORD_COMMUNICATION = 14, /* see struct kymo_communication */
@@ -153,6 +153,7 @@ enum kymo_work_kind {
     KYMO_WORK_SET = 3,        /* memory set to a value */
     KYMO_WORK_ANNOTATION = 4, /* no work: the time in which work of a range of the host lies */
     KYMO_WORK_SYNC = 5,       /* no work: a stream or device waits, or is waited for */
+    KYMO_WORK_MEMORY = 6,     /* no work: memory of a device is taken or given back */
 };
 
 enum kymo_flow_end { KYMO_FLOW_BEGIN = 0, KYMO_FLOW_STEP = 1, KYMO_FLOW_END = 2 };
@@ -222,6 +223,11 @@ static inline uint32_t kymo_record_text_len(uint64_t word)
 static inline uint32_t kymo_record_work_kind(uint64_t word)
 {
     return (uint32_t)(word >> 20) & 0xffu;
+}
+/* A site whose name is a JSON object: how the kernel was launched. Much work has the same; 0: nothing is known. */
+static inline uint32_t kymo_record_work_details(uint64_t word)
+{
+    return (uint32_t)(word >> 28) & 0xfffffu;
 }
 /* `words` is a whole record COMMUNICATION. */
 static inline void kymo_record_communication(const uint64_t *words, struct kymo_communication *out)
