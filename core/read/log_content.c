@@ -36,6 +36,9 @@ static const struct field {
     {KYMO__KEY_VERSION, FIELD_TEXT, offsetof(struct kymo_process, version)},
     {KYMO__KEY_SOURCE, FIELD_TEXT, offsetof(struct kymo_process, source)},
     {KYMO__KEY_BACKEND, FIELD_TEXT, offsetof(struct kymo_process, backend)},
+    {KYMO__KEY_DEVICES, FIELD_TEXT, offsetof(struct kymo_process, devices)},
+    {KYMO__KEY_ROLE, FIELD_TEXT, offsetof(struct kymo_process, role)},
+    {KYMO__KEY_ENERGY_SOURCES, FIELD_TEXT, offsetof(struct kymo_process, energy_sources)},
     {KYMO__KEY_EVENTS, FIELD_U64, offsetof(struct kymo_process, n_events)},
     {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
 };

@@ -240,6 +240,9 @@ static const struct kymo__log_file nothing_known = {
              .versions = "",
              .source = "",
              .backend = "",
+             .devices = "",
+             .role = "",
+             .energy_sources = "",
              .load = -1},
 };
 

@@ -156,6 +156,11 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_EVENTS                                                                           \
     "events" /* an imported file: how many it has, where words are more than that */
 #define KYMO__KEY_BACKEND "backend" /* of communication between ranks */
+#define KYMO__KEY_DEVICES                                                                          \
+    "devices" /* UUIDs of the CUDA devices of the process, in CUDA's order, comma-separated */
+#define KYMO__KEY_ROLE "role" /* "energy": the process only measures */
+#define KYMO__KEY_ENERGY_SOURCES                                                                   \
+    "energy_sources" /* a line for each device: what is read, how often it changes, what is not */
 #define KYMO__KEY_FLUSH_CPU "flush_cpu_ns"
 
 #endif

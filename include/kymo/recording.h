@@ -75,6 +75,9 @@ struct kymo_process {
     const char *source; /* the format it was imported from, "kineto"; "" for a recording of kymo's own */
     const char *backend; /* of communication, "nccl"; "" unknown */
     uint64_t n_words;    /* in the log */
+    const char *devices; /* UUIDs of its CUDA devices in CUDA's order, comma-separated; "" unknown */
+    const char *role;    /* "energy": it only measures; "": the program, or a part of it */
+    const char *energy_sources; /* a line for each device that it measured; "" none */
 };
 
 struct kymo_site_info {
