@@ -10,8 +10,8 @@
 #include "run.h"
 
 static struct {
-    const char *output, *options;
-    bool append, force, mpi, quiet;
+    const char *output, *options, *gpu_schedule;
+    bool append, force, gpu, mpi, quiet;
     uint32_t repeat;
 } given = {.repeat = 1};
 
@@ -21,6 +21,12 @@ static const struct cli_option options[] = {
      "of PROGRAM-2.kymo, PROGRAM-3.kymo, ...)"},
     {"append", 0, CLI_FLAG, NULL, &given.append, "add to the recording that is there"},
     {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
+    {"gpu", 0, CLI_FLAG, NULL, &given.gpu,
+     "record what NVIDIA GPUs do, and the calls that cause it, in\n"
+     "any program that uses CUDA"},
+    {"gpu-schedule", 0, CLI_TEXT, "W:U:A[:R]", &given.gpu_schedule,
+     "with --gpu, leave out W iterations, warm up for U, record A;\n"
+     "and again, R times in all (default: for ever)"},
     {"mpi", 0, CLI_FLAG, NULL, &given.mpi,
      "record MPI's calls: a range for each, with what it sends and\n"
      "gets; in front of mpirun or behind it"},
@@ -33,15 +39,24 @@ static const struct cli_option options[] = {
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
 
-/* KYMO_OPTIONS, then --options, which win by being last. Free what comes back. */
+/* KYMO_OPTIONS, then what our own options stand for, then --options, which win by being last. Free what comes back. */
 static char *joined_options(void)
 {
-    const char *before = getenv("KYMO_OPTIONS");
-    char *text = NULL;
-    const bool has_before = before != NULL && before[0] != '\0', has_given = given.options != NULL;
-    if (asprintf(&text, "%s%s%s", has_before ? before : "", has_before && has_given ? "," : "",
-                 has_given ? given.options : "") < 0)
-        return NULL;
+    const struct {
+        const char *key, *value;
+    } parts[] = {
+        {"", getenv("KYMO_OPTIONS")},
+        {"", given.gpu ? "gpu=1" : NULL},
+        {"gpu.schedule=", given.gpu_schedule},
+        {"", given.options},
+    };
+    size_t size = 1;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        size += parts[i].value != NULL ? strlen(parts[i].key) + strlen(parts[i].value) + 1 : 0;
+    char *text = calloc(1, size), *at = text;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && text != NULL; i++)
+        if (parts[i].value != NULL && parts[i].value[0] != '\0')
+            at += sprintf(at, "%s%s%s", at > text ? "," : "", parts[i].key, parts[i].value);
     return text;
 }
 
@@ -157,6 +172,8 @@ static int run_program(char **program, enum run_existing existing, const char *o
     struct run_target target;
     struct run_preload preload = {.folder = ""};
     int wait_status = 0;
+    if (given.gpu && !run_inject_cuda())
+        return CLI_BAD;
     if (given.mpi && !run_preload_mpi(&preload))
         return CLI_BAD;
     if (!run_target_prepare(&target, given.output, existing, program)) {
@@ -182,6 +199,8 @@ static int run(int n_args, char **args)
         return cli_fail("run needs a program: kymo run -- python train.py");
     if (given.repeat == 0)
         return cli_fail("--repeat takes 1 or more");
+    if (given.gpu_schedule != NULL && !given.gpu)
+        return cli_fail("--gpu-schedule says when --gpu records, which is not given");
     if (given.append && given.force)
         return cli_fail("--append and --force exclude one another");
     if (given.force && run_is_one_of_many())
@@ -214,12 +233,14 @@ const struct cli_command cli_command_run = {
              "its exit status is passed on. Whatever way it ends, what it recorded is kept.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
-                "  kymo run --mpi -- mpirun -n 4 ./solver     MPI's calls as well\n"
-                "  kymo run -o first.kymo -- ./train          names the recording\n"
-                "  kymo run -- torchrun --nproc-per-node 4 train.py\n"
-                "  kymo run --repeat 5 -o a.kymo -- python train.py     five runs to compare with\n"
-                "  kymo run --options policy=keep-newest,pool=64MiB -- ./train",
+    .examples =
+        "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
+        "  kymo run --gpu -- python train.py          kernels, copies and who launched them\n"
+        "  kymo run --mpi -- mpirun -n 4 ./solver     MPI's calls as well\n"
+        "  kymo run -o first.kymo -- ./train          names the recording\n"
+        "  kymo run -- torchrun --nproc-per-node 4 train.py\n"
+        "  kymo run --repeat 5 -o a.kymo -- python train.py     five runs to compare with\n"
+        "  kymo run --options policy=keep-newest,pool=64MiB -- ./train",
     .exits = "the program's own; 2 wrong usage, 3 the program could not be started.",
     .stops_at_argument = true,
     .run = run,

@@ -51,6 +51,8 @@ struct run_preload {
 };
 /* Put libkymo-mpi into LD_PRELOAD, in our own environment. False, with a sentence said, when it cannot be. */
 bool run_preload_mpi(struct run_preload *preload);
+/* Name libkymo-cuda for CUDA to load, in our own environment. False, with a sentence said, when it cannot be. */
+bool run_inject_cuda(void);
 /* Once the program has ended. */
 void run_preload_remove(const struct run_preload *preload);
 

@@ -1,7 +1,7 @@
 /*
- * What is loaded into the program before everything else: libkymo-mpi, by LD_PRELOAD. The loader splits that list at
- * blanks and colons, and fills in what follows a dollar; a folder whose name has one of those is reached by a link
- * somewhere else.
+ * What is loaded into the program from outside. Before everything else libkymo-mpi, by LD_PRELOAD: the loader splits that
+ * list at blanks and colons, and fills in what follows a dollar; a folder whose name has one of those is reached by a link
+ * somewhere else. With CUDA libkymo-cuda, which CUDA itself loads.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -71,18 +71,44 @@ static bool add(const char *path)
     return done;
 }
 
+/* Whether `name` lies beside libkymo; its path goes `into`. */
+static bool find_beside(const char *name, const char *option, char into[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    library_folder(folder);
+    if (snprintf(into, PATH_MAX, "%s/%s", folder, name) < PATH_MAX && access(into, R_OK) == 0)
+        return true;
+    cli_fail(
+        "%s needs %s, and it is not beside libkymo in %s; install kymo anew, with all of its files",
+        option, name, folder);
+    return false;
+}
+
+bool run_inject_cuda(void)
+{
+    static const char name[] = "CUDA_INJECTION64_PATH", library[] = "libkymo-cuda.so";
+    char path[PATH_MAX];
+    const char *before = getenv(name);
+    if (before != NULL && before[0] != '\0' && strstr(before, library) == NULL) {
+        cli_fail(
+            "--gpu cannot be: another tool waits for CUDA (%s=%s), and there is room for one; run "
+            "without it, or without --gpu",
+            name, before);
+        return false;
+    }
+    if (!find_beside(library, "--gpu", path))
+        return false;
+    setenv(name, path, 1);
+    return true;
+}
+
 bool run_preload_mpi(struct run_preload *preload)
 {
     char folder[PATH_MAX], link[PATH_MAX], path[PATH_MAX + sizeof LIBRARY];
     preload->folder[0] = '\0';
-    library_folder(folder);
-    snprintf(path, sizeof path, "%s/" LIBRARY, folder);
-    if (access(path, R_OK) != 0) {
-        cli_fail("--mpi needs " LIBRARY ", and it is not beside libkymo in %s; install kymo anew, "
-                 "with all of its files",
-                 folder);
+    if (!find_beside(LIBRARY, "--mpi", path))
         return false;
-    }
+    library_folder(folder);
     if (strpbrk(folder, AWKWARD) != NULL) {
         if (!make_link(folder, preload, link)) {
             cli_fail("--mpi cannot preload from %s, whose name has a blank, a colon or a dollar, "

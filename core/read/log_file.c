@@ -66,8 +66,8 @@ static kymo_status count_pool(struct kymo__log_scan *scan)
         const struct kymo__log_lane *lane =
             kymo__sparse_get(&scan->log->lanes, chunk->lane, sizeof *lane);
         if ((lane == NULL || !lane->is_known) &&
-            !kymo__log_name_lane(scan, chunk->lane, KYMO_LANE_THREAD, chunk->tid,
-                                 chunk->thread_name, strlen(chunk->thread_name)))
+            !kymo__log_name_lane(scan, chunk->lane, chunk->kind, chunk->tid, chunk->thread_name,
+                                 strlen(chunk->thread_name)))
             return no_memory(scan);
         const struct kymo__piece piece = {
             .at = i,

@@ -75,14 +75,18 @@ static bool find_pool(const char *path, const char *log_path, struct pool_file *
     return found;
 }
 
-/* The words up to the first zero, and the tick of the last that is no part of a record. */
+/* The words up to the first zero, and the last tick: of an event, or where work of a stream ends. */
 static size_t count_words(const uint64_t *words, size_t n, uint64_t *last_ticks)
 {
     size_t i = 0;
     while (i < n && words[i] != 0) {
-        *last_ticks = kymo_word_ticks(words[i]);
         const bool is_record = kymo_word_kind(words[i]) == KYMO_KIND_RECORD;
-        i += is_record ? KYMO__MAX(kymo_record_length(words[i]), 1) : 1;
+        const size_t length = is_record ? KYMO__MAX(kymo_record_length(words[i]), 1) : 1;
+        const bool is_work = is_record && kymo_record_type_of(words[i]) == KYMO_RECORD_GPU &&
+                             length > 2 && length <= n - i;
+        *last_ticks =
+            KYMO__MAX(*last_ticks, kymo_word_ticks(words[i]) + (is_work ? words[i + 2] : 0));
+        i += length;
     }
     return KYMO__MIN(i, n);
 }
@@ -101,6 +105,7 @@ static kymo_status add_chunk(struct kymo__pool_copy *copy, const struct kymo__ch
     *chunk = (struct kymo__pool_chunk){
         .lane = head->lane,
         .sequence = head->sequence,
+        .kind = head->kind,
         .tid = head->tid,
         .base_tick = head->base_tick,
         .last_tick = head->base_tick + last_ticks,

@@ -141,7 +141,7 @@ struct kymo__log_lane {
 
 /* A chunk of the pool, copied. */
 struct kymo__pool_chunk {
-    uint32_t lane, sequence;
+    uint32_t lane, sequence, kind;
     int64_t tid;
     char thread_name[17];
     uint64_t base_tick, last_tick;

@@ -90,8 +90,7 @@ static bool take_free(uint32_t *number)
     return kymo__queue_take(&pool->free, number);
 }
 
-/* Put an empty chunk under the lane; the lane's lock is held. */
-static bool renew(struct kymo__lane *lane)
+bool kymo__lane_renew(struct kymo__lane *lane, uint64_t base_tick)
 {
     hand_over(lane);
     uint32_t number;
@@ -99,12 +98,16 @@ static bool renew(struct kymo__lane *lane)
         return false;
     struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, number);
     uint64_t *words = (uint64_t *)(chunk + 1);
-    lane->base_tick = kymo__clock_ticks();
+    lane->base_tick = base_tick;
     chunk->lane = lane->id;
+    chunk->kind = lane->kind;
     chunk->sequence = lane->next_sequence++;
     chunk->base_tick = lane->base_tick;
     chunk->tid = lane->tid;
-    prctl(PR_GET_NAME, chunk->thread_name);
+    if (lane->kind == KYMO_LANE_THREAD)
+        prctl(PR_GET_NAME, chunk->thread_name);
+    else
+        memcpy(chunk->thread_name, lane->name, sizeof chunk->thread_name);
     __atomic_store_n(&words[0], 0, __ATOMIC_RELAXED);
     /* Release: a sealer that sees the chunk owned sees whose it is, and the zero word. */
     __atomic_store_n(&chunk->state, KYMO__CHUNK_OWNED, __ATOMIC_RELEASE);
@@ -123,11 +126,8 @@ static void leave_registry(struct kymo__lane *lane)
         lane->next->link = lane->link;
 }
 
-/* The thread ends: its chunk goes to the log, and what it still records from other destructors gets a new lane. */
-static void thread_exits(void *arg)
+void kymo__lane_retire(struct kymo__lane *lane)
 {
-    struct kymo__lane *lane = arg;
-    kymo__lane_self = &occupied;
     pthread_mutex_lock(&lanes.lock);
     /* Still in the registry: whoever closes the recording waits here until the chunk is in the queue. */
     pthread_mutex_lock(&lane->lock);
@@ -137,6 +137,13 @@ static void thread_exits(void *arg)
     leave_registry(lane);
     pthread_mutex_unlock(&lanes.lock);
     kymo__free(lane);
+}
+
+/* The thread ends: its chunk goes to the log, and what it still records from other destructors gets a new lane. */
+static void thread_exits(void *arg)
+{
+    kymo__lane_self = &occupied;
+    kymo__lane_retire(arg);
     kymo__lane_self = &absent;
 }
 
@@ -145,14 +152,9 @@ static void make_exit_key(void)
     pthread_key_create(&lanes.exit_key, thread_exits);
 }
 
-static struct kymo__lane *lane_create(void)
+void kymo__lane_register(struct kymo__lane *lane)
 {
-    struct kymo__lane *lane = kymo__calloc(1, sizeof *lane);
-    if (lane == NULL)
-        return NULL;
-    pthread_once(&lanes.once, make_exit_key);
     pthread_mutex_init(&lane->lock, NULL);
-    lane->tid = syscall(SYS_gettid);
     pthread_mutex_lock(&lanes.lock);
     lane->next = lanes.first;
     lane->link = &lanes.first;
@@ -160,12 +162,22 @@ static struct kymo__lane *lane_create(void)
         lane->next->link = &lane->next;
     lanes.first = lane;
     pthread_mutex_unlock(&lanes.lock);
+}
+
+static struct kymo__lane *lane_create(void)
+{
+    struct kymo__lane *lane = kymo__calloc(1, sizeof *lane);
+    if (lane == NULL)
+        return NULL;
+    pthread_once(&lanes.once, make_exit_key);
+    lane->tid = syscall(SYS_gettid);
+    kymo__lane_register(lane);
     pthread_setspecific(lanes.exit_key, lane);
     return lane;
 }
 
 /* A recording is new to this lane: a number of its own, and nothing left over from the one before. */
-static void join_recording(struct kymo__lane *lane)
+void kymo__lane_join(struct kymo__lane *lane)
 {
     lane->generation = __atomic_load_n(&record->generation, __ATOMIC_RELAXED);
     lane->id = __atomic_fetch_add(&record->next_lane, 1, __ATOMIC_RELAXED);
@@ -180,7 +192,7 @@ static bool is_open(void)
     return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN;
 }
 
-static bool is_of_this_recording(const struct kymo__lane *lane)
+bool kymo__lane_is_current(const struct kymo__lane *lane)
 {
     return lane->generation == __atomic_load_n(&record->generation, __ATOMIC_RELAXED);
 }
@@ -202,14 +214,14 @@ static void lose_one(struct kymo__lane *lane)
     kymo__record_lost(1, now, now);
 }
 
-/* Write a header and its words at `lane->pos`; there is room. First the zero word behind them, the header last. */
-static void store_record(struct kymo__lane *lane, enum kymo_record_type type, const uint64_t *words,
-                         size_t n)
+/* First the zero word behind the record, its header last. */
+void kymo__lane_store_record(struct kymo__lane *lane, uint64_t tick, enum kymo_record_type type,
+                             const uint64_t *words, size_t n)
 {
     uint64_t *pos = lane->pos;
     __atomic_store_n(&pos[n + 1], 0, __ATOMIC_RELAXED);
     memcpy(pos + 1, words, n * sizeof *words);
-    const uint64_t ticks = kymo__clock_ticks() - lane->base_tick;
+    const uint64_t ticks = tick - lane->base_tick;
     const uint32_t tag = kymo__tag(KYMO_KIND_RECORD, (uint32_t)type << 12 | (uint32_t)(n + 1));
     __atomic_store_n(&pos[0], ticks << 24 | tag,
                      __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_extent() */
@@ -222,19 +234,19 @@ static bool make_room(struct kymo__lane *lane, size_t n)
 {
     if (!is_open())
         return false;
-    if (!is_of_this_recording(lane)) {
+    if (!kymo__lane_is_current(lane)) {
         lane->chunk = NULL;
-        join_recording(lane);
+        kymo__lane_join(lane);
     } else if (lane->chunk != NULL && has_room(lane, n)) {
         return true;
     }
-    if (!renew(lane)) {
+    if (!kymo__lane_renew(lane, kymo__clock_ticks())) {
         lose_one(lane);
         return false;
     }
     if (lane->gap_events > 0) {
         const uint64_t gap[] = {lane->gap_events, lane->gap_last_tick - lane->gap_first_tick};
-        store_record(lane, KYMO_RECORD_GAP, gap, KYMO__COUNT_OF(gap));
+        kymo__lane_store_record(lane, kymo__clock_ticks(), KYMO_RECORD_GAP, gap, KYMO__COUNT_OF(gap));
         lane->gap_events = 0;
     }
     return true;
@@ -334,14 +346,14 @@ void kymo__lane_put_record(enum kymo_record_type type, const uint64_t *words, si
         lane = lane_with_room(n + 1);
     if (lane == NULL)
         return;
-    store_record(lane, type, words, n);
+    kymo__lane_store_record(lane, kymo__clock_ticks(), type, words, n);
     set_idle(lane);
 }
 
 struct kymo__lane *kymo__lane_get(void)
 {
     struct kymo__lane *lane = kymo__lane_self;
-    if (lane != &absent && lane != &occupied && is_of_this_recording(lane) && is_open())
+    if (lane != &absent && lane != &occupied && kymo__lane_is_current(lane) && is_open())
         return lane;
     lane = lane_with_room(1);
     if (lane != NULL)
@@ -357,7 +369,7 @@ void kymo__lanes_close(void)
     for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
         __atomic_store_n(&lane->limit, NULL, __ATOMIC_RELAXED);
-        if (is_of_this_recording(lane))
+        if (kymo__lane_is_current(lane))
             hand_over(lane);
         lane->chunk = NULL;
         pthread_mutex_unlock(&lane->lock);
@@ -397,7 +409,7 @@ uint64_t kymo__lanes_n_words(void)
     pthread_mutex_lock(&lanes.lock);
     for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
-        if (lane->chunk != NULL && is_of_this_recording(lane))
+        if (lane->chunk != NULL && kymo__lane_is_current(lane))
             n += kymo__chunk_extent(lane->chunk).n_words;
         pthread_mutex_unlock(&lane->lock);
     }

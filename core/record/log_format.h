@@ -105,7 +105,7 @@ struct kymo__chunk_head {
     uint32_t state; /* written with release; a chunk whose words are in the log is FREE */
     uint32_t lane;
     uint32_t sequence;
-    uint32_t reserved;
+    uint32_t kind; /* enum kymo_lane_kind; the next two as a LANE block has them */
     uint64_t base_tick;
     int64_t tid;
     char thread_name[16];

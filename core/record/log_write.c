@@ -150,7 +150,7 @@ kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chun
     struct {
         struct kymo__lane_entry entry;
         char name[sizeof chunk->thread_name];
-    } bytes = {.entry = {.tid = chunk->tid}};
+    } bytes = {.entry = {.tid = chunk->tid, .kind = chunk->kind}};
     bytes.entry.name_len = (uint32_t)strnlen(chunk->thread_name, sizeof chunk->thread_name);
     memcpy(bytes.name, chunk->thread_name, bytes.entry.name_len);
     struct kymo__block block = {.type = KYMO__BLOCK_LANE, .lane = chunk->lane};

@@ -139,10 +139,18 @@ static size_t skip_plain(const uint64_t *words, size_t n)
     return n;
 }
 
+/* Where a record ends in time; most have no duration. */
+static uint64_t end_ticks(const uint64_t *record, size_t length)
+{
+    const bool is_work = kymo_record_type_of(record[0]) == KYMO_RECORD_GPU && length > 2;
+    return kymo_word_ticks(record[0]) + (is_work ? record[2] : 0);
+}
+
 struct kymo__extent kymo__chunk_extent(const struct kymo__chunk_head *chunk)
 {
     const uint64_t *words = (const uint64_t *)(chunk + 1);
     size_t n = 0, n_not_events = 0, last = 0;
+    uint64_t longest = 0;
     while (n < KYMO__CHUNK_WORDS) {
         const size_t plain_end = skip_plain(words, n);
         if (plain_end > n)
@@ -155,11 +163,13 @@ struct kymo__extent kymo__chunk_extent(const struct kymo__chunk_head *chunk)
         const size_t length = is_record ? kymo_record_length(word) : 1;
         if (word == 0 || length == 0 || length > KYMO__CHUNK_WORDS - n)
             break;
+        if (is_record)
+            longest = KYMO__MAX(longest, end_ticks(words + n, length));
         n_not_events += length - 1 + (is_record && kymo_record_type_of(word) == KYMO_RECORD_GAP);
         last = n;
         n += length;
     }
-    return (struct kymo__extent){.n_words = n,
-                                 .n_events = n - n_not_events,
-                                 .last_ticks = n > 0 ? kymo_word_ticks(load_word(&words[last])) : 0};
+    const uint64_t last_ticks = n > 0 ? kymo_word_ticks(load_word(&words[last])) : 0;
+    return (struct kymo__extent){
+        .n_words = n, .n_events = n - n_not_events, .last_ticks = KYMO__MAX(last_ticks, longest)};
 }

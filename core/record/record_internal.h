@@ -120,8 +120,8 @@ KYMO_PRIVATE_API const void *kymo__pack_words(kymo__packer *packer, const uint64
 /* What a chunk holds, up to the first zero. */
 struct kymo__extent {
     size_t n_words;
-    size_t n_events;     /* a record is one, and one that tells of a gap is none */
-    uint64_t last_ticks; /* of the last event; 0 without any */
+    size_t n_events; /* a record is one, and one that tells of a gap is none */
+    uint64_t last_ticks; /* of the last event, or where the longest work of a stream ends; 0 without any */
 };
 struct kymo__extent kymo__chunk_extent(const struct kymo__chunk_head *chunk);
 
@@ -228,6 +228,8 @@ struct kymo__lane {
     uint32_t id;
     uint32_t next_sequence;
     int64_t tid;
+    enum kymo_lane_kind kind;
+    char name[16]; /* of a lane that is no thread's */
     uint64_t gap_events, gap_first_tick,
         gap_last_tick;    /* lost since the last event that was kept. The owner's */
     pthread_mutex_t lock; /* the owner on the slow way, and whoever closes the recording */
@@ -314,6 +316,28 @@ void kymo__lanes_after_fork(bool in_child);
 uint64_t kymo__lanes_n_words(void);
 /* Picoseconds that one event costs here and now. */
 uint64_t kymo__lane_measure_cost(void);
+
+/* What side_lane.c needs of lane.c. The lane's lock is held, but for the last two. */
+bool kymo__lane_is_current(const struct kymo__lane *lane); /* of the recording that is open */
+void kymo__lane_join(struct kymo__lane *lane);
+bool kymo__lane_renew(struct kymo__lane *lane, uint64_t base_tick); /* an empty chunk under it */
+void kymo__lane_store_record(struct kymo__lane *lane, uint64_t tick, enum kymo_record_type type,
+                             const uint64_t *words, size_t n); /* there is room */
+void kymo__lane_register(struct kymo__lane *lane);
+void kymo__lane_retire(struct kymo__lane *lane); /* what it holds goes to the log; it is freed */
+
+/* ---- side_lane.c: a lane that is no thread's, such as a stream's; its records carry their own ticks ---- */
+
+/* `name` (copied) is cut to 15 bytes. NULL without memory. A forked child's copies are gone: it must forget them. */
+struct kymo__lane *kymo__side_lane_open(enum kymo_lane_kind kind, int64_t tid, const char *name);
+/*
+ * Write a record of `n` words behind its header. Ticks must not go back. Any thread, one at a time for each lane; not
+ * from a signal handler. False when it is not taken: no recording is open, or the event was lost and counted.
+ */
+bool kymo__side_lane_put(struct kymo__lane *lane, uint64_t tick, enum kymo_record_type type,
+                         const uint64_t *words, size_t n);
+void kymo__side_lane_close(struct kymo__lane *lane);
+
 /* ---- flush.c: the thread that writes ---- */
 
 void kymo__flush_start(void);

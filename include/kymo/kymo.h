@@ -26,6 +26,7 @@
 #include <kymo/doctor.h>
 #include <kymo/dump.h>
 #include <kymo/dumpfile.h>
+#include <kymo/gpu.h>
 #include <kymo/image.h>
 #include <kymo/import.h>
 #include <kymo/iteration.h>

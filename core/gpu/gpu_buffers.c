@@ -1,0 +1,131 @@
+/*
+ * Buffers: CUPTI fills them with records of hundreds of bytes; they are decoded as soon as they come back, and used
+ * again. A thread of ours asks for them ten times a second, as CUPTI hands out full ones only.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "gpu/gpu_internal.h"
+
+enum {
+    BUFFER_BYTES = 4 << 20,
+    MAX_SPARE = 4,
+    POLL_MS = 100,
+};
+
+static struct {
+    pthread_mutex_t lock;
+    uint8_t *spare[MAX_SPARE];
+    size_t n_spare;
+} buffers = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint8_t *take_spare(void)
+{
+    pthread_mutex_lock(&buffers.lock);
+    uint8_t *buffer = buffers.n_spare > 0 ? buffers.spare[--buffers.n_spare] : NULL;
+    pthread_mutex_unlock(&buffers.lock);
+    return buffer;
+}
+
+/* Without memory CUPTI gets none and drops the records, which it counts. */
+void kymo__gpu_buffer_request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    *buffer = take_spare();
+    if (*buffer == NULL)
+        *buffer = kymo__alloc(BUFFER_BYTES); /* aligned to 16, of which CUPTI wants 8 */
+    *size = *buffer != NULL ? BUFFER_BYTES : 0;
+    *max_records = 0;
+}
+
+static void give_back(uint8_t *buffer)
+{
+    pthread_mutex_lock(&buffers.lock);
+    const bool is_kept = buffers.n_spare < MAX_SPARE;
+    if (is_kept)
+        buffers.spare[buffers.n_spare++] = buffer;
+    pthread_mutex_unlock(&buffers.lock);
+    if (!is_kept)
+        kymo__free(buffer);
+}
+
+void kymo__gpu_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                               size_t valid)
+{
+    (void)size;
+    if (buffer == NULL)
+        return;
+    const struct kymo__cupti *cupti = kymo__gpu.cupti;
+    const uint8_t *records[KYMO__GPU_BATCH], *record = NULL;
+    size_t n = 0, n_dropped = 0;
+    while (valid > 0 && cupti->next_record(buffer, valid, &record) == KYMO__CUPTI_SUCCESS) {
+        records[n++] = record;
+        if (n == KYMO__GPU_BATCH) {
+            kymo__gpu_decode(records, n);
+            n = 0;
+        }
+    }
+    kymo__gpu_decode(records, n);
+    if (cupti->n_dropped(context, stream, &n_dropped) == KYMO__CUPTI_SUCCESS)
+        kymo__gpu_count(&kymo__gpu.counts.dropped, n_dropped);
+    give_back(buffer);
+}
+
+/* ---- the thread that asks ---- */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t bell;
+    pthread_t thread;
+    bool exists, should_end;
+} poll = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *poll_main(void *arg)
+{
+    const struct kymo__cupti *cupti = arg;
+    prctl(PR_SET_NAME, "kymo-gpu");
+    pthread_mutex_lock(&poll.lock);
+    while (!poll.should_end) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += POLL_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&poll.bell, &poll.lock, &until);
+        if (poll.should_end)
+            break;
+        pthread_mutex_unlock(&poll.lock);
+        cupti->flush(0);
+        pthread_mutex_lock(&poll.lock);
+    }
+    pthread_mutex_unlock(&poll.lock);
+    return NULL;
+}
+
+void kymo__gpu_poll_start(const struct kymo__cupti *cupti)
+{
+    sigset_t all, before;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&poll.bell, &attr);
+    pthread_condattr_destroy(&attr);
+    poll.should_end = false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the host's signals are the host's */
+    poll.exists = pthread_create(&poll.thread, NULL, poll_main, (void *)cupti) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void kymo__gpu_poll_stop(void)
+{
+    if (!poll.exists)
+        return;
+    pthread_mutex_lock(&poll.lock);
+    poll.should_end = true;
+    pthread_cond_signal(&poll.bell);
+    pthread_mutex_unlock(&poll.lock);
+    pthread_join(poll.thread, NULL);
+    poll.exists = false;
+}

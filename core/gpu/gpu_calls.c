@@ -1,0 +1,142 @@
+/*
+ * Calls of CUDA on the host, as ranges of the calling thread. CUPTI calls us at both ends of those that we asked for;
+ * the many that only ask (cudaGetDevice, ten for each kernel) we do not ask for.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "gpu/gpu_internal.h"
+
+enum { MAX_CALLS = 2048 };
+
+/* By CUPTI's domain, from 1, and number. Stands still once made. */
+static struct {
+    kymo_id site;
+    bool is_launch; /* it gives work to a GPU, which has its correlation */
+} calls[KYMO__CUPTI_RUNTIME + 1][MAX_CALLS];
+
+/* What is worth a range. A star stands for anything; what begins with a plus gives work to a GPU. */
+static const char *const runtime_calls[] = {"+cudaLaunch*",
+                                            "+cudaMemcpy*",
+                                            "+cudaMemset*",
+                                            "+cudaGraphLaunch",
+                                            "+cudaMemPrefetch*",
+                                            "cudaMalloc*",
+                                            "cudaFree*",
+                                            "cudaHostAlloc",
+                                            "cudaHostRegister",
+                                            "cudaHostUnregister",
+                                            "cudaGraphInstantiate*",
+                                            "cudaGraphUpload",
+                                            "cudaStreamBeginCapture*",
+                                            "cudaStreamEndCapture",
+                                            "cudaDeviceSynchronize",
+                                            "cudaStreamSynchronize",
+                                            "cudaEventSynchronize",
+                                            "cudaStreamWaitEvent"};
+static const char *const driver_calls[] = {
+    "+cuLaunch*",        "+cuMemcpy*",          "+cuMemset*",         "+cuGraphLaunch",
+    "+cuMemPrefetch*",   "cuMemAlloc*",         "cuMemFree*",         "cuMemHostAlloc",
+    "cuMemHostRegister", "cuMemCreate",         "cuMemRelease",       "cuMemMap",
+    "cuMemUnmap",        "cuGraphInstantiate*", "cuModuleLoad*",      "cuLibraryLoad*",
+    "cuCtxSynchronize",  "cuStreamSynchronize", "cuEventSynchronize", "cuStreamWaitEvent"};
+
+/* Length of the name without what tells variants apart: cudaLaunchKernel_ptsz_v7000 is cudaLaunchKernel. */
+static size_t plain_length(const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = len; i-- > 1;)
+        if (name[i - 1] == '_' && (name[i] == 'v' || strncmp(name + i, "pt", 2) == 0))
+            len = i - 1;
+    return len;
+}
+
+static bool fits(const char *pattern, const char *name, size_t len)
+{
+    const size_t n = strlen(pattern);
+    const bool is_open = pattern[n - 1] == '*';
+    return is_open ? len >= n - 1 && memcmp(pattern, name, n - 1) == 0
+                   : len == n && memcmp(pattern, name, n) == 0;
+}
+
+static void choose(int domain, uint32_t number, const char *name)
+{
+    const bool is_runtime = domain == KYMO__CUPTI_RUNTIME;
+    const char *const *patterns = is_runtime ? runtime_calls : driver_calls;
+    const size_t n = is_runtime ? KYMO__COUNT_OF(runtime_calls) : KYMO__COUNT_OF(driver_calls);
+    const size_t len = plain_length(name);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_launch = patterns[i][0] == '+';
+        if (!fits(patterns[i] + is_launch, name, len))
+            continue;
+        calls[domain][number].is_launch = is_launch;
+        calls[domain][number].site = kymo__intern(
+            &(struct kymo__site){.name = name,
+                                 .name_len = (uint32_t)len,
+                                 .category = is_runtime ? "cuda_runtime" : "cuda_driver"});
+        return;
+    }
+}
+
+static void choose_all(const struct kymo__cupti *cupti)
+{
+    for (int domain = KYMO__CUPTI_DRIVER; domain <= KYMO__CUPTI_RUNTIME; domain++)
+        for (uint32_t number = 1; number < MAX_CALLS; number++) {
+            const char *name = NULL;
+            if (cupti->callback_name(domain, number, &name) == KYMO__CUPTI_SUCCESS && name != NULL)
+                choose(domain, number, name);
+        }
+}
+
+void kymo__gpu_calls_enable(const struct kymo__cupti *cupti, void *subscriber)
+{
+    static bool is_chosen; /* gpu.lock is held */
+    if (!is_chosen)
+        choose_all(cupti);
+    is_chosen = true;
+    for (int domain = KYMO__CUPTI_DRIVER; domain <= KYMO__CUPTI_RUNTIME; domain++)
+        for (uint32_t number = 1; number < MAX_CALLS; number++)
+            if (calls[domain][number].site != 0)
+                cupti->enable_callback(1, subscriber, domain, number);
+}
+
+/* Of this thread: calls of the runtime that are open, in the session in which they began. */
+static __thread struct {
+    uint32_t session, n_open;
+} runtime __attribute__((tls_model("initial-exec")));
+
+/* The runtime calls the driver for us: one range is enough. */
+static bool is_inside_runtime(int domain, bool begins)
+{
+    const uint32_t session = __atomic_load_n(&kymo__gpu.session, __ATOMIC_RELAXED);
+    if (runtime.session != session) {
+        runtime.session = session;
+        runtime.n_open = 0;
+    }
+    if (domain == KYMO__CUPTI_RUNTIME && !begins && runtime.n_open > 0)
+        runtime.n_open--;
+    const bool is_inside = runtime.n_open > 0;
+    if (domain == KYMO__CUPTI_RUNTIME && begins)
+        runtime.n_open++;
+    return is_inside;
+}
+
+void kymo__gpu_call(void *ctx, int domain, uint32_t number, const struct kymo__cupti_call *call)
+{
+    (void)ctx;
+    if (domain < KYMO__CUPTI_DRIVER || domain > KYMO__CUPTI_RUNTIME || number >= MAX_CALLS)
+        return;
+    const kymo_id site = calls[domain][number].site;
+    const bool begins = call->site == 0;
+    if (site == 0 || is_inside_runtime(domain, begins) || !(kymo_on() & KYMO_ON_RECORD) ||
+        kymo__gpu_keep_from() == UINT64_MAX)
+        return;
+    kymo__lane_put(kymo__tag(begins ? KYMO_KIND_BEGIN : KYMO_KIND_END, site));
+    if (!begins)
+        return;
+    kymo__gpu_count(&kymo__gpu.counts.calls, 1);
+    if (calls[domain][number].is_launch) {
+        const uint64_t correlation = kymo__gpu_correlation(call->correlation);
+        kymo__lane_put_record(KYMO_RECORD_LAUNCH, &correlation, 1);
+    }
+}

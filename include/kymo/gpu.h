@@ -1,0 +1,66 @@
+/*
+ * kymo/gpu.h: what NVIDIA GPUs do: kernels, copies, memsets, and the CUDA calls that cause them.
+ *
+ * Usually switched on from outside, by `kymo run --gpu` or by the option gpu=1 of kymo_start(). It uses CUPTI's activity
+ * records, of whichever CUPTI the process has or finds; nothing of CUDA is linked. Work goes to the recording as events of
+ * its stream, calls as ranges of the calling thread, so that work is joined with whatever range launched it.
+ *
+ * CUPTI serves one tool in a process. Where torch.profiler or Nsight is there already, starting fails with a sentence
+ * that says so. Stopping gives CUPTI back whole, so that the program runs as fast as before and others may use it.
+ */
+#ifndef KYMO_GPU_H
+#define KYMO_GPU_H
+
+#include <kymo/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Which iterations (see <kymo/iteration.h>) are traced: `wait` are left out, in the next `warmup` CUPTI is on and its
+ * records are thrown away, then `active` are kept; and again, `repeat` times in all, 0 for ever. All zero: everything from
+ * now on.
+ */
+struct kymo_gpu_options {
+    uint32_t wait, warmup, active, repeat;
+};
+
+/*
+ * Trace from now on, or by the schedule; `options` may be NULL. A process without CUDA so far is traced from the moment
+ * it initialises CUDA. KYMO_ESTATE while it is on; KYMO_EUNAVAILABLE where CUPTI is missing, too old (before CUDA 12) or
+ * taken. Without a recording nothing is kept. Any thread, not from a CUDA or CUPTI callback.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_gpu_start_sized(const struct kymo_gpu_options *options,
+                                                           size_t size);
+static inline KYMO_WARN_UNUSED kymo_status kymo_gpu_start(const struct kymo_gpu_options *options)
+{
+    return kymo_gpu_start_sized(options, sizeof *options);
+}
+
+/*
+ * Wait for the current device, take the records that are there, and give CUPTI back. Nothing when it is off. kymo_stop()
+ * and the end of the process do the same, the latter without waiting.
+ */
+KYMO_API void kymo_gpu_stop(void);
+
+/* 1 while it is on, also in iterations that its schedule leaves out; else 0. */
+KYMO_API int kymo_gpu_is_on(void);
+
+/* Of this process so far; what its schedule left out is not counted. */
+struct kymo_gpu_counts {
+    uint64_t kernels, copies, sets, syncs, memory_operations;
+    uint64_t calls;      /* of CUDA, on the host */
+    uint64_t dropped;    /* records that CUPTI had no room for */
+    uint64_t incomplete; /* work that had not ended when it was asked for */
+    uint64_t lost;       /* not taken by the recording, whose budget was spent */
+};
+KYMO_API void kymo_gpu_counts_get(struct kymo_gpu_counts *out);
+
+/* For libkymo-cuda.so, which CUDA_INJECTION64_PATH names: CUDA is being initialised. Starts what waits for that. */
+KYMO_API void kymo_gpu_injected(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
