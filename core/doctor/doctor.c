@@ -122,11 +122,12 @@ static const struct {
     const char *name;
     void (*look)(struct kymo__doctor *doctor);
 } subjects[] = {
-    {"clock", kymo__doctor_clock},   {"machine", kymo__doctor_machine},
-    {"files", kymo__doctor_files},   {"permissions", kymo__doctor_permissions},
-    {"nvtx", kymo__doctor_nvtx},     {"cuda", kymo__doctor_cuda},
-    {"python", kymo__doctor_python}, {"versions", kymo__doctor_versions},
-    {"build", kymo__doctor_build},   {"launcher", kymo__doctor_launcher},
+    {"clock", kymo__doctor_clock},       {"machine", kymo__doctor_machine},
+    {"files", kymo__doctor_files},       {"permissions", kymo__doctor_permissions},
+    {"nvtx", kymo__doctor_nvtx},         {"cuda", kymo__doctor_cuda},
+    {"energy", kymo__doctor_energy},     {"python", kymo__doctor_python},
+    {"versions", kymo__doctor_versions}, {"build", kymo__doctor_build},
+    {"launcher", kymo__doctor_launcher},
 };
 
 static void look_at_all(struct kymo__doctor *doctor, uint32_t wait_ms)
@@ -137,10 +138,12 @@ static void look_at_all(struct kymo__doctor *doctor, uint32_t wait_ms)
     doctor->deadline_ns = start_ns + wait_ns + (doctor->measure ? MEASURE_MS * UINT64_C(1000000) : 0);
     kymo__trial_run(doctor);
     kymo__pythons_ask(doctor);
+    doctor->nvml = kymo__calloc(1, sizeof *doctor->nvml);
     for (size_t i = 0; i < KYMO__COUNT_OF(subjects); i++) {
         doctor->subject = subjects[i].name;
         subjects[i].look(doctor);
     }
+    kymo__free(doctor->nvml);
 }
 
 kymo_status kymo_doctor_sized(const struct kymo_doctor_options *options, size_t size, kymo_table **out)

@@ -1,27 +1,15 @@
 /*
- * CUDA as far as it can be seen without making a context: driver, runtime, NVML, CUPTI, nsys. Each library is opened and
- * asked in a child process of its own, since a driver that does not fit its kernel module may crash or hang. The few
- * types of NVIDIA's that are needed are declared here.
+ * CUDA as far as it can be seen without making a context: driver, runtime, NVML, CUPTI, nsys; which devices a program sees,
+ * and whether their work can be traced. Each library is asked in a child process of its own, all of them at once.
  */
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "doctor/doctor_internal.h"
 
-enum { MAX_GPUS = 16, N_SONAMES = 4 };
-
-/* One library: the names it may have, and where else than on the loader's path it may lie. */
-struct library {
-    const char *thing;
-    const char *sonames[N_SONAMES]; /* NULL behind the last */
-    const char *folders[4];         /* below CUDA's prefix, below site-packages */
-    void (*ask)(void *handle, int fd);
-    const char *advice;
-    const struct kymo__doctor *doctor;
-};
+enum { DEVICES = KYMO__N_LIBRARIES, TRIAL, N_PROBES };
 
 /* ---- in the child ---- */
 
@@ -37,150 +25,87 @@ static void ask_cuda_version(void *handle, const char *function, int fd)
         dprintf(fd, "limited=it does not tell its version\n");
 }
 
-static void ask_driver(void *handle, int fd)
+static void ask_driver(const struct kymo__doctor *doctor, void *handle, int fd)
 {
+    (void)doctor;
     ask_cuda_version(handle, "cuDriverGetVersion", fd);
 }
 
-static void ask_runtime(void *handle, int fd)
+static void ask_runtime(const struct kymo__doctor *doctor, void *handle, int fd)
 {
+    (void)doctor;
     ask_cuda_version(handle, "cudaRuntimeGetVersion", fd);
 }
 
-static void ask_cupti(void *handle, int fd)
+/* Without GPU- or MIG- before it: CUDA does not say which it is. */
+static void write_uuid(int device, const unsigned char *b, int fd)
 {
-    int (*version)(uint32_t *) = NULL;
-    uint32_t number = 0;
-    *(void **)&version = dlsym(handle, "cuptiGetVersion");
-    if (version != NULL && version(&number) == 0 && number > 0)
-        dprintf(fd, "value=API version %u\n", number);
-    else
-        dprintf(fd, "limited=it does not tell its version\n");
+    dprintf(fd, "device%d=%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\n",
+            device, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+            b[13], b[14], b[15]);
 }
 
-typedef struct nvmlDevice_st *nvml_device;
+/* In CUDA's own order, after CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. */
+static void ask_devices(const struct kymo__doctor *doctor, void *handle, int fd)
+{
+    int (*init)(unsigned) = NULL, (*count)(int *) = NULL, (*get)(int *, int) = NULL,
+        (*uuid)(unsigned char *, int) = NULL;
+    int n = 0;
+    (void)doctor;
+    *(void **)&init = dlsym(handle, "cuInit");
+    *(void **)&count = dlsym(handle, "cuDeviceGetCount");
+    *(void **)&get = dlsym(handle, "cuDeviceGet");
+    *(void **)&uuid =
+        dlsym(handle, "cuDeviceGetUuid_v2"); /* the one that tells shares of a GPU apart */
+    if (uuid == NULL)
+        *(void **)&uuid = dlsym(handle, "cuDeviceGetUuid");
+    if (init == NULL || count == NULL || get == NULL || uuid == NULL)
+        return;
+    int error = init(0);
+    if (error == 0)
+        error = count(&n);
+    dprintf(fd, "init=%d\n", error);
+    for (int i = 0; error == 0 && i < n && i < KYMO__MAX_GPUS; i++) {
+        unsigned char bytes[16];
+        int device;
+        if (get(&device, i) == 0 && uuid(bytes, device) == 0)
+            write_uuid(i, bytes, fd);
+    }
+}
 
-struct nvml {
-    int (*init)(void);
-    const char *(*error)(int);
-    int (*driver)(char *, unsigned);
-    int (*count)(unsigned *);
-    int (*by_index)(unsigned, nvml_device *);
-    int (*name)(nvml_device, char *, unsigned);
-    int (*energy)(nvml_device, unsigned long long *);
+/* ---- in the parent: libraries ---- */
+
+static const struct library {
+    const char *thing;
+    kymo__library_ask *ask;
+    const char *advice;
+} libraries[KYMO__N_LIBRARIES] = {
+    [KYMO__LIBRARY_DRIVER] = {"driver", ask_driver,
+                              "install NVIDIA's driver; in a container: docker run --gpus all"},
+    [KYMO__LIBRARY_NVML] = {"NVML", kymo__nvml_ask,
+                            "it comes with NVIDIA's driver; in a container: docker run --gpus all, "
+                            "with the capability 'utility'"},
+    [KYMO__LIBRARY_RUNTIME] = {"runtime", ask_runtime,
+                               "install the CUDA toolkit, or a torch with CUDA; kymo waits for the "
+                               "GPU through it"},
+    [KYMO__LIBRARY_CUPTI] =
+        {"CUPTI", kymo__cupti_ask_version,
+         "install it (cuda-cupti, or pip install nvidia-cuda-cupti) and put its "
+         "folder on LD_LIBRARY_PATH"},
 };
 
-static bool load_nvml(void *handle, struct nvml *nvml)
-{
-    *(void **)&nvml->init = dlsym(handle, "nvmlInit_v2");
-    *(void **)&nvml->error = dlsym(handle, "nvmlErrorString");
-    *(void **)&nvml->driver = dlsym(handle, "nvmlSystemGetDriverVersion");
-    *(void **)&nvml->count = dlsym(handle, "nvmlDeviceGetCount_v2");
-    *(void **)&nvml->by_index = dlsym(handle, "nvmlDeviceGetHandleByIndex_v2");
-    *(void **)&nvml->name = dlsym(handle, "nvmlDeviceGetName");
-    *(void **)&nvml->energy = dlsym(handle, "nvmlDeviceGetTotalEnergyConsumption");
-    return nvml->init != NULL && nvml->driver != NULL && nvml->count != NULL &&
-           nvml->by_index != NULL && nvml->name != NULL;
-}
-
-static void tell_device(const struct nvml *nvml, unsigned i, int fd)
-{
-    nvml_device device;
-    char name[96] = "without a name";
-    unsigned long long millijoule;
-    if (nvml->by_index(i, &device) != 0)
-        return;
-    nvml->name(device, name, sizeof name);
-    name[sizeof name - 1] = '\0';
-    const bool has_energy = nvml->energy != NULL && nvml->energy(device, &millijoule) == 0;
-    dprintf(fd, "gpu%u=%s\nenergy%u=%d\n", i, name, i, has_energy);
-}
-
-static void ask_nvml(void *handle, int fd)
-{
-    struct nvml nvml = {0};
-    char driver[96] = "";
-    unsigned n = 0;
-    if (!load_nvml(handle, &nvml)) {
-        dprintf(fd, "limited=it lacks functions that every NVML has\n");
-        return;
-    }
-    const int status = nvml.init();
-    if (status != 0) {
-        const char *words = nvml.error != NULL ? nvml.error(status) : NULL;
-        dprintf(fd, "limited=it says: %.200s\n", words != NULL ? words : "an error without a text");
-        return;
-    }
-    nvml.driver(driver, sizeof driver);
-    driver[sizeof driver - 1] = '\0';
-    nvml.count(&n);
-    dprintf(fd, "value=driver %s\n", driver);
-    for (unsigned i = 0; i < n && i < MAX_GPUS; i++)
-        tell_device(&nvml, i, fd);
-}
-
-static void *open_in(const char *folder, const char *below, const char *soname)
-{
-    char path[PATH_MAX];
-    if (folder == NULL || folder[0] == '\0' ||
-        snprintf(path, sizeof path, "%s/%s/%s", folder, below, soname) >= (int)sizeof path)
-        return NULL;
-    return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-}
-
-/* By the loader, then below CUDA's prefix, then among the Python packages of NVIDIA's. */
-static void *open_library(const struct library *library, const char *soname)
-{
-    static const char *const prefixes[] = {"CUDA_HOME", "CUDA_PATH"};
-    void *handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
-    for (size_t f = 0; handle == NULL && f < KYMO__COUNT_OF(library->folders); f++) {
-        const char *below = library->folders[f];
-        if (below == NULL)
-            break;
-        for (size_t i = 0; handle == NULL && i < KYMO__COUNT_OF(prefixes); i++)
-            handle = open_in(getenv(prefixes[i]), below, soname);
-        if (handle == NULL)
-            handle = open_in("/usr/local/cuda", below, soname);
-        for (size_t p = 0; p < library->doctor->n_pythons; p++)
-            for (size_t s = 0; handle == NULL && s < KYMO__MAX_SITES; s++)
-                handle = open_in(library->doctor->pythons[p].sites[s], below, soname);
-    }
-    return handle;
-}
-
-static int look_at(void *ctx, int fd)
-{
-    const struct library *library = ctx;
-    for (size_t i = 0; i < N_SONAMES && library->sonames[i] != NULL; i++) {
-        struct link_map *map = NULL;
-        void *handle = open_library(library, library->sonames[i]);
-        if (handle == NULL)
-            continue;
-        if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL)
-            dprintf(fd, "path=%s\n", map->l_name);
-        library->ask(handle, fd);
-        dprintf(fd, "asked=1\n");
-        return 0;
-    }
-    const char *why = dlerror();
-    /* A library that is there and cannot be opened is worth its sentence; one that is not there is not. */
-    if (why != NULL && strstr(why, "No such file") == NULL)
-        dprintf(fd, "error=%s\n", why);
-    return 0;
-}
-
-/* ---- in the parent ---- */
-
-static void tell_library(struct kymo__doctor *doctor, const struct library *library,
+static void tell_library(struct kymo__doctor *doctor, enum kymo__library which,
                          const struct kymo__probe *probe)
 {
-    char path[PATH_MAX] = "", value[256], asked[8], trouble[128];
+    const struct library *library = &libraries[which];
+    char path[PATH_MAX] = "", value[256], asked[8], trouble[128], advice[256];
     const char *text = probe->text;
     kymo__parse_field(text, probe->len, "path", path, sizeof path);
+    if (!kymo__parse_field(text, probe->len, "advice", advice, sizeof advice))
+        snprintf(advice, sizeof advice, "%s", library->advice);
     const char *reason = kymo__probe_trouble(probe, trouble, sizeof trouble);
     if (kymo__parse_field(text, probe->len, "limited", value, sizeof value))
-        kymo__doctor_tell(doctor, library->thing, KYMO__STATE_LIMITED, library->advice, "%s: %s",
-                          path, value);
+        kymo__doctor_tell(doctor, library->thing, KYMO__STATE_LIMITED, advice, "%s: %s", path, value);
     else if (kymo__parse_field(text, probe->len, "asked", asked, sizeof asked) &&
              kymo__parse_field(text, probe->len, "value", value, sizeof value))
         kymo__doctor_tell(doctor, library->thing, KYMO__STATE_OK, NULL, "%s, %s", value, path);
@@ -190,25 +115,28 @@ static void tell_library(struct kymo__doctor *doctor, const struct library *libr
             "reinstall it so that it fits the driver: what kymo reads from it stays off", "%s%s%s",
             path[0] != '\0' ? path : "it was opened", ": ", reason);
     else if (kymo__parse_field(text, probe->len, "error", value, sizeof value))
-        kymo__doctor_tell(doctor, library->thing, KYMO__STATE_LIMITED, library->advice, "%s", value);
+        kymo__doctor_tell(doctor, library->thing, KYMO__STATE_LIMITED, advice, "%s", value);
     else
-        kymo__doctor_tell(doctor, library->thing, KYMO__STATE_MISSING, library->advice,
-                          "%s not found", library->sonames[0]);
+        kymo__doctor_tell(doctor, library->thing, KYMO__STATE_MISSING, advice, "%s not found",
+                          kymo__library_name(which));
 }
+
+/* ---- in the parent: GPUs ---- */
 
 static void tell_gpus(struct kymo__doctor *doctor, const struct kymo__probe *nvml)
 {
     int n = 0;
-    for (int i = 0; i < MAX_GPUS; i++) {
-        char key[16], thing[24], name[96], energy[8] = "0";
+    for (int i = 0; i < KYMO__MAX_GPUS; i++) {
+        char key[16], thing[24], name[96];
+        struct kymo__measured energy;
         snprintf(key, sizeof key, "gpu%d", i);
         if (!kymo__parse_field(nvml->text, nvml->len, key, name, sizeof name))
             continue;
         n++;
         snprintf(thing, sizeof thing, "gpu %d", i);
         snprintf(key, sizeof key, "energy%d", i);
-        kymo__parse_field(nvml->text, nvml->len, key, energy, sizeof energy);
-        const bool has_energy = strcmp(energy, "1") == 0;
+        const bool has_energy =
+            kymo__parse_measured(nvml->text, nvml->len, key, &energy) && energy.is_readable;
         kymo__doctor_tell(
             doctor, thing, has_energy ? KYMO__STATE_OK : KYMO__STATE_LIMITED,
             has_energy ? NULL : "nothing to do: GPUs before Volta, and shares of one, count no energy",
@@ -218,10 +146,108 @@ static void tell_gpus(struct kymo__doctor *doctor, const struct kymo__probe *nvm
         kymo__doctor_tell(doctor, "gpus", KYMO__STATE_OFF, NULL, "none seen through NVML");
 }
 
+/* Which of NVML's GPUs has this UUID; -1: none, as for a share of one. */
+static int nvml_index(const struct kymo__probe *nvml, const char *uuid)
+{
+    for (int i = 0; i < KYMO__MAX_GPUS; i++) {
+        char key[16], other[96];
+        snprintf(key, sizeof key, "uuid%d", i);
+        if (kymo__parse_field(nvml->text, nvml->len, key, other, sizeof other) &&
+            strncmp(other, "GPU-", 4) == 0 && strcmp(other + 4, uuid) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static const struct {
+    uint64_t error;
+    const char *what, *advice;
+} cuda_errors[] = {
+    {3, "a child of a process that uses CUDA cannot use it too",
+     "run the command 'kymo doctor' by itself"},
+    {34, "this is a stub library of the toolkit", "put the driver's own libcuda.so.1 first"},
+    {46, "the GPU is in use by somebody who wants it alone", "wait, or ask for another GPU"},
+    {100, "it sees no device",
+     "unset CUDA_VISIBLE_DEVICES, or name a device in it; in a container: docker run --gpus all"},
+    {101, "it sees no such device", "correct CUDA_VISIBLE_DEVICES"},
+    {304, "the operating system refused", "look at the rights of /dev/nvidia*, and for Xid in dmesg"},
+    {802, "the machine's NVLink switches are not ready",
+     "start nvidia-fabricmanager, of the driver's version"},
+    {803, "driver and kernel module have different versions", "restart the machine"},
+    {804, "this compatibility library does not fit the driver",
+     "take cuda-compat off LD_LIBRARY_PATH, or install a newer driver"},
+    {999, "it failed for no reason that it tells",
+     "look for Xid in dmesg; after a sleep of the machine: reload nvidia_uvm"},
+};
+
+static void tell_no_devices(struct kymo__doctor *doctor, uint64_t error)
+{
+    const char *what = "it tells no reason that is known here",
+               *advice = "look the number up among CUDA's errors (CUresult)";
+    for (size_t i = 0; i < KYMO__COUNT_OF(cuda_errors); i++)
+        if (cuda_errors[i].error == error) {
+            what = cuda_errors[i].what;
+            advice = cuda_errors[i].advice;
+        }
+    kymo__doctor_tell(doctor, "CUDA devices", KYMO__STATE_MISSING, advice,
+                      "CUDA does not start: %s (error %d)", what, (int)error);
+}
+
+static void tell_visible(struct kymo__doctor *doctor)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
+    if (list == NULL)
+        kymo__doctor_tell(doctor, "CUDA_VISIBLE_DEVICES", KYMO__STATE_OFF, NULL,
+                          "not set: programs see all devices");
+    else
+        kymo__doctor_tell(doctor, "CUDA_VISIBLE_DEVICES", KYMO__STATE_OK, NULL, "'%s'%s%s", list,
+                          order != NULL ? ", CUDA_DEVICE_ORDER " : "", order != NULL ? order : "");
+}
+
+/* What a program's device 0, 1, ... are: asked of CUDA, whatever is in the environment. */
+static void tell_devices(struct kymo__doctor *doctor, const struct kymo__probe *probe,
+                         const struct kymo__probe *nvml)
+{
+    char value[96], key[16], thing[24], trouble[128];
+    uint64_t error = 0;
+    int n = 0;
+    tell_visible(doctor);
+    const char *reason = kymo__probe_trouble(probe, trouble, sizeof trouble);
+    if (kymo__parse_field(probe->text, probe->len, "init", value, sizeof value) &&
+        kymo__parse_number(value, strlen(value), &error) && error != 0) {
+        tell_no_devices(doctor, error);
+        return;
+    }
+    for (int i = 0; i < KYMO__MAX_GPUS; i++) {
+        snprintf(key, sizeof key, "device%d", i);
+        if (!kymo__parse_field(probe->text, probe->len, key, value, sizeof value))
+            continue;
+        const int index = nvml_index(nvml, value);
+        snprintf(thing, sizeof thing, "CUDA device %d", i);
+        if (index >= 0)
+            kymo__doctor_tell(doctor, thing, KYMO__STATE_OK, NULL, "GPU-%s, NVML's gpu %d", value,
+                              index);
+        else
+            kymo__doctor_tell(doctor, thing, KYMO__STATE_OK, NULL,
+                              "%s, which is none of NVML's whole GPUs: a share of one (MIG)", value);
+        n++;
+    }
+    if (n == 0)
+        kymo__doctor_tell(doctor, "CUDA devices",
+                          reason != NULL ? KYMO__STATE_LIMITED : KYMO__STATE_OFF,
+                          reason != NULL ? "try again with --wait 10" : NULL, "%s",
+                          reason != NULL ? reason : "none: there is no driver to ask");
+}
+
+/* ---- in the parent: others who trace ---- */
+
 static void tell_nsys(struct kymo__doctor *doctor)
 {
     char path[PATH_MAX];
-    if (kymo__find_program("nsys", path, sizeof path))
+    if (getenv("NSYS_PROFILING_SESSION_ID") != NULL)
+        kymo__doctor_tell(doctor, "nsys", KYMO__STATE_OK, NULL,
+                          "this process runs under it: it traces the GPU, and kymo then does not");
+    else if (kymo__find_program("nsys", path, sizeof path))
         kymo__doctor_tell(doctor, "nsys", KYMO__STATE_OK, NULL, "%s", path);
     else
         kymo__doctor_tell(
@@ -230,48 +256,61 @@ static void tell_nsys(struct kymo__doctor *doctor)
             "not on PATH");
 }
 
+static void tell_injection(struct kymo__doctor *doctor)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    if (path == NULL || path[0] == '\0')
+        kymo__doctor_tell(doctor, "CUDA_INJECTION64_PATH", KYMO__STATE_OFF, NULL,
+                          "not set; 'kymo run --gpu' sets it for its program");
+    else if (strncmp(slash != NULL ? slash + 1 : path, "libkymo", 7) == 0)
+        kymo__doctor_tell(doctor, "CUDA_INJECTION64_PATH", KYMO__STATE_OK, NULL, "%s, kymo's own",
+                          path);
+    else
+        kymo__doctor_tell(doctor, "CUDA_INJECTION64_PATH", KYMO__STATE_LIMITED,
+                          "unset it if that tool is not wanted: only one can trace a program",
+                          "taken by another tool: %s%s", path,
+                          access(path, R_OK) == 0 ? "" : ", which cannot be read");
+}
+
+/* Kineto keeps CUPTI after its first profile, unless this says otherwise. */
+static void tell_teardown(struct kymo__doctor *doctor)
+{
+    const char *value = getenv("TEARDOWN_CUPTI");
+    if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0)
+        kymo__doctor_tell(doctor, "TEARDOWN_CUPTI", KYMO__STATE_OK, NULL,
+                          "set: torch.profiler gives CUPTI back when it stops");
+    else
+        kymo__doctor_tell(
+            doctor, "TEARDOWN_CUPTI", KYMO__STATE_OFF, NULL,
+            "not set: once torch.profiler has run in a process, kymo cannot trace the "
+            "GPU in it any more");
+}
+
 void kymo__doctor_cuda(struct kymo__doctor *doctor)
 {
-    const struct library libraries[] = {
-        {"driver",
-         {"libcuda.so.1"},
-         {NULL},
-         ask_driver,
-         "install NVIDIA's driver; in a container: docker run --gpus all",
-         doctor},
-        {"NVML",
-         {"libnvidia-ml.so.1"},
-         {NULL},
-         ask_nvml,
-         "it comes with NVIDIA's driver; in a container: docker run --gpus all, with the "
-         "capability 'utility'",
-         doctor},
-        {"runtime",
-         {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"},
-         {"lib64", "nvidia/cu13/lib", "nvidia/cuda_runtime/lib"},
-         ask_runtime,
-         "install the CUDA toolkit, or a torch with CUDA; kymo waits for the GPU through it",
-         doctor},
-        {"CUPTI",
-         {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"},
-         {"extras/CUPTI/lib64", "lib64", "nvidia/cu13/lib", "nvidia/cuda_cupti/lib"},
-         ask_cupti,
-         "install it (cuda-cupti, or pip install nvidia-cuda-cupti) and put its folder on "
-         "LD_LIBRARY_PATH",
-         doctor},
-    };
-    enum { N = KYMO__COUNT_OF(libraries) };
-    struct kymo__probe *probes = kymo__calloc(N, sizeof *probes);
+    struct kymo__look looks[KYMO__N_LIBRARIES + 1];
+    struct kymo__probe *probes = kymo__calloc(N_PROBES, sizeof *probes);
     if (probes == NULL) {
         kymo__doctor_tell(doctor, "driver", KYMO__STATE_MISSING, NULL, "no memory to look for it");
         return;
     }
-    for (size_t i = 0; i < N; i++)
-        kymo__probe_start(&probes[i], look_at, (void *)(uintptr_t)&libraries[i]);
-    kymo__probe_wait(probes, N, doctor->deadline_ns);
-    for (size_t i = 0; i < N; i++)
-        tell_library(doctor, &libraries[i], &probes[i]);
-    tell_gpus(doctor, &probes[1]);
+    for (unsigned i = 0; i < KYMO__N_LIBRARIES; i++)
+        looks[i] = (struct kymo__look){doctor, (enum kymo__library)i, libraries[i].ask};
+    looks[DEVICES] = (struct kymo__look){doctor, KYMO__LIBRARY_DRIVER, ask_devices};
+    for (unsigned i = 0; i < KYMO__COUNT_OF(looks); i++)
+        kymo__probe_start(&probes[i], kymo__library_look, &looks[i]);
+    kymo__probe_start(&probes[TRIAL], kymo__cupti_try, doctor);
+    kymo__probe_wait(probes, N_PROBES, doctor->deadline_ns);
+    for (unsigned i = 0; i < KYMO__N_LIBRARIES; i++)
+        tell_library(doctor, (enum kymo__library)i, &probes[i]);
+    tell_gpus(doctor, &probes[KYMO__LIBRARY_NVML]);
+    tell_devices(doctor, &probes[DEVICES], &probes[KYMO__LIBRARY_NVML]);
+    kymo__cupti_tell(doctor, &probes[TRIAL]);
+    tell_injection(doctor);
+    tell_teardown(doctor);
     tell_nsys(doctor);
+    if (doctor->nvml != NULL)
+        *doctor->nvml = probes[KYMO__LIBRARY_NVML];
     kymo__free(probes);
 }

@@ -5,7 +5,12 @@
  *   doctor_clock.c     which clock, how fine, what a read and a range cost
  *   doctor_machine.c   processors, memory, kernel, hypervisor
  *   doctor_files.c     a recording on trial, the pool, free space, /dev/shm
- *   doctor_permissions.c, doctor_nvtx.c, doctor_cuda.c, doctor_python.c, doctor_versions.c, doctor_launcher.c
+ *   doctor_permissions.c, doctor_nvtx.c, doctor_python.c, doctor_versions.c, doctor_launcher.c
+ *   doctor_cuda.c      libraries of CUDA, the devices that programs see, whether GPU work can be traced
+ *   doctor_energy.c    what counts energy and utilization, and how often: GPUs, processors
+ *   doctor_library.c   libraries of CUDA, opened in child processes
+ *   doctor_nvml.c, doctor_cupti.c   what is asked of them there
+ *   doctor_pulse.c     how often a counter gets a new value
  *   doctor_trial.c     the recording on trial itself, in a child process
  *   doctor_probe.c     child processes that may crash or hang
  *   doctor_parse.c     /proc, cgroups, answers of other programs: bytes that are not ours
@@ -25,7 +30,7 @@
 
 enum kymo__state { KYMO__STATE_OK, KYMO__STATE_LIMITED, KYMO__STATE_MISSING, KYMO__STATE_OFF };
 
-enum { KYMO__MAX_PYTHONS = 2, KYMO__MAX_SITES = 4 };
+enum { KYMO__MAX_PYTHONS = 2, KYMO__MAX_SITES = 4, KYMO__MAX_GPUS = 16 };
 
 /* What one interpreter said of itself and of the package; "" for what it did not say. */
 struct kymo__python {
@@ -54,6 +59,7 @@ struct kymo__doctor {
     struct kymo__trial trial;
     struct kymo__python pythons[KYMO__MAX_PYTHONS];
     size_t n_pythons;
+    struct kymo__probe *nvml; /* NVML's answer, while cuda and energy are looked at; NULL: no memory for it */
 };
 
 /* Put a finding. `advice` may be NULL. */
@@ -77,6 +83,7 @@ void kymo__doctor_files(struct kymo__doctor *doctor);
 void kymo__doctor_permissions(struct kymo__doctor *doctor);
 void kymo__doctor_nvtx(struct kymo__doctor *doctor);
 void kymo__doctor_cuda(struct kymo__doctor *doctor);
+void kymo__doctor_energy(struct kymo__doctor *doctor);
 void kymo__doctor_python(struct kymo__doctor *doctor);
 void kymo__doctor_versions(struct kymo__doctor *doctor);
 void kymo__doctor_build(struct kymo__doctor *doctor);
@@ -119,6 +126,71 @@ const char *kymo__probe_trouble(const struct kymo__probe *probe, char *into, siz
 int kymo__probe_exec(char *const *argv, int fd);
 /* Find a program by PATH; false when it is not there. */
 bool kymo__find_program(const char *name, char *path, size_t size);
+
+/* ---- doctor_library.c: in child processes ---- */
+
+enum kymo__library {
+    KYMO__LIBRARY_DRIVER,
+    KYMO__LIBRARY_NVML,
+    KYMO__LIBRARY_RUNTIME,
+    KYMO__LIBRARY_CUPTI,
+    KYMO__N_LIBRARIES
+};
+
+/* Ask an open library; the answers are lines "key=value" to `fd`. */
+typedef void kymo__library_ask(const struct kymo__doctor *doctor, void *handle, int fd);
+
+struct kymo__look {
+    const struct kymo__doctor *doctor;
+    enum kymo__library library;
+    kymo__library_ask *ask;
+};
+/* A probe's work, on a struct kymo__look: "path", what `ask` says, "asked=1"; or "error" when it cannot be opened. */
+int kymo__library_look(void *ctx, int fd);
+/* NULL when it is nowhere. */
+void *kymo__library_open(const struct kymo__doctor *doctor, enum kymo__library library);
+/* The first of the names that it may have. */
+const char *kymo__library_name(enum kymo__library library);
+
+/* ---- doctor_nvml.c, doctor_cupti.c: in child processes ---- */
+void kymo__nvml_ask(const struct kymo__doctor *doctor, void *handle, int fd);
+void kymo__cupti_ask_version(const struct kymo__doctor *doctor, void *handle, int fd);
+/* A probe's work, on a struct kymo__doctor: whether GPU work could be traced in a process that is started here. */
+int kymo__cupti_try(void *ctx, int fd);
+/* What the trial means. */
+void kymo__cupti_tell(struct kymo__doctor *doctor, const struct kymo__probe *probe);
+
+/* ---- doctor_energy.c ---- */
+/* Counters of processors below `folder`, /sys/class/powercap. */
+void kymo__rapl_tell(struct kymo__doctor *doctor, const char *folder);
+
+/* ---- doctor_pulse.c: how often a counter gets a new value ---- */
+
+enum { KYMO__PULSE_GAPS = 64 };
+
+/* Zero it before the first read. */
+struct kymo__pulse {
+    uint64_t value, changed_ns, cost_ns; /* the last one; when it came; what the cheapest read took */
+    unsigned n_reads, n_changes;
+    uint64_t gaps_ns[KYMO__PULSE_GAPS]; /* between changes */
+};
+void kymo__pulse_put(struct kymo__pulse *pulse, uint64_t value, uint64_t now_ns, uint64_t cost_ns);
+/* The usual distance of two changes; 0 when fewer than two were seen. Sorts the distances. */
+uint64_t kymo__pulse_period_ns(struct kymo__pulse *pulse);
+/* Write the line "<key><device>=..." that kymo__parse_measured reads. `refusal` is why it was never read. */
+void kymo__pulse_write(struct kymo__pulse *pulse, const char *key, unsigned device,
+                       const char *refusal, int fd);
+
+/* What a child measured. */
+struct kymo__measured {
+    bool is_readable;
+    double period_ns; /* 0: not known */
+    double cost_ns;   /* of a read; 0: not known */
+    uint64_t n_changes;
+    char refusal[96];
+};
+/* False, with `*out` zeroed, when there is no such line or it makes no sense. */
+bool kymo__parse_measured(const char *text, size_t len, const char *key, struct kymo__measured *out);
 
 /* ---- doctor_parse.c: bytes from outside. `text` need not end in a NUL; outputs of `size` bytes are cut and do ---- */
 

@@ -2,10 +2,10 @@
  * kymo/doctor.h: what can be measured on this machine, how finely, at what cost, and what is missing (libkymo-tools).
  *
  * The answer is a table of findings. Nothing is guessed that can be tried: a recording is made and removed again, memory
- * of another process is read, libraries of CUDA are opened and asked. What belongs to others (libraries, interpreters)
- * is tried in child processes that may crash or hang without harm. No CUDA context is made, no network is used, and
- * nothing is written but a temporary folder in the directory asked about. It takes well under a second, and little more
- * than `wait_ms` when something hangs.
+ * of another process is read, libraries of CUDA are opened and asked, counters are read until their period shows. What
+ * belongs to others (libraries, interpreters) is tried in child processes that may crash or hang without harm. No CUDA
+ * context is made, no network is used, and nothing is written but a temporary folder in the directory asked about. It
+ * takes well under a second, and little more than `wait_ms` when something hangs.
  *
  *     kymo_table *findings;
  *     if (kymo_doctor(NULL, &findings) == KYMO_OK) {
@@ -31,7 +31,7 @@ struct kymo_doctor_options {
 
 /*
  * Look at everything. `options` lent, may be NULL. `*out` is the caller's; its columns:
- *   subject  clock, machine, files, permissions, nvtx, cuda, python, versions, build, launcher; rows of one stand together
+ *   subject  clock, machine, files, permissions, nvtx, cuda, energy, python, versions, build, launcher; rows of one stand together
  *   thing    what was looked at, unique in its subject
  *   state    "ok"; "limited": it works, and not as well as it could; "missing": not there, or refused; "off": there
  *            and not switched on, or nothing to look at

@@ -32,6 +32,10 @@ FOREIGN = (
     "SLURM_NTASKS",
     "SLURM_PROCID",
     "COLUMNS",
+    "TEARDOWN_CUPTI",
+    "NVTX_INJECTION64_PATH",
+    "CUDA_INJECTION64_PATH",
+    "CUDA_VISIBLE_DEVICES",
 )
 
 
@@ -116,6 +120,23 @@ def recording(kymo: Callable[..., Finished], emit: Path, tmp_path: Path) -> Path
     """run.kymo: five times outer around inner, payloads, and a range that never ends."""
     assert kymo("run", "-q", "-o", "run.kymo", "--", emit, 5, "payload", "open").returncode == 0
     return tmp_path / "run.kymo"
+
+
+@pytest.fixture
+def stand_in(
+    tmp_path_factory: pytest.TempPathFactory, build_setting: Callable[[str], str]
+) -> Callable[[str, str], dict[str, str]]:
+    """A library under NVIDIA's name, made from C; the LD_LIBRARY_PATH that holds all that a test made."""
+    folder = tmp_path_factory.mktemp("libraries")
+
+    def build(name: str, source: str) -> dict[str, str]:
+        file = folder / "stand_in.c"
+        file.write_text(source)
+        compiler = build_setting("CMAKE_C_COMPILER") or "cc"
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", str(folder / name), str(file)], check=True)
+        return {"LD_LIBRARY_PATH": str(folder)}
+
+    return build
 
 
 @pytest.fixture

@@ -12,7 +12,19 @@ from pathlib import Path
 import pytest
 
 KEYS = ["subject", "thing", "state", "value", "amount", "unit", "advice"]
-SUBJECTS = ["clock", "machine", "files", "permissions", "nvtx", "cuda", "python", "versions", "build", "launcher"]
+SUBJECTS = [
+    "clock",
+    "machine",
+    "files",
+    "permissions",
+    "nvtx",
+    "cuda",
+    "energy",
+    "python",
+    "versions",
+    "build",
+    "launcher",
+]
 PATIENT = ("--wait", "30")  # so that a busy machine changes no answer
 
 
@@ -211,21 +223,6 @@ def test_a_full_disk_cannot_hold_a_recording(program, tmp_path, environment):
 
 
 # ---- libraries that are not there, crash, or hang ----
-
-
-@pytest.fixture
-def stand_in(tmp_path_factory, build_setting):
-    """A library under NVIDIA's name, made from C; its folder, for LD_LIBRARY_PATH."""
-    folder = tmp_path_factory.mktemp("libraries")
-
-    def build(name, source):
-        file = folder / "stand_in.c"
-        file.write_text(source)
-        compiler = build_setting("CMAKE_C_COMPILER") or "cc"
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", str(folder / name), str(file)], check=True)
-        return {"LD_LIBRARY_PATH": str(folder)}
-
-    return build
 
 
 NVML = """

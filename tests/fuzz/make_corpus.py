@@ -44,6 +44,7 @@ DOCTOR = [
     ("quota", "150000 100000\n"),
     ("lib", "\tlibkymo.so.0 (libc6,x86-64) => /usr/lib/libkymo.so.0\n\tlibkymo.so.0 (libc6) => /opt/libkymo.so.0\n"),
     ("version", "version=3.11.7\nsite0=/usr/lib/python3\nkymo=0.1.0\n"),
+    ("energy0", "gpu0=A GPU\nenergy0=ok 20000000 17 3000\ninstant0=no Not Supported\n"),
 ]
 
 # Texts of /proc that usage over intervals is read from.

@@ -173,6 +173,159 @@ static void libraries_are_found_in_the_loaders_cache(void **state)
     assert_false(kymo__parse_ldconfig(text, strlen(text), &at, "libkymo.so.0", path, sizeof path));
 }
 
+/* ---- how often a counter changes ---- */
+
+static void the_period_of_a_counter_is_its_usual_step(void **state)
+{
+    (void)state;
+    struct kymo__pulse pulse = {0};
+    for (uint64_t ms = 0; ms < 200; ms++) {
+        /* New every 20 ms; the update at 100 ms brings what was there. */
+        const uint64_t step = ms / 20 == 5 ? 4 : ms / 20;
+        kymo__pulse_put(&pulse, step, ms * 1000000, 3000 + ms % 7);
+    }
+    assert_int_equal(pulse.n_changes, 8);
+    assert_int_equal(pulse.cost_ns, 3000);
+    assert_int_equal(kymo__pulse_period_ns(&pulse), 20000000);
+}
+
+static void a_counter_that_stands_still_has_no_period(void **state)
+{
+    (void)state;
+    struct kymo__pulse pulse = {0};
+    for (uint64_t i = 0; i < 10; i++)
+        kymo__pulse_put(&pulse, 5, i, 1);
+    assert_int_equal(kymo__pulse_period_ns(&pulse), 0);
+    kymo__pulse_put(&pulse, 6, 10, 1); /* one change has no distance to another */
+    assert_int_equal(kymo__pulse_period_ns(&pulse), 0);
+}
+
+static void more_changes_than_are_kept_do_no_harm(void **state)
+{
+    (void)state;
+    struct kymo__pulse pulse = {0};
+    for (uint64_t i = 0; i < 3 * KYMO__PULSE_GAPS; i++)
+        kymo__pulse_put(&pulse, i, i * 7, 1);
+    assert_int_equal(pulse.n_changes, 3 * KYMO__PULSE_GAPS - 1);
+    assert_int_equal(kymo__pulse_period_ns(&pulse), 7);
+}
+
+static bool measured(const char *text, const char *key, struct kymo__measured *out)
+{
+    return kymo__parse_measured(text, strlen(text), key, out);
+}
+
+static void what_a_child_measured_is_read_or_refused(void **state)
+{
+    (void)state;
+    struct kymo__measured found;
+    const char *text =
+        "gpu0=A\nenergy0=ok 20000000 17 3000\nenergy1=no Not Supported\nenergy2=ok 1\n"
+        "energy3=perhaps\nenergy4=ok 1 2 x\nenergy5=\n";
+    assert_true(measured(text, "energy0", &found));
+    assert_true(found.is_readable && found.n_changes == 17);
+    assert_true(found.period_ns > 19999999 && found.period_ns < 20000001 && found.cost_ns > 2999);
+    assert_true(measured(text, "energy1", &found));
+    assert_false(found.is_readable);
+    assert_string_equal(found.refusal, "Not Supported");
+    static const char *const odd[] = {"energy2", "energy3", "energy4", "energy5", "energy6"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(odd); i++) {
+        assert_false(measured(text, odd[i], &found));
+        assert_false(found.is_readable);
+    }
+}
+
+/* ---- RAPL ---- */
+
+static void put_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void put_zone(const char *folder, const char *entry, const char *name, const char *energy)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, entry);
+    assert_int_equal(mkdir(path, 0755), 0);
+    snprintf(path, sizeof path, "%s/%s/name", folder, entry);
+    put_file(path, name);
+    snprintf(path, sizeof path, "%s/%s/energy_uj", folder, entry);
+    put_file(path, energy);
+}
+
+static const char *cell_text(const kymo_table *table, size_t row, size_t column)
+{
+    return kymo_table_cell(table, row, column).as.text;
+}
+
+/* The state of a thing in the findings of `folder`; NULL when it is not there. */
+static const char *zone_state(kymo_table *findings, const char *thing)
+{
+    for (size_t row = 0; row < kymo_table_n_rows(findings); row++)
+        if (strcmp(cell_text(findings, row, 1), thing) == 0)
+            return cell_text(findings, row, 2);
+    return NULL;
+}
+
+static kymo_table *look_at_zones(const char *folder)
+{
+    static const char *const names[] = {"subject", "thing", "state", "value",
+                                        "amount",  "unit",  "advice"};
+    struct kymo_column columns[7];
+    for (size_t i = 0; i < 7; i++)
+        columns[i] = (struct kymo_column){names[i], NULL, i == 4 ? KYMO_TYPE_F64 : KYMO_TYPE_TEXT,
+                                          KYMO_UNIT_NONE};
+    struct kymo__doctor doctor = {.subject = "energy"};
+    assert_int_equal(kymo_table_create("doctor", columns, 7, &doctor.table), KYMO_OK);
+    kymo__rapl_tell(&doctor, folder);
+    assert_int_equal(kymo_table_status(doctor.table), KYMO_OK);
+    return doctor.table;
+}
+
+static void counters_of_processors_are_told_by_name(void **state)
+{
+    const struct scratch *s = *state;
+    put_zone(s->folder, "intel-rapl:0", "package-0\n", "12345\n");
+    put_zone(s->folder, "intel-rapl:0:0", "dram\n", "77\n");
+    put_zone(s->folder, "intel-rapl:1", "package-0\n", "not a number\n");
+    put_zone(s->folder, "intel-rapl-mmio:0", "package-0\n", "1\n");
+    kymo_table *findings = look_at_zones(s->folder);
+    assert_int_equal(kymo_table_n_rows(findings), 3);
+    assert_string_equal(zone_state(findings, "package-0"), "limited"); /* it stands still */
+    assert_string_equal(zone_state(findings, "package-0-dram"), "limited");
+    assert_string_equal(zone_state(findings, "intel-rapl:1/energy_uj"), "missing");
+    kymo_table_destroy(findings);
+}
+
+static void a_counter_that_only_root_may_read_says_which_command_helps(void **state)
+{
+    const struct scratch *s = *state;
+    char path[PATH_MAX];
+    put_zone(s->folder, "intel-rapl:0", "package-0\n", "12345\n");
+    snprintf(path, sizeof path, "%s/intel-rapl:0/energy_uj", s->folder);
+    assert_int_equal(chmod(path, 0), 0);
+    assert_int_equal(chmod(s->folder, 0755), 0);
+    const bool is_root = geteuid() == 0;
+    assert_int_equal(is_root ? seteuid(65534) : 0, 0); /* root reads everything */
+    kymo_table *findings = look_at_zones(s->folder);
+    assert_int_equal(is_root ? seteuid(0) : 0, 0);
+    assert_string_equal(zone_state(findings, "package-0"), "missing");
+    assert_non_null(strstr(cell_text(findings, 0, 3), "only root"));
+    assert_non_null(strstr(cell_text(findings, 0, 6), "sudo chmod a+r"));
+    kymo_table_destroy(findings);
+}
+
+static void a_machine_without_counters_of_processors_is_fine(void **state)
+{
+    const struct scratch *s = *state;
+    kymo_table *findings = look_at_zones(s->folder);
+    assert_string_equal(zone_state(findings, "processors"), "off");
+    kymo_table_destroy(findings);
+}
+
 /* ---- children ---- */
 
 enum { FAR_MS = 60000 };
@@ -232,11 +385,6 @@ static void children_that_crash_or_hang_are_told_and_gone(void **state)
 }
 
 /* ---- the whole ---- */
-
-static const char *cell_text(const kymo_table *table, size_t row, size_t column)
-{
-    return kymo_table_cell(table, row, column).as.text;
-}
 
 static void every_finding_is_whole_and_unique(void **state)
 {
@@ -311,6 +459,13 @@ int main(void)
         cmocka_unit_test(a_cgroup_is_found_in_both_versions),
         cmocka_unit_test(a_quota_is_processors),
         cmocka_unit_test(libraries_are_found_in_the_loaders_cache),
+        cmocka_unit_test(the_period_of_a_counter_is_its_usual_step),
+        cmocka_unit_test(a_counter_that_stands_still_has_no_period),
+        cmocka_unit_test(more_changes_than_are_kept_do_no_harm),
+        cmocka_unit_test(what_a_child_measured_is_read_or_refused),
+        SCRATCH_TEST(counters_of_processors_are_told_by_name),
+        SCRATCH_TEST(a_counter_that_only_root_may_read_says_which_command_helps),
+        SCRATCH_TEST(a_machine_without_counters_of_processors_is_fine),
         cmocka_unit_test(children_that_crash_or_hang_are_told_and_gone),
         SCRATCH_TEST(every_finding_is_whole_and_unique),
         SCRATCH_TEST(a_recording_that_is_open_goes_on),

@@ -1,0 +1,192 @@
+/*
+ * CUPTI: whether GPU work can be traced here. Tried as a recording would do it, in a child process: CUDA is started, so
+ * that a tool which the driver or the environment brings in takes its place first; then kymo's subscription and the
+ * records of kernels are asked for, and given back. No context is made. The few types of NVIDIA's are declared here.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "doctor/doctor_internal.h"
+
+enum { KIND_KERNELS = 10, ERROR_TAKEN = 39 };
+
+/* cuptiSubscribe_v2, from CUDA 13.0 on, says who is there already. */
+struct subscriber_params {
+    size_t size;
+    const char *name;
+    char *old_name;
+    size_t old_size;
+};
+
+typedef void callback(void *ctx, int domain, uint32_t id, const void *info);
+typedef struct CUpti_Subscriber_st *subscriber;
+
+struct cupti {
+    int (*version)(uint32_t *);
+    int (*subscribe)(subscriber *, callback *, void *);
+    int (*subscribe_v2)(subscriber *, callback *, void *, struct subscriber_params *);
+    int (*unsubscribe)(subscriber);
+    int (*enable)(int kind);
+    int (*disable)(int kind);
+};
+
+static void load_cupti(void *handle, struct cupti *cupti)
+{
+    *(void **)&cupti->version = dlsym(handle, "cuptiGetVersion");
+    *(void **)&cupti->subscribe = dlsym(handle, "cuptiSubscribe");
+    *(void **)&cupti->subscribe_v2 = dlsym(handle, "cuptiSubscribe_v2");
+    *(void **)&cupti->unsubscribe = dlsym(handle, "cuptiUnsubscribe");
+    *(void **)&cupti->enable = dlsym(handle, "cuptiActivityEnable");
+    *(void **)&cupti->disable = dlsym(handle, "cuptiActivityDisable");
+}
+
+void kymo__cupti_ask_version(const struct kymo__doctor *doctor, void *handle, int fd)
+{
+    struct cupti cupti;
+    uint32_t number = 0;
+    (void)doctor;
+    load_cupti(handle, &cupti);
+    if (cupti.version != NULL && cupti.version(&number) == 0 && number > 0)
+        dprintf(fd, "value=API version %u\n", number);
+    else
+        dprintf(fd, "limited=it does not tell its version\n");
+}
+
+/* ---- in the child ---- */
+
+static void ignore(void *ctx, int domain, uint32_t id, const void *info)
+{
+    (void)ctx;
+    (void)domain;
+    (void)id;
+    (void)info;
+}
+
+static int subscribe(const struct cupti *cupti, subscriber *out, char *incumbent, size_t size)
+{
+    struct subscriber_params params = {
+        .size = sizeof params, .name = "kymo", .old_name = incumbent, .old_size = size};
+    if (cupti->subscribe_v2 != NULL)
+        return cupti->subscribe_v2(out, ignore, NULL, &params);
+    return cupti->subscribe(out, ignore, NULL);
+}
+
+/* Start CUDA as the program would. False when there is no driver or it does not start; then nothing can be traced. */
+static bool start_cuda(const struct kymo__doctor *doctor, int fd)
+{
+    int (*init)(unsigned) = NULL;
+    void *driver = kymo__library_open(doctor, KYMO__LIBRARY_DRIVER);
+    if (driver != NULL)
+        *(void **)&init = dlsym(driver, "cuInit");
+    if (init == NULL) {
+        dprintf(fd, "off=there is no driver here\n");
+        return false;
+    }
+    const int error = init(0);
+    if (error != 0)
+        dprintf(fd, "off=CUDA does not start (error %d)\n", error);
+    return error == 0;
+}
+
+int kymo__cupti_try(void *ctx, int fd)
+{
+    const struct kymo__doctor *doctor = ctx;
+    struct cupti cupti;
+    subscriber handle = NULL;
+    char incumbent[128] = "";
+    if (!start_cuda(doctor, fd))
+        return 0;
+    void *library = kymo__library_open(doctor, KYMO__LIBRARY_CUPTI);
+    if (library == NULL) {
+        dprintf(fd, "off=there is no CUPTI here\n");
+        return 0;
+    }
+    load_cupti(library, &cupti);
+    if ((cupti.subscribe == NULL && cupti.subscribe_v2 == NULL) || cupti.enable == NULL) {
+        dprintf(fd, "old=1\n");
+        return 0;
+    }
+    int error = subscribe(&cupti, &handle, incumbent, sizeof incumbent);
+    incumbent[sizeof incumbent - 1] = '\0';
+    dprintf(fd, "incumbent=%s\n", incumbent);
+    if (error == 0) {
+        error = cupti.enable(KIND_KERNELS);
+        if (error == 0 && cupti.disable != NULL)
+            cupti.disable(KIND_KERNELS);
+        if (cupti.unsubscribe != NULL)
+            cupti.unsubscribe(handle);
+    }
+    dprintf(fd, "result=%d\n", error);
+    return 0;
+}
+
+/* ---- in the parent ---- */
+
+static const struct failure {
+    uint64_t code;
+    const char *what, *advice;
+} failures[] = {
+    {15, "CUPTI does not start", "install the CUPTI of the driver's CUDA version, or a newer driver"},
+    {33, "this virtual GPU allows no tracing", "ask whoever runs the hypervisor for profiling rights"},
+    {35, "the driver keeps tracing to administrators",
+     "as root: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' > "
+     "/etc/modprobe.d/kymo.conf, and restart; in a container also docker run --cap-add=SYS_ADMIN"},
+    {38, "this CUPTI does not know this GPU", "install the CUPTI of a newer CUDA"},
+    {ERROR_TAKEN, "another tool traces programs that are started here",
+     "record without that tool (nsys, ncu, a debugger), or without --gpu and import its trace"},
+    {40, "this virtual GPU keeps tracing to administrators",
+     "ask whoever runs the hypervisor for profiling rights"},
+    {41, "the GPU computes confidentially, and then allows no tracing",
+     "switch confidential computing off, or record without --gpu"},
+    {42, "this GPU is of a kind that allows no tracing", "record without --gpu"},
+    {43, "a share of a GPU (MIG) allows no tracing with this driver",
+     "install a newer driver, or use a whole GPU"},
+    {45, "WSL allows no tracing with this driver", "install a newer driver for Windows"},
+};
+
+static void tell_failure(struct kymo__doctor *doctor, const struct kymo__probe *probe, uint64_t code)
+{
+    char incumbent[128] = "";
+    kymo__parse_field(probe->text, probe->len, "incumbent", incumbent, sizeof incumbent);
+    for (size_t i = 0; i < KYMO__COUNT_OF(failures); i++) {
+        const bool has_name = code == ERROR_TAKEN && incumbent[0] != '\0';
+        if (failures[i].code != code)
+            continue;
+        kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_MISSING, failures[i].advice,
+                          "%s%s%s (CUPTI's error %d)", failures[i].what, has_name ? ": " : "",
+                          has_name ? incumbent : "", (int)code);
+        return;
+    }
+    kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_MISSING,
+                      "look the number up in CUPTI's manual; kymo records all but the GPU's work",
+                      "refused with CUPTI's error %llu", (unsigned long long)code);
+}
+
+void kymo__cupti_tell(struct kymo__doctor *doctor, const struct kymo__probe *probe)
+{
+    char value[128], trouble[128];
+    uint64_t code;
+    const char *text = probe->text, *reason = kymo__probe_trouble(probe, trouble, sizeof trouble);
+    if (kymo__parse_field(text, probe->len, "off", value, sizeof value))
+        kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_OFF, NULL, "not tried: %s", value);
+    else if (kymo__parse_field(text, probe->len, "old", value, sizeof value))
+        kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_MISSING,
+                          "install the CUPTI of CUDA 12.0 or later",
+                          "this CUPTI has no subscriptions");
+    else if (kymo__parse_field(text, probe->len, "result", value, sizeof value) &&
+             kymo__parse_number(value, strlen(value), &code) && code != 0)
+        tell_failure(doctor, probe, code);
+    else if (reason != NULL)
+        kymo__doctor_tell(
+            doctor, "GPU tracing", KYMO__STATE_LIMITED,
+            "try again with --wait 10; if that does not help, reinstall the driver and "
+            "CUPTI so that they fit",
+            "tried in a process of its own: %s", reason);
+    else if (value[0] == '0')
+        kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_OK, NULL,
+                          "tried: CUPTI takes kymo's subscription, and gives records of kernels");
+    else
+        kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_LIMITED, "try again with --wait 10",
+                          "it was tried, and said nothing");
+}
