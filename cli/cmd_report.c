@@ -13,7 +13,7 @@
 
 static struct {
     bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu;
-    const char *sort, *filter, *unit, *color, *output, *data, *html;
+    const char *sort, *filter, *unit, *color, *output, *data, *html, *table;
     uint32_t depth, limit, jobs;
 } given = {.color = "auto"};
 
@@ -22,7 +22,8 @@ static const struct cli_option options[] = {
     {"threads", 0, CLI_FLAG, NULL, &given.threads, "a row for each range and thread"},
     {"ranks", 0, CLI_FLAG, NULL, &given.ranks, "a row for each range and rank"},
     {"gpu", 0, CLI_FLAG, NULL, &given.gpu,
-     "work of the GPUs by name, and by the range that launched it"},
+     "what GPUs did: kernels, launch shapes, copies, streams, the\n"
+     "ranges that launched them, where GPUs wait for the host"},
     {"iterations", 0, CLI_FLAG, NULL, &given.iterations,
      "the time of each range in an iteration, warm-up left out;\n"
      "ranks, epochs, phases and outliers"},
@@ -46,6 +47,10 @@ static const struct cli_option options[] = {
      "one unit for all times (default: what fits each)"},
     {"json", 0, CLI_FLAG, NULL, &given.json, "an object: ranges, lost_events, cost, and more"},
     {"csv", 0, CLI_FLAG, NULL, &given.csv, "one table as CSV, times in nanoseconds"},
+    {"table", 0, CLI_TEXT, "NAME", &given.table,
+     "which: ranges, tree, processes, ... as --json calls them; with\n"
+     "--gpu devices, kernels, shapes, copies, streams, ranges,\n"
+     "launch_bound, iterations, gaps"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},
@@ -61,10 +66,9 @@ static const struct cli_option options[] = {
 /* The tables, comma separated; `ranges` when none is named. */
 static const char *table_list(char *into, size_t size)
 {
-    snprintf(into, size, "%s%s%s%s%s", given.tree ? ",tree" : "", given.threads ? ",threads" : "",
-             given.ranks ? ",ranks" : "", given.gpu ? ",kernels,gpu_ranges" : "",
-             given.iterations ? ",iterations" : "");
-    return into[0] != '\0' ? into + 1 : "ranges";
+    snprintf(into, size, "%s%s%s%s", given.tree ? ",tree" : "", given.threads ? ",threads" : "",
+             given.ranks ? ",ranks" : "", given.iterations ? ",iterations" : "");
+    return into[0] != '\0' ? into + 1 : given.gpu ? "" : "ranges";
 }
 
 /*
@@ -98,12 +102,23 @@ static bool sort_rows(kymo_table *table, const char *sort)
     return true;
 }
 
-/* CSV is one table, the first that was asked for, sorted and cut as the text would be. */
-static int print_csv(kymo_summary *summary, const struct kymo_report_options *report, FILE *out)
+/* The table called so, or the first that was asked for; NULL for a name that there is none of. */
+static kymo_table *table_for_csv(kymo_summary *summary, const struct kymo_report_options *report)
 {
     char first[32];
+    if (report->gpu != NULL)
+        return kymo_gpu_report_table(report->gpu, given.table != NULL ? given.table : "kernels");
     snprintf(first, sizeof first, "%.*s", (int)strcspn(report->tables, ","), report->tables);
-    kymo_table *table = kymo_summary_table(summary, first);
+    return kymo_summary_table(summary, given.table != NULL ? given.table : first);
+}
+
+/* CSV is one table, sorted and cut as the text would be. */
+static int print_csv(kymo_summary *summary, const struct kymo_report_options *report, FILE *out)
+{
+    kymo_table *table = table_for_csv(summary, report);
+    if (table == NULL)
+        return cli_fail("no table '%s'%s; --json has all of them", given.table,
+                        given.gpu ? " of GPUs" : "");
     if (report->sort != NULL && !given.tree && !sort_rows(table, report->sort))
         return cli_fail("no column '%s' to sort by", report->sort);
     if (report->limit != 0)
@@ -111,7 +126,7 @@ static int print_csv(kymo_summary *summary, const struct kymo_report_options *re
     return kymo_present_csv(table, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
 }
 
-static int print_report(kymo_summary *summary, FILE *out)
+static int print_report(kymo_summary *summary, kymo_gpu_report *gpu, FILE *out)
 {
     char tables[64];
     const bool is_for_people = !given.json && !given.csv;
@@ -125,6 +140,7 @@ static int print_report(kymo_summary *summary, FILE *out)
                  : given.limit != 0 ? given.limit
                  : is_for_people    ? DEFAULT_LIMIT
                                     : 0,
+        .gpu = gpu,
     };
     if (given.csv)
         return print_csv(summary, &wants, out);
@@ -142,20 +158,27 @@ static int print_series(const struct cli_recordings *recordings, FILE *out)
 
 /* ---- from paths to a file ---- */
 
-/* The report, or without a summary the series. */
-static int print(kymo_summary *summary, const struct cli_recordings *recordings, FILE *out)
+/* What was found out; without a summary, the series is printed. */
+struct findings {
+    kymo_summary *summary;
+    kymo_gpu_report *gpu; /* NULL: not asked for */
+};
+
+static int print(const struct findings *findings, const struct cli_recordings *recordings, FILE *out)
 {
-    return summary != NULL ? print_report(summary, out) : print_series(recordings, out);
+    return findings->summary != NULL ? print_report(findings->summary, findings->gpu, out)
+                                     : print_series(recordings, out);
 }
 
-static int report_to(kymo_summary *summary, const struct cli_recordings *recordings, const char *path)
+static int report_to(const struct findings *findings, const struct cli_recordings *recordings,
+                     const char *path)
 {
     if (path == NULL || strcmp(path, "-") == 0)
-        return print(summary, recordings, stdout);
+        return print(findings, recordings, stdout);
     FILE *out = fopen(path, "w");
     if (out == NULL)
         return cli_fail("cannot write %s: %s", path, strerror(errno));
-    int status = print(summary, recordings, out);
+    int status = print(findings, recordings, out);
     if (fclose(out) != 0 && status == CLI_FINE)
         status = cli_fail("cannot write %s: %s", path, strerror(errno));
     return status;
@@ -196,12 +219,27 @@ static int make_page(int n_args, char **args)
     return told;
 }
 
+static kymo_status find_out(const struct cli_recordings *recordings, struct findings *findings)
+{
+    const struct kymo_summary_options wants = summary_wants("reading");
+    const struct kymo_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
+    kymo_status status = KYMO_OK;
+    if (!given.per_iteration)
+        status = kymo_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
+    if (status == KYMO_OK && given.gpu)
+        status = kymo_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
+    cli_progress_end();
+    return status;
+}
+
 static int report(int n_args, char **args)
 {
     if (n_args == 0)
         return cli_fail("report needs a recording: kymo report RUN.kymo");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
+    if (given.table != NULL && !given.csv)
+        return cli_fail("--table NAME goes with --csv");
     if (given.per_iteration && (given.json || given.csv || given.iterations || given.tree))
         return cli_fail("--per-iteration writes a CSV of its own and goes with --filter and "
                         "--output only");
@@ -214,20 +252,16 @@ static int report(int n_args, char **args)
         return make_page(n_args, args);
 
     struct cli_recordings recordings;
-    if (!cli_open(&recordings, args, n_args))
+    /* How kernels were launched is told by the arguments of a trace. */
+    if (!(given.gpu ? cli_open_whole : cli_open)(&recordings, args, n_args))
         return CLI_BAD;
-    const struct kymo_summary_options wants = summary_wants("reading");
-    kymo_summary *summary = NULL;
-    int status;
-    if (given.per_iteration ||
-        kymo_summary_create(recordings.list, recordings.n, &wants, &summary) == KYMO_OK) {
-        cli_progress_end();
-        status = cli_tell_damage(&recordings, report_to(summary, &recordings, given.output));
-    } else {
-        cli_progress_end();
-        status = cli_fail("%s", kymo_last_error());
-    }
-    kymo_summary_destroy(summary);
+    struct findings findings = {0};
+    const int status =
+        find_out(&recordings, &findings) == KYMO_OK
+            ? cli_tell_damage(&recordings, report_to(&findings, &recordings, given.output))
+            : cli_fail("%s", kymo_last_error());
+    kymo_summary_destroy(findings.summary);
+    kymo_gpu_report_destroy(findings.gpu);
     cli_close(&recordings);
     return status;
 }
@@ -248,6 +282,8 @@ const struct cli_command cli_command_report = {
                 "  kymo report train.kymo --tree --depth 3    who called whom\n"
                 "  kymo report train.kymo -f 'data*' -s p99   some ranges, slowest tail first\n"
                 "  kymo report train.kymo --iterations        what an iteration is made of\n"
+                "  kymo report train.kymo --gpu               kernels, launches, waits of GPUs\n"
+                "  kymo report train.kymo --gpu --csv --table launch_bound\n"
                 "  kymo report train.kymo --html train.html   a page with everything\n"
                 "  kymo report trace.json.gz --tree           a trace of torch.profiler\n"
                 "  kymo report train.kymo --json | jq '.ranges[0]'",

@@ -149,9 +149,23 @@ struct kymo__work {
     uint32_t lane;        /* its stream, or thread */
     uint32_t launch;      /* in kymo__work_set.launches, or KYMO__NO_INDEX */
     uint32_t collective;  /* in kymo__work_set.collectives, or KYMO__NO_INDEX */
+    uint32_t facts;       /* in kymo__work_set.facts, where these are kept, or KYMO__NO_INDEX */
     uint16_t rule;        /* that decided */
     uint8_t class;        /* enum kymo__work_class */
     uint8_t kind;         /* enum kymo_work_kind, or KYMO__KIND_RANGE */
+};
+
+/* How a kernel was launched. Zeroed, so that equal ones have equal bytes; what is not known is 0. */
+struct kymo__launch_shape {
+    uint64_t grid[3], block[3];
+    uint64_t registers;    /* of a thread */
+    uint64_t shared_bytes; /* of a block */
+};
+
+/* What is known of a piece of work besides. */
+struct kymo__work_facts {
+    uint64_t bytes;
+    uint32_t shape; /* in kymo__work_set.shapes, or KYMO__NO_INDEX */
 };
 
 /* A call on the host that launched work. 48 bytes. */
@@ -216,6 +230,10 @@ struct kymo__work_set {
     uint64_t first_ns, last_ns;      /* of all its events; both 0 without any */
     struct kymo__host_range *ranges; /* where asked for */
     size_t n_ranges, ranges_cap;
+    struct kymo__work_facts *facts; /* where asked for */
+    size_t n_facts, facts_cap;
+    struct kymo__names shapes; /* each text is a struct kymo__launch_shape, in `shape_texts` */
+    struct kymo__arena shape_texts;
     struct kymo__caught *caught; /* by rule */
     uint64_t n_negative;         /* GPU work that ends before it begins, of all devices: left out */
     uint64_t n_ignored_kinds; /* records of GPU lanes that are no work: annotations, synchronisation */
@@ -226,6 +244,8 @@ struct kymo__work_set {
 struct kymo__work_options {
     const struct kymo__rules *rules;
     bool wants_ranges; /* keep them in kymo__work_set.ranges */
+    /* Keep them in kymo__work_set.facts, and work of no length with the rest: whoever counts work wants all of it. */
+    bool wants_facts;
 };
 
 KYMO_WARN_UNUSED kymo_status kymo__work_set_read(struct kymo__work_set *set,
@@ -259,6 +279,19 @@ KYMO_WARN_UNUSED bool kymo__work_set_classify(struct kymo__work_set *set,
                                               struct kymo__classifier *classifier);
 /* Work in order of begin: for kymo__sort_runs. */
 bool kymo__work_is_before(const void *a, const void *b);
+/* The shape that a JSON object in Kineto's words tells. False when it tells none. In work_facts.c. */
+KYMO_WARN_UNUSED bool kymo__launch_shape_read(const char *text, size_t len,
+                                              struct kymo__launch_shape *shape);
+/* Shape number `i` of `shapes`. */
+struct kymo__launch_shape kymo__launch_shape_at(const struct kymo__names *shapes, uint32_t i);
+/*
+ * Inside of reading: a piece of work has so many bytes, and a shape by the site of its details; arguments that come
+ * behind it tell one, too. False without memory. `site_shapes`, by site, remembers those that were read, plus one.
+ */
+KYMO_WARN_UNUSED bool kymo__work_facts_take(struct kymo__work_set *set, struct kymo__work *work,
+                                            const uint64_t *words, uint32_t *site_shapes);
+KYMO_WARN_UNUSED bool kymo__work_facts_arguments(struct kymo__work_set *set,
+                                                 struct kymo__work *work, const uint64_t *words);
 /* Make the device -1 of a process without GPU work, by reading once more. In work_host.c. */
 KYMO_WARN_UNUSED kymo_status kymo__work_host_read(struct kymo__work_set *set,
                                                   const struct kymo__work_options *options,

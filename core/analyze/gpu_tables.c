@@ -23,6 +23,7 @@ const char *kymo__work_kind_name(uint32_t kind)
     static const char *const names[] = {
         [KYMO_WORK_KERNEL] = "kernel",         [KYMO_WORK_COPY] = "copy", [KYMO_WORK_SET] = "set",
         [KYMO_WORK_ANNOTATION] = "annotation", [KYMO_WORK_SYNC] = "sync",
+        [KYMO_WORK_MEMORY] = "memory",
     };
     return kind < KYMO__COUNT_OF(names) && names[kind] != NULL ? names[kind] : "other";
 }

@@ -28,7 +28,8 @@ struct reader {
     struct kymo__progress progress;
     struct stream *streams; /* by lane */
     uint8_t *is_runtime;    /* by site: 0 not looked at, 1 no, 2 yes */
-    bool wants_ranges;
+    uint32_t *site_shapes;  /* by site, where facts are wanted: see kymo__work_facts_take */
+    bool wants_ranges, wants_facts;
 };
 
 static kymo_status no_memory(const struct kymo__work_set *set)
@@ -98,6 +99,9 @@ void kymo__work_set_fini(struct kymo__work_set *set)
     kymo__free(set->collectives);
     kymo__free(set->steps);
     kymo__free(set->ranges);
+    kymo__free(set->facts);
+    kymo__names_fini(&set->shapes);
+    kymo__arena_fini(&set->shape_texts);
     kymo__free(set->caught);
     *set = (struct kymo__work_set){0};
 }
@@ -118,13 +122,13 @@ static bool take_work(struct reader *r, const struct kymo_batch *batch, const ui
     struct stream *stream = &r->streams[batch->lane->lane];
     const uint32_t kind = kymo_record_work_kind(words[1]);
     stream->is_last_kept = false;
-    if (kind < KYMO_WORK_KERNEL || kind > KYMO_WORK_SET) {
+    if (!kymo__is_work(kind)) {
         r->set->n_ignored_kinds++;
         return true;
     }
     const int64_t duration = (int64_t)words[2];
     const uint64_t end_ns = duration > 0 ? end_of_work(batch, words[0], words[2]) : ns;
-    if (end_ns <= ns) {
+    if (end_ns <= ns && !(r->wants_facts && duration >= 0)) {
         struct kymo__device_work *device = kymo__work_set_device(r->set, batch->lane->device);
         if (device == NULL)
             return false;
@@ -142,9 +146,11 @@ static bool take_work(struct reader *r, const struct kymo_batch *batch, const ui
                                                     .lane = batch->lane->lane,
                                                     .launch = KYMO__NO_INDEX,
                                                     .collective = KYMO__NO_INDEX,
+                                                    .facts = KYMO__NO_INDEX,
                                                     .kind = (uint8_t)kind};
     stream->is_last_kept = true;
-    return true;
+    return !r->wants_facts ||
+           kymo__work_facts_take(r->set, &stream->work[stream->n - 1], words, r->site_shapes);
 }
 
 static bool take_stream_record(struct reader *r, const struct kymo_batch *batch,
@@ -154,9 +160,13 @@ static bool take_stream_record(struct reader *r, const struct kymo_batch *batch,
     if (type == KYMO_RECORD_GPU)
         return take_work(r, batch, words, ns);
     const struct stream *stream = &r->streams[batch->lane->lane];
-    if (type != KYMO_RECORD_COMMUNICATION || !stream->is_last_kept)
+    if (!stream->is_last_kept)
         return true;
     struct kymo__work *work = &stream->work[stream->n - 1];
+    if (type == KYMO_RECORD_ARGUMENTS && r->wants_facts)
+        return kymo__work_facts_arguments(r->set, work, words);
+    if (type != KYMO_RECORD_COMMUNICATION)
+        return true;
     work->collective = kymo__work_set_communicate(r->set, work->collective, words, work->begin_ns,
                                                   work->site, false);
     if (work->collective == KYMO__NO_INDEX)
@@ -354,6 +364,8 @@ static kymo_status read_log(struct reader *r)
     const size_t n_lanes = set->process->n_lanes;
     r->streams = kymo__calloc(n_lanes + 1, sizeof *r->streams);
     r->is_runtime = kymo__calloc((size_t)set->process->n_sites + 1, 1);
+    if (r->wants_facts)
+        r->site_shapes = kymo__calloc((size_t)set->process->n_sites + 1, sizeof *r->site_shapes);
     kymo__progress_init(&r->progress, set->process->first_ns);
     struct kymo__range_walk walk = {.recording = set->recording,
                                     .process = set->process,
@@ -361,7 +373,7 @@ static kymo_status read_log(struct reader *r)
                                     .record = take_record,
                                     .ctx = r};
     kymo_status status = KYMO_OK;
-    if (r->streams == NULL || r->is_runtime == NULL)
+    if (r->streams == NULL || r->is_runtime == NULL || (r->wants_facts && r->site_shapes == NULL))
         status = no_memory(set);
     if (status == KYMO_OK)
         status = kymo__range_walk(&walk);
@@ -374,6 +386,7 @@ static kymo_status read_log(struct reader *r)
         kymo__free(r->streams[i].work);
     kymo__free(r->streams);
     kymo__free(r->is_runtime);
+    kymo__free(r->site_shapes);
     return status;
 }
 
@@ -394,7 +407,8 @@ kymo_status kymo__work_set_read(struct kymo__work_set *set, kymo_recording *reco
 {
     *set = (struct kymo__work_set){.recording = recording,
                                    .process = kymo_recording_process(recording, process)};
-    struct reader r = {.set = set, .wants_ranges = options->wants_ranges};
+    struct reader r = {
+        .set = set, .wants_ranges = options->wants_ranges, .wants_facts = options->wants_facts};
     KYMO_TRY(read_log(&r));
     set->caught = kymo__calloc(options->rules->n, sizeof *set->caught);
     struct kymo__classifier classifier;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/analyze_internal.h"
+#include "analyze/gpu_report_internal.h"
 #include "present/report_internal.h"
 #include <kymo/communication.h>
 
@@ -165,6 +166,18 @@ static kymo_status put_tables(struct report *report)
     return KYMO_OK;
 }
 
+static kymo_status put_gpu(struct report *report)
+{
+    const struct kymo__gpu_text text = {
+        .options = report->options->text,
+        .limit = report->options->limit,
+        .is_alone = kymo_table_n_rows(table_of(report, KYMO__TABLE_PROCESSES)) <= 1,
+    };
+    return report->options->gpu != NULL
+               ? kymo__gpu_report_text(report->options->gpu, &text, &report->line, report->out)
+               : KYMO_OK;
+}
+
 /* ---- what stands below ---- */
 
 static kymo_status put_open(struct report *report)
@@ -255,9 +268,8 @@ static kymo_status put_cost(struct report *report)
     return end_line(report);
 }
 
-static kymo_status put_warnings(struct report *report)
+static kymo_status put_notes(struct report *report, const kymo_table *warnings)
 {
-    const kymo_table *warnings = table_of(report, KYMO__TABLE_WARNINGS);
     for (size_t row = 0; row < kymo_table_n_rows(warnings); row++) {
         const struct kymo_cell text = kymo_table_cell(warnings, row, 0);
         kymo__buf_printf(&report->line, "%snote:%s ", style(report, YELLOW), style(report, PLAIN));
@@ -265,6 +277,14 @@ static kymo_status put_warnings(struct report *report)
         KYMO_TRY(end_line(report));
     }
     return KYMO_OK;
+}
+
+static kymo_status put_warnings(struct report *report)
+{
+    KYMO_TRY(put_notes(report, table_of(report, KYMO__TABLE_WARNINGS)));
+    return report->options->gpu != NULL
+               ? put_notes(report, report->options->gpu->tables[KYMO__GPU_WARNINGS])
+               : KYMO_OK;
 }
 
 /* Whether there is more to tell than ranges: work of a GPU, or communication. */
@@ -296,6 +316,7 @@ static kymo_status put_report(struct report *report)
     if (report->summary->cost.events != 0)
         KYMO_TRY(put_tables(report));
     KYMO_TRY(end_line(report));
+    KYMO_TRY(put_gpu(report));
     KYMO_TRY(kymo__report_iterations(report->summary, &report->line, report->out));
     KYMO_TRY(put_open(report));
     KYMO_TRY(put_loss(report));

@@ -21,6 +21,18 @@ KYMO_WARN_UNUSED kymo_status kymo__report_sort(kymo_summary *summary, const char
 KYMO_WARN_UNUSED kymo_status kymo__report_tables(kymo_summary *summary, const char *names,
                                                  kymo_table **tables, size_t *n);
 
+/* How a GPU report is drawn. */
+struct kymo__gpu_text {
+    struct kymo_text_options options;
+    size_t limit;  /* rows of a table; 0: all */
+    bool is_alone; /* there is one process: which it is need not be said */
+};
+/* Its tables into `out`, each line through `line`. In gpu_report_out.c. */
+struct kymo_gpu_report;
+KYMO_WARN_UNUSED kymo_status kymo__gpu_report_text(const struct kymo_gpu_report *report,
+                                                   const struct kymo__gpu_text *text,
+                                                   struct kymo__buf *line, FILE *out);
+
 /*
  * The report's lines about iterations into `out`, each through `line`, where the summary has any: how long, how many in
  * a second, what takes most of them, which were out of the ordinary, which rank is slowest.

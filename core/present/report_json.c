@@ -4,6 +4,7 @@
 
 #include "present/export_internal.h"
 #include "present/report_internal.h"
+#include <kymo/gpu_report.h>
 
 static kymo_status put_table(const kymo_table *table, size_t limit, struct kymo__buf *buf, FILE *out)
 {
@@ -42,6 +43,15 @@ static kymo_status put_tables(kymo_summary *summary, const struct kymo_report_op
             KYMO_TRY(put_table(asked[i], options->limit, buf, out));
     }
     return KYMO_OK;
+}
+
+static kymo_status put_gpu(kymo_gpu_report *gpu, struct kymo__buf *buf, FILE *out)
+{
+    kymo__buf_puts(buf, "  \"gpu\": ");
+    KYMO_TRY(kymo__buf_to_stream(buf, out));
+    KYMO_TRY(kymo_gpu_report_json(gpu, out));
+    kymo__buf_puts(buf, "  ,\n");
+    return kymo__buf_to_stream(buf, out);
 }
 
 static void put_warnings(struct kymo__buf *buf, const kymo_table *warnings)
@@ -83,6 +93,8 @@ static kymo_status put_report(kymo_summary *summary, const struct kymo_report_op
     KYMO_TRY(kymo__report_sort(summary, options->sort));
     kymo__buf_puts(buf, "{\n");
     KYMO_TRY(put_tables(summary, options, buf, out));
+    if (options->gpu != NULL)
+        KYMO_TRY(put_gpu(options->gpu, buf, out));
     put_warnings(buf, summary->tables[KYMO__TABLE_WARNINGS]);
     kymo__buf_printf(buf, "  \"lost_events\": %" PRIu64 ",\n", summary->cost.lost_events);
     put_cost(buf, &summary->cost);

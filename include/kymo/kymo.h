@@ -27,6 +27,7 @@
 #include <kymo/dump.h>
 #include <kymo/dumpfile.h>
 #include <kymo/gpu.h>
+#include <kymo/gpu_report.h>
 #include <kymo/image.h>
 #include <kymo/import.h>
 #include <kymo/iteration.h>

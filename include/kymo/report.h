@@ -127,6 +127,8 @@ struct kymo_report_options {
     const char *tables;
     const char *sort; /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" turns it round */
     uint32_t limit; /* rows at most; 0: all */
+    /* Of <kymo/gpu_report.h>, lent: its tables come behind the others, in JSON as an object "gpu". NULL: none. */
+    struct kymo_gpu_report *gpu;
 };
 KYMO_API kymo_status kymo_report_text(kymo_summary *summary,
                                       const struct kymo_report_options *options, FILE *out);
