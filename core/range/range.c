@@ -160,21 +160,29 @@ void kymo_pop(void)
 
 /* ---- async ---- */
 
-/* Of this process; the site sits in the low bits, so that the end can tell it without a table. */
-static uint64_t n_async;
+/* The number is of this process; the site sits in the low bits, so that the end can tell it without a table. */
+static kymo_async next_async(kymo_id id)
+{
+    static uint64_t n;
+    return (__atomic_add_fetch(&n, 1, __ATOMIC_RELAXED) << 20) | (id & KYMO__ENTRY_ID);
+}
+
+static void put_async(enum kymo_record_type type, kymo_async range)
+{
+    const uint64_t words[] = {range & KYMO__ENTRY_ID, range};
+    if (kymo_on() & KYMO_ON_RECORD)
+        kymo__lane_put_record(type, words, 2);
+}
 
 kymo_async kymo_async_begin(kymo_id id)
 {
     const uint32_t on = kymo_on() & (KYMO_ON_RECORD | KYMO_ON_NVTX);
     if (on == 0)
         return 0;
-    const kymo_async range =
-        (__atomic_add_fetch(&n_async, 1, __ATOMIC_RELAXED) << 20) | (id & KYMO__ENTRY_ID);
-    const uint64_t words[] = {id, range};
+    const kymo_async range = next_async(id);
     if (on & KYMO_ON_NVTX)
         kymo__nvtx_async_begin(range);
-    if (on & KYMO_ON_RECORD)
-        kymo__lane_put_record(KYMO_RECORD_ASYNC_BEGIN, words, 2);
+    put_async(KYMO_RECORD_ASYNC_BEGIN, range);
     return range;
 }
 
@@ -183,9 +191,59 @@ void kymo_async_end(kymo_async range)
     const uint32_t on = kymo_on();
     if (range == 0 || on == 0)
         return;
-    const uint64_t words[] = {range & KYMO__ENTRY_ID, range};
-    if (on & KYMO_ON_RECORD)
-        kymo__lane_put_record(KYMO_RECORD_ASYNC_END, words, 2);
+    put_async(KYMO_RECORD_ASYNC_END, range);
     if (on & KYMO_ON_NVTX)
         kymo__nvtx_async_end(range);
+}
+
+/* ---- into the recording alone ---- */
+
+void kymo_put_begin(kymo_id id)
+{
+    if (kymo_on() & KYMO_ON_RECORD)
+        kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, id));
+}
+
+void kymo_put_begin_payload(kymo_id id, const struct kymo_payload *payload)
+{
+    if (kymo_on() & KYMO_ON_RECORD)
+        put_with_payload(KYMO_RECORD_BEGIN, id, payload);
+}
+
+void kymo_put_end(kymo_id id)
+{
+    if (kymo_on() & KYMO_ON_RECORD)
+        kymo__lane_put(kymo__tag(KYMO_KIND_END, id));
+}
+
+void kymo_put_end_of(kymo_id id)
+{
+    const uint64_t words[] = {id & KYMO__ENTRY_ID};
+    if (kymo_on() & KYMO_ON_RECORD)
+        kymo__lane_put_record(KYMO_RECORD_END_OF, words, KYMO__COUNT_OF(words));
+}
+
+void kymo_put_mark(kymo_id id, const struct kymo_payload *payload)
+{
+    if ((kymo_on() & KYMO_ON_RECORD) == 0)
+        return;
+    if (payload != NULL)
+        put_with_payload(KYMO_RECORD_MARK, id, payload);
+    else
+        kymo__lane_put(kymo__tag(KYMO_KIND_MARK, id));
+}
+
+kymo_async kymo_put_async_begin(kymo_id id)
+{
+    if ((kymo_on() & KYMO_ON_RECORD) == 0)
+        return 0;
+    const kymo_async range = next_async(id);
+    put_async(KYMO_RECORD_ASYNC_BEGIN, range);
+    return range;
+}
+
+void kymo_put_async_end(kymo_async range)
+{
+    if (range != 0)
+        put_async(KYMO_RECORD_ASYNC_END, range);
 }

@@ -150,6 +150,19 @@ typedef uint64_t kymo_async;
 KYMO_API kymo_async kymo_async_begin(kymo_id id);
 KYMO_API void kymo_async_end(kymo_async range);
 
+/*
+ * Into the recording alone: neither checked for nesting nor passed on to an NVTX tool. For instruments that tell of
+ * ranges which somebody else begins and ends, libkymo-nvtx among them. An end of `id` ends what was begun after it as
+ * well; kymo_put_end_of() leaves that open, where ranges lie across one another. `payload` of a mark may be NULL.
+ */
+KYMO_API void kymo_put_begin(kymo_id id);
+KYMO_API void kymo_put_begin_payload(kymo_id id, const struct kymo_payload *payload);
+KYMO_API void kymo_put_end(kymo_id id);
+KYMO_API void kymo_put_end_of(kymo_id id);
+KYMO_API void kymo_put_mark(kymo_id id, const struct kymo_payload *payload);
+KYMO_API kymo_async kymo_put_async_begin(kymo_id id);
+KYMO_API void kymo_put_async_end(kymo_async range);
+
 /* A site of this very place, in any expression: KYMO_ID("step"), KYMO_ID("step", .category = "train"). */
 #define KYMO_ID(...)                                                                               \
     (__extension__({                                                                               \
