@@ -11,7 +11,7 @@
 
 static struct {
     const char *output, *options, *gpu_schedule;
-    bool append, force, gpu, mpi, quiet;
+    bool append, force, gpu, mpi, nvtx, quiet;
     uint32_t repeat;
 } given = {.repeat = 1};
 
@@ -30,6 +30,9 @@ static const struct cli_option options[] = {
     {"mpi", 0, CLI_FLAG, NULL, &given.mpi,
      "record MPI's calls: a range for each, with what it sends and\n"
      "gets; in front of mpirun or behind it"},
+    {"nvtx", 0, CLI_FLAG, NULL, &given.nvtx,
+     "record what the program and its libraries tell NVTX: ranges\n"
+     "and marks of PyTorch, NCCL, DALI, ...; no GPU is needed"},
     {"options", 0, CLI_TEXT, "KEY=VALUE,...", &given.options,
      "how to record; they go into KYMO_OPTIONS, behind what is\n"
      "there. 'kymo run --options help' lists them"},
@@ -93,6 +96,9 @@ static void say_nothing_recorded(const struct run_target *target, char *const *p
     else if (given.mpi)
         cli_say("nothing was recorded in %s: the program has no kymo ranges and called no MPI "
                 "function in C, or its MPI is linked in statically",
+                where);
+    else if (given.nvtx)
+        cli_say("nothing was recorded in %s: the program has no kymo ranges and told NVTX nothing",
                 where);
     else if (run_is_python(program))
         cli_say("nothing was recorded in %s: the program has no kymo ranges, or its Python "
@@ -174,6 +180,8 @@ static int run_program(char **program, enum run_existing existing, const char *o
     int wait_status = 0;
     if (given.gpu && !run_inject_cuda())
         return CLI_BAD;
+    if (given.nvtx && !run_nvtx())
+        return CLI_BAD;
     if (given.mpi && !run_preload_mpi(&preload))
         return CLI_BAD;
     if (!run_target_prepare(&target, given.output, existing, program)) {
@@ -237,6 +245,7 @@ const struct cli_command cli_command_run = {
         "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
         "  kymo run --gpu -- python train.py          kernels, copies and who launched them\n"
         "  kymo run --mpi -- mpirun -n 4 ./solver     MPI's calls as well\n"
+        "  kymo run --nvtx -- python train.py         NVTX's ranges as well\n"
         "  kymo run -o first.kymo -- ./train          names the recording\n"
         "  kymo run -- torchrun --nproc-per-node 4 train.py\n"
         "  kymo run --repeat 5 -o a.kymo -- python train.py     five runs to compare with\n"

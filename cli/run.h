@@ -55,6 +55,13 @@ bool run_preload_mpi(struct run_preload *preload);
 bool run_inject_cuda(void);
 /* Once the program has ended. */
 void run_preload_remove(const struct run_preload *preload);
+/* Whether the library `name` lies beside libkymo; its path goes `into`. Else a sentence is said: `option` needs it. */
+bool run_find_beside(const char *name, const char *option, char into[PATH_MAX]);
+
+/* ---- run_nvtx.c ---- */
+
+/* Make libkymo-nvtx the program's NVTX tool, in our own environment. False, with a sentence said, when it cannot be. */
+bool run_nvtx(void);
 
 /* ---- run_python.c: is it Python, and will it listen? ---- */
 

@@ -71,8 +71,7 @@ static bool add(const char *path)
     return done;
 }
 
-/* Whether `name` lies beside libkymo; its path goes `into`. */
-static bool find_beside(const char *name, const char *option, char into[PATH_MAX])
+bool run_find_beside(const char *name, const char *option, char into[PATH_MAX])
 {
     char folder[PATH_MAX];
     library_folder(folder);
@@ -96,7 +95,7 @@ bool run_inject_cuda(void)
             name, before);
         return false;
     }
-    if (!find_beside(library, "--gpu", path))
+    if (!run_find_beside(library, "--gpu", path))
         return false;
     setenv(name, path, 1);
     return true;
@@ -106,7 +105,7 @@ bool run_preload_mpi(struct run_preload *preload)
 {
     char folder[PATH_MAX], link[PATH_MAX], path[PATH_MAX + sizeof LIBRARY];
     preload->folder[0] = '\0';
-    if (!find_beside(LIBRARY, "--mpi", path))
+    if (!run_find_beside(LIBRARY, "--mpi", path))
         return false;
     library_folder(folder);
     if (strpbrk(folder, AWKWARD) != NULL) {

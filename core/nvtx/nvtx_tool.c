@@ -26,10 +26,23 @@ static struct {
     bool is_forbidden;    /* by the option nvtx=0 */
 } tool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static const char *variable(const char *name)
+{
+    const char *text = getenv(name);
+    return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+/*
+ * libkymo-nvtx, which records what the program tells NVTX, is no tool for our own ranges: they are in the recording. But
+ * it may have been put before another one, and lets our calls through to that.
+ */
 static const char *injection_path(void)
 {
-    const char *path = getenv("NVTX_INJECTION64_PATH");
-    return path != NULL && path[0] != '\0' ? path : NULL;
+    const char *path = variable("NVTX_INJECTION64_PATH");
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    if (path != NULL && strcmp(slash != NULL ? slash + 1 : path, "libkymo-nvtx.so") == 0)
+        return variable("KYMO_NVTX_NEXT");
+    return path;
 }
 
 /* A preloaded tool has this function, by which NVTX finds it. */

@@ -31,6 +31,7 @@ EXPECTED = [
     "kymo/libkymo-tools.so",
     "kymo/libkymo-tools.so.0",
     "kymo/libkymo-mpi.so",
+    "kymo/libkymo-nvtx.so",
     "kymo/_native" + sysconfig.get_config_var("EXT_SUFFIX"),
     "kymo/_tools" + sysconfig.get_config_var("EXT_SUFFIX"),
     "data/data/share/man/man1/kymo.1",

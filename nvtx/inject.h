@@ -1,0 +1,228 @@
+/*
+ * inject: libkymo-nvtx.so, which `kymo run --nvtx` makes the NVTX tool of a program. What the program and its libraries
+ * tell NVTX becomes events of the recording.
+ *
+ *   NVTX ── inject_entry.c    puts our functions into the tables of each object that has NVTX inside
+ *      '--- inject_calls.c, inject_handles.c    those functions
+ *             |-- inject_text.c     what of a name is its site's, what varies; wide characters
+ *             |-- inject_names.c    domains, categories, names: found without a lock once they are known
+ *             |-- inject_thread.c   what each thread has pushed, of each domain; names it used last
+ *             '-- inject_next.c     a second tool behind us, which gets every call as it came
+ *
+ * A range costs little more than one of <kymo/range.h>: a registered string's handle is the address of what is known of
+ * it, a plain text is found by its address and compared. While nothing is recorded, pushes and pops are still counted,
+ * so that a recording that starts in between has no end without a begin.
+ *
+ * Nothing is ever freed but what a thread has for itself: handles are the program's, for good. The functions may be
+ * called from any thread, at any time, also after libkymo has closed the recording at exit.
+ */
+#ifndef KYMO_INJECT_H
+#define KYMO_INJECT_H
+
+#include <stdbool.h>
+
+#include <kymo/range.h>
+
+#include "inject_abi.h"
+
+/* ---- inject_text.c ---- */
+
+/*
+ * Where the part of a name begins that changes from call to call, as PyTorch writes it: "aten::mul, seq = 7, sizes =
+ * [[2, 3]]" has its first comma. `len` when there is none.
+ */
+size_t inject_text_cut(const char *text, size_t len);
+
+enum { INJECT_TEXT_MAX = 4096 };
+/* As UTF-8, with a NUL; what does not fit is cut. NULL gives "". */
+void inject_text_narrow(const wchar_t *wide, char into[INJECT_TEXT_MAX]);
+
+/* The name with each row of digits as one '#', cut at INJECT_TEXT_MAX - 1 bytes; its length. */
+size_t inject_text_fold(const char *text, size_t len, char into[INJECT_TEXT_MAX]);
+
+/* ---- inject_names.c ---- */
+
+struct inject_category; /* a number and its name */
+
+/* The tool's handle of a domain. */
+struct inject_domain {
+    struct inject_domain *next;         /* all of them; guarded by the lock */
+    const char *name;                   /* "" for the one without */
+    struct inject_category *categories; /* release; loaded with acquire. Others are put before it */
+    uint32_t version; /* counts what was named among them. Release; loaded with acquire */
+    void *theirs;     /* the second tool's handle. Release; loaded with acquire */
+};
+extern struct inject_domain inject_default_domain;
+
+static inline struct inject_domain *inject_domain_of(void *handle)
+{
+    return handle != NULL ? handle : &inject_default_domain;
+}
+
+struct inject_look; /* a site of a name with a category or a color */
+
+/* The tool's handle of a registered string, and what is known of a name that came as plain text. */
+struct inject_name {
+    struct inject_domain *domain;
+    uint32_t hash, len;
+    uint32_t rest; /* where what varies begins, behind ", "; `len`: nowhere. Only of registered strings */
+    kymo_id id;                /* its site without category and color */
+    struct inject_look *looks; /* others. Release; loaded with acquire */
+    void *theirs;              /* the second tool's handle. Release; loaded with acquire */
+    char text[];
+};
+
+/* The domain of that name, made if it is new. Takes the lock. NULL without memory. */
+struct inject_domain *inject_domain_make(const char *name);
+void inject_domain_name(struct inject_domain *domain, uint32_t number, const char *name);
+
+/* What is known of a text, `len` bytes, which the whole of the name is; made if it is new. NULL when there is no room. */
+const struct inject_name *inject_name_get(struct inject_domain *domain, const char *text, size_t len);
+/* The same for a string that is registered, and may have a part that varies. Falls back on other names; NULL without memory. */
+struct inject_name *inject_name_register(struct inject_domain *domain, const char *text);
+/* What stands for names when there are too many. NULL without memory. */
+const struct inject_name *inject_name_folded(struct inject_domain *domain, const char *text,
+                                             size_t len);
+
+/* The site of a name as an event looks like. `color` 0: none. No lock once it is known. Never 0. */
+kymo_id inject_look_find(struct inject_name *name, uint32_t category, uint32_t color);
+static inline kymo_id inject_name_site(const struct inject_name *name, uint32_t category,
+                                       uint32_t color)
+{
+    const kymo_id id = __atomic_load_n(&name->id, __ATOMIC_RELAXED);
+    if (KYMO_LIKELY((category | color) == 0 && id != 0))
+        return id;
+    return inject_look_find((struct inject_name *)name, category, color);
+}
+
+/* ---- inject_thread.c ---- */
+
+/* A range that was pushed. */
+struct inject_entry {
+    const struct inject_domain *domain;
+    kymo_id id;    /* 0: it is not in the recording */
+    int32_t level; /* of the domain, from 0 */
+};
+
+/* A text that this thread used lately, by its address. Another text may be there by now, so it is compared. */
+struct inject_recent {
+    const char *text;
+    const struct inject_domain *domain;
+    const struct inject_name *name;
+};
+enum { INJECT_N_RECENT = 64 };
+
+/*
+ * Of one thread. Below what was pushed lies an entry of level -1, with the domain that was pushed first: so the usual
+ * push compares with the entry below and nothing else.
+ */
+struct inject_thread {
+    struct inject_entry *top; /* the next free one */
+    struct inject_entry *limit; /* at it there is no room, as before the first push, when all is NULL */
+    struct inject_recent *recent; /* INJECT_N_RECENT */
+    uint64_t n_beyond;            /* pushed when there was no room any more */
+    struct inject_entry *entries;
+};
+extern __thread struct inject_thread inject_thread __attribute__((tls_model("initial-exec")));
+
+static inline struct inject_recent *inject_thread_recent(const char *text)
+{
+    const uintptr_t at = (uintptr_t)text;
+    return &inject_thread.recent[(at ^ at >> 6) % INJECT_N_RECENT];
+}
+
+/* A new entry on top, its level set, its site 0. NULL when there is no room: the range is not recorded. */
+struct inject_entry *inject_thread_push_slowly(const struct inject_domain *domain);
+static inline struct inject_entry *inject_thread_push(const struct inject_domain *domain)
+{
+    struct inject_entry *const entry = inject_thread.top;
+    if (KYMO_UNLIKELY(entry == inject_thread.limit || entry[-1].domain != domain))
+        return inject_thread_push_slowly(domain);
+    inject_thread.top = entry + 1;
+    entry->domain = domain;
+    entry->level = entry[-1].level + 1;
+    entry->id = 0;
+    return entry;
+}
+
+/*
+ * Take out what was pushed last in `domain`. NULL when there is nothing; lent until the next push. `is_top`: nothing of
+ * other domains lies above it.
+ */
+const struct inject_entry *inject_thread_pop_slowly(const struct inject_domain *domain, bool *is_top);
+static inline const struct inject_entry *inject_thread_pop(const struct inject_domain *domain,
+                                                           bool *is_top)
+{
+    struct inject_entry *const entry = inject_thread.top - 1;
+    if (KYMO_UNLIKELY(inject_thread.top == NULL || entry->domain != domain || entry->level < 0))
+        return inject_thread_pop_slowly(domain, is_top);
+    *is_top = true;
+    inject_thread.top = entry;
+    return entry;
+}
+
+/* In a forked child, whose own recording has no begin of what its parent pushed. */
+void inject_thread_after_fork(void);
+
+/* ---- inject_next.c ---- */
+
+/* The second tool's functions; NULL: it has none. Written under the lock of inject_entry.c; relaxed. */
+struct inject_next {
+#define INJECT_NEXT_POINTER(place, type, name, params) type(*name) params;
+    NVTX_FUNCTIONS(INJECT_NEXT_POINTER)
+#undef INJECT_NEXT_POINTER
+};
+extern struct inject_next inject_next;
+extern bool inject_has_next; /* relaxed */
+
+/* Call the second tool's `name` where it has one. */
+#define INJECT_NEXT(name, ...)                                                                     \
+    do {                                                                                           \
+        __typeof__(inject_next.name) next_ = __atomic_load_n(&inject_next.name, __ATOMIC_RELAXED); \
+        if (next_ != NULL)                                                                         \
+            next_(__VA_ARGS__);                                                                    \
+    } while (0)
+#define INJECT_NEXT_OR(otherwise, name, ...)                                                       \
+    (__extension__({                                                                               \
+        __typeof__(inject_next.name) next_ = __atomic_load_n(&inject_next.name, __ATOMIC_RELAXED); \
+        next_ != NULL ? next_(__VA_ARGS__) : (otherwise);                                          \
+    }))
+
+static inline bool inject_next_is_there(void)
+{
+    return KYMO_UNLIKELY(__atomic_load_n(&inject_has_next, __ATOMIC_RELAXED));
+}
+
+/* What makes it the tool of an object: its own function, or NULL when there is no second tool. Loads it the first time. */
+nvtx_initialize *inject_next_find(void);
+
+/* The event as the second tool knows it: `copy`, with its handle of the string, or the event itself. */
+const struct nvtx_event *inject_next_event(const struct nvtx_event *event, struct nvtx_event *copy);
+static inline void *inject_next_domain(const struct inject_domain *domain)
+{
+    return __atomic_load_n(&domain->theirs, __ATOMIC_ACQUIRE);
+}
+
+/* Its number of a range that is `ours` (0: not in the recording); what the program is told. */
+uint64_t inject_next_started(uint64_t ours, uint64_t theirs);
+/* What of a range that the program was told is ours; 0: nothing. */
+static inline kymo_async inject_next_ours(uint64_t range)
+{
+    return range >> 63 != 0 ? 0 : range;
+}
+/* The number again; false when there is none. */
+bool inject_next_ended(uint64_t ours, uint64_t *theirs);
+
+/* ---- around a fork, in the order of the locks ---- */
+void inject_entry_lock(bool lock);
+void inject_next_lock(bool lock);
+void inject_names_lock(bool lock);
+
+/* ---- inject_calls.c ---- */
+
+/* Ours, by the names of NVTX_FUNCTIONS. */
+#define INJECT_CALL(place, type, name, params) type inject_##name params;
+NVTX_FUNCTIONS(INJECT_CALL)
+#undef INJECT_CALL
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * inject_abi.h: of NVTX, version 3, what a tool has to know: numbers and layouts that stand still between programs and
+ * tools. Each object that was compiled with NVTX's headers has tables of function pointers, one table for a module of
+ * NVTX; a tool is given them once for each such object and puts its functions there.
+ */
+#ifndef KYMO_INJECT_ABI_H
+#define KYMO_INJECT_ABI_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <wchar.h>
+
+typedef void nvtx_function(void); /* of some other type */
+
+enum { NVTX_TABLE_CALLBACKS = 1 };
+enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5, NVTX_MODULE_SYNC = 6 };
+
+struct nvtx_callbacks {
+    size_t bytes;
+    /* 1, an array of places of functions and its length; 0 for a module that is not there. */
+    int (*module)(int number, nvtx_function ****places, unsigned *n);
+};
+typedef const void *nvtx_get_table(uint32_t number);
+typedef int nvtx_initialize(nvtx_get_table *get_table);
+
+/* What a push or pop returns where levels are not counted. */
+enum { NVTX_NO_LEVEL = -2 };
+
+enum { NVTX_COLOR_ARGB = 1 };
+enum { NVTX_TEXT = 1, NVTX_WIDE_TEXT = 2, NVTX_REGISTERED = 3 };
+enum {
+    NVTX_PAYLOAD_NONE = 0,
+    NVTX_PAYLOAD_U64 = 1,
+    NVTX_PAYLOAD_I64 = 2,
+    NVTX_PAYLOAD_F64 = 3,
+    NVTX_PAYLOAD_U32 = 4,
+    NVTX_PAYLOAD_I32 = 5,
+    NVTX_PAYLOAD_F32 = 6,
+};
+
+/* What is told of a range or a mark. */
+struct nvtx_event {
+    uint16_t version, bytes;
+    uint32_t category; /* 0: none */
+    int32_t color_type;
+    uint32_t color;
+    int32_t payload_type, n_payloads;
+    union {
+        uint64_t u64;
+        int64_t i64;
+        double f64;
+        uint32_t u32;
+        int32_t i32;
+        float f32;
+    } payload;
+    int32_t text_type;
+    union {
+        const char *text;
+        const wchar_t *wide;
+        void *registered; /* a handle that a tool gave */
+    } as;
+};
+static_assert(sizeof(struct nvtx_event) == 48, "as NVTX has it");
+static_assert(offsetof(struct nvtx_event, payload) == 24, "as NVTX has it");
+static_assert(offsetof(struct nvtx_event, as) == 40, "as NVTX has it");
+
+/*
+ * The functions that a tool may put there: X(place in the table, what it returns, name, parameters). Handles
+ * of domains and of strings are the tool's own; the domain NULL is the one without a name.
+ */
+#define NVTX_CORE(X)                                                                               \
+    X(1, void, mark_event, (const struct nvtx_event *event))                                       \
+    X(2, void, mark_text, (const char *text))                                                      \
+    X(3, void, mark_wide, (const wchar_t *text))                                                   \
+    X(4, uint64_t, start_event, (const struct nvtx_event *event))                                  \
+    X(5, uint64_t, start_text, (const char *text))                                                 \
+    X(6, uint64_t, start_wide, (const wchar_t *text))                                              \
+    X(7, void, end, (uint64_t range))                                                              \
+    X(8, int, push_event, (const struct nvtx_event *event))                                        \
+    X(9, int, push_text, (const char *text))                                                       \
+    X(10, int, push_wide, (const wchar_t *text))                                                   \
+    X(11, int, pop, (void))                                                                        \
+    X(12, void, name_category, (uint32_t category, const char *name))                              \
+    X(13, void, name_category_wide, (uint32_t category, const wchar_t *name))                      \
+    X(14, void, name_thread, (uint32_t tid, const char *name))                                     \
+    X(15, void, name_thread_wide, (uint32_t tid, const wchar_t *name))
+
+#define NVTX_CORE2(X)                                                                              \
+    X(1, void, domain_mark, (void *domain, const struct nvtx_event *event))                        \
+    X(2, uint64_t, domain_start, (void *domain, const struct nvtx_event *event))                   \
+    X(3, void, domain_end, (void *domain, uint64_t range))                                         \
+    X(4, int, domain_push, (void *domain, const struct nvtx_event *event))                         \
+    X(5, int, domain_pop, (void *domain))                                                          \
+    X(6, void *, resource_create, (void *domain, void *attributes))                                \
+    X(8, void, domain_name_category, (void *domain, uint32_t category, const char *name))          \
+    X(9, void, domain_name_category_wide, (void *domain, uint32_t category, const wchar_t *name))  \
+    X(10, void *, domain_register, (void *domain, const char *text))                               \
+    X(11, void *, domain_register_wide, (void *domain, const wchar_t *text))                       \
+    X(12, void *, domain_create, (const char *name))                                               \
+    X(13, void *, domain_create_wide, (const wchar_t *name))
+
+/* Of this module, only what has a domain's handle in it. */
+#define NVTX_SYNC(X) X(1, void *, sync_user_create, (void *domain, const void *attributes))
+
+#define NVTX_FUNCTIONS(X) NVTX_CORE(X) NVTX_CORE2(X) NVTX_SYNC(X)
+
+#endif

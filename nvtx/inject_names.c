@@ -1,0 +1,308 @@
+/*
+ * Domains, categories and names, from the program's words to sites. All of it only grows, under one lock; readers take
+ * none. Names lie in a hash table that is replaced by one twice the size; older ones stay, because a reader may be there.
+ *
+ *   names.table -> slots[hash & mask] -> struct inject_name -> looks: (category, color) -> site
+ *
+ * A program may make up names without end ("step 1", "step 2", ...). After the first N_EXACT of them, numbers in new
+ * names become '#', and the name itself goes along as a payload; after N_MAX there is one name for all the rest.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inject.h"
+
+enum { N_EXACT = 4096, N_MAX = 8192, N_LOOKS = 32, FIRST_SLOTS = 256 };
+
+struct inject_category {
+    struct inject_category *next;
+    uint32_t number;
+    const char *name; /* release; loaded with acquire */
+};
+
+struct inject_look {
+    struct inject_look *next;
+    uint32_t category, color;
+    uint64_t site; /* and above it the version of the categories that it was made with. Relaxed */
+};
+
+struct table {
+    struct table *older;
+    uint32_t mask;
+    struct inject_name *slots[]; /* release; loaded with acquire */
+};
+
+struct inject_domain inject_default_domain = {.name = ""};
+
+static struct {
+    pthread_mutex_t lock; /* guards what is written below, in domains, and in names */
+    struct table *table;  /* release; loaded with acquire */
+    uint32_t n;
+    struct inject_domain *domains;
+} names = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void inject_names_lock(bool lock)
+{
+    if (lock)
+        pthread_mutex_lock(&names.lock);
+    else
+        pthread_mutex_unlock(&names.lock);
+}
+
+/* ---- domains ---- */
+
+struct inject_domain *inject_domain_make(const char *name)
+{
+    pthread_mutex_lock(&names.lock);
+    struct inject_domain *domain = names.domains;
+    while (domain != NULL && strcmp(domain->name, name) != 0)
+        domain = domain->next;
+    char *const copy = domain == NULL ? strdup(name) : NULL;
+    if (copy != NULL)
+        domain = calloc(1, sizeof *domain);
+    if (domain != NULL && copy != NULL) {
+        domain->name = copy;
+        domain->next = names.domains;
+        names.domains = domain;
+    } else {
+        free(copy);
+    }
+    pthread_mutex_unlock(&names.lock);
+    return domain;
+}
+
+/* ---- categories ---- */
+
+static struct inject_category *find_category(const struct inject_domain *domain, uint32_t number)
+{
+    struct inject_category *c = __atomic_load_n(&domain->categories, __ATOMIC_ACQUIRE);
+    while (c != NULL && c->number != number)
+        c = c->next;
+    return c;
+}
+
+/* The lock is held. */
+static void name_category(struct inject_domain *domain, uint32_t number, const char *name)
+{
+    struct inject_category *category = find_category(domain, number);
+    if (category != NULL && strcmp(category->name, name) == 0)
+        return;
+    char *const copy = strdup(name);
+    if (copy == NULL)
+        return;
+    if (category != NULL) {
+        __atomic_store_n(&category->name, copy, __ATOMIC_RELEASE); /* the old one may be in use */
+    } else if ((category = calloc(1, sizeof *category)) != NULL) {
+        category->number = number;
+        category->name = copy;
+        category->next = domain->categories;
+        __atomic_store_n(&domain->categories, category, __ATOMIC_RELEASE);
+    } else {
+        free(copy);
+    }
+    __atomic_fetch_add(&domain->version, 1, __ATOMIC_RELEASE);
+}
+
+void inject_domain_name(struct inject_domain *domain, uint32_t number, const char *name)
+{
+    pthread_mutex_lock(&names.lock);
+    name_category(domain, number, name);
+    pthread_mutex_unlock(&names.lock);
+}
+
+/* ---- sites ---- */
+
+static kymo_id intern(const struct inject_name *name, const char *category, uint32_t color)
+{
+    const struct kymo_site site = {
+        .name = name->text, .category = category, .domain = name->domain->name, .color = color};
+    const size_t len = inject_text_cut(name->text, name->len);
+    return kymo_site_intern_whole(&site, len);
+}
+
+/* A category without a name is called by its number. */
+static kymo_id intern_look(const struct inject_name *name, uint32_t number, uint32_t color)
+{
+    char digits[16] = "";
+    const struct inject_category *const category = find_category(name->domain, number);
+    if (number != 0 && category == NULL)
+        snprintf(digits, sizeof digits, "%u", number);
+    return intern(
+        name, category != NULL ? __atomic_load_n(&category->name, __ATOMIC_ACQUIRE) : digits, color);
+}
+
+/* The look, or NULL and how many there are. */
+static struct inject_look *find_look(const struct inject_name *name, uint32_t category,
+                                     uint32_t color, size_t *n)
+{
+    struct inject_look *look = __atomic_load_n(&name->looks, __ATOMIC_ACQUIRE);
+    for (*n = 0; look != NULL; look = look->next, ++*n)
+        if (look->category == category && look->color == color)
+            break;
+    return look;
+}
+
+/* The lock is held. */
+static kymo_id add_plain(struct inject_name *name)
+{
+    const kymo_id id = intern(name, NULL, 0);
+    __atomic_store_n(&name->id, id, __ATOMIC_RELAXED);
+    return id;
+}
+
+/* The lock is held. A program that makes up colors without end has some of them only. */
+static kymo_id add_look(struct inject_name *name, uint32_t category, uint32_t color)
+{
+    size_t n;
+    struct inject_look *look = find_look(name, category, color, &n);
+    if ((category | color) == 0 || (look == NULL && n >= N_LOOKS))
+        return add_plain(name);
+    const uint32_t version = __atomic_load_n(&name->domain->version, __ATOMIC_ACQUIRE);
+    const kymo_id id = intern_look(name, category, color);
+    const uint64_t site = (uint64_t)version << 32 | id;
+    if (look != NULL) {
+        __atomic_store_n(&look->site, site, __ATOMIC_RELAXED);
+    } else if ((look = malloc(sizeof *look)) != NULL) {
+        *look = (struct inject_look){name->looks, category, color, site};
+        __atomic_store_n(&name->looks, look, __ATOMIC_RELEASE);
+    }
+    return id;
+}
+
+kymo_id inject_look_find(struct inject_name *name, uint32_t category, uint32_t color)
+{
+    size_t n;
+    const struct inject_look *const look = find_look(name, category, color, &n);
+    const uint64_t site = look != NULL ? __atomic_load_n(&look->site, __ATOMIC_RELAXED) : 0;
+    if (KYMO_LIKELY(look != NULL && (uint32_t)(site >> 32) ==
+                                        __atomic_load_n(&name->domain->version, __ATOMIC_ACQUIRE)))
+        return (kymo_id)site;
+    pthread_mutex_lock(&names.lock);
+    const kymo_id id = add_look(name, category, color);
+    pthread_mutex_unlock(&names.lock);
+    return id;
+}
+
+/* ---- names ---- */
+
+static uint32_t hash_of(const struct inject_domain *domain, const char *text, size_t len)
+{
+    uint64_t h = (uintptr_t)domain ^ len;
+    for (; len >= 8; text += 8, len -= 8) {
+        uint64_t word;
+        memcpy(&word, text, 8);
+        h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
+        h ^= h >> 32;
+    }
+    for (; len > 0; text++, len--)
+        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return (uint32_t)((h ^ h >> 32) * UINT64_C(0xc4ceb9fe1a85ec53) >> 32);
+}
+
+/* The name, or NULL and its free slot. */
+static struct inject_name *probe(const struct table *table, const struct inject_domain *domain,
+                                 const char *text, size_t len, uint32_t hash, uint32_t *slot)
+{
+    for (uint32_t i = hash & table->mask;; i = (i + 1) & table->mask) {
+        struct inject_name *const name = __atomic_load_n(&table->slots[i], __ATOMIC_ACQUIRE);
+        *slot = i;
+        if (name == NULL || (name->hash == hash && name->domain == domain && name->len == len &&
+                             memcmp(name->text, text, len) == 0))
+            return name;
+    }
+}
+
+/* The lock is held. */
+static bool make_room(void)
+{
+    struct table *const old = names.table;
+    if (old != NULL && names.n < old->mask / 2)
+        return true;
+    const uint32_t n_slots = old != NULL ? (old->mask + 1) * 2 : FIRST_SLOTS;
+    struct table *const table = calloc(1, sizeof *table + n_slots * sizeof table->slots[0]);
+    if (table == NULL)
+        return false;
+    table->older = old;
+    table->mask = n_slots - 1;
+    for (uint32_t i = 0; old != NULL && i <= old->mask; i++) {
+        struct inject_name *const name = old->slots[i];
+        uint32_t slot;
+        if (name != NULL &&
+            probe(table, name->domain, name->text, name->len, name->hash, &slot) == NULL)
+            table->slots[slot] = name;
+    }
+    __atomic_store_n(&names.table, table, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* The lock is held. */
+static struct inject_name *add(struct inject_domain *domain, const char *text, size_t len,
+                               uint32_t hash)
+{
+    uint32_t slot;
+    if (!make_room())
+        return NULL;
+    struct inject_name *name = probe(names.table, domain, text, len, hash, &slot);
+    if (name != NULL)
+        return name;
+    name = calloc(1, sizeof *name + len + 1);
+    if (name == NULL)
+        return NULL;
+    memcpy(name->text, text, len);
+    name->domain = domain;
+    name->hash = hash;
+    name->len = (uint32_t)len;
+    const size_t cut = inject_text_cut(text, len);
+    name->rest = (uint32_t)(cut < len ? cut + 2 : len);
+    names.n++;
+    __atomic_store_n(&names.table->slots[slot], name, __ATOMIC_RELEASE);
+    return name;
+}
+
+enum { LONGEST = 1 << 20 };
+
+static struct inject_name *get(struct inject_domain *domain, const char *text, size_t len,
+                               uint32_t limit)
+{
+    uint32_t slot;
+    if (len > LONGEST)
+        len = LONGEST;
+    const uint32_t hash = hash_of(domain, text, len);
+    const struct table *const table = __atomic_load_n(&names.table, __ATOMIC_ACQUIRE);
+    struct inject_name *name = table != NULL ? probe(table, domain, text, len, hash, &slot) : NULL;
+    if (KYMO_LIKELY(name != NULL))
+        return name;
+    pthread_mutex_lock(&names.lock);
+    if (names.n < limit)
+        name = add(domain, text, len, hash);
+    pthread_mutex_unlock(&names.lock);
+    return name;
+}
+
+const struct inject_name *inject_name_get(struct inject_domain *domain, const char *text, size_t len)
+{
+    return get(domain, text, len, N_EXACT);
+}
+
+static struct inject_name *folded(struct inject_domain *domain, const char *text, size_t len)
+{
+    static const char others[] = "(other names)";
+    char short_text[INJECT_TEXT_MAX];
+    const size_t short_len = inject_text_fold(text, len, short_text);
+    struct inject_name *const name = get(domain, short_text, short_len, N_MAX);
+    return name != NULL ? name : get(domain, others, sizeof others - 1, UINT32_MAX);
+}
+
+const struct inject_name *inject_name_folded(struct inject_domain *domain, const char *text,
+                                             size_t len)
+{
+    return folded(domain, text, len);
+}
+
+struct inject_name *inject_name_register(struct inject_domain *domain, const char *text)
+{
+    struct inject_name *const name = get(domain, text, strlen(text), N_EXACT);
+    return name != NULL ? name : folded(domain, text, strlen(text));
+}

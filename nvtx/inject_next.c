@@ -1,0 +1,117 @@
+/*
+ * A second tool behind us: the library that NVTX_INJECTION64_PATH named before `kymo run` put us there, or one that was
+ * preloaded. It gets every call as it came, with its own handles in the place of ours.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "inject.h"
+
+struct inject_next inject_next;
+bool inject_has_next;
+
+/* ---- where it is ---- */
+
+/* One that cannot be used is told of once, and left out. */
+static nvtx_initialize *open_library(const char *path)
+{
+    void *const library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    nvtx_initialize *const initialize =
+        library != NULL ? (nvtx_initialize *)dlsym(library, "InitializeInjectionNvtx2") : NULL;
+    if (initialize == NULL)
+        fprintf(stderr,
+                "kymo: NVTX's ranges are recorded and go to no second tool, because %s %s; see "
+                "NVTX_INJECTION64_PATH\n",
+                path, library == NULL ? "cannot be loaded" : "is no NVTX tool");
+    return initialize;
+}
+
+nvtx_initialize *inject_next_find(void)
+{
+    static bool is_known; /* this and the next are guarded by the lock of inject_entry.c */
+    static nvtx_initialize *initialize;
+    if (is_known)
+        return initialize;
+    const char *const path = getenv("KYMO_NVTX_NEXT");
+    is_known = true;
+    if (path != NULL && path[0] != '\0')
+        initialize = open_library(path);
+    else
+        initialize = (nvtx_initialize *)dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2Preinject");
+    return initialize;
+}
+
+/* ---- its handles ---- */
+
+const struct nvtx_event *inject_next_event(const struct nvtx_event *event, struct nvtx_event *copy)
+{
+    if (event == NULL || event->text_type != NVTX_REGISTERED || event->as.registered == NULL)
+        return event;
+    const struct inject_name *const name = event->as.registered;
+    *copy = *event;
+    copy->bytes = sizeof *copy;
+    copy->as.registered = __atomic_load_n(&name->theirs, __ATOMIC_ACQUIRE);
+    return copy;
+}
+
+/* ---- its numbers of ranges ---- */
+
+struct pair {
+    uint64_t ours, theirs;
+};
+
+static struct {
+    pthread_mutex_t lock; /* guards what is below */
+    struct pair *open;
+    size_t n, cap;
+    uint64_t n_unrecorded;
+} ranges = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void inject_next_lock(bool lock)
+{
+    if (lock)
+        pthread_mutex_lock(&ranges.lock);
+    else
+        pthread_mutex_unlock(&ranges.lock);
+}
+
+/* The lock is held. */
+static bool has_room(void)
+{
+    if (ranges.n < ranges.cap)
+        return true;
+    const size_t cap = ranges.cap > 0 ? ranges.cap * 2 : 64;
+    struct pair *const open = realloc(ranges.open, cap * sizeof *open);
+    if (open == NULL)
+        return false;
+    ranges.open = open;
+    ranges.cap = cap;
+    return true;
+}
+
+uint64_t inject_next_started(uint64_t ours, uint64_t theirs)
+{
+    pthread_mutex_lock(&ranges.lock);
+    if (ours == 0)
+        ours = UINT64_C(1) << 63 | ++ranges.n_unrecorded;
+    if (has_room())
+        ranges.open[ranges.n++] = (struct pair){ours, theirs};
+    pthread_mutex_unlock(&ranges.lock);
+    return ours;
+}
+
+bool inject_next_ended(uint64_t ours, uint64_t *theirs)
+{
+    pthread_mutex_lock(&ranges.lock);
+    size_t i = ranges.n;
+    while (i > 0 && ranges.open[i - 1].ours != ours)
+        i--;
+    if (i > 0) {
+        *theirs = ranges.open[i - 1].theirs;
+        ranges.open[i - 1] = ranges.open[--ranges.n];
+    }
+    pthread_mutex_unlock(&ranges.lock);
+    return i > 0;
+}
