@@ -50,8 +50,20 @@ static kymo_status subscribe(const struct kymo__cupti *cupti)
                                            : "; 'kymo doctor' says more");
 }
 
+/* The recording decides where ticks come from, so it must be open before CUPTI is given the clock. */
+static bool is_recording_open(void)
+{
+    struct kymo__lane *const lane = kymo__lane_set_aside();
+    const bool is_open = __atomic_load_n(&kymo__record.state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN ||
+                         kymo__record_open_pending();
+    kymo__lane_resume(lane);
+    return is_open;
+}
+
 kymo_status kymo__gpu_session_start(bool is_kept)
 {
+    if (!is_recording_open())
+        return kymo__fail(KYMO_ESTATE, "GPU work is not recorded: no recording is open");
     const struct kymo__cupti *cupti = kymo__cupti_open();
     if (cupti == NULL)
         return KYMO_EUNAVAILABLE;
@@ -66,6 +78,8 @@ kymo_status kymo__gpu_session_start(bool is_kept)
     cupti->register_buffers(kymo__gpu_buffer_request, kymo__gpu_buffer_complete);
     int result = KYMO__CUPTI_SUCCESS;
     for (size_t i = 0; i < KYMO__COUNT_OF(kinds); i++) {
+        if (kinds[i] == KYMO__CUPTI_SYNC && !gpu->wants_syncs)
+            continue;
         const int one = cupti->enable(kinds[i]);
         result = kinds[i] == KYMO__CUPTI_KERNEL ? one : result;
     }
@@ -87,23 +101,35 @@ void kymo__gpu_keep(void)
     __atomic_store_n(&gpu->keep_from, kymo__clock_ticks(), __ATOMIC_RELAXED);
 }
 
-void kymo__gpu_session_stop(bool may_wait)
+/*
+ * Give CUPTI back. Without this the program stays slower than it was: CUPTI leaves its hooks in the driver. While other
+ * threads are in CUDA it is safe at the end of a call alone, so a call is made for it.
+ */
+static void finalize(const struct kymo__cupti *cupti)
+{
+    if (!kymo__gpu_finalize_in_call(cupti, gpu->subscriber)) {
+        cupti->unsubscribe(gpu->subscriber);
+        cupti->finalize();
+    }
+}
+
+void kymo__gpu_session_stop(bool is_exit)
 {
     if (!gpu->is_tracing)
         return;
     const struct kymo__cupti *cupti = gpu->cupti;
-    cupti->enable_domain(0, gpu->subscriber, KYMO__CUPTI_RUNTIME);
-    cupti->enable_domain(0, gpu->subscriber, KYMO__CUPTI_DRIVER);
-    if (may_wait)
+    if (!is_exit) {
+        cupti->enable_domain(0, gpu->subscriber, KYMO__CUPTI_RUNTIME);
+        cupti->enable_domain(0, gpu->subscriber, KYMO__CUPTI_DRIVER);
         kymo_cuda_sync();
+    }
     kymo__gpu_poll_stop();
     cupti->flush(KYMO__CUPTI_FLUSH_FORCED);
-    for (size_t i = 0; i < KYMO__COUNT_OF(kinds); i++)
-        cupti->disable(kinds[i]);
-    cupti->unsubscribe(gpu->subscriber);
-    /* Without this the program stays slower than it was: CUPTI leaves its hooks in the driver. */
-    if (may_wait)
-        cupti->finalize();
+    if (!is_exit) { /* else CUDA may be gone, and CUPTI would ask it */
+        for (size_t i = 0; i < KYMO__COUNT_OF(kinds); i++)
+            cupti->disable(kinds[i]);
+        finalize(cupti);
+    }
     gpu->is_tracing = false;
     __atomic_store_n(&gpu->keep_from, UINT64_MAX, __ATOMIC_RELAXED);
     __atomic_fetch_add(&gpu->session, 1, __ATOMIC_RELAXED);
@@ -160,6 +186,8 @@ static kymo_status switch_on(const struct kymo_gpu_options *options)
         return kymo__fail(KYMO_ESTATE,
                           "GPU work is not recorded: CUDA cannot be used in a process forked from "
                           "one that uses it; start processes by spawn");
+    if (!kymo_enabled())
+        return kymo__fail(KYMO_ESTATE, "GPU work is not recorded: no recording is open");
     if (options->active == 0 && (options->wait | options->warmup | options->repeat) != 0)
         return kymo__fail(KYMO_EINVAL, "a schedule of GPU tracing needs active iterations");
     gpu->schedule = *options;
@@ -186,12 +214,12 @@ static void tell_losses(void)
     kymo__record_note(sentence);
 }
 
-static void switch_off(bool may_wait)
+static void switch_off(bool is_exit)
 {
     pthread_mutex_lock(&gpu->lock);
     const bool was_on = gpu->is_on;
     kymo__gpu_schedule_end();
-    kymo__gpu_session_stop(may_wait);
+    kymo__gpu_session_stop(is_exit);
     gpu->is_on = gpu->is_armed = false;
     pthread_mutex_unlock(&gpu->lock);
     if (was_on)
@@ -201,7 +229,7 @@ static void switch_off(bool may_wait)
 /* CUDA goes down soon: nothing is waited for, and nobody is left to be slowed down. */
 static void at_exit(void)
 {
-    switch_off(false);
+    switch_off(true);
 }
 
 kymo_status kymo_gpu_start_sized(const struct kymo_gpu_options *options, size_t size)
@@ -217,7 +245,7 @@ kymo_status kymo_gpu_start_sized(const struct kymo_gpu_options *options, size_t 
 
 void kymo_gpu_stop(void)
 {
-    switch_off(true);
+    switch_off(false);
 }
 
 int kymo_gpu_is_on(void)
@@ -257,6 +285,8 @@ void kymo_gpu_injected(void)
 
 static void start_as_wanted(const struct kymo__settings *s)
 {
+    if (s->gpu.is_wanted)
+        __atomic_store_n(&gpu->wants_syncs, s->gpu.syncs, __ATOMIC_RELAXED);
     const struct kymo_gpu_options o = {s->gpu.wait, s->gpu.warmup, s->gpu.active, s->gpu.repeat};
     if (s->gpu.is_wanted && kymo_gpu_start(&o) != KYMO_OK)
         say_and_note();

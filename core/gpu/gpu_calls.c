@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "cuda/cuda_internal.h"
 #include "gpu/gpu_internal.h"
 
 enum { MAX_CALLS = 2048 };
@@ -59,6 +60,10 @@ static bool fits(const char *pattern, const char *name, size_t len)
                    : len == n && memcmp(pattern, name, n) == 0;
 }
 
+/* A call of the driver that does next to nothing, and its number; stands still once found. */
+#define IDLE_CALL "cuDeviceGetCount"
+static uint32_t idle_call;
+
 static void choose(int domain, uint32_t number, const char *name)
 {
     const bool is_runtime = domain == KYMO__CUPTI_RUNTIME;
@@ -83,8 +88,11 @@ static void choose_all(const struct kymo__cupti *cupti)
     for (int domain = KYMO__CUPTI_DRIVER; domain <= KYMO__CUPTI_RUNTIME; domain++)
         for (uint32_t number = 1; number < MAX_CALLS; number++) {
             const char *name = NULL;
-            if (cupti->callback_name(domain, number, &name) == KYMO__CUPTI_SUCCESS && name != NULL)
-                choose(domain, number, name);
+            if (cupti->callback_name(domain, number, &name) != KYMO__CUPTI_SUCCESS || name == NULL)
+                continue;
+            choose(domain, number, name);
+            if (domain == KYMO__CUPTI_DRIVER && strcmp(name, IDLE_CALL) == 0)
+                idle_call = number;
         }
 }
 
@@ -121,9 +129,44 @@ static bool is_inside_runtime(int domain, bool begins)
     return is_inside;
 }
 
+/* ---- the end of a session ---- */
+
+/* Of the thread that ends it: finalize at the end of the call it makes. */
+static __thread const struct kymo__cupti *to_finalize __attribute__((tls_model("initial-exec")));
+
+bool kymo__gpu_finalize_in_call(const struct kymo__cupti *cupti, void *subscriber)
+{
+    int (*get_count)(int *count), n_devices;
+    *(void **)&get_count = kymo__driver_symbol(IDLE_CALL);
+    if (idle_call == 0 || get_count == NULL ||
+        cupti->enable_callback(1, subscriber, KYMO__CUPTI_DRIVER, idle_call) != KYMO__CUPTI_SUCCESS)
+        return false;
+    to_finalize = cupti;
+    get_count(&n_devices);
+    const bool is_done = to_finalize == NULL;
+    to_finalize = NULL;
+    return is_done;
+}
+
+static bool finalize_here(int domain, uint32_t number, const struct kymo__cupti_call *call)
+{
+    if (KYMO_LIKELY(to_finalize == NULL))
+        return false;
+    if (domain == KYMO__CUPTI_DRIVER && number == idle_call && call->site == 1) {
+        const struct kymo__cupti *cupti = to_finalize;
+        to_finalize = NULL;
+        cupti->finalize();
+    }
+    return true;
+}
+
+/* ---- one end of a call ---- */
+
 void kymo__gpu_call(void *ctx, int domain, uint32_t number, const struct kymo__cupti_call *call)
 {
     (void)ctx;
+    if (finalize_here(domain, number, call))
+        return;
     if (domain < KYMO__CUPTI_DRIVER || domain > KYMO__CUPTI_RUNTIME || number >= MAX_CALLS)
         return;
     const kymo_id site = calls[domain][number].site;

@@ -156,7 +156,7 @@ static bool decode(const uint8_t *record, struct work *out)
         kymo__gpu_count(&counts->incomplete, 1);
         return false;
     }
-    if (out->begin < kymo__gpu_keep_from())
+    if (out->begin < kymo__gpu_keep_from() || out->site == 0)
         return false;
     kymo__gpu_count(count, 1);
     return true;

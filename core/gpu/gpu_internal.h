@@ -33,6 +33,7 @@ struct kymo__gpu {
     bool is_on;           /* as the user sees it */
     bool is_armed;        /* CUDA is not there yet: it will call kymo_gpu_injected() */
     bool is_tracing;      /* CUPTI is ours */
+    bool wants_syncs;     /* streams that wait are told too, at the price of each launch. Relaxed */
     bool is_child;        /* forked from a process with CUDA: there is none here */
     struct kymo_gpu_options schedule;
     const struct kymo__cupti *cupti;
@@ -61,13 +62,16 @@ static inline uint64_t kymo__gpu_keep_from(void)
 
 /* The lock is held by who calls these three. Records are kept from now on if `is_kept`, else thrown away. */
 kymo_status kymo__gpu_session_start(bool is_kept);
-void kymo__gpu_session_stop(bool may_wait);
+/* Waits for the current device, unless CUDA is going down. */
+void kymo__gpu_session_stop(bool is_exit);
 void kymo__gpu_keep(void);
 
 /* ---- gpu_calls.c: calls on the host ---- */
 /* Ask to be called for what is worth a range; sites are made the first time. */
 void kymo__gpu_calls_enable(const struct kymo__cupti *cupti, void *subscriber);
 kymo__cupti_callback kymo__gpu_call;
+/* Call something of the driver and finalize CUPTI at the end of that call. False when it did not come to that. */
+bool kymo__gpu_finalize_in_call(const struct kymo__cupti *cupti, void *subscriber);
 
 /* ---- gpu_buffers.c: records from CUPTI ---- */
 kymo__cupti_request kymo__gpu_buffer_request;
@@ -97,6 +101,7 @@ kymo_id kymo__gpu_shape_site(const struct kymo__gpu_shape *shape);
 kymo_id kymo__gpu_copy_site(uint32_t kind, uint32_t from, uint32_t to);
 kymo_id kymo__gpu_set_site(uint32_t memory);
 kymo_id kymo__gpu_sync_site(uint32_t type);
+/* 0 for what is not told. */
 kymo_id kymo__gpu_memory_site(uint32_t operation, uint32_t memory);
 
 /* ---- gpu_schedule.c: iterations ---- */

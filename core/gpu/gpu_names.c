@@ -188,7 +188,10 @@ kymo_id kymo__gpu_sync_site(uint32_t type)
 
 kymo_id kymo__gpu_memory_site(uint32_t operation, uint32_t memory)
 {
+    enum { DEVICE_STATIC = 6, MANAGED_STATIC = 7 }; /* variables of modules, hundreds of them */
     char name[64];
+    if (memory == DEVICE_STATIC || memory == MANAGED_STATIC)
+        return 0;
     snprintf(name, sizeof name, "%s %s memory", operation == 1 ? "take" : "give back",
              memory_name(memory));
     return site_of(name, "cuda_memory");

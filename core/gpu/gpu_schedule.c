@@ -24,7 +24,7 @@ static kymo_status enter(enum part before, enum part now)
     if (before == now)
         return KYMO_OK;
     if (now == WAIT || now == OVER)
-        kymo__gpu_session_stop(true);
+        kymo__gpu_session_stop(false);
     else if (gpu->is_tracing && now == ACTIVE)
         kymo__gpu_keep();
     else if (!gpu->is_tracing)

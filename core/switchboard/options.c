@@ -254,6 +254,11 @@ static bool set_gpu_tracing(struct kymo__settings *s, const char *text)
     return read_bool(text, &s->gpu.is_wanted);
 }
 
+static bool set_gpu_syncs(struct kymo__settings *s, const char *text)
+{
+    return read_bool(text, &s->gpu.syncs);
+}
+
 /* "WAIT:WARMUP:ACTIVE" or "WAIT:WARMUP:ACTIVE:REPEAT", in iterations. It does not switch tracing on. */
 static bool set_gpu_schedule(struct kymo__settings *s, const char *text)
 {
@@ -364,6 +369,7 @@ static const struct {
     {"gpu", "0|1", "0", "records what NVIDIA GPUs do", set_gpu_tracing},
     {"gpu.schedule", "WAIT:WARMUP:ACTIVE[:REPEAT]", "always", "the iterations in which it does",
      set_gpu_schedule},
+    {"gpu.syncs", "0|1", "0", "also records streams that wait, which slows launches", set_gpu_syncs},
     {"energy", "0|1", "0", "records energy, power and utilization", set_energy},
     {"energy.hz", "N", "20", "power readings a second, 1 to 100", set_energy_hz},
 };

@@ -28,8 +28,8 @@ struct kymo_gpu_options {
 
 /*
  * Trace from now on, or by the schedule; `options` may be NULL. A process without CUDA so far is traced from the moment
- * it initialises CUDA. KYMO_ESTATE while it is on; KYMO_EUNAVAILABLE where CUPTI is missing, too old (before CUDA 12) or
- * taken. Without a recording nothing is kept. Any thread, not from a CUDA or CUPTI callback.
+ * it initialises CUDA. KYMO_ESTATE while it is on, and without a recording; KYMO_EUNAVAILABLE where CUPTI is missing, too old (before CUDA 12) or
+ * taken. Any thread, not from a CUDA or CUPTI callback.
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_gpu_start_sized(const struct kymo_gpu_options *options,
                                                            size_t size);
