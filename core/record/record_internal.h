@@ -56,6 +56,7 @@ struct kymo__settings {
     } dump;
     struct kymo__gpu_settings {
         bool is_wanted;                        /* GPU work is recorded */
+        bool syncs;                            /* and streams that wait */
         uint32_t wait, warmup, active, repeat; /* iterations; `active` 0: all of them */
     } gpu;
     struct kymo__energy_settings {
