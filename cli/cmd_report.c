@@ -7,14 +7,15 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "report_energy.h"
 
 /* Rows a screen takes in at one glance. */
 #define DEFAULT_LIMIT 30
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu;
-    const char *sort, *filter, *unit, *color, *output, *data, *html, *table;
-    uint32_t depth, limit, jobs;
+    bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu, energy;
+    const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
+    uint32_t depth, limit, jobs, group;
 } given = {.color = "auto"};
 
 static const struct cli_option options[] = {
@@ -32,6 +33,16 @@ static const struct cli_option options[] = {
      "what share of the time that is"},
     {"per-iteration", 0, CLI_FLAG, NULL, &given.per_iteration,
      "CSV of every iteration and every range in it"},
+    {"energy", 0, CLI_FLAG, NULL, &given.energy,
+     "joules, watts and utilization of runs, devices, epochs, ranges"},
+    {"by", 0, CLI_CHOICE, "run|repeat|device|rank|node|epoch|iteration|phase|range", &given.by,
+     "with --energy: this table alone"},
+    {"group", 0, CLI_COUNT, "N", &given.group,
+     "with --energy: N iterations in a row (default: as many as\n"
+     "take ten times as long as readings take to change)"},
+    {"co2", 0, CLI_TEXT, "G_PER_KWH", &given.co2, "with --energy: grams of CO2, at so many for a kWh"},
+    {"pue", 0, CLI_TEXT, "X", &given.pue,
+     "with --co2: what the building takes for each watt (default: 1)"},
     {"sort", 's', CLI_TEXT, "COLUMN", &given.sort,
      "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
      "(default: total); -COLUMN for the other direction"},
@@ -126,27 +137,64 @@ static int print_csv(kymo_summary *summary, const struct kymo_report_options *re
     return kymo_present_csv(table, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
 }
 
-static int print_report(kymo_summary *summary, kymo_gpu_report *gpu, FILE *out)
+static struct kymo_text_options text_wants(FILE *out)
+{
+    return (struct kymo_text_options){.width = cli_terminal_width(out),
+                                      .color = cli_wants_color(out, given.color),
+                                      .unit = given.unit};
+}
+
+static uint32_t limit_wanted(void)
+{
+    const bool is_for_people = !given.json && !given.csv;
+    return given.all ? 0 : given.limit != 0 ? given.limit : is_for_people ? DEFAULT_LIMIT : 0;
+}
+
+static int print_energy(const struct cli_recordings *recordings, bool is_short, FILE *out)
+{
+    const struct report_energy wants = {
+        .text = text_wants(out),
+        .by = given.by,
+        .filter = given.filter,
+        .co2 = given.co2,
+        .pue = given.pue,
+        .group = given.group,
+        .limit = limit_wanted(),
+        .json = given.json,
+        .csv = given.csv,
+        .is_short = is_short,
+    };
+    return report_energy(recordings, &wants, out);
+}
+
+/* What was found out; without a summary, energy or the series is printed. */
+struct findings {
+    kymo_summary *summary;
+    kymo_gpu_report *gpu; /* NULL: not asked for */
+};
+
+static int print_report(const struct findings *findings, const struct cli_recordings *recordings,
+                        FILE *out)
 {
     char tables[64];
-    const bool is_for_people = !given.json && !given.csv;
     const struct kymo_report_options wants = {
-        .text = {.width = cli_terminal_width(out),
-                 .color = cli_wants_color(out, given.color),
-                 .unit = given.unit},
+        .text = text_wants(out),
         .tables = table_list(tables, sizeof tables),
         .sort = given.sort,
-        .limit = given.all          ? 0
-                 : given.limit != 0 ? given.limit
-                 : is_for_people    ? DEFAULT_LIMIT
-                                    : 0,
-        .gpu = gpu,
+        .limit = limit_wanted(),
+        .gpu = findings->gpu,
     };
     if (given.csv)
-        return print_csv(summary, &wants, out);
-    const kymo_status status = given.json ? kymo_report_json(summary, &wants, out)
-                                          : kymo_report_text(summary, &wants, out);
-    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+        return print_csv(findings->summary, &wants, out);
+    const kymo_status status = given.json ? kymo_report_json(findings->summary, &wants, out)
+                                          : kymo_report_text(findings->summary, &wants, out);
+    if (status != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    if (given.json || strcmp(wants.tables, "ranges") != 0 ||
+        !kymo_energy_is_there(recordings->list, recordings->n))
+        return CLI_FINE;
+    fputs("\n", out);
+    return print_energy(recordings, true, out);
 }
 
 static int print_series(const struct cli_recordings *recordings, FILE *out)
@@ -158,15 +206,11 @@ static int print_series(const struct cli_recordings *recordings, FILE *out)
 
 /* ---- from paths to a file ---- */
 
-/* What was found out; without a summary, the series is printed. */
-struct findings {
-    kymo_summary *summary;
-    kymo_gpu_report *gpu; /* NULL: not asked for */
-};
-
 static int print(const struct findings *findings, const struct cli_recordings *recordings, FILE *out)
 {
-    return findings->summary != NULL ? print_report(findings->summary, findings->gpu, out)
+    if (given.energy)
+        return print_energy(recordings, false, out);
+    return findings->summary != NULL ? print_report(findings, recordings, out)
                                      : print_series(recordings, out);
 }
 
@@ -224,7 +268,7 @@ static kymo_status find_out(const struct cli_recordings *recordings, struct find
     const struct kymo_summary_options wants = summary_wants("reading");
     const struct kymo_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
     kymo_status status = KYMO_OK;
-    if (!given.per_iteration)
+    if (!given.per_iteration && !given.energy)
         status = kymo_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
     if (status == KYMO_OK && given.gpu)
         status = kymo_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
@@ -243,6 +287,12 @@ static int report(int n_args, char **args)
     if (given.per_iteration && (given.json || given.csv || given.iterations || given.tree))
         return cli_fail("--per-iteration writes a CSV of its own and goes with --filter and "
                         "--output only");
+    if (!given.energy &&
+        (given.by != NULL || given.group != 0 || given.co2 != NULL || given.pue != NULL))
+        return cli_fail("--by, --group, --co2 and --pue go with --energy");
+    if (given.energy && (given.per_iteration || given.html != NULL || given.gpu))
+        return cli_fail("--energy is a report of its own and excludes --gpu, --per-iteration and "
+                        "--html");
     /*
      * A reader that has seen enough (| head) ends us without a word, whatever our parent made of
      * SIGPIPE.
@@ -284,6 +334,7 @@ const struct cli_command cli_command_report = {
                 "  kymo report train.kymo --iterations        what an iteration is made of\n"
                 "  kymo report train.kymo --gpu               kernels, launches, waits of GPUs\n"
                 "  kymo report train.kymo --gpu --csv --table launch_bound\n"
+                "  kymo report train.kymo --energy --by epoch what an epoch takes in joules\n"
                 "  kymo report train.kymo --html train.html   a page with everything\n"
                 "  kymo report trace.json.gz --tree           a trace of torch.profiler\n"
                 "  kymo report train.kymo --json | jq '.ranges[0]'",

@@ -1,0 +1,77 @@
+/* kymo report --energy: joules instead of times. Also the few lines about energy below a usual report. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_energy.h"
+
+/* The table of each word that --by takes. */
+static const struct {
+    const char *by, *table;
+} tables[] = {
+    {"run", "runs"},     {"repeat", "repeats"}, {"device", "devices"},       {"rank", "ranks"},
+    {"node", "nodes"},   {"epoch", "epochs"},   {"iteration", "iterations"}, {"phase", "phases"},
+    {"range", "ranges"},
+};
+
+static const char *table_of(const char *by)
+{
+    for (size_t i = 0; by != NULL && i < sizeof tables / sizeof tables[0]; i++)
+        if (strcmp(tables[i].by, by) == 0)
+            return tables[i].table;
+    return NULL;
+}
+
+static bool parse_number(const char *option, const char *text, double least, double *out)
+{
+    char *end;
+    if (text == NULL)
+        return true;
+    *out = strtod(text, &end);
+    if (end != text && *end == '\0' && isfinite(*out) && *out >= least)
+        return true;
+    cli_fail("--%s takes a number of %g or more, and not '%s'", option, least, text);
+    return false;
+}
+
+static kymo_status print(kymo_energy_report *report, const struct report_energy *wants, FILE *out)
+{
+    if (wants->json)
+        return kymo_energy_report_json(report, out);
+    if (wants->csv) {
+        kymo_table *table =
+            kymo_energy_report_table(report, wants->by != NULL ? table_of(wants->by) : "runs");
+        if (wants->limit != 0)
+            kymo_table_truncate(table, wants->limit);
+        return kymo_present_csv(table, out);
+    }
+    const struct kymo_energy_text_options text = {
+        .text = wants->text,
+        .by = table_of(wants->by),
+        .limit = wants->limit,
+        .is_short = wants->is_short,
+    };
+    return kymo_energy_report_text(report, &text, out);
+}
+
+int report_energy(const struct cli_recordings *recordings, const struct report_energy *wants,
+                  FILE *out)
+{
+    struct kymo_energy_report_options options = {
+        .filter = wants->filter,
+        .group = wants->group,
+        .progress = cli_progress,
+        .progress_ctx = (void *)"reading",
+    };
+    kymo_energy_report *report = NULL;
+    if (!parse_number("co2", wants->co2, 0, &options.co2_g_per_kwh) ||
+        !parse_number("pue", wants->pue, 1, &options.pue))
+        return CLI_BAD;
+    kymo_status status =
+        kymo_energy_report_create(recordings->list, recordings->n, &options, &report);
+    cli_progress_end();
+    if (status == KYMO_OK)
+        status = print(report, wants, out);
+    kymo_energy_report_destroy(report);
+    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+}

@@ -1,0 +1,19 @@
+/* What `kymo report` has for energy. */
+#ifndef KYMO_CLI_REPORT_ENERGY_H
+#define KYMO_CLI_REPORT_ENERGY_H
+
+#include "cli.h"
+
+struct report_energy {
+    struct kymo_text_options text;
+    const char *by, *filter, *co2, *pue; /* as they were given; NULL: not */
+    uint32_t group, limit;
+    bool json, csv;
+    bool is_short; /* a few lines for the end of another report */
+};
+
+/* Print it. CLI_BAD, with a sentence said, when there is no energy or an option is wrong. */
+int report_energy(const struct cli_recordings *recordings, const struct report_energy *wants,
+                  FILE *out);
+
+#endif

@@ -1,0 +1,402 @@
+/*
+ * Readings of one device, put in order, judged, and summed up so that any window can be asked for by two searches.
+ *
+ * A counter that falls has wrapped, where the fall fits a width that counters have and the energy to be expected; else
+ * it was reset (a driver was loaded anew). One that does not move for a second while power flows is stuck. In both cases
+ * the integral of power stands in for that stretch.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/energy_whole.h"
+
+enum quantity_limits {
+    MAX_GAP = 4
+}; /* usual distances between readings, beyond which some are missing */
+
+static const uint64_t second_ns = 1000000000;
+
+/* How often the counter of a GPU changes, at worst; that of a processor package a thousand times a second. */
+static const uint64_t gpu_counter_ns = 100000000, package_counter_ns = 1000000;
+
+static const struct {
+    const char *name;
+    double highest; /* anything above, or below zero, is damage */
+} quantities[KYMO__N_QUANTITIES] = {
+    [KYMO__POWER] = {"power", 1e6},
+    [KYMO__ENERGY] = {"energy", 1e15},
+    [KYMO__UTILIZATION] = {"utilization", 100},
+    [KYMO__SM_ACTIVE] = {"sm_active", 100},
+    [KYMO__SM_OCCUPANCY] = {"sm_occupancy", 100},
+    [KYMO__TENSOR_ACTIVE] = {"tensor_active", 100},
+    [KYMO__DRAM_ACTIVE] = {"dram_active", 100},
+    [KYMO__THROTTLE] = {"throttle", 1e15},
+    [KYMO__SM_CLOCK] = {"sm_clock", 1e6},
+    [KYMO__MEMORY_CLOCK] = {"memory_clock", 1e6},
+    [KYMO__TEMPERATURE] = {"temperature", 1000},
+    [KYMO__MEMORY_USED] = {"memory_used", 1e18},
+};
+
+enum kymo__quantity kymo__quantity_find(const char *name)
+{
+    unsigned q = 0;
+    while (q < KYMO__N_QUANTITIES && strcmp(quantities[q].name, name) != 0)
+        q++;
+    return (enum kymo__quantity)q;
+}
+
+void kymo__meter_fini(struct kymo__meter *meter)
+{
+    for (size_t q = 0; q < KYMO__N_QUANTITIES; q++) {
+        kymo__free(meter->of[q].at);
+        kymo__free(meter->of[q].cover);
+    }
+    kymo__free(meter->stretches);
+    *meter = (struct kymo__meter){0};
+}
+
+/* ---- readings ---- */
+
+static bool is_before(const void *a, const void *b)
+{
+    const struct kymo__reading *x = a, *y = b;
+    return x->ns < y->ns;
+}
+
+/* In order, without what cannot be, and one for each moment. */
+static bool tidy(struct kymo__meter *meter, enum kymo__quantity q)
+{
+    struct kymo__readings *readings = &meter->of[q];
+    size_t n = 0;
+    if (!kymo__sort_runs(readings->at, readings->n, sizeof *readings->at, is_before))
+        return false;
+    for (size_t i = 0; i < readings->n; i++) {
+        const struct kymo__reading reading = readings->at[i];
+        if (!(reading.value >= 0 && reading.value <= quantities[q].highest))
+            meter->n_bad++;
+        else if (n > 0 && readings->at[n - 1].ns == reading.ns)
+            readings->at[n - 1].value = reading.value;
+        else
+            readings->at[n++] = reading;
+    }
+    readings->n = n;
+    return true;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The median distance of successive readings; 0 for fewer than two. False without memory. */
+static bool usual_distance(const struct kymo__readings *readings, uint64_t *out)
+{
+    *out = 0;
+    if (readings->n < 2)
+        return true;
+    uint64_t *distances = kymo__calloc(readings->n - 1, sizeof *distances);
+    if (distances == NULL)
+        return false;
+    for (size_t i = 0; i + 1 < readings->n; i++)
+        distances[i] = readings->at[i + 1].ns - readings->at[i].ns;
+    qsort(distances, readings->n - 1, sizeof *distances, by_size);
+    *out = distances[(readings->n - 1) / 2];
+    kymo__free(distances);
+    return true;
+}
+
+size_t kymo__readings_find(const struct kymo__readings *readings, uint64_t ns)
+{
+    size_t low = 0, high = readings->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (readings->at[middle].ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1; /* SIZE_MAX for none */
+}
+
+/* ---- power ---- */
+
+static double seconds(uint64_t from_ns, uint64_t to_ns)
+{
+    return (double)(to_ns - from_ns) * 1e-9;
+}
+
+/* Trapezoids, and what each may hide: power may have jumped at either end of it; where readings are missing, more. */
+static bool sum_power(struct kymo__meter *meter)
+{
+    struct kymo__readings *power = &meter->of[KYMO__POWER];
+    double lowest = INFINITY, highest = 0;
+    if (power->n == 0)
+        return true;
+    power->cover = kymo__calloc(power->n, sizeof *power->cover);
+    if (power->cover == NULL)
+        return false;
+    for (size_t i = 0; i < power->n; i++) {
+        lowest = fmin(lowest, power->at[i].value);
+        highest = fmax(highest, power->at[i].value);
+    }
+    power->at[0].sum = 0;
+    for (size_t i = 1; i < power->n; i++) {
+        const struct kymo__reading *from = &power->at[i - 1], *to = &power->at[i];
+        const double dt = seconds(from->ns, to->ns);
+        const bool is_gap = to->ns - from->ns > MAX_GAP * meter->power_period_ns;
+        double step = fabs(to->value - from->value);
+        if (is_gap)
+            step = fmax(step, (highest - lowest) / 2);
+        meter->missing_ns += is_gap ? to->ns - from->ns : 0;
+        power->at[i].sum = from->sum + dt * (from->value + to->value) / 2;
+        power->cover[i] = power->cover[i - 1] + (step * dt / 2) * (step * dt / 2);
+    }
+    return true;
+}
+
+double kymo__meter_integral(const struct kymo__meter *meter, uint64_t ns)
+{
+    const struct kymo__readings *power = &meter->of[KYMO__POWER];
+    if (power->n == 0)
+        return 0;
+    const size_t i = kymo__readings_find(power, ns);
+    if (i == SIZE_MAX)
+        return -power->at[0].value * seconds(ns, power->at[0].ns);
+    const struct kymo__reading *from = &power->at[i];
+    const double dt = seconds(from->ns, ns);
+    if (i + 1 == power->n)
+        return from->sum + from->value * dt;
+    const struct kymo__reading *to = &power->at[i + 1];
+    const double slope = (to->value - from->value) / seconds(from->ns, to->ns);
+    return from->sum + dt * (from->value + slope * dt / 2);
+}
+
+/* ---- the counter ---- */
+
+/* Readings closer to one another than the counter changes tell nothing; the first and the last are kept. */
+static void thin_counter(struct kymo__meter *meter)
+{
+    struct kymo__readings *counter = &meter->of[KYMO__ENERGY];
+    const uint64_t least_ns = 2 * meter->counter_period_ns;
+    size_t n = 0;
+    for (size_t i = 0; i < counter->n; i++) {
+        const bool is_near = n > 0 && counter->at[i].ns - counter->at[n - 1].ns < least_ns;
+        if (!is_near)
+            counter->at[n++] = counter->at[i];
+        else if (i + 1 == counter->n && n > 1)
+            counter->at[n - 1] = counter->at[i];
+    }
+    counter->n = n;
+}
+
+/* What a stretch should have, where that is known: by power, else by the stretch before. */
+static bool expect(const struct kymo__meter *meter, const struct kymo__stretch *stretch, double *out)
+{
+    if (meter->has_power) {
+        *out = stretch->integral;
+        return true;
+    }
+    if (meter->n_stretches == 0)
+        return false;
+    const struct kymo__stretch *last = &meter->stretches[meter->n_stretches - 1];
+    *out = last->joules / seconds(last->begin_ns, last->end_ns) *
+           seconds(stretch->begin_ns, stretch->end_ns);
+    return last->kind == KYMO__COUNTED;
+}
+
+/* Whether a fall is one of a counter that went over its end: widths that RAPL has, and 32 bits of mJ and uJ. */
+static bool has_wrapped(double fall, double expected, double *joules)
+{
+    static const double widths[] = {65532.610987,  65536,       65712.999613, 262143.328850,
+                                    262144.004096, 4294967.296, 4294.967296};
+    for (size_t i = 0; i < KYMO__COUNT_OF(widths); i++) {
+        const double total = widths[i] - fall;
+        if (total >= 0 && fabs(total - expected) <= fmax(0.2 * expected, 5)) {
+            *joules = total;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the counter says of a stretch, or why it says nothing. */
+static void judge(struct kymo__meter *meter, struct kymo__stretch *stretch, double difference)
+{
+    double expected = 0;
+    const bool is_known = expect(meter, stretch, &expected);
+    stretch->kind = KYMO__COUNTED;
+    stretch->joules = difference;
+    if (difference < 0 && is_known && has_wrapped(-difference, expected, &stretch->joules)) {
+        meter->n_wraps++;
+        return;
+    }
+    const bool is_reset = difference < 0,
+               is_stuck = difference == 0 && stretch->end_ns - stretch->begin_ns >= second_ns &&
+                          (expected >= 1 || !meter->has_power);
+    if (!is_reset && !is_stuck)
+        return;
+    meter->n_resets += is_reset;
+    meter->n_stuck += is_stuck;
+    stretch->kind = meter->has_power ? KYMO__INTEGRATED : KYMO__UNKNOWN;
+    stretch->joules = meter->has_power ? stretch->integral : 0;
+}
+
+static bool add_stretch(struct kymo__meter *meter, const struct kymo__stretch *stretch)
+{
+    const struct kymo__stretch *last =
+        meter->n_stretches > 0 ? &meter->stretches[meter->n_stretches - 1] : NULL;
+    struct kymo__stretch added = *stretch;
+    if (last != NULL) {
+        added.before = last->before + last->joules;
+        added.disagreed = last->disagreed + last->joules - last->integral;
+    }
+    if (!kymo__grow(&meter->stretches, &meter->stretches_cap, meter->n_stretches + 1,
+                    sizeof *meter->stretches))
+        return false;
+    meter->stretches[meter->n_stretches++] = added;
+    return true;
+}
+
+static double integral_between(const struct kymo__meter *meter, uint64_t from_ns, uint64_t to_ns)
+{
+    return kymo__meter_integral(meter, to_ns) - kymo__meter_integral(meter, from_ns);
+}
+
+/* Where only power is there: before the first reading of the counter, or behind the last, or always. */
+static bool add_integrated(struct kymo__meter *meter, uint64_t from_ns, uint64_t to_ns)
+{
+    if (to_ns <= from_ns || !meter->has_power)
+        return true;
+    struct kymo__stretch stretch = {.begin_ns = from_ns, .end_ns = to_ns, .kind = KYMO__INTEGRATED};
+    stretch.joules = stretch.integral = integral_between(meter, from_ns, to_ns);
+    return add_stretch(meter, &stretch);
+}
+
+static bool add_counted(struct kymo__meter *meter)
+{
+    const struct kymo__readings *counter = &meter->of[KYMO__ENERGY];
+    for (size_t i = 0; i + 1 < counter->n; i++) {
+        struct kymo__stretch stretch = {.begin_ns = counter->at[i].ns,
+                                        .end_ns = counter->at[i + 1].ns};
+        stretch.integral = integral_between(meter, stretch.begin_ns, stretch.end_ns);
+        judge(meter, &stretch, counter->at[i + 1].value - counter->at[i].value);
+        if (stretch.kind == KYMO__COUNTED && meter->has_power) {
+            meter->counted_j += stretch.joules;
+            meter->integrated_j += stretch.integral;
+        }
+        if (!add_stretch(meter, &stretch))
+            return false;
+    }
+    return true;
+}
+
+/* Power by the counter's differences, each in the middle of its stretch. */
+static bool derive_power(struct kymo__meter *meter)
+{
+    struct kymo__readings *power = &meter->of[KYMO__POWER];
+    for (size_t i = 0; i < meter->n_stretches; i++) {
+        const struct kymo__stretch *s = &meter->stretches[i];
+        if (s->kind != KYMO__COUNTED)
+            continue;
+        if (!kymo__grow(&power->at, &power->cap, power->n + 1, sizeof *power->at))
+            return false;
+        power->at[power->n++] =
+            (struct kymo__reading){.ns = s->begin_ns + (s->end_ns - s->begin_ns) / 2,
+                                   .value = s->joules / seconds(s->begin_ns, s->end_ns)};
+    }
+    if (!usual_distance(&meter->of[KYMO__ENERGY], &meter->power_period_ns) || !sum_power(meter))
+        return false;
+    double disagreed = 0;
+    for (size_t i = 0; i < meter->n_stretches; i++) {
+        struct kymo__stretch *s = &meter->stretches[i];
+        s->integral = integral_between(meter, s->begin_ns, s->end_ns);
+        s->disagreed = disagreed;
+        disagreed += s->joules - s->integral;
+    }
+    return true;
+}
+
+/* ---- everything else ---- */
+
+/* A reading speaks for the time since the one before, but not for longer than readings are usually apart, by far. */
+static bool sum_values(struct kymo__readings *readings)
+{
+    uint64_t usual_ns;
+    if (readings->n == 0)
+        return true;
+    readings->cover = kymo__calloc(readings->n, sizeof *readings->cover);
+    if (readings->cover == NULL || !usual_distance(readings, &usual_ns))
+        return false;
+    for (size_t i = 0; i < readings->n; i++) {
+        struct kymo__reading *reading = &readings->at[i];
+        uint64_t ns = i > 0 ? reading->ns - reading[-1].ns : usual_ns;
+        if (ns > MAX_GAP * usual_ns || ns > reading->ns)
+            ns = KYMO__MIN(usual_ns, reading->ns);
+        readings->cover[i] = (i > 0 ? readings->cover[i - 1] : 0) + (double)ns * 1e-9;
+        reading->sum = (i > 0 ? reading[-1].sum : 0) + reading->value * (double)ns * 1e-9;
+    }
+    return true;
+}
+
+/* Reasons for which the clocks are lower than they could be, against the program's will, as NVML numbers them. */
+static void make_throttled(struct kymo__readings *readings)
+{
+    enum { POWER_CAP = 0x4, SLOWDOWN = 0x8, THERMAL = 0x60, BRAKE = 0x80 };
+    for (size_t i = 0; i < readings->n; i++) {
+        const uint64_t bits = (uint64_t)readings->at[i].value;
+        readings->at[i].value = (bits & (POWER_CAP | SLOWDOWN | THERMAL | BRAKE)) != 0 ? 100 : 0;
+    }
+}
+
+/* How long the meter speaks: from its first reading of power or energy to its last, and as much as power is held. */
+static void find_span(struct kymo__meter *meter)
+{
+    const struct kymo__readings *power = &meter->of[KYMO__POWER], *counter = &meter->of[KYMO__ENERGY];
+    const uint64_t held_ns = meter->power_period_ns;
+    meter->first_ns = UINT64_MAX;
+    meter->last_ns = 0;
+    if (meter->has_power) {
+        const uint64_t first_ns = power->at[0].ns;
+        meter->first_ns = first_ns - KYMO__MIN(first_ns, held_ns);
+        meter->last_ns = power->at[power->n - 1].ns + held_ns;
+    }
+    if (counter->n >= 2) {
+        meter->first_ns = KYMO__MIN(meter->first_ns, counter->at[0].ns);
+        meter->last_ns = KYMO__MAX(meter->last_ns, counter->at[counter->n - 1].ns);
+    }
+}
+
+static bool make_stretches(struct kymo__meter *meter)
+{
+    const struct kymo__readings *counter = &meter->of[KYMO__ENERGY];
+    if (!meter->has_counter)
+        return add_integrated(meter, meter->first_ns, meter->last_ns);
+    const uint64_t first_ns = counter->at[0].ns, last_ns = counter->at[counter->n - 1].ns;
+    return add_integrated(meter, meter->first_ns, first_ns) && add_counted(meter) &&
+           add_integrated(meter, last_ns, meter->last_ns) &&
+           (meter->has_power || derive_power(meter));
+}
+
+bool kymo__meter_prepare(struct kymo__meter *meter)
+{
+    const bool is_package = meter->device_len >= 7 && memcmp(meter->device, "package", 7) == 0;
+    meter->is_ready = true;
+    for (unsigned q = 0; q < KYMO__N_QUANTITIES; q++)
+        if (!tidy(meter, (enum kymo__quantity)q))
+            return false;
+    make_throttled(&meter->of[KYMO__THROTTLE]);
+    for (unsigned q = KYMO__FIRST_MEAN; q < KYMO__N_QUANTITIES; q++)
+        if (!sum_values(&meter->of[q]))
+            return false;
+    meter->counter_period_ns = is_package ? package_counter_ns : gpu_counter_ns;
+    thin_counter(meter);
+    meter->has_counter = meter->of[KYMO__ENERGY].n >= 2;
+    meter->has_power = meter->of[KYMO__POWER].n >= 2;
+    if (!usual_distance(&meter->of[KYMO__POWER], &meter->power_period_ns))
+        return false;
+    if (!meter->has_power)
+        meter->of[KYMO__POWER].n = 0;
+    find_span(meter);
+    return sum_power(meter) && make_stretches(meter);
+}

@@ -1,0 +1,144 @@
+/* Joules as a whole: recordings are read, meters made ready, devices given to ranks, and tables made. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/energy_whole.h"
+
+static kymo_status no_memory(void)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory for energy");
+}
+
+/* ---- whether there is anything ---- */
+
+static bool has_meter(const kymo_recording *recording, size_t process)
+{
+    const struct kymo_process *info = kymo_recording_process(recording, process);
+    for (uint32_t site = 1; site <= info->n_sites; site++) {
+        const struct kymo_site_info *s = kymo_recording_site(recording, process, site);
+        const char *bar = strcmp(s->category, "energy") == 0 ? strchr(s->domain, '|') : NULL;
+        if (bar != NULL && (kymo__quantity_find(bar + 1) == KYMO__POWER ||
+                            kymo__quantity_find(bar + 1) == KYMO__ENERGY))
+            return true;
+    }
+    return false;
+}
+
+int kymo_energy_is_there(kymo_recording *const *recordings, size_t n)
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++)
+            if (has_meter(recordings[r], p))
+                return 1;
+    return 0;
+}
+
+/* ---- making ---- */
+
+static kymo_status take_options(struct kymo_energy_report *report,
+                                const struct kymo_energy_report_options *options)
+{
+    report->options = *options;
+    if (!(isfinite(options->co2_g_per_kwh) && options->co2_g_per_kwh >= 0))
+        return kymo__fail(KYMO_EINVAL, "grams of CO2 for a kWh must be 0 or more, and not %g",
+                          options->co2_g_per_kwh);
+    if (options->pue != 0 && !(isfinite(options->pue) && options->pue >= 1))
+        return kymo__fail(KYMO_EINVAL,
+                          "a PUE is what a building takes for each watt of its machines: 1 or "
+                          "more, and not %g",
+                          options->pue);
+    return KYMO_OK;
+}
+
+static kymo_status read_all(struct kymo_energy_report *report, kymo_recording *const *recordings,
+                            size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        KYMO_TRY(kymo__energy_read(report, recordings[i]));
+        if (report->options.progress != NULL)
+            report->options.progress(report->options.progress_ctx, (double)(i + 1) / (double)n);
+    }
+    for (size_t i = 0; i < report->n_meters; i++)
+        if (!kymo__meter_prepare(&report->meters[i]))
+            return no_memory();
+    return KYMO_OK;
+}
+
+static kymo_status make(struct kymo_energy_report *report, kymo_recording *const *recordings,
+                        size_t n, const struct kymo_energy_report_options *options)
+{
+    KYMO_TRY(take_options(report, options));
+    report->title = kymo__recordings_title(recordings, n);
+    if (report->title == NULL)
+        return no_memory();
+    if (!kymo_energy_is_there(recordings, n))
+        return kymo__fail(KYMO_EFORMAT,
+                          "%s has no energy in it: 'kymo run --energy' records it, and 'kymo "
+                          "doctor' says what can be measured here",
+                          report->title);
+    KYMO_TRY(read_all(report, recordings, n));
+    kymo__energy_order_runs(report);
+    if (!kymo__energy_find_users(report) || !kymo__energy_group_iterations(report))
+        return no_memory();
+    for (size_t i = 0; i < report->n_windows; i++)
+        if (!kymo__time_set_settle(&report->windows[i].set))
+            return no_memory();
+    KYMO_TRY(kymo__energy_make_tables(report));
+    return kymo__energy_make_notes(report);
+}
+
+/* What was only needed to make the tables. */
+static void free_making(struct kymo_energy_report *report)
+{
+    for (size_t i = 0; i < report->n_meters; i++)
+        kymo__meter_fini(&report->meters[i]);
+    for (size_t i = 0; i < report->n_windows; i++)
+        kymo__time_set_fini(&report->windows[i].set);
+    for (size_t i = 0; i < report->n_targets; i++)
+        kymo__free(report->targets[i].users);
+    kymo__free(report->meters);
+    kymo__free(report->windows);
+    kymo__free(report->targets);
+    kymo__free(report->runs);
+    kymo__free(report->members);
+    kymo__free(report->iterations);
+    kymo__names_fini(&report->window_keys);
+    kymo__names_fini(&report->names);
+    kymo__arena_fini(&report->texts);
+}
+
+kymo_status kymo_energy_report_create(kymo_recording *const *recordings, size_t n,
+                                      const struct kymo_energy_report_options *options,
+                                      kymo_energy_report **out)
+{
+    static const struct kymo_energy_report_options defaults;
+    kymo_energy_report *report = kymo__calloc(1, sizeof *report);
+    if (report == NULL)
+        return no_memory();
+    const kymo_status status = make(report, recordings, n, options != NULL ? options : &defaults);
+    free_making(report);
+    if (status != KYMO_OK) {
+        kymo_energy_report_destroy(report);
+        return status;
+    }
+    *out = report;
+    return KYMO_OK;
+}
+
+void kymo_energy_report_destroy(kymo_energy_report *report)
+{
+    if (report == NULL)
+        return;
+    for (size_t i = 0; i < KYMO__N_JOULES; i++)
+        kymo_table_destroy(report->tables[i]);
+    kymo__free(report->title);
+    kymo__free(report);
+}
+
+kymo_table *kymo_energy_report_table(kymo_energy_report *report, const char *name)
+{
+    for (size_t i = 0; i < KYMO__N_JOULES; i++)
+        if (strcmp(kymo_table_name(report->tables[i]), name) == 0)
+            return report->tables[i];
+    return NULL;
+}

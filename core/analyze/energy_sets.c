@@ -1,0 +1,40 @@
+/* Sets of times: what happened several times, or on several threads at once, with each moment once. */
+#include "analyze/energy_whole.h"
+
+bool kymo__time_set_add(struct kymo__time_set *set, uint64_t begin_ns, uint64_t end_ns)
+{
+    if (end_ns <= begin_ns)
+        return true;
+    /* A range is told when it ends, behind those within it, which it covers. */
+    while (set->n > 0 && set->parts[set->n - 1].begin_ns >= begin_ns &&
+           set->parts[set->n - 1].end_ns <= end_ns)
+        set->n--;
+    if (set->n > 0 && set->parts[set->n - 1].begin_ns <= begin_ns &&
+        set->parts[set->n - 1].end_ns >= begin_ns) {
+        set->parts[set->n - 1].end_ns = KYMO__MAX(set->parts[set->n - 1].end_ns, end_ns);
+        return true;
+    }
+    if (!kymo__grow(&set->parts, &set->cap, set->n + 1, sizeof *set->parts))
+        return false;
+    set->parts[set->n++] = (struct kymo__interval){begin_ns, end_ns};
+    return true;
+}
+
+bool kymo__time_set_unite(struct kymo__time_set *into, const struct kymo__time_set *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        if (!kymo__time_set_add(into, from->parts[i].begin_ns, from->parts[i].end_ns))
+            return false;
+    return true;
+}
+
+bool kymo__time_set_settle(struct kymo__time_set *set)
+{
+    return kymo__intervals_unite(set->parts, &set->n);
+}
+
+void kymo__time_set_fini(struct kymo__time_set *set)
+{
+    kymo__free(set->parts);
+    *set = (struct kymo__time_set){0};
+}

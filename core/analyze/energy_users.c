@@ -1,0 +1,260 @@
+/*
+ * Which device is whose. A process says which CUDA devices it has. Where it recorded work of streams, those with work are
+ * its own. Where several ranks of a host say the same list, as ranks do that see all GPUs, each has the one at its place
+ * on the host, as launchers mean it. Packages of processors belong to all ranks of their host.
+ */
+#include <string.h>
+
+#include "analyze/energy_whole.h"
+
+/* ---- runs ---- */
+
+void kymo__energy_order_runs(struct kymo_energy_report *report)
+{
+    /* Few, and mostly in order. */
+    for (size_t i = 1; i < report->n_runs; i++)
+        for (size_t j = i;
+             j > 0 && report->runs[j].start_unix_ns < report->runs[j - 1].start_unix_ns; j--) {
+            const struct kymo__energy_run run = report->runs[j];
+            report->runs[j] = report->runs[j - 1];
+            report->runs[j - 1] = run;
+            for (size_t m = 0; m < report->n_members; m++) {
+                uint32_t *of = &report->members[m].run;
+                *of = *of == j ? (uint32_t)j - 1 : *of == j - 1 ? (uint32_t)j : *of;
+            }
+        }
+}
+
+/* ---- devices ---- */
+
+static enum kymo__energy_kind kind_of(const struct kymo__meter *meter)
+{
+    static const char package[] = "package", dram[] = "-dram";
+    if (meter->device_len < sizeof package - 1 ||
+        memcmp(meter->device, package, sizeof package - 1) != 0)
+        return KYMO__OF_GPU;
+    return memmem(meter->device, meter->device_len, dram, sizeof dram - 1) != NULL ? KYMO__OF_DRAM
+                                                                                   : KYMO__OF_CPU;
+}
+
+/* For how long the meter measured while the member ran, on one host and clock. */
+static uint64_t overlap(const struct kymo__meter *meter, const struct kymo__energy_member *member,
+                        const char *run_id)
+{
+    const bool is_same_run = strcmp(meter->process->run_id, run_id) == 0;
+    if (strcmp(meter->process->host, member->host) != 0 ||
+        (!is_same_run && meter->recording != member->recording))
+        return 0;
+    const uint64_t from = KYMO__MAX(meter->first_ns, member->first_ns),
+                   to = KYMO__MIN(meter->last_ns, member->last_ns);
+    /* A meter of the run itself comes before one that measured beside it. */
+    return to > from ? (to - from) + (is_same_run ? UINT64_C(1) << 62 : 0) : 0;
+}
+
+static uint64_t overlap_with_run(const struct kymo_energy_report *report, size_t meter,
+                                 uint32_t run, const char *host)
+{
+    uint64_t longest = 0;
+    for (size_t m = 0; m < report->n_members; m++) {
+        const struct kymo__energy_member *member = &report->members[m];
+        if (member->run == run && strcmp(member->host, host) == 0)
+            longest =
+                KYMO__MAX(longest, overlap(&report->meters[meter], member, report->runs[run].id));
+    }
+    return longest;
+}
+
+static bool is_same_device(const struct kymo__meter *a, const struct kymo__meter *b)
+{
+    return a->device_len == b->device_len && memcmp(a->device, b->device, a->device_len) == 0;
+}
+
+/* The device of a meter in a run: a new target, or a better meter of one that is there. */
+static bool add_target(struct kymo_energy_report *report, uint32_t run, size_t meter)
+{
+    const struct kymo__meter *m = &report->meters[meter];
+    const char *host = m->process->host;
+    const uint64_t together = overlap_with_run(report, meter, run, host);
+    if (together == 0)
+        return true;
+    for (size_t i = 0; i < report->n_targets; i++) {
+        struct kymo__energy_target *target = &report->targets[i];
+        if (target->run != run || strcmp(target->host, host) != 0 ||
+            !is_same_device(&report->meters[target->meter], m))
+            continue;
+        if (together > overlap_with_run(report, target->meter, run, host))
+            target->meter = (uint32_t)meter;
+        return true;
+    }
+    if (!kymo__grow(&report->targets, &report->targets_cap, report->n_targets + 1,
+                    sizeof *report->targets))
+        return false;
+    struct kymo__energy_target *target = &report->targets[report->n_targets];
+    *target = (struct kymo__energy_target){
+        .run = run, .meter = (uint32_t)meter, .host = host, .kind = kind_of(m)};
+    target->users = kymo__calloc(report->n_members + 1, 1);
+    if (target->users == NULL)
+        return false;
+    report->n_targets++;
+    return true;
+}
+
+/* ---- users ---- */
+
+/* The place of a device in a list of UUIDs, -1: not in it. `*n` is how many there are. */
+static int place_of(const char *list, const struct kymo__meter *meter, int *n)
+{
+    int place = -1;
+    *n = 0;
+    for (size_t len; list[0] != '\0'; list += len + (list[len] == ','), (*n)++) {
+        len = strcspn(list, ",");
+        if (len == meter->device_len && memcmp(list, meter->device, len) == 0)
+            place = *n;
+    }
+    return place;
+}
+
+static bool is_on(const struct kymo__energy_member *member, uint32_t run, const char *host)
+{
+    return member->run == run && strcmp(member->host, host) == 0;
+}
+
+/* Whether some other rank of the host says the same list. */
+static bool has_twin(const struct kymo_energy_report *report, const struct kymo__energy_member *member)
+{
+    for (size_t i = 0; i < report->n_members; i++) {
+        const struct kymo__energy_member *other = &report->members[i];
+        if (other != member && is_on(other, member->run, member->host) && other->local_rank >= 0 &&
+            other->local_rank != member->local_rank && strcmp(other->devices, member->devices) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void find_places(struct kymo_energy_report *report)
+{
+    for (size_t i = 0; i < report->n_members; i++) {
+        struct kymo__energy_member *member = &report->members[i];
+        member->is_by_place = !member->has_ordinals && member->local_rank >= 0 &&
+                              strchr(member->devices, ',') != NULL && has_twin(report, member);
+        report->is_place_guessed |= member->is_by_place;
+    }
+}
+
+static bool uses(const struct kymo__energy_member *member, const struct kymo__meter *meter)
+{
+    int n;
+    const int place = place_of(member->devices, meter, &n);
+    if (place < 0)
+        return false;
+    if (member->has_ordinals)
+        return place < 64 && (member->ordinals >> place & 1) != 0;
+    return !member->is_by_place || place == member->local_rank % n;
+}
+
+static bool is_anything_said(const struct kymo_energy_report *report,
+                             const struct kymo__energy_target *target)
+{
+    for (size_t i = 0; i < report->n_members; i++)
+        if (is_on(&report->members[i], target->run, target->host) &&
+            report->members[i].devices[0] != '\0')
+            return true;
+    return false;
+}
+
+static void find_users_of(struct kymo_energy_report *report, struct kymo__energy_target *target)
+{
+    const bool is_known = is_anything_said(report, target);
+    report->is_use_unknown |= !is_known && target->kind == KYMO__OF_GPU;
+    for (size_t i = 0; i < report->n_members; i++) {
+        const struct kymo__energy_member *member = &report->members[i];
+        target->users[i] = is_on(member, target->run, target->host) &&
+                           (target->kind != KYMO__OF_GPU || !is_known ||
+                            uses(member, &report->meters[target->meter]));
+        target->n_users += target->users[i];
+    }
+}
+
+bool kymo__energy_find_users(struct kymo_energy_report *report)
+{
+    for (uint32_t run = 0; run < report->n_runs; run++)
+        for (size_t meter = 0; meter < report->n_meters; meter++)
+            if (!add_target(report, run, meter))
+                return false;
+    find_places(report);
+    for (size_t i = 0; i < report->n_targets; i++)
+        find_users_of(report, &report->targets[i]);
+    return true;
+}
+
+/* ---- groups of iterations ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* 1, 2, 5, 10, 20, ...: the first that makes a group last for ten times as long as readings take to change. */
+static uint64_t choose_group(const struct kymo_energy_report *report, uint64_t median_ns)
+{
+    uint64_t period_ns = 0, group = 1;
+    for (size_t i = 0; i < report->n_targets; i++)
+        if (report->targets[i].n_users != 0)
+            period_ns =
+                KYMO__MAX(period_ns, report->meters[report->targets[i].meter].power_period_ns);
+    for (unsigned i = 1; group < 1000000000 && group * median_ns < 10 * period_ns; i++)
+        group = i % 3 == 2 ? group / 2 * 5 : group * 2;
+    return group;
+}
+
+static bool find_group(struct kymo_energy_report *report)
+{
+    uint64_t *durations = kymo__calloc(report->n_iterations, sizeof *durations);
+    if (durations == NULL)
+        return false;
+    for (size_t i = 0; i < report->n_iterations; i++)
+        durations[i] = report->iterations[i].end_ns - report->iterations[i].begin_ns;
+    qsort(durations, report->n_iterations, sizeof *durations, by_size);
+    report->group = choose_group(report, KYMO__MAX(durations[report->n_iterations / 2], 1));
+    kymo__free(durations);
+    return true;
+}
+
+static bool take_iteration(struct kymo_energy_report *report,
+                           const struct kymo__energy_iteration *iteration, uint64_t place)
+{
+    /* Every member has this one, so that it stays where it is. */
+    struct kymo__energy_window *window =
+        kymo__energy_window(report, iteration->member, KYMO__ENERGY_RUN, 0);
+    if (window == NULL)
+        return false;
+    window->samples += iteration->samples;
+    window = kymo__energy_window(report, iteration->member, KYMO__ENERGY_ITERATION,
+                                 place / report->group);
+    if (window == NULL)
+        return false;
+    if (window->count++ == 0)
+        window->first = iteration->number;
+    window->last = iteration->number;
+    window->samples += iteration->samples;
+    return kymo__time_set_add(&window->set, iteration->begin_ns, iteration->end_ns);
+}
+
+bool kymo__energy_group_iterations(struct kymo_energy_report *report)
+{
+    if (report->n_iterations == 0)
+        return true;
+    report->group = report->options.group;
+    if (report->group == 0 && !find_group(report))
+        return false;
+    uint64_t *places = kymo__calloc(report->n_members, sizeof *places);
+    if (places == NULL)
+        return false;
+    bool is_done = true;
+    for (size_t i = 0; is_done && i < report->n_iterations; i++)
+        is_done =
+            take_iteration(report, &report->iterations[i], places[report->iterations[i].member]++);
+    kymo__free(places);
+    return is_done;
+}

@@ -1,0 +1,123 @@
+"""kymo report --energy, on a program that writes the counters itself: text, CSV, JSON, mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+TABLES = ("runs", "repeats", "devices", "ranks", "nodes", "epochs", "iterations", "phases", "ranges", "notes")
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+@pytest.fixture(scope="session")
+def joules(compiled) -> Path:
+    return compiled("joules.c")
+
+
+@pytest.fixture
+def run(kymo, joules, tmp_path) -> Path:
+    assert kymo("run", "-q", "-o", "loop.kymo", "--", joules, 100).returncode == 0
+    return tmp_path / "loop.kymo"
+
+
+def test_energy_is_power_times_time_and_epochs_add_up(kymo, run):
+    done = kymo("report", run, "--energy", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    assert tuple(answer) == TABLES
+    (whole,) = answer["runs"]
+    assert (whole["kind"], whole["devices"], whole["measured_by"]) == ("gpu", 2, "counter and power")
+    device, idle = answer["devices"]
+    assert (device["device"], device["name"], device["utilization"]) == ("GPU-test", "GPU 0", pytest.approx(0.75))
+    # The program's clock and the recording's are read one after the other, which a busy machine may tear apart.
+    assert abs(device["joules"] - device["duration_ns"] * 1e-7) <= device["plus_minus_j"] + 5
+    assert [row["epoch"] for row in answer["epochs"]] == [0, 1]
+    epochs = sum(row["joules"] for row in answer["epochs"])
+    assert epochs <= whole["joules"] + 1e-6
+    assert [row["samples"] for row in answer["epochs"]] == [80, 80]
+    (phase,) = answer["phases"]
+    assert (phase["name"], phase["count"]) == ("train", 2)
+    assert answer["iterations"][-1]["last"] == 19
+    assert "which GPUs the processes used is not known: all GPUs of their hosts are counted" in answer["notes"]
+
+
+def test_the_answer_for_people_begins_with_joules(kymo, run):
+    done = kymo("report", run, "--energy")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("energy, 2 GPUs: ")
+    assert " J for a sample" in done.stdout.splitlines()[0]
+    assert "\nepochs\n" in done.stdout
+
+
+def test_a_usual_report_ends_with_energy_where_there_is_some(kymo, run, recording):
+    assert "\nenergy, 2 GPUs: " in kymo("report", run).stdout
+    assert "energy" not in kymo("report", recording).stdout
+    assert "energy, 2 GPUs" not in kymo("report", run, "--tree").stdout
+
+
+@pytest.mark.parametrize(
+    "by,first",
+    [
+        ("run", "run,run_id,kind,"),
+        ("device", "run,host,device,name,model,used,shared,ranks,kind,"),
+        ("rank", "run,rank,host,shared,kind,"),
+        ("node", "run,host,kind,"),
+        ("epoch", "run,epoch,kind,"),
+        ("iteration", "run,first,last,kind,"),
+        ("phase", "run,name,kind,"),
+        ("range", "run,name,kind,"),
+    ],
+)
+def test_each_table_is_a_csv(kymo, run, by, first):
+    done = kymo("report", run, "--energy", "--by", by, "--csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(first)
+    assert rows(done.stdout)
+
+
+def test_iterations_are_grouped_as_asked(kymo, run):
+    found = rows(kymo("report", run, "--energy", "--by", "iteration", "--csv", "--group", 5).stdout)
+    assert [(row["first"], row["last"]) for row in found] == [("0", "4"), ("5", "9"), ("10", "14"), ("15", "19")]
+
+
+def test_repeats_are_runs_and_not_a_sum(kymo, joules, tmp_path):
+    assert kymo("run", "-q", "-o", "run.kymo", "--repeat", 2, "--", joules, 100).returncode == 0
+    answer = json.loads(kymo("report", tmp_path / "run.kymo", "--energy", "--json").stdout)
+    assert [row["run"] for row in answer["runs"]] == [1, 2]
+    (mean,) = answer["repeats"]
+    assert mean["runs"] == 2
+    assert mean["mean_j"] == pytest.approx(sum(row["joules"] for row in answer["runs"]) / 2)
+    assert mean["low_j"] <= mean["mean_j"] <= mean["high_j"]
+
+
+def test_carbon_is_what_the_user_says(kymo, run):
+    (row,) = rows(kymo("report", run, "--energy", "--csv", "--co2", 360, "--pue", 1.5).stdout)
+    assert float(row["co2_g"]) == pytest.approx(float(row["joules"]) / 3.6e6 * 360 * 1.5)
+
+
+@pytest.mark.parametrize(
+    "options,says",
+    [
+        (["--by", "epoch"], "--by, --group, --co2 and --pue go with --energy"),
+        (["--energy", "--html", "page.html"], "--energy is a report of its own"),
+        (["--energy", "--co2", "much"], "--co2 takes a number of 0 or more, and not 'much'"),
+        (["--energy", "--co2", "1", "--pue", "0.5"], "--pue takes a number of 1 or more, and not '0.5'"),
+        (["--energy", "--by", "day"], "--by"),
+    ],
+)
+def test_mistakes_are_sentences(kymo, run, options, says):
+    done = kymo("report", run, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_a_recording_without_energy_says_how_to_get_it(kymo, recording):
+    done = kymo("report", recording, "--energy")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "run.kymo has no energy in it: 'kymo run --energy' records it" in done.stderr

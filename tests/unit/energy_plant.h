@@ -1,0 +1,53 @@
+/* Recordings of planted power: what tests of energy share. Times are seconds, from which logs get nanoseconds. */
+#ifndef KYMO_TEST_ENERGY_PLANT_H
+#define KYMO_TEST_ENERGY_PLANT_H
+
+#include <math.h>
+
+#include "log_maker.h"
+#include "scratch.h"
+#include <kymo/energy_report.h>
+
+/* Power at a moment, and the energy since 0. */
+struct curve {
+    double (*power)(double t);
+    double (*energy)(double t);
+};
+
+/* One process in the making. Sites 1 to 9 are ranges and phases "one" to "nine"; devices have theirs from 10 on. */
+struct plant {
+    struct log_maker log;
+    uint32_t next_site, sequence[2];
+};
+
+/* `pairs`: texts of the process besides, NULL behind the last; NULL: none. */
+void plant_begin(struct plant *plant, const char *const *pairs);
+/* The site of a quantity of a device, made at the first call for it. */
+uint32_t plant_site(struct plant *plant, const char *device, const char *quantity);
+void plant_reading(struct plant *plant, uint32_t site, double t, double value);
+/* Power at `hz` from `from` to `to`, and the counter each `step` seconds, at the end too (0: none). */
+void plant_power(struct plant *plant, const char *device, const struct curve *curve, double from,
+                 double to, double hz);
+void plant_counter(struct plant *plant, const char *device, const struct curve *curve, double from,
+                   double to, double step);
+/* Words of the program's thread go into lane 0; readings into lane 1. Write them as a block of either. */
+void plant_words(struct plant *plant, uint32_t lane);
+void plant_range(struct plant *plant, double from, double to, uint32_t site);
+void plant_epoch(struct plant *plant, double at, uint64_t number, bool begins);
+/* Write the log into `folder` as `name`.klog, and begin anew. */
+void plant_finish(struct plant *plant, const char *folder, const char *name);
+
+/* ---- looking into tables ---- */
+
+kymo_energy_report *report_of(const char *folder, const struct kymo_energy_report_options *options);
+struct kymo_cell cell_in(kymo_energy_report *report, const char *table, size_t row,
+                         const char *column);
+double number_in(kymo_energy_report *report, const char *table, size_t row, const char *column);
+const char *text_in(kymo_energy_report *report, const char *table, size_t row, const char *column);
+size_t rows_in(kymo_energy_report *report, const char *table);
+/* The row whose `column` is this text. */
+size_t row_named(kymo_energy_report *report, const char *table, const char *column, const char *text);
+/* A note that has `part` in it. */
+bool has_note(kymo_energy_report *report, const char *part);
+
+#endif

@@ -1,0 +1,479 @@
+/* Whose joules they are: ranges, ranks, devices, runs; what is too short; what a report says of them. */
+#include "energy_plant.h"
+
+static double constant_power(double t)
+{
+    (void)t;
+    return 200;
+}
+static double constant_energy(double t)
+{
+    return 200 * t;
+}
+static double twice_power(double t)
+{
+    (void)t;
+    return 400;
+}
+static double twice_energy(double t)
+{
+    return 400 * t;
+}
+static const struct curve steady = {constant_power, constant_energy},
+                          twice = {twice_power, twice_energy};
+
+static void plant_device(struct plant *plant, const char *device, const struct curve *curve,
+                         double from, double to)
+{
+    plant_power(plant, device, curve, from, to, 20);
+    plant_counter(plant, device, curve, from, to, 4);
+}
+
+static bool is_near(double value, double truth, double tolerance)
+{
+    if (fabs(value - truth) <= tolerance)
+        return true;
+    print_error("%.9g is not %.9g within %g\n", value, truth, tolerance);
+    return false;
+}
+
+/* ---- ranges ---- */
+
+static void a_range_counts_each_moment_once(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    log_put_lane(&plant.log, 2, 102, "helper");
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    log_begin(&plant.log, 1000000000, 1);
+    log_begin(&plant.log, 1500000000, 1); /* within itself */
+    log_end(&plant.log, 2000000000, 1);
+    log_end(&plant.log, 3000000000, 1);
+    plant_range(&plant, 5, 6, 1);
+    plant_words(&plant, 0);
+    plant_range(&plant, 2, 4, 1); /* on another thread, and longer */
+    log_put_words(&plant.log, 2, 0);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_int_equal(rows_in(report, "ranges"), 1);
+    assert_int_equal((int)number_in(report, "ranges", 0, "count"), 4);
+    assert_true(number_in(report, "ranges", 0, "duration_ns") == 4e9);
+    assert_true(is_near(number_in(report, "ranges", 0, "joules"), 800, 1e-6));
+    kymo_energy_report_destroy(report);
+}
+
+static void what_is_too_short_has_no_figure(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    for (int i = 0; i < 50; i++)
+        plant_range(&plant, 1 + i * 0.1, 1.09 + i * 0.1, 1); /* 90 ms: below twice 50 ms */
+    plant_range(&plant, 7, 7.11, 2);
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    const size_t one = row_named(report, "ranges", "name", "one"),
+                 two = row_named(report, "ranges", "name", "two");
+    assert_true(cell_in(report, "ranges", one, "joules").is_null);
+    assert_true(cell_in(report, "ranges", one, "mean_w").is_null);
+    assert_string_equal(text_in(report, "ranges", one, "note"), "too short to say");
+    assert_int_equal((int)number_in(report, "ranges", one, "count"), 50);
+    assert_true(is_near(number_in(report, "ranges", two, "joules"), 22, 1e-6));
+    kymo_energy_report_destroy(report);
+}
+
+static void ranges_are_filtered(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, NULL);
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    plant_range(&plant, 1, 2, 1);
+    plant_range(&plant, 2, 3, 3);
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report =
+        report_of(s->folder, &(struct kymo_energy_report_options){.filter = "t?r*"});
+    assert_int_equal(rows_in(report, "ranges"), 1);
+    assert_string_equal(text_in(report, "ranges", 0, "name"), "three");
+    assert_true(has_note(report, "which GPUs the processes used is not known"));
+    kymo_energy_report_destroy(report);
+}
+
+static void iterations_come_in_groups_that_are_long_enough(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    log_iteration_begin(&plant.log, 0, 0);
+    for (uint64_t i = 0; i < 100; i++) /* 0.1 s each, 8 samples */
+        log_iteration(&plant.log, (i + 1) * 100000000, i, false, 8);
+    log_phase(&plant.log, 10000000000, 2);
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_int_equal(rows_in(report, "iterations"), 20); /* of five: 0.5 s are ten periods */
+    assert_int_equal((int)number_in(report, "iterations", 3, "first"), 15);
+    assert_int_equal((int)number_in(report, "iterations", 3, "last"), 19);
+    assert_int_equal((int)number_in(report, "iterations", 3, "count"), 5);
+    for (size_t row = 0; row < 20; row++)
+        assert_true(is_near(number_in(report, "iterations", row, "joules"), 100, 1e-6));
+    assert_true(is_near(number_in(report, "iterations", 3, "joules_per_sample"), 2.5, 1e-9));
+    assert_true(is_near(number_in(report, "runs", 0, "joules_per_sample"), 2.5, 1e-9));
+    kymo_energy_report_destroy(report);
+    report = report_of(s->folder, &(struct kymo_energy_report_options){.group = 1});
+    assert_int_equal(rows_in(report, "iterations"), 100);
+    kymo_energy_report_destroy(report);
+}
+
+static void phases_and_their_times_add_up(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    log_phase(&plant.log, 0, 1);
+    log_phase(&plant.log, 3000000000, 2);
+    log_phase(&plant.log, 4000000000, 1);
+    log_phase(&plant.log, 9000000000, 0);
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_int_equal(rows_in(report, "phases"), 2);
+    assert_string_equal(text_in(report, "phases", 0, "name"), "one");
+    assert_true(is_near(number_in(report, "phases", 0, "joules"), 1600, 1e-6));
+    assert_int_equal((int)number_in(report, "phases", 0, "count"), 2);
+    assert_true(is_near(number_in(report, "phases", 1, "joules"), 200, 1e-6));
+    kymo_energy_report_destroy(report);
+}
+
+/* ---- ranks and devices ---- */
+
+static void a_device_nobody_uses_is_listed_and_not_counted(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant,
+                (const char *const[]){"devices", "GPU-a", "energy_sources",
+                                      "GPU-a|NVIDIA H200|power, energy\nGPU-b|T4|power", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    plant_device(&plant, "GPU-b", &twice, 0, 10);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
+    assert_int_equal((int)number_in(report, "runs", 0, "devices"), 1);
+    assert_int_equal(rows_in(report, "devices"), 2);
+    const size_t a = row_named(report, "devices", "device", "GPU-a"),
+                 b = row_named(report, "devices", "device", "GPU-b");
+    assert_int_equal((int)number_in(report, "devices", a, "used"), 1);
+    assert_string_equal(text_in(report, "devices", a, "model"), "NVIDIA H200");
+    assert_string_equal(text_in(report, "devices", a, "ranks"), "0");
+    assert_int_equal((int)number_in(report, "devices", b, "used"), 0);
+    assert_true(is_near(number_in(report, "devices", b, "joules"), 4000, 1e-6));
+    assert_true(has_note(report, "used by no process and in no sum: GPU-b of testhost"));
+    kymo_energy_report_destroy(report);
+}
+
+/* A second rank on the host, which measures nothing itself and is there from `from` to `to` seconds. */
+static void plant_rank(const char *folder, const char *const *pairs, double from, double to)
+{
+    struct plant plant;
+    plant_begin(&plant, pairs);
+    plant.log.base_tick = (uint64_t)(from * 1e9);
+    plant_range(&plant, from, to, 1);
+    plant_words(&plant, 0);
+    plant_finish(&plant, folder, "r1");
+}
+
+static void a_device_that_ranks_share_counts_once(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    plant_range(&plant, 2, 6, 1);
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    plant_rank(s->folder, (const char *const[]){"rank", "1", "devices", "GPU-a", NULL}, 4, 8);
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
+    assert_int_equal(rows_in(report, "devices"), 1);
+    assert_int_equal((int)number_in(report, "devices", 0, "shared"), 1);
+    assert_string_equal(text_in(report, "devices", 0, "ranks"), "0,1");
+    assert_true(is_near(number_in(report, "ranges", 0, "joules"), 1200, 1e-6)); /* 2 to 8 s */
+    assert_int_equal(rows_in(report, "ranks"), 2);
+    assert_int_equal((int)number_in(report, "ranks", 1, "shared"), 1);
+    assert_true(is_near(number_in(report, "ranks", 1, "joules"), 800, 1e-6));
+    assert_int_equal(rows_in(report, "nodes"), 1);
+    assert_true(is_near(number_in(report, "nodes", 0, "joules"), 2000, 1e-6));
+    assert_true(has_note(report, "counted once in a run"));
+    kymo_energy_report_destroy(report);
+}
+
+static void two_devices_of_two_ranks_add_up(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a,GPU-b", "local_rank", "0", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    plant_device(&plant, "GPU-b", &twice, 0, 10);
+    const uint32_t site = plant_site(&plant, "package-0", "energy");
+    for (int i = 0; i <= 200; i++)
+        plant_reading(&plant, site, i / 20.0, 7 + 50 * i / 20.0);
+    plant_range(&plant, 0, 10, 1);
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    plant_rank(s->folder,
+               (const char *const[]){"rank", "1", "devices", "GPU-a,GPU-b", "local_rank", "1", NULL},
+               0, 10);
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_true(has_note(report, "each is taken to use the one at its local rank"));
+    assert_int_equal(rows_in(report, "runs"), 3);
+    assert_true(is_near(
+        number_in(report, "runs", row_named(report, "runs", "kind", "gpu"), "joules"), 6000, 1e-6));
+    assert_true(is_near(
+        number_in(report, "runs", row_named(report, "runs", "kind", "cpu"), "joules"), 500, 1e-6));
+    assert_true(is_near(
+        number_in(report, "runs", row_named(report, "runs", "kind", "all"), "joules"), 6500, 1e-6));
+    assert_true(is_near(number_in(report, "runs", 0, "mean_w"), 600, 1e-6));
+    assert_true(is_near(number_in(report, "ranks", 0, "joules"), 2000, 1e-6));
+    assert_true(is_near(number_in(report, "ranks", 1, "joules"), 4000, 1e-6));
+    assert_int_equal((int)number_in(report, "ranks", 1, "shared"), 0);
+    kymo_energy_report_destroy(report);
+}
+
+static void streams_tell_which_devices_were_used(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a,GPU-b", NULL});
+    log_put_stream(&plant.log, 2, 1, 7, "");
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    plant_device(&plant, "GPU-b", &twice, 0, 10);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_true(is_near(number_in(report, "runs", 0, "joules"), 4000, 1e-6));
+    kymo_energy_report_destroy(report);
+}
+
+static void a_window_outside_the_measuring_is_told(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    plant_device(&plant, "GPU-a", &steady, 2, 6);
+    plant_range(&plant, 0, 8, 1);
+    plant_range(&plant, 9, 10, 2);
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_string_equal(text_in(report, "runs", 0, "note"), "partly measured");
+    assert_true(is_near(number_in(report, "runs", 0, "joules"), 800, 25));
+    assert_true(is_near(number_in(report, "runs", 0, "mean_w"), 200, 1e-6));
+    const size_t two = row_named(report, "ranges", "name", "two");
+    assert_string_equal(text_in(report, "ranges", two, "note"), "not measured");
+    assert_true(cell_in(report, "ranges", two, "joules").is_null);
+    kymo_energy_report_destroy(report);
+}
+
+static void other_quantities_are_means_over_time(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    const uint32_t use = plant_site(&plant, "GPU-a", "utilization"),
+                   throttle = plant_site(&plant, "GPU-a", "throttle"),
+                   heat = plant_site(&plant, "GPU-a", "temperature");
+    for (int i = 1; i <= 100; i++) { /* each speaks for the tenth of a second before it */
+        plant_reading(&plant, use, i / 10.0, i <= 50 ? 100 : 20);
+        plant_reading(&plant, throttle, i / 10.0, i <= 25 ? 4 : 1);
+        plant_reading(&plant, heat, i / 10.0, i == 30 ? 81 : 60);
+    }
+    plant_words(&plant, 1);
+    plant_range(&plant, 4, 6, 1);
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_true(is_near(number_in(report, "runs", 0, "utilization"), 0.6, 1e-9));
+    assert_true(is_near(number_in(report, "ranges", 0, "utilization"), 0.6, 1e-9));
+    assert_true(is_near(number_in(report, "runs", 0, "throttled"), 0.25, 1e-9));
+    assert_true(is_near(number_in(report, "ranges", 0, "throttled"), 0, 1e-9));
+    assert_true(is_near(number_in(report, "devices", 0, "temperature_c"), 81, 1e-9));
+    assert_true(cell_in(report, "runs", 0, "sm_active").is_null);
+    kymo_energy_report_destroy(report);
+}
+
+/* ---- runs ---- */
+
+static void repeats_are_averaged_and_never_added(void **state)
+{
+    const struct scratch *s = *state;
+    const struct curve *const curves[] = {&steady, &twice};
+    struct plant plant;
+    for (int run = 0; run < 2; run++) {
+        char id[8], name[8];
+        snprintf(id, sizeof id, "x-%d", run + 1);
+        snprintf(name, sizeof name, "r%d", run);
+        plant_begin(&plant, (const char *const[]){"run_id", id, "devices", "GPU-a", NULL});
+        plant.log.base_tick = (uint64_t)run * 20000000000;
+        plant_device(&plant, "GPU-a", curves[run], run * 20, run * 20 + 10);
+        plant_finish(&plant, s->folder, name);
+    }
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_int_equal(rows_in(report, "runs"), 2);
+    assert_true(is_near(
+        number_in(report, "runs", row_named(report, "runs", "run_id", "x-1"), "joules"), 2000, 1e-6));
+    assert_true(is_near(
+        number_in(report, "runs", row_named(report, "runs", "run_id", "x-2"), "joules"), 4000, 1e-6));
+    assert_int_equal(rows_in(report, "repeats"), 1);
+    assert_int_equal((int)number_in(report, "repeats", 0, "runs"), 2);
+    assert_true(is_near(number_in(report, "repeats", 0, "mean_j"), 3000, 1e-6));
+    /* Student's t for one degree of freedom is 12.706; the standard error is 1000. */
+    assert_true(is_near(number_in(report, "repeats", 0, "high_j"), 3000 + 12706.2, 0.5));
+    assert_int_equal(rows_in(report, "devices"), 2);
+    kymo_energy_report_destroy(report);
+}
+
+static void carbon_is_energy_times_what_the_user_says(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 9);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report =
+        report_of(s->folder, &(struct kymo_energy_report_options){.co2_g_per_kwh = 400, .pue = 1.5});
+    assert_true(is_near(number_in(report, "runs", 0, "co2_g"), 1800 / 3.6e6 * 400 * 1.5, 1e-9));
+    kymo_energy_report_destroy(report);
+}
+
+static void wrong_options_and_nothing_to_tell_are_sentences(void **state)
+{
+    const struct scratch *s = *state;
+    const struct kymo_energy_report_options wrong[] = {
+        {.co2_g_per_kwh = -1}, {.co2_g_per_kwh = NAN}, {.pue = 0.5}, {.pue = INFINITY}};
+    kymo_recording *recording = NULL;
+    kymo_energy_report *report = NULL;
+    struct plant plant;
+    plant_begin(&plant, NULL);
+    plant_range(&plant, 1, 2, 1);
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    assert_int_equal(kymo_recording_open(s->folder, &recording), KYMO_OK);
+    assert_int_equal(kymo_energy_is_there(&recording, 1), 0);
+    assert_int_equal(kymo_energy_report_create(&recording, 1, NULL, &report), KYMO_EFORMAT);
+    assert_non_null(
+        strstr(kymo_last_error(), "has no energy in it: 'kymo run --energy' records it"));
+    for (size_t i = 0; i < KYMO__COUNT_OF(wrong); i++)
+        assert_int_equal(kymo_energy_report_create(&recording, 1, &wrong[i], &report), KYMO_EINVAL);
+    kymo_recording_close(recording);
+}
+
+/* ---- drawn ---- */
+
+static void plant_everything(const char *folder)
+{
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    const uint32_t use = plant_site(&plant, "GPU-a", "utilization");
+    for (int i = 0; i <= 20; i++)
+        plant_reading(&plant, use, i / 2.0, 50);
+    plant_words(&plant, 1);
+    plant_epoch(&plant, 0, 0, true);
+    log_phase(&plant.log, 0, 4);
+    plant_range(&plant, 1, 4, 1);
+    for (uint64_t i = 0; i < 10; i++)
+        log_iteration(&plant.log, 4000000000 + i * 100000000, i, i == 0, 32);
+    plant_epoch(&plant, 5, 0, false);
+    plant_words(&plant, 0);
+    plant_finish(&plant, folder, "r0");
+    plant_rank(folder, (const char *const[]){"rank", "1", "devices", "GPU-a", NULL}, 4, 8);
+}
+
+static char *drawn(kymo_energy_report *report, const struct kymo_energy_text_options *options,
+                   bool is_json)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    assert_int_equal(is_json ? kymo_energy_report_json(report, out)
+                             : kymo_energy_report_text(report, options, out),
+                     KYMO_OK);
+    fclose(out);
+    return text;
+}
+
+static void the_answer_comes_first(void **state)
+{
+    const struct scratch *s = *state;
+    plant_everything(s->folder);
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    char *text = drawn(report, NULL, false),
+         *few = drawn(report, &(struct kymo_energy_text_options){.is_short = 1}, false),
+         *one = drawn(report, &(struct kymo_energy_text_options){.by = "epochs"}, false),
+         *json = drawn(report, NULL, true);
+    static const char first[] = "energy, 1 GPU: 2 kJ ± 28.28 J in 10.0 s, mean 200 W, peak 200 W, ";
+    assert_int_equal(strncmp(text, first, sizeof first - 1), 0);
+    assert_non_null(strstr(text, "\niterations\n"));
+    assert_null(strstr(few, "\niterations\n"));
+    assert_non_null(strstr(few, "\nepochs\n"));
+    assert_int_equal(strncmp(one, "epochs\n", 7), 0);
+    assert_non_null(strstr(json, "\"runs\": ["));
+    assert_non_null(strstr(json, "\"notes\": ["));
+    assert_int_equal(
+        kymo_energy_report_text(report, &(struct kymo_energy_text_options){.by = "x"}, stdout),
+        KYMO_EINVAL);
+    free(text);
+    free(few);
+    free(one);
+    free(json);
+    kymo_energy_report_destroy(report);
+}
+
+static void every_failed_allocation_is_told(void **state)
+{
+    const struct scratch *s = *state;
+    kymo_recording *recording = NULL;
+    plant_everything(s->folder);
+    assert_int_equal(kymo_recording_open(s->folder, &recording), KYMO_OK);
+    for (uint64_t nth = 1;; nth++) {
+        kymo_energy_report *report = NULL;
+        kymo__alloc_fail_nth(nth);
+        const kymo_status status = kymo_energy_report_create(&recording, 1, NULL, &report);
+        kymo__alloc_fail_nth(0);
+        kymo_energy_report_destroy(report);
+        if (status == KYMO_OK)
+            break;
+        assert_int_equal(status, KYMO_ENOMEM);
+    }
+    kymo_recording_close(recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(a_range_counts_each_moment_once),
+        SCRATCH_TEST(what_is_too_short_has_no_figure),
+        SCRATCH_TEST(ranges_are_filtered),
+        SCRATCH_TEST(iterations_come_in_groups_that_are_long_enough),
+        SCRATCH_TEST(phases_and_their_times_add_up),
+        SCRATCH_TEST(a_device_nobody_uses_is_listed_and_not_counted),
+        SCRATCH_TEST(a_device_that_ranks_share_counts_once),
+        SCRATCH_TEST(two_devices_of_two_ranks_add_up),
+        SCRATCH_TEST(streams_tell_which_devices_were_used),
+        SCRATCH_TEST(a_window_outside_the_measuring_is_told),
+        SCRATCH_TEST(other_quantities_are_means_over_time),
+        SCRATCH_TEST(repeats_are_averaged_and_never_added),
+        SCRATCH_TEST(carbon_is_energy_times_what_the_user_says),
+        SCRATCH_TEST(wrong_options_and_nothing_to_tell_are_sentences),
+        SCRATCH_TEST(the_answer_comes_first),
+        SCRATCH_TEST(every_failed_allocation_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
