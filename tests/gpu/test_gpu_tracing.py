@@ -1,0 +1,171 @@
+"""With a real GPU: what `kymo run --gpu` records of a program is what the program did.
+
+A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no C compiler.
+
+    python tests/gpu/test_gpu_tracing.py
+
+The program that is traced, cuda_program.c, uses CUDA's driver and nothing of kymo; it says what it did. Times are compared
+with CUDA's own events. How far the clocks of GPU and host agree is bounded by cause and effect: a kernel cannot begin
+before its launch was called, nor end after the host has waited for it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from gpu_program import FAILURES, check, skip
+
+import kymo
+
+HERE = Path(__file__).parent
+KYMO = [sys.executable, "-m", "kymo"]
+
+
+def build(folder: Path) -> Path:
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        skip("there is no C compiler")
+    program = folder / "cuda_program"
+    subprocess.run([compiler, "-O1", "-o", program, HERE / "cuda_program.c", "-ldl"], check=True)
+    return program
+
+
+class Traced:
+    """One run of the program under kymo, what it said and what was recorded."""
+
+    def __init__(self, folder: Path, program: Path, mode: str, *options: str, seconds: float = 0) -> None:
+        self.path = folder / f"{mode}.kymo"
+        command = [*KYMO, "run", "--gpu", *options, "-o", str(self.path), "--", str(program), mode]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if seconds:
+            assert process.stdout is not None
+            process.stdout.readline()  # it is under way
+            kill_child_of(process.pid)
+        out, self.errors = process.communicate(timeout=120)
+        self.status = process.returncode
+        self.said = {line.split()[0]: float(line.split()[1]) for line in out.splitlines() if " " in line}
+        text = subprocess.run(
+            [*KYMO, "export", self.path, "--to", "csv"], check=False, stdout=subprocess.PIPE, text=True
+        ).stdout
+        self.rows = list(csv.DictReader(io.StringIO(text)))
+
+    def work(self, kind: str, name: str = "") -> list[dict[str, str]]:
+        return [row for row in self.rows if row["kind"] == kind and name in row["name"]]
+
+
+def kill_child_of(pid: int) -> None:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    os.kill(int(children[0]), signal.SIGKILL)
+
+
+def ns(row: dict[str, str], column: str) -> int:
+    return int(row[column])
+
+
+def check_counts(run: Traced) -> None:
+    check(f"the program ran well ({run.status}) {run.errors.strip()}", run.status == 0)
+    check(
+        "kernels by name are as many as were launched",
+        len(run.work("kernel", "spin(unsigned long)")) == run.said["spin"],
+    )
+    check("and on the second stream", len(run.work("kernel", "gemm_compute")) == run.said["compute"])
+    check("two streams", len({row["stream"] for row in run.work("kernel")}) == 2)
+    into, back = run.work("copy", "Memcpy HtoD"), run.work("copy", "Memcpy DtoH")
+    check("copies", (len(into), len(back)) == (run.said["copies_in"], run.said["copies_out"]))
+    check("bytes of copies", all(float(row["bytes"]) == run.said["bytes"] for row in into + back))
+    check("memsets", len(run.work("set", "Memset")) == run.said["sets"])
+    launches = [row for row in run.rows if row["kind"] == "range" and row["name"] == "cuLaunchKernel"]
+    check("calls that launch", len(launches) == run.said["spin"] + run.said["compute"])
+    check("no kernel without a correlation", len({row["correlation"] for row in run.work("kernel")}) == len(launches))
+
+
+def check_times(run: Traced) -> None:
+    total = sum(ns(row, "duration_ns") for row in run.work("kernel", "spin")) / 1e3
+    ratio = total / run.said["microseconds"]
+    check(f"durations are {100 * (ratio - 1):+.3f} % off CUDA's events", abs(ratio - 1) <= 0.02)
+
+
+def check_overlap(run: Traced) -> None:
+    done = subprocess.run([*KYMO, "breakdown", run.path, "--json"], stdout=subprocess.PIPE, text=True, check=False)
+    row = json.loads(done.stdout)["devices"][0]
+    for name, column in (
+        ("compute_ms", "compute_ns"),
+        ("hidden_ms", "hidden_communication_ns"),
+        ("exposed_ms", "exposed_communication_ns"),
+    ):
+        ratio = row[column] / 1e6 / run.said[name]
+        check(f"planted {name}: {row[column] / 1e6:.3f} of {run.said[name]:.0f}", abs(ratio - 1) <= 0.01)
+
+
+def check_graph(run: Traced) -> None:
+    kernels = run.work("kernel", "spin")
+    check("kernels of a graph", len(kernels) == run.said["kernels"])
+    check("as many correlations as launches", len({row["correlation"] for row in kernels}) == run.said["launches"])
+    nodes = Counter(json.loads(row["value"])["graph node id"] for row in kernels if "graph node id" in row["value"])
+    check(f"nodes {dict(nodes)}", len(nodes) == run.said["nodes"] and set(nodes.values()) == {run.said["launches"]})
+
+
+def check_clocks(run: Traced) -> None:
+    calls = {row["kind"]: row for row in run.rows}
+    launches = sorted(ns(row, "start_ns") for row in run.rows if row["name"] == "cuLaunchKernel")
+    waits = sorted(
+        ns(row, "start_ns") + ns(row, "duration_ns") for row in run.rows if row["name"] == "cuStreamSynchronize"
+    )
+    kernels = sorted((ns(row, "start_ns"), ns(row, "duration_ns")) for row in run.work("kernel", "spin"))
+    check(
+        f"{len(kernels)} kernels, {len(launches)} launches, {len(waits)} waits, {len(calls)} kinds",
+        len(kernels) == len(launches) == len(waits),
+    )
+    after = [begin - launch for (begin, _), launch in zip(kernels, launches)]
+    before = [wait - begin - duration for (begin, duration), wait in zip(kernels, waits)]
+    print(
+        f"a kernel begins {min(after) / 1e3:.2f} us or more behind its launch call (median {sorted(after)[250] / 1e3:.2f}), "
+        f"the host knows {min(before) / 1e3:.2f} us or more behind its end (median {sorted(before)[250] / 1e3:.2f}): "
+        f"the clocks agree to within {max(min(after), min(before)) / 1e3:.2f} us"
+    )
+    check("no kernel begins before its launch nor ends after the wait for it", min(after) >= 0 and min(before) >= 0)
+
+
+def check_endings(folder: Path, program: Path) -> None:
+    run = Traced(folder, program, "exit")
+    check(f"a program that leaves while a kernel runs ends well {run.errors.strip()}", run.status == 0)
+    check("what had ended is there", len(run.work("kernel", "spin")) == run.said["spin"])
+    run = Traced(folder, program, "fork")
+    check(f"a program that forks ends well {run.errors.strip()}", run.status == 0)
+    check("and its kernels are there", len(run.work("kernel", "spin")) == run.said["spin"])
+    run = Traced(folder, program, "endless", seconds=1)
+    n = len(run.work("kernel", "spin"))
+    check(f"after kill -9 the kernels are there: {n} of 5000 and more", n > 3500)
+
+
+def main() -> int:
+    if (
+        not any("libcuda" in str(path) for path in Path("/proc/driver").glob("nvidia"))
+        and not Path("/dev/nvidia0").exists()
+    ):
+        skip("there is no NVIDIA GPU")
+    print(f"kymo {kymo.__version__}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program = build(folder)
+        check_counts(Traced(folder, program, "count"))
+        check_times(Traced(folder, program, "times"))
+        check_overlap(Traced(folder, program, "overlap"))
+        check_graph(Traced(folder, program, "graph"))
+        check_clocks(Traced(folder, program, "clocks"))
+        check_endings(folder, program)
+    return 1 if FAILURES else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
