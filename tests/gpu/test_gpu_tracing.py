@@ -4,8 +4,8 @@ A plain program: exit status 0 when all holds, 1 when something does not, 77 whe
 
     python tests/gpu/test_gpu_tracing.py
 
-The program that is traced, cuda_program.c, uses CUDA's driver and nothing of kymo; it says what it did. Times are compared
-with CUDA's own events. How far the clocks of GPU and host agree is bounded by cause and effect: a kernel cannot begin
+The program that is traced, cuda_program.c, uses CUDA's driver and nothing of kymo; it says what it did. Times are
+compared with CUDA's own events. How far the clocks of GPU and host agree is bounded by cause and effect: a kernel cannot begin
 before its launch was called, nor end after the host has waited for it.
 """
 
@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from statistics import median
 
 from gpu_program import FAILURES, check, skip
 
@@ -99,9 +100,9 @@ def check_overlap(run: Traced) -> None:
     done = subprocess.run([*KYMO, "breakdown", run.path, "--json"], stdout=subprocess.PIPE, text=True, check=False)
     row = json.loads(done.stdout)["devices"][0]
     for name, column in (
-        ("compute_ms", "compute_ns"),
-        ("hidden_ms", "hidden_communication_ns"),
-        ("exposed_ms", "exposed_communication_ns"),
+        ("compute_ms", "compute"),
+        ("hidden_ms", "hidden_comm"),
+        ("exposed_ms", "exposed_comm"),
     ):
         ratio = row[column] / 1e6 / run.said[name]
         check(f"planted {name}: {row[column] / 1e6:.3f} of {run.said[name]:.0f}", abs(ratio - 1) <= 0.01)
@@ -116,21 +117,20 @@ def check_graph(run: Traced) -> None:
 
 
 def check_clocks(run: Traced) -> None:
-    calls = {row["kind"]: row for row in run.rows}
     launches = sorted(ns(row, "start_ns") for row in run.rows if row["name"] == "cuLaunchKernel")
     waits = sorted(
         ns(row, "start_ns") + ns(row, "duration_ns") for row in run.rows if row["name"] == "cuStreamSynchronize"
     )
     kernels = sorted((ns(row, "start_ns"), ns(row, "duration_ns")) for row in run.work("kernel", "spin"))
     check(
-        f"{len(kernels)} kernels, {len(launches)} launches, {len(waits)} waits, {len(calls)} kinds",
+        f"{len(kernels)} kernels, {len(launches)} launches, {len(waits)} waits",
         len(kernels) == len(launches) == len(waits),
     )
     after = [begin - launch for (begin, _), launch in zip(kernels, launches)]
     before = [wait - begin - duration for (begin, duration), wait in zip(kernels, waits)]
     print(
-        f"a kernel begins {min(after) / 1e3:.2f} us or more behind its launch call (median {sorted(after)[250] / 1e3:.2f}), "
-        f"the host knows {min(before) / 1e3:.2f} us or more behind its end (median {sorted(before)[250] / 1e3:.2f}): "
+        f"a kernel begins {min(after) / 1e3:.2f} us or more behind its launch call (median {median(after) / 1e3:.2f}), "
+        f"the host knows {min(before) / 1e3:.2f} us or more behind its end (median {median(before) / 1e3:.2f}): "
         f"the clocks agree to within {max(min(after), min(before)) / 1e3:.2f} us"
     )
     check("no kernel begins before its launch nor ends after the wait for it", min(after) >= 0 and min(before) >= 0)
@@ -149,10 +149,7 @@ def check_endings(folder: Path, program: Path) -> None:
 
 
 def main() -> int:
-    if (
-        not any("libcuda" in str(path) for path in Path("/proc/driver").glob("nvidia"))
-        and not Path("/dev/nvidia0").exists()
-    ):
+    if not Path("/dev/nvidia0").exists():
         skip("there is no NVIDIA GPU")
     print(f"kymo {kymo.__version__}")
     with tempfile.TemporaryDirectory() as name:

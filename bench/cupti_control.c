@@ -1,0 +1,62 @@
+/*
+ * CUPTI by itself, for bench_gpu.py: records are asked for and thrown away. `calls` asks for records of the runtime's calls
+ * as well, which is the least from which work can be joined with who launched it.
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "gpu/cupti.h"
+
+enum { BUFFER_BYTES = 4 << 20, RUNTIME_CALLS = 5 };
+
+static struct kymo__cupti cupti;
+static void *subscriber;
+
+static void request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    *buffer = malloc(BUFFER_BYTES);
+    *size = BUFFER_BYTES;
+    *max_records = 0;
+}
+
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    (void)context, (void)stream, (void)size, (void)valid;
+    free(buffer);
+}
+
+static void called(void *ctx, int domain, uint32_t number, const struct kymo__cupti_call *call)
+{
+    (void)ctx, (void)domain, (void)number, (void)call;
+}
+
+static const int kinds[] = {KYMO__CUPTI_KERNEL, KYMO__CUPTI_MEMCPY, KYMO__CUPTI_MEMSET,
+                            RUNTIME_CALLS};
+
+/* 0 when it is on. The CUPTI that the process has loaded is used. */
+__attribute__((visibility("default"))) int control_start(bool calls)
+{
+    void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    if (library == NULL && (library = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD)) == NULL)
+        return -1;
+#define FIND(field, symbol, result, arguments) *(void **)&cupti.field = dlsym(library, symbol);
+    KYMO__CUPTI_FUNCTIONS(FIND)
+    const int result = cupti.subscribe(&subscriber, called, NULL);
+    if (result != KYMO__CUPTI_SUCCESS)
+        return result;
+    cupti.register_buffers(request, complete);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (kinds[i] != RUNTIME_CALLS || calls)
+            cupti.enable(kinds[i]);
+    return 0;
+}
+
+__attribute__((visibility("default"))) void control_stop(void)
+{
+    cupti.flush(KYMO__CUPTI_FLUSH_FORCED);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        cupti.disable(kinds[i]);
+    cupti.unsubscribe(subscriber);
+    cupti.finalize();
+}
