@@ -4,10 +4,10 @@
     bench_gpu.py [--quick] [--dir DIR] [--results FILE]
 
 Needs torch and a GPU; without them it says so and ends with 77. A step is the training step of a small network, some
-430 kernels of a few microseconds each. Every round times it plain, traced by kymo, after that, under two controls of bare
-CUPTI whose records are thrown away (cupti_control.c: the GPU's work alone, and with the runtime's calls), and plain
-again. What is added is the difference to the plain time of the same round. torch.profiler comes last, with plain rounds
-between: once it has run, it keeps CUPTI.
+430 kernels of a few microseconds each. Every round times it plain, traced by kymo, after that, under two controls of
+bare CUPTI whose records are thrown away (cupti_control.c: the GPU's work alone, and with the runtime's calls), and
+plain again. What is added is the difference to the plain time of the same round. torch.profiler comes last, with plain
+rounds between: once it has run, it keeps CUPTI.
 """
 
 from __future__ import annotations

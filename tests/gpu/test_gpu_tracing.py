@@ -5,8 +5,8 @@ A plain program: exit status 0 when all holds, 1 when something does not, 77 whe
     python tests/gpu/test_gpu_tracing.py
 
 The program that is traced, cuda_program.c, uses CUDA's driver and nothing of kymo; it says what it did. Times are
-compared with CUDA's own events. How far the clocks of GPU and host agree is bounded by cause and effect: a kernel cannot begin
-before its launch was called, nor end after the host has waited for it.
+compared with CUDA's own events. How far the clocks of GPU and host agree is bounded by cause and effect: a
+kernel cannot begin before its launch was called, nor end after the host has waited for it.
 """
 
 from __future__ import annotations

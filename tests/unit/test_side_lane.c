@@ -1,0 +1,155 @@
+/* side_lane: lanes that are no thread's: what they hold comes back with its own times, also after a kill. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "scratch.h"
+#include <kymo/range.h>
+
+enum { DEVICE = 2, STREAM = 7, TICKS = 1000, DURATION = 400 };
+
+static const int64_t tid = (int64_t)DEVICE << 32 | STREAM;
+
+static void start(const struct scratch *s, const char *text)
+{
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .text = text}), KYMO_OK);
+}
+
+static void put(struct kymo__lane *lane, uint64_t tick, uint64_t number)
+{
+    const uint64_t words[] = {(uint64_t)KYMO_ID("kernel") | (uint64_t)KYMO_WORK_KERNEL << 20,
+                              DURATION, number, 0};
+    assert_true(kymo__side_lane_put(lane, tick, KYMO_RECORD_GPU, words, KYMO__COUNT_OF(words)));
+}
+
+/* What a visit of the stream's lane found. */
+struct seen {
+    uint64_t n, n_wrong, last_ns;
+    bool is_stream;
+};
+
+static kymo_status look(void *ctx, const struct kymo_batch *batch)
+{
+    struct seen *seen = ctx;
+    if (batch->lane->kind != KYMO_LANE_GPU)
+        return KYMO_OK;
+    seen->is_stream = batch->lane->device == DEVICE && batch->lane->stream == STREAM &&
+                      strcmp(batch->lane->name, "stream 7") == 0;
+    for (size_t i = 0; i < batch->n; i += kymo_record_length(batch->words[i])) {
+        const uint64_t *words = batch->words + i, ns = kymo_batch_ns(batch, words[0]);
+        seen->n_wrong += words[2] != DURATION || words[3] != seen->n || ns < seen->last_ns;
+        seen->last_ns = ns;
+        seen->n++;
+    }
+    return KYMO_OK;
+}
+
+static struct seen read_back(const char *path)
+{
+    struct seen seen = {0};
+    kymo_recording *recording;
+    assert_int_equal(kymo_recording_open(path, &recording), KYMO_OK);
+    assert_int_equal(kymo_recording_visit(recording, 0, look, &seen), KYMO_OK);
+    const struct kymo_process *process = kymo_recording_process(recording, 0);
+    assert_true(process->last_ns > seen.last_ns); /* it lasts to the end of the last work */
+    kymo_recording_close(recording);
+    return seen;
+}
+
+static void records_come_back_with_their_own_times(void **state)
+{
+    enum { N = 5000 }; /* several chunks */
+    const struct scratch *s = *state;
+    start(s, "clock=monotonic");
+    struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, "stream 7");
+    const uint64_t first = kymo__clock_ticks();
+    for (uint64_t i = 0; i < N; i++)
+        put(lane, first + i * TICKS, i);
+    kymo__side_lane_close(lane);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    const struct seen seen = read_back(s->path);
+    assert_int_equal(seen.n, N);
+    assert_int_equal(seen.n_wrong, 0);
+    assert_true(seen.is_stream);
+    assert_int_equal(seen.last_ns, first + (N - 1) * TICKS); /* ticks of that clock are nanoseconds */
+}
+
+static void a_pause_of_more_than_40_bits_starts_a_chunk(void **state)
+{
+    const struct scratch *s = *state;
+    start(s, "clock=monotonic");
+    struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, "stream 7");
+    const uint64_t first = kymo__clock_ticks();
+    put(lane, first, 0);
+    put(lane, first + (UINT64_C(3) << 40), 1);
+    kymo__side_lane_close(lane);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    const struct seen seen = read_back(s->path);
+    assert_int_equal(seen.n, 2);
+    assert_int_equal(seen.last_ns, first + (UINT64_C(3) << 40));
+}
+
+static void a_lane_goes_from_one_recording_to_the_next(void **state)
+{
+    const struct scratch *s = *state;
+    const uint64_t words[4] = {0};
+    struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, "stream 7");
+    assert_false(kymo__side_lane_put(lane, 1, KYMO_RECORD_GPU, words, 4)); /* none is open */
+    for (int i = 0; i < 2; i++) {
+        char path[160];
+        snprintf(path, sizeof path, "%s%d", s->path, i);
+        assert_int_equal(kymo_start(&(struct kymo_options){.path = path}), KYMO_OK);
+        put(lane, kymo__clock_ticks(), 0);
+        assert_int_equal(kymo_stop(), KYMO_OK);
+        assert_int_equal(read_back(path).n, 1);
+    }
+    kymo__side_lane_close(lane);
+}
+
+static void what_was_put_survives_a_kill(void **state)
+{
+    enum { N = 3000 };
+    const struct scratch *s = *state;
+    const pid_t child = fork();
+    if (child == 0) {
+        if (kymo_start(&(struct kymo_options){.path = s->path}) != KYMO_OK)
+            _exit(1);
+        struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, "stream 7");
+        for (uint64_t i = 0; i < N; i++)
+            put(lane, kymo__clock_ticks(), i);
+        raise(SIGKILL);
+    }
+    waitpid(child, NULL, 0);
+    const struct seen seen = read_back(s->path);
+    assert_int_equal(seen.n, N);
+    assert_int_equal(seen.n_wrong, 0);
+    assert_true(seen.is_stream);
+}
+
+static void a_full_pool_counts_what_it_does_not_take(void **state)
+{
+    const struct scratch *s = *state;
+    const uint64_t words[4] = {[0] = 1};
+    uint64_t n_refused = 0;
+    start(s, "pool=2M,disk=1");
+    struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, "stream 7");
+    for (uint64_t i = 0; i < 200000; i++)
+        n_refused += !kymo__side_lane_put(lane, kymo__clock_ticks(), KYMO_RECORD_GPU, words, 4);
+    kymo__side_lane_close(lane);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    struct kymo_counts counts;
+    kymo_counts_get(&counts);
+    assert_true(n_refused > 0);
+    assert_int_equal(counts.lost_events, n_refused);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(records_come_back_with_their_own_times),
+        SCRATCH_TEST(a_pause_of_more_than_40_bits_starts_a_chunk),
+        SCRATCH_TEST(a_lane_goes_from_one_recording_to_the_next),
+        SCRATCH_TEST(what_was_put_survives_a_kill),
+        SCRATCH_TEST(a_full_pool_counts_what_it_does_not_take),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
