@@ -25,12 +25,17 @@ static bool is_our_meta(int dir_fd)
     return n > 0 && strstr(text, "\"kymo recording\"") != NULL;
 }
 
+static bool is_energy_lock(const char *name)
+{
+    return strncmp(name, "energy-", 7) == 0 && ends_with(name, ".lock");
+}
+
 /* The names libkymo gives to its files. */
 static bool is_our_file(int dir_fd, const char *name)
 {
     if (strcmp(name, "meta.json") == 0)
         return is_our_meta(dir_fd);
-    return ends_with(name, ".klog") || ends_with(name, ".pool");
+    return ends_with(name, ".klog") || ends_with(name, ".pool") || is_energy_lock(name);
 }
 
 /* Call `each` for the entries of `dir` until it returns false; how many there were, or -1. */

@@ -11,8 +11,8 @@
 
 static struct {
     const char *output, *options, *gpu_schedule;
-    bool append, force, gpu, mpi, nvtx, quiet;
-    uint32_t repeat;
+    bool append, force, energy, gpu, mpi, nvtx, quiet;
+    uint32_t repeat, energy_hz;
 } given = {.repeat = 1};
 
 static const struct cli_option options[] = {
@@ -30,6 +30,12 @@ static const struct cli_option options[] = {
     {"mpi", 0, CLI_FLAG, NULL, &given.mpi,
      "record MPI's calls: a range for each, with what it sends and\n"
      "gets; in front of mpirun or behind it"},
+    {"energy", 0, CLI_FLAG, NULL, &given.energy,
+     "record power, energy and utilization of the GPUs that the\n"
+     "program may use, and of the processors where that is allowed"},
+    {"energy-hz", 0, CLI_COUNT, "N", &given.energy_hz,
+     "power readings a second, 1 to 100 (default: 20, fewer where\n"
+     "the driver is slow)"},
     {"nvtx", 0, CLI_FLAG, NULL, &given.nvtx,
      "record what the program and its libraries tell NVTX: ranges\n"
      "and marks of PyTorch, NCCL, DALI, ...; no GPU is needed"},
@@ -45,12 +51,16 @@ static const struct cli_option options[] = {
 /* KYMO_OPTIONS, then what our own options stand for, then --options, which win by being last. Free what comes back. */
 static char *joined_options(void)
 {
+    char hz[16];
+    snprintf(hz, sizeof hz, "%u", given.energy_hz);
     const struct {
         const char *key, *value;
     } parts[] = {
         {"", getenv("KYMO_OPTIONS")},
         {"", given.gpu ? "gpu=1" : NULL},
         {"gpu.schedule=", given.gpu_schedule},
+        {"", given.energy ? "energy=1" : NULL},
+        {"energy.hz=", given.energy_hz != 0 ? hz : NULL},
         {"", given.options},
     };
     size_t size = 1;
@@ -114,12 +124,14 @@ static void say_recorded(const kymo_recording *recording, const char *path, uint
 {
     char quoted[PATH_MAX], events[32];
     const size_t n = kymo_recording_n_processes(recording);
+    const bool has_energy = kymo_recording_n_logs(recording) > n;
     cli_quote(short_path(path), quoted, sizeof quoted);
     if (run_is_one_of_many()) /* the others are still at it */
         cli_say("the ranks share %s; next: kymo report %s", quoted, quoted);
     else
-        cli_say("recorded %zu process%s, %s event%s; next: kymo report %s", n, n == 1 ? "" : "es",
-                cli_count(n_events, events, sizeof events), n_events == 1 ? "" : "s", quoted);
+        cli_say("recorded %zu process%s, %s event%s%s; next: kymo report %s%s", n, n == 1 ? "" : "es",
+                cli_count(n_events, events, sizeof events), n_events == 1 ? "" : "s",
+                has_energy ? ", and energy" : "", has_energy ? "--energy " : "", quoted);
 }
 
 static void say_what_came(const struct run_target *target, char *const *program)
@@ -131,7 +143,8 @@ static void say_what_came(const struct run_target *target, char *const *program)
         return;
     }
     const uint64_t n_events = count_events(recording);
-    if (n_events == 0)
+    const bool has_energy = kymo_recording_n_logs(recording) > kymo_recording_n_processes(recording);
+    if (n_events == 0 && !has_energy)
         say_nothing_recorded(target, program);
     else if (!given.quiet && !run_is_a_later_rank())
         say_recorded(recording, target->path, n_events);
@@ -154,13 +167,25 @@ static int not_started(const struct run_target *target, const char *program, int
     return CLI_NOT_STARTED;
 }
 
+/* As run_child, with energy measured beside where the options ask for it. */
+static int run_measured(const char *recording, const char *how, char **program, int *wait_status)
+{
+    if (!kymo_energy_asked(how))
+        return run_child(program, wait_status);
+    if (kymo_energy_start(recording, how) != KYMO_OK)
+        cli_say("%s", kymo_last_error());
+    const int error = run_child(program, wait_status);
+    kymo_energy_stop();
+    return error;
+}
+
 /* As run_child. Ends early when the program does not end with 0. */
-static int run_repeatedly(char **program, int *wait_status)
+static int run_repeatedly(const char *recording, const char *how, char **program, int *wait_status)
 {
     for (uint32_t i = 1; i <= given.repeat; i++) {
         if (given.repeat > 1)
             run_environment_repeat(i);
-        const int error = run_child(program, wait_status);
+        const int error = run_measured(recording, how, program, wait_status);
         if (error != 0)
             return error;
         if (*wait_status != 0 && i < given.repeat) {
@@ -189,7 +214,7 @@ static int run_program(char **program, enum run_existing existing, const char *o
         return CLI_BAD;
     }
     run_environment_set(target.path, options_text);
-    const int error = run_repeatedly(program, &wait_status);
+    const int error = run_repeatedly(target.path, options_text, program, &wait_status);
     run_preload_remove(&preload);
     if (error != 0)
         return not_started(&target, program[0], error);
@@ -244,6 +269,7 @@ const struct cli_command cli_command_run = {
     .examples =
         "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
         "  kymo run --gpu -- python train.py          kernels, copies and who launched them\n"
+        "  kymo run --energy -- python train.py       power, energy and utilization beside it\n"
         "  kymo run --mpi -- mpirun -n 4 ./solver     MPI's calls as well\n"
         "  kymo run --nvtx -- python train.py         NVTX's ranges as well\n"
         "  kymo run -o first.kymo -- ./train          names the recording\n"

@@ -129,7 +129,7 @@ int kymo_iteration_finish_by(kymo_driver driver, double samples)
     }
     put_iteration(&it);
     for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
-        if (subscribers[i] != NULL)
+        if (subscribers[i] != NULL && subscribers[i]->finished != NULL)
             subscribers[i]->finished(&it);
     return 1;
 }
@@ -166,7 +166,7 @@ static void set_warmup_end(uint64_t end, bool only_later)
     memcpy(subscribers, counter.subscribers, sizeof subscribers);
     pthread_mutex_unlock(&counter.lock);
     for (size_t i = 0; i < MAX_SUBSCRIBERS && is_warmup != was_warmup; i++)
-        if (subscribers[i] != NULL)
+        if (subscribers[i] != NULL && subscribers[i]->warmup_set != NULL)
             subscribers[i]->warmup_set(is_warmup);
 }
 
@@ -189,6 +189,17 @@ static void put_epoch(uint64_t number, bool begins)
     put(KYMO_RECORD_EPOCH, words, KYMO__COUNT_OF(words));
 }
 
+static void tell_epoch_edge(void)
+{
+    subscriber_list subscribers;
+    pthread_mutex_lock(&counter.lock);
+    memcpy(subscribers, counter.subscribers, sizeof subscribers);
+    pthread_mutex_unlock(&counter.lock);
+    for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
+        if (subscribers[i] != NULL && subscribers[i]->epoch_edge != NULL)
+            subscribers[i]->epoch_edge();
+}
+
 /* Where an iteration may begin that nobody begins; the lock is held. */
 static void begin_here(void)
 {
@@ -208,6 +219,7 @@ void kymo_epoch_begin(void)
     if (ends_one)
         put_epoch(number - 1, false);
     put_epoch(number, true);
+    tell_epoch_edge();
 }
 
 void kymo_epoch_end(void)
@@ -219,8 +231,10 @@ void kymo_epoch_end(void)
     counter.n_epochs += ends_one;
     counter.in_epoch = false;
     pthread_mutex_unlock(&counter.lock);
-    if (ends_one)
+    if (ends_one) {
         put_epoch(number, false);
+        tell_epoch_edge();
+    }
 }
 
 void kymo_phase(kymo_id name)

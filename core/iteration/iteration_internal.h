@@ -19,11 +19,13 @@ struct kymo__iteration {
 
 /*
  * Somebody who works by iterations. `finished` is called at each iteration that counts, on the thread that ended it;
- * `warmup_set` when it changes whether the iteration that runs is warm-up. No lock is held.
+ * `warmup_set` when it changes whether the iteration that runs is warm-up; `epoch_edge` where an epoch begins or ends.
+ * No lock is held. Each may be NULL.
  */
 struct kymo__iteration_subscriber {
     void (*finished)(const struct kymo__iteration *iteration);
     void (*warmup_set)(bool in_warmup);
+    void (*epoch_edge)(void);
 };
 
 /*

@@ -47,7 +47,7 @@ bool kymo__chrome_survey(struct kymo__export *x, struct kymo__chrome *chrome)
     uint32_t number = 0;
     chrome->pids_are_devices = true;
     for (size_t r = 0; r < x->n_recordings; r++)
-        for (size_t i = 0; is_complete && i < kymo_recording_n_processes(x->recordings[r]); i++)
+        for (size_t i = 0; is_complete && i < kymo_recording_n_logs(x->recordings[r]); i++)
             is_complete = survey_lanes(x, chrome, r, i, number++, &seen);
     for (uint32_t i = 0; is_complete && (process = kymo__export_nth(x, i)) != NULL; i++) {
         const int64_t pid = x->has_own_ids ? (int64_t)i + 1 : process->pid;

@@ -147,7 +147,7 @@ const struct kymo_process *kymo__export_nth(const struct kymo__export *x, uint32
 {
     size_t i = number;
     for (size_t r = 0; r < x->n_recordings; r++) {
-        const size_t n = kymo_recording_n_processes(x->recordings[r]);
+        const size_t n = kymo_recording_n_logs(x->recordings[r]);
         if (i < n)
             return kymo_recording_process(x->recordings[r], i);
         i -= n;
@@ -197,14 +197,14 @@ static kymo_status survey(struct kymo__export *x, kymo_recording *const *recordi
 {
     size_t n_processes = 0, k = 0;
     for (size_t r = 0; r < n; r++)
-        n_processes += kymo_recording_n_processes(recordings[r]);
+        n_processes += kymo_recording_n_logs(recordings[r]);
     int64_t *pids = kymo__calloc(n_processes + 1, sizeof *pids);
     if (pids == NULL)
         return kymo__fail(KYMO_ENOMEM, "no memory for %zu processes", n_processes);
 
     const char *host = NULL;
     for (size_t r = 0; r < n; r++) {
-        for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++) {
+        for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]); i++) {
             const struct kymo_process *process = kymo_recording_process(recordings[r], i);
             x->is_wall_clock |= host != NULL && strcmp(host, process->host) != 0;
             host = process->host;
@@ -215,7 +215,7 @@ static kymo_status survey(struct kymo__export *x, kymo_recording *const *recordi
     kymo__free(pids);
 
     for (size_t r = 0; r < n; r++) {
-        for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++)
+        for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]); i++)
             survey_process(x, kymo_recording_process(recordings[r], i));
     }
     return KYMO_OK;
@@ -360,7 +360,7 @@ static kymo_status export_by_events(struct kymo__export *x, kymo_recording *cons
     x->format->start(x);
     KYMO_TRY(x->status);
     for (size_t r = 0; r < n; r++) {
-        for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++)
+        for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]); i++)
             KYMO_TRY(export_process(x, recordings[r], i));
     }
     if (x->format->finish != NULL)

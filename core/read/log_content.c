@@ -41,6 +41,7 @@ static const struct field {
     {KYMO__KEY_ENERGY_SOURCES, FIELD_TEXT, offsetof(struct kymo_process, energy_sources)},
     {KYMO__KEY_EVENTS, FIELD_U64, offsetof(struct kymo_process, n_events)},
     {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
+    {KYMO__KEY_ENERGY_CPU, FIELD_U64, offsetof(struct kymo_process, energy_cpu_ns)},
 };
 
 static int64_t to_number(const char *text, size_t len)

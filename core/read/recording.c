@@ -12,6 +12,7 @@ struct kymo_recording {
     int fd;                       /* that all logs lie in; -1: each has its file */
     struct kymo__log_file **logs; /* by rank, then start */
     size_t n_logs, logs_cap;
+    size_t n_processes; /* of the program; the logs behind are of processes that measured them */
     struct kymo__warnings warnings;
 };
 
@@ -112,6 +113,8 @@ static int by_rank_and_start(const void *a, const void *b)
 {
     const struct kymo_process *x = &(*(struct kymo__log_file *const *)a)->info;
     const struct kymo_process *y = &(*(struct kymo__log_file *const *)b)->info;
+    if ((x->role[0] != '\0') != (y->role[0] != '\0'))
+        return x->role[0] != '\0' ? 1 : -1;
     if (x->rank != y->rank) /* unknown ranks, -1, last */
         return (uint32_t)x->rank > (uint32_t)y->rank ? 1 : -1;
     if (x->start_unix_ns != y->start_unix_ns)
@@ -132,12 +135,26 @@ static char *name_of(const char *path)
     return kymo__strndup(path + start, len - start);
 }
 
+/* What a process that measured others left as notes is about the recording: no table has a line for that process. */
+static void warn_by_notes(kymo_recording *recording, const char *note)
+{
+    for (size_t len; note[0] != '\0'; note += len + (note[len] == '\n')) {
+        len = strcspn(note, "\n");
+        kymo__warn(&recording->warnings, "%.*s", (int)len, note);
+    }
+}
+
 static kymo_status put_in_order(kymo_recording *recording)
 {
     if (recording->n_logs != 0)
         qsort(recording->logs, recording->n_logs, sizeof *recording->logs, by_rank_and_start);
-    for (size_t i = 0; i < recording->n_logs; i++)
+    for (size_t i = 0; i < recording->n_logs; i++) {
+        const bool is_of_program = recording->logs[i]->info.role[0] == '\0';
         recording->logs[i]->info.index = (uint32_t)i;
+        recording->n_processes += is_of_program;
+        if (!is_of_program)
+            warn_by_notes(recording, recording->logs[i]->info.note);
+    }
     return recording->warnings.failed ? no_memory(recording->name) : KYMO_OK;
 }
 
@@ -230,6 +247,11 @@ const char *kymo_recording_warning(const kymo_recording *recording, size_t i)
 }
 
 size_t kymo_recording_n_processes(const kymo_recording *recording)
+{
+    return recording->n_processes;
+}
+
+size_t kymo_recording_n_logs(const kymo_recording *recording)
 {
     return recording->n_logs;
 }

@@ -68,6 +68,8 @@ void kymo__identity_fill(struct kymo__settings *s)
 {
     struct kymo__launch launch;
     kymo__identity_launch(&launch);
+    if (s->role != NULL)
+        launch = (struct kymo__launch){.rank = -1, .world_size = -1, .local_rank = -1};
     if (s->rank < 0)
         s->rank = launch.rank;
     if (s->world_size < 0)

@@ -162,5 +162,10 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_ENERGY_SOURCES                                                                   \
     "energy_sources" /* a line for each device: what is read, how often it changes, what is not */
 #define KYMO__KEY_FLUSH_CPU "flush_cpu_ns"
+#define KYMO__KEY_VISIBLE "cuda_visible_devices" /* the variable of that name; absent: not set */
+#define KYMO__KEY_DEVICE_ORDER "cuda_device_order"
+#define KYMO__KEY_GPUS                                                                             \
+    "gpus" /* of the machine, a line each: UUID, model, MIG slices, with tabs between */
+#define KYMO__KEY_ENERGY_CPU "energy_cpu_ns" /* CPU time of the energy thread */
 
 #endif

@@ -61,6 +61,15 @@ static void put_load(struct kymo__buf *texts)
         kymo__texts_printf(texts, KYMO__KEY_LOAD, "%d", (int)(load * 100));
 }
 
+void kymo__machine_describe_devices(struct kymo__buf *texts)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
+    if (visible != NULL) /* "" is none at all */
+        kymo__texts_put(texts, KYMO__KEY_VISIBLE, visible);
+    if (order != NULL)
+        kymo__texts_put(texts, KYMO__KEY_DEVICE_ORDER, order);
+}
+
 void kymo__machine_describe(struct kymo__buf *texts)
 {
     char text[128];

@@ -91,7 +91,10 @@ static void describe_process(struct kymo__buf *texts, const char *note)
     kymo__texts_printf(texts, KYMO__KEY_EVENT_COST, "%" PRIu64, kymo__lane_measure_cost());
     kymo__texts_put(texts, KYMO__KEY_POLICY, policies[s->policy]);
     kymo__texts_put(texts, KYMO__KEY_POOL, record->pool.path);
+    if (s->role != NULL)
+        kymo__texts_put(texts, KYMO__KEY_ROLE, s->role);
     kymo__machine_describe(texts);
+    kymo__machine_describe_devices(texts);
     kymo__texts_put(texts, KYMO__KEY_VERSIONS, record->versions);
     if (note[0] != '\0')
         kymo__texts_put(texts, KYMO__KEY_NOTE, note);
@@ -246,6 +249,7 @@ static void write_ending(const char *how)
     struct kymo__buf texts = {0};
     kymo__texts_put(&texts, KYMO__KEY_END, how);
     kymo__texts_printf(&texts, KYMO__KEY_FLUSH_CPU, "%" PRIu64, record->flush_cpu_ns);
+    kymo__machine_describe_devices(&texts); /* a script may have set them before it came to CUDA */
     if (kymo__log_append_loss(&record->log, record->pool.head) != KYMO_OK ||
         kymo__log_append_moment(&record->log, kymo__clock_is_tsc) != KYMO_OK ||
         kymo__log_append_texts(&record->log, KYMO__BLOCK_END, &texts) != KYMO_OK)
@@ -356,13 +360,18 @@ void kymo__record_failed(const char *why)
               record->settings.path, why);
 }
 
-void kymo__record_note(const char *sentence)
+void kymo__record_text(const char *key, const char *value)
 {
     struct kymo__buf texts = {0};
-    kymo__texts_put(&texts, KYMO__KEY_NOTE, sentence);
+    kymo__texts_put(&texts, key, value);
     if (kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts) != KYMO_OK)
         kymo__record_failed(kymo_last_error());
     kymo__buf_fini(&texts);
+}
+
+void kymo__record_note(const char *sentence)
+{
+    kymo__record_text(KYMO__KEY_NOTE, sentence);
 }
 
 /* ---- fork ---- */

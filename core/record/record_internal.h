@@ -63,6 +63,7 @@ struct kymo__settings {
         bool is_wanted;
         uint32_t hz; /* power readings a second; 0: the default */
     } energy;
+    const char *role; /* a static text for a process that only measures others: it has no rank; else NULL */
     bool by_environment; /* KYMO started it: the program's own first kymo_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */
     char run_id[64];
@@ -106,6 +107,8 @@ uint64_t kymo__identity_pid_namespace(void);
 
 /* ---- machine.c: what its figures depend on; texts of the log ---- */
 void kymo__machine_describe(struct kymo__buf *texts);
+/* What CUDA's variables say now about the devices that the process may use. */
+void kymo__machine_describe_devices(struct kymo__buf *texts);
 
 /* ---- pack.c: words to bytes ---- */
 
@@ -399,7 +402,8 @@ bool kymo__record_is_foreign(void);
 void kymo__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick);
 /* A write failed: say so, switch off. From whoever writes. */
 void kymo__record_failed(const char *why);
-/* A sentence for the reader of the recording. */
+/* A text about the process, into the log that is open; a sentence for the reader of the recording. */
+void kymo__record_text(const char *key, const char *value);
 void kymo__record_note(const char *sentence);
 void kymo__record_before_fork(void);
 void kymo__record_after_fork(bool in_child);

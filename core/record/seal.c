@@ -350,6 +350,16 @@ kymo_status kymo__seal_log(const char *path)
     return status;
 }
 
+/* What a process that measured energy locked, and left behind when it was killed. */
+static void remove_energy_lock(const char *path)
+{
+    const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlink(path);
+    if (fd >= 0)
+        close(fd);
+}
+
 kymo_status kymo_recording_seal(const char *path)
 {
     DIR *dir = opendir(path);
@@ -359,10 +369,16 @@ kymo_status kymo_recording_seal(const char *path)
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         char log[PATH_MAX];
         const char *dot = strrchr(entry->d_name, '.');
-        if (dot == NULL || strcmp(dot, ".klog") != 0)
+        const bool is_lock =
+            strncmp(entry->d_name, "energy-", 7) == 0 && dot != NULL && strcmp(dot, ".lock") == 0;
+        if (dot == NULL || (strcmp(dot, ".klog") != 0 && !is_lock))
             continue;
         if (snprintf(log, sizeof log, "%s/%s", path, entry->d_name) >= (int)sizeof log)
             continue;
+        if (is_lock) {
+            remove_energy_lock(log);
+            continue;
+        }
         const kymo_status one = kymo__seal_log(log);
         st = st != KYMO_OK ? st : one;
     }

@@ -26,6 +26,7 @@
 #include <kymo/doctor.h>
 #include <kymo/dump.h>
 #include <kymo/dumpfile.h>
+#include <kymo/energy.h>
 #include <kymo/energy_report.h>
 #include <kymo/gpu.h>
 #include <kymo/gpu_report.h>

@@ -78,6 +78,7 @@ struct kymo_process {
     const char *devices; /* UUIDs of its CUDA devices in CUDA's order, comma-separated; "" unknown */
     const char *role;    /* "energy": it only measures; "": the program, or a part of it */
     const char *energy_sources; /* a line for each device that it measured; "" none */
+    uint64_t energy_cpu_ns;     /* CPU time of its energy thread; 0 none */
 };
 
 struct kymo_site_info {
@@ -100,7 +101,12 @@ struct kymo_lane_info {
     const char *name; /* of the thread or stream; may be "" */
 };
 
+/*
+ * The processes of the program. Behind them, up to kymo_recording_n_logs(), stand processes that only measured others (of a
+ * role): kymo_recording_process(), _site(), _lane() and _visit() take those as well, and what counts processes does not.
+ */
 KYMO_API size_t kymo_recording_n_processes(const kymo_recording *recording);
+KYMO_API size_t kymo_recording_n_logs(const kymo_recording *recording);
 KYMO_API const struct kymo_process *kymo_recording_process(const kymo_recording *recording, size_t i);
 /* `site` from 1 to n_sites; an unknown one gives a nameless site, never NULL. */
 KYMO_API const struct kymo_site_info *kymo_recording_site(const kymo_recording *recording,

@@ -1,0 +1,304 @@
+/*
+ * One GPU. Each quantity is read until NVML says that it never will be: then it is missing, with the reason, and the rest
+ * goes on. Power and energy are what one came for, so their loss is told; the rest stands in the text energy_sources.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock/clock_internal.h"
+#include "energy/energy_internal.h"
+
+static const struct {
+    const char *key, *name;
+} quantities[KYMO__N_QUANTITIES] = {
+    [KYMO__POWER] = {"power", "power (W)"},
+    [KYMO__ENERGY] = {"energy", "energy (J)"},
+    [KYMO__UTILIZATION] = {"utilization", "utilization (%)"},
+    [KYMO__SM_ACTIVE] = {"sm_active", "SM active (%)"},
+    [KYMO__SM_OCCUPANCY] = {"sm_occupancy", "SM occupancy (%)"},
+    [KYMO__TENSOR_ACTIVE] = {"tensor_active", "tensor active (%)"},
+    [KYMO__DRAM_ACTIVE] = {"dram_active", "DRAM active (%)"},
+    [KYMO__SM_CLOCK] = {"sm_clock", "SM clock (MHz)"},
+    [KYMO__MEMORY_CLOCK] = {"memory_clock", "memory clock (MHz)"},
+    [KYMO__TEMPERATURE] = {"temperature", "temperature (C)"},
+    [KYMO__THROTTLE] = {"throttle", "throttle reasons"},
+    [KYMO__MEMORY_USED] = {"memory_used", "memory used (bytes)"},
+};
+
+kymo_id kymo__energy_site(const char *name, const char *device, const char *quantity)
+{
+    char domain[KYMO__UUID_MAX + 32];
+    snprintf(domain, sizeof domain, "%s|%s", device, quantity);
+    const struct kymo_site site = {.name = name, .category = "energy", .domain = domain};
+    return kymo_site_intern_whole(&site, strlen(name));
+}
+
+void kymo__energy_gpu_put(struct kymo__energy_gpu *gpu, enum kymo__quantity what, double value)
+{
+    struct kymo__energy_value *const v = &gpu->values[what];
+    char name[64];
+    v->n_failed = 0;
+    if (v->site == 0) {
+        snprintf(name, sizeof name, "GPU %" PRIu32 " %s", gpu->number, quantities[what].name);
+        v->site = kymo__energy_site(name, gpu->node->uuid, quantities[what].key);
+    }
+    kymo__energy_put(v->site, value);
+}
+
+bool kymo__energy_gpu_reads(const struct kymo__energy_gpu *gpu, enum kymo__quantity what)
+{
+    return !gpu->is_lost && gpu->values[what].missing[0] == '\0';
+}
+
+/* ---- what fails ---- */
+
+static void lose(struct kymo__energy_gpu *gpu, int error)
+{
+    gpu->is_lost = true;
+    kymo__energy_tell("GPU %" PRIu32
+                      " (%s) is lost: NVML says \"%s\" (error %d); its energy is not "
+                      "measured from here on",
+                      gpu->number, gpu->node->uuid, kymo__nvml_words(gpu->nvml, error), error);
+}
+
+static void miss(struct kymo__energy_gpu *gpu, enum kymo__quantity what, int error)
+{
+    char *const why = gpu->values[what].missing;
+    const size_t size = sizeof gpu->values[what].missing;
+    const bool is_unknown_here = error == KYMO__NVML_NOT_SUPPORTED ||
+                                 error == KYMO__NVML_FUNCTION_NOT_FOUND ||
+                                 error == KYMO__NVML_ARGUMENT_VERSION;
+    if (is_unknown_here)
+        snprintf(why, size, "not supported");
+    else if (error == KYMO__NVML_NO_PERMISSION)
+        snprintf(why, size, "no permission");
+    else
+        snprintf(why, size, "%s", kymo__nvml_words(gpu->nvml, error));
+    if (what == KYMO__ENERGY)
+        kymo__energy_tell("GPU %" PRIu32 " (%s) tells no energy counter (%s): its energy is summed "
+                          "up from power",
+                          gpu->number, gpu->node->uuid, why);
+    else if (what == KYMO__POWER)
+        kymo__energy_tell("GPU %" PRIu32
+                          " (%s) tells no power (%s): only its energy counter is read",
+                          gpu->number, gpu->node->uuid, why);
+    else if (!is_unknown_here)
+        kymo__energy_tell("GPU %" PRIu32 " (%s): %s is not read: %s", gpu->number, gpu->node->uuid,
+                          quantities[what].key, why);
+}
+
+void kymo__energy_gpu_fault(struct kymo__energy_gpu *gpu, enum kymo__quantity what, int error)
+{
+    enum { MOST_FAILURES = 5 };
+    switch (error) {
+    case KYMO__NVML_GPU_IS_LOST:
+    case KYMO__NVML_RESET_REQUIRED:
+    case KYMO__NVML_UNINITIALIZED:
+    case KYMO__NVML_DRIVER_NOT_LOADED:
+        lose(gpu, error);
+        break;
+    case KYMO__NVML_NOT_SUPPORTED:
+    case KYMO__NVML_FUNCTION_NOT_FOUND:
+    case KYMO__NVML_ARGUMENT_VERSION:
+    case KYMO__NVML_NO_PERMISSION:
+        miss(gpu, what, error);
+        break;
+    default: /* it may go by */
+        if (++gpu->values[what].n_failed == MOST_FAILURES)
+            miss(gpu, what, error);
+    }
+}
+
+/* ---- power and energy ---- */
+
+static int read_instant(const struct kymo__energy_gpu *gpu, double *watts)
+{
+    struct kymo__nvml_field field = {.field = KYMO__NVML_FIELD_POWER_INSTANT};
+    if (gpu->nvml->fields == NULL)
+        return KYMO__NVML_FUNCTION_NOT_FOUND;
+    int error = gpu->nvml->fields(gpu->device, 1, &field);
+    error = error != 0 ? error : field.status;
+    if (error == 0)
+        *watts = kymo__nvml_number(field.type, &field.value) / 1000;
+    return error;
+}
+
+static int read_power(const struct kymo__energy_gpu *gpu, double *watts)
+{
+    unsigned milliwatt = 0;
+    if (gpu->has_instant_power)
+        return read_instant(gpu, watts);
+    if (gpu->nvml->power == NULL)
+        return KYMO__NVML_FUNCTION_NOT_FOUND;
+    const int error = gpu->nvml->power(gpu->device, &milliwatt);
+    *watts = milliwatt / 1000.0;
+    return error;
+}
+
+static void note_change(struct kymo__energy_gpu *gpu, double watts, uint64_t now_ns)
+{
+    gpu->n_powers++;
+    if (gpu->power_ns == 0 || watts == gpu->watts)
+        return;
+    if (gpu->first_change_ns == 0)
+        gpu->first_change_ns = now_ns;
+    else
+        gpu->n_changes++;
+    gpu->last_change_ns = now_ns;
+}
+
+void kymo__energy_gpu_power(struct kymo__energy_gpu *gpu, uint64_t now_ns)
+{
+    double watts;
+    if (!kymo__energy_gpu_reads(gpu, KYMO__POWER))
+        return;
+    const int error = read_power(gpu, &watts);
+    if (error != 0) {
+        kymo__energy_gpu_fault(gpu, KYMO__POWER, error);
+        return;
+    }
+    note_change(gpu, watts, now_ns);
+    if (gpu->power_ns != 0)
+        gpu->count.expected_j += (watts + gpu->watts) / 2 * (double)(now_ns - gpu->power_ns) / 1e9;
+    gpu->watts = watts;
+    gpu->power_ns = now_ns;
+    kymo__energy_gpu_put(gpu, KYMO__POWER, watts);
+}
+
+static void tell_count(const struct kymo__energy_gpu *gpu, enum kymo__count_news news, bool was_stuck)
+{
+    if (news == KYMO__COUNT_RESET)
+        kymo__energy_tell("the energy counter of GPU %" PRIu32
+                          " (%s) began again, as when the driver "
+                          "is loaded anew: the energy between the two readings is taken from power",
+                          gpu->number, gpu->node->uuid);
+    else if (news == KYMO__COUNT_STUCK && !was_stuck)
+        kymo__energy_tell("the energy counter of GPU %" PRIu32
+                          " (%s) stands still: while it does, its "
+                          "energy is summed up from power",
+                          gpu->number, gpu->node->uuid);
+    else if (news == KYMO__COUNT_WRAPPED)
+        kymo__energy_tell("the energy counter of GPU %" PRIu32 " (%s) wrapped at 2^32 mJ, which is "
+                          "accounted for",
+                          gpu->number, gpu->node->uuid);
+}
+
+void kymo__energy_gpu_count(struct kymo__energy_gpu *gpu, uint64_t now_ns)
+{
+    unsigned long long millijoule = 0;
+    if (!kymo__energy_gpu_reads(gpu, KYMO__ENERGY))
+        return;
+    const int error = gpu->nvml->energy == NULL ? KYMO__NVML_FUNCTION_NOT_FOUND
+                                                : gpu->nvml->energy(gpu->device, &millijoule);
+    if (error != 0) {
+        kymo__energy_gpu_fault(gpu, KYMO__ENERGY, error);
+        return;
+    }
+    /* Without power, a GPU that idles is all that can be expected. */
+    const double idle_watts = 5;
+    if (gpu->values[KYMO__POWER].missing[0] != '\0' && gpu->counted_ns != 0)
+        gpu->count.expected_j += idle_watts * (double)(now_ns - gpu->counted_ns) / 1e9;
+    gpu->counted_ns = now_ns;
+    gpu->count.most_j = 2 * gpu->count.expected_j + 1000;
+    const bool was_stuck = gpu->count.is_stuck;
+    const enum kymo__count_news news = kymo__count_take(&gpu->count, millijoule);
+    tell_count(gpu, news, was_stuck);
+    if (news != KYMO__COUNT_STUCK)
+        kymo__energy_gpu_put(gpu, KYMO__ENERGY, gpu->count.joules);
+}
+
+/* ---- what changes slowly ---- */
+
+static int read_state(const struct kymo__energy_gpu *gpu, enum kymo__quantity what, double *out)
+{
+    const struct kymo__nvml *const nvml = gpu->nvml;
+    unsigned number = 0;
+    unsigned long long bits = 0;
+    struct kymo__nvml_memory memory = {0};
+    int error = KYMO__NVML_FUNCTION_NOT_FOUND;
+    if (what == KYMO__SM_CLOCK && nvml->clock != NULL)
+        error = nvml->clock(gpu->device, KYMO__NVML_CLOCK_SM, &number);
+    else if (what == KYMO__MEMORY_CLOCK && nvml->clock != NULL)
+        error = nvml->clock(gpu->device, KYMO__NVML_CLOCK_MEMORY, &number);
+    else if (what == KYMO__TEMPERATURE && nvml->temperature != NULL)
+        error = nvml->temperature(gpu->device, 0, &number);
+    else if (what == KYMO__THROTTLE && nvml->throttle != NULL)
+        error = nvml->throttle(gpu->device, &bits);
+    else if (what == KYMO__MEMORY_USED && nvml->memory != NULL)
+        error = nvml->memory(gpu->device, &memory);
+    *out = (double)number + (double)bits + (double)memory.used; /* one of them */
+    return error;
+}
+
+void kymo__energy_gpu_state(struct kymo__energy_gpu *gpu)
+{
+    for (enum kymo__quantity what = KYMO__SM_CLOCK; what <= KYMO__MEMORY_USED; what++) {
+        double value;
+        if (!kymo__energy_gpu_reads(gpu, what))
+            continue;
+        const int error = read_state(gpu, what, &value);
+        if (error == 0)
+            kymo__energy_gpu_put(gpu, what, value);
+        else
+            kymo__energy_gpu_fault(gpu, what, error);
+    }
+}
+
+/* ---- in words ---- */
+
+static void describe_power(const struct kymo__energy_gpu *gpu, struct kymo__buf *out)
+{
+    if (gpu->values[KYMO__POWER].missing[0] != '\0')
+        return;
+    kymo__buf_puts(out, gpu->has_instant_power ? "power: instant"
+                                               : "power: as nvmlDeviceGetPowerUsage has it");
+    if (gpu->n_changes > 0)
+        kymo__buf_printf(out, ", %" PRIu64 " readings, a new value every %.3f s", gpu->n_powers,
+                         (double)(gpu->last_change_ns - gpu->first_change_ns) / 1e9 /
+                             (double)gpu->n_changes);
+    kymo__buf_puts(out, "; ");
+}
+
+void kymo__energy_gpu_describe(const struct kymo__energy_gpu *gpu, struct kymo__buf *out)
+{
+    kymo__buf_printf(out, "%s|%s|", gpu->node->uuid, gpu->node->model);
+    describe_power(gpu, out);
+    if (gpu->values[KYMO__ENERGY].missing[0] == '\0')
+        kymo__buf_puts(out, "energy: the total counter, every 4 s and at epochs; ");
+    if (gpu->values[KYMO__UTILIZATION].missing[0] == '\0')
+        kymo__buf_printf(out, "utilization: %s; ",
+                         gpu->has_samples ? "the sample buffer" : "the last sample");
+    if (gpu->node->n_slices > 0)
+        kymo__buf_printf(out, "of the whole GPU, whose %zu MIG slices are not told apart; ",
+                         gpu->node->n_slices);
+    if (gpu->is_lost)
+        kymo__buf_puts(out, "lost on the way; ");
+    kymo__buf_puts(out, "missing:");
+    bool is_whole = true;
+    for (size_t i = 0; i < KYMO__N_QUANTITIES; i++)
+        if (gpu->values[i].missing[0] != '\0') {
+            kymo__buf_printf(out, "%s %s (%s)", is_whole ? "" : ",", quantities[i].key,
+                             gpu->values[i].missing);
+            is_whole = false;
+        }
+    kymo__buf_puts(out, is_whole ? " nothing\n" : "\n");
+}
+
+/* ---- begin and end ---- */
+
+void kymo__energy_gpu_init(struct kymo__energy_gpu *gpu, const struct kymo__nvml *nvml,
+                           kymo__nvml_device device, const struct kymo__node_gpu *node,
+                           uint32_t number)
+{
+    double watts;
+    *gpu = (struct kymo__energy_gpu){.nvml = nvml,
+                                     .device = device,
+                                     .node = node,
+                                     .number = number,
+                                     .count = {.unit_j = 1e-3, .range = UINT64_C(1) << 32},
+                                     .has_samples = nvml->samples != NULL};
+    gpu->has_instant_power = read_instant(gpu, &watts) == 0;
+    gpu->seen_us =
+        kymo__clock_ns(CLOCK_REALTIME) / 1000; /* what the buffer has from before is not ours */
+}

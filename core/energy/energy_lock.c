@@ -1,0 +1,96 @@
+/*
+ * One process of a machine measures for a recording. Whose turn it is, a lock on a file in the recording's folder tells,
+ * which the kernel gives up when its owner dies: whoever asks next has it. The owner takes the file away at the end; so
+ * whoever got a lock looks whether the file still has its name, and else asks anew.
+ *
+ * The file is also where each who stands in line writes down which GPUs it may use, a line of its own: the owner measures
+ * those of all.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "energy/energy_internal.h"
+
+/* "=1,2" is what the variable says, "*" that it is not set. A newline ends no CUDA list, so it may as well end ours. */
+static void sign_in(int fd)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    char line[4096];
+    const int len = visible != NULL
+                        ? snprintf(line, sizeof line, "=%.*s\n", (int)strcspn(visible, "\n"), visible)
+                        : snprintf(line, sizeof line, "*\n");
+    if (len < (int)sizeof line && write(fd, line, (size_t)len) != len)
+        errno = 0; /* a full disk: then it is not told, and the devices of the owner are measured */
+}
+
+static void leave(struct kymo__energy_lock *lock)
+{
+    if (lock->fd >= 0)
+        close(lock->fd);
+    lock->fd = -1;
+}
+
+static bool open_file(struct kymo__energy_lock *lock, const char *folder)
+{
+    char host[128];
+    if (lock->fd >= 0)
+        return true;
+    kymo__identity_host(host, sizeof host);
+    if (snprintf(lock->path, sizeof lock->path, "%s/energy-%s.lock", folder, host) >=
+        (int)sizeof lock->path)
+        return false;
+    lock->fd =
+        open(lock->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    if (lock->fd >= 0)
+        sign_in(lock->fd);
+    return lock->fd >= 0;
+}
+
+static bool still_has_its_name(const struct kymo__energy_lock *lock)
+{
+    struct stat named, ours;
+    return stat(lock->path, &named) == 0 && fstat(lock->fd, &ours) == 0 &&
+           named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
+}
+
+enum kymo__energy_turn kymo__energy_lock_try(struct kymo__energy_lock *lock, const char *folder)
+{
+    enum { TRIES = 4 };
+    for (int i = 0; i < TRIES; i++) {
+        if (!open_file(lock, folder))
+            return KYMO__TURN_NEVER;
+        if (flock(lock->fd, LOCK_EX | LOCK_NB) != 0)
+            return errno == EWOULDBLOCK || errno == EINTR ? KYMO__TURN_LATER : KYMO__TURN_NEVER;
+        if (still_has_its_name(lock))
+            return KYMO__TURN_OURS;
+        leave(lock);
+    }
+    return KYMO__TURN_LATER;
+}
+
+void kymo__energy_lock_release(struct kymo__energy_lock *lock)
+{
+    if (lock->fd >= 0 && flock(lock->fd, LOCK_EX | LOCK_NB) == 0 && still_has_its_name(lock))
+        unlink(lock->path);
+    leave(lock);
+}
+
+bool kymo__energy_lock_next(const struct kymo__energy_lock *lock, size_t *at, char *out,
+                            size_t size, bool *is_set)
+{
+    const ssize_t n = pread(lock->fd, out, size - 1, (off_t)*at);
+    out[n > 0 ? n : 0] = '\0';
+    const size_t len = strcspn(out, "\n");
+    if (n <= 0 || out[len] != '\n') /* a line is appended by one write */
+        return false;
+    *at += len + 1;
+    out[len] = '\0';
+    *is_set = out[0] == '=';
+    memmove(out, out + (len > 0), len + (len == 0));
+    return true;
+}

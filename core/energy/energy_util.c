@@ -1,0 +1,141 @@
+/*
+ * How busy a GPU was. Both sources tell means: the driver's ring of samples those of short periods, GPM that between any two
+ * looks. What is written is the mean since the value before, at the time of the look: a lane's events are in order of time,
+ * and a sample's own stamp would lie before what is there already.
+ */
+#include "energy/energy_internal.h"
+
+/* ---- utilization ---- */
+
+static int read_last(struct kymo__energy_gpu *gpu)
+{
+    struct kymo__nvml_utilization now;
+    if (gpu->nvml->utilization == NULL)
+        return KYMO__NVML_FUNCTION_NOT_FOUND;
+    const int error = gpu->nvml->utilization(gpu->device, &now);
+    if (error == 0)
+        kymo__energy_gpu_put(gpu, KYMO__UTILIZATION, now.gpu);
+    return error;
+}
+
+/* The mean of the samples since the last look; nothing is written where there are none yet. */
+static int read_samples(struct kymo__energy_gpu *gpu)
+{
+    struct kymo__nvml_sample samples[256];
+    unsigned n = KYMO__COUNT_OF(samples), n_new = 0;
+    int type = 1;
+    double sum = 0;
+    const unsigned long long before_us = gpu->seen_us;
+    const int error = gpu->nvml->samples(gpu->device, KYMO__NVML_UTILIZATION_SAMPLES, before_us,
+                                         &type, &n, samples);
+    if (error == KYMO__NVML_NOT_FOUND || error == KYMO__NVML_NO_DATA || error == KYMO__NVML_NOT_READY)
+        return 0;
+    for (unsigned i = 0; error == 0 && i < KYMO__MIN(n, (unsigned)KYMO__COUNT_OF(samples)); i++) {
+        const double value = kymo__nvml_number(type, &samples[i].value);
+        if (samples[i].stamp_us <= before_us || !(value >= 0 && value <= 100))
+            continue;
+        sum += value;
+        n_new++;
+        gpu->seen_us = KYMO__MAX(gpu->seen_us, samples[i].stamp_us);
+    }
+    if (n_new > 0)
+        kymo__energy_gpu_put(gpu, KYMO__UTILIZATION, sum / n_new);
+    return error;
+}
+
+static void read_utilization(struct kymo__energy_gpu *gpu)
+{
+    if (!kymo__energy_gpu_reads(gpu, KYMO__UTILIZATION))
+        return;
+    int error = gpu->has_samples ? read_samples(gpu) : read_last(gpu);
+    if (gpu->has_samples &&
+        (error == KYMO__NVML_NOT_SUPPORTED || error == KYMO__NVML_FUNCTION_NOT_FOUND)) {
+        gpu->has_samples = false;
+        error = read_last(gpu);
+    }
+    if (error != 0)
+        kymo__energy_gpu_fault(gpu, KYMO__UTILIZATION, error);
+}
+
+/* ---- GPM: Hopper and newer ---- */
+
+static const struct {
+    enum kymo__quantity what;
+    unsigned metric; /* NVML's number for it */
+} metrics[] = {
+    {KYMO__SM_ACTIVE, 2}, {KYMO__SM_OCCUPANCY, 3}, {KYMO__TENSOR_ACTIVE, 5}, {KYMO__DRAM_ACTIVE, 10}};
+
+static void fault_gpm(struct kymo__energy_gpu *gpu, int error)
+{
+    for (size_t i = 0; i < KYMO__COUNT_OF(metrics) && !gpu->is_lost; i++)
+        kymo__energy_gpu_fault(gpu, metrics[i].what, error);
+}
+
+/* Both samples, once; 0 when they are there. */
+static int prepare_gpm(struct kymo__energy_gpu *gpu)
+{
+    const struct kymo__nvml *const nvml = gpu->nvml;
+    struct kymo__gpm_support support = {.version = 1};
+    if (gpu->gpm[1] != NULL)
+        return 0;
+    if (nvml->gpm_support == NULL || nvml->gpm_alloc == NULL || nvml->gpm_free == NULL ||
+        nvml->gpm_get == NULL || nvml->gpm_metrics == NULL)
+        return KYMO__NVML_FUNCTION_NOT_FOUND;
+    int error = nvml->gpm_support(gpu->device, &support);
+    if (error == 0 && !support.is_supported)
+        error = KYMO__NVML_NOT_SUPPORTED;
+    for (size_t i = 0; i < 2 && error == 0; i++)
+        if (gpu->gpm[i] == NULL)
+            error = nvml->gpm_alloc(&gpu->gpm[i]);
+    return error;
+}
+
+static int put_metrics(struct kymo__energy_gpu *gpu)
+{
+    struct kymo__gpm_metrics got = {
+        .version = 1, .n = KYMO__COUNT_OF(metrics), .before = gpu->gpm[0], .after = gpu->gpm[1]};
+    for (size_t i = 0; i < KYMO__COUNT_OF(metrics); i++)
+        got.metrics[i].id = metrics[i].metric;
+    const int error = gpu->nvml->gpm_metrics(&got);
+    for (size_t i = 0; i < KYMO__COUNT_OF(metrics) && error == 0; i++) {
+        if (!kymo__energy_gpu_reads(gpu, metrics[i].what))
+            continue;
+        if (got.metrics[i].status != 0)
+            kymo__energy_gpu_fault(gpu, metrics[i].what, got.metrics[i].status);
+        else if (got.metrics[i].value >= 0 && got.metrics[i].value <= 100)
+            kymo__energy_gpu_put(gpu, metrics[i].what, got.metrics[i].value);
+    }
+    return error;
+}
+
+static void read_gpm(struct kymo__energy_gpu *gpu)
+{
+    if (!kymo__energy_gpu_reads(gpu, KYMO__SM_ACTIVE))
+        return;
+    int error = prepare_gpm(gpu);
+    if (error == 0)
+        error = gpu->nvml->gpm_get(gpu->device, gpu->gpm[1]);
+    if (error == 0 && gpu->has_gpm_before)
+        error = put_metrics(gpu);
+    if (error != 0) {
+        fault_gpm(gpu, error);
+        return;
+    }
+    void *const before = gpu->gpm[0];
+    gpu->gpm[0] = gpu->gpm[1];
+    gpu->gpm[1] = before;
+    gpu->has_gpm_before = true;
+}
+
+void kymo__energy_gpu_busy(struct kymo__energy_gpu *gpu)
+{
+    read_utilization(gpu);
+    read_gpm(gpu);
+}
+
+void kymo__energy_gpu_fini(struct kymo__energy_gpu *gpu)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (gpu->gpm[i] != NULL)
+            gpu->nvml->gpm_free(gpu->gpm[i]);
+}

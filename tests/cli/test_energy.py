@@ -1,0 +1,354 @@
+"""kymo run --energy, with a stand-in for NVIDIA's NVML whose power is a known function of time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import signal
+import subprocess
+import time
+from collections import defaultdict
+
+import pytest
+
+UUID = "GPU-%08x-1111-2222-3333-444444444444"
+
+
+@pytest.fixture
+def nvml(build_dir, tmp_path):
+    """The environment in which libnvidia-ml is the stand-in, with a script, and there is no RAPL."""
+
+    def environment(*lines, library="nvml_standin"):
+        script = tmp_path / "nvml.txt"
+        script.write_text("\n".join(lines))
+        return {
+            "KYMO_NVML_LIBRARY": str(build_dir / "tests" / "standin" / f"{library}.so"),
+            "KYMO_STANDIN_NVML": str(script),
+            "KYMO_POWERCAP_ROOT": str(tmp_path / "no-powercap"),
+        }
+
+    return environment
+
+
+@pytest.fixture
+def counters(kymo):
+    """The counters of a recording: name to a list of (ns, value)."""
+
+    def read(recording):
+        done = kymo("export", recording, "--to", "csv", "-o", "-")
+        assert done.returncode == 0, done.stderr
+        found = defaultdict(list)
+        for row in csv.DictReader(io.StringIO(done.stdout)):
+            if row["kind"] == "counter" and row["category"] == "energy":
+                found[row["name"]].append((int(row["start_ns"]), float(row["value"])))
+        return found
+
+    return read
+
+
+def notes(kymo, recording):
+    return kymo("report", recording).stdout
+
+
+@pytest.fixture
+def until(tmp_path):
+    """A program that waits until the stand-in, whose script has the second line, was asked so often for something."""
+    log = tmp_path / "calls"
+    log.touch()
+
+    def command(name, n):
+        return [
+            "sh",
+            "-c",
+            f'until [ "$(grep -c " {name}" {log})" -ge {n} ]; do sleep 0.02; done; echo done',
+        ], f"log {log}"
+
+    return command
+
+
+def calls(tmp_path, name, gpu=0):
+    """When the stand-in was asked."""
+    lines = [line.split() for line in (tmp_path / "calls").read_text().splitlines()]
+    return [int(ns) for ns, what, number in lines if (what, number) == (name, str(gpu))]
+
+
+def test_a_program_without_kymo_is_measured_from_start_to_end(kymo, nvml, counters, until, tmp_path):
+    command, log = until("Instant 1", 12)
+    began_ns = time.monotonic_ns()
+    done = kymo("run", "--energy", "-o", "run.kymo", *command, env=nvml("gpus 2", "watts 300 100 0.3", log))
+    ended_ns = time.monotonic_ns()
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert done.stderr == "kymo: recorded 0 processes, 0 events, and energy; next: kymo report --energy run.kymo\n"
+    assert [path.suffix for path in (tmp_path / "run.kymo").iterdir() if path.name != "meta.json"] == [".klog"]
+    found = counters("run.kymo")
+    w = 2 * math.pi / 0.3
+    for gpu in (0, 1):
+        # One look more for power: whether there is such a thing.
+        power, asked = found[f"GPU {gpu} power (W)"], calls(tmp_path, "Instant", gpu)[1:]
+        assert [value for _, value in power] == pytest.approx(
+            [300 + 100 * math.sin(w * ns / 1e9) for ns in asked], abs=0.01
+        )
+        assert all(began_ns < a <= ns < ended_ns for a, (ns, _) in zip(asked, power))
+        # At the start and the end, as there are less than 4 s between: the integral of power.
+        energy, asked = found[f"GPU {gpu} energy (J)"], calls(tmp_path, "TotalEnergyConsumption", gpu)
+        assert len(energy) == len(asked)
+        joules = [300 * ns / 1e9 + 100 / w * (1 - math.cos(w * ns / 1e9)) for ns in asked]
+        assert energy[-1][1] - energy[0][1] == pytest.approx(joules[-1] - joules[0], abs=0.01)
+        assert (asked[0] <= calls(tmp_path, "Instant", gpu)[2], asked[-1] > calls(tmp_path, "Instant", gpu)[-2]) == (
+            1,
+            1,
+        )
+
+
+def test_everything_that_is_read_has_its_counter(kymo, nvml, counters, until):
+    command, log = until("GpmMetricsGet", 1)
+    assert kymo("run", "--energy", "-o", "run.kymo", *command, env=nvml("busy 60", log)).returncode == 0
+    found = counters("run.kymo")
+    last = {name: values[-1][1] for name, values in found.items()}
+    assert last["GPU 0 utilization (%)"] == 60
+    assert (last["GPU 0 SM active (%)"], last["GPU 0 SM occupancy (%)"]) == (30, 20)
+    assert (last["GPU 0 tensor active (%)"], last["GPU 0 DRAM active (%)"]) == (12, 6)
+    assert (last["GPU 0 SM clock (MHz)"], last["GPU 0 memory clock (MHz)"]) == (1980, 2619)
+    assert (last["GPU 0 temperature (C)"], last["GPU 0 throttle reasons"]) == (40, 4)
+    assert last["GPU 0 memory used (bytes)"] == 2**30
+    assert len(last) == 12
+
+
+def test_the_counter_is_read_at_most_every_4_s(kymo, nvml, until, tmp_path):
+    command, log = until("TotalEnergyConsumption 1", 3)
+    assert (
+        kymo("run", "--energy", "--energy-hz", 50, "-o", "run.kymo", *command, env=nvml("gpus 2", log)).returncode == 0
+    )
+    for gpu in (0, 1):
+        times = calls(tmp_path, "TotalEnergyConsumption", gpu)
+        assert len(times) >= 4  # the start, two in between, and the end
+        assert all(b - a > 3.9e9 for a, b in zip(times[:-1], times[1:-1]))
+
+
+def test_the_measuring_process_is_none_of_the_programs(kymo, nvml, emit):
+    assert kymo("run", "--energy", "-o", "run.kymo", emit, 3, env=nvml()).stderr == (
+        "kymo: recorded 1 process, 12 events, and energy; next: kymo report --energy run.kymo\n"
+    )
+    assert kymo("run", "-o", "plain.kymo", emit, 3).returncode == 0
+    report = kymo("report", "run.kymo").stdout
+    assert "GPU 0" not in report and "2 processes" not in report
+
+
+def test_each_repeat_has_its_own_log(kymo, nvml, emit, tmp_path):
+    assert kymo("run", "--energy", "--repeat", 3, "-o", "run.kymo", emit, 1, env=nvml()).returncode == 0
+    assert len(list((tmp_path / "run.kymo").glob("*.klog"))) == 6
+
+
+@pytest.mark.parametrize(
+    "visible, gpus",
+    [
+        (None, "012"),
+        ("", ""),
+        ("-1", ""),
+        ("1", "1"),
+        ("2,0", "02"),
+        (" 0 , 2", "02"),
+        ("0,7,1", "0"),
+        ("0,-1,1", "0"),
+        ("1,1", ""),
+        (UUID % 2, "2"),
+        ("GPU-00000001", "1"),
+        ("GPU-0000000", ""),
+        ("GPU-00000000,GPU-00000002", "02"),
+        ("0,GPU-00000002", "0"),
+        ("MIG-00000000-aaaa-bbbb-cccc-000000000001", "0"),
+    ],
+)
+def test_the_gpus_that_the_program_may_use_are_measured(kymo, nvml, counters, visible, gpus):
+    env = nvml("gpus 3", "slices 0 2")
+    if visible is not None:
+        env["CUDA_VISIBLE_DEVICES"] = visible
+    done = kymo("run", "--energy", "-o", "run.kymo", "true", env=env)
+    assert done.returncode == 0
+    assert sorted(name[4] for name in counters("run.kymo") if name.endswith("power (W)")) == list(gpus)
+    assert ("is a slice of GPU 0" in done.stderr) == ("0" in gpus)
+    assert ("CUDA_VISIBLE_DEVICES leaves the program none" in done.stderr) == (gpus == "")
+
+
+# ---- what goes wrong: one sentence, and the program goes on ----
+
+
+@pytest.mark.parametrize(
+    "script, wait, words",
+    [
+        (["error Init 9"], ("Init", 1), 'NVML says "Driver Not Loaded" (error 9)'),
+        (["error Init 4"], ("Init", 1), 'NVML says "Insufficient Permissions" (error 4)'),
+        (["gpus 0"], ("Count", 1), "NVML sees no GPU"),
+        (["error HandleByIndex 15"], ("Count", 1), 'GPU 0 is not measured: NVML says "GPU is lost" (error 15)'),
+        (
+            ["error TotalEnergyConsumption 3"],
+            ("Instant", 3),
+            "tells no energy counter (not supported): its energy is su",
+        ),
+        (["error TotalEnergyConsumption 4"], ("Instant", 3), "tells no energy counter (no permission)"),
+        (
+            ["error Instant 3", "error PowerUsage 4"],
+            ("Throttle", 1),
+            "tells no power (no permission): only its energy c",
+        ),
+        (["error MemoryInfo 4"], ("Instant", 3), "memory_used is not read: no permission"),
+        (
+            ["error PowerUsage 15 3", "error Instant 3"],
+            ("PowerUsage", 3),
+            'is lost: NVML says "GPU is lost" (error 15)',
+        ),
+        (["error Instant 15 4"], ("Instant", 4), 'is lost: NVML says "GPU is lost" (error 15)'),
+        (["error ClockInfo 9"], ("ClockInfo", 1), 'is lost: NVML says "Driver Not Loaded" (error 9)'),
+        (["error Instant 999 3"], ("Instant", 7), "tells no power (Unknown Error)"),
+        (["counter reset"], ("Instant", 4), "began again, as when the driver is loaded anew"),
+        (["counter wrap"], ("Instant", 4), "wrapped at 2^32 mJ"),
+        (["counter stuck", "watts 2000 0 1"], ("Instant", 4), "stands still: while it does, its energy is summed up"),
+    ],
+)
+def test_a_fault_is_one_sentence_and_the_program_goes_on(kymo, nvml, until, script, wait, words):
+    command, log = until(*wait)
+    done = kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml(*script, log))
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert words in done.stderr
+    assert words in notes(kymo, "run.kymo")
+
+
+def test_no_driver_is_one_sentence(kymo, nvml, tmp_path):
+    env = {**nvml(), "KYMO_NVML_LIBRARY": str(tmp_path / "none.so")}
+    done = kymo("run", "-q", "--energy", "-o", "run.kymo", "true", env=env)
+    assert done.returncode == 0
+    assert done.stderr.startswith("kymo: the energy of GPUs is not measured: there is no NVIDIA driver here (")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_old_nvml_gives_what_it_has(kymo, nvml, counters, until):
+    command, log = until("PowerUsage", 3)
+    done = kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml(log, library="nvml_standin_old"))
+    assert "tells no energy counter (not supported)" in done.stderr and len(done.stderr.splitlines()) == 1
+    found = counters("run.kymo")
+    assert found["GPU 0 power (W)"] and found["GPU 0 utilization (%)"]
+    assert not any("energy" in name or "SM active" in name for name in found)
+
+
+def test_a_library_that_is_no_nvml_is_too_old(kymo, nvml, build_dir):
+    env = {**nvml(), "KYMO_NVML_LIBRARY": str(build_dir / "core" / "libkymo.so.0")}
+    done = kymo("run", "-q", "--energy", "-o", "run.kymo", "true", env=env)
+    assert "is too old, it has no nvmlInit_v2" in done.stderr and done.returncode == 0
+
+
+@pytest.mark.parametrize("name", ["Init", "Instant", "TotalEnergyConsumption"])
+def test_a_driver_that_hangs_holds_nobody_up(kymo, nvml, until, name):
+    command, log = until(name, 1)
+    done = kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml(f"hang {name} 1", log))
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert done.stderr == "kymo: the last reading of energy is missing: NVML did not answer within a second\n"
+    assert kymo("report", "run.kymo").returncode == 0
+
+
+@pytest.mark.parametrize("counter", ["wrap", "reset"])
+def test_energy_never_falls(kymo, nvml, counters, until, tmp_path, counter):
+    command, log = until("Instant", 12)
+    kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml(f"counter {counter}", "watts 500 0 1", log))
+    energy = [value for _, value in counters("run.kymo")["GPU 0 energy (J)"]]
+    # Across a reset it is what power says, which was read a little before the counter.
+    asked = calls(tmp_path, "TotalEnergyConsumption" if counter == "wrap" else "Instant")
+    asked = asked[1:] if counter == "reset" else asked
+    assert energy == sorted(energy)
+    assert energy[-1] - energy[0] == pytest.approx((asked[-1] - asked[0]) / 1e9 * 500, abs=0.01)
+
+
+def test_a_counter_that_stands_still_is_not_written(kymo, nvml, counters, until):
+    command, log = until("Instant", 4)
+    kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml("counter stuck", "watts 2000 0 1", log))
+    assert len(counters("run.kymo")["GPU 0 energy (J)"]) == 1
+
+
+def test_the_program_that_does_not_start_leaves_nothing(kymo, nvml, tmp_path):
+    done = kymo("run", "--energy", "-o", "run.kymo", "./no-such-program", env=nvml())
+    assert done.returncode == 3
+
+
+def test_killed_while_it_measures_what_was_read_is_there(start, nvml, environment, counters, tmp_path):
+    environment.update(nvml())
+    victim = start("run", "--energy", "-o", "run.kymo", "sleep", 60)
+    folder = tmp_path / "run.kymo"
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not (folder.exists() and list(folder.glob("*.klog"))):
+        time.sleep(0.01)
+    time.sleep(0.5)
+    victim.send_signal(signal.SIGKILL)
+    victim.communicate()
+    assert list(folder.glob("energy-*.lock"))
+    assert len(counters(folder)["GPU 0 power (W)"]) >= 1
+    assert not list(folder.glob("energy-*.lock")) and not list(folder.glob("*.pool"))
+
+
+# ---- processors ----
+
+
+@pytest.fixture
+def powercap(tmp_path):
+    """A tree of RAPL's counters: zone, name, microjoules, range."""
+
+    def make(*zones):
+        root = tmp_path / "powercap"
+        for folder, name, energy, most in zones:
+            (root / folder).mkdir(parents=True)
+            (root / folder / "name").write_text(name + "\n")
+            (root / folder / "energy_uj").write_text(f"{energy}\n")
+            (root / folder / "max_energy_range_uj").write_text(f"{most}\n")
+        return root
+
+    return make
+
+
+def test_packages_and_their_memory_are_measured(kymo, nvml, counters, until, powercap):
+    command, log = until("Init", 1)  # which comes after the first look at processors
+    root = powercap(
+        ("intel-rapl:0", "package-0", 1000000, 262143328850),
+        ("intel-rapl:0:0", "core", 1, 262143328850),
+        ("intel-rapl:0:1", "dram", 2000000, 262143328850),
+        ("intel-rapl:1", "package-1", 262143000000, 262143328850),
+        ("intel-rapl:2", "psys", 1, 262143328850),
+    )
+    env = {**nvml(log), "KYMO_POWERCAP_ROOT": str(root)}
+    # The counters move while it runs: one rises by 40 J, one wraps, having risen by 10 J.
+    for zone, energy in (("intel-rapl:0", 41000000), ("intel-rapl:1", 9671150)):
+        command[-1] += f"; echo {energy} > {root}/new; mv {root}/new {root}/{zone}/energy_uj"
+    command[-1] += "; sleep 0.2"  # so that no processor takes more than any can
+    assert kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=env).stderr == ""
+    found = counters("run.kymo")
+    cpus = sorted(name for name in found if not name.startswith("GPU"))
+    assert [name for name in cpus if "energy" in name] == [
+        "package-0 energy (J)",
+        "package-0-dram energy (J)",
+        "package-1 energy (J)",
+    ]
+    risen = {name: found[name][-1][1] - found[name][0][1] for name in cpus if "energy" in name}
+    assert risen["package-0 energy (J)"] == pytest.approx(40)
+    assert risen["package-0-dram energy (J)"] == 0
+    assert risen["package-1 energy (J)"] == pytest.approx(10)
+
+
+def test_without_permission_it_says_so_once(program, environment, nvml, powercap, tmp_path):
+    root = powercap(("intel-rapl:0", "package-0", 1, 9), ("intel-rapl:1", "package-1", 1, 9))
+    for file in root.glob("*/energy_uj"):
+        file.chmod(0)
+    # Root may read them all the same, unless it gives that right up.
+    plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    command = [*plain, str(program), "run", "-q", "--energy", "-o", "run.kymo", "true"]
+    env = {**environment, **nvml(), "KYMO_POWERCAP_ROOT": str(root)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert done.stderr.startswith("kymo: the energy of processors is not measured: no permission to read RAPL's")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_counter_that_is_no_number_is_one_sentence(kymo, nvml, powercap):
+    env = {**nvml(), "KYMO_POWERCAP_ROOT": str(powercap(("intel-rapl:0", "package-0", "12 apples", 9)))}
+    done = kymo("run", "-q", "--energy", "-o", "run.kymo", "true", env=env)
+    assert done.returncode == 0
+    assert "the energy of package-0 is not measured: cannot read" in done.stderr
