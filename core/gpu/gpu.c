@@ -62,6 +62,10 @@ static bool is_recording_open(void)
 
 kymo_status kymo__gpu_session_start(bool is_kept)
 {
+    if (gpu->n_pauses > 0) {
+        kymo__gpu_pause_tell();
+        return KYMO_OK;
+    }
     if (!is_recording_open())
         return kymo__fail(KYMO_ESTATE, "GPU work is not recorded: no recording is open");
     const struct kymo__cupti *cupti = kymo__cupti_open();
@@ -191,7 +195,11 @@ static kymo_status switch_on(const struct kymo_gpu_options *options)
     if (options->active == 0 && (options->wait | options->warmup | options->repeat) != 0)
         return kymo__fail(KYMO_EINVAL, "a schedule of GPU tracing needs active iterations");
     gpu->schedule = *options;
-    KYMO_TRY(kymo__cuda_is_loaded() ? begin() : arm());
+    const kymo_status st = kymo__cuda_is_loaded() ? begin() : arm();
+    if (st != KYMO_OK) {
+        kymo__gpu_schedule_end();
+        return st;
+    }
     gpu->is_on = true;
     if (!is_exit_told)
         atexit(at_exit);
@@ -315,7 +323,7 @@ static void after_fork(bool in_child)
 {
     kymo__gpu_decode_after_fork(in_child);
     if (in_child) {
-        gpu->is_child = gpu->is_tracing;
+        gpu->is_child = gpu->is_child || gpu->is_tracing || gpu->session > 0;
         gpu->is_on = gpu->is_on && gpu->is_armed;
         gpu->is_tracing = false;
         gpu->keep_from = UINT64_MAX;

@@ -35,6 +35,8 @@ struct kymo__gpu {
     bool is_tracing;      /* CUPTI is ours */
     bool wants_syncs;     /* streams that wait are told too, at the price of each launch. Relaxed */
     bool is_child;        /* forked from a process with CUDA: there is none here */
+    uint32_t n_pauses;    /* while there are any, CUPTI is somebody else's */
+    char pause_reason[320]; /* a sentence; "" for none */
     struct kymo_gpu_options schedule;
     const struct kymo__cupti *cupti;
     void *subscriber;
@@ -60,11 +62,18 @@ static inline uint64_t kymo__gpu_keep_from(void)
     return __atomic_load_n(&kymo__gpu.keep_from, __ATOMIC_RELAXED);
 }
 
-/* The lock is held by who calls these three. Records are kept from now on if `is_kept`, else thrown away. */
+/*
+ * The lock is held by who calls these three. Records are kept from now on if `is_kept`, else thrown away. In a pause a
+ * session is not started, and that is no failure.
+ */
 kymo_status kymo__gpu_session_start(bool is_kept);
 /* Waits for the current device, unless CUDA is going down. */
 void kymo__gpu_session_stop(bool is_exit);
 void kymo__gpu_keep(void);
+
+/* ---- gpu_pause.c ---- */
+/* The lock is held: a pause leaves something out. */
+void kymo__gpu_pause_tell(void);
 
 /* ---- gpu_calls.c: calls on the host ---- */
 /* Ask to be called for what is worth a range; sites are made the first time. */
@@ -107,6 +116,8 @@ kymo_id kymo__gpu_memory_site(uint32_t operation, uint32_t memory);
 /* ---- gpu_schedule.c: iterations ---- */
 /* gpu.lock is held: follow gpu.schedule from the iteration that runs; true when tracing begins with it. */
 bool kymo__gpu_schedule_begin(bool *is_kept);
+/* gpu.lock is held: whether the iteration that runs is to be traced, and kept. */
+bool kymo__gpu_schedule_is_due(bool *is_kept);
 void kymo__gpu_schedule_end(void);
 
 #endif

@@ -55,13 +55,18 @@ static void warmup_set(bool in_warmup)
 static const struct kymo__iteration_subscriber subscriber = {.finished = iteration_finished,
                                                              .warmup_set = warmup_set};
 
+bool kymo__gpu_schedule_is_due(bool *is_kept)
+{
+    const enum part part = part_of(n_done);
+    *is_kept = part == ACTIVE;
+    return part == ACTIVE || part == WARMUP;
+}
+
 bool kymo__gpu_schedule_begin(bool *is_kept)
 {
     n_done = 0;
     is_following = kymo__iteration_subscribe(&subscriber);
-    const enum part part = part_of(0);
-    *is_kept = part == ACTIVE;
-    return part == ACTIVE || part == WARMUP;
+    return kymo__gpu_schedule_is_due(is_kept);
 }
 
 void kymo__gpu_schedule_end(void)

@@ -44,7 +44,19 @@ static inline KYMO_WARN_UNUSED kymo_status kymo_gpu_start(const struct kymo_gpu_
  */
 KYMO_API void kymo_gpu_stop(void);
 
-/* 1 while it is on, also in iterations that its schedule leaves out; else 0. */
+/*
+ * Give CUPTI back for a while, because somebody else in this process is about to use it, and go on afterwards. Pauses may
+ * nest; tracing that would begin in one begins when it is over. `why`, copied, is a sentence for the user and for the
+ * reader of the recording, said once and only when something is left out by the pause; NULL says nothing.
+ */
+KYMO_API void kymo_gpu_pause(const char *why);
+/*
+ * End a pause. When CUPTI cannot be had again, KYMO_EUNAVAILABLE, and the pause goes on: try again, or stop. Nothing
+ * without a pause.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_gpu_resume(void);
+
+/* 1 while it is on, also in a pause and in iterations that its schedule leaves out; else 0. */
 KYMO_API int kymo_gpu_is_on(void);
 
 /* Of this process so far; what its schedule left out is not counted. */

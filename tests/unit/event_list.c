@@ -147,6 +147,9 @@ static void take_work(struct lister *l, const struct kymo_batch *batch, const ui
     work->kind = kymo_record_work_kind(words[1]);
     work->correlation = words[3];
     work->bytes = words[4];
+    if (kymo_record_work_details(words[1]) != 0)
+        snprintf(work->details, sizeof work->details, "shape=%s",
+                 site_of(l, batch, kymo_record_work_details(words[1]))->name);
     l->work[batch->lane->lane] = work;
 }
 

@@ -21,7 +21,7 @@
  *   flow    PID TID NS NAME CATEGORY ID END          async_begin, async_end PID TID NS NAME CATEGORY ID
  *   iteration_begin, iteration_end PID TID NS NUMBER
  *
- * DETAILS are, each where it is there, launch=CORRELATION, args=JSON and
+ * DETAILS are, each where it is there, launch=CORRELATION, shape=JSON, args=JSON and
  * comm=WHAT:GROUP:DOMAIN:BYTES_IN:BYTES_OUT:SEQUENCE:SIZE:PEER, separated by blanks.
  */
 int list_events(kymo_recording *recording, FILE *out);

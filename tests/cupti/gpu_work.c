@@ -1,0 +1,276 @@
+/*
+ * A program with a GPU, or with a stand-in of one. It does what its arguments say, one after the other:
+ *
+ *   begin NAME, end                          a range
+ *   launch NAME STREAM, driver NAME STREAM   a kernel, by the runtime or by the driver
+ *   late NAME STREAM                         a kernel that ran before those launched before it
+ *   many N STREAM                            N kernels, of ten names
+ *   graph N STREAM                           a graph of N kernels
+ *   copy BYTES STREAM, set BYTES STREAM, take BYTES, ask
+ *   sync, hold, iteration, sleep MS
+ *   start PATH, start_gpu PATH, stop, gpu_start W:U:A:R, gpu_stop, pause WHY, resume
+ *   counts, is_on                            printed
+ *   thread, fork                             the rest happens in another thread, or in a child and not here
+ *   kill, quit                               by SIGKILL, by _exit
+ *
+ * What kymo refuses is printed as "refused: " and its sentence.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stand_in.h"
+#include <kymo/kymo.h>
+
+static char **words;
+
+static const char *next(void)
+{
+    return *words != NULL ? *words++ : "";
+}
+
+static uint32_t number(void)
+{
+    return (uint32_t)strtoul(next(), NULL, 10);
+}
+
+static void check(kymo_status status)
+{
+    if (status != KYMO_OK)
+        printf("refused: %s\n", kymo_last_error());
+}
+
+/* ---- work ---- */
+
+static void do_launch(void)
+{
+    const char *name = next();
+    gpu_launch(name, number(), 8, 128);
+}
+
+static void do_driver(void)
+{
+    const char *name = next();
+    gpu_launch_by_driver(name, number());
+}
+
+static void do_late(void)
+{
+    const char *name = next();
+    gpu_launch_late(name, number());
+}
+
+static void do_many(void)
+{
+    static const char *const names[] = {"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9"};
+    const uint32_t n = number(), stream = number();
+    for (uint32_t i = 0; i < n; i++)
+        gpu_launch(names[i % 10], stream, 1 + i % 3, 32);
+}
+
+static void do_graph(void)
+{
+    const uint32_t n = number();
+    gpu_graph(n, number(), 3);
+}
+
+static void do_copy(void)
+{
+    const uint32_t bytes = number();
+    gpu_copy(bytes, number());
+}
+
+static void do_set(void)
+{
+    const uint32_t bytes = number();
+    gpu_set(bytes, number());
+}
+
+static void do_take(void)
+{
+    gpu_take(number());
+}
+
+static void do_sync(void)
+{
+    cudaDeviceSynchronize();
+}
+
+/* ---- kymo ---- */
+
+static void do_begin(void)
+{
+    kymo_push(next());
+}
+
+static void do_end(void)
+{
+    kymo_pop();
+}
+
+static void do_iteration(void)
+{
+    kymo_iteration_finish();
+}
+
+static void do_start(void)
+{
+    check(kymo_start(&(struct kymo_options){.path = next()}));
+}
+
+static void do_start_gpu(void)
+{
+    check(kymo_start(&(struct kymo_options){.path = next(), .text = "gpu=1"}));
+}
+
+static void do_stop(void)
+{
+    check(kymo_stop());
+}
+
+static void do_gpu_start(void)
+{
+    struct kymo_gpu_options o = {0};
+    if (sscanf(next(), "%u:%u:%u:%u", &o.wait, &o.warmup, &o.active, &o.repeat) == 0)
+        abort();
+    check(kymo_gpu_start(&o));
+}
+
+static void do_pause(void)
+{
+    kymo_gpu_pause(next());
+}
+
+static void do_resume(void)
+{
+    check(kymo_gpu_resume());
+}
+
+static void do_counts(void)
+{
+    struct kymo_gpu_counts c;
+    kymo_gpu_counts_get(&c);
+    printf("kernels %llu copies %llu sets %llu syncs %llu memory %llu calls %llu dropped %llu "
+           "incomplete "
+           "%llu lost %llu\n",
+           (unsigned long long)c.kernels, (unsigned long long)c.copies, (unsigned long long)c.sets,
+           (unsigned long long)c.syncs, (unsigned long long)c.memory_operations,
+           (unsigned long long)c.calls, (unsigned long long)c.dropped,
+           (unsigned long long)c.incomplete, (unsigned long long)c.lost);
+}
+
+static void do_is_on(void)
+{
+    printf("%s\n", kymo_gpu_is_on() ? "on" : "off");
+}
+
+/* ---- threads, children, ends ---- */
+
+static void do_all(void);
+
+static void *in_thread(void *ctx)
+{
+    (void)ctx;
+    do_all();
+    return NULL;
+}
+
+static void do_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, in_thread, NULL) != 0 || pthread_join(thread, NULL) != 0)
+        abort();
+}
+
+static void do_fork(void)
+{
+    fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0)
+        return; /* and go on */
+    int status = 0;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        abort();
+    if (status != 0)
+        printf("the child ended with %d\n", status);
+    while (*words != NULL)
+        words++;
+}
+
+static void do_kill(void)
+{
+    fflush(stdout);
+    raise(SIGKILL);
+}
+
+static void do_quit(void)
+{
+    fflush(stdout);
+    _exit(0);
+}
+
+static void do_sleep(void)
+{
+    usleep(1000 * number());
+}
+
+static const struct {
+    const char *word;
+    void (*act)(void);
+} acts[] = {
+    {"begin", do_begin},
+    {"end", do_end},
+    {"launch", do_launch},
+    {"driver", do_driver},
+    {"late", do_late},
+    {"many", do_many},
+    {"graph", do_graph},
+    {"copy", do_copy},
+    {"set", do_set},
+    {"take", do_take},
+    {"ask", gpu_ask},
+    {"sync", do_sync},
+    {"hold", gpu_hold},
+    {"start", do_start},
+    {"start_gpu", do_start_gpu},
+    {"stop", do_stop},
+    {"gpu_start", do_gpu_start},
+    {"gpu_stop", kymo_gpu_stop},
+    {"pause", do_pause},
+    {"resume", do_resume},
+    {"counts", do_counts},
+    {"is_on", do_is_on},
+    {"thread", do_thread},
+    {"fork", do_fork},
+    {"kill", do_kill},
+    {"quit", do_quit},
+    {"iteration", do_iteration},
+    {"sleep", do_sleep},
+};
+
+static void do_all(void)
+{
+    while (*words != NULL) {
+        const char *word = next();
+        size_t i = 0;
+        while (i < sizeof acts / sizeof *acts && strcmp(acts[i].word, word) != 0)
+            i++;
+        if (i == sizeof acts / sizeof *acts) {
+            fprintf(stderr, "what is %s?\n", word);
+            exit(98);
+        }
+        acts[i].act();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    words = argv + 1;
+    do_all();
+    return 0;
+}
