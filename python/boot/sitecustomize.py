@@ -85,8 +85,11 @@ def _start():
             sys.meta_path.append(_PackageFinder(folder))
     if spec is None:
         _complain("it has no package kymo built for it")
-    else:
-        _load(spec)
+        return
+    _load(spec)
+    if sys.modules["kymo._native"].gpu_is_on():
+        _load(_find("kymo._torch_profiler", [os.path.dirname(spec.origin)]))
+        sys.modules["kymo._torch_profiler"].watch()
 
 
 def _boot():

@@ -22,6 +22,7 @@
  *     native_dump_image.c  options of pictures
  *     native_dump_put.c  what kymo/_dumper.py asks of <kymo/dump.h>
  *     native_dump_tensor.c  tensors of any library: from Python objects to what libkymo takes
+ *     native_gpu.c       tracing of GPU work
  *     native_handles.c   ranges by handle, for compiled code
  *     native_switch.c    start, stop and what is asked about the recording
  *
@@ -245,6 +246,7 @@ extern PyMethodDef native_range_functions[];
 extern PyMethodDef native_event_functions[];
 extern PyMethodDef native_switch_functions[];
 extern PyMethodDef native_async_functions[];
+extern PyMethodDef native_gpu_functions[];
 extern PyMethodDef native_handle_functions[];
 extern PyMethodDef native_iteration_functions[];
 extern PyMethodDef native_communication_functions[];

@@ -18,6 +18,7 @@ Without a recording open, a range costs next to nothing, so it can stay in the c
 
 from __future__ import annotations
 
+from kymo import gpu
 from kymo._breakdown import Breakdown, breakdown
 from kymo._compare import Comparison, FunctionComparison, compare, compare_functions
 from kymo._diff import Diff, check_deterministic, diff
@@ -88,6 +89,7 @@ __all__ = [
     "finish_iteration",
     "get_include",
     "get_library_dir",
+    "gpu",
     "import_trace",
     "iteration",
     "iterations",

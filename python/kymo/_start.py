@@ -31,6 +31,10 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
     text = _options_text({"dump.dir" if key == "dump_dir" else key: value for key, value in options.items()})
     joins = _native.enabled()
     _native.start("" if path is None else path, text)
+    if _native.gpu_is_on():
+        from kymo import _torch_profiler
+
+        _torch_profiler.watch()
     if not joins:  # else the environment says already what children need
         _enter_environment(os.path.abspath(_native.recording_path()), text)
 

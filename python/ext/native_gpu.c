@@ -1,0 +1,81 @@
+/*
+ * native_gpu.c: tracing of GPU work, <kymo/gpu.h>. kymo/gpu.py makes it comfortable.
+ *
+ * Starting opens libraries and stopping waits for the GPU, so both let other threads run meanwhile.
+ */
+#include "native.h"
+
+#include <kymo/gpu.h>
+
+static PyObject *gpu_start(PyObject *module, PyObject *args)
+{
+    struct kymo_gpu_options options = {0};
+    if (!PyArg_ParseTuple(args, "IIII:gpu_start", &options.wait, &options.warmup, &options.active,
+                          &options.repeat))
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_gpu_start(&options);
+    PyEval_RestoreThread(thread);
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *gpu_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    kymo_gpu_stop();
+    PyEval_RestoreThread(thread);
+    Py_RETURN_NONE;
+}
+
+static PyObject *gpu_pause(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *why = NULL;
+    if (!PyArg_ParseTuple(args, "z:gpu_pause", &why))
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    kymo_gpu_pause(why);
+    PyEval_RestoreThread(thread);
+    Py_RETURN_NONE;
+}
+
+static PyObject *gpu_resume(PyObject *module, PyObject *Py_UNUSED(unused))
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_gpu_resume();
+    PyEval_RestoreThread(thread);
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *gpu_is_on(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyBool_FromLong(kymo_gpu_is_on());
+}
+
+static PyObject *gpu_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    struct kymo_gpu_counts c;
+    kymo_gpu_counts_get(&c);
+    return Py_BuildValue(
+        "{sKsKsKsKsKsKsKsKsK}", "kernels", (unsigned long long)c.kernels, "copies",
+        (unsigned long long)c.copies, "sets", (unsigned long long)c.sets, "syncs",
+        (unsigned long long)c.syncs, "memory_operations", (unsigned long long)c.memory_operations,
+        "calls", (unsigned long long)c.calls, "dropped", (unsigned long long)c.dropped,
+        "incomplete", (unsigned long long)c.incomplete, "lost", (unsigned long long)c.lost);
+}
+
+PyMethodDef native_gpu_functions[] = {
+    {"gpu_start", gpu_start, METH_VARARGS,
+     "gpu_start($module, wait, warmup, active, repeat, /)\n--\n\nTrace what the GPU does."},
+    {"gpu_stop", gpu_stop, METH_NOARGS, "gpu_stop($module, /)\n--\n\nEnd it."},
+    {"gpu_pause", gpu_pause, METH_VARARGS,
+     "gpu_pause($module, why, /)\n--\n\nLet somebody else use CUPTI."},
+    {"gpu_resume", gpu_resume, METH_NOARGS, "gpu_resume($module, /)\n--\n\nEnd a pause."},
+    {"gpu_is_on", gpu_is_on, METH_NOARGS, "gpu_is_on($module, /)\n--\n\nWhether it is on."},
+    {"gpu_counts", gpu_counts, METH_NOARGS,
+     "gpu_counts($module, /)\n--\n\nWhat was traced and lost so far, as a dict."},
+    {NULL, NULL, 0, NULL},
+};
