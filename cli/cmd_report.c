@@ -193,7 +193,6 @@ static int print_report(const struct findings *findings, const struct cli_record
     if (given.json || strcmp(wants.tables, "ranges") != 0 ||
         !kymo_energy_is_there(recordings->list, recordings->n))
         return CLI_FINE;
-    fputs("\n", out);
     return print_energy(recordings, true, out);
 }
 

@@ -70,6 +70,10 @@ int report_energy(const struct cli_recordings *recordings, const struct report_e
     kymo_status status =
         kymo_energy_report_create(recordings->list, recordings->n, &options, &report);
     cli_progress_end();
+    if (wants->is_short && status == KYMO_EFORMAT)
+        return CLI_FINE; /* counters without a reading */
+    if (wants->is_short)
+        fputs("\n", out);
     if (status == KYMO_OK)
         status = print(report, wants, out);
     kymo_energy_report_destroy(report);

@@ -378,6 +378,40 @@ static bool make_stretches(struct kymo__meter *meter)
            (meter->has_power || derive_power(meter));
 }
 
+const char *kymo__meter_words(const struct kymo__meter *meter, unsigned field, size_t *len)
+{
+    for (const char *line = meter->process->energy_sources; line[0] != '\0';) {
+        const char *word = line, *const end = line + strcspn(line, "\n");
+        const size_t device_len = strcspn(line, "|\n");
+        const bool is_own =
+            device_len == meter->device_len && memcmp(line, meter->device, device_len) == 0;
+        for (unsigned i = 0; i < field && word < end; i++)
+            word += strcspn(word, "|\n") + (word + strcspn(word, "|\n") < end);
+        if (is_own) {
+            *len = field == KYMO__SOURCE_WORDS ? (size_t)(end - word) : strcspn(word, "|\n");
+            return word;
+        }
+        line = end + (*end == '\n');
+    }
+    *len = 0;
+    return "";
+}
+
+/* How long it takes until power has a new value, as far as the process that read it says so; else 0. */
+static uint64_t stated_period(const struct kymo__meter *meter)
+{
+    static const char every[] = "a new value every ", average[] = "nvmlDeviceGetPowerUsage";
+    size_t len;
+    const char *words = kymo__meter_words(meter, KYMO__SOURCE_WORDS, &len);
+    const char *found = memmem(words, len, every, sizeof every - 1);
+    const double period = found != NULL ? strtod(found + sizeof every - 1, NULL) : 0;
+    uint64_t ns = period > 0 && period < 60 ? (uint64_t)(period * 1e9) : 0;
+    /* That one is the mean of the last second on most GPUs: edges are no sharper. */
+    if (memmem(words, len, average, sizeof average - 1) != NULL)
+        ns = KYMO__MAX(ns, second_ns);
+    return ns;
+}
+
 bool kymo__meter_prepare(struct kymo__meter *meter)
 {
     const bool is_package = meter->device_len >= 7 && memcmp(meter->device, "package", 7) == 0;
@@ -392,9 +426,11 @@ bool kymo__meter_prepare(struct kymo__meter *meter)
     meter->counter_period_ns = is_package ? package_counter_ns : gpu_counter_ns;
     thin_counter(meter);
     meter->has_counter = meter->of[KYMO__ENERGY].n >= 2;
-    meter->has_power = meter->of[KYMO__POWER].n >= 2;
+    /* Power of a package is the difference of two readings of its counter, and told with the second. */
+    meter->has_power = meter->of[KYMO__POWER].n >= 2 && !(is_package && meter->has_counter);
     if (!usual_distance(&meter->of[KYMO__POWER], &meter->power_period_ns))
         return false;
+    meter->power_period_ns = KYMO__MAX(meter->power_period_ns, stated_period(meter));
     if (!meter->has_power)
         meter->of[KYMO__POWER].n = 0;
     find_span(meter);

@@ -7,6 +7,8 @@
 
 /* A share by which counter and power may differ without a word. */
 static const double usual_difference = 0.05;
+/* One in so many readings may be missing without a word: a busy machine does that. */
+enum { few_missing = 20 };
 
 struct notes {
     struct kymo_energy_report *report;
@@ -80,7 +82,7 @@ static void tell_source(struct notes *notes, const struct kymo__meter *meter)
                                          : ": too few readings of power and energy; no joules");
         end_note(notes);
     }
-    if (meter->missing_ns != 0 && meter->has_power) {
+    if (meter->has_power && meter->missing_ns > (meter->last_ns - meter->first_ns) / few_missing) {
         put_device(notes, meter);
         kymo__buf_puts(&notes->line, ": no readings of power for ");
         kymo__text_duration(&notes->line, (double)meter->missing_ns, NULL);

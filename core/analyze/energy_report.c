@@ -64,6 +64,14 @@ static kymo_status read_all(struct kymo_energy_report *report, kymo_recording *c
     return KYMO_OK;
 }
 
+static bool has_readings(const struct kymo_energy_report *report)
+{
+    for (size_t i = 0; i < report->n_meters; i++)
+        if (report->meters[i].of[KYMO__POWER].n != 0 || report->meters[i].of[KYMO__ENERGY].n != 0)
+            return true;
+    return false;
+}
+
 static kymo_status make(struct kymo_energy_report *report, kymo_recording *const *recordings,
                         size_t n, const struct kymo_energy_report_options *options)
 {
@@ -71,12 +79,13 @@ static kymo_status make(struct kymo_energy_report *report, kymo_recording *const
     report->title = kymo__recordings_title(recordings, n);
     if (report->title == NULL)
         return no_memory();
-    if (!kymo_energy_is_there(recordings, n))
+    if (kymo_energy_is_there(recordings, n))
+        KYMO_TRY(read_all(report, recordings, n));
+    if (!has_readings(report))
         return kymo__fail(KYMO_EFORMAT,
                           "%s has no energy in it: 'kymo run --energy' records it, and 'kymo "
                           "doctor' says what can be measured here",
                           report->title);
-    KYMO_TRY(read_all(report, recordings, n));
     kymo__energy_order_runs(report);
     if (!kymo__energy_find_users(report) || !kymo__energy_group_iterations(report))
         return no_memory();

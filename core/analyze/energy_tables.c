@@ -241,21 +241,6 @@ static void put_whose_rank(const struct target_row *to)
 
 /* ---- devices ---- */
 
-/* "GPU-...|NVIDIA H200|..." in the lines that a process left about its devices. */
-static void put_model(kymo_table *table, const struct kymo__meter *meter)
-{
-    for (const char *line = meter->process->energy_sources; line[0] != '\0';) {
-        const size_t len = strcspn(line, "\n"), device_len = strcspn(line, "|\n");
-        if (device_len == meter->device_len && memcmp(line, meter->device, device_len) == 0 &&
-            line[device_len] == '|') {
-            kymo_table_text(table, line + device_len + 1, strcspn(line + device_len + 1, "|\n"));
-            return;
-        }
-        line += len + (line[len] == '\n');
-    }
-    kymo__put_string(table, "");
-}
-
 static bool put_ranks(const struct kymo_energy_report *report, kymo_table *table,
                       const struct kymo__energy_target *target)
 {
@@ -277,13 +262,15 @@ static bool put_device(const struct kymo_energy_report *report, kymo_table *tabl
     const struct kymo__meter *meter = &report->meters[target->meter];
     const struct kymo__energy_row row = {0};
     struct kymo__energy_sum sum;
+    size_t model_len;
+    const char *model = kymo__meter_words(meter, KYMO__SOURCE_MODEL, &model_len);
     if (!kymo__energy_target_measure(target, section, report, &sum))
         return false;
     kymo_table_u64(table, section->run + 1);
     kymo__put_string(table, target->host);
     kymo_table_text(table, meter->device, meter->device_len);
     kymo_table_text(table, meter->name, meter->name_len);
-    put_model(table, meter);
+    kymo_table_text(table, model, model_len);
     kymo_table_bool(table, target->n_users != 0);
     kymo_table_bool(table, target->kind == KYMO__OF_GPU && target->n_users > 1);
     if (!put_ranks(report, table, target))

@@ -112,6 +112,9 @@ struct kymo__meter {
 /* Put the readings in order and sum them up. False without memory. */
 KYMO_WARN_UNUSED bool kymo__meter_prepare(struct kymo__meter *meter);
 void kymo__meter_fini(struct kymo__meter *meter);
+/* What its process says of the device in `energy_sources`: a field of "device|model|words"; "" where it says nothing. */
+enum { KYMO__SOURCE_MODEL = 1, KYMO__SOURCE_WORDS = 2 };
+const char *kymo__meter_words(const struct kymo__meter *meter, unsigned field, size_t *len);
 /* The integral of power up to a moment, J; only differences count. Of a prepared meter. */
 double kymo__meter_integral(const struct kymo__meter *meter, uint64_t ns);
 /* The last reading at or before `ns`; SIZE_MAX: none. */

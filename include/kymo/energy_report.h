@@ -46,7 +46,7 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_energy_report_create(
     kymo_energy_report **out);
 KYMO_API void kymo_energy_report_destroy(kymo_energy_report *report);
 
-/* 1 when a recording has counters of power or energy; else 0. Reads no events. */
+/* 0 when no recording has counters of power or energy; 1 when there may be readings. Reads no events. */
 KYMO_API int kymo_energy_is_there(kymo_recording *const *recordings, size_t n);
 
 /*

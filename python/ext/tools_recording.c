@@ -6,9 +6,11 @@
  */
 #include "tools.h"
 
+#include <kymo/energy_report.h>
+#include <kymo/import.h>
 #include <kymo/page.h>
 
-#include <kymo/import.h>
+#define ENERGY "kymo._tools.energy"
 
 struct recording {
     PyObject ob_base;
@@ -265,6 +267,53 @@ static PyObject *recording_page(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static void destroy_energy(PyObject *capsule)
+{
+    kymo_energy_report_destroy(PyCapsule_GetPointer(capsule, ENERGY));
+}
+
+/* Its tables by name; they keep it. */
+static PyObject *energy_tables(const struct tools_state *state, kymo_energy_report *report)
+{
+    static const char *const names[] = {"runs",   "repeats",    "devices", "ranks",  "nodes",
+                                        "epochs", "iterations", "phases",  "ranges", "notes"};
+    PyObject *owner = PyCapsule_New(report, ENERGY, destroy_energy);
+    if (owner == NULL) {
+        kymo_energy_report_destroy(report);
+        return NULL;
+    }
+    PyObject *tables = PyDict_New();
+    for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
+        PyObject *table =
+            tools_table_create(state, kymo_energy_report_table(report, names[i]), owner);
+        if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
+            Py_CLEAR(tables);
+        Py_XDECREF(table);
+    }
+    Py_DECREF(owner);
+    return tables;
+}
+
+/* energy(group, co2, pue) */
+static PyObject *recording_energy(PyObject *object, PyObject *args)
+{
+    struct recording *self = (struct recording *)object;
+    struct kymo_energy_report_options options = {0};
+    kymo_energy_report *report = NULL;
+    if (!PyArg_ParseTuple(args, "Idd:energy", &options.group, &options.co2_g_per_kwh, &options.pue))
+        return NULL;
+    if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
+        return NULL;
+    if (enter(self) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_energy_report_create(self->opened, self->n, &options, &report);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    return status == KYMO_OK ? energy_tables(state_of(object), report)
+                             : tools_raise(state_of(object), status);
+}
+
 static PyMethodDef recording_methods[] = {
     {"table", recording_table, METH_O, "table($self, name, /)\n--\n\nA table of the summary."},
     {"cost", recording_cost, METH_NOARGS,
@@ -277,6 +326,8 @@ static PyMethodDef recording_methods[] = {
      METH_VARARGS, "export($self, format, fd, by, baseline, /)\n--\n\nThe events or their sums, for another tool."},
     {"page", recording_page, METH_VARARGS,
      "page($self, fd, title, max_ranges, /)\n--\n\nThe report page."},
+    {"energy", recording_energy, METH_VARARGS,
+     "energy($self, group, co2, pue, /)\n--\n\nTables of joules by their names."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot recording_slots[] = {

@@ -15,6 +15,8 @@ if TYPE_CHECKING:  # see _start.py
 
     Path = Union[str, os.PathLike[str]]
 
+_ENERGY = ("run", "epoch", "iteration", "range", "phase", "device", "rank", "node", "repeat", "note")
+
 
 def load(
     path: Union[Path, Sequence[Path]],
@@ -55,6 +57,7 @@ class Recording:
         self._paths = tuple(os.fspath(p) for p in paths)
         self._native = _tools.Recording(self._paths, filter, max_depth, data)
         self._tables: dict[str, Table] = {}
+        self._energy: dict[tuple[int, float, float], dict[str, Table]] = {}
 
     def table(self, name: str) -> Table:
         """Give a table by its name; the properties below are the names."""
@@ -141,6 +144,24 @@ class Recording:
     def gpu_ranges(self) -> Table:
         """One row per range that launched GPU work: how many pieces, their time, that of its own launches."""
         return self.table("gpu_ranges")
+
+    def energy(self, by: str = "run", *, group: int = 0, co2: float = 0.0, pue: float = 1.0) -> Table:
+        """Give joules, watts and utilization.
+
+        By "run", "epoch", "iteration", "range", "phase", "device", "rank" or "node". "repeat" is mean and interval over
+        runs, "note" what there is to know about the figures. `plus_minus_j` is how sure a figure is; a window too short
+        to say has None. Iterations come in groups of `group`; 0: as many as are long enough. `co2`, grams for a kWh,
+        and `pue`, what the building takes for each watt, fill `co2_g`.
+
+        KymoError when no energy was recorded.
+        """
+        if by not in _ENERGY:
+            raise ValueError(f"energy is by {', '.join(_ENERGY)}, and not by {by!r}")
+        key = (group, co2, pue)
+        if key not in self._energy:
+            tables = self._native.energy(*key)
+            self._energy[key] = {name: Table(table) for name, table in tables.items()}
+        return self._energy[key][by + "s"]
 
     @property
     def open(self) -> Table:

@@ -85,6 +85,30 @@ static void what_is_too_short_has_no_figure(void **state)
     kymo_energy_report_destroy(report);
 }
 
+static void a_sensor_that_changes_slowly_makes_more_too_short(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant,
+                (const char *const[]){
+                    "devices", "GPU-a", "energy_sources",
+                    "GPU-b|T4|power: x\nGPU-a|A100|power: instant, 200 readings, a new value "
+                    "every 0.100 s; energy: the total counter",
+                    NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    plant_range(&plant, 1, 1.15, 1);
+    plant_range(&plant, 2, 2.25, 2);
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_string_equal(text_in(report, "devices", 0, "model"), "A100");
+    assert_true(
+        cell_in(report, "ranges", row_named(report, "ranges", "name", "one"), "joules").is_null);
+    assert_true(is_near(
+        number_in(report, "ranges", row_named(report, "ranges", "name", "two"), "joules"), 50, 1e-6));
+    kymo_energy_report_destroy(report);
+}
+
 static void ranges_are_filtered(void **state)
 {
     const struct scratch *s = *state;
@@ -460,6 +484,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(a_range_counts_each_moment_once),
         SCRATCH_TEST(what_is_too_short_has_no_figure),
+        SCRATCH_TEST(a_sensor_that_changes_slowly_makes_more_too_short),
         SCRATCH_TEST(ranges_are_filtered),
         SCRATCH_TEST(iterations_come_in_groups_that_are_long_enough),
         SCRATCH_TEST(phases_and_their_times_add_up),

@@ -1,0 +1,88 @@
+"""How much energy does an epoch take?
+
+    python examples/energy_epochs.py [RUN.kymo]
+
+Two epochs on the GPU where PyTorch finds one, else on the CPU. Where nothing can measure energy, the program says why
+and goes on: measuring is never a reason for a training to fail.
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import kymo
+
+BATCH, SECONDS = 64, 2.5
+
+
+def make_step() -> tuple[str, Callable[[], Any]]:
+    """Something to spend energy on: a product of matrices, or of numbers where there is no PyTorch."""
+    try:
+        import torch
+    except ImportError:
+        return "the CPU, by Python alone", lambda: sum(i * i for i in range(200_000))
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    a = torch.rand(4096 if device == "cuda" else 512, 4096 if device == "cuda" else 512, device=device)
+
+    def step() -> None:
+        for _ in range(20):
+            a @ a
+        if device == "cuda":
+            torch.cuda.synchronize()  # else the step ends when its work is launched, not when it is done
+
+    return f"{device}, by PyTorch", step
+
+
+def train(step: Callable[[], Any]) -> None:
+    for _ in range(2):
+        with kymo.epoch():
+            until = time.monotonic() + SECONDS
+            with kymo.phase("train"):
+                while time.monotonic() < until:
+                    with kymo.iteration(samples=BATCH):
+                        step()
+            with kymo.phase("evaluate"):
+                time.sleep(0.5)  # a GPU that waits takes energy, too
+
+
+def show(path: str) -> None:
+    run = kymo.load(path)
+    try:
+        epochs = run.energy(by="epoch")
+    except kymo.KymoError as error:
+        print(f"No energy was measured: {error}")
+        for text in run.table("warnings")["text"]:
+            print(f"  {text}")
+        return
+    for row in epochs:
+        if row["joules"] is None:
+            print(f"epoch {row['epoch']}, {row['kind']}: {row['note']}")
+            continue
+        per_sample = "" if row["joules_per_sample"] is None else f", {row['joules_per_sample']:.3g} J for a sample"
+        print(
+            f"epoch {row['epoch']}, {row['kind']}: {row['joules']:.0f} J ± {row['plus_minus_j']:.0f} J, "
+            f"mean {row['mean_w']:.0f} W{per_sample}"
+        )
+    for row in run.energy(by="phase"):
+        joules = row["note"] if row["joules"] is None else f"{row['joules']:.0f} J ± {row['plus_minus_j']:.0f} J"
+        print(f"phase {row['name']}, {row['kind']}: {joules}")
+    for text in run.energy(by="note")["text"]:
+        print(f"note: {text}")
+
+
+def main() -> None:
+    folder = tempfile.TemporaryDirectory()
+    path = sys.argv[1] if len(sys.argv) > 1 else str(Path(folder.name) / "energy.kymo")
+    where, step = make_step()
+    print(f"Two epochs on {where}")
+    kymo.start(path, energy=True)
+    train(step)
+    kymo.stop()
+    show(path)
+    folder.cleanup()
+
+
+if __name__ == "__main__":
+    main()
