@@ -1,6 +1,8 @@
 /*
  * Buffers: CUPTI fills them with records of hundreds of bytes; they are decoded as soon as they come back, and used
- * again. A thread of ours asks for them ten times a second, as CUPTI hands out full ones only.
+ * again. CUPTI gives one back when all of its work has ended: while a program keeps the GPU busy that means full ones
+ * only. So they are small, some 300 kernels, and a kill loses no more than that. A thread of ours asks for those that are
+ * not full ten times a second.
  */
 #include <signal.h>
 #include <string.h>
@@ -10,8 +12,8 @@
 #include "gpu/gpu_internal.h"
 
 enum {
-    BUFFER_BYTES = 4 << 20,
-    MAX_SPARE = 4,
+    BUFFER_BYTES = 64 << 10,
+    MAX_SPARE = 64,
     POLL_MS = 100,
 };
 

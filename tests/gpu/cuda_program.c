@@ -160,6 +160,9 @@ static void times(void)
 /* Both begin together: communication of 60 ms, of which 40 lie under computation. */
 static void overlap(void)
 {
+    launch(compute, 0, 1); /* the code of a kernel is loaded with its first launch */
+    launch(communicate, 1, 1);
+    TRY(cuCtxSynchronize());
     for (int i = 0; i < 5; i++) {
         launch(compute, 0, 40000000);
         launch(communicate, 1, 60000000);

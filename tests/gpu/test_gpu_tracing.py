@@ -56,7 +56,7 @@ class Traced:
         self.status = process.returncode
         self.said = {line.split()[0]: float(line.split()[1]) for line in out.splitlines() if " " in line}
         text = subprocess.run(
-            [*KYMO, "export", self.path, "--to", "csv"], check=False, stdout=subprocess.PIPE, text=True
+            [*KYMO, "export", self.path, "--to", "csv", "-o", "-"], check=False, stdout=subprocess.PIPE, text=True
         ).stdout
         self.rows = list(csv.DictReader(io.StringIO(text)))
 
