@@ -4,10 +4,11 @@
     bench_gpu.py [--quick] [--dir DIR] [--results FILE]
 
 Needs torch and a GPU; without them it says so and ends with 77. A step is the training step of a small network, some
-430 kernels of a few microseconds each. Every round times it plain, traced by kymo, after that, under two controls of
-bare CUPTI whose records are thrown away (cupti_control.c: the GPU's work alone, and with the runtime's calls), and
-plain again. What is added is the difference to the plain time of the same round. torch.profiler comes last, with plain
-rounds between: once it has run, it keeps CUPTI.
+430 kernels of a few microseconds each. Each tool has a process of its own, because a tool that has run may leave a
+program slower: one that is never traced, one for kymo, two for bare CUPTI whose records are thrown away
+(cupti_control.c: the GPU's work alone, and with the runtime's calls), one for torch.profiler. They take turns, one
+measurement each, so that all meet the same moods of the machine. What a tool adds is what its step takes longer than
+that of the process that is never traced, both by how they compared before any tool was on.
 """
 
 from __future__ import annotations
@@ -23,25 +24,19 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-from bench_results import Results, median_with_interval, options_of
+from bench_results import Interval, Results, median_with_interval, options_of
 
 import kymo
 
 HERE = Path(__file__).parent
+TOOLS = ("none", "kymo", "bare", "bare calls", "torch")
 
 
 class GpuOptions(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint32) for name in ("wait", "warmup", "active", "repeat")]
 
 
-def build_control(folder: Path) -> ctypes.CDLL:
-    library = folder / "cupti_control.so"
-    compiler = os.environ.get("CC", "cc")
-    subprocess.run(
-        [compiler, "-O2", "-shared", "-fPIC", f"-I{HERE.parent / 'core'}", HERE / "cupti_control.c", "-o", library],
-        check=True,
-    )
-    return ctypes.CDLL(str(library))
+# ---- in a process of its own: one tool ----
 
 
 def make_step(torch: Any) -> Callable[[], None]:
@@ -59,101 +54,155 @@ def make_step(torch: Any) -> Callable[[], None]:
     return step
 
 
-class Bench:
-    """The step, and what it takes under each of the tools."""
-
-    def __init__(self, torch: Any, control: ctypes.CDLL, n_steps: int) -> None:
-        self.torch, self.control, self.n_steps = torch, control, n_steps
-        self.step = make_step(torch)
-        self.library = ctypes.CDLL(os.path.join(kymo.get_library_dir(), "libkymo.so.0"))
-
-    def milliseconds(self) -> float:
-        """Return the median over the steps, each waited for: a hiccup of the machine counts as one step."""
-        times = []
-        for _ in range(self.n_steps + 2):
-            begin = time.perf_counter()
-            self.step()
-            self.torch.cuda.synchronize()
-            times.append(time.perf_counter() - begin)
-        return statistics.median(times[2:]) * 1e3
-
-    def traced(self) -> float:
-        if self.library.kymo_gpu_start_sized(ctypes.byref(GpuOptions()), ctypes.sizeof(GpuOptions)) != 0:
-            raise RuntimeError("kymo cannot trace")
-        took = self.milliseconds()
-        self.library.kymo_gpu_stop()
-        return took
-
-    def controlled(self, calls: bool) -> float:
-        if self.control.control_start(calls) != 0:
-            raise RuntimeError("bare CUPTI cannot trace")
-        took = self.milliseconds()
-        self.control.control_stop()
-        return took
-
-    def profiled(self) -> float:
-        with self.torch.profiler.profile(activities=[self.torch.profiler.ProfilerActivity.CUDA]):
-            return self.milliseconds()
+def milliseconds(torch: Any, step: Callable[[], None], n_steps: int) -> float:
+    """Return the median over the steps, each waited for: a hiccup of the machine counts as one step."""
+    times = []
+    for _ in range(n_steps + 2):
+        begin = time.perf_counter()
+        step()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times[2:]) * 1e3
 
 
-def measure(bench: Bench, n_rounds: int) -> dict[str, list[float]]:
-    added: dict[str, list[float]] = {name: [] for name in ("plain", "kymo", "after", "bare", "bare calls", "torch")}
+def by_kymo(measure: Callable[[], float]) -> float:
+    library = ctypes.CDLL(os.path.join(kymo.get_library_dir(), "libkymo.so.0"))
+    if library.kymo_gpu_start_sized(ctypes.byref(GpuOptions()), ctypes.sizeof(GpuOptions)) != 0:
+        raise RuntimeError("kymo cannot trace")
+    took = measure()
+    library.kymo_gpu_stop()
+    return took
+
+
+def by_bare_cupti(measure: Callable[[], float], folder: str, with_calls: bool) -> float:
+    control = ctypes.CDLL(f"{folder}/cupti_control.so")
+    if control.control_start(with_calls) != 0:
+        raise RuntimeError("bare CUPTI cannot trace")
+    took = measure()
+    control.control_stop()
+    return took
+
+
+def by_torch(torch: Any, measure: Callable[[], float]) -> float:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
+        return measure()
+
+
+def serve(tool: str, folder: str, n_steps: int) -> None:
+    """Answer each line on stdin, "off" or "on", by the milliseconds of a step."""
+    import torch
+
+    step = make_step(torch)
+
+    def measure() -> float:
+        return milliseconds(torch, step, n_steps)
+
+    if tool == "kymo":
+        kymo.start(f"{folder}/bench.kymo")
+    for _ in range(3):
+        measure()
+    for line in sys.stdin:
+        if line.strip() == "off":
+            took = measure()
+        elif tool == "kymo":
+            took = by_kymo(measure)
+        elif tool == "torch":
+            took = by_torch(torch, measure)
+        else:
+            took = by_bare_cupti(measure, folder, tool == "bare calls")
+        print(took, flush=True)
+    kymo.stop()
+
+
+# ---- who asks them ----
+
+
+class Server:
+    """A process that measures with one tool."""
+
+    def __init__(self, tool: str, folder: str, n_steps: int) -> None:
+        command = [sys.executable, "-W", "ignore", __file__, "--serve", tool, folder, str(n_steps)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, word: str) -> float:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(word, file=self.process.stdin, flush=True)
+        return float(self.process.stdout.readline())
+
+
+def measure_all(servers: dict[str, Server], n_rounds: int) -> dict[str, list[float]]:
+    """Milliseconds that each tool adds, and that are left after kymo has stopped, by rounds."""
+    before: dict[str, list[float]] = {tool: [] for tool in TOOLS}
     for _ in range(n_rounds):
-        plain = bench.milliseconds()
-        kymo_ms, after = bench.traced(), bench.milliseconds()
-        bare, calls = bench.controlled(False), bench.controlled(True)
-        plain = (plain + bench.milliseconds()) / 2
-        added["plain"].append(plain)
-        for name, took in (("kymo", kymo_ms), ("after", after), ("bare", bare), ("bare calls", calls)):
-            added[name].append(took - plain)
+        for tool in TOOLS:
+            before[tool].append(servers[tool].ask("off"))
+    by = {t: statistics.median(a / b for a, b in zip(before[t], before["none"])) for t in TOOLS}
+    added: dict[str, list[float]] = {name: [] for name in (*TOOLS, "after", "torch after")}
     for _ in range(n_rounds):
-        plain, profiled = bench.milliseconds(), bench.profiled()
-        added["torch"].append(profiled - (plain + bench.milliseconds()) / 2)
+        plain = servers["none"].ask("off")
+        took = {tool: servers[tool].ask("on") for tool in TOOLS[1:]}
+        after = {tool: servers[tool].ask("off") for tool in ("kymo", "torch")}
+        plain = (plain + servers["none"].ask("off")) / 2
+        added["none"].append(plain)
+        for tool in TOOLS[1:]:
+            added[tool].append(took[tool] / by[tool] - plain)
+        added["after"].append(after["kymo"] / by["kymo"] - plain)
+        added["torch after"].append(after["torch"] / by["torch"] - plain)
     return added
 
 
+def words(interval: Interval) -> str:
+    low, middle, high = interval
+    return f"{middle:.2f} ms ({low:.2f} to {high:.2f})"
+
+
 def tell(results: Results, added: dict[str, list[float]]) -> None:
-    plain = statistics.median(added["plain"])
-    mid = {name: statistics.median(values) for name, values in added.items()}
-    for name, words in (
+    plain = statistics.median(added["none"])
+    intervals = {name: median_with_interval(values) for name, values in added.items()}
+    mid = {name: interval[1] for name, interval in intervals.items()}
+    for name, what in (
         ("bare", "bare CUPTI, the GPU's work"),
         ("bare calls", "bare CUPTI, with calls"),
         ("torch", "torch.profiler, CUDA only"),
     ):
-        low, middle, high = median_with_interval(added[name])
-        results.put(f"GPU step, added by {words}", f"{middle:.2f} ms ({low:.2f} to {high:.2f}) to {plain:.2f} ms")
-    low, middle, high = median_with_interval(added["kymo"])
+        results.put(f"GPU step, added by {what}", f"{words(intervals[name])} to {plain:.2f} ms")
     results.put(
         "GPU step, added by kymo",
-        f"{middle:.2f} ms ({low:.2f} to {high:.2f}); {middle / mid['torch']:.2f} x torch.profiler's",
+        f"{words(intervals['kymo'])}; {mid['kymo'] / mid['torch']:.2f} x torch.profiler's",
         "<= 0.85 x",
-        middle <= 0.85 * mid["torch"],
+        mid["kymo"] <= 0.85 * mid["torch"],
     )
-    above = middle / mid["bare calls"] - 1
+    above = mid["kymo"] / mid["bare calls"] - 1
     results.put("GPU step, kymo above bare CUPTI with calls", f"{100 * above:+.0f} %", "<= +10 %", above <= 0.1)
-    above = middle / mid["bare"] - 1
+    above = mid["kymo"] / mid["bare"] - 1
     results.put("GPU step, kymo above bare CUPTI without calls", f"{100 * above:+.0f} %")
-    low, middle, high = (100 * value / plain for value in median_with_interval(added["after"]))
-    results.put("GPU step, left after stop", f"{middle:+.2f} % ({low:+.2f} to {high:+.2f})", "<= 0.5 %", middle <= 0.5)
+    low, middle, high = (100 * value / plain for value in intervals["after"])
+    results.put("GPU step, left after kymo", f"{middle:+.2f} % ({low:+.2f} to {high:+.2f})", "<= 0.5 %", middle <= 0.5)
+    low, middle, high = (100 * value / plain for value in intervals["torch after"])
+    results.put("GPU step, left after torch.profiler", f"{middle:+.2f} % ({low:+.2f} to {high:+.2f})")
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["--serve"]:
+        serve(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        return 0
     arguments = options_of(__doc__, None).parse_args()
     try:
         import torch
     except ImportError:
         print("not here: torch is not installed")
         return 77
-    if not torch.cuda.is_available() or shutil.which(os.environ.get("CC", "cc")) is None:
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if not torch.cuda.is_available() or compiler is None:
         print("not here: torch sees no GPU, or there is no C compiler")
         return 77
-    with tempfile.TemporaryDirectory(dir=arguments.dir) as name:
-        kymo.start(f"{name}/bench.kymo")
-        bench = Bench(torch, build_control(Path(name)), 10 if arguments.quick else 20)
-        for _ in range(5):
-            bench.milliseconds()
-        tell(Results(arguments.results), measure(bench, 5 if arguments.quick else 25))
-        kymo.stop()
+    with tempfile.TemporaryDirectory(dir=arguments.dir) as folder:
+        control = [compiler, "-O2", "-shared", "-fPIC", f"-I{HERE.parent / 'core'}", str(HERE / "cupti_control.c")]
+        subprocess.run([*control, "-o", f"{folder}/cupti_control.so"], check=True)
+        servers = {tool: Server(tool, folder, 10 if arguments.quick else 20) for tool in TOOLS}
+        tell(Results(arguments.results), measure_all(servers, 5 if arguments.quick else 30))
+        for server in servers.values():
+            server.process.communicate()
     return 0
 
 
