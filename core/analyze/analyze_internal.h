@@ -188,9 +188,10 @@ bool kymo__progress_finish(struct kymo__progress *progress, uint64_t last_ns,
 /* Work of one name and kind in a process. */
 struct kymo__work_stats {
     struct kymo__sketch calls;
-    uint32_t name, kind; /* enum kymo_work_kind */
-    uint32_t next;       /* of the same name and another kind, plus one; 0: none */
-    uint32_t last_lane;  /* on which it was met last; KYMO__NO_LANE at first */
+    uint64_t bytes, bytes_ns; /* of those that tell their bytes */
+    uint32_t name, kind;      /* enum kymo_work_kind */
+    uint32_t next;            /* of the same name and another kind, plus one; 0: none */
+    uint32_t last_lane;       /* on which it was met last; KYMO__NO_LANE at first */
     uint32_t n_streams, n_devices;
 };
 #define KYMO__NO_LANE UINT32_MAX
@@ -225,7 +226,6 @@ static inline bool kymo__is_work(uint32_t kind)
 
 /* "kernel", "copy": for tables and exports. In gpu_tables.c. */
 const char *kymo__work_kind_name(uint32_t kind);
-
 struct kymo__process_walk;
 struct kymo__lane_walk;
 void kymo__gpu_walk_init(struct kymo__process_walk *walk);
@@ -541,6 +541,7 @@ struct kymo__iteration_merge {
 /* gpu_merge.c: the work of all processes. */
 struct kymo__merged_work {
     struct kymo__sketch calls;
+    uint64_t bytes, bytes_ns;
     uint32_t name, kind;
     uint32_t next; /* as in struct kymo__work_stats */
     uint32_t n_streams, n_devices, n_processes;
@@ -626,6 +627,7 @@ enum kymo__summary_table {
     KYMO__TABLE_PHASES,
     KYMO__TABLE_OUTLIERS,
     KYMO__TABLE_KERNELS,
+    KYMO__TABLE_COPIES,
     KYMO__TABLE_GPU_RANGES,
     KYMO__TABLE_SITES,
     KYMO__TABLE_WARNINGS,
@@ -742,8 +744,6 @@ struct kymo__table_kind {
 /* iteration_tables.c: those from KYMO__TABLE_ITERATIONS on. */
 enum { KYMO__N_ITERATION_TABLES = 6 };
 extern const struct kymo__table_kind kymo__iteration_kinds[KYMO__N_ITERATION_TABLES];
-/* gpu_tables.c */
-extern const struct kymo__table_kind kymo__kernels_kind, kymo__gpu_ranges_kind;
 /* How the row of whole iterations is called. */
 #define KYMO__WHOLE_ITERATION "(whole iteration)"
 /*

@@ -42,6 +42,8 @@ static bool add_work(struct kymo__gpu_merge *gpu, uint32_t name, struct kymo__wo
     work->n_streams += from->n_streams;
     work->n_devices += from->n_devices;
     work->n_processes++;
+    work->bytes += from->bytes;
+    work->bytes_ns += from->bytes_ns;
     if (work->calls.count != 0)
         return kymo__sketch_merge(&work->calls, &from->calls);
     work->calls = from->calls; /* handed over, so that it is not in memory twice */

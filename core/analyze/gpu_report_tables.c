@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/gpu_report_internal.h"
+#include "analyze/gpu_tables.h"
 
 static const struct kymo_column kernel_columns[] = {
     KYMO__NAME_COLUMN,
@@ -33,18 +34,6 @@ static const struct kymo_column shape_columns[] = {
     KYMO__NS_COLUMN("p50_ns", "median"),
     KYMO__NS_COLUMN("max_ns", "max"),
     KYMO__SHARE_COLUMN,
-};
-
-static const struct kymo_column copy_columns[] = {
-    KYMO__NAME_COLUMN,
-    KYMO__GPU_TEXT_COLUMN("direction"),
-    KYMO__COUNT_COLUMN,
-    KYMO__GPU_BYTES_COLUMN("bytes", NULL),
-    KYMO__NS_COLUMN("total_ns", "total"),
-    KYMO__NS_COLUMN("mean_ns", "mean"),
-    KYMO__NS_COLUMN("min_ns", "min"),
-    KYMO__NS_COLUMN("max_ns", "max"),
-    KYMO__GPU_RATE_COLUMN,
 };
 
 static const struct kymo_column range_columns[] = {
@@ -97,14 +86,6 @@ static void put_bytes(kymo_table *table, const struct kymo__gpu_sum *sum)
         kymo_table_null(table);
     else
         kymo_table_u64(table, sum->bytes);
-}
-
-static void put_bytes_rate(kymo_table *table, const struct kymo__gpu_sum *sum)
-{
-    if (sum->bytes == 0)
-        kymo_table_null(table);
-    else
-        kymo__gpu_put_rate(table, sum->bytes, sum->bytes_ns, 1e9);
 }
 
 /* Rounded, as a mean is. */
@@ -178,35 +159,7 @@ static void put_kernel(kymo_table *table, const kymo_gpu_report *report,
     kymo_table_u64(table, sum->calls.max);
     kymo__put_share(table, sum->calls.sum, busy_ns);
     put_bytes(table, sum);
-    put_bytes_rate(table, sum);
-}
-
-/* "HtoD" of "Memcpy HtoD (Pageable -> Device)"; null for what is not named so. */
-static void put_direction(kymo_table *table, const struct kymo__name *name)
-{
-    static const char prefix[] = "Memcpy ";
-    const size_t from = sizeof prefix - 1;
-    size_t to = from;
-    if (name->len > from && memcmp(name->text, prefix, from) == 0)
-        while (to < name->len && name->text[to] != ' ')
-            to++;
-    if (to == from)
-        kymo_table_null(table);
-    else
-        kymo_table_text(table, name->text + from, to - from);
-}
-
-static void put_copy(kymo_table *table, const kymo_gpu_report *report, const struct kymo__gpu_sum *sum)
-{
-    put_name(table, report, sum->name);
-    put_direction(table, &report->names.names[sum->name]);
-    kymo_table_u64(table, sum->calls.count);
-    put_bytes(table, sum);
-    kymo_table_u64(table, sum->calls.sum);
-    put_mean(table, sum->calls.sum, sum->calls.count);
-    kymo_table_u64(table, sum->calls.min);
-    kymo_table_u64(table, sum->calls.max);
-    put_bytes_rate(table, sum);
+    kymo__put_byte_rate(table, sum->bytes, sum->bytes_ns);
 }
 
 /* By name and kind, whatever the shapes; those are done with, so their sketches may be taken. */
@@ -225,8 +178,13 @@ static bool fill_kernels(kymo_gpu_report *report)
         if (!is_wanted(report, sum->name))
             continue;
         put_kernel(kernels, report, sum, busy_ns);
+        const struct kymo__name *name = &report->names.names[sum->name];
         if (sum->kind != KYMO_WORK_KERNEL)
-            put_copy(copies, report, sum);
+            kymo__put_copy(copies, &(struct kymo__copy){.name = name->text,
+                                                        .len = name->len,
+                                                        .calls = &sum->calls,
+                                                        .bytes = sum->bytes,
+                                                        .bytes_ns = sum->bytes_ns});
     }
     kymo__gpu_sums_fini(&by_name);
     kymo__sort_by(kernels, "kind", 0);
@@ -335,7 +293,7 @@ static kymo_status make_tables(kymo_gpu_report *report)
     }
     KYMO_TRY(MAKE(KYMO__GPU_KERNELS, "kernels", kernel_columns));
     KYMO_TRY(MAKE(KYMO__GPU_SHAPES, "shapes", shape_columns));
-    KYMO_TRY(MAKE(KYMO__GPU_COPIES, "copies", copy_columns));
+    KYMO_TRY(MAKE(KYMO__GPU_COPIES, "copies", kymo__copy_columns));
     KYMO_TRY(MAKE(KYMO__GPU_RANGES, "ranges", range_columns));
     KYMO_TRY(MAKE(KYMO__GPU_LAUNCH_BOUND, "launch_bound", bound_columns));
     return MAKE(KYMO__GPU_WARNINGS, "warnings", kymo__warning_columns);

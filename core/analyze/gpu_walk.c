@@ -176,6 +176,10 @@ static bool take_work(struct kymo__process_walk *walk, const struct kymo_batch *
     const uint64_t ns = kymo_batch_duration_ns(batch, words[2]), correlation = words[3];
     struct kymo__work_stats *work =
         work_of(walk, kymo__name_of_site(walk, kymo_record_site(words[1])), kind);
+    if (work != NULL && words[4] != 0) {
+        work->bytes += words[4];
+        work->bytes_ns += ns;
+    }
     return work != NULL && kymo__sketch_add(&work->calls, ns) &&
            count_stream(&walk->gpu, work, batch->lane) &&
            (correlation == 0 || !kymo__is_work(kind) || find_launch(walk, correlation, ns));

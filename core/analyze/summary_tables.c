@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/analyze_internal.h"
+#include "analyze/gpu_tables.h"
 
 /* ---- cells ---- */
 
@@ -300,6 +301,8 @@ static const struct kymo__table_kind *kind_of(enum kymo__summary_table table)
 {
     if (table == KYMO__TABLE_KERNELS)
         return &kymo__kernels_kind;
+    if (table == KYMO__TABLE_COPIES)
+        return &kymo__copies_kind;
     if (table == KYMO__TABLE_GPU_RANGES)
         return &kymo__gpu_ranges_kind;
     const bool is_of_iterations = table >= KYMO__TABLE_ITERATIONS &&

@@ -176,9 +176,10 @@ void kymo__chrome_work_args(struct kymo__export *x, const struct kymo_lane_info 
     struct kymo__buf *buf = text_of(x);
     struct kymo__details details;
     uint32_t found;
-    kymo__details_of(&work->payload, &details);
+    kymo__work_details_of(x, work, &details);
     open_args(buf);
-    const bool is_given = put_given(buf, &details, keys, KYMO__COUNT_OF(keys), &found);
+    const bool is_given =
+        put_given(buf, &details, keys, KYMO__COUNT_OF(keys), &found) && !details.is_shared;
     /* Where the device is the pid and the stream the tid, what was given may do without them. */
     const bool wants_place = !is_given || !kymo__chrome_of(x)->pids_are_devices;
     if (wants_place && (found & 1) == 0) {

@@ -187,7 +187,7 @@ static const char *category_of(uint32_t kind)
     static const char *const names[] = {
         [KYMO_WORK_KERNEL] = "kernel",  [KYMO_WORK_COPY] = "gpu_memcpy",
         [KYMO_WORK_SET] = "gpu_memset", [KYMO_WORK_ANNOTATION] = "gpu_user_annotation",
-        [KYMO_WORK_SYNC] = "cuda_sync",
+        [KYMO_WORK_SYNC] = "cuda_sync", [KYMO_WORK_MEMORY] = "gpu_memory",
     };
     return kind < KYMO__COUNT_OF(names) && names[kind] != NULL ? names[kind] : "kernel";
 }

@@ -306,7 +306,7 @@ static void on_work(struct kymo__export *x, struct kymo__export_lane *lane,
 {
     struct kymo__details details;
     const uint64_t *record;
-    kymo__details_of(&work->payload, &details);
+    kymo__work_details_of(x, work, &details);
     put_stream_start(x, kymo__work_kind_name(work->kind), work->site);
     put_times(x, work->ns, work->duration_ns, no_depth);
     put_value(x, &work->payload, &details);

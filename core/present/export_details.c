@@ -115,3 +115,16 @@ void kymo__details_of(const struct kymo__payload *payload, struct kymo__details 
         }
     }
 }
+void kymo__work_details_of(const struct kymo__export *x, const struct kymo__stream_work *work,
+                           struct kymo__details *details)
+{
+    kymo__details_of(&work->payload, details);
+    if (details->arguments != NULL || work->details == 0)
+        return;
+    const struct kymo_site_info *site = kymo__export_site(x, work->details);
+    if (site->name_len == 0)
+        return;
+    details->arguments = site->name;
+    details->arguments_len = site->name_len;
+    details->is_shared = true;
+}

@@ -166,6 +166,7 @@ struct kymo__details {
     struct kymo_communication communication;
     const char *arguments; /* lent by the payload; NULL: none */
     size_t arguments_len;
+    bool is_shared; /* the arguments are of all work launched so: neither where it ran nor what it communicates */
 };
 void kymo__details_of(const struct kymo__payload *payload, struct kymo__details *details);
 
@@ -174,8 +175,13 @@ struct kymo__stream_work {
     uint64_t ns, duration_ns;
     uint32_t site, kind; /* enum kymo_work_kind */
     uint64_t correlation, bytes;
+    uint32_t details; /* site whose name is a JSON object: how it was launched; 0: none */
     struct kymo__payload payload;
 };
+struct kymo__export;
+/* The same of work: without arguments of its own it has those of its details' site. */
+void kymo__work_details_of(const struct kymo__export *x, const struct kymo__stream_work *work,
+                           struct kymo__details *details);
 
 /*
  * A range that has begun. `payload` is where its payload lies in the lane's `payloads`, plus one;

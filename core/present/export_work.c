@@ -71,6 +71,7 @@ static struct kymo__stream_work work_of(const struct kymo__export *x,
         .kind = kymo_record_work_kind(words[1]),
         .correlation = words[3],
         .bytes = words[4],
+        .details = kymo_record_work_details(words[1]),
     };
 }
 

@@ -113,16 +113,47 @@ bool kymo__page_add_about(struct kymo__page_process *process, struct kymo__page_
     return add_text(process, track, ns, site, at);
 }
 
+/* What much work has in common lies there once. */
+static bool add_shared_text(struct kymo__page_process *process, struct kymo__page_track *track,
+                            uint64_t ns, uint32_t site, uint32_t details)
+{
+    const struct kymo_site_info *info =
+        kymo_recording_site(process->recording, process->info->index, details);
+    if (details > process->info->n_sites || info->name_len == 0)
+        return true;
+    if (process->shared_texts == NULL) {
+        process->shared_texts =
+            kymo__calloc((size_t)process->info->n_sites + 1, sizeof *process->shared_texts);
+        if (process->shared_texts == NULL)
+            return false;
+    }
+    const uint32_t known = process->shared_texts[details];
+    if (known == 0) {
+        if (!has_room(process))
+            return true;
+        const size_t at = process->texts.len;
+        kymo__json_put(&process->texts, info->name, info->name_len);
+        process->shared_texts[details] = (uint32_t)at + 1;
+        return add_text(process, track, ns, site, at);
+    }
+    const struct kymo__page_event event = {
+        .start_ns = kymo__page_ns(process, ns), .value = known - 1, .id = site};
+    return kymo__page_row_add(process->page, &track->texts, &event);
+}
+
 bool kymo__page_add_work_details(struct kymo__page_process *process, struct kymo__page_track *track,
                                  const uint64_t *words, uint64_t ns, uint32_t site)
 {
-    static const char *const kinds[] = {"work", "kernel",     "copy",
-                                        "set",  "annotation", "synchronisation"};
+    static const char *const kinds[] = {"work",       "kernel",          "copy",  "set",
+                                        "annotation", "synchronisation", "memory"};
     const uint32_t kind = kymo_record_work_kind(words[1]);
     const uint64_t correlation = words[3], bytes = words[4];
     const struct kymo__page_event link = {
         .start_ns = kymo__page_ns(process, ns), .value = correlation, .id = site};
     if (correlation != 0 && !kymo__page_row_add(process->page, &track->links, &link))
+        return false;
+    const uint32_t details = kymo_record_work_details(words[1]);
+    if (details != 0 && !add_shared_text(process, track, ns, site, details))
         return false;
     if (bytes == 0 || !has_room(process))
         return true;

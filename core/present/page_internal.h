@@ -136,6 +136,7 @@ struct kymo__page_process {
     uint64_t n_series; /* times of names in iterations */
     struct kymo__buf texts;
     uint64_t n_texts_left_out;
+    uint32_t *shared_texts; /* by the site of details: where its text lies, plus one; NULL until there is one */
     struct kymo__page_thinning thin;
 };
 

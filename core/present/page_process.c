@@ -160,6 +160,7 @@ void kymo__page_process_fini(struct kymo__page_process *process)
     kymo__page_track_fini(&process->series);
     kymo__async_match_fini(&process->pending);
     kymo__buf_fini(&process->texts);
+    kymo__free(process->shared_texts);
     kymo__free(process->lanes);
     kymo__free(process->asyncs);
     kymo__free(process->counter_rows);

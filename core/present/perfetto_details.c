@@ -162,7 +162,7 @@ static void put_json(struct kymo__buf *buf, struct kymo__json_reader *reader,
     }
 }
 
-static void put_arguments(struct kymo__buf *buf, const char *text, size_t len)
+void kymo__perfetto_arguments(struct kymo__buf *buf, const char *text, size_t len)
 {
     struct kymo__json_reader reader = {.start = text, .at = text, .end = text + len};
     uint32_t found;
@@ -237,7 +237,7 @@ void kymo__perfetto_records(struct kymo__export *x, const struct kymo__payload *
         } else if (type == KYMO_RECORD_COMMUNICATION) {
             put_communication(x, buf, record);
         } else if (type == KYMO_RECORD_ARGUMENTS) {
-            put_arguments(buf, (const char *)(record + 2), (size_t)record[1]);
+            kymo__perfetto_arguments(buf, (const char *)(record + 2), (size_t)record[1]);
         } else if (type == KYMO_RECORD_FLOW) {
             kymo__perfetto_flow_end(x, record);
         }

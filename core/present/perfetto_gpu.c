@@ -132,7 +132,7 @@ static void put_facts(struct kymo__export *x, const struct kymo__stream_work *wo
     static const char *const keys[] = {"correlation", "bytes"};
     struct kymo__details details;
     uint32_t found = 0;
-    kymo__details_of(&work->payload, &details);
+    kymo__work_details_of(x, work, &details);
     if (details.arguments != NULL)
         kymo__arguments_look(details.arguments, details.arguments_len, keys, KYMO__COUNT_OF(keys),
                              &found);
@@ -143,6 +143,8 @@ static void put_facts(struct kymo__export *x, const struct kymo__stream_work *wo
     if (work->correlation != 0)
         kymo__perfetto_arrow(x, &x->texts, work->correlation);
     kymo__perfetto_records(x, &work->payload, 0);
+    if (details.is_shared)
+        kymo__perfetto_arguments(&x->texts, details.arguments, details.arguments_len);
 }
 
 void kymo__perfetto_work(struct kymo__export *x, struct kymo__export_lane *lane,

@@ -103,6 +103,8 @@ void kymo__perfetto_site(struct kymo__export *x, uint32_t slot);
 void kymo__perfetto_annotate(struct kymo__buf *buf, const char *name,
                              const struct kymo__payload *payload);
 void kymo__perfetto_annotate_count(struct kymo__buf *buf, const char *name, uint64_t count);
+/* A JSON object: an annotation for each entry. */
+void kymo__perfetto_arguments(struct kymo__buf *buf, const char *text, size_t len);
 /* What the payload's records say, those from word `from` on. */
 void kymo__perfetto_records(struct kymo__export *x, const struct kymo__payload *payload,
                             uint32_t from);

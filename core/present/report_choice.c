@@ -74,6 +74,7 @@ static const struct {
     size_t n_from; /* rows that make it worth showing */
 } companies[] = {
     {KYMO__TABLE_RANGES, KYMO__TABLE_KERNELS, 1},
+    {KYMO__TABLE_RANGES, KYMO__TABLE_COPIES, 1},
     {KYMO__TABLE_RANGES, KYMO__TABLE_ASYNC, 1},
     {KYMO__TABLE_RANGES, KYMO__TABLE_COUNTERS, 1},
     {KYMO__TABLE_RANGES, KYMO__TABLE_MARKS, 1},

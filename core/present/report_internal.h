@@ -15,7 +15,7 @@ KYMO_WARN_UNUSED kymo_status kymo__report_sort(kymo_summary *summary, const char
 
 /*
  * The tables called `names` (comma separated, NULL: ranges) in that order, each once, into `tables`, which has room for
- * KYMO__N_TABLES; behind `ranges` come kernels, async ranges, counters and marks where there are any, behind `iterations` their ranks (where
+ * KYMO__N_TABLES; behind `ranges` come kernels, copies, async ranges, counters and marks where there are any, behind `iterations` their ranks (where
  * there are several), epochs, phases and outliers. KYMO_EINVAL for an unknown one.
  */
 KYMO_WARN_UNUSED kymo_status kymo__report_tables(kymo_summary *summary, const char *names,

@@ -66,24 +66,24 @@ static void put_arguments(struct kymo__db *db, int64_t event, const char *text, 
 }
 
 static void put_details(struct kymo__export *x, struct kymo__db *db, int64_t event,
-                        const struct kymo__payload *payload)
+                        const struct kymo__details *details)
 {
-    struct kymo__details details;
-    kymo__details_of(payload, &details);
-    if (details.communicates)
-        put_communication(x, db, event, &details.communication);
-    if (details.arguments != NULL)
-        put_arguments(db, event, details.arguments, details.arguments_len);
+    if (details->communicates)
+        put_communication(x, db, event, &details->communication);
+    if (details->arguments != NULL)
+        put_arguments(db, event, details->arguments, details->arguments_len);
 }
 
 void kymo__db_put_records(struct kymo__export *x, struct kymo__db *db, int64_t range,
                           const struct kymo__payload *payload)
 {
+    struct kymo__details details;
     const uint64_t *record;
     for (uint32_t at = 0; (record = kymo__next_record(payload, &at)) != NULL;)
         if (kymo_record_type_of(record[0]) == KYMO_RECORD_LAUNCH && record[1] != 0)
             put_launch(db, range, record[1]);
-    put_details(x, db, range, payload);
+    kymo__details_of(payload, &details);
+    put_details(x, db, range, &details);
 }
 
 void kymo__db_put_flow(struct kymo__export *x, struct kymo__db *db, const struct kymo_lane_info *lane,
@@ -111,6 +111,7 @@ void kymo__db_put_work(struct kymo__export *x, struct kymo__db *db,
 {
     const uint32_t site = kymo__db_site(x, db, work->site);
     const int64_t id = db->next_id++;
+    struct kymo__details details;
     const uint64_t *record;
     sqlite3_stmt *const insert = db->inserts[KYMO__DB_WORK];
     sqlite3_bind_int64(insert, 1, id);
@@ -122,7 +123,8 @@ void kymo__db_put_work(struct kymo__export *x, struct kymo__db *db,
     bind_number(insert, 7, work->correlation);
     bind_number(insert, 8, work->bytes);
     kymo__db_step(db, KYMO__DB_WORK);
-    put_details(x, db, id, &work->payload);
+    kymo__work_details_of(x, work, &details);
+    put_details(x, db, id, &details);
     for (uint32_t at = 0; (record = kymo__next_record(&work->payload, &at)) != NULL;)
         if (kymo_record_type_of(record[0]) == KYMO_RECORD_FLOW)
             kymo__db_put_flow(x, db, lane, id, work->ns, record);

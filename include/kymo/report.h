@@ -49,6 +49,7 @@ KYMO_API void kymo_summary_destroy(kymo_summary *summary);
  *   sites      name category domain color file line              warnings   text
  * and where there is work of GPUs (records GPU), else empty:
  *   kernels    name kind count total_ns mean_ns min_ns p50_ns p90_ns p99_ns max_ns share streams devices processes
+ *   copies     name direction count bytes total_ns mean_ns min_ns max_ns bytes_per_s            (copies and sets)
  *   gpu_ranges name count gpu_ns self_gpu_ns share
  * and where the program told its iterations (<kymo/iteration.h>), else empty:
  *   iterations name count ran mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns share rank_min_ns rank_max_ns max_rank
@@ -75,8 +76,8 @@ KYMO_API void kymo_summary_destroy(kymo_summary *summary);
  * is the innermost range that accounts for it. The 16 longest of a process at most. Memory: 4 bytes for each iteration
  * of a process while it is read, and 16 for each of the longest process.
  *
- * GPU work: the streams of a process are no threads and their work no ranges. `kind` is kernel, copy, set, annotation or
- * sync. The last two are no work: they have no share and come last. `share` is the total over the times of all work
+ * GPU work: the streams of a process are no threads and their work no ranges. `kind` is kernel, copy, set, annotation, sync
+ * or memory. The last three are no work: they have no share and come last. `share` is the total over the times of all work
  * added up, so that shares add up to one; work that ran side by side counts each for itself (<kymo/breakdown.h> has the
  * time in which any ran). `streams` and `devices` are added up over processes. `gpu_ranges` has for each name of a range
  * the work that was launched in it or in ranges within it: how many pieces, their times added up, and of those the ones
@@ -121,7 +122,7 @@ KYMO_API kymo_status kymo_present_json_tables(const kymo_table *const *tables, s
 struct kymo_report_options {
     struct kymo_text_options text;
     /*
-     * Which tables, comma separated; NULL: "ranges". Behind ranges come kernels, async, counters and marks where there are any,
+     * Which tables, comma separated; NULL: "ranges". Behind ranges come kernels, copies, async, counters and marks where there are any,
      * behind iterations iteration_ranks, epochs, phases and outliers.
      */
     const char *tables;

@@ -7,6 +7,7 @@
 #include "tools.h"
 
 #include <kymo/energy_report.h>
+#include <kymo/gpu_report.h>
 #include <kymo/import.h>
 #include <kymo/page.h>
 
@@ -17,6 +18,7 @@ struct recording {
     kymo_recording **opened;
     size_t n;
     kymo_summary *summary; /* NULL until a table is asked for */
+    kymo_gpu_report *gpu;  /* likewise */
     PyObject *filter;      /* str or None */
     PyObject *data;        /* the range that is data loading, or None */
     unsigned max_depth;
@@ -42,6 +44,7 @@ static int enter(struct recording *self)
 static void recording_close_all(struct recording *self)
 {
     kymo_summary_destroy(self->summary);
+    kymo_gpu_report_destroy(self->gpu);
     for (size_t i = 0; i < self->n; i++)
         kymo_recording_close(self->opened[i]);
     PyMem_Free(self->opened);
@@ -128,6 +131,38 @@ static int summarize(struct recording *self)
     return -1;
 }
 
+/* Read the work of GPUs, once. -1 and an exception when it cannot be read. */
+static int look_at_gpus(struct recording *self)
+{
+    if (self->gpu != NULL)
+        return 0;
+    struct kymo_gpu_report_options options = {0};
+    if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
+        return -1;
+    if (enter(self) < 0)
+        return -1;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_gpu_report_create(self->opened, self->n, &options, &self->gpu);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    if (status == KYMO_OK)
+        return 0;
+    tools_raise(state_of((PyObject *)self), status);
+    return -1;
+}
+
+static PyObject *recording_gpu_table(PyObject *object, PyObject *name)
+{
+    struct recording *self = (struct recording *)object;
+    const char *text = PyUnicode_AsUTF8(name);
+    if (text == NULL || look_at_gpus(self) < 0)
+        return NULL;
+    kymo_table *table = kymo_gpu_report_table(self->gpu, text);
+    if (table == NULL)
+        return PyErr_Format(PyExc_KeyError, "no table %R of GPUs", name);
+    return tools_table_create(state_of(object), table, object);
+}
+
 static PyObject *recording_table(PyObject *object, PyObject *name)
 {
     struct recording *self = (struct recording *)object;
@@ -176,18 +211,19 @@ static PyObject *recording_warnings(PyObject *object, PyObject *Py_UNUSED(unused
     return list;
 }
 
-/* report(tables or None, sort or None, limit, width, as_json) */
+/* report(tables or None, sort or None, limit, width, as_json, with_gpus) */
 static PyObject *recording_report(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
     struct kymo_report_options options = {0};
-    int as_json;
-    if (!PyArg_ParseTuple(args, "zzIIp:report", &options.tables, &options.sort, &options.limit,
-                          &options.text.width, &as_json))
+    int as_json, with_gpus;
+    if (!PyArg_ParseTuple(args, "zzIIpp:report", &options.tables, &options.sort, &options.limit,
+                          &options.text.width, &as_json, &with_gpus))
         return NULL;
     struct tools_sink sink;
-    if (summarize(self) < 0 || tools_sink_open(&sink) < 0)
+    if (summarize(self) < 0 || (with_gpus && look_at_gpus(self) < 0) || tools_sink_open(&sink) < 0)
         return NULL;
+    options.gpu = with_gpus ? self->gpu : NULL;
     const kymo_status status = as_json ? kymo_report_json(self->summary, &options, sink.stream)
                                        : kymo_report_text(self->summary, &options, sink.stream);
     return tools_sink_finish(&sink, state_of(object), status);
@@ -316,12 +352,14 @@ static PyObject *recording_energy(PyObject *object, PyObject *args)
 
 static PyMethodDef recording_methods[] = {
     {"table", recording_table, METH_O, "table($self, name, /)\n--\n\nA table of the summary."},
+    {"gpu_table", recording_gpu_table, METH_O,
+     "gpu_table($self, name, /)\n--\n\nA table of the report of GPU work."},
     {"cost", recording_cost, METH_NOARGS,
      "cost($self, /)\n--\n\nWhat measuring took and lost, as a dict."},
     {"warnings", recording_warnings, METH_NOARGS,
      "warnings($self, /)\n--\n\nWhat is missing or doubtful."},
     {"report", recording_report,
-     METH_VARARGS, "report($self, tables, sort, limit, width, as_json, /)\n--\n\nThe whole answer, as text or JSON."},
+     METH_VARARGS, "report($self, tables, sort, limit, width, as_json, with_gpus, /)\n--\n\nThe whole answer, as text or JSON."},
     {"export", recording_export,
      METH_VARARGS, "export($self, format, fd, by, baseline, /)\n--\n\nThe events or their sums, for another tool."},
     {"page", recording_page, METH_VARARGS,

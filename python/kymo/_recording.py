@@ -9,11 +9,23 @@ from kymo._table import Table
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
     from collections.abc import Iterable, Sequence
-    from typing import Optional, Union
+    from typing import Literal, Optional, Union
 
     from kymo._page import Page
 
     Path = Union[str, os.PathLike[str]]
+    GpuTable = Literal[
+        "devices",
+        "kernels",
+        "shapes",
+        "copies",
+        "streams",
+        "ranges",
+        "launch_bound",
+        "iterations",
+        "gaps",
+        "warnings",
+    ]
 
 _ENERGY = ("run", "epoch", "iteration", "range", "phase", "device", "rank", "node", "repeat", "note")
 
@@ -57,6 +69,7 @@ class Recording:
         self._paths = tuple(os.fspath(p) for p in paths)
         self._native = _tools.Recording(self._paths, filter, max_depth, data)
         self._tables: dict[str, Table] = {}
+        self._gpu_tables: dict[str, Table] = {}
         self._energy: dict[tuple[int, float, float], dict[str, Table]] = {}
 
     def table(self, name: str) -> Table:
@@ -141,6 +154,11 @@ class Recording:
         return self.table("kernels")
 
     @property
+    def copies(self) -> Table:
+        """One row per name of a copy or memory set on a GPU: direction, bytes, times, bytes in a second."""
+        return self.table("copies")
+
+    @property
     def gpu_ranges(self) -> Table:
         """One row per range that launched GPU work: how many pieces, their time, that of its own launches."""
         return self.table("gpu_ranges")
@@ -162,6 +180,18 @@ class Recording:
             tables = self._native.energy(*key)
             self._energy[key] = {name: Table(table) for name, table in tables.items()}
         return self._energy[key][by + "s"]
+
+    def gpu(self, table: GpuTable = "kernels") -> Table:
+        """Give a table of what GPUs did, as `kymo report --gpu` shows it.
+
+        "devices": how long each was busy, and waited for the host. "kernels": work by name; "shapes": kernels by name,
+        grid and block; "copies": bytes and bandwidth; "streams". "ranges": what was launched in each range, its GPU
+        time, how long launching took and how long work waited. "launch_bound": where GPUs wait for the host, and what
+        to do about it. "iterations": the same by iteration. "gaps": the longest times without work. "warnings".
+        """
+        if table not in self._gpu_tables:
+            self._gpu_tables[table] = Table(self._native.gpu_table(table))
+        return self._gpu_tables[table]
 
     @property
     def open(self) -> Table:
@@ -189,14 +219,30 @@ class Recording:
         return self._native.warnings()
 
     def report(
-        self, tables: Optional[Iterable[str]] = None, *, sort: Optional[str] = None, limit: int = 0, width: int = 0
+        self,
+        tables: Optional[Iterable[str]] = None,
+        *,
+        sort: Optional[str] = None,
+        limit: int = 0,
+        width: int = 0,
+        gpu: bool = False,
     ) -> str:
-        """Give the text of `kymo report`: what ran, the tables asked for ("ranges"), loss and cost."""
-        return self._native.report(_names(tables), sort, limit, width, False)
+        """Give the text of `kymo report`: what ran, the tables asked for ("ranges"), loss and cost.
 
-    def report_json(self, tables: Optional[Iterable[str]] = None, *, sort: Optional[str] = None, limit: int = 0) -> str:
+        `gpu` adds what `kymo report --gpu` shows.
+        """
+        return self._native.report(_names(tables), sort, limit, width, False, gpu)
+
+    def report_json(
+        self,
+        tables: Optional[Iterable[str]] = None,
+        *,
+        sort: Optional[str] = None,
+        limit: int = 0,
+        gpu: bool = False,
+    ) -> str:
         """Give the text of `kymo report --json`."""
-        return self._native.report(_names(tables), sort, limit, 0, True)
+        return self._native.report(_names(tables), sort, limit, 0, True, gpu)
 
     def export(
         self, format: str, path: Path, *, by: Optional[str] = None, baseline: Optional[Recording] = None

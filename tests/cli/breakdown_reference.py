@@ -41,15 +41,20 @@ class Window(NamedTuple):
     end: int
 
 
+def load(path: Path) -> tuple[Any, list[dict[str, Any]]]:
+    """The file as it is, and its events."""
+    packed = path.read_bytes()
+    text = gzip.decompress(packed) if packed[:2] == b"\x1f\x8b" else packed
+    # Digits stay digits: a double cannot hold a nanosecond of today.
+    whole = json.loads(text, parse_float=Decimal)
+    return whole, whole["traceEvents"] if isinstance(whole, dict) else whole
+
+
 class Trace:
     """What of a file matters here."""
 
     def __init__(self, path: Path) -> None:
-        packed = path.read_bytes()
-        text = gzip.decompress(packed) if packed[:2] == b"\x1f\x8b" else packed
-        # Digits stay digits: a double cannot hold a nanosecond of today.
-        whole = json.loads(text, parse_float=Decimal)
-        events = whole["traceEvents"] if isinstance(whole, dict) else whole
+        whole, events = load(path)
         slices = [event for event in events if event.get("ph") == "X" and "dur" in event]
         self.rank: Optional[int] = (whole.get("distributedInfo") or {}).get("rank") if isinstance(whole, dict) else None
         self.work = [work for event in slices if (work := as_work(event)) is not None and work.begin < work.end]

@@ -242,3 +242,24 @@ def test_gpu_tables_of_an_imported_trace():
     assert (kernel["name"], kernel["count"], kernel["total_ns"]) == ("ampere_sgemm_128x64_nn", 3, 369_000)
     assert run.gpu_ranges.row(name="aten::mm")["gpu_ns"] == 372_000
     assert run.gpu_ranges.row(name="cudaLaunchKernel")["self_gpu_ns"] == 369_000
+    copy = run.copies.row(name="Memset (Device)")
+    assert (copy["count"], copy["bytes"], copy["total_ns"]) == (3, 1536, 3_000)
+    assert copy["bytes_per_s"] == 1536 / 3e-6
+
+
+@needs_unpacking
+def test_gpus_have_tables_of_their_own():
+    trace = Path(__file__).parents[1] / "data" / "kineto" / "event_sync_trace.json.gz"
+    run = kymo.load(trace)
+    assert run.gpu().row(kind="kernel")["total_ns"] == 369_000
+    assert run.gpu("shapes").row(grid="8x16x5")["registers"] == 122
+    assert run.gpu("ranges").row(name="aten::mm")["work"] == 6
+    device = run.gpu("devices").row(device=0)
+    idle = device["launch_wait_ns"] + device["host_wait_ns"] + device["other_idle_ns"]
+    assert device["busy_ns"] + idle == device["span_ns"]
+    assert run.gpu("gaps") is run.gpu("gaps")
+    assert "launch_bound" in json.loads(run.report_json(gpu=True))["gpu"]
+    assert "where GPUs wait for the host" in run.report(gpu=True)
+    assert "where GPUs wait" not in run.report()
+    with pytest.raises(KeyError, match="no table 'nothing' of GPUs"):
+        run.gpu("nothing")

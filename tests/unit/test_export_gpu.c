@@ -11,7 +11,18 @@
 #include "log_maker.h"
 #include <kymo/report.h>
 
-enum { STEP = 1, LAUNCH = 2, GEMM = 3, COPY = 4, NOTE = 5, GROUP = 6, FLOW = 7, BARE = 8 };
+enum {
+    STEP = 1,
+    LAUNCH = 2,
+    GEMM = 3,
+    COPY = 4,
+    NOTE = 5,
+    GROUP = 6,
+    FLOW = 7,
+    BARE = 8,
+    SHAPE = 9,
+    BROKEN = 10
+};
 
 static void put_process(struct log_maker *log, const char *pid, const char *source)
 {
@@ -30,6 +41,8 @@ static void put_process(struct log_maker *log, const char *pid, const char *sour
     log_put_site_of(log, GROUP, "default_pg", "", "[0, 1]");
     log_put_site_of(log, FLOW, "fwdbwd", "fwdbwd", "");
     log_put_site_of(log, BARE, "bare", "", "");
+    log_put_site_of(log, SHAPE, "{\"grid\":[8,1,1],\"registers per thread\":32}", "details", "");
+    log_put_site_of(log, BROKEN, "{\"grid\":[8", "details", "");
     log_put_lane(log, 0, 42, "main");
     log_put_stream(log, 1, 1, 7, "");
     log_put_stream(log, 2, 1, 20, "comms");
@@ -81,6 +94,25 @@ static void put_streams(struct log_maker *log)
     log_communication(log, 140, &reduce);
     log_flow(log, 140, FLOW, 9, KYMO_FLOW_END);
     log_put_words(log, 2, 0);
+}
+
+/* Work that tells by its details' site how it was launched, and memory that was taken. */
+static void put_launched(struct log_maker *log)
+{
+    static const struct {
+        uint32_t site, kind, details;
+        uint64_t bytes;
+    } works[] = {{GEMM, KYMO_WORK_KERNEL, SHAPE, 0},
+                 {GEMM, KYMO_WORK_KERNEL, SHAPE, 0},
+                 {GEMM, KYMO_WORK_KERNEL, BROKEN, 0},
+                 {BARE, KYMO_WORK_MEMORY, 0, 4096}};
+    for (size_t i = 0; i < sizeof works / sizeof works[0]; i++) {
+        const uint64_t words[] = {works[i].site | (uint64_t)works[i].kind << 20 |
+                                      (uint64_t)works[i].details << 28,
+                                  works[i].bytes != 0 ? 0 : 40, 77, works[i].bytes};
+        log_record(log, 130 + 50 * i, KYMO_RECORD_GPU, words, 4);
+    }
+    log_put_words(log, 1, 0);
 }
 
 /* ---- exporting ---- */
@@ -190,6 +222,21 @@ static void chrome_keeps_arguments_launches_and_flows(void **state)
                     "\"fwdbwd\",\"cat\":\"fwdbwd\"}");
     expect_in(&out, "{\"ph\":\"f\",\"pid\":1,\"tid\":20,\"ts\":0.140,\"id\":9,\"name\":\"fwdbwd\","
                     "\"cat\":\"fwdbwd\",\"bp\":\"e\"}");
+    test_free(out.text);
+}
+
+static void chrome_has_the_details_that_work_shares(void **state)
+{
+    struct log_maker *log = *state;
+    put_launched(log);
+    struct exported out = export_log(log, "chrome");
+    assert_int_equal(count_of(&out, "\"args\":{\"grid\":[8,1,1],\"registers per thread\":32,"
+                                    "\"device\":1,\"stream\":7,\"correlation\":77}}"),
+                     2);
+    expect_in(&out, "\"args\":{\"arguments\":\"{\\\"grid\\\":[8\",\"device\":1,\"stream\":7,"
+                    "\"correlation\":77}}");
+    expect_in(&out, "\"dur\":0.000,\"name\":\"bare\",\"cat\":\"gpu_memory\",\"args\":{\"device\":1,"
+                    "\"stream\":7,\"correlation\":77,\"bytes\":4096}}");
     test_free(out.text);
 }
 
@@ -305,6 +352,17 @@ static void csv_has_lines_of_streams(void **state)
     test_free(out.text);
 }
 
+static void csv_has_the_details_that_work_shares(void **state)
+{
+    struct log_maker *log = *state;
+    put_launched(log);
+    struct exported out = export_log(log, "csv");
+    assert_int_equal(
+        count_of(&out, "\"{\"\"grid\"\":[8,1,1],\"\"registers per thread\"\":32}\",,1,7,77,\n"), 2);
+    expect_in(&out, "\nmemory,0,3,4711,,,bare,,1280,0,,,,1,7,77,4096\n");
+    test_free(out.text);
+}
+
 static void a_filter_chooses_work(void **state)
 {
     struct log_maker *log = *state;
@@ -400,6 +458,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(chrome_has_streams_as_kineto_does),
         TEST(chrome_keeps_arguments_launches_and_flows),
+        TEST(chrome_has_the_details_that_work_shares),
+        TEST(csv_has_the_details_that_work_shares),
         TEST(chrome_quotes_arguments_that_are_not_sound),
         TEST(records_may_come_late),
         TEST(devices_of_several_processes_stay_apart),

@@ -1,0 +1,77 @@
+"""Is it the GPU that is slow, or launching on it? The same network operator by operator, and as a CUDA graph.
+
+    kymo run --gpu -o launches.kymo -- python examples/launch_overhead.py
+    kymo report launches.kymo --gpu
+
+The network has many small layers: each kernel takes a few microseconds, less than the host needs to launch the next.
+The report says so (`eager` is launch-bound), and what a graph makes of it. Without a GPU there is nothing to launch.
+Then a trace that PyTorch's profiler made on one is shown instead.
+"""
+
+from pathlib import Path
+
+import kymo
+
+TRACE = Path(__file__).parents[1] / "tests" / "data" / "kineto" / "sampled_rank-0.json.gz"
+LAYERS, WIDTH, BATCH, STEPS = 20, 64, 32, 50
+
+
+def why_not_here():
+    try:
+        import torch
+    except ImportError:
+        return "PyTorch is not here, so nothing can be launched."
+    return None if torch.cuda.is_available() else "There is no GPU here, so nothing can be launched."
+
+
+def show_a_trace():
+    """Where GPUs wait for the host, of a trace from somebody's GPU."""
+    print(f"Here is the trace of another job, {TRACE.name}. Its ranges that are launch-bound:\n")
+    table = kymo.load(TRACE).gpu("launch_bound")
+    columns = [table[name] for name in ("name", "verdict", "launch_wait_share", "launches_per_ms", "advice")]
+    bound = [row for row in zip(*columns) if row[1] == "launch-bound"]
+    print(f"{'range':<36}{'launch wait':>12}{'launches/ms':>13}")
+    for name, _, share, rate, _ in bound:
+        print(f"{name:<36}{share:>11.1%} {rate:>13.1f}")
+    print(f"\nWhat to do about the first: {bound[0][-1]}")
+
+
+def make_steps(torch):
+    """One step of the network by its operators, and one by a graph of the same."""
+    nn = torch.nn
+    layers = [layer for _ in range(LAYERS) for layer in (nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.LayerNorm(WIDTH))]
+    model = nn.Sequential(*layers).cuda().eval()
+    batch = torch.randn(BATCH, WIDTH, device="cuda")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):  # what is captured must have run before
+        for _ in range(3):
+            model(batch)
+    stream.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        model(batch)
+    return {"eager": lambda: model(batch), "graph": graph.replay}
+
+
+def run():
+    import torch
+
+    with torch.inference_mode():
+        for name, step in make_steps(torch).items():
+            step()
+            torch.cuda.synchronize()
+            with kymo.range(name):
+                for _ in range(STEPS):
+                    with kymo.iteration():
+                        step()
+                torch.cuda.synchronize()
+    print("To see what that was: kymo report launches.kymo --gpu")
+
+
+if __name__ == "__main__":
+    reason = why_not_here()
+    if reason is None:
+        run()
+    else:
+        print(reason)
+        show_a_trace()

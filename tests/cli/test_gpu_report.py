@@ -1,0 +1,223 @@
+"""`kymo report --gpu`: the same numbers as a plain reference, tables in every form, and what it says without any."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import gpu_reference
+import pytest
+
+KINETO = Path(__file__).parents[1] / "data" / "kineto"
+TRACES = (
+    "sampled_rank-0",
+    "sampled_rank-1",
+    "event_sync_trace",
+    "mi250_minitoy_train_ROCm6_2_kineto",
+    "triton_example",
+)
+TABLES = ("devices", "kernels", "shapes", "copies", "streams", "ranges", "launch_bound", "iterations", "gaps")
+
+
+def tables_of(kymo: Any, *paths: object) -> dict[str, Any]:
+    told = kymo("report", *paths, "--gpu", "--json")
+    assert told.returncode == 0, told.stderr
+    return json.loads(told.stdout)["gpu"]
+
+
+def check(found: dict[str, Any], trace: gpu_reference.Trace) -> None:
+    """Every number that the reference has."""
+    kernels = {(r["name"], r["kind"]): r for r in found["kernels"]}
+    expected = gpu_reference.kernels(trace)
+    assert kernels.keys() == expected.keys()
+    for key, row in expected.items():
+        assert {c: kernels[key][c] or 0 for c in row} == row, key
+    shapes = {
+        (r["name"], r["grid"], r["block"], r["registers"], r["shared_bytes"]): (r["count"], r["total_ns"])
+        for r in found["shapes"]
+        if r["grid"] is not None
+    }
+    assert shapes == gpu_reference.shapes(trace)
+    ranges = {r["name"]: r for r in found["ranges"]}
+    expected = gpu_reference.ranges(trace)
+    assert ranges.keys() == expected.keys()
+    for name, row in expected.items():
+        assert {c: ranges[name][c] for c in row} == row, name
+    bound = {r["name"]: r for r in found["launch_bound"]}
+    assert {name: row["span_ns"] for name, row in bound.items()} == gpu_reference.spans(trace)
+    check_waits(found, bound, trace)
+
+
+def check_waits(found: dict[str, Any], bound: dict[str, Any], trace: gpu_reference.Trace) -> None:
+    longest: list[int] = []
+    by_name: dict[str, dict[str, int]] = {}
+    for device in found["devices"]:
+        sums, names, gaps = gpu_reference.waits(trace, device["device"])
+        for column in ("launch_wait_ns", "host_wait_ns", "other_idle_ns"):
+            assert device[column] == sums.get(column, 0), column
+        assert device["busy_ns"] + sum(sums.values()) == device["span_ns"]
+        longest += gaps
+        for name, row in names.items():
+            for column, ns in row.items():
+                mine = by_name.setdefault(name, {})
+                mine[column] = mine.get(column, 0) + ns
+    for name, row in bound.items():
+        for column in ("launch_wait_ns", "host_wait_ns"):
+            assert row[column] == by_name.get(name, {}).get(column, 0), (name, column)
+    assert [g["duration_ns"] for g in found["gaps"]] == sorted(longest, reverse=True)[:20]
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_every_number_is_the_references(kymo: Any, name: str) -> None:
+    path = KINETO / f"{name}.json.gz"
+    check(tables_of(kymo, path), gpu_reference.Trace(path))
+
+
+def random_trace(seed: int) -> list[dict[str, Any]]:
+    """Threads with nested ranges, streams that overlap, graphs of several kernels, work of no length, or of nobody."""
+    rng = random.Random(seed)
+    events: list[dict[str, Any]] = []
+    correlation = 0
+    ends = {(device, stream): 0 for device in range(2) for stream in (7, 20)}
+    for thread in (1, 2):
+        now = rng.randrange(100)
+        for _ in range(30):
+            now = put_step(rng, events, thread, now, ends, correlation)
+            correlation += 100
+    device, stream = next(iter(ends))
+    events.append(work_event(rng, device, stream, max(ends.values()) + 500, 9_999_999))
+    return events
+
+
+def put_step(rng: random.Random, events: list[Any], thread: int, now: int, ends: Any, correlation: int) -> int:
+    """A step with some operators in it, each with launches; times are whole microseconds and distinct for ranges."""
+    begin = now
+    for _ in range(rng.randrange(1, 4)):
+        operator = now = now + 1
+        for _ in range(rng.randrange(0, 4)):
+            correlation += 1
+            now += rng.choice((1, 5, 40, 300))
+            call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": thread}
+            events.append({**call, "ts": now, "dur": 3, "args": {"correlation": correlation}})
+            device, stream = rng.choice(list(ends))
+            for _ in range(rng.choice((1, 1, 1, 3))):
+                at = max(ends[device, stream], now + 2) + rng.choice((0, 0, 1, 8))
+                events.append(work_event(rng, device, stream, at, correlation))
+                ends[device, stream] = at + events[-1]["dur"]
+            now += 3
+        now += 1
+        name = rng.choice(("aten::mm", "aten::add", "layer"))
+        events.append(host_event(name, thread, operator, now - operator))
+    now += 1
+    events.append(host_event(rng.choice(("step", "layer")), thread, begin, now - begin))
+    return now + rng.choice((1, 200))
+
+
+def host_event(name: str, thread: int, ts: int, dur: int) -> dict[str, Any]:
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 9, "tid": thread, "ts": ts, "dur": dur, "args": {}}
+
+
+def work_event(rng: random.Random, device: int, stream: int, ts: int, correlation: int) -> dict[str, Any]:
+    kind = rng.choice(("kernel", "kernel", "kernel", "gpu_memcpy", "gpu_memset"))
+    names = {
+        "kernel": rng.choice(("gemm", "relu")),
+        "gpu_memcpy": "Memcpy HtoD (Pinned -> Device)",
+        "gpu_memset": "Memset (Device)",
+    }
+    arguments: dict[str, Any] = {"device": device, "stream": stream, "correlation": correlation}
+    if kind == "kernel":
+        arguments |= {
+            "grid": [rng.choice((8, 16)), 1, 1],
+            "block": [128, 1, 1],
+            "registers per thread": 32,
+            "shared memory": 0,
+        }
+    else:
+        arguments["bytes"] = rng.randrange(1, 1 << 20)
+    place = {"ph": "X", "cat": kind, "name": names[kind], "pid": device, "tid": stream}
+    return {**place, "ts": ts, "dur": rng.choice((0, 2, 2, 30, 150)), "args": arguments}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_traces_are_as_the_reference_has_them(kymo: Any, tmp_path: Path, seed: int) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": random_trace(seed)}))
+    check(tables_of(kymo, path), gpu_reference.Trace(path))
+
+
+def test_ranks_add_up(kymo: Any) -> None:
+    both = tables_of(kymo, *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)))
+    each = [tables_of(kymo, KINETO / f"sampled_rank-{rank}.json.gz") for rank in (0, 1)]
+    assert both["devices"] == each[0]["devices"] + each[1]["devices"]
+    for table, columns in (("kernels", ("count", "total_ns")), ("ranges", ("launches", "work", "gpu_ns", "launch_ns"))):
+        for column in columns:
+            assert sum(r[column] for r in both[table]) == sum(r[column] for one in each for r in one[table])
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_csv_has_the_rows_of_json(kymo: Any, table: str) -> None:
+    path = KINETO / "mi250_minitoy_train_ROCm6_2_kineto.json.gz"
+    told = kymo("report", path, "--gpu", "--csv", "--table", table)
+    assert told.returncode == 0
+    rows = list(csv.DictReader(io.StringIO(told.stdout)))
+    expected = tables_of(kymo, path)[table]
+    assert [list(row) for row in rows] == [list(row) for row in expected]
+    for row, wanted in zip(rows, expected):
+        for column, value in wanted.items():
+            assert row[column] == "" if value is None else str(row[column]) == str(value) or float(row[column]) == value
+
+
+def test_text_has_a_heading_for_each_and_the_advice(kymo: Any) -> None:
+    told = kymo("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--limit", "3")
+    assert told.returncode == 0
+    headings = (
+        "GPUs",
+        "GPU work by name",
+        "kernels by launch shape",
+        "copies and memory sets",
+        "streams",
+        "GPU work by the ranges that launched it",
+        "where GPUs wait for the host",
+        "iterations",
+        "longest gaps",
+    )
+    at = [told.stdout.index(f"\n{heading}\n") for heading in headings]
+    assert at == sorted(at)
+    assert "## recmetrics_update ## is launch-bound: the GPU waits for 25.6 % of its time." in told.stdout
+    assert "... and 196 more; --all shows them" in told.stdout
+
+
+def test_other_tables_stand_before_those_of_gpus(kymo: Any) -> None:
+    told = kymo("report", KINETO / "triton_example.json.gz", "--gpu", "--tree")
+    before, heading, _ = told.stdout.partition("\nGPUs\n")
+    assert heading and "cuLaunchKernel" in before
+    only = kymo("report", KINETO / "triton_example.json.gz", "--gpu")
+    assert "cuLaunchKernel" not in only.stdout.partition("\nGPUs\n")[0]
+
+
+def test_a_filter_chooses_kernels_and_ranges(kymo: Any) -> None:
+    told = kymo("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--json", "-f", "*sgemm*")
+    gpu = json.loads(told.stdout)["gpu"]
+    assert gpu["kernels"] and all("sgemm" in row["name"] for row in gpu["kernels"] + gpu["shapes"])
+    assert gpu["ranges"] == []
+
+
+def test_without_gpu_work_it_says_how_to_get_some(kymo: Any) -> None:
+    told = kymo("report", KINETO / "rank_non_gpu.json.gz", "--gpu")
+    assert told.returncode == 0
+    assert "No GPU work was recorded: kymo run --gpu records it" in told.stdout
+
+
+def test_wrong_usage_is_told(kymo: Any) -> None:
+    path = KINETO / "triton_example.json.gz"
+    told = kymo("report", path, "--gpu", "--csv", "--table", "nonsense")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr == "kymo: no table 'nonsense' of GPUs; --json has all of them\n"
+    told = kymo("report", path, "--table", "ranges")
+    assert told.returncode == 2 and "--table NAME goes with --csv" in told.stderr
+    told = kymo("report", path, "--csv", "--table", "processes")
+    assert told.returncode == 0 and told.stdout.startswith("rank,pid,host,")
