@@ -12,7 +12,8 @@
  * Then the same with caches emptied between ranges, and on several threads at once.
  *
  * Ranges go to an NVTX tool as well when there is one. Without one that must cost next to nothing, against the option
- * nvtx=0; with one that only counts, a child of this process shows what it comes to.
+ * nvtx=0; with one that only counts, a child of this process shows what it comes to. The other way round, ranges that a
+ * library tells NVTX are received by libkymo-nvtx.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -146,6 +147,8 @@ enum {
     BY_NAME,
     VDSO_PAIR,
     NVTX_PEER,
+    RECEIVED,
+    RECEIVED_TEXT,
     DISABLED,
     EMPTY,
     N_CANDIDATES
@@ -165,6 +168,10 @@ static struct candidate candidates[N_CANDIDATES] = {
     [VDSO_PAIR] = {"two vDSO clock reads", vdso_pair, NULL, NULL, BLOCK / 8, BLOCK},
     [NVTX_PEER] = {"NVTX's own push and pop, no tool", nvtx_peer_push_pop, NULL, NULL, BLOCK,
                    BLOCK * 2},
+    [RECEIVED] = {"NVTX range received, registered name", nvtx_peer_received, start_ring, stop,
+                  BLOCK, BLOCK * 2},
+    [RECEIVED_TEXT] = {"NVTX range received, name as text", nvtx_peer_received_text, start_ring,
+                       stop, BLOCK, BLOCK * 2},
     [DISABLED] = {"range, disabled, loop included", scope, NULL, NULL, BLOCK, BLOCK * 16},
     [EMPTY] = {"an empty loop", empty_loop, NULL, NULL, BLOCK, BLOCK * 16},
 };
@@ -199,17 +206,17 @@ static void print_rounds(size_t n_rounds)
     printf("%zu rounds in rotating order; ratios are medians of per-round ratios with a 95%% "
            "interval\n",
            n_rounds);
-    printf("  %-34s %9s %9s %24s\n", "", "min ns", "median ns", "x 2T");
+    printf("  %-36s %9s %9s %24s\n", "", "min ns", "median ns", "x 2T");
     for (size_t i = 0; i < N_CANDIDATES; i++) {
         double ns[ROUNDS_MAX];
-        if (i == NVTX_PEER && !nvtx_peer_is_built())
+        if ((i == NVTX_PEER || i == RECEIVED || i == RECEIVED_TEXT) && !nvtx_peer_is_built())
             continue;
         for (size_t k = 0; k < n_rounds; k++)
             ns[k] = candidates[i].ns[k];
         const double least = bench_quantile(ns, n_rounds, 0),
                      middle = bench_quantile(ns, n_rounds, 0.5);
         const struct bench_interval x = bench_median(candidates[i].ratio, n_rounds);
-        printf("  %-34s %9.2f %9.2f %9.3f (%.3f to %.3f)\n", candidates[i].name, least, middle,
+        printf("  %-36s %9.2f %9.2f %9.3f (%.3f to %.3f)\n", candidates[i].name, least, middle,
                x.mid, x.low, x.high);
     }
 }
@@ -261,6 +268,19 @@ static void put_nvtx(size_t n_rounds)
                      bench_median(candidates[NVTX_PEER].ns, n_rounds).mid);
     else
         bench_result(&args, peer, "", BENCH_NO_BAR, "not built");
+}
+
+/* `kymo run --nvtx`: what a program tells NVTX. */
+static void put_received(size_t n_rounds)
+{
+    static const int which[] = {RECEIVED, RECEIVED_TEXT};
+    static const char bar[] = "<= 1.15 x 2T";
+    for (size_t i = 0; i < sizeof which / sizeof which[0]; i++) {
+        if (nvtx_peer_is_built())
+            put_ratio(which[i], n_rounds, 1.15, bar);
+        else
+            bench_result(&args, candidates[which[i]].name, bar, BENCH_NO_BAR, "not built");
+    }
 }
 
 static double time_median(const struct candidate *c)
@@ -396,6 +416,7 @@ int main(int argc, char **argv)
     print_rounds(n_rounds);
     put_rounds(n_rounds);
     put_nvtx(n_rounds);
+    put_received(n_rounds);
     run_with_tool();
     run_cold();
     run_threads(1);
