@@ -44,12 +44,16 @@ void inject_domain_name_category_wide(void *handle, uint32_t category, const wch
 
 void inject_name_thread(uint32_t tid, const char *name)
 {
+    kymo_name_thread(tid, name);
     if (inject_next_is_there())
         INJECT_NEXT(name_thread, tid, name);
 }
 
 void inject_name_thread_wide(uint32_t tid, const wchar_t *name)
 {
+    char text[INJECT_TEXT_MAX];
+    inject_text_narrow(name, text);
+    kymo_name_thread(tid, text);
     if (inject_next_is_there())
         INJECT_NEXT(name_thread_wide, tid, name);
 }

@@ -403,6 +403,20 @@ void kymo__lanes_after_fork(bool in_child)
     pthread_mutex_unlock(&lanes.lock);
 }
 
+bool kymo__lanes_find(int64_t tid, uint32_t *number)
+{
+    bool is_found = false;
+    pthread_mutex_lock(&lanes.lock);
+    for (struct kymo__lane *lane = lanes.first; lane != NULL && !is_found; lane = lane->next) {
+        pthread_mutex_lock(&lane->lock);
+        is_found = lane->kind == KYMO_LANE_THREAD && lane->tid == tid && kymo__lane_is_current(lane);
+        *number = lane->id;
+        pthread_mutex_unlock(&lane->lock);
+    }
+    pthread_mutex_unlock(&lanes.lock);
+    return is_found;
+}
+
 uint64_t kymo__lanes_n_words(void)
 {
     uint64_t n = 0;

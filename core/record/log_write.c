@@ -145,16 +145,36 @@ kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc)
     return kymo__log_append(log, &block, &entry, sizeof entry);
 }
 
-kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chunk_head *chunk)
+static kymo_status append_lane(struct kymo__log *log, uint32_t lane, uint32_t kind, int64_t tid,
+                               const char *name, size_t len)
 {
     struct {
         struct kymo__lane_entry entry;
-        char name[sizeof chunk->thread_name];
-    } bytes = {.entry = {.tid = chunk->tid, .kind = chunk->kind}};
-    bytes.entry.name_len = (uint32_t)strnlen(chunk->thread_name, sizeof chunk->thread_name);
-    memcpy(bytes.name, chunk->thread_name, bytes.entry.name_len);
-    struct kymo__block block = {.type = KYMO__BLOCK_LANE, .lane = chunk->lane};
-    return kymo__log_append(log, &block, &bytes, sizeof bytes.entry + bytes.entry.name_len);
+        char name[KYMO__THREAD_NAME_MAX];
+    } bytes = {.entry = {.tid = tid, .kind = kind, .name_len = (uint32_t)len}};
+    memcpy(bytes.name, name, len);
+    struct kymo__block block = {.type = KYMO__BLOCK_LANE, .lane = lane};
+    return kymo__log_append(log, &block, &bytes, sizeof bytes.entry + len);
+}
+
+/* A log that is sealed is of another process, whose threads were named there. */
+kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chunk_head *chunk)
+{
+    char name[KYMO__THREAD_NAME_MAX];
+    size_t len = 0;
+    if (log == &kymo__record.log && chunk->kind == KYMO_LANE_THREAD)
+        len = kymo__thread_name(chunk->tid, name);
+    if (len == 0) {
+        len = strnlen(chunk->thread_name, sizeof chunk->thread_name);
+        memcpy(name, chunk->thread_name, len);
+    }
+    return append_lane(log, chunk->lane, chunk->kind, chunk->tid, name, len);
+}
+
+kymo_status kymo__log_append_thread(struct kymo__log *log, uint32_t lane, int64_t tid)
+{
+    char name[KYMO__THREAD_NAME_MAX];
+    return append_lane(log, lane, KYMO_LANE_THREAD, tid, name, kymo__thread_name(tid, name));
 }
 
 kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool_head *pool)

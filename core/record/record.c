@@ -404,6 +404,7 @@ static void become_child(bool packer_is_whole)
 {
     const bool was_on = record->state != KYMO__RECORD_CLOSED;
     kymo__say_after_fork();
+    kymo__thread_names_after_fork();
     forget_parents_recording(packer_is_whole);
     set_state(KYMO__RECORD_CLOSED);
     pthread_mutex_unlock(&record->lock);

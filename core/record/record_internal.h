@@ -159,6 +159,8 @@ KYMO_PRIVATE_API kymo_status kymo__log_append_texts(struct kymo__log *log, enum 
                                                     const struct kymo__buf *texts);
 kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc);
 kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chunk_head *chunk);
+/* The block of a thread that the program has named, with that name. */
+kymo_status kymo__log_append_thread(struct kymo__log *log, uint32_t lane, int64_t tid);
 kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool_head *pool);
 /* Whether nobody has asked about `lane` before; when memory is out, always. */
 bool kymo__log_lane_is_new(struct kymo__log *log, uint32_t lane);
@@ -314,6 +316,8 @@ struct kymo__lane *kymo__lane_set_aside(void);
 void kymo__lane_resume(struct kymo__lane *lane);
 /* Take every lane's chunk away and queue it: the recording is closing. */
 void kymo__lanes_close(void);
+/* The number that thread `tid` has in the open recording; false: none yet. */
+bool kymo__lanes_find(int64_t tid, uint32_t *number);
 void kymo__lanes_before_fork(void);
 void kymo__lanes_after_fork(bool in_child);
 /* Words in chunks that threads own right now. */
@@ -341,6 +345,13 @@ struct kymo__lane *kymo__side_lane_open(enum kymo_lane_kind kind, int64_t tid, c
 bool kymo__side_lane_put(struct kymo__lane *lane, uint64_t tick, enum kymo_record_type type,
                          const uint64_t *words, size_t n);
 void kymo__side_lane_close(struct kymo__lane *lane);
+
+/* ---- thread_names.c ---- */
+
+enum { KYMO__THREAD_NAME_MAX = 64 };
+/* What kymo_name_thread() called the thread, NUL-terminated; its length, 0 for nothing. */
+size_t kymo__thread_name(int64_t tid, char into[KYMO__THREAD_NAME_MAX]);
+void kymo__thread_names_after_fork(void);
 
 /* ---- flush.c: the thread that writes ---- */
 

@@ -151,6 +151,12 @@ KYMO_API kymo_async kymo_async_begin(kymo_id id);
 KYMO_API void kymo_async_end(kymo_async range);
 
 /*
+ * What thread `tid` of this process, as gettid() has it, is called in recordings, instead of by the kernel's name for it.
+ * Before or during a recording; 63 bytes are kept, and the latest 256 names. Any thread, not from a signal handler.
+ */
+KYMO_API void kymo_name_thread(int64_t tid, const char *name);
+
+/*
  * Into the recording alone: neither checked for nesting nor passed on to an NVTX tool. For instruments that tell of
  * ranges which somebody else begins and ends, libkymo-nvtx among them. An end of `id` ends what was begun after it as
  * well; kymo_put_end_of() leaves that open, where ranges lie across one another. `payload` of a mark may be NULL.

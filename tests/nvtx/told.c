@@ -308,6 +308,23 @@ static int forks(void)
     return failed;
 }
 
+/* Named before the first event, after it, and in a child of its own. */
+static int named(void)
+{
+    nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), "too early a name");
+    nvtxRangePushA("range");
+    nvtxNameOsThreadW((uint32_t)syscall(SYS_gettid), L"the main thread, \u65e5");
+    const pid_t child = fork();
+    if (child == 0) {
+        nvtxNameOsThreadA((uint32_t)getpid(), "a child");
+        nvtxMarkA("child");
+        exit(0);
+    }
+    nvtxRangePop();
+    int status = 1;
+    return waitpid(child, &status, 0) != child || status != 0;
+}
+
 static void at_exit(void)
 {
     nvtxRangePushA("at exit");
@@ -351,7 +368,7 @@ int main(int argc, char **argv)
         {"everything", everything}, {"varying", varying}, {"endless", endless},
         {"awkward", awkward},       {"reused", reused},   {"renamed", renamed},
         {"levels", levels},         {"deep", deep},       {"threads", threads},
-        {"forks", forks},           {"ends", ends},
+        {"forks", forks},           {"named", named},     {"ends", ends},
     };
     const char *part = argc > 1 ? argv[1] : "";
     if (strcmp(part, "libraries") == 0)

@@ -48,11 +48,17 @@ class Told:
         return {site for site in every if site[0] != "(other names)"}
 
     @property
-    def events(self) -> list[dict[str, Any]]:
-        """As the Chrome export has them, without what describes threads and processes."""
+    def trace(self) -> list[dict[str, Any]]:
+        """What the Chrome export has."""
         file = self.path.with_suffix(".json")
         kymo.load(self.path).export("chrome", file)
-        return [e for e in json.loads(file.read_text())["traceEvents"] if e["ph"] != "M"]
+        events: list[dict[str, Any]] = json.loads(file.read_text())["traceEvents"]
+        return events
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The same without what describes threads and processes."""
+        return [e for e in self.trace if e["ph"] != "M"]
 
 
 def _counts(table: Any) -> dict[str, int]:
@@ -216,6 +222,14 @@ def test_threads(told):
     run = told("threads")
     assert run.ranges == {"shared": N_THREADS * N_EACH, **{f"of thread {i}": N_EACH for i in range(N_THREADS)}}
     assert kymo.load(run.path).warnings == []
+    assert set(kymo.load(run.path).threads["thread"]) == {"a worker"}
+
+
+def test_names_of_threads(told):
+    run = told("named")
+    assert set(kymo.load(run.path).threads["thread"]) == {"the main thread, 日"}
+    names = [e["args"]["name"] for e in run.trace if e["name"] == "thread_name"]
+    assert sorted(names) == ["a child", "the main thread, 日"]
 
 
 def test_forked_children_record_what_they_do(told):

@@ -1,0 +1,70 @@
+/*
+ * Names of threads that the program gives them, in place of the kernel's, which has room for 15 bytes. They are kept by
+ * thread, because most threads are named before their first event gives them a lane. A table of fixed size: in a forked
+ * child, whose parent's other threads may have been in the middle of it, there is nothing to mend but the lock.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "record/record_internal.h"
+#include <kymo/range.h>
+
+enum { N_NAMES = 256 };
+
+static struct {
+    pthread_mutex_t lock; /* guards what is below; nothing else is taken under it */
+    struct {
+        int64_t tid; /* 0: none */
+        char name[KYMO__THREAD_NAME_MAX];
+    } all[N_NAMES];
+    size_t next; /* the oldest goes first */
+} names = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct kymo__record *const record = &kymo__record;
+
+size_t kymo__thread_name(int64_t tid, char into[KYMO__THREAD_NAME_MAX])
+{
+    size_t len = 0;
+    pthread_mutex_lock(&names.lock);
+    for (size_t i = 0; i < N_NAMES && len == 0; i++)
+        if (names.all[i].tid == tid) {
+            memcpy(into, names.all[i].name, KYMO__THREAD_NAME_MAX);
+            len = strnlen(into, KYMO__THREAD_NAME_MAX - 1);
+        }
+    pthread_mutex_unlock(&names.lock);
+    return len;
+}
+
+static void keep(int64_t tid, const char *name)
+{
+    pthread_mutex_lock(&names.lock);
+    size_t i = 0;
+    while (i < N_NAMES && names.all[i].tid != tid)
+        i++;
+    if (i == N_NAMES)
+        i = names.next++ % N_NAMES;
+    names.all[i].tid = tid;
+    snprintf(names.all[i].name, sizeof names.all[i].name, "%s", name);
+    pthread_mutex_unlock(&names.lock);
+}
+
+void kymo_name_thread(int64_t tid, const char *name)
+{
+    uint32_t number;
+    if (tid <= 0 || name == NULL || name[0] == '\0')
+        return;
+    struct kymo__lane *const lane = kymo__lane_set_aside();
+    keep(tid, name);
+    pthread_mutex_lock(&record->lock);
+    /* A log that has the thread already is told anew. */
+    if (record->state == KYMO__RECORD_OPEN && kymo__lanes_find(tid, &number) &&
+        kymo__log_append_thread(&record->log, number, tid) != KYMO_OK)
+        kymo__record_failed(kymo_last_error());
+    pthread_mutex_unlock(&record->lock);
+    kymo__lane_resume(lane);
+}
+
+void kymo__thread_names_after_fork(void)
+{
+    pthread_mutex_init(&names.lock, NULL);
+}
