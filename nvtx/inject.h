@@ -121,7 +121,6 @@ struct inject_thread {
     struct inject_entry *limit; /* at it there is no room, as before the first push, when all is NULL */
     struct inject_recent *recent; /* INJECT_N_RECENT */
     uint64_t n_beyond;            /* pushed when there was no room any more */
-    struct inject_entry *entries;
 };
 extern __thread struct inject_thread inject_thread __attribute__((tls_model("initial-exec")));
 
@@ -153,15 +152,17 @@ const struct inject_entry *inject_thread_pop_slowly(const struct inject_domain *
 static inline const struct inject_entry *inject_thread_pop(const struct inject_domain *domain,
                                                            bool *is_top)
 {
-    struct inject_entry *const entry = inject_thread.top - 1;
-    if (KYMO_UNLIKELY(inject_thread.top == NULL || entry->domain != domain || entry->level < 0))
+    struct inject_entry *const top = inject_thread.top;
+    if (KYMO_UNLIKELY(top == NULL || top[-1].domain != domain || top[-1].level < 0))
         return inject_thread_pop_slowly(domain, is_top);
     *is_top = true;
-    inject_thread.top = entry;
-    return entry;
+    inject_thread.top = top - 1;
+    return top - 1;
 }
 
-/* In a forked child, whose own recording has no begin of what its parent pushed. */
+/*
+ * In a forked child, with the lock: its recording has no begin of what was pushed before, and it has no other threads.
+ */
 void inject_thread_after_fork(void);
 
 /* ---- inject_next.c ---- */
@@ -217,6 +218,7 @@ bool inject_next_ended(uint64_t ours, uint64_t *theirs);
 void inject_entry_lock(bool lock);
 void inject_next_lock(bool lock);
 void inject_names_lock(bool lock);
+void inject_thread_lock(bool lock);
 
 /* ---- inject_calls.c ---- */
 

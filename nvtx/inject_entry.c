@@ -145,10 +145,12 @@ static void before_fork(void)
     inject_entry_lock(true);
     inject_next_lock(true);
     inject_names_lock(true);
+    inject_thread_lock(true);
 }
 
 static void after_fork(void)
 {
+    inject_thread_lock(false);
     inject_names_lock(false);
     inject_next_lock(false);
     inject_entry_lock(false);
@@ -156,8 +158,8 @@ static void after_fork(void)
 
 static void after_fork_in_child(void)
 {
-    after_fork();
     inject_thread_after_fork();
+    after_fork();
 }
 
 /* Behind libkymo, which we need: so before a fork our locks are taken first, as they are elsewhere. */

@@ -16,10 +16,17 @@
 
 enum { N_EXACT = 4096, N_MAX = 8192, N_LOOKS = 32, FIRST_SLOTS = 256 };
 
+/* A name that a category has or had, which somebody may be reading still. */
+struct category_name {
+    struct category_name *next;
+    char text[];
+};
+
 struct inject_category {
     struct inject_category *next;
     uint32_t number;
-    const char *name; /* release; loaded with acquire */
+    struct category_name *names; /* guarded by the lock */
+    const char *name;            /* of those; release, loaded with acquire */
 };
 
 struct inject_look {
@@ -83,25 +90,47 @@ static struct inject_category *find_category(const struct inject_domain *domain,
     return c;
 }
 
-/* The lock is held. */
-static void name_category(struct inject_domain *domain, uint32_t number, const char *name)
+/* The lock is held. NULL without memory. */
+static struct inject_category *make_category(struct inject_domain *domain, uint32_t number)
 {
     struct inject_category *category = find_category(domain, number);
-    if (category != NULL && strcmp(category->name, name) == 0)
+    if (category != NULL)
+        return category;
+    category = calloc(1, sizeof *category);
+    if (category == NULL)
+        return NULL;
+    category->number = number;
+    category->next = domain->categories;
+    __atomic_store_n(&domain->categories, category, __ATOMIC_RELEASE);
+    return category;
+}
+
+/* The lock is held. A name that it had before is taken again. NULL without memory. */
+static const char *make_category_name(struct inject_category *category, const char *text)
+{
+    struct category_name *name = category->names;
+    while (name != NULL && strcmp(name->text, text) != 0)
+        name = name->next;
+    if (name != NULL)
+        return name->text;
+    const size_t len = strlen(text);
+    name = malloc(sizeof *name + len + 1);
+    if (name == NULL)
+        return NULL;
+    memcpy(name->text, text, len + 1);
+    name->next = category->names;
+    category->names = name;
+    return name->text;
+}
+
+/* The lock is held. */
+static void name_category(struct inject_domain *domain, uint32_t number, const char *text)
+{
+    struct inject_category *const category = make_category(domain, number);
+    const char *const name = category != NULL ? make_category_name(category, text) : NULL;
+    if (name == NULL || name == category->name)
         return;
-    char *const copy = strdup(name);
-    if (copy == NULL)
-        return;
-    if (category != NULL) {
-        __atomic_store_n(&category->name, copy, __ATOMIC_RELEASE); /* the old one may be in use */
-    } else if ((category = calloc(1, sizeof *category)) != NULL) {
-        category->number = number;
-        category->name = copy;
-        category->next = domain->categories;
-        __atomic_store_n(&domain->categories, category, __ATOMIC_RELEASE);
-    } else {
-        free(copy);
-    }
+    __atomic_store_n(&category->name, name, __ATOMIC_RELEASE);
     __atomic_fetch_add(&domain->version, 1, __ATOMIC_RELEASE);
 }
 

@@ -15,48 +15,104 @@ __thread struct inject_thread inject_thread;
 /* On top while more was pushed than there is room for. */
 static const struct inject_domain beyond;
 
-static pthread_key_t at_exit;
-static bool has_key; /* stands still once loaded */
+/* What a thread has for itself. All of them are known, so that a forked child can free those of threads it has not. */
+struct memory {
+    struct inject_recent recent[INJECT_N_RECENT]; /* first: inject_thread.recent is the whole */
+    struct inject_entry *entries;
+    struct memory *next, **link;
+};
 
-static void thread_exits(void *entries)
+static struct {
+    pthread_mutex_t lock; /* guards the list */
+    struct memory *first;
+    pthread_key_t at_exit;
+    bool has_key; /* stands still once loaded */
+} threads = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void inject_thread_lock(bool lock)
 {
-    struct inject_recent *const recent = inject_thread.recent;
+    if (lock)
+        pthread_mutex_lock(&threads.lock);
+    else
+        pthread_mutex_unlock(&threads.lock);
+}
+
+/* The lock is held. */
+static void destroy(struct memory *memory)
+{
+    *memory->link = memory->next;
+    if (memory->next != NULL)
+        memory->next->link = memory->link;
+    free(memory->entries);
+    free(memory);
+}
+
+static void thread_exits(void *memory)
+{
     inject_thread = (struct inject_thread){0}; /* another destructor may push: it begins anew */
-    free(entries);
-    free(recent);
+    pthread_mutex_lock(&threads.lock);
+    destroy(memory);
+    pthread_mutex_unlock(&threads.lock);
 }
 
 __attribute__((constructor)) static void load(void)
 {
-    has_key = pthread_key_create(&at_exit, thread_exits) == 0;
+    threads.has_key = pthread_key_create(&threads.at_exit, thread_exits) == 0;
+}
+
+static struct memory *create(void)
+{
+    struct memory *const memory = calloc(1, sizeof *memory);
+    if (memory == NULL)
+        return NULL;
+    pthread_mutex_lock(&threads.lock);
+    memory->next = threads.first;
+    memory->link = &threads.first;
+    if (memory->next != NULL)
+        memory->next->link = &memory->next;
+    threads.first = memory;
+    pthread_mutex_unlock(&threads.lock);
+    if (threads.has_key) /* without one it is left behind at the thread's end */
+        pthread_setspecific(threads.at_exit, memory);
+    inject_thread.recent = memory->recent;
+    return memory;
+}
+
+static struct memory *own_memory(void)
+{
+    return (struct memory *)inject_thread.recent;
 }
 
 /* Place for twice as many; one is kept for `beyond`. False at the limit or without memory. */
 static bool grow(struct inject_thread *self)
 {
-    const size_t n = self->entries != NULL ? (size_t)(self->top - self->entries) : 0;
-    const size_t cap = n > 0 ? (size_t)(self->limit - self->entries) * 2 + 1 : FIRST_ENTRIES;
-    if (cap > MAX_ENTRIES)
+    struct memory *const memory = self->recent != NULL ? own_memory() : create();
+    if (memory == NULL)
         return false;
-    if (self->recent == NULL && (self->recent = calloc(INJECT_N_RECENT, sizeof *self->recent)) == NULL)
-        return false;
-    struct inject_entry *const entries = realloc(self->entries, cap * sizeof *entries);
+    const size_t n = memory->entries != NULL ? (size_t)(self->top - memory->entries) : 0;
+    const size_t cap = n > 0 ? (size_t)(self->limit - memory->entries) * 2 + 1 : FIRST_ENTRIES;
+    struct inject_entry *const entries =
+        cap <= MAX_ENTRIES ? realloc(memory->entries, cap * sizeof *entries) : NULL;
     if (entries == NULL)
         return false;
     if (n == 0)
         entries[0] = (struct inject_entry){.level = -1};
-    self->entries = entries;
+    memory->entries = entries;
     self->top = entries + (n > 0 ? n : 1);
     self->limit = entries + cap - 1;
-    /* Without a key they are left behind at the thread's end. */
-    if (has_key)
-        pthread_setspecific(at_exit, entries);
     return true;
 }
 
 void inject_thread_after_fork(void)
 {
-    for (struct inject_entry *entry = inject_thread.entries; entry != inject_thread.top; entry++)
+    struct memory *const own = own_memory();
+    for (struct memory *memory = threads.first, *next; memory != NULL; memory = next) {
+        next = memory->next;
+        if (memory != own)
+            destroy(memory);
+    }
+    for (struct inject_entry *entry = own != NULL ? own->entries : NULL; entry != inject_thread.top;
+         entry++)
         entry->id = 0;
 }
 
@@ -78,8 +134,8 @@ struct inject_entry *inject_thread_push_slowly(const struct inject_domain *domai
         return NULL;
     }
     const struct inject_entry *const below = find(self, domain);
-    if (self->top - self->entries == 1)
-        self->entries[0].domain = domain;
+    if (self->top[-1].level < 0)
+        self->top[-1].domain = domain;
     *self->top =
         (struct inject_entry){.domain = domain, .level = below != NULL ? below->level + 1 : 0};
     return self->top++;
