@@ -50,6 +50,8 @@ static kymo_status subscribe(const struct kymo__cupti *cupti)
                                            : "; 'kymo doctor' says more");
 }
 
+static void at_exit(void);
+
 /* The recording decides where ticks come from, so it must be open before CUPTI is given the clock. */
 static bool is_recording_open(void)
 {
@@ -97,6 +99,10 @@ kymo_status kymo__gpu_session_start(bool is_kept)
     kymo__gpu_calls_enable(cupti, gpu->subscriber);
     kymo__gpu_poll_start(cupti);
     gpu->is_tracing = true;
+    static bool is_exit_told; /* once CUDA is there, so that its own handlers come after ours */
+    if (!is_exit_told)
+        atexit(at_exit);
+    is_exit_told = true;
     return KYMO_OK;
 }
 
@@ -179,11 +185,8 @@ static kymo_status begin(void)
     return KYMO_OK;
 }
 
-static void at_exit(void);
-
 static kymo_status switch_on(const struct kymo_gpu_options *options)
 {
-    static bool is_exit_told;
     if (gpu->is_on)
         return kymo__fail(KYMO_ESTATE, "GPU tracing is on already");
     if (gpu->is_child)
@@ -201,9 +204,6 @@ static kymo_status switch_on(const struct kymo_gpu_options *options)
         return st;
     }
     gpu->is_on = true;
-    if (!is_exit_told)
-        atexit(at_exit);
-    is_exit_told = true;
     return KYMO_OK;
 }
 
