@@ -123,6 +123,14 @@ static void finalize(const struct kymo__cupti *cupti)
     }
 }
 
+static void tell_unflushed(int result)
+{
+    char sentence[128];
+    snprintf(sentence, sizeof sentence,
+             "CUPTI did not hand out its last records (error %d): GPU work may be missing", result);
+    kymo__record_note(sentence);
+}
+
 void kymo__gpu_session_stop(bool is_exit)
 {
     if (!gpu->is_tracing)
@@ -134,7 +142,9 @@ void kymo__gpu_session_stop(bool is_exit)
         kymo_cuda_sync();
     }
     kymo__gpu_poll_stop();
-    cupti->flush(KYMO__CUPTI_FLUSH_FORCED);
+    const int result = cupti->flush(KYMO__CUPTI_FLUSH_FORCED);
+    if (result != KYMO__CUPTI_SUCCESS)
+        tell_unflushed(result);
     if (!is_exit) { /* else CUDA may be gone, and CUPTI would ask it */
         for (size_t i = 0; i < KYMO__COUNT_OF(kinds); i++)
             cupti->disable(kinds[i]);
@@ -310,7 +320,7 @@ static void configure(const struct kymo__settings *s)
 static void stopping(void)
 {
     if (kymo_gpu_is_on())
-        kymo_gpu_stop();
+        switch_off(kymo__process_is_ending());
 }
 
 static void before_fork(void)

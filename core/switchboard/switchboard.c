@@ -328,7 +328,15 @@ __attribute__((constructor)) static void load(void)
     start_by_environment();
 }
 
+static bool is_ending; /* written by the thread that ends the process */
+
+bool kymo__process_is_ending(void)
+{
+    return is_ending;
+}
+
 __attribute__((destructor)) static void unload(void)
 {
+    is_ending = true;
     stop("exit");
 }

@@ -35,6 +35,9 @@ struct kymo__instrument {
 #define KYMO__INSTRUMENT_LOAD 110
 void kymo__instrument_register(const struct kymo__instrument *instrument);
 
+/* Whether the process ends: libraries that others may want are being taken down. For `stopping`. */
+bool kymo__process_is_ending(void);
+
 /* ---- copies.c ---- */
 /* The path of a libkymo that was in this process before us; NULL when there is none. Looked up once, at load. */
 const char *kymo__earlier_copy(void);
