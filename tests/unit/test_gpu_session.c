@@ -1,0 +1,134 @@
+/* gpu: sessions with a stand-in of CUPTI (tests/cupti) when memory runs out, at each allocation in turn. */
+#include <dlfcn.h>
+
+#include "gpu/gpu_internal.h"
+#include "scratch.h"
+#include <kymo/iteration.h>
+
+enum { N_LAUNCHES = 3, MOST = 400 };
+
+typedef void launch_fn(const char *name, uint32_t stream, uint32_t grid, uint32_t block);
+static launch_fn *launch;
+
+/* The driver first: the runtime asks for it by its name alone. */
+static int load_stand_ins(void **state)
+{
+    (void)state;
+    void *driver = dlopen(STANDINS "/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    void *runtime = dlopen(STANDINS "/libcudart.so.13", RTLD_NOW | RTLD_GLOBAL);
+    if (driver == NULL || runtime == NULL)
+        return -1;
+    *(void **)&launch = dlsym(runtime, "gpu_launch");
+    return setenv("KYMO_CUPTI_LIBRARY", STANDINS "/libcupti.so.13", 1);
+}
+
+static struct kymo_gpu_counts trace(kymo_status *status)
+{
+    struct kymo_gpu_counts before, after;
+    kymo_gpu_counts_get(&before);
+    *status = kymo_gpu_start(NULL);
+    for (int i = 0; i < N_LAUNCHES; i++)
+        launch("kernel", 7, 1, 32);
+    kymo_gpu_stop();
+    kymo_gpu_counts_get(&after);
+    after.kernels -= before.kernels;
+    after.dropped -= before.dropped;
+    after.lost -= before.lost;
+    return after;
+}
+
+static void each_allocation_may_fail_and_what_is_lost_is_counted(void **state)
+{
+    const struct scratch *s = *state;
+    kymo_status status = KYMO_OK;
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    for (uint64_t n = 1; n < MOST; n++) {
+        kymo__alloc_fail_nth(n);
+        const struct kymo_gpu_counts counts = trace(&status);
+        kymo__alloc_fail_nth(0);
+        assert_false(kymo_gpu_is_on());
+        if (status == KYMO_OK)
+            assert_int_equal(counts.kernels + counts.dropped, N_LAUNCHES);
+        else
+            assert_int_equal(counts.kernels, 0);
+    }
+    const struct kymo_gpu_counts counts = trace(&status);
+    assert_int_equal(status, KYMO_OK);
+    assert_int_equal(counts.kernels, N_LAUNCHES);
+    assert_int_equal(counts.dropped, 0);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+}
+
+static void without_memory_cupti_gets_no_buffer(void **state)
+{
+    (void)state;
+    uint8_t *kept[16], *buffer = NULL;
+    size_t size = 0, max_records = 1, n = 0;
+    /* What was used before is kept for the next time: take that first. */
+    for (kymo__alloc_fail_nth(1); n < KYMO__COUNT_OF(kept); kymo__alloc_fail_nth(1)) {
+        kymo__gpu_buffer_request(&buffer, &size, &max_records);
+        if (buffer == NULL)
+            break;
+        kept[n++] = buffer;
+    }
+    kymo__alloc_fail_nth(0);
+    assert_null(buffer);
+    assert_int_equal(size, 0);
+    kymo__gpu_buffer_complete(NULL, 0, NULL, 0, 0);
+    while (n > 0)
+        kymo__gpu_buffer_complete(NULL, 0, kept[--n], 1, 0);
+}
+
+static void a_schedule_that_cannot_begin_is_not_followed(void **state)
+{
+    const struct scratch *s = *state;
+    const struct kymo_gpu_options schedule = {.active = 1};
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    setenv("KYMO_TEST_CUPTI", "subscribe=39", 1);
+    assert_int_equal(kymo_gpu_start(&schedule), KYMO_EUNAVAILABLE);
+    unsetenv("KYMO_TEST_CUPTI");
+    kymo_iteration_finish();
+    assert_false(kymo__gpu.is_tracing);
+    assert_int_equal(kymo_gpu_start(&schedule), KYMO_OK);
+    assert_true(kymo__gpu.is_tracing);
+    assert_int_equal(kymo_gpu_start(NULL), KYMO_ESTATE);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_false(kymo__gpu.is_tracing);
+}
+
+static void pauses_nest_and_a_stop_in_one_lasts(void **state)
+{
+    const struct scratch *s = *state;
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    assert_int_equal(kymo_gpu_resume(), KYMO_OK); /* of nothing */
+    assert_int_equal(kymo_gpu_start(NULL), KYMO_OK);
+    kymo_gpu_pause(NULL);
+    kymo_gpu_pause("Somebody else is at it.");
+    assert_int_equal(kymo_gpu_resume(), KYMO_OK);
+    assert_false(kymo__gpu.is_tracing);
+    assert_int_equal(kymo_gpu_resume(), KYMO_OK);
+    assert_true(kymo__gpu.is_tracing);
+    kymo_gpu_pause(NULL);
+    setenv("KYMO_TEST_CUPTI", "subscribe=39", 1);
+    assert_int_equal(kymo_gpu_resume(), KYMO_EUNAVAILABLE);
+    assert_true(kymo_gpu_is_on());
+    unsetenv("KYMO_TEST_CUPTI");
+    assert_int_equal(kymo_gpu_resume(), KYMO_OK); /* tried again */
+    assert_true(kymo__gpu.is_tracing);
+    kymo_gpu_pause(NULL);
+    kymo_gpu_stop();
+    assert_int_equal(kymo_gpu_resume(), KYMO_OK);
+    assert_false(kymo__gpu.is_tracing);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(each_allocation_may_fail_and_what_is_lost_is_counted),
+        cmocka_unit_test(without_memory_cupti_gets_no_buffer),
+        SCRATCH_TEST(a_schedule_that_cannot_begin_is_not_followed),
+        SCRATCH_TEST(pauses_nest_and_a_stop_in_one_lasts),
+    };
+    return cmocka_run_group_tests(tests, load_stand_ins, NULL);
+}
