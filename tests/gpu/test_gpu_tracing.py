@@ -29,6 +29,19 @@ from gpu_program import FAILURES, check, skip
 import kymo
 
 HERE = Path(__file__).parent
+# 20 iterations of 7 kernels, under a range each.
+TRAINING = """
+import kymo, torch
+x = torch.ones(64, device="cuda")
+torch.cuda.synchronize()
+for i in range(20):
+    with kymo.iteration():
+        with kymo.range("add" if i % 2 else "subtract"):
+            for _ in range(7):
+                x = x + 1
+        torch.cuda.synchronize()
+print("kernels", 7)
+"""
 KYMO = [sys.executable, "-m", "kymo"]
 
 
@@ -46,7 +59,8 @@ class Traced:
 
     def __init__(self, folder: Path, program: Path, mode: str, *options: str, seconds: float = 0) -> None:
         self.path = folder / f"{mode}.kymo"
-        command = [*KYMO, "run", "--gpu", *options, "-o", str(self.path), "--", str(program), mode]
+        inner = [str(program), mode] if mode != "training" else [sys.executable, "-c", TRAINING]
+        command = [*KYMO, "run", "--gpu", *options, "--force", "-o", str(self.path), "--", *inner]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if seconds:
             assert process.stdout is not None
@@ -148,6 +162,23 @@ def check_endings(folder: Path, program: Path) -> None:
     check(f"after kill -9 the kernels are there: {n} of 5000 and more", n > 3500)
 
 
+def check_training(folder: Path, program: Path) -> None:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        return
+    for options, n_iterations in (((), 20), (("--gpu-schedule", "4:2:3:2"), 6), (("--gpu-schedule", "0:0:5"), 20)):
+        run = Traced(folder, program, "training", *options)
+        adds = run.work("kernel", "vectorized_elementwise_kernel")
+        n = len([row for row in adds if "FillFunctor" not in row["name"]])
+        check(f"{' '.join(options) or 'no schedule'}: {n} kernels {run.errors.strip()}", n == 7 * n_iterations)
+        if not options:
+            done = subprocess.run(
+                [*KYMO, "report", str(run.path), "--gpu"], stdout=subprocess.PIPE, text=True, check=False
+            )
+            print(done.stdout)
+
+
 def main() -> int:
     if not Path("/dev/nvidia0").exists():
         skip("there is no NVIDIA GPU")
@@ -161,6 +192,7 @@ def main() -> int:
         check_graph(Traced(folder, program, "graph"))
         check_clocks(Traced(folder, program, "clocks"))
         check_endings(folder, program)
+        check_training(folder, program)
     return 1 if FAILURES else 0
 
 
