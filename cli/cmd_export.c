@@ -17,8 +17,8 @@ static struct {
 } given;
 
 static const struct cli_option options[] = {
-    {"to", 't', CLI_CHOICE, "perfetto|chrome|csv|sqlite|speedscope|collapsed|flamegraph", &given.to,
-     "the format (default: by the ending of FILE, else perfetto)"},
+    {"to", 't', CLI_CHOICE, "perfetto|perfetto-gpu|chrome|csv|sqlite|speedscope|collapsed|flamegraph",
+     &given.to, "the format (default: by the ending of FILE, else perfetto)"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
      "write there; - is standard output (default: the name of\n"
      "the recording with the ending of the format, here)"},
@@ -41,6 +41,8 @@ static const struct format {
     {"perfetto", ".pftrace", "open it at https://ui.perfetto.dev; it stays in your browser"},
     {"perfetto-tar", ".tar",
      "open it at https://ui.perfetto.dev as it is: one timeline of all processes"},
+    {"perfetto-gpu", ".gpu.pftrace",
+     "open it at https://ui.perfetto.dev, v55 or later: GPU work as events of its own"},
     {"chrome", ".json", "open it at chrome://tracing or https://ui.perfetto.dev"},
     {"csv", ".csv", "one line per range, mark and counter value"},
     {"sqlite", ".db", "ask it with sqlite3: SELECT * FROM summary_by_name"},
@@ -61,6 +63,12 @@ static bool ends_with(const char *text, const char *end)
 static bool is_perfetto(const struct format *format)
 {
     return strncmp(format->name, "perfetto", strlen("perfetto")) == 0;
+}
+
+/* Into a trace for each process. */
+static bool can_split(const struct format *format)
+{
+    return format == &formats[0] || format == &formats[1];
 }
 
 /* By --to, else by the longest of the endings that the output's name has, else the first. */
@@ -84,7 +92,7 @@ static const struct format *choose_format(void)
 {
     const struct format *format = choose_by_name();
     const bool wants_tar = given.split || (given.output != NULL && ends_with(given.output, ".tar"));
-    return wants_tar && is_perfetto(format) ? &formats[1] : format;
+    return wants_tar && can_split(format) ? &formats[1] : format;
 }
 
 /* runs/train.kymo becomes train.pftrace, here. Free what comes back. */
@@ -177,7 +185,7 @@ static int export(int n_args, char **args)
 {
     if (n_args == 0)
         return cli_fail("export needs a recording: kymo export RUN.kymo --to perfetto");
-    if (given.split && !is_perfetto(choose_format()))
+    if (given.split && !can_split(choose_format()))
         return cli_fail("only Perfetto traces can be split; leave --split or --to %s out",
                         choose_format()->name);
     signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */

@@ -16,12 +16,12 @@
 static const struct kymo__export_format *const formats[] = {
     &kymo__export_perfetto,   &kymo__export_chrome,       &kymo__export_csv,
     &kymo__export_sqlite,     &kymo__export_speedscope,   &kymo__export_collapsed,
-    &kymo__export_flamegraph, &kymo__export_perfetto_tar,
+    &kymo__export_flamegraph, &kymo__export_perfetto_tar, &kymo__export_perfetto_gpu,
 };
 
 const char *kymo_export_formats(void)
 {
-    return "perfetto,chrome,csv,perfetto-tar" KYMO__SQLITE_FORMAT
+    return "perfetto,chrome,csv,perfetto-tar,perfetto-gpu" KYMO__SQLITE_FORMAT
            ",speedscope,collapsed,flamegraph";
 }
 

@@ -271,6 +271,7 @@ struct kymo__export_format {
 };
 
 extern const struct kymo__export_format kymo__export_perfetto;
+extern const struct kymo__export_format kymo__export_perfetto_gpu;
 extern const struct kymo__export_format kymo__export_perfetto_tar;
 extern const struct kymo__export_format kymo__export_chrome;
 extern const struct kymo__export_format kymo__export_csv;

@@ -208,7 +208,10 @@ static void put_communication(const struct kymo__export *x, struct kymo__buf *bu
 
 void kymo__perfetto_arrow(const struct kymo__export *x, struct kymo__buf *buf, uint64_t correlation)
 {
-    pb_fixed64(buf, EVENT_FLOW_IDS, kymo__perfetto_flow_id(x, NULL, correlation));
+    if (kymo__perfetto_is_native(x))
+        kymo__perfetto_submits(x, buf, correlation);
+    else
+        pb_fixed64(buf, EVENT_FLOW_IDS, kymo__perfetto_flow_id(x, NULL, correlation));
 }
 
 void kymo__perfetto_flow_end(struct kymo__export *x, const uint64_t *record)

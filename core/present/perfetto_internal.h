@@ -1,6 +1,6 @@
 /*
  * The Perfetto export: perfetto.c writes events, perfetto_details.c those with more to tell than their name,
- * perfetto_gpu.c the streams of GPUs, perfetto_tracks.c what stands before them (clocks, tracks, interned names),
+ * perfetto_gpu.c the streams of GPUs, perfetto_native.c these as events of their own kind, perfetto_tracks.c what stands before them (clocks, tracks, interned names),
  * perfetto_tar.c a trace for each process into an archive. Nothing else includes this.
  */
 #ifndef KYMO_PERFETTO_INTERNAL_H
@@ -61,6 +61,8 @@ kymo_status kymo__perfetto_batch(struct kymo__export *x, struct kymo__export_lan
                                  const struct kymo_batch *batch);
 /* Begin the lane's sequence; false when there is no memory. */
 bool kymo__perfetto_lane(struct kymo__export *x, struct kymo__export_lane *lane);
+/* Its interned number. */
+uint32_t kymo__perfetto_iid(uint32_t slot);
 /* Put the site's name, category and place into the sequence's interned data. */
 void kymo__perfetto_intern(struct kymo__export *x, struct kymo__export_lane *lane, uint32_t slot);
 /* Declare the counter track of a site, once; the async track of a handle. */
@@ -86,6 +88,16 @@ void kymo__perfetto_flow(struct kymo__export *x, struct kymo__export_lane *lane,
 void kymo__perfetto_stream_track(struct kymo__export *x, const struct kymo__export_lane *lane,
                                  uint32_t row);
 void kymo__perfetto_device(struct kymo__export *x, int32_t device);
+
+/* ---- perfetto_native.c ---- */
+
+/* The field by which a range says that it launched work. */
+void kymo__perfetto_submits(const struct kymo__export *x, struct kymo__buf *buf,
+                            uint64_t correlation);
+static inline bool kymo__perfetto_is_native(const struct kymo__export *x)
+{
+    return x->format == &kymo__export_perfetto_gpu;
+}
 
 /* ---- perfetto_details.c ---- */
 

@@ -95,7 +95,7 @@ static void put_process_track(struct kymo__export *x)
  * Interned numbers are the site's own, so that no table of numbers is needed; slot 0, whose number
  * would mean "none", takes one that no site has.
  */
-static uint32_t slot_iid(uint32_t slot)
+uint32_t kymo__perfetto_iid(uint32_t slot)
 {
     return slot != 0 ? slot : 1u << 20;
 }
@@ -106,14 +106,14 @@ static void make_begin(struct site_bytes *bytes, const struct kymo_site_info *si
     *p++ = EVENT_TYPE << 3 | PB_VARINT;
     *p++ = TYPE_BEGIN;
     *p++ = EVENT_NAME_IID << 3 | PB_VARINT;
-    p = pb_varint_at(p, slot_iid(slot));
+    p = pb_varint_at(p, kymo__perfetto_iid(slot));
     if (site->category[0] != '\0') {
         *p++ = EVENT_CATEGORY_IIDS << 3 | PB_VARINT;
-        p = pb_varint_at(p, slot_iid(slot));
+        p = pb_varint_at(p, kymo__perfetto_iid(slot));
     }
     if (site->file[0] != '\0') {
         p = pb_varint_at(p, EVENT_LOCATION_IID << 3 | PB_VARINT);
-        p = pb_varint_at(p, slot_iid(slot));
+        p = pb_varint_at(p, kymo__perfetto_iid(slot));
     }
     bytes->begin[0] = PACKET_TRACK_EVENT << 3 | PB_BYTES;
     bytes->begin[1] = (uint8_t)(p - bytes->begin - 2);
@@ -270,7 +270,7 @@ static void put_interned(struct kymo__buf *buf, uint32_t field, uint32_t iid, co
 void kymo__perfetto_intern(struct kymo__export *x, struct kymo__export_lane *lane, uint32_t slot)
 {
     const struct kymo_site_info *site = kymo__export_site(x, slot);
-    const uint32_t iid = slot_iid(slot);
+    const uint32_t iid = kymo__perfetto_iid(slot);
     if (!make_known(x, lane, slot))
         return;
 

@@ -158,6 +158,9 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_report_per_iteration(kymo_recording *
  *   perfetto-tar
  *               a Perfetto trace for each process and a manifest, in one TAR. Into a pipe, each trace goes through a
  *               temporary file (in TMPDIR, else /var/tmp)
+ *   perfetto-gpu
+ *               as perfetto, with the work of GPUs as Perfetto's own GPU events: launch shapes as data, and lists of
+ *               kernels in viewers from v55 on. Older ones show no arrows from launches there
  *   chrome      JSON; with GPU work, or of an imported trace, as Kineto writes it
  *   csv         one line per range, mark, counter value, piece of GPU work
  *   sqlite      a database, docs/formats/sqlite.md; not in every build. Written in place into an empty regular file; for

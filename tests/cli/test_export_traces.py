@@ -287,6 +287,52 @@ def test_perfetto_has_arrows_and_arguments(kymo, tmp_path, path):
             break
 
 
+def submitted(event: Any) -> list[int]:
+    """Of a track event, the GPU events it says it launched: an extension that its classes do not know."""
+    unknown_fields = pytest.importorskip("google.protobuf.unknown_fields")
+    ids = []
+    for field in unknown_fields.UnknownFieldSet(event):
+        assert field.field_number == 3000
+        pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+        # Any message reads the bytes of another: field 1, a number.
+        inner = pb.InternedGraphicsContext.FromString(field.data)
+        ids.append(inner.iid)
+    return ids
+
+
+@needs_unpacking
+@each_trace
+def test_native_gpu_events_know_their_launch(kymo, tmp_path, path):
+    pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    assert kymo("export", path, "--to", "perfetto-gpu", "-o", "trace.pftrace").returncode == 0
+    packets = pb.Trace.FromString((tmp_path / "trace.pftrace").read_bytes()).packet
+    stages = {
+        (p.trusted_packet_sequence_id, spec.iid): spec.name
+        for p in packets
+        for spec in p.interned_data.gpu_specifications
+    }
+    found = [p for p in packets if p.HasField("gpu_render_stage_event")]
+    trace = Trace(path)
+    expected = collections.Counter(
+        (e["name"], e["pid"], int(Decimal(e["dur"]) * 1000), tuple(e["args"].get("grid", ()))) for e in trace.work()
+    )
+    assert expected == collections.Counter(
+        (stages[p.trusted_packet_sequence_id, g.stage_iid], g.gpu_id, g.duration, shape_of(g.launch.grid_size))
+        for p in found
+        for g in [p.gpu_render_stage_event]
+    )
+    # A launch and its work have the same number.
+    launched = {n for p in packets if p.HasField("track_event") for n in submitted(p.track_event)}
+    launches = {e["args"]["correlation"] for e in trace.slices() if "runtime" in e["cat"] or "driver" in e["cat"]}
+    linked = [p for p in found if p.gpu_render_stage_event.event_id in launched]
+    assert len(linked) == sum(e["args"].get("correlation") in launches for e in trace.work())
+    assert not any(p.track_event.flow_ids for p in packets if submitted(p.track_event))
+
+
+def shape_of(size: Any) -> tuple[int, ...]:
+    return (size.x, size.y, size.z) if size.x else ()
+
+
 # ---- every kind of file, every format ----
 
 COLLAPSED = "main;train;forward 30\nmain;train;backward 50\nmain;load data 20\n"
@@ -361,7 +407,7 @@ NAMES = {
 }
 
 
-FORMATS = ["perfetto", "chrome", "csv", "speedscope", "collapsed", "flamegraph"]
+FORMATS = ["perfetto", "perfetto-gpu", "chrome", "csv", "speedscope", "collapsed", "flamegraph"]
 PACKED = ["ranks", "kineto"]
 
 

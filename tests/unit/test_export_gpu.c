@@ -424,7 +424,8 @@ static void records_may_stand_in_the_next_block(void **state)
 
 static void any_allocation_may_fail(void **state)
 {
-    static const char *const formats[] = {"perfetto", "chrome", "csv", "speedscope", "perfetto-tar"};
+    static const char *const formats[] = {"perfetto",   "chrome",       "csv",
+                                          "speedscope", "perfetto-tar", "perfetto-gpu"};
     struct log_maker *log = *state;
     put_thread(log);
     log_begin(log, 200, STEP);
@@ -434,6 +435,7 @@ static void any_allocation_may_fail(void **state)
     log_end(log, 210, STEP);
     log_put_words(log, 0, 1);
     put_streams(log);
+    put_launched(log);
     log_put_end(log, "stop");
     kymo_recording *recording = NULL;
     assert_int_equal(log_open(log, &recording), KYMO_OK);
