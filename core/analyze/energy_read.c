@@ -341,7 +341,9 @@ static bool find_member(struct reading *r)
 
 static bool begin_member(struct reading *r)
 {
-    if (r->process->role[0] != '\0' || r->process->last_ns == 0)
+    /* A program that has no log of its own ran while it was measured. */
+    const bool stands_for_program = kymo_recording_n_processes(r->recording) == 0;
+    if ((r->process->role[0] != '\0' && !stands_for_program) || r->process->last_ns == 0)
         return true;
     if (!find_member(r))
         return false;
@@ -353,7 +355,7 @@ static bool begin_member(struct reading *r)
 
 kymo_status kymo__energy_read(struct kymo_energy_report *report, kymo_recording *recording)
 {
-    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++) {
+    for (size_t i = 0; i < kymo_recording_n_logs(recording); i++) {
         struct reading r = {.report = report,
                             .recording = recording,
                             .process = kymo_recording_process(recording, i),

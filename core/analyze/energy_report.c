@@ -27,7 +27,7 @@ static bool has_meter(const kymo_recording *recording, size_t process)
 int kymo_energy_is_there(kymo_recording *const *recordings, size_t n)
 {
     for (size_t r = 0; r < n; r++)
-        for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++)
+        for (size_t p = 0; p < kymo_recording_n_logs(recordings[r]); p++)
             if (has_meter(recordings[r], p))
                 return 1;
     return 0;

@@ -253,8 +253,10 @@ static void describe_power(const struct kymo__energy_gpu *gpu, struct kymo__buf 
         return;
     kymo__buf_puts(out, gpu->has_instant_power ? "power: instant"
                                                : "power: as nvmlDeviceGetPowerUsage has it");
+    if (gpu->n_powers > 1)
+        kymo__buf_printf(out, ", %" PRIu64 " readings", gpu->n_powers);
     if (gpu->n_changes > 0)
-        kymo__buf_printf(out, ", %" PRIu64 " readings, a new value every %.3f s", gpu->n_powers,
+        kymo__buf_printf(out, ", a new value every %.3f s",
                          (double)(gpu->last_change_ns - gpu->first_change_ns) / 1e9 /
                              (double)gpu->n_changes);
     kymo__buf_puts(out, "; ");
@@ -265,7 +267,7 @@ void kymo__energy_gpu_describe(const struct kymo__energy_gpu *gpu, struct kymo__
     kymo__buf_printf(out, "%s|%s|", gpu->node->uuid, gpu->node->model);
     describe_power(gpu, out);
     if (gpu->values[KYMO__ENERGY].missing[0] == '\0')
-        kymo__buf_puts(out, "energy: the total counter, every 4 s and at epochs; ");
+        kymo__buf_puts(out, "energy: the total counter, every 4 s or at epochs; ");
     if (gpu->values[KYMO__UTILIZATION].missing[0] == '\0')
         kymo__buf_printf(out, "utilization: %s; ",
                          gpu->has_samples ? "the sample buffer" : "the last sample");

@@ -2,7 +2,9 @@
  * energy: what GPUs and processors use, read beside the program by one thread per node.
  *
  *   energy.c          options, start and stop, forks
- *   energy_thread.c   the thread: waits for its turn, reads by a timetable, ends
+ *   energy_thread.c   the thread: waits for its turn, reads, ends
+ *   energy_sources.c  what there is to measure
+ *   energy_times.c    when what is read
  *   energy_lock.c     whose turn it is among the processes of a recording on one machine
  *   energy_gpu.c      one GPU: what is read of it, and what is said where that fails
  *   energy_util.c     how busy a GPU was: the driver's sample buffer, GPM

@@ -82,9 +82,24 @@ static bool key_is(const char *key, size_t len, const char *name)
     return strlen(name) == len && memcmp(key, name, len) == 0;
 }
 
+/* Texts that are kept for the reader itself; NULL: this is none of them. */
+static const char **reader_text(struct kymo__log_scan *scan, const char *key, size_t key_len)
+{
+    if (key_is(key, key_len, KYMO__KEY_POOL))
+        return &scan->pool;
+    if (key_is(key, key_len, KYMO__KEY_VISIBLE))
+        return &scan->log->visible;
+    if (key_is(key, key_len, KYMO__KEY_DEVICE_ORDER))
+        return &scan->log->device_order;
+    return key_is(key, key_len, KYMO__KEY_GPUS) ? &scan->log->gpus : NULL;
+}
+
 static bool take_pair(struct kymo__log_scan *scan, const char *key, size_t key_len,
                       const char *value, size_t len)
 {
+    const char **const text = reader_text(scan, key, key_len);
+    if (text != NULL)
+        return (*text = kymo__arena_text(&scan->log->texts, value, len)) != NULL;
     for (size_t f = 0; f < KYMO__COUNT_OF(fields); f++)
         if (key_is(key, key_len, fields[f].key))
             return set_field(scan->log, &fields[f], value, len);
@@ -94,8 +109,6 @@ static bool take_pair(struct kymo__log_scan *scan, const char *key, size_t key_l
         scan->log->info.event_cost_ns = (double)KYMO__MAX(to_number(value, len), 0) / 1000;
     else if (key_is(key, key_len, KYMO__KEY_LOAD))
         scan->log->info.load = (double)KYMO__MAX(to_number(value, len), 0) / 100;
-    else if (key_is(key, key_len, KYMO__KEY_POOL))
-        return (scan->pool = kymo__arena_text(&scan->log->texts, value, len)) != NULL;
     else if (key_is(key, key_len, KYMO__KEY_NOTE)) {
         if (scan->notes.len != 0)
             kymo__buf_puts(&scan->notes, "\n");

@@ -178,7 +178,16 @@ struct kymo__log_file {
     struct kymo__pool_copy pool;
     struct kymo__piece *pieces; /* each lane's in order; at most 2^32 - 2 */
     size_t n_pieces, pieces_cap;
+    /* What the log says about GPUs; NULL: nothing. They lie in `texts`. */
+    const char *visible, *device_order; /* CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER */
+    const char *gpus;                   /* of the machine */
 };
+
+/*
+ * Give each process that does not say its devices those that its CUDA_VISIBLE_DEVICES means on its machine, where any log
+ * says which GPUs that has. False without memory.
+ */
+bool kymo__log_devices_find(struct kymo__log_file *const *logs, size_t n);
 
 /* A log while it is read for the first time. */
 struct kymo__log_scan {

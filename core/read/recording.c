@@ -155,7 +155,9 @@ static kymo_status put_in_order(kymo_recording *recording)
         if (!is_of_program)
             warn_by_notes(recording, recording->logs[i]->info.note);
     }
-    return recording->warnings.failed ? no_memory(recording->name) : KYMO_OK;
+    if (!kymo__log_devices_find(recording->logs, recording->n_logs) || recording->warnings.failed)
+        return no_memory(recording->name);
+    return KYMO_OK;
 }
 
 static kymo_status open_path(kymo_recording *recording, const char *path)

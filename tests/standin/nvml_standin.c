@@ -1,6 +1,6 @@
 /*
  * A stand-in for NVIDIA's NVML, for tests of what reads it: libnvidia-ml.so.1 by its functions, scripted by the text file
- * that $KYMO_STANDIN_NVML names. It is no part of kymo. Each line of the script is one of
+ * that $KYMO_STANDIN_NVML names when it is initialized. It is no part of kymo. Each line of the script is one of
  *
  *     gpus N                      how many there are (default 1); all else is of all of them unless a number follows
  *     model I NAME                what GPU I is called (default "Stand-in")
@@ -34,9 +34,9 @@ typedef struct gpu {
     struct gpu *parent;
 } gpu;
 
-static struct {
-    pthread_mutex_t lock;
-    pthread_once_t once;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the script */
+
+static struct script {
     int n;
     gpu gpus[MAX_GPUS], slices[MAX_GPUS][MAX_SLICES];
     double base, swing, seconds, busy;
@@ -47,12 +47,7 @@ static struct {
         unsigned long long from, n_calls;
     } rules[MAX_RULES];
     int n_rules;
-} script = {.lock = PTHREAD_MUTEX_INITIALIZER,
-            .once = PTHREAD_ONCE_INIT,
-            .n = 1,
-            .base = 200,
-            .seconds = 1,
-            .busy = 50};
+} script;
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -94,6 +89,7 @@ static void read_script(void)
     const char *path = getenv("KYMO_STANDIN_NVML");
     FILE *file = path != NULL ? fopen(path, "re") : NULL;
     char line[640];
+    script = (struct script){.n = 1, .base = 200, .seconds = 1, .busy = 50};
     for (int i = 0; i < MAX_GPUS; i++) {
         script.gpus[i] = (gpu){.index = i, .slice = -1, .model = "Stand-in"};
         for (int s = 0; s < MAX_SLICES; s++)
@@ -111,8 +107,9 @@ static __thread uint64_t called_ns; /* the moment of the call that is under way,
 static int call(const char *name, const gpu *g)
 {
     int code = 0, hangs = 0;
-    pthread_once(&script.once, read_script);
-    pthread_mutex_lock(&script.lock);
+    pthread_mutex_lock(&lock);
+    if (strcmp(name, "Init") == 0)
+        read_script();
     called_ns = clock_ns(CLOCK_MONOTONIC);
     for (int i = 0; i < script.n_rules; i++)
         if (strcmp(script.rules[i].name, name) == 0 &&
@@ -125,7 +122,7 @@ static int call(const char *name, const gpu *g)
         fprintf(file, "%llu %s %d\n", (unsigned long long)called_ns, name, g != NULL ? g->index : -1);
         fclose(file);
     }
-    pthread_mutex_unlock(&script.lock);
+    pthread_mutex_unlock(&lock);
     while (hangs)
         pause();
     return code;
@@ -245,7 +242,7 @@ EXPORT int nvmlDeviceGetTotalEnergyConsumption(gpu *g, unsigned long long *milli
 {
     const int error = call("TotalEnergyConsumption", g);
     const unsigned long long now_mj = (unsigned long long)(joules_at(called_ns) * 1000) + 10000000;
-    pthread_mutex_lock(&script.lock);
+    pthread_mutex_lock(&lock);
     if (g->n_counts++ == 0)
         g->first_mj = now_mj;
     const unsigned long long risen = now_mj - g->first_mj;
@@ -255,7 +252,7 @@ EXPORT int nvmlDeviceGetTotalEnergyConsumption(gpu *g, unsigned long long *milli
         *millijoule = 5 + risen;
     else
         *millijoule = strcmp(script.counter, "stuck") == 0 ? g->first_mj : now_mj;
-    pthread_mutex_unlock(&script.lock);
+    pthread_mutex_unlock(&lock);
     return error;
 }
 

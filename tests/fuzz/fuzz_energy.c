@@ -1,0 +1,72 @@
+/*
+ * What energy is measured by comes from outside: CUDA_VISIBLE_DEVICES, files of powercap, lines of others in the lock's file,
+ * the GPUs that a log names. The input is cut at zero bytes into these.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "energy/energy_internal.h"
+#include "fuzz.h"
+
+enum { N_TEXTS = 5 };
+
+/* The next text of the input, with a zero behind it. */
+static char *next_text(const uint8_t **data, size_t *size)
+{
+    const size_t len = strnlen((const char *)*data, *size);
+    char *text = calloc(1, len + 1);
+    memcpy(text, *data, len);
+    *data += len + (len < *size);
+    *size -= len + (len < *size);
+    return text;
+}
+
+static void try_devices(const char *visible, const char *order, const char *gpus_text)
+{
+    struct kymo__node_gpu gpus[8];
+    struct kymo__visible_device devices[KYMO__MAX_GPUS];
+    struct kymo__buf out = {0};
+    const size_t n_gpus = kymo__node_gpus_parse(gpus_text, gpus, KYMO__COUNT_OF(gpus));
+    const size_t n = kymo__visible_choose(visible, gpus, n_gpus, devices);
+    KYMO_ASSERT(n <= KYMO__MAX_GPUS);
+    for (size_t i = 0; i < n; i++)
+        KYMO_ASSERT(devices[i].gpu < n_gpus &&
+                    devices[i].slice < (int32_t)gpus[devices[i].gpu].n_slices);
+    (void)kymo__visible_is_doubtful(visible, order, gpus, n_gpus);
+    kymo__visible_put(&out, gpus, devices, n);
+    kymo__node_gpus_put(&out, gpus, n_gpus);
+    kymo__buf_fini(&out);
+}
+
+static void try_lines(const char *text)
+{
+    struct kymo__energy_lock lock = {.fd = memfd_create("lines", MFD_CLOEXEC)};
+    char line[64];
+    size_t at = 0, before;
+    bool is_set;
+    if (lock.fd < 0 || write(lock.fd, text, strlen(text)) != (ssize_t)strlen(text))
+        abort();
+    do {
+        before = at;
+    } while (kymo__energy_lock_next(&lock, &at, line, sizeof line, &is_set) && at > before);
+    KYMO_ASSERT(at <= strlen(text));
+    close(lock.fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *texts[N_TEXTS], device[48];
+    uint64_t number;
+    for (size_t i = 0; i < N_TEXTS; i++)
+        texts[i] = next_text(&data, &size);
+    try_devices(texts[0], texts[1], texts[2]);
+    try_devices(NULL, NULL, texts[2]);
+    try_lines(texts[3]);
+    (void)kymo__zone_number(texts[3], strlen(texts[3]), &number);
+    if (kymo__zone_device(texts[0], texts[4], texts[1], device, sizeof device))
+        KYMO_ASSERT(strncmp(device, "package-", 8) == 0 && strchr(device, '|') == NULL);
+    for (size_t i = 0; i < N_TEXTS; i++)
+        free(texts[i]);
+    return 0;
+}
