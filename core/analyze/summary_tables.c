@@ -214,6 +214,7 @@ static const struct kymo_column process_columns[] = {
     {"log_bytes", "log", KYMO_TYPE_U64, KYMO_UNIT_BYTES},
     {"clock", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
     {"end", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"devices", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
 };
 
 static kymo_status fill_processes(kymo_table *table, const struct kymo__making *m)
@@ -232,6 +233,7 @@ static kymo_status fill_processes(kymo_table *table, const struct kymo__making *
         kymo_table_u64(table, process->log_bytes);
         kymo__put_string(table, process->clock);
         kymo__put_string(table, process->end);
+        kymo__put_string(table, process->devices);
     }
     return KYMO_OK;
 }

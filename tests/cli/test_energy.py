@@ -352,3 +352,86 @@ def test_a_counter_that_is_no_number_is_one_sentence(kymo, nvml, powercap):
     done = kymo("run", "-q", "--energy", "-o", "run.kymo", "true", env=env)
     assert done.returncode == 0
     assert "the energy of package-0 is not measured: cannot read" in done.stderr
+
+
+# ---- several who would measure ----
+
+
+def wait_for(what, patience_s=50):
+    deadline = time.monotonic() + patience_s
+    while not what():
+        assert time.monotonic() < deadline, "it never came about"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def ranks(start, environment, nvml, tmp_path):
+    """Start `kymo run --energy` as rank N of 4; each runs until the file `end` is there, or until it is killed."""
+    started = []
+
+    def begin(rank, *script, visible=None):
+        environment.update({**nvml(*script, f"log {tmp_path / 'calls'}"), "RANK": str(rank), "WORLD_SIZE": "4"})
+        environment.update({"TORCHELASTIC_RUN_ID": "together"})
+        environment.pop("CUDA_VISIBLE_DEVICES", None)
+        if visible is not None:
+            environment["CUDA_VISIBLE_DEVICES"] = visible
+        program = f"touch {tmp_path}/up{rank}; until [ -e {tmp_path}/end ]; do sleep 0.05; done"
+        started.append(start("run", "--energy", "-o", "run.kymo", "sh", "-c", program))
+        wait_for(lambda: (tmp_path / f"up{rank}").exists())
+        return started[-1]
+
+    yield begin
+    (tmp_path / "end").touch()
+    for process in started:
+        process.communicate(timeout=60)
+
+
+def energy_logs(tmp_path):
+    return list((tmp_path / "run.kymo").glob("*.klog"))
+
+
+def test_one_of_several_ranks_measures(ranks, counters, tmp_path):
+    (tmp_path / "calls").touch()
+    processes = [ranks(rank) for rank in range(4)]
+    wait_for(lambda: len(calls(tmp_path, "Instant")) > 4)
+    (tmp_path / "end").touch()
+    for process in processes:
+        assert (process.wait(60), process.stdout.read()) == (0, "")
+    assert len({line.split()[0] for line in (tmp_path / "calls").read_text().splitlines() if " Init " in line}) >= 1
+    # Whoever ends last may have taken over for a moment; never two at a time.
+    found = counters("run.kymo")["GPU 0 power (W)"]
+    assert len(found) >= 4
+    assert not list((tmp_path / "run.kymo").glob("energy-*.lock"))
+
+
+def test_the_gpus_of_all_ranks_are_measured_by_the_one(ranks, counters, tmp_path):
+    (tmp_path / "calls").touch()
+    for rank in range(3):
+        ranks(rank, "gpus 4", visible=str(rank))
+    wait_for(lambda: all(len(calls(tmp_path, "Instant", gpu)) > 2 for gpu in range(3)))
+    assert len(energy_logs(tmp_path)) == 1
+    assert sorted(name[4] for name in counters("run.kymo") if name.endswith("power (W)")) == ["0", "1", "2"]
+    assert not calls(tmp_path, "Instant", 3)
+
+
+def test_when_the_one_that_measures_dies_another_goes_on(ranks, counters, tmp_path):
+    (tmp_path / "calls").touch()
+    first = ranks(0)
+    wait_for(lambda: len(calls(tmp_path, "Instant")) > 2)
+    second = ranks(1)
+    assert len(energy_logs(tmp_path)) == 1
+    first.kill()
+    first.wait(60)
+    wait_for(lambda: len(energy_logs(tmp_path)) == 2)
+    (tmp_path / "end").touch()
+    assert second.wait(60) == 0
+    energy = counters("run.kymo")["GPU 0 energy (J)"]
+    assert [value for _, value in sorted(energy)] == sorted(value for _, value in energy)
+
+
+def test_a_program_that_measures_by_itself_stands_by(kymo, nvml, emit, tmp_path):
+    """energy=1 reaches the program by its options, and its own recordings ask for the lock that kymo run has."""
+    env = nvml(f"log {tmp_path / 'calls'}")
+    done = kymo("run", "--energy", "-o", "run.kymo", emit, 2, env=env)
+    assert done.returncode == 0
+    assert [line.split()[1] for line in (tmp_path / "calls").read_text().splitlines()].count("Init") == 1

@@ -47,6 +47,16 @@ DOCTOR = [
     ("energy0", "gpu0=A GPU\nenergy0=ok 20000000 17 3000\ninstant0=no Not Supported\n"),
 ]
 
+# What energy is measured by: CUDA's two variables, the GPUs of a machine, lines of the lock's file, the name of a zone.
+GPUS = "GPU-00000000-1111\tH200\tMIG-1\tMIG-2\nGPU-00000001-1111\tH200\n"
+ENERGY = [
+    ("0,1", "PCI_BUS_ID", GPUS, "=0,1\n*\n=\n", "x"),
+    ("GPU-00000001,MIG-2", "", GPUS, "123456\n", "x"),
+    ("intel-rapl:0:1", "package-0", GPUS, "=torn", "dram"),
+    ("intel-rapl:0", "", GPUS, "\n\n*", "package-1"),
+    ("1,1,-1, 0", "FASTEST_FIRST", "GPU-a\tA\nGPU-b\tB\n", "", ""),
+]
+
 # Texts of /proc that usage over intervals is read from.
 USAGE = [
     "0.20 0.18 0.12 1/80 11206\n",
@@ -265,12 +275,14 @@ def png(width: int, height: int, depth: int, color: int, *, interlaced: int = 0,
 
 
 def main() -> None:
-    for target in ("log", "pool", "options", "doctor", "stopwatch", "usage", "sink", "open", "png"):
+    for target in ("log", "pool", "options", "doctor", "energy", "stopwatch", "usage", "sink", "open", "png"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for i, text in enumerate(OPTIONS):
         (CORPUS / "options" / f"{i}.txt").write_text(text)
     for i, (key, text) in enumerate(DOCTOR):
         (CORPUS / "doctor" / f"{i}.txt").write_bytes(bytes([len(key)]) + key.encode() + text.encode())
+    for i, texts in enumerate(ENERGY):
+        (CORPUS / "energy" / f"{i}.txt").write_text("\0".join(texts))
     for i, text in enumerate(USAGE):
         (CORPUS / "usage" / f"{i}.txt").write_text(text)
     for i, packed in enumerate(packed_results()):

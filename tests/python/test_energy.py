@@ -1,0 +1,193 @@
+"""kymo.start(energy=True), with a stand-in for NVIDIA's NVML."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import kymo
+
+UUID = "GPU-%08x-1111-2222-3333-444444444444"
+
+
+@pytest.fixture
+def nvml(tmp_path, monkeypatch):
+    """Make libnvidia-ml the stand-in for this process and its children, with a script; the file of its calls."""
+    library = Path(os.environ["KYMO_BUILD"]) / "tests" / "standin" / "nvml_standin.so"
+
+    def use(*lines):
+        (tmp_path / "nvml.txt").write_text("\n".join([*lines, f"log {tmp_path / 'calls'}"]))
+        (tmp_path / "calls").touch()
+        monkeypatch.setenv("KYMO_NVML_LIBRARY", str(library))
+        monkeypatch.setenv("KYMO_STANDIN_NVML", str(tmp_path / "nvml.txt"))
+        monkeypatch.setenv("KYMO_POWERCAP_ROOT", str(tmp_path))
+        return tmp_path / "calls"
+
+    return use
+
+
+def wait_for_calls(log, name, n):
+    deadline = time.monotonic() + 50
+    while sum(line.split()[1] == name for line in log.read_text().splitlines()) < n:
+        assert time.monotonic() < deadline, f"{name} was not called {n} times"
+        time.sleep(0.01)
+
+
+def test_a_recording_measures_in_the_process(nvml, tmp_path):
+    log = nvml("gpus 2")
+    kymo.start(tmp_path / "run.kymo", energy=True)
+    with kymo.range("step"):
+        wait_for_calls(log, "Instant", 12)
+    kymo.stop()
+    loaded = kymo.load(tmp_path / "run.kymo")
+    counters = dict(zip(loaded.counters["name"], loaded.counters["count"]))
+    assert counters["GPU 0 power (W)"] >= 5 and counters["GPU 1 power (W)"] >= 5
+    assert counters["GPU 0 energy (J)"] >= 2
+    assert loaded.processes["devices"] == [f"{UUID % 0},{UUID % 1}"]
+    assert not list((tmp_path / "run.kymo").glob("*.lock"))
+
+
+def test_the_rate_is_an_option(nvml, tmp_path):
+    log = nvml()
+    kymo.start(tmp_path / "run.kymo", energy=True, **{"energy.hz": 100})
+    wait_for_calls(log, "Instant", 30)
+    kymo.stop()
+    with pytest.raises(ValueError, match=r"energy\.hz"):
+        kymo.start(tmp_path / "run.kymo", energy=True, **{"energy.hz": 1000})
+
+
+def test_the_counter_is_read_where_an_epoch_ends(nvml, tmp_path):
+    log = nvml()
+    kymo.start(tmp_path / "run.kymo", energy=True, **{"energy.hz": 1})
+    wait_for_calls(log, "TotalEnergyConsumption", 1)
+    with kymo.epoch():  # from here on it is read at epochs, or after 30 s without
+        time.sleep(4.2)
+    wait_for_calls(log, "TotalEnergyConsumption", 2)
+    kymo.stop()
+    assert sum("TotalEnergyConsumption" in line for line in log.read_text().splitlines()) == 3
+
+
+def test_without_energy_nothing_is_opened(nvml, tmp_path):
+    log = nvml()
+    kymo.start(tmp_path / "run.kymo")
+    kymo.mark("here")
+    kymo.stop()
+    assert log.read_text() == ""
+
+
+def test_no_driver_is_told_once_and_the_program_goes_on(run_python, nvml, tmp_path, monkeypatch):
+    nvml()
+    monkeypatch.setenv("KYMO_NVML_LIBRARY", str(tmp_path / "none.so"))
+    done = run_python(
+        """
+        import kymo
+        for i in range(2):
+            kymo.start(f"{i}.kymo", energy=True)
+            kymo.mark("here")
+            kymo.stop()
+        loaded = kymo.load("1.kymo")
+        print(loaded.marks["count"], loaded.table("warnings")["text"])
+        """
+    )
+    assert done.stdout.startswith("[1]") and "there is no NVIDIA driver here" in done.stdout
+    assert done.stderr.count("there is no NVIDIA driver here") == 1
+
+
+@pytest.mark.parametrize(
+    "how", ["sys.exit()", "os._exit(0)", "os.kill(os.getpid(), 9)", "raise SystemExit", "os.abort()", "pass"]
+)
+def test_it_ends_with_the_program_however_that_ends(run_python, nvml, tmp_path, how):
+    nvml()
+    done = run_python(
+        f"""
+        import kymo, os, sys
+        kymo.start("run.kymo", energy=True)
+        while kymo.counts()["events"] < 30:
+            pass
+        {how}
+        """,
+        check=False,
+    )
+    assert done.stderr == "" or "abort" in how
+    loaded = kymo.load(tmp_path / "run.kymo")
+    assert sum(loaded.counters["count"]) >= 8
+    assert not list((tmp_path / "run.kymo").glob("*.lock")) and not list((tmp_path / "run.kymo").glob("*.pool"))
+
+
+def test_forked_children_do_not_measure_and_hold_no_lock(run_python, nvml, tmp_path):
+    log = nvml()
+    done = run_python(
+        """
+        import kymo, os, time
+        kymo.start("run.kymo", energy=True)
+        for _ in range(20):
+            pid = os.fork()
+            if pid == 0:
+                with kymo.range("child"):
+                    pass
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+        while kymo.counts()["events"] < 30:
+            pass
+        kymo.stop()
+        """,
+        flags=("-W", "ignore"),
+    )
+    assert done.stderr == ""
+    assert sum(" Init " in line for line in log.read_text().splitlines()) == 1
+    loaded = kymo.load(tmp_path / "run.kymo")
+    assert len(loaded.processes) == 21
+    assert set(loaded.processes["devices"]) == {UUID % 0}
+
+
+def test_a_child_that_lives_on_does_not_keep_the_turn(nvml, tmp_path):
+    nvml()
+    program = (
+        "import kymo, os, time\n"
+        "kymo.start('run.kymo', energy=True)\n"
+        "while kymo.counts()['events'] < 30: pass\n"
+        "pid = os.fork()\n"
+        "if pid == 0: time.sleep(60); os._exit(0)\n"
+        "print(pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    first = subprocess.Popen([sys.executable, "-W", "ignore", "-c", program], cwd=tmp_path, stdout=subprocess.PIPE)
+    child = int(first.stdout.readline())
+    try:
+        first.kill()
+        first.wait()
+        kymo.start(tmp_path / "run.kymo", energy=True)
+        while kymo.counts()["events"] < 10:
+            time.sleep(0.01)
+        kymo.stop()
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_driver_that_hangs_holds_nobody_up(run_python, nvml):
+    nvml("hang Init")
+    done = run_python(
+        """
+        import kymo, os
+        kymo.start("run.kymo", energy=True)
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        with kymo.range("step"):
+            pass
+        kymo.stop()
+        kymo.start("other.kymo")
+        kymo.mark("here")
+        print("done")
+        """,
+        flags=("-W", "ignore"),
+    )
+    assert done.stdout == "done\n"
+    assert "NVML did not answer within a second" in done.stderr
