@@ -15,6 +15,7 @@
 static struct {
     bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu, energy;
     const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
+    const char *strategy, *itwinai;
     uint32_t depth, limit, jobs, group;
 } given = {.color = "auto"};
 
@@ -43,6 +44,10 @@ static const struct cli_option options[] = {
     {"co2", 0, CLI_TEXT, "G_PER_KWH", &given.co2, "with --energy: grams of CO2, at so many for a kWh"},
     {"pue", 0, CLI_TEXT, "X", &given.pue,
      "with --co2: what the building takes for each watt (default: 1)"},
+    {"write-itwinai", 0, CLI_TEXT, "DIR", &given.itwinai,
+     "with --energy: power and epoch times as itwinai 0.3 wrote them"},
+    {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
+     "with --write-itwinai: what its column of that name says\n(default: unknown)"},
     {"sort", 's', CLI_TEXT, "COLUMN", &given.sort,
      "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
      "(default: total); -COLUMN for the other direction"},
@@ -150,27 +155,31 @@ static uint32_t limit_wanted(void)
     return given.all ? 0 : given.limit != 0 ? given.limit : is_for_people ? DEFAULT_LIMIT : 0;
 }
 
-static int print_energy(const struct cli_recordings *recordings, bool is_short, FILE *out)
+/* `is_short`: a few lines. */
+static struct report_energy energy_wants(bool is_short, FILE *out)
 {
-    const struct report_energy wants = {
+    return (struct report_energy){
         .text = text_wants(out),
         .by = given.by,
         .filter = given.filter,
         .co2 = given.co2,
         .pue = given.pue,
+        .strategy = given.strategy,
+        .itwinai = given.itwinai,
         .group = given.group,
         .limit = limit_wanted(),
         .json = given.json,
         .csv = given.csv,
         .is_short = is_short,
     };
-    return report_energy(recordings, &wants, out);
 }
 
 /* What was found out; without a summary, energy or the series is printed. */
 struct findings {
     kymo_summary *summary;
     kymo_gpu_report *gpu; /* NULL: not asked for */
+    int n_files;          /* that itwinai wrote; then there is nothing else */
+    char **files;
 };
 
 static int print_report(const struct findings *findings, const struct cli_recordings *recordings,
@@ -193,7 +202,8 @@ static int print_report(const struct findings *findings, const struct cli_record
     if (given.json || strcmp(wants.tables, "ranges") != 0 ||
         !kymo_energy_is_there(recordings->list, recordings->n))
         return CLI_FINE;
-    return print_energy(recordings, true, out);
+    const struct report_energy of_energy = energy_wants(true, out);
+    return report_energy(recordings, &of_energy, out);
 }
 
 static int print_series(const struct cli_recordings *recordings, FILE *out)
@@ -207,8 +217,11 @@ static int print_series(const struct cli_recordings *recordings, FILE *out)
 
 static int print(const struct findings *findings, const struct cli_recordings *recordings, FILE *out)
 {
+    const struct report_energy of_energy = energy_wants(false, out);
     if (given.energy)
-        return print_energy(recordings, false, out);
+        return findings->n_files != 0
+                   ? report_old_energy(findings->n_files, findings->files, &of_energy, out)
+                   : report_energy(recordings, &of_energy, out);
     return findings->summary != NULL ? print_report(findings, recordings, out)
                                      : print_series(recordings, out);
 }
@@ -286,9 +299,10 @@ static int report(int n_args, char **args)
     if (given.per_iteration && (given.json || given.csv || given.iterations || given.tree))
         return cli_fail("--per-iteration writes a CSV of its own and goes with --filter and "
                         "--output only");
-    if (!given.energy &&
-        (given.by != NULL || given.group != 0 || given.co2 != NULL || given.pue != NULL))
-        return cli_fail("--by, --group, --co2 and --pue go with --energy");
+    if (!given.energy && (given.by != NULL || given.group != 0 || given.co2 != NULL ||
+                          given.pue != NULL || given.itwinai != NULL || given.strategy != NULL))
+        return cli_fail(
+            "--by, --group, --co2, --pue, --write-itwinai and --strategy go with --energy");
     if (given.energy && (given.per_iteration || given.html != NULL || given.gpu))
         return cli_fail("--energy is a report of its own and excludes --gpu, --per-iteration and "
                         "--html");
@@ -300,6 +314,8 @@ static int report(int n_args, char **args)
     if (given.html != NULL)
         return make_page(n_args, args);
 
+    if (given.energy && kymo_legacy_is_file(args[0]))
+        return report_to(&(struct findings){.n_files = n_args, .files = args}, NULL, given.output);
     struct cli_recordings recordings;
     /* How kernels were launched is told by the arguments of a trace. */
     if (!(given.gpu ? cli_open_whole : cli_open)(&recordings, args, n_args))
@@ -334,6 +350,7 @@ const struct cli_command cli_command_report = {
                 "  kymo report train.kymo --gpu               kernels, launches, waits of GPUs\n"
                 "  kymo report train.kymo --gpu --csv --table launch_bound\n"
                 "  kymo report train.kymo --energy --by epoch what an epoch takes in joules\n"
+                "  kymo report --energy scalability-metrics/  joules by files of itwinai 0.3\n"
                 "  kymo report train.kymo --html train.html   a page with everything\n"
                 "  kymo report trace.json.gz --tree           a trace of torch.profiler\n"
                 "  kymo report train.kymo --json | jq '.ranges[0]'",

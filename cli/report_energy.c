@@ -60,6 +60,9 @@ int report_energy(const struct cli_recordings *recordings, const struct report_e
     struct kymo_energy_report_options options = {
         .filter = wants->filter,
         .group = wants->group,
+        .strategy = wants->itwinai == NULL    ? NULL
+                    : wants->strategy != NULL ? wants->strategy
+                                              : "unknown",
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
     };
@@ -74,8 +77,47 @@ int report_energy(const struct cli_recordings *recordings, const struct report_e
         return CLI_FINE; /* counters without a reading */
     if (wants->is_short)
         fputs("\n", out);
+    if (status == KYMO_OK && wants->itwinai != NULL)
+        status = kymo_energy_report_write_itwinai(report, wants->itwinai);
     if (status == KYMO_OK)
         status = print(report, wants, out);
     kymo_energy_report_destroy(report);
     return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+}
+
+/* ---- itwinai's files ---- */
+
+static kymo_status print_old(kymo_table *runs, kymo_table *repeats,
+                             const struct report_energy *wants, FILE *out)
+{
+    const kymo_table *const both[] = {runs, repeats};
+    if (wants->json)
+        return kymo_present_json_tables(both, 2, out);
+    if (wants->csv)
+        return kymo_present_csv(runs, out);
+    fputs("runs\n", out);
+    const kymo_status status = kymo_present_text(runs, &wants->text, out);
+    if (status != KYMO_OK)
+        return status;
+    fputs("\nrepeats: mean of runs, and what itwinai adds up\n", out);
+    return kymo_present_text(repeats, &wants->text, out);
+}
+
+int report_old_energy(int n, char **paths, const struct report_energy *wants, FILE *out)
+{
+    kymo_table *runs = NULL, *repeats = NULL;
+    uint64_t n_dropped = 0;
+    kymo_status status =
+        kymo_legacy_energy_read((const char *const *)paths, (size_t)n, &runs, &repeats, &n_dropped);
+    if (status == KYMO_OK)
+        status = print_old(runs, repeats, wants, out);
+    kymo_table_destroy(runs);
+    kymo_table_destroy(repeats);
+    if (status != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    if (n_dropped != 0)
+        cli_say("%llu rows without a power, an interval, a strategy or a number of GPUs are left "
+                "out",
+                (unsigned long long)n_dropped);
+    return CLI_FINE;
 }

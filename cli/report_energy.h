@@ -6,7 +6,8 @@
 
 struct report_energy {
     struct kymo_text_options text;
-    const char *by, *filter, *co2, *pue; /* as they were given; NULL: not */
+    const char *by, *filter, *co2, *pue, *strategy; /* as they were given; NULL: not */
+    const char *itwinai; /* a folder to write its files into; NULL: not */
     uint32_t group, limit;
     bool json, csv;
     bool is_short; /* a few lines for the end of another report */
@@ -15,5 +16,7 @@ struct report_energy {
 /* Print it. CLI_BAD, with a sentence said, when there is no energy or an option is wrong. */
 int report_energy(const struct cli_recordings *recordings, const struct report_energy *wants,
                   FILE *out);
+/* The same of itwinai's files of GPU power and epoch times, or of folders of them. */
+int report_old_energy(int n, char **paths, const struct report_energy *wants, FILE *out);
 
 #endif

@@ -93,6 +93,8 @@ static kymo_status make(struct kymo_energy_report *report, kymo_recording *const
         if (!kymo__time_set_settle(&report->windows[i].set))
             return no_memory();
     KYMO_TRY(kymo__energy_make_tables(report));
+    if (options->strategy != NULL)
+        KYMO_TRY(kymo__energy_make_itwinai(report));
     return kymo__energy_make_notes(report);
 }
 
@@ -147,7 +149,7 @@ void kymo_energy_report_destroy(kymo_energy_report *report)
 kymo_table *kymo_energy_report_table(kymo_energy_report *report, const char *name)
 {
     for (size_t i = 0; i < KYMO__N_JOULES; i++)
-        if (strcmp(kymo_table_name(report->tables[i]), name) == 0)
+        if (report->tables[i] != NULL && strcmp(kymo_table_name(report->tables[i]), name) == 0)
             return report->tables[i];
     return NULL;
 }

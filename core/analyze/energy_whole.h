@@ -211,6 +211,8 @@ enum kymo__energy_table {
     KYMO__JOULES_PHASES,
     KYMO__JOULES_RANGES,
     KYMO__JOULES_NOTES,
+    KYMO__JOULES_GPU_DATA, /* these two as itwinai has them, where a strategy was named; else NULL */
+    KYMO__JOULES_EPOCH_TIME,
     KYMO__N_JOULES,
 };
 
@@ -301,6 +303,8 @@ void kymo__energy_sections_fini(struct kymo__energy_sections *sections);
 
 KYMO_WARN_UNUSED kymo_status kymo__energy_make_tables(struct kymo_energy_report *report);
 KYMO_WARN_UNUSED kymo_status kymo__energy_make_notes(struct kymo_energy_report *report);
+/* energy_itwinai.c */
+KYMO_WARN_UNUSED kymo_status kymo__energy_make_itwinai(struct kymo_energy_report *report);
 extern const char *const kymo__energy_kind_names[KYMO__N_ENERGY_KINDS];
 
 #endif

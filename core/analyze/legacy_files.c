@@ -21,9 +21,6 @@ static bool is_csv(const char *path)
     return ends_in(path, ".csv") || ends_in(path, ".csv.gz");
 }
 
-/* What is done with each file; false ends the walk. */
-typedef bool file_visitor(void *ctx, const char *path);
-
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -34,8 +31,7 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Every CSV below `folder`, by name. False when the visitor said so. */
-static bool walk(const char *folder, int depth, file_visitor *visitor, void *ctx)
+static bool walk(const char *folder, int depth, kymo__csv_visitor *visitor, void *ctx)
 {
     struct dirent **entries = NULL;
     const int n = depth < MAX_DEPTH ? scandir(folder, &entries, is_visible, by_name) : -1;
@@ -57,6 +53,11 @@ static bool walk(const char *folder, int depth, file_visitor *visitor, void *ctx
     }
     free(entries);
     return goes_on;
+}
+
+bool kymo__csv_walk(const char *folder, kymo__csv_visitor *visitor, void *ctx)
+{
+    return walk(folder, 0, visitor, ctx);
 }
 
 static bool stop(void *ctx, const char *path)

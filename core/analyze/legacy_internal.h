@@ -2,7 +2,7 @@
  * legacy: itwinai's computation_fraction, by its own rules.
  *
  *   legacy_averages.c ── recordings to the rows of torch's key_averages()
- *   legacy_csv.c ── files of such rows, which come from outside
+ *   legacy_rows.c ── CSV, row by row; legacy_csv.c ── files of averages, which come from outside
  *   legacy_files.c ── which files
  *   legacy.c ── rows to fractions
  */
@@ -52,6 +52,46 @@ KYMO_WARN_UNUSED bool kymo__legacy_take(struct kymo__legacy *legacy,
                                         const struct kymo__legacy_row *row);
 KYMO_WARN_UNUSED kymo_status kymo__legacy_table(const struct kymo__legacy *legacy, kymo_table **out);
 void kymo__legacy_fini(struct kymo__legacy *legacy);
+
+/* ---- legacy_rows.c: files of CSV with a line of names ---- */
+
+enum { KYMO__CSV_FIELDS = 64, KYMO__CSV_COLUMNS = 12 };
+
+struct kymo__csv_field {
+    const char *text; /* not NUL-terminated */
+    size_t len;
+};
+
+/* What is to be read, and the row under way. The first five and `ctx` are the caller's; the rest begins zeroed. */
+struct kymo__csv {
+    const char *path, *what; /* for sentences: "averages" */
+    const char *const *names; /* of columns that are wanted; those from `n_needed` on may be missing */
+    size_t n_names, n_needed;
+    bool (*take)(void *ctx, const struct kymo__csv *csv); /* a row; false without memory */
+    void *ctx;
+    int state;             /* of the field under way */
+    bool was_return;       /* the last byte ended a row as \r does; a \n behind it belongs to it */
+    struct kymo__buf text; /* fields of the row, one behind the other */
+    size_t ends[KYMO__CSV_FIELDS];  /* of each in `text` */
+    size_t n_fields;                /* whole ones */
+    bool has_names;                 /* the first row was there, with the wanted columns */
+    int columns[KYMO__CSV_COLUMNS]; /* where they are; -1: not there */
+};
+
+/* Read all rows. KYMO_EFORMAT with a sentence; `*is_other` is set when the first line shows that it is another file. */
+KYMO_WARN_UNUSED kymo_status kymo__csv_read(struct kymo__csv *csv, kymo__byte_source *bytes,
+                                            bool *is_other);
+/* A wanted column of the row; false when it is not there or empty, or is no finite number, or none that counts. */
+bool kymo__csv_find(const struct kymo__csv *csv, size_t column, struct kymo__csv_field *out);
+/* These two in legacy_csv.c. pandas writes 4.0 where some rows have no value. */
+bool kymo__csv_number(const struct kymo__csv *csv, size_t column, double *out);
+bool kymo__csv_count(const struct kymo__csv *csv, size_t column, uint64_t *out);
+
+/* ---- legacy_files.c ---- */
+
+/* Every CSV below `folder`, at any depth, by name. False when the visitor said so. */
+typedef bool kymo__csv_visitor(void *ctx, const char *path);
+bool kymo__csv_walk(const char *folder, kymo__csv_visitor *visitor, void *ctx);
 
 /* ---- legacy_csv.c ---- */
 

@@ -33,6 +33,7 @@ struct kymo_energy_report_options {
     uint32_t group;     /* iterations in a group; 0: as many as are long enough to say something */
     double co2_g_per_kwh; /* how much carbon dioxide the electricity stands for; 0: not said */
     double pue; /* what the building takes for each watt of the machine; 0: 1. For CO2 alone: joules stay as measured */
+    const char *strategy; /* "torch-ddp": make the rows of itwinai's files, in which it stands; NULL: not */
     kymo_progress *progress;
     void *progress_ctx;
 };
@@ -84,6 +85,15 @@ KYMO_API kymo_status kymo_energy_report_text(kymo_energy_report *report,
                                              const struct kymo_energy_text_options *options,
                                              FILE *out);
 KYMO_API kymo_status kymo_energy_report_json(kymo_energy_report *report, FILE *out);
+
+/*
+ * Write itwinai's files (0.3) into `folder`, which is made: gpu-energy-data/<strategy>_<gpus>.csv, power of each GPU in use as
+ * the mean of each second, and epoch-time/epochtime_<strategy>_<nodes>N.csv, seconds of each epoch on the first rank; of
+ * several runs each in a folder of its own below. KYMO_EINVAL when the report was made without a strategy, KYMO_EFORMAT when
+ * no GPU in use was measured, KYMO_EIO.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_energy_report_write_itwinai(kymo_energy_report *report,
+                                                                       const char *folder);
 
 #ifdef __cplusplus
 }

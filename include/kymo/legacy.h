@@ -71,6 +71,21 @@ KYMO_API kymo_status kymo_legacy_text(const kymo_table *legacy,
 KYMO_API kymo_status kymo_legacy_json(const kymo_table *legacy,
                                       const struct kymo_legacy_source *source, FILE *out);
 
+/*
+ * Energy by itwinai's files of GPU power and of epoch times (0.2 to 0.3.3; folders gpu-energy-data and epoch-time), of files
+ * or of folders that have such files in them at any depth. Two tables that the caller destroys:
+ *   runs     run repeat strategy num_gpus nodes measured_gpus readings interval_s real_interval_s duration_s joules
+ *            plus_minus_j mean_w peak_w utilization epochs epoch_time_s joules_per_epoch itwinai_wh note
+ *   repeats  strategy num_gpus runs mean_j low_j high_j itwinai_wh
+ * A run is what has one folder; readings that begin anew in a file are a repeat. itwinai_wh is the old figure: watts times
+ * the nominal interval, added up, in `repeats` over all runs. joules are of one run, by trapezoids; where the run's epochs
+ * are in the files too, their time gives the real interval, which is longer by what reading took. `*n_dropped`: rows
+ * without one of the columns. KYMO_EFORMAT when there are no such readings.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_legacy_energy_read(const char *const *paths, size_t n,
+                                                              kymo_table **runs, kymo_table **repeats,
+                                                              uint64_t *n_dropped);
+
 /* 1 when `path` is a file that ends in .csv or .csv.gz, or a folder with such a file at any depth; else 0. */
 KYMO_API int kymo_legacy_is_file(const char *path);
 

@@ -104,7 +104,7 @@ def test_carbon_is_what_the_user_says(kymo, run):
 @pytest.mark.parametrize(
     "options,says",
     [
-        (["--by", "epoch"], "--by, --group, --co2 and --pue go with --energy"),
+        (["--by", "epoch"], "--by, --group, --co2, --pue, --write-itwinai and --strategy go with --energy"),
         (["--energy", "--html", "page.html"], "--energy is a report of its own"),
         (["--energy", "--co2", "much"], "--co2 takes a number of 0 or more, and not 'much'"),
         (["--energy", "--co2", "1", "--pue", "0.5"], "--pue takes a number of 1 or more, and not '0.5'"),

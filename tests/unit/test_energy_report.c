@@ -469,7 +469,8 @@ static void every_failed_allocation_is_told(void **state)
     for (uint64_t nth = 1;; nth++) {
         kymo_energy_report *report = NULL;
         kymo__alloc_fail_nth(nth);
-        const kymo_status status = kymo_energy_report_create(&recording, 1, NULL, &report);
+        const kymo_status status = kymo_energy_report_create(
+            &recording, 1, &(struct kymo_energy_report_options){.strategy = "ddp"}, &report);
         kymo__alloc_fail_nth(0);
         kymo_energy_report_destroy(report);
         if (status == KYMO_OK)

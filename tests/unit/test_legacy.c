@@ -338,26 +338,56 @@ static void averages_are_those_of_torch(void **state)
     log_close(recording);
 }
 
+/* ---- energy ---- */
+
+static const char power_file[] =
+    "sample_idx,utilization,power,local_rank,node_idx,num_global_gpus,strategy,probing_interval\n"
+    "0,50,100,0,0,1,torch-ddp,2\n1,50,300,0,0,1,torch-ddp,2\n0,50,200,0,0,1,torch-ddp,2\n";
+
+static void old_power_is_integrated_and_never_added_over_repeats(void **state)
+{
+    const char *path = write_file(*state, "power.csv", power_file);
+    kymo_table *runs = NULL, *repeats = NULL;
+    uint64_t n_dropped = 9;
+    assert_int_equal(kymo_legacy_energy_read(&path, 1, &runs, &repeats, &n_dropped), KYMO_OK);
+    assert_int_equal(n_dropped, 0);
+    assert_int_equal(kymo_table_n_rows(runs), 2);
+    const size_t joules = (size_t)kymo_table_find(runs, "joules"),
+                 mean = (size_t)kymo_table_find(repeats, "mean_j");
+    assert_true(kymo_table_cell(runs, 0, joules).as.f64 == 800);
+    assert_true(kymo_table_cell(runs, 1, joules).as.f64 == 400);
+    assert_true(kymo_table_cell(repeats, 0, mean).as.f64 == 600);
+    kymo_table_destroy(runs);
+    kymo_table_destroy(repeats);
+}
+
 /* ---- no memory ---- */
 
 static void every_failed_allocation_is_told(void **state)
 {
     kymo_recording *recording = make_recording();
-    const char *path = write_file(*state, "a.csv", averages);
+    char first[256];
+    snprintf(first, sizeof first, "%s", write_file(*state, "power.csv", power_file));
+    const char *power = first, *path = write_file(*state, "a.csv", averages);
     kymo_status status = KYMO_ENOMEM;
     for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_table *table = NULL, *legacy = NULL, *of_file = NULL;
+        kymo_table *table = NULL, *legacy = NULL, *of_file = NULL, *runs = NULL, *repeats = NULL;
+        uint64_t n_dropped;
         kymo__alloc_fail_nth(nth);
         status = kymo_averages_create(&recording, 1, NULL, &table);
         if (status == KYMO_OK)
             status = kymo_legacy_create(table, &legacy);
         if (status == KYMO_OK)
             status = kymo_legacy_read(&path, 1, &of_file, NULL);
+        if (status == KYMO_OK)
+            status = kymo_legacy_energy_read(&power, 1, &runs, &repeats, &n_dropped);
         kymo__alloc_fail_nth(0);
         assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
         kymo_table_destroy(table);
         kymo_table_destroy(legacy);
         kymo_table_destroy(of_file);
+        kymo_table_destroy(runs);
+        kymo_table_destroy(repeats);
     }
     log_close(recording);
 }
@@ -373,6 +403,7 @@ int main(void)
         TEST(files_that_are_something_else_are_named),
         TEST(folders_are_searched),
         cmocka_unit_test(averages_are_those_of_torch),
+        TEST(old_power_is_integrated_and_never_added_over_repeats),
         TEST(every_failed_allocation_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

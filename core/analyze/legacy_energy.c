@@ -1,0 +1,289 @@
+/*
+ * Joules of itwinai's files. It adds up power times the nominal interval, over all repeats of a run. Here each run stands
+ * for itself, trapezoids stand over the numbers of the readings, so that missing ones do not count as nothing, and where
+ * the epochs of the run are known, their time says how far readings really were apart: reading itself took a while, which
+ * the nominal interval leaves out.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analyze/compare_internal.h"
+#include "analyze/legacy_energy.h"
+
+static const struct kymo_column run_columns[] = {
+    {"run", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"repeat", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    {"strategy", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"num_gpus", "GPUs", KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    {"nodes", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    {"measured_gpus", "measured", KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    {"readings", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    KYMO__NUMBER_COLUMN("interval_s", "interval"),
+    KYMO__NUMBER_COLUMN("real_interval_s", "real"),
+    KYMO__NUMBER_COLUMN("duration_s", "s"),
+    KYMO__NUMBER_COLUMN("joules", "J"),
+    KYMO__NUMBER_COLUMN("plus_minus_j", "+/-"),
+    KYMO__NUMBER_COLUMN("mean_w", "mean W"),
+    KYMO__NUMBER_COLUMN("peak_w", "peak W"),
+    {"utilization", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE},
+    {"epochs", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    KYMO__NUMBER_COLUMN("epoch_time_s", "s/epoch"),
+    KYMO__NUMBER_COLUMN("joules_per_epoch", "J/epoch"),
+    KYMO__NUMBER_COLUMN("itwinai_wh", "itwinai Wh"),
+    {"note", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+};
+static const struct kymo_column repeat_columns[] = {
+    {"strategy", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"num_gpus", "GPUs", KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    {"runs", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    KYMO__NUMBER_COLUMN("mean_j", "mean J"),
+    KYMO__NUMBER_COLUMN("low_j", "from J"),
+    KYMO__NUMBER_COLUMN("high_j", "to J"),
+    KYMO__NUMBER_COLUMN("itwinai_wh", "itwinai Wh"),
+};
+
+/* A run's GPUs together. */
+struct total {
+    const struct kymo__old_run *run, *epochs; /* the second NULL: not known */
+    uint64_t n_gpus, n_nodes, n_readings;
+    double nominal_j, joules, interval_s, duration_s, mean_w, peak_w, sum_w, sum_use, n_use;
+};
+
+/* ---- sums ---- */
+
+/* Held for half an interval at both ends, since a reading stands for the time around it. */
+static double gpu_joules(const struct kymo__old_gpu *gpu, double interval_s)
+{
+    return interval_s * (gpu->trapezoids_w + (gpu->first_w + gpu->last_w) / 2);
+}
+
+static const struct kymo__old_run *find_epochs(const struct kymo__old_energy *energy,
+                                               const struct total *total)
+{
+    for (size_t i = 0; i < energy->run_keys.n; i++) {
+        const struct kymo__old_run *run = &energy->runs[i];
+        if (run->is_epochs && run->num_gpus == total->n_nodes &&
+            run->repeat == total->run->repeat && strcmp(run->name, total->run->name) == 0 &&
+            strcmp(run->strategy, total->run->strategy) == 0)
+            return run;
+    }
+    return NULL;
+}
+
+/* What the readings alone say, of all runs. */
+static void add_gpus(const struct kymo__old_energy *energy, struct total *totals)
+{
+    for (size_t i = 0; i < energy->run_keys.n; i++)
+        totals[i] = (struct total){.run = &energy->runs[i], .interval_s = energy->runs[i].interval_s};
+    for (size_t i = 0; i < energy->gpu_keys.n; i++) {
+        const struct kymo__old_gpu *gpu = &energy->gpus[i];
+        struct total *total = &totals[gpu->run];
+        total->n_gpus++;
+        total->n_nodes = KYMO__MAX(total->n_nodes, gpu->node + 1);
+        total->n_readings += gpu->n;
+        total->nominal_j += gpu_joules(gpu, total->interval_s);
+        total->sum_w += gpu->sum_w;
+        total->peak_w += gpu->peak_w;
+        total->sum_use += gpu->sum_use;
+        total->n_use += gpu->n_use;
+        total->duration_s = fmax(total->duration_s, (gpu->last_index + 1) * total->run->interval_s);
+    }
+}
+
+/* Training and its readings began and ended together, or the files are not of one run. */
+static void take_epochs(const struct kymo__old_energy *energy, struct total *total)
+{
+    const struct kymo__old_run *epochs = find_epochs(energy, total);
+    const double ratio = epochs != NULL ? epochs->epochs_s / total->duration_s : 0;
+    const bool fits = ratio > 0.5 && ratio < 3;
+    total->epochs = fits ? epochs : NULL;
+    total->interval_s *= fits ? ratio : 1;
+    total->duration_s *= fits ? ratio : 1;
+    total->joules = total->nominal_j * (fits ? ratio : 1);
+    total->mean_w = total->joules / total->duration_s;
+}
+
+/* ---- rows ---- */
+
+static void put_real(kymo_table *table, double value, bool is_known)
+{
+    if (is_known && isfinite(value))
+        kymo_table_f64(table, value);
+    else
+        kymo_table_null(table);
+}
+
+static double old_wh(const struct total *total)
+{
+    return total->sum_w * total->run->interval_s / 3600;
+}
+
+static void put_run(kymo_table *table, const struct total *total)
+{
+    const struct kymo__old_run *run = total->run, *epochs = total->epochs;
+    const double doubt = fabs(total->joules - total->nominal_j) +
+                         total->mean_w * total->interval_s; /* half of one at each end */
+    const char *note = run->has_intervals               ? "several intervals: the last is taken"
+                       : total->n_gpus != run->num_gpus ? "not all GPUs were measured"
+                       : epochs == NULL ? "nominal interval: epoch times are not known"
+                                        : "";
+    kymo__put_string(table, run->name);
+    kymo_table_u64(table, run->repeat + 1);
+    kymo__put_string(table, run->strategy);
+    kymo_table_u64(table, run->num_gpus);
+    kymo_table_u64(table, total->n_nodes);
+    kymo_table_u64(table, total->n_gpus);
+    kymo_table_u64(table, total->n_readings);
+    put_real(table, run->interval_s, true);
+    put_real(table, total->interval_s, epochs != NULL);
+    put_real(table, total->duration_s, true);
+    put_real(table, total->joules, true);
+    put_real(table, doubt, true);
+    put_real(table, total->mean_w, true);
+    put_real(table, total->peak_w, true);
+    put_real(table, total->sum_use / total->n_use / 100, total->n_use > 0);
+    if (epochs != NULL)
+        kymo_table_u64(table, epochs->n_epochs);
+    else
+        kymo_table_null(table);
+    put_real(table, epochs != NULL ? epochs->epochs_s / (double)epochs->n_epochs : 0, epochs != NULL);
+    put_real(table, epochs != NULL ? total->joules / (double)epochs->n_epochs : 0, epochs != NULL);
+    put_real(table, old_wh(total), true);
+    kymo__put_string(table, note);
+}
+
+static bool is_same_job(const struct kymo__old_run *a, const struct kymo__old_run *b)
+{
+    return a->is_epochs == b->is_epochs && a->num_gpus == b->num_gpus &&
+           strcmp(a->strategy, b->strategy) == 0;
+}
+
+/* Runs of one strategy and number of GPUs, told with the first of them. */
+static void put_repeats(kymo_table *table, const struct total *totals, size_t n_runs, size_t first)
+{
+    const struct kymo__old_run *run = totals[first].run;
+    double n = 0, sum = 0, squares = 0, wh = 0;
+    for (size_t i = 0; i < first; i++)
+        if (is_same_job(totals[i].run, run))
+            return;
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t i = first; i < n_runs; i++) {
+            if (!is_same_job(totals[i].run, run))
+                continue;
+            const double off = pass == 1 ? totals[i].joules - sum / n : 0;
+            squares += off * off;
+            n += pass == 0;
+            sum += pass == 0 ? totals[i].joules : 0;
+            wh += pass == 0 ? old_wh(&totals[i]) : 0;
+        }
+    const double half = n > 1 ? kymo__t_quantile(0.95, n - 1) * sqrt(squares / (n - 1) / n) : 0;
+    kymo__put_string(table, run->strategy);
+    kymo_table_u64(table, run->num_gpus);
+    kymo_table_u64(table, (uint64_t)n);
+    put_real(table, sum / n, true);
+    put_real(table, sum / n - half, n > 1);
+    put_real(table, sum / n + half, n > 1);
+    put_real(table, wh, true);
+}
+
+static kymo_status fill(const struct kymo__old_energy *energy, kymo_table *runs, kymo_table *repeats)
+{
+    const size_t n = energy->run_keys.n;
+    struct total *totals = kymo__calloc(n + 1, sizeof *totals);
+    if (totals == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for GPU power");
+    add_gpus(energy, totals);
+    for (size_t i = 0; i < n; i++)
+        if (!energy->runs[i].is_epochs) {
+            take_epochs(energy, &totals[i]);
+            put_run(runs, &totals[i]);
+        }
+    for (size_t i = 0; i < n; i++)
+        if (!energy->runs[i].is_epochs)
+            put_repeats(repeats, totals, n, i);
+    kymo__free(totals);
+    KYMO_TRY(kymo_table_status(runs));
+    return kymo_table_status(repeats);
+}
+
+kymo_status kymo__old_energy_tables(const struct kymo__old_energy *energy, kymo_table **runs,
+                                    kymo_table **repeats)
+{
+    kymo_table *of_runs = NULL, *of_repeats = NULL;
+    kymo_status status =
+        kymo_table_create("runs", run_columns, KYMO__COUNT_OF(run_columns), &of_runs);
+    if (status == KYMO_OK)
+        status = kymo_table_create("repeats", repeat_columns, KYMO__COUNT_OF(repeat_columns),
+                                   &of_repeats);
+    if (status == KYMO_OK)
+        status = fill(energy, of_runs, of_repeats);
+    if (status != KYMO_OK) {
+        kymo_table_destroy(of_runs);
+        kymo_table_destroy(of_repeats);
+        return status;
+    }
+    *runs = of_runs;
+    *repeats = of_repeats;
+    return KYMO_OK;
+}
+
+/* ---- files ---- */
+
+struct reading {
+    struct kymo__old_energy energy;
+    kymo_status status;
+};
+
+static kymo_status read_file(struct reading *reading, const char *path, bool *is_other)
+{
+    kymo__byte_source *bytes = NULL;
+    *is_other = false;
+    KYMO_TRY(kymo__bytes_open(path, &bytes));
+    const kymo_status status = kymo__old_energy_read(&reading->energy, bytes, path, is_other);
+    kymo__bytes_close(bytes);
+    return status;
+}
+
+static bool read_of_folder(void *ctx, const char *path)
+{
+    struct reading *reading = ctx;
+    bool is_other;
+    reading->status = read_file(reading, path, &is_other);
+    if (is_other)
+        reading->status = KYMO_OK;
+    return reading->status == KYMO_OK;
+}
+
+static kymo_status read_path(struct reading *reading, const char *path)
+{
+    struct stat info;
+    bool is_other;
+    if (stat(path, &info) != 0)
+        return kymo__fail_errno("open %s", path);
+    if (!S_ISDIR(info.st_mode))
+        return read_file(reading, path, &is_other);
+    kymo__csv_walk(path, read_of_folder, reading);
+    return reading->status;
+}
+
+kymo_status kymo_legacy_energy_read(const char *const *paths, size_t n, kymo_table **runs,
+                                    kymo_table **repeats, uint64_t *n_dropped)
+{
+    struct reading reading = {0};
+    kymo_status status = KYMO_OK;
+    for (size_t i = 0; status == KYMO_OK && i < n; i++)
+        status = read_path(&reading, paths[i]);
+    if (status == KYMO_OK && reading.energy.gpu_keys.n == 0)
+        status = kymo__fail(KYMO_EFORMAT,
+                            "%s has no readings of GPU power as itwinai 0.3 wrote them "
+                            "(gpu-energy-data/*.csv)",
+                            n > 0 ? paths[0] : "nothing");
+    if (status == KYMO_OK)
+        status = kymo__old_energy_tables(&reading.energy, runs, repeats);
+    if (status == KYMO_OK)
+        *n_dropped = reading.energy.n_dropped;
+    kymo__old_energy_fini(&reading.energy);
+    return status;
+}
