@@ -3,9 +3,12 @@
  * tell NVTX becomes events of the recording.
  *
  *   NVTX ── inject_entry.c    puts our functions into the tables of each object that has NVTX inside
+ *      |    inject_extension.c   the same for NVTX's extension of payloads
  *      '--- inject_calls.c, inject_handles.c    those functions
  *             |-- inject_text.c     what of a name is its site's, what varies; wide characters
  *             |-- inject_names.c    domains, categories, names: found without a lock once they are known
+ *             |-- inject_event.c    what goes along with an event
+ *             |     inject_payload.c, inject_schema.c   bytes with a schema, as text
  *             |-- inject_thread.c   what each thread has pushed, of each domain; names it used last
  *             '-- inject_next.c     a second tool behind us, which gets every call as it came
  *
@@ -94,6 +97,69 @@ static inline kymo_id inject_name_site(const struct inject_name *name, uint32_t 
         return id;
     return inject_look_find((struct inject_name *)name, category, color);
 }
+
+/* The text of a handle that may be none of ours; "" then. Looks at all of them. */
+const char *inject_name_text(const void *handle);
+
+/* ---- inject_schema.c ---- */
+
+enum { INJECT_MAX_ENTRIES = 64 };
+
+struct inject_schema_entry {
+    uint64_t flags, type, detail, offset;
+    char *name; /* NULL: none */
+};
+
+struct inject_enum_value {
+    uint64_t value;
+    char *name;
+};
+
+/* A schema or an enumeration, which has no entries but values. */
+struct inject_schema {
+    struct inject_schema *next; /* the list is guarded by the lock; a release makes one seen */
+    const struct inject_domain *domain;
+    uint64_t id;
+    char *name;              /* NULL: none */
+    size_t bytes, alignment; /* 0: unknown */
+    size_t n_entries, n_values;
+    struct inject_schema_entry *entries;
+    struct inject_enum_value *values;
+};
+
+/*
+ * Remember a schema, or an enumeration, by `id`; 0: by the number that it brings, or one that is given here. Its number.
+ */
+uint64_t inject_schema_add(const struct inject_domain *domain, const struct nvtx_schema *told,
+                           uint64_t id);
+uint64_t inject_enum_add(const struct inject_domain *domain, const struct nvtx_enum *told,
+                         uint64_t id);
+/* NULL for one that nobody told. No lock. */
+const struct inject_schema *inject_schema_find(const struct inject_domain *domain, uint64_t id);
+
+/* ---- inject_payload.c ---- */
+
+/* Payloads as a text with a NUL; its length. `payloads` may be NULL. */
+size_t inject_payload_text(const struct inject_domain *domain, const struct nvtx_payload *payloads,
+                           size_t n, char into[INJECT_TEXT_MAX]);
+/* The name of an event that is nothing but payloads. */
+void inject_payload_message(const struct inject_domain *domain, const struct nvtx_payload *payloads,
+                            size_t n, char into[INJECT_TEXT_MAX]);
+
+/* ---- inject_event.c ---- */
+
+/* A site, and the part of the name that varies; NULL: none. */
+struct inject_meaning {
+    kymo_id id;
+    const char *rest;
+    size_t rest_len;
+};
+
+enum inject_what { INJECT_RANGE, INJECT_MARK };
+
+/* Record a range, or a mark, with what goes along. `event` may be NULL. */
+void inject_event_put(const struct inject_domain *domain, enum inject_what what,
+                      const struct inject_meaning *meaning, const struct nvtx_event *event);
 
 /* ---- inject_thread.c ---- */
 
@@ -196,6 +262,8 @@ static inline bool inject_next_is_there(void)
 
 /* What makes it the tool of an object: its own function, or NULL when there is no second tool. Loads it the first time. */
 nvtx_initialize *inject_next_find(void);
+/* The same for NVTX's extensions. */
+nvtx_initialize_extension *inject_next_find_extension(void);
 
 /* The event as the second tool knows it: `copy`, with its handle of the string, or the event itself. */
 const struct nvtx_event *inject_next_event(const struct nvtx_event *event, struct nvtx_event *copy);
@@ -217,6 +285,7 @@ bool inject_next_ended(uint64_t ours, uint64_t *theirs);
 /* ---- around a fork, in the order of the locks ---- */
 void inject_entry_lock(bool lock);
 void inject_next_lock(bool lock);
+void inject_schema_lock(bool lock);
 void inject_names_lock(bool lock);
 void inject_thread_lock(bool lock);
 
@@ -226,5 +295,11 @@ void inject_thread_lock(bool lock);
 #define INJECT_CALL(place, type, name, params) type inject_##name params;
 NVTX_FUNCTIONS(INJECT_CALL)
 #undef INJECT_CALL
+
+/* The same without a second tool. */
+int inject_own_push(struct inject_domain *domain, const struct nvtx_event *event);
+int inject_own_pop(const struct inject_domain *domain);
+void inject_own_mark(struct inject_domain *domain, const struct nvtx_event *event);
+uint64_t inject_own_start(struct inject_domain *domain, const struct nvtx_event *event);
 
 #endif

@@ -37,6 +37,7 @@ enum {
     NVTX_PAYLOAD_U32 = 4,
     NVTX_PAYLOAD_I32 = 5,
     NVTX_PAYLOAD_F32 = 6,
+    NVTX_PAYLOAD_EXTENDED = (int32_t)0xdfbd0009, /* `u64` is the address of `n_payloads` of them */
 };
 
 /* What is told of a range or a mark. */
@@ -103,6 +104,96 @@ static_assert(offsetof(struct nvtx_event, as) == 40, "as NVTX has it");
 /* Of this module, only what has a domain's handle in it. */
 #define NVTX_SYNC(X) X(1, void *, sync_user_create, (void *domain, const void *attributes))
 
-#define NVTX_FUNCTIONS(X) NVTX_CORE(X) NVTX_CORE2(X) NVTX_SYNC(X)
+/*
+ * The extension for payloads, a module that has its functions in one segment of places. A place that holds 1 is switched
+ * off; NVTX does that to those which a tool leaves at 0.
+ */
+enum { NVTX_EXTENSION_PAYLOAD = 2, NVTX_EXTENSION_OFF = 1 };
+
+struct nvtx_segment {
+    size_t id, n;
+    intptr_t *places;
+};
+struct nvtx_extension {
+    uint16_t version, bytes, module, compatibility;
+    size_t n_segments;
+    struct nvtx_segment *segments;
+    intptr_t (*get_export)(uint32_t number);
+    const void *information;
+};
+typedef int nvtx_initialize_extension(struct nvtx_extension *extension);
+
+/* Bytes, and the number of the schema that says what they are: one that was registered, or a type of an entry. */
+struct nvtx_payload {
+    uint64_t schema;
+    size_t bytes; /* SIZE_MAX: as the schema says */
+    const void *data;
+};
+
+enum {
+    NVTX_FLAG_REMOTE = 7 << 1, /* the value is an address or an offset of what is meant */
+    NVTX_FLAG_ARRAY = 7 << 4,
+    NVTX_FLAG_ARRAY_FIXED = 1 << 4,  /* `detail` is its length */
+    NVTX_FLAG_ARRAY_LENGTH = 3 << 4, /* `detail` is the number of the entry that has the length */
+    NVTX_FLAG_HIDDEN = 1 << 9,
+    NVTX_FLAG_MESSAGE = 1 << 10, /* the event's name */
+};
+struct nvtx_schema_entry {
+    uint64_t flags, type; /* NVTX_TYPE_..., or a schema's number */
+    const char *name, *description;
+    uint64_t detail,
+        offset; /* offset 0, but for the first: behind the one before, where alignment has it */
+    const void *semantics, *reserved;
+};
+static_assert(sizeof(struct nvtx_schema_entry) == 64, "as NVTX has it");
+
+enum {
+    NVTX_SCHEMA_HAS_NAME = 1 << 1,
+    NVTX_SCHEMA_HAS_ENTRIES = 3 << 4,
+    NVTX_SCHEMA_HAS_BYTES = 1 << 6,
+    NVTX_SCHEMA_HAS_ALIGNMENT = 1 << 7,
+    NVTX_SCHEMA_HAS_ID = 1 << 8,
+};
+struct nvtx_schema {
+    uint64_t fields; /* NVTX_SCHEMA_HAS_... of those below */
+    const char *name;
+    uint64_t type, flags;
+    const struct nvtx_schema_entry *entries;
+    size_t n_entries, bytes, alignment;
+    uint64_t id;
+    void *extension;
+};
+
+enum { NVTX_ENUM_HAS_ENTRIES = 3 << 2, NVTX_ENUM_HAS_BYTES = 1 << 4, NVTX_ENUM_HAS_ID = 1 << 5 };
+struct nvtx_enum_entry {
+    const char *name;
+    uint64_t value;
+    int8_t is_flag;
+};
+struct nvtx_enum {
+    uint64_t fields; /* NVTX_ENUM_HAS_... of those below */
+    const char *name;
+    const struct nvtx_enum_entry *entries;
+    size_t n_entries, bytes;
+    uint64_t id;
+    void *extension;
+};
+
+/* Types of entries that are not just a number. The numbers of others are in inject_payload.c, with their sizes. */
+enum { NVTX_TYPE_STRING_HANDLE = 80, NVTX_TYPE_END = 81 };
+/* From here on programs choose numbers of schemas, and from there tools give them. */
+#define NVTX_SCHEMA_DYNAMIC (UINT64_C(1) << 32)
+
+#define NVTX_PAYLOADS(X)                                                                           \
+    X(0, uint64_t, schema_register, (void *domain, const struct nvtx_schema *schema))              \
+    X(1, uint64_t, enum_register, (void *domain, const struct nvtx_enum *schema))                  \
+    X(2, void, mark_payload, (void *domain, const struct nvtx_payload *payloads, size_t n))        \
+    X(3, int, push_payload, (void *domain, const struct nvtx_payload *payloads, size_t n))         \
+    X(4, int, pop_payload, (void *domain, const struct nvtx_payload *payloads, size_t n))          \
+    X(5, uint64_t, start_payload, (void *domain, const struct nvtx_payload *payloads, size_t n))   \
+    X(6, void, end_payload,                                                                        \
+      (void *domain, uint64_t range, const struct nvtx_payload *payloads, size_t n))
+
+#define NVTX_FUNCTIONS(X) NVTX_CORE(X) NVTX_CORE2(X) NVTX_SYNC(X) NVTX_PAYLOADS(X)
 
 #endif

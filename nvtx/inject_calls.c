@@ -2,19 +2,11 @@
  * Events: what NVTX calls instead of its own empty functions. A second tool's own work stays outside of what is recorded: it
  * hears of a push before the recording does, and of a pop after it.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "inject.h"
 
 /* ---- from what the program says to a site ---- */
-
-/* A site, and the part of the name that varies; NULL: none. */
-struct meaning {
-    kymo_id id;
-    const char *rest;
-    size_t rest_len;
-};
 
 static bool is_recording(void)
 {
@@ -30,10 +22,10 @@ static uint32_t color_of(const struct nvtx_event *event)
 }
 
 /* A name that is looked up; one whose text is the whole of it is remembered by its address. */
-__attribute__((noinline)) static struct meaning
+__attribute__((noinline)) static struct inject_meaning
 look_up(struct inject_domain *domain, const char *text, const struct nvtx_event *event)
 {
-    struct meaning meaning = {0};
+    struct inject_meaning meaning = {0};
     if (text == NULL)
         text = "";
     const size_t len = strlen(text), cut = inject_text_cut(text, len);
@@ -67,24 +59,25 @@ static inline const struct inject_name *recent_name(const struct inject_domain *
     return recent->name;
 }
 
-static struct meaning text_meaning(struct inject_domain *domain, const char *text,
-                                   const struct nvtx_event *event)
+static struct inject_meaning text_meaning(struct inject_domain *domain, const char *text,
+                                          const struct nvtx_event *event)
 {
     const struct inject_name *const name = recent_name(domain, text);
     if (KYMO_UNLIKELY(name == NULL))
         return look_up(domain, text, event);
-    return (struct meaning){event == NULL ? inject_name_site(name, 0, 0)
-                                          : inject_name_site(name, event->category, color_of(event)),
-                            NULL, 0};
+    return (struct inject_meaning){event == NULL
+                                       ? inject_name_site(name, 0, 0)
+                                       : inject_name_site(name, event->category, color_of(event)),
+                                   NULL, 0};
 }
 
-static inline struct meaning registered_meaning(struct inject_domain *domain,
-                                                const struct nvtx_event *event)
+static inline struct inject_meaning registered_meaning(struct inject_domain *domain,
+                                                       const struct nvtx_event *event)
 {
     const struct inject_name *const name = event->as.registered;
     if (KYMO_UNLIKELY(name == NULL || name->domain != domain))
         return text_meaning(domain, name != NULL ? name->text : NULL, event);
-    struct meaning meaning = {.id = inject_name_site(name, event->category, color_of(event))};
+    struct inject_meaning meaning = {.id = inject_name_site(name, event->category, color_of(event))};
     if (KYMO_UNLIKELY(name->rest != name->len)) {
         meaning.rest = name->text + name->rest;
         meaning.rest_len = name->len - name->rest;
@@ -93,105 +86,34 @@ static inline struct meaning registered_meaning(struct inject_domain *domain,
 }
 
 /* `event` has no wide text. */
-static inline struct meaning event_meaning(struct inject_domain *domain,
-                                           const struct nvtx_event *event)
+static inline struct inject_meaning event_meaning(struct inject_domain *domain,
+                                                  const struct nvtx_event *event)
 {
     if (event->text_type == NVTX_REGISTERED)
         return registered_meaning(domain, event);
     return text_meaning(domain, event->text_type == NVTX_TEXT ? event->as.text : NULL, event);
 }
 
-/* ---- payloads ---- */
+/* ---- from there to the recording ---- */
 
-static bool payload_of(const struct nvtx_event *event, struct kymo_payload *payload)
-{
-    switch (event != NULL ? event->payload_type : NVTX_PAYLOAD_NONE) {
-    case NVTX_PAYLOAD_U64:
-        *payload = (struct kymo_payload){.type = KYMO_PAYLOAD_U64, .as.u64 = event->payload.u64};
-        return true;
-    case NVTX_PAYLOAD_I64:
-        *payload = (struct kymo_payload){.type = KYMO_PAYLOAD_I64, .as.i64 = event->payload.i64};
-        return true;
-    case NVTX_PAYLOAD_F64:
-        *payload = (struct kymo_payload){.type = KYMO_PAYLOAD_F64, .as.f64 = event->payload.f64};
-        return true;
-    case NVTX_PAYLOAD_U32:
-        *payload = (struct kymo_payload){.type = KYMO_PAYLOAD_U64, .as.u64 = event->payload.u32};
-        return true;
-    case NVTX_PAYLOAD_I32:
-        *payload = (struct kymo_payload){.type = KYMO_PAYLOAD_I64, .as.i64 = event->payload.i32};
-        return true;
-    case NVTX_PAYLOAD_F32:
-        *payload =
-            (struct kymo_payload){.type = KYMO_PAYLOAD_F64, .as.f64 = (double)event->payload.f32};
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* What varies of the name, and a number behind it, as one text. */
-static void join(char into[INJECT_TEXT_MAX], const struct meaning *meaning,
-                 struct kymo_payload *payload)
-{
-    const int len = (int)(meaning->rest_len < INJECT_TEXT_MAX ? meaning->rest_len : INJECT_TEXT_MAX);
-    if (payload->type == KYMO_PAYLOAD_F64)
-        snprintf(into, INJECT_TEXT_MAX, "%.*s, payload = %.17g", len, meaning->rest, payload->as.f64);
-    else if (payload->type == KYMO_PAYLOAD_I64)
-        snprintf(into, INJECT_TEXT_MAX, "%.*s, payload = %lld", len, meaning->rest,
-                 (long long)payload->as.i64);
-    else
-        snprintf(into, INJECT_TEXT_MAX, "%.*s, payload = %llu", len, meaning->rest,
-                 (unsigned long long)payload->as.u64);
-    *payload = (struct kymo_payload){
-        .type = KYMO_PAYLOAD_TEXT, .len = (uint32_t)strlen(into), .as.text = into};
-}
-
-enum what { A_RANGE, A_MARK };
-
-/* A range, or a mark, with what goes along. */
-__attribute__((noinline)) static void put_payload(enum what what, const struct meaning *meaning,
-                                                  const struct nvtx_event *event)
-{
-    char text[INJECT_TEXT_MAX];
-    struct kymo_payload payload = {0};
-    bool has_payload = payload_of(event, &payload);
-    if (meaning->rest != NULL) {
-        if (has_payload)
-            join(text, meaning, &payload);
-        else
-            payload = (struct kymo_payload){.type = KYMO_PAYLOAD_TEXT,
-                                            .len = (uint32_t)meaning->rest_len,
-                                            .as.text = meaning->rest};
-        has_payload = true;
-    }
-    if (what == A_MARK)
-        kymo_put_mark(meaning->id, has_payload ? &payload : NULL);
-    else if (has_payload)
-        kymo_put_begin_payload(meaning->id, &payload);
-    else
-        kymo_put_begin(meaning->id);
-}
-
-static inline void put(enum what what, const struct meaning *meaning, const struct nvtx_event *event)
+static inline void put(const struct inject_domain *domain, enum inject_what what,
+                       const struct inject_meaning *meaning, const struct nvtx_event *event)
 {
     if (KYMO_UNLIKELY(meaning->rest != NULL ||
                       (event != NULL && event->payload_type != NVTX_PAYLOAD_NONE)))
-        put_payload(what, meaning, event);
-    else if (what == A_MARK)
+        inject_event_put(domain, what, meaning, event);
+    else if (what == INJECT_MARK)
         kymo_put_mark(meaning->id, NULL);
     else
         kymo_put_begin(meaning->id);
 }
 
-/* ---- the recording ---- */
-
-static int push_meaning(struct inject_entry *entry, const struct meaning *meaning,
+static int push_meaning(struct inject_entry *entry, const struct inject_meaning *meaning,
                         const struct nvtx_event *event)
 {
     entry->id = meaning->id;
     if (KYMO_LIKELY(meaning->id != 0))
-        put(A_RANGE, meaning, event);
+        put(entry->domain, INJECT_RANGE, meaning, event);
     return entry->level;
 }
 
@@ -202,7 +124,7 @@ __attribute__((noinline)) static int push_text_slowly(struct inject_domain *doma
         return NVTX_NO_LEVEL;
     if (!is_recording())
         return entry->level;
-    const struct meaning meaning = text_meaning(domain, text, NULL);
+    const struct inject_meaning meaning = text_meaning(domain, text, NULL);
     return push_meaning(entry, &meaning, NULL);
 }
 
@@ -263,7 +185,7 @@ __attribute__((noinline)) static int push_event_slowly(struct inject_domain *dom
         return NVTX_NO_LEVEL;
     if (!is_recording())
         return entry->level;
-    const struct meaning meaning = event_meaning(domain, event);
+    const struct inject_meaning meaning = event_meaning(domain, event);
     return push_meaning(entry, &meaning, event);
 }
 
@@ -305,9 +227,9 @@ static void mark_text(struct inject_domain *domain, const char *text)
 {
     if (!is_recording())
         return;
-    const struct meaning meaning = text_meaning(domain, text, NULL);
+    const struct inject_meaning meaning = text_meaning(domain, text, NULL);
     if (meaning.id != 0)
-        put(A_MARK, &meaning, NULL);
+        put(domain, INJECT_MARK, &meaning, NULL);
 }
 
 static void mark_wide(struct inject_domain *domain, const wchar_t *wide)
@@ -327,10 +249,10 @@ static void mark_event(struct inject_domain *domain, const struct nvtx_event *ev
         plain = narrow(event, text);
         event = &plain;
     }
-    const struct meaning meaning =
+    const struct inject_meaning meaning =
         event != NULL ? event_meaning(domain, event) : text_meaning(domain, NULL, NULL);
     if (meaning.id != 0)
-        put(A_MARK, &meaning, event);
+        put(domain, INJECT_MARK, &meaning, event);
 }
 
 static uint64_t start_text(struct inject_domain *domain, const char *text)
@@ -356,6 +278,27 @@ static uint64_t start_event(struct inject_domain *domain, const struct nvtx_even
         event = &plain;
     }
     return kymo_put_async_begin(event_meaning(domain, event).id);
+}
+
+/* For the extension. */
+int inject_own_push(struct inject_domain *domain, const struct nvtx_event *event)
+{
+    return push_event_slowly(domain, event);
+}
+
+int inject_own_pop(const struct inject_domain *domain)
+{
+    return pop(domain);
+}
+
+void inject_own_mark(struct inject_domain *domain, const struct nvtx_event *event)
+{
+    mark_event(domain, event);
+}
+
+uint64_t inject_own_start(struct inject_domain *domain, const struct nvtx_event *event)
+{
+    return start_event(domain, event);
 }
 
 /* ---- what NVTX calls: a second tool's, and ours ---- */

@@ -29,14 +29,14 @@ struct slot {
 static const struct slot slots[] = {NVTX_CORE(CORE_SLOT) NVTX_CORE2(CORE2_SLOT) NVTX_SYNC(SYNC_SLOT)};
 enum { N_SLOTS = sizeof slots / sizeof slots[0] };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one object at a time */
+static pthread_mutex_t entry_lock = PTHREAD_MUTEX_INITIALIZER; /* one object at a time */
 
-void inject_entry_lock(bool is_taken)
+void inject_entry_lock(bool lock)
 {
-    if (is_taken)
-        pthread_mutex_lock(&lock);
+    if (lock)
+        pthread_mutex_lock(&entry_lock);
     else
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&entry_lock);
 }
 
 /* Where the object keeps the function; NULL: it knows no such function. */
@@ -77,7 +77,7 @@ static void keep_next(nvtx_function *const before[N_SLOTS], nvtx_function **cons
 static void ask_next(nvtx_get_table *get_table, nvtx_function **const places[N_SLOTS])
 {
     nvtx_initialize *const initialize = inject_next_find();
-    nvtx_function *before[N_SLOTS];
+    nvtx_function *before[N_SLOTS] = {NULL};
     if (initialize == NULL)
         return;
     for (size_t i = 0; i < N_SLOTS; i++)
@@ -132,9 +132,9 @@ KYMO_API int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 {
     if (get_table == NULL)
         return 0;
-    pthread_mutex_lock(&lock);
+    inject_entry_lock(true);
     const int is_taken = initialize_object(get_table);
-    pthread_mutex_unlock(&lock);
+    inject_entry_lock(false);
     return is_taken;
 }
 
@@ -144,6 +144,7 @@ static void before_fork(void)
 {
     inject_entry_lock(true);
     inject_next_lock(true);
+    inject_schema_lock(true);
     inject_names_lock(true);
     inject_thread_lock(true);
 }
@@ -152,6 +153,7 @@ static void after_fork(void)
 {
     inject_thread_lock(false);
     inject_names_lock(false);
+    inject_schema_lock(false);
     inject_next_lock(false);
     inject_entry_lock(false);
 }

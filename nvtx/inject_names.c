@@ -335,3 +335,14 @@ struct inject_name *inject_name_register(struct inject_domain *domain, const cha
     struct inject_name *const name = get(domain, text, strlen(text), N_EXACT);
     return name != NULL ? name : folded(domain, text, strlen(text));
 }
+
+const char *inject_name_text(const void *handle)
+{
+    const struct table *const table = __atomic_load_n(&names.table, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; table != NULL && i <= table->mask; i++) {
+        const struct inject_name *const name = __atomic_load_n(&table->slots[i], __ATOMIC_ACQUIRE);
+        if (name != NULL && name == handle)
+            return name->text;
+    }
+    return "";
+}

@@ -14,10 +14,12 @@ bool inject_has_next;
 
 /* ---- where it is ---- */
 
+static void *library = RTLD_DEFAULT; /* guarded by the lock of inject_entry.c */
+
 /* One that cannot be used is told of once, and left out. */
 static nvtx_initialize *open_library(const char *path)
 {
-    void *const library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     nvtx_initialize *const initialize =
         library != NULL ? (nvtx_initialize *)dlsym(library, "InitializeInjectionNvtx2") : NULL;
     if (initialize == NULL)
@@ -41,6 +43,15 @@ nvtx_initialize *inject_next_find(void)
     else
         initialize = (nvtx_initialize *)dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2Preinject");
     return initialize;
+}
+
+nvtx_initialize_extension *inject_next_find_extension(void)
+{
+    if (inject_next_find() == NULL)
+        return NULL;
+    return (nvtx_initialize_extension *)dlsym(
+        library, library != RTLD_DEFAULT ? "InitializeInjectionNvtxExtension"
+                                         : "InitializeInjectionNvtxExtensionPreinject");
 }
 
 /* ---- its handles ---- */

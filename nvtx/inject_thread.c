@@ -97,9 +97,9 @@ static bool grow(struct inject_thread *self)
         return false;
     if (n == 0)
         entries[0] = (struct inject_entry){.level = -1};
-    memory->entries = entries;
     self->top = entries + (n > 0 ? n : 1);
     self->limit = entries + cap - 1;
+    memory->entries = entries;
     return true;
 }
 
@@ -111,8 +111,9 @@ void inject_thread_after_fork(void)
         if (memory != own)
             destroy(memory);
     }
-    for (struct inject_entry *entry = own != NULL ? own->entries : NULL; entry != inject_thread.top;
-         entry++)
+    if (own == NULL)
+        return;
+    for (struct inject_entry *entry = own->entries; entry < inject_thread.top; entry++)
         entry->id = 0;
 }
 

@@ -14,6 +14,8 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "told_payload.h"
+
 static nvtxEventAttributes_t event(const char *text)
 {
     const nvtxEventAttributes_t e = {.version = NVTX_VERSION,
@@ -366,10 +368,19 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(void);
     } parts[] = {
-        {"everything", everything}, {"varying", varying}, {"endless", endless},
-        {"awkward", awkward},       {"reused", reused},   {"renamed", renamed},
-        {"levels", levels},         {"deep", deep},       {"threads", threads},
-        {"forks", forks},           {"named", named},     {"ends", ends},
+        {"everything", everything},
+        {"varying", varying},
+        {"endless", endless},
+        {"awkward", awkward},
+        {"reused", reused},
+        {"renamed", renamed},
+        {"levels", levels},
+        {"deep", deep},
+        {"threads", threads},
+        {"forks", forks},
+        {"named", named},
+        {"ends", ends},
+        {"schemas", payloads_with_schemas},
     };
     const char *part = argc > 1 ? argv[1] : "";
     if (strcmp(part, "libraries") == 0)

@@ -158,6 +158,26 @@ def test_payloads_go_along(told):
     assert payloads == ["18446744073709551615", -7, 0.25, 4294967295, -8, 0.5]
 
 
+def test_payloads_with_schemas_are_texts(told, nvtx_tool):
+    run = told("schemas")
+    payloads = {e["name"]: e.get("args", {}).get("payload") for e in run.events if e["ph"] in "iX"}
+    whole = (
+        "NCCL communicator ID = 77, Message size [bytes] = 4096, Reduction operation = Product, factor = 0.5, "
+        "label = grads, sizes = [2, -3, 4]"
+    )
+    assert payloads == {
+        "ncclAllReduce": whole,
+        "as the schema says": whole,
+        "cut": "NCCL communicator ID = 77, Message size [bytes] = 4096",
+        "text": "seq = 4, just a text",
+        "unknown": None,
+        "send": "peer = 3",
+    }
+    assert run.ranges == {"ncclAllReduce": 1, "send": 1}
+    assert run.async_ranges == {"send": 1}
+    assert {site[2] for site in run.sites} == {"NCCL"}
+
+
 def test_what_varies_in_a_name_is_a_payload(told):
     run = told("varying")
     assert run.ranges == {"aten::mul": 1000, "aten::add": 1}
@@ -283,7 +303,7 @@ def alone(program: Path, tool: Path, log: Path, part: str) -> Calls:
     return Calls(read_calls(log), done)
 
 
-@pytest.mark.parametrize("part", ["everything", "varying", "reused", "renamed", "levels"])
+@pytest.mark.parametrize("part", ["everything", "varying", "reused", "renamed", "levels", "schemas"])
 def test_a_second_tool_hears_what_it_hears_alone(behind, program, nvtx_tool, tmp_path, part):
     run, calls = behind(part)
     expected = alone(program, nvtx_tool, tmp_path / "alone", part)
@@ -435,6 +455,31 @@ thread.join()
     assert run.async_ranges == {"started": 1}
     assert ("function", "work", "python", 0xFF008000) in run.sites
     assert [e["args"] for e in run.events if e["name"] == "mark"] == [{"payload": 3}] * 5
+
+
+@needs_nvtx
+def test_the_package_nvtx_with_arrays(script):
+    pytest.importorskip("numpy")
+    run = script(
+        """
+import numpy as np
+import nvtx
+
+domain = nvtx.get_domain("arrays")
+for name, payload in [
+    ("list", [1, 2, 3]),
+    ("long", list(range(100))),
+    ("real", np.array([0.5, 2], dtype=np.float32)),
+    ("struct", np.array((7, 2.5), dtype=[("step", np.int32), ("loss", np.float64)])),
+]:
+    nvtx.mark(name, domain="arrays", payload=payload)
+"""
+    )
+    payloads = {e["name"]: e.get("args", {}).get("payload") for e in run.events}
+    assert "[1, 2, 3]" in payloads["list"]
+    assert "14, 15, ...]" in payloads["long"]
+    assert "[0.5, 2]" in payloads["real"]
+    assert payloads["struct"] == "step = 7, loss = 2.5"
 
 
 @needs_nvtx
