@@ -51,7 +51,7 @@ static const char *whose(const struct tally *tally, char *into, size_t size)
 }
 
 struct tallies {
-    struct tally negative, stepless, unlinked, outside, plain, full;
+    struct tally negative, stepless, unlinked, outside, plain, full, lost;
 };
 
 /* A host of which nothing says that it does anything but compute. */
@@ -67,6 +67,8 @@ static void count_process(struct tallies *tallies, const struct kymo__process_br
     uint64_t n_unlinked = 0;
     for (size_t d = 0; d < p->set.n_devices; d++)
         n_unlinked += p->set.devices[d].device >= 0 ? p->set.devices[d].n_unlinked : 0;
+    if (p->set.process->lost_events != 0)
+        count(&tallies->lost, p, p->set.process->lost_events, 0, 0);
     if (p->set.n_negative != 0)
         count(&tallies->negative, p, p->set.n_negative, 0, 0);
     if (n_unlinked != 0)
@@ -90,7 +92,12 @@ static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
     char who[96];
     const bool needs_steps =
         breakdown->by == KYMO__BY_STEP || breakdown->window == KYMO__WINDOW_STEPS;
-    const struct tally *t = &tallies->negative;
+    const struct tally *t = &tallies->lost;
+    if (t->n != 0)
+        put(table,
+            "Events that were not recorded: %" PRIu64 " of %s; the times are too small by these.",
+            t->n, whose(t, who, sizeof who));
+    t = &tallies->negative;
     if (t->n != 0)
         put(table, "GPU events that end before they begin: %" PRIu64 " of %s, left out.", t->n,
             whose(t, who, sizeof who));

@@ -231,6 +231,9 @@ static const char *advice_on(const struct kymo__launching *range, const char *ve
     if (verdict[0] == 'h')
         return "The host does something else before it launches: kymo breakdown tells what; move "
                "it to another thread, or launch before it.";
+    if (range->n_work >= 4 * range->n_launches)
+        return "It launches much at once already, as graphs do: put more into each, or take bigger "
+               "batches.";
     if (mean_ns < 10000)
         return "Its kernels are shorter than launching them takes: record it as a CUDA graph, or "
                "fuse them (torch.compile).";

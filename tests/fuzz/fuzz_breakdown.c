@@ -1,9 +1,13 @@
-/* Any bytes as a log: broken down, one way or another, printed and as JSON. The parts must add up whatever it holds. */
+/*
+ * Any bytes as a log: broken down, one way or another, printed and as JSON; and the report of its GPU work. The parts
+ * must add up whatever it holds.
+ */
 #include <stdio.h>
 
 #include "base/base_internal.h"
 #include "fuzz.h"
 #include <kymo/breakdown.h>
+#include <kymo/gpu_report.h>
 
 static uint64_t number(const kymo_table *table, size_t row, const char *column)
 {
@@ -37,6 +41,23 @@ static void break_down(kymo_recording *recording, unsigned which)
         fclose(out);
 }
 
+static void report_gpus(kymo_recording *recording)
+{
+    kymo_gpu_report *report = NULL;
+    FILE *out = fopen("/dev/null", "w");
+    if (out != NULL && kymo_gpu_report_create(&recording, 1, NULL, &report) == KYMO_OK) {
+        const kymo_table *devices = kymo_gpu_report_table(report, "devices");
+        for (size_t row = 0; row < kymo_table_n_rows(devices); row++)
+            KYMO_ASSERT(number(devices, row, "busy_ns") + number(devices, row, "launch_wait_ns") +
+                            number(devices, row, "host_wait_ns") <=
+                        number(devices, row, "span_ns"));
+        (void)kymo_gpu_report_json(report, out);
+        kymo_gpu_report_destroy(report);
+    }
+    if (out != NULL)
+        fclose(out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[128];
@@ -45,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!fuzz_write_file(path, data, size) || kymo_recording_open(path, &recording) != KYMO_OK)
         return 0;
     break_down(recording, kymo__crc32c(0, data, size));
+    report_gpus(recording);
     kymo_recording_close(recording);
     return 0;
 }

@@ -1,0 +1,165 @@
+"""Recordings of GPU work made by kymo itself, from the run to the last table and export.
+
+There is no GPU here: tests/cupti has libraries in the places of CUDA's and CUPTI's. The program does what its arguments
+say, so counts and names are known; times are only compared with one another.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from built import needs_sqlite
+
+ACTS = (
+    "begin train begin forward launch gemm 7 launch relu 7 end begin replay graph 5 7 end "
+    "copy 4096 9 set 512 9 take 1024 sync iteration end"
+)
+SHAPE = {"grid": [8, 1, 1], "block": [128, 1, 1], "registers per thread": 32, "shared memory": 1024}
+
+
+@pytest.fixture
+def traced(kymo: Any, build_dir: Path, tmp_path: Path) -> Callable[..., Path]:
+    def trace(acts: str = ACTS, cupti: str = "", options: str = "") -> Path:
+        libraries = build_dir / "tests" / "cupti"
+        env = {"LD_LIBRARY_PATH": str(libraries / "cuda"), "CUDA_INJECTION64_PATH": "", "KYMO_TEST_CUPTI": cupti}
+        command = [
+            "run",
+            "-q",
+            "--gpu",
+            "--options",
+            options,
+            "-o",
+            "run.kymo",
+            "--",
+            libraries / "gpu_work",
+            *acts.split(),
+        ]
+        done = kymo(*command, env=env)
+        assert done.returncode == 0, done.stderr
+        return tmp_path / "run.kymo"
+
+    return trace
+
+
+def test_the_report_has_every_launch(kymo: Any, traced: Callable[..., Path]) -> None:
+    told = json.loads(kymo("report", traced(), "--gpu", "--json").stdout)
+    gpu = told["gpu"]
+    assert {row["name"]: row["count"] for row in gpu["kernels"]} == {
+        "gemm": 1,
+        "relu": 1,
+        "in_a_graph": 5,
+        "Memcpy HtoD (Pageable -> Device)": 1,
+        "Memset (Device)": 1,
+    }
+    assert {(row["grid"], row["block"], row["registers"], row["shared_bytes"]) for row in gpu["shapes"]} == {
+        ("8x1x1", "128x1x1", 32, 1024)
+    }
+    assert {row["direction"]: row["bytes"] for row in gpu["copies"]} == {"HtoD": 4096, None: 512}
+    ranges = {row["name"]: (row["calls"], row["launches"], row["work"]) for row in gpu["ranges"]}
+    assert ranges == {"train": (1, 5, 9), "forward": (1, 2, 2), "replay": (1, 1, 5)}
+    [device] = gpu["devices"]
+    idle = device["launch_wait_ns"] + device["host_wait_ns"] + device["other_idle_ns"]
+    assert device["busy_ns"] + idle == device["span_ns"]
+    total = sum(row["total_ns"] for row in gpu["kernels"])
+    assert 0 < device["busy_ns"] <= total
+    [iteration] = gpu["iterations"]
+    assert (iteration["launches"], iteration["work"], iteration["gpu_ns"]) == (5, 9, total)
+    # Memory that is taken is no work.
+    memory = [row for row in told["kernels"] if row["kind"] == "memory"]
+    assert [(row["count"], row["share"]) for row in memory] == [(1, None)]
+
+
+def test_the_breakdown_comes_straight_from_the_recording(kymo: Any, traced: Callable[..., Path]) -> None:
+    path = traced()
+    broken = json.loads(kymo("breakdown", path, "--by", "range", "--json").stdout)
+    gpu = json.loads(kymo("report", path, "--gpu", "--json").stdout)["gpu"]
+    [device] = [row for row in broken["devices"] if row["window"] == "gpu_span"]
+    assert device["busy"] == gpu["devices"][0]["busy_ns"] and device["span"] == gpu["devices"][0]["span_ns"]
+    kernels = sum(row["total_ns"] for row in gpu["kernels"] if row["kind"] == "kernel")
+    assert 0 < device["compute"] <= kernels and device["exposed_comm"] == 0
+    assert {row["range"] for row in broken["by"]} == {"train", "forward", "replay"}
+
+
+def test_chrome_is_as_kineto_writes_it(kymo: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
+    path = traced()
+    assert kymo("export", path, "--to", "chrome", "-o", "trace.json").returncode == 0
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    kernels = [e for e in events if e.get("cat") == "kernel"]
+    assert len(kernels) == 7
+    for kernel in kernels:
+        assert {**SHAPE, "device": 0, "stream": 7}.items() <= kernel["args"].items()
+    in_graph = [e["args"] for e in kernels if e["name"] == "in_a_graph"]
+    assert len({args["graph node id"] for args in in_graph}) == 5
+    calls = [e for e in events if e.get("cat") == "cuda_runtime" and e["ph"] == "X"]
+    launches = {e["args"]["correlation"]: e["name"] for e in calls if "args" in e}
+    assert {launches[args["correlation"]] for args in in_graph} == {"cudaGraphLaunch"}
+    arrows = [(e["ph"], e["id"]) for e in events if e.get("cat") == "ac2g"]
+    for kernel in kernels:
+        correlation = kernel["args"]["correlation"]
+        assert ("s", correlation) in arrows and ("f", correlation) in arrows
+    # What was exported says the same as the recording.
+    again = json.loads(kymo("report", "trace.json", "--gpu", "--json").stdout)["gpu"]
+    before = json.loads(kymo("report", path, "--gpu", "--json").stdout)["gpu"]
+    for table in ("kernels", "copies"):
+        names = {row["name"]: row for row in before[table] if row.get("kind") != "memory"}
+        assert names.keys() == {row["name"] for row in again[table]}
+        for row in again[table]:
+            assert row["count"] == names[row["name"]]["count"]
+            # Ticks become nanoseconds once for the duration there, and once for each end here.
+            assert abs(row["total_ns"] - names[row["name"]]["total_ns"]) <= row["count"]
+
+
+def test_perfetto_has_shapes_and_arrows(kymo: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
+    pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    path = traced()
+    assert kymo("export", path, "-o", "slices.pftrace").returncode == 0
+    packets = pb.Trace.FromString((tmp_path / "slices.pftrace").read_bytes()).packet
+    notes = [{n.name: n for n in p.track_event.debug_annotations} for p in packets]
+    shaped = [n for n in notes if "registers per thread" in n]
+    assert len(shaped) == 7
+    assert {tuple(v.int_value for v in n["grid"].array_values) for n in shaped} == {(8, 1, 1)}
+    flows = [f for p in packets for f in p.track_event.flow_ids]
+    # Five launches, one of them with five pieces of work; a call that has none leads nowhere.
+    assert [n for n in sorted(map(flows.count, set(flows))) if n > 1] == [2, 2, 2, 2, 6]
+    assert kymo("export", path, "--to", "perfetto-gpu", "-o", "native.pftrace").returncode == 0
+    packets = pb.Trace.FromString((tmp_path / "native.pftrace").read_bytes()).packet
+    kernels = [p.gpu_render_stage_event for p in packets if p.gpu_render_stage_event.launch.workgroup_size.x == 128]
+    assert len(kernels) == 7 and {k.launch.grid_size.x for k in kernels} == {8}
+    assert len({k.event_id for k in kernels}) == 3
+
+
+@needs_sqlite
+def test_sql_has_shapes(kymo: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
+    assert kymo("export", traced(), "-o", "run.db").returncode == 0
+    database = sqlite3.connect(tmp_path / "run.db")
+    query = "SELECT a.json FROM gpu_work w JOIN arguments a ON a.event = w.id WHERE w.kind = 'kernel'"
+    shapes = [json.loads(text) for (text,) in database.execute(query)]
+    assert len(shapes) == 7 and all(SHAPE.items() <= shape.items() for shape in shapes)
+    database.close()
+
+
+def test_the_page_and_every_other_export_take_it(kymo: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
+    path = traced()
+    assert kymo("report", path, "--html", "page.html").returncode == 0
+    for format in ("csv", "speedscope", "collapsed", "flamegraph"):
+        assert kymo("export", path, "--to", format, "-o", "out").returncode == 0
+    assert (tmp_path / "page.html").stat().st_size > 0
+
+
+def test_a_full_log_is_told_everywhere(kymo: Any, traced: Callable[..., Path]) -> None:
+    path = traced("begin train many 200000 7 sync end", options="disk=64KiB,pool=2MiB")
+    lost = json.loads(kymo("report", path, "--gpu", "--json").stdout)["lost_events"]
+    assert lost > 0
+    assert "\nlost: " in kymo("report", path, "--gpu").stdout
+    assert f"note: Events that were not recorded: {lost} of process" in kymo("breakdown", path).stdout
+
+
+@pytest.mark.parametrize("command", [("report",), ("report", "--gpu"), ("breakdown",)])
+def test_dropped_records_are_told_everywhere(kymo: Any, traced: Callable[..., Path], command: tuple[str, ...]) -> None:
+    told = kymo(*command, traced(cupti="dropped=5"))
+    assert told.returncode == 0
+    assert "records of GPU work were dropped by CUPTI" in told.stdout
