@@ -62,6 +62,12 @@ static bool is_recording_open(void)
     return is_open;
 }
 
+static void disable_kinds(const struct kymo__cupti *cupti)
+{
+    for (size_t i = 0; i < KYMO__COUNT_OF(kinds); i++)
+        cupti->disable(kinds[i]);
+}
+
 kymo_status kymo__gpu_session_start(bool is_kept)
 {
     if (gpu->n_pauses > 0) {
@@ -74,8 +80,7 @@ kymo_status kymo__gpu_session_start(bool is_kept)
     if (cupti == NULL)
         return KYMO_EUNAVAILABLE;
     KYMO_TRY(subscribe(cupti));
-    gpu->cupti = cupti;
-    __atomic_store_n(&gpu->keep_from, is_kept ? kymo__clock_ticks() : UINT64_MAX, __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu->cupti, cupti, __ATOMIC_RELAXED);
     /* One list of buffers for all threads keeps the records of a stream in order. Unknown before CUDA 12.3. */
     uint8_t off = 0;
     size_t size = sizeof off;
@@ -90,6 +95,7 @@ kymo_status kymo__gpu_session_start(bool is_kept)
         result = kinds[i] == KYMO__CUPTI_KERNEL ? one : result;
     }
     if (result != KYMO__CUPTI_SUCCESS) {
+        disable_kinds(cupti);
         cupti->unsubscribe(gpu->subscriber);
         return kymo__fail(KYMO_EUNAVAILABLE,
                           "GPU work is not recorded: CUPTI does not give records of kernels (error "
@@ -99,6 +105,8 @@ kymo_status kymo__gpu_session_start(bool is_kept)
     kymo__gpu_calls_enable(cupti, gpu->subscriber);
     kymo__gpu_poll_start(cupti);
     gpu->is_tracing = true;
+    if (is_kept) /* not before all is set: then there is work without the call that launched it */
+        kymo__gpu_keep();
     static bool is_exit_told; /* once CUDA is there, so that its own handlers come after ours */
     if (!is_exit_told)
         atexit(at_exit);
@@ -109,6 +117,7 @@ kymo_status kymo__gpu_session_start(bool is_kept)
 void kymo__gpu_keep(void)
 {
     __atomic_store_n(&gpu->keep_from, kymo__clock_ticks(), __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu->takes_calls, true, __ATOMIC_RELAXED);
 }
 
 /*
@@ -136,18 +145,18 @@ void kymo__gpu_session_stop(bool is_exit)
     if (!gpu->is_tracing)
         return;
     const struct kymo__cupti *cupti = gpu->cupti;
-    if (!is_exit) {
-        cupti->enable_domain(0, gpu->subscriber, KYMO__CUPTI_RUNTIME);
-        cupti->enable_domain(0, gpu->subscriber, KYMO__CUPTI_DRIVER);
+    /* No call begins any more; those that other threads are in may end, until CUPTI is told to leave us alone. */
+    __atomic_store_n(&gpu->takes_calls, false, __ATOMIC_RELAXED);
+    if (!is_exit)
         kymo_cuda_sync();
-    }
     kymo__gpu_poll_stop();
     const int result = cupti->flush(KYMO__CUPTI_FLUSH_FORCED);
     if (result != KYMO__CUPTI_SUCCESS)
         tell_unflushed(result);
     if (!is_exit) { /* else CUDA may be gone, and CUPTI would ask it */
-        for (size_t i = 0; i < KYMO__COUNT_OF(kinds); i++)
-            cupti->disable(kinds[i]);
+        cupti->enable_domain(0, gpu->subscriber, KYMO__CUPTI_RUNTIME);
+        cupti->enable_domain(0, gpu->subscriber, KYMO__CUPTI_DRIVER);
+        disable_kinds(cupti);
         finalize(cupti);
     }
     gpu->is_tracing = false;

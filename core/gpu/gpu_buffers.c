@@ -58,7 +58,7 @@ void kymo__gpu_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, 
     (void)size;
     if (buffer == NULL)
         return;
-    const struct kymo__cupti *cupti = kymo__gpu.cupti;
+    const struct kymo__cupti *cupti = __atomic_load_n(&kymo__gpu.cupti, __ATOMIC_RELAXED);
     const uint8_t *records[KYMO__GPU_BATCH], *record = NULL;
     size_t n = 0, n_dropped = 0;
     while (valid > 0 && cupti->next_record(buffer, valid, &record) == KYMO__CUPTI_SUCCESS) {

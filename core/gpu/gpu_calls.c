@@ -108,9 +108,13 @@ void kymo__gpu_calls_enable(const struct kymo__cupti *cupti, void *subscriber)
                 cupti->enable_callback(1, subscriber, domain, number);
 }
 
-/* Of this thread: calls of the runtime that are open, in the session in which they began. */
+/*
+ * Of this thread: calls of the runtime that are open, in the session in which they began; and the site of the call whose
+ * begin was told, so that its end is told too, and no other's.
+ */
 static __thread struct {
     uint32_t session, n_open;
+    kymo_id told;
 } runtime __attribute__((tls_model("initial-exec")));
 
 /* The runtime calls the driver for us: one range is enough. */
@@ -172,8 +176,9 @@ void kymo__gpu_call(void *ctx, int domain, uint32_t number, const struct kymo__c
     const kymo_id site = calls[domain][number].site;
     const bool begins = call->site == 0;
     if (site == 0 || is_inside_runtime(domain, begins) || !(kymo_on() & KYMO_ON_RECORD) ||
-        kymo__gpu_keep_from() == UINT64_MAX)
+        (begins ? !kymo__gpu_takes_calls() : runtime.told != site))
         return;
+    runtime.told = begins ? site : 0;
     kymo__lane_put(kymo__tag(begins ? KYMO_KIND_BEGIN : KYMO_KIND_END, site));
     if (!begins)
         return;

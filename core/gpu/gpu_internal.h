@@ -38,8 +38,9 @@ struct kymo__gpu {
     uint32_t n_pauses;    /* while there are any, CUPTI is somebody else's */
     char pause_reason[320]; /* a sentence; "" for none */
     struct kymo_gpu_options schedule;
-    const struct kymo__cupti *cupti;
+    const struct kymo__cupti *cupti; /* relaxed: CUPTI's threads read it, and it stands still once it is set */
     void *subscriber;
+    bool takes_calls;   /* calls that begin now are told. Relaxed */
     uint64_t keep_from; /* ticks; earlier work is thrown away, UINT64_MAX all. Relaxed */
     uint32_t session;   /* counts how often CUPTI was ours: it numbers correlations anew. Relaxed */
     struct kymo_gpu_counts counts; /* each added to atomically */
@@ -55,6 +56,11 @@ static inline void kymo__gpu_count(uint64_t *count, uint64_t n)
 static inline uint64_t kymo__gpu_correlation(uint32_t correlation)
 {
     return (uint64_t)__atomic_load_n(&kymo__gpu.session, __ATOMIC_RELAXED) << 32 | correlation;
+}
+
+static inline bool kymo__gpu_takes_calls(void)
+{
+    return __atomic_load_n(&kymo__gpu.takes_calls, __ATOMIC_RELAXED);
 }
 
 static inline uint64_t kymo__gpu_keep_from(void)

@@ -255,21 +255,24 @@ void kymo_test_cupti_call(int domain, uint32_t number, int is_end, uint32_t corr
 EXPORT int cuptiActivityRegisterTimestampCallback(standin_clock_fn *clock);
 int cuptiActivityRegisterTimestampCallback(standin_clock_fn *clock)
 {
-    cupti.clock = clock;
+    __atomic_store_n(&cupti.clock, clock, __ATOMIC_RELAXED);
     return 0;
 }
 
 EXPORT uint64_t kymo_test_cupti_clock(void);
 uint64_t kymo_test_cupti_clock(void)
 {
-    return cupti.clock != NULL ? cupti.clock() : 0;
+    standin_clock_fn *const clock = __atomic_load_n(&cupti.clock, __ATOMIC_RELAXED);
+    return clock != NULL ? clock() : 0;
 }
 
 EXPORT int cuptiActivityRegisterCallbacks(request_fn *request, complete_fn *complete);
 int cuptiActivityRegisterCallbacks(request_fn *request, complete_fn *complete)
 {
+    pthread_mutex_lock(&cupti.lock);
     cupti.request = request;
     cupti.complete = complete;
+    pthread_mutex_unlock(&cupti.lock);
     return 0;
 }
 
@@ -291,7 +294,7 @@ int cuptiActivityEnable(int kind)
 {
     const int result = kind == KIND_KERNEL ? option("enable", 0) : 0;
     if (result == 0 && kind < MAX_KIND)
-        cupti.is_kind_on[kind] = 1;
+        __atomic_store_n(&cupti.is_kind_on[kind], 1, __ATOMIC_RELAXED);
     return result;
 }
 
@@ -299,7 +302,7 @@ EXPORT int cuptiActivityDisable(int kind);
 int cuptiActivityDisable(int kind)
 {
     if (kind < MAX_KIND)
-        cupti.is_kind_on[kind] = 0;
+        __atomic_store_n(&cupti.is_kind_on[kind], 0, __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -353,9 +356,10 @@ static void hand_out(void)
         cupti.n_dropped += (size_t)option("dropped", 0);
     if (buffer != NULL && option("shuffle", 0))
         shuffle(buffer, valid);
+    complete_fn *const complete = cupti.complete;
     pthread_mutex_unlock(&cupti.lock);
     if (buffer != NULL)
-        cupti.complete(NULL, 0, buffer, size, valid);
+        complete(NULL, 0, buffer, size, valid);
 }
 
 /* The lock is held. False when there is no buffer to be had. */
@@ -393,7 +397,7 @@ void kymo_test_cupti_record(const void *record, size_t size)
     struct kernel_record kernel;
     uint32_t kind;
     memcpy(&kind, record, sizeof kind);
-    if (kind >= MAX_KIND || !cupti.is_kind_on[kind])
+    if (kind >= MAX_KIND || !__atomic_load_n(&cupti.is_kind_on[kind], __ATOMIC_RELAXED))
         return;
     pthread_mutex_lock(&cupti.lock);
     if (kind == KIND_KERNEL)

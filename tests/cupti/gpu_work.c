@@ -10,6 +10,7 @@
  *   sync, hold, iteration, sleep MS
  *   start PATH, start_gpu PATH, stop, gpu_start W:U:A:R, gpu_stop, pause WHY, resume
  *   counts, is_on                            printed
+ *   storm N                                  three threads with N kernels each, while tracing goes on and off
  *   thread, fork                             the rest happens in another thread, or in a child and not here
  *   kill, quit                               by SIGKILL, by _exit
  *
@@ -186,6 +187,37 @@ static void do_thread(void)
         abort();
 }
 
+enum { N_THREADS = 3, N_TURNS = 20 };
+
+static void *launch_many(void *ctx)
+{
+    const uint32_t *stream_and_n = ctx;
+    for (uint32_t i = 0; i < stream_and_n[1]; i++)
+        gpu_launch("storm", stream_and_n[0], 8, 128);
+    return NULL;
+}
+
+static void do_storm(void)
+{
+    pthread_t threads[N_THREADS];
+    uint32_t work[N_THREADS][2];
+    const uint32_t n = number();
+    for (uint32_t i = 0; i < N_THREADS; i++) {
+        work[i][0] = 7 + i;
+        work[i][1] = n;
+        if (pthread_create(&threads[i], NULL, launch_many, work[i]) != 0)
+            abort();
+    }
+    for (int i = 0; i < N_TURNS; i++) {
+        kymo_gpu_pause(NULL);
+        check(kymo_gpu_resume());
+        kymo_gpu_stop();
+        check(kymo_gpu_start(NULL));
+    }
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
 static void do_fork(void)
 {
     fflush(stdout);
@@ -250,6 +282,7 @@ static const struct {
     {"quit", do_quit},
     {"iteration", do_iteration},
     {"sleep", do_sleep},
+    {"storm", do_storm},
 };
 
 static void do_all(void)
