@@ -101,6 +101,21 @@ static bool add_target(struct kymo_energy_report *report, uint32_t run, size_t m
 
 /* ---- users ---- */
 
+/* Whether the meter is of a GPU that has this MIG slice: the line of its source names those. */
+static bool has_slice(const struct kymo__meter *meter, const char *uuid, size_t len)
+{
+    const char *line = meter->process->energy_sources;
+    if (len < 4 || memcmp(uuid, "MIG-", 4) != 0)
+        return false;
+    for (size_t n; line[0] != '\0'; line += n + (line[n] == '\n')) {
+        n = strcspn(line, "\n");
+        if (n > meter->device_len && line[meter->device_len] == '|' &&
+            memcmp(line, meter->device, meter->device_len) == 0)
+            return memmem(line, n, uuid, len) != NULL;
+    }
+    return false;
+}
+
 /* The place of a device in a list of UUIDs, -1: not in it. `*n` is how many there are. */
 static int place_of(const char *list, const struct kymo__meter *meter, int *n)
 {
@@ -108,7 +123,8 @@ static int place_of(const char *list, const struct kymo__meter *meter, int *n)
     *n = 0;
     for (size_t len; list[0] != '\0'; list += len + (list[len] == ','), (*n)++) {
         len = strcspn(list, ",");
-        if (len == meter->device_len && memcmp(list, meter->device, len) == 0)
+        if ((len == meter->device_len && memcmp(list, meter->device, len) == 0) ||
+            has_slice(meter, list, len))
             place = *n;
     }
     return place;

@@ -215,6 +215,8 @@ static const struct kymo_column process_columns[] = {
     {"clock", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
     {"end", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
     {"devices", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    {"energy_sources", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    KYMO__NS_COLUMN("energy_cpu_ns", "energy"),
 };
 
 static kymo_status fill_processes(kymo_table *table, const struct kymo__making *m)
@@ -234,6 +236,8 @@ static kymo_status fill_processes(kymo_table *table, const struct kymo__making *
         kymo__put_string(table, process->clock);
         kymo__put_string(table, process->end);
         kymo__put_string(table, process->devices);
+        kymo__put_string(table, process->energy_sources);
+        kymo_table_u64(table, process->energy_cpu_ns);
     }
     return KYMO_OK;
 }

@@ -271,9 +271,9 @@ void kymo__energy_gpu_describe(const struct kymo__energy_gpu *gpu, struct kymo__
     if (gpu->values[KYMO__UTILIZATION].missing[0] == '\0')
         kymo__buf_printf(out, "utilization: %s; ",
                          gpu->has_samples ? "the sample buffer" : "the last sample");
-    if (gpu->node->n_slices > 0)
-        kymo__buf_printf(out, "of the whole GPU, whose %zu MIG slices are not told apart; ",
-                         gpu->node->n_slices);
+    for (size_t i = 0; i < gpu->node->n_slices; i++)
+        kymo__buf_printf(out, "%s%s%s", i == 0 ? "of the whole GPU, with its slices " : ", ",
+                         gpu->node->slices[i], i + 1 == gpu->node->n_slices ? "; " : "");
     if (gpu->is_lost)
         kymo__buf_puts(out, "lost on the way; ");
     kymo__buf_puts(out, "missing:");

@@ -3,6 +3,7 @@
  * energy seldom, as a reading of those takes the driver milliseconds.
  */
 #include "energy/energy_session.h"
+#include <kymo/iteration.h>
 
 enum { DEFAULT_HZ = 20, LEAST_HZ = 10 };
 
@@ -102,8 +103,10 @@ void kymo__energy_times_init(struct kymo__energy_session *s)
     s->state_due = (struct kymo__due){now + KYMO__SECOND_NS / 2, KYMO__SECOND_NS};
     s->line = (struct kymo__due){now + KYMO__SECOND_NS / 4 * 3, KYMO__SECOND_NS};
     s->budget = (struct kymo__due){now + 4 * KYMO__SECOND_NS, 4 * KYMO__SECOND_NS};
+    struct kymo_progress_counts told;
+    kymo_iteration_counts(&told);
     s->counted_ns = now;
-    s->count_period_ns = COUNT_NS;
+    s->count_period_ns = told.in_epoch || told.epochs > 0 ? COUNT_BETWEEN_EDGES_NS : COUNT_NS;
     s->budget_ns = now;
     s->cpu_ns = s->budget_cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }

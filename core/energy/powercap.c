@@ -75,10 +75,9 @@ static void miss(struct kymo__zone *zone)
     else
         snprintf(zone->why, sizeof zone->why, "%s", strerror(errno));
     if (errno == EACCES || errno == EPERM)
-        kymo__energy_tell(
-            "the energy of processors is not measured: no permission to read RAPL's "
-            "energy_uj below /sys/class/powercap; run as root, or let an administrator "
-            "make these files readable");
+        kymo__energy_tell("the energy of processors is not measured: no permission to read RAPL's "
+                          "energy_uj; run as root, or once: sudo chmod a+r "
+                          "/sys/class/powercap/intel-rapl*/energy_uj");
     else
         kymo__energy_tell("the energy of %s is not measured: cannot read %s: %s", zone->device,
                           zone->path, zone->why);
