@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import os
 import signal
@@ -170,6 +171,14 @@ def test_the_gpus_that_the_program_may_use_are_measured(kymo, nvml, counters, vi
     assert sorted(name[4] for name in counters("run.kymo") if name.endswith("power (W)")) == list(gpus)
     assert ("is a slice of GPU 0" in done.stderr) == ("0" in gpus)
     assert ("CUDA_VISIBLE_DEVICES leaves the program none" in done.stderr) == (gpus == "")
+
+
+def test_a_slice_is_measured_by_its_gpu(kymo, nvml, emit):
+    env = {**nvml("gpus 2", "slices 1 2"), "CUDA_VISIBLE_DEVICES": "MIG-00000001-aaaa-bbbb-cccc-000000000001"}
+    assert kymo("run", "-q", "--energy", "-o", "run.kymo", emit, 2, env=env).returncode == 0
+    processes = json.loads(kymo("report", "--json", "run.kymo").stdout)["processes"]
+    assert [process["devices"] for process in processes] == [env["CUDA_VISIBLE_DEVICES"]]
+    assert "used by no process" not in kymo("report", "--energy", "run.kymo").stdout
 
 
 # ---- what goes wrong: one sentence, and the program goes on ----
