@@ -28,6 +28,11 @@
 
 #include "inject_abi.h"
 
+/* ---- inject_array.c ---- */
+
+/* Let `*array`, from malloc or NULL, have `n` elements of `bytes` bytes. False leaves it as it was. */
+bool inject_array_resize(void *array, size_t n, size_t bytes);
+
 /* ---- inject_text.c ---- */
 
 /*
@@ -178,14 +183,21 @@ struct inject_recent {
 };
 enum { INJECT_N_RECENT = 64 };
 
+/* What a thread has for itself. All of them are known, so that a forked child can free those of threads it has not. */
+struct inject_memory {
+    struct inject_recent recent[INJECT_N_RECENT];
+    struct inject_entry *entries;
+    struct inject_memory *next, **link; /* guarded by the lock */
+};
+
 /*
  * Of one thread. Below what was pushed lies an entry of level -1, with the domain that was pushed first: so the usual
  * push compares with the entry below and nothing else.
  */
 struct inject_thread {
     struct inject_entry *top; /* the next free one */
-    struct inject_entry *limit; /* at it there is no room, as before the first push, when all is NULL */
-    struct inject_recent *recent; /* INJECT_N_RECENT */
+    struct inject_entry *limit; /* there is no room at it; so before the first push, when all is NULL */
+    struct inject_memory *memory; /* where they lie */
     uint64_t n_beyond;            /* pushed when there was no room any more */
 };
 extern __thread struct inject_thread inject_thread __attribute__((tls_model("initial-exec")));
@@ -193,7 +205,7 @@ extern __thread struct inject_thread inject_thread __attribute__((tls_model("ini
 static inline struct inject_recent *inject_thread_recent(const char *text)
 {
     const uintptr_t at = (uintptr_t)text;
-    return &inject_thread.recent[(at ^ at >> 6) % INJECT_N_RECENT];
+    return &inject_thread.memory->recent[(at ^ at >> 6) % INJECT_N_RECENT];
 }
 
 /* A new entry on top, its level set, its site 0. NULL when there is no room: the range is not recorded. */

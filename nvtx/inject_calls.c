@@ -30,7 +30,7 @@ look_up(struct inject_domain *domain, const char *text, const struct nvtx_event 
         text = "";
     const size_t len = strlen(text), cut = inject_text_cut(text, len);
     const struct inject_name *name = inject_name_get(domain, text, cut);
-    if (name != NULL && cut == len && inject_thread.recent != NULL)
+    if (name != NULL && cut == len && inject_thread.memory != NULL)
         *inject_thread_recent(text) = (struct inject_recent){text, domain, name};
     if (name != NULL && cut < len) {
         meaning.rest = text + cut + 2;
@@ -50,7 +50,7 @@ look_up(struct inject_domain *domain, const char *text, const struct nvtx_event 
 static inline const struct inject_name *recent_name(const struct inject_domain *domain,
                                                     const char *text)
 {
-    if (KYMO_UNLIKELY(inject_thread.recent == NULL || text == NULL))
+    if (KYMO_UNLIKELY(inject_thread.memory == NULL || text == NULL))
         return NULL;
     const struct inject_recent *const recent = inject_thread_recent(text);
     if (KYMO_UNLIKELY(recent->text != text || recent->domain != domain ||

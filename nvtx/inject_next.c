@@ -94,10 +94,8 @@ static bool has_room(void)
     if (ranges.n < ranges.cap)
         return true;
     const size_t cap = ranges.cap > 0 ? ranges.cap * 2 : 64;
-    struct pair *const open = realloc(ranges.open, cap * sizeof *open);
-    if (open == NULL)
+    if (!inject_array_resize(&ranges.open, cap, sizeof *ranges.open))
         return false;
-    ranges.open = open;
     ranges.cap = cap;
     return true;
 }

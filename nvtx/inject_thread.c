@@ -15,16 +15,9 @@ __thread struct inject_thread inject_thread;
 /* On top while more was pushed than there is room for. */
 static const struct inject_domain beyond;
 
-/* What a thread has for itself. All of them are known, so that a forked child can free those of threads it has not. */
-struct memory {
-    struct inject_recent recent[INJECT_N_RECENT]; /* first: inject_thread.recent is the whole */
-    struct inject_entry *entries;
-    struct memory *next, **link;
-};
-
 static struct {
     pthread_mutex_t lock; /* guards the list */
-    struct memory *first;
+    struct inject_memory *first;
     pthread_key_t at_exit;
     bool has_key; /* stands still once loaded */
 } threads = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -38,7 +31,7 @@ void inject_thread_lock(bool lock)
 }
 
 /* The lock is held. */
-static void destroy(struct memory *memory)
+static void destroy(struct inject_memory *memory)
 {
     *memory->link = memory->next;
     if (memory->next != NULL)
@@ -60,9 +53,9 @@ __attribute__((constructor)) static void load(void)
     threads.has_key = pthread_key_create(&threads.at_exit, thread_exits) == 0;
 }
 
-static struct memory *create(void)
+static struct inject_memory *create(void)
 {
-    struct memory *const memory = calloc(1, sizeof *memory);
+    struct inject_memory *const memory = calloc(1, sizeof *memory);
     if (memory == NULL)
         return NULL;
     pthread_mutex_lock(&threads.lock);
@@ -74,39 +67,31 @@ static struct memory *create(void)
     pthread_mutex_unlock(&threads.lock);
     if (threads.has_key) /* without one it is left behind at the thread's end */
         pthread_setspecific(threads.at_exit, memory);
-    inject_thread.recent = memory->recent;
+    inject_thread.memory = memory;
     return memory;
-}
-
-static struct memory *own_memory(void)
-{
-    return (struct memory *)inject_thread.recent;
 }
 
 /* Place for twice as many; one is kept for `beyond`. False at the limit or without memory. */
 static bool grow(struct inject_thread *self)
 {
-    struct memory *const memory = self->recent != NULL ? own_memory() : create();
+    struct inject_memory *const memory = self->memory != NULL ? self->memory : create();
     if (memory == NULL)
         return false;
     const size_t n = memory->entries != NULL ? (size_t)(self->top - memory->entries) : 0;
     const size_t cap = n > 0 ? (size_t)(self->limit - memory->entries) * 2 + 1 : FIRST_ENTRIES;
-    struct inject_entry *const entries =
-        cap <= MAX_ENTRIES ? realloc(memory->entries, cap * sizeof *entries) : NULL;
-    if (entries == NULL)
+    if (cap > MAX_ENTRIES || !inject_array_resize(&memory->entries, cap, sizeof *memory->entries))
         return false;
     if (n == 0)
-        entries[0] = (struct inject_entry){.level = -1};
-    self->top = entries + (n > 0 ? n : 1);
-    self->limit = entries + cap - 1;
-    memory->entries = entries;
+        memory->entries[0] = (struct inject_entry){.level = -1};
+    self->top = memory->entries + (n > 0 ? n : 1);
+    self->limit = memory->entries + cap - 1;
     return true;
 }
 
 void inject_thread_after_fork(void)
 {
-    struct memory *const own = own_memory();
-    for (struct memory *memory = threads.first, *next; memory != NULL; memory = next) {
+    struct inject_memory *const own = inject_thread.memory;
+    for (struct inject_memory *memory = threads.first, *next; memory != NULL; memory = next) {
         next = memory->next;
         if (memory != own)
             destroy(memory);
