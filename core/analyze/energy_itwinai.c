@@ -7,6 +7,7 @@
 #include "analyze/energy_whole.h"
 
 static const uint64_t interval_ns = 1000000000;
+enum { MAX_READINGS = 100 * 24 * 3600 };
 
 /* The first two say which file a row goes to; the rest are its columns. */
 static const struct kymo_column gpu_columns[] = {
@@ -165,13 +166,20 @@ kymo_status kymo__energy_make_itwinai(struct kymo_energy_report *report)
                                &report->tables[KYMO__JOULES_GPU_DATA]));
     KYMO_TRY(kymo_table_create("epoch_time", epoch_columns, KYMO__COUNT_OF(epoch_columns),
                                &report->tables[KYMO__JOULES_EPOCH_TIME]));
-    bool is_done = kymo__energy_sections_make(&sections, report);
+    bool is_done = kymo__energy_sections_make(&sections, report), is_too_long = false;
     for (size_t i = 0; is_done && i < sections.n; i++)
+        is_too_long |= sections.sections[i].longest_ns / interval_ns > MAX_READINGS;
+    for (size_t i = 0; is_done && !is_too_long && i < sections.n; i++)
         if (sections.sections[i].by == KYMO__ENERGY_EPOCH)
             put_epoch(report, report->tables[KYMO__JOULES_EPOCH_TIME], &sections.sections[i]);
         else if (sections.sections[i].by == KYMO__ENERGY_RUN)
             is_done = put_gpus(report, &sections.sections[i]);
     kymo__energy_sections_fini(&sections);
+    if (is_too_long)
+        return kymo__fail(KYMO_EFORMAT,
+                          "%s lasts for more than a hundred days: too long for a reading each "
+                          "second, as itwinai's files have it",
+                          report->title);
     if (!is_done)
         return kymo__fail(KYMO_ENOMEM, "no memory for energy");
     KYMO_TRY(kymo_table_status(report->tables[KYMO__JOULES_GPU_DATA]));

@@ -92,11 +92,24 @@ static double hidden_until(const struct kymo__meter *meter, uint64_t ns)
 
 /* ---- stretches ---- */
 
+/* The square of power at an end of a stretch, where the one beyond has no counter that would make up for its steps. */
+static double lone_end(const struct kymo__meter *meter, size_t stretch, bool is_begin)
+{
+    const size_t beyond = is_begin ? stretch - 1 : stretch + 1; /* SIZE_MAX before the first */
+    double step;
+    if (beyond < meter->n_stretches && meter->stretches[beyond].kind == KYMO__COUNTED)
+        return 0;
+    const struct kymo__stretch *s = &meter->stretches[stretch];
+    const double power = power_at(meter, is_begin ? s->begin_ns : s->end_ns, &step);
+    return power * power;
+}
+
 static void leave_stretch(struct measuring *m)
 {
-    if (m->stretch == SIZE_MAX)
+    const size_t stretch = m->stretch;
+    if (stretch == SIZE_MAX)
         return;
-    const struct kymo__stretch *s = &m->meter->stretches[m->stretch];
+    const struct kymo__stretch *s = &m->meter->stretches[stretch];
     const double difference = s->joules - s->integral, share = fmin(m->share, 1),
                  period = seconds(m->meter->counter_period_ns),
                  mean = s->joules / seconds(s->end_ns - s->begin_ns);
@@ -104,8 +117,11 @@ static void leave_stretch(struct measuring *m)
     m->stretch = SIZE_MAX;
     if (s->kind != KYMO__COUNTED)
         return;
-    /* Of a whole stretch an end counts where the window ends there: between stretches errors cancel. */
-    m->squares += share * share * period * period * (is_whole ? m->edge_squares : 2 * mean * mean);
+    /* Of a whole stretch an end counts where the window or the counting ends there: between stretches errors cancel. */
+    const double ends = is_whole ? fmax(m->edge_squares, lone_end(m->meter, stretch, true) +
+                                                             lone_end(m->meter, stretch, false))
+                                 : 2 * mean * mean;
+    m->squares += share * share * period * period * ends;
     if (is_whole)
         m->disagreed += difference;
     else
@@ -165,6 +181,8 @@ static void cover_whole(struct measuring *m, size_t first, size_t last)
             cover(m, i, &part);
         return;
     }
+    const double period = seconds(meter->counter_period_ns);
+    m->squares += period * period * (lone_end(meter, first, true) + lone_end(meter, last - 1, false));
     m->sum->joules += to->before - from->before;
     m->disagreed += to->disagreed - from->disagreed;
     m->sum->measured_ns += to->begin_ns - from->begin_ns;

@@ -19,106 +19,6 @@ static const uint64_t second_ns = 1000000000;
 /* How often the counter of a GPU changes, at worst; that of a processor package a thousand times a second. */
 static const uint64_t gpu_counter_ns = 100000000, package_counter_ns = 1000000;
 
-static const struct {
-    const char *name;
-    double highest; /* anything above, or below zero, is damage */
-} quantities[KYMO__N_QUANTITIES] = {
-    [KYMO__POWER] = {"power", 1e6},
-    [KYMO__ENERGY] = {"energy", 1e15},
-    [KYMO__UTILIZATION] = {"utilization", 100},
-    [KYMO__SM_ACTIVE] = {"sm_active", 100},
-    [KYMO__SM_OCCUPANCY] = {"sm_occupancy", 100},
-    [KYMO__TENSOR_ACTIVE] = {"tensor_active", 100},
-    [KYMO__DRAM_ACTIVE] = {"dram_active", 100},
-    [KYMO__THROTTLE] = {"throttle", 1e15},
-    [KYMO__SM_CLOCK] = {"sm_clock", 1e6},
-    [KYMO__MEMORY_CLOCK] = {"memory_clock", 1e6},
-    [KYMO__TEMPERATURE] = {"temperature", 1000},
-    [KYMO__MEMORY_USED] = {"memory_used", 1e18},
-};
-
-enum kymo__quantity kymo__quantity_find(const char *name)
-{
-    unsigned q = 0;
-    while (q < KYMO__N_QUANTITIES && strcmp(quantities[q].name, name) != 0)
-        q++;
-    return (enum kymo__quantity)q;
-}
-
-void kymo__meter_fini(struct kymo__meter *meter)
-{
-    for (size_t q = 0; q < KYMO__N_QUANTITIES; q++) {
-        kymo__free(meter->of[q].at);
-        kymo__free(meter->of[q].cover);
-    }
-    kymo__free(meter->stretches);
-    *meter = (struct kymo__meter){0};
-}
-
-/* ---- readings ---- */
-
-static bool is_before(const void *a, const void *b)
-{
-    const struct kymo__reading *x = a, *y = b;
-    return x->ns < y->ns;
-}
-
-/* In order, without what cannot be, and one for each moment. */
-static bool tidy(struct kymo__meter *meter, enum kymo__quantity q)
-{
-    struct kymo__readings *readings = &meter->of[q];
-    size_t n = 0;
-    if (!kymo__sort_runs(readings->at, readings->n, sizeof *readings->at, is_before))
-        return false;
-    for (size_t i = 0; i < readings->n; i++) {
-        const struct kymo__reading reading = readings->at[i];
-        if (!(reading.value >= 0 && reading.value <= quantities[q].highest))
-            meter->n_bad++;
-        else if (n > 0 && readings->at[n - 1].ns == reading.ns)
-            readings->at[n - 1].value = reading.value;
-        else
-            readings->at[n++] = reading;
-    }
-    readings->n = n;
-    return true;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The median distance of successive readings; 0 for fewer than two. False without memory. */
-static bool usual_distance(const struct kymo__readings *readings, uint64_t *out)
-{
-    *out = 0;
-    if (readings->n < 2)
-        return true;
-    uint64_t *distances = kymo__calloc(readings->n - 1, sizeof *distances);
-    if (distances == NULL)
-        return false;
-    for (size_t i = 0; i + 1 < readings->n; i++)
-        distances[i] = readings->at[i + 1].ns - readings->at[i].ns;
-    qsort(distances, readings->n - 1, sizeof *distances, by_size);
-    *out = distances[(readings->n - 1) / 2];
-    kymo__free(distances);
-    return true;
-}
-
-size_t kymo__readings_find(const struct kymo__readings *readings, uint64_t ns)
-{
-    size_t low = 0, high = readings->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (readings->at[middle].ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low - 1; /* SIZE_MAX for none */
-}
-
 /* ---- power ---- */
 
 static double seconds(uint64_t from_ns, uint64_t to_ns)
@@ -144,7 +44,7 @@ static bool sum_power(struct kymo__meter *meter)
     for (size_t i = 1; i < power->n; i++) {
         const struct kymo__reading *from = &power->at[i - 1], *to = &power->at[i];
         const double dt = seconds(from->ns, to->ns);
-        const bool is_gap = to->ns - from->ns > MAX_GAP * meter->power_period_ns;
+        const bool is_gap = to->ns - from->ns > KYMO__MAX_GAP * meter->power_period_ns;
         double step = fabs(to->value - from->value);
         if (is_gap)
             step = fmax(step, (highest - lowest) / 2);
@@ -220,6 +120,12 @@ static bool has_wrapped(double fall, double expected, double *joules)
     return false;
 }
 
+static void replace_by_power(const struct kymo__meter *meter, struct kymo__stretch *stretch)
+{
+    stretch->kind = meter->has_power ? KYMO__INTEGRATED : KYMO__UNKNOWN;
+    stretch->joules = meter->has_power ? stretch->integral : 0;
+}
+
 /* What the counter says of a stretch, or why it says nothing. */
 static void judge(struct kymo__meter *meter, struct kymo__stretch *stretch, double difference)
 {
@@ -238,8 +144,7 @@ static void judge(struct kymo__meter *meter, struct kymo__stretch *stretch, doub
         return;
     meter->n_resets += is_reset;
     meter->n_stuck += is_stuck;
-    stretch->kind = meter->has_power ? KYMO__INTEGRATED : KYMO__UNKNOWN;
-    stretch->joules = meter->has_power ? stretch->integral : 0;
+    replace_by_power(meter, stretch);
 }
 
 static bool add_stretch(struct kymo__meter *meter, const struct kymo__stretch *stretch)
@@ -273,6 +178,15 @@ static bool add_integrated(struct kymo__meter *meter, uint64_t from_ns, uint64_t
     return add_stretch(meter, &stretch);
 }
 
+/* Whether another process began to read in between, whose counts may have another origin. */
+static bool is_broken(const struct kymo__meter *meter, const struct kymo__stretch *stretch)
+{
+    for (size_t i = 0; i < meter->n_breaks; i++)
+        if (meter->breaks[i] > stretch->begin_ns && meter->breaks[i] <= stretch->end_ns)
+            return true;
+    return false;
+}
+
 static bool add_counted(struct kymo__meter *meter)
 {
     const struct kymo__readings *counter = &meter->of[KYMO__ENERGY];
@@ -280,7 +194,10 @@ static bool add_counted(struct kymo__meter *meter)
         struct kymo__stretch stretch = {.begin_ns = counter->at[i].ns,
                                         .end_ns = counter->at[i + 1].ns};
         stretch.integral = integral_between(meter, stretch.begin_ns, stretch.end_ns);
-        judge(meter, &stretch, counter->at[i + 1].value - counter->at[i].value);
+        if (is_broken(meter, &stretch))
+            replace_by_power(meter, &stretch);
+        else
+            judge(meter, &stretch, counter->at[i + 1].value - counter->at[i].value);
         if (stretch.kind == KYMO__COUNTED && meter->has_power) {
             meter->counted_j += stretch.joules;
             meter->integrated_j += stretch.integral;
@@ -305,7 +222,8 @@ static bool derive_power(struct kymo__meter *meter)
             (struct kymo__reading){.ns = s->begin_ns + (s->end_ns - s->begin_ns) / 2,
                                    .value = s->joules / seconds(s->begin_ns, s->end_ns)};
     }
-    if (!usual_distance(&meter->of[KYMO__ENERGY], &meter->power_period_ns) || !sum_power(meter))
+    if (!kymo__readings_distance(&meter->of[KYMO__ENERGY], &meter->power_period_ns) ||
+        !sum_power(meter))
         return false;
     double disagreed = 0;
     for (size_t i = 0; i < meter->n_stretches; i++) {
@@ -315,38 +233,6 @@ static bool derive_power(struct kymo__meter *meter)
         disagreed += s->joules - s->integral;
     }
     return true;
-}
-
-/* ---- everything else ---- */
-
-/* A reading speaks for the time since the one before, but not for longer than readings are usually apart, by far. */
-static bool sum_values(struct kymo__readings *readings)
-{
-    uint64_t usual_ns;
-    if (readings->n == 0)
-        return true;
-    readings->cover = kymo__calloc(readings->n, sizeof *readings->cover);
-    if (readings->cover == NULL || !usual_distance(readings, &usual_ns))
-        return false;
-    for (size_t i = 0; i < readings->n; i++) {
-        struct kymo__reading *reading = &readings->at[i];
-        uint64_t ns = i > 0 ? reading->ns - reading[-1].ns : usual_ns;
-        if (ns > MAX_GAP * usual_ns || ns > reading->ns)
-            ns = KYMO__MIN(usual_ns, reading->ns);
-        readings->cover[i] = (i > 0 ? readings->cover[i - 1] : 0) + (double)ns * 1e-9;
-        reading->sum = (i > 0 ? reading[-1].sum : 0) + reading->value * (double)ns * 1e-9;
-    }
-    return true;
-}
-
-/* Reasons for which the clocks are lower than they could be, against the program's will, as NVML numbers them. */
-static void make_throttled(struct kymo__readings *readings)
-{
-    enum { POWER_CAP = 0x4, SLOWDOWN = 0x8, THERMAL = 0x60, BRAKE = 0x80 };
-    for (size_t i = 0; i < readings->n; i++) {
-        const uint64_t bits = (uint64_t)readings->at[i].value;
-        readings->at[i].value = (bits & (POWER_CAP | SLOWDOWN | THERMAL | BRAKE)) != 0 ? 100 : 0;
-    }
 }
 
 /* How long the meter speaks: from its first reading of power or energy to its last, and as much as power is held. */
@@ -378,59 +264,27 @@ static bool make_stretches(struct kymo__meter *meter)
            (meter->has_power || derive_power(meter));
 }
 
-const char *kymo__meter_words(const struct kymo__meter *meter, unsigned field, size_t *len)
-{
-    for (const char *line = meter->process->energy_sources; line[0] != '\0';) {
-        const char *word = line, *const end = line + strcspn(line, "\n");
-        const size_t device_len = strcspn(line, "|\n");
-        const bool is_own =
-            device_len == meter->device_len && memcmp(line, meter->device, device_len) == 0;
-        for (unsigned i = 0; i < field && word < end; i++)
-            word += strcspn(word, "|\n") + (word + strcspn(word, "|\n") < end);
-        if (is_own) {
-            *len = field == KYMO__SOURCE_WORDS ? (size_t)(end - word) : strcspn(word, "|\n");
-            return word;
-        }
-        line = end + (*end == '\n');
-    }
-    *len = 0;
-    return "";
-}
-
-/* How long it takes until power has a new value, as far as the process that read it says so; else 0. */
-static uint64_t stated_period(const struct kymo__meter *meter)
-{
-    static const char every[] = "a new value every ", average[] = "nvmlDeviceGetPowerUsage";
-    size_t len;
-    const char *words = kymo__meter_words(meter, KYMO__SOURCE_WORDS, &len);
-    const char *found = memmem(words, len, every, sizeof every - 1);
-    const double period = found != NULL ? strtod(found + sizeof every - 1, NULL) : 0;
-    uint64_t ns = period > 0 && period < 60 ? (uint64_t)(period * 1e9) : 0;
-    /* That one is the mean of the last second on most GPUs: edges are no sharper. */
-    if (memmem(words, len, average, sizeof average - 1) != NULL)
-        ns = KYMO__MAX(ns, second_ns);
-    return ns;
-}
-
 bool kymo__meter_prepare(struct kymo__meter *meter)
 {
     const bool is_package = meter->device_len >= 7 && memcmp(meter->device, "package", 7) == 0;
     meter->is_ready = true;
     for (unsigned q = 0; q < KYMO__N_QUANTITIES; q++)
-        if (!tidy(meter, (enum kymo__quantity)q))
+        if (!kymo__readings_tidy(meter, (enum kymo__quantity)q))
             return false;
-    make_throttled(&meter->of[KYMO__THROTTLE]);
+    kymo__readings_throttled(&meter->of[KYMO__THROTTLE]);
     for (unsigned q = KYMO__FIRST_MEAN; q < KYMO__N_QUANTITIES; q++)
-        if (!sum_values(&meter->of[q]))
+        if (!kymo__readings_sum(&meter->of[q]))
             return false;
     meter->counter_period_ns = is_package ? package_counter_ns : gpu_counter_ns;
+    meter->is_brief = meter->of[KYMO__ENERGY].n >= 2;
     thin_counter(meter);
     meter->has_counter = meter->of[KYMO__ENERGY].n >= 2;
+    meter->is_brief &= !meter->has_counter;
     /* Power of a package is the difference of two readings of its counter, and told with the second. */
     meter->has_power = meter->of[KYMO__POWER].n >= 2 && !(is_package && meter->has_counter);
-    if (!usual_distance(&meter->of[KYMO__POWER], &meter->power_period_ns))
+    if (!kymo__readings_distance(&meter->of[KYMO__POWER], &meter->power_period_ns))
         return false;
-    meter->power_period_ns = KYMO__MAX(meter->power_period_ns, stated_period(meter));
+    meter->power_period_ns = KYMO__MAX(meter->power_period_ns, kymo__meter_stated_period(meter));
     if (!meter->has_power)
         meter->of[KYMO__POWER].n = 0;
     find_span(meter);

@@ -74,7 +74,7 @@ static void tell_agreement(struct notes *notes, const struct kymo__meter *meter)
 
 static void tell_source(struct notes *notes, const struct kymo__meter *meter)
 {
-    if (!meter->has_counter) {
+    if (!meter->has_counter && !meter->is_brief) {
         put_device(notes, meter);
         kymo__buf_puts(&notes->line, meter->has_power
                                          ? ": no energy counter; joules are the integral of its "
@@ -117,8 +117,8 @@ static void tell_uses(struct notes *notes)
         is_shared |= report->targets[i].kind == KYMO__OF_GPU && report->targets[i].n_users > 1;
     if (report->is_use_unknown) {
         kymo__buf_puts(&notes->line,
-                       "which GPUs the processes used is not known: all GPUs of their "
-                       "hosts are counted");
+                       "which GPUs the processes used is not known: all that were measured "
+                       "are counted");
         end_note(notes);
     }
     if (report->is_place_guessed) {

@@ -339,18 +339,44 @@ static bool find_member(struct reading *r)
     return true;
 }
 
-static bool begin_member(struct reading *r)
+static bool add_to_run(struct reading *r, uint32_t member)
 {
-    /* A program that has no log of its own ran while it was measured. */
-    const bool stands_for_program = kymo_recording_n_processes(r->recording) == 0;
-    if ((r->process->role[0] != '\0' && !stands_for_program) || r->process->last_ns == 0)
-        return true;
-    if (!find_member(r))
-        return false;
-    struct kymo__energy_window *window =
-        kymo__energy_window(r->report, r->member, KYMO__ENERGY_RUN, 0);
+    struct kymo__energy_window *window = kymo__energy_window(r->report, member, KYMO__ENERGY_RUN, 0);
     return window != NULL &&
            kymo__time_set_add(&window->set, r->process->first_ns, r->process->last_ns);
+}
+
+/*
+ * A process that only measures saw the run from its start to its end, with what the program's processes did before their
+ * first event and after their last. Where these have no log at all, it stands for them.
+ */
+static bool begin_measuring(struct reading *r)
+{
+    struct kymo_energy_report *report = r->report;
+    bool is_alone = true;
+    for (uint32_t i = 0; i < report->n_members; i++) {
+        struct kymo__energy_member *member = &report->members[i];
+        if (strcmp(report->runs[member->run].id, r->process->run_id) != 0 ||
+            strcmp(member->host, r->process->host) != 0)
+            continue;
+        is_alone = false;
+        member->first_ns = KYMO__MIN(member->first_ns, r->process->first_ns);
+        member->last_ns = KYMO__MAX(member->last_ns, r->process->last_ns);
+        if (!add_to_run(r, i))
+            return false;
+    }
+    const bool is_done = !is_alone || (find_member(r) && add_to_run(r, r->member));
+    r->member = KYMO__NO_MEMBER; /* its own ranges are nobody's */
+    return is_done;
+}
+
+static bool begin_member(struct reading *r)
+{
+    if (r->process->last_ns == 0)
+        return true;
+    if (r->process->role[0] != '\0')
+        return begin_measuring(r);
+    return find_member(r) && add_to_run(r, r->member);
 }
 
 kymo_status kymo__energy_read(struct kymo_energy_report *report, kymo_recording *recording)

@@ -50,6 +50,17 @@ static kymo_status take_options(struct kymo_energy_report *report,
     return KYMO_OK;
 }
 
+/* A process that measured for its host may end before the others, and another goes on. */
+static bool join_meters(struct kymo_energy_report *report)
+{
+    for (size_t i = 0; i < report->n_meters; i++)
+        for (size_t j = 0; j < report->n_meters; j++)
+            if (i != j && kymo__meter_is_later(&report->meters[i], &report->meters[j]) &&
+                !kymo__meter_append(&report->meters[i], &report->meters[j]))
+                return false;
+    return true;
+}
+
 static kymo_status read_all(struct kymo_energy_report *report, kymo_recording *const *recordings,
                             size_t n)
 {
@@ -58,6 +69,8 @@ static kymo_status read_all(struct kymo_energy_report *report, kymo_recording *c
         if (report->options.progress != NULL)
             report->options.progress(report->options.progress_ctx, (double)(i + 1) / (double)n);
     }
+    if (!join_meters(report))
+        return no_memory();
     for (size_t i = 0; i < report->n_meters; i++)
         if (!kymo__meter_prepare(&report->meters[i]))
             return no_memory();

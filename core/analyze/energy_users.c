@@ -157,12 +157,21 @@ static void find_places(struct kymo_energy_report *report)
     }
 }
 
+/* A slice has no power of its own: its GPU is measured, and which of several GPUs it is on is not told. */
+static bool has_slices(const struct kymo__meter *meter)
+{
+    static const char slices[] = " MIG slices";
+    size_t len;
+    const char *words = kymo__meter_words(meter, KYMO__SOURCE_WORDS, &len);
+    return memmem(words, len, slices, sizeof slices - 1) != NULL;
+}
+
 static bool uses(const struct kymo__energy_member *member, const struct kymo__meter *meter)
 {
     int n;
     const int place = place_of(member->devices, meter, &n);
     if (place < 0)
-        return false;
+        return strstr(member->devices, "MIG-") != NULL && has_slices(meter);
     if (member->has_ordinals)
         return place < 64 && (member->ordinals >> place & 1) != 0;
     return !member->is_by_place || place == member->local_rank % n;
@@ -191,6 +200,38 @@ static void find_users_of(struct kymo_energy_report *report, struct kymo__energy
     }
 }
 
+/* Whether any kernel ran on it; where nobody looked, one may have. */
+static bool was_busy(const struct kymo_energy_report *report, const struct kymo__energy_target *target)
+{
+    const struct kymo__readings *use = &report->meters[target->meter].of[KYMO__UTILIZATION];
+    for (size_t i = 0; i < use->n; i++)
+        if (use->at[i].value > 0)
+            return true;
+    return use->n == 0;
+}
+
+/* Processes that may use all GPUs often use some: those on which nothing ran while something ran on others are nobody's. */
+static void leave_out_idle(struct kymo_energy_report *report)
+{
+    for (size_t i = 0; i < report->n_targets; i++) {
+        struct kymo__energy_target *target = &report->targets[i];
+        bool is_other_busy = false;
+        if (target->kind != KYMO__OF_GPU || was_busy(report, target))
+            continue;
+        for (size_t j = 0; j < report->n_targets; j++) {
+            const struct kymo__energy_target *other = &report->targets[j];
+            is_other_busy |= other->run == target->run && other->kind == KYMO__OF_GPU &&
+                             other->n_users != 0 && strcmp(other->host, target->host) == 0 &&
+                             report->meters[other->meter].of[KYMO__UTILIZATION].n != 0 &&
+                             was_busy(report, other);
+        }
+        if (is_other_busy) {
+            memset(target->users, 0, report->n_members);
+            target->n_users = 0;
+        }
+    }
+}
+
 bool kymo__energy_find_users(struct kymo_energy_report *report)
 {
     for (uint32_t run = 0; run < report->n_runs; run++)
@@ -200,6 +241,7 @@ bool kymo__energy_find_users(struct kymo_energy_report *report)
     find_places(report);
     for (size_t i = 0; i < report->n_targets; i++)
         find_users_of(report, &report->targets[i]);
+    leave_out_idle(report);
     return true;
 }
 

@@ -40,7 +40,7 @@ KYMO_WARN_UNUSED bool kymo__time_set_unite(struct kymo__time_set *into,
 KYMO_WARN_UNUSED bool kymo__time_set_settle(struct kymo__time_set *set);
 void kymo__time_set_fini(struct kymo__time_set *set);
 
-/* ---- energy_meter.c ---- */
+/* ---- energy_readings.c ---- */
 
 enum kymo__quantity {
     KYMO__POWER,  /* W */
@@ -100,18 +100,38 @@ struct kymo__meter {
     struct kymo__readings of[KYMO__N_QUANTITIES];
     struct kymo__stretch *stretches;
     size_t n_stretches, stretches_cap;
+    uint64_t *breaks; /* where another process went on; the counter's origin may have changed there */
+    size_t n_breaks, breaks_cap;
     uint64_t power_period_ns, counter_period_ns; /* how often each changes */
     uint64_t first_ns, last_ns;     /* that it speaks for; the first behind the last: nothing */
     double integrated_j, counted_j; /* over the time in which there were both */
     uint64_t missing_ns;            /* without readings of power for longer than usual */
     uint32_t n_wraps, n_resets, n_stuck, n_bad;
     bool has_counter, has_power; /* power that was read, not derived */
+    bool is_brief; /* there is a counter, and the measuring was too short for it to move */
     bool is_ready;
 };
 
+void kymo__meter_fini(struct kymo__meter *meter);
+/* Whether one goes on with the device where the other ended, in the same run; and take its readings over. */
+bool kymo__meter_is_later(const struct kymo__meter *meter, const struct kymo__meter *later);
+KYMO_WARN_UNUSED bool kymo__meter_append(struct kymo__meter *meter, struct kymo__meter *later);
+/* How long it takes until power has a new value, as far as the process that read it says so; else 0. */
+uint64_t kymo__meter_stated_period(const struct kymo__meter *meter);
+/* Usual distances between readings, beyond which some are missing. */
+enum { KYMO__MAX_GAP = 4 };
+/* In order, without what cannot be, and one for each moment; sums and covers. These three false without memory. */
+KYMO_WARN_UNUSED bool kymo__readings_tidy(struct kymo__meter *meter, enum kymo__quantity q);
+KYMO_WARN_UNUSED bool kymo__readings_sum(struct kymo__readings *readings);
+/* The median distance of successive readings; 0 for fewer than two. */
+KYMO_WARN_UNUSED bool kymo__readings_distance(const struct kymo__readings *readings, uint64_t *out);
+/* Reasons for which clocks are held down as 100, others as 0. */
+void kymo__readings_throttled(struct kymo__readings *readings);
+
+/* ---- energy_meter.c ---- */
+
 /* Put the readings in order and sum them up. False without memory. */
 KYMO_WARN_UNUSED bool kymo__meter_prepare(struct kymo__meter *meter);
-void kymo__meter_fini(struct kymo__meter *meter);
 /* What its process says of the device in `energy_sources`: a field of "device|model|words"; "" where it says nothing. */
 enum { KYMO__SOURCE_MODEL = 1, KYMO__SOURCE_WORDS = 2 };
 const char *kymo__meter_words(const struct kymo__meter *meter, unsigned field, size_t *len);

@@ -131,30 +131,52 @@ static kymo_status put_runs(struct answer *answer)
 static bool is_empty(const struct kymo_cell *cell, const struct kymo_column *column)
 {
     return cell->is_null || (column->type == KYMO_TYPE_TEXT && cell->len == 0) ||
-           (column->type == KYMO_TYPE_BOOL && cell->as.u64 == 0);
+           (column->type == KYMO_TYPE_BOOL && cell->as.u64 == 0) ||
+           (strcmp(column->name, "throttled") == 0 && cell->as.f64 == 0);
+}
+
+static bool is_among(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What JSON and CSV have and a screen does not: it is wide enough without. */
+static bool is_dull(const kymo_table *table, const char *name)
+{
+    static const char *const always[] = {"run_id", "energy_delay_js", "devices", "used"};
+    static const char *const but_of_devices[] = {"sm_occupancy", "tensor_active", "dram_active"};
+    static const char *const of_devices[] = {"memory_clock_mhz", "measured_by"};
+    const bool is_devices = strcmp(kymo_table_name(table), "devices") == 0;
+    return is_among(name, always, KYMO__COUNT_OF(always)) ||
+           (is_devices ? is_among(name, of_devices, KYMO__COUNT_OF(of_devices))
+                       : is_among(name, but_of_devices, KYMO__COUNT_OF(but_of_devices)));
+}
+
+static bool has_value(const kymo_table *table, size_t column)
+{
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
+        const struct kymo_cell cell = kymo_table_cell(table, row, column);
+        if (!is_empty(&cell, kymo_table_column(table, column)))
+            return true;
+    }
+    return false;
 }
 
 /* Columns that say nothing: without a value, or of which there can be one only. */
 static void choose_columns(const struct answer *answer, const kymo_table *table,
                            const char *hide[MAX_COLUMNS + 1])
 {
-    static const char *const dull[] = {"run_id", "energy_delay_js", "devices"};
     const kymo_table *runs = answer->report->tables[KYMO__JOULES_RUNS];
     const size_t n_runs = kymo_table_n_rows(runs);
     const bool is_alone = n_runs == 0 || cell_of(runs, n_runs - 1, "run").as.u64 == 1;
     size_t n_hidden = 0;
     for (size_t c = 0; c < kymo_table_n_columns(table) && n_hidden < MAX_COLUMNS; c++) {
-        const struct kymo_column *column = kymo_table_column(table, c);
-        bool is_hidden = is_alone && strcmp(column->name, "run") == 0;
-        bool has_value = false;
-        for (size_t i = 0; i < KYMO__COUNT_OF(dull); i++)
-            is_hidden |= strcmp(column->name, dull[i]) == 0;
-        for (size_t row = 0; row < kymo_table_n_rows(table) && !has_value; row++) {
-            const struct kymo_cell cell = kymo_table_cell(table, row, c);
-            has_value = !is_empty(&cell, column);
-        }
-        if (is_hidden || !has_value)
-            hide[n_hidden++] = column->name;
+        const char *name = kymo_table_column(table, c)->name;
+        if ((is_alone && strcmp(name, "run") == 0) || is_dull(table, name) || !has_value(table, c))
+            hide[n_hidden++] = name;
     }
     hide[n_hidden] = NULL;
 }

@@ -44,7 +44,7 @@ def test_energy_is_power_times_time_and_epochs_add_up(kymo, run):
     (phase,) = answer["phases"]
     assert (phase["name"], phase["count"]) == ("train", 2)
     assert answer["iterations"][-1]["last"] == 19
-    assert "which GPUs the processes used is not known: all GPUs of their hosts are counted" in answer["notes"]
+    assert "which GPUs the processes used is not known: all that were measured are counted" in answer["notes"]
 
 
 def test_the_answer_for_people_begins_with_joules(kymo, run):
@@ -121,3 +121,26 @@ def test_a_recording_without_energy_says_how_to_get_it(kymo, recording):
     done = kymo("report", recording, "--energy")
     assert (done.returncode, done.stdout) == (2, "")
     assert "run.kymo has no energy in it: 'kymo run --energy' records it" in done.stderr
+
+
+def test_what_kymo_run_measures_is_told(kymo, compiled, build_dir, tmp_path):
+    """From the reading of NVML (a stand-in) to joules: two GPUs of 300 W, of which the program sees one."""
+    (tmp_path / "nvml.txt").write_text("gpus 2\nwatts 300 0 1\nbusy 60\n")
+    env = {
+        "KYMO_NVML_LIBRARY": str(build_dir / "tests" / "standin" / "nvml_standin.so"),
+        "KYMO_STANDIN_NVML": str(tmp_path / "nvml.txt"),
+        "KYMO_POWERCAP_ROOT": str(tmp_path / "no-powercap"),
+        "CUDA_VISIBLE_DEVICES": "1",
+    }
+    iterate = compiled("iterate.c", "-pthread")
+    done = kymo("run", "-q", "--energy", "-o", "run.kymo", "--", iterate, 4000, 0, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(kymo("report", "run.kymo", "--energy", "--json").stdout)
+    (whole,) = answer["runs"]
+    assert (whole["kind"], whole["devices"], whole["measured_by"], whole["note"]) == ("gpu", 1, "counter", "")
+    for row in (whole, *answer["epochs"], *answer["iterations"]):
+        assert abs(row["joules"] - 300 * row["duration_ns"] * 1e-9) <= row["plus_minus_j"]
+    (device,) = answer["devices"]
+    assert (device["name"], device["model"], device["used"], device["shared"]) == ("GPU 1", "Stand-in", True, False)
+    assert [row["note"] for row in answer["ranges"]] == ["too short to say"] * len(answer["ranges"])
+    assert answer["notes"] == []

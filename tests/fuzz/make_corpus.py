@@ -260,6 +260,42 @@ def log_of_gpu_work() -> bytes:
     )
 
 
+def log_of_energy() -> bytes:
+    """Counters of a GPU and of a package, one of which is reset; an epoch, iterations, a phase and a range."""
+    pairs = {"pid": "7", "rank": "0", "host": "a", "devices": "GPU-1", "clock": "tsc", "tick_hz": "1000"}
+    pairs["energy_sources"] = "GPU-1|H200|power: instant, 9 readings, a new value every 0.100 s"
+    texts = b"".join(struct.pack("<II", len(k), len(v)) + k.encode() + v.encode() for k, v in pairs.items())
+    domains = (b"GPU-1|power", b"GPU-1|energy", b"GPU-1|utilization", b"package-0|energy")
+    sites = struct.pack("<7I", 1, 0, 0, 4, 0, 0, 0) + b"step"
+    for i, domain in enumerate(domains):
+        name = b"GPU 0 " + domain.split(b"|")[1]
+        whole = struct.pack("<7I", i + 2, 0, 0, len(name), 6, len(domain), 0) + name + b"energy" + domain
+        sites += whole + b"\0" * (-len(whole) % 4)
+    clock = struct.pack("<8Q", 0, 0, 10**18, 20, 1000, 10**9, 10**18 + 10**9, 20)
+
+    def reading(tick: int, site: int, value: float) -> tuple[int, ...]:
+        return (tick, 3, site, *struct.unpack("<Q", struct.pack("<d", value)))
+
+    meter = []
+    for tick in range(0, 5000, 100):
+        meter.append(reading(tick, 2, 200.0 + tick % 700))
+        meter += [reading(tick, 4, 50.0)] if tick % 1000 == 0 else []
+        meter += [reading(tick, 3, tick * 0.4 if tick < 3000 else tick * 0.1)] if tick % 1000 == 0 else []
+        meter.append(reading(tick, 5, (65530.0 + tick * 0.01) % 65536))
+    main = [(10, 9, 0, 1), (10, 10, 1), (20, -1, 1), (1500, -2, 1)]
+    main += [(1000 * i, 7, i, 0, 0x4030000000000000) for i in range(2, 5)] + [(4500, 10, 0), (4600, 9, 0, 0)]
+    return b"".join(
+        [
+            block(1, texts),
+            block(2, sites),
+            block(5, clock),
+            block(4, words(*main)),
+            block(4, words(*meter), lane=1),
+            block(7, struct.pack("<II", 3, 4) + b"endstop"),
+        ]
+    )
+
+
 def png(width: int, height: int, depth: int, color: int, *, interlaced: int = 0, palette: bytes = b"") -> bytes:
     def part(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -300,6 +336,7 @@ def main() -> None:
         (CORPUS / "sink" / f"{i}.bin").write_bytes(random.Random(i).randbytes(80 << i))
     (CORPUS / "log" / "iterations.klog").write_bytes(log_of_iterations())
     (CORPUS / "log" / "gpu.klog").write_bytes(log_of_gpu_work())
+    (CORPUS / "joules" / "meters.klog").write_bytes(log_of_energy())
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
             "plain": {},

@@ -68,7 +68,7 @@ def test_energy_is_a_table_by_whatever_is_asked_for(path):
         *("phases", "ranks", "nodes", "repeats")
     ]
     assert (
-        "which GPUs the processes used is not known: all GPUs of their hosts are counted"
+        "which GPUs the processes used is not known: all that were measured are counted"
         in run.energy(by="note")["text"]
     )
 

@@ -284,6 +284,92 @@ static void streams_tell_which_devices_were_used(void **state)
     kymo_energy_report_destroy(report);
 }
 
+/* A process that sees all GPUs and uses one: utilization tells. */
+static void a_device_on_which_nothing_ran_is_nobodys(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a,GPU-b", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    plant_device(&plant, "GPU-b", &twice, 0, 10);
+    const uint32_t a = plant_site(&plant, "GPU-a", "utilization"),
+                   b = plant_site(&plant, "GPU-b", "utilization");
+    for (int i = 0; i <= 10; i++) {
+        plant_reading(&plant, a, i, i == 5 ? 7 : 0);
+        plant_reading(&plant, b, i, 0);
+    }
+    plant_words(&plant, 1);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
+    assert_true(has_note(report, "used by no process and in no sum: GPU-b of testhost"));
+    kymo_energy_report_destroy(report);
+}
+
+static void a_slice_of_mig_has_the_energy_of_its_gpu(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){
+                            "devices", "MIG-1", "energy_sources",
+                            "GPU-a|H200|of the whole GPU, whose 7 MIG slices are not told apart; "
+                            "missing: nothing\nGPU-b|H200|power: instant",
+                            NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    plant_device(&plant, "GPU-b", &twice, 0, 10);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
+    kymo_energy_report_destroy(report);
+}
+
+/* kymo run --energy: a log of role "energy", which saw more of the run than the program's own log; or all of it. */
+static void a_run_lasts_as_long_as_it_was_measured(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    for (int has_program = 0; has_program < 2; has_program++) {
+        plant_begin(&plant, (const char *const[]){"role", "energy", "rank", "-1", NULL});
+        plant_device(&plant, "GPU-a", &steady, 0, 10);
+        plant_finish(&plant, s->folder, "measured");
+        if (has_program)
+            plant_rank(s->folder, (const char *const[]){"rank", "0", "devices", "GPU-a", NULL}, 4, 8);
+        kymo_energy_report *report = report_of(s->folder, NULL);
+        assert_int_equal(rows_in(report, "runs"), 1);
+        assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
+        assert_int_equal(rows_in(report, "ranges"), (size_t)has_program);
+        if (has_program)
+            assert_true(is_near(number_in(report, "ranges", 0, "joules"), 800, 1e-6));
+        kymo_energy_report_destroy(report);
+    }
+}
+
+static double later_energy(double t)
+{
+    return 200 * t - 900; /* another origin */
+}
+
+static void a_process_that_goes_on_measuring_is_no_reset(void **state)
+{
+    const struct scratch *s = *state;
+    const struct curve later = {constant_power, later_energy};
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 5);
+    plant_finish(&plant, s->folder, "r0");
+    plant_begin(&plant, (const char *const[]){"rank", "1", "devices", "GPU-a", NULL});
+    plant.log.base_tick = 6000000000;
+    plant_device(&plant, "GPU-a", &later, 6, 12);
+    plant_finish(&plant, s->folder, "r1");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    assert_int_equal(rows_in(report, "devices"), 1);
+    /* Nobody was there between the fifth and the sixth second. */
+    assert_true(is_near(number_in(report, "runs", 0, "joules"), 2200, 1e-6));
+    assert_false(has_note(report, "reset"));
+    assert_true(has_note(report, "no readings of power for 1.00 s"));
+    kymo_energy_report_destroy(report);
+}
+
 static void a_window_outside_the_measuring_is_told(void **state)
 {
     const struct scratch *s = *state;
@@ -493,6 +579,10 @@ int main(void)
         SCRATCH_TEST(a_device_that_ranks_share_counts_once),
         SCRATCH_TEST(two_devices_of_two_ranks_add_up),
         SCRATCH_TEST(streams_tell_which_devices_were_used),
+        SCRATCH_TEST(a_device_on_which_nothing_ran_is_nobodys),
+        SCRATCH_TEST(a_slice_of_mig_has_the_energy_of_its_gpu),
+        SCRATCH_TEST(a_run_lasts_as_long_as_it_was_measured),
+        SCRATCH_TEST(a_process_that_goes_on_measuring_is_no_reset),
         SCRATCH_TEST(a_window_outside_the_measuring_is_told),
         SCRATCH_TEST(other_quantities_are_means_over_time),
         SCRATCH_TEST(repeats_are_averaged_and_never_added),

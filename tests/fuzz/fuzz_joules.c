@@ -1,0 +1,48 @@
+/* Any bytes as a log: its energy, printed, as JSON and as itwinai's rows. Every figure is a number, whatever it holds. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/base_internal.h"
+#include "fuzz.h"
+#include <kymo/energy_report.h>
+
+static void check(const kymo_table *table)
+{
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
+        for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
+            const struct kymo_cell cell = kymo_table_cell(table, row, c);
+            if (!cell.is_null && kymo_table_column(table, c)->type == KYMO_TYPE_F64)
+                KYMO_ASSERT(isfinite(cell.as.f64));
+        }
+}
+
+static void tell(kymo_recording *recording, unsigned which)
+{
+    static const char *const tables[] = {"runs",   "repeats",    "devices", "ranks",  "nodes",
+                                         "epochs", "iterations", "phases",  "ranges", "notes"};
+    const struct kymo_energy_report_options options = {
+        .group = which % 3, .strategy = which % 2 != 0 ? "ddp" : NULL, .co2_g_per_kwh = 1};
+    kymo_energy_report *report = NULL;
+    FILE *out = fopen("/dev/null", "w");
+    if (out != NULL && kymo_energy_report_create(&recording, 1, &options, &report) == KYMO_OK) {
+        for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++)
+            check(kymo_energy_report_table(report, tables[i]));
+        (void)kymo_energy_report_text(report, NULL, out);
+        (void)kymo_energy_report_json(report, out);
+        kymo_energy_report_destroy(report);
+    }
+    if (out != NULL)
+        fclose(out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[128];
+    kymo_recording *recording = NULL;
+    snprintf(path, sizeof path, "%s/any.klog", fuzz_folder());
+    if (!fuzz_write_file(path, data, size) || kymo_recording_open(path, &recording) != KYMO_OK)
+        return 0;
+    tell(recording, kymo__crc32c(0, data, size));
+    kymo_recording_close(recording);
+    return 0;
+}
