@@ -175,6 +175,7 @@ struct kymo__page {
     struct kymo__page_packer *packer;
     kymo_summary *summary;
     kymo_breakdown *breakdown; /* NULL: there is nothing to break down */
+    struct kymo_gpu_report *gpu;
 };
 
 /* ---- page_breakdown.c ---- */
@@ -183,6 +184,13 @@ struct kymo__page {
 KYMO_WARN_UNUSED kymo_status kymo__page_break_down(struct kymo__page *page);
 /* The tables, as one more list of the index. */
 void kymo__page_put_breakdown(const struct kymo__page *page, struct kymo__buf *json);
+
+/* ---- page_gpu.c ---- */
+
+/* Read the work of GPUs; recordings without any are not read again. */
+KYMO_WARN_UNUSED kymo_status kymo__page_look_at_gpus(struct kymo__page *page);
+/* The tables, as one more list of the index, where there is any. */
+void kymo__page_put_gpus(const struct kymo__page *page, struct kymo__buf *json);
 
 /* ---- page_tracks.c ---- */
 

@@ -97,7 +97,7 @@ def test_the_views_are_those_that_the_recording_has(opened):
     usual = ["Overview", "Timeline", "Flame graph", "Tables", "About"]
     assert opened("known.html").titles() == usual
     assert set(opened("loop.html").titles()) == {*usual, "Iterations"}
-    assert set(opened("ranks.html").titles()) >= {*usual, "Breakdown"}
+    assert set(opened("ranks.html").titles()) >= {*usual, "Breakdown", "GPUs"}
 
 
 def test_the_system_s_darkness_is_followed(opened):
@@ -287,6 +287,22 @@ def test_bars_of_the_breakdown_are_as_wide_as_its_numbers(opened):
         widths = [piece.bounding_box()["width"] for piece in stack.locator(".piece").all()]
         shares = [part / row["span"] * stack.bounding_box()["width"] for part in parts if part > 0]
         assert widths == pytest.approx(shares, abs=1.5)
+
+
+def test_what_gpus_wait_for_is_the_command_s(opened):
+    page = opened("ranks.html")
+    view = page.open("GPUs")
+    told = json_of("report", *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)), "--gpu")["gpu"]
+    sentences = view.locator("ul > li").all_inner_texts()
+    advice = [row["advice"] for row in told["launch_bound"] if row["advice"] is not None]
+    assert [s for s in sentences if any(s.endswith(a) for a in advice)] == sentences != []
+    for table in ("launch_bound", "devices", "gaps"):
+        view.get_by_role("combobox").select_option(label=f"{table} ({len(told[table])})")
+        rows = cells(view.locator("table").first)
+        if table != "launch_bound":
+            assert len(rows) == len(told[table])
+        else:
+            assert {row[0] for row in rows} <= {row["name"] for row in told[table]}
 
 
 def test_a_comparison_is_the_command_s(opened, folder):

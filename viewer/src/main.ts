@@ -10,6 +10,7 @@ import { Shell, type View } from "./ui/shell";
 import { startTheme } from "./ui/theme";
 import { about } from "./views/about";
 import { BreakdownView } from "./views/breakdown";
+import { GpusView } from "./views/gpus";
 import { CompareView } from "./views/compare";
 import { FlameView } from "./views/flame";
 import { Iterations } from "./views/iterations";
@@ -42,6 +43,7 @@ function reportViews(recording: Recording, open: (id: string) => void): View[] {
     { id: "timeline", title: "Timeline", element: timeline.element, onShow: () => timeline.redraw() },
     ...(hasSeries ? [{ id: "iterations", title: "Iterations", element: iterations }] : []),
     ...(index.breakdown ? [{ id: "breakdown", title: "Breakdown", element: new BreakdownView(index.breakdown).element }] : []),
+    ...(index.gpu ? [{ id: "gpus", title: "GPUs", element: new GpusView(index.gpu, find).element }] : []),
     { id: "flame", title: "Flame graph", element: flame.element, onShow: () => flame.redraw() },
     { id: "tables", title: "Tables", element: tables.element },
     { id: "about", title: "About", element: about(index.version) },

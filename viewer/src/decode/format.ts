@@ -102,6 +102,7 @@ export interface Index extends PageIndex {
   threads: number;
   cost: Cost;
   breakdown?: TableData[]; // where there is GPU work or communication
+  gpu?: TableData[]; // where there is GPU work
   processes: ProcessInfo[];
   tracks: TrackData[];
 }

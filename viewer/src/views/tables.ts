@@ -24,6 +24,7 @@ const ABOUT: Record<string, string> = {
   sites: "Where each name stands in the program.",
   warnings: "What is missing or doubtful.",
   kernels: "Work of GPUs by name.",
+  copies: "Copies and memory sets on GPUs: bytes and bandwidth.",
   gpu_ranges: "Work of GPUs by the range that launched it.",
   regions: "The change of each region, the largest effect on the iteration first.",
   iteration: "The change of the whole iteration.",
@@ -40,7 +41,7 @@ export class Tables {
   private readonly tables: TableData[];
 
   /** `onName` is told names of ranges that were clicked; null where there is no timeline. */
-  constructor(all: TableData[], private readonly onName: ((name: string) => void) | null, id = "summary") {
+  constructor(all: TableData[], private readonly onName: ((name: string) => void) | null, id = "summary", private readonly about = ABOUT) {
     const tables = (this.tables = all.filter((table) => table.rows > 0));
     this.select = el("select", { id: `table-of-${id}`, onchange: () => this.show(tables[this.select.selectedIndex]) });
     for (const table of tables) {
@@ -63,13 +64,13 @@ export class Tables {
     clear(this.place);
     let view = this.views.get(table.name);
     if (view === undefined) {
-      const hasEvents = ["ranges", "tree", "threads", "ranks", "iterations", "marks", "async"].includes(table.name);
+      const hasEvents = ["ranges", "tree", "threads", "ranks", "iterations", "marks", "async", "kernels", "shapes", "launch_bound"].includes(table.name);
       view = new TableView(table, {
         caption: table.name,
         ...(hasEvents && this.onName ? { onName: this.onName } : {}),
       }).element;
       this.views.set(table.name, view);
     }
-    append(this.place, el("p", { class: "faint" }, ABOUT[table.name] ?? ""), view);
+    append(this.place, el("p", { class: "faint" }, this.about[table.name] ?? ""), view);
   }
 }
