@@ -150,7 +150,8 @@ const char *kymo_nvtx_version(void)
 
 const char *kymo_nvtx_state(void)
 {
-    static __thread char text[512];
+    /* A thread's memory in the library is scarce: it is taken from what the loader has left over. */
+    static __thread char text[320];
     pthread_mutex_lock(&tool.lock);
     const enum state state = tool.state;
     const bool is_forbidden = tool.is_forbidden;
@@ -160,7 +161,7 @@ const char *kymo_nvtx_state(void)
     if (state == IDLE)
         return "no NVTX tool: run under Nsight Systems, or let NVTX_INJECTION64_PATH name a tool's "
                "library";
-    snprintf(text, sizeof text, "the NVTX tool %s %s", tool_name(),
+    snprintf(text, sizeof text, "the NVTX tool %.256s %s", tool_name(),
              state == EXPECTED    ? "starts with the first range"
              : state == LISTENING ? "gets all ranges"
                                   : "could not be loaded or refused to start");
