@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clock/clock_internal.h"
 #include "energy/energy_internal.h"
 
 static const struct {
@@ -301,6 +300,4 @@ void kymo__energy_gpu_init(struct kymo__energy_gpu *gpu, const struct kymo__nvml
                                      .count = {.unit_j = 1e-3, .range = UINT64_C(1) << 32},
                                      .has_samples = nvml->samples != NULL};
     gpu->has_instant_power = read_instant(gpu, &watts) == 0;
-    gpu->seen_us =
-        kymo__clock_ns(CLOCK_REALTIME) / 1000; /* what the buffer has from before is not ours */
 }

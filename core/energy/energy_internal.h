@@ -63,7 +63,7 @@ struct kymo__nvml_field {
     union kymo__nvml_value value;
 };
 struct kymo__nvml_sample {
-    unsigned long long stamp_us; /* CLOCK_REALTIME */
+    unsigned long long stamp_us; /* of the processor's clock */
     union kymo__nvml_value value;
 };
 struct kymo__nvml_memory {
@@ -219,9 +219,9 @@ struct kymo__energy_gpu {
     uint64_t counted_ns; /* when the counter was read last; 0 never */
     double watts; /* the last power, its time, and how often it has changed since the first change */
     uint64_t power_ns, first_change_ns, last_change_ns, n_changes, n_powers;
-    unsigned long long seen_us; /* stamp of the last utilization that was taken */
-    bool has_samples;
-    void *gpm[2]; /* before, now */
+    unsigned long long seen_us;   /* stamp of the last utilization that was taken */
+    bool has_samples, has_looked; /* there is a buffer of them; it was looked at */
+    void *gpm[2];                 /* before, now */
     bool has_gpm_before;
 };
 

@@ -19,6 +19,7 @@ struct kymo__energy_session {
     uint32_t state;        /* enum session_state, a futex; changes under `voice` */
     bool should_end;       /* told together with the bell */
     bool is_opening;       /* NVML is being opened, which takes longer than a reading. Relaxed */
+    bool is_stuck;         /* a fork has waited for it in vain; who forks has energy.lock */
     pthread_mutex_t calls; /* held by the thread while it is in foreign code; a fork waits for it */
     pthread_mutex_t voice; /* held while something is written into the recording */
     /* The rest is the thread's own. */

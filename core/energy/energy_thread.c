@@ -239,11 +239,14 @@ void kymo__energy_session_stop(struct kymo__energy_session *s)
 bool kymo__energy_session_pause(struct kymo__energy_session *s)
 {
     const bool is_opening = __atomic_load_n(&s->is_opening, __ATOMIC_RELAXED);
-    const uint64_t patience = is_opening ? 2 * KYMO__SECOND_NS : KYMO__SECOND_NS / 100;
+    const uint64_t patience = s->is_stuck  ? 0
+                              : is_opening ? 2 * KYMO__SECOND_NS
+                                           : KYMO__SECOND_NS / 100;
     const uint64_t until_ns = kymo__clock_ns(CLOCK_REALTIME) + patience;
     const struct timespec until = {(time_t)(until_ns / KYMO__SECOND_NS),
                                    (long)(until_ns % KYMO__SECOND_NS)};
-    return pthread_mutex_timedlock(&s->calls, &until) == 0;
+    s->is_stuck = pthread_mutex_timedlock(&s->calls, &until) != 0;
+    return !s->is_stuck;
 }
 
 void kymo__energy_session_resume(struct kymo__energy_session *s)

@@ -3,6 +3,8 @@
  * looks. What is written is the mean since the value before, at the time of the look: a lane's events are in order of time,
  * and a sample's own stamp would lie before what is there already.
  */
+#include <math.h>
+
 #include "energy/energy_internal.h"
 
 /* ---- utilization ---- */
@@ -18,8 +20,11 @@ static int read_last(struct kymo__energy_gpu *gpu)
     return error;
 }
 
-/* The mean of the samples since the last look; nothing is written where there are none yet. */
-static int read_samples(struct kymo__energy_gpu *gpu)
+/*
+ * Look at the samples since the last look: their mean, NaN where there are none yet. Their stamps are some clock's of the
+ * driver's own, so they are compared with one another alone.
+ */
+static int look_at_samples(struct kymo__energy_gpu *gpu, double *mean)
 {
     struct kymo__nvml_sample samples[256];
     unsigned n = KYMO__COUNT_OF(samples), n_new = 0;
@@ -28,6 +33,7 @@ static int read_samples(struct kymo__energy_gpu *gpu)
     const unsigned long long before_us = gpu->seen_us;
     const int error = gpu->nvml->samples(gpu->device, KYMO__NVML_UTILIZATION_SAMPLES, before_us,
                                          &type, &n, samples);
+    *mean = NAN;
     if (error == KYMO__NVML_NOT_FOUND || error == KYMO__NVML_NO_DATA || error == KYMO__NVML_NOT_READY)
         return 0;
     for (unsigned i = 0; error == 0 && i < KYMO__MIN(n, (unsigned)KYMO__COUNT_OF(samples)); i++) {
@@ -39,7 +45,18 @@ static int read_samples(struct kymo__energy_gpu *gpu)
         gpu->seen_us = KYMO__MAX(gpu->seen_us, samples[i].stamp_us);
     }
     if (n_new > 0)
-        kymo__energy_gpu_put(gpu, KYMO__UTILIZATION, sum / n_new);
+        *mean = sum / n_new;
+    return error;
+}
+
+static int read_samples(struct kymo__energy_gpu *gpu)
+{
+    double mean;
+    const int error = look_at_samples(gpu, &mean);
+    /* What the buffer has at the first look is from before. */
+    if (error == 0 && gpu->has_looked && !isnan(mean))
+        kymo__energy_gpu_put(gpu, KYMO__UTILIZATION, mean);
+    gpu->has_looked = true;
     return error;
 }
 
