@@ -64,6 +64,9 @@ static void *open_name(const struct kymo__doctor *doctor, const struct places *p
 void *kymo__library_open(const struct kymo__doctor *doctor, enum kymo__library library)
 {
     void *handle = NULL;
+    const char *chosen = library == KYMO__LIBRARY_CUPTI ? getenv("KYMO_CUPTI_LIBRARY") : NULL;
+    if (chosen != NULL && chosen[0] != '\0') /* as GPU tracing does */
+        return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; handle == NULL && i < N_SONAMES && places[library].sonames[i] != NULL; i++)
         handle = open_name(doctor, &places[library], places[library].sonames[i]);
     return handle;

@@ -259,6 +259,19 @@ def test_a_subscription_that_crashes(doctor, stand_in):
     assert "crashed" in row["value"] or "status" in row["value"]
 
 
+def test_a_cupti_that_is_named(doctor, stand_in, tmp_path):
+    """As GPU tracing takes it, also when there is none."""
+    stand_in("libcuda.so.1", source(DRIVER, INIT=0))
+    env = stand_in("another.so", source(CUPTI, SUBSCRIBE=35, ENABLE=0))
+    named = f"{env['LD_LIBRARY_PATH']}/another.so"
+    found = doctor(env | {"KYMO_CUPTI_LIBRARY": named})
+    assert named in found["cuda", "CUPTI"]["value"]
+    assert "error 35" in found["cuda", "GPU tracing"]["value"]
+    found = doctor(env | {"KYMO_CUPTI_LIBRARY": str(tmp_path / "none.so")})
+    assert found["cuda", "CUPTI"]["state"] == "missing"
+    assert found["cuda", "GPU tracing"]["state"] == "off"
+
+
 def test_nothing_is_tried_without_a_driver_or_without_cupti(doctor, stand_in):
     assert doctor({})["cuda", "GPU tracing"]["state"] == "off"
     row = tried(doctor, stand_in, driver=100)
