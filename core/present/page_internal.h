@@ -18,6 +18,7 @@
 #include "analyze/analyze_internal.h"
 #include "present/export_internal.h"
 #include <kymo/breakdown.h>
+#include <kymo/energy_report.h>
 #include <kymo/page.h>
 
 /* ---- rows: events of one kind, in order of their begin ---- */
@@ -176,6 +177,7 @@ struct kymo__page {
     kymo_summary *summary;
     kymo_breakdown *breakdown; /* NULL: there is nothing to break down */
     struct kymo_gpu_report *gpu;
+    kymo_energy_report *energy; /* NULL: none was measured */
 };
 
 /* ---- page_breakdown.c ---- */
@@ -191,6 +193,12 @@ void kymo__page_put_breakdown(const struct kymo__page *page, struct kymo__buf *j
 KYMO_WARN_UNUSED kymo_status kymo__page_look_at_gpus(struct kymo__page *page);
 /* The tables, as one more list of the index, where there is any. */
 void kymo__page_put_gpus(const struct kymo__page *page, struct kymo__buf *json);
+
+/* ---- page_energy.c ---- */
+
+/* The energy of the recordings, where some was measured; and its tables, behind the summary's. */
+KYMO_WARN_UNUSED kymo_status kymo__page_measure(struct kymo__page *page);
+void kymo__page_put_energy(const struct kymo__page *page, struct kymo__buf *json);
 
 /* ---- page_tracks.c ---- */
 
@@ -315,6 +323,9 @@ void kymo__page_put_number(struct kymo__buf *json, const char *key, uint64_t val
 void kymo__page_close(struct kymo__buf *json, const char *bracket);
 /* A table as the page reads it: columns of cells. `max_rows` 0: all. */
 void kymo__page_table(struct kymo__buf *json, const kymo_table *table, size_t max_rows);
+/* The same under another name. */
+void kymo__page_named_table(struct kymo__buf *json, const char *name, const kymo_table *table,
+                            size_t max_rows);
 /* The table of the call tree: of more rows the heaviest, and rows that stand for the others. */
 void kymo__page_tree(struct kymo__buf *json, const kymo_table *tree, size_t max_rows);
 

@@ -120,10 +120,16 @@ static void put_cells(struct kymo__buf *json, const kymo_table *table, size_t n_
 
 void kymo__page_table(struct kymo__buf *json, const kymo_table *table, size_t max_rows)
 {
+    kymo__page_named_table(json, kymo_table_name(table), table, max_rows);
+}
+
+void kymo__page_named_table(struct kymo__buf *json, const char *name, const kymo_table *table,
+                            size_t max_rows)
+{
     const size_t n = kymo_table_n_rows(table);
     const size_t n_kept = max_rows != 0 && n > max_rows ? max_rows : n;
     kymo__buf_puts(json, "{");
-    kymo__page_put_text(json, "name", kymo_table_name(table));
+    kymo__page_put_text(json, "name", name);
     kymo__page_put_number(json, "rows", n);
     if (n_kept < n)
         put_sums(json, table);

@@ -324,3 +324,12 @@ def test_the_policy_of_a_plain_page_takes_its_style_and_no_other(kymo, emit, tmp
         assert policy.startswith(f"default-src 'none'; style-src 'sha256-{digest}'; ")
         assert "unsafe" not in policy
         assert " style=" not in html
+
+
+@needs_viewer
+def test_joules_are_tables_of_the_page(page_of, kymo, compiled):
+    assert kymo("run", "-q", "-o", "loop.kymo", "--", compiled("joules.c"), 100).returncode == 0
+    tables = {table["name"]: table for table in page_of("loop.kymo").index["tables"]}
+    assert {"energy of runs", "energy of epochs", "energy of ranges", "epochs", "ranges"} <= set(tables)
+    want = json.loads(kymo("report", "loop.kymo", "--energy", "--json").stdout)["epochs"]
+    assert tables["energy of epochs"]["rows"] == len(want)

@@ -30,6 +30,14 @@ const ABOUT: Record<string, string> = {
   iteration: "The change of the whole iteration.",
   only: "Regions that one side alone has.",
   runs: "What was compared.",
+  "energy of runs": "Joules and watts of each run, of the devices that it used. A figure's uncertainty is in joules, too.",
+  "energy of devices": "Each device that was measured; those that nobody used are in no sum.",
+  "energy of epochs": "What an epoch took.",
+  "energy of iterations": "Groups of iterations that are long enough to say something.",
+  "energy of phases": "What a phase took.",
+  "energy of ranges": "What ranges of a name took together; host time, so wait for the GPU at their edges.",
+  "energy of repeats": "The mean of runs, and where it lies with 95 % confidence.",
+  "energy notes": "What there is to know about these figures.",
   quantiles: "The times below which 0, 1/32, 2/32 ... of a region's times lie, in each run.",
 };
 
