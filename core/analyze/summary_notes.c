@@ -50,7 +50,9 @@ static bool put_new_sites(kymo_table *table, const struct kymo__making *m,
     const uint32_t n = kymo_recording_process(recording, process)->n_sites;
     for (uint32_t id = 1; id <= n; id++) {
         const struct kymo_site_info *site = kymo_recording_site(recording, process, id);
-        if (site->name_len == 0 || !kymo__name_matches(m->filter, site->name, site->name_len))
+        /* Details of GPU work are sites for their place in the log, and no place in the program. */
+        if (site->name_len == 0 || strcmp(site->category, "details") == 0 ||
+            !kymo__name_matches(m->filter, site->name, site->name_len))
             continue;
         kymo__site_key(&seen->key, site);
         const char *key =

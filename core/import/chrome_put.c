@@ -136,6 +136,7 @@ static enum kymo_work_kind work_kind_of(const struct kymo__chrome_value *categor
         {"Memset", KYMO_WORK_SET},
         {"gpu_user_annotation", KYMO_WORK_ANNOTATION},
         {"cuda_sync", KYMO_WORK_SYNC},
+        {"gpu_memory", KYMO_WORK_MEMORY}, /* as our own exports call it */
     };
     if (category->len < 6 || strchr("kKgMc", category->at[0]) == NULL)
         return 0;
