@@ -73,15 +73,20 @@ static void keep_next(nvtx_function *const before[N_SLOTS], nvtx_function **cons
     __atomic_store_n(&inject_has_next, true, __ATOMIC_RELAXED);
 }
 
+static void remember(nvtx_function **const places[N_SLOTS], nvtx_function *functions[N_SLOTS])
+{
+    for (size_t i = 0; i < N_SLOTS; i++)
+        functions[i] = places[i] != NULL ? *places[i] : NULL;
+}
+
 /* Let it have the tables first. */
 static void ask_next(nvtx_get_table *get_table, nvtx_function **const places[N_SLOTS])
 {
     nvtx_initialize *const initialize = inject_next_find();
-    nvtx_function *before[N_SLOTS] = {NULL};
+    nvtx_function *before[N_SLOTS];
     if (initialize == NULL)
         return;
-    for (size_t i = 0; i < N_SLOTS; i++)
-        before[i] = places[i] != NULL ? *places[i] : NULL;
+    remember(places, before);
     if (initialize(get_table) != 0)
         keep_next(before, places);
 }

@@ -1,6 +1,6 @@
 /*
- * A second tool behind us: the library that NVTX_INJECTION64_PATH named before `kymo run` put us there, or one that was
- * preloaded. It gets every call as it came, with its own handles in the place of ours.
+ * A second tool behind us: the library that NVTX_INJECTION64_PATH named before `kymo run` put us there. It gets every call
+ * as it came, with its own handles in the place of ours.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,44 +14,39 @@ bool inject_has_next;
 
 /* ---- where it is ---- */
 
-static void *library = RTLD_DEFAULT; /* guarded by the lock of inject_entry.c */
-
 /* One that cannot be used is told of once, and left out. */
-static nvtx_initialize *open_library(const char *path)
+static void *open_library(const char *path)
 {
-    library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    nvtx_initialize *const initialize =
-        library != NULL ? (nvtx_initialize *)dlsym(library, "InitializeInjectionNvtx2") : NULL;
-    if (initialize == NULL)
-        fprintf(stderr,
-                "kymo: NVTX's ranges are recorded and go to no second tool, because %s %s; see "
-                "NVTX_INJECTION64_PATH\n",
-                path, library == NULL ? "cannot be loaded" : "is no NVTX tool");
-    return initialize;
+    void *const library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (library != NULL && dlsym(library, "InitializeInjectionNvtx2") != NULL)
+        return library;
+    fprintf(stderr,
+            "kymo: NVTX's ranges are recorded and go to no second tool, because %s %s; see "
+            "NVTX_INJECTION64_PATH\n",
+            path, library == NULL ? "cannot be loaded" : "is no NVTX tool");
+    return NULL;
+}
+
+/* A function of the second tool; NULL without one. */
+static void *find(const char *name)
+{
+    static bool is_known; /* this and the next are guarded by the lock of inject_entry.c */
+    static void *library;
+    const char *const path = getenv("KYMO_NVTX_NEXT");
+    if (!is_known && path != NULL && path[0] != '\0')
+        library = open_library(path);
+    is_known = true;
+    return library != NULL ? dlsym(library, name) : NULL;
 }
 
 nvtx_initialize *inject_next_find(void)
 {
-    static bool is_known; /* this and the next are guarded by the lock of inject_entry.c */
-    static nvtx_initialize *initialize;
-    if (is_known)
-        return initialize;
-    const char *const path = getenv("KYMO_NVTX_NEXT");
-    is_known = true;
-    if (path != NULL && path[0] != '\0')
-        initialize = open_library(path);
-    else
-        initialize = (nvtx_initialize *)dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2Preinject");
-    return initialize;
+    return (nvtx_initialize *)find("InitializeInjectionNvtx2");
 }
 
 nvtx_initialize_extension *inject_next_find_extension(void)
 {
-    if (inject_next_find() == NULL)
-        return NULL;
-    return (nvtx_initialize_extension *)dlsym(
-        library, library != RTLD_DEFAULT ? "InitializeInjectionNvtxExtension"
-                                         : "InitializeInjectionNvtxExtensionPreinject");
+    return (nvtx_initialize_extension *)find("InitializeInjectionNvtxExtension");
 }
 
 /* ---- its handles ---- */

@@ -45,10 +45,11 @@ static const char *injection_path(void)
     return path;
 }
 
-/* A preloaded tool has this function, by which NVTX finds it. */
+/* A preloaded tool has this function, by which NVTX finds it where the variable names none. */
 static bool has_preloaded_tool(void)
 {
-    return dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2Preinject") != NULL;
+    return variable("NVTX_INJECTION64_PATH") == NULL &&
+           dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2Preinject") != NULL;
 }
 
 static bool has_tool_functions(void)

@@ -303,14 +303,14 @@ def alone(program: Path, tool: Path, log: Path, part: str) -> Calls:
     return Calls(read_calls(log), done)
 
 
+def without_ids(calls: Calls) -> list[dict[str, Any]]:
+    return [{k: v for k, v in call.items() if k not in ("pid", "tid")} for call in calls.every]
+
+
 @pytest.mark.parametrize("part", ["everything", "varying", "reused", "renamed", "levels", "schemas"])
 def test_a_second_tool_hears_what_it_hears_alone(behind, program, nvtx_tool, tmp_path, part):
     run, calls = behind(part)
     expected = alone(program, nvtx_tool, tmp_path / "alone", part)
-
-    def without_ids(calls: Calls) -> list[dict[str, Any]]:
-        return [{k: v for k, v in call.items() if k not in ("pid", "tid")} for call in calls.every]
-
     assert without_ids(calls) == without_ids(expected)
     assert calls.done.returncode == expected.done.returncode
     assert run.ranges or run.marks
