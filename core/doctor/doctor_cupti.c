@@ -63,12 +63,10 @@ static void ignore(void *ctx, int domain, uint32_t id, const void *info)
     (void)info;
 }
 
-static int subscribe(const struct cupti *cupti, subscriber *out, char *incumbent, size_t size)
+static int subscribe(const struct cupti *cupti, subscriber *out, struct subscriber_params *params)
 {
-    struct subscriber_params params = {
-        .size = sizeof params, .name = "kymo", .old_name = incumbent, .old_size = size};
     if (cupti->subscribe_v2 != NULL)
-        return cupti->subscribe_v2(out, ignore, NULL, &params);
+        return cupti->subscribe_v2(out, ignore, NULL, params);
     return cupti->subscribe(out, ignore, NULL);
 }
 
@@ -95,6 +93,8 @@ int kymo__cupti_try(void *ctx, int fd)
     struct cupti cupti;
     subscriber handle = NULL;
     char incumbent[128] = "";
+    struct subscriber_params params = {
+        .size = sizeof params, .name = "kymo", .old_name = incumbent, .old_size = sizeof incumbent};
     if (!start_cuda(doctor, fd))
         return 0;
     void *library = kymo__library_open(doctor, KYMO__LIBRARY_CUPTI);
@@ -107,7 +107,7 @@ int kymo__cupti_try(void *ctx, int fd)
         dprintf(fd, "old=1\n");
         return 0;
     }
-    int error = subscribe(&cupti, &handle, incumbent, sizeof incumbent);
+    int error = subscribe(&cupti, &handle, &params);
     incumbent[sizeof incumbent - 1] = '\0';
     dprintf(fd, "incumbent=%s\n", incumbent);
     if (error == 0) {

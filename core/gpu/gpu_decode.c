@@ -57,7 +57,11 @@ static void decode_kernel(const uint8_t *r, struct work *out)
     struct kymo__gpu_shape shape = {.registers = u16(r + KYMO__KERNEL_REGISTERS),
                                     .graph = u32(r + KYMO__KERNEL_GRAPH),
                                     .graph_node = u64(r + KYMO__KERNEL_GRAPH_NODE)};
-    memcpy(shape.grid, r + KYMO__KERNEL_GRID, 8 * sizeof(uint32_t));
+    /* Grid, block and shared memory lie together, there as here. */
+    _Static_assert(offsetof(struct kymo__gpu_shape, grid) == 0 &&
+                       offsetof(struct kymo__gpu_shape, registers) == 8 * sizeof(uint32_t),
+                   "the order of CUPTI's record");
+    memcpy(&shape, r + KYMO__KERNEL_GRID, offsetof(struct kymo__gpu_shape, registers));
     const char *name;
     memcpy(&name, r + KYMO__KERNEL_NAME, sizeof name);
     *out = (struct work){.begin = u64(r + KYMO__KERNEL_START),

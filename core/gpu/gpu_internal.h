@@ -47,6 +47,7 @@ struct kymo__gpu {
 };
 extern struct kymo__gpu kymo__gpu;
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is added to. */
 static inline void kymo__gpu_count(uint64_t *count, uint64_t n)
 {
     __atomic_fetch_add(count, n, __ATOMIC_RELAXED);
