@@ -155,7 +155,7 @@ static void say_what_came(const struct run_target *target, char *const *program)
 
 static int not_started(const struct run_target *target, const char *program, int error)
 {
-    run_target_discard(target);
+    run_target_abandon(target);
     if (error == ENOENT && strchr(program, '/') == NULL)
         cli_say("cannot run '%s': no program of that name on PATH", program);
     else if (error == EACCES)

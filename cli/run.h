@@ -29,6 +29,8 @@ bool run_target_prepare(struct run_target *target, const char *output, enum run_
                         char *const *program);
 /* Remove it again if it is ours and nothing was recorded. True when it is gone. */
 bool run_target_discard(const struct run_target *target);
+/* The same, with what was measured beside a program that did not start. */
+bool run_target_abandon(const struct run_target *target);
 
 /* ---- run_environment.c: what the program finds in its environment ---- */
 

@@ -146,9 +146,14 @@ bool run_target_prepare(struct run_target *target, const char *output, enum run_
     return true;
 }
 
-bool run_target_discard(const struct run_target *target)
+bool run_target_abandon(const struct run_target *target)
 {
-    if (!target->is_new || run_is_one_of_many() || !cli_has_no_log(target->path))
+    if (!target->is_new || run_is_one_of_many())
         return false;
     return cli_empty_recording(target->path) && rmdir(target->path) == 0;
+}
+
+bool run_target_discard(const struct run_target *target)
+{
+    return cli_has_no_log(target->path) && run_target_abandon(target);
 }

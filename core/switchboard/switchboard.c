@@ -61,6 +61,10 @@ static bool join_environment(const struct kymo__settings *wanted)
     record->settings.by_environment = false;
     if (joins && strcmp(wanted->path, record->path) != 0)
         kymo__say("recording into %s, as KYMO says, and not into %s", record->path, wanted->path);
+    if (joins && wanted->energy.is_wanted && !record->settings.energy.is_wanted)
+        kymo__say(
+            "energy is not measured: the recording was begun by KYMO or kymo run, and what they "
+            "say counts; ask there for it (kymo run --energy)");
     pthread_mutex_unlock(&record->lock);
     return joins;
 }

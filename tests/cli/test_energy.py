@@ -278,6 +278,7 @@ def test_a_counter_that_stands_still_is_not_written(kymo, nvml, counters, until)
 def test_the_program_that_does_not_start_leaves_nothing(kymo, nvml, tmp_path):
     done = kymo("run", "--energy", "-o", "run.kymo", "./no-such-program", env=nvml())
     assert done.returncode == 3
+    assert not (tmp_path / "run.kymo").exists()
 
 
 def test_killed_while_it_measures_what_was_read_is_there(start, nvml, environment, counters, tmp_path):

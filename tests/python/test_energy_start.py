@@ -191,3 +191,18 @@ def test_a_driver_that_hangs_holds_nobody_up(run_python, nvml):
     )
     assert done.stdout == "done\n"
     assert "NVML did not answer within a second" in done.stderr
+
+
+def test_under_kymo_run_energy_is_asked_for_there(run_python, nvml, kymo_command):
+    log = nvml()
+    program = """
+        import kymo
+        kymo.start("run.kymo", energy=True)
+        kymo.mark("here")
+        """
+    done = run_python(program, command=[*kymo_command, "run", "-q", "-o", "run.kymo", "--"])
+    assert done.stderr.startswith("kymo: energy is not measured: the recording was begun by KYMO or kymo run")
+    assert log.read_text() == ""
+    done = run_python(program, command=[*kymo_command, "run", "-q", "--energy", "-o", "again.kymo", "--"])
+    assert "energy is not measured" not in done.stderr
+    assert sum(" Init " in line for line in log.read_text().splitlines()) == 1
