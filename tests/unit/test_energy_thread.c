@@ -1,7 +1,7 @@
 /* energy: counters that misbehave, lists of devices, zones of RAPL, whose turn it is, and the thread with a stand-in NVML. */
 #include <sys/wait.h>
 
-#include "energy/energy_internal.h"
+#include "energy/energy_session.h"
 #include "scratch.h"
 #include <kymo/iteration.h>
 #include <kymo/range.h>
@@ -222,6 +222,78 @@ static void those_who_stand_in_line_say_which_gpus_they_use(void **state)
         kymo__energy_lock_release(&locks[i]);
 }
 
+/* ---- the timetable; without a GPU, so that nothing is read ---- */
+
+static struct kymo__energy_session *timetable(uint32_t hz)
+{
+    struct kymo__energy_session *s = calloc(1, sizeof *s);
+    s->settings.energy.hz = hz;
+    pthread_mutex_init(&s->calls, NULL);
+    kymo__energy_times_init(s);
+    return s;
+}
+
+/* A second of processor time since the last look, of the four seconds that went by. */
+static void spend_a_second(struct kymo__energy_session *s)
+{
+    s->budget.next_ns = 0;
+    s->budget_ns = kymo__energy_now_ns() - 4 * KYMO__SECOND_NS;
+    s->budget_cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID) - KYMO__SECOND_NS;
+    kymo__energy_times_read(s, kymo__energy_now_ns(), 0);
+}
+
+static void where_readings_are_dear_there_are_fewer(void **state)
+{
+    (void)state;
+    static const uint64_t expected_ms[][2] = {{100, 1000}, {100, 2000}, {100, 4000}, {100, 4000}};
+    struct kymo__energy_session *s = timetable(0), *asked = timetable(50);
+    assert_int_equal(s->power.period_ns, KYMO__SECOND_NS / 20);
+    for (size_t i = 0; i < KYMO__COUNT_OF(expected_ms); i++) {
+        spend_a_second(s);
+        assert_int_equal(s->power.period_ns, expected_ms[i][0] * 1000000);
+        assert_int_equal(s->busy.period_ns, expected_ms[i][1] * 1000000);
+        assert_int_equal(s->state_due.period_ns, expected_ms[i][1] * 1000000);
+    }
+    spend_a_second(asked);
+    assert_int_equal(asked->power.period_ns, KYMO__SECOND_NS / 50);
+    free(s);
+    free(asked);
+}
+
+static void counters_are_read_every_4_s_and_rather_at_epochs(void **state)
+{
+    (void)state;
+    struct kymo__energy_session *s = timetable(0);
+    const uint64_t begin = s->counted_ns, second = KYMO__SECOND_NS;
+    s->budget.next_ns = UINT64_MAX;
+    kymo__energy_times_read(s, begin + 4 * second - 1, 0);
+    assert_int_equal(s->counted_ns, begin);
+    kymo__energy_times_read(s, begin + 4 * second, 0);
+    assert_int_equal(s->counted_ns, begin + 4 * second);
+    kymo__energy_times_read(s, begin + 7 * second, 1); /* an edge, too early for the counter */
+    assert_int_equal(s->counted_ns, begin + 4 * second);
+    kymo__energy_times_read(s, begin + 20 * second, 1); /* none in between, for the sake of the next */
+    assert_int_equal(s->counted_ns, begin + 4 * second);
+    kymo__energy_times_read(s, begin + 21 * second, 2);
+    assert_int_equal(s->counted_ns, begin + 21 * second);
+    kymo__energy_times_read(s, begin + 51 * second, 2); /* unless it takes too long to come */
+    assert_int_equal(s->counted_ns, begin + 51 * second);
+    free(s);
+}
+
+static void what_was_overslept_is_not_made_up_for(void **state)
+{
+    (void)state;
+    struct kymo__energy_session *s = timetable(10);
+    const uint64_t begin = s->power.next_ns;
+    s->budget.next_ns = UINT64_MAX;
+    kymo__energy_times_read(s, begin + 1, 0);
+    assert_int_equal(s->power.next_ns, begin + 100000000);
+    kymo__energy_times_read(s, begin + 1234567890, 0);
+    assert_int_equal(s->power.next_ns, begin + 1300000000);
+    free(s);
+}
+
 /* ---- the thread ---- */
 
 static void use_standin(const struct scratch *s, const char *script)
@@ -407,6 +479,9 @@ int main(void)
         cmocka_unit_test(zones_are_packages_and_their_memory),
         SCRATCH_TEST(one_at_a_time_has_the_turn),
         SCRATCH_TEST(those_who_stand_in_line_say_which_gpus_they_use),
+        cmocka_unit_test(where_readings_are_dear_there_are_fewer),
+        cmocka_unit_test(counters_are_read_every_4_s_and_rather_at_epochs),
+        cmocka_unit_test(what_was_overslept_is_not_made_up_for),
         SCRATCH_TEST(a_recording_with_energy_has_counters_and_says_what_was_read),
         SCRATCH_TEST(recordings_with_energy_follow_one_another),
         SCRATCH_TEST(edges_of_epochs_are_read),
