@@ -2,10 +2,10 @@
  * A breakdown as a whole: every process is read and swept, several at a time, and the tables are made of what is left of
  * them. Processes that only help (loaders of data) are left out where others speak for the run.
  */
-#include <pthread.h>
 #include <string.h>
 
 #include "analyze/breakdown_whole.h"
+#include "analyze/tasks.h"
 #include <kymo/legacy.h>
 
 const char *const kymo__window_names[2] = {"gpu_span", "steps"};
@@ -92,51 +92,25 @@ static void free_process(struct kymo__process_breakdown *p)
 
 /* ---- several at a time ---- */
 
-struct jobs {
-    kymo_breakdown *breakdown;
-    const struct kymo_breakdown_options *options;
-    size_t next_task;     /* taken by any thread with an atomic add */
-    pthread_mutex_t lock; /* guards what follows */
-    size_t n_done;
-    kymo_status status; /* the first failure, and its sentence */
-    char error[1024];
-};
-
-static void finish_task(struct jobs *jobs, kymo_status status, bool may_tell)
+static kymo_status break_down_nth(void *ctx, size_t i)
 {
-    pthread_mutex_lock(&jobs->lock);
-    const size_t n_done = ++jobs->n_done;
-    if (status != KYMO_OK && jobs->status == KYMO_OK) {
-        jobs->status = status;
-        strncpy(jobs->error, kymo_last_error(), sizeof jobs->error - 1);
-    }
-    pthread_mutex_unlock(&jobs->lock);
-    if (may_tell && jobs->options->progress != NULL)
-        jobs->options->progress(jobs->options->progress_ctx,
-                                (double)n_done / (double)jobs->breakdown->n_processes);
-}
-
-static void work(void *ctx, bool may_tell)
-{
-    struct jobs *const jobs = ctx;
-    for (;;) {
-        const size_t i = __atomic_fetch_add(&jobs->next_task, 1, __ATOMIC_RELAXED);
-        if (i >= jobs->breakdown->n_processes)
-            return;
-        struct kymo__process_breakdown *p = &jobs->breakdown->processes[i];
-        finish_task(jobs, p->is_left_out ? KYMO_OK : break_down_process(jobs->breakdown, p),
-                    may_tell);
-    }
+    kymo_breakdown *breakdown = ctx;
+    struct kymo__process_breakdown *p = &breakdown->processes[i];
+    return p->is_left_out ? KYMO_OK : break_down_process(breakdown, p);
 }
 
 static kymo_status read_processes(kymo_breakdown *breakdown,
                                   const struct kymo_breakdown_options *options)
 {
-    struct jobs jobs = {.breakdown = breakdown, .options = options};
-    pthread_mutex_init(&jobs.lock, NULL);
-    kymo__work_together(work, &jobs, options->n_jobs, breakdown->n_processes);
-    pthread_mutex_destroy(&jobs.lock);
-    return jobs.status != KYMO_OK ? kymo__fail(jobs.status, "%s", jobs.error) : KYMO_OK;
+    const struct kymo__tasks tasks = {
+        .run = break_down_nth,
+        .ctx = breakdown,
+        .n = breakdown->n_processes,
+        .n_jobs = options->n_jobs,
+        .progress = options->progress,
+        .progress_ctx = options->progress_ctx,
+    };
+    return kymo__tasks_run(&tasks);
 }
 
 /* ---- who counts ---- */

@@ -2,10 +2,10 @@
  * A comparison as a whole: sources are opened as they are added; run() reads every process, several at a time, puts
  * processes together to runs and makes the tables.
  */
-#include <pthread.h>
 #include <string.h>
 
 #include "analyze/compare_internal.h"
+#include "analyze/tasks.h"
 #include "import/import_internal.h"
 
 static kymo_status no_memory(void)
@@ -72,39 +72,28 @@ struct task {
 struct jobs {
     struct task *tasks;
     size_t n_tasks;
-    size_t next_task; /* taken by any thread with an atomic add */
     const struct kymo_compare_options *options;
-    pthread_mutex_t lock; /* guards what follows */
-    size_t n_done;
-    kymo_status status;
-    char error[512];
 };
 
-static void finish_task(struct jobs *jobs, kymo_status status, bool may_tell)
+static kymo_status read_nth(void *ctx, size_t i)
 {
-    pthread_mutex_lock(&jobs->lock);
-    const size_t n_done = ++jobs->n_done;
-    if (status != KYMO_OK && jobs->status == KYMO_OK) {
-        jobs->status = status;
-        strncpy(jobs->error, kymo_last_error(), sizeof jobs->error - 1);
-    }
-    pthread_mutex_unlock(&jobs->lock);
-    if (may_tell && jobs->options->progress != NULL)
-        jobs->options->progress(jobs->options->progress_ctx, (double)n_done / (double)jobs->n_tasks);
+    const struct jobs *jobs = ctx;
+    struct task *task = &jobs->tasks[i];
+    return kymo__process_times_read(&task->times, task->source->recording, task->process,
+                                    jobs->options);
 }
 
-static void work(void *ctx, bool may_tell)
+static kymo_status read_tasks(struct jobs *jobs)
 {
-    struct jobs *const jobs = ctx;
-    for (;;) {
-        const size_t i = __atomic_fetch_add(&jobs->next_task, 1, __ATOMIC_RELAXED);
-        if (i >= jobs->n_tasks)
-            return;
-        struct task *task = &jobs->tasks[i];
-        const kymo_status status = kymo__process_times_read(&task->times, task->source->recording,
-                                                            task->process, jobs->options);
-        finish_task(jobs, status, may_tell);
-    }
+    const struct kymo__tasks tasks = {
+        .run = read_nth,
+        .ctx = jobs,
+        .n = jobs->n_tasks,
+        .n_jobs = jobs->options->n_jobs,
+        .progress = jobs->options->progress,
+        .progress_ctx = jobs->options->progress_ctx,
+    };
+    return kymo__tasks_run(&tasks);
 }
 
 static kymo_status list_tasks(struct jobs *jobs, const kymo_comparison *c)
@@ -179,17 +168,14 @@ static kymo_status take_tasks(kymo_comparison *c, const struct jobs *jobs)
 static kymo_status read_recordings(kymo_comparison *c, const struct kymo_compare_options *options)
 {
     struct jobs jobs = {.options = options};
-    pthread_mutex_init(&jobs.lock, NULL);
     kymo_status status = list_tasks(&jobs, c);
-    if (status == KYMO_OK) {
-        kymo__work_together(work, &jobs, jobs.options->n_jobs, jobs.n_tasks);
-        status = jobs.status != KYMO_OK ? kymo__fail(jobs.status, "%s", jobs.error)
-                                        : take_tasks(c, &jobs);
-    }
+    if (status == KYMO_OK)
+        status = read_tasks(&jobs);
+    if (status == KYMO_OK)
+        status = take_tasks(c, &jobs);
     for (size_t i = 0; i < jobs.n_tasks; i++)
         kymo__process_times_fini(&jobs.tasks[i].times);
     kymo__free(jobs.tasks);
-    pthread_mutex_destroy(&jobs.lock);
     return status;
 }
 

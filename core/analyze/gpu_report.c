@@ -2,10 +2,10 @@
  * A GPU report as a whole: every process with streams is read, several at a time, and what is left of them is put
  * together by name.
  */
-#include <pthread.h>
 #include <string.h>
 
 #include "analyze/gpu_report_internal.h"
+#include "analyze/tasks.h"
 
 static kymo_status no_memory(void)
 {
@@ -105,51 +105,24 @@ static void free_process(struct kymo__gpu_process *p)
     kymo__free(p->gaps);
 }
 
-/* ---- several at a time ---- */
-
-struct jobs {
-    kymo_gpu_report *report;
-    const struct kymo_gpu_report_options *options;
-    size_t next_task;     /* taken by any thread with an atomic add */
-    pthread_mutex_t lock; /* guards what follows */
-    size_t n_done;
-    kymo_status status; /* the first failure, and its sentence */
-    char error[1024];
-};
-
-static void finish_task(struct jobs *jobs, kymo_status status, bool may_tell)
+static kymo_status read_nth(void *ctx, size_t i)
 {
-    pthread_mutex_lock(&jobs->lock);
-    const size_t n_done = ++jobs->n_done;
-    if (status != KYMO_OK && jobs->status == KYMO_OK) {
-        jobs->status = status;
-        strncpy(jobs->error, kymo_last_error(), sizeof jobs->error - 1);
-    }
-    pthread_mutex_unlock(&jobs->lock);
-    if (may_tell && jobs->options->progress != NULL)
-        jobs->options->progress(jobs->options->progress_ctx,
-                                (double)n_done / (double)jobs->report->n_processes);
-}
-
-static void work(void *ctx, bool may_tell)
-{
-    struct jobs *const jobs = ctx;
-    for (;;) {
-        const size_t i = __atomic_fetch_add(&jobs->next_task, 1, __ATOMIC_RELAXED);
-        if (i >= jobs->report->n_processes)
-            return;
-        finish_task(jobs, read_process(jobs->report, &jobs->report->processes[i]), may_tell);
-    }
+    kymo_gpu_report *report = ctx;
+    return read_process(report, &report->processes[i]);
 }
 
 static kymo_status read_processes(kymo_gpu_report *report,
                                   const struct kymo_gpu_report_options *options)
 {
-    struct jobs jobs = {.report = report, .options = options};
-    pthread_mutex_init(&jobs.lock, NULL);
-    kymo__work_together(work, &jobs, options->n_jobs, report->n_processes);
-    pthread_mutex_destroy(&jobs.lock);
-    return jobs.status != KYMO_OK ? kymo__fail(jobs.status, "%s", jobs.error) : KYMO_OK;
+    const struct kymo__tasks tasks = {
+        .run = read_nth,
+        .ctx = report,
+        .n = report->n_processes,
+        .n_jobs = options->n_jobs,
+        .progress = options->progress,
+        .progress_ctx = options->progress_ctx,
+    };
+    return kymo__tasks_run(&tasks);
 }
 
 /* ---- put together ---- */
