@@ -315,7 +315,8 @@ static int report(int n_args, char **args)
         return make_page(n_args, args);
 
     if (given.energy && kymo_legacy_is_file(args[0]))
-        return report_to(&(struct findings){.n_files = n_args, .files = args}, NULL, given.output);
+        return report_to(&(struct findings){.n_files = n_args, .files = args},
+                         &(struct cli_recordings){0}, given.output);
     struct cli_recordings recordings;
     /* How kernels were launched is told by the arguments of a trace. */
     if (!(given.gpu ? cli_open_whole : cli_open)(&recordings, args, n_args))

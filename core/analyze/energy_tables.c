@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/compare_internal.h"
 #include "analyze/energy_whole.h"
 
 const char *const kymo__energy_kind_names[KYMO__N_ENERGY_KINDS] = {"gpu", "cpu", "dram"};
@@ -362,48 +361,6 @@ static bool put_section(struct kymo_energy_report *report, const struct kymo__en
     return section->by != KYMO__ENERGY_RUN || put_parts_of_run(report, section);
 }
 
-/* ---- repeats ---- */
-
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
-
-/* Mean and interval over runs of the rows of one kind. */
-static void put_repeats(const struct kymo_energy_report *report, const char *kind)
-{
-    const kymo_table *runs = report->tables[KYMO__JOULES_RUNS];
-    kymo_table *table = report->tables[KYMO__JOULES_REPEATS];
-    double n = 0, sum = 0, squares = 0, ns = 0, per_sample = 0, n_per_sample = 0;
-    for (size_t pass = 0; pass < 2; pass++)
-        for (size_t row = 0; row < kymo_table_n_rows(runs); row++) {
-            const struct kymo_cell joules = cell_of(runs, row, "joules"),
-                                   sample = cell_of(runs, row, "joules_per_sample");
-            if (joules.is_null || strcmp(cell_of(runs, row, "kind").as.text, kind) != 0)
-                continue;
-            if (pass == 1) {
-                squares += (joules.as.f64 - sum / n) * (joules.as.f64 - sum / n);
-                continue;
-            }
-            n++;
-            sum += joules.as.f64;
-            ns += (double)cell_of(runs, row, "duration_ns").as.u64;
-            per_sample += sample.is_null ? 0 : sample.as.f64;
-            n_per_sample += !sample.is_null;
-        }
-    if (n < 2)
-        return;
-    const double std = sqrt(squares / (n - 1)), half = kymo__t_quantile(0.95, n - 1) * std / sqrt(n);
-    kymo__put_string(table, kind);
-    kymo_table_u64(table, (uint64_t)n);
-    put_real(table, sum / n, true);
-    put_real(table, sum / n - half, true);
-    put_real(table, sum / n + half, true);
-    put_real(table, std, true);
-    put_real(table, ns / n, true);
-    put_real(table, per_sample / n_per_sample, n_per_sample == n);
-}
-
 /* ---- all ---- */
 
 static kymo_status fill(struct kymo_energy_report *report)
@@ -415,9 +372,7 @@ static kymo_status fill(struct kymo_energy_report *report)
     kymo__energy_sections_fini(&sections);
     if (!is_done)
         return kymo__fail(KYMO_ENOMEM, "no memory for energy");
-    for (size_t kind = 0; kind < KYMO__N_ENERGY_KINDS; kind++)
-        put_repeats(report, kymo__energy_kind_names[kind]);
-    put_repeats(report, "all");
+    kymo__energy_put_repeats(report);
     return KYMO_OK;
 }
 

@@ -323,6 +323,8 @@ void kymo__energy_sections_fini(struct kymo__energy_sections *sections);
 
 KYMO_WARN_UNUSED kymo_status kymo__energy_make_tables(struct kymo_energy_report *report);
 KYMO_WARN_UNUSED kymo_status kymo__energy_make_notes(struct kymo_energy_report *report);
+/* Into the table `repeats`, from `runs`. In energy_repeats.c. */
+void kymo__energy_put_repeats(struct kymo_energy_report *report);
 /* energy_itwinai.c */
 KYMO_WARN_UNUSED kymo_status kymo__energy_make_itwinai(struct kymo_energy_report *report);
 extern const char *const kymo__energy_kind_names[KYMO__N_ENERGY_KINDS];

@@ -50,7 +50,7 @@ static kymo_status take_names(struct kymo__csv *csv)
                 memcmp(field.text, csv->names[c], field.len) == 0)
                 csv->columns[c] = (int)i;
         }
-        if (csv->columns[c] < 0 && c < csv->n_needed)
+        if (c < csv->n_needed && csv->columns[c] < 0)
             return kymo__fail(KYMO_EFORMAT,
                               "%s is no file of %s as itwinai writes: its first line has no "
                               "column %s",

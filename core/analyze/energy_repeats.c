@@ -1,0 +1,56 @@
+/* Runs of one recording as repeats: their mean, and where it lies. They are never added up. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/compare_internal.h"
+#include "analyze/energy_whole.h"
+
+static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
+{
+    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
+}
+
+/* Mean and interval over runs of the rows of one kind. */
+static void put_kind(const struct kymo_energy_report *report, const char *kind)
+{
+    const kymo_table *runs = report->tables[KYMO__JOULES_RUNS];
+    kymo_table *table = report->tables[KYMO__JOULES_REPEATS];
+    double n = 0, sum = 0, squares = 0, ns = 0, per_sample = 0, n_per_sample = 0;
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t row = 0; row < kymo_table_n_rows(runs); row++) {
+            const struct kymo_cell joules = cell_of(runs, row, "joules"),
+                                   sample = cell_of(runs, row, "joules_per_sample");
+            if (joules.is_null || strcmp(cell_of(runs, row, "kind").as.text, kind) != 0)
+                continue;
+            if (pass == 1) {
+                squares += (joules.as.f64 - sum / n) * (joules.as.f64 - sum / n);
+                continue;
+            }
+            n++;
+            sum += joules.as.f64;
+            ns += (double)cell_of(runs, row, "duration_ns").as.u64;
+            per_sample += sample.is_null ? 0 : sample.as.f64;
+            n_per_sample += !sample.is_null;
+        }
+    if (n < 2)
+        return;
+    const double std = sqrt(squares / (n - 1)), half = kymo__t_quantile(0.95, n - 1) * std / sqrt(n);
+    kymo__put_string(table, kind);
+    kymo_table_u64(table, (uint64_t)n);
+    kymo_table_f64(table, sum / n);
+    kymo_table_f64(table, sum / n - half);
+    kymo_table_f64(table, sum / n + half);
+    kymo_table_f64(table, std);
+    kymo_table_f64(table, ns / n);
+    if (n_per_sample == n)
+        kymo_table_f64(table, per_sample / n);
+    else
+        kymo_table_null(table);
+}
+
+void kymo__energy_put_repeats(struct kymo_energy_report *report)
+{
+    for (size_t kind = 0; kind < KYMO__N_ENERGY_KINDS; kind++)
+        put_kind(report, kymo__energy_kind_names[kind]);
+    put_kind(report, "all");
+}
