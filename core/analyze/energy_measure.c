@@ -124,7 +124,7 @@ static void leave_stretch(struct measuring *m)
     m->squares += share * share * period * period * ends;
     if (is_whole)
         m->disagreed += difference;
-    else
+    else if (m->meter->has_power) /* else power comes from the counter and cannot disagree with it */
         m->linear += fmin(fmax(share, 1 - share) * fabs(difference), share * s->joules);
 }
 
@@ -236,8 +236,6 @@ static void measure_part(struct measuring *m, const struct kymo__interval *whole
     const struct kymo__interval part = {KYMO__MAX(whole->begin_ns, meter->first_ns),
                                         KYMO__MIN(whole->end_ns, meter->last_ns)};
     m->sum->ns += whole->end_ns - whole->begin_ns;
-    if (whole->end_ns - whole->begin_ns < 2 * meter->power_period_ns)
-        m->sum->short_ns += whole->end_ns - whole->begin_ns;
     if (part.end_ns <= part.begin_ns || meter->n_stretches == 0)
         return;
     const size_t first = find_stretch(meter, part.begin_ns),
@@ -253,17 +251,64 @@ static void measure_part(struct measuring *m, const struct kymo__interval *whole
     take_highest(m->sum, &meter->of[KYMO__MEMORY_USED], KYMO__MEMORY_USED, &part);
 }
 
+/* What lies between two parts that are measured as one: it is taken off again, and may be anything. */
+static void take_off(struct measuring *m, const struct kymo__interval *gap)
+{
+    const struct kymo__meter *meter = m->meter;
+    const uint64_t begin_ns = KYMO__MAX(gap->begin_ns, meter->first_ns),
+                   end_ns = KYMO__MIN(gap->end_ns, meter->last_ns);
+    m->sum->ns -= gap->end_ns - gap->begin_ns;
+    if (end_ns <= begin_ns || meter->n_stretches == 0)
+        return;
+    const struct kymo__stretch *from = &meter->stretches[find_stretch(meter, begin_ns)],
+                               *to = &meter->stretches[find_stretch(meter, end_ns)];
+    const double joules = to->before + energy_within(meter, to, end_ns) - from->before -
+                          energy_within(meter, from, begin_ns);
+    m->sum->joules -= joules;
+    m->linear += joules;
+    m->sum->measured_ns -= KYMO__MIN(end_ns - begin_ns, m->sum->measured_ns);
+}
+
+/*
+ * Parts that follow one another sooner than readings change: iterations of a loop, steps. Where they leave little between
+ * them they are as good as one. Else those too short for themselves stay so, however many they are.
+ */
+static void measure_parts(struct measuring *m, const struct kymo__interval *parts, size_t n)
+{
+    const uint64_t shortest_ns = 2 * m->meter->power_period_ns,
+                   hull_ns = parts[n - 1].end_ns - parts[0].begin_ns;
+    uint64_t covered_ns = 0;
+    for (size_t i = 0; i < n; i++)
+        covered_ns += parts[i].end_ns - parts[i].begin_ns;
+    if (hull_ns >= shortest_ns && covered_ns >= hull_ns - hull_ns / 5) {
+        const struct kymo__interval hull = {parts[0].begin_ns, parts[n - 1].end_ns};
+        measure_part(m, &hull);
+        for (size_t i = 0; i + 1 < n; i++)
+            take_off(m, &(struct kymo__interval){parts[i].end_ns, parts[i + 1].begin_ns});
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t ns = parts[i].end_ns - parts[i].begin_ns;
+        measure_part(m, &parts[i]);
+        m->sum->short_ns += ns < shortest_ns ? ns : 0;
+    }
+}
+
 void kymo__meter_measure(const struct kymo__meter *meter, const struct kymo__time_set *set,
                          struct kymo__energy_sum *out)
 {
     struct measuring m = {.meter = meter, .sum = out, .stretch = SIZE_MAX};
     *out = (struct kymo__energy_sum){.n_devices = 1};
-    for (size_t i = 0; i < set->n; i++)
-        measure_part(&m, &set->parts[i]);
+    for (size_t i = 0, n; i < set->n; i += n) {
+        n = 1;
+        while (i + n < set->n && set->parts[i + n].begin_ns - set->parts[i + n - 1].end_ns <
+                                     2 * meter->power_period_ns)
+            n++;
+        measure_parts(&m, &set->parts[i], n);
+    }
     leave_stretch(&m);
-    /* Power that comes from the counter cannot disagree with it. */
     if (!meter->has_power)
-        m.disagreed = m.linear = 0;
+        m.disagreed = 0;
     out->plus_minus = sqrt(fmax(m.squares, 0)) + m.linear + fabs(m.disagreed);
     out->mean_w = out->measured_ns != 0 ? out->joules / seconds(out->measured_ns) : 0;
     out->peak_w = out->highest[KYMO__POWER];

@@ -70,7 +70,7 @@ static void what_is_too_short_has_no_figure(void **state)
     plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
     plant_device(&plant, "GPU-a", &steady, 0, 10);
     for (int i = 0; i < 50; i++)
-        plant_range(&plant, 1 + i * 0.1, 1.09 + i * 0.1, 1); /* 90 ms: below twice 50 ms */
+        plant_range(&plant, 1 + i * 0.1, 1.07 + i * 0.1, 1); /* 70 ms: below twice 50 ms */
     plant_range(&plant, 7, 7.11, 2);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
@@ -82,6 +82,30 @@ static void what_is_too_short_has_no_figure(void **state)
     assert_string_equal(text_in(report, "ranges", one, "note"), "too short to say");
     assert_int_equal((int)number_in(report, "ranges", one, "count"), 50);
     assert_true(is_near(number_in(report, "ranges", two, "joules"), 22, 1e-6));
+    kymo_energy_report_destroy(report);
+}
+
+/* Steps of 20 ms with a little between them: together they are long enough, and what lies between is in the ±. */
+static void steps_that_follow_one_another_are_as_good_as_one(void **state)
+{
+    const struct scratch *s = *state;
+    struct plant plant;
+    plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
+    plant_device(&plant, "GPU-a", &steady, 0, 10);
+    for (int i = 0; i < 200; i++)
+        plant_range(&plant, 1 + i * 0.02, 1.019 + i * 0.02, 1); /* 19 ms of 20 */
+    for (int i = 0; i < 100; i++)
+        plant_range(&plant, 6 + i * 0.02, 6.01 + i * 0.02, 2); /* half of the time */
+    plant_words(&plant, 0);
+    plant_finish(&plant, s->folder, "r0");
+    kymo_energy_report *report = report_of(s->folder, NULL);
+    const size_t one = row_named(report, "ranges", "name", "one"),
+                 two = row_named(report, "ranges", "name", "two");
+    assert_true(is_near(number_in(report, "ranges", one, "joules"), 200 * 0.019 * 200, 1e-6));
+    assert_true(number_in(report, "ranges", one, "duration_ns") == 3.8e9);
+    assert_true(is_near(number_in(report, "ranges", one, "mean_w"), 200, 1e-6));
+    assert_true(number_in(report, "ranges", one, "plus_minus_j") > 199 * 0.001 * 200);
+    assert_string_equal(text_in(report, "ranges", two, "note"), "too short to say");
     kymo_energy_report_destroy(report);
 }
 
@@ -571,6 +595,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(a_range_counts_each_moment_once),
         SCRATCH_TEST(what_is_too_short_has_no_figure),
+        SCRATCH_TEST(steps_that_follow_one_another_are_as_good_as_one),
         SCRATCH_TEST(a_sensor_that_changes_slowly_makes_more_too_short),
         SCRATCH_TEST(ranges_are_filtered),
         SCRATCH_TEST(iterations_come_in_groups_that_are_long_enough),
