@@ -11,6 +11,8 @@
 
 enum { DEVICES = KYMO__N_LIBRARIES, TRIAL, N_PROBES };
 
+static const uint64_t start_ns = UINT64_C(3000000000);
+
 /* ---- in the child ---- */
 
 /* `function` tells a version like 13000, without a context or even cuInit. */
@@ -289,6 +291,9 @@ static void tell_teardown(struct kymo__doctor *doctor)
 
 void kymo__doctor_cuda(struct kymo__doctor *doctor)
 {
+    /* Starting CUDA wakes GPUs up, which takes seconds on some machines; whoever answers at once is not waited for. */
+    if (access("/dev/nvidiactl", F_OK) == 0)
+        doctor->deadline_ns += start_ns;
     struct kymo__look looks[KYMO__N_LIBRARIES + 1];
     struct kymo__probe *probes = kymo__calloc(N_PROBES, sizeof *probes);
     if (probes == NULL) {

@@ -170,10 +170,13 @@ static bool decode(const uint8_t *record, struct work *out)
 
 static struct kymo__lane *open_lane(int64_t tid)
 {
-    char name[16];
+    char name[24];
     if (work.n == MAX_LANES || !kymo__grow(&work.lanes, &work.cap, work.n + 1, sizeof *work.lanes))
         return NULL;
-    snprintf(name, sizeof name, "stream %u", (uint32_t)tid);
+    if ((uint32_t)tid == UINT32_MAX) /* as CUPTI numbers what concerns them all */
+        snprintf(name, sizeof name, "all streams");
+    else
+        snprintf(name, sizeof name, "stream %u", (uint32_t)tid);
     struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, name);
     if (lane != NULL)
         work.lanes[work.n++] = (struct stream_lane){.tid = tid, .lane = lane};

@@ -26,7 +26,7 @@ extern "C" {
 struct kymo_doctor_options {
     const char *path; /* where a recording shall go: a directory, or a name in one; NULL: the current directory */
     uint32_t measure; /* non-zero: also write up to 64 MiB there, for 0.3 s at most, and tell how fast that went */
-    uint32_t wait_ms; /* how long libraries and interpreters, all together, may take to answer; 0: 1000 */
+    uint32_t wait_ms; /* how long libraries and interpreters, all together, may take to answer; 0: 1000. CUDA has 3 s more */
 };
 
 /*

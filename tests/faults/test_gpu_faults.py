@@ -23,6 +23,7 @@ class Found:
         self.work = sorted((row for row in rows if row[0] == "work"), key=lambda row: int(row[4]))
         self.ranges = sorted((row for row in rows if row[0] == "range"), key=lambda row: int(row[3]))
         self.streams = sorted((row[2], row[3]) for row in rows if row[0] == "stream")
+        self.stream_names = {row[3]: row[4] for row in rows if row[0] == "stream"}
         self.processes = [row[1] for row in rows if row[0] == "process"]
         self.notes = [row[2] for row in rows if row[0] == "note"]
 
@@ -222,7 +223,10 @@ def test_waits_of_streams_on_request(traced, found, tmp_path):
     traced("launch a 7 sync")
     assert found(tmp_path / "run.kymo").names(SYNC) == []
     traced("launch a 7 sync", flags=("--force", "--options", "gpu.syncs=1"))
-    assert "Context Sync" in found(tmp_path / "run.kymo").names(SYNC)
+    there = found(tmp_path / "run.kymo")
+    assert "Context Sync" in there.names(SYNC)
+    assert there.stream_names["-1"] == "all streams"
+    assert there.stream_names["7"] == "stream 7"
 
 
 # ---- one sentence, and the program goes on ----
