@@ -1,5 +1,4 @@
 /* Energy as an instrument: it starts with a recording, ends before it closes, and keeps out of forks. */
-#include <string.h>
 #include <unistd.h>
 
 #include "energy/energy_internal.h"
@@ -32,8 +31,10 @@ static void stop(void)
 static void start(const struct kymo__settings *s)
 {
     stop();
+    struct kymo__launch launch;
+    kymo__identity_launch(&launch);
     pthread_mutex_lock(&energy.lock);
-    energy.session = kymo__energy_session_start(s);
+    energy.session = kymo__energy_session_start(s, launch.local_rank);
     __atomic_store_n(&energy.owner, getpid(), __ATOMIC_RELAXED);
     if (energy.session != NULL)
         kymo__iteration_subscribe(&subscriber);
@@ -100,15 +101,11 @@ kymo_status kymo_energy_start(const char *path, const char *options)
     struct kymo__settings s;
     kymo__settings_init(&s);
     KYMO_TRY(kymo__settings_parse(&s, options));
-    if (path == NULL || strlen(path) >= sizeof s.path)
-        return kymo__fail(KYMO_EINVAL, "energy needs the path of a recording");
+    if (path == NULL || realpath(path, s.path) == NULL) /* absolute: the thread opens it later */
+        return kymo__fail_errno("find the recording %s", path != NULL ? path : "without a path");
     kymo_reset(); /* also what the environment has pending for this process */
-    memcpy(s.path, path, strlen(path) + 1);
     s.role = "energy";
     s.rank = s.world_size = -1;
-    struct kymo__launch launch;
-    kymo__identity_launch(&launch);
-    s.local_rank = launch.local_rank;
     start(&s);
     return KYMO_OK;
 }

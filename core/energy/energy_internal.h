@@ -291,8 +291,12 @@ void kymo__energy_stop_at_exit(void);
 /* ---- energy_thread.c ---- */
 
 struct kymo__energy_session;
-/* Measure into the recording that is open, or, with a role in the settings, into one that the thread opens. NULL: it did not start. */
-struct kymo__energy_session *kymo__energy_session_start(const struct kymo__settings *settings);
+/*
+ * Measure into the recording that is open, or, with a role in the settings, into one that the thread opens. `local_rank` (-1:
+ * unknown) decides where files cannot be locked. NULL: it did not start, which is told.
+ */
+struct kymo__energy_session *kymo__energy_session_start(const struct kymo__settings *settings,
+                                                        int local_rank);
 /* End it, with a last reading; waits a second at most. Frees it. */
 void kymo__energy_session_stop(struct kymo__energy_session *session);
 /* Somebody wants the counters read now: an epoch begins or ends. Any thread, also without a session. */

@@ -16,6 +16,7 @@ struct kymo__due {
 struct kymo__energy_session {
     pthread_t thread;
     struct kymo__settings settings;
+    int local_rank;
     uint32_t state;        /* enum session_state, a futex; changes under `voice` */
     bool should_end;       /* told together with the bell */
     bool is_opening;       /* NVML is being opened, which takes longer than a reading. Relaxed */

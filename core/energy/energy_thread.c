@@ -130,11 +130,11 @@ static bool wait_for_turn(struct kymo__energy_session *s)
             return true;
         if (turn == KYMO__TURN_NEVER) {
             /* No locks on this file system: the first rank of the machine is as good as any. */
-            if (s->settings.local_rank <= 0)
+            if (s->local_rank <= 0)
                 kymo__say("energy: %s cannot be locked: if several processes of this machine "
                           "measure, energy is recorded several times",
                           s->lock.path);
-            return s->settings.local_rank <= 0;
+            return s->local_rank <= 0;
         }
         if (!should_end(s))
             wait_until(&bell, heard, kymo__energy_now_ns() + KYMO__SECOND_NS);
@@ -183,7 +183,8 @@ static void *energy_main(void *arg)
     return NULL;
 }
 
-struct kymo__energy_session *kymo__energy_session_start(const struct kymo__settings *settings)
+struct kymo__energy_session *kymo__energy_session_start(const struct kymo__settings *settings,
+                                                        int local_rank)
 {
     enum { STACK_BYTES = 512 << 10 };
     struct kymo__energy_session *s = kymo__calloc(1, sizeof *s);
@@ -192,6 +193,7 @@ struct kymo__energy_session *kymo__energy_session_start(const struct kymo__setti
     int error = ENOMEM;
     if (s != NULL) {
         s->settings = *settings;
+        s->local_rank = local_rank;
         s->lock.fd = -1;
         pthread_mutex_init(&s->calls, NULL);
         pthread_mutex_init(&s->voice, NULL);

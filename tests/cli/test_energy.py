@@ -296,6 +296,18 @@ def test_killed_while_it_measures_what_was_read_is_there(start, nvml, environmen
     assert not list(folder.glob("energy-*.lock")) and not list(folder.glob("*.pool"))
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_program_that_is_told_to_end_is_measured_up_to_there(start, nvml, environment, counters, tmp_path, number):
+    environment.update(nvml(f"log {tmp_path / 'calls'}"))
+    (tmp_path / "calls").touch()
+    running = start("run", "-q", "--energy", "-o", "run.kymo", "sleep", 60)
+    wait_for(lambda: len(calls(tmp_path, "Instant")) > 4)
+    running.send_signal(number)
+    assert (running.wait(60), running.stderr.read()) == (-number, "")
+    assert len(counters("run.kymo")["GPU 0 energy (J)"]) >= 2
+    assert sorted(path.suffix for path in (tmp_path / "run.kymo").iterdir()) == [".json", ".klog"]
+
+
 # ---- processors ----
 
 

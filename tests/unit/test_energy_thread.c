@@ -442,6 +442,8 @@ static void a_measurer_of_others_is_none_of_the_processes(void **state)
     use_standin(s, "gpus 1\nerror MemoryInfo 4\n");
     assert_int_equal(kymo_recording_create(s->path, "a program"), KYMO_OK);
     assert_int_equal(kymo_energy_start(s->path, "energy=1,x=1"), KYMO_EINVAL);
+    assert_int_equal(kymo_energy_start("/proc/nowhere.kymo", "energy=1"), KYMO_EIO);
+    assert_non_null(strstr(kymo_last_error(), "cannot find the recording /proc/nowhere.kymo"));
     setenv("RANK", "3", 1);
     assert_int_equal(kymo_energy_start(s->path, "energy=1"), KYMO_OK);
     kymo_energy_stop();
