@@ -319,6 +319,10 @@ static void on_process_done(struct kymo__export *x)
 
 static void on_finish(struct kymo__export *x)
 {
+    if (x->status == KYMO_OK) {
+        kymo__db_put_energy(x, db_of(x));
+        x->status = db_of(x)->status;
+    }
     if (x->status == KYMO_OK)
         x->status = kymo__db_commit(db_of(x));
     if (x->status == KYMO_OK)

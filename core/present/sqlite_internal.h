@@ -1,10 +1,11 @@
 /*
- * The export to SQLite, in six files:
+ * The export to SQLite, in seven files:
  *
  *   sqlite.c          the format: walks the events with a stack, so that parents and self times are known
  *   sqlite_rows.c     rows of ranges, a window of them at a time, into the library by its fastest way
  *   sqlite_tables.c   everything else: one INSERT for each row
  *   sqlite_gpu.c      so are streams, their work, launches, communication, flows, arguments
+ *   sqlite_energy.c   tables of energy, where some was measured
  *   sqlite_schema.c   tables and views in SQL, opening and closing
  *   sqlite_file.c     a file descriptor as the file that the library writes
  *
@@ -124,6 +125,11 @@ KYMO_WARN_UNUSED kymo_status kymo__db_commit(struct kymo__db *db);
 void kymo__db_close(struct kymo__db *db);
 /* Remember what the library, or the file below it, has refused. */
 void kymo__db_fail(struct kymo__db *db);
+
+/* ---- sqlite_energy.c ---- */
+
+/* The tables of energy, where some was measured. Reads the recordings for it. */
+void kymo__db_put_energy(const struct kymo__export *x, struct kymo__db *db);
 
 /* ---- sqlite_tables.c ---- */
 

@@ -10,9 +10,10 @@
  * it runs as the power readings do (straight lines between them), scaled so that they add up to the counter's difference.
  * Where there is no counter, or where it was reset or stood still, the integral of power alone is told, and that it is.
  *
- * Each figure has a plus_minus: the steps of the counter at the edges, what may lie between two readings of power, and how far
- * counter and power disagree. A window shorter than twice the time in which readings change has no figure: its note is
- * "too short to say". Short ones that follow one another and fill four fifths of the time are measured as one. docs/guide/energy.md has the method and its limits.
+ * Each figure has a plus_minus: the steps of the counter at the edges, what may lie between two readings of power, and how
+ * far counter and power disagree. A window shorter than twice the time in which readings change has no figure: its note is
+ * "too short to say". Short ones that follow one another and fill four fifths of the time are measured as one.
+ * docs/guide/energy.md has the method and its limits.
  */
 #ifndef KYMO_ENERGY_REPORT_H
 #define KYMO_ENERGY_REPORT_H

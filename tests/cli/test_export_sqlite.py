@@ -297,3 +297,12 @@ def test_a_full_disk_for_temporary_files_names_the_variable(kymo, ranks, small_d
     done = kymo("export", *ranks, "--to", "sqlite", "-o", "-", text=False, env={"TMPDIR": str(small_disk)})
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"No space left" in done.stderr and b"TMPDIR" in done.stderr
+
+
+def test_joules_are_tables_of_the_database(kymo, compiled, recording, tmp_path):
+    assert kymo("run", "-q", "-o", "loop.kymo", "--", compiled("joules.c"), 100).returncode == 0
+    want = json.loads(kymo("report", "loop.kymo", "--energy", "--json").stdout)
+    assert kymo("export", "loop.kymo", "-o", "loop.db").returncode == 0
+    assert [dict(row) for row in ask(tmp_path / "loop.db", "SELECT * FROM energy_epochs")] == want["epochs"]
+    assert kymo("export", recording, "-o", "plain.db").returncode == 0
+    assert ask(tmp_path / "plain.db", "SELECT name FROM sqlite_master WHERE name LIKE 'energy%'") == []
