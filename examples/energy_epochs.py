@@ -78,6 +78,7 @@ def main() -> None:
     where, step = make_step()
     print(f"Two epochs on {where}")
     kymo.start(path, energy=True)
+    path = kymo.recording_path()  # under `kymo run` that is where it says
     train(step)
     kymo.stop()
     show(path)

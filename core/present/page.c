@@ -22,12 +22,34 @@ static int64_t shift_of(const struct kymo__page *page, const struct kymo_process
     return page->is_wall_clock ? process->mono_to_unix_ns : 0;
 }
 
+struct place {
+    kymo_recording *recording;
+    size_t process;
+};
+
+/* The page's processes: those of the program in all recordings, then those that measured them. */
+static struct place place_of(const struct kymo__page *page, size_t i)
+{
+    for (size_t r = 0; r < page->n_recordings; r++) {
+        const size_t n = kymo_recording_n_processes(page->recordings[r]);
+        if (i < n)
+            return (struct place){page->recordings[r], i};
+        i -= n;
+    }
+    size_t r = 0;
+    for (;; r++) {
+        const size_t n = kymo_recording_n_processes(page->recordings[r]);
+        const size_t n_measuring = kymo_recording_n_logs(page->recordings[r]) - n;
+        if (i < n_measuring)
+            return (struct place){page->recordings[r], n + i};
+        i -= n_measuring;
+    }
+}
+
 static const struct kymo_process *nth_process(const struct kymo__page *page, size_t i)
 {
-    size_t r = 0;
-    while (i >= kymo_recording_n_processes(page->recordings[r]))
-        i -= kymo_recording_n_processes(page->recordings[r++]);
-    return kymo_recording_process(page->recordings[r], i);
+    const struct place at = place_of(page, i);
+    return kymo_recording_process(at.recording, at.process);
 }
 
 /* Machines have clocks of their own; of several, the wall clock is what they share. */
@@ -107,6 +129,32 @@ static kymo_status put_texts(struct kymo__page *page)
     return KYMO_OK;
 }
 
+/* What measured the program is on the timeline, with its counters, and in no table. */
+static kymo_status walk_measuring(struct kymo__page *page, size_t number)
+{
+    const struct place at = place_of(page, number);
+    struct kymo__process_walk walk;
+    kymo_status status = kymo__process_walk_init(&walk, at.recording, at.process);
+    if (status == KYMO_OK)
+        status = kymo__page_begin_process(page, &walk, number);
+    if (status == KYMO_OK)
+        status = kymo__process_walk_run(&walk);
+    if (status == KYMO_OK)
+        status = kymo__page_end_process(page, &walk, number);
+    kymo__process_walk_fini(&walk);
+    return status;
+}
+
+static kymo_status walk_all_measuring(struct kymo__page *page)
+{
+    size_t n_of_program = 0;
+    for (size_t r = 0; r < page->n_recordings; r++)
+        n_of_program += kymo_recording_n_processes(page->recordings[r]);
+    for (size_t i = n_of_program; i < page->n_processes; i++)
+        KYMO_TRY(walk_measuring(page, i));
+    return KYMO_OK;
+}
+
 static kymo_status put_data(struct kymo__page *page)
 {
     const struct kymo__summary_tap tap = {
@@ -118,6 +166,7 @@ static kymo_status put_data(struct kymo__page *page)
     KYMO_TRY(kymo__page_packer_start(page->fd, n_threads, &page->packer));
     KYMO_TRY(kymo__summary_create(page->recordings, page->n_recordings, &page->options->summary,
                                   &tap, &page->summary));
+    KYMO_TRY(walk_all_measuring(page));
     KYMO_TRY(kymo__page_packer_stop(page->packer));
     KYMO_TRY(kymo__page_break_down(page));
     KYMO_TRY(kymo__page_look_at_gpus(page));
@@ -165,7 +214,7 @@ kymo_status kymo_page_write(kymo_recording *const *recordings, size_t n,
         .fd = fd,
     };
     for (size_t r = 0; r < n; r++)
-        page.n_processes += kymo_recording_n_processes(recordings[r]);
+        page.n_processes += kymo_recording_n_logs(recordings[r]);
     page.processes = kymo__calloc(page.n_processes + 1, sizeof *page.processes);
     const kymo_status status = page.processes != NULL
                                    ? write_titled(&page)

@@ -119,13 +119,16 @@ static void put_tracks(struct kymo__buf *json, const struct kymo__page *page)
 
 /* ---- processes ---- */
 
-/* The last word: "train.py" of "/usr/bin/python3 train.py". */
+/* The last word: "train.py" of "/usr/bin/python3 train.py"; of one that measured others, what it measured. */
 static void put_process_name(struct kymo__buf *json, const struct kymo_process *info)
 {
     struct kymo__buf name = {0};
     if (info->rank >= 0)
         kymo__buf_printf(&name, "rank %d ", info->rank);
-    kymo__export_program(&name, info->command);
+    if (info->role[0] != '\0')
+        kymo__buf_puts(&name, info->role);
+    else
+        kymo__export_program(&name, info->command);
     kymo__page_put_key(json, "name");
     kymo__json_put(json, name.data, name.len);
     kymo__buf_puts(json, ",");
@@ -142,6 +145,7 @@ static void put_process(struct kymo__buf *json, const struct kymo__page_process 
     kymo__page_put_text(json, "host", info->host);
     kymo__page_put_text(json, "command", info->command);
     kymo__page_put_text(json, "end", info->end);
+    kymo__page_put_text(json, "role", info->role);
     kymo__page_put_text(json, "clock", info->clock);
     kymo__page_put_text(json, "version", info->version);
     kymo__page_put_text(json, "cpu", info->cpu);

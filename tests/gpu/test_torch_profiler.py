@@ -127,9 +127,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for way in ("start", "by_hand", "run"):
+            before = BEFORE + (way == "run")  # which traces from the start on, and has the kernel that makes x
             # torch keeps CUPTI: what comes behind the first profile is not there, and that is said.
-            check_case(folder, way, "keeps", BEFORE)
-            check_case(folder, way, "teardown", BEFORE + PROFILES * BEHIND, TEARDOWN_CUPTI="1")
+            check_case(folder, way, "keeps", before)
+            check_case(folder, way, "teardown", before + PROFILES * BEHIND, TEARDOWN_CUPTI="1")
         answer, _, said = run(folder, "start", "after")
         check(f"torch was first: its profiles have {answer.get('torch')}", set(answer.get("torch", [])) == {DURING})
         check("torch was first: one sentence", len([s for s in said.splitlines() if s.startswith("kymo: ")]) == 1)

@@ -26,6 +26,7 @@ export interface ProcessInfo {
   command: string;
   end: string;
   clock: string;
+  role: string; // what it measured of others; "" for a process of the program
   version: string;
   cpu: string;
   cpus: string;

@@ -34,6 +34,11 @@ function distinct(processes: ProcessInfo[], of: (p: ProcessInfo) => string): str
   return values.length <= 3 ? values.join(", ") : `${values.slice(0, 2).join(", ")} and ${values.length - 2} more`;
 }
 
+/** Those that ran; not those that only measured them. */
+function ofProgram(recording: Recording): ProcessInfo[] {
+  return recording.index.processes.filter((p) => p.role === "");
+}
+
 const ENDS: Record<string, string> = {
   unclosed: "ended by a kill or _exit",
   running: "still running",
@@ -49,7 +54,7 @@ function endings(processes: ProcessInfo[]): string {
 }
 
 function whatRan(recording: Recording): HTMLElement {
-  const { index } = recording, { processes } = index;
+  const { index } = recording, processes = ofProgram(recording);
   return card(
     "What ran",
     facts([
@@ -63,7 +68,7 @@ function whatRan(recording: Recording): HTMLElement {
 }
 
 function where(recording: Recording): HTMLElement {
-  const { processes } = recording.index;
+  const processes = ofProgram(recording);
   return card(
     "Where",
     facts([
