@@ -5,7 +5,8 @@
 #include "energy/energy_session.h"
 #include <kymo/iteration.h>
 
-enum { DEFAULT_HZ = 20, LEAST_HZ = 10 };
+/* The driver keeps utilization for some 14 s, so that reading it every 8 loses nothing. */
+enum { DEFAULT_HZ = 20, LEAST_HZ = 10, MOST_SECONDS = 8 };
 
 /* Between readings of the energy counters: the least; and the most where epochs are told, whose edges come first. */
 #define COUNT_NS (4 * KYMO__SECOND_NS)
@@ -86,9 +87,11 @@ static void keep_within_budget(struct kymo__energy_session *s)
         return;
     if (s->power.period_ns < KYMO__SECOND_NS / LEAST_HZ) {
         s->power.period_ns = KYMO__SECOND_NS / LEAST_HZ;
-    } else if (s->busy.period_ns < 4 * KYMO__SECOND_NS) {
+    } else if (s->busy.period_ns < MOST_SECONDS * KYMO__SECOND_NS) {
         s->busy.period_ns *= 2;
         s->state_due.period_ns *= 2;
+    } else if (s->count_period_ns < MOST_SECONDS * KYMO__SECOND_NS) {
+        s->count_period_ns = MOST_SECONDS * KYMO__SECOND_NS;
     }
 }
 

@@ -245,14 +245,16 @@ static void spend_a_second(struct kymo__energy_session *s)
 static void where_readings_are_dear_there_are_fewer(void **state)
 {
     (void)state;
-    static const uint64_t expected_ms[][2] = {{100, 1000}, {100, 2000}, {100, 4000}, {100, 4000}};
+    static const uint64_t expected[][3] = {{100, 1000, 4}, {100, 2000, 4}, {100, 4000, 4},
+                                           {100, 8000, 4}, {100, 8000, 8}, {100, 8000, 8}};
     struct kymo__energy_session *s = timetable(0), *asked = timetable(50);
     assert_int_equal(s->power.period_ns, KYMO__SECOND_NS / 20);
-    for (size_t i = 0; i < KYMO__COUNT_OF(expected_ms); i++) {
+    for (size_t i = 0; i < KYMO__COUNT_OF(expected); i++) {
         spend_a_second(s);
-        assert_int_equal(s->power.period_ns, expected_ms[i][0] * 1000000);
-        assert_int_equal(s->busy.period_ns, expected_ms[i][1] * 1000000);
-        assert_int_equal(s->state_due.period_ns, expected_ms[i][1] * 1000000);
+        assert_int_equal(s->power.period_ns, expected[i][0] * 1000000);
+        assert_int_equal(s->busy.period_ns, expected[i][1] * 1000000);
+        assert_int_equal(s->state_due.period_ns, expected[i][1] * 1000000);
+        assert_int_equal(s->count_period_ns, expected[i][2] * KYMO__SECOND_NS);
     }
     spend_a_second(asked);
     assert_int_equal(asked->power.period_ns, KYMO__SECOND_NS / 50);
