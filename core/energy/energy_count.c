@@ -18,18 +18,19 @@ static enum kymo__count_news fall(struct kymo__count *count, uint64_t value)
 
 enum kymo__count_news kymo__count_take(struct kymo__count *count, uint64_t value)
 {
-    const double still_j = 50; /* that much has gone by: a counter that has not moved does not work */
+    /* When that much has gone by, a counter that has not moved does not work. Drivers renew it every 0.1 s. */
+    const double still_j = 50, still_s = 0.5;
     enum kymo__count_news news = KYMO__COUNT_FINE;
     if (!count->has_last)
         count->joules = (double)value * count->unit_j;
-    else if (value == count->last && count->expected_j > still_j)
+    else if (value == count->last && count->expected_j > still_j && count->still_s > still_s)
         news = KYMO__COUNT_STUCK;
     else if (value >= count->last)
         count->joules += (double)(value - count->last) * count->unit_j;
     else
         news = fall(count, value);
     if (!count->has_last || value != count->last)
-        count->expected_j = 0;
+        count->expected_j = count->still_s = 0;
     count->is_stuck = news == KYMO__COUNT_STUCK;
     count->has_last = true;
     count->last = value;

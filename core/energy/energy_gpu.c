@@ -196,8 +196,10 @@ void kymo__energy_gpu_count(struct kymo__energy_gpu *gpu, uint64_t now_ns)
     }
     /* Without power, a GPU that idles is all that can be expected. */
     const double idle_watts = 5;
-    if (gpu->values[KYMO__POWER].missing[0] != '\0' && gpu->counted_ns != 0)
-        gpu->count.expected_j += idle_watts * (double)(now_ns - gpu->counted_ns) / 1e9;
+    const double seconds = gpu->counted_ns != 0 ? (double)(now_ns - gpu->counted_ns) / 1e9 : 0;
+    if (gpu->values[KYMO__POWER].missing[0] != '\0')
+        gpu->count.expected_j += idle_watts * seconds;
+    gpu->count.still_s += seconds;
     gpu->counted_ns = now_ns;
     gpu->count.most_j = 2 * gpu->count.expected_j + 1000;
     const bool was_stuck = gpu->count.is_stuck;

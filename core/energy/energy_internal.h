@@ -179,10 +179,11 @@ struct kymo__count {
     uint64_t last;     /* as read */
     double joules;     /* never falls */
     double expected_j; /* since it last moved, by whatever else is known */
+    double still_s;    /* since it last moved */
     double most_j;     /* that can have gone by since the last reading */
     bool has_last, is_stuck;
 };
-/* Take a reading, `expected_j` and `most_j` being up to date. */
+/* Take a reading, `expected_j`, `still_s` and `most_j` being up to date. */
 enum kymo__count_news kymo__count_take(struct kymo__count *count, uint64_t value);
 
 /* ---- energy_gpu.c and energy_util.c ---- */

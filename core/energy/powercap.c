@@ -150,6 +150,7 @@ void kymo__zone_read(struct kymo__zone *zone, uint64_t now_ns)
     const double before_j = zone->count.joules;
     const bool was_stuck = zone->count.is_stuck;
     zone->count.expected_j += idle_watts * seconds;
+    zone->count.still_s += seconds;
     zone->count.most_j = most_watts * seconds;
     const enum kymo__count_news news = kymo__count_take(&zone->count, value);
     if (news == KYMO__COUNT_STUCK && !was_stuck)
