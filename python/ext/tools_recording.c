@@ -109,6 +109,17 @@ static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     return (PyObject *)self;
 }
 
+/* The way back from a reading without the GIL: 0, or -1 and an exception. */
+static int leave(struct recording *self, PyThreadState *thread, kymo_status status)
+{
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    if (status == KYMO_OK)
+        return 0;
+    tools_raise(state_of((PyObject *)self), status);
+    return -1;
+}
+
 /* Read the events, once. -1 and an exception when they cannot be read. */
 static int summarize(struct recording *self)
 {
@@ -123,12 +134,7 @@ static int summarize(struct recording *self)
         return -1;
     PyThreadState *thread = PyEval_SaveThread();
     const kymo_status status = kymo_summary_create(self->opened, self->n, &options, &self->summary);
-    PyEval_RestoreThread(thread);
-    self->busy = 0;
-    if (status == KYMO_OK)
-        return 0;
-    tools_raise(state_of((PyObject *)self), status);
-    return -1;
+    return leave(self, thread, status);
 }
 
 /* Read the work of GPUs, once. -1 and an exception when it cannot be read. */
@@ -143,12 +149,7 @@ static int look_at_gpus(struct recording *self)
         return -1;
     PyThreadState *thread = PyEval_SaveThread();
     const kymo_status status = kymo_gpu_report_create(self->opened, self->n, &options, &self->gpu);
-    PyEval_RestoreThread(thread);
-    self->busy = 0;
-    if (status == KYMO_OK)
-        return 0;
-    tools_raise(state_of((PyObject *)self), status);
-    return -1;
+    return leave(self, thread, status);
 }
 
 static PyObject *recording_gpu_table(PyObject *object, PyObject *name)
