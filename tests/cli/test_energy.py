@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 
 import pytest
+from page_decoder import Page, needs_viewer
 
 UUID = "GPU-%08x-1111-2222-3333-444444444444"
 
@@ -273,6 +274,19 @@ def test_a_counter_that_stands_still_is_not_written(kymo, nvml, counters, until)
     command, log = until("Instant", 16)  # for longer than a counter needs to move
     kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml("counter stuck", "watts 2000 0 1", log))
     assert len(counters("run.kymo")["GPU 0 energy (J)"]) == 1
+
+
+@needs_viewer
+def test_the_page_draws_the_counters_and_counts_the_program_alone(kymo, nvml, counters, until, tmp_path):
+    command, log = until("Instant", 4)
+    kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml("watts 300 0 1", log))
+    done = kymo("report", "run.kymo", "--html", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = Page(tmp_path / "page.html")
+    (track,) = page.tracks("counters")
+    drawn = {page.name(track["process"], event.id) for row in track["rows"] for event in page.row(row)}
+    assert drawn == set(counters("run.kymo"))
+    assert [process["role"] for process in page.index["processes"]] == ["energy"]
 
 
 def test_the_program_that_does_not_start_leaves_nothing(kymo, nvml, tmp_path):

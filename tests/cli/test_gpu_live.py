@@ -12,12 +12,8 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from built import BUILD, needs_sqlite
-from page_decoder import Page
-
-needs_viewer = pytest.mark.skipif(
-    len((BUILD / "viewer" / "page_template.c").read_bytes()) < 1000, reason="this build has no viewer: Node is missing"
-)
+from built import needs_sqlite
+from page_decoder import Page, needs_viewer
 
 ACTS = (
     "begin train begin forward launch gemm 7 launch relu 7 end begin replay graph 5 7 end "

@@ -12,13 +12,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from built import BUILD, ROOT
+from built import ROOT
 from damage import damage_events
-from page_decoder import Page
-
-# What a build without Node makes is plain tables.
-PLAIN = len((BUILD / "viewer" / "page_template.c").read_bytes()) < 1000
-needs_viewer = pytest.mark.skipif(PLAIN, reason="this build has no viewer: Node is missing")
+from page_decoder import PLAIN, Page, needs_viewer
 
 
 @pytest.fixture
