@@ -82,6 +82,16 @@ const char *fuzz_folder(void)
     return folder;
 }
 
+kymo_recording *fuzz_open_log(const uint8_t *data, size_t size)
+{
+    char path[128];
+    kymo_recording *recording = NULL;
+    snprintf(path, sizeof path, "%s/any.klog", fuzz_folder());
+    if (!fuzz_write_file(path, data, size) || kymo_recording_open(path, &recording) != KYMO_OK)
+        return NULL;
+    return recording;
+}
+
 static kymo_status add_up(void *ctx, const struct kymo_batch *batch)
 {
     for (size_t i = 0; i < batch->n; i++)

@@ -22,6 +22,9 @@ void fuzz_import(const struct kymo__import_format *format, const uint8_t *data, 
 /* A folder of this process's own, made once, emptied at exit. */
 const char *fuzz_folder(void);
 
+/* Open the bytes as a log; NULL when they are none. Close what comes back. */
+struct kymo_recording *fuzz_open_log(const uint8_t *data, size_t size);
+
 /* Open the recording or log at `path` and look at every word. */
 void fuzz_visit(const char *path);
 
