@@ -250,8 +250,8 @@ class Recording:
         """Write a file for another tool, or a picture.
 
         Of events: "perfetto", "perfetto-tar", "perfetto-gpu", "chrome", "csv", "speedscope", or "sqlite", a database.
-        Of times added up by path: "collapsed" and "flamegraph", an SVG; for these two `by` ("thread" or "rank") makes that the
-        outermost frame, and `baseline`, another recording, shows what changed since.
+        Of times added up by path: "collapsed" and "flamegraph", an SVG; for these two `by` ("thread" or "rank") makes
+        that the outermost frame, and `baseline`, another recording, shows what changed since.
         """
         from kymo import _tools
 
