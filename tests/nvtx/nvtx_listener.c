@@ -22,15 +22,18 @@ struct category {
     char *name;
 };
 struct domain {
+    struct domain *next; /* of all that were made: they stay, whoever forgets their handles */
     char *name;
     struct category *categories; /* guarded by `lock` */
 };
 struct text {
+    struct text *next;
     char *text;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct domain default_domain;
+static struct domain default_domain, *all_domains;
+static struct text *all_texts; /* and the domains: guarded by `lock` */
 static _Thread_local int depth;
 static _Atomic uint64_t n_ranges;
 
@@ -181,6 +184,10 @@ static nvtxStringHandle_t domain_register(nvtxDomainHandle_t domain, const char 
 {
     struct text *copy = malloc(sizeof *copy);
     copy->text = strdup(text);
+    pthread_mutex_lock(&lock);
+    copy->next = all_texts;
+    all_texts = copy;
+    pthread_mutex_unlock(&lock);
     log_text("register", domain, text);
     return (nvtxStringHandle_t)(void *)copy;
 }
@@ -200,6 +207,10 @@ static nvtxDomainHandle_t domain_create(const char *name)
 {
     struct domain *domain = calloc(1, sizeof *domain);
     domain->name = strdup(name);
+    pthread_mutex_lock(&lock);
+    domain->next = all_domains;
+    all_domains = domain;
+    pthread_mutex_unlock(&lock);
     log_text("create_domain", (nvtxDomainHandle_t)(void *)domain, name);
     return (nvtxDomainHandle_t)(void *)domain;
 }
