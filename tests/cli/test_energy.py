@@ -296,15 +296,13 @@ def test_the_program_that_does_not_start_leaves_nothing(kymo, nvml, tmp_path):
 
 
 def test_killed_while_it_measures_what_was_read_is_there(start, nvml, environment, counters, tmp_path):
-    environment.update(nvml())
+    environment.update(nvml(f"log {tmp_path / 'calls'}"))
+    (tmp_path / "calls").touch()
     victim = start("run", "--energy", "-o", "run.kymo", "sleep", 60)
     folder = tmp_path / "run.kymo"
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and not (folder.exists() and list(folder.glob("*.klog"))):
-        time.sleep(0.01)
-    time.sleep(0.5)
+    wait_for(lambda: len(calls(tmp_path, "Instant")) > 4)
     victim.send_signal(signal.SIGKILL)
-    victim.communicate()
+    victim.wait(60)  # its pipes stay open: the program lives on
     assert list(folder.glob("energy-*.lock"))
     assert len(counters(folder)["GPU 0 power (W)"]) >= 1
     assert not list(folder.glob("energy-*.lock")) and not list(folder.glob("*.pool"))
@@ -314,7 +312,11 @@ def test_killed_while_it_measures_what_was_read_is_there(start, nvml, environmen
 def test_a_program_that_is_told_to_end_is_measured_up_to_there(start, nvml, environment, counters, tmp_path, number):
     environment.update(nvml(f"log {tmp_path / 'calls'}"))
     (tmp_path / "calls").touch()
-    running = start("run", "-q", "--energy", "-o", "run.kymo", "sleep", 60)
+    # A shell ignores SIGINT in the background, and so would what it starts.
+    running = start(
+        *("run", "-q", "--energy", "-o", "run.kymo", "sleep", 60),
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    )
     wait_for(lambda: len(calls(tmp_path, "Instant")) > 4)
     running.send_signal(number)
     assert (running.wait(60), running.stderr.read()) == (-number, "")

@@ -70,7 +70,8 @@ def test_the_counter_is_read_where_an_epoch_ends(nvml, tmp_path):
         time.sleep(4.2)
     wait_for_calls(log, "TotalEnergyConsumption", 2)
     kymo.stop()
-    assert sum("TotalEnergyConsumption" in line for line in log.read_text().splitlines()) == 3
+    # At the start, there and at the stop; where the epoch began only if it came late.
+    assert sum("TotalEnergyConsumption" in line for line in log.read_text().splitlines()) in (3, 4)
 
 
 def test_without_energy_nothing_is_opened(nvml, tmp_path):
