@@ -145,8 +145,7 @@ void kymo__gpu_session_stop(bool is_exit)
     if (!gpu->is_tracing)
         return;
     const struct kymo__cupti *cupti = gpu->cupti;
-    /* No call begins any more; those that other threads are in may end, until CUPTI is told to leave us alone. */
-    __atomic_store_n(&gpu->takes_calls, false, __ATOMIC_RELAXED);
+    kymo__gpu_calls_end();
     if (!is_exit)
         kymo_cuda_sync();
     kymo__gpu_poll_stop();
@@ -158,6 +157,7 @@ void kymo__gpu_session_stop(bool is_exit)
         cupti->enable_domain(0, gpu->subscriber, KYMO__CUPTI_DRIVER);
         disable_kinds(cupti);
         finalize(cupti);
+        kymo__gpu_buffers_settle();
     }
     gpu->is_tracing = false;
     __atomic_store_n(&gpu->keep_from, UINT64_MAX, __ATOMIC_RELAXED);

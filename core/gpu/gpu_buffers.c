@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "gpu/gpu_internal.h"
 
@@ -52,12 +53,21 @@ static void give_back(uint8_t *buffer)
         kymo__free(buffer);
 }
 
+static uint32_t n_completing; /* buffers that are being decoded, on whichever thread brought them */
+
+void kymo__gpu_buffers_settle(void)
+{
+    while (__atomic_load_n(&n_completing, __ATOMIC_ACQUIRE) != 0)
+        usleep(20);
+}
+
 void kymo__gpu_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                                size_t valid)
 {
     (void)size;
     if (buffer == NULL)
         return;
+    __atomic_fetch_add(&n_completing, 1, __ATOMIC_ACQ_REL);
     const struct kymo__cupti *cupti = __atomic_load_n(&kymo__gpu.cupti, __ATOMIC_RELAXED);
     const uint8_t *records[KYMO__GPU_BATCH], *record = NULL;
     size_t n = 0, n_dropped = 0;
@@ -72,6 +82,7 @@ void kymo__gpu_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, 
     if (cupti->n_dropped(context, stream, &n_dropped) == KYMO__CUPTI_SUCCESS)
         kymo__gpu_count(&kymo__gpu.counts.dropped, n_dropped);
     give_back(buffer);
+    __atomic_fetch_sub(&n_completing, 1, __ATOMIC_ACQ_REL);
 }
 
 /* ---- the thread that asks ---- */

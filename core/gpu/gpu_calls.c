@@ -4,6 +4,7 @@
  */
 #include <ctype.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda/cuda_internal.h"
 #include "gpu/gpu_internal.h"
@@ -96,9 +97,13 @@ static void choose_all(const struct kymo__cupti *cupti)
         }
 }
 
+/* Calls whose begin was told and whose end was not, on all threads; sequentially consistent with `takes_calls`. */
+static uint32_t n_open;
+
 void kymo__gpu_calls_enable(const struct kymo__cupti *cupti, void *subscriber)
 {
-    static bool is_chosen; /* gpu.lock is held */
+    __atomic_store_n(&n_open, 0, __ATOMIC_SEQ_CST); /* CUPTI tells no end of a call from before */
+    static bool is_chosen;                          /* gpu.lock is held */
     if (!is_chosen)
         choose_all(cupti);
     is_chosen = true;
@@ -123,7 +128,7 @@ static bool is_inside_runtime(int domain, bool begins)
     const uint32_t session = __atomic_load_n(&kymo__gpu.session, __ATOMIC_RELAXED);
     if (runtime.session != session) {
         runtime.session = session;
-        runtime.n_open = 0;
+        runtime.n_open = runtime.told = 0;
     }
     if (domain == KYMO__CUPTI_RUNTIME && !begins && runtime.n_open > 0)
         runtime.n_open--;
@@ -166,6 +171,45 @@ static bool finalize_here(int domain, uint32_t number, const struct kymo__cupti_
 
 /* ---- one end of a call ---- */
 
+void kymo__gpu_calls_end(void)
+{
+    enum { TRIES = 5000, EACH_US = 20 };
+    __atomic_store_n(&kymo__gpu.takes_calls, false, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < TRIES && __atomic_load_n(&n_open, __ATOMIC_SEQ_CST) != 0; i++)
+        usleep(EACH_US);
+}
+
+/* Either who ends the session sees this call open, or the call sees that it is not to be told. */
+static bool open_call(void)
+{
+    __atomic_fetch_add(&n_open, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&kymo__gpu.takes_calls, __ATOMIC_SEQ_CST))
+        return true;
+    __atomic_fetch_sub(&n_open, 1, __ATOMIC_SEQ_CST);
+    return false;
+}
+
+static void begin_call(kymo_id site, bool is_launch, uint32_t number)
+{
+    if (!(kymo_on() & KYMO_ON_RECORD) || !open_call())
+        return;
+    runtime.told = site;
+    kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, site));
+    kymo__gpu_count(&kymo__gpu.counts.calls, 1);
+    if (is_launch) {
+        const uint64_t correlation = kymo__gpu_correlation(number);
+        kymo__lane_put_record(KYMO_RECORD_LAUNCH, &correlation, 1);
+    }
+}
+
+static void end_call(kymo_id site)
+{
+    runtime.told = 0;
+    if (kymo_on() & KYMO_ON_RECORD)
+        kymo__lane_put(kymo__tag(KYMO_KIND_END, site));
+    __atomic_fetch_sub(&n_open, 1, __ATOMIC_SEQ_CST);
+}
+
 void kymo__gpu_call(void *ctx, int domain, uint32_t number, const struct kymo__cupti_call *call)
 {
     (void)ctx;
@@ -174,17 +218,10 @@ void kymo__gpu_call(void *ctx, int domain, uint32_t number, const struct kymo__c
     if (domain < KYMO__CUPTI_DRIVER || domain > KYMO__CUPTI_RUNTIME || number >= MAX_CALLS)
         return;
     const kymo_id site = calls[domain][number].site;
-    const bool begins = call->site == 0;
-    if (site == 0 || is_inside_runtime(domain, begins) || !(kymo_on() & KYMO_ON_RECORD) ||
-        (begins ? !kymo__gpu_takes_calls() : runtime.told != site))
+    if (site == 0 || is_inside_runtime(domain, call->site == 0))
         return;
-    runtime.told = begins ? site : 0;
-    kymo__lane_put(kymo__tag(begins ? KYMO_KIND_BEGIN : KYMO_KIND_END, site));
-    if (!begins)
-        return;
-    kymo__gpu_count(&kymo__gpu.counts.calls, 1);
-    if (calls[domain][number].is_launch) {
-        const uint64_t correlation = kymo__gpu_correlation(call->correlation);
-        kymo__lane_put_record(KYMO_RECORD_LAUNCH, &correlation, 1);
-    }
+    if (call->site == 0)
+        begin_call(site, calls[domain][number].is_launch, call->correlation);
+    else if (runtime.told == site)
+        end_call(site);
 }

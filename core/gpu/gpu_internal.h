@@ -40,7 +40,7 @@ struct kymo__gpu {
     struct kymo_gpu_options schedule;
     const struct kymo__cupti *cupti; /* relaxed: CUPTI's threads read it, and it stands still once it is set */
     void *subscriber;
-    bool takes_calls;   /* calls that begin now are told. Relaxed */
+    bool takes_calls;   /* calls that begin now are told. Atomic */
     uint64_t keep_from; /* ticks; earlier work is thrown away, UINT64_MAX all. Relaxed */
     uint32_t session;   /* counts how often CUPTI was ours: it numbers correlations anew. Relaxed */
     struct kymo_gpu_counts counts; /* each added to atomically */
@@ -57,11 +57,6 @@ static inline void kymo__gpu_count(uint64_t *count, uint64_t n)
 static inline uint64_t kymo__gpu_correlation(uint32_t correlation)
 {
     return (uint64_t)__atomic_load_n(&kymo__gpu.session, __ATOMIC_RELAXED) << 32 | correlation;
-}
-
-static inline bool kymo__gpu_takes_calls(void)
-{
-    return __atomic_load_n(&kymo__gpu.takes_calls, __ATOMIC_RELAXED);
 }
 
 static inline uint64_t kymo__gpu_keep_from(void)
@@ -86,12 +81,16 @@ void kymo__gpu_pause_tell(void);
 /* Ask to be called for what is worth a range; sites are made the first time. */
 void kymo__gpu_calls_enable(const struct kymo__cupti *cupti, void *subscriber);
 kymo__cupti_callback kymo__gpu_call;
+/* No call is told any more, and those that were have ended, unless one takes longer than a tenth of a second. */
+void kymo__gpu_calls_end(void);
 /* Call something of the driver and finalize CUPTI at the end of that call. False when it did not come to that. */
 bool kymo__gpu_finalize_in_call(const struct kymo__cupti *cupti, void *subscriber);
 
 /* ---- gpu_buffers.c: records from CUPTI ---- */
 kymo__cupti_request kymo__gpu_buffer_request;
 kymo__cupti_complete kymo__gpu_buffer_complete;
+/* Wait for buffers that other threads have brought and not yet decoded. */
+void kymo__gpu_buffers_settle(void);
 /* The thread that asks CUPTI for what it has, so that a kill loses little. */
 void kymo__gpu_poll_start(const struct kymo__cupti *cupti);
 void kymo__gpu_poll_stop(void);

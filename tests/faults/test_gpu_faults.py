@@ -358,7 +358,6 @@ def test_a_spent_budget_is_counted(traced, tmp_path):
     assert os.path.isdir(tmp_path / "run.kymo")
 
 
-@pytest.mark.long  # fails now and then: docs/internals/gpu-tracing.md, what is not right yet
 def test_calls_that_other_threads_are_in_when_tracing_goes_on_and_off(traced, found, tmp_path):
     """Each range that begins ends (list_events looks for that), and no work is there twice."""
     done = traced("launch first 7 storm 2000 launch last 7")
