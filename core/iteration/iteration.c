@@ -17,6 +17,7 @@ static struct {
     uint64_t n_finished, n_warmup, n_epochs;
     uint64_t warmup_end; /* the number of the first iteration that is measured */
     uint64_t begin_ns;   /* of the iteration that runs, CLOCK_MONOTONIC; 0: not known */
+    bool is_begun; /* by its driver, so that epochs and phases within it do not begin it anew */
     bool in_epoch;
     kymo_id phase;           /* 0: none */
     uint32_t told_recording; /* the recording that knows of the epoch and the phase */
@@ -82,8 +83,10 @@ void kymo_iteration_begin_by(kymo_driver driver)
     pthread_mutex_lock(&counter.lock);
     const bool counts = is_driver(named(driver));
     const uint64_t number[] = {counter.n_finished};
-    if (counts)
+    if (counts) {
         counter.begin_ns = now_ns();
+        counter.is_begun = true;
+    }
     pthread_mutex_unlock(&counter.lock);
     if (counts)
         put(KYMO_RECORD_ITERATION_BEGIN, number, KYMO__COUNT_OF(number));
@@ -105,6 +108,7 @@ static void count_one(struct kymo__iteration *it, double samples)
     counter.n_finished++;
     counter.n_warmup += it->is_warmup;
     counter.begin_ns = now;
+    counter.is_begun = false;
 }
 
 int kymo_iteration_finish_by(kymo_driver driver, double samples)
@@ -203,7 +207,8 @@ static void tell_epoch_edge(void)
 /* Where an iteration may begin that nobody begins; the lock is held. */
 static void begin_here(void)
 {
-    counter.begin_ns = now_ns();
+    if (!counter.is_begun)
+        counter.begin_ns = now_ns();
 }
 
 void kymo_epoch_begin(void)
@@ -287,6 +292,7 @@ static void forget(void)
 {
     counter.n_finished = counter.n_warmup = counter.n_epochs = counter.warmup_end = 0;
     counter.begin_ns = 0;
+    counter.is_begun = false;
     counter.in_epoch = false;
     counter.phase = 0;
     counter.driver = NULL;

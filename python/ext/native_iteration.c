@@ -7,10 +7,23 @@
 
 #include <kymo/iteration.h>
 
-static const char driver[] = "kymo.iteration";
-
-static PyObject *iteration_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+/* Who counts: the argument `at`, a str that is told to the user, or the package's own functions. NULL for an exception. */
+static const char *driver_of(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py_ssize_t at)
 {
+    kymo_id id;
+    size_t len;
+    if (nargs <= at)
+        return "kymo.iteration";
+    if (native_id(native_state_of(module), args[at], &id) < 0)
+        return NULL;
+    return kymo_site_name(id, &len); /* names stay for good, which a driver has to */
+}
+
+static PyObject *iteration_begin(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    const char *driver = driver_of(module, args, nargs, 0);
+    if (driver == NULL)
+        return NULL;
     kymo_iteration_begin_by(driver);
     Py_RETURN_NONE;
 }
@@ -29,10 +42,11 @@ int native_samples(PyObject *value, double *samples)
     return -1;
 }
 
-static PyObject *iteration_finish(PyObject *module, PyObject *samples)
+static PyObject *iteration_finish(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     double n;
-    if (native_samples(samples, &n) < 0)
+    const char *driver = driver_of(module, args, nargs, 1);
+    if (driver == NULL || native_samples(nargs > 0 ? args[0] : NULL, &n) < 0)
         return NULL;
     const int counts = native_stopwatch_finish(native_state_of(module), driver, n);
     return counts < 0 ? NULL : PyBool_FromLong(counts);
@@ -83,10 +97,10 @@ static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
 }
 
 PyMethodDef native_iteration_functions[] = {
-    {"iteration_begin", iteration_begin, METH_NOARGS,
-     "iteration_begin($module, /)\n--\n\nAn iteration begins."},
-    {"iteration_finish", iteration_finish, METH_O,
-     "iteration_finish($module, samples, /)\n--\n\n"
+    {"iteration_begin", (PyCFunction)(void (*)(void))iteration_begin, METH_FASTCALL,
+     "iteration_begin($module, driver='kymo.iteration', /)\n--\n\nAn iteration begins."},
+    {"iteration_finish", (PyCFunction)(void (*)(void))iteration_finish, METH_FASTCALL,
+     "iteration_finish($module, samples=None, driver='kymo.iteration', /)\n--\n\n"
      "An iteration ends; whether it counts, as no other driver does the counting."},
     {"set_warmup", iteration_set_warmup, METH_O,
      "set_warmup($module, iterations, /)\n--\n\n"

@@ -254,6 +254,22 @@ static void subscribers_are_told_of_what_counts(void **state)
     assert_int_equal(n_finished, 3);
 }
 
+static void phases_within_an_iteration_do_not_begin_it_anew(void **state)
+{
+    (void)state;
+    static const struct kymo__iteration_subscriber me = {.finished = on_finished};
+    assert_true(kymo__iteration_subscribe(&me));
+    kymo_iteration_begin_by("one");
+    const uint64_t begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    while (kymo__clock_ns(CLOCK_MONOTONIC) - begin_ns < 100000)
+        ;
+    kymo_phase(KYMO_ID("forward"));
+    const uint64_t passed_ns = kymo__clock_ns(CLOCK_MONOTONIC) - begin_ns;
+    kymo_iteration_finish_by("one", 0);
+    assert_true(last.duration_ns >= passed_ns);
+    kymo__iteration_unsubscribe(&me);
+}
+
 static void the_table_of_subscribers_ends(void **state)
 {
     (void)state;
@@ -313,6 +329,7 @@ int main(void)
         SCRATCH_TEST(a_recording_that_comes_later_is_told_where_it_is),
         SCRATCH_TEST(odd_samples_count_as_unknown),
         SCRATCH_TEST(subscribers_are_told_of_what_counts),
+        SCRATCH_TEST(phases_within_an_iteration_do_not_begin_it_anew),
         SCRATCH_TEST(the_table_of_subscribers_ends),
         SCRATCH_TEST(a_child_counts_from_zero_without_a_driver),
         SCRATCH_TEST(no_iteration_is_lost_or_counted_twice),

@@ -1,0 +1,142 @@
+"""The stack of training phases that all trainers share."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+import kymo
+from kymo import _phases
+from kymo._phases import NAMES, phases
+
+
+@pytest.fixture(autouse=True)
+def nothing_entered():
+    assert phases.depth == 0
+    yield
+    _phases.annotate(None)
+    phases.unwind()
+
+
+def counts(path):
+    return {row["name"]: row["count"] for row in kymo.load(path).ranges}
+
+
+def test_a_phase_is_a_range_and_the_recordings_phase(record):
+    with record() as path:
+        for name in NAMES:
+            with phases(name):
+                assert phases.now == name
+            assert phases.now is None
+    assert counts(path) == dict.fromkeys(NAMES, 1)
+    assert {row["name"] for row in kymo.load(path).table("phases")} == set(NAMES)
+
+
+def test_nesting_brings_back_what_was_there(record):
+    with record() as path, kymo.phase("mine"):
+        phases.enter("evaluate")
+        phases.enter("logging")
+        phases.leave()
+        assert phases.now == "evaluate"
+        phases.leave()
+        assert phases.now == "mine"
+        phases.leave()  # one too many
+        assert phases.now == "mine"
+    assert counts(path) == {"evaluate": 1, "logging": 1}
+    times = {row["name"]: row["count"] for row in kymo.load(path).table("phases")}
+    assert times == {"mine": 2, "evaluate": 2, "logging": 1}
+
+
+def test_a_phase_that_goes_on_is_not_begun_twice(record):
+    with record() as path, phases("forward"), phases("forward"):
+        assert phases.depth == 2
+    assert phases.depth == 0
+    assert counts(path) == {"forward": 1}
+
+
+def test_an_exception_is_unwound(record):
+    with record() as path:
+        depth = phases.depth
+        phases.enter("data")
+        phases.enter("logging")
+        phases.unwind(depth)
+        assert phases.depth == 0
+        with pytest.raises(OSError, match="x"), phases("checkpoint"):
+            raise OSError("x")
+    assert phases.now is None
+    assert counts(path) == {"data": 1, "logging": 1, "checkpoint": 1}
+    assert len(kymo.load(path).open) == 0
+
+
+def test_off_nothing_happens_and_a_recording_may_begin_or_end_within(tmp_path):
+    phases.enter("forward")
+    assert phases.now is None
+    kymo.start(tmp_path / "run.kymo")
+    phases.leave()
+    phases.enter("backward")
+    kymo.stop()
+    phases.leave()
+    assert phases.now is None
+    assert counts(tmp_path / "run.kymo").get("forward") is None
+
+
+def test_other_names_are_refused_with_the_vocabulary(record):
+    with record(), pytest.raises(ValueError, match="'lunch' is no phase.*data, forward"):
+        phases.enter("lunch")
+    with pytest.raises(ValueError, match="'lunch' is no phase"):
+        phases("lunch")
+
+
+def test_annotations_are_made_while_wanted_also_without_a_recording():
+    told = []
+
+    @contextlib.contextmanager
+    def annotation(name):
+        told.append(name)
+        yield
+        told.append("end")
+
+    with phases("forward"):
+        pass
+    _phases.annotate(annotation)
+    with phases("forward"):
+        _phases.annotate(None)
+    with phases("forward"):
+        pass
+    assert told == ["kymo:forward", "end"]
+
+
+def test_one_leads_until_it_follows():
+    one, other = object(), object()
+    assert phases.lead(one) and phases.lead(one) and not phases.lead(other)
+    phases.follow(other)
+    assert not phases.lead(other)
+    phases.follow(one)
+    assert phases.lead(other)
+    phases.follow(other)
+
+
+def test_a_driver_can_be_named():
+    kymo._native.iteration_begin("kymo.hf.Callback")
+    assert kymo._native.iteration_finish(3, "kymo.hf.Callback")
+    assert kymo.progress()["driver"] == "kymo.hf.Callback"
+    assert not kymo.finish_iteration()
+
+
+@pytest.mark.needs_torch
+def test_a_models_forward_is_a_phase_also_when_it_raises(record):
+    import torch
+
+    model = torch.nn.Linear(2, 2)
+    hooks = dict(model._forward_hooks), dict(model._forward_pre_hooks)
+    detach = _phases.attach_model(model)
+    with record() as path:
+        model(torch.ones(1, 2))
+        with pytest.raises(RuntimeError):
+            model(torch.ones(1, 3))
+        assert phases.depth == 0
+        detach()
+        model(torch.ones(1, 2))
+    assert counts(path)["forward"] == 2
+    assert (model._forward_hooks, model._forward_pre_hooks) == hooks
