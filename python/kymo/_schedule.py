@@ -1,0 +1,135 @@
+"""When to record: the schedule of torch.profiler, to the letter, and what each change of state asks for.
+
+A schedule says for each step whether nothing is wanted, the profiler is to warm up, to record, or to record and to save
+at the end of the step. `transition` says what is to be done between two steps, and when the training ends.
+"""
+
+from __future__ import annotations
+
+import enum
+import warnings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+
+class Action(enum.Enum):
+    """What a step is. The numbers are those of torch.profiler.ProfilerAction."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether events of such a step are kept."""
+        return self in (Action.RECORD, Action.RECORD_AND_SAVE)
+
+
+class Do(enum.Enum):
+    """What an engine is asked to do."""
+
+    PREPARE = "prepare"
+    START = "start"
+    STOP = "stop"
+    SAVE = "save"
+    DISCARD = "discard"
+
+
+class Schedule:
+    """`wait` steps of nothing, `warmup` to warm up, `active` that are recorded; `repeat` times, 0 without end.
+
+    The first `skip_first` steps are nothing. With `skip_first_wait` the first cycle has no wait.
+    """
+
+    def __init__(
+        self,
+        wait: int,
+        warmup: int,
+        active: int,
+        repeat: int = 0,
+        skip_first: int = 0,
+        skip_first_wait: int = 0,
+    ) -> None:
+        """Make one; ValueError says which number does not fit."""
+        for name, value, least in (
+            ("wait", wait, 0),
+            ("warmup", warmup, 0),
+            ("active", active, 1),
+            ("repeat", repeat, 0),
+            ("skip_first", skip_first, 0),
+        ):
+            if value < least:
+                raise ValueError(f"a schedule cannot have {name}={value}: it has to be {least} or more")
+        if warmup == 0:
+            warnings.warn(
+                "a schedule without warm-up: the first recorded step holds what the profiler itself takes to begin",
+                stacklevel=2,
+            )
+        self.wait = wait
+        self.warmup = warmup
+        self.active = active
+        self.repeat = repeat
+        self.skip_first = skip_first
+        self.skip_first_wait = skip_first_wait
+
+    def __call__(self, step: int) -> Action:
+        """Say what the step is, counted from 0."""
+        if step < 0:
+            raise ValueError(f"there is no step {step}: steps are counted from 0")
+        if step < self.skip_first:
+            return Action.NONE
+        step -= self.skip_first
+        if self.skip_first_wait:
+            step += self.wait
+        n_steps = self.wait + self.warmup + self.active
+        if self.repeat > 0 and step >= self.repeat * n_steps:
+            return Action.NONE
+        in_cycle = step % n_steps
+        if in_cycle < self.wait:
+            return Action.NONE
+        if in_cycle < self.wait + self.warmup:
+            return Action.WARMUP
+        return Action.RECORD if in_cycle < n_steps - 1 else Action.RECORD_AND_SAVE
+
+
+def never(_: int) -> Action:
+    """Say the schedule of those who have none: windows are opened by triggers alone."""
+    return Action.NONE
+
+
+_BEGIN = (Do.PREPARE, Do.START)
+_READY = (Do.STOP, Do.SAVE)
+_DROP = (Do.STOP, Do.DISCARD)
+
+# From one step's state to the next one's; None is the end of the training. What is not here asks for nothing.
+_TRANSITIONS: dict[tuple[Action, Optional[Action]], tuple[Do, ...]] = {
+    (Action.NONE, Action.WARMUP): (Do.PREPARE,),
+    (Action.NONE, Action.RECORD): _BEGIN,
+    (Action.NONE, Action.RECORD_AND_SAVE): _BEGIN,
+    (Action.WARMUP, Action.NONE): (Do.START, *_DROP),
+    (Action.WARMUP, Action.RECORD): (Do.START,),
+    (Action.WARMUP, Action.RECORD_AND_SAVE): (Do.START,),
+    (Action.RECORD, Action.NONE): _DROP,
+    (Action.RECORD, Action.WARMUP): _DROP,
+    (Action.RECORD_AND_SAVE, Action.NONE): _READY,
+    (Action.RECORD_AND_SAVE, Action.WARMUP): (*_READY, Do.PREPARE),
+    (Action.RECORD_AND_SAVE, Action.RECORD): (*_READY, *_BEGIN),
+    (Action.RECORD_AND_SAVE, Action.RECORD_AND_SAVE): (*_READY, *_BEGIN),
+    (Action.WARMUP, None): (Do.START, *_DROP),
+    (Action.RECORD, None): _READY,
+    (Action.RECORD_AND_SAVE, None): _READY,
+}
+
+# What no schedule of this module does; one that somebody else wrote might.
+_DOUBTFUL = {(Action.WARMUP, Action.NONE), (Action.RECORD, Action.NONE), (Action.RECORD, Action.WARMUP)}
+
+
+def transition(before: Action, after: Optional[Action]) -> tuple[Do, ...]:
+    """Say what is to be done, in this order, between two steps; `after` is None when there is no next step."""
+    if (before, after) in _DOUBTFUL and after is not None:
+        sentence = f"the schedule has {before.name} followed by {after.name}: what was recorded so far is dropped"
+        warnings.warn(sentence, stacklevel=2)
+    return _TRANSITIONS.get((before, after), ())
