@@ -13,20 +13,22 @@ struct known_key {
         name, offsetof(struct kymo__chrome_args, field)                                            \
     }
 
-enum { MAX_KEYS_OF_A_LENGTH = 3, MAX_LENGTH = 25 };
+enum { MAX_KEYS_OF_A_LENGTH = 4, MAX_LENGTH = 25 };
 static const struct known_key known_keys[MAX_LENGTH + 1][MAX_KEYS_OF_A_LENGTH] = {
     [3] = {KEY("Seq", sequence)},
-    [4] = {KEY("name", name)},
-    [5] = {KEY("bytes", bytes), KEY("dtype", type)},
+    [4] = {KEY("name", name), KEY("Addr", address)},
+    [5] = {KEY("bytes", bytes), KEY("dtype", type), KEY("Bytes", signed_bytes)},
     [6] = {KEY("device", device), KEY("stream", stream), KEY("labels", labels)},
     [8] = {KEY("Src Rank", source), KEY("Dst Rank", destination)},
     [9] = {KEY("Device Id", device_id)},
     [10] = {KEY("Group size", group_size), KEY("Input Dims", input_dims),
-            KEY("Input type", input_types)},
-    [11] = {KEY("correlation", correlation), KEY("Device Type", device_type)},
-    [13] = {KEY("In msg nelems", in_elements)},
+            KEY("Input type", input_types), KEY("Call stack", stack)},
+    [11] = {KEY("correlation", correlation), KEY("Device Type", device_type),
+            KEY("External id", external_id)},
+    [13] = {KEY("In msg nelems", in_elements), KEY("Fwd thread id", forward_thread)},
     [14] = {KEY("Out msg nelems", out_elements), KEY("Total Reserved", reserved)},
-    [15] = {KEY("Collective name", collective), KEY("Total Allocated", allocated)},
+    [15] = {KEY("Collective name", collective), KEY("Total Allocated", allocated),
+            KEY("Sequence number", sequence_number), KEY("Concrete Inputs", concrete_inputs)},
     [18] = {KEY("Process Group Name", group_name)},
     [19] = {KEY("Process Group Ranks", group_ranks)},
     [25] = {KEY("Process Group Description", group_description)},

@@ -70,6 +70,8 @@ struct kymo__chrome_args {
     struct kymo__chrome_value input_dims, input_types;
     struct kymo__chrome_value name, labels;                                /* of metadata */
     struct kymo__chrome_value device_type, device_id, allocated, reserved; /* of [memory] */
+    struct kymo__chrome_value address, signed_bytes;                       /* of it too */
+    struct kymo__chrome_value external_id, sequence_number, forward_thread, stack, concrete_inputs;
 };
 
 void kymo__chrome_parse_args(struct kymo__chrome_args *args, const struct kymo__chrome_value *text);

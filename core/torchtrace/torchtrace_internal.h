@@ -58,7 +58,6 @@ struct kymo__torch_event {
     uint32_t thread;         /* of kymo__torch_trace.threads */
     uint32_t order;          /* the how manieth event of the file: who came first of equals */
     uint8_t kind;            /* enum kymo__torch_kind */
-    uint8_t is_backward; /* "Record function id" and "Fwd thread id" tell a function of the backward pass */
 };
 
 /* An allocation or a release: an instant named [memory]. */
@@ -119,7 +118,7 @@ struct kymo__torch_trace {
     size_t n_events, events_cap;
     struct kymo__torch_memory *memory; /* by time, then order; of all threads */
     size_t n_memory, memory_cap;
-    struct kymo__torch_thread *threads; /* in the order of their first event */
+    struct kymo__torch_thread *threads; /* in the order of the file */
     size_t n_threads, threads_cap;
     struct kymo__torch_device *devices;
     size_t n_devices, devices_cap;
@@ -128,14 +127,14 @@ struct kymo__torch_trace {
     struct kymo__torch_strings strings;
 
     /* What stands around the events. -1: not told. */
-    int64_t base_ns;
+    int64_t base_ns; /* added to the times of the file, which are in microseconds; 0: not told */
     int64_t kymo_rank, kymo_world_size, kymo_step, kymo_steps; /* by our own callback */
     int64_t distributed_rank, distributed_world_size;          /* by torch.distributed */
     bool is_partial; /* the window was cut short, and why: */
     kymo__torch_id why;
-    bool has_shapes, has_stacks, has_memory, has_flops,
-        has_modules;                         /* the profiler was asked for these */
-    uint64_t n_bytes;                        /* unpacked */
+    bool has_shapes, has_stacks, has_memory, has_flops; /* the profiler was asked for these */
+    bool has_xpu;                                       /* the device is Intel's */
+    uint64_t n_bytes;                                   /* unpacked */
     uint64_t n_by_kind[KYMO__TORCH_N_KINDS]; /* in the file, also of kinds that are left out */
     uint64_t n_without_time;                 /* events that are left out for it */
     char *damage; /* a sentence when the file is cut off or damaged, and its begin was read; NULL: it is whole */
@@ -178,12 +177,12 @@ int64_t kymo__torch_rank(const struct kymo__torch_trace *trace);
 
 /* ---- inside the module ---- */
 
-/* The id of a text, made when new. False without memory, or when there are 4 billion. */
+/* The id of a text, made when new. False without memory, or when there are too many. */
 bool kymo__torch_intern(struct kymo__torch_strings *strings, const char *text, size_t len,
                         kymo__torch_id *id);
 bool kymo__torch_strings_init(struct kymo__torch_strings *strings);
 void kymo__torch_strings_fini(struct kymo__torch_strings *strings);
-/* Put rows in order and note where each thread's begin. KYMO_ENOMEM. */
-KYMO_WARN_UNUSED kymo_status kymo__torch_sort(struct kymo__torch_trace *trace);
+/* Put rows in order and note where each thread's begin. False without memory. */
+bool kymo__torch_sort(struct kymo__torch_trace *trace);
 
 #endif
