@@ -30,13 +30,6 @@ NAMES = ("data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "
 _enabled = _native.enabled  # a local name is quicker to find
 _ranges = {name: _native.range(name, category="phase") for name in NAMES}
 _texts = {name: f"kymo:{name}" for name in NAMES}
-_annotation: Optional[Annotation] = None
-
-
-def annotate(annotation: Optional[Annotation]) -> None:
-    """Let each phase also be `annotation("kymo:NAME")`, as torch's record_function makes them; None: no longer."""
-    global _annotation
-    _annotation = annotation
 
 
 class _Entered:
@@ -44,11 +37,11 @@ class _Entered:
 
     __slots__ = ("annotation", "before", "name", "range")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, annotation: Optional[Annotation]) -> None:
         self.name = name
         self.before = _phase._now
         self.range = _ranges[name] if _enabled() else None
-        self.annotation = _annotation(_texts[name]) if _annotation is not None else None
+        self.annotation = annotation(_texts[name]) if annotation is not None else None
         _phase._now = name
         if self.range is not None:
             _native.phase(name)
@@ -93,16 +86,21 @@ class Phases:
         """Make one, with nothing entered."""
         self._stack: list[Optional[_Entered]] = []  # None: a phase that does nothing
         self._blocks = {name: _Block(self, name) for name in NAMES}
+        self._annotation: Optional[Annotation] = None
         self._leader: Optional[object] = None
+
+    def annotate(self, annotation: Optional[Annotation]) -> None:
+        """Let each phase also be `annotation("kymo:NAME")`, as torch's record_function makes them; None: no longer."""
+        self._annotation = annotation
 
     def enter(self, name: str) -> None:
         """Begin a phase. One that goes on already is not begun twice: a callback and a monitor may both say so."""
-        if not _enabled() and _annotation is None:
+        if not _enabled() and self._annotation is None:
             self._stack.append(None)
         elif name not in _ranges:
             raise _unknown(name)
         else:
-            self._stack.append(None if _phase._now == name else _Entered(name))
+            self._stack.append(None if _phase._now == name else _Entered(name, self._annotation))
 
     def leave(self) -> None:
         """End the phase that was entered last; what was there before goes on. Without one, do nothing."""
@@ -136,6 +134,11 @@ class Phases:
 
     # ---- who tells of iterations and epochs ----
 
+    @property
+    def leader(self) -> Optional[object]:
+        """Who leads now."""
+        return self._leader
+
     def lead(self, who: object) -> bool:
         """Whether `who` may tell of phases, iterations and epochs; the first one to ask, until follow()."""
         if self._leader is None:
@@ -153,6 +156,7 @@ def _unknown(name: str) -> ValueError:
 
 
 phases = Phases()
+annotate = phases.annotate
 
 
 def attach_model(model: Any) -> Callable[[], None]:

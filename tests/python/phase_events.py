@@ -1,0 +1,38 @@
+"""What the tests of trainers' phases read from recordings."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from pathlib import Path
+
+import kymo
+
+STEP = ("data", "forward", "backward", "optimizer")
+
+Event = tuple[str, int, int]  # name, begin, end
+
+
+def counts(path: Path) -> dict[str, int]:
+    return {row["name"]: row["count"] for row in kymo.load(path).ranges}
+
+
+def events(path: Path, kind: str) -> list[Event]:
+    """The "range" or "iteration" events in the order of their begins."""
+    with tempfile.NamedTemporaryFile("r", newline="") as file:
+        kymo.load(path).export("csv", file.name)
+        rows = [row for row in csv.DictReader(file) if row["kind"] == kind]
+    found = [(row["name"], int(row["start_ns"]), int(row["start_ns"]) + int(row["duration_ns"])) for row in rows]
+    return sorted(found, key=lambda event: event[1])
+
+
+def steps(path: Path) -> list[list[str]]:
+    """The phases of each iteration, in order. None overlaps the next, and none lies across an iteration's edge."""
+    ranges = [event for event in events(path, "range") if event[0] in STEP]
+    assert all(a[2] <= b[1] for a, b in zip(ranges, ranges[1:]))
+    found = []
+    for _, begin, end in events(path, "iteration"):
+        inside = [event for event in ranges if event[2] > begin and event[1] < end]
+        assert all(begin <= event[1] and event[2] <= end for event in inside)
+        found.append([event[0] for event in inside])
+    return found
