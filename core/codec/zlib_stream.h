@@ -1,5 +1,5 @@
 /*
- * zlib_stream.h: whole streams of zlib's format (RFC 1950) in memory, and the checksums of PNG.
+ * zlib_stream.h: whole streams of zlib's format (RFC 1950) and of gzip's (RFC 1952) in memory, and the checksums of PNG.
  *
  *   zlib_stream.c ── packed;  zlib_isal.c, zlib_zlib.c, zlib_own.c ── the rest, as the build found a library
  */
@@ -10,6 +10,9 @@
 
 /* Append `n` bytes packed, quickly rather than small. Running out of memory is told by out->failed. */
 void kymo__zlib_pack(struct kymo__buf *out, const uint8_t *bytes, size_t n);
+
+/* Append `n` bytes as a gzip file, small rather than quickly; the same of failure. */
+void kymo__gzip_pack(struct kymo__buf *out, const void *bytes, size_t n);
 
 /* NULL, or for a build that can pack but not unpack, what to install. */
 extern const char *const kymo__zlib_missing;

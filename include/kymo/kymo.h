@@ -28,13 +28,13 @@
 #include <kymo/dumpfile.h>
 #include <kymo/energy.h>
 #include <kymo/energy_report.h>
-#include <kymo/epochs.h>
 #include <kymo/gpu.h>
 #include <kymo/gpu_report.h>
 #include <kymo/image.h>
 #include <kymo/import.h>
 #include <kymo/iteration.h>
 #include <kymo/legacy.h>
+#include <kymo/memory_timeline.h>
 #include <kymo/nvtx.h>
 #include <kymo/page.h>
 #include <kymo/range.h>

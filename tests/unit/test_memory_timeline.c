@@ -1,0 +1,437 @@
+/* Memory timelines of traces: blocks, roles, phases, categories, peaks, and the files that are made of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "analyze/memory_timeline.h"
+#include "codec/codec_internal.h"
+#include "present/memory_arenas.h"
+#include "present/memory_out.h"
+
+/* ---- a trace in the making; times are microseconds ---- */
+
+static struct kymo__buf json;
+static struct kymo__torch_trace *trace;
+static kymo_memory_timeline *timeline;
+
+static int setup(void **state)
+{
+    (void)state;
+    kymo__buf_puts(&json, "{\"schemaVersion\":1,\"baseTimeNanoseconds\":0,\"traceEvents\":[");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    kymo_memory_timeline_destroy(timeline);
+    kymo__torch_free(trace);
+    kymo__buf_fini(&json);
+    json = (struct kymo__buf){0};
+    timeline = NULL;
+    trace = NULL;
+    return 0;
+}
+
+static void put_memory_on(int type, int id, double us, uint64_t address, int64_t bytes, int64_t total)
+{
+    kymo__buf_printf(&json,
+                     "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,"
+                     "\"tid\":1,\"ts\":%.3f,\"s\":\"t\",\"args\":{\"Addr\":%ju,\"Bytes\":%jd,"
+                     "\"Device Type\":%d,\"Device Id\":%d,\"Total Allocated\":%jd,"
+                     "\"Call stack\":\"leaf.py(7): f;<built-in>;main.py(1): <module>;\"}},",
+                     us, (uintmax_t)address, (intmax_t)bytes, type, id, (intmax_t)total);
+}
+
+static void put_memory(double us, uint64_t address, int64_t bytes)
+{
+    put_memory_on(0, -1, us, address, bytes, 0);
+}
+
+static void put_slice(const char *category, const char *name, double us, double duration,
+                      const char *args)
+{
+    kymo__buf_printf(&json,
+                     "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":1,\"ts\":%.3f,"
+                     "\"dur\":%.3f,\"args\":{%s}},",
+                     category, name, us, duration, args);
+}
+
+static void put_phase(const char *name, double us, double duration)
+{
+    put_slice("user_annotation", name, us, duration, "");
+}
+
+/* Behind the events: what kymo's callback says of addresses. */
+static void make_with_roles(const char *roles)
+{
+    put_phase("ProfilerStep#1", 0, 100000);
+    json.len--; /* the comma */
+    kymo__buf_printf(&json, "],\"kymo\":{\"version\":1,\"rank\":0,\"roles\":[%s]}}", roles);
+    assert_false(json.failed);
+    assert_int_equal(kymo__torch_read_memory("trace", json.data, json.len, NULL, &trace), KYMO_OK);
+    assert_int_equal(kymo_memory_timeline_create(trace, &timeline), KYMO_OK);
+}
+
+static void make(void)
+{
+    make_with_roles("");
+}
+
+/* ---- looking ---- */
+
+static const struct kymo__memory_block *block_at(uint64_t address, int64_t bytes)
+{
+    for (size_t i = 0; i < timeline->n_blocks; i++)
+        if (timeline->blocks[i].address == address && timeline->blocks[i].bytes == bytes)
+            return &timeline->blocks[i];
+    fail_msg("no block of %jd bytes at %ju", (intmax_t)bytes, (uintmax_t)address);
+    return NULL;
+}
+
+static void expect(uint64_t address, int64_t bytes, enum kymo_memory_category category)
+{
+    assert_string_equal(
+        kymo_memory_category_name((enum kymo_memory_category)block_at(address, bytes)->category),
+        kymo_memory_category_name(category));
+}
+
+/* A step: data 0..10, forward 10..20, backward 30..40, optimizer 50..60. */
+static void put_step(void)
+{
+    put_phase("kymo:data", 0, 10);
+    put_phase("kymo:forward", 10, 10);
+    put_phase("kymo:backward", 30, 10);
+    put_phase("kymo:optimizer", 50, 20);
+    put_phase("Optimizer.step#Adam.step", 52, 8);
+}
+
+/* ---- tests ---- */
+
+static void phases_tell_categories(void **state)
+{
+    (void)state;
+    put_step();
+    put_memory(1, 0x1000, 10); /* a batch */
+    put_memory(2, 0x2000, 20); /* gone before the phase ends */
+    put_memory(3, 0x2000, -20);
+    put_memory(11, 0x3000, 30); /* kept for the backward pass */
+    put_memory(12, 0x4000, 40);
+    put_memory(13, 0x4000, -40);
+    put_memory(25, 0x5000, 50); /* a loss, behind the forward pass */
+    put_memory(31, 0x6000, 60); /* handed from one backward operator to the next */
+    put_memory(32, 0x6000, -60);
+    put_memory(33, 0x7000, 70); /* outlives the backward pass */
+    put_memory(35, 0x3000, -30);
+    put_memory(51, 0x8000, 80); /* around the optimizer's step */
+    put_memory(53, 0x9000, 90); /* and in it */
+    put_memory(54, 0xa000, 100);
+    put_memory(55, 0xa000, -100);
+    put_memory(90, 0xb000, 110); /* nowhere */
+    make();
+    expect(0x1000, 10, KYMO_MEMORY_INPUT);
+    expect(0x2000, 20, KYMO_MEMORY_TEMPORARY);
+    expect(0x3000, 30, KYMO_MEMORY_ACTIVATION);
+    expect(0x4000, 40, KYMO_MEMORY_TEMPORARY);
+    expect(0x5000, 50, KYMO_MEMORY_ACTIVATION);
+    expect(0x6000, 60, KYMO_MEMORY_AUTOGRAD_DETAIL);
+    expect(0x7000, 70, KYMO_MEMORY_GRADIENT);
+    expect(0x8000, 80, KYMO_MEMORY_UNKNOWN);
+    expect(0x9000, 90, KYMO_MEMORY_OPTIMIZER_STATE);
+    expect(0xa000, 100, KYMO_MEMORY_TEMPORARY);
+    expect(0xb000, 110, KYMO_MEMORY_UNKNOWN);
+    assert_int_equal(timeline->n_lost, 0);
+}
+
+static void what_one_operator_makes_and_releases_is_temporary(void **state)
+{
+    (void)state;
+    put_step();
+    put_slice("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 31, 4, "");
+    put_slice("cpu_op", "aten::mm", 32, 1, "");
+    put_memory(32, 0x1000, 10);
+    put_memory(34, 0x1000, -10); /* behind the inner operator, within the outer one */
+    put_memory(34.5, 0x1000, 20);
+    put_memory(38, 0x1000, -20);
+    make();
+    expect(0x1000, 10, KYMO_MEMORY_TEMPORARY);
+    expect(0x1000, 20, KYMO_MEMORY_AUTOGRAD_DETAIL);
+}
+
+static void operators_tell_phases_where_nobody_annotates(void **state)
+{
+    (void)state;
+    put_phase("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 5);
+    put_slice("cpu_op", "aten::mul", 1, 1, "\"Sequence number\":1,\"Fwd thread id\":0");
+    put_slice("cpu_op", "aten::linear", 10, 2, "\"Sequence number\":2,\"Fwd thread id\":0");
+    put_slice("cpu_op", "aten::relu", 13, 2, "\"Sequence number\":3,\"Fwd thread id\":0");
+    put_slice("cpu_op", "autograd::engine::evaluate_function: X", 20, 2,
+              "\"Sequence number\":3,\"Fwd thread id\":1");
+    put_slice("cpu_op", "autograd::engine::evaluate_function: Y", 25, 3,
+              "\"Sequence number\":2,\"Fwd thread id\":1");
+    put_slice("cpu_op", "aten::add", 26, 1, "\"Sequence number\":9,\"Fwd thread id\":0");
+    put_phase("Optimizer.step#SGD.step", 40, 5);
+    put_memory(1.5, 0x1000, 10); /* by an operator of the data phase */
+    put_memory(7, 0x2000, 20);   /* between the data and the forward pass */
+    put_memory(11, 0x3000, 30);
+    put_memory(13.5, 0x4000, 40);
+    put_memory(14, 0x3000, -30); /* by the next operator of the forward pass */
+    put_memory(21, 0x5000, 50);
+    put_memory(26.5, 0x6000, 60);
+    put_memory(27.5, 0x5000, -50);
+    put_memory(27.7, 0x4000, -40);
+    put_memory(41, 0x7000, 70);
+    make();
+    expect(0x1000, 10, KYMO_MEMORY_INPUT);
+    expect(0x2000, 20, KYMO_MEMORY_INPUT);
+    expect(0x3000, 30, KYMO_MEMORY_TEMPORARY);
+    expect(0x4000, 40, KYMO_MEMORY_ACTIVATION);
+    expect(0x5000, 50, KYMO_MEMORY_AUTOGRAD_DETAIL);
+    expect(0x6000, 60, KYMO_MEMORY_GRADIENT);
+    expect(0x7000, 70, KYMO_MEMORY_OPTIMIZER_STATE);
+}
+
+static void roles_go_before_phases(void **state)
+{
+    (void)state;
+    put_step();
+    put_memory(33, 0x1000, 10); /* a gradient that is named */
+    put_memory(34, 0x2000, 20); /* one that is not, though names were taken */
+    put_memory(36, 0x3000, 30);
+    put_memory(61, 0x1000, -10);
+    put_memory(62, 0x1000, 40); /* the same place later */
+    put_memory(70, 0x2000, -20);
+    put_memory(71, 0x3000, -30); /* before names were taken the second time */
+    make_with_roles(
+        "[\"gradient\",4096,10,0,-1,45000,\"w\"],[\"gradient\",12288,30,0,-1,45000,\"b\"],"
+        "[\"parameter\",12288,30,0,-1,45000,\"b too\"],"
+        "[\"parameter\",20480,50,0,-1,80000,\"w\"]");
+    expect(0x1000, 10, KYMO_MEMORY_GRADIENT);
+    expect(0x2000, 20, KYMO_MEMORY_AUTOGRAD_DETAIL);
+    expect(0x3000, 30, KYMO_MEMORY_PARAMETER);
+    expect(0x1000, 40, KYMO_MEMORY_UNKNOWN);
+    expect(0x5000, 50, KYMO_MEMORY_PARAMETER);
+    assert_string_equal(kymo__torch_text(trace, block_at(0x3000, 30)->name, NULL), "b too");
+    assert_true(block_at(0x5000, 50)->made_ns == KYMO__MEMORY_BEFORE);
+    assert_true(block_at(0x5000, 50)->freed_ns == KYMO__MEMORY_NEVER);
+}
+
+static void a_place_has_one_block_at_a_time(void **state)
+{
+    (void)state;
+    put_memory(10, 0x1000, -10); /* was there before */
+    put_memory(20, 0x1000, 20);
+    put_memory(30, 0x1000, 30); /* the release of the other was not seen */
+    put_memory(40, 0x1000, -30);
+    put_memory(50, 0x1000, -30); /* a second time */
+    put_memory(60, 0, 99);
+    put_memory(70, 0x9000, 0);
+    /* Named where nothing is known to be: between two blocks, and behind the last. */
+    make_with_roles("[\"input\",4096,7,0,-1,15000,\"x\"],[\"input\",4096,8,0,-1,45000,\"y\"],"
+                    "[\"input\",8192,9,0,-1,45000,\"z\"],[\"input\",4096,10,0,-1,5000,\"early\"]");
+    assert_true(block_at(0x1000, 10)->made_ns == KYMO__MEMORY_BEFORE);
+    assert_int_equal(block_at(0x1000, 10)->freed_ns, 10000);
+    expect(0x1000, 10, KYMO_MEMORY_INPUT);
+    assert_int_equal(block_at(0x1000, 20)->freed_ns, 30000);
+    assert_int_equal(block_at(0x1000, 30)->freed_ns, 40000);
+    assert_int_equal(block_at(0x1000, 7)->made_ns, 15000);
+    assert_int_equal(block_at(0x1000, 7)->freed_ns, 20000);
+    assert_int_equal(block_at(0x1000, 8)->made_ns, 45000);
+    assert_true(block_at(0x1000, 8)->freed_ns == KYMO__MEMORY_NEVER);
+    assert_true(block_at(0x2000, 9)->made_ns == KYMO__MEMORY_BEFORE);
+    assert_int_equal(timeline->n_blocks, 6);
+    assert_int_equal(timeline->n_lost, 2);
+}
+
+static void the_peak_is_what_was_alive_at_once(void **state)
+{
+    (void)state;
+    put_step();
+    put_memory(11, 0x1000, 100);
+    put_memory(12, 0x2000, 50);
+    put_memory(13, 0x1000, -100);
+    put_memory(14, 0x3000, 90);
+    put_memory(15, 0x4000, 30); /* the peak: 170 */
+    put_memory(36, 0x3000, -90);
+    make();
+    const struct kymo__memory_device *device = kymo__memory_main_device(timeline);
+    struct kymo__memory_alive alive;
+    assert_int_equal(device->peak_bytes, 170);
+    assert_int_equal(kymo__memory_alive_init(&alive, timeline, device, device->peak_change), KYMO_OK);
+    assert_int_equal(alive.bytes, 170);
+    assert_int_equal(alive.count, 3);
+    assert_int_equal(alive.by_category[KYMO_MEMORY_ACTIVATION], 170);
+    assert_int_equal(alive.n_groups, 1); /* all of one stack */
+    assert_int_equal(alive.groups[0].count, 3);
+    kymo__memory_alive_fini(&alive);
+    struct kymo__memory_peaks peaks;
+    assert_int_equal(kymo__memory_peaks_init(&peaks, timeline), KYMO_OK);
+    assert_int_equal(kymo_table_n_rows(peaks.by_category), 1);
+    assert_string_equal(kymo_table_cell(peaks.by_category, 0, 1).as.text, "activation");
+    assert_int_equal(kymo_table_cell(peaks.by_stack, 0, 2).as.i64, 170);
+    kymo__memory_peaks_fini(&peaks);
+}
+
+static void a_gpu_has_what_its_sum_says_was_there(void **state)
+{
+    (void)state;
+    put_memory_on(1, 2, 10, 0x7000000, 512, 10512);
+    put_memory_on(1, 2, 11, 0x7100000, -1000, 9512);
+    put_memory(12, 0x1000, 10);
+    make_with_roles("[\"parameter\",120586240,2000,1,2,5000,\"w\"]");
+    const struct kymo__memory_device *device = kymo__memory_main_device(timeline);
+    char name[32];
+    kymo__memory_device_name(device, name);
+    assert_string_equal(name, "GPU 2");
+    assert_int_equal(device->peak_bytes, 10512);
+    assert_int_equal(device->n_before, 3); /* the parameter, what is released, and the rest */
+    expect(0, 7000, KYMO_MEMORY_UNKNOWN);
+    assert_int_equal(timeline->n_devices, 2);
+}
+
+static void spans_of_several_threads_are_cut(void **state)
+{
+    (void)state;
+    put_phase("kymo:forward", 0, 10);
+    put_phase("kymo:logging", 5, 10); /* ends behind what it began in */
+    put_phase("kymo:backward", 15, 5);
+    make();
+    const struct kymo__memory_phases *phases = &timeline->phases;
+    assert_int_equal(kymo__memory_span_at(phases, 4000)->phase, KYMO__MEMORY_IN_FORWARD);
+    assert_int_equal(kymo__memory_span_at(phases, 6000)->phase, KYMO__MEMORY_IN_OTHER);
+    assert_null(kymo__memory_span_at(phases, 12000));
+    assert_int_equal(kymo__memory_span_at(phases, 16000)->phase, KYMO__MEMORY_IN_BACKWARD);
+    assert_null(kymo__memory_span_at(phases, 20000));
+    assert_int_equal(kymo_memory_timeline_n_devices(timeline), 0);
+}
+
+/* ---- files ---- */
+
+static size_t unpack(FILE *file, char *text, size_t size)
+{
+    struct kymo__inflate_io io = {.out = (uint8_t *)text, .n_out = size - 1};
+    uint8_t packed[8192];
+    rewind(file);
+    io.in = packed;
+    io.n_in = fread(packed, 1, sizeof packed, file);
+    kymo__inflate *inflate = kymo__inflate_create();
+    assert_non_null(inflate);
+    assert_int_equal(kymo__inflate_run(inflate, &io), KYMO__INFLATE_DONE);
+    kymo__inflate_destroy(inflate);
+    const size_t n = size - 1 - io.n_out;
+    text[n] = '\0';
+    return n;
+}
+
+static void expect_file(enum kymo_memory_file kind, const char *wanted)
+{
+    char text[4096];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_int_equal(kymo_memory_timeline_write(timeline, kind, NULL, fileno(file)), KYMO_OK);
+    assert_true(unpack(file, text, sizeof text) > 0);
+    assert_string_equal(text, wanted);
+    fclose(file);
+}
+
+static void json_files_are_torchs(void **state)
+{
+    (void)state;
+    put_step();
+    put_memory(11.1, 0x1000, 100);
+    put_memory(11.2, 0x2000, 50); /* the same microsecond */
+    put_memory(12, 0x2000, -50);
+    make_with_roles("[\"parameter\",20480,7,0,-1,5000,\"w\"]");
+    if (kymo__gzip_missing != NULL)
+        skip();
+    expect_file(KYMO_MEMORY_JSON,
+                "[[11, 11, 12], [[0, 7, 0, 0, 0, 0, 0, 0, 0], "
+                "[0, 7, 0, 0, 50, 100, 0, 0, 0], [0, 7, 0, 0, 0, 100, 0, 0, 0]]]");
+    expect_file(KYMO_MEMORY_RAW,
+                "[[-1, 1, 7, 0], [11100, 2, 100, 4], [11200, 2, 50, 3], [12000, 4, -50, 3]]");
+}
+
+static void segments_hold_all_that_was_ever_there(void **state)
+{
+    (void)state;
+    put_memory(1, 0x10000000, 100);
+    put_memory(2, 0x10000080, 100);
+    put_memory(3, 0x10000000, -100);
+    put_memory(4, 0x20000000, 3 << 20);
+    put_memory(5, 0x20000000 + (2 << 20), 3 << 20); /* over the end of the other: its release is lost */
+    put_memory(6, UINT64_MAX - 5, 3);               /* no double holds that */
+    make();
+    struct kymo__memory_arenas arenas;
+    assert_int_equal(kymo__memory_arenas_init(&arenas, timeline, 0), KYMO_OK);
+    assert_int_equal(arenas.n_arenas, 2);
+    assert_int_equal(arenas.arenas[0].begin, 0x10000000);
+    assert_int_equal(arenas.arenas[0].end, 0x10000080 + 100);
+    assert_int_equal(arenas.arenas[0].n_live, 1);
+    assert_int_equal(arenas.arenas[0].live_bytes, 100);
+    assert_true(arenas.arenas[0].is_small);
+    assert_int_equal(arenas.arenas[1].end, 0x20000000 + (5 << 20));
+    assert_int_equal(arenas.arenas[1].n_live, 1);
+    assert_int_equal(timeline->blocks[arenas.live[1]].address, 0x20000000 + (2 << 20));
+    kymo__memory_arenas_fini(&arenas);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    put_step();
+    for (unsigned i = 0; i < 40; i++) {
+        put_memory(11 + i * 0.1, 0x1000 + 0x100 * i, 64 + i);
+        put_slice("cpu_op", "aten::relu", 11 + i * 0.1, 0.05, "");
+    }
+    make_with_roles("[\"parameter\",1048576,7,0,-1,5000,\"w\"]");
+    for (uint64_t n = 1;; n++) {
+        kymo_memory_timeline *other = NULL;
+        FILE *file = tmpfile();
+        assert_non_null(file);
+        kymo__alloc_fail_nth(n);
+        kymo_status status = kymo_memory_timeline_create(trace, &other);
+        for (int kind = KYMO_MEMORY_JSON; status == KYMO_OK && kind <= KYMO_MEMORY_SNAPSHOT; kind++)
+            status =
+                kymo_memory_timeline_write(other, (enum kymo_memory_file)kind, "x", fileno(file));
+        kymo__alloc_fail_nth(0);
+        kymo_memory_timeline_destroy(other);
+        fclose(file);
+        if (status == KYMO_OK)
+            break;
+        assert_int_equal(status, KYMO_ENOMEM);
+        assert_true(n < 10000);
+    }
+}
+
+static void a_trace_without_memory_is_told(void **state)
+{
+    (void)state;
+    make();
+    assert_int_equal(kymo_memory_timeline_write(timeline, KYMO_MEMORY_JSON, NULL, -1), KYMO_EINVAL);
+    assert_non_null(strstr(kymo_last_error(), "profile_memory"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(phases_tell_categories),
+        TEST(what_one_operator_makes_and_releases_is_temporary),
+        TEST(operators_tell_phases_where_nobody_annotates),
+        TEST(roles_go_before_phases),
+        TEST(a_place_has_one_block_at_a_time),
+        TEST(the_peak_is_what_was_alive_at_once),
+        TEST(a_gpu_has_what_its_sum_says_was_there),
+        TEST(spans_of_several_threads_are_cut),
+        TEST(json_files_are_torchs),
+        TEST(segments_hold_all_that_was_ever_there),
+        TEST(every_allocation_may_fail),
+        TEST(a_trace_without_memory_is_told),
+    };
+    return cmocka_run_group_tests_name("memory_timeline", tests, NULL, NULL);
+}
