@@ -62,32 +62,35 @@ static void put_cell(struct kymo__buf *line, const struct kymo_cell *cell, enum 
         kymo__buf_put(line, number, (size_t)(put_number(number, cell, type) - number));
 }
 
-static kymo_status put_rows(const kymo_table *table, struct kymo__buf *line, FILE *out)
+void kymo__csv_header(const kymo_table *table, struct kymo__buf *line)
 {
     const size_t n_columns = kymo_table_n_columns(table);
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
-        for (size_t c = 0; c < n_columns; c++) {
-            const struct kymo_cell cell = kymo_table_cell(table, row, c);
-            put_cell(line, &cell, kymo_table_column(table, c)->type);
-            kymo__buf_puts(line, c + 1 < n_columns ? "," : "\r\n");
-        }
-        KYMO_TRY(kymo__buf_to_stream(line, out));
+    for (size_t c = 0; c < n_columns; c++) {
+        const char *name = kymo_table_column(table, c)->name;
+        kymo__csv_put(line, name, strlen(name));
+        kymo__buf_puts(line, c + 1 < n_columns ? "," : "\r\n");
     }
-    return KYMO_OK;
+}
+
+void kymo__csv_row(const kymo_table *table, size_t row, struct kymo__buf *line)
+{
+    const size_t n_columns = kymo_table_n_columns(table);
+    for (size_t c = 0; c < n_columns; c++) {
+        const struct kymo_cell cell = kymo_table_cell(table, row, c);
+        put_cell(line, &cell, kymo_table_column(table, c)->type);
+        kymo__buf_puts(line, c + 1 < n_columns ? "," : "\r\n");
+    }
 }
 
 kymo_status kymo_present_csv(const kymo_table *table, FILE *out)
 {
     struct kymo__buf line = {0};
-    const size_t n_columns = kymo_table_n_columns(table);
-    for (size_t c = 0; c < n_columns; c++) {
-        const char *name = kymo_table_column(table, c)->name;
-        kymo__csv_put(&line, name, strlen(name));
-        kymo__buf_puts(&line, c + 1 < n_columns ? "," : "\r\n");
-    }
+    kymo__csv_header(table, &line);
     kymo_status status = kymo__buf_to_stream(&line, out);
-    if (status == KYMO_OK)
-        status = put_rows(table, &line, out);
+    for (size_t row = 0; status == KYMO_OK && row < kymo_table_n_rows(table); row++) {
+        kymo__csv_row(table, row, &line);
+        status = kymo__buf_to_stream(&line, out);
+    }
     kymo__buf_fini(&line);
     return status;
 }

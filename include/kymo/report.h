@@ -108,6 +108,12 @@ struct kymo_text_options {
 KYMO_API kymo_status kymo_present_text(const kymo_table *table,
                                        const struct kymo_text_options *options, FILE *out);
 KYMO_API kymo_status kymo_present_csv(const kymo_table *table, FILE *out);
+/*
+ * Append the rows to the file `path`, which is made where there is none; the line of names goes into an empty one. One
+ * write for all rows: whoever reads meanwhile, or after a kill, finds whole lines, and where the disk is full the file
+ * is left as it was. KYMO_EINVAL for a file that begins with other columns. One process at a time for each file.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_append_csv(const kymo_table *table, const char *path);
 /* A JSON list of objects, one per row, keys the column names. */
 KYMO_API kymo_status kymo_present_json(const kymo_table *table, FILE *out);
 /*

@@ -15,6 +15,7 @@
  *     tools_pending.c     diff_pending(): what waits in the dumper against an earlier dump
  *     tools_dumps.c       Dumps: steps and values of dumps; DumpedTensor: their numbers as a buffer
  *     tools_doctor.c      doctor(): what can be measured here
+ *     tools_csv.c         append_csv(): rows into a file of CSV that grows
  */
 #ifndef KYMO_PYTHON_TOOLS_H
 #define KYMO_PYTHON_TOOLS_H
@@ -73,6 +74,9 @@ PyObject *tools_stopwatch_table(PyObject *module, PyObject *name);
 PyObject *tools_stopwatch_pack(PyObject *module, PyObject *rank);
 PyObject *tools_stopwatch_merge(PyObject *module, PyObject *packed);
 PyObject *tools_stopwatch_merged_table(PyObject *module, PyObject *args);
+
+/* append_csv(path, columns, rows): the rows as lines at the end of a file; columns are (name, kind). */
+PyObject *tools_append_csv(PyObject *module, PyObject *args);
 
 /* json_tables(given): an object with the rows of each Table by its name. */
 PyObject *tools_json_tables(PyObject *module, PyObject *given);

@@ -87,6 +87,8 @@ static PyMethodDef tools_functions[] = {
      "stopwatch_merge(packed, /)\n--\n\nThe results of several ranks as one."},
     {"stopwatch_merged_table", tools_stopwatch_merged_table, METH_VARARGS,
      "stopwatch_merged_table(merged, name, /)\n--\n\nA table of merged results."},
+    {"append_csv", tools_append_csv, METH_VARARGS,
+     "append_csv(path, columns, rows, /)\n--\n\nRows as lines at the end of a file of CSV."},
     {"json_tables", tools_json_tables, METH_O,
      "json_tables(tables, /)\n--\n\nA JSON object with the rows of each table by its name."},
     {NULL, NULL, 0, NULL},

@@ -27,6 +27,8 @@ PACKAGES = {
     "needs_torch": ("torch", "torch is not installed; tools/torch installs it where an index has a small one"),
     "needs_numba": ("numba", "numba is not installed; tools/setup test installs it where an index is at hand"),
     "needs_pandas": ("pandas", "pandas is not installed; tools/setup test installs it where an index is at hand"),
+    "needs_mlflow": ("mlflow", "mlflow is not installed; tools/setup test installs it from 3.11 on"),
+    "needs_tensorboard": ("tensorboard", "tensorboard is not installed; tools/setup test installs it from 3.11 on"),
 }
 
 

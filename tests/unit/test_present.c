@@ -211,7 +211,71 @@ static void a_refusing_stream_is_told(void **state)
     assert_int_equal(kymo_present_text(table, NULL, full), KYMO_EIO);
     assert_int_equal(kymo_present_csv(table, full), KYMO_EIO);
     assert_int_equal(kymo_present_json(table, full), KYMO_EIO);
+    assert_int_equal(kymo_append_csv(table, "/dev/full"), KYMO_EIO);
     fclose(full);
+    kymo_table_destroy(table);
+}
+
+/* ---- rows appended to a file ---- */
+
+static void expect_file(const char *path, const char *text)
+{
+    char found[400] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    found[fread(found, 1, sizeof found - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(found, text);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void appended_rows_follow_one_line_of_names(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/kymo-test-csv-XXXXXX";
+    close(mkstemp(path));
+    kymo_table *table = make_table();
+    kymo_table_truncate(table, 1);
+    assert_int_equal(kymo_append_csv(table, path), KYMO_OK);
+    assert_int_equal(kymo_append_csv(table, path), KYMO_OK);
+    expect_file(path, "name,total_ns,share,min_ns\r\n"
+                      "step,2500000000,0.6543,7\r\n"
+                      "step,2500000000,0.6543,7\r\n");
+    write_file(path, "name,total_ns,share,min_ns\r\nste");
+    assert_int_equal(kymo_append_csv(table, path), KYMO_OK);
+    expect_file(path, "name,total_ns,share,min_ns\r\nste\r\nstep,2500000000,0.6543,7\r\n");
+    write_file(path, "name,total_ns,share\r\nand,other,rows\r\n");
+    assert_int_equal(kymo_append_csv(table, path), KYMO_EINVAL);
+    expect_file(path, "name,total_ns,share\r\nand,other,rows\r\n");
+    unlink(path);
+    kymo_table_destroy(table);
+}
+
+static void appending_without_memory_leaves_the_file_as_it_was(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/kymo-test-csv-XXXXXX";
+    close(mkstemp(path));
+    kymo_table *table = make_table();
+    kymo_table_truncate(table, 1);
+    assert_int_equal(kymo_append_csv(table, path), KYMO_OK);
+    kymo_status status = KYMO_ENOMEM;
+    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+        expect_file(path, "name,total_ns,share,min_ns\r\nstep,2500000000,0.6543,7\r\n");
+        kymo__alloc_fail_nth(nth);
+        status = kymo_append_csv(table, path);
+        kymo__alloc_fail_nth(0);
+        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        assert_true(nth < 1000);
+    }
+    unlink(path);
     kymo_table_destroy(table);
 }
 
@@ -370,6 +434,8 @@ int main(void)
         cmocka_unit_test(csv_quotes_what_it_must),
         cmocka_unit_test(json_is_a_list_of_objects),
         cmocka_unit_test(a_refusing_stream_is_told),
+        cmocka_unit_test(appended_rows_follow_one_line_of_names),
+        cmocka_unit_test(appending_without_memory_leaves_the_file_as_it_was),
         cmocka_unit_test(the_text_report_tells_everything),
         cmocka_unit_test(an_empty_recording_says_so),
         cmocka_unit_test(sort_limit_and_tables_choose),

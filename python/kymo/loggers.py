@@ -1,0 +1,60 @@
+"""Where the numbers of a training go: files of CSV, MLflow, TensorBoard, or what you bring.
+
+    from kymo.loggers import Batched, CSVLogger, MLflowLogger
+
+    with Batched([CSVLogger("logs"), MLflowLogger("my experiment")]) as log:
+        log.log_params({"lr": 1e-3})
+        for epoch in range(10):
+            ...
+            log.log_metrics({"epoch_time_s": seconds}, step=epoch)
+
+kymo.TrainingMonitor takes the same loggers, or their names: "csv", "mlflow", "tensorboard".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Optional, Union
+
+from kymo._batched import Batched
+from kymo._logger_csv import CSVLogger
+from kymo._logger_mlflow import MLflowLogger
+from kymo._logger_tensorboard import TensorBoardLogger
+from kymo._logging import Logger, Path, Point
+
+__all__ = ["Batched", "CSVLogger", "Logger", "MLflowLogger", "Point", "TensorBoardLogger", "by_name"]
+
+NAMES = ("csv", "mlflow", "tensorboard")
+
+
+def by_name(
+    wanted: Union[str, Logger, Iterable[Union[str, Logger]]],
+    folder: Path = "kymo_logs",
+    *,
+    run_name: Optional[str] = None,
+    strategy: Optional[str] = None,
+    rank: Optional[int] = None,
+    world_size: Optional[int] = None,
+) -> list[Logger]:
+    """Return loggers for names ("csv", "mlflow", "tensorboard", also "csv,mlflow"); loggers stay what they are.
+
+    Files go below `folder`; MLflow keeps to the store that MLFLOW_TRACKING_URI or mlflow.set_tracking_uri() names.
+    """
+    if isinstance(wanted, str):
+        wanted = [name.strip() for name in wanted.split(",") if name.strip()]
+    elif not isinstance(wanted, Iterable):
+        wanted = [wanted]
+    made: list[Logger] = []
+    for one in wanted:
+        if not isinstance(one, str):
+            made.append(one)
+        elif one == "csv":
+            made.append(CSVLogger(folder, rank=rank, world_size=world_size))
+        elif one == "tensorboard":
+            made.append(TensorBoardLogger(os.path.join(folder, "tensorboard"), rank=rank, world_size=world_size))
+        elif one == "mlflow":
+            made.append(MLflowLogger(run_name=run_name, strategy=strategy, rank=rank, world_size=world_size))
+        else:
+            raise ValueError(f"no logger is called {one!r}; there are {', '.join(NAMES)}, or give an object")
+    return made
