@@ -8,12 +8,13 @@
 
 #include "cli.h"
 #include "report_energy.h"
+#include "report_epochs.h"
 
 /* Rows a screen takes in at one glance. */
 #define DEFAULT_LIMIT 30
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu, energy;
+    bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu, energy, epochs, first;
     const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
     const char *strategy, *itwinai;
     uint32_t depth, limit, jobs, group;
@@ -34,6 +35,10 @@ static const struct cli_option options[] = {
      "what share of the time that is"},
     {"per-iteration", 0, CLI_FLAG, NULL, &given.per_iteration,
      "CSV of every iteration and every range in it"},
+    {"epochs", 0, CLI_FLAG, NULL, &given.epochs,
+     "how long an epoch takes, on which rank, in which phases; the\n"
+     "first one is left out of averages"},
+    {"first", 0, CLI_FLAG, NULL, &given.first, "with --epochs: the first epoch counts as well"},
     {"energy", 0, CLI_FLAG, NULL, &given.energy,
      "joules, watts and utilization of runs, devices, epochs, ranges"},
     {"by", 0, CLI_CHOICE, "run|repeat|device|rank|node|epoch|iteration|phase|range", &given.by,
@@ -66,7 +71,8 @@ static const struct cli_option options[] = {
     {"table", 0, CLI_TEXT, "NAME", &given.table,
      "which: ranges, tree, processes, ... as --json calls them; with\n"
      "--gpu devices, kernels, shapes, copies, streams, ranges,\n"
-     "launch_bound, iterations, gaps"},
+     "launch_bound, iterations, gaps; with --epochs epochs, ranks,\n"
+     "averages, phases"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},
@@ -174,7 +180,7 @@ static struct report_energy energy_wants(bool is_short, FILE *out)
     };
 }
 
-/* What was found out; without a summary, energy or the series is printed. */
+/* What was found out; without a summary, energy, epochs or the series is printed. */
 struct findings {
     kymo_summary *summary;
     kymo_gpu_report *gpu; /* NULL: not asked for */
@@ -222,6 +228,14 @@ static int print(const struct findings *findings, const struct cli_recordings *r
         return findings->n_files != 0
                    ? report_old_energy(findings->n_files, findings->files, &of_energy, out)
                    : report_energy(recordings, &of_energy, out);
+    const struct report_epochs of_epochs = {.text = text_wants(out),
+                                            .table = given.table,
+                                            .limit = limit_wanted(),
+                                            .with_first = given.first,
+                                            .json = given.json,
+                                            .csv = given.csv};
+    if (given.epochs)
+        return report_epochs(recordings, &of_epochs, out);
     return findings->summary != NULL ? print_report(findings, recordings, out)
                                      : print_series(recordings, out);
 }
@@ -280,7 +294,7 @@ static kymo_status find_out(const struct cli_recordings *recordings, struct find
     const struct kymo_summary_options wants = summary_wants("reading");
     const struct kymo_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
     kymo_status status = KYMO_OK;
-    if (!given.per_iteration && !given.energy)
+    if (!given.per_iteration && !given.energy && !given.epochs)
         status = kymo_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
     if (status == KYMO_OK && given.gpu)
         status = kymo_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
@@ -306,6 +320,11 @@ static int report(int n_args, char **args)
     if (given.energy && (given.per_iteration || given.html != NULL || given.gpu))
         return cli_fail("--energy is a report of its own and excludes --gpu, --per-iteration and "
                         "--html");
+    if (given.first && !given.epochs)
+        return cli_fail("--first goes with --epochs");
+    if (given.epochs && (given.energy || given.per_iteration || given.html != NULL || given.gpu))
+        return cli_fail("--epochs is a report of its own and excludes --energy, --gpu, "
+                        "--per-iteration and --html");
     /*
      * A reader that has seen enough (| head) ends us without a word, whatever our parent made of
      * SIGPIPE.
@@ -350,6 +369,7 @@ const struct cli_command cli_command_report = {
                 "  kymo report train.kymo --iterations        what an iteration is made of\n"
                 "  kymo report train.kymo --gpu               kernels, launches, waits of GPUs\n"
                 "  kymo report train.kymo --gpu --csv --table launch_bound\n"
+                "  kymo report train.kymo --epochs            epochs, by rank and phase\n"
                 "  kymo report train.kymo --energy --by epoch what an epoch takes in joules\n"
                 "  kymo report --energy scalability-metrics/  joules by files of itwinai 0.3\n"
                 "  kymo report train.kymo --html train.html   a page with everything\n"

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "analyze/compare_internal.h"
 #include "analyze/legacy_energy.h"
@@ -231,59 +230,28 @@ kymo_status kymo__old_energy_tables(const struct kymo__old_energy *energy, kymo_
 
 /* ---- files ---- */
 
-struct reading {
-    struct kymo__old_energy energy;
-    kymo_status status;
-};
-
-static kymo_status read_file(struct reading *reading, const char *path, bool *is_other)
+static kymo_status read_energy(void *ctx, kymo__byte_source *bytes, const char *path, bool *is_other)
 {
-    kymo__byte_source *bytes = NULL;
-    *is_other = false;
-    KYMO_TRY(kymo__bytes_open(path, &bytes));
-    const kymo_status status = kymo__old_energy_read(&reading->energy, bytes, path, is_other);
-    kymo__bytes_close(bytes);
-    return status;
-}
-
-static bool read_of_folder(void *ctx, const char *path)
-{
-    struct reading *reading = ctx;
-    bool is_other;
-    reading->status = read_file(reading, path, &is_other);
-    if (is_other)
-        reading->status = KYMO_OK;
-    return reading->status == KYMO_OK;
-}
-
-static kymo_status read_path(struct reading *reading, const char *path)
-{
-    struct stat info;
-    bool is_other;
-    if (stat(path, &info) != 0)
-        return kymo__fail_errno("open %s", path);
-    if (!S_ISDIR(info.st_mode))
-        return read_file(reading, path, &is_other);
-    kymo__csv_walk(path, read_of_folder, reading);
-    return reading->status;
+    return kymo__old_energy_read(ctx, bytes, path, is_other);
 }
 
 kymo_status kymo_legacy_energy_read(const char *const *paths, size_t n, kymo_table **runs,
                                     kymo_table **repeats, uint64_t *n_dropped)
 {
-    struct reading reading = {0};
+    struct kymo__old_energy energy = {0};
     kymo_status status = KYMO_OK;
+    size_t n_files;
     for (size_t i = 0; status == KYMO_OK && i < n; i++)
-        status = read_path(&reading, paths[i]);
-    if (status == KYMO_OK && reading.energy.gpu_keys.n == 0)
+        status = kymo__csv_read_path(paths[i], read_energy, &energy, &n_files);
+    if (status == KYMO_OK && energy.gpu_keys.n == 0)
         status = kymo__fail(KYMO_EFORMAT,
                             "%s has no readings of GPU power as itwinai 0.3 wrote them "
                             "(gpu-energy-data/*.csv)",
                             n > 0 ? paths[0] : "nothing");
     if (status == KYMO_OK)
-        status = kymo__old_energy_tables(&reading.energy, runs, repeats);
+        status = kymo__old_energy_tables(&energy, runs, repeats);
     if (status == KYMO_OK)
-        *n_dropped = reading.energy.n_dropped;
-    kymo__old_energy_fini(&reading.energy);
+        *n_dropped = energy.n_dropped;
+    kymo__old_energy_fini(&energy);
     return status;
 }

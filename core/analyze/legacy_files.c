@@ -31,7 +31,9 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-static bool walk(const char *folder, int depth, kymo__csv_visitor *visitor, void *ctx)
+/* Every CSV below `folder`, at any depth, by name. False when the visitor said so. */
+typedef bool visitor(void *ctx, const char *path);
+static bool walk(const char *folder, int depth, visitor *visit, void *ctx)
 {
     struct dirent **entries = NULL;
     const int n = depth < MAX_DEPTH ? scandir(folder, &entries, is_visible, by_name) : -1;
@@ -44,20 +46,15 @@ static bool walk(const char *folder, int depth, kymo__csv_visitor *visitor, void
         /* A link is not followed: it may lead back. */
         if (goes_on && !path.failed && lstat(path.data, &info) == 0) {
             if (S_ISDIR(info.st_mode))
-                goes_on = walk(path.data, depth + 1, visitor, ctx);
+                goes_on = walk(path.data, depth + 1, visit, ctx);
             else if (S_ISREG(info.st_mode) && is_csv(path.data))
-                goes_on = visitor(ctx, path.data);
+                goes_on = visit(ctx, path.data);
         }
         kymo__buf_fini(&path);
         free(entries[i]);
     }
     free(entries);
     return goes_on;
-}
-
-bool kymo__csv_walk(const char *folder, kymo__csv_visitor *visitor, void *ctx)
-{
-    return walk(folder, 0, visitor, ctx);
 }
 
 static bool stop(void *ctx, const char *path)
@@ -77,17 +74,18 @@ int kymo_legacy_is_file(const char *path)
 /* ---- reading ---- */
 
 struct reading {
-    struct kymo__legacy legacy;
+    kymo__csv_reader *read;
+    void *ctx;
     kymo_status status;
-    size_t n_files; /* that were files of averages */
+    size_t n_files; /* that were of the kind that is read */
 };
 
-static kymo_status read_file(struct reading *reading, const char *path, bool *is_other)
+static kymo_status read_file(const struct reading *reading, const char *path, bool *is_other)
 {
     kymo__byte_source *bytes = NULL;
     *is_other = false;
     KYMO_TRY(kymo__bytes_open(path, &bytes));
-    const kymo_status status = kymo__legacy_read_csv(&reading->legacy, bytes, path, is_other);
+    const kymo_status status = reading->read(reading->ctx, bytes, path, is_other);
     kymo__bytes_close(bytes);
     return status;
 }
@@ -104,33 +102,44 @@ static bool read_of_folder(void *ctx, const char *path)
     return reading->status == KYMO_OK;
 }
 
-static kymo_status read_path(struct reading *reading, const char *path)
+kymo_status kymo__csv_read_path(const char *path, kymo__csv_reader *read, void *ctx, size_t *n_files)
 {
+    struct reading reading = {.read = read, .ctx = ctx};
     struct stat info;
     bool is_other;
     if (stat(path, &info) != 0)
         return kymo__fail_errno("open %s", path);
-    if (!S_ISDIR(info.st_mode))
-        return read_file(reading, path, &is_other);
-    const size_t before = reading->n_files;
-    walk(path, 0, read_of_folder, reading);
-    KYMO_TRY(reading->status);
-    return reading->n_files != before
-               ? KYMO_OK
-               : kymo__fail(KYMO_EFORMAT, "%s has no file of averages as itwinai writes", path);
+    if (S_ISDIR(info.st_mode)) {
+        walk(path, 0, read_of_folder, &reading);
+    } else {
+        reading.status = read_file(&reading, path, &is_other);
+        reading.n_files = 1;
+    }
+    *n_files = reading.n_files;
+    return reading.status;
+}
+
+static kymo_status read_averages(void *ctx, kymo__byte_source *bytes, const char *path, bool *is_other)
+{
+    return kymo__legacy_read_csv(ctx, bytes, path, is_other);
 }
 
 kymo_status kymo_legacy_read(const char *const *paths, size_t n, kymo_table **out,
                              struct kymo_legacy_source *source)
 {
-    struct reading reading = {0};
+    struct kymo__legacy legacy = {0};
     kymo_status status = KYMO_OK;
-    for (size_t i = 0; status == KYMO_OK && i < n; i++)
-        status = read_path(&reading, paths[i]);
+    for (size_t i = 0; status == KYMO_OK && i < n; i++) {
+        size_t n_files = 0;
+        status = kymo__csv_read_path(paths[i], read_averages, &legacy, &n_files);
+        if (status == KYMO_OK && n_files == 0)
+            status =
+                kymo__fail(KYMO_EFORMAT, "%s has no file of averages as itwinai writes", paths[i]);
+    }
     if (status == KYMO_OK)
-        status = kymo__legacy_table(&reading.legacy, out);
+        status = kymo__legacy_table(&legacy, out);
     if (status == KYMO_OK && source != NULL)
-        *source = (struct kymo_legacy_source){1, reading.legacy.n_dropped};
-    kymo__legacy_fini(&reading.legacy);
+        *source = (struct kymo_legacy_source){1, legacy.n_dropped};
+    kymo__legacy_fini(&legacy);
     return status;
 }

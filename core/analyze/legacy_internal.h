@@ -89,9 +89,12 @@ bool kymo__csv_count(const struct kymo__csv *csv, size_t column, uint64_t *out);
 
 /* ---- legacy_files.c ---- */
 
-/* Every CSV below `folder`, at any depth, by name. False when the visitor said so. */
-typedef bool kymo__csv_visitor(void *ctx, const char *path);
-bool kymo__csv_walk(const char *folder, kymo__csv_visitor *visitor, void *ctx);
+/* Add the rows of a file to `ctx`; `*is_other` is set when its first line shows that it is another kind of file. */
+typedef kymo_status kymo__csv_reader(void *ctx, kymo__byte_source *bytes, const char *path,
+                                     bool *is_other);
+/* Read a file, or every CSV below a folder, by name; those of another kind are passed over there. How many were not. */
+KYMO_WARN_UNUSED kymo_status kymo__csv_read_path(const char *path, kymo__csv_reader *read,
+                                                 void *ctx, size_t *n_files);
 
 /* ---- legacy_csv.c ---- */
 

@@ -19,7 +19,12 @@ static struct {
     uint64_t begin_ns;   /* of the iteration that runs, CLOCK_MONOTONIC; 0: not known */
     bool is_begun; /* by its driver, so that epochs and phases within it do not begin it anew */
     bool in_epoch;
-    kymo_id phase;           /* 0: none */
+    kymo_id phase;     /* 0: none */
+    uint64_t epoch_ns; /* when the open epoch began */
+    uint64_t phase_ns; /* up to when `epoch` knows the phases */
+    struct kymo_epoch_times epoch,
+        last_epoch; /* the open one; the last that ended, where `has_last` */
+    bool has_last;
     uint32_t told_recording; /* the recording that knows of the epoch and the phase */
     kymo_driver driver;      /* NULL before the first iteration */
     subscriber_list subscribers;
@@ -109,6 +114,8 @@ static void count_one(struct kymo__iteration *it, double samples)
     counter.n_warmup += it->is_warmup;
     counter.begin_ns = now;
     counter.is_begun = false;
+    counter.epoch.iterations++;
+    counter.epoch.samples += it->samples;
 }
 
 int kymo_iteration_finish_by(kymo_driver driver, double samples)
@@ -205,26 +212,90 @@ static void tell_epoch_edge(void)
 }
 
 /* Where an iteration may begin that nobody begins; the lock is held. */
-static void begin_here(void)
+static void begin_here(uint64_t now)
 {
     if (!counter.is_begun)
-        counter.begin_ns = now_ns();
+        counter.begin_ns = now;
+}
+
+/* Where the epoch has a phase, which may have begun at several sites; behind the last when it is new. */
+static uint32_t find_phase(const struct kymo_epoch_times *epoch, kymo_id phase)
+{
+    uint32_t i = 0;
+    while (i < epoch->n_phases && epoch->phases[i].name != phase)
+        i++;
+    if (i < epoch->n_phases)
+        return i;
+    size_t len, known_len;
+    const char *name = kymo_site_name(phase, &len);
+    for (i = 0; i < epoch->n_phases; i++) {
+        const char *known = kymo_site_name(epoch->phases[i].name, &known_len);
+        if (known_len == len && memcmp(known, name, len) == 0)
+            break;
+    }
+    return i;
+}
+
+/* The open phase has lasted until now: the epoch takes note. The lock is held. */
+static void go_on(uint64_t now)
+{
+    struct kymo_epoch_times *epoch = &counter.epoch;
+    const uint64_t ns = now - counter.phase_ns;
+    const uint32_t i = counter.phase != 0 ? find_phase(epoch, counter.phase) : 0;
+    counter.phase_ns = now;
+    if (counter.phase == 0 || i == KYMO_EPOCH_PHASES) {
+        epoch->none_ns += ns;
+        return;
+    }
+    if (i == epoch->n_phases)
+        epoch->phases[epoch->n_phases++].name = counter.phase;
+    epoch->phases[i].ns += ns;
+}
+
+/* Begin to take times of the next epoch; end those of the one that is open. The lock is held. */
+static void begin_times(uint64_t now)
+{
+    counter.epoch = (struct kymo_epoch_times){.number = counter.n_epochs};
+    counter.epoch_ns = counter.phase_ns = now;
+}
+
+static void end_times(uint64_t now)
+{
+    go_on(now);
+    counter.epoch.duration_ns = now - counter.epoch_ns;
+    counter.last_epoch = counter.epoch;
+    counter.has_last = true;
+}
+
+/* `at` NULL: count on. */
+static void begin_epoch(const uint64_t *at)
+{
+    put_surroundings();
+    pthread_mutex_lock(&counter.lock);
+    const uint64_t now = now_ns(), old = counter.n_epochs;
+    const bool ends_one = counter.in_epoch;
+    if (ends_one)
+        end_times(now);
+    counter.n_epochs = at != NULL ? *at : old + ends_one;
+    counter.in_epoch = true;
+    const uint64_t number = counter.n_epochs;
+    begin_times(now);
+    begin_here(now);
+    pthread_mutex_unlock(&counter.lock);
+    if (ends_one)
+        put_epoch(old, false);
+    put_epoch(number, true);
+    tell_epoch_edge();
 }
 
 void kymo_epoch_begin(void)
 {
-    put_surroundings();
-    pthread_mutex_lock(&counter.lock);
-    const bool ends_one = counter.in_epoch;
-    counter.n_epochs += ends_one;
-    counter.in_epoch = true;
-    const uint64_t number = counter.n_epochs;
-    begin_here();
-    pthread_mutex_unlock(&counter.lock);
-    if (ends_one)
-        put_epoch(number - 1, false);
-    put_epoch(number, true);
-    tell_epoch_edge();
+    begin_epoch(NULL);
+}
+
+void kymo_epoch_begin_at(uint64_t number)
+{
+    begin_epoch(&number);
 }
 
 void kymo_epoch_end(void)
@@ -233,6 +304,8 @@ void kymo_epoch_end(void)
     pthread_mutex_lock(&counter.lock);
     const bool ends_one = counter.in_epoch;
     const uint64_t number = counter.n_epochs;
+    if (ends_one)
+        end_times(now_ns());
     counter.n_epochs += ends_one;
     counter.in_epoch = false;
     pthread_mutex_unlock(&counter.lock);
@@ -242,14 +315,26 @@ void kymo_epoch_end(void)
     }
 }
 
+int kymo_epoch_last(struct kymo_epoch_times *out)
+{
+    pthread_mutex_lock(&counter.lock);
+    *out = counter.last_epoch;
+    const int has_last = counter.has_last;
+    pthread_mutex_unlock(&counter.lock);
+    return has_last;
+}
+
 void kymo_phase(kymo_id name)
 {
     put_surroundings();
     pthread_mutex_lock(&counter.lock);
     const bool changes = counter.phase != name;
+    const uint64_t now = now_ns();
+    if (counter.in_epoch)
+        go_on(now);
     counter.phase = name;
     if (name != 0)
-        begin_here();
+        begin_here(now);
     pthread_mutex_unlock(&counter.lock);
     const uint64_t words[] = {name};
     if (changes)
@@ -271,7 +356,7 @@ bool kymo__iteration_subscribe(const struct kymo__iteration_subscriber *subscrib
     if (place < MAX_SUBSCRIBERS)
         counter.subscribers[place] = subscriber;
     if (counter.begin_ns == 0)
-        begin_here();
+        counter.begin_ns = now_ns();
     pthread_mutex_unlock(&counter.lock);
     return place < MAX_SUBSCRIBERS;
 }
@@ -292,8 +377,8 @@ static void forget(void)
 {
     counter.n_finished = counter.n_warmup = counter.n_epochs = counter.warmup_end = 0;
     counter.begin_ns = 0;
-    counter.is_begun = false;
-    counter.in_epoch = false;
+    counter.is_begun = counter.in_epoch = counter.has_last = false;
+    counter.last_epoch = (struct kymo_epoch_times){0};
     counter.phase = 0;
     counter.driver = NULL;
 }

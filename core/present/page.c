@@ -171,6 +171,7 @@ static kymo_status put_data(struct kymo__page *page)
     KYMO_TRY(kymo__page_break_down(page));
     KYMO_TRY(kymo__page_look_at_gpus(page));
     KYMO_TRY(kymo__page_measure(page));
+    KYMO_TRY(kymo__page_time_epochs(page));
     KYMO_TRY(put_texts(page));
     KYMO_TRY(put_json(page, "names", kymo__page_names));
     return put_json(page, "index", kymo__page_index);
@@ -227,5 +228,6 @@ kymo_status kymo_page_write(kymo_recording *const *recordings, size_t n,
     kymo_breakdown_destroy(page.breakdown);
     kymo_gpu_report_destroy(page.gpu);
     kymo_energy_report_destroy(page.energy);
+    kymo_epoch_report_destroy(page.epochs);
     return status;
 }

@@ -222,6 +222,7 @@ kymo_status kymo__page_index(const struct kymo__page *page, struct kymo__buf *js
         (t == KYMO__TABLE_TREE ? kymo__page_tree : kymo__page_table)(json, page->summary->tables[t],
                                                                      KYMO__PAGE_TABLE_ROWS);
     kymo__page_put_energy(page, json);
+    kymo__page_put_epochs(page, json);
     kymo__page_close(json, "],");
     kymo__page_put_breakdown(page, json);
     kymo__page_put_gpus(page, json);

@@ -19,6 +19,7 @@
 #include "present/export_internal.h"
 #include <kymo/breakdown.h>
 #include <kymo/energy_report.h>
+#include <kymo/epochs.h>
 #include <kymo/page.h>
 
 /* ---- rows: events of one kind, in order of their begin ---- */
@@ -178,6 +179,7 @@ struct kymo__page {
     kymo_breakdown *breakdown; /* NULL: there is nothing to break down */
     struct kymo_gpu_report *gpu;
     kymo_energy_report *energy; /* NULL: none was measured */
+    kymo_epoch_report *epochs;  /* NULL: the program told of none */
 };
 
 /* ---- page_breakdown.c ---- */
@@ -199,6 +201,12 @@ void kymo__page_put_gpus(const struct kymo__page *page, struct kymo__buf *json);
 /* The energy of the recordings, where some was measured; and its tables, behind the summary's. */
 KYMO_WARN_UNUSED kymo_status kymo__page_measure(struct kymo__page *page);
 void kymo__page_put_energy(const struct kymo__page *page, struct kymo__buf *json);
+
+/* ---- page_epochs.c ---- */
+
+/* The times of epochs, where the program told of some; and their tables, behind the summary's. */
+KYMO_WARN_UNUSED kymo_status kymo__page_time_epochs(struct kymo__page *page);
+void kymo__page_put_epochs(const struct kymo__page *page, struct kymo__buf *json);
 
 /* ---- page_tracks.c ---- */
 

@@ -46,15 +46,32 @@ KYMO_API void kymo_iteration_set_warmup(uint64_t n);
 
 /* Epochs count from 0 and do not nest. A begin while one is open ends it. */
 KYMO_API void kymo_epoch_begin(void);
+/* The same with a number: a training that goes on from a checkpoint counts on from there. Behind it numbers count up. */
+KYMO_API void kymo_epoch_begin_at(uint64_t number);
 KYMO_API void kymo_epoch_end(void);
 
 /* A phase: "train", "evaluate". Phases do not nest; 0 ends the one that is open. */
 KYMO_API void kymo_phase(kymo_id name);
 
+/* What the last epoch that ended was made of. Times in its phases and in none add up to its duration. */
+enum { KYMO_EPOCH_PHASES = 16 };
+struct kymo_epoch_times {
+    uint64_t number, duration_ns, iterations;
+    double samples;   /* of iterations that say it */
+    uint64_t none_ns; /* in no phase, or in one that found no room below */
+    uint32_t n_phases;
+    struct {
+        kymo_id name;
+        uint64_t ns;
+    } phases[KYMO_EPOCH_PHASES]; /* in the order in which they first came */
+};
+/* 1, or 0 and `*out` all zero when no epoch has ended. Also without a recording. */
+KYMO_API int kymo_epoch_last(struct kymo_epoch_times *out);
+
 struct kymo_progress_counts {
     uint64_t iterations; /* finished, warm-up among them */
     uint64_t warmup;     /* of these */
-    uint64_t epochs;     /* ended */
+    uint64_t epochs;     /* ended; behind kymo_epoch_begin_at() the number of the next */
     int in_epoch;        /* one is open */
     kymo_driver driver;  /* NULL before the first iteration */
 };

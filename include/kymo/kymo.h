@@ -28,6 +28,7 @@
 #include <kymo/dumpfile.h>
 #include <kymo/energy.h>
 #include <kymo/energy_report.h>
+#include <kymo/epochs.h>
 #include <kymo/gpu.h>
 #include <kymo/gpu_report.h>
 #include <kymo/image.h>

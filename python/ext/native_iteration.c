@@ -65,9 +65,24 @@ static PyObject *iteration_set_warmup(PyObject *Py_UNUSED(module), PyObject *cou
     Py_RETURN_NONE;
 }
 
-static PyObject *epoch_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+/* epoch_begin(number=None) */
+static PyObject *epoch_begin(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    kymo_epoch_begin();
+    PyObject *number = Py_None;
+    if (!PyArg_ParseTuple(args, "|O:epoch_begin", &number))
+        return NULL;
+    if (number == Py_None) {
+        kymo_epoch_begin();
+        Py_RETURN_NONE;
+    }
+    const long long n = PyLong_AsLongLong(number);
+    if (n == -1 && PyErr_Occurred())
+        return NULL;
+    if (n < 0) {
+        PyErr_Format(PyExc_ValueError, "epochs are numbered from 0, not %R", number);
+        return NULL;
+    }
+    kymo_epoch_begin_at((uint64_t)n);
     Py_RETURN_NONE;
 }
 
@@ -75,6 +90,37 @@ static PyObject *epoch_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unus
 {
     kymo_epoch_end();
     Py_RETURN_NONE;
+}
+
+/* Names as they are shown; a name of bytes may be no text. */
+static PyObject *phase_times(const struct kymo_epoch_times *times)
+{
+    PyObject *phases = PyDict_New();
+    for (uint32_t i = 0; phases != NULL && i < times->n_phases; i++) {
+        size_t len;
+        const char *name = kymo_site_name(times->phases[i].name, &len);
+        PyObject *key = PyUnicode_DecodeUTF8(name, (Py_ssize_t)len, "replace"),
+                 *ns = PyLong_FromUnsignedLongLong(times->phases[i].ns);
+        if (key == NULL || ns == NULL || PyDict_SetItem(phases, key, ns) < 0)
+            Py_CLEAR(phases);
+        Py_XDECREF(key);
+        Py_XDECREF(ns);
+    }
+    return phases;
+}
+
+static PyObject *epoch_last(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    struct kymo_epoch_times times;
+    if (!kymo_epoch_last(&times))
+        Py_RETURN_NONE;
+    PyObject *phases = phase_times(&times);
+    if (phases == NULL)
+        return NULL;
+    return Py_BuildValue("{sKsKsKsdsKsN}", "number", (unsigned long long)times.number,
+                         "duration_ns", (unsigned long long)times.duration_ns, "iterations",
+                         (unsigned long long)times.iterations, "samples", times.samples, "none_ns",
+                         (unsigned long long)times.none_ns, "phases", phases);
 }
 
 static PyObject *phase(PyObject *module, PyObject *name)
@@ -105,7 +151,11 @@ PyMethodDef native_iteration_functions[] = {
     {"set_warmup", iteration_set_warmup, METH_O,
      "set_warmup($module, iterations, /)\n--\n\n"
      "The first iterations of the process are warm-up. Before or during them."},
-    {"epoch_begin", epoch_begin, METH_NOARGS, "epoch_begin($module, /)\n--\n\nAn epoch begins."},
+    {"epoch_begin", epoch_begin, METH_VARARGS,
+     "epoch_begin($module, number=None, /)\n--\n\nAn epoch begins; None counts on."},
+    {"epoch_last", epoch_last, METH_NOARGS,
+     "epoch_last($module, /)\n--\n\n"
+     "What the last epoch that ended was made of, as a dict; None before that."},
     {"epoch_end", epoch_end, METH_NOARGS, "epoch_end($module, /)\n--\n\nThe epoch ends."},
     {"phase", phase, METH_O,
      "phase($module, name, /)\n--\n\nA phase begins; None ends the one that is open."},

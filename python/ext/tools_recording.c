@@ -7,11 +7,13 @@
 #include "tools.h"
 
 #include <kymo/energy_report.h>
+#include <kymo/epochs.h>
 #include <kymo/gpu_report.h>
 #include <kymo/import.h>
 #include <kymo/page.h>
 
 #define ENERGY "kymo._tools.energy"
+#define EPOCHS "kymo._tools.epochs"
 
 struct recording {
     PyObject ob_base;
@@ -351,6 +353,65 @@ static PyObject *recording_energy(PyObject *object, PyObject *args)
                              : tools_raise(state_of(object), status);
 }
 
+static void destroy_epochs(PyObject *capsule)
+{
+    kymo_epoch_report_destroy(PyCapsule_GetPointer(capsule, EPOCHS));
+}
+
+/* Its tables by name, which keep it. */
+static PyObject *epoch_tables(const struct tools_state *state, kymo_epoch_report *report)
+{
+    static const char *const names[] = {"epochs", "ranks", "averages", "phases", "notes"};
+    PyObject *owner = PyCapsule_New(report, EPOCHS, destroy_epochs);
+    if (owner == NULL) {
+        kymo_epoch_report_destroy(report);
+        return NULL;
+    }
+    PyObject *tables = PyDict_New();
+    for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
+        PyObject *table = tools_table_create(state, kymo_epoch_report_table(report, names[i]), owner);
+        if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
+            Py_CLEAR(tables);
+        Py_XDECREF(table);
+    }
+    Py_DECREF(owner);
+    return tables;
+}
+
+/* A few lines and tables for people. */
+static PyObject *epoch_text(const struct tools_state *state, kymo_epoch_report *report)
+{
+    const struct kymo_epoch_text_options options = {.is_short = 1};
+    struct tools_sink sink;
+    if (tools_sink_open(&sink) < 0)
+        return NULL;
+    return tools_sink_finish(&sink, state, kymo_epoch_report_text(report, &options, sink.stream));
+}
+
+/* epochs(with_first): a dict of tables, and a text. */
+static PyObject *recording_epochs(PyObject *object, PyObject *with_first)
+{
+    struct recording *self = (struct recording *)object;
+    struct kymo_epoch_report_options options = {0};
+    kymo_epoch_report *report = NULL;
+    options.with_first = PyObject_IsTrue(with_first);
+    if (options.with_first < 0 || enter(self) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_epoch_report_create(self->opened, self->n, &options, &report);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    if (status != KYMO_OK)
+        return tools_raise(state_of(object), status);
+    PyObject *text = epoch_text(state_of(object), report);
+    PyObject *tables = epoch_tables(state_of(object), report); /* keeps the report, or frees it */
+    if (text != NULL && tables != NULL)
+        return Py_BuildValue("NN", tables, text);
+    Py_XDECREF(text);
+    Py_XDECREF(tables);
+    return NULL;
+}
+
 static PyMethodDef recording_methods[] = {
     {"table", recording_table, METH_O, "table($self, name, /)\n--\n\nA table of the summary."},
     {"gpu_table", recording_gpu_table, METH_O,
@@ -365,6 +426,8 @@ static PyMethodDef recording_methods[] = {
      METH_VARARGS, "export($self, format, fd, by, baseline, /)\n--\n\nThe events or their sums, for another tool."},
     {"page", recording_page, METH_VARARGS,
      "page($self, fd, title, max_ranges, /)\n--\n\nThe report page."},
+    {"epochs", recording_epochs, METH_O,
+     "epochs($self, with_first, /)\n--\n\nTables of epochs by their names, and a text for people."},
     {"energy", recording_energy, METH_VARARGS,
      "energy($self, group, co2, pue, /)\n--\n\nTables of joules by their names."},
     {NULL, NULL, 0, NULL},

@@ -26,6 +26,16 @@ if TYPE_CHECKING:  # see _start.py
         in_epoch: bool
         driver: Optional[str]
 
+    class EpochTimes(TypedDict):
+        """What the last epoch was made of; the phases and `none_ns` add up to its duration."""
+
+        number: int
+        duration_ns: int
+        iterations: int
+        samples: float
+        none_ns: int
+        phases: dict[str, int]
+
 
 class iteration:
     """One iteration: `with kymo.iteration(samples=32):`.
@@ -104,14 +114,14 @@ class _Iterations:
 class epoch:
     """An epoch begins: `with kymo.epoch():`, or a plain call at its top, which ends the one before.
 
-    Epochs do not nest.
+    Epochs do not nest. They count from 0; `number` says where a training goes on that was resumed.
     """
 
     __slots__ = ()
 
-    def __init__(self) -> None:
+    def __init__(self, number: Optional[int] = None) -> None:
         """Begin it."""
-        _native.epoch_begin()
+        _native.epoch_begin(number)
 
     def end(self) -> None:
         """End the epoch that is open."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # see _start.py
         "warnings",
     ]
 
+_EPOCHS = ("epoch", "rank", "average", "phase", "note")
 _ENERGY = ("run", "epoch", "iteration", "range", "phase", "device", "rank", "node", "repeat", "note")
 
 
@@ -70,6 +71,7 @@ class Recording:
         self._native = _tools.Recording(self._paths, filter, max_depth, data)
         self._tables: dict[str, Table] = {}
         self._gpu_tables: dict[str, Table] = {}
+        self._epochs: dict[bool, tuple[dict[str, Table], str]] = {}
         self._energy: dict[tuple[int, float, float], dict[str, Table]] = {}
 
     def table(self, name: str) -> Table:
@@ -134,11 +136,6 @@ class Recording:
         return self.table("throughput")
 
     @property
-    def epochs(self) -> Table:
-        """One row per epoch: iterations, duration, samples."""
-        return self.table("epochs")
-
-    @property
     def phases(self) -> Table:
         """One row per phase: how often, how long, iterations."""
         return self.table("phases")
@@ -162,6 +159,30 @@ class Recording:
     def gpu_ranges(self) -> Table:
         """One row per range that launched GPU work: how many pieces, their time, that of its own launches."""
         return self.table("gpu_ranges")
+
+    def epochs(self, by: str = "epoch", *, first: bool = False) -> Table:
+        """Give the times of epochs.
+
+        By "epoch": one row each, with the time of the slowest rank. By "rank": one row for each epoch and rank, with
+        its phases; these and `other_ns` add up to its duration. "average": over epochs, first the slowest rank of
+        each, then rank by rank. "phase": over epochs and ranks. "note": what there is to know about the figures.
+
+        The first epoch of each process is no part of averages; with `first` it is. KymoError when the program told of
+        no epochs.
+        """
+        if by not in _EPOCHS:
+            raise ValueError(f"epochs are by {', '.join(_EPOCHS)}, and not by {by!r}")
+        return self._epoch_tables(first)[0][by + "s"]
+
+    def epoch_report(self, *, first: bool = False) -> str:
+        """Give the same for people: how long an epoch takes, who is slowest, and the tables without single ranks."""
+        return self._epoch_tables(first)[1]
+
+    def _epoch_tables(self, first: bool) -> tuple[dict[str, Table], str]:
+        if first not in self._epochs:
+            tables, text = self._native.epochs(first)
+            self._epochs[first] = ({name: Table(table) for name, table in tables.items()}, text)
+        return self._epochs[first]
 
     def energy(self, by: str = "run", *, group: int = 0, co2: float = 0.0, pue: float = 1.0) -> Table:
         """Give joules, watts and utilization.

@@ -221,7 +221,7 @@ def test_the_reader_is_loaded_on_first_use(run_python):
 
 def test_tables_of_iterations_are_there_and_empty_without_any(path):
     run = kymo.load(path, data="data")
-    tables = (run.iterations, run.iteration_ranks, run.throughput, run.epochs, run.phases, run.outliers)
+    tables = (run.iterations, run.iteration_ranks, run.throughput, run.table("epochs"), run.phases, run.outliers)
     assert [len(table) for table in tables] == [0] * 6
     assert "No range called 'data' ran in an iteration" in run.report()
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
+#include "table_view.h"
 #include <kymo/breakdown.h>
 
 enum { STEP = 1, OPERATOR, LAUNCH, GEMM, REDUCE, COPY, GROUP_A, GROUP_B, SEND };
@@ -56,21 +57,14 @@ static int teardown(void **state)
 
 /* ---- looking into tables ---- */
 
-static struct kymo_cell cell(kymo_breakdown *b, const char *table_name, size_t row, const char *column)
+static struct kymo_cell cell(kymo_breakdown *b, const char *table, size_t row, const char *column)
 {
-    const kymo_table *table = kymo_breakdown_table(b, table_name);
-    assert_non_null(table);
-    const int c = kymo_table_find(table, column);
-    assert_true(c >= 0);
-    assert_true(row < kymo_table_n_rows(table));
-    return kymo_table_cell(table, row, (size_t)c);
+    return table_cell(kymo_breakdown_table(b, table), row, column);
 }
 
 static uint64_t number(kymo_breakdown *b, const char *table, size_t row, const char *column)
 {
-    const struct kymo_cell c = cell(b, table, row, column);
-    assert_false(c.is_null);
-    return c.as.u64;
+    return table_number(kymo_breakdown_table(b, table), row, column);
 }
 
 static size_t n_rows(kymo_breakdown *b, const char *table)
@@ -259,11 +253,7 @@ static void work_belongs_to_the_step_that_launched_it(void **state)
 
 static size_t row_of(kymo_breakdown *b, const char *column, const char *text)
 {
-    for (size_t row = 0; row < n_rows(b, "by"); row++)
-        if (strcmp(cell(b, "by", row, column).as.text, text) == 0)
-            return row;
-    fail_msg("no row %s", text);
-    return 0;
+    return table_row(kymo_breakdown_table(b, "by"), column, text);
 }
 
 static void work_belongs_to_every_range_around_its_launch(void **state)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
+#include "table_view.h"
 #include <kymo/breakdown.h>
 
 enum { STEP = 1, OPERATOR, LAUNCH, DATA, GEMM, REDUCE };
@@ -94,13 +95,9 @@ static void break_down(struct fixture *f, const char *window)
     assert_int_equal(kymo_breakdown_create(f->ranks, 2, &options, &f->b), KYMO_OK);
 }
 
-static struct kymo_cell cell(struct fixture *f, const char *table_name, size_t row, const char *column)
+static struct kymo_cell cell(struct fixture *f, const char *table, size_t row, const char *column)
 {
-    const kymo_table *table = kymo_breakdown_table(f->b, table_name);
-    assert_non_null(table);
-    const int c = kymo_table_find(table, column);
-    assert_true(c >= 0 && row < kymo_table_n_rows(table));
-    return kymo_table_cell(table, row, (size_t)c);
+    return table_cell(kymo_breakdown_table(f->b, table), row, column);
 }
 
 static uint64_t idle_us(struct fixture *f, int64_t rank, const char *reason)

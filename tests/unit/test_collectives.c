@@ -8,6 +8,7 @@
 
 #include "analyze/collectives.h"
 #include "log_maker.h"
+#include "table_view.h"
 
 enum { GROUP = 1, OTHER_GROUP, KERNEL, SEND_KERNEL, NAMED, NCCL_RANGE, MPI, MPI_WAIT };
 enum { MAX_RANKS = 4, MAX_CALLS = 64 };
@@ -146,20 +147,6 @@ static kymo_status match_all(struct fixture *f)
     return kymo_table_status(f->warnings);
 }
 
-static struct kymo_cell cell(const kymo_table *table, size_t row, const char *column)
-{
-    const int c = kymo_table_find(table, column);
-    assert_true(c >= 0);
-    return kymo_table_cell(table, row, (size_t)c);
-}
-
-static uint64_t number(const kymo_table *table, size_t row, const char *column)
-{
-    const struct kymo_cell c = cell(table, row, column);
-    assert_false(c.is_null);
-    return c.as.u64;
-}
-
 static void expect_warning(const struct fixture *f, const char *part)
 {
     for (size_t row = 0; row < kymo_table_n_rows(f->warnings); row++)
@@ -181,30 +168,30 @@ static void wait_and_transfer_are_told_apart(void **state)
     }
     assert_int_equal(match_all(f), KYMO_OK);
     assert_int_equal(kymo_table_n_rows(f->collectives), 1);
-    assert_string_equal(cell(f->collectives, 0, "group").as.text, "default_pg [0, 1]");
-    assert_string_equal(cell(f->collectives, 0, "what").as.text, "all_reduce");
-    assert_int_equal(number(f->collectives, 0, "count"), 10);
-    assert_int_equal(number(f->collectives, 0, "bytes"), 40000);
-    assert_int_equal(number(f->collectives, 0, "transfer_ns"), 1050);
-    assert_int_equal(number(f->collectives, 0, "wait_ns"), 975); /* 195 of one, 0 of the other */
-    assert_int_equal(number(f->collectives, 0, "skew_ns"), 200); /* of each */
+    assert_string_equal(table_cell(f->collectives, 0, "group").as.text, "default_pg [0, 1]");
+    assert_string_equal(table_cell(f->collectives, 0, "what").as.text, "all_reduce");
+    assert_int_equal(table_number(f->collectives, 0, "count"), 10);
+    assert_int_equal(table_number(f->collectives, 0, "bytes"), 40000);
+    assert_int_equal(table_number(f->collectives, 0, "transfer_ns"), 1050);
+    assert_int_equal(table_number(f->collectives, 0, "wait_ns"), 975); /* 195 of one, 0 of the other */
+    assert_int_equal(table_number(f->collectives, 0, "skew_ns"), 200); /* of each */
     const double rate = 40000 / 1050e-9;
-    assert_true(cell(f->collectives, 0, "algorithm_bytes_per_s").as.f64 == rate);
-    assert_true(cell(f->collectives, 0, "bus_bytes_per_s").as.f64 == rate); /* 2 (2 - 1) / 2 */
-    assert_string_equal(cell(f->collectives, 0, "slowest_rank").as.text, "rank 1 (node7)");
-    assert_true(cell(f->collectives, 0, "slowest_share").as.f64 == 1);
-    assert_int_equal(number(f->collectives, 0, "ranks"), 2);
-    assert_int_equal(number(f->collectives, 0, "partial"), 0);
+    assert_true(table_cell(f->collectives, 0, "algorithm_bytes_per_s").as.f64 == rate);
+    assert_true(table_cell(f->collectives, 0, "bus_bytes_per_s").as.f64 == rate); /* 2 (2 - 1) / 2 */
+    assert_string_equal(table_cell(f->collectives, 0, "slowest_rank").as.text, "rank 1 (node7)");
+    assert_true(table_cell(f->collectives, 0, "slowest_share").as.f64 == 1);
+    assert_int_equal(table_number(f->collectives, 0, "ranks"), 2);
+    assert_int_equal(table_number(f->collectives, 0, "partial"), 0);
 
     assert_int_equal(kymo_table_n_rows(f->rank_rows), 2);
-    assert_int_equal(number(f->rank_rows, 0, "rank"), 0);
-    assert_int_equal(number(f->rank_rows, 0, "ns"), 3000);
-    assert_int_equal(number(f->rank_rows, 0, "wait_ns"), 1950);
-    assert_int_equal(number(f->rank_rows, 0, "transfer_ns"), 1050);
-    assert_int_equal(number(f->rank_rows, 0, "first"), 10);
-    assert_int_equal(number(f->rank_rows, 0, "last"), 0);
-    assert_int_equal(number(f->rank_rows, 1, "wait_ns"), 0);
-    assert_int_equal(number(f->rank_rows, 1, "late_ns"), 2000);
+    assert_int_equal(table_number(f->rank_rows, 0, "rank"), 0);
+    assert_int_equal(table_number(f->rank_rows, 0, "ns"), 3000);
+    assert_int_equal(table_number(f->rank_rows, 0, "wait_ns"), 1950);
+    assert_int_equal(table_number(f->rank_rows, 0, "transfer_ns"), 1050);
+    assert_int_equal(table_number(f->rank_rows, 0, "first"), 10);
+    assert_int_equal(table_number(f->rank_rows, 0, "last"), 0);
+    assert_int_equal(table_number(f->rank_rows, 1, "wait_ns"), 0);
+    assert_int_equal(table_number(f->rank_rows, 1, "late_ns"), 2000);
     assert_int_equal(kymo_table_n_rows(f->warnings), 0);
 }
 
@@ -218,10 +205,10 @@ static void sequence_numbers_match_what_order_would_not(void **state)
     for (uint64_t i = 2; i < 6; i++)
         add_call(b, KYMO_COLLECTIVE_ALL_GATHER, 1000 * i, 1000 * i + 100, i);
     assert_int_equal(match_all(f), KYMO_OK);
-    assert_int_equal(number(f->collectives, 0, "count"), 3);
-    assert_int_equal(number(f->collectives, 0, "partial"), 3);
-    assert_int_equal(number(f->rank_rows, 0, "wait_ns"), 2 + 3 + 4);
-    assert_int_equal(number(f->rank_rows, 0, "count"), 5);
+    assert_int_equal(table_number(f->collectives, 0, "count"), 3);
+    assert_int_equal(table_number(f->collectives, 0, "partial"), 3);
+    assert_int_equal(table_number(f->rank_rows, 0, "wait_ns"), 2 + 3 + 4);
+    assert_int_equal(table_number(f->rank_rows, 0, "count"), 5);
     expect_warning(f, "all_gather of group default_pg [0, 1]: 3 are on some ranks only");
 }
 
@@ -235,9 +222,9 @@ static void calls_of_one_number_match_in_their_order(void **state)
         add_call(a, KYMO_COLLECTIVE_ALL_TO_ALL, 300 + 100 * i, 395 + 100 * i, 7);
     }
     assert_int_equal(match_all(f), KYMO_OK);
-    assert_int_equal(number(f->collectives, 0, "count"), 3);
-    assert_int_equal(number(f->collectives, 0, "skew_ns"), 0);
-    assert_int_equal(number(f->rank_rows, 0, "wait_ns"), 15);
+    assert_int_equal(table_number(f->collectives, 0, "count"), 3);
+    assert_int_equal(table_number(f->collectives, 0, "skew_ns"), 0);
+    assert_int_equal(table_number(f->rank_rows, 0, "wait_ns"), 15);
 }
 
 static void groups_and_kinds_are_apart(void **state)
@@ -253,13 +240,13 @@ static void groups_and_kinds_are_apart(void **state)
     add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, 110, 200, no_number);
     assert_int_equal(match_all(f), KYMO_OK);
     assert_int_equal(kymo_table_n_rows(f->collectives), 3);
-    assert_int_equal(number(f->collectives, 0, "transfer_ns"), 90);
-    assert_int_equal(number(f->collectives, 1, "transfer_ns"), 70);
-    assert_string_equal(cell(f->collectives, 1, "group").as.text, "tensor");
-    assert_string_equal(cell(f->collectives, 2, "what").as.text, "broadcast");
+    assert_int_equal(table_number(f->collectives, 0, "transfer_ns"), 90);
+    assert_int_equal(table_number(f->collectives, 1, "transfer_ns"), 70);
+    assert_string_equal(table_cell(f->collectives, 1, "group").as.text, "tensor");
+    assert_string_equal(table_cell(f->collectives, 2, "what").as.text, "broadcast");
     assert_int_equal(kymo_table_n_rows(f->rank_rows), 4); /* two groups of each */
-    assert_int_equal(number(f->rank_rows, 0, "wait_ns"), 20);
-    assert_int_equal(number(f->rank_rows, 1, "wait_ns"), 30);
+    assert_int_equal(table_number(f->rank_rows, 0, "wait_ns"), 20);
+    assert_int_equal(table_number(f->rank_rows, 1, "wait_ns"), 30);
 }
 
 static void more_ranks_than_two(void **state)
@@ -277,14 +264,14 @@ static void more_ranks_than_two(void **state)
         }
     }
     assert_int_equal(match_all(f), KYMO_OK);
-    assert_string_equal(cell(f->collectives, 0, "slowest_rank").as.text, "rank 3 (h)");
-    assert_true(cell(f->collectives, 0, "slowest_share").as.f64 == 0.5);
-    assert_int_equal(number(f->collectives, 0, "transfer_ns"), 149 + 150 + 150 + 149);
-    assert_int_equal(number(f->collectives, 0, "bytes"), 32000);
-    const double rate = cell(f->collectives, 0, "algorithm_bytes_per_s").as.f64;
-    assert_true(cell(f->collectives, 0, "bus_bytes_per_s").as.f64 == rate * 0.75);
+    assert_string_equal(table_cell(f->collectives, 0, "slowest_rank").as.text, "rank 3 (h)");
+    assert_true(table_cell(f->collectives, 0, "slowest_share").as.f64 == 0.5);
+    assert_int_equal(table_number(f->collectives, 0, "transfer_ns"), 149 + 150 + 150 + 149);
+    assert_int_equal(table_number(f->collectives, 0, "bytes"), 32000);
+    const double rate = table_cell(f->collectives, 0, "algorithm_bytes_per_s").as.f64;
+    assert_true(table_cell(f->collectives, 0, "bus_bytes_per_s").as.f64 == rate * 0.75);
     /* In the first, one waits 1 and two 51; in the others three wait. */
-    assert_int_equal(number(f->collectives, 0, "wait_ns"), (103 + 150 + 150 + 153) / 4);
+    assert_int_equal(table_number(f->collectives, 0, "wait_ns"), (103 + 150 + 150 + 153) / 4);
 }
 
 static void the_slowest_is_who_costs_most_and_not_who_is_last_most_often(void **state)
@@ -297,8 +284,8 @@ static void the_slowest_is_who_costs_most_and_not_who_is_last_most_often(void **
         add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, 1000 * i + (is_costly ? 50 : 0), 1000 * i + 200, i);
     }
     assert_int_equal(match_all(f), KYMO_OK);
-    assert_string_equal(cell(f->collectives, 0, "slowest_rank").as.text, "rank 1 (h)");
-    assert_true(cell(f->collectives, 0, "slowest_share").as.f64 == 0.25);
+    assert_string_equal(table_cell(f->collectives, 0, "slowest_rank").as.text, "rank 1 (h)");
+    assert_true(table_cell(f->collectives, 0, "slowest_share").as.f64 == 0.25);
 }
 
 static void bus_bandwidth_is_that_of_nccl_tests(void **state)
@@ -326,9 +313,9 @@ static void hosts_are_compared_by_the_time_of_day(void **state)
     add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, 5020, 5310, 0); /* 20 later by the time of day */
     assert_int_equal(match_all(f), KYMO_OK);
     assert_int_equal(f->all.clocks, KYMO__CLOCKS_WALL);
-    assert_int_equal(number(f->collectives, 0, "skew_ns"), 20);
-    assert_int_equal(number(f->rank_rows, 1, "late_ns"), 20);
-    assert_string_equal(cell(f->collectives, 0, "slowest_rank").as.text, "rank 1 (two)");
+    assert_int_equal(table_number(f->collectives, 0, "skew_ns"), 20);
+    assert_int_equal(table_number(f->rank_rows, 1, "late_ns"), 20);
+    assert_string_equal(table_cell(f->collectives, 0, "slowest_rank").as.text, "rank 1 (two)");
 }
 
 static void clocks_that_do_not_relate_give_no_skew(void **state)
@@ -339,11 +326,12 @@ static void clocks_that_do_not_relate_give_no_skew(void **state)
     add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, 20, 310, 0);
     assert_int_equal(match_all(f), KYMO_OK);
     assert_int_equal(f->all.clocks, KYMO__CLOCKS_APART);
-    assert_true(cell(f->collectives, 0, "skew_ns").is_null);
-    assert_true(cell(f->rank_rows, 0, "late_ns").is_null);
-    assert_true(cell(f->rank_rows, 0, "first").is_null);
-    assert_int_equal(number(f->rank_rows, 0, "wait_ns"), 10);
-    assert_string_equal(cell(f->collectives, 0, "slowest_rank").as.text, "rank 1"); /* the shortest */
+    assert_true(table_cell(f->collectives, 0, "skew_ns").is_null);
+    assert_true(table_cell(f->rank_rows, 0, "late_ns").is_null);
+    assert_true(table_cell(f->rank_rows, 0, "first").is_null);
+    assert_int_equal(table_number(f->rank_rows, 0, "wait_ns"), 10);
+    assert_string_equal(table_cell(f->collectives, 0, "slowest_rank").as.text,
+                        "rank 1"); /* the shortest */
 }
 
 static void collectives_that_cannot_be_one_are_told(void **state)
@@ -370,11 +358,12 @@ static void kernels_without_a_word_are_known_by_their_names(void **state)
     add_kernel(b, 300, 390, SEND_KERNEL);
     assert_int_equal(match_all(f), KYMO_OK);
     assert_int_equal(kymo_table_n_rows(f->collectives), 2);
-    assert_string_equal(cell(f->collectives, 0, "what").as.text, "ncclKernel_SendRecv_RING_SIMPLE");
-    assert_string_equal(cell(f->collectives, 1, "what").as.text, "all_reduce");
-    assert_true(cell(f->collectives, 1, "group").is_null);
-    assert_true(cell(f->collectives, 1, "bus_bytes_per_s").is_null);
-    assert_int_equal(number(f->collectives, 1, "transfer_ns"), 50);
+    assert_string_equal(table_cell(f->collectives, 0, "what").as.text,
+                        "ncclKernel_SendRecv_RING_SIMPLE");
+    assert_string_equal(table_cell(f->collectives, 1, "what").as.text, "all_reduce");
+    assert_true(table_cell(f->collectives, 1, "group").is_null);
+    assert_true(table_cell(f->collectives, 1, "bus_bytes_per_s").is_null);
+    assert_int_equal(table_number(f->collectives, 1, "transfer_ns"), 50);
 }
 
 /* The range that enqueues an all-reduce is over long before it is done. */
@@ -400,9 +389,9 @@ static void ranges_that_only_launch_do_not_count(void **state)
     }
     assert_int_equal(match_all(f), KYMO_OK);
     assert_int_equal(kymo_table_n_rows(f->collectives), 2); /* of devices, of hosts */
-    assert_int_equal(number(f->collectives, 0, "count"), 1);
-    assert_int_equal(number(f->collectives, 1, "count"), 1);
-    assert_int_equal(number(f->rank_rows, 1, "wait_ns"), 10);
+    assert_int_equal(table_number(f->collectives, 0, "count"), 1);
+    assert_int_equal(table_number(f->collectives, 1, "count"), 1);
+    assert_int_equal(table_number(f->rank_rows, 1, "wait_ns"), 10);
 }
 
 static void add_host_call(struct rank *rank, uint64_t begin, uint64_t end, uint64_t sequence,
@@ -430,10 +419,10 @@ static void a_start_and_its_wait_are_one(void **state)
     }
     assert_int_equal(match_all(f), KYMO_OK);
     assert_int_equal(kymo_table_n_rows(f->collectives), 1);
-    assert_int_equal(number(f->collectives, 0, "count"), 4);
-    assert_int_equal(number(f->collectives, 0, "bytes"), 16000);
-    assert_int_equal(number(f->collectives, 0, "transfer_ns"), 300 + 230 + 100 + 100);
-    assert_int_equal(number(f->rank_rows, 1, "wait_ns"), 10);
+    assert_int_equal(table_number(f->collectives, 0, "count"), 4);
+    assert_int_equal(table_number(f->collectives, 0, "bytes"), 16000);
+    assert_int_equal(table_number(f->collectives, 0, "transfer_ns"), 300 + 230 + 100 + 100);
+    assert_int_equal(table_number(f->rank_rows, 1, "wait_ns"), 10);
 }
 
 static void sends_are_counted_and_not_matched(void **state)
@@ -445,8 +434,8 @@ static void sends_are_counted_and_not_matched(void **state)
     assert_int_equal(match_all(f), KYMO_OK);
     assert_int_equal(kymo_table_n_rows(f->collectives), 0);
     assert_int_equal(kymo_table_n_rows(f->rank_rows), 2);
-    assert_int_equal(number(f->rank_rows, 1, "ns"), 200);
-    assert_true(cell(f->rank_rows, 1, "wait_ns").is_null);
+    assert_int_equal(table_number(f->rank_rows, 1, "ns"), 200);
+    assert_true(table_cell(f->rank_rows, 1, "wait_ns").is_null);
     expect_warning(f, "2 sends and receives");
 }
 
@@ -456,11 +445,11 @@ static void one_rank_alone_has_nothing_to_match(void **state)
     struct rank *a = add_rank(f, "h", 0);
     add_call(a, KYMO_COLLECTIVE_ALL_REDUCE, 100, 200, 0);
     assert_int_equal(match_all(f), KYMO_OK);
-    assert_int_equal(number(f->collectives, 0, "count"), 0);
-    assert_int_equal(number(f->collectives, 0, "partial"), 1);
-    assert_true(cell(f->collectives, 0, "transfer_ns").is_null);
-    assert_true(cell(f->collectives, 0, "slowest_rank").is_null);
-    assert_int_equal(number(f->rank_rows, 0, "ns"), 100);
+    assert_int_equal(table_number(f->collectives, 0, "count"), 0);
+    assert_int_equal(table_number(f->collectives, 0, "partial"), 1);
+    assert_true(table_cell(f->collectives, 0, "transfer_ns").is_null);
+    assert_true(table_cell(f->collectives, 0, "slowest_rank").is_null);
+    assert_int_equal(table_number(f->rank_rows, 0, "ns"), 100);
 }
 
 static void missing_ranks_of_a_group_are_told(void **state)

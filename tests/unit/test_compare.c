@@ -14,6 +14,7 @@
 
 #include "analyze/compare_internal.h"
 #include "log_maker.h"
+#include "table_view.h"
 
 /* ---- statistics ---- */
 
@@ -190,8 +191,7 @@ static kymo_status compare_texts(const char *a, const char *b, kymo_comparison *
 
 static struct kymo_cell cell(kymo_comparison *c, const char *table, size_t row, const char *column)
 {
-    const kymo_table *t = kymo_comparison_table(c, table);
-    return kymo_table_cell(t, row, (size_t)kymo_table_find(t, column));
+    return table_cell(kymo_comparison_table(c, table), row, column);
 }
 
 static void stats_by_name_are_compared(void **state)
@@ -366,12 +366,7 @@ static kymo_status compare_logs(struct log_maker *a, struct log_maker *b, kymo_c
 
 static size_t row_of(kymo_comparison *c, const char *name)
 {
-    const kymo_table *regions = kymo_comparison_table(c, "regions");
-    for (size_t row = 0; row < kymo_table_n_rows(regions); row++)
-        if (strcmp(cell(c, "regions", row, "name").as.text, name) == 0)
-            return row;
-    fail_msg("no region %s", name);
-    return 0;
+    return table_row(kymo_comparison_table(c, "regions"), "name", name);
 }
 
 static void iterations_of_recordings_are_compared_without_their_warm_up(void **state)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "diff_values.h"
+#include "table_view.h"
 
 struct fixture {
     struct made_side a, b, noise;
@@ -46,10 +47,7 @@ static void run(struct fixture *f)
 
 static struct kymo_cell cell(struct fixture *f, const char *table, size_t row, const char *column)
 {
-    const kymo_table *t = kymo_diff_table(f->diff, table);
-    assert_non_null(t);
-    assert_true(row < kymo_table_n_rows(t));
-    return kymo_table_cell(t, row, (size_t)kymo_table_find(t, column));
+    return table_cell(kymo_diff_table(f->diff, table), row, column);
 }
 
 static void expect_text(struct fixture *f, const char *table, size_t row, const char *column,

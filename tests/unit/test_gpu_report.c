@@ -8,6 +8,7 @@
 
 #include "analyze/breakdown_internal.h"
 #include "log_maker.h"
+#include "table_view.h"
 #include <kymo/gpu_report.h>
 
 enum { OUTER = 1, INNER = 2, GEMM = 4, COPY = 5, CALL = 6, SMALL = 7, LARGE = 8, EMPTY = 9 };
@@ -52,23 +53,15 @@ static kymo_gpu_report *report_of(struct log_maker *log, const struct kymo_gpu_r
     return report;
 }
 
-static struct kymo_cell cell(kymo_gpu_report *report, const char *table_name, size_t row,
+static struct kymo_cell cell(kymo_gpu_report *report, const char *table, size_t row,
                              const char *column)
 {
-    const kymo_table *table = kymo_gpu_report_table(report, table_name);
-    assert_non_null(table);
-    const int c = kymo_table_find(table, column);
-    assert_true(c >= 0 && row < kymo_table_n_rows(table));
-    return kymo_table_cell(table, row, (size_t)c);
+    return table_cell(kymo_gpu_report_table(report, table), row, column);
 }
 
 static size_t row_named(kymo_gpu_report *report, const char *table, const char *name)
 {
-    for (size_t row = 0; row < kymo_table_n_rows(kymo_gpu_report_table(report, table)); row++)
-        if (strcmp(cell(report, table, row, "name").as.text, name) == 0)
-            return row;
-    fail_msg("no row %s in %s", name, table);
-    return 0;
+    return table_row(kymo_gpu_report_table(report, table), "name", name);
 }
 
 static void expect(kymo_gpu_report *report, const char *table, size_t row, const char *column,

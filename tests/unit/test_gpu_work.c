@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
+#include "table_view.h"
 #include <kymo/report.h>
 
 enum { OUTER = 1, INNER = 2, LEAF = 3, GEMM = 4, COPY = 5, STEP = 6 };
@@ -39,14 +40,7 @@ static struct kymo_cell cell(kymo_summary *summary, const char *table_name, cons
                              const char *column)
 {
     const kymo_table *table = kymo_summary_table(summary, table_name);
-    assert_non_null(table);
-    const int c = kymo_table_find(table, column), names = kymo_table_find(table, "name");
-    assert_true(c >= 0 && names >= 0);
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
-        if (strcmp(kymo_table_cell(table, row, (size_t)names).as.text, name) == 0)
-            return kymo_table_cell(table, row, (size_t)c);
-    fail_msg("no row %s in %s", name, table_name);
-    return (struct kymo_cell){0};
+    return table_cell(table, table_row(table, "name", name), column);
 }
 
 static uint64_t number(kymo_summary *summary, const char *table, const char *name, const char *column)

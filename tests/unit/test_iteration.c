@@ -86,6 +86,56 @@ static void the_first_iterations_are_warmup(void **state)
     assert_int_equal(counts().warmup, 6);
 }
 
+static void pause_ms(unsigned ms)
+{
+    usleep(ms * 1000);
+}
+
+static uint64_t phase_ns(const struct kymo_epoch_times *times, const char *name)
+{
+    for (uint32_t i = 0; i < times->n_phases; i++)
+        if (strcmp(kymo_site_name(times->phases[i].name, NULL), name) == 0)
+            return times->phases[i].ns;
+    return 0;
+}
+
+/* Also without a recording: loggers are told of an epoch when it ends. */
+static void an_epoch_knows_its_phases(void **state)
+{
+    (void)state;
+    struct kymo_epoch_times times;
+    uint64_t sum;
+    kymo_iteration_reset();
+    assert_false(kymo_epoch_last(&times));
+    kymo_phase(KYMO_ID("forward")); /* open before the epoch, and behind it */
+    kymo_epoch_begin_at(7);
+    assert_false(kymo_epoch_last(&times));
+    pause_ms(2);
+    kymo_phase(KYMO_ID("data"));
+    pause_ms(1);
+    kymo_phase(0);
+    assert_true(kymo_iteration_finish_by("test", 32));
+    kymo_phase(KYMO_ID("forward"));
+    kymo_epoch_end();
+    pause_ms(1);
+    kymo_phase(0);
+    assert_true(kymo_epoch_last(&times));
+    assert_int_equal(times.number, 7);
+    assert_int_equal(times.iterations, 1);
+    assert_true(times.samples == 32);
+    assert_int_equal(times.n_phases, 2);
+    assert_true(phase_ns(&times, "forward") >= 2000000);
+    assert_true(phase_ns(&times, "data") >= 1000000);
+    sum = times.none_ns + phase_ns(&times, "forward") + phase_ns(&times, "data");
+    assert_int_equal(times.duration_ns, sum);
+    kymo_epoch_begin();
+    assert_int_equal(counts().epochs, 8);
+    kymo_epoch_end();
+    assert_true(kymo_epoch_last(&times));
+    assert_int_equal(times.number, 8);
+    assert_int_equal(times.iterations, 0);
+}
+
 static void epochs_do_not_nest(void **state)
 {
     (void)state;
@@ -325,6 +375,7 @@ int main(void)
         SCRATCH_TEST(a_reset_forgets_the_driver_and_the_counts),
         SCRATCH_TEST(the_first_iterations_are_warmup),
         SCRATCH_TEST(epochs_do_not_nest),
+        SCRATCH_TEST(an_epoch_knows_its_phases),
         SCRATCH_TEST(all_of_it_is_written),
         SCRATCH_TEST(a_recording_that_comes_later_is_told_where_it_is),
         SCRATCH_TEST(odd_samples_count_as_unknown),

@@ -11,6 +11,7 @@
 
 #include "analyze/series.h"
 #include "log_maker.h"
+#include "table_view.h"
 #include <kymo/report.h>
 
 enum { OUTER = 1, INNER = 2, LEAF = 3 };
@@ -30,8 +31,26 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct kymo_cell cell(kymo_summary *summary, const char *name, size_t row, const char *column);
-static uint64_t number(kymo_summary *summary, const char *table, size_t row, const char *column);
+static struct kymo_cell cell(kymo_summary *summary, const char *table, size_t row, const char *column)
+{
+    return table_cell(kymo_summary_table(summary, table), row, column);
+}
+
+static uint64_t number(kymo_summary *summary, const char *table, size_t row, const char *column)
+{
+    return table_number(kymo_summary_table(summary, table), row, column);
+}
+
+static size_t n_rows(kymo_summary *summary, const char *table)
+{
+    return kymo_table_n_rows(kymo_summary_table(summary, table));
+}
+
+static size_t row_of(kymo_summary *summary, const char *table, const char *name)
+{
+    return table_row(kymo_summary_table(summary, table), "name", name);
+}
+
 static kymo_summary *summarise(struct log_maker *log, const struct kymo_summary_options *options);
 
 /* ---- series ---- */
@@ -374,37 +393,6 @@ static void each_failed_allocation_is_told(void **state)
 }
 
 /* ---- tables ---- */
-
-static struct kymo_cell cell(kymo_summary *summary, const char *name, size_t row, const char *column)
-{
-    const kymo_table *table = kymo_summary_table(summary, name);
-    assert_non_null(table);
-    const int c = kymo_table_find(table, column);
-    assert_true(c >= 0);
-    assert_true(row < kymo_table_n_rows(table));
-    return kymo_table_cell(table, row, (size_t)c);
-}
-
-static uint64_t number(kymo_summary *summary, const char *table, size_t row, const char *column)
-{
-    const struct kymo_cell c = cell(summary, table, row, column);
-    assert_false(c.is_null);
-    return c.as.u64;
-}
-
-static size_t n_rows(kymo_summary *summary, const char *table)
-{
-    return kymo_table_n_rows(kymo_summary_table(summary, table));
-}
-
-static size_t row_of(kymo_summary *summary, const char *table, const char *name)
-{
-    for (size_t row = 0; row < n_rows(summary, table); row++)
-        if (strcmp(cell(summary, table, row, "name").as.text, name) == 0)
-            return row;
-    fail_msg("no row %s in %s", name, table);
-    return 0;
-}
 
 static void expect_warning(kymo_summary *summary, const char *part)
 {

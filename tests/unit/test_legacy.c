@@ -10,6 +10,7 @@
 
 #include "analyze/legacy_internal.h"
 #include "log_maker.h"
+#include "table_view.h"
 
 /* ---- names ---- */
 
@@ -106,13 +107,6 @@ static const char averages[] =
           "nccl:all_reduce,-1,100.0,100.0,100.000us,1,torch-ddp,2,1\n"
           "aten::mm,-1,5,5,5us,1,horovod,4,0\r\n";
 
-static struct kymo_cell cell(const kymo_table *table, size_t row, const char *column)
-{
-    const int c = kymo_table_find(table, column);
-    assert_true(c >= 0 && row < kymo_table_n_rows(table));
-    return kymo_table_cell(table, row, (size_t)c);
-}
-
 static void expect_near(double value, double want)
 {
     assert_true(value > want - 1e-9 && value < want + 1e-9);
@@ -121,19 +115,19 @@ static void expect_near(double value, double want)
 static void expect_fractions(const kymo_table *table)
 {
     assert_int_equal(kymo_table_n_rows(table), 5);
-    assert_string_equal(cell(table, 0, "strategy").as.text, "torch-ddp");
-    assert_int_equal(cell(table, 0, "num_gpus").as.u64, 2);
-    assert_true(cell(table, 0, "rank").is_null);
-    expect_near(cell(table, 0, "computation_fraction").as.f64, 80.5 / 200);
-    expect_near(cell(table, 0, "computation_vs_communication").as.f64, 80.5 / 180.5);
-    assert_int_equal(cell(table, 0, "rows").as.u64, 5);
-    assert_string_equal(cell(table, 1, "strategy").as.text, "horovod");
-    assert_int_equal(cell(table, 1, "num_gpus").as.u64, 4);
-    expect_near(cell(table, 1, "computation_fraction").as.f64, 1);
-    assert_int_equal(cell(table, 2, "rank").as.i64, 0);
-    expect_near(cell(table, 2, "computation_fraction").as.f64, 1);
-    assert_int_equal(cell(table, 3, "rank").as.i64, 1);
-    expect_near(cell(table, 3, "computation_fraction").as.f64, 0);
+    assert_string_equal(table_cell(table, 0, "strategy").as.text, "torch-ddp");
+    assert_int_equal(table_cell(table, 0, "num_gpus").as.u64, 2);
+    assert_true(table_cell(table, 0, "rank").is_null);
+    expect_near(table_cell(table, 0, "computation_fraction").as.f64, 80.5 / 200);
+    expect_near(table_cell(table, 0, "computation_vs_communication").as.f64, 80.5 / 180.5);
+    assert_int_equal(table_cell(table, 0, "rows").as.u64, 5);
+    assert_string_equal(table_cell(table, 1, "strategy").as.text, "horovod");
+    assert_int_equal(table_cell(table, 1, "num_gpus").as.u64, 4);
+    expect_near(table_cell(table, 1, "computation_fraction").as.f64, 1);
+    assert_int_equal(table_cell(table, 2, "rank").as.i64, 0);
+    expect_near(table_cell(table, 2, "computation_fraction").as.f64, 1);
+    assert_int_equal(table_cell(table, 3, "rank").as.i64, 1);
+    expect_near(table_cell(table, 3, "computation_fraction").as.f64, 0);
 }
 
 static kymo_table *read_one(const char *path, struct kymo_legacy_source *source)
@@ -160,8 +154,8 @@ static void a_leading_column_without_a_name_is_left_out(void **state)
                                "1,sgemm,-1,1.0,deepspeed,8.0";
     kymo_table *table = read_one(write_file(*state, "old.csv", text), NULL);
     assert_int_equal(kymo_table_n_rows(table), 1); /* ranks are not said */
-    assert_int_equal(cell(table, 0, "num_gpus").as.u64, 8);
-    expect_near(cell(table, 0, "computation_fraction").as.f64, 0.75);
+    assert_int_equal(table_cell(table, 0, "num_gpus").as.u64, 8);
+    expect_near(table_cell(table, 0, "computation_fraction").as.f64, 0.75);
     kymo_table_destroy(table);
 }
 
@@ -182,8 +176,8 @@ static void rows_that_lack_something_are_counted_and_left_out(void **state)
     struct kymo_legacy_source source = {0};
     kymo_table *table = read_one(write_file(*state, "a.csv", text), &source);
     assert_int_equal(source.n_dropped, 8);
-    assert_int_equal(cell(table, 0, "rows").as.u64, 2);
-    expect_near(cell(table, 0, "computation_fraction").as.f64, 0.75);
+    assert_int_equal(table_cell(table, 0, "rows").as.u64, 2);
+    expect_near(table_cell(table, 0, "computation_fraction").as.f64, 0.75);
     kymo_table_destroy(table);
 }
 
@@ -321,18 +315,18 @@ static void averages_are_those_of_torch(void **state)
         assert_string_equal(kymo_table_column(table, i)->name, names[i]);
     assert_int_equal(kymo_table_n_rows(table), KYMO__COUNT_OF(want));
     for (size_t i = 0; i < KYMO__COUNT_OF(want); i++) {
-        assert_string_equal(cell(table, i, "name").as.text, want[i].name);
-        assert_true(cell(table, i, "self_cuda_time_total").as.f64 == want[i].self_us);
-        assert_true(cell(table, i, "cuda_time_total").as.f64 == want[i].total_us);
-        assert_int_equal(cell(table, i, "calls").as.u64, want[i].calls);
+        assert_string_equal(table_cell(table, i, "name").as.text, want[i].name);
+        assert_true(table_cell(table, i, "self_cuda_time_total").as.f64 == want[i].self_us);
+        assert_true(table_cell(table, i, "cuda_time_total").as.f64 == want[i].total_us);
+        assert_int_equal(table_cell(table, i, "calls").as.u64, want[i].calls);
     }
-    assert_string_equal(cell(table, 0, "cuda_time_total_str").as.text, "60.000us");
-    assert_int_equal(cell(table, 0, "num_gpus").as.u64, 2);
-    assert_int_equal(cell(table, 0, "global_rank").as.i64, 0);
+    assert_string_equal(table_cell(table, 0, "cuda_time_total_str").as.text, "60.000us");
+    assert_int_equal(table_cell(table, 0, "num_gpus").as.u64, 2);
+    assert_int_equal(table_cell(table, 0, "global_rank").as.i64, 0);
     /* 40 us of work on the device, and the sum is 100 without the step. */
     assert_int_equal(kymo_legacy_create(table, &legacy), KYMO_OK);
-    expect_near(cell(legacy, 0, "computation_fraction").as.f64, 50.0 / 100);
-    expect_near(cell(legacy, 0, "computation_vs_communication").as.f64, 50.0 / 70);
+    expect_near(table_cell(legacy, 0, "computation_fraction").as.f64, 50.0 / 100);
+    expect_near(table_cell(legacy, 0, "computation_vs_communication").as.f64, 50.0 / 70);
     kymo_table_destroy(legacy);
     kymo_table_destroy(table);
     log_close(recording);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
+#include "table_view.h"
 #include <kymo/report.h>
 
 enum { OUTER = 1, INNER = 2, LEAF = 3 };
@@ -29,21 +30,14 @@ static int teardown(void **state)
 
 /* ---- looking into tables ---- */
 
-static struct kymo_cell cell(kymo_summary *summary, const char *table_name, size_t row,
-                             const char *column)
+static struct kymo_cell cell(kymo_summary *summary, const char *table, size_t row, const char *column)
 {
-    const kymo_table *table = kymo_summary_table(summary, table_name);
-    assert_non_null(table);
-    const int c = kymo_table_find(table, column);
-    assert_true(c >= 0);
-    return kymo_table_cell(table, row, (size_t)c);
+    return table_cell(kymo_summary_table(summary, table), row, column);
 }
 
 static uint64_t number(kymo_summary *summary, const char *table, size_t row, const char *column)
 {
-    const struct kymo_cell c = cell(summary, table, row, column);
-    assert_false(c.is_null);
-    return c.as.u64;
+    return table_number(kymo_summary_table(summary, table), row, column);
 }
 
 static size_t n_rows(kymo_summary *summary, const char *table)
@@ -51,14 +45,9 @@ static size_t n_rows(kymo_summary *summary, const char *table)
     return kymo_table_n_rows(kymo_summary_table(summary, table));
 }
 
-/* The row of `ranges` (or another table with names) called `name`. */
 static size_t row_of(kymo_summary *summary, const char *table, const char *name)
 {
-    for (size_t row = 0; row < n_rows(summary, table); row++)
-        if (strcmp(cell(summary, table, row, "name").as.text, name) == 0)
-            return row;
-    fail_msg("no row %s in %s", name, table);
-    return 0;
+    return table_row(kymo_summary_table(summary, table), "name", name);
 }
 
 static void expect_range(kymo_summary *summary, const char *name, uint64_t count, uint64_t total,

@@ -38,6 +38,10 @@ const ABOUT: Record<string, string> = {
   "energy of ranges": "What ranges of a name took together; host time, so wait for the GPU at their edges.",
   "energy of repeats": "The mean of runs, and where it lies with 95 % confidence.",
   "energy notes": "What there is to know about these figures.",
+  "epoch times": "Each epoch: the time of its slowest rank, and in what that rank was slower.",
+  "epoch averages": "First the slowest rank of each epoch, then each rank; the first epoch is left out.",
+  "phases of epochs": "What an epoch on a rank is made of.",
+  "epochs by rank": "Each epoch on each rank; the phases and other add up to its time.",
   quantiles: "The times below which 0, 1/32, 2/32 ... of a region's times lie, in each run.",
 };
 

@@ -1,0 +1,277 @@
+/* Epochs for a terminal and as JSON. The first lines are the answer; tables follow, without columns that say nothing. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/epochs_whole.h"
+#include "present/present_internal.h"
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define YELLOW "\033[33m"
+#define PLAIN "\033[0m"
+
+enum { MAX_COLUMNS = 24 };
+
+struct answer {
+    kymo_epoch_report *report;
+    const struct kymo_epoch_text_options *options;
+    struct kymo__buf line;
+    FILE *out;
+};
+
+static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
+{
+    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
+}
+
+static const char *style(const struct answer *answer, const char *code)
+{
+    return answer->options->text.color ? code : "";
+}
+
+static kymo_status end_line(struct answer *answer)
+{
+    kymo__buf_puts(&answer->line, "\n");
+    return kymo__buf_to_stream(&answer->line, answer->out);
+}
+
+static void put_time(struct kymo__buf *line, const kymo_table *table, size_t row, const char *column)
+{
+    kymo__text_duration(line, (double)cell_of(table, row, column).as.u64, NULL);
+}
+
+/* ---- the first lines ---- */
+
+static bool has_runs(const kymo_table *averages)
+{
+    const size_t n = kymo_table_n_rows(averages);
+    return n != 0 && cell_of(averages, n - 1, "run").as.u64 > 1;
+}
+
+static uint64_t epochs_of_run(const struct answer *answer, uint64_t run)
+{
+    const kymo_table *epochs = answer->report->tables[KYMO__EPOCHS_EPOCHS];
+    uint64_t n = 0;
+    for (size_t row = 0; row < kymo_table_n_rows(epochs); row++)
+        n += cell_of(epochs, row, "run").as.u64 == run;
+    return n;
+}
+
+/* "an epoch takes 1.23 s (median of 3 of 4; mean 1.25 s, 1.20 s to 1.30 s), 812 samples/s" */
+static kymo_status put_run(struct answer *answer, size_t row)
+{
+    const kymo_table *averages = answer->report->tables[KYMO__EPOCHS_AVERAGES];
+    struct kymo__buf *line = &answer->line;
+    const uint64_t run = cell_of(averages, row, "run").as.u64;
+    const uint64_t n = cell_of(averages, row, "epochs").as.u64, n_all = epochs_of_run(answer, run);
+    const struct kymo_cell rate = cell_of(averages, row, "samples_per_s");
+    if (has_runs(averages))
+        kymo__buf_printf(line, "run %" PRIu64 ": ", run);
+    if (n == 0) {
+        kymo__text_count_of(line, n_all, "epoch");
+        kymo__buf_puts(line, ", and none that is complete");
+        return end_line(answer);
+    }
+    kymo__buf_printf(line, "an epoch takes %s", style(answer, BOLD));
+    put_time(line, averages, row, "median_ns");
+    kymo__buf_printf(line, "%s (", style(answer, PLAIN));
+    if (n > 1) {
+        kymo__buf_printf(line, "median of %" PRIu64 " of %" PRIu64 "; mean ", n, n_all);
+        put_time(line, averages, row, "mean_ns");
+        kymo__buf_puts(line, ", ");
+        put_time(line, averages, row, "min_ns");
+        kymo__buf_puts(line, " to ");
+        put_time(line, averages, row, "max_ns");
+    } else {
+        kymo__buf_printf(line, "one of %" PRIu64, n_all);
+    }
+    kymo__buf_puts(line, ")");
+    if (!rate.is_null) {
+        kymo__buf_printf(line, rate.as.f64 < 1e4 ? ", %.4g samples/s" : ", %.0f samples/s",
+                         rate.as.f64);
+    }
+    return end_line(answer);
+}
+
+/* The rank that was the slowest most often, if any stands out in half of the epochs; 0: none. */
+static size_t slowest_row(const kymo_table *averages, size_t row)
+{
+    const uint64_t run = cell_of(averages, row, "run").as.u64;
+    const uint64_t n = cell_of(averages, row, "epochs").as.u64;
+    size_t most = 0;
+    uint64_t n_most = 0;
+    for (size_t r = row + 1; r < kymo_table_n_rows(averages); r++) {
+        const uint64_t n_slowest = cell_of(averages, r, "slowest").as.u64;
+        if (cell_of(averages, r, "run").as.u64 == run && n_slowest > n_most) {
+            n_most = n_slowest;
+            most = r;
+        }
+    }
+    return n_most * 2 >= n ? most : 0;
+}
+
+/* By how much, and in what: of its last epoch that counts. */
+static kymo_status put_slowest(struct answer *answer, size_t row)
+{
+    const kymo_table *averages = answer->report->tables[KYMO__EPOCHS_AVERAGES],
+                     *epochs = answer->report->tables[KYMO__EPOCHS_EPOCHS];
+    const size_t slowest = slowest_row(averages, row);
+    if (slowest == 0)
+        return KYMO_OK;
+    const struct kymo_cell rank = cell_of(averages, slowest, "rank");
+    for (size_t e = kymo_table_n_rows(epochs); !rank.is_null && e-- > 0;) {
+        const struct kymo_cell whose = cell_of(epochs, e, "slowest_rank");
+        if (cell_of(epochs, e, "run").as.u64 != cell_of(averages, row, "run").as.u64 ||
+            !cell_of(epochs, e, "counted").as.u64 || whose.is_null || whose.as.i64 != rank.as.i64)
+            continue;
+        kymo__buf_printf(&answer->line,
+                         "rank %" PRId64 " is the slowest in %" PRIu64 " of %" PRIu64 ", by ",
+                         rank.as.i64, cell_of(averages, slowest, "slowest").as.u64,
+                         cell_of(averages, row, "epochs").as.u64);
+        put_time(&answer->line, epochs, e, "behind_ns");
+        kymo__buf_printf(&answer->line, ", mostly in %s", cell_of(epochs, e, "slowest_in").as.text);
+        return end_line(answer);
+    }
+    return KYMO_OK;
+}
+
+static kymo_status put_runs(struct answer *answer)
+{
+    const kymo_table *averages = answer->report->tables[KYMO__EPOCHS_AVERAGES];
+    uint64_t last = 0;
+    for (size_t row = 0; row < kymo_table_n_rows(averages); row++) {
+        const uint64_t run = cell_of(averages, row, "run").as.u64;
+        if (run == last)
+            continue;
+        last = run;
+        KYMO_TRY(put_run(answer, row));
+        KYMO_TRY(put_slowest(answer, row));
+    }
+    return KYMO_OK;
+}
+
+/* ---- tables ---- */
+
+static bool is_empty(const struct kymo_cell *cell, const struct kymo_column *column)
+{
+    return cell->is_null || (column->type == KYMO_TYPE_TEXT && cell->len == 0) ||
+           (column->unit == KYMO_UNIT_NS && cell->as.u64 == 0);
+}
+
+/* Nothing to compare: the average of all is that of the one. */
+static bool has_one_rank(const struct answer *answer)
+{
+    return kymo_table_n_rows(answer->report->tables[KYMO__EPOCHS_AVERAGES]) == 2;
+}
+
+static bool is_of_several(const char *column)
+{
+    static const char *const columns[] = {"rank", "ranks", "shortest_ns", "slowest"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(columns); i++)
+        if (strcmp(column, columns[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool says_nothing(const struct answer *answer, const kymo_table *table, size_t column)
+{
+    const struct kymo_column *c = kymo_table_column(table, column);
+    const bool is_epochs = table == answer->report->tables[KYMO__EPOCHS_EPOCHS];
+    if (strcmp(c->name, "run") == 0)
+        return !has_runs(answer->report->tables[KYMO__EPOCHS_AVERAGES]);
+    if (strcmp(c->name, "pid") == 0)
+        return true;
+    if (has_one_rank(answer) &&
+        (is_of_several(c->name) || (is_epochs && strcmp(c->name, "mean_ns") == 0)))
+        return true;
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
+        const struct kymo_cell cell = kymo_table_cell(table, row, column);
+        if (!is_empty(&cell, c))
+            return false;
+    }
+    return true;
+}
+
+static kymo_status put_table(struct answer *answer, enum kymo__epoch_table which, const char *title)
+{
+    const kymo_table *table = answer->report->tables[which];
+    const char *hide[MAX_COLUMNS + 1];
+    const bool is_twice = which == KYMO__EPOCHS_AVERAGES && has_one_rank(answer);
+    const size_t limit = answer->options->limit, n = is_twice ? 1 : kymo_table_n_rows(table),
+                 n_drawn = limit != 0 ? KYMO__MIN(n, limit) : n;
+    size_t n_hidden = 0;
+    for (size_t c = 0; c < kymo_table_n_columns(table) && n_hidden < MAX_COLUMNS; c++)
+        if (says_nothing(answer, table, c))
+            hide[n_hidden++] = kymo_table_column(table, c)->name;
+    hide[n_hidden] = NULL;
+    kymo__buf_printf(&answer->line, "\n%s%s%s", style(answer, DIM), title, style(answer, PLAIN));
+    KYMO_TRY(end_line(answer));
+    const struct kymo__text_view view = {
+        .table = table, .options = answer->options->text, .n_rows = n_drawn, .hide = hide};
+    KYMO_TRY(kymo__text_draw(&view, answer->out));
+    if (n_drawn == n)
+        return KYMO_OK;
+    kymo__buf_printf(&answer->line, "%s... and %zu more; --all shows them%s", style(answer, DIM),
+                     n - n_drawn, style(answer, PLAIN));
+    return end_line(answer);
+}
+
+static kymo_status put_notes(struct answer *answer)
+{
+    const kymo_table *notes = answer->report->tables[KYMO__EPOCHS_NOTES];
+    for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
+        kymo__buf_printf(&answer->line, "%snote:%s %s", style(answer, YELLOW), style(answer, PLAIN),
+                         kymo_table_cell(notes, row, 0).as.text);
+        KYMO_TRY(end_line(answer));
+    }
+    return KYMO_OK;
+}
+
+/* ---- all ---- */
+
+static kymo_status put_all(struct answer *answer)
+{
+    KYMO_TRY(put_runs(answer));
+    const bool is_one = has_one_rank(answer);
+    KYMO_TRY(put_table(answer, KYMO__EPOCHS_EPOCHS,
+                       is_one ? "epochs" : "epochs: the time of the slowest rank"));
+    KYMO_TRY(put_table(answer, KYMO__EPOCHS_AVERAGES,
+                       is_one ? "averages"
+                              : "averages: first the slowest rank of each epoch, then each rank"));
+    KYMO_TRY(put_table(answer, KYMO__EPOCHS_PHASES,
+                       is_one ? "phases of an epoch" : "phases, of an epoch on a rank"));
+    if (!answer->options->is_short)
+        KYMO_TRY(put_table(answer, KYMO__EPOCHS_RANKS, "each epoch on each rank"));
+    return put_notes(answer);
+}
+
+kymo_status kymo_epoch_report_text(kymo_epoch_report *report,
+                                   const struct kymo_epoch_text_options *options, FILE *out)
+{
+    static const struct kymo_epoch_text_options defaults;
+    struct answer answer = {
+        .report = report, .options = options != NULL ? options : &defaults, .out = out};
+    kymo_status status = put_all(&answer);
+    kymo__buf_fini(&answer.line);
+    if (status == KYMO_OK && fflush(out) != 0)
+        status = kymo__fail_errno("write the report");
+    return status;
+}
+
+kymo_status kymo_epoch_report_json(kymo_epoch_report *report, FILE *out)
+{
+    struct kymo__buf line = {0};
+    kymo_status status = KYMO_OK;
+    kymo__buf_puts(&line, "{\n");
+    for (size_t i = 0; status == KYMO_OK && i < KYMO__EPOCHS_NOTES; i++)
+        status = kymo__json_named_rows(&line, report->tables[i], out);
+    if (status == KYMO_OK) {
+        kymo__json_last_texts(&line, report->tables[KYMO__EPOCHS_NOTES]);
+        status = kymo__buf_to_stream(&line, out);
+    }
+    kymo__buf_fini(&line);
+    if (status == KYMO_OK && fflush(out) != 0)
+        status = kymo__fail_errno("write the report");
+    return status;
+}
