@@ -241,7 +241,8 @@ class Driver:
             return
         self.is_running = False
         self.window = None
-        say(f"profiling is off from step {self.step_num} on, because {type(error).__name__}: {error}; training goes on")
+        reason = str(error) if isinstance(error, _native.KymoError) else f"{type(error).__name__}: {error}"
+        say(f"profiling is off from step {self.step_num} on, training goes on: {reason}")
         try:
             self.engine.discard()
         except Exception as second:

@@ -1,0 +1,230 @@
+"""What opens a window besides the schedule: a slow step, a signal, a file, a condition of one's own.
+
+    ProfCallback(triggers=[SlowStep(2.0), OnSignal(signal.SIGUSR1), OnFile("profile.now"), When(lambda state: ...)])
+
+A trigger is asked after each step. One that cannot work says why in a sentence, and is left out.
+"""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import os
+import signal
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import FrameType
+    from typing import Any, Optional, Protocol, Union
+
+    class Trigger(Protocol):
+        """Asked after each step whether it wants a window."""
+
+        def begin(self) -> Optional[str]:
+            """Get ready for a training. A sentence says why that cannot be."""
+
+        def check(self, seconds: float, state: Any) -> Optional[str]:
+            """Say why a window is wanted, after a step that took `seconds`; None when none is."""
+
+        def end(self) -> None:
+            """Leave everything as it was before begin()."""
+
+    Shorthand = Union[Trigger, int, float, str, os.PathLike[str], Callable[[Any], object]]
+
+
+class SlowStep:
+    """A step that takes more than `factor` times the median of the last `memory` steps, at most `limit` times.
+
+    A step lasts from the end of the one before to its own end, without the evaluation, saving and logging between.
+    Nothing is slow before `least` steps have been seen.
+    """
+
+    def __init__(self, factor: float = 1.5, memory: int = 50, least: int = 10, limit: int = 3) -> None:
+        """ValueError where no step could be slow by that."""
+        if not factor > 1:
+            raise ValueError(f"a step is not slow at {factor} times the median: the factor has to be above 1")
+        if not 1 <= least <= memory:
+            raise ValueError(f"least={least} has to be from 1 to memory={memory}")
+        self.factor = factor
+        self.memory = memory
+        self.least = least
+        self.limit = limit
+        self._last: collections.deque[float] = collections.deque()
+        self._sorted: list[float] = []
+        self._n_found = 0
+
+    def begin(self) -> Optional[str]:
+        """Know no steps."""
+        self._last.clear()
+        self._sorted.clear()
+        self._n_found = 0
+        return None
+
+    def check(self, seconds: float, state: Any) -> Optional[str]:
+        """Compare with the steps before, and remember this one."""
+        n = len(self._sorted)
+        median = self._sorted[n // 2] if n else 0.0
+        is_slow = n >= self.least and seconds > self.factor * median and self._n_found < self.limit
+        if n == self.memory:
+            del self._sorted[bisect.bisect_left(self._sorted, self._last.popleft())]
+        self._last.append(seconds)
+        bisect.insort(self._sorted, seconds)
+        if not is_slow:
+            return None
+        self._n_found += 1
+        return f"a step took {seconds * 1e3:.1f} ms, {seconds / median:.1f} times the median of {median * 1e3:.1f} ms"
+
+    def end(self) -> None:
+        """Nothing to undo."""
+
+
+class OnSignal:
+    """A signal, SIGUSR1 by default: `kill -USR1 PID`. Whoever handled it before still gets it."""
+
+    def __init__(self, number: int = signal.SIGUSR1) -> None:
+        """ValueError where there is no such signal."""
+        self.signal = signal.Signals(number)
+        self._is_told = False
+        self._before: Any = None
+
+    def begin(self) -> Optional[str]:
+        """Handle the signal, where that can be."""
+        name = self.signal.name
+        if threading.current_thread() is not threading.main_thread():
+            return f"{name} opens no window, because only the main thread may handle signals; train there"
+        if self.signal in signal.pthread_sigmask(signal.SIG_BLOCK, ()):
+            return f"{name} opens no window, because it is blocked; unblock it by signal.pthread_sigmask"
+        try:
+            self._before = signal.signal(self.signal, self._tell)
+        except OSError as error:
+            return f"{name} opens no window: {error.strerror}; choose another signal"
+        return None
+
+    def _tell(self, number: int, frame: Optional[FrameType]) -> None:
+        self._is_told = True
+        if callable(self._before):
+            self._before(number, frame)
+
+    def check(self, seconds: float, state: Any) -> Optional[str]:
+        """Say whether it came."""
+        is_told, self._is_told = self._is_told, False
+        return f"{self.signal.name} came" if is_told else None
+
+    def end(self) -> None:
+        """Give the signal back, unless somebody has taken it since."""
+        if signal.getsignal(self.signal) == self._tell:
+            signal.signal(self.signal, self._before if self._before is not None else signal.SIG_DFL)
+
+
+class OnFile:
+    """A file that is made or touched: `touch FILE`. It stays, so that all ranks see it."""
+
+    def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Look at this file."""
+        self.path = os.path.abspath(path)
+        self._seen_ns = 0
+
+    def _touched_ns(self) -> int:
+        try:
+            return os.stat(self.path).st_mtime_ns
+        except OSError:
+            return 0
+
+    def begin(self) -> Optional[str]:
+        """Take no notice of a file that is there already."""
+        if not os.path.isdir(os.path.dirname(self.path)):
+            return f"{self.path} opens no window, because its directory does not exist; make it first"
+        self._seen_ns = self._touched_ns()
+        return None
+
+    def check(self, seconds: float, state: Any) -> Optional[str]:
+        """Say whether it was touched since."""
+        touched_ns = self._touched_ns()
+        if touched_ns in (0, self._seen_ns):
+            return None
+        self._seen_ns = touched_ns
+        return f"{self.path} was touched"
+
+    def end(self) -> None:
+        """Nothing to undo."""
+
+
+class When:
+    """A function of the trainer's state that says yes, or says why; at most `limit` times."""
+
+    def __init__(self, predicate: Callable[[Any], object], limit: int = 3) -> None:
+        """Ask this function."""
+        self.predicate = predicate
+        self.limit = limit
+        self._n_found = 0
+
+    def begin(self) -> Optional[str]:
+        """Count anew."""
+        self._n_found = 0
+        return None
+
+    def check(self, seconds: float, state: Any) -> Optional[str]:
+        """Ask it."""
+        answer = self.predicate(state) if self._n_found < self.limit else None
+        if not answer:
+            return None
+        self._n_found += 1
+        return answer if isinstance(answer, str) else f"{getattr(self.predicate, '__name__', 'the condition')} was met"
+
+    def end(self) -> None:
+        """Nothing to undo."""
+
+
+def as_trigger(given: Shorthand) -> Trigger:
+    """Take a signal, a number (times the median), a path or a function for the trigger it stands for."""
+    if isinstance(given, signal.Signals):
+        return OnSignal(given)
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        return SlowStep(given)
+    if isinstance(given, (str, os.PathLike)):
+        return OnFile(given)
+    if hasattr(given, "check"):
+        return given
+    if callable(given):
+        return When(given)
+    raise TypeError(f"{given!r} is no trigger: give a SlowStep, OnSignal, OnFile or When")
+
+
+class Triggers:
+    """All triggers of a callback, during one training."""
+
+    def __init__(self, triggers: Iterable[Trigger], say: Callable[[str], None]) -> None:
+        """Have those that can work; `say` tells of the others."""
+        self._say = say
+        self._triggers: list[Trigger] = []
+        for trigger in triggers:
+            reason = trigger.begin()
+            if reason is None:
+                self._triggers.append(trigger)
+            else:
+                say(reason)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._triggers)
+
+    def check(self, seconds: float, state: Any) -> Optional[str]:
+        """Ask all of them; the first that wants a window says why."""
+        found = None
+        for trigger in list(self._triggers):
+            try:
+                why = trigger.check(seconds, state)
+            except Exception as error:
+                self._say(f"a trigger is left out, because it raised {type(error).__name__}: {error}")
+                self._triggers.remove(trigger)
+                continue
+            found = found or why
+        return found
+
+    def end(self) -> None:
+        """Leave everything as it was."""
+        for trigger in self._triggers:
+            trigger.end()
+        self._triggers.clear()
