@@ -1,12 +1,13 @@
 """The engine that drives torch.profiler: by its lower level, because the driver decides when.
 
-A window ends in three parts. torch stops and writes its trace as plain JSON; that is torch's own time, and is told apart.
-Then `kymo artifacts` is ordered from the process beside, which packs the trace and makes the tables, the stacks and the
-memory timeline of it.
+A window's end has two parts. torch stops and writes its trace as plain JSON: that is torch's own time, told apart. Then
+`kymo artifacts` is ordered from the process beside. It packs the trace, and makes tables, stacks and the memory timeline
+of it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -42,7 +43,7 @@ class TorchEngine:
         with_flops: bool = False,
         with_snapshot: bool = False,
     ) -> None:
-        """Say what is to be recorded; the words are torch's. `with_snapshot`: the allocator's history, where CUDA is."""
+        """Say what is to be recorded, in torch's words; `with_snapshot`: the allocator's history, where CUDA is."""
         wanted = {torch.profiler.ProfilerActivity.CPU} if cpu else set()
         if cuda:
             wanted.add(torch.profiler.ProfilerActivity.CUDA)
@@ -118,6 +119,7 @@ class TorchEngine:
         trace = os.path.join(window.folder, trace_name(window.rank))
         began_ns = time.perf_counter_ns()
         profile.export_chrome_trace(trace)
+        del profile  # to free what it recorded takes its time too
         selection = ["trace", *sorted(window.selection)]
         if self._snapshot is not None and "snapshot" in selection:
             selection.remove("snapshot")
@@ -125,7 +127,7 @@ class TorchEngine:
         self._snapshot = None
         window.engine_ns += time.perf_counter_ns() - began_ns
         if not os.path.exists(trace):
-            raise OSError(f"torch could not write {trace}")
+            raise _not_written(trace)
         options = ["--rank", str(window.rank), "--only", ",".join(selection), "--move"]
         _background.run(["artifacts", trace, "-o", window.folder, *options])
 
@@ -176,6 +178,15 @@ def _about(window: Window) -> str:
             "roles": window.roles,
         }
     )
+
+
+def _not_written(trace: str) -> OSError:
+    """Clear away what torch left, and say how much room there is."""
+    with contextlib.suppress(OSError):
+        os.remove(trace + ".tmp")
+    room = os.statvfs(os.path.dirname(trace))
+    free_mb = room.f_bavail * room.f_frsize / 1e6
+    return OSError(f"torch could not write {trace}, and {free_mb:.0f} MB are free there; make room, or record less")
 
 
 def _mark_partial(window: Window) -> None:

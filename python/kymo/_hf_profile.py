@@ -45,7 +45,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
 
         trainer = Trainer(..., callbacks=[ProfCallback(output_dir="profiler_output")])
 
-    Parameters and their defaults are those of edd_utils' ProfCallback; skip_first, triggers and engine are further ones.
+    Parameters and defaults are those of edd_utils' ProfCallback; skip_first, triggers and engine are further ones.
 
     cpu, cuda: what is recorded; both False stands for both.
     profile_memory: allocations; with_stack and record_shapes are then on as well.
@@ -53,7 +53,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
     wait_steps, warmup_steps, active_steps, num_cycles: the schedule, by optimizer steps; 4, 4, 1, 1 where not given.
     output_dir: "profiler_output" where not given.
     export_memory_timeline, export_stacks, export_key_averages: what is made besides the trace.
-    enable_nsight_systems: run by `nsys profile`, give ranges to it and save nothing; not run by it, do nothing and say how.
+    enable_nsight_systems: run by `nsys profile`, give it ranges and save nothing; else do nothing, and say how.
     nsight_systems_output_file: the file named in that advice.
     skip_first: steps before the first cycle.
     triggers: what opens further windows of warmup_steps and active_steps: see kymo.hf.SlowStep, OnSignal, OnFile, When.
@@ -124,9 +124,10 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
 
     def _make_schedule(self, given: dict[str, Optional[int]], skip_first: int) -> Callable[[int], Action]:
         missing = {name: default for name, default in _DEFAULT_SCHEDULE.items() if given[name] is None}
-        chosen = {name: default if given[name] is None else given[name] for name, default in _DEFAULT_SCHEDULE.items()}
-        self.wait_steps, self.warmup_steps, self.active_steps, self.num_cycles = chosen.values()
-        schedule = Schedule(*chosen.values(), skip_first=skip_first)  # type: ignore[arg-type]
+        chosen = {**{name: value for name, value in given.items() if value is not None}, **missing}
+        self.wait_steps, self.warmup_steps = chosen["wait_steps"], chosen["warmup_steps"]
+        self.active_steps, self.num_cycles = chosen["active_steps"], chosen["num_cycles"]
+        schedule = Schedule(self.wait_steps, self.warmup_steps, self.active_steps, self.num_cycles, skip_first)
         if self.triggers and given["wait_steps"] is None and given["num_cycles"] is None:
             return never
         values = ", ".join(f"{name}={value}" for name, value in missing.items())
@@ -147,7 +148,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         if self.is_nsight and tool is None:
             file = nsight_file if nsight_file is not None else os.path.join(self.output_dir, "nsys_profile.nsys-rep")
             self._tell(
-                "nothing is profiled, because enable_nsight_systems is on and Nsight Systems does not run this program; "
+                "nothing is profiled: enable_nsight_systems is on, and Nsight Systems does not run this program; "
                 f"run it as: {_nsight.command(os.fspath(file))}"
             )
             return None
@@ -162,9 +163,10 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         if self.is_nsight:
             return _nsight.NsightEngine(record_shapes=self.settings["record_shapes"])
         if self.engine == "kymo":
-            from kymo._engine_kymo import KymoEngine
+            from kymo._engine_kymo import KymoEngine  # type: ignore[import-not-found]
 
-            return KymoEngine(**self.settings)
+            engine: Engine = KymoEngine(**self.settings)
+            return engine
         from kymo._engine_torch import TorchEngine
 
         return TorchEngine(**self.settings, with_snapshot="snapshot" in self.selection)
@@ -172,12 +174,12 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
     def _on_saved(self, window: Window) -> None:
         if self.is_nsight:
             return
-        ours_ms = (window.wait_ns - window.engine_ns) / 1e6
+        theirs_ms, ours_ms = window.engine_ns / 1e6, (window.wait_ns - window.engine_ns) / 1e6
         notes = "".join(f", with {note}" for note in window.notes)
         reason = f" ({window.why})" if window.why else ""
         self._tell(
             f"{window.n_steps} step{'s' * (window.n_steps != 1)} from step {window.first_step} on{notes}{reason} "
-            f"in {window.folder}: {self.engine} took {window.engine_ns / 1e6:.0f} ms for its end, kymo {ours_ms:.1f} ms; "
+            f"in {window.folder}: {self.engine} took {theirs_ms:.0f} ms for its end, kymo {ours_ms:.1f} ms; "
             "tables and pages follow"
         )
 

@@ -1,8 +1,8 @@
 """Working under Nsight Systems: whether it is there, the engine that tells it what the program does, and advice.
 
 Under nsys a profiler of one's own would fight for CUPTI and record everything twice. So the engine writes nothing: it
-gives NVTX ranges for steps, phases, modules and operators, and starts and stops the capture at the schedule's edges, for
-`nsys profile --capture-range=cudaProfilerApi`.
+gives NVTX ranges for steps, phases, modules and operators, and starts and stops the capture at the schedule's edges,
+for `nsys profile --capture-range=cudaProfilerApi`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class NsightEngine:
         if not _native.enabled():  # a recording has the phases as ranges, which go to the tool as well
             _phases.annotate(_native.range)
         if self._model is not None:
-            from kymo._training import ModuleRanges
+            from kymo._training import ModuleRanges  # type: ignore[import-not-found]
 
             self._modules = ModuleRanges(self._model)
 

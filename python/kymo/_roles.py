@@ -1,7 +1,7 @@
 """What storages of tensors are for: parameters, gradients, the optimizer's state, inputs.
 
-The memory timeline is drawn by category. torch's trace tells of allocations by address and not what they are for, so the
-addresses are noted while a window is recorded, where the trainer has them at hand.
+The memory timeline is drawn by category. torch's trace tells of allocations by address and not what they are for, so
+the addresses are noted while a window is recorded, where the trainer has them at hand.
 """
 
 from __future__ import annotations

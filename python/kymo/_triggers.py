@@ -12,6 +12,7 @@ import collections
 import os
 import signal
 import threading
+from typing import cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def as_trigger(given: Shorthand) -> Trigger:
     if isinstance(given, (str, os.PathLike)):
         return OnFile(given)
     if hasattr(given, "check"):
-        return given
+        return cast("Trigger", given)
     if callable(given):
         return When(given)
     raise TypeError(f"{given!r} is no trigger: give a SlowStep, OnSignal, OnFile or When")
