@@ -1,8 +1,8 @@
 """The engine that drives torch.profiler: by its lower level, because the driver decides when.
 
 A window's end has two parts. torch stops and writes its trace as plain JSON: that is torch's own time, told apart. Then
-`kymo artifacts` is ordered from the process beside. It packs the trace, and makes tables, stacks and the memory timeline
-of it.
+`kymo artifacts` is ordered from the process beside. It packs the trace, and makes tables, stacks and the memory
+timeline of it.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Begin: wrap what has to be wrapped."""
         self._end()  # of a training that was given up where nobody saw it: by another's on_train_begin
-        trainer = find_self(Trainer, lambda it: self in it.callback_handler.callbacks)
+        trainer = find_self(Trainer, self._is_called_by)
         if trainer is None:
             warnings.warn("kymo.hf.Callback found no Trainer that calls it, so it records nothing", stacklevel=2)
             return
@@ -99,6 +99,9 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Put everything back; end the recording if it is ours."""
         self._end()
+
+    def _is_called_by(self, trainer: Any) -> bool:
+        return self in trainer.callback_handler.callbacks
 
     # ---- wrapped methods ----
 

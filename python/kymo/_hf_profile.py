@@ -23,7 +23,9 @@ except ImportError as error:
     raise ImportError("kymo.hf needs transformers: pip install transformers") from error
 
 from kymo import _nsight, _roles
+from kymo._hf_phases import Callback
 from kymo._schedule import Schedule, never
+from kymo._training import find_self
 from kymo._triggers import Triggers, as_trigger
 from kymo._window import Driver, say, who_am_i
 
@@ -189,7 +191,15 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         """Start at step 0."""
         self._finish("the training began anew")
         if self.prof is not None and _Training.may_begin():
-            self._training = _Training(self, self.prof, kwargs.get("model"), kwargs.get("optimizer"))
+            phases = _Phases(self) if find_self(Trainer, self._tells_phases) is not None else None
+            if phases is not None:
+                phases.on_train_begin(args, state, control, **kwargs)
+            self._training = _Training(self, self.prof, kwargs.get("model"), kwargs.get("optimizer"), phases)
+
+    def _tells_phases(self, trainer: Any) -> bool:
+        """Whether it is up to us, because no kymo.hf.Callback does it."""
+        callbacks = trainer.callback_handler.callbacks
+        return self in callbacks and not any(isinstance(callback, Callback) for callback in callbacks)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Note where the parameters are."""
@@ -198,6 +208,8 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Note where the gradients are."""
+        if self._training is not None and self._training.phases is not None:
+            self._training.phases.on_pre_optimizer_step(args, state, control, **kwargs)
         if self._training is not None and self._training.is_recording:
             self._training.note_gradients()
 
@@ -246,6 +258,17 @@ def _selection(memory: bool, stacks: bool, averages: bool) -> set[str]:
     return names
 
 
+class _Phases(Callback):
+    """The phases of a Trainer whose callback is another one."""
+
+    def __init__(self, owner: ProfCallback) -> None:
+        super().__init__()
+        self._owner = owner
+
+    def _is_called_by(self, trainer: Any) -> bool:
+        return self._owner in trainer.callback_handler.callbacks
+
+
 class _Training:
     """One training of one callback, from on_train_begin to its end, however that comes."""
 
@@ -259,8 +282,11 @@ class _Training:
             say("this ProfCallback is off, because another one profiles this training; keep one of them")
         return other is None
 
-    def __init__(self, callback: ProfCallback, driver: Driver, model: Any, optimizer: Any) -> None:
+    def __init__(
+        self, callback: ProfCallback, driver: Driver, model: Any, optimizer: Any, phases: Optional[_Phases]
+    ) -> None:
         self.driver = driver
+        self.phases = phases
         self.model = model
         self.optimizer = optimizer
         self.warmup, self.active = callback.warmup_steps, callback.active_steps
@@ -336,6 +362,8 @@ class _Training:
         type(self).now = None
         self.triggers.end()
         self._forget_inputs()
+        if self.phases is not None:
+            self.phases._end()
         self.driver.stop(why)
 
 

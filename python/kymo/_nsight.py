@@ -83,7 +83,7 @@ class NsightEngine:
         if not _native.enabled():  # a recording has the phases as ranges, which go to the tool as well
             _phases.annotate(_native.range)
         if self._model is not None:
-            from kymo._training import ModuleRanges  # type: ignore[import-not-found]
+            from kymo._training import ModuleRanges
 
             self._modules = ModuleRanges(self._model)
 

@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import pytest
 
@@ -114,9 +114,6 @@ def test_nsight_without_nsys_says_how_and_writes_nothing(tmp_path, capsys, monke
 
 def test_the_trace_is_of_one_step_and_says_who_it_is(default):
     trace = trace_of(default[0] / "iteration_9")
-    assert [e["name"] for e in trace["traceEvents"] if e["name"].startswith("ProfilerStep")].count(
-        "ProfilerStep#8"
-    ) == 1
     (step,) = named(trace, "ProfilerStep#8")
     assert step["cat"] == "user_annotation"
     assert [trace[key] for key in ("profile_memory", "with_stack", "record_shapes", "with_flops")] == [1, 1, 1, 1]
@@ -338,20 +335,11 @@ def test_evaluation_and_saving_inside_a_window_are_told_apart(tmp_path, capsys):
     assert "from step 1 on, with an evaluation, with a checkpoint in" in capsys.readouterr().err
     trace = trace_of(tmp_path / "out" / "iteration_3")
     assert trace["kymo"]["notes"] == window.notes
-    for name, count in (
-        ("evaluate", 1),
-        ("checkpoint", 1),
-        ("forward", 2),
-        ("backward", 2),
-        ("data", 2),
-        ("optimizer", 2),
-    ):
-        assert len(named(trace, f"kymo:{name}")) == count, name
+    counts = {"evaluate": 1, "checkpoint": 1, "forward": 2, "backward": 2, "data": 2, "optimizer": 2}
+    assert {name: len(named(trace, f"kymo:{name}")) for name in counts} == counts
     (evaluation,) = named(trace, "kymo:evaluate")
-    inside = [
-        e for e in named(trace, "aten::mse_loss") if evaluation["ts"] <= e["ts"] < evaluation["ts"] + evaluation["dur"]
-    ]
-    assert len(inside) == 1
+    begin, end = evaluation["ts"], evaluation["ts"] + evaluation["dur"]
+    assert len([e for e in named(trace, "aten::mse_loss") if begin <= e["ts"] < end]) == 1
 
 
 # ---- others ----
@@ -397,11 +385,7 @@ def test_what_a_window_costs_is_known_apart(default):
     assert window.roles == []  # they are many, and nobody needs them any more
 
 
-def hooks_of(callback: ProfCallback) -> list[str]:
-    return [name for name in dir(callback) if name.startswith("on_")]
-
-
 def test_hooks_are_harmless_where_there_is_no_profiler(tmp_path):
-    callback: Optional[Any] = ProfCallback(output_dir=tmp_path, enable_nsight_systems=True)
-    for name in hooks_of(callback):
-        assert getattr(callback, name)(None, None, None) is None
+    callback = ProfCallback(output_dir=tmp_path, enable_nsight_systems=True)
+    for name in [name for name in dir(callback) if name.startswith("on_")]:
+        assert getattr(callback, name)(None, None, None, metrics={}) is None
