@@ -23,6 +23,7 @@
  *     native_dump_put.c  what kymo/_dumper.py asks of <kymo/dump.h>
  *     native_dump_tensor.c  tensors of any library: from Python objects to what libkymo takes
  *     native_gpu.c       tracing of GPU work
+ *     native_torch.c     operators of PyTorch; with torch_library.c, torch_layout.c, torch_observer.c (torch_abi.h)
  *     native_handles.c   ranges by handle, for compiled code
  *     native_switch.c    start, stop and what is asked about the recording
  *
@@ -247,6 +248,7 @@ extern PyMethodDef native_event_functions[];
 extern PyMethodDef native_switch_functions[];
 extern PyMethodDef native_async_functions[];
 extern PyMethodDef native_gpu_functions[];
+extern PyMethodDef native_torch_functions[];
 extern PyMethodDef native_handle_functions[];
 extern PyMethodDef native_iteration_functions[];
 extern PyMethodDef native_communication_functions[];

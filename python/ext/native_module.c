@@ -128,10 +128,11 @@ static int native_exec(PyObject *module)
     struct native_state *state = native_state_of(module);
     if (check_library() < 0 || make_exceptions(state) < 0 || make_types(module, state) < 0)
         return -1;
-    PyMethodDef *const functions[] = {
-        native_range_functions,         native_event_functions,  native_switch_functions,
-        native_async_functions,         native_handle_functions, native_iteration_functions,
-        native_communication_functions, native_dump_functions,   native_gpu_functions};
+    PyMethodDef *const functions[] = {native_range_functions,         native_event_functions,
+                                      native_switch_functions,        native_async_functions,
+                                      native_handle_functions,        native_iteration_functions,
+                                      native_communication_functions, native_dump_functions,
+                                      native_gpu_functions,           native_torch_functions};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (PyModule_AddFunctions(module, functions[i]) < 0)
             return -1;
