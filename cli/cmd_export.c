@@ -12,13 +12,14 @@
 #include "cli.h"
 
 static struct {
-    const char *to, *output, *filter, *by, *baseline;
+    const char *to, *output, *filter, *by, *baseline, *from, *until, *about;
     bool split;
 } given;
 
 static const struct cli_option options[] = {
-    {"to", 't', CLI_CHOICE, "perfetto|perfetto-gpu|chrome|csv|sqlite|speedscope|collapsed|flamegraph",
-     &given.to, "the format (default: by the ending of FILE, else perfetto)"},
+    {"to", 't', CLI_CHOICE,
+     "perfetto|perfetto-gpu|chrome|kineto|csv|sqlite|speedscope|collapsed|flamegraph", &given.to,
+     "the format (default: by the ending of FILE, else perfetto)"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
      "write there; - is standard output (default: the name of\n"
      "the recording with the ending of the format, here)"},
@@ -33,6 +34,13 @@ static const struct cli_option options[] = {
      "(default: all added up)"},
     {"baseline", 'b', CLI_TEXT, "OLD.kymo", &given.baseline,
      "collapsed, flamegraph: what changed since this one"},
+    {"from", 0, CLI_TEXT, "TIME", &given.from,
+     "kineto: leave out what began before; in seconds since the\n"
+     "first event, or as csv has it in start_ns, with ns behind"},
+    {"until", 0, CLI_TEXT, "TIME", &given.until, "kineto: leave out what ended later"},
+    {"about", 0, CLI_TEXT, "JSON", &given.about,
+     "kineto: an object for the file's key \"kymo\", such as\n"
+     "{\"rank\":0,\"step\":9}"},
 };
 
 static const struct format {
@@ -44,6 +52,7 @@ static const struct format {
     {"perfetto-gpu", ".gpu.pftrace",
      "open it at https://ui.perfetto.dev, v55 or later: GPU work as events of its own"},
     {"chrome", ".json", "open it at chrome://tracing or https://ui.perfetto.dev"},
+    {"kineto", ".pt.trace.json", "as torch.profiler writes it; 'kymo artifacts' makes tables of it"},
     {"csv", ".csv", "one line per range, mark and counter value"},
     {"sqlite", ".db", "ask it with sqlite3: SELECT * FROM summary_by_name"},
     {"sqlite", ".sqlite", "ask it with sqlite3: SELECT * FROM summary_by_name"},
@@ -119,6 +128,53 @@ static bool is_input(const char *output, char **args, int n_args)
 /* Recordings to compare with; none when --baseline was not given. */
 static struct cli_recordings baseline;
 
+/* The window that was asked for, by CLOCK_MONOTONIC. */
+static struct {
+    uint64_t from_ns, until_ns;
+} window;
+
+static uint64_t first_event_ns(const struct cli_recordings *recordings)
+{
+    uint64_t first_ns = 0;
+    for (size_t r = 0; r < recordings->n; r++)
+        for (size_t i = 0; i < kymo_recording_n_processes(recordings->list[r]); i++) {
+            const struct kymo_process *process = kymo_recording_process(recordings->list[r], i);
+            if (process->n_words > 0 && (first_ns == 0 || process->first_ns < first_ns))
+                first_ns = process->first_ns;
+        }
+    return first_ns;
+}
+
+/* "2.5" or "35503677894664ns"; false when it is neither. NULL leaves `*ns` as it is. */
+static bool parse_time(const char *text, uint64_t first_ns, uint64_t *ns)
+{
+    char *end;
+    if (text == NULL)
+        return true;
+    if (ends_with(text, "ns")) {
+        errno = 0;
+        *ns = strtoull(text, &end, 10);
+        return errno == 0 && text[0] >= '0' && text[0] <= '9' && strcmp(end, "ns") == 0;
+    }
+    const double seconds = strtod(text, &end);
+    if (end == text || *end != '\0' || !(seconds >= 0 && seconds < 1e9))
+        return false;
+    *ns = first_ns + (uint64_t)(seconds * 1e9);
+    return true;
+}
+
+static bool parse_window(const struct cli_recordings *recordings)
+{
+    const uint64_t first_ns = first_event_ns(recordings);
+    const bool has_from = parse_time(given.from, first_ns, &window.from_ns);
+    if (has_from && parse_time(given.until, first_ns, &window.until_ns))
+        return true;
+    cli_say("--%s '%s' is no time: seconds since the first event, such as 2.5, or nanoseconds of\n"
+            "CLOCK_MONOTONIC with ns behind",
+            has_from ? "until" : "from", has_from ? given.until : given.from);
+    return false;
+}
+
 static kymo_status export_to(const struct cli_recordings *recordings, const struct format *format,
                              int fd)
 {
@@ -127,6 +183,9 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
         .by = given.by,
         .baseline = baseline.list,
         .n_baseline = baseline.n,
+        .from_ns = window.from_ns,
+        .until_ns = window.until_ns,
+        .about = given.about,
         .progress = cli_progress,
         .progress_ctx = (void *)"writing",
     };
@@ -197,9 +256,18 @@ static int export(int n_args, char **args)
     if ((given.by != NULL || given.baseline != NULL) && !adds_up(format))
         return cli_fail("%s goes with --to collapsed or --to flamegraph, which add times up",
                         given.by != NULL ? "--by" : "--baseline");
+    if ((given.from != NULL || given.until != NULL || given.about != NULL) &&
+        strcmp(format->name, "kineto") != 0)
+        return cli_fail("--%s goes with --to kineto", given.from != NULL    ? "from"
+                                                      : given.until != NULL ? "until"
+                                                                            : "about");
     struct cli_recordings recordings = {0};
     if (!(adds_up(format) ? cli_open : cli_open_whole)(&recordings, args, n_args))
         return CLI_BAD;
+    if (!parse_window(&recordings)) {
+        cli_close(&recordings);
+        return CLI_BAD;
+    }
     if (given.baseline != NULL && !cli_open(&baseline, (char **)&given.baseline, 1)) {
         cli_close(&recordings);
         return CLI_BAD;
@@ -234,7 +302,10 @@ const struct cli_command cli_command_export = {
         "Writes the events of recordings into one file for another tool: perfetto (compact, what\n"
         "to use for a timeline), chrome (JSON, which many programs read), csv (a line for each\n"
         "range, mark and counter value), sqlite (a database with views for the usual questions),\n"
-        "speedscope (JSON, a profile for each thread). Several recordings, and all ranks in them,\n"
+        "speedscope (JSON, a profile for each thread), kineto (JSON as torch.profiler writes it, "
+        "of\n"
+        "all or of a window of time, with operators that engine=\"kymo\" recorded). Several "
+        "recordings, and all ranks in them,\n"
         "lie on one time axis. Files may be of any size; memory does not grow with them. Traces "
         "and\n"
         "profiles of other tools ('kymo import --help' says which) are converted as well.\n"
@@ -253,6 +324,8 @@ const struct cli_command cli_command_export = {
         "  kymo export train.kymo -o train.svg        a flame graph\n"
         "  kymo export new.kymo -b old.kymo -o d.svg  what became slower, what faster\n"
         "  kymo export trace.json.gz -o trace.db      one format into another\n"
+        "  kymo export train.kymo --to kineto --from 2.5 --until 3   half a second, for torch's "
+        "tools\n"
         "  kymo export train.kymo --to csv -o - | head\n"
         "  kymo export train.kymo -o train.db         a database, for sqlite3",
     .run = export,

@@ -13,6 +13,8 @@ struct kymo__chrome {
     bool pids_are_devices; /* each device is one process's, and no process has its number as its pid */
     struct kymo__buf text;   /* of the event at hand */
     struct kymo__pairs gpus; /* devices that have their names, by process */
+    uint64_t n_ranges;       /* of kineto.c: how many have a number */
+    uint64_t around; /* of kineto.c: the number of the operator around the range at hand; 0: none */
 };
 
 static inline struct kymo__chrome *kymo__chrome_of(const struct kymo__export *x)

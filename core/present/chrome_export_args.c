@@ -147,7 +147,8 @@ static void close_args(struct kymo__export *x, struct kymo__buf *buf)
 
 void kymo__chrome_args(struct kymo__export *x, const struct kymo__payload *payload, bool is_cut)
 {
-    static const char *const keys[] = {"correlation"};
+    static const char *const keys[] = {"correlation", "External id"};
+    const uint64_t around = kymo__chrome_of(x)->around;
     struct kymo__buf *buf = text_of(x);
     struct kymo__details details;
     uint32_t found;
@@ -160,6 +161,8 @@ void kymo__chrome_args(struct kymo__export *x, const struct kymo__payload *paylo
     const bool is_given = put_given(buf, &details, keys, KYMO__COUNT_OF(keys), &found);
     if (details.correlation != 0 && (found & 1) == 0)
         put_count(buf, keys[0], details.correlation);
+    if (around != 0 && (found & 2) == 0)
+        put_count(buf, keys[1], around);
     if (details.communicates && !is_given)
         put_communication(x, buf, &details.communication);
     if (is_cut) {

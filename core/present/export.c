@@ -17,11 +17,12 @@ static const struct kymo__export_format *const formats[] = {
     &kymo__export_perfetto,   &kymo__export_chrome,       &kymo__export_csv,
     &kymo__export_sqlite,     &kymo__export_speedscope,   &kymo__export_collapsed,
     &kymo__export_flamegraph, &kymo__export_perfetto_tar, &kymo__export_perfetto_gpu,
+    &kymo__export_kineto,
 };
 
 const char *kymo_export_formats(void)
 {
-    return "perfetto,chrome,csv,perfetto-tar,perfetto-gpu" KYMO__SQLITE_FORMAT
+    return "perfetto,chrome,kineto,csv,perfetto-tar,perfetto-gpu" KYMO__SQLITE_FORMAT
            ",speedscope,collapsed,flamegraph";
 }
 
@@ -379,6 +380,27 @@ static kymo_status export_all(struct kymo__export *x, kymo_recording *const *rec
     return status;
 }
 
+/* Options that the format does not know are a mistake of who asks. */
+static kymo_status check_options(const struct kymo__export *x)
+{
+    const struct kymo_export_options *wants = x->options;
+    uint32_t found;
+    if (!x->format->adds_up && (wants->by != NULL || wants->n_baseline != 0))
+        return kymo__fail(
+            KYMO_EINVAL,
+            "%s goes with collapsed and flamegraph, which add times up; %s has single events",
+            wants->by != NULL ? "by" : "a baseline", x->format->name);
+    if (!x->format->takes_window &&
+        (wants->from_ns != 0 || wants->until_ns != 0 || wants->about != NULL))
+        return kymo__fail(KYMO_EINVAL, "a window goes with kineto; %s has all events",
+                          x->format->name);
+    if (wants->about != NULL &&
+        !kymo__arguments_look(wants->about, strlen(wants->about), NULL, 0, &found))
+        return kymo__fail(KYMO_EINVAL, "what is said about the window is no JSON object: %.100s",
+                          wants->about);
+    return KYMO_OK;
+}
+
 kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char *format,
                         const struct kymo_export_options *options, int fd)
 {
@@ -391,11 +413,7 @@ kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char 
     };
     if (x.format == NULL || x.format->missing != NULL)
         return kymo_export_check(format);
-    if (!x.format->adds_up && (x.options->by != NULL || x.options->n_baseline != 0))
-        return kymo__fail(
-            KYMO_EINVAL,
-            "%s goes with collapsed and flamegraph, which add times up; %s has single events",
-            x.options->by != NULL ? "by" : "a baseline", format);
+    KYMO_TRY(check_options(&x));
     KYMO_TRY(kymo__out_init(&x.out, fd));
     const kymo_status status = export_all(&x, recordings, n);
     if (x.format->close != NULL)

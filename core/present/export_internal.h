@@ -267,13 +267,15 @@ struct kymo__export_format {
     void (*lane_done)(struct kymo__export *x, struct kymo__export_lane *lane);
     /* When set, the format reads the recordings by itself and nothing above is called but `close`. */
     kymo_status (*whole)(struct kymo__export *x, kymo_recording *const *recordings, size_t n);
-    bool adds_up; /* knows the options `by` and `baseline` */
+    bool adds_up;      /* knows the options `by` and `baseline` */
+    bool takes_window; /* knows `from_ns`, `until_ns` and `about` */
 };
 
 extern const struct kymo__export_format kymo__export_perfetto;
 extern const struct kymo__export_format kymo__export_perfetto_gpu;
 extern const struct kymo__export_format kymo__export_perfetto_tar;
 extern const struct kymo__export_format kymo__export_chrome;
+extern const struct kymo__export_format kymo__export_kineto;
 extern const struct kymo__export_format kymo__export_csv;
 extern const struct kymo__export_format kymo__export_sqlite;
 extern const struct kymo__export_format kymo__export_speedscope;

@@ -168,6 +168,7 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_report_per_iteration(kymo_recording *
  *               as perfetto, with the work of GPUs as Perfetto's own GPU events: launch shapes as data, and lists of
  *               kernels in viewers from v55 on. Older ones show no arrows from launches there
  *   chrome      JSON; with GPU work, or of an imported trace, as Kineto writes it
+ *   kineto      JSON as torch.profiler writes it: ranges and GPU work, all of them or of a window
  *   csv         one line per range, mark, counter value, piece of GPU work
  *   sqlite      a database, docs/formats/sqlite.md; not in every build. Written in place into an empty regular file; for
  *               anything else, such as a pipe, it is made in a temporary file (in TMPDIR, else /var/tmp) and copied
@@ -187,6 +188,10 @@ struct kymo_export_options {
     const char *by; /* "thread" or "rank": that is the outermost frame; NULL: all are merged */
     kymo_recording *const *baseline; /* lent; what to compare with */
     size_t n_baseline;
+    /* And these for kineto. */
+    uint64_t from_ns,
+        until_ns; /* what lies in between, on CLOCK_MONOTONIC of its machine; 0: from the begin, to the end */
+    const char *about; /* a JSON object, which the file has under the key "kymo"; NULL: none */
 };
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n,
                                                   const char *format,
