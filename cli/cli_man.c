@@ -105,7 +105,7 @@ static void print_value(const struct cli_option *option)
         fputs("\\fR", stdout);
         if (word[len] == '\0')
             return;
-        putchar('|');
+        fputs("|\\:", stdout); /* where a line that is too long may end */
         word += len + 1;
     }
 }

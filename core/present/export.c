@@ -22,7 +22,7 @@ static const struct kymo__export_format *const formats[] = {
 
 const char *kymo_export_formats(void)
 {
-    return "perfetto,chrome,kineto,csv,perfetto-tar,perfetto-gpu" KYMO__SQLITE_FORMAT
+    return "perfetto,chrome,csv,kineto,perfetto-tar,perfetto-gpu" KYMO__SQLITE_FORMAT
            ",speedscope,collapsed,flamegraph";
 }
 

@@ -6,8 +6,8 @@ Where the inputs of an operator lie is learned once, from operators of known sha
 
 from __future__ import annotations
 
+import functools
 import os
-import sys
 
 from kymo import _native
 
@@ -24,7 +24,7 @@ class Operators:
 
         self._shapes = shapes
         _native.torch_open(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
-        knows_shapes, self._sequence = _learn(torch)
+        knows_shapes, self._sequence = _learn()
         self.missing: Optional[str] = None  # a sentence
         if shapes and not knows_shapes:
             self.missing = f"kymo does not know PyTorch {torch.__version__} well enough: operators have no shapes"
@@ -36,24 +36,22 @@ class Operators:
         _native.torch_operators(False, False, False)
 
 
-_learned: Optional[tuple[bool, bool]] = None
-
-
-def _learn(torch: Any) -> tuple[bool, bool]:
+@functools.cache
+def _learn() -> tuple[bool, bool]:
     """Whether shapes can be read, and numbers in the autograd graph."""
-    global _learned
-    if _learned is None:
-        try:
-            sequence = _try_operators(torch)
-        finally:
-            told = _native.torch_learn(0)
-        _learned = (_native.torch_operators(False, False, False), sequence >= 0 and told == sequence)
-    return _learned
+    sequence = -1
+    try:
+        sequence = _try_operators()
+    finally:
+        told = _native.torch_learn(0)
+    return _native.torch_operators(False, False, False), sequence >= 0 and told == sequence
 
 
-def _try_operators(torch: Any) -> int:
+def _try_operators() -> int:
     """Run what torch_layout.c expects. The number of the multiplication in the autograd graph."""
-    options = {"device": "cpu", "dtype": torch.float32}
+    import torch
+
+    options: dict[str, Any] = {"device": "cpu", "dtype": torch.float32}
     rows, columns = torch.ones(5, 3, **options), torch.ones(1, 3, **options)
     short, long = torch.ones(2, 3, **options), torch.ones(4, 3, **options)
     large, square = torch.ones(1, 2, 1, 2, 1, 3, **options), torch.ones(3, 3, **options)

@@ -50,6 +50,7 @@ OFFERED = {
         "perfetto-gpu",
         "chrome",
         "csv",
+        "kineto",
         "sqlite",
         "speedscope",
         "collapsed",

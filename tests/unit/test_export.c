@@ -644,7 +644,7 @@ static void any_allocation_may_fail(void **state)
     word(f, 20, KYMO_KIND_END, STEP);
     flush_words(f, 0);
     log_put_end(&f->log, "stop");
-    static const char *const formats[] = {"perfetto", "chrome", "csv", "perfetto-tar"};
+    static const char *const formats[] = {"perfetto", "chrome", "csv", "perfetto-tar", "kineto"};
     const int fd = open("/dev/null", O_WRONLY);
     for (size_t i = 0; i < KYMO__COUNT_OF(formats); i++) {
         kymo_status status = KYMO_ENOMEM;
