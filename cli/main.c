@@ -14,6 +14,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_export,
     &cli_command_compare,
     &cli_command_breakdown,
+    &cli_command_artifacts,
     &cli_command_import,
     &cli_command_diff,
     &cli_command_dump,

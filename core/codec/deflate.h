@@ -35,6 +35,25 @@ enum kymo__deflate_effort { KYMO__DEFLATE_QUICK, KYMO__DEFLATE_SMALL };
 void kymo__deflate_all(struct kymo__buf *out, const void *bytes, size_t n,
                        enum kymo__deflate_effort effort);
 
+/* The same in pieces: all of them one stream, which the last one ends. */
+typedef struct kymo__deflater kymo__deflater;
+/* NULL without memory. Destroy takes NULL. */
+kymo__deflater *kymo__deflater_create(enum kymo__deflate_effort effort);
+void kymo__deflater_destroy(kymo__deflater *deflater);
+/* Append what `n` bytes make, as far as it is known by now. */
+void kymo__deflater_put(kymo__deflater *deflater, struct kymo__buf *out, const void *bytes,
+                        size_t n, bool is_last);
+
+/* ---- gzip_file.c ---- */
+
+/*
+ * Write the file at `path` to `fd` as gzip, one member; a file that is gzip already as it is. `progress` may be NULL.
+ * KYMO_EIO, KYMO_ENOMEM.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__gzip_file(const char *path, int fd,
+                                             void (*progress)(void *ctx, double share),
+                                             void *progress_ctx);
+
 /* ---- base64.c ---- */
 
 /* Append `n` bytes as base64 (RFC 4648) with its padding. */

@@ -8,19 +8,28 @@ enum {
     ROOM = 1 << 18,  /* for what it gives at once */
 };
 
-struct coder {
+struct kymo__deflater {
     struct isal_zstream stream;
     uint8_t level_buf[ISAL_DEF_LVL2_DEFAULT];
 };
 
-static void begin(struct coder *coder, enum kymo__deflate_effort effort)
+kymo__deflater *kymo__deflater_create(enum kymo__deflate_effort effort)
 {
-    isal_deflate_init(&coder->stream);
-    coder->stream.level = effort == KYMO__DEFLATE_QUICK ? 1 : 2;
-    coder->stream.level_buf = coder->level_buf;
-    coder->stream.level_buf_size = sizeof coder->level_buf;
-    coder->stream.gzip_flag = IGZIP_DEFLATE;
-    coder->stream.flush = NO_FLUSH;
+    kymo__deflater *deflater = kymo__calloc(1, sizeof *deflater);
+    if (deflater == NULL)
+        return NULL;
+    isal_deflate_init(&deflater->stream);
+    deflater->stream.level = effort == KYMO__DEFLATE_QUICK ? 1 : 2;
+    deflater->stream.level_buf = deflater->level_buf;
+    deflater->stream.level_buf_size = sizeof deflater->level_buf;
+    deflater->stream.gzip_flag = IGZIP_DEFLATE;
+    deflater->stream.flush = NO_FLUSH;
+    return deflater;
+}
+
+void kymo__deflater_destroy(kymo__deflater *deflater)
+{
+    kymo__free(deflater);
 }
 
 /* All of what was given it, until it has no more to say. */
@@ -38,21 +47,15 @@ static void put_piece(struct isal_zstream *stream, struct kymo__buf *out)
     } while (stream->avail_out == 0);
 }
 
-void kymo__deflate_all(struct kymo__buf *out, const void *bytes, size_t n,
-                       enum kymo__deflate_effort effort)
+void kymo__deflater_put(kymo__deflater *deflater, struct kymo__buf *out, const void *bytes,
+                        size_t n, bool is_last)
 {
-    struct coder *coder = kymo__calloc(1, sizeof *coder);
-    if (coder == NULL) {
-        out->failed = true;
-        return;
-    }
-    begin(coder, effort);
-    coder->stream.next_in = (uint8_t *)bytes; /* it has no const here; it does not write */
+    struct isal_zstream *stream = &deflater->stream;
+    stream->next_in = (uint8_t *)bytes; /* it has no const here; it does not write */
     do {
-        coder->stream.avail_in = (uint32_t)KYMO__MIN(n, (size_t)PIECE);
-        n -= coder->stream.avail_in;
-        coder->stream.end_of_stream = n == 0;
-        put_piece(&coder->stream, out);
+        stream->avail_in = (uint32_t)KYMO__MIN(n, (size_t)PIECE);
+        n -= stream->avail_in;
+        stream->end_of_stream = n == 0 && is_last;
+        put_piece(stream, out);
     } while (n != 0 && !out->failed);
-    kymo__free(coder);
 }

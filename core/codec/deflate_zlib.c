@@ -12,6 +12,33 @@ enum {
     ROOM = 1 << 18, /* for what it gives at once */
 };
 
+struct kymo__deflater {
+    z_stream stream;
+};
+
+kymo__deflater *kymo__deflater_create(enum kymo__deflate_effort effort)
+{
+    (void)effort;
+    kymo__deflater *deflater = kymo__calloc(1, sizeof *deflater);
+    if (deflater == NULL)
+        return NULL;
+    deflater->stream.zalloc = kymo__zlib_take;
+    deflater->stream.zfree = kymo__zlib_give;
+    if (deflateInit2(&deflater->stream, LEVEL, Z_DEFLATED, WINDOW_BITS_OF_RAW, MEMORY,
+                     Z_DEFAULT_STRATEGY) == Z_OK)
+        return deflater;
+    kymo__free(deflater);
+    return NULL;
+}
+
+void kymo__deflater_destroy(kymo__deflater *deflater)
+{
+    if (deflater == NULL)
+        return;
+    deflateEnd(&deflater->stream);
+    kymo__free(deflater);
+}
+
 /* All of what was given it, until it has no more to say. */
 static void put_piece(z_stream *stream, int flush, struct kymo__buf *out)
 {
@@ -25,21 +52,14 @@ static void put_piece(z_stream *stream, int flush, struct kymo__buf *out)
     } while (stream->avail_out == 0);
 }
 
-void kymo__deflate_all(struct kymo__buf *out, const void *bytes, size_t n,
-                       enum kymo__deflate_effort effort)
+void kymo__deflater_put(kymo__deflater *deflater, struct kymo__buf *out, const void *bytes,
+                        size_t n, bool is_last)
 {
-    (void)effort;
-    z_stream stream = {.zalloc = kymo__zlib_take, .zfree = kymo__zlib_give};
-    if (deflateInit2(&stream, LEVEL, Z_DEFLATED, WINDOW_BITS_OF_RAW, MEMORY, Z_DEFAULT_STRATEGY) !=
-        Z_OK) {
-        out->failed = true;
-        return;
-    }
-    stream.next_in = (Bytef *)bytes; /* zlib 1.2 has no const here; it does not write */
+    z_stream *stream = &deflater->stream;
+    stream->next_in = (Bytef *)bytes; /* zlib 1.2 has no const here; it does not write */
     do {
-        stream.avail_in = (unsigned)KYMO__MIN(n, (size_t)INT_MAX);
-        n -= stream.avail_in;
-        put_piece(&stream, n == 0 ? Z_FINISH : Z_NO_FLUSH, out);
+        stream->avail_in = (unsigned)KYMO__MIN(n, (size_t)INT_MAX);
+        n -= stream->avail_in;
+        put_piece(stream, n == 0 && is_last ? Z_FINISH : Z_NO_FLUSH, out);
     } while (n != 0 && !out->failed);
-    deflateEnd(&stream);
 }

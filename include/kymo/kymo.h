@@ -45,5 +45,6 @@
 #include <kymo/switchboard.h>
 #include <kymo/table.h>
 #include <kymo/tensor.h>
+#include <kymo/torch_trace.h>
 
 #endif

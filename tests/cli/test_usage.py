@@ -14,7 +14,7 @@ def test_without_a_command_the_overview_is_shown(kymo, expected):
         expected("overview", done.stdout)
 
 
-COMMANDS = ["run", "report", "export", "compare", "breakdown", "import", "diff", "dump", "doctor", "completion"]
+COMMANDS = ["run", "report", "export", "compare", "breakdown", "artifacts", "import", "diff", "dump", "doctor", "completion"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -56,6 +56,11 @@ MISTAKES = {
     "export-nothing": ["export"],
     "compare-nothing": ["compare"],
     "breakdown-nothing": ["breakdown"],
+    "artifacts-nothing": ["artifacts"],
+    "artifacts-nowhere": ["artifacts", "trace.json"],
+    "artifacts-unknown": ["artifacts", "trace.json", "-o", "out", "--only", "trace,avrages"],
+    "artifacts-missing": ["artifacts", "trace.json", "-o", "out"],
+    "artifacts-wrong-rank": ["artifacts", "trace.json", "-o", "out", "--rank", "one"],
     "import-nothing": ["import"],
     "diff-nothing": ["diff"],
     "diff-one": ["diff", "a"],

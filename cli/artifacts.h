@@ -1,0 +1,39 @@
+/* What the files of `kymo artifacts` share: the trace that was read, and how a file gets into the directory. */
+#ifndef KYMO_ARTIFACTS_H
+#define KYMO_ARTIFACTS_H
+
+#include "cli.h"
+
+struct artifacts {
+    const char *source, *directory;
+    kymo_torch_trace *trace; /* NULL: only what needs no reading is wanted, or it could not be read */
+    struct kymo_torch_trace_facts facts; /* of it */
+    int64_t rank;
+    const char *sort, *metric; /* as given; NULL: what fits the trace */
+    uint32_t n_rows, stack_depth;
+};
+
+/* One thing that can be made of a trace. */
+struct artifact {
+    const char *name; /* for --only */
+    const char *needs; /* what a trace without it was recorded without: "allocations (profile_memory=True)" */
+    bool reads; /* it is made of the events; the others take the file as it is */
+    bool (*is_there)(const struct artifacts *job); /* the trace has what it takes; NULL: every one */
+    int (*make)(const struct artifacts *job); /* a status of the command; what failed is said */
+};
+
+extern const struct artifact artifact_trace;
+
+/*
+ * Make the file NAME in the directory, and say where on standard output. It is written under another name first, so that
+ * no half of it is ever found there.
+ */
+int artifacts_write(const struct artifacts *job, const char *name,
+                    kymo_status (*write)(void *ctx, int fd), void *ctx);
+/* The same by a stream, for rankR_NAME. */
+int artifacts_print(const struct artifacts *job, const char *name,
+                    kymo_status (*print)(void *ctx, FILE *out), void *ctx);
+/* "rankR_NAME". Returned in `into`, of `size` bytes. */
+const char *artifacts_name(const struct artifacts *job, const char *name, char *into, size_t size);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * kymo artifacts: the files that people want of a trace of torch.profiler. Each is a row of the table below and is made on
+ * its own: one that fails is told, the others are written.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "artifacts.h"
+
+static struct {
+    const char *output, *rank, *only, *sort, *metric;
+    uint32_t rows, stack_depth;
+    bool move;
+} given = {.rows = 25, .stack_depth = 5};
+
+static const struct cli_option options[] = {
+    {"output", 'o', CLI_TEXT, "DIR", &given.output, "write there; made when it is not there"},
+    {"rank", 0, CLI_TEXT, "R", &given.rank, "the rank in names of files (default: the trace's own)"},
+    {"only", 0, CLI_TEXT, "LIST", &given.only,
+     "these alone, with commas between: trace\n"
+     "(default: all that the trace has data for)"},
+    {"move", 0, CLI_FLAG, NULL, &given.move, "delete TRACE once all of it is in DIR, packed"},
+};
+
+static const struct artifact *const artifacts[] = {
+    &artifact_trace,
+};
+#define N_ARTIFACTS (sizeof artifacts / sizeof artifacts[0])
+
+/* ---- what is wanted ---- */
+
+/* Set the bit of each name in the list. False, with a sentence said, for a name that is none. */
+static bool choose(const char *list, uint32_t *chosen)
+{
+    for (const char *at = list; *at != '\0';) {
+        const size_t len = strcspn(at, ",");
+        size_t i = 0;
+        while (i < N_ARTIFACTS &&
+               !(strlen(artifacts[i]->name) == len && memcmp(artifacts[i]->name, at, len) == 0))
+            i++;
+        if (i == N_ARTIFACTS && len > 0) {
+            cli_fail("there is no artifact '%.*s'; see 'kymo artifacts --help'", (int)len, at);
+            return false;
+        }
+        *chosen |= len > 0 ? 1u << i : 0;
+        at += len + (at[len] == ',');
+    }
+    if (*chosen == 0)
+        cli_fail("--only names no artifact; see 'kymo artifacts --help'");
+    return *chosen != 0;
+}
+
+static bool wants_reading(uint32_t chosen)
+{
+    bool reads = false;
+    for (size_t i = 0; i < N_ARTIFACTS; i++)
+        reads |= (chosen & 1u << i) != 0 && artifacts[i]->reads;
+    return reads;
+}
+
+/* ---- the directory ---- */
+
+/* With its parents. False with errno set. */
+static bool make_directory(const char *path)
+{
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return false;
+    bool is_there = true;
+    for (char *slash = copy; is_there && (slash = strchr(slash + 1, '/')) != NULL; *slash = '/') {
+        *slash = '\0';
+        is_there = mkdir(copy, 0777) == 0 || errno == EEXIST;
+    }
+    is_there = is_there && (mkdir(copy, 0777) == 0 || errno == EEXIST);
+    struct stat st;
+    if (is_there && stat(copy, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        errno = ENOTDIR;
+        is_there = false;
+    }
+    free(copy);
+    return is_there;
+}
+
+/* ---- the command ---- */
+
+/* The trace with its facts. A status: what is wrong with it was said. */
+static int read_trace(struct artifacts *job)
+{
+    const struct kymo_torch_trace_options wants = {.progress = cli_progress,
+                                                   .progress_ctx = (void *)"reading"};
+    const kymo_status status = kymo_torch_trace_open(job->source, &wants, &job->trace);
+    cli_progress_end();
+    if (status != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    kymo_torch_trace_facts(job->trace, &job->facts);
+    if (given.rank == NULL)
+        job->rank = job->facts.rank;
+    if (job->facts.damage == NULL)
+        return CLI_FINE;
+    return cli_fail("%s. What came before is here.", job->facts.damage);
+}
+
+static int make_one(const struct artifacts *job, const struct artifact *artifact)
+{
+    if (artifact->reads && job->trace == NULL)
+        return CLI_FINE; /* that it cannot be read was said */
+    if (artifact->is_there == NULL || artifact->is_there(job))
+        return artifact->make(job);
+    if (given.only == NULL)
+        return CLI_FINE;
+    return cli_fail("%s has no %s, so there are no %s of it", job->source, artifact->needs,
+                    artifact->name);
+}
+
+/* All that is chosen. The trace comes first: it is what everything else can be made of again. */
+static int make_all(struct artifacts *job, uint32_t chosen)
+{
+    int status = wants_reading(chosen) ? read_trace(job) : CLI_FINE;
+    bool is_packed = false;
+    for (size_t i = 0; i < N_ARTIFACTS; i++) {
+        if ((chosen & 1u << i) == 0)
+            continue;
+        const int made = make_one(job, artifacts[i]);
+        status = made != CLI_FINE ? made : status;
+        is_packed |= made == CLI_FINE && artifacts[i] == &artifact_trace;
+    }
+    kymo_torch_trace_close(job->trace);
+    if (given.move && is_packed && unlink(job->source) != 0)
+        return cli_fail("cannot delete %s: %s", job->source, strerror(errno));
+    return status;
+}
+
+/* Whether the packed trace would be the file that is read. */
+static bool is_in_place(const struct artifacts *job)
+{
+    const char *slash = strrchr(job->source, '/');
+    const char *base = slash != NULL ? slash + 1 : job->source;
+    struct stat in, out;
+    char *path = NULL;
+    const bool is_same = asprintf(&path, "%s/%s", job->directory, base) >= 0 &&
+                         stat(job->source, &in) == 0 && stat(path, &out) == 0 &&
+                         in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+    free(path);
+    return is_same;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && memcmp(text + n - m, end, m) == 0;
+}
+
+static int run(int n_args, char **args)
+{
+    struct artifacts job = {.directory = given.output,
+                            .sort = given.sort,
+                            .metric = given.metric,
+                            .n_rows = given.rows,
+                            .stack_depth = given.stack_depth};
+    uint32_t chosen = given.only == NULL ? UINT32_MAX : 0;
+    if (n_args != 1)
+        return cli_fail("artifacts needs one trace: kymo artifacts TRACE.json -o DIR");
+    if (given.output == NULL)
+        return cli_fail("artifacts needs a directory to write to: kymo artifacts %s -o DIR", args[0]);
+    job.source = args[0];
+    if (given.rank != NULL) {
+        char *end;
+        errno = 0;
+        job.rank = strtoll(given.rank, &end, 10);
+        if (errno != 0 || end == given.rank || *end != '\0' || job.rank < 0)
+            return cli_fail("--rank takes a number from 0 on, not '%s'", given.rank);
+    }
+    if (given.only != NULL && !choose(given.only, &chosen))
+        return CLI_BAD;
+    if (access(job.source, R_OK) != 0)
+        return cli_fail("cannot open %s: %s", job.source, strerror(errno));
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
+    if (!make_directory(given.output))
+        return cli_fail("cannot make the directory %s: %s", given.output, strerror(errno));
+    /* A packed trace that is where it ought to be stays there. */
+    if (is_in_place(&job) && ends_with(job.source, ".gz"))
+        chosen &= ~1u;
+    return make_all(&job, chosen);
+}
+
+const struct cli_command cli_command_artifacts = {
+    .name = "artifacts",
+    .usage = "TRACE -o DIR [OPTIONS]",
+    .brief = "operator tables, stacks and more of a torch trace",
+    .about =
+        "Makes the usual files of a trace of torch.profiler (JSON, also packed by gzip), which it\n"
+        "reads once:\n"
+        "\n"
+        "  trace     TRACE.gz: the trace itself, packed\n"
+        "\n"
+        "No torch is needed. Each file appears whole or not at all; their names are printed. One\n"
+        "that cannot be made is told, and the others are made.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples = "  kymo artifacts worker0.pt.trace.json -o iteration_9\n"
+                "  kymo artifacts worker0.pt.trace.json.gz -o out --only trace\n"
+                "  kymo artifacts trace.json -o out --rank 3 --move",
+    .run = run,
+};
