@@ -98,7 +98,7 @@ static int read_trace(struct artifacts *job)
     cli_progress_end();
     if (status != KYMO_OK)
         return cli_fail("%s", kymo_last_error());
-    kymo_torch_trace_facts(job->trace, &job->facts);
+    kymo_torch_trace_describe(job->trace, &job->facts);
     if (given.rank == NULL)
         job->rank = job->facts.rank;
     if (job->facts.damage == NULL)

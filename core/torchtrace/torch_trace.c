@@ -18,7 +18,7 @@ void kymo_torch_trace_close(kymo_torch_trace *trace)
     kymo__torch_free(trace);
 }
 
-void kymo_torch_trace_facts(const kymo_torch_trace *trace, struct kymo_torch_trace_facts *facts)
+void kymo_torch_trace_describe(const kymo_torch_trace *trace, struct kymo_torch_trace_facts *facts)
 {
     *facts = (struct kymo_torch_trace_facts){
         .rank = kymo__torch_rank(trace),

@@ -45,8 +45,8 @@ struct kymo_torch_trace_facts {
     const char *why; /* lent while the trace is open; "" without */
     const char *damage; /* a sentence when the file is not whole; NULL: it is. Lent while the trace is open */
 };
-KYMO_API void kymo_torch_trace_facts(const kymo_torch_trace *trace,
-                                     struct kymo_torch_trace_facts *facts);
+KYMO_API void kymo_torch_trace_describe(const kymo_torch_trace *trace,
+                                        struct kymo_torch_trace_facts *facts);
 
 /*
  * Write the file at `path` to `fd` packed by gzip, in one member; a file that is gzip already as it is. KYMO_EIO,
