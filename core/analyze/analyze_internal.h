@@ -629,6 +629,7 @@ enum kymo__summary_table {
     KYMO__TABLE_KERNELS,
     KYMO__TABLE_COPIES,
     KYMO__TABLE_GPU_RANGES,
+    KYMO__TABLE_WORKERS,
     KYMO__TABLE_SITES,
     KYMO__TABLE_WARNINGS,
     KYMO__N_TABLES,
@@ -700,7 +701,6 @@ struct kymo__making {
     {                                                                                              \
         "share", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE                                              \
     }
-
 #define KYMO__NUMBER_COLUMN(name, title)                                                           \
     {                                                                                              \
         name, title, KYMO_TYPE_F64, KYMO_UNIT_NONE                                                 \

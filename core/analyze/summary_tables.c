@@ -200,6 +200,11 @@ static kymo_status fill_open(kymo_table *table, const struct kymo__making *m)
 
 /* ---- processes ---- */
 
+#define WORKER_COLUMN                                                                              \
+    {                                                                                              \
+        "worker", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE                                              \
+    }
+
 static const struct kymo_column process_columns[] = {
     KYMO__RANK_COLUMN,
     KYMO__PID_COLUMN,
@@ -217,7 +222,16 @@ static const struct kymo_column process_columns[] = {
     {"devices", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
     {"energy_sources", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
     KYMO__NS_COLUMN("energy_cpu_ns", "energy"),
+    WORKER_COLUMN,
 };
+
+static void put_worker(kymo_table *table, const struct kymo_process *process)
+{
+    if (process->worker < 0)
+        kymo_table_null(table);
+    else
+        kymo_table_i64(table, process->worker);
+}
 
 static kymo_status fill_processes(kymo_table *table, const struct kymo__making *m)
 {
@@ -238,7 +252,56 @@ static kymo_status fill_processes(kymo_table *table, const struct kymo__making *
         kymo__put_string(table, process->devices);
         kymo__put_string(table, process->energy_sources);
         kymo_table_u64(table, process->energy_cpu_ns);
+        put_worker(table, process);
     }
+    return KYMO_OK;
+}
+
+/* ---- workers of data loaders ---- */
+
+static const struct kymo_column worker_columns[] = {
+    KYMO__RANK_COLUMN,
+    WORKER_COLUMN,
+    KYMO__PID_COLUMN,
+    {"batches", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},
+    KYMO__NS_COLUMN("busy_ns", "busy"),
+    KYMO__NS_COLUMN("duration_ns", "duration"),
+    KYMO__SHARE_COLUMN,
+};
+
+/* What is in no other range of the process is in none twice: self times add up to the time in ranges. */
+static void put_work(kymo_table *table, const struct kymo__making *m, size_t number)
+{
+    const struct kymo_process *process = m->merge->processes[number];
+    uint64_t n_batches = 0, busy_ns = 0;
+    for (size_t i = 0; i < m->merge->ranks.n; i++) {
+        const struct kymo__name_row *row = &m->merge->ranks.rows[i];
+        const struct kymo__name *name = &m->merge->names.names[row->name];
+        if (row->process != number)
+            continue;
+        busy_ns += row->self_ns;
+        if (name->len == strlen(KYMO_FETCH) && memcmp(name->text, KYMO_FETCH, name->len) == 0)
+            n_batches += row->count;
+    }
+    kymo_table_u64(table, n_batches);
+    kymo_table_u64(table, busy_ns);
+    kymo_table_u64(table, duration_of(process));
+    kymo__put_share(table, busy_ns, duration_of(process));
+}
+
+static kymo_status fill_workers(kymo_table *table, const struct kymo__making *m)
+{
+    for (size_t i = 0; i < m->merge->n_processes; i++) {
+        const struct kymo_process *process = m->merge->processes[i];
+        if (process->worker < 0)
+            continue;
+        put_rank(table, process);
+        put_worker(table, process);
+        kymo_table_i64(table, process->pid);
+        put_work(table, m, i);
+    }
+    kymo__sort_by(table, "worker", 0);
+    kymo__sort_by(table, "rank", 0);
     return KYMO_OK;
 }
 
@@ -298,6 +361,7 @@ static const struct kymo__table_kind kinds[KYMO__N_TABLES] = {
     [KYMO__TABLE_COUNTERS] = KIND("counters", counter_columns, fill_counters),
     [KYMO__TABLE_MARKS] = KIND("marks", mark_columns, fill_marks),
     [KYMO__TABLE_OPEN] = KIND("open", open_columns, fill_open),
+    [KYMO__TABLE_WORKERS] = KIND("workers", worker_columns, fill_workers),
     [KYMO__TABLE_SITES] = {"sites", kymo__site_columns, KYMO__N_SITE_COLUMNS, kymo__fill_sites},
     [KYMO__TABLE_WARNINGS] = {"warnings", kymo__warning_columns, 1, kymo__fill_warnings},
 #undef KIND

@@ -137,6 +137,8 @@ void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *b
     const struct kymo_process *process = x->process;
     if (process->rank >= 0)
         kymo__buf_printf(buf, "rank %d ", process->rank);
+    if (process->worker >= 0)
+        kymo__buf_printf(buf, "worker %d ", process->worker);
     kymo__export_program(buf, process->command);
     if (x->has_own_ids)
         kymo__buf_printf(buf, " (%s, pid %lld)", process->host, (long long)process->pid);

@@ -125,6 +125,8 @@ static void put_process_name(struct kymo__buf *json, const struct kymo_process *
     struct kymo__buf name = {0};
     if (info->rank >= 0)
         kymo__buf_printf(&name, "rank %d ", info->rank);
+    if (info->worker >= 0)
+        kymo__buf_printf(&name, "worker %d ", info->worker);
     if (info->role[0] != '\0')
         kymo__buf_puts(&name, info->role);
     else

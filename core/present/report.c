@@ -318,6 +318,7 @@ static kymo_status put_report(struct report *report)
     KYMO_TRY(end_line(report));
     KYMO_TRY(put_gpu(report));
     KYMO_TRY(kymo__report_iterations(report->summary, &report->line, report->out));
+    KYMO_TRY(kymo__report_workers(report->summary, &report->line, report->out));
     KYMO_TRY(put_open(report));
     KYMO_TRY(put_loss(report));
     KYMO_TRY(put_cost(report));

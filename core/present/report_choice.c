@@ -82,6 +82,7 @@ static const struct {
     {KYMO__TABLE_ITERATIONS, KYMO__TABLE_EPOCHS, 1},
     {KYMO__TABLE_ITERATIONS, KYMO__TABLE_PHASES, 1},
     {KYMO__TABLE_ITERATIONS, KYMO__TABLE_OUTLIERS, 1},
+    {KYMO__TABLE_ITERATIONS, KYMO__TABLE_WORKERS, 1},
 };
 
 static void add_company(kymo_summary *summary, const kymo_table *table, kymo_table **tables,

@@ -40,4 +40,8 @@ KYMO_WARN_UNUSED kymo_status kymo__gpu_report_text(const struct kymo_gpu_report 
 KYMO_WARN_UNUSED kymo_status kymo__report_iterations(kymo_summary *summary, struct kymo__buf *line,
                                                      FILE *out);
 
+/* One line about the workers of data loaders, where there are any: how busy they were. */
+KYMO_WARN_UNUSED kymo_status kymo__report_workers(kymo_summary *summary, struct kymo__buf *line,
+                                                  FILE *out);
+
 #endif

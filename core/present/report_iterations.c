@@ -171,6 +171,37 @@ static kymo_status put_straggler(kymo_summary *summary, struct kymo__buf *line, 
     return end_line(line, out);
 }
 
+/* "loader workers: 4, busy 45.2 % of the time; most so worker 1 of rank 0, 61.0 %" */
+kymo_status kymo__report_workers(kymo_summary *summary, struct kymo__buf *line, FILE *out)
+{
+    const enum kymo__summary_table table = KYMO__TABLE_WORKERS;
+    const size_t n = n_rows(summary, table);
+    double busy_ns = 0, duration_ns = 0, most = -1;
+    size_t busiest = 0;
+    for (size_t row = 0; row < n; row++) {
+        const struct kymo_cell share = cell_of(summary, table, row, "share");
+        busy_ns += (double)cell_of(summary, table, row, "busy_ns").as.u64;
+        duration_ns += (double)cell_of(summary, table, row, "duration_ns").as.u64;
+        if (!share.is_null && share.as.f64 > most) {
+            most = share.as.f64;
+            busiest = row;
+        }
+    }
+    if (duration_ns == 0)
+        return KYMO_OK;
+    kymo__buf_printf(line, "loader workers: %zu, busy ", n);
+    kymo__text_share(line, busy_ns / duration_ns);
+    kymo__buf_printf(line, " of the time; most so worker %" PRId64 " of ",
+                     cell_of(summary, table, busiest, "worker").as.i64);
+    if (cell_of(summary, table, busiest, "rank").is_null)
+        kymo__buf_puts(line, "the program");
+    else
+        put_rank(summary, line, table, busiest);
+    kymo__buf_puts(line, ", ");
+    kymo__text_share(line, most);
+    return end_line(line, out);
+}
+
 kymo_status kymo__report_iterations(kymo_summary *summary, struct kymo__buf *line, FILE *out)
 {
     if (n_rows(summary, KYMO__TABLE_THROUGHPUT) == 0)

@@ -19,6 +19,8 @@ static void put_rank(struct kymo__buf *buf, const struct kymo_process *process,
         kymo__collapsed_text(buf, program.data, program.len);
     else
         kymo__buf_puts(buf, "(no rank)");
+    if (process->worker >= 0)
+        kymo__buf_printf(buf, " worker %d", process->worker);
     kymo__buf_fini(&program);
 }
 

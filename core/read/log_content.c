@@ -22,6 +22,7 @@ static const struct field {
     {KYMO__KEY_RANK, FIELD_I32, offsetof(struct kymo_process, rank)},
     {KYMO__KEY_WORLD, FIELD_I32, offsetof(struct kymo_process, world_size)},
     {KYMO__KEY_LOCAL_RANK, FIELD_I32, offsetof(struct kymo_process, local_rank)},
+    {KYMO__KEY_WORKER, FIELD_I32, offsetof(struct kymo_process, worker)},
     {KYMO__KEY_HOST, FIELD_TEXT, offsetof(struct kymo_process, host)},
     {KYMO__KEY_COMMAND, FIELD_TEXT, offsetof(struct kymo_process, command)},
     {KYMO__KEY_RUN_ID, FIELD_TEXT, offsetof(struct kymo_process, run_id)},

@@ -243,7 +243,8 @@ static const struct kymo__log_file nothing_known = {
              .devices = "",
              .role = "",
              .energy_sources = "",
-             .load = -1},
+             .load = -1,
+             .worker = -1},
 };
 
 kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,

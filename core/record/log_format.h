@@ -130,6 +130,8 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_RANK "rank"
 #define KYMO__KEY_WORLD "world_size"
 #define KYMO__KEY_LOCAL_RANK "local_rank"
+#define KYMO__KEY_WORKER                                                                           \
+    "worker" /* of a data loader: its number, from 0; absent or negative: none */
 #define KYMO__KEY_HOST "host"
 #define KYMO__KEY_COMMAND "command" /* as a shell would take it: arguments with spaces in quotes */
 #define KYMO__KEY_RUN_ID "run_id"

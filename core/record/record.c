@@ -84,6 +84,8 @@ static void describe_process(struct kymo__buf *texts, const char *note)
     kymo__texts_printf(texts, KYMO__KEY_RANK, "%d", s->rank);
     kymo__texts_printf(texts, KYMO__KEY_WORLD, "%d", s->world_size);
     kymo__texts_printf(texts, KYMO__KEY_LOCAL_RANK, "%d", s->local_rank);
+    if (record->n_worker != 0)
+        kymo__texts_printf(texts, KYMO__KEY_WORKER, "%" PRIu32, record->n_worker - 1);
     kymo__texts_put(texts, KYMO__KEY_RUN_ID, s->run_id);
     kymo__texts_put(texts, KYMO__KEY_COMMAND, command.failed ? "" : command.data);
     kymo__texts_put(texts, KYMO__KEY_CLOCK, kymo__clock_name());

@@ -384,6 +384,7 @@ struct kymo__record {
     char versions[256];  /* as kymo_set_versions() told; guarded by the lock */
     bool is_rank_told; /* by kymo_set_rank(), for this recording and later ones; guarded by the lock */
     int told_rank, told_world_size;
+    uint32_t n_worker; /* which worker of a loader this is, from 1, as kymo_set_worker() told; 0: none. By the lock */
     struct kymo__settings settings;
     struct kymo__pool pool;
     struct kymo__log log;

@@ -170,6 +170,7 @@ void kymo_reset(void)
     pthread_mutex_lock(&record->lock);
     kymo__settings_init(&record->settings);
     record->is_rank_told = false;
+    record->n_worker = 0;
     record->nesting_errors = 0;
     pthread_mutex_unlock(&record->lock);
     kymo__wrapper_switch_off();
@@ -208,6 +209,18 @@ void kymo_set_rank(int rank, int world_size)
     record->settings.rank = record->told_rank = rank;
     record->settings.world_size = record->told_world_size = world_size;
     record->is_rank_told = true;
+    tell_log(&texts);
+    pthread_mutex_unlock(&record->lock);
+    kymo__lane_resume(lane);
+}
+
+void kymo_set_worker(int worker)
+{
+    struct kymo__lane *const lane = kymo__lane_set_aside();
+    struct kymo__buf texts = {0};
+    kymo__texts_printf(&texts, KYMO__KEY_WORKER, "%d", worker);
+    pthread_mutex_lock(&record->lock);
+    record->n_worker = worker < 0 ? 0 : (uint32_t)worker + 1;
     tell_log(&texts);
     pthread_mutex_unlock(&record->lock);
     kymo__lane_resume(lane);

@@ -79,7 +79,11 @@ struct kymo_process {
     const char *role;    /* "energy": it only measures; "": the program, or a part of it */
     const char *energy_sources; /* a line for each device that it measured; "" none */
     uint64_t energy_cpu_ns;     /* CPU time of its energy thread; 0 none */
+    int32_t worker; /* it loads data for its rank, as this worker, from 0; -1: it does not */
 };
+
+/* The range in which a worker of a data loader makes one batch; reports count them. */
+#define KYMO_FETCH "fetch"
 
 struct kymo_site_info {
     const char *name, *category, *domain, *file; /* any bytes, NUL-terminated besides; never NULL */

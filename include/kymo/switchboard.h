@@ -105,6 +105,12 @@ KYMO_API void kymo_set_rank(int rank, int world_size);
 KYMO_API void kymo_rank_get(int *rank, int *world_size);
 
 /*
+ * Say that this process loads data for its rank, and is its loader's worker of that number, from 0; reports then tell how busy
+ * workers were. Before or during a recording; a negative number is none.
+ */
+KYMO_API void kymo_set_worker(int worker);
+
+/*
  * Say which versions the figures depend on, "Python 3.11.7, torch 2.13.0"; kymo's Python package does so. `kymo compare`
  * warns where two runs differ in it. Before or during a recording; what is past 255 bytes is cut.
  */

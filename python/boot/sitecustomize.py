@@ -87,9 +87,17 @@ def _start():
         _complain("it has no package kymo built for it")
         return
     _load(spec)
+    here = [os.path.dirname(spec.origin)]
+    _load(_find("kymo._imports", here))
+    _watch("kymo._loader_workers", here)
     if sys.modules["kymo._native"].gpu_is_on():
-        _load(_find("kymo._torch_profiler", [os.path.dirname(spec.origin)]))
-        sys.modules["kymo._torch_profiler"].watch()
+        _watch("kymo._torch_profiler", here)
+
+
+def _watch(name, folders):
+    """Load a module that waits for torch."""
+    _load(_find(name, folders))
+    sys.modules[name].watch()
 
 
 def _boot():

@@ -82,6 +82,15 @@ static PyObject *switch_set_rank(PyObject *Py_UNUSED(module), PyObject *const *a
     Py_RETURN_NONE;
 }
 
+static PyObject *switch_set_worker(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    int worker;
+    if (int_of(number, -1, &worker) < 0)
+        return NULL;
+    kymo_set_worker(worker);
+    Py_RETURN_NONE;
+}
+
 static PyObject *switch_rank(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     int rank, world_size;
@@ -135,6 +144,8 @@ PyMethodDef native_switch_functions[] = {
      "enabled($module, /)\n--\n\nWhether a recording is open."},
     {"set_rank", (PyCFunction)(void (*)(void))switch_set_rank, METH_FASTCALL | METH_KEYWORDS,
      "set_rank($module, /, rank, world_size=-1)\n--\n\nSay which rank this process is."},
+    {"set_worker", switch_set_worker, METH_O,
+     "set_worker($module, number, /)\n--\n\nSay which worker of a data loader this process is."},
     {"rank", switch_rank, METH_NOARGS,
      "rank($module, /)\n--\n\nWhich rank this process is and of how many, -1 when nobody said."},
     {"set_versions", switch_set_versions, METH_O,

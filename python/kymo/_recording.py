@@ -215,6 +215,11 @@ class Recording:
         return self._gpu_tables[table]
 
     @property
+    def workers(self) -> Table:
+        """One row per worker of a data loader: its rank and number, batches, how long it was busy, the share."""
+        return self.table("workers")
+
+    @property
     def open(self) -> Table:
         """Ranges that had begun and not ended."""
         return self.table("open")

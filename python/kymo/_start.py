@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 
-from kymo import _iteration, _native
+from kymo import _imports, _iteration, _native  # noqa: F401  # those that watch for torch look for _imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest of the package
@@ -31,12 +31,20 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
     text = _options_text({"dump.dir" if key == "dump_dir" else key: value for key, value in options.items()})
     joins = _native.enabled()
     _native.start("" if path is None else path, text)
+    _watch()
+    if not joins:  # else the environment says already what children need
+        _enter_environment(os.path.abspath(_native.recording_path()), text)
+
+
+def _watch() -> None:
+    """Do what there is to do to torch, as soon as it is there."""
+    from kymo import _loader_workers
+
+    _loader_workers.watch()
     if _native.gpu_is_on():
         from kymo import _torch_profiler
 
         _torch_profiler.watch()
-    if not joins:  # else the environment says already what children need
-        _enter_environment(os.path.abspath(_native.recording_path()), text)
 
 
 def stop() -> None:
@@ -66,6 +74,9 @@ def tell_versions() -> None:
 # At import, for a recording that opens with the first event; at exit, when the libraries are there that were not yet.
 tell_versions()
 atexit.register(tell_versions)
+
+if _native.enabled():  # by the environment
+    _watch()
 
 
 def options_help() -> str:

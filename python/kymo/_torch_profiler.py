@@ -20,10 +20,8 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from importlib.machinery import ModuleSpec
     from types import ModuleType
-    from typing import Any, Callable, Optional
+    from typing import Any, Callable
 
     Function = Callable[..., Any]
 
@@ -125,44 +123,6 @@ def _wrap(module: ModuleType) -> None:
         module._kymo_takes_turns = True  # type: ignore[attr-defined]
 
 
-# ---- when torch is imported ----
-
-
-class _Finder:
-    """Wraps the functions when torch's module is loaded; finds nothing by itself."""
-
-    def find_spec(
-        self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
-    ) -> Optional[ModuleSpec]:
-        """Find torch's module, as others would."""
-        if name != _MODULE or self not in sys.meta_path:
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
-            if spec is not None:
-                if spec.loader is not None:
-                    self._follow(spec.loader)
-                return spec
-        return None
-
-    def _follow(self, loader: Any) -> None:
-        run = loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            run(module)
-            _wrap(module)
-
-        loader.exec_module = exec_module
-
-
-_finder = _Finder()
-
-
 def watch() -> None:
     """Take turns with torch.profiler from now on, or once torch is imported."""
-    module = sys.modules.get(_MODULE)
-    if module is not None:
-        _wrap(module)
-    elif _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
+    sys.modules["kymo._imports"].when_imported(_MODULE, _wrap)
