@@ -321,8 +321,7 @@ const struct cli_command cli_command_export = {
         "  kymo export train.kymo -o train.svg        a flame graph\n"
         "  kymo export new.kymo -b old.kymo -o d.svg  what became slower, what faster\n"
         "  kymo export trace.json.gz -o trace.db      one format into another\n"
-        "  kymo export train.kymo --to kineto --from 2.5 --until 3   half a second, for torch's "
-        "tools\n"
+        "  kymo export train.kymo --to kineto         train.pt.trace.json, for tools of torch\n"
         "  kymo export train.kymo --to csv -o - | head\n"
         "  kymo export train.kymo -o train.db         a database, for sqlite3",
     .run = export,

@@ -165,9 +165,9 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         if self.is_nsight:
             return _nsight.NsightEngine(record_shapes=self.settings["record_shapes"])
         if self.engine == "kymo":
-            from kymo._engine_kymo import KymoEngine  # type: ignore[import-not-found]
+            from kymo._engine_kymo import KymoEngine
 
-            engine: Engine = KymoEngine(**self.settings)
+            engine: Engine = KymoEngine(self.output_dir, **self.settings)
             return engine
         from kymo._engine_torch import TorchEngine
 
@@ -290,7 +290,7 @@ class _Training:
         self.model = model
         self.optimizer = optimizer
         self.warmup, self.active = callback.warmup_steps, callback.active_steps
-        self.notes_roles = callback.settings["profile_memory"] and not callback.is_nsight
+        self.notes_roles = callback.settings["profile_memory"] and callback.engine == "torch" and not callback.is_nsight
         self.triggers = Triggers(callback.triggers, say)
         self.began = time.perf_counter()  # the step
         self.noted: Optional[Window] = None  # the one whose parameters were noted

@@ -1,0 +1,172 @@
+"""The engine that records by itself: operators, shapes, annotations, phases and steps, and GPU work by CUPTI.
+
+What torch.profiler collects, and turns into a trace when it stops, goes into a recording here: a few dozen bytes for
+each operator. Nothing has to be done at a window's end: a process beside reads the recording while training goes on,
+and makes the trace and the tables of it. Between windows no operators are recorded.
+
+A recording that is open is used. Else the engine has its own, `kymo_engine.kymo` in the output directory, from its
+first window until it is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import glob
+import os
+import time
+import weakref
+
+from kymo import _background, _native
+from kymo._operators import Operators
+from kymo._window import say, who_am_i
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional, Union
+
+    from kymo._window import Window
+
+_RECORDING = "kymo_engine.kymo"
+_MADE = {"averages"}  # besides the trace; allocations and stacks of Python are not recorded
+
+
+class KymoEngine:
+    """Records with kymo. One object serves any number of windows, one at a time."""
+
+    def __init__(
+        self,
+        output_dir: Union[str, os.PathLike[str]],
+        cpu: bool = True,
+        cuda: bool = True,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+    ) -> None:
+        """Say what is to be recorded. What this engine does not have is told, and left out."""
+        self.output_dir = os.fspath(output_dir)
+        self._cpu = cpu
+        self._cuda = cuda
+        self._shapes = record_shapes
+        self._operators: Optional[Operators] = None
+        self._has_gpu = False  # tracing of GPU work that was begun here
+        self._log: Optional[str] = None
+        self._step: Optional[_native.Range] = None
+        self._from_ns = 0
+        self._until_ns = 0
+        asked = {"profile_memory": profile_memory, "with_stack": with_stack, "with_flops": with_flops}
+        missing = [name for name, is_asked in asked.items() if is_asked]
+        if missing and who_am_i()[0] == 0:
+            say(
+                f'engine="kymo" records neither allocations nor Python stacks nor FLOPs, so {", ".join(missing)} '
+                'give nothing; engine="torch" has them'
+            )
+
+    # ---- as the driver asks ----
+
+    def prepare(self) -> None:
+        """Get ready. The first time there is a recording to begin and PyTorch to learn about: some milliseconds."""
+        _background.ready()
+        if not _native.enabled():
+            self._begin_recording()
+        if self._cpu and self._operators is None:
+            self._operators = Operators(self._shapes)
+            if self._operators.missing is not None:
+                say(self._operators.missing)
+        self._begin_gpu()
+
+    def start(self) -> None:
+        """Record operators from here on."""
+        self._from_ns = time.monotonic_ns()
+        if self._operators is not None:
+            self._operators.start()
+
+    def step_begin(self, step: int) -> None:
+        """Begin the range of a step, by torch's name."""
+        self._step = _native.range("ProfilerStep", category="step", payload=step)
+        self._step.__enter__()
+
+    def step_end(self) -> None:
+        """End it."""
+        if self._step is not None:
+            self._step.__exit__(None, None, None)
+            self._step = None
+
+    def stop(self, window: Window) -> None:
+        """Record operators no more."""
+        if self._operators is not None:
+            self._operators.stop()
+        self._until_ns = time.monotonic_ns()
+        began_ns = time.perf_counter_ns()
+        self._end_gpu()
+        window.engine_ns += time.perf_counter_ns() - began_ns
+
+    def save(self, window: Window) -> None:
+        """Have the trace and the tables made from the recording."""
+        from kymo._engine_torch import _about, _mark_partial, trace_name
+
+        os.makedirs(window.folder, exist_ok=True)
+        if window.is_partial:
+            _mark_partial(window)
+        trace = os.path.join(window.folder, trace_name(window.rank))
+        times = ["--from", f"{self._from_ns}ns", "--until", f"{self._until_ns}ns"]
+        selection = ",".join(["trace", *sorted(window.selection & _MADE)])
+        about = _about(dataclasses.replace(window, roles=[]))  # a command line has no room for them, nor use
+        _background.run(
+            ["export", self._log_path(), "--to", "kineto", *times, "--about", about, "-o", trace],
+            ["artifacts", trace, "-o", window.folder, "--rank", str(window.rank), "--only", selection, "--move"],
+        )
+
+    def discard(self) -> None:
+        """Stop, in whatever state. What was recorded stays in the recording."""
+        self.step_end()
+        if self._operators is not None:
+            self._operators.stop()
+        self._end_gpu()
+
+    # ---- the recording ----
+
+    def _begin_recording(self) -> None:
+        os.makedirs(self.output_dir, exist_ok=True)
+        _native.start(os.path.join(self.output_dir, _RECORDING), "")
+        self._log = None
+        weakref.finalize(self, _end_recording, os.getpid(), _native.recording_path())
+
+    def _log_path(self) -> str:
+        """The log of this process, the newest if it has several; a recording may have those of other ranks as well."""
+        if self._log is None or not os.path.exists(self._log):
+            pattern = os.path.join(glob.escape(_native.recording_path()), f"r*-{os.getpid()}-*.klog")
+            logs = sorted(glob.glob(pattern), key=os.path.getmtime)
+            if not logs:
+                raise OSError(f"{_native.recording_path()} has no log of this process")
+            self._log = os.path.abspath(logs[-1])
+        return self._log
+
+    # ---- GPU work ----
+
+    def _begin_gpu(self) -> None:
+        import torch
+
+        from kymo import gpu
+
+        if not self._cuda or self._has_gpu or gpu.is_on() or not torch.cuda.is_available():
+            return
+        try:
+            gpu.start()
+            self._has_gpu = True
+        except _native.KymoError as error:
+            self._cuda = False
+            say(f"GPU work is not recorded: {error}")
+
+    def _end_gpu(self) -> None:
+        if self._has_gpu:
+            self._has_gpu = False
+            _native.gpu_stop()
+
+
+def _end_recording(owner: int, path: str) -> None:
+    """End the engine's own recording, unless it is another's by now."""
+    if os.getpid() == owner and _native.enabled() and _native.recording_path() == path:
+        with contextlib.suppress(_native.KymoError):
+            _native.stop()

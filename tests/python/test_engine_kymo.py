@@ -1,0 +1,361 @@
+"""The engine that records by itself, against torch.profiler in the same process: the same operators, shapes and nesting.
+
+One training is recorded once by each and shared by most tests. The models are tiny; the threads, the backward pass, the
+fused optimizer and lists of tensors are what matters.
+"""
+
+from __future__ import annotations
+
+import collections
+import gzip
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kymo
+from kymo import _background, _native
+from kymo._schedule import Schedule
+
+torch = pytest.importorskip("torch", reason="torch is not installed; tools/torch installs it")
+
+from kymo._engine_kymo import KymoEngine  # noqa: E402
+from kymo._operators import Operators  # noqa: E402
+from kymo._window import Driver  # noqa: E402
+
+KYMO = _background.program()
+Events = list[dict[str, Any]]
+
+
+class Training:
+    """A model with what is hard to get right: lists of tensors, many dimensions, scalars, tensors that are none."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(1)
+        self.model = torch.nn.Sequential(
+            torch.nn.Conv1d(2, 3, 3, padding=1), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(24, 4)
+        )
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), foreach=True)
+        self.batch = torch.randn(5, 2, 8)
+        self.large = torch.ones(1, 2, 1, 2, 1, 3, 2)
+
+    def step(self) -> None:
+        with torch.profiler.record_function("my step"):
+            output = torch.cat([self.model(self.batch), self.model(self.batch)])
+            loss = output.sum() + self.large.mul(2.0).sum() + torch.stack([output[0]] * 40).mean()
+            loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+
+def events_of(trace: Path) -> Events:
+    opened = gzip.open(trace, "rt") if trace.suffix == ".gz" else open(trace)  # noqa: SIM115
+    with opened as file:
+        return [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+
+
+def of_category(events: Events, category: str) -> Events:
+    return [event for event in events if event.get("cat") == category]
+
+
+def shapes_of(event: dict[str, Any]) -> str:
+    return json.dumps(event["args"].get("Input Dims", []))
+
+
+def paths_of(events: Events) -> collections.Counter[tuple[str, ...]]:
+    """How often there is each path of ranges within ranges, thread by thread."""
+    paths: collections.Counter[tuple[str, ...]] = collections.Counter()
+    for tid in {event["tid"] for event in events}:
+        stack: Events = []
+        # One that fills another comes behind it.
+        for event in sorted((e for e in events if e["tid"] == tid), key=lambda e: (e["ts"], -e["dur"])):
+            while stack and event["ts"] >= stack[-1]["ts"] + stack[-1]["dur"]:
+                stack.pop()
+            stack.append(event)
+            paths[tuple(outer["name"] for outer in stack)] += 1
+    return paths
+
+
+def export(recording: Path, trace: Path, *options: str) -> Events:
+    subprocess.run([KYMO, "export", recording, "--to", "kineto", "-o", trace, *options], check=True)
+    return events_of(trace)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Events, Events]]:
+    """The same step by torch.profiler and by kymo."""
+    folder = tmp_path_factory.mktemp("both")
+    training, operators = Training(), Operators()
+    assert operators.missing is None
+    training.step()
+    training.step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profile:
+        training.step()
+    profile.export_chrome_trace(str(folder / "torch.json"))
+    kymo.start(folder / "own.kymo")
+    operators.start()
+    training.step()
+    operators.stop()
+    training.step()  # is in neither
+    kymo.stop()
+    yield events_of(folder / "torch.json"), export(folder / "own.kymo", folder / "own.pt.trace.json")
+
+
+def test_operators_are_those_of_torch_with_their_shapes(both: tuple[Events, Events]) -> None:
+    theirs, ours = (
+        collections.Counter((event["name"], shapes_of(event)) for event in of_category(events, "cpu_op"))
+        for events in both
+    )
+    assert sum(theirs.values()) > 200
+    assert ours == theirs
+
+
+def test_annotations_are_those_of_torch(both: tuple[Events, Events]) -> None:
+    theirs, ours = (
+        collections.Counter(event["name"] for event in of_category(events, "user_annotation")) for events in both
+    )
+    assert "my step" in theirs
+    assert ours == theirs
+
+
+def test_ranges_lie_in_one_another_as_with_torch(both: tuple[Events, Events]) -> None:
+    theirs, ours = (
+        paths_of(of_category(events, "cpu_op") + of_category(events, "user_annotation")) for events in both
+    )
+    assert max(map(len, theirs)) >= 5
+    assert ours == theirs
+
+
+def test_forward_and_backward_share_numbers_as_with_torch(both: tuple[Events, Events]) -> None:
+    def pairs(events: Events) -> list[list[str]]:
+        numbers: dict[int, list[str]] = collections.defaultdict(list)
+        for event in sorted(of_category(events, "cpu_op"), key=lambda e: (e["ts"], -e["dur"])):
+            if "Sequence number" in event["args"]:
+                numbers[event["args"]["Sequence number"]].append(event["name"])
+        return [names for _, names in sorted(numbers.items())]
+
+    theirs, ours = map(pairs, both)
+    assert any("Backward" in name for names in theirs for name in names)
+    assert ours == theirs
+
+
+def test_names_without_shapes_where_they_are_not_asked_for(tmp_path: Path) -> None:
+    operators = Operators(shapes=False)
+    with_recording(tmp_path, operators, lambda: torch.ones(2, 3).add(1))
+    events = of_category(export(tmp_path / "run.kymo", tmp_path / "t.json"), "cpu_op")
+    assert "aten::add" in {event["name"] for event in events}
+    assert not any("Input Dims" in event["args"] for event in events)
+
+
+def with_recording(folder: Path, operators: Operators, work: Any) -> None:
+    kymo.start(folder / "run.kymo")
+    operators.start()
+    try:
+        work()
+    finally:
+        operators.stop()
+        kymo.stop()
+
+
+def test_other_threads_are_seen(tmp_path: Path) -> None:
+    def work() -> None:
+        thread = threading.Thread(target=lambda: torch.ones(7, 7).neg())
+        thread.start()
+        thread.join()
+        torch.ones(3).abs()
+
+    with_recording(tmp_path, Operators(), work)
+    threads = {event["name"]: event["tid"] for event in export(tmp_path / "run.kymo", tmp_path / "t.json")}
+    assert threads["aten::neg"] != threads["aten::abs"]
+
+
+def test_an_operator_that_raises_has_an_end(tmp_path: Path) -> None:
+    def work() -> None:
+        with pytest.raises(RuntimeError):
+            torch.ones(2, 3) @ torch.ones(2, 3)
+        torch.ones(3).abs()
+
+    with_recording(tmp_path, Operators(), work)
+    events = export(tmp_path / "run.kymo", tmp_path / "t.json")
+    failed = next(event for event in events if event["name"] == "aten::matmul")
+    after = next(event for event in events if event["name"] == "aten::abs")
+    assert failed["ts"] + failed["dur"] <= after["ts"]
+
+
+def test_a_forked_child_records_no_operators(tmp_path: Path) -> None:
+    def work() -> None:
+        pid = os.fork()
+        if pid == 0:
+            torch.ones(3).sinh()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        torch.ones(3).cosh()
+
+    with_recording(tmp_path, Operators(), work)
+    names = {event["name"] for event in export(tmp_path / "run.kymo", tmp_path / "t.json")}
+    assert "aten::cosh" in names
+    assert "aten::sinh" not in names
+
+
+def test_without_a_recording_nothing_happens() -> None:
+    operators = Operators()
+    operators.start()
+    torch.ones(3).abs()
+    operators.stop()
+    operators.stop()
+
+
+def test_a_library_that_is_no_torch_gives_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(torch, "__file__", str(tmp_path / "__init__.py"))
+    with pytest.raises(kymo.KymoError, match="import torch first"):
+        Operators()
+
+
+# ---- windows ----
+
+
+def run_windows(folder: Path, schedule: Schedule, n_steps: int, **settings: bool) -> Driver:
+    training = Training()
+    engine = KymoEngine(folder, **settings)
+    driver = Driver(schedule, engine, folder, {"averages"})
+    driver.start()
+    for _ in range(n_steps):
+        training.step()
+        driver.step()
+    driver.stop()
+    _background.wait()
+    return driver
+
+
+def traces_in(folder: Path) -> dict[str, Events]:
+    return {path.parent.name: events_of(path) for path in folder.glob("iteration_*/*.pt.trace.json.gz")}
+
+
+@pytest.fixture(scope="module")
+def windows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two windows of two steps each, one right behind the other."""
+    folder = tmp_path_factory.mktemp("windows")
+    run_windows(folder, Schedule(1, 0, 2, 2), 7, record_shapes=True)
+    kymo.stop()
+    return folder
+
+
+def test_each_window_has_its_steps_and_no_others(windows: Path) -> None:
+    traces = traces_in(windows)
+    assert set(traces) == {"iteration_3", "iteration_6"}
+    for events, expected in ((traces["iteration_3"], [1, 2]), (traces["iteration_6"], [4, 5])):
+        steps = [event["name"] for event in events if event["name"].startswith("ProfilerStep")]
+        assert steps == [f"ProfilerStep#{step}" for step in expected]
+        assert len([event for event in events if event["name"] == "my step"]) == 2
+    first, second = (collections.Counter(event["name"] for event in events) for events in traces.values())
+    assert sum(first.values()) == sum(second.values())
+
+
+def test_a_window_says_what_it_is(windows: Path) -> None:
+    trace = next((windows / "iteration_6").glob("*.gz"))
+    with gzip.open(trace, "rt") as file:
+        head = json.load(file)
+    assert head["schemaVersion"] == 1
+    about = head["kymo"]
+    assert (about["rank"], about["step"], about["steps"], about["partial"]) == (0, 6, 2, False)
+    assert head["baseTimeNanoseconds"] > 1_600_000_000 * 10**9
+
+
+def test_a_window_has_tables_and_leaves_no_plain_trace(windows: Path) -> None:
+    names = {path.name for path in (windows / "iteration_3").iterdir()}
+    assert {"rank0_key_averages.txt", "key_averages.txt"} <= names
+    assert not any(name.endswith(".json") and "trace" in name for name in names)
+    table = (windows / "iteration_3" / "rank0_key_averages.txt").read_text()
+    assert "aten::addmm" in table
+    assert "[5, 24]" in table
+
+
+def test_perfetto_opens_it(windows: Path) -> None:
+    processor = pytest.importorskip("perfetto.trace_processor", reason="perfetto is not installed")
+    path = next((windows / "iteration_3").glob("*.gz"))
+    with processor.TraceProcessor(trace=str(path)) as trace:
+        counts = {row.name: row.n for row in trace.query("select name, count(*) n from slice group by name")}
+        problems = [
+            row.name
+            for row in trace.query(
+                "select name from stats where severity in ('error', 'data_loss') and value > 0"
+            )
+        ]
+    assert counts["ProfilerStep#1"] == 1
+    assert counts["aten::convolution"] == 4
+    assert problems == []
+
+
+def test_between_windows_nothing_is_recorded(windows: Path) -> None:
+    recording = kymo.load(windows / "kymo_engine.kymo")
+    counts = {row["name"]: row["count"] for row in recording.summary().to_dicts()}
+    assert counts["ProfilerStep"] == 4
+    assert counts["my step"] == 4
+
+
+def test_a_partial_window_is_saved_and_marked(tmp_path: Path) -> None:
+    run_windows(tmp_path, Schedule(0, 0, 5, 1), 2)
+    trace = next((tmp_path / "iteration_2").glob("*.gz"))
+    with gzip.open(trace, "rt") as file:
+        assert json.load(file)["kymo"]["partial"] is True
+    assert (tmp_path / "iteration_2" / "rank0_partial.txt").exists()
+
+
+def test_an_open_recording_is_used(tmp_path: Path) -> None:
+    kymo.start(tmp_path / "mine.kymo")
+    with kymo.range("before"):
+        pass
+    run_windows(tmp_path, Schedule(0, 1, 1, 1), 3)
+    assert not (tmp_path / "kymo_engine.kymo").exists()
+    names = {event["name"] for events in traces_in(tmp_path).values() for event in events}
+    assert "ProfilerStep#1" in names
+    assert "before" not in names
+
+
+def test_what_the_engine_lacks_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    KymoEngine(tmp_path, profile_memory=True, with_stack=True)
+    told = capfd.readouterr().err
+    assert told.count("\n") == 1
+    assert "profile_memory, with_stack give nothing" in told
+
+
+def test_a_wait_for_a_window_is_short(tmp_path: Path) -> None:
+    """What the driver measures itself; not a bar on time, but on who did the work."""
+    driver = run_windows(tmp_path, Schedule(0, 1, 1, 2), 6)
+    assert len(driver.windows) == 2
+    assert not any(path.name.endswith(".tmp") for path in tmp_path.rglob("*"))
+
+
+def test_an_exporter_that_fails_leaves_a_sentence(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [KYMO, "export", tmp_path, "--to", "kineto", "--from", "soon"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("option", ["--from", "--until", "--about"])
+def test_windows_go_with_kineto_alone(windows: Path, option: str) -> None:
+    command = [KYMO, "export", windows / "kymo_engine.kymo", "--to", "csv", "-o", "-", option, "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"kymo: {option} goes with --to kineto\n"
+
+
+@pytest.mark.parametrize("time", ["soon", "-1", "5 ns", "ns", "nan", "1e99"])
+def test_what_is_no_time_is_said(windows: Path, time: str, tmp_path: Path) -> None:
+    command = [KYMO, "export", windows / "kymo_engine.kymo", "--to", "kineto", "-o", tmp_path / "t.json"]
+    done = subprocess.run([*command, f"--from={time}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is no time" in done.stderr
+
+
+def test_seconds_since_the_first_event(windows: Path, tmp_path: Path) -> None:
+    everything = export(windows / "kymo_engine.kymo", tmp_path / "all.json")
+    half = export(windows / "kymo_engine.kymo", tmp_path / "half.json", "--from", "0.000001", "--until", "1000")
+    assert 0 < len(half) < len(everything)
+    assert _native is not None
