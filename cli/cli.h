@@ -149,7 +149,7 @@ bool cli_has_no_log(const char *path);
 
 /*
  * Make the file `path`, "-" for standard output, have it written, and say how large it is and `next`, what to do with
- * it. A file that could not be written to its end is removed: it would be taken for a whole one.
+ * it; NULL: say nothing. A file that could not be written to its end is removed: it would be taken for a whole one.
  */
 int cli_write_file(const char *path, kymo_status (*write)(void *ctx, int fd), void *ctx,
                    const char *next);

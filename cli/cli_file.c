@@ -41,7 +41,8 @@ int cli_write_file(const char *path, kymo_status (*write)(void *ctx, int fd), vo
         close(fd);
         return CLI_BAD;
     }
-    tell_written(path, fd, next);
+    if (next != NULL)
+        tell_written(path, fd, next);
     /* Some file systems tell of a full disk only here. */
     if (close(fd) != 0) {
         unlink(path);

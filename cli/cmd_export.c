@@ -13,7 +13,7 @@
 
 static struct {
     const char *to, *output, *filter, *by, *baseline, *from, *until, *about;
-    bool split;
+    bool split, quiet;
 } given;
 
 static const struct cli_option options[] = {
@@ -41,6 +41,7 @@ static const struct cli_option options[] = {
     {"about", 0, CLI_TEXT, "JSON", &given.about,
      "kineto: an object for the file's key \"kymo\", such as\n"
      "{\"rank\":0,\"step\":9}"},
+    {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
 
 static const struct format {
@@ -219,7 +220,7 @@ static int export_to_file(const struct cli_recordings *recordings, const struct 
                           const char *path)
 {
     struct job job = {recordings, format};
-    return cli_write_file(path, write_job, &job, format->next);
+    return cli_write_file(path, write_job, &job, given.quiet ? NULL : format->next);
 }
 
 static int export_to_stdout(const struct cli_recordings *recordings, const struct format *format)

@@ -114,7 +114,7 @@ class KymoEngine:
         selection = ",".join(["trace", *sorted(window.selection & _MADE)])
         about = _about(dataclasses.replace(window, roles=[]))  # a command line has no room for them, nor use
         _background.run(
-            ["export", self._log_path(), "--to", "kineto", *times, "--about", about, "-o", trace],
+            ["export", self._log_path(), "--to", "kineto", *times, "--about", about, "--quiet", "-o", trace],
             ["artifacts", trace, "-o", window.folder, "--rank", str(window.rank), "--only", selection, "--move"],
         )
 

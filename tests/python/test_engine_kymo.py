@@ -1,4 +1,4 @@
-"""The engine that records by itself, against torch.profiler in the same process: the same operators, shapes and nesting.
+"""The engine that records by itself, beside torch.profiler in the same process: the same operators, shapes, nesting.
 
 One training is recorded once by each and shared by most tests. The models are tiny; the threads, the backward pass, the
 fused optimizer and lists of tensors are what matters.
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import kymo
-from kymo import _background, _native
+from kymo import _background
 from kymo._schedule import Schedule
 
 torch = pytest.importorskip("torch", reason="torch is not installed; tools/torch installs it")
@@ -124,9 +124,7 @@ def test_annotations_are_those_of_torch(both: tuple[Events, Events]) -> None:
 
 
 def test_ranges_lie_in_one_another_as_with_torch(both: tuple[Events, Events]) -> None:
-    theirs, ours = (
-        paths_of(of_category(events, "cpu_op") + of_category(events, "user_annotation")) for events in both
-    )
+    theirs, ours = (paths_of(of_category(events, "cpu_op") + of_category(events, "user_annotation")) for events in both)
     assert max(map(len, theirs)) >= 5
     assert ours == theirs
 
@@ -135,7 +133,8 @@ def test_forward_and_backward_share_numbers_as_with_torch(both: tuple[Events, Ev
     def pairs(events: Events) -> list[list[str]]:
         numbers: dict[int, list[str]] = collections.defaultdict(list)
         for event in sorted(of_category(events, "cpu_op"), key=lambda e: (e["ts"], -e["dur"])):
-            if "Sequence number" in event["args"]:
+            # The engine's own ranges get the number of what they run from torch.profiler, later.
+            if "Sequence number" in event["args"] and not event["name"].startswith("autograd::engine"):
                 numbers[event["args"]["Sequence number"]].append(event["name"])
         return [names for _, names in sorted(numbers.items())]
 
@@ -238,9 +237,9 @@ def traces_in(folder: Path) -> dict[str, Events]:
 
 @pytest.fixture(scope="module")
 def windows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two windows of two steps each, one right behind the other."""
+    """Two windows of two steps each, with one step of warm-up before each."""
     folder = tmp_path_factory.mktemp("windows")
-    run_windows(folder, Schedule(1, 0, 2, 2), 7, record_shapes=True)
+    run_windows(folder, Schedule(0, 1, 2, 2), 7, record_shapes=True)
     kymo.stop()
     return folder
 
@@ -275,35 +274,19 @@ def test_a_window_has_tables_and_leaves_no_plain_trace(windows: Path) -> None:
     assert "[5, 24]" in table
 
 
-def test_perfetto_opens_it(windows: Path) -> None:
-    processor = pytest.importorskip("perfetto.trace_processor", reason="perfetto is not installed")
-    path = next((windows / "iteration_3").glob("*.gz"))
-    with processor.TraceProcessor(trace=str(path)) as trace:
-        counts = {row.name: row.n for row in trace.query("select name, count(*) n from slice group by name")}
-        problems = [
-            row.name
-            for row in trace.query(
-                "select name from stats where severity in ('error', 'data_loss') and value > 0"
-            )
-        ]
-    assert counts["ProfilerStep#1"] == 1
-    assert counts["aten::convolution"] == 4
-    assert problems == []
-
-
 def test_between_windows_nothing_is_recorded(windows: Path) -> None:
-    recording = kymo.load(windows / "kymo_engine.kymo")
-    counts = {row["name"]: row["count"] for row in recording.summary().to_dicts()}
+    ranges = kymo.load(windows / "kymo_engine.kymo").ranges
+    counts = dict(zip(ranges["name"], ranges["count"]))
     assert counts["ProfilerStep"] == 4
     assert counts["my step"] == 4
 
 
 def test_a_partial_window_is_saved_and_marked(tmp_path: Path) -> None:
-    run_windows(tmp_path, Schedule(0, 0, 5, 1), 2)
-    trace = next((tmp_path / "iteration_2").glob("*.gz"))
+    run_windows(tmp_path, Schedule(0, 1, 5, 1), 3)
+    trace = next((tmp_path / "iteration_3").glob("*.gz"))
     with gzip.open(trace, "rt") as file:
         assert json.load(file)["kymo"]["partial"] is True
-    assert (tmp_path / "iteration_2" / "rank0_partial.txt").exists()
+    assert (tmp_path / "iteration_3" / "rank0_partial.txt").exists()
 
 
 def test_an_open_recording_is_used(tmp_path: Path) -> None:
@@ -324,20 +307,6 @@ def test_what_the_engine_lacks_is_said(tmp_path: Path, capfd: pytest.CaptureFixt
     assert "profile_memory, with_stack give nothing" in told
 
 
-def test_a_wait_for_a_window_is_short(tmp_path: Path) -> None:
-    """What the driver measures itself; not a bar on time, but on who did the work."""
-    driver = run_windows(tmp_path, Schedule(0, 1, 1, 2), 6)
-    assert len(driver.windows) == 2
-    assert not any(path.name.endswith(".tmp") for path in tmp_path.rglob("*"))
-
-
-def test_an_exporter_that_fails_leaves_a_sentence(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [KYMO, "export", tmp_path, "--to", "kineto", "--from", "soon"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-
-
 @pytest.mark.parametrize("option", ["--from", "--until", "--about"])
 def test_windows_go_with_kineto_alone(windows: Path, option: str) -> None:
     command = [KYMO, "export", windows / "kymo_engine.kymo", "--to", "csv", "-o", "-", option, "1"]
@@ -356,6 +325,6 @@ def test_what_is_no_time_is_said(windows: Path, time: str, tmp_path: Path) -> No
 
 def test_seconds_since_the_first_event(windows: Path, tmp_path: Path) -> None:
     everything = export(windows / "kymo_engine.kymo", tmp_path / "all.json")
-    half = export(windows / "kymo_engine.kymo", tmp_path / "half.json", "--from", "0.000001", "--until", "1000")
-    assert 0 < len(half) < len(everything)
-    assert _native is not None
+    middle = sorted(event["ts"] for event in everything)[len(everything) // 2]
+    half = export(windows / "kymo_engine.kymo", tmp_path / "half.json", "--from", str(middle / 1e6), "--until", "1000")
+    assert len(everything) // 3 < len(half) < len(everything) * 2 // 3
