@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Optional, Protocol, Union
 
-from kymo import _native
+from kymo._window import who_am_i
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -42,18 +42,9 @@ class Point(NamedTuple):
     metrics: Mapping[str, float]
 
 
-def rank_and_world() -> tuple[int, int]:
-    """Return this process's rank and how many there are: as torch knows it, else the environment; 0 of 1."""
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    rank, world = _native.rank()
-    return max(rank, 0), max(world, rank + 1, 1)
-
-
 def place(rank: Optional[int], world_size: Optional[int]) -> tuple[int, int]:
     """Return what was given, and for the rest what is known."""
-    known = rank_and_world()
+    known = who_am_i()
     rank = known[0] if rank is None else rank
     world_size = max(known[1], rank + 1) if world_size is None else world_size
     if not 0 <= rank < world_size:

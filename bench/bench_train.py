@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""What kymo adds to a training by transformers' Trainer, beside torch.profiler at the same settings.
+
+    bench_train.py [--quick] [--dir DIR] [--results FILE] [PART...]
+
+Needs torch and transformers; without them it says so and ends with 77. A small GPT-2 is trained, on the GPU where there
+is one. Each tool is compared in two processes (train_server.py), one with it and one without, that take turns at every
+step: both meet the same moods of the machine, and nothing that a tool leaves behind reaches the other one. They train
+without any tool first, to know how they compare by themselves. Without a GPU times are of the processors, of all
+threads of a process, also those of the tool; with a GPU they are by the clock, the GPU's work done at each step's end.
+What a single step waits is by the clock, and wants an idle machine.
+
+    always     200 steps with the tool on: phases by kymo.hf.Callback, operators by torch.profiler
+    window     40 steps recorded with operators and shapes: engine="kymo" of ProfCallback; torch.profiler by hand, what
+               it has thrown away, or saved as a trace, which the training waits for
+    ends       windows of one step, again and again: what their ends cost, while what was recorded is exported beside
+    memory     10,000 steps of a tiny model, alone, with such windows
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bench_results import Interval, Results, median_with_interval, options_of
+
+HERE = Path(__file__).parent
+PARTS = ("always", "window", "ends", "memory")
+FIRST = 20  # steps until everything is warm
+WINDOW = (FIRST, 5, 40, 1)
+REPEATED = (20, 4, 1, 0)
+SELDOM = (95, 4, 1, 0)
+MEBIBYTE_KB = 1024
+
+Schedule = tuple[int, int, int, int]
+Answer = dict[str, Any]
+
+
+class Server:
+    """A process that trains with one tool."""
+
+    def __init__(self, tool: str, folder: Path, n_steps: int, schedule: Schedule, turns: str = "-") -> None:
+        """Start it; `turns` holds the pipes of one that takes turns."""
+        self.tool = tool
+        self.log = folder / f"{tool.replace(' ', '_')}.log"
+        command = [sys.executable, str(HERE / "train_server.py"), tool, str(folder), str(n_steps)]
+        with open(self.log, "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [*command, ",".join(map(str, schedule)), turns],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                pass_fds=[] if turns == "-" else [int(fd) for fd in turns.split(",")[1:]],
+                text=True,
+            )
+
+    def begin(self, word: str) -> None:
+        """Have it train; "off" without the tool, "on" with it."""
+        assert self.process.stdin is not None
+        print(word, file=self.process.stdin, flush=True)
+
+    def answer(self) -> Answer:
+        """Wait for the result."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.tool} ended: {self.log.read_text(encoding='utf-8')[-2000:]}")
+        answer: Answer = json.loads(line)
+        return answer
+
+    def end(self) -> None:
+        """Let it go."""
+        self.process.communicate()
+
+
+class Pair:
+    """Two processes, one with a tool and one without, and their results round by round."""
+
+    def __init__(self, tool: str, folder: Path, n_steps: int, schedule: Schedule, n_rounds: int, clock: str) -> None:
+        """Measure."""
+        there, back = os.pipe(), os.pipe()
+        servers = (
+            Server(tool, folder, n_steps, schedule, f"1,{back[0]},{there[1]}"),
+            Server("none", folder, n_steps, schedule, f"0,{there[0]},{back[1]}"),
+        )
+        for fd in (*there, *back):
+            os.close(fd)
+        self.clock = clock
+        before = [self._train(servers, "off") for _ in range(max(n_rounds // 3, 2))]
+        self.by = statistics.median(ratio for one in before for ratio in self._ratios(*one))
+        self.rounds = [self._train(servers, "on") for _ in range(n_rounds)]
+        for server in servers:
+            server.end()
+
+    def _train(self, servers: tuple[Server, Server], word: str) -> tuple[Answer, Answer]:
+        for server in servers:
+            server.begin(word)
+        with_tool, without = (server.answer() for server in servers)
+        return with_tool, without
+
+    def _ratios(self, with_tool: Answer, without: Answer) -> list[float]:
+        steps = f"{self.clock}_steps"
+        return [a / b for a, b in zip(with_tool[steps][FIRST:], without[steps][FIRST:])]
+
+    def added_to_step(self) -> Interval:
+        """What a step takes longer, as a share; by the medians of the rounds."""
+        return median_with_interval([statistics.median(self._ratios(*one)) / self.by - 1 for one in self.rounds])
+
+    def added_to_run(self) -> Interval:
+        """What the whole training takes longer, beginning and end included, as a share."""
+        key = f"{self.clock}_ns"
+        return median_with_interval([one[key] / self.by / other[key] - 1 for one, other in self.rounds])
+
+    def added_ms(self, first: int, last: int) -> list[float]:
+        """Milliseconds that the steps first..last-1 take longer in all, by rounds."""
+        key = f"{self.clock}_steps"
+        return [(sum(one[key][first:last]) / self.by - sum(other[key][first:last])) / 1e6 for one, other in self.rounds]
+
+    def step_ms(self) -> float:
+        """A step without the tool."""
+        key = f"{self.clock}_steps"
+        return statistics.median(t for _, other in self.rounds for t in other[key][FIRST:]) / 1e6
+
+    def windows(self) -> list[tuple[float, float]]:
+        """What the training waited for the end of each window, in milliseconds; in all, and for the profiler itself."""
+        return [(wait / 1e6, engine / 1e6) for one, _ in self.rounds for wait, engine in one["windows"]]
+
+
+def has_gpu() -> bool:
+    asked = [sys.executable, "-c", "import torch, sys; sys.exit(not torch.cuda.is_available())"]
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+
+def percent(interval: Interval) -> str:
+    low, middle, high = (100 * value for value in interval)
+    return f"{middle:+.2f} % ({low:+.2f} to {high:+.2f})"
+
+
+def milliseconds(interval: Interval) -> str:
+    low, middle, high = interval
+    return f"{middle:.2f} ms ({low:.2f} to {high:.2f})"
+
+
+# ---- always on ----
+
+
+def measure_always(results: Results, folder: Path, n_rounds: int, n_steps: int, clock: str) -> None:
+    ours = Pair("always kymo", folder, n_steps, WINDOW, n_rounds, clock)
+    added = ours.added_to_run()
+    what = f"Trainer, {n_steps} steps of {ours.step_ms():.1f} ms, kymo.hf.Callback"
+    results.put(what, percent(added), "<= 0.5 %", added[1] <= 0.005)
+    results.put("Trainer, a step, kymo.hf.Callback", percent(ours.added_to_step()))
+    theirs = Pair("always torch", folder, n_steps, WINDOW, max(n_rounds // 4, 2), clock)
+    results.put(f"Trainer, {n_steps} steps, torch.profiler", percent(theirs.added_to_run()))
+    results.put("Trainer, a step, torch.profiler", percent(theirs.added_to_step()))
+
+
+# ---- a window ----
+
+
+def operators_in(folder: str) -> int:
+    """How many operators the trace of a window has."""
+    for path in Path(folder).rglob("*.pt.trace.json*"):
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            return sum(event.get("cat") == "cpu_op" for event in json.load(file)["traceEvents"])
+    return 0
+
+
+def measure_window(results: Results, folder: Path, n_rounds: int, clock: str) -> None:
+    wait, warmup, active, _ = WINDOW
+    names = {
+        "window kymo": 'engine="kymo"',
+        "window torch.profiler": "torch.profiler, thrown away",
+        "saved torch.profiler": "torch.profiler, saved",
+    }
+    added: dict[str, float] = {}
+    for tool, name in names.items():
+        pair = Pair(tool, folder, wait + warmup + active + 5, WINDOW, n_rounds, clock)
+        # From the step whose end prepares to the first one behind the window.
+        interval = median_with_interval([t / active for t in pair.added_ms(wait - 1, wait + warmup + active + 1)])
+        added[tool] = interval[1]
+        n_operators = operators_in(pair.rounds[-1][0]["folder"]) / active
+        content = f", {n_operators:.0f} operators" if n_operators else ""
+        results.put(f"a recorded step, {name}", f"{milliseconds(interval)} to {pair.step_ms():.1f} ms{content}")
+    for tool in tuple(names)[1:]:
+        times = added[tool] / max(added["window kymo"], 1e-6)
+        results.put(f'engine="kymo" against {names[tool]}', f"{times:.1f} x less", ">= 3 x", times >= 3)
+
+
+# ---- the ends of windows ----
+
+
+def p99(answer: Answer) -> float:
+    steps = sorted(answer["wall_steps"][FIRST:])
+    return float(steps[min(int(len(steps) * 0.99), len(steps) - 1)]) / 1e6
+
+
+def measure_ends(results: Results, folder: Path, n_rounds: int, n_steps: int) -> None:
+    ours = Pair("ends kymo", folder, n_steps, REPEATED, n_rounds, "wall")
+    later = median_with_interval([p99(one) / ours.by - p99(other) for one, other in ours.rounds])
+    plain = statistics.median(p99(other) for _, other in ours.rounds)
+    words = f"{milliseconds(later)} to {plain:.2f} ms"
+    results.put('p99 of steps, windows exported, engine="kymo"', words, "<= 1 ms", later[1] <= 1)
+    waits = sorted(wait for wait, _ in ours.windows())
+    words = f"{statistics.median(waits):.2f} ms, at most {waits[-1]:.2f}"
+    results.put('end of a window, engine="kymo"', words, "<= 1 ms", statistics.median(waits) <= 1)
+    theirs = Pair("ends torch", folder, n_steps, REPEATED, max(n_rounds // 2, 1), "wall")
+    results.put('end of a window, engine="torch": torch', f"{statistics.median(t for _, t in theirs.windows()):.1f} ms")
+    waits = sorted(wait - engine for wait, engine in theirs.windows())
+    words = f"{statistics.median(waits):.2f} ms, at most {waits[-1]:.2f}"
+    results.put('end of a window, engine="torch": kymo on top', words, "<= 1 ms", statistics.median(waits) <= 1)
+
+
+# ---- memory ----
+
+
+def measure_memory(results: Results, folder: Path, n_steps: int) -> None:
+    """Growth from a fifth of the steps on, when every kind of work has been done often."""
+    names = {
+        "tiny none": "no tool",
+        "tiny always kymo": "kymo.hf.Callback",
+        "tiny ends kymo": 'windows, engine="kymo"',
+        "tiny ends torch": 'windows, engine="torch"',
+    }
+    for tool, name in names.items():
+        server = Server(tool, folder, n_steps, SELDOM)
+        server.begin("on")
+        resident = server.answer()["rss_kb"]
+        server.end()
+        settled = resident[len(resident) // 5 :]
+        grown = (statistics.median(settled[-5:]) - statistics.median(settled[:5])) / MEBIBYTE_KB
+        words = f"{grown:+.1f} MiB to {settled[0] / MEBIBYTE_KB:.0f} MiB"
+        bar = ("<= 4 MiB", grown <= 4) if "kymo" in tool else ()
+        results.put(f"memory, {n_steps:,} steps, {name}", words, *bar)
+
+
+def main() -> int:
+    parser = options_of(__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS) + "; all by default")
+    arguments = parser.parse_args()
+    missing = [name for name in ("torch", "transformers", "accelerate") if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"not here: {', '.join(missing)} not installed")
+        return 77
+    results = Results(arguments.results)
+    clock = "wall" if has_gpu() else "cpu"
+    folder = Path(tempfile.mkdtemp(prefix="train-", dir=arguments.dir))
+    parts = arguments.parts or PARTS
+    is_quick = arguments.quick
+    try:
+        if "always" in parts:
+            measure_always(results, folder, 2 if is_quick else 12, 60 if is_quick else 200, clock)
+        if "window" in parts:
+            measure_window(results, folder, 1 if is_quick else 6, clock)
+        if "ends" in parts:
+            measure_ends(results, folder, 1 if is_quick else 6, 100 if is_quick else 300)
+        if "memory" in parts:
+            measure_memory(results, folder, 1000 if is_quick else 10_000)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

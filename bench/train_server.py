@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""A process of bench_train.py: trains with one tool, each time it is asked to.
+
+    train_server.py TOOL FOLDER N_STEPS SCHEDULE TURNS
+
+Each line on stdin, "off" or "on", is a training of N_STEPS by transformers' Trainer without and with the tool; the
+answer is a line of JSON: the time of train(), by the clock and of the processors, the same of every step, and what the
+tool tells. SCHEDULE is wait,warmup,active,cycles of the tools that record windows. TURNS is "-", or the pipes by which
+two processes take turns, step by step: who begins, and the descriptors to read and to write.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+warnings.simplefilter("ignore")
+
+import torch  # noqa: E402
+from torch.profiler import ProfilerActivity, profile, schedule  # noqa: E402
+from transformers import (  # noqa: E402
+    GPT2Config,
+    GPT2LMHeadModel,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    set_seed,
+)
+
+HAS_GPU = torch.cuda.is_available()
+WORDS = 256
+# A step of some 20 ms on a processor, and of some 15 ms on a GPU; "tiny" is for counting steps.
+SIZES = {"usual": (4, 128, 8, 64), "gpu": (8, 512, 16, 128), "tiny": (1, 16, 2, 8)}
+SAME = {"record_shapes": True, "profile_memory": False, "with_stack": False, "with_flops": False}
+RSS_EVERY = 100
+
+
+class Data(torch.utils.data.Dataset):  # type: ignore[type-arg]
+    """Random tokens."""
+
+    def __init__(self, n: int, length: int) -> None:
+        """Make them."""
+        self.tokens = torch.randint(0, WORDS, (n, length))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, i: int) -> dict[str, Any]:
+        return {"input_ids": self.tokens[i], "labels": self.tokens[i]}
+
+
+class Turns:
+    """Two processes that train step by step, one while the other waits."""
+
+    def __init__(self, text: str) -> None:
+        """Take part, or train alone."""
+        self.is_alone = text == "-"
+        self.is_first, self.read_fd, self.write_fd = (False, -1, -1) if self.is_alone else map(int, text.split(","))
+        self.waited_ns = 0
+
+    def give(self) -> None:
+        """Let the other one go on."""
+        if not self.is_alone:
+            os.write(self.write_fd, b"x")
+
+    def take(self) -> None:
+        """Wait for the turn."""
+        if not self.is_alone:
+            began = time.perf_counter_ns()
+            if not os.read(self.read_fd, 1):
+                raise EOFError("the other process has ended")
+            self.waited_ns += time.perf_counter_ns() - began
+
+
+class Timer(TrainerCallback):  # type: ignore[misc]
+    """Times each step. It is the last callback, so a step has what the others do at its end."""
+
+    def __init__(self, turns: Turns) -> None:
+        """Begin with nothing."""
+        self.turns = turns
+        self.wall_ns: list[int] = []
+        self.cpu_ns: list[int] = []
+        self.rss_kb: list[int] = []
+        self.began_wall = self.began_cpu = 0
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        """Wait for the first turn."""
+        if not self.turns.is_first:
+            self.turns.take()
+        self.begin()
+
+    def on_step_end(self, _args: Any, state: Any, _control: Any, **__: Any) -> None:
+        """Note a step, and let the other one have its own."""
+        self.end()
+        if state.global_step % RSS_EVERY == 0:
+            with open("/proc/self/statm", encoding="ascii") as statm:
+                self.rss_kb.append(int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE") // 1024)
+        self.turns.give()
+        if self.turns.is_first or state.global_step < state.max_steps:
+            self.turns.take()
+        self.begin()
+
+    def begin(self) -> None:
+        """Processor time goes on from the last step: threads of a tool may work while the training waits."""
+        self.began_wall = time.perf_counter_ns()
+        self.began_cpu = self.began_cpu or time.process_time_ns()
+
+    def end(self) -> None:
+        """Read both clocks, the GPU's work done."""
+        if HAS_GPU:
+            torch.cuda.synchronize()
+        now = time.process_time_ns()
+        self.wall_ns.append(time.perf_counter_ns() - self.began_wall)
+        self.cpu_ns.append(now - self.began_cpu)
+        self.began_cpu = now
+
+
+class Always(TrainerCallback):  # type: ignore[misc]
+    """torch.profiler, on for the whole training; what it has at the end is thrown away."""
+
+    def __init__(self) -> None:
+        """Begin with the training."""
+        activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if HAS_GPU else [])]
+        self.profile = profile(activities=activities)
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        """Begin."""
+        self.profile.start()
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        """Mark the step."""
+        self.profile.step()
+
+    def on_train_end(self, *_: Any, **__: Any) -> None:
+        """End."""
+        self.profile.stop()
+
+
+class Windows(Always):
+    """torch.profiler by a schedule, as one writes it by hand; saves its traces where there is a folder."""
+
+    def __init__(self, wanted: tuple[int, int, int, int], folder: Path | None) -> None:
+        """Begin with the training."""
+        wait, warmup, active, repeat = wanted
+
+        def save(done: Any) -> None:
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                done.export_chrome_trace(str(folder / f"{done.step_num}.pt.trace.json"))
+
+        self.profile = profile(
+            activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if HAS_GPU else [])],
+            schedule=schedule(wait=wait, warmup=warmup, active=active, repeat=repeat),
+            on_trace_ready=save,
+            **SAME,
+        )
+
+
+def make_tool(tool: str, folder: Path, wanted: tuple[int, int, int, int]) -> list[Any]:
+    if tool.endswith("none"):
+        return []
+    if tool == "always torch":
+        return [Always()]
+    if tool in ("window torch.profiler", "saved torch.profiler"):
+        return [Windows(wanted, folder if tool.startswith("saved") else None)]
+    from kymo import hf
+
+    if tool in ("always kymo", "tiny always kymo"):
+        return [hf.Callback(folder / "always.kymo")]
+    wait, warmup, active, cycles = wanted
+    return [
+        hf.ProfCallback(
+            **SAME,
+            cuda=HAS_GPU,
+            wait_steps=wait,
+            warmup_steps=warmup,
+            active_steps=active,
+            num_cycles=cycles,
+            output_dir=folder,
+            export_memory_timeline=False,
+            export_stacks=False,
+            engine=tool.split()[-1],  # type: ignore[arg-type]
+        )
+    ]
+
+
+def train(tools: list[Any], tool: str, n_steps: int, folder: Path, turns: Turns) -> dict[str, Any]:
+    size = "tiny" if tool.startswith("tiny") else "gpu" if HAS_GPU else "usual"
+    layers, width, batch, length = SIZES[size]
+    set_seed(1)
+    sizes = GPT2Config(
+        n_layer=layers, n_embd=width, n_head=4, vocab_size=WORDS, n_positions=length, bos_token_id=0, eos_token_id=0
+    )
+    arguments = TrainingArguments(
+        output_dir=str(folder / "trainer"),
+        max_steps=n_steps,
+        per_device_train_batch_size=batch,
+        report_to="none",
+        save_strategy="no",
+        logging_strategy="no",
+        disable_tqdm=True,
+        use_cpu=not HAS_GPU,
+    )
+    timer = Timer(turns)
+    turns.waited_ns = 0
+    data = Data(256, length)
+    trainer = Trainer(GPT2LMHeadModel(sizes), arguments, train_dataset=data, callbacks=[*tools, timer])
+    trainer.remove_callback(PrinterCallback)
+    wall_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
+    trainer.train()
+    wall_ns, cpu_ns = time.perf_counter_ns() - wall_ns - turns.waited_ns, time.process_time_ns() - cpu_ns
+    took = {"wall_ns": wall_ns, "cpu_ns": cpu_ns, "wall_steps": timer.wall_ns, "cpu_steps": timer.cpu_ns}
+    return {**took, "rss_kb": timer.rss_kb}
+
+
+def told(tools: list[Any]) -> list[tuple[int, int]]:
+    """What the training waited for each window's end, and what of that was the profiler's, in nanoseconds."""
+    drivers = [tool.prof for tool in tools if getattr(tool, "prof", None) is not None]
+    return [(window.wait_ns, window.engine_ns) for driver in drivers for window in driver.windows]
+
+
+def main() -> None:
+    tool, folder, n_steps = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    wait, warmup, active, cycles = (int(number) for number in sys.argv[4].split(","))
+    turns = Turns(sys.argv[5])
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    if not HAS_GPU:
+        torch.set_num_threads(1)  # the other processors are for what tools do beside
+    for i, line in enumerate(sys.stdin):
+        here = folder / f"{tool.replace(' ', '_')}-{i}"
+        tools = make_tool(tool, here, (wait, warmup, active, cycles)) if line.strip() == "on" else []
+        answer = {**train(tools, tool, n_steps, here, turns), "windows": told(tools), "folder": str(here)}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
