@@ -73,11 +73,16 @@ static kymo_status print_to_fd(void *ctx, int fd)
     return status;
 }
 
+int artifacts_print_plain(const struct artifacts *job, const char *name,
+                          kymo_status (*print)(void *ctx, FILE *out), void *ctx)
+{
+    struct printing printing = {print, ctx};
+    return artifacts_write(job, name, print_to_fd, &printing);
+}
+
 int artifacts_print(const struct artifacts *job, const char *name,
                     kymo_status (*print)(void *ctx, FILE *out), void *ctx)
 {
-    struct printing printing = {print, ctx};
     char ranked[NAME_MAX];
-    return artifacts_write(job, artifacts_name(job, name, ranked, sizeof ranked), print_to_fd,
-                           &printing);
+    return artifacts_print_plain(job, artifacts_name(job, name, ranked, sizeof ranked), print, ctx);
 }

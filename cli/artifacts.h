@@ -11,6 +11,7 @@ struct artifacts {
     int64_t rank;
     const char *sort, *metric; /* as given; NULL: what fits the trace */
     uint32_t n_rows, stack_depth;
+    kymo_operators **operators; /* of the trace: made by the first that wants them, and shared */
 };
 
 /* One thing that can be made of a trace. */
@@ -22,7 +23,7 @@ struct artifact {
     int (*make)(const struct artifacts *job); /* a status of the command; what failed is said */
 };
 
-extern const struct artifact artifact_trace;
+extern const struct artifact artifact_trace, artifact_averages, artifact_stacks;
 
 /*
  * Make the file NAME in the directory, and say where on standard output. It is written under another name first, so that
@@ -30,7 +31,10 @@ extern const struct artifact artifact_trace;
  */
 int artifacts_write(const struct artifacts *job, const char *name,
                     kymo_status (*write)(void *ctx, int fd), void *ctx);
-/* The same by a stream, for rankR_NAME. */
+/* The same by a stream. */
+int artifacts_print_plain(const struct artifacts *job, const char *name,
+                          kymo_status (*print)(void *ctx, FILE *out), void *ctx);
+/* And called rankR_NAME. */
 int artifacts_print(const struct artifacts *job, const char *name,
                     kymo_status (*print)(void *ctx, FILE *out), void *ctx);
 /* "rankR_NAME". Returned in `into`, of `size` bytes. */

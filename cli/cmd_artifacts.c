@@ -23,13 +23,29 @@ static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output, "write there; made when it is not there"},
     {"rank", 0, CLI_TEXT, "R", &given.rank, "the rank in names of files (default: the trace's own)"},
     {"only", 0, CLI_TEXT, "LIST", &given.only,
-     "these alone, with commas between: trace\n"
+     "these alone, with commas between: trace, averages, stacks\n"
      "(default: all that the trace has data for)"},
+    {"sort", 's', CLI_TEXT, "KEY", &given.sort,
+     "averages: by this, the largest first. cpu_time,\n"
+     "cpu_time_total, self_cpu_time_total, the same of cuda_ or\n"
+     "device_, cpu_memory_usage, self_cpu_memory_usage, the same\n"
+     "of cuda_ or device_, flops, count (default:\n"
+     "self_device_time_total, self_cpu_time_total without a GPU)"},
+    {"rows", 0, CLI_COUNT, "N", &given.rows,
+     "averages: rows of the text (default: 25); CSV and JSON\n"
+     "have all"},
+    {"stack-depth", 0, CLI_COUNT, "N", &given.stack_depth,
+     "averages: entries of the stack that calls are told apart\n"
+     "by (default: 5)"},
+    {"metric", 0, CLI_CHOICE, "self_cpu_time_total|self_cuda_time_total|self_device_time_total",
+     &given.metric, "stacks: what is counted (default: as --sort)"},
     {"move", 0, CLI_FLAG, NULL, &given.move, "delete TRACE once all of it is in DIR, packed"},
 };
 
 static const struct artifact *const artifacts[] = {
     &artifact_trace,
+    &artifact_averages,
+    &artifact_stacks,
 };
 #define N_ARTIFACTS (sizeof artifacts / sizeof artifacts[0])
 
@@ -130,6 +146,7 @@ static int make_all(struct artifacts *job, uint32_t chosen)
         status = made != CLI_FINE ? made : status;
         is_packed |= made == CLI_FINE && artifacts[i] == &artifact_trace;
     }
+    kymo_operators_destroy(*job->operators);
     kymo_torch_trace_close(job->trace);
     if (given.move && is_packed && unlink(job->source) != 0)
         return cli_fail("cannot delete %s: %s", job->source, strerror(errno));
@@ -163,6 +180,7 @@ static int run(int n_args, char **args)
                             .metric = given.metric,
                             .n_rows = given.rows,
                             .stack_depth = given.stack_depth};
+    kymo_operators *operators = NULL;
     uint32_t chosen = given.only == NULL ? UINT32_MAX : 0;
     if (n_args != 1)
         return cli_fail("artifacts needs one trace: kymo artifacts TRACE.json -o DIR");
@@ -176,6 +194,8 @@ static int run(int n_args, char **args)
         if (errno != 0 || end == given.rank || *end != '\0' || job.rank < 0)
             return cli_fail("--rank takes a number from 0 on, not '%s'", given.rank);
     }
+    if (given.sort != NULL && kymo_operators_check_sort(given.sort) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
     if (given.only != NULL && !choose(given.only, &chosen))
         return CLI_BAD;
     if (access(job.source, R_OK) != 0)
@@ -186,6 +206,7 @@ static int run(int n_args, char **args)
     /* A packed trace that is where it ought to be stays there. */
     if (is_in_place(&job) && ends_with(job.source, ".gz"))
         chosen &= ~1u;
+    job.operators = &operators;
     return make_all(&job, chosen);
 }
 
@@ -198,13 +219,17 @@ const struct cli_command cli_command_artifacts = {
         "reads once:\n"
         "\n"
         "  trace     TRACE.gz: the trace itself, packed\n"
+        "  averages  rankR_key_averages.txt, .csv, .json: time, memory and FLOPs by operator,\n"
+        "            input shapes and stack, where the trace has these; of rank 0 also\n"
+        "            key_averages.txt\n"
+        "  stacks    rankR_stacks.txt: a line for each operator with its stack, for flame graphs\n"
         "\n"
         "No torch is needed. Each file appears whole or not at all; their names are printed. One\n"
         "that cannot be made is told, and the others are made.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo artifacts worker0.pt.trace.json -o iteration_9\n"
-                "  kymo artifacts worker0.pt.trace.json.gz -o out --only trace\n"
+                "  kymo artifacts worker0.pt.trace.json.gz -o out --only averages --sort count\n"
                 "  kymo artifacts trace.json -o out --rank 3 --move",
     .run = run,
 };

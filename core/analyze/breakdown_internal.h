@@ -297,12 +297,6 @@ KYMO_WARN_UNUSED kymo_status kymo__work_host_read(struct kymo__work_set *set,
                                                   const struct kymo__work_options *options,
                                                   struct kymo__classifier *classifier);
 
-/* ---- run_sort.c: a stable sort that is quick where the input is a few sorted runs ---- */
-
-typedef bool kymo__is_before(const void *a, const void *b);
-/* `n` elements of `size` bytes. False without memory, with nothing moved. */
-KYMO_WARN_UNUSED bool kymo__sort_runs(void *base, size_t n, size_t size, kymo__is_before *is_before);
-
 /* ---- sweep.c: atoms ---- */
 
 /* Half open. Those of zero length count for nothing. */

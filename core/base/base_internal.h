@@ -102,7 +102,7 @@ KYMO_PRIVATE_API void kymo__work_together(kymo__worker *work, void *ctx, size_t 
 /* How many threads these will be at most, the calling one counted. */
 KYMO_PRIVATE_API size_t kymo__work_crew(size_t n_jobs, size_t n_tasks);
 
-/* ---- of libkymo-tools: heap.c, temporary_file.c ---- */
+/* ---- of libkymo-tools: heap.c, run_sort.c, temporary_file.c ---- */
 
 /* Numbers by a key, the lowest first; of equal keys the lower number. */
 struct kymo__heap {
@@ -119,6 +119,10 @@ bool kymo__heap_put(struct kymo__heap *heap, uint32_t number, uint64_t key);
 /* Take out a number that is in. */
 void kymo__heap_remove(struct kymo__heap *heap, uint32_t number);
 void kymo__heap_fini(struct kymo__heap *heap);
+
+typedef bool kymo__is_before(const void *a, const void *b);
+/* `n` elements of `size` bytes. False without memory, with nothing moved. */
+KYMO_WARN_UNUSED bool kymo__sort_runs(void *base, size_t n, size_t size, kymo__is_before *is_before);
 
 /* Open a file without a name for reading and writing, in TMPDIR, else /var/tmp, else /tmp; the caller closes it. */
 KYMO_WARN_UNUSED kymo_status kymo__temporary_open(int *fd);

@@ -37,6 +37,7 @@
 #include <kymo/legacy.h>
 #include <kymo/memory_timeline.h>
 #include <kymo/nvtx.h>
+#include <kymo/operators.h>
 #include <kymo/page.h>
 #include <kymo/range.h>
 #include <kymo/recording.h>

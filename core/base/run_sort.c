@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "analyze/breakdown_internal.h"
+#include "base/base_internal.h"
 
 struct sort {
     size_t size;

@@ -1,0 +1,90 @@
+/* kymo artifacts: the table of operators, and stacks for flame graphs. */
+#include <stdio.h>
+
+#include "artifacts.h"
+
+/* The operators of the trace; false, with a sentence said, when they cannot be had. */
+static bool has_operators(const struct artifacts *job)
+{
+    const int32_t depth = job->stack_depth < INT32_MAX ? (int32_t)job->stack_depth : INT32_MAX;
+    const struct kymo_operators_options wants = {.stack_depth = depth == 0 ? -1 : depth,
+                                                 .sort = job->sort};
+    if (*job->operators == NULL &&
+        kymo_operators_create(job->trace, &wants, job->operators) != KYMO_OK)
+        cli_fail("%s: %s", job->source, kymo_last_error());
+    return *job->operators != NULL;
+}
+
+/* ---- averages ---- */
+
+static kymo_status print_text(void *ctx, FILE *out)
+{
+    const struct artifacts *job = ctx;
+    const struct kymo_operators_text_options wants = {.n_rows = job->n_rows};
+    return kymo_operators_text(*job->operators, &wants, out);
+}
+
+static kymo_status print_csv(void *ctx, FILE *out)
+{
+    const struct artifacts *job = ctx;
+    return kymo_present_csv(kymo_operators_table(*job->operators), out);
+}
+
+static kymo_status print_json(void *ctx, FILE *out)
+{
+    const struct artifacts *job = ctx;
+    return kymo_present_json(kymo_operators_table(*job->operators), out);
+}
+
+static int make_averages(const struct artifacts *job)
+{
+    static const struct {
+        const char *name;
+        kymo_status (*print)(void *ctx, FILE *out);
+    } files[] = {
+        {"key_averages.txt", print_text},
+        {"key_averages.csv", print_csv},
+        {"key_averages.json", print_json},
+    };
+    if (!has_operators(job))
+        return CLI_BAD;
+    int status = CLI_FINE;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (artifacts_print(job, files[i].name, files[i].print, (void *)job) != CLI_FINE)
+            status = CLI_BAD;
+    /* What documentation of the profiler calls it. */
+    if (job->rank == 0 &&
+        artifacts_print_plain(job, files[0].name, files[0].print, (void *)job) != CLI_FINE)
+        status = CLI_BAD;
+    return status;
+}
+
+const struct artifact artifact_averages = {.name = "averages", .reads = true, .make = make_averages};
+
+/* ---- stacks ---- */
+
+static kymo_status print_stacks(void *ctx, FILE *out)
+{
+    const struct artifacts *job = ctx;
+    return kymo_operators_stacks(*job->operators, job->metric, out);
+}
+
+static bool has_stacks(const struct artifacts *job)
+{
+    return job->facts.has_stacks;
+}
+
+static int make_stacks(const struct artifacts *job)
+{
+    if (!has_operators(job))
+        return CLI_BAD;
+    return artifacts_print(job, "stacks.txt", print_stacks, (void *)job);
+}
+
+const struct artifact artifact_stacks = {
+    .name = "stacks",
+    .needs = "stacks (with_stack=True, and torch's _ExperimentalConfig(verbose=True))",
+    .reads = true,
+    .is_there = has_stacks,
+    .make = make_stacks,
+};
