@@ -6,8 +6,11 @@
  *
  * and it computes in the rest of the main thread's time. Of a recording of kymo's own that is all of it, from the
  * process's first event to its last, since a program runs also where it has said nothing. An imported trace comes from
- * a profiler that sees each operator: there it computes where any range is open.
+ * a profiler that sees each operator: there it computes where any range is open that is more than an annotation. A step
+ * or a phase is annotated whatever the thread does in it, waiting for other ranks among it.
  */
+#include <string.h>
+
 #include "analyze/breakdown_internal.h"
 
 struct intervals {
@@ -19,7 +22,7 @@ struct host {
     struct kymo__work_set *set;
     struct kymo__classifier *classifier;
     struct kymo__device_work *device;
-    struct intervals covered; /* where the main thread has a range open */
+    struct intervals covered; /* where the main thread has a range open, other than annotations */
     struct intervals blocked; /* where it does not compute */
     struct kymo__async_match async;
     uint64_t n_ranges;
@@ -121,6 +124,23 @@ static bool take_range(struct host *host, struct kymo__work *work, bool is_main_
            (!is_main_thread || add_interval(&host->blocked, work->begin_ns, work->end_ns));
 }
 
+static bool is_annotation(const struct host *host, uint32_t site)
+{
+    const struct kymo__work_set *set = host->set;
+    return site <= set->process->n_sites &&
+           strcmp(kymo_recording_site(set->recording, set->process->index, site)->category,
+                  "user_annotation") == 0;
+}
+
+/* Whether the innermost range is the outermost that is more than an annotation. */
+static bool is_outermost(const struct host *host, const struct kymo__call_lane *lane)
+{
+    size_t i = 0;
+    while (i < lane->n_open && is_annotation(host, lane->open[i].site))
+        i++;
+    return i + 1 == lane->n_open;
+}
+
 static bool close_range(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns)
 {
     struct host *host = ctx;
@@ -132,7 +152,7 @@ static bool close_range(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns
         set->ranges[call->range].end_ns = end_ns;
     if (call->collective != KYMO__NO_INDEX)
         set->collectives[call->collective].end_ns = end_ns;
-    if (is_main(host, lane) && lane->n_open == 1 &&
+    if (is_main(host, lane) && is_outermost(host, lane) &&
         !add_interval(&host->covered, call->begin_ns, end_ns))
         return false;
     struct kymo__work work = {.begin_ns = call->begin_ns,

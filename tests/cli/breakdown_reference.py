@@ -159,11 +159,30 @@ def gpu_rows(trace: Trace) -> list[dict[str, Any]]:
     return rows
 
 
+def without(interval: tuple[int, int], holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What is left of an interval."""
+    parts = []
+    begin, end = interval
+    for hole_begin, hole_end in sorted(holes):
+        if hole_end <= begin or hole_begin >= end:
+            continue
+        if hole_begin > begin:
+            parts.append((begin, hole_begin))
+        begin = max(begin, hole_end)
+    return [*parts, (begin, end)] if begin < end else parts
+
+
 def host_rows(trace: Trace) -> list[dict[str, Any]]:
-    """The process itself, where no device worked: its main thread computes where it is in anything."""
+    """The process itself, where no device worked: its main thread computes where it is in anything but annotations.
+
+    A call of c10d that it makes itself is communication, and no computation of what it is called in.
+    """
+    communicates = [event for event in trace.host if event["name"].startswith(("gloo:", "c10d::"))]
     main = [event for event in trace.host if event["tid"] == event["pid"]]
-    work = [Work(*span(event), C, -1, 0, None) for event in main]
-    work += [Work(*span(event), N, -1, 0, None) for event in trace.host if event["name"].startswith("gloo:")]
+    blocked = [span(event) for event in communicates if event["tid"] == event["pid"]]
+    computes = [span(event) for event in main if category(event) != "user_annotation"]
+    work = [Work(*part, C, -1, 0, None) for each in computes for part in without(each, blocked)]
+    work += [Work(*span(event), N, -1, 0, None) for event in communicates]
     rows = [
         {"device": -1, "window": "process_span", **break_down(work, [Window(min(trace.moments), max(trace.moments))])}
     ]

@@ -273,17 +273,19 @@ static void put_host_ranges(struct log_maker *log)
 {
     log_put_lane(log, HELPER, 101, "helper");
     log->base_tick = 100;
-    log_begin(log, 100, STEP);
+    log_begin(log, 100, STEP); /* annotated all the time, whatever it does */
+    log_begin(log, 100, OPERATOR);
     log_begin(log, 120, SEND);
     log_communication(log, 120, &(struct kymo_communication){.what = KYMO_COLLECTIVE_SEND});
     log_communication(log, 145, &reduction); /* said again, once all is known */
     log_end(log, 150, SEND);
     log_begin(log, 200, LOAD);
     log_end(log, 230, LOAD);
-    log_end(log, 300, STEP);
+    log_end(log, 300, OPERATOR);
     log_begin(log, 400, WAIT);
     log_end(log, 450, WAIT);
-    log_begin(log, 500, STEP);
+    log_begin(log, 500, OPERATOR);
+    log_end(log, 600, OPERATOR);
     log_end(log, 600, STEP);
     log_put_words(log, MAIN, 0);
     log_begin(log, 280, SEND);
