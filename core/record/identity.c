@@ -39,6 +39,24 @@ static int first_number(const char *const *names, const char **which)
     return -1;
 }
 
+/*
+ * torchrun calls a run "none" unless it is told a name. Its workers on one machine are children of one process; on
+ * several they share the address where they meet, which the next run may have as well: better than an id for each rank.
+ */
+static bool unnamed_torchrun(char *out, size_t size)
+{
+    const char *address = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT"),
+               *nodes = getenv("GROUP_WORLD_SIZE");
+    if (address == NULL || port == NULL || nodes == NULL)
+        return false;
+    const int64_t agent = getppid();
+    if (strcmp(nodes, "1") == 0)
+        snprintf(out, size, "torchrun-%" PRId64 ".%" PRIu64, agent, kymo__identity_start_time(agent));
+    else
+        snprintf(out, size, "torchrun-%s.%s", address, port);
+    return true;
+}
+
 bool kymo__identity_run_id(char *out, size_t size)
 {
     const char *given = getenv("KYMO_RUN_ID");
@@ -53,7 +71,7 @@ bool kymo__identity_run_id(char *out, size_t size)
     else if (mpi != NULL && mpi[0] != '\0')
         snprintf(out, size, "%s", mpi);
     else
-        return false;
+        return given != NULL && strcmp(given, "none") == 0 && unnamed_torchrun(out, size);
     return true;
 }
 

@@ -239,6 +239,11 @@ void kymo_rank_get(int *rank, int *world_size)
     kymo__lane_resume(lane);
 }
 
+int kymo_run_id(char *out, size_t size)
+{
+    return kymo__identity_run_id(out, size);
+}
+
 void kymo_set_versions(const char *text)
 {
     struct kymo__lane *const lane = kymo__lane_set_aside();

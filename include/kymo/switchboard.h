@@ -111,6 +111,12 @@ KYMO_API void kymo_rank_get(int *rank, int *world_size);
 KYMO_API void kymo_set_worker(int worker);
 
 /*
+ * The id that processes of one run share, as KYMO_RUN_ID or the launcher says it, cut where it is longer than `size`
+ * allows; 64 bytes are enough. 1, or 0 when nobody says: then a recording makes one at random.
+ */
+KYMO_API int kymo_run_id(char *out, size_t size);
+
+/*
  * Say which versions the figures depend on, "Python 3.11.7, torch 2.13.0"; kymo's Python package does so. `kymo compare`
  * warns where two runs differ in it. Before or during a recording; what is past 255 bytes is cut.
  */

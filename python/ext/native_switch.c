@@ -98,6 +98,14 @@ static PyObject *switch_rank(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
     return Py_BuildValue("(ii)", rank, world_size);
 }
 
+static PyObject *switch_run_id(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    char id[64];
+    if (!kymo_run_id(id, sizeof id))
+        Py_RETURN_NONE;
+    return PyUnicode_DecodeFSDefault(id);
+}
+
 static PyObject *switch_set_versions(PyObject *Py_UNUSED(module), PyObject *text)
 {
     const char *utf8 = PyUnicode_AsUTF8(text);
@@ -146,6 +154,9 @@ PyMethodDef native_switch_functions[] = {
      "set_rank($module, /, rank, world_size=-1)\n--\n\nSay which rank this process is."},
     {"set_worker", switch_set_worker, METH_O,
      "set_worker($module, number, /)\n--\n\nSay which worker of a data loader this process is."},
+    {"run_id", switch_run_id, METH_NOARGS,
+     "run_id($module, /)\n--\n\n"
+     "What processes of one run share, as the launcher says it; None when it does not."},
     {"rank", switch_rank, METH_NOARGS,
      "rank($module, /)\n--\n\nWhich rank this process is and of how many, -1 when nobody said."},
     {"set_versions", switch_set_versions, METH_O,
