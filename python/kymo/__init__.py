@@ -27,6 +27,8 @@ from kymo._dump_module import DumpHandle
 from kymo._import import import_trace
 from kymo._iteration import epoch, finish_iteration, iteration, iterations, phase
 from kymo._load_dump import Dump, load_dump
+from kymo._monitor import TrainingMonitor
+from kymo._monitor_decorators import current_monitor, measure_gpu_utilization, profile_torch_trainer
 from kymo._native import (
     KymoError,
     Measurement,
@@ -75,6 +77,7 @@ __all__ = [
     "StopwatchStats",
     "Table",
     "TensorDumper",
+    "TrainingMonitor",
     "__version__",
     "breakdown",
     "check_deterministic",
@@ -82,6 +85,7 @@ __all__ = [
     "compare_functions",
     "counter",
     "counts",
+    "current_monitor",
     "diff",
     "doctor",
     "enabled",
@@ -96,9 +100,11 @@ __all__ = [
     "load",
     "load_dump",
     "mark",
+    "measure_gpu_utilization",
     "options_help",
     "phase",
     "pop",
+    "profile_torch_trainer",
     "progress",
     "push",
     "range",
