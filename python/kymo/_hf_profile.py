@@ -294,6 +294,8 @@ class _Training:
         self.triggers = Triggers(callback.triggers, say)
         self.began = time.perf_counter()  # the step
         self.noted: Optional[Window] = None  # the one whose parameters were noted
+        self.roles: Optional[_roles.ModelRoles] = None  # in that window
+        self.is_state_noted = False
         self.input_hook: Any = None
         type(self).now = weakref.ref(self)
         if isinstance(driver.engine, _nsight.NsightEngine):
@@ -329,22 +331,27 @@ class _Training:
         window = self.driver.window
         if window is None or window is self.noted or not self.notes_roles or self.model is None:
             return
-        window.roles.extend(_roles.parameters(self.model))
+        self.noted = window
+        self.roles = _roles.ModelRoles(self.model)
+        self.is_state_noted = False
+        window.roles.extend(self.roles.parameters())
         if self.input_hook is None:
             self.input_hook = self.model.register_forward_pre_hook(self._note_inputs, with_kwargs=True)
 
     def note_gradients(self) -> None:
         """In each step: gradients come and go."""
-        if self.driver.window is not None and self.notes_roles and self.model is not None:
-            self.driver.window.roles.extend(_roles.gradients(self.model))
+        window = self.driver.window
+        if window is not None and window is self.noted and self.roles is not None:
+            window.roles.extend(self.roles.gradients())
 
     def note_optimizer_state(self) -> None:
         """Once in a window, after its first step, which may have made it."""
         window = self.driver.window
-        if window is None or window is self.noted or not self.notes_roles or self.optimizer is None:
+        if window is None or window is not self.noted or self.roles is None or self.is_state_noted:
             return
-        self.noted = window
-        window.roles.extend(_roles.optimizer_state(self.optimizer, self.model))
+        self.is_state_noted = True
+        if self.optimizer is not None:
+            window.roles.extend(self.roles.optimizer_state(self.optimizer))
 
     def _note_inputs(self, _: Any, args: Any, kwargs: Any) -> None:
         if self.driver.window is not None:

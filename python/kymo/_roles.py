@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 _DEVICE_TYPES = {"cpu": 0, "cuda": 1}
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _MAX_DEPTH = 4  # of containers that inputs may be in
 
 
 def _row(kind: str, name: str, tensor: Any, now_ns: int) -> list[Any]:
     """Describe one storage as `kymo artifacts` reads it."""
-    tensor = getattr(tensor, "_local_tensor", tensor)  # of one that is spread over ranks, this rank's part
+    if type(tensor) not in _PLAIN:
+        tensor = getattr(tensor, "_local_tensor", tensor)  # of one that is spread over ranks, this rank's part
     storage = tensor.untyped_storage()
-    device = storage.device
+    device = tensor.device
     type_ = _DEVICE_TYPES[device.type]
     return [kind, storage.data_ptr(), storage.nbytes(), type_, device.index if type_ else -1, now_ns, name]
 
@@ -40,28 +42,33 @@ def _rows(kind: str, named: Iterable[tuple[str, Any]]) -> list[list[Any]]:
     return rows
 
 
-def parameters(model: Any) -> list[list[Any]]:
-    """Describe the parameters of a model."""
-    return _rows("parameter", model.named_parameters())
+class ModelRoles:
+    """The storages of one model, whose parameters stay what they are while a window is recorded."""
 
+    def __init__(self, model: Any) -> None:
+        """Know the parameters; finding them takes as long as describing them."""
+        self._named = list(model.named_parameters())
 
-def gradients(model: Any) -> list[list[Any]]:
-    """Describe the gradients that its parameters have now."""
-    return _rows("gradient", ((name, p.grad) for name, p in model.named_parameters() if p.grad is not None))
+    def parameters(self) -> list[list[Any]]:
+        """Describe the parameters."""
+        return _rows("parameter", self._named)
 
+    def gradients(self) -> list[list[Any]]:
+        """Describe the gradients that there are now."""
+        return _rows("gradient", ((name, p.grad) for name, p in self._named if p.grad is not None))
 
-def optimizer_state(optimizer: Any, model: Any) -> list[list[Any]]:
-    """Describe the tensors that an optimizer keeps for its parameters."""
-    optimizer = getattr(optimizer, "optimizer", optimizer)  # accelerate wraps it
-    names = {id(p): name for name, p in model.named_parameters()}
-    kept = (
-        (f"{names.get(id(p), 'parameter')}.{key}", value)
-        for p, state in optimizer.state.items()
-        if isinstance(state, dict)
-        for key, value in state.items()
-        if isinstance(value, torch.Tensor)
-    )
-    return _rows("optimizer_state", kept)
+    def optimizer_state(self, optimizer: Any) -> list[list[Any]]:
+        """Describe the tensors that an optimizer keeps for the parameters, not its single numbers."""
+        optimizer = getattr(optimizer, "optimizer", optimizer)  # accelerate wraps it
+        names = {id(p): name for name, p in self._named}
+        kept = (
+            (f"{names.get(id(p), 'parameter')}.{key}", value)
+            for p, state in optimizer.state.items()
+            if isinstance(state, dict)
+            for key, value in state.items()
+            if isinstance(value, torch.Tensor) and value.dim()
+        )
+        return _rows("optimizer_state", kept)
 
 
 def inputs(args: Any, kwargs: Any) -> list[list[Any]]:

@@ -342,6 +342,23 @@ def test_evaluation_and_saving_inside_a_window_are_told_apart(tmp_path, capsys):
     assert len([e for e in named(trace, "aten::mse_loss") if begin <= e["ts"] < end]) == 1
 
 
+def test_a_file_opens_a_window(tmp_path):
+    """Touched after the third step: the fourth warms up, the fifth is recorded; no schedule opens one."""
+
+    class Touching(TrainerCallback):
+        def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.global_step == 2:
+                (tmp_path / "now").write_text("")
+
+    callback = ProfCallback(
+        output_dir=tmp_path / "out", **SMALL, warmup_steps=1, active_steps=1, triggers=[tmp_path / "now"]
+    )
+    train(tmp_path, callback, Touching(), steps=12)
+    assert set(names_in(tmp_path / "out")) == {"iteration_5"}
+    about = trace_of(tmp_path / "out" / "iteration_5")["kymo"]
+    assert (about["partial"], about["why"]) == (False, f"{tmp_path}/now was touched")
+
+
 # ---- others ----
 
 
