@@ -176,13 +176,13 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
     def _on_saved(self, window: Window) -> None:
         if self.is_nsight:
             return
-        theirs_ms, ours_ms = window.engine_ns / 1e6, (window.wait_ns - window.engine_ns) / 1e6
+        ours = f"kymo {(window.wait_ns - window.engine_ns) / 1e6:.1f} ms"
+        cost = f"torch took {window.engine_ns / 1e6:.0f} ms for its end, {ours}" if self.engine == "torch" else ours
         notes = "".join(f", with {note}" for note in window.notes)
         reason = f" ({window.why})" if window.why else ""
         self._tell(
             f"{window.n_steps} step{'s' * (window.n_steps != 1)} from step {window.first_step} on{notes}{reason} "
-            f"in {window.folder}: {self.engine} took {theirs_ms:.0f} ms for its end, kymo {ours_ms:.1f} ms; "
-            "tables and pages follow"
+            f"in {window.folder}: {cost}; tables and pages follow"
         )
 
     # ---- hooks of the Trainer ----
