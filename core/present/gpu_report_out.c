@@ -117,7 +117,7 @@ kymo_status kymo__gpu_report_text(const struct kymo_gpu_report *report,
         if (t == KYMO__GPU_LAUNCH_BOUND)
             KYMO_TRY(put_advice(tables[t], line, out));
     }
-    return KYMO_OK;
+    return kymo__ncu_put(tables[KYMO__GPU_KERNELS], &text->ncu, line, out);
 }
 
 /* ---- JSON ---- */

@@ -166,12 +166,26 @@ static kymo_status put_tables(struct report *report)
     return KYMO_OK;
 }
 
+/* The first process's command; that of an imported trace is a name. */
+static const char *command_of(const kymo_table *processes)
+{
+    if (kymo_table_n_rows(processes) == 0)
+        return NULL;
+    const struct kymo_cell command =
+        kymo_table_cell(processes, 0, (size_t)kymo_table_find(processes, "command"));
+    const struct kymo_cell clock =
+        kymo_table_cell(processes, 0, (size_t)kymo_table_find(processes, "clock"));
+    return command.len > 0 && strcmp(clock.as.text, "trace") != 0 ? command.as.text : NULL;
+}
+
 static kymo_status put_gpu(struct report *report)
 {
+    const kymo_table *const processes = table_of(report, KYMO__TABLE_PROCESSES);
     const struct kymo__gpu_text text = {
         .options = report->options->text,
         .limit = report->options->limit,
-        .is_alone = kymo_table_n_rows(table_of(report, KYMO__TABLE_PROCESSES)) <= 1,
+        .is_alone = kymo_table_n_rows(processes) <= 1,
+        .ncu = {command_of(processes), kymo_table_n_rows(processes)},
     };
     return report->options->gpu != NULL
                ? kymo__gpu_report_text(report->options->gpu, &text, &report->line, report->out)

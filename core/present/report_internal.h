@@ -21,11 +21,23 @@ KYMO_WARN_UNUSED kymo_status kymo__report_sort(kymo_summary *summary, const char
 KYMO_WARN_UNUSED kymo_status kymo__report_tables(kymo_summary *summary, const char *names,
                                                  kymo_table **tables, size_t *n);
 
+/* ---- ncu_out.c ---- */
+
+/* What is known of the program for Nsight Compute. */
+struct kymo__ncu {
+    const char *command; /* as a shell takes it; NULL: unknown */
+    size_t n_processes;
+};
+/* Commands that look into the first of `kernels`, which are those that take longest; nothing where there are none. */
+KYMO_WARN_UNUSED kymo_status kymo__ncu_put(const kymo_table *kernels, const struct kymo__ncu *ncu,
+                                           struct kymo__buf *line, FILE *out);
+
 /* How a GPU report is drawn. */
 struct kymo__gpu_text {
     struct kymo_text_options options;
     size_t limit;  /* rows of a table; 0: all */
     bool is_alone; /* there is one process: which it is need not be said */
+    struct kymo__ncu ncu;
 };
 /* Its tables into `out`, each line through `line`. In gpu_report_out.c. */
 struct kymo_gpu_report;

@@ -7,6 +7,7 @@ say, so counts and names are known; times are only compared with one another.
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from pathlib import Path
 from typing import Any, Callable
@@ -177,3 +178,14 @@ def test_dropped_records_are_told_everywhere(kymo: Any, traced: Callable[..., Pa
     told = kymo(*command, traced(cupti="dropped=5"))
     assert told.returncode == 0
     assert "records of GPU work were dropped by CUPTI" in told.stdout
+
+
+def test_nsight_compute_gets_the_command_that_was_run(kymo: Any, traced: Callable[..., Path]) -> None:
+    lines = kymo("report", traced(), "--gpu").stdout.splitlines()
+    commands = [shlex.split(line) for line in lines if line.startswith("  ncu ")]
+    patterns = {command[command.index("--kernel-name") + 1] for command in commands}
+    assert patterns == {"regex:^in_a_graph$", "regex:^gemm$", "regex:^relu$"}
+    for command in commands:
+        program = command[command.index("-o") + 2 :]
+        assert Path(program[0]).name == "gpu_work"
+        assert program[1:] == ACTS.split()

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import random
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +226,36 @@ def test_wrong_usage_is_told(kymo: Any) -> None:
     assert told.returncode == 2 and "--table NAME goes with --csv" in told.stderr
     told = kymo("report", path, "--csv", "--table", "processes")
     assert told.returncode == 0 and told.stdout.startswith("rank,pid,host,")
+
+
+# ---- Nsight Compute ----
+
+
+def ncu_commands(text: str) -> list[list[str]]:
+    return [shlex.split(line) for line in text.splitlines() if line.startswith("  ncu ")]
+
+
+def option_of(command: list[str], name: str) -> str:
+    return command[command.index(name) + 1]
+
+
+def test_commands_for_nsight_compute_find_the_kernels_that_take_longest(kymo: Any) -> None:
+    trace = KINETO / "sampled_rank-0.json.gz"
+    kernels = json.loads(kymo("report", trace, "--gpu", "--json").stdout)["gpu"]["kernels"]
+    longest = [row for row in kernels if row["kind"] == "kernel"][:3]
+    assert any(set("<(*") & set(row["name"]) for row in longest), "names that need escaping"
+    commands = ncu_commands(kymo("report", trace, "--gpu").stdout)
+    assert len(commands) == len(longest) == 3
+    for number, (command, row) in enumerate(zip(commands, longest), 1):
+        kind, pattern = option_of(command, "--kernel-name").split(":", 1)
+        assert kind == "regex"
+        assert [other["name"][:120] for other in kernels if re.search(pattern, other["name"])] == [row["name"][:120]]
+        skip, count = (int(option_of(command, f"--launch-{word}")) for word in ("skip", "count"))
+        assert skip == row["count"] // 2
+        assert 1 <= count <= 3
+        assert skip + count <= row["count"]
+        assert command[-3:] == ["-o", f"kernel_{number}", "COMMAND"]
+
+
+def test_without_kernels_there_is_no_command(kymo: Any) -> None:
+    assert "ncu" not in kymo("report", KINETO / "rank_non_gpu.json.gz", "--gpu").stdout

@@ -1,0 +1,76 @@
+/*
+ * The kernels that take most of a GPU's time, as command lines for Nsight Compute: which kernels, how many calls of each
+ * to leave out and how many to look at, and what to measure. It runs the program anew and measures single calls, so what
+ * is worth looking at has to be chosen before.
+ */
+#include <string.h>
+
+#include "present/present_internal.h"
+#include "present/report_internal.h"
+
+enum {
+    MAX_KERNELS = 3,
+    MAX_CALLS = 3,  /* of each: calls of one shape are much alike */
+    MAX_NAME = 120, /* bytes of a name: templates may go on for kilobytes */
+};
+
+static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
+{
+    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
+}
+
+/* A pattern for the begin of the name, in a shell's quotes. */
+static void put_pattern(struct kymo__buf *line, const char *name, size_t len)
+{
+    kymo__buf_puts(line, "'regex:^");
+    for (size_t i = 0; i < KYMO__MIN(len, (size_t)MAX_NAME); i++) {
+        if (name[i] == '\'') {
+            kymo__buf_puts(line, "'\\''");
+            continue;
+        }
+        if (strchr("\\.^$|()[]{}*+?", name[i]) != NULL)
+            kymo__buf_puts(line, "\\");
+        kymo__buf_put(line, &name[i], 1);
+    }
+    kymo__buf_puts(line, len <= MAX_NAME ? "$'" : "'");
+}
+
+static kymo_status put_command(const kymo_table *kernels, size_t row, size_t number,
+                               const struct kymo__ncu *ncu, struct kymo__buf *line, FILE *out)
+{
+    const struct kymo_cell name = cell_of(kernels, row, "name");
+    const uint64_t calls =
+        cell_of(kernels, row, "count").as.u64 / KYMO__MAX(ncu->n_processes, (size_t)1);
+    const bool is_mangled = name.len > 2 && memcmp(name.as.text, "_Z", 2) == 0;
+    kymo__buf_printf(line, "  ncu --kernel-name-base %s --kernel-name ",
+                     is_mangled ? "mangled" : "demangled");
+    put_pattern(line, name.as.text, name.len);
+    /* The first calls meet cold caches and libraries that still choose among their kernels. */
+    kymo__buf_printf(line, " --launch-skip %llu --launch-count %llu", (unsigned long long)calls / 2,
+                     (unsigned long long)KYMO__MAX(KYMO__MIN(calls - calls / 2, MAX_CALLS), 1));
+    kymo__buf_printf(line,
+                     " --section SpeedOfLight --section MemoryWorkloadAnalysis --section Occupancy "
+                     "--section WarpStateStats -o kernel_%zu %s\n",
+                     number, ncu->command != NULL ? ncu->command : "COMMAND");
+    return kymo__buf_to_stream(line, out);
+}
+
+kymo_status kymo__ncu_put(const kymo_table *kernels, const struct kymo__ncu *ncu,
+                          struct kymo__buf *line, FILE *out)
+{
+    size_t n = 0;
+    for (size_t row = 0; row < kymo_table_n_rows(kernels) && n < MAX_KERNELS; row++) {
+        if (strcmp(cell_of(kernels, row, "kind").as.text, "kernel") != 0)
+            continue;
+        if (n++ == 0) {
+            kymo__buf_puts(
+                line, "Nsight Compute shows what limits a kernel. For those that take longest:\n");
+            KYMO_TRY(kymo__buf_to_stream(line, out));
+        }
+        KYMO_TRY(put_command(kernels, row, n, ncu, line, out));
+    }
+    if (n == 0)
+        return KYMO_OK;
+    kymo__buf_puts(line, "\n");
+    return kymo__buf_to_stream(line, out);
+}
