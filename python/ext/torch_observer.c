@@ -16,17 +16,19 @@
 
 enum { MAX_DEPTH = 256, N_RECENT = 256, MAX_TEXT = 4096, MAX_ANNOTATIONS = 4096, MAX_LIST = 30 };
 
-/* A name by its address; another may be there by now, so it is compared. */
+/* A name by its address; another may be there by now, so it is compared with the one that is known. */
 struct recent {
-    const char *text;
+    const char *text, *known;
     kymo_id id;
 };
 
-static __thread struct {
+/* What a thread has. Functions take it as an argument, because finding it is a call. */
+struct thread {
     uint32_t depth; /* may be past the end: those are not recorded */
     kymo_id open[MAX_DEPTH];
     struct recent recent[N_RECENT];
-} here;
+};
+static __thread struct thread here;
 
 /* Of work that may end elsewhere. */
 struct pending {
@@ -144,10 +146,10 @@ static size_t describe(const void *record, char into[MAX_TEXT])
 
 /* ---- names ---- */
 
-static kymo_id id_of(const char *name, bool is_operator)
+static kymo_id id_of(struct thread *self, const char *name, bool is_operator)
 {
-    struct recent *const recent = &here.recent[((uintptr_t)name ^ (uintptr_t)name >> 8) % N_RECENT];
-    if (KYMO_LIKELY(recent->text == name && strcmp(kymo_site_name(recent->id, NULL), name) == 0))
+    struct recent *const recent = &self->recent[((uintptr_t)name ^ (uintptr_t)name >> 8) % N_RECENT];
+    if (KYMO_LIKELY(recent->text == name && strcmp(recent->known, name) == 0))
         return recent->id;
     const bool is_full = !is_operator && __atomic_load_n(&observer.n_annotations,
                                                          __ATOMIC_RELAXED) >= MAX_ANNOTATIONS;
@@ -157,7 +159,7 @@ static kymo_id id_of(const char *name, bool is_operator)
         __atomic_fetch_add(&observer.n_annotations, 1, __ATOMIC_RELAXED);
     const kymo_id id =
         kymo_site_intern(name, strlen(name), is_operator ? "operator" : "annotation", 0, NULL, 0);
-    *recent = (struct recent){name, id};
+    *recent = (struct recent){name, kymo_site_name(id, NULL), id};
     return id;
 }
 
@@ -197,13 +199,14 @@ static bool is_recorded(void)
 
 static void begin_here(const void *record, bool is_operator)
 {
-    const uint32_t depth = here.depth++;
+    struct thread *const self = &here;
+    const uint32_t depth = self->depth++;
     if (KYMO_UNLIKELY(depth >= MAX_DEPTH))
         return;
-    here.open[depth] = 0;
+    self->open[depth] = 0;
     if (!is_recorded())
         return;
-    const kymo_id id = here.open[depth] = id_of(torch_api.name(record), is_operator);
+    const kymo_id id = self->open[depth] = id_of(self, torch_api.name(record), is_operator);
     if (!is_operator || !observer.has_shapes) {
         kymo_put_begin(id);
         return;
@@ -219,7 +222,7 @@ static void **begin(void **context, const void *record, bool is_operator)
     *context = NULL;
     if (KYMO_UNLIKELY(torch_api.is_async(record))) {
         if (is_recorded())
-            begin_async(record, id_of(torch_api.name(record), is_operator));
+            begin_async(record, id_of(&here, torch_api.name(record), is_operator));
     } else {
         begin_here(record, is_operator);
     }
@@ -243,11 +246,12 @@ static void on_end(const void *record, void *context)
         end_async(record);
         return;
     }
-    if (here.depth == 0) /* begun before a fork */
+    struct thread *const self = &here;
+    if (self->depth == 0) /* begun before a fork */
         return;
-    const uint32_t depth = --here.depth;
-    if (depth < MAX_DEPTH && here.open[depth] != 0)
-        kymo_put_end(here.open[depth]);
+    const uint32_t depth = --self->depth;
+    if (depth < MAX_DEPTH && self->open[depth] != 0)
+        kymo_put_end(self->open[depth]);
 }
 
 /* ---- switches ---- */

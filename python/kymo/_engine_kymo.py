@@ -46,10 +46,8 @@ class KymoEngine:
     ) -> None:
         """Say what is to be recorded. What this engine does not have is told, and left out."""
         self.output_dir = os.fspath(output_dir)
-        self._cpu = cpu
         self._cuda = cuda
-        self._shapes = record_shapes
-        self._operators: Optional[Operators] = None
+        self._operators, self._mistake = _make_operators(record_shapes) if cpu else (None, None)
         self._has_gpu = False  # tracing of GPU work that was begun here
         self._log: Optional[str] = None
         self._step: Optional[_native.Range] = None
@@ -66,14 +64,12 @@ class KymoEngine:
     # ---- as the driver asks ----
 
     def prepare(self) -> None:
-        """Get ready. The first time there is a recording to begin and PyTorch to learn about: some milliseconds."""
+        """Get ready. The first time there is a recording to begin: some milliseconds."""
+        if self._mistake is not None:
+            raise self._mistake
         _background.ready()
         if not _native.enabled():
             self._begin_recording()
-        if self._cpu and self._operators is None:
-            self._operators = Operators(self._shapes)
-            if self._operators.missing is not None:
-                say(self._operators.missing)
         self._begin_gpu()
 
     def start(self) -> None:
@@ -163,6 +159,17 @@ class KymoEngine:
         if self._has_gpu:
             self._has_gpu = False
             _native.gpu_stop()
+
+
+def _make_operators(shapes: bool) -> tuple[Optional[Operators], Optional[_native.KymoError]]:
+    """Learn about this PyTorch before the training begins; what is wrong is told when a window is to be recorded."""
+    try:
+        operators = Operators(shapes)
+    except _native.KymoError as error:
+        return None, error
+    if operators.missing is not None:
+        say(operators.missing)
+    return operators, None
 
 
 def _end_recording(owner: int, path: str) -> None:

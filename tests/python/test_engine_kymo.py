@@ -215,6 +215,20 @@ def test_a_library_that_is_no_torch_gives_a_sentence(monkeypatch: pytest.MonkeyP
         Operators()
 
 
+def test_an_engine_without_operators_says_so_and_training_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch, "__file__", str(tmp_path / "__init__.py"))
+    driver = Driver(Schedule(0, 1, 1, 1), KymoEngine(tmp_path / "out"), tmp_path / "out")
+    driver.start()
+    driver.step()
+    driver.stop()
+    told = capfd.readouterr().err
+    assert told.count("\n") == 1
+    assert "profiling is off" in told
+    assert "import torch first" in told
+
+
 # ---- windows ----
 
 
@@ -298,6 +312,37 @@ def test_an_open_recording_is_used(tmp_path: Path) -> None:
     names = {event["name"] for events in traces_in(tmp_path).values() for event in events}
     assert "ProfilerStep#1" in names
     assert "before" not in names
+
+
+def test_an_exception_of_the_training_leaves_nothing_on(tmp_path: Path) -> None:
+    engine = KymoEngine(tmp_path)
+    engine.prepare()
+    engine.start()
+    engine.step_begin(0)
+    engine.discard()
+    torch.ones(3).tan()
+    kymo.stop()
+    ranges = kymo.load(tmp_path / "kymo_engine.kymo").ranges
+    assert "aten::tan" not in list(ranges["name"])
+
+
+def test_the_callback_of_transformers_takes_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed; tools/setup test installs it")
+    from kymo.hf import ProfCallback
+
+    callback = ProfCallback(output_dir=tmp_path, wait_steps=0, warmup_steps=1, active_steps=1, engine="kymo")
+    assert isinstance(callback.prof.engine, KymoEngine)
+    assert 'engine="torch" has them' in capfd.readouterr().err
+    callback.prof.start()
+    training = Training()
+    for _ in range(3):
+        training.step()
+        callback.prof.step()
+    callback.prof.stop()
+    _background.wait()
+    names = sorted(path.name for path in (tmp_path / "iteration_2").iterdir())
+    assert names[0].endswith(".pt.trace.json.gz") or names[0] == "key_averages.txt"
+    assert {"key_averages.txt", "rank0_key_averages.csv", "rank0_key_averages.json", "rank0_key_averages.txt"} < set(names)
 
 
 def test_what_the_engine_lacks_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
