@@ -154,9 +154,9 @@ def test_an_optimizer_step_is_an_iteration(trained):
     assert row["iterations"] == 2 * N_SAMPLES // BATCH // n_accumulated
     assert row["samples"] == 2 * N_SAMPLES
     assert 0 < row["data_share"] < 1
-    assert [row["iterations"] for row in recording.epochs] == [N_SAMPLES // BATCH // n_accumulated] * 2
-    assert [row["samples"] for row in recording.epochs] == [N_SAMPLES] * 2
-    assert all(row["ended"] for row in recording.epochs)
+    assert [row["iterations"] for row in recording.table("epochs")] == [N_SAMPLES // BATCH // n_accumulated] * 2
+    assert [row["samples"] for row in recording.table("epochs")] == [N_SAMPLES] * 2
+    assert all(row["ended"] for row in recording.table("epochs"))
 
 
 def test_phases_follow_one_another_through_each_step(trained):
