@@ -1,6 +1,6 @@
-# The viewer of the report page, viewer/, bundled into one template that libkymo-tools carries: KYMO_PAGE_TEMPLATE is a C
-# file with it. Its packages go into the build folder. Without Node and npm, or where the packages cannot be had, the
-# template is empty and pages are plain tables.
+# The viewer, viewer/, bundled into two templates that libkymo-tools carries, of the report page and of memory timelines:
+# KYMO_PAGE_TEMPLATE is a C file with both. Its packages go into the build folder. Without Node and npm, or where the packages cannot be had, the
+# templates are empty and pages are plain tables.
 set(KYMO_PAGE_TEMPLATE ${CMAKE_BINARY_DIR}/viewer/page_template.c)
 set(viewer ${PROJECT_SOURCE_DIR}/viewer)
 set(why_not "")
@@ -40,7 +40,7 @@ endif()
 if(why_not)
   message(STATUS "Without the viewer, pages of kymo report --html will be plain tables: ${why_not}")
   file(WRITE ${KYMO_PAGE_TEMPLATE}
-    "extern const char kymo__page_template[];\nconst char kymo__page_template[] = \"\";\n")
+    "extern const char kymo__page_template[], kymo__memory_template[];\nconst char kymo__page_template[] = \"\", kymo__memory_template[] = \"\";\n")
 else()
   file(GLOB_RECURSE viewer_sources CONFIGURE_DEPENDS ${viewer}/src/*.ts ${viewer}/src/*.css ${viewer}/src/*.html)
   add_custom_command(OUTPUT ${KYMO_PAGE_TEMPLATE}

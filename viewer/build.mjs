@@ -1,6 +1,6 @@
-// Bundle src/ into one HTML template and write it as a C string:  node build.mjs NODE_MODULES OUT.c [OUT.html]
+// Bundle src/ into HTML templates and write them as C strings:  node build.mjs NODE_MODULES OUT.c
 //
-// The template carries its script and style, and a Content-Security-Policy that lets these two run and nothing else:
+// A template carries its script and style, and a Content-Security-Policy that lets these two run and nothing else:
 // both are named there by their SHA-256. What is bundled of others is listed in the page with its licence.
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const [modules, out, html] = process.argv.slice(2);
+const [modules, out] = process.argv.slice(2);
 const here = dirname(fileURLToPath(import.meta.url));
 const esbuild = createRequire(join(resolve(modules), "x.js"))("esbuild");
 
@@ -26,9 +26,15 @@ function bundledPackages(metafile) {
   });
 }
 
-async function bundle(licences) {
+/** What is made: the C name of each, where its script begins, its style, and what it says while there is no script. */
+const PAGES = [
+  { name: "kymo__page_template", script: "main.ts", style: "page.css", loading: "Opening the recording...", instead: "<code>kymo report</code>" },
+  { name: "kymo__memory_template", script: "memory.ts", style: "memory.css", loading: "Opening the timeline...", instead: "the .json.gz file beside it" },
+];
+
+async function bundle(script, licences) {
   return esbuild.build({
-    entryPoints: [join(here, "src/main.ts")],
+    entryPoints: [join(here, "src", script)],
     bundle: true,
     minify: true,
     format: "iife",
@@ -43,9 +49,9 @@ async function bundle(licences) {
   });
 }
 
-async function styles() {
+async function styles(style) {
   const result = await esbuild.build({
-    entryPoints: [join(here, "src/page.css")],
+    entryPoints: [join(here, "src", style)],
     bundle: true,
     minify: true,
     nodePaths: [resolve(modules)],
@@ -61,30 +67,32 @@ function fill(template, values) {
   return template.replace(/\{\{(\w+)\}\}/g, (_, key) => values[key]);
 }
 
-/** A C string literal in pieces: compilers need not take a longer one than 4095 characters. */
-function asC(text) {
+/** A C string as numbers: compilers need not take a literal longer than 4095 characters. */
+function asC(name, text) {
   const bytes = Buffer.from(text, "utf8");
   const lines = [];
   for (let i = 0; i < bytes.length; i += 32) lines.push(Array.from(bytes.subarray(i, i + 32)).join(","));
-  return (
-    "/* The page's template, made by viewer/build.mjs. */\nextern const char kymo__page_template[];\n" +
-    `const char kymo__page_template[] = {\n${lines.join(",\n")},0};\n`
-  );
+  return `extern const char ${name}[];\nconst char ${name}[] = {\n${lines.join(",\n")},0};\n`;
 }
 
-// Licences are known once it is bundled, and are part of the bundle: a second time.
-const licences = bundledPackages((await bundle([])).metafile);
-const script = (await bundle(licences)).outputFiles[0].text.trim().replaceAll("</script", "<\\/script");
-const style = await styles();
-const page = fill(readFileSync(join(here, "src/page.html"), "utf8"), {
-  script,
-  style,
-  policy:
-    `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; ` +
-    "img-src data:; base-uri 'none'; form-action 'none'",
-});
-// Bytes above 127 would not fit a char that is signed.
-const odd = /[^\x00-\x7f]/.exec(page);
-if (odd) throw new Error(`the template has the character ${JSON.stringify(odd[0])}; write it as an escape`);
-writeFileSync(out, asC(page));
-if (html) writeFileSync(html, page);
+async function makePage(about) {
+  // Licences are known once it is bundled, and are part of the bundle: a second time.
+  const licences = bundledPackages((await bundle(about.script, [])).metafile);
+  const script = (await bundle(about.script, licences)).outputFiles[0].text.trim().replaceAll("</script", "<\\/script");
+  const style = await styles(about.style);
+  const page = fill(readFileSync(join(here, "src/page.html"), "utf8"), {
+    ...about,
+    script,
+    style,
+    policy:
+      `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; ` +
+      "img-src data:; base-uri 'none'; form-action 'none'",
+  });
+  // Bytes above 127 would not fit a char that is signed.
+  const odd = /[^\x00-\x7f]/.exec(page);
+  if (odd) throw new Error(`the template has the character ${JSON.stringify(odd[0])}; write it as an escape`);
+  return asC(about.name, page);
+}
+
+const pages = await Promise.all(PAGES.map(makePage));
+writeFileSync(out, `/* Templates of pages, made by viewer/build.mjs. */\n${pages.join("")}`);

@@ -82,14 +82,14 @@ static kymo_status put(int fd, const char *bytes, size_t n)
 }
 
 /* From the begin of the template, with the title in its place, to where the data goes. */
-kymo_status kymo__page_head(int fd, const char *title)
+kymo_status kymo__page_head(int fd, const char *template, const char *title)
 {
-    const char *at = strstr(kymo__page_template, KYMO__PAGE_TITLE);
+    const char *at = strstr(template, KYMO__PAGE_TITLE);
     KYMO_ASSERT(at != NULL);
     const char *behind = at + strlen(KYMO__PAGE_TITLE), *data = strstr(behind, KYMO__PAGE_DATA);
     KYMO_ASSERT(data != NULL);
     struct kymo__buf head = {0};
-    kymo__buf_put(&head, kymo__page_template, (size_t)(at - kymo__page_template));
+    kymo__buf_put(&head, template, (size_t)(at - template));
     kymo__xml_put(&head, title, strlen(title));
     kymo__buf_put(&head, behind, (size_t)(data - behind));
     const kymo_status status = head.failed ? kymo__fail(KYMO_ENOMEM, "no memory for the page")
@@ -98,9 +98,9 @@ kymo_status kymo__page_head(int fd, const char *title)
     return status;
 }
 
-kymo_status kymo__page_tail(int fd)
+kymo_status kymo__page_tail(int fd, const char *template)
 {
-    const char *tail = strstr(kymo__page_template, KYMO__PAGE_DATA) + strlen(KYMO__PAGE_DATA);
+    const char *tail = strstr(template, KYMO__PAGE_DATA) + strlen(KYMO__PAGE_DATA);
     return put(fd, tail, strlen(tail));
 }
 
@@ -180,9 +180,9 @@ static kymo_status put_data(struct kymo__page *page)
 static kymo_status write_page(struct kymo__page *page, const char *title)
 {
     survey(page);
-    KYMO_TRY(kymo__page_head(page->fd, title));
+    KYMO_TRY(kymo__page_head(page->fd, kymo__page_template, title));
     KYMO_TRY(put_data(page));
-    return kymo__page_tail(page->fd);
+    return kymo__page_tail(page->fd, kymo__page_template);
 }
 
 static kymo_status write_plain(struct kymo__page *page, const char *title)

@@ -55,9 +55,9 @@ static kymo_status write_page(kymo_comparison *c, const char *title, int fd)
 {
     if (kymo_page_is_plain())
         return kymo__page_plain(c->tables, KYMO__N_COMPARED, title, fd);
-    KYMO_TRY(kymo__page_head(fd, title));
+    KYMO_TRY(kymo__page_head(fd, kymo__page_template, title));
     KYMO_TRY(put_index(c, title, fd));
-    return kymo__page_tail(fd);
+    return kymo__page_tail(fd, kymo__page_template);
 }
 
 kymo_status kymo_page_compare(kymo_comparison *c, const char *title, int fd)

@@ -346,16 +346,16 @@ void kymo__page_tree(struct kymo__buf *json, const kymo_table *tree, size_t max_
 bool kymo__page_reduce_tree(const kymo_table *tree, size_t n_most, kymo_table **out,
                             size_t *n_others);
 
-/* ---- the template that viewer/ is built into ---- */
+/* ---- the templates that viewer/ is built into ---- */
 
-/* Empty where the build had no Node: the page then has plain tables. */
-extern const char kymo__page_template[];
+/* Empty where the build had no Node: pages then have plain tables. The second is of memory timelines. */
+extern const char kymo__page_template[], kymo__memory_template[];
 #define KYMO__PAGE_TITLE "<!--kymo:title-->"
 #define KYMO__PAGE_DATA "<!--kymo:data-->"
 
 /* page.c: the template up to where the data goes, and from there on. */
-KYMO_WARN_UNUSED kymo_status kymo__page_head(int fd, const char *title);
-KYMO_WARN_UNUSED kymo_status kymo__page_tail(int fd);
+KYMO_WARN_UNUSED kymo_status kymo__page_head(int fd, const char *template, const char *title);
+KYMO_WARN_UNUSED kymo_status kymo__page_tail(int fd, const char *template);
 
 /* page_plain.c: a whole page of tables, without a template; those without rows are left out. */
 KYMO_WARN_UNUSED kymo_status kymo__page_plain(kymo_table *const *tables, size_t n,

@@ -7,7 +7,7 @@ import type { Recording } from "./model/recording";
 import { seriesTracks } from "./model/series";
 import { append, el } from "./ui/dom";
 import { Shell, type View } from "./ui/shell";
-import { startTheme } from "./ui/theme";
+import { start } from "./ui/start";
 import { about } from "./views/about";
 import { BreakdownView } from "./views/breakdown";
 import { GpusView } from "./views/gpus";
@@ -72,19 +72,4 @@ async function open(): Promise<void> {
   await recording.events;
 }
 
-/** The state is for whoever waits for the page from outside. */
-async function start(): Promise<void> {
-  startTheme();
-  try {
-    await open();
-    document.body.dataset["state"] = "ready";
-  } catch (error) {
-    const main = document.getElementById("main") as HTMLElement;
-    const text = `This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
-    main.replaceChildren(el("p", { class: "empty", role: "alert" }, text));
-    document.body.dataset["state"] = "failed";
-    throw error;
-  }
-}
-
-void start();
+start(open);
