@@ -23,7 +23,8 @@ struct artifact {
     int (*make)(const struct artifacts *job); /* a status of the command; what failed is said */
 };
 
-extern const struct artifact artifact_trace, artifact_averages, artifact_stacks;
+extern const struct artifact artifact_trace, artifact_averages, artifact_stacks, artifact_timeline,
+    artifact_snapshot;
 
 /*
  * Make the file NAME in the directory, and say where on standard output. It is written under another name first, so that

@@ -23,7 +23,8 @@ static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output, "write there; made when it is not there"},
     {"rank", 0, CLI_TEXT, "R", &given.rank, "the rank in names of files (default: the trace's own)"},
     {"only", 0, CLI_TEXT, "LIST", &given.only,
-     "these alone, with commas between: trace, averages, stacks\n"
+     "these alone, with commas between: trace, averages, stacks,\n"
+     "timeline, snapshot\n"
      "(default: all that the trace has data for)"},
     {"sort", 's', CLI_TEXT, "KEY", &given.sort,
      "averages: by this, the largest first. cpu_time,\n"
@@ -46,6 +47,8 @@ static const struct artifact *const artifacts[] = {
     &artifact_trace,
     &artifact_averages,
     &artifact_stacks,
+    &artifact_timeline,
+    &artifact_snapshot,
 };
 #define N_ARTIFACTS (sizeof artifacts / sizeof artifacts[0])
 
@@ -223,6 +226,8 @@ const struct cli_command cli_command_artifacts = {
         "            input shapes and stack, where the trace has these; of rank 0 also\n"
         "            key_averages.txt\n"
         "  stacks    rankR_stacks.txt: a line for each operator with its stack, for flame graphs\n"
+        "  timeline  rankR_memory-timeline.html, .json.gz and .raw.json.gz: memory by category\n"
+        "  snapshot  rankR_memory_snapshot.pickle, for PyTorch's memory viewer\n"
         "\n"
         "No torch is needed. Each file appears whole or not at all; their names are printed. One\n"
         "that cannot be made is told, and the others are made.",
