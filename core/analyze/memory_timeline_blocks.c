@@ -283,15 +283,15 @@ static bool take_role(struct maker *maker, const struct kymo__torch_role *role)
 /* ---- the rest of a device ---- */
 
 /*
- * A device's sum counts also what was there before and stays: with the first event it tells how much that is. The CPU's
- * begins at nothing.
+ * A GPU's sum counts also what was there before and stays: with the first event it tells how much that is. The CPU's sum
+ * says nothing of the kind: it counts what was made while a profiler ran, and misses what was released in between.
  */
 static bool make_of_sums(struct kymo__memory_timeline *timeline)
 {
     const struct kymo__torch_trace *trace = timeline->trace;
     for (uint32_t d = 0; d < timeline->n_devices; d++) {
         const struct kymo__memory_device *device = &timeline->devices[d];
-        size_t first = 0;
+        size_t first = device->type == 0 ? trace->n_memory : 0;
         while (first < trace->n_memory && (trace->memory[first].device_type != device->type ||
                                            trace->memory[first].device_id != device->id))
             first++;

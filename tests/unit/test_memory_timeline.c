@@ -281,7 +281,7 @@ static void a_gpu_has_what_its_sum_says_was_there(void **state)
     (void)state;
     put_memory_on(1, 2, 10, 0x7000000, 512, 10512);
     put_memory_on(1, 2, 11, 0x7100000, -1000, 9512);
-    put_memory(12, 0x1000, 10);
+    put_memory_on(0, -1, 12, 0x1000, 10, 5000); /* what a CPU's sum has besides is of no meaning */
     make_with_roles("[\"parameter\",120586240,2000,1,2,5000,\"w\"]");
     const struct kymo__memory_device *device = kymo__memory_main_device(timeline);
     char name[32];
@@ -291,6 +291,7 @@ static void a_gpu_has_what_its_sum_says_was_there(void **state)
     assert_int_equal(device->n_before, 3); /* the parameter, what is released, and the rest */
     expect(0, 7000, KYMO_MEMORY_UNKNOWN);
     assert_int_equal(timeline->n_devices, 2);
+    assert_int_equal(timeline->devices[0].peak_bytes, 10);
 }
 
 static void spans_of_several_threads_are_cut(void **state)

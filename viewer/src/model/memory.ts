@@ -147,12 +147,14 @@ export function columns(memory: Memory, totals: Float64Array, from: number, to: 
   return result;
 }
 
-/** Where something was made, in few words: the module, and the innermost line that is not torch's. */
+/** Where something was made, in few words: the module, else torch's own line; then the innermost line that is not torch's. */
 export function placeOf(stack: string): string {
   const frames = stack.split(";").filter((frame) => frame !== "");
+  const lines = frames.filter((frame) => /\.py\(\d+\): /.test(frame));
+  const own = lines.find((line) => !/^(.*\/)?torch\//.test(line));
   const module = frames.find((frame) => frame.startsWith("nn.Module: "))?.slice("nn.Module: ".length);
-  const line = frames.find((frame) => /\.py\(\d+\): /.test(frame) && !/^(.*\/)?torch\//.test(frame));
-  return [module, line ?? frames[0]].filter((text) => text !== undefined).join(" \u00b7 ");
+  const texts = [module ?? lines[0] ?? frames[0], own].filter((text) => text !== undefined);
+  return [...new Set(texts)].join(" \u00b7 ");
 }
 
 const STEPS = [1, 2, 2.5, 5, 10];
