@@ -1,5 +1,7 @@
-"""Memory artifacts of torch's traces: categories against the model itself and against torch's own timeline; the snapshot
-by Python's pickle, by what PyTorch's memory viewer asks of it, and by torch's own tools.
+"""Memory artifacts of torch's traces.
+
+Categories are held against the model itself and torch's own timeline; the snapshot is read by Python's pickle, by what
+PyTorch's memory viewer asks of it, and by torch's own tools.
 """
 
 from __future__ import annotations
@@ -26,11 +28,11 @@ FILES = [
     "rank0_memory_snapshot.pickle",
 ]
 # What the viewer's unpickler knows.
-OPCODES = set(
-    "PROTO FRAME MARK STOP NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT SHORT_BINUNICODE BINUNICODE "
-    "EMPTY_LIST APPEND APPENDS LIST EMPTY_DICT SETITEM SETITEMS DICT EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 BINPUT "
-    "LONG_BINPUT MEMOIZE BINGET LONG_BINGET".split()
-)
+OPCODES = """
+    PROTO FRAME MARK STOP NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT SHORT_BINUNICODE BINUNICODE
+    EMPTY_LIST APPEND APPENDS LIST EMPTY_DICT SETITEM SETITEMS DICT EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 BINPUT
+    LONG_BINPUT MEMOIZE BINGET LONG_BINGET
+"""
 
 needs_gzip = pytest.mark.skipif("1" not in (cached("ISAL_FOUND"), cached("ZLIB_FOUND")), reason="built without gzip")
 
@@ -153,7 +155,7 @@ def test_roles_give_what_the_model_has_to_the_byte(named: SimpleNamespace, make:
 def test_phases_give_gradients_and_states_to_the_byte(
     how: str, make: Callable[..., Path], request: pytest.FixtureRequest
 ) -> None:
-    """Without roles; and without annotations of ours, by the operators of autograd and the optimizer's own annotation."""
+    """Without roles; and without our annotations, by the operators of autograd and the optimizer's own annotation."""
     trained = request.getfixturevalue(how)
     _times, sizes = rows_of(make(trained.path))
     assert sizes[-1][GRADIENT] == trained.gradients
@@ -266,7 +268,7 @@ def check_trace(trace: list[dict[str, Any]], segments: list[dict[str, Any]]) -> 
 
 def load_snapshot(path: Path) -> dict[str, Any]:
     content = path.read_bytes()
-    assert {opcode.name for opcode, _argument, _at in pickletools.genops(content)} <= OPCODES
+    assert {opcode.name for opcode, _argument, _at in pickletools.genops(content)} <= set(OPCODES.split())
     assert content[:2] == b"\x80\x04"
     snapshot = pickle.loads(content)
     assert sorted(snapshot) == ["device_traces", "segments"]
