@@ -11,7 +11,7 @@ threads of a process, also those of the tool; with a GPU they are by the clock, 
 What a single step waits is by the clock, and wants an idle machine.
 
     always     200 steps with the tool on: phases by kymo.hf.Callback, operators by torch.profiler
-    window     40 steps recorded with operators and shapes: engine="kymo" of ProfCallback; torch.profiler by hand, what
+    window     20 steps recorded with operators and shapes: engine="kymo" of ProfCallback; torch.profiler by hand, what
                it has thrown away, or saved as a trace, which the training waits for
     ends       windows of one step, again and again: what their ends cost, while what was recorded is exported beside
     memory     10,000 steps of a tiny model, alone, with such windows
@@ -36,7 +36,7 @@ from bench_results import Interval, Results, median_with_interval, options_of
 HERE = Path(__file__).parent
 PARTS = ("always", "window", "ends", "memory")
 FIRST = 20  # steps until everything is warm
-WINDOW = (FIRST, 5, 40, 1)
+WINDOW = (FIRST, 5, 20, 1)
 REPEATED = (20, 4, 1, 0)
 SELDOM = (95, 4, 1, 0)
 MEBIBYTE_KB = 1024
@@ -258,11 +258,11 @@ def main() -> int:
     is_quick = arguments.quick
     try:
         if "always" in parts:
-            measure_always(results, folder, 2 if is_quick else 12, 60 if is_quick else 200, clock)
+            measure_always(results, folder, 2 if is_quick else 8, 60 if is_quick else 200, clock)
         if "window" in parts:
             measure_window(results, folder, 1 if is_quick else 6, clock)
         if "ends" in parts:
-            measure_ends(results, folder, 1 if is_quick else 6, 100 if is_quick else 300)
+            measure_ends(results, folder, 1 if is_quick else 4, 100 if is_quick else 200)
         if "memory" in parts:
             measure_memory(results, folder, 1000 if is_quick else 10_000)
     finally:
