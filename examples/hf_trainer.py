@@ -56,7 +56,9 @@ def train(folder: Path) -> None:
         eval_dataset=Counting(),
         callbacks=[
             Callback(folder / "train.kymo"),
-            ProfCallback(output_dir=folder / "profiler_output", wait_steps=4, warmup_steps=4, active_steps=1),
+            ProfCallback(
+                output_dir=folder / "profiler_output", wait_steps=4, warmup_steps=4, active_steps=1, num_cycles=1
+            ),
         ],
     )
     trainer.train()
