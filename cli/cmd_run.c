@@ -10,8 +10,8 @@
 #include "run.h"
 
 static struct {
-    const char *output, *options, *gpu_schedule;
-    bool append, force, energy, gpu, mpi, nvtx, quiet;
+    const char *output, *options, *gpu_schedule, *memory_sample;
+    bool append, force, energy, gpu, memory, mpi, nvtx, quiet;
     uint32_t repeat, energy_hz;
 } given = {.repeat = 1};
 
@@ -36,6 +36,12 @@ static const struct cli_option options[] = {
     {"energy-hz", 0, CLI_COUNT, "N", &given.energy_hz,
      "power readings a second, 1 to 100 (default: 20, fewer where\n"
      "the driver is slow)"},
+    {"memory", 0, CLI_FLAG, NULL, &given.memory,
+     "record resident memory, and by samples what is allocated,\n"
+     "where, and what of it is freed; C, C++ and Python"},
+    {"memory-sample", 0, CLI_TEXT, "SIZE", &given.memory_sample,
+     "with --memory, bytes between two samples (default: 512KiB, or\n"
+     "more where that would be many); 1: every allocation"},
     {"nvtx", 0, CLI_FLAG, NULL, &given.nvtx,
      "record what the program and its libraries tell NVTX: ranges\n"
      "and marks of PyTorch, NCCL, DALI, ...; no GPU is needed"},
@@ -61,6 +67,8 @@ static char *joined_options(void)
         {"gpu.schedule=", given.gpu_schedule},
         {"", given.energy ? "energy=1" : NULL},
         {"energy.hz=", given.energy_hz != 0 ? hz : NULL},
+        {"", given.memory ? "memory=1" : NULL},
+        {"memory.sample=", given.memory_sample},
         {"", given.options},
     };
     size_t size = 1;
@@ -103,6 +111,10 @@ static void say_nothing_recorded(const struct run_target *target, char *const *p
         cli_say("nothing was recorded in %s: Python's option -%c keeps kymo out of the program; "
                 "call kymo.start() there, or leave the option away",
                 where, deaf);
+    else if (given.memory)
+        cli_say("nothing was recorded in %s: the program allocated too little to be sampled "
+                "(--memory-sample 1 takes every allocation), or is linked statically",
+                where);
     else if (given.mpi)
         cli_say("nothing was recorded in %s: the program has no kymo ranges and called no MPI "
                 "function in C, or its MPI is linked in statically",
@@ -129,9 +141,13 @@ static void say_recorded(const kymo_recording *recording, const char *path, uint
     if (run_is_one_of_many()) /* the others are still at it */
         cli_say("the ranks share %s; next: kymo report %s", quoted, quoted);
     else
-        cli_say("recorded %zu process%s, %s event%s%s; next: kymo report %s%s", n, n == 1 ? "" : "es",
-                cli_count(n_events, events, sizeof events), n_events == 1 ? "" : "s",
-                has_energy ? ", and energy" : "", has_energy ? "--energy " : "", quoted);
+        cli_say("recorded %zu process%s, %s event%s%s; next: kymo report %s%s", n,
+                n == 1 ? "" : "es", cli_count(n_events, events, sizeof events),
+                n_events == 1 ? "" : "s", has_energy ? ", and energy" : "",
+                has_energy     ? "--energy "
+                : given.memory ? "--memory "
+                               : "",
+                quoted);
 }
 
 static void say_what_came(const struct run_target *target, char *const *program)
@@ -207,9 +223,10 @@ static int run_program(char **program, enum run_existing existing, const char *o
         return CLI_BAD;
     if (given.nvtx && !run_nvtx())
         return CLI_BAD;
-    if (given.mpi && !run_preload_mpi(&preload))
+    if (given.mpi && !run_preload(&preload, "libkymo-mpi.so", "--mpi"))
         return CLI_BAD;
-    if (!run_target_prepare(&target, given.output, existing, program)) {
+    if ((given.memory && !run_preload(&preload, "libkymo-memory.so", "--memory")) ||
+        !run_target_prepare(&target, given.output, existing, program)) {
         run_preload_remove(&preload);
         return CLI_BAD;
     }
@@ -234,6 +251,8 @@ static int run(int n_args, char **args)
         return cli_fail("--repeat takes 1 or more");
     if (given.gpu_schedule != NULL && !given.gpu)
         return cli_fail("--gpu-schedule says when --gpu records, which is not given");
+    if (given.memory_sample != NULL && !given.memory)
+        return cli_fail("--memory-sample says how --memory samples, which is not given");
     if (given.append && given.force)
         return cli_fail("--append and --force exclude one another");
     if (given.force && run_is_one_of_many())
@@ -270,6 +289,7 @@ const struct cli_command cli_command_run = {
         "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
         "  kymo run --gpu -- python train.py          kernels, copies and who launched them\n"
         "  kymo run --energy -- python train.py       power, energy and utilization beside it\n"
+        "  kymo run --memory -- ./solver              what it allocates, what it never frees\n"
         "  kymo run --mpi -- mpirun -n 4 ./solver     MPI's calls as well\n"
         "  kymo run --nvtx -- python train.py         NVTX's ranges as well\n"
         "  kymo run -o first.kymo -- ./train          names the recording\n"

@@ -51,8 +51,11 @@ bool run_launch_id(char into[RUN_ID_MAX]);
 struct run_preload {
     char folder[PATH_MAX - 8]; /* of a link that was made for it; "" for none */
 };
-/* Put libkymo-mpi into LD_PRELOAD, in our own environment. False, with a sentence said, when it cannot be. */
-bool run_preload_mpi(struct run_preload *preload);
+/*
+ * Put `library`, which `option` asks for, into LD_PRELOAD, in our own environment. `preload` is zeroed at first. False, with
+ * a sentence said, when it cannot be.
+ */
+bool run_preload(struct run_preload *preload, const char *library, const char *option);
 /* Name libkymo-cuda for CUDA to load, in our own environment. False, with a sentence said, when it cannot be. */
 bool run_inject_cuda(void);
 /* Once the program has ended. */

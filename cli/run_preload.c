@@ -1,6 +1,6 @@
 /*
- * What is loaded into the program from outside. Before everything else libkymo-mpi, by LD_PRELOAD: the loader splits that
- * list at blanks and colons, and fills in what follows a dollar; a folder whose name has one of those is reached by a link
+ * What is loaded into the program from outside. Before everything else libkymo-mpi and libkymo-memory, by LD_PRELOAD: the
+ * loader splits that list at blanks and colons, and fills in what follows a dollar; a folder whose name has one of those is reached by a link
  * somewhere else. With CUDA libkymo-cuda, which CUDA itself loads.
  */
 #include <limits.h>
@@ -12,7 +12,6 @@
 #include "cli.h"
 #include "run.h"
 
-#define LIBRARY "libkymo-mpi.so"
 #define AWKWARD " :$"
 
 /* The folder of libkymo, links resolved; "" when that cannot be told. */
@@ -50,19 +49,19 @@ static bool make_link(const char *folder, struct run_preload *preload, char into
 }
 
 /* Whether somebody put it there already: a `kymo run --mpi` around us. */
-static bool has_it(const char *list)
+static bool has_it(const char *list, const char *library)
 {
-    const char *found = strstr(list, LIBRARY);
-    return found != NULL && strchr(" :", found[strlen(LIBRARY)]) != NULL;
+    const char *found = strstr(list, library);
+    return found != NULL && strchr(" :", found[strlen(library)]) != NULL;
 }
 
 /* Behind what is there: some libraries insist on being first. */
-static bool add(const char *path)
+static bool add(const char *path, const char *library)
 {
     const char *before = getenv("LD_PRELOAD");
     char *list = NULL;
     const bool has_before = before != NULL && before[0] != '\0';
-    if (has_before && has_it(before))
+    if (has_before && has_it(before, library))
         return true;
     if (asprintf(&list, "%s%s%s", has_before ? before : "", has_before ? ":" : "", path) < 0)
         return false;
@@ -101,23 +100,24 @@ bool run_inject_cuda(void)
     return true;
 }
 
-bool run_preload_mpi(struct run_preload *preload)
+bool run_preload(struct run_preload *preload, const char *library, const char *option)
 {
-    char folder[PATH_MAX], link[PATH_MAX], path[PATH_MAX + sizeof LIBRARY];
-    preload->folder[0] = '\0';
-    if (!run_find_beside(LIBRARY, "--mpi", path))
+    char folder[PATH_MAX], link[PATH_MAX], path[PATH_MAX + 32];
+    if (!run_find_beside(library, option, path))
         return false;
     library_folder(folder);
     if (strpbrk(folder, AWKWARD) != NULL) {
-        if (!make_link(folder, preload, link)) {
-            cli_fail("--mpi cannot preload from %s, whose name has a blank, a colon or a dollar, "
+        if (preload->folder[0] != '\0') {
+            snprintf(link, sizeof link, "%s/lib", preload->folder);
+        } else if (!make_link(folder, preload, link)) {
+            cli_fail("%s cannot preload from %s, whose name has a blank, a colon or a dollar, "
                      "nor make a link to it in /tmp; install kymo elsewhere, or set TMPDIR",
-                     folder);
+                     option, folder);
             return false;
         }
-        snprintf(path, sizeof path, "%s/" LIBRARY, link);
+        snprintf(path, sizeof path, "%s/%s", link, library);
     }
-    if (add(path))
+    if (add(path, library))
         return true;
     run_preload_remove(preload);
     cli_fail("no memory for LD_PRELOAD");

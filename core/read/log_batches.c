@@ -58,15 +58,16 @@ static uint64_t end_of_segment(const struct kymo__clock_map *clock, size_t i, ui
 static bool is_sound_record(const uint64_t *words, size_t n)
 {
     static const uint8_t needed[] = {
-        [KYMO_RECORD_BEGIN] = 2,     [KYMO_RECORD_MARK] = 2,
-        [KYMO_RECORD_COUNTER] = 3,   [KYMO_RECORD_ASYNC_BEGIN] = 3,
-        [KYMO_RECORD_ASYNC_END] = 3, [KYMO_RECORD_GAP] = 3,
-        [KYMO_RECORD_ITERATION] = 4, [KYMO_RECORD_ITERATION_BEGIN] = 2,
-        [KYMO_RECORD_EPOCH] = 3,     [KYMO_RECORD_PHASE] = 2,
-        [KYMO_RECORD_END_OF] = 2,    [KYMO_RECORD_GPU] = 5,
-        [KYMO_RECORD_LAUNCH] = 2,    [KYMO_RECORD_COMMUNICATION] = 6,
-        [KYMO_RECORD_ARGUMENTS] = 2, [KYMO_RECORD_FLOW] = 4,
-        [KYMO_RECORD_REPEAT] = 2,
+        [KYMO_RECORD_BEGIN] = 2,       [KYMO_RECORD_MARK] = 2,
+        [KYMO_RECORD_COUNTER] = 3,     [KYMO_RECORD_ASYNC_BEGIN] = 3,
+        [KYMO_RECORD_ASYNC_END] = 3,   [KYMO_RECORD_GAP] = 3,
+        [KYMO_RECORD_ITERATION] = 4,   [KYMO_RECORD_ITERATION_BEGIN] = 2,
+        [KYMO_RECORD_EPOCH] = 3,       [KYMO_RECORD_PHASE] = 2,
+        [KYMO_RECORD_END_OF] = 2,      [KYMO_RECORD_GPU] = 5,
+        [KYMO_RECORD_LAUNCH] = 2,      [KYMO_RECORD_COMMUNICATION] = 6,
+        [KYMO_RECORD_ARGUMENTS] = 2,   [KYMO_RECORD_FLOW] = 4,
+        [KYMO_RECORD_REPEAT] = 2,      [KYMO_RECORD_MEMORY_STACK] = 2,
+        [KYMO_RECORD_MEMORY_TAKE] = 7, [KYMO_RECORD_MEMORY_GIVE] = 3,
     };
     const size_t length = kymo_record_length(words[0]);
     const uint32_t type = kymo_record_type_of(words[0]);

@@ -40,6 +40,8 @@ static const struct field {
     {KYMO__KEY_DEVICES, FIELD_TEXT, offsetof(struct kymo_process, devices)},
     {KYMO__KEY_ROLE, FIELD_TEXT, offsetof(struct kymo_process, role)},
     {KYMO__KEY_ENERGY_SOURCES, FIELD_TEXT, offsetof(struct kymo_process, energy_sources)},
+    {KYMO__KEY_MEMORY, FIELD_TEXT, offsetof(struct kymo_process, memory)},
+    {KYMO__KEY_MEMORY_COUNTS, FIELD_TEXT, offsetof(struct kymo_process, memory_counts)},
     {KYMO__KEY_EVENTS, FIELD_U64, offsetof(struct kymo_process, n_events)},
     {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
     {KYMO__KEY_ENERGY_CPU, FIELD_U64, offsetof(struct kymo_process, energy_cpu_ns)},

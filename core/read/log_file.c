@@ -243,6 +243,8 @@ static const struct kymo__log_file nothing_known = {
              .devices = "",
              .role = "",
              .energy_sources = "",
+             .memory = "",
+             .memory_counts = "",
              .load = -1,
              .worker = -1},
 };

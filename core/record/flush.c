@@ -22,10 +22,12 @@ enum {
 static struct {
     pthread_mutex_t lock; /* guards starting and joining */
     pthread_t thread;
-    bool exists;        /* written under the lock, read anywhere */
-    bool should_end;    /* told together with the bell; stays true until a new thread starts */
-    uint32_t is_asleep; /* set by the thread before it looks at the queue for the last time */
-    uint32_t bell;      /* a futex; counts rings */
+    bool exists;         /* written under the lock, read anywhere */
+    bool should_end;     /* told together with the bell; stays true until a new thread starts */
+    uint32_t is_asleep;  /* set by the thread before it looks at the queue for the last time */
+    uint32_t bell;       /* a futex; counts rings */
+    uint64_t period_ns;  /* between two visits; stored before the visitor */
+    void (*visit)(void); /* NULL: none. Release */
 } flush = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct kymo__record *const record = &kymo__record;
@@ -99,6 +101,16 @@ static void grow_ahead(void)
         ;
 }
 
+/* Let the visitor work; how long the thread may sleep after it. */
+static uint64_t visit(uint64_t most_ns)
+{
+    void (*const visitor)(void) = __atomic_load_n(&flush.visit, __ATOMIC_ACQUIRE);
+    if (visitor == NULL)
+        return most_ns;
+    visitor();
+    return KYMO__MIN(most_ns, flush.period_ns);
+}
+
 static void *flush_main(void *arg)
 {
     (void)arg;
@@ -110,6 +122,7 @@ static void *flush_main(void *arg)
         const uint32_t heard = __atomic_load_n(&flush.bell, __ATOMIC_ACQUIRE);
         kymo__flush_drain();
         grow_ahead();
+        const uint64_t rest_ns = visit(second);
         const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
         if (now >= next_moment) {
             if (!kymo__log_is_broken(&record->log) &&
@@ -121,7 +134,7 @@ static void *flush_main(void *arg)
         __atomic_store_n(&flush.is_asleep, 1, __ATOMIC_SEQ_CST);
         if ((kymo__queue_length(&record->pool.full) == 0 || !may_write()) &&
             !__atomic_load_n(&flush.should_end, __ATOMIC_RELAXED))
-            sleep_until_rung(heard, next_moment - now);
+            sleep_until_rung(heard, KYMO__MIN(next_moment - now, rest_ns));
         __atomic_store_n(&flush.is_asleep, 0, __ATOMIC_RELAXED);
     }
     record->flush_cpu_ns += kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -220,6 +233,19 @@ void kymo__flush_nudge(void)
         restart();
     else if (__atomic_load_n(&flush.is_asleep, __ATOMIC_SEQ_CST) && has_work())
         ring();
+}
+
+void kymo__flush_wake(void)
+{
+    if (__atomic_load_n(&flush.is_asleep, __ATOMIC_SEQ_CST))
+        ring();
+}
+
+void kymo__flush_set_visitor(void (*visitor)(void), uint64_t period_ns)
+{
+    flush.period_ns = period_ns;
+    __atomic_store_n(&flush.visit, visitor, __ATOMIC_RELEASE);
+    kymo__flush_wake();
 }
 
 void kymo__flush_before_fork(void)

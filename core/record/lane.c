@@ -306,6 +306,11 @@ void kymo__lane_resume(struct kymo__lane *lane)
     kymo__lane_self = lane;
 }
 
+bool kymo__lane_is_aside(void)
+{
+    return kymo__lane_self == &occupied;
+}
+
 static void set_idle(struct kymo__lane *lane)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

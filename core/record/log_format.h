@@ -168,6 +168,10 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_DEVICE_ORDER "cuda_device_order"
 #define KYMO__KEY_GPUS                                                                             \
     "gpus" /* of the machine, a line each: UUID, model, MIG slices, with tabs between */
+#define KYMO__KEY_MEMORY                                                                           \
+    "memory" /* how memory is measured, lines KEY=VALUE: malloc, python (yes, or why not), interval */
+#define KYMO__KEY_MEMORY_COUNTS                                                                    \
+    "memory_counts" /* what came of it, the same: told, dropped, unfollowed, ticks, last_interval */
 #define KYMO__KEY_ENERGY_CPU "energy_cpu_ns" /* CPU time of the energy thread */
 
 #endif

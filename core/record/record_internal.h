@@ -63,6 +63,10 @@ struct kymo__settings {
         bool is_wanted;
         uint32_t hz; /* power readings a second; 0: the default */
     } energy;
+    struct kymo__memory_settings {
+        bool is_wanted;
+        uint64_t interval; /* bytes between two samples; 0: the default, which may grow */
+    } memory;
     const char *role; /* a static text for a process that only measures others: it has no rank; else NULL */
     bool by_environment; /* KYMO started it: the program's own first kymo_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */
@@ -314,6 +318,8 @@ struct kymo__lane *kymo__lane_get(void);
  */
 struct kymo__lane *kymo__lane_set_aside(void);
 void kymo__lane_resume(struct kymo__lane *lane);
+/* Whether it is: what this thread allocates now is kymo's own. */
+bool kymo__lane_is_aside(void);
 /* Take every lane's chunk away and queue it: the recording is closing. */
 void kymo__lanes_close(void);
 /* The number that thread `tid` has in the open recording; false: none yet. */
@@ -360,6 +366,13 @@ void kymo__flush_start(void);
 void kymo__flush_stop(void);
 /* Wake it if it sleeps; start it if a fork parked it. From any thread on the slow way. */
 void kymo__flush_nudge(void);
+/* Wake it, whether there are chunks or not. From any thread, also within malloc. */
+void kymo__flush_wake(void);
+/*
+ * A function that the thread calls whenever it is awake, and that is about every `period_ns`, while a recording is open. It
+ * is called without a lock, and may write events. One for the process; it stays.
+ */
+void kymo__flush_set_visitor(void (*visit)(void), uint64_t period_ns);
 /* Write what is in the queue of full chunks, in this thread. */
 void kymo__flush_drain(void);
 /* End the thread, if it is quick about it, and let none start until after the fork. */

@@ -301,6 +301,17 @@ static bool set_energy_hz(struct kymo__settings *s, const char *text)
     return true;
 }
 
+static bool set_memory(struct kymo__settings *s, const char *text)
+{
+    return read_bool(text, &s->memory.is_wanted);
+}
+
+static bool set_memory_sample(struct kymo__settings *s, const char *text)
+{
+    return read_size(text, &s->memory.interval) && s->memory.interval > 0 &&
+           s->memory.interval <= UINT64_C(1) << 40;
+}
+
 static bool set_children(struct kymo__settings *s, const char *text)
 {
     return read_bool(text, &s->follow_fork);
@@ -372,6 +383,9 @@ static const struct {
     {"gpu.syncs", "0|1", "0", "also records streams that wait, which slows launches", set_gpu_syncs},
     {"energy", "0|1", "0", "records energy, power and utilization", set_energy},
     {"energy.hz", "N", "20", "power readings a second, 1 to 100", set_energy_hz},
+    {"memory", "0|1", "0", "records resident memory, and allocations by samples", set_memory},
+    {"memory.sample", "SIZE", "512KiB, more where needed",
+     "bytes between two samples of allocations; 1: every allocation", set_memory_sample},
 };
 
 void kymo__settings_init(struct kymo__settings *s)

@@ -80,6 +80,8 @@ struct kymo_process {
     const char *energy_sources; /* a line for each device that it measured; "" none */
     uint64_t energy_cpu_ns;     /* CPU time of its energy thread; 0 none */
     int32_t worker; /* it loads data for its rank, as this worker, from 0; -1: it does not */
+    const char *memory;         /* how its memory was measured, lines KEY=VALUE; "" not */
+    const char *memory_counts;  /* what came of it, the same; "" unknown */
 };
 
 /* The range in which a worker of a data loader makes one batch; reports count them. */
@@ -158,6 +160,11 @@ enum kymo_record_type {
         16, /* site of its name; id; enum kymo_flow_end. From the range around it to another */
     KYMO_RECORD_REPEAT =
         17, /* the range that begins next on this lane stands for so many calls; 0: for some counted elsewhere */
+    /* Memory of the process, on whichever thread wrote them; see struct kymo_memory_sample. */
+    KYMO_RECORD_MEMORY_STACK =
+        18, /* its number, from 1; sites of its frames, two to a word, the innermost first */
+    KYMO_RECORD_MEMORY_TAKE = 19, /* a block was allocated */
+    KYMO_RECORD_MEMORY_GIVE = 20, /* ticks since; number of the block that was freed */
 };
 
 enum kymo_work_kind {
@@ -197,6 +204,17 @@ struct kymo_communication {
     uint64_t sequence;   /* the how manieth of its group; UINT64_MAX unknown. Word 4 */
     uint32_t group_size; /* ranks; 0 unknown. Word 5, bits 0-31 */
     int32_t peer;        /* or root; -1 none or unknown. Word 5, bits 32-63 */
+};
+
+/* A record MEMORY_TAKE, decoded; the words behind its header are these fields in this order. */
+struct kymo_memory_sample {
+    uint64_t age_ticks; /* since it was allocated */
+    uint64_t number;    /* of the block; later ones have higher numbers */
+    uint64_t bytes;
+    uint64_t interval; /* a block of s bytes is told with the probability 1 - exp(-s / interval); 1: always */
+    uint32_t stack;  /* 0: none. Word 5, bits 0-31 */
+    uint32_t source; /* enum kymo_memory_source. Word 5, bits 32-39 */
+    int64_t tid;     /* the thread that allocated it */
 };
 
 static inline uint64_t kymo_word_ticks(uint64_t word)
@@ -252,6 +270,18 @@ static inline void kymo_record_communication(const uint64_t *words, struct kymo_
     out->sequence = words[4];
     out->group_size = (uint32_t)words[5];
     out->peer = (int32_t)(words[5] >> 32);
+}
+
+/* `words` is a whole record MEMORY_TAKE. */
+static inline void kymo_record_memory_sample(const uint64_t *words, struct kymo_memory_sample *out)
+{
+    out->age_ticks = words[1];
+    out->number = words[2];
+    out->bytes = words[3];
+    out->interval = words[4];
+    out->stack = (uint32_t)words[5];
+    out->source = (uint32_t)(words[5] >> 32) & 0xffu;
+    out->tid = (int64_t)words[6];
 }
 
 /*

@@ -30,6 +30,7 @@ enum kymo_on {
     KYMO_ON_STOPWATCH = 1u << 7,      /* the stopwatch of <kymo/stopwatch.h> is on */
     KYMO_ON_STOPWATCH_SYNC = 1u << 8, /* and waits for the GPU at each start and stop */
     KYMO_ON_DUMP = 1u << 9,           /* the dumper of <kymo/dump.h> is on */
+    KYMO_ON_MEMORY = 1u << 10,        /* allocations are told, see <kymo/memory.h> */
 };
 /* Begin and end are checked, whoever asked for it. */
 #define KYMO_ON_CHECKED (KYMO_ON_CHECK | KYMO_ON_ORDER)

@@ -24,6 +24,7 @@
  *     native_dump_tensor.c  tensors of any library: from Python objects to what libkymo takes
  *     native_gpu.c       tracing of GPU work
  *     native_torch.c     operators of PyTorch; with torch_library.c, torch_layout.c, torch_observer.c (torch_abi.h)
+ *     native_memory.c    Python's allocators, while memory is measured
  *     native_handles.c   ranges by handle, for compiled code
  *     native_switch.c    start, stop and what is asked about the recording
  *
@@ -252,6 +253,9 @@ extern PyMethodDef native_torch_functions[];
 extern PyMethodDef native_handle_functions[];
 extern PyMethodDef native_iteration_functions[];
 extern PyMethodDef native_communication_functions[];
+
+/* Stand in front of Python's allocators, for good, if memory is measured. With the GIL. In native_memory.c. */
+void native_memory_watch(void);
 
 /*
  * Sort a fastcall's arguments into `values` by `names` (n of them, NULL-terminated); what is not given stays NULL.

@@ -145,6 +145,7 @@ static int native_exec(PyObject *module)
         add(module, "Measurement", (PyObject *)state->measured_type) < 0 ||
         add(module, "Range", (PyObject *)state->range_type) < 0)
         return -1;
+    native_memory_watch(); /* where the environment asks for it */
     return PyModule_AddStringConstant(module, "version", kymo_version());
 }
 

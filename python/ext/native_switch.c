@@ -22,6 +22,7 @@ static PyObject *switch_start(PyObject *module, PyObject *args)
     Py_DECREF(path);
     if (status != KYMO_OK)
         return native_raise(native_state_of(module), status);
+    native_memory_watch();
     Py_RETURN_NONE;
 }
 

@@ -30,6 +30,7 @@ EXPECTED = [
     "kymo/libkymo.so.0",
     "kymo/libkymo-tools.so",
     "kymo/libkymo-tools.so.0",
+    "kymo/libkymo-memory.so",
     "kymo/libkymo-mpi.so",
     "kymo/libkymo-nvtx.so",
     "kymo/_native" + sysconfig.get_config_var("EXT_SUFFIX"),

@@ -1,0 +1,217 @@
+/* Which allocations are told: drawn so that each byte has the same chance, and handed to the queue with a stack. */
+#include <math.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "memory/memory_internal.h"
+
+enum { EVERY = 1 }; /* the interval that tells every allocation */
+
+static struct {
+    uint64_t interval; /* bytes; relaxed. Stored by a start and by the flush thread */
+    bool is_fixed;     /* the user's, so that it does not double */
+    uint64_t last_number;
+    struct kymo__memory_counts counts; /* added to by any thread */
+    uint64_t n_seen;                   /* samples at the last look; the flush thread's */
+} sampling = {.interval = KYMO__MEMORY_INTERVAL};
+
+/* This thread is in here: a signal handler that allocates meanwhile is not told of. */
+static __thread bool is_inside __attribute__((tls_model("initial-exec")));
+/* The thread is kymo's own. */
+static __thread bool is_ours __attribute__((tls_model("initial-exec")));
+
+static struct kymo__record *const record = &kymo__record;
+
+void kymo__memory_not_mine(void)
+{
+    is_ours = true;
+}
+
+uint64_t kymo__memory_interval(void)
+{
+    return __atomic_load_n(&sampling.interval, __ATOMIC_RELAXED);
+}
+
+static void add(uint64_t *count, uint64_t n)
+{
+    __atomic_fetch_add(count, n, __ATOMIC_RELAXED);
+}
+
+void kymo__memory_counts_get(struct kymo__memory_counts *out)
+{
+    const struct kymo__memory_counts *c = &sampling.counts;
+    *out = (struct kymo__memory_counts){
+        .n_told = __atomic_load_n(&c->n_told, __ATOMIC_RELAXED),
+        .n_dropped = __atomic_load_n(&c->n_dropped, __ATOMIC_RELAXED),
+        .n_unfollowed = __atomic_load_n(&c->n_unfollowed, __ATOMIC_RELAXED),
+        .ticks = __atomic_load_n(&c->ticks, __ATOMIC_RELAXED)};
+}
+
+void kymo__memory_sample_start(uint64_t interval)
+{
+    __atomic_store_n(&sampling.interval, interval != 0 ? interval : KYMO__MEMORY_INTERVAL,
+                     __ATOMIC_RELAXED);
+    sampling.is_fixed = interval != 0;
+    sampling.counts = (struct kymo__memory_counts){0};
+    sampling.n_seen = 0;
+}
+
+void kymo__memory_sample_after_fork(void)
+{
+    kymo__memory_sample_start(sampling.is_fixed ? sampling.interval : 0);
+    is_inside = false;
+}
+
+void kymo__memory_adapt(uint64_t elapsed_ns)
+{
+    const uint64_t n = __atomic_load_n(&sampling.counts.n_told, __ATOMIC_RELAXED),
+                   seen = sampling.n_seen;
+    sampling.n_seen = n;
+    if (!sampling.is_fixed && (n - seen) * UINT64_C(1000000000) > elapsed_ns * KYMO__MEMORY_RATE)
+        __atomic_store_n(&sampling.interval, sampling.interval * 2, __ATOMIC_RELAXED);
+}
+
+/* ---- chance ---- */
+
+/* A number above 0 and up to 1. */
+static double draw_share(struct kymo_memory_thread *thread)
+{
+    uint64_t x = thread->random;
+    if (x == 0)
+        x = (kymo__clock_ticks() ^ (uint64_t)(uintptr_t)thread) | 1;
+    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+    thread->random = x;
+    return (double)((x * UINT64_C(0x2545f4914f6cdd1d)) >> 11) * 0x1p-53 + 0x1p-53;
+}
+
+static void draw(struct kymo_memory_thread *thread)
+{
+    thread->interval = kymo__memory_interval();
+    thread->until = thread->interval <= EVERY
+                        ? 0
+                        : (int64_t)(-log(draw_share(thread)) * (double)thread->interval);
+}
+
+int kymo_memory_wants(struct kymo_memory_thread *thread, size_t bytes)
+{
+    const bool is_drawn = thread->interval != 0;
+    if (!is_drawn) {
+        draw(thread);
+        thread->until -= (int64_t)bytes;
+    }
+    if (thread->until >= 0)
+        return 0;
+    if (!is_inside && !is_ours && !kymo__lane_is_aside() && kymo__blocks_marks() != NULL)
+        return 1;
+    draw(thread);
+    return 0;
+}
+
+/* ---- telling ---- */
+
+/*
+ * A recording that waits for its first event is opened beside: files cannot be made in the middle of somebody's malloc.
+ * One that lost its flush thread to a fork gets it back.
+ */
+static void keep_going(void)
+{
+    static bool is_opening;
+    const enum kymo__record_state state = __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
+    if (state == KYMO__RECORD_OPEN) {
+        __atomic_store_n(&is_opening, false, __ATOMIC_RELAXED);
+        kymo__flush_nudge();
+    } else if (state == KYMO__RECORD_PENDING &&
+               !__atomic_exchange_n(&is_opening, true, __ATOMIC_RELAXED)) {
+        kymo__memory_open_beside();
+    }
+}
+
+/* Room for an entry. Where every allocation is told, the writer is waited for. */
+static struct kymo__memory_entry *claim(uint64_t *ticket)
+{
+    enum { TRIES = 1000, EACH_US = 100 };
+    struct kymo__memory_entry *entry = kymo__memory_queue_claim(ticket);
+    for (int i = 0; entry == NULL && kymo__memory_interval() <= EVERY && i < TRIES; i++) {
+        kymo__flush_wake();
+        usleep(EACH_US);
+        entry = kymo__memory_queue_claim(ticket);
+    }
+    if (entry == NULL)
+        add(&sampling.counts.n_dropped, 1);
+    return entry;
+}
+
+/* The part of an entry that gives have too. */
+static void publish(struct kymo__memory_entry *entry, uint64_t ticket, enum kymo__memory_kind kind,
+                    uint64_t tick, uint64_t number)
+{
+    entry->tick = tick;
+    entry->number = number;
+    entry->kind = (uint8_t)kind;
+    kymo__memory_queue_publish(ticket);
+    if (kymo__memory_queue_is_filling())
+        kymo__flush_wake();
+}
+
+static void tell(const struct kymo_memory_thread *thread, const void *block, size_t bytes,
+                 enum kymo_memory_source source, void *const *frames, size_t n)
+{
+    const uint64_t tick = kymo__clock_ticks();
+    const uint64_t number = __atomic_add_fetch(&sampling.last_number, 1, __ATOMIC_RELAXED);
+    uint64_t ticket;
+    if (!kymo__blocks_put(block, number)) {
+        add(&sampling.counts.n_unfollowed, 1);
+        return;
+    }
+    struct kymo__memory_entry *const entry = claim(&ticket);
+    if (entry == NULL) {
+        kymo__blocks_take(block);
+        return;
+    }
+    entry->bytes = bytes;
+    entry->interval = thread->interval;
+    entry->tid = syscall(SYS_gettid);
+    entry->source = (uint8_t)source;
+    entry->n_frames = (uint32_t)KYMO__MIN(n, (size_t)KYMO__MEMORY_FRAMES);
+    for (size_t i = 0; i < entry->n_frames; i++)
+        entry->frames[i] = (uint64_t)(uintptr_t)frames[i];
+    entry->n_places = (uint32_t)kymo__places_now(entry->places, KYMO__MEMORY_PLACES);
+    publish(entry, ticket, KYMO__MEMORY_TAKE, tick, number);
+    add(&sampling.counts.n_told, 1);
+    add(&sampling.counts.ticks, kymo__clock_ticks() - tick);
+}
+
+void kymo_memory_take(struct kymo_memory_thread *thread, const void *block, size_t bytes,
+                      enum kymo_memory_source source, void *const *frames, size_t n)
+{
+    if (is_inside)
+        return;
+    is_inside = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (thread->interval != 0)
+        tell(thread, block, bytes, source, frames, n);
+    draw(thread);
+    keep_going();
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    is_inside = false;
+}
+
+void kymo_memory_give(const void *block)
+{
+    if (is_inside)
+        return;
+    is_inside = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t ticket;
+    const uint64_t number = kymo__blocks_take(block);
+    struct kymo__memory_entry *const entry = number != 0 ? claim(&ticket) : NULL;
+    if (entry != NULL)
+        publish(entry, ticket, KYMO__MEMORY_GIVE, kymo__clock_ticks(), number);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    is_inside = false;
+}
+
+const uint8_t *kymo_memory_marks(void)
+{
+    return kymo__blocks_marks();
+}
