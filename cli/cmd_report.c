@@ -9,12 +9,14 @@
 #include "cli.h"
 #include "report_energy.h"
 #include "report_epochs.h"
+#include "report_memory.h"
 
 /* Rows a screen takes in at one glance. */
 #define DEFAULT_LIMIT 30
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu, energy, epochs, first;
+    bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu, energy, epochs,
+        first, memory;
     const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
     const char *strategy, *itwinai;
     uint32_t depth, limit, jobs, group;
@@ -53,6 +55,9 @@ static const struct cli_option options[] = {
      "with --energy: power and epoch times as itwinai 0.3 wrote them"},
     {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
      "with --write-itwinai: what its column of that name says\n(default: unknown)"},
+    {"memory", 0, CLI_FLAG, NULL, &given.memory,
+     "what was allocated: the peak, what was alive then, growth and\n"
+     "leaks; also of a CUDA snapshot (.pickle) or a torch trace"},
     {"sort", 's', CLI_TEXT, "COLUMN", &given.sort,
      "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
      "(default: total); -COLUMN for the other direction"},
@@ -72,7 +77,8 @@ static const struct cli_option options[] = {
      "which: ranges, tree, processes, ... as --json calls them; with\n"
      "--gpu devices, kernels, shapes, copies, streams, ranges,\n"
      "launch_bound, iterations, gaps; with --epochs epochs, ranks,\n"
-     "averages, phases"},
+     "averages, phases; with --memory pools, phases, categories,\n"
+     "modules, stacks, growth, fragmentation, resident"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},
@@ -180,11 +186,21 @@ static struct report_energy energy_wants(bool is_short, FILE *out)
     };
 }
 
-/* What was found out; without a summary, energy, epochs or the series is printed. */
+static struct report_memory memory_wants(FILE *out)
+{
+    return (struct report_memory){.text = text_wants(out),
+                                  .filter = given.filter,
+                                  .table = given.table,
+                                  .limit = limit_wanted(),
+                                  .json = given.json,
+                                  .csv = given.csv};
+}
+
+/* What was found out; without a summary, energy, epochs, memory or the series is printed. */
 struct findings {
     kymo_summary *summary;
     kymo_gpu_report *gpu; /* NULL: not asked for */
-    int n_files;          /* that itwinai wrote; then there is nothing else */
+    int n_files; /* that other tools wrote and are no recordings; then there is nothing else */
     char **files;
 };
 
@@ -236,6 +252,11 @@ static int print(const struct findings *findings, const struct cli_recordings *r
                                             .csv = given.csv};
     if (given.epochs)
         return report_epochs(recordings, &of_epochs, out);
+    const struct report_memory of_memory = memory_wants(out);
+    if (given.memory)
+        return findings->n_files != 0
+                   ? report_memory_files(findings->n_files, findings->files, &of_memory, out)
+                   : report_memory(recordings, &of_memory, out);
     return findings->summary != NULL ? print_report(findings, recordings, out)
                                      : print_series(recordings, out);
 }
@@ -294,7 +315,7 @@ static kymo_status find_out(const struct cli_recordings *recordings, struct find
     const struct kymo_summary_options wants = summary_wants("reading");
     const struct kymo_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
     kymo_status status = KYMO_OK;
-    if (!given.per_iteration && !given.energy && !given.epochs)
+    if (!given.per_iteration && !given.energy && !given.epochs && !given.memory)
         status = kymo_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
     if (status == KYMO_OK && given.gpu)
         status = kymo_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
@@ -325,6 +346,10 @@ static int report(int n_args, char **args)
     if (given.epochs && (given.energy || given.per_iteration || given.html != NULL || given.gpu))
         return cli_fail("--epochs is a report of its own and excludes --energy, --gpu, "
                         "--per-iteration and --html");
+    if (given.memory &&
+        (given.per_iteration || given.html != NULL || given.gpu || given.energy || given.epochs))
+        return cli_fail("--memory is a report of its own and excludes --energy, --epochs, --gpu, "
+                        "--per-iteration and --html");
     /*
      * A reader that has seen enough (| head) ends us without a word, whatever our parent made of
      * SIGPIPE.
@@ -333,7 +358,8 @@ static int report(int n_args, char **args)
     if (given.html != NULL)
         return make_page(n_args, args);
 
-    if (given.energy && kymo_legacy_is_file(args[0]))
+    if ((given.energy && kymo_legacy_is_file(args[0])) ||
+        (given.memory && kymo_memory_is_file(args[0])))
         return report_to(&(struct findings){.n_files = n_args, .files = args},
                          &(struct cli_recordings){0}, given.output);
     struct cli_recordings recordings;
@@ -363,17 +389,20 @@ const struct cli_command cli_command_report = {
         "profiles of other tools are read as they are; 'kymo import --help' says which.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo report train.kymo                     the table, heaviest first\n"
-                "  kymo report train.kymo --tree --depth 3    who called whom\n"
-                "  kymo report train.kymo -f 'data*' -s p99   some ranges, slowest tail first\n"
-                "  kymo report train.kymo --iterations        what an iteration is made of\n"
-                "  kymo report train.kymo --gpu               kernels, launches, waits of GPUs\n"
-                "  kymo report train.kymo --gpu --csv --table launch_bound\n"
-                "  kymo report train.kymo --epochs            epochs, by rank and phase\n"
-                "  kymo report train.kymo --energy --by epoch what an epoch takes in joules\n"
-                "  kymo report --energy scalability-metrics/  joules by files of itwinai 0.3\n"
-                "  kymo report train.kymo --html train.html   a page with everything\n"
-                "  kymo report trace.json.gz --tree           a trace of torch.profiler\n"
-                "  kymo report train.kymo --json | jq '.ranges[0]'",
+    .examples =
+        "  kymo report train.kymo                     the table, heaviest first\n"
+        "  kymo report train.kymo --tree --depth 3    who called whom\n"
+        "  kymo report train.kymo -f 'data*' -s p99   some ranges, slowest tail first\n"
+        "  kymo report train.kymo --iterations        what an iteration is made of\n"
+        "  kymo report train.kymo --gpu               kernels, launches, waits of GPUs\n"
+        "  kymo report train.kymo --gpu --csv --table launch_bound\n"
+        "  kymo report train.kymo --epochs            epochs, by rank and phase\n"
+        "  kymo report train.kymo --energy --by epoch what an epoch takes in joules\n"
+        "  kymo report --energy scalability-metrics/  joules by files of itwinai 0.3\n"
+        "  kymo report train.kymo --memory            what was alive at the peak, what leaks\n"
+        "  kymo report --memory snapshot.pickle       the same of torch's CUDA allocator\n"
+        "  kymo report train.kymo --html train.html   a page with everything\n"
+        "  kymo report trace.json.gz --tree           a trace of torch.profiler\n"
+        "  kymo report train.kymo --json | jq '.ranges[0]'",
     .run = report,
 };

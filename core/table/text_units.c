@@ -64,7 +64,8 @@ void kymo__text_amount(struct kymo__buf *buf, double n)
 void kymo__text_bytes(struct kymo__buf *buf, double n)
 {
     static const struct unit units[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
-    put_in_units(buf, n, units, KYMO__COUNT_OF(units));
+    kymo__buf_puts(buf, n < 0 ? "-" : "");
+    put_in_units(buf, n < 0 ? -n : n, units, KYMO__COUNT_OF(units));
 }
 
 void kymo__text_share(struct kymo__buf *buf, double share)

@@ -35,6 +35,8 @@
 #include <kymo/import.h>
 #include <kymo/iteration.h>
 #include <kymo/legacy.h>
+#include <kymo/memory.h>
+#include <kymo/memory_report.h>
 #include <kymo/memory_timeline.h>
 #include <kymo/nvtx.h>
 #include <kymo/operators.h>

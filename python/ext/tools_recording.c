@@ -10,6 +10,7 @@
 #include <kymo/epochs.h>
 #include <kymo/gpu_report.h>
 #include <kymo/import.h>
+#include <kymo/memory_report.h>
 #include <kymo/page.h>
 
 #define ENERGY "kymo._tools.energy"
@@ -412,6 +413,26 @@ static PyObject *recording_epochs(PyObject *object, PyObject *with_first)
     return NULL;
 }
 
+/* memory(stacks) */
+static PyObject *recording_memory(PyObject *object, PyObject *args)
+{
+    struct recording *self = (struct recording *)object;
+    struct kymo_memory_report_options options = {0};
+    kymo_memory_report *report = NULL;
+    if (!PyArg_ParseTuple(args, "I:memory", &options.n_stacks))
+        return NULL;
+    if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
+        return NULL;
+    if (enter(self) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_memory_report_create(self->opened, self->n, &options, &report);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    return status == KYMO_OK ? tools_memory_tables(state_of(object), report)
+                             : tools_raise(state_of(object), status);
+}
+
 static PyMethodDef recording_methods[] = {
     {"table", recording_table, METH_O, "table($self, name, /)\n--\n\nA table of the summary."},
     {"gpu_table", recording_gpu_table, METH_O,
@@ -430,6 +451,8 @@ static PyMethodDef recording_methods[] = {
      "epochs($self, with_first, /)\n--\n\nTables of epochs by their names, and a text for people."},
     {"energy", recording_energy, METH_VARARGS,
      "energy($self, group, co2, pue, /)\n--\n\nTables of joules by their names."},
+    {"memory", recording_memory, METH_VARARGS,
+     "memory($self, stacks, /)\n--\n\nTables of what was allocated, by their names."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot recording_slots[] = {

@@ -51,7 +51,7 @@ from kymo._native import (
     set_warmup,
 )
 from kymo._native import version as __version__
-from kymo._recording import Recording, load
+from kymo._recording import Recording, load, memory_report
 from kymo._start import get_include, get_library_dir, options_help, reset, start, stop
 from kymo._stopwatch import StopwatchStats
 from kymo._table import Table
@@ -98,6 +98,7 @@ __all__ = [
     "iteration",
     "iterations",
     "load",
+    "memory_report",
     "load_dump",
     "mark",
     "measure_gpu_utilization",

@@ -27,6 +27,18 @@ if TYPE_CHECKING:  # see _start.py
         "warnings",
     ]
 
+    MemoryTable = Literal[
+        "pools",
+        "phases",
+        "categories",
+        "modules",
+        "stacks",
+        "growth",
+        "fragmentation",
+        "resident",
+        "notes",
+    ]
+
 _EPOCHS = ("epoch", "rank", "average", "phase", "note")
 _ENERGY = ("run", "epoch", "iteration", "range", "phase", "device", "rank", "node", "repeat", "note")
 
@@ -45,6 +57,17 @@ def load(
     what is nested deeper; 0 keeps all. `data` names the range in which an iteration waits for its data.
     """
     return Recording(path, filter=filter, max_depth=max_depth, data=data)
+
+
+def memory_report(path: Path, *, stacks: int = 0) -> dict[str, Table]:
+    """Give the tables of Recording.memory() for a file about memory, by their names.
+
+    A snapshot of torch's CUDA allocator (a pickle, from torch.cuda.memory._dump_snapshot), or a trace of torch.profiler
+    with profile_memory=True. `stacks` is how many of them at most; 0: 20.
+    """
+    from kymo import _tools
+
+    return {name: Table(native) for name, native in _tools.memory(os.fspath(path), stacks).items()}
 
 
 class Recording:
@@ -73,6 +96,7 @@ class Recording:
         self._gpu_tables: dict[str, Table] = {}
         self._epochs: dict[bool, tuple[dict[str, Table], str]] = {}
         self._energy: dict[tuple[int, float, float], dict[str, Table]] = {}
+        self._memory: dict[int, dict[str, Table]] = {}
 
     def table(self, name: str) -> Table:
         """Give a table by its name; the properties below are the names."""
@@ -201,6 +225,20 @@ class Recording:
             tables = self._native.energy(*key)
             self._energy[key] = {name: Table(table) for name, table in tables.items()}
         return self._energy[key][by + "s"]
+
+    def memory(self, table: MemoryTable = "pools", *, stacks: int = 0) -> Table:
+        """Give a table of what was allocated, as `kymo report --memory` shows it.
+
+        "pools": the peak of each process or device, and which source tells it. "phases": the highest in each.
+        "categories", "modules", "stacks": what was alive at the peak. "growth": what becomes more with each iteration,
+        and whether that looks like a leak. "fragmentation", "resident" (every reading), "notes". `stacks` is how many
+        of them at most; 0: 20. Of CUDA snapshots and of torch's traces kymo.memory_report() gives the same.
+
+        KymoError when nothing about memory was recorded.
+        """
+        if stacks not in self._memory:
+            self._memory[stacks] = {name: Table(native) for name, native in self._native.memory(stacks).items()}
+        return self._memory[stacks][table]
 
     def gpu(self, table: GpuTable = "kernels") -> Table:
         """Give a table of what GPUs did, as `kymo report --gpu` shows it.

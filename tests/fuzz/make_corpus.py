@@ -6,6 +6,7 @@ A few small files for each target, of each kind of block, record and ending ther
 from __future__ import annotations
 
 import gzip
+import pickle
 import os
 import random
 import re
@@ -310,6 +311,69 @@ def png(width: int, height: int, depth: int, color: int, *, interlaced: int = 0,
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
+def log_of_memory() -> bytes:
+    """Samples with two stacks, one block freed and one freed twice, resident memory, a phase and iterations."""
+    pairs = {"pid": "7", "clock": "tsc", "tick_hz": "1000", "memory": "malloc=yes\npython=yes\ninterval=1000"}
+    pairs["memory_counts"] = "told=4\ndropped=1\nunfollowed=0\nticks=9\nlast_interval=2000"
+    texts = b"".join(struct.pack("<II", len(k), len(v)) + k.encode() + v.encode() for k, v in pairs.items())
+    names = [(b"high", b"", b"", b""), (b"resident memory (bytes)", b"memory", b"process|resident", b"")]
+    names += [(b"peak", b"memory", b"process|peak", b""), (b"limit", b"memory", b"process|limit", b"")]
+    names += [(b"a.out+0x10", b"frame", b"native", b"/no/a.out"), (b"f", b"frame", b"python", b"/no/f.py")]
+    sites = b""
+    for i, parts in enumerate(names):
+        whole = struct.pack("<7I", i + 1, 3, 0, *map(len, parts)) + b"".join(parts)
+        sites += whole + b"\0" * (-len(whole) % 4)
+    clock = struct.pack("<8Q", 0, 0, 10**18, 20, 1000, 10**9, 10**18 + 10**9, 20)
+    double = {value: struct.unpack("<Q", struct.pack("<d", value))[0] for value in (1e6, 2e6)}
+    main = [(10, 10, 1), *((100 * i, 7, i, 0, 0) for i in range(1, 12)), (1300, 10, 0)]
+    told: list[tuple[int, ...]] = [(20, 18, 1, 5 | 6 << 32), (20, 18, 2, 6)]
+    told += [(100 * i + 50, 19, 5, i, 700, 1000, 1 + i % 2 | (i % 2) << 32, 7) for i in range(12)]
+    told += [(700, 20, 1, 2), (700, 20, 1, 2), (800, 20, 0, 99)]
+    told += [(100 * i, 3, 2, double[1e6]) for i in range(12)] + [(1300, 3, 3, double[2e6]), (1300, 3, 4, double[2e6])]
+    return b"".join(
+        [
+            block(1, texts),
+            block(2, sites),
+            block(5, clock),
+            block(4, words(*sorted(main))),
+            block(4, words(*sorted(told)), lane=1),
+        ]
+    )
+
+
+def elf() -> bytes:
+    """A program file that is nothing but a table of two functions."""
+    names = b"\0main\0work\0"
+    symbols = b"".join(
+        struct.pack("<IBBHQQ", name, 2, 0, 1, value, 16) for name, value in ((1, 0x1000), (6, 0x1010))
+    )
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, 64, 0, 64, 56, 0, 64, 3, 0)
+    at = 64 + 3 * 64
+    sections = bytes(64)
+    sections += struct.pack("<IIQQQQIIQQ", 0, 2, 0, 0, at, len(symbols), 2, 0, 8, 24)
+    sections += struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, at + len(symbols), len(names), 0, 0, 1, 0)
+    return head + sections + symbols + names
+
+
+def snapshot() -> dict[str, object]:
+    """What torch's allocator writes: a segment, its blocks, and how they came about."""
+    frames = [{"filename": "model.py", "line": 7, "name": "forward"}]
+    blocks = [
+        {"address": 4096 + i * 512, "size": 512, "requested_size": 500, "state": state, "frames": frames}
+        for i, state in enumerate(("active_allocated", "inactive", "active_pending_free"))
+    ]
+    segment = {"device": 0, "address": 4096, "total_size": 1536, "stream": 0, "blocks": blocks, "pool": (0, 1)}
+    trace = [
+        {"action": action, "addr": address, "size": 512, "stream": 0, "time_us": 1000 + i, "frames": frames}
+        for i, (action, address) in enumerate(
+            [("segment_alloc", 4096), ("alloc", 4096), ("alloc", 4608), ("free_requested", 4608)]
+            + [("free_completed", 4608), ("free_requested", 9999), ("oom", 0), ("segment_free", 1)]
+        )
+    ]
+    numbers = {"large": 1 << 70, "negative": -5, "share": 0.5, "none": None, "flag": True, "bytes": b"x"}
+    return {"segments": [segment], "device_traces": [trace, []], "allocator_settings": numbers}
+
+
 def main() -> None:
     for target in ("log", "pool", "options", "doctor", "energy", "stopwatch", "usage", "sink", "open", "png"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
@@ -337,6 +401,12 @@ def main() -> None:
     (CORPUS / "log" / "iterations.klog").write_bytes(log_of_iterations())
     (CORPUS / "log" / "gpu.klog").write_bytes(log_of_gpu_work())
     (CORPUS / "joules" / "meters.klog").write_bytes(log_of_energy())
+    for target in ("held", "elf", "snapshot"):
+        (CORPUS / target).mkdir(exist_ok=True)
+    (CORPUS / "held" / "samples.klog").write_bytes(log_of_memory())
+    (CORPUS / "elf" / "two.elf").write_bytes(elf())
+    for protocol in (2, 3, 4, 5):
+        (CORPUS / "snapshot" / f"{protocol}.pickle").write_bytes(pickle.dumps(snapshot(), protocol))
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
             "plain": {},

@@ -1,0 +1,162 @@
+/* Symbols of ELF files of 64 bits in this machine's byte order. The bytes are trusted in nothing. */
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyze/elf_symbols.h"
+
+struct image {
+    const uint8_t *bytes;
+    size_t len;
+};
+
+/* Bytes from `at` on, NULL when they are not all there. */
+static const void *part(const struct image *image, uint64_t at, uint64_t len)
+{
+    return at <= image->len && len <= image->len - at ? image->bytes + at : NULL;
+}
+
+static bool section(const struct image *image, const Elf64_Ehdr *head, uint64_t i, Elf64_Shdr *out)
+{
+    const void *const found = i < head->e_shnum && i < UINT32_MAX
+                                  ? part(image, head->e_shoff + i * sizeof *out, sizeof *out)
+                                  : NULL;
+    if (found == NULL || head->e_shoff > image->len)
+        return false;
+    memcpy(out, found, sizeof *out);
+    return true;
+}
+
+static bool is_elf(const struct image *image, Elf64_Ehdr *head)
+{
+    if (image->len < sizeof *head)
+        return false;
+    memcpy(head, image->bytes, sizeof *head);
+    return memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 &&
+           head->e_ident[EI_DATA] == ELFDATA2LSB && head->e_shentsize == sizeof(Elf64_Shdr);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct kymo__elf_symbol *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* The functions of one table of symbols. */
+static bool take_table(const struct image *image, const Elf64_Shdr *table, const Elf64_Shdr *texts,
+                       struct kymo__elf_symbol **out, size_t *n)
+{
+    const uint64_t count = table->sh_size / sizeof(Elf64_Sym);
+    const uint8_t *const symbols = part(image, table->sh_offset, table->sh_size);
+    const char *const names = part(image, texts->sh_offset, texts->sh_size);
+    if (symbols == NULL || names == NULL || count == 0 || texts->sh_size == 0 ||
+        names[texts->sh_size - 1] != '\0')
+        return true;
+    *out = kymo__alloc(count * sizeof **out);
+    if (*out == NULL)
+        return false;
+    for (uint64_t i = 0; i < count; i++) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, symbols + i * sizeof symbol, sizeof symbol);
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
+            symbol.st_name < texts->sh_size && names[symbol.st_name] != '\0')
+            (*out)[(*n)++] = (struct kymo__elf_symbol){
+                symbol.st_value, symbol.st_value + symbol.st_size, names + symbol.st_name};
+    }
+    qsort(*out, *n, sizeof **out, by_begin);
+    return true;
+}
+
+/* The full table where it is there, else the one that the loader uses. */
+bool kymo__elf_symbols(const void *bytes, size_t len, struct kymo__elf_symbol **out, size_t *n)
+{
+    const struct image image = {bytes, len};
+    Elf64_Ehdr head;
+    Elf64_Shdr table, texts;
+    *out = NULL;
+    *n = 0;
+    if (!is_elf(&image, &head))
+        return true;
+    for (unsigned type = SHT_SYMTAB;; type = SHT_DYNSYM) {
+        for (uint64_t i = 0; section(&image, &head, i, &table); i++)
+            if (table.sh_type == type && section(&image, &head, table.sh_link, &texts))
+                return take_table(&image, &table, &texts, out, n);
+        if (type == SHT_DYNSYM)
+            return true;
+    }
+}
+
+/* ---- files ---- */
+
+static void open_file(struct kymo__elf_files *files, struct kymo__elf_file *file, uint64_t run_unix_ns)
+{
+    struct stat status;
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) {
+        close(fd);
+        return;
+    }
+    if ((uint64_t)status.st_mtim.tv_sec * 1000000000u > run_unix_ns) {
+        files->n_newer++;
+    } else {
+        void *const bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        file->bytes = bytes != MAP_FAILED ? bytes : NULL;
+        file->len = (size_t)status.st_size;
+        if (file->bytes != NULL &&
+            !kymo__elf_symbols(file->bytes, file->len, &file->symbols, &file->n_symbols))
+            file->n_symbols = 0;
+    }
+    close(fd);
+}
+
+static struct kymo__elf_file *file_of(struct kymo__elf_files *files, const char *path,
+                                      uint64_t run_unix_ns)
+{
+    for (size_t i = 0; i < files->n; i++)
+        if (strcmp(files->files[i].path, path) == 0)
+            return &files->files[i];
+    if (!kymo__grow(&files->files, &files->cap, files->n + 1, sizeof *files->files))
+        return NULL;
+    struct kymo__elf_file *const file = &files->files[files->n];
+    *file = (struct kymo__elf_file){.path = kymo__strndup(path, strlen(path))};
+    if (file->path == NULL)
+        return NULL;
+    files->n++;
+    open_file(files, file, run_unix_ns);
+    return file;
+}
+
+const char *kymo__elf_function(struct kymo__elf_files *files, const char *path, uint64_t address,
+                               uint64_t run_unix_ns)
+{
+    const struct kymo__elf_file *const file = file_of(files, path, run_unix_ns);
+    size_t low = 0, high = file != NULL ? file->n_symbols : 0;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (file->symbols[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    /* Of several that begin here, some without a size, the one that reaches so far. */
+    for (size_t i = low; i > 0 && low - i < 8; i--)
+        if (address < file->symbols[i - 1].end)
+            return file->symbols[i - 1].name;
+    return NULL;
+}
+
+void kymo__elf_files_fini(struct kymo__elf_files *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        kymo__free(files->files[i].path);
+        kymo__free(files->files[i].symbols);
+        if (files->files[i].bytes != NULL)
+            munmap(files->files[i].bytes, files->files[i].len);
+    }
+    kymo__free(files->files);
+}

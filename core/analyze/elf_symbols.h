@@ -1,0 +1,35 @@
+/* elf_symbols.c: which function of a program file an address belongs to. */
+#ifndef KYMO_ELF_SYMBOLS_H
+#define KYMO_ELF_SYMBOLS_H
+
+#include "base/base_internal.h"
+
+struct kymo__elf_symbol {
+    uint64_t begin, end;
+    const char *name; /* lent by the bytes */
+};
+/* The functions that an ELF file of 64 bits names, by address; false without memory. Bytes that are none give none. */
+KYMO_WARN_UNUSED bool kymo__elf_symbols(const void *bytes, size_t len,
+                                        struct kymo__elf_symbol **out, size_t *n);
+
+/* Files that were looked into, zeroed at first. */
+struct kymo__elf_files {
+    struct kymo__elf_file {
+        char *path;
+        void *bytes; /* mapped; NULL: it cannot be had */
+        size_t len;
+        struct kymo__elf_symbol *symbols;
+        size_t n_symbols;
+    } * files;
+    size_t n, cap;
+    size_t n_newer; /* that were changed after the run, and so are of no use */
+};
+/*
+ * The function at `address` of the file `path`, lent while `files` is there; NULL when that is not known, or the file is
+ * younger than `run_unix_ns`. C++ names are as the linker has them.
+ */
+const char *kymo__elf_function(struct kymo__elf_files *files, const char *path, uint64_t address,
+                               uint64_t run_unix_ns);
+void kymo__elf_files_fini(struct kymo__elf_files *files);
+
+#endif

@@ -1,0 +1,218 @@
+/*
+ * What becomes more. Points are taken at the ends of iterations, where a loop that leaks nothing holds the same each time.
+ * The line through them is by medians, so that a cache that fills at first, or a checkpoint now and then, does not tilt it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/memory_whole.h"
+
+enum { N_SLICES = 50, LEAST_POINTS = 8, LEAST_GROWTH = 1 << 20 };
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Theil and Sen's median of slopes, with Kendall's interval. */
+bool kymo__memory_line(const double *y, size_t n, struct kymo__memory_line *out)
+{
+    const size_t n_slopes = n * (n - 1) / 2;
+    double *const slopes = kymo__alloc(n_slopes * sizeof *slopes);
+    size_t k = 0;
+    if (slopes == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            slopes[k++] = (y[j] - y[i]) / (double)(j - i);
+    qsort(slopes, n_slopes, sizeof *slopes, by_value);
+    const double points = (double)n;
+    const double spread = 1.96 * sqrt(points * (points - 1) * (2 * points + 5) / 18);
+    const double low = floor(((double)n_slopes - spread) / 2),
+                 high = ceil(((double)n_slopes + spread) / 2);
+    out->slope = (slopes[(n_slopes - 1) / 2] + slopes[n_slopes / 2]) / 2;
+    out->low = slopes[(size_t)fmax(low, 0)];
+    out->high = slopes[(size_t)fmin(high, (double)(n_slopes - 1))];
+    kymo__free(slopes);
+    return true;
+}
+
+/* ---- the moments ---- */
+
+struct moments {
+    uint64_t ns[KYMO__LINE_POINTS];
+    size_t n;
+    double per; /* iterations, or seconds, from one to the next */
+    const char *unit;
+};
+
+static void choose_moments(const struct kymo__memory_pool *pool, struct moments *m)
+{
+    const size_t n = pool->iterations.n;
+    m->n = 0;
+    if (n >= LEAST_POINTS) {
+        const size_t n_points = KYMO__MIN(n, (size_t)KYMO__LINE_POINTS);
+        for (size_t i = 0; i < n_points; i++)
+            m->ns[m->n++] = pool->iterations.at[i * (n - 1) / (n_points - 1)].end_ns;
+        m->per = (double)(n - 1) / (double)(n_points - 1);
+        m->unit = "iteration";
+    } else if (!pool->is_ordered && pool->last_ns > pool->first_ns) {
+        const double span = (double)(pool->last_ns - pool->first_ns);
+        for (size_t i = 0; i < N_SLICES;
+             i++) /* the very end is left out: what a program frees there is no news */
+            m->ns[m->n++] = pool->first_ns + (uint64_t)(span * ((double)i + 0.5) / N_SLICES);
+        m->per = span / N_SLICES / 1e9;
+        m->unit = "second";
+    }
+}
+
+/* How many moments lie before `ns`. */
+static size_t n_before(const struct moments *m, uint64_t ns)
+{
+    size_t low = 0, high = m->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (m->ns[middle] < ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- rows ---- */
+
+static bool put_row(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
+                    const struct moments *m, const double *y, const char *what, uint32_t stack,
+                    double deviation)
+{
+    kymo_table *const table = report->tables[KYMO__MEMORY_GROWTH];
+    struct kymo__memory_line line;
+    if (!kymo__memory_line(y, m->n, &line))
+        return false;
+    if (stack != KYMO__NO_STACK && line.slope <= 0)
+        return true;
+    const double total = line.slope * (double)(m->n - 1);
+    const double least = fmax(LEAST_GROWTH, fmax(3 * deviation, pool->peak_bytes / 50));
+    kymo__memory_put_whose(table, pool);
+    kymo__put_string(table, what);
+    kymo__put_string(table, m->unit);
+    kymo_table_f64(table, line.slope / m->per);
+    kymo_table_f64(table, line.low / m->per);
+    kymo_table_f64(table, line.high / m->per);
+    kymo_table_f64(table, total);
+    kymo_table_u64(table, m->n);
+    kymo_table_bool(table, line.low > 0 && total > least && m->n >= LEAST_POINTS);
+    kymo__memory_put_stack(table, report, stack);
+    return true;
+}
+
+/* What one stack, or all of them, has alive at each moment. */
+static double series_of(const struct kymo__memory_pool *pool, const struct moments *m,
+                        uint32_t stack, bool is_all, double *y)
+{
+    double variance = 0;
+    memset(y, 0, (m->n + 1) * sizeof *y);
+    for (size_t i = 0; i < pool->n_blocks; i++) {
+        const struct kymo__held_block *const block = &pool->blocks[i];
+        if (!is_all && block->stack != stack)
+            continue;
+        const size_t from = n_before(m, block->begin_ns),
+                     to = block->end_ns == KYMO__ALIVE ? m->n : n_before(m, block->end_ns);
+        y[from] += block->bytes;
+        y[to] -= block->bytes;
+        variance += to == m->n && from < m->n ? block->variance : 0;
+    }
+    for (size_t i = 1; i < m->n; i++)
+        y[i] += y[i - 1];
+    return sqrt(variance);
+}
+
+struct grown {
+    double bytes;
+    uint32_t stack;
+};
+
+static int by_growth(const void *a, const void *b)
+{
+    const struct grown *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+/*
+ * Stacks by how much more of them is alive late than at the first moment. Not at the very last one: a program that ends may
+ * have freed everything by then.
+ */
+static struct grown *rank_stacks(const struct kymo_memory_report *report,
+                                 const struct kymo__memory_pool *pool, const struct moments *m)
+{
+    struct grown *const grown = kymo__calloc(report->n_stacks + 1, sizeof *grown);
+    if (grown == NULL)
+        return NULL;
+    for (size_t i = 0; i < report->n_stacks; i++)
+        grown[i].stack = (uint32_t)i;
+    for (size_t i = 0; i < pool->n_blocks; i++) {
+        const struct kymo__held_block *const block = &pool->blocks[i];
+        if (block->stack >= report->n_stacks)
+            continue;
+        const uint64_t first = m->ns[0], last = m->ns[m->n * 3 / 4];
+        if (block->begin_ns <= last && last < block->end_ns)
+            grown[block->stack].bytes += block->bytes;
+        if (block->begin_ns <= first && first < block->end_ns)
+            grown[block->stack].bytes -= block->bytes;
+    }
+    qsort(grown, report->n_stacks, sizeof *grown, by_growth);
+    return grown;
+}
+
+static bool put_stacks(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
+                       const struct moments *m, double *y)
+{
+    struct grown *const grown = rank_stacks(report, pool, m);
+    bool done = grown != NULL;
+    for (size_t i = 0;
+         done && i < report->n_stacks && i < report->options.n_stacks && grown[i].bytes > 0; i++) {
+        const double deviation = series_of(pool, m, grown[i].stack, false, y);
+        done = put_row(report, pool, m, y, "stack", grown[i].stack, deviation);
+    }
+    kymo__free(grown);
+    return done;
+}
+
+static bool put_resident(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
+                         const struct moments *m, double *y)
+{
+    const struct kymo__memory_readings *const readings = &pool->resident;
+    size_t at = 0;
+    if (readings->n < LEAST_POINTS)
+        return true;
+    for (size_t i = 0; i < m->n; i++) {
+        while (at + 1 < readings->n && readings->at[at + 1].ns <= m->ns[i])
+            at++;
+        y[i] = readings->at[at].bytes;
+    }
+    return put_row(report, pool, m, y, "resident", KYMO__NO_STACK, 0);
+}
+
+bool kymo__memory_put_growth(struct kymo_memory_report *report, const struct kymo__memory_pool *pool)
+{
+    struct moments *const m = kymo__calloc(1, sizeof *m);
+    double *const y = kymo__calloc(KYMO__LINE_POINTS + 1, sizeof *y);
+    bool done = m != NULL && y != NULL;
+    if (done)
+        choose_moments(pool, m);
+    if (done && m->n >= LEAST_POINTS) {
+        if (pool->n_blocks != 0) {
+            const double deviation = series_of(pool, m, 0, true, y);
+            done = put_row(report, pool, m, y, "live", KYMO__NO_STACK, deviation);
+        }
+        done = done && put_resident(report, pool, m, y) &&
+               (pool->n_blocks == 0 || put_stacks(report, pool, m, y));
+    }
+    kymo__free(m);
+    kymo__free(y);
+    return done;
+}

@@ -1,0 +1,262 @@
+/* When most was alive, and what that was. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/memory_whole.h"
+
+/* One change of what is alive. */
+struct edge {
+    uint64_t ns;
+    double bytes;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct edge *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* at one moment what goes, goes first */
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct kymo__held_block *x = a, *y = b;
+    return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
+static int spans_by_begin(const void *a, const void *b)
+{
+    const struct kymo__held_span *x = a, *y = b;
+    return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
+/* Every change in order of time; free it. NULL without memory, or without blocks. */
+static struct edge *edges_of(const struct kymo__memory_pool *pool, size_t *n)
+{
+    struct edge *const edges =
+        pool->n_blocks != 0 ? kymo__alloc(2 * pool->n_blocks * sizeof *edges) : NULL;
+    *n = 0;
+    if (edges == NULL)
+        return NULL;
+    for (size_t i = 0; i < pool->n_blocks; i++) {
+        const struct kymo__held_block *const block = &pool->blocks[i];
+        edges[(*n)++] = (struct edge){block->begin_ns, block->bytes};
+        if (block->end_ns != KYMO__ALIVE)
+            edges[(*n)++] = (struct edge){block->end_ns, -block->bytes};
+    }
+    qsort(edges, *n, sizeof *edges, by_time);
+    return edges;
+}
+
+static bool is_alive(const struct kymo__held_block *block, uint64_t ns)
+{
+    return block->begin_ns <= ns && ns < block->end_ns;
+}
+
+bool kymo__memory_find_peak(struct kymo__memory_pool *pool)
+{
+    size_t n;
+    double alive = 0, variance = 0;
+    if (pool->n_blocks == 0)
+        return true;
+    qsort(pool->blocks, pool->n_blocks, sizeof *pool->blocks, by_begin);
+    if (pool->phases.n != 0)
+        qsort(pool->phases.at, pool->phases.n, sizeof *pool->phases.at, spans_by_begin);
+    struct edge *const edges = edges_of(pool, &n);
+    if (edges == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        alive += edges[i].bytes;
+        if (alive > pool->peak_bytes) {
+            pool->peak_bytes = alive;
+            pool->peak_ns = edges[i].ns;
+        }
+    }
+    pool->end_bytes = fmax(alive, 0);
+    for (size_t i = 0; i < pool->n_blocks; i++)
+        variance += is_alive(&pool->blocks[i], pool->peak_ns) ? pool->blocks[i].variance : 0;
+    pool->peak_plus_minus = 2 * sqrt(variance);
+    kymo__free(edges);
+    return true;
+}
+
+/* ---- phases ---- */
+
+struct phase {
+    uint64_t count;
+    double peak, resident;
+};
+
+/* The highest value of a step function between two moments; `*at` goes on from phase to phase. */
+static double highest(const struct edge *edges, size_t n, size_t *at, double *alive,
+                      uint64_t begin_ns, uint64_t end_ns)
+{
+    while (*at < n && edges[*at].ns <= begin_ns)
+        *alive += edges[(*at)++].bytes;
+    double most = *alive;
+    for (; *at < n && edges[*at].ns <= end_ns; (*at)++) {
+        *alive += edges[*at].bytes;
+        most = fmax(most, *alive);
+    }
+    return most;
+}
+
+static double highest_reading(const struct kymo__memory_readings *readings, size_t *at,
+                              uint64_t begin_ns, uint64_t end_ns)
+{
+    double most = 0;
+    while (*at < readings->n && readings->at[*at].ns < begin_ns)
+        (*at)++;
+    for (size_t i = *at; i < readings->n && readings->at[i].ns <= end_ns; i++)
+        most = fmax(most, readings->at[i].bytes);
+    return most;
+}
+
+static void put_phase_rows(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
+                           const struct phase *phases)
+{
+    kymo_table *const table = report->tables[KYMO__MEMORY_PHASES];
+    for (uint32_t name = 0; name < report->names.n; name++) {
+        if (phases[name].count == 0)
+            continue;
+        kymo__memory_put_whose(table, pool);
+        kymo__memory_put_text(table, report, name);
+        kymo_table_u64(table, phases[name].count);
+        kymo__memory_put_bytes(table, phases[name].peak, pool->n_blocks != 0);
+        kymo__memory_put_bytes(table, phases[name].resident, phases[name].resident > 0);
+    }
+}
+
+bool kymo__memory_put_phases(struct kymo_memory_report *report, const struct kymo__memory_pool *pool)
+{
+    size_t n, at = 0, reading = 0;
+    double alive = 0;
+    if (pool->phases.n == 0)
+        return true;
+    struct phase *const phases = kymo__calloc(report->names.n, sizeof *phases);
+    struct edge *const edges = edges_of(pool, &n);
+    if (phases == NULL || (edges == NULL && pool->n_blocks != 0)) {
+        kymo__free(phases);
+        kymo__free(edges);
+        return false;
+    }
+    for (size_t i = 0; i < pool->phases.n; i++) {
+        const struct kymo__held_span *const span = &pool->phases.at[i];
+        struct phase *const phase = &phases[span->name];
+        phase->count++;
+        phase->peak = fmax(phase->peak, highest(edges, n, &at, &alive, span->begin_ns, span->end_ns));
+        phase->resident = fmax(phase->resident, highest_reading(&pool->resident, &reading,
+                                                                span->begin_ns, span->end_ns));
+    }
+    put_phase_rows(report, pool, phases);
+    kymo__free(phases);
+    kymo__free(edges);
+    return true;
+}
+
+/* ---- what was alive ---- */
+
+struct group {
+    uint32_t key; /* a name or a stack; the last place: unknown */
+    double bytes, count, variance;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* Blocks alive at the peak, grouped by one of their fields; `n` different ones and "none". Free it; NULL without memory. */
+static struct group *group_by(const struct kymo__memory_pool *pool, size_t field, size_t n)
+{
+    struct group *const groups = kymo__calloc(n + 1, sizeof *groups);
+    if (groups == NULL)
+        return NULL;
+    for (size_t i = 0; i <= n; i++)
+        groups[i].key = i < n ? (uint32_t)i : UINT32_MAX;
+    for (size_t i = 0; i < pool->n_blocks; i++) {
+        const struct kymo__held_block *const block = &pool->blocks[i];
+        uint32_t key;
+        memcpy(&key, (const char *)block + field, sizeof key);
+        if (!is_alive(block, pool->peak_ns))
+            continue;
+        struct group *const group = &groups[key < n ? key : n];
+        group->bytes += block->bytes;
+        group->count += block->count;
+        group->variance += block->variance;
+    }
+    qsort(groups, n + 1, sizeof *groups, by_bytes);
+    return groups;
+}
+
+static bool put_names(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
+                      enum kymo__memory_table which, size_t field)
+{
+    kymo_table *const table = report->tables[which];
+    struct group *const groups = group_by(pool, field, report->names.n);
+    if (groups == NULL)
+        return false;
+    const bool is_known = groups[0].key != UINT32_MAX || groups[1].bytes > 0;
+    for (size_t i = 0; is_known && i <= report->names.n && groups[i].bytes > 0; i++) {
+        kymo__memory_put_whose(table, pool);
+        if (groups[i].key != UINT32_MAX)
+            kymo__memory_put_text(table, report, groups[i].key);
+        else
+            kymo__put_string(table, "(unknown)");
+        kymo__memory_put_bytes(table, groups[i].bytes, true);
+        kymo_table_f64(table, groups[i].bytes / pool->peak_bytes);
+        kymo_table_u64(table, (uint64_t)(groups[i].count + 0.5));
+    }
+    kymo__free(groups);
+    return true;
+}
+
+static bool matches(const struct kymo_memory_report *report, uint32_t stack)
+{
+    if (report->options.filter == NULL)
+        return true;
+    if (stack >= report->n_stacks)
+        return false;
+    const struct kymo__memory_stack *const s = &report->stacks[stack];
+    for (size_t i = 0; i < s->n; i++) {
+        const struct kymo__name *const name = &report->names.names[report->frames[s->first + i]];
+        if (kymo__name_matches(report->options.filter, name->text, name->len))
+            return true;
+    }
+    return false;
+}
+
+static bool put_stacks(struct kymo_memory_report *report, const struct kymo__memory_pool *pool)
+{
+    kymo_table *const table = report->tables[KYMO__MEMORY_STACKS];
+    struct group *const groups =
+        group_by(pool, offsetof(struct kymo__held_block, stack), report->n_stacks);
+    if (groups == NULL)
+        return false;
+    for (size_t i = 0, n = 0;
+         i <= report->n_stacks && groups[i].bytes > 0 && n < report->options.n_stacks; i++) {
+        if (!matches(report, groups[i].key))
+            continue;
+        n++;
+        kymo__memory_put_whose(table, pool);
+        kymo__memory_put_bytes(table, groups[i].bytes, true);
+        kymo__memory_put_bytes(table, 2 * sqrt(groups[i].variance), groups[i].variance > 0);
+        kymo_table_f64(table, groups[i].bytes / pool->peak_bytes);
+        kymo_table_u64(table, (uint64_t)(groups[i].count + 0.5));
+        kymo__memory_put_stack(table, report, groups[i].key);
+    }
+    kymo__free(groups);
+    return true;
+}
+
+bool kymo__memory_put_alive(struct kymo_memory_report *report, const struct kymo__memory_pool *pool)
+{
+    return pool->peak_bytes <= 0 ||
+           (put_names(report, pool, KYMO__MEMORY_CATEGORIES,
+                      offsetof(struct kymo__held_block, category)) &&
+            put_names(report, pool, KYMO__MEMORY_MODULES, offsetof(struct kymo__held_block, module)) &&
+            put_stacks(report, pool));
+}

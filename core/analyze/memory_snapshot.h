@@ -1,0 +1,12 @@
+/* Snapshots of torch's allocator, from bytes. */
+#ifndef KYMO_MEMORY_SNAPSHOT_H
+#define KYMO_MEMORY_SNAPSHOT_H
+
+#include "analyze/memory_whole.h"
+
+/* Pools of the devices that a snapshot, called `name` in sentences, tells of. KYMO_EFORMAT, KYMO_ENOMEM. */
+KYMO_WARN_UNUSED kymo_status kymo__memory_take_snapshot(struct kymo_memory_report *report,
+                                                        const char *name, const void *bytes,
+                                                        size_t len);
+
+#endif

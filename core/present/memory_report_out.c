@@ -1,0 +1,335 @@
+/* Memory for a terminal and as JSON. A line or two for each pool are the answer; tables follow. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/memory_whole.h"
+#include "present/export_internal.h"
+#include "present/present_internal.h"
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define YELLOW "\033[33m"
+#define PLAIN "\033[0m"
+
+#define BETWEEN " < "
+
+enum { MAX_COLUMNS = 20, MAX_FRAMES = 3, RESIDENT_ROWS = 10 };
+
+struct answer {
+    struct kymo_memory_report *report;
+    const struct kymo_memory_text_options *options;
+    struct kymo__buf line;
+    FILE *out;
+};
+
+static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
+{
+    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
+}
+
+static const char *style(const struct answer *answer, const char *code)
+{
+    return answer->options->text.color ? code : "";
+}
+
+static kymo_status end_line(struct answer *answer)
+{
+    kymo__buf_puts(&answer->line, "\n");
+    return kymo__buf_to_stream(&answer->line, answer->out);
+}
+
+/* ---- the first lines ---- */
+
+/* ", WORDS 12.3 MB", unless it is not known. */
+static void put_bytes(struct answer *answer, const char *words, const kymo_table *table, size_t row,
+                      const char *column)
+{
+    const struct kymo_cell cell = cell_of(table, row, column);
+    if (cell.is_null)
+        return;
+    kymo__buf_puts(&answer->line, words);
+    kymo__text_bytes(&answer->line, cell.as.f64);
+}
+
+static bool is_same_pool(const kymo_table *a, size_t row_a, const kymo_table *b, size_t row_b)
+{
+    const struct kymo_cell pid_a = cell_of(a, row_a, "pid"), pid_b = cell_of(b, row_b, "pid");
+    return pid_a.is_null == pid_b.is_null && pid_a.as.i64 == pid_b.as.i64 &&
+           strcmp(cell_of(a, row_a, "device").as.text, cell_of(b, row_b, "device").as.text) == 0;
+}
+
+/* The frame that begins at `at`; what comes behind it, NULL for the last. */
+static const char *frame_end(const char *at, size_t *len)
+{
+    const char *const end = strstr(at, BETWEEN);
+    *len = end != NULL ? (size_t)(end - at) : strlen(at);
+    return end != NULL ? end + sizeof BETWEEN - 1 : NULL;
+}
+
+static bool is_python(const char *frame, size_t len)
+{
+    static const char file[] = ".py:";
+    return memmem(frame, len, file, sizeof file - 1) != NULL;
+}
+
+/* The first frame of a stack from `at` on that is Python's; NULL when there is none. */
+static const char *first_python(const char *at)
+{
+    size_t len;
+    for (const char *next; at != NULL; at = next) {
+        next = frame_end(at, &len);
+        if (is_python(at, len))
+            return at;
+    }
+    return NULL;
+}
+
+/* The innermost frame, and some around it; of a library's, those of the Python code that called it. */
+static void put_stack(struct kymo__buf *line, const struct kymo_cell *stack)
+{
+    const char *at = stack->as.text;
+    for (int i = 0; i < MAX_FRAMES && at != NULL; i++) {
+        size_t len;
+        const char *const next = frame_end(at, &len), *const python =
+                                                          i == 0 ? first_python(at) : NULL;
+        kymo__buf_puts(line, i > 0 ? BETWEEN : "");
+        kymo__text_put(line, at, len, 0);
+        const bool leaps = python != NULL && python != at && python != next;
+        kymo__buf_puts(line, leaps ? BETWEEN "..." : "");
+        at = leaps ? python : next;
+    }
+    kymo__buf_puts(line, at != NULL ? BETWEEN "..." : "");
+}
+
+/* The sentence about a leak: what grows in all, and the stack that grows most. */
+static kymo_status put_leak(struct answer *answer, size_t pool)
+{
+    const kymo_table *const pools = answer->report->tables[KYMO__MEMORY_POOLS],
+                            *const growth = answer->report->tables[KYMO__MEMORY_GROWTH];
+    struct kymo__buf *const line = &answer->line;
+    for (size_t row = 0; row < kymo_table_n_rows(growth); row++) {
+        const char *what = cell_of(growth, row, "what").as.text;
+        const struct kymo_cell stack = cell_of(growth, row, "stack");
+        if (!is_same_pool(pools, pool, growth, row) ||
+            cell_of(growth, row, "is_suspected").as.u64 == 0)
+            continue;
+        kymo__buf_printf(line, "  %sleak suspected:%s %s grows by ", style(answer, YELLOW),
+                         style(answer, PLAIN),
+                         strcmp(what, "stack") == 0 ? "what this allocates" : what);
+        kymo__text_bytes(line, cell_of(growth, row, "slope_bytes").as.f64);
+        kymo__buf_printf(line, " each %s (95 %%: ", cell_of(growth, row, "per").as.text);
+        kymo__text_bytes(line, cell_of(growth, row, "low_bytes").as.f64);
+        kymo__buf_puts(line, " to ");
+        kymo__text_bytes(line, cell_of(growth, row, "high_bytes").as.f64);
+        kymo__buf_puts(line, "), ");
+        kymo__text_bytes(line, cell_of(growth, row, "total_bytes").as.f64);
+        kymo__buf_puts(line, " in all");
+        if (!stack.is_null) {
+            kymo__buf_puts(line, ": ");
+            put_stack(line, &stack);
+        }
+        KYMO_TRY(end_line(answer));
+    }
+    return KYMO_OK;
+}
+
+static kymo_status put_pool(struct answer *answer, size_t row)
+{
+    const kymo_table *const pools = answer->report->tables[KYMO__MEMORY_POOLS];
+    struct kymo__buf *const line = &answer->line;
+    const struct kymo_cell rank = cell_of(pools, row, "rank"), pid = cell_of(pools, row, "pid"),
+                           at = cell_of(pools, row, "peak_at_ns"),
+                           cost = cell_of(pools, row, "cost_ns");
+    kymo__buf_printf(line, "%s%s", style(answer, BOLD), cell_of(pools, row, "device").as.text);
+    if (!rank.is_null)
+        kymo__buf_printf(line, ", rank %" PRId64, rank.as.i64);
+    if (!pid.is_null)
+        kymo__buf_printf(line, ", process %" PRId64, pid.as.i64);
+    kymo__buf_printf(line, "%s:", style(answer, PLAIN));
+    put_bytes(answer, " at most ", pools, row, "peak_bytes");
+    put_bytes(answer, " ± ", pools, row, "plus_minus_bytes");
+    if (!at.is_null) {
+        kymo__buf_puts(line, " alive, after ");
+        kymo__text_duration(line, (double)at.as.u64, NULL);
+        kymo__buf_puts(line, ";");
+    }
+    put_bytes(answer, " at the end ", pools, row, "end_bytes");
+    put_bytes(answer, "; resident at most ", pools, row, "peak_resident_bytes");
+    put_bytes(answer, ", of ", pools, row, "limit_bytes");
+    put_bytes(answer, "; reserved at most ", pools, row, "peak_reserved_bytes");
+    KYMO_TRY(end_line(answer));
+    kymo__buf_printf(line, "  %sfrom %s", style(answer, DIM), cell_of(pools, row, "source").as.text);
+    put_bytes(answer, ", one for each ", pools, row, "interval_bytes");
+    kymo__buf_printf(line, ": %" PRIu64, cell_of(pools, row, "samples").as.u64);
+    if (!cost.is_null) {
+        kymo__buf_puts(line, ", which took the program ");
+        kymo__text_duration(line, (double)cost.as.u64, NULL);
+    }
+    kymo__buf_puts(line, style(answer, PLAIN));
+    KYMO_TRY(end_line(answer));
+    return put_leak(answer, row);
+}
+
+/* ---- tables ---- */
+
+static bool has_value(const kymo_table *table, size_t column)
+{
+    const struct kymo_column *const c = kymo_table_column(table, column);
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
+        const struct kymo_cell cell = kymo_table_cell(table, row, column);
+        if (!cell.is_null && (c->type != KYMO_TYPE_BOOL || cell.as.u64 != 0))
+            return true;
+    }
+    return false;
+}
+
+/* Whether all rows are of one pool, so that nothing need say whose they are. */
+static bool is_one_pool(const struct answer *answer)
+{
+    return kymo_table_n_rows(answer->report->tables[KYMO__MEMORY_POOLS]) < 2;
+}
+
+static void choose_columns(const struct answer *answer, const kymo_table *table,
+                           const char *hide[MAX_COLUMNS + 1])
+{
+    size_t n = 0;
+    for (size_t c = 0; c < kymo_table_n_columns(table) && n < MAX_COLUMNS; c++)
+        if ((c < 3 && is_one_pool(answer)) || !has_value(table, c))
+            hide[n++] = kymo_table_column(table, c)->name;
+    hide[n] = NULL;
+}
+
+static void copy_cell(kymo_table *into, const struct kymo_cell *cell, const struct kymo_column *column)
+{
+    struct kymo__buf text = {0};
+    if (cell->is_null) {
+        kymo_table_null(into);
+    } else if (column->type == KYMO_TYPE_TEXT && strcmp(column->name, "stack") == 0) {
+        put_stack(&text, cell);
+        kymo_table_text(into, text.data != NULL ? text.data : "", text.len);
+    } else if (column->type == KYMO_TYPE_TEXT) {
+        kymo_table_text(into, cell->as.text, cell->len);
+    } else if (column->type == KYMO_TYPE_I64) {
+        kymo_table_i64(into, cell->as.i64);
+    } else if (column->type == KYMO_TYPE_BOOL) {
+        kymo_table_bool(into, (int)cell->as.u64);
+    } else if (column->type == KYMO_TYPE_U64) {
+        kymo_table_u64(into, cell->as.u64);
+    } else {
+        kymo_table_f64(into, cell->as.f64);
+    }
+    kymo__buf_fini(&text);
+}
+
+/* A copy of some rows, with stacks that fit a line. */
+static kymo_status shorten(const kymo_table *table, size_t n_rows, size_t step, kymo_table **out)
+{
+    struct kymo_column columns[MAX_COLUMNS];
+    const size_t n = KYMO__MIN(kymo_table_n_columns(table), (size_t)MAX_COLUMNS);
+    for (size_t c = 0; c < n; c++)
+        columns[c] = *kymo_table_column(table, c);
+    KYMO_TRY(kymo_table_create(kymo_table_name(table), columns, n, out));
+    for (size_t row = 0; row < n_rows; row++)
+        for (size_t c = 0; c < n; c++) {
+            const struct kymo_cell cell = kymo_table_cell(table, row * step, c);
+            copy_cell(*out, &cell, &columns[c]);
+        }
+    return kymo_table_status(*out);
+}
+
+static kymo_status put_table(struct answer *answer, enum kymo__memory_table which, const char *title)
+{
+    const kymo_table *const table = answer->report->tables[which];
+    const size_t n = kymo_table_n_rows(table), limit = answer->options->limit;
+    const bool is_thinned = which == KYMO__MEMORY_RESIDENT && n > RESIDENT_ROWS && limit != 0;
+    const size_t step = is_thinned ? (n + RESIDENT_ROWS - 1) / RESIDENT_ROWS : 1;
+    const size_t n_drawn = is_thinned   ? (n + step - 1) / step
+                           : limit != 0 ? KYMO__MIN(n, limit)
+                                        : n;
+    const char *hide[MAX_COLUMNS + 1];
+    kymo_table *drawn = NULL;
+    if (n == 0)
+        return KYMO_OK;
+    kymo__buf_printf(&answer->line, "\n%s%s%s", style(answer, DIM), title, style(answer, PLAIN));
+    kymo_status status = end_line(answer);
+    if (status == KYMO_OK)
+        status = shorten(table, n_drawn, step, &drawn);
+    choose_columns(answer, table, hide);
+    const struct kymo__text_view view = {
+        .table = drawn, .options = answer->options->text, .n_rows = n_drawn, .hide = hide};
+    if (status == KYMO_OK)
+        status = kymo__text_draw(&view, answer->out);
+    kymo_table_destroy(drawn);
+    if (status != KYMO_OK || n_drawn == n)
+        return status;
+    kymo__buf_printf(&answer->line, "%s... of %zu; --all shows them%s", style(answer, DIM), n,
+                     style(answer, PLAIN));
+    return end_line(answer);
+}
+
+static kymo_status put_notes(struct answer *answer)
+{
+    const kymo_table *notes = answer->report->tables[KYMO__MEMORY_NOTES];
+    for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
+        const struct kymo_cell text = kymo_table_cell(notes, row, 0);
+        kymo__buf_printf(&answer->line, "%snote:%s ", style(answer, YELLOW), style(answer, PLAIN));
+        kymo__text_put(&answer->line, text.as.text, text.len, 0);
+        KYMO_TRY(end_line(answer));
+    }
+    return KYMO_OK;
+}
+
+static kymo_status put_all(struct answer *answer)
+{
+    const kymo_table *const pools = answer->report->tables[KYMO__MEMORY_POOLS];
+    static const struct {
+        enum kymo__memory_table which;
+        const char *title;
+    } parts[] = {
+        {KYMO__MEMORY_PHASES, "the most in each phase"},
+        {KYMO__MEMORY_CATEGORIES, "alive at the peak, by category"},
+        {KYMO__MEMORY_MODULES, "alive at the peak, by module"},
+        {KYMO__MEMORY_STACKS, "alive at the peak, by stack, the innermost function first"},
+        {KYMO__MEMORY_GROWTH, "growth"},
+        {KYMO__MEMORY_FRAGMENTATION, "fragmentation"},
+        {KYMO__MEMORY_RESIDENT, "resident memory over time"},
+    };
+    for (size_t row = 0; row < kymo_table_n_rows(pools); row++)
+        KYMO_TRY(put_pool(answer, row));
+    for (size_t i = 0; i < KYMO__COUNT_OF(parts); i++)
+        KYMO_TRY(put_table(answer, parts[i].which, parts[i].title));
+    if (kymo_table_n_rows(answer->report->tables[KYMO__MEMORY_NOTES]) != 0)
+        KYMO_TRY(end_line(answer));
+    return put_notes(answer);
+}
+
+kymo_status kymo_memory_report_text(kymo_memory_report *report,
+                                    const struct kymo_memory_text_options *options, FILE *out)
+{
+    static const struct kymo_memory_text_options defaults;
+    struct answer answer = {
+        .report = report, .options = options != NULL ? options : &defaults, .out = out};
+    kymo_status status = put_all(&answer);
+    kymo__buf_fini(&answer.line);
+    if (status == KYMO_OK && fflush(out) != 0)
+        status = kymo__fail_errno("write the report");
+    return status;
+}
+
+kymo_status kymo_memory_report_json(kymo_memory_report *report, FILE *out)
+{
+    struct kymo__buf line = {0};
+    kymo_status status = KYMO_OK;
+    kymo__buf_puts(&line, "{\n");
+    for (size_t i = 0; status == KYMO_OK && i < KYMO__MEMORY_NOTES; i++)
+        status = kymo__json_named_rows(&line, report->tables[i], out);
+    if (status == KYMO_OK) {
+        kymo__json_last_texts(&line, report->tables[KYMO__MEMORY_NOTES]);
+        status = kymo__buf_to_stream(&line, out);
+    }
+    kymo__buf_fini(&line);
+    if (status == KYMO_OK && fflush(out) != 0)
+        status = kymo__fail_errno("write the report");
+    return status;
+}

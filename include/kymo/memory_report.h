@@ -1,0 +1,88 @@
+/*
+ * kymo/memory_report.h: what a program held, when it held most and what that was, and what becomes more (libkymo-tools).
+ *
+ *     kymo_memory_report *m;
+ *     kymo_memory_report_create(&recording, 1, NULL, &m);
+ *     kymo_memory_report_text(m, NULL, stdout);
+ *
+ * Three sources, which the table `pools` names: samples of allocations in a recording of `kymo run --memory` (estimates, with
+ * what they may be off by), the events of allocators in a trace of torch.profiler with profile_memory, and a snapshot of
+ * torch's CUDA allocator (torch.cuda.memory._dump_snapshot), both exact. Resident memory comes with a recording.
+ */
+#ifndef KYMO_MEMORY_REPORT_H
+#define KYMO_MEMORY_REPORT_H
+
+#include <stdio.h>
+
+#include <kymo/report.h>
+#include <kymo/table.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kymo_memory_report kymo_memory_report;
+
+struct kymo_memory_report_options {
+    const char *filter; /* of stacks by any of their frames, as names in the summary; NULL: all */
+    uint32_t n_stacks;  /* rows of `stacks` and of `growth` for each pool; 0: 20 */
+};
+
+/*
+ * Read `n` recordings; lent until this returns. KYMO_EFORMAT when nothing about memory was recorded, with how to record it.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_memory_report_create(
+    kymo_recording *const *recordings, size_t n, const struct kymo_memory_report_options *options,
+    kymo_memory_report **out);
+/*
+ * The same of files: snapshots and traces. KYMO_EFORMAT for a file that is neither or has nothing about memory, KYMO_EIO.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status
+kymo_memory_report_files(const char *const *paths, size_t n,
+                         const struct kymo_memory_report_options *options, kymo_memory_report **out);
+/* 1 when `path` is a file of one of these kinds by its first bytes; a trace only when `path` ends as one. */
+KYMO_API int kymo_memory_is_file(const char *path);
+KYMO_API void kymo_memory_report_destroy(kymo_memory_report *report);
+
+/*
+ * Its tables, lent until it goes; NULL for a name it does not have. Each begins with whose a row is: rank pid device, where
+ * device is "host", "cpu" or "cuda:0".
+ *   pools          source interval_bytes samples dropped cost_ns peak_bytes plus_minus_bytes peak_at_ns end_bytes
+ *                  peak_resident_bytes end_resident_bytes limit_bytes peak_reserved_bytes
+ *   phases         phase count peak_bytes peak_resident_bytes                    the highest while the phase was under way
+ *   categories     category bytes share blocks                                   these three: alive at the peak
+ *   modules        module bytes share blocks
+ *   stacks         bytes plus_minus_bytes share blocks stack
+ *   growth         what per slope_bytes low_bytes high_bytes total_bytes points is_suspected stack
+ *   fragmentation  reserved_bytes allocated_bytes inactive_bytes segments free_blocks largest_free_bytes unusable_share
+ *   resident       at_ns bytes                                                   every reading
+ *   notes          text
+ *
+ * A sampled block of s bytes stands for s / (1 - exp(-s / interval)) bytes, so sums are right on average; plus_minus_bytes is
+ * twice their standard deviation. Times count from the begin of the process. Stacks begin with the innermost frame.
+ *
+ * Growth: what is alive at the end of each iteration (per "iteration"; warm-up is left out), or at fifty moments evenly apart
+ * where there are no iterations (per "second"), and of `resident` the last reading before. The slope is the median of the
+ * slopes between any two points, low to high where it lies with 95 % confidence. A leak is suspected where low is above 0, there
+ * are eight points or more, and the growth in all is above 1 MiB, three standard deviations of the samples, and a fiftieth of
+ * the peak. Rows are of everything alive ("live"), of resident memory, and of the stacks whose live bytes grew most.
+ *
+ * Fragmentation, of the state a snapshot ends with: unusable_share is the share of free memory that the largest free block does
+ * not have; of a trace, what was reserved and not allocated at the peak.
+ */
+KYMO_API kymo_table *kymo_memory_report_table(kymo_memory_report *report, const char *name);
+
+struct kymo_memory_text_options {
+    struct kymo_text_options text;
+    uint32_t limit; /* rows of a table at most; 0: all */
+};
+/* For people; as JSON an object with all tables. KYMO_EIO when the stream refuses. */
+KYMO_API kymo_status kymo_memory_report_text(kymo_memory_report *report,
+                                             const struct kymo_memory_text_options *options,
+                                             FILE *out);
+KYMO_API kymo_status kymo_memory_report_json(kymo_memory_report *report, FILE *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,370 @@
+"""kymo run --memory and kymo report --memory: what real programs allocate, keep and leak."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from built import BUILD, Finished, cached
+
+MIB = 1 << 20
+
+pytestmark = pytest.mark.skipif(bool(cached("KYMO_SANITIZE")), reason="a sanitizer has a malloc of its own")
+
+
+@pytest.fixture(scope="session")
+def allocate(compiled: Callable[..., Path]) -> Path:
+    """The program of allocate.c."""
+    return compiled("allocate.c", "-O0", "-pthread")
+
+
+@pytest.fixture
+def measured(kymo: Callable[..., Finished]) -> Callable[..., dict[str, Any]]:
+    """Run a program with --memory, and give the report's tables."""
+
+    def run(*program: object, sample: object = None, env: dict[str, str] | None = None) -> dict[str, Any]:
+        how = [] if sample is None else ["--memory-sample", sample]
+        done = kymo("run", "-q", "--force", "-o", "run.kymo", "--memory", *how, "--", *program, env=env)
+        assert (done.returncode, done.stderr) == (0, "")
+        return report(kymo, "run.kymo")
+
+    return run
+
+
+def report(kymo: Callable[..., Finished], *paths: object) -> dict[str, Any]:
+    done = kymo("report", "--memory", "--json", *paths)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def by_function(rows: list[dict[str, Any]], function: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row["stack"] and row["stack"].split(" < ")[0].startswith(function + " (")]
+
+
+def test_a_planted_leak_is_found_exactly_when_every_allocation_is_told(
+    measured: Callable[..., dict[str, Any]], allocate: Path
+) -> None:
+    tables = measured(allocate, "leak", 60, 100_000, sample=1)
+    (pool,) = tables["pools"]
+    assert pool["source"] == "samples of malloc"
+    assert pool["interval_bytes"] is None and pool["plus_minus_bytes"] is None and pool["dropped"] == 0
+    (leak,) = by_function(tables["stacks"], "planted_leak")
+    assert (leak["bytes"], leak["blocks"]) == (60 * 100_000, 60)
+    assert 60 * 100_000 + 800_000 <= pool["peak_bytes"] < 60 * 100_000 + 800_000 + 100_000
+    (grows,) = by_function(tables["growth"], "planted_leak")
+    assert (grows["per"], grows["is_suspected"]) == ("iteration", True)
+    assert grows["slope_bytes"] == grows["low_bytes"] == grows["high_bytes"] == 100_000
+    (live,) = (row for row in tables["growth"] if row["what"] == "live")
+    assert live["is_suspected"] and live["slope_bytes"] == pytest.approx(100_000, rel=0.01)
+    assert by_function(tables["growth"], "planted_scratch") == []
+
+
+def test_samples_estimate_the_same_within_what_they_say(
+    measured: Callable[..., dict[str, Any]], allocate: Path
+) -> None:
+    tables = measured(allocate, "leak", 200, 200_000)
+    (pool,) = tables["pools"]
+    assert pool["interval_bytes"] == 512 << 10
+    (leak,) = by_function(tables["stacks"], "planted_leak")
+    # Five standard deviations: one run in a million is outside.
+    assert abs(leak["bytes"] - 200 * 200_000) < 2.5 * leak["plus_minus_bytes"]
+    assert 0 < pool["plus_minus_bytes"] < 0.5 * pool["peak_bytes"]
+    (grows,) = by_function(tables["growth"], "planted_leak")
+    assert grows["is_suspected"] and 100_000 < grows["slope_bytes"] < 300_000
+    assert pool["cost_ns"] > 0
+
+
+def test_a_program_that_frees_what_it_takes_is_not_suspected(
+    measured: Callable[..., dict[str, Any]], allocate: Path
+) -> None:
+    tables = measured(allocate, "leak", 200, 1)
+    assert not any(row["is_suspected"] for row in tables["growth"])
+
+
+def test_the_peak_of_each_phase_is_told(measured: Callable[..., dict[str, Any]], allocate: Path) -> None:
+    tables = measured(allocate, "peak", 50 * MIB, sample=1)
+    phases = {row["phase"]: row for row in tables["phases"]}
+    assert phases["high"]["peak_bytes"] == pytest.approx(50 * MIB, rel=0.01)
+    assert phases["low"]["peak_bytes"] == pytest.approx(5 * MIB, rel=0.05)
+    (alive,) = by_function(tables["stacks"], "planted_scratch")
+    assert alive["bytes"] == 50 * MIB
+    assert len(tables["resident"]) >= 3 and all(row["bytes"] > 0 for row in tables["resident"])
+
+
+def test_each_function_of_mallocs_family_is_seen(measured: Callable[..., dict[str, Any]], allocate: Path) -> None:
+    tables = measured(allocate, "every", sample=1)
+    rows = by_function(tables["stacks"], "every")
+    assert sum(row["blocks"] for row in rows) == 10
+    assert sum(row["bytes"] for row in rows) == 10 * 4096
+
+
+def test_threads_are_added_up(measured: Callable[..., dict[str, Any]], allocate: Path) -> None:
+    tables = measured(allocate, "threads", 8, 10_000, sample=1)
+    (pool,) = tables["pools"]
+    assert pool["dropped"] == 0
+    # What is still there at the end is what each thread kept, and what libc keeps for itself.
+    (leak,) = by_function(tables["stacks"], "planted_leak")
+    assert leak["bytes"] <= 80_000
+    assert 80_000 <= pool["end_bytes"] < 80_000 + 20_000
+
+
+def test_a_forked_child_tells_of_its_own_blocks(measured: Callable[..., dict[str, Any]], allocate: Path) -> None:
+    tables = measured(allocate, "fork", 900_000, sample=1)
+    kept = sorted(row["bytes"] for row in by_function(tables["stacks"], "planted_leak"))
+    assert kept == [300_000, 900_000]
+    parent, child = sorted(tables["pools"], key=lambda row: row["peak_bytes"], reverse=True)
+    assert parent["peak_bytes"] == pytest.approx(1_200_000, rel=0.02)
+    assert child["peak_bytes"] == pytest.approx(900_000, rel=0.05)
+
+
+def test_signal_handlers_that_record_do_no_harm(measured: Callable[..., dict[str, Any]], allocate: Path) -> None:
+    tables = measured(allocate, "signals", sample="64KiB")
+    assert tables["pools"][0]["samples"] > 0
+
+
+def test_after_a_kill_nearly_all_is_there_and_the_rest_is_told(
+    kymo: Callable[..., Finished], start: Callable[..., subprocess.Popen], allocate: Path, tmp_path: Path
+) -> None:
+    running = start("run", "-q", "-o", "run.kymo", "--memory", "--memory-sample", 1, "--", allocate, "wait", 1_000_000)
+    assert running.stdout is not None and running.stdout.readline() == "kept\n"
+    (log,) = (tmp_path / "run.kymo").glob("*.klog")
+    os.kill(int(log.stem.split("-")[-2]), signal.SIGKILL)
+    assert running.wait(timeout=30) == -signal.SIGKILL
+    tables = report(kymo, "run.kymo")
+    (leak,) = by_function(tables["stacks"], "planted_leak")
+    assert leak["bytes"] == 1_000_000
+    assert any("did not end by itself" in note for note in tables["notes"])
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_program(kymo: Callable[..., Finished], allocate: Path) -> None:
+    done = kymo(
+        "run", "-q", "-o", "run.kymo", "--memory", "--memory-sample", 1, "--options", "disk=16KiB,pool=256KiB", "--",
+        allocate, "loop", 100_000,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "budget" in done.stderr
+    assert any("lost" in note and "look alive" in note for note in report(kymo, "run.kymo")["notes"])
+
+
+def test_another_allocator_is_left_alone(
+    measured: Callable[..., dict[str, Any]], allocate: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "other.c"
+    source.write_text("int mallctl(void); int mallctl(void) { return 0; }")
+    library = tmp_path / "libother.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    tables = measured(allocate, "peak", 20 * MIB, sample=1, env={"LD_PRELOAD": str(library)})
+    assert tables["pools"][0]["source"] == "resident memory alone"
+    assert tables["pools"][0]["peak_resident_bytes"] > 0
+    assert any("jemalloc" in note for note in tables["notes"])
+
+
+def test_text_and_csv_have_the_answer(kymo: Callable[..., Finished], allocate: Path) -> None:
+    run = kymo("run", "-o", "run.kymo", "--memory", "--memory-sample", 1, "--", allocate, "leak", 40, 50_000)
+    assert "next: kymo report --memory run.kymo" in run.stderr
+    text = kymo("report", "--memory", "run.kymo").stdout
+    assert "leak suspected: what this allocates grows by 50.0 kB each iteration" in text
+    assert "planted_leak (allocate) < leak (allocate) < main (allocate)" in text
+    lines = kymo("report", "--memory", "--csv", "--table", "growth", "run.kymo").stdout.splitlines()
+    assert lines[0] == (
+        "rank,pid,device,what,per,slope_bytes,low_bytes,high_bytes,total_bytes,points,is_suspected,stack"
+    )
+    filtered = kymo("report", "--memory", "--csv", "-f", "planted_leak", "run.kymo").stdout.splitlines()
+    assert len(filtered) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "--memory-sample", "1MiB", "--", "true"], "--memory-sample says how --memory samples"),
+        (["run", "--memory", "--memory-sample", "some", "--", "true"], "option memory.sample cannot be 'some'"),
+        (["report", "--memory", "--energy", "x.kymo"], "--memory is a report of its own"),
+        (["report", "--memory", "nothing.pickle"], "nothing.pickle"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(kymo: Callable[..., Finished], arguments: list[str], sentence: str) -> None:
+    done = kymo(*arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_recording_without_memory_says_how_to_record_it(kymo: Callable[..., Finished], recording: Path) -> None:
+    done = kymo("report", "--memory", recording)
+    assert done.returncode == 2
+    assert "kymo run --memory" in done.stderr
+
+
+# ---- Python ----
+
+LEAKS = """
+    import sys, time
+    kept = []
+
+    def keep_buffer():
+        kept.append(bytearray(400_000))
+
+    def keep_objects():
+        kept.append([(i, float(i)) for i in range(4000)])
+
+    for step in range(60):
+        keep_buffer()
+        keep_objects()
+        bytearray(2_000_000)
+        time.sleep(0.004)
+"""
+
+
+@pytest.fixture
+def python(environment: dict[str, str]) -> dict[str, str]:
+    """What a Python program needs to find the package that was built."""
+    return {"PYTHONPATH": str(BUILD / "python")}
+
+
+def grown(tables: dict[str, Any], function: str) -> list[dict[str, Any]]:
+    return [row for row in tables["growth"] if row["is_suspected"] and function in (row["stack"] or "")]
+
+
+def test_leaks_of_a_python_program_have_its_stacks(
+    measured: Callable[..., dict[str, Any]], python: dict[str, str], tmp_path: Path
+) -> None:
+    script = tmp_path / "leaks.py"
+    script.write_text(textwrap.dedent(LEAKS))
+    tables = measured(sys.executable, script, sample="64KiB", env=python)
+    (pool,) = (row for row in tables["pools"] if row["peak_bytes"])
+    assert pool["source"] == "samples of malloc and of Python's objects"
+    categories = {row["category"]: row["bytes"] for row in tables["categories"]}
+    # A tuple of 56 bytes, an int and a float of 28 and 24, and 8 in the list: half a megabyte in all, 60 times.
+    assert 20e6 < categories["Python objects"] < 45e6
+    assert categories["malloc"] > 60 * 400_000 * 0.9
+    assert "keep_buffer (leaks.py:6)" in grown(tables, "keep_buffer")[0]["stack"]
+    assert grown(tables, "keep_objects")
+
+
+def test_without_the_hook_python_is_measured_alone_and_that_is_said(
+    kymo: Callable[..., Finished], python: dict[str, str], environment: dict[str, str], tmp_path: Path
+) -> None:
+    script = tmp_path / "alone.py"
+    script.write_text("import kymo\nkymo.start('alone.kymo', memory=True)\n" + textwrap.dedent(LEAKS))
+    subprocess.run([sys.executable, str(script)], check=True, cwd=tmp_path, env={**environment, **python})
+    tables = report(kymo, "alone.kymo")
+    assert tables["pools"][0]["source"] == "samples of Python's objects"
+    assert grown(tables, "keep_buffer") and any("kymo run --memory" in note for note in tables["notes"])
+
+
+# ---- files of torch ----
+
+
+def frame(name: str, line: int = 1) -> dict[str, Any]:
+    return {"filename": "/home/me/model.py", "line": line, "name": name}
+
+
+def snapshot() -> dict[str, Any]:
+    """One device: 3 MiB were there before the history, 2 MiB leak, 8 MiB come and go; 20 MiB are reserved."""
+    stacks = {name: [frame(name, 7), frame("train", 3)] for name in ("layer", "leak", "scratch")}
+    base, events, time = 0x7F0000000000, [], 1_000_000
+
+    def event(action: str, address: int, size: int, stack: str | None = None) -> None:
+        nonlocal time
+        time += 10
+        frames = stacks[stack] if stack else []
+        events.append(
+            {"action": action, "addr": address, "size": size, "stream": 0, "time_us": time, "frames": frames}
+        )
+
+    event("segment_alloc", base, 20 * MIB)
+    event("alloc", base + 3 * MIB, MIB, "leak")
+    event("alloc", base + 5 * MIB, 8 * MIB, "scratch")
+    event("free_requested", base + 5 * MIB, 8 * MIB)
+    event("free_completed", base + 5 * MIB, 8 * MIB)
+    event("alloc", base + 4 * MIB, MIB, "leak")
+    blocks = [
+        {"address": base, "size": 3 * MIB, "requested_size": 3 * MIB, "state": "active_allocated",
+         "frames": stacks["layer"]},
+        {"address": base + 3 * MIB, "size": MIB, "requested_size": MIB, "state": "active_allocated", "frames": []},
+        {"address": base + 4 * MIB, "size": MIB, "requested_size": MIB, "state": "active_allocated", "frames": []},
+        {"address": base + 5 * MIB, "size": 10 * MIB, "requested_size": 0, "state": "inactive", "frames": []},
+        {"address": base + 15 * MIB, "size": 5 * MIB, "requested_size": 0, "state": "inactive", "frames": []},
+    ]  # fmt: skip
+    segment = {
+        "device": 0, "address": base, "total_size": 20 * MIB, "allocated_size": 5 * MIB, "active_size": 5 * MIB,
+        "requested_size": 5 * MIB, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0),
+        "is_expandable": False, "frames": [], "blocks": blocks,
+    }  # fmt: skip
+    return {"segments": [segment], "device_traces": [events, []], "allocator_settings": {"max_split_size": -1}}
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_a_cuda_snapshot_tells_peak_and_fragmentation(
+    kymo: Callable[..., Finished], tmp_path: Path, protocol: int
+) -> None:
+    (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps(snapshot(), protocol=protocol))
+    tables = report(kymo, "snapshot.pickle")
+    (pool,) = tables["pools"]
+    assert (pool["device"], pool["peak_bytes"], pool["end_bytes"]) == ("cuda:0", 12 * MIB, 5 * MIB)
+    assert pool["peak_reserved_bytes"] == 20 * MIB
+    stacks = {row["stack"]: row["bytes"] for row in tables["stacks"]}
+    assert stacks == {
+        "scratch (model.py:7) < train (model.py:3)": 8 * MIB,
+        "layer (model.py:7) < train (model.py:3)": 3 * MIB,
+        "leak (model.py:7) < train (model.py:3)": 1 * MIB,
+    }
+    (state,) = tables["fragmentation"]
+    assert (state["reserved_bytes"], state["allocated_bytes"], state["inactive_bytes"]) == (
+        20 * MIB, 5 * MIB, 15 * MIB,
+    )  # fmt: skip
+    assert (state["largest_free_bytes"], state["free_blocks"]) == (10 * MIB, 2)
+    assert state["unusable_share"] == pytest.approx(1 / 3)
+
+
+class Evil:
+    """What an unpickler that runs code would fall for."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (os.system, ("touch owned",))
+
+
+def test_a_pickle_that_makes_objects_is_refused(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+    (tmp_path / "evil.pickle").write_bytes(pickle.dumps({"segments": [Evil()]}))
+    done = kymo("report", "--memory", "evil.pickle")
+    assert done.returncode == 2
+    assert "it makes objects" in done.stderr
+    assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.parametrize("cut", [2, 50, 400])
+def test_a_snapshot_that_is_cut_off_is_told(kymo: Callable[..., Finished], tmp_path: Path, cut: int) -> None:
+    (tmp_path / "cut.pickle").write_bytes(pickle.dumps(snapshot(), protocol=4)[:cut])
+    done = kymo("report", "--memory", "cut.pickle")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "cut.pickle" in done.stderr
+
+
+def test_a_trace_of_torch_tells_what_the_cpu_held(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(512, 512)
+    kept = []
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    verbose = torch._C._profiler._ExperimentalConfig(verbose=True)
+    with torch.profiler.profile(
+        activities=activities, profile_memory=True, with_stack=True, experimental_config=verbose
+    ) as profiler:
+        for _ in range(3):
+            with torch.profiler.record_function("kymo:forward"):
+                kept.append(layer(torch.ones(1024, 512)))
+    profiler.export_chrome_trace(str(tmp_path / "trace.json"))
+    tables = report(kymo, "trace.json")
+    (pool,) = (row for row in tables["pools"] if row["device"] == "cpu")
+    assert pool["source"] == "allocations in a trace of torch.profiler"
+    # Three results of 2 MiB, and their inputs, which autograd keeps.
+    assert pool["peak_bytes"] == 12 * MIB
+    assert any("nn.Module" in (row["stack"] or "") for row in tables["stacks"])
+    assert [row["module"] for row in tables["modules"]][0] in ("Linear_0", "(unknown)")
+    assert [row["phase"] for row in tables["phases"]] == ["forward"]

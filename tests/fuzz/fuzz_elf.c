@@ -1,0 +1,23 @@
+/* Any bytes as a program file: its functions lie within what it names. */
+#include <string.h>
+
+#include "analyze/elf_symbols.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct kymo__elf_symbol *symbols;
+    size_t n, total = 0;
+    /* A copy, so that a byte too far is seen. */
+    void *const copy = kymo__alloc(size + 1);
+    if (copy == NULL)
+        return 0;
+    memcpy(copy, data, size);
+    if (kymo__elf_symbols(copy, size, &symbols, &n))
+        for (size_t i = 0; i < n; i++)
+            total += strlen(symbols[i].name);
+    KYMO_ASSERT(n == 0 || total > 0);
+    kymo__free(symbols);
+    kymo__free(copy);
+    return 0;
+}

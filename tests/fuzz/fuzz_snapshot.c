@@ -1,0 +1,14 @@
+/* Any bytes as a snapshot of torch's allocator: a pickle. Every figure of the report is a number, whatever it holds. */
+#include <stdio.h>
+
+#include "analyze/memory_whole.h"
+#include "fuzz_memory.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    kymo_memory_report *report = NULL;
+    if (kymo__memory_report_bytes("fuzz", data, size, &report) == KYMO_OK)
+        fuzz_memory_tell(report);
+    kymo_memory_report_destroy(report);
+    return 0;
+}
