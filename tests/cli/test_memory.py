@@ -275,9 +275,7 @@ def snapshot() -> dict[str, Any]:
         nonlocal time
         time += 10
         frames = stacks[stack] if stack else []
-        events.append(
-            {"action": action, "addr": address, "size": size, "stream": 0, "time_us": time, "frames": frames}
-        )
+        events.append({"action": action, "addr": address, "size": size, "stream": 0, "time_us": time, "frames": frames})
 
     event("segment_alloc", base, 20 * MIB)
     event("alloc", base + 3 * MIB, MIB, "leak")
@@ -366,5 +364,5 @@ def test_a_trace_of_torch_tells_what_the_cpu_held(kymo: Callable[..., Finished],
     # Three results of 2 MiB, and their inputs, which autograd keeps.
     assert pool["peak_bytes"] == 12 * MIB
     assert any("nn.Module" in (row["stack"] or "") for row in tables["stacks"])
-    assert [row["module"] for row in tables["modules"]][0] in ("Linear_0", "(unknown)")
+    assert "Linear_0" in {row["module"] for row in tables["modules"]}
     assert [row["phase"] for row in tables["phases"]] == ["forward"]

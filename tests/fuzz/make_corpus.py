@@ -6,8 +6,8 @@ A few small files for each target, of each kind of block, record and ending ther
 from __future__ import annotations
 
 import gzip
-import pickle
 import os
+import pickle
 import random
 import re
 import signal
@@ -344,9 +344,7 @@ def log_of_memory() -> bytes:
 def elf() -> bytes:
     """A program file that is nothing but a table of two functions."""
     names = b"\0main\0work\0"
-    symbols = b"".join(
-        struct.pack("<IBBHQQ", name, 2, 0, 1, value, 16) for name, value in ((1, 0x1000), (6, 0x1010))
-    )
+    symbols = b"".join(struct.pack("<IBBHQQ", name, 2, 0, 1, value, 16) for name, value in ((1, 0x1000), (6, 0x1010)))
     head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, 64, 0, 64, 56, 0, 64, 3, 0)
     at = 64 + 3 * 64
     sections = bytes(64)
@@ -366,12 +364,23 @@ def snapshot() -> dict[str, object]:
     trace = [
         {"action": action, "addr": address, "size": 512, "stream": 0, "time_us": 1000 + i, "frames": frames}
         for i, (action, address) in enumerate(
-            [("segment_alloc", 4096), ("alloc", 4096), ("alloc", 4608), ("free_requested", 4608)]
-            + [("free_completed", 4608), ("free_requested", 9999), ("oom", 0), ("segment_free", 1)]
+            zip(
+                ["segment_alloc", "alloc", "alloc", "free_requested", "free_completed", "free_requested", "oom", "x"],
+                (4096, 4096, 4608, 4608, 4608, 9999, 0, 1),
+            )
         )
     ]
     numbers = {"large": 1 << 70, "negative": -5, "share": 0.5, "none": None, "flag": True, "bytes": b"x"}
     return {"segments": [segment], "device_traces": [trace, []], "allocator_settings": numbers}
+
+
+def write_memory() -> None:
+    for target in ("held", "elf", "snapshot"):
+        (CORPUS / target).mkdir(exist_ok=True)
+    (CORPUS / "held" / "samples.klog").write_bytes(log_of_memory())
+    (CORPUS / "elf" / "two.elf").write_bytes(elf())
+    for protocol in (2, 3, 4, 5):
+        (CORPUS / "snapshot" / f"{protocol}.pickle").write_bytes(pickle.dumps(snapshot(), protocol))
 
 
 def main() -> None:
@@ -401,12 +410,7 @@ def main() -> None:
     (CORPUS / "log" / "iterations.klog").write_bytes(log_of_iterations())
     (CORPUS / "log" / "gpu.klog").write_bytes(log_of_gpu_work())
     (CORPUS / "joules" / "meters.klog").write_bytes(log_of_energy())
-    for target in ("held", "elf", "snapshot"):
-        (CORPUS / target).mkdir(exist_ok=True)
-    (CORPUS / "held" / "samples.klog").write_bytes(log_of_memory())
-    (CORPUS / "elf" / "two.elf").write_bytes(elf())
-    for protocol in (2, 3, 4, 5):
-        (CORPUS / "snapshot" / f"{protocol}.pickle").write_bytes(pickle.dumps(snapshot(), protocol))
+    write_memory()
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
             "plain": {},
