@@ -55,9 +55,10 @@ struct torch_layout {
     uint32_t inputs;   /* of a record: a pointer to its inputs, and how many they are */
     uint32_t sequence; /* of a record: its number in the autograd graph */
     uint32_t sizes; /* of a tensor: how many dimensions, then up to 5 sizes or a pointer to more */
-    uint32_t elements;   /* of a list: pointers to its first element and behind its last */
+    uint32_t elements; /* of a list: pointers to its first element, behind its last, to where there is room; its type */
     uint32_t tensor_tag; /* kinds of values */
     uint32_t list_tag;
+    uint64_t element_type; /* that word of a list of tensors; one of tensors that may be missing has another */
 };
 extern struct torch_layout torch_layout; /* written under the GIL while nothing is observed */
 

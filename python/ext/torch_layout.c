@@ -127,12 +127,13 @@ static void learn_lists(const struct torch_value *value)
     struct torch_value elements[2];
     if (!read_words(value->payload, words, LIST_WORDS))
         return;
-    for (uint32_t i = 1; i + 1 < LIST_WORDS; i++) {
+    for (uint32_t i = 1; i + 3 < LIST_WORDS; i++) {
         if (!is_pointer(words[i]) || words[i + 1] != words[i] + sizeof elements ||
             !read_values(pointer(words[i]), elements, 2) || !is_tensor(&elements[0], 2, 3) ||
             !is_tensor(&elements[1], 4, 3))
             continue;
         trial.found.elements = i;
+        trial.found.element_type = words[i + 3];
         trial.found.list_tag = value->tag;
         return;
     }

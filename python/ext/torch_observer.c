@@ -93,7 +93,8 @@ static void put_list(struct text *text, const void *list)
 {
     const struct torch_value *const *const ends =
         (const struct torch_value *const *)list + torch_layout.elements;
-    const size_t n = (size_t)(ends[1] - ends[0]);
+    const bool is_of_tensors = (uint64_t)(uintptr_t)ends[3] == torch_layout.element_type;
+    const size_t n = is_of_tensors ? (size_t)(ends[1] - ends[0]) : 0;
     put(text, "[", 1);
     for (size_t i = 0; n <= MAX_LIST && i < n; i++) {
         if (ends[0][i].tag != torch_layout.tensor_tag)

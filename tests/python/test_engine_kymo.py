@@ -48,6 +48,7 @@ class Training:
         with torch.profiler.record_function("my step"):
             output = torch.cat([self.model(self.batch), self.model(self.batch)])
             loss = output.sum() + self.large.mul(2.0).sum() + torch.stack([output[0]] * 40).mean()
+            loss = loss + output[torch.tensor([1, 2]), torch.tensor([0, 1])].sum()  # a list of what may be tensors
             loss.backward()
             self.optimizer.step()
             self.optimizer.zero_grad()
