@@ -14,8 +14,6 @@ set_epoch(number), where it has one; else the loop tells of epochs by kymo.curre
 
 from __future__ import annotations
 
-import functools
-
 from kymo import _monitor_settings as settings_of
 from kymo._monitor import TrainingMonitor
 
@@ -45,6 +43,8 @@ def current_monitor() -> Optional[TrainingMonitor]:
 
 
 def _decorate(method: Method, switch: str) -> Method:
+    import functools
+
     wants = {**getattr(method, _WANTS, {}), switch: True}
     original = getattr(method, "__wrapped__", method) if hasattr(method, _WANTS) else method
 

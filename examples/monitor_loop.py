@@ -1,0 +1,64 @@
+"""A plain training loop, monitored: how long an epoch takes, in what, and what computes.
+
+    python examples/monitor_loop.py              one process
+    torchrun --standalone --nproc-per-node 2 examples/monitor_loop.py
+
+Files go below monitor-runs/. At the end rank 0 prints what the run comes to, and
+`kymo report monitor-runs/NAME.kymo --epochs` shows it again.
+"""
+
+import os
+import sys
+
+import torch
+from torch import distributed, nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+import kymo
+
+EPOCHS = 4
+
+
+def data(seed):
+    """Points in a plane of 64 dimensions, and on which side of a curved surface they lie."""
+    rng = torch.Generator().manual_seed(seed)
+    points = torch.randn(2048, 64, generator=rng)
+    return TensorDataset(points, (points.square().sum(1) > 64).long())
+
+
+def main(output_dir="monitor-runs"):
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 2))
+    if ranks > 1:
+        distributed.init_process_group("gloo")
+        model = nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    training, testing = data(0), data(1)
+    sampler = DistributedSampler(training) if ranks > 1 else None
+    loader = DataLoader(training, batch_size=128, sampler=sampler, shuffle=sampler is None)
+
+    monitor = kymo.TrainingMonitor(enable_torch_profiling=True, output_dir=output_dir)
+    with monitor:
+        for epoch in monitor.epochs(EPOCHS):
+            if sampler is not None:
+                sampler.set_epoch(epoch)
+            for points, labels in monitor.batches(loader):
+                with monitor.phase("forward"):
+                    loss = nn.functional.cross_entropy(model(points), labels)
+                with monitor.phase("backward"):
+                    optimizer.zero_grad()
+                    loss.backward()
+                optimizer.step()  # a phase by itself
+            with monitor.phase("evaluate"), torch.no_grad():
+                points, labels = testing.tensors
+                right = (model(points).argmax(1) == labels).float().mean().item()
+            monitor.log_metrics({"accuracy": right}, step=epoch)
+
+    if ranks > 1:
+        distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
