@@ -44,6 +44,8 @@ class _Clerk:
             start_new_session=True,
         )
         os.setpriority(os.PRIO_PROCESS, self.shell.pid, _NICE)
+        with contextlib.suppress(OSError):  # then waking it does not take the processor from the training
+            os.sched_setscheduler(self.shell.pid, os.SCHED_BATCH, os.sched_param(0))
 
     def order(self, command: str) -> None:
         assert self.shell.stdin is not None

@@ -70,6 +70,7 @@ class KymoEngine:
         _background.ready()
         if not _native.enabled():
             self._begin_recording()
+        self._log = self._find_log()
         self._begin_gpu()
 
     def start(self) -> None:
@@ -102,15 +103,22 @@ class KymoEngine:
         """Have the trace and the tables made from the recording."""
         from kymo._engine_torch import _about, _mark_partial, trace_name
 
-        os.makedirs(window.folder, exist_ok=True)
+        try:
+            os.mkdir(window.folder)  # training waits for this: makedirs() would look around first
+        except OSError:
+            os.makedirs(window.folder, exist_ok=True)
         if window.is_partial:
             _mark_partial(window)
         trace = os.path.join(window.folder, trace_name(window.rank))
         times = ["--from", f"{self._from_ns}ns", "--until", f"{self._until_ns}ns"]
         selection = ",".join(["trace", *sorted(window.selection & _MADE)])
-        about = _about(dataclasses.replace(window, roles=[]))  # a command line has no room for them, nor use
+        if window.roles:  # of no use without allocations, and too many for a command line
+            window = dataclasses.replace(window, roles=[])
+        log = self._log or self._find_log()  # one that the environment began comes with its first event
+        if log is None:
+            raise OSError("the recording has no log of this process")
         _background.run(
-            ["export", self._log_path(), "--to", "kineto", *times, "--about", about, "--quiet", "-o", trace],
+            ["export", log, "--to", "kineto", *times, "--about", _about(window), "--quiet", "-o", trace],
             ["artifacts", trace, "-o", window.folder, "--rank", str(window.rank), "--only", selection, "--move"],
         )
 
@@ -126,18 +134,12 @@ class KymoEngine:
     def _begin_recording(self) -> None:
         os.makedirs(self.output_dir, exist_ok=True)
         _native.start(os.path.join(self.output_dir, _RECORDING), "")
-        self._log = None
         weakref.finalize(self, _end_recording, os.getpid(), _native.recording_path())
 
-    def _log_path(self) -> str:
+    def _find_log(self) -> Optional[str]:
         """The log of this process, the newest if it has several; a recording may have those of other ranks as well."""
-        if self._log is None or not os.path.exists(self._log):
-            pattern = os.path.join(glob.escape(_native.recording_path()), f"r*-{os.getpid()}-*.klog")
-            logs = sorted(glob.glob(pattern), key=os.path.getmtime)
-            if not logs:
-                raise OSError(f"{_native.recording_path()} has no log of this process")
-            self._log = os.path.abspath(logs[-1])
-        return self._log
+        pattern = os.path.join(glob.escape(_native.recording_path()), f"r*-{os.getpid()}-*.klog")
+        return max(map(os.path.abspath, glob.glob(pattern)), key=os.path.getmtime, default=None)
 
     # ---- GPU work ----
 
