@@ -94,10 +94,10 @@ class KymoEngine:
         """Record operators no more."""
         if self._operators is not None:
             self._operators.stop()
-        self._until_ns = time.monotonic_ns()
         began_ns = time.perf_counter_ns()
         self._end_gpu()
         window.engine_ns += time.perf_counter_ns() - began_ns
+        self._until_ns = time.monotonic_ns()  # behind what the GPU still had to do
 
     def save(self, window: Window) -> None:
         """Have the trace and the tables made from the recording."""
