@@ -118,6 +118,7 @@ class TrainingMonitor:
         self._log: Optional[Batched] = None
         self._steps_are_told = False
         self._in_epoch = False
+        self._logs_epochs = False  # else a callback tells of them, and they are logged at the end
         self._undo: list[Callable[[], None]] = []
         self._computation = ""  # what the traces came to
 
@@ -154,7 +155,7 @@ class TrainingMonitor:
         self._rank, self._world_size = _monitor_run.place()
         self.run_name = self.run_name or _monitor_run.run_name(self._world_size)
         self._depth = phases.depth
-        self._steps_are_told = False
+        self._steps_are_told = self._logs_epochs = False
         self.is_running = True
         try:
             self._begin_recording()
@@ -293,6 +294,7 @@ class TrainingMonitor:
                 from kymo import _monitor_run
 
                 self._log.log_metrics(_monitor_run.metrics(last), step=last["number"])
+                self._logs_epochs = True
 
     def batches(self, loader: Iterable[Batch], samples: Samples = None) -> Iterator[Batch]:
         """Give the batches of a loader; each is an iteration, and the wait for it the phase "data".

@@ -13,12 +13,12 @@ import sys
 import time
 
 from kymo import _native
-from kymo._phases import phases
+from kymo._phases import NAMES, phases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Optional
+    from typing import Any, Optional, Union
 
     from kymo._iteration import EpochTimes
     from kymo._monitor import TrainingMonitor
@@ -121,7 +121,7 @@ def follow_optimizers(monitor: TrainingMonitor) -> Callable[[], None]:
     return remove
 
 
-def metrics(last: EpochTimes) -> dict[str, float]:
+def metrics(last: Union[EpochTimes, dict[str, Any]]) -> dict[str, float]:
     """Name what an epoch was made of, as loggers have it: seconds."""
     seconds = last["duration_ns"] / 1e9
     found = {"epoch_time_s": seconds}
@@ -139,8 +139,9 @@ def finish(monitor: TrainingMonitor, waits: bool) -> None:
     """Leave a mark, and on rank 0 tell what the run comes to. What goes wrong here is a sentence: training is over."""
     from kymo._window import say
 
-    _log_traces(monitor)
     try:
+        _log_traces(monitor)
+        _log_epochs(monitor)
         if monitor._rank != 0:
             _mark(monitor)
             return
@@ -193,6 +194,27 @@ def _log_traces(monitor: TrainingMonitor) -> None:
         return
     for path in traces.engine.paths:
         monitor._log.log_artifact(path, "torch-traces")
+
+
+def _log_epochs(monitor: TrainingMonitor) -> None:
+    """Log the epochs of this process, where a trainer's callback told of them and nobody logged them so far."""
+    log, recording = monitor._log, monitor.recording
+    if log is None or recording is None or monitor._logs_epochs or not monitor.settings["measure_epoch_time"]:
+        return
+    from kymo._recording import load
+
+    for name in os.listdir(recording):
+        if not name.endswith(".klog") or f"-{os.getpid()}-" not in name:
+            continue
+        try:
+            rows: list[Any] = list(load(os.path.join(recording, name)).epochs("rank"))
+        except _native.KymoError:
+            continue  # it has none
+        for row in rows:
+            times = {phase: row[f"{phase}_ns"] for phase in NAMES if row[f"{phase}_ns"]}
+            whole = {"duration_ns": row["duration_ns"], "samples": row["samples"] or 0.0, "phases": times}
+            if row["note"] in ("", "first"):
+                log.log_metrics(metrics(whole), step=row["epoch"])
 
 
 def _log_energy(monitor: TrainingMonitor, log: Batched) -> None:

@@ -384,7 +384,7 @@ def write_memory() -> None:
 
 
 def main() -> None:
-    for target in ("log", "pool", "options", "doctor", "energy", "stopwatch", "usage", "sink", "open", "png"):
+    for target in ("log", "pool", "options", "doctor", "energy", "stopwatch", "usage", "sink", "open", "png", "epochs"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for i, text in enumerate(OPTIONS):
         (CORPUS / "options" / f"{i}.txt").write_text(text)
@@ -410,6 +410,8 @@ def main() -> None:
     (CORPUS / "log" / "iterations.klog").write_bytes(log_of_iterations())
     (CORPUS / "log" / "gpu.klog").write_bytes(log_of_gpu_work())
     (CORPUS / "joules" / "meters.klog").write_bytes(log_of_energy())
+    (CORPUS / "epochs" / "iterations.klog").write_bytes(log_of_iterations())
+    (CORPUS / "epochs" / "phases.klog").write_bytes(log_of_energy())
     write_memory()
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {

@@ -437,3 +437,51 @@ def test_a_run_has_a_name_of_its_own():
         with monitor:
             pass
         assert monitor.run_name.startswith("run-")
+
+
+# ---- GPUs, with a stand-in for NVIDIA's NVML ----
+
+
+@pytest.fixture
+def nvml(tmp_path, monkeypatch):
+    """Two GPUs that take 200 W each and are busy half of the time."""
+    (tmp_path / "nvml.txt").write_text("gpus 2")
+    library = Path(os.environ["KYMO_BUILD"]) / "tests" / "standin" / "nvml_standin.so"
+    monkeypatch.setenv("KYMO_NVML_LIBRARY", str(library))
+    monkeypatch.setenv("KYMO_STANDIN_NVML", str(tmp_path / "nvml.txt"))
+    monkeypatch.setenv("KYMO_POWERCAP_ROOT", str(tmp_path))
+
+
+def test_measure_gpu_data_tells_energy_and_utilization_of_each_gpu(nvml, capsys):
+    with monitor_of(measure_gpu_data=True, print_summary=True) as monitor:
+        for _ in monitor.epochs(2):
+            for _ in monitor.batches([1] * 10, samples=1):
+                time.sleep(0.05)
+    out = capsys.readouterr().out
+    devices = {row["name"]: row for row in monitor.load().energy("device") if row["kind"] == "gpu"}
+    assert set(devices) == {"GPU 0", "GPU 1"}
+    for name, row in devices.items():
+        assert f"{name} of " in out and f"{row['joules']:.5g} J, utilization {row['utilization']:.1%}" in out
+    logged = {(name, step): value for name, step, value in metrics_of()}
+    for row in monitor.load().energy("epoch"):
+        if row["kind"] == "gpu" and row["mean_w"] is not None:
+            assert logged["gpu_power_W", row["epoch"]] == pytest.approx(row["mean_w"])
+            assert logged["gpu_utilization_percent", row["epoch"]] == pytest.approx(100 * row["utilization"])
+    assert any(name == "gpu_power_W" for name, _ in logged)
+
+
+# ---- beside callbacks of trainers ----
+
+
+def test_where_a_callback_tells_of_epochs_the_monitor_does_not():
+    from kymo._phases import phases
+
+    callback = object()
+    with monitor_of() as monitor:
+        assert phases.lead(callback)
+        kymo.epoch(0).end()  # by the callback
+        list(train(monitor, 3))
+        phases.follow(callback)
+    (row,) = monitor.load().epochs("rank")
+    assert row["epoch"] == 0
+    assert ("epoch_time_s", 0, row["duration_ns"] / 1e9) in metrics_of()  # logged at the end
