@@ -196,7 +196,7 @@ print("steps", trainer.state.global_step)
 
 
 def wait_for(condition: Any, what: str) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.05)
