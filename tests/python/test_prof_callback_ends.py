@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from transformers import TrainerCallback
 from kymo import _background
 from kymo.hf import ProfCallback
 
-HERE = Path(__file__).parent
+SHARED = Path(__file__).parents[1] / "shared"
 SMALL: dict[str, Any] = {"profile_memory": False, "with_stack": False, "record_shapes": False}
 TWO: dict[str, Any] = {"wait_steps": 0, "warmup_steps": 1, "active_steps": 2, "num_cycles": 1}
 EVERY_STEP: dict[str, Any] = {
@@ -151,8 +152,26 @@ def test_a_directory_that_is_lost_on_the_way_is_one_sentence(tmp_path, capsys):
     assert "the window of rank 0 that ended with step 3 is lost" in told[0]
 
 
+def test_a_full_disk_is_one_sentence_for_each_window(tmp_path, capsys):
+    """No file may grow over 100 kB, which torch's trace meets as it would a full disk: a write that fails."""
+    callback = ProfCallback(output_dir=tmp_path / "out", **{**TWO, "num_cycles": 2})
+    trainer = make_trainer(tmp_path, callback, steps=7)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        trainer.train()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert trainer.state.global_step == 7
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kymo:")]
+    assert len(told) == 2
+    assert f"that ended with step 3 is lost: torch could not write {tmp_path}/out/iteration_3/rank0-" in told[0]
+    assert "MB are free there" in told[0]
+    assert not list(tmp_path.glob("out/*/*"))
+
+
 def environment(**more: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path]), **more}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(SHARED), *sys.path]), **more}
 
 
 def run(source: str, folder: Path, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -167,32 +186,6 @@ def run(source: str, folder: Path, *command: str, **more: str) -> subprocess.Com
         timeout=120,
         check=False,
     )
-
-
-def test_a_full_disk_is_one_sentence_for_each_window(tmp_path):
-    """No file may grow over 20 kB, which is what torch's trace meets on a full disk too: a write that fails."""
-    done = run(
-        f"""
-import resource
-from pathlib import Path
-from tiny_trainer import make_trainer
-from kymo.hf import ProfCallback
-
-callback = ProfCallback(output_dir="out", **{SMALL}, **{dict(TWO, num_cycles=2)})
-resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-trainer = make_trainer(Path("."), callback, steps=7)
-trainer.train()
-print("steps", trainer.state.global_step)
-""",
-        tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "steps 7" in done.stdout
-    told = [line for line in done.stderr.splitlines() if line.startswith("kymo:")]
-    assert len(told) == 2
-    assert "that ended with step 3 is lost: torch could not write out/iteration_3/rank0-" in told[0]
-    assert "MB are free there" in told[0]
-    assert not list(tmp_path.glob("out/*/*"))
 
 
 def wait_for(condition: Any, what: str) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("accelerate", reason="the Trainer needs accelerate; tools/se
 from kymo import _nsight
 from kymo.hf import ProfCallback
 
-HERE = Path(__file__).parent
+SHARED = Path(__file__).parents[1] / "shared"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_tool_hears_of_steps_phases_and_modules_in_the_window_alone(listen, nv
     calls = listen(
         f"""
         import sys
-        sys.path.insert(0, {str(HERE)!r})
+        sys.path.insert(0, {str(SHARED)!r})
         from pathlib import Path
         from tiny_trainer import make_trainer
         from kymo.hf import ProfCallback
