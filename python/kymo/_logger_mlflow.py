@@ -18,17 +18,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
+from kymo import _monitor_run
 from kymo._logging import Path, Point, need, place, tell
 
 JOB_TAG = "kymo.job"
 FIND_S = 30.0
 METRICS_IN_A_BATCH = 1000  # MLflow takes no more, and of params a tenth
 PARAMS_IN_A_BATCH = 100
-# What tells one job from another. Ranks of a job have the same; TORCHELASTIC_RUN_ID alone is "none" unless it is given.
-JOB = (
-    *("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE"),
-    *("SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PBS_JOBID", "LSB_JOBID"),
-)
 
 
 class MLflowLogger:
@@ -167,10 +163,8 @@ class MLflowLogger:
 
     def _job(self) -> str:
         """The same on all ranks of a job, and on no others."""
-        words = [self._run_name or "", *(os.environ.get(name, "") for name in JOB)]
-        if os.environ.get("LOCAL_WORLD_SIZE", "") == str(self._world_size):
-            words.append(str(os.getppid()))  # all on one machine: the launcher is the job
-        return hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
+        words = (self._run_name, _monitor_run.run_id(self._world_size), os.environ.get("TORCHELASTIC_RESTART_COUNT"))
+        return hashlib.sha256("\0".join(word or "" for word in words).encode()).hexdigest()[:32]
 
     def _experiment_id(self) -> str:
         experiment = self._client.get_experiment_by_name(self._experiment)
