@@ -133,6 +133,9 @@ class KymoEngine:
 
     def _begin_recording(self) -> None:
         os.makedirs(self.output_dir, exist_ok=True)
+        rank, world_size = who_am_i()
+        if world_size > 1:
+            _native.set_rank(rank, world_size)
         _native.start(os.path.join(self.output_dir, _RECORDING), "")
         weakref.finalize(self, _end_recording, os.getpid(), _native.recording_path())
 

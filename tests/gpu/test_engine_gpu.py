@@ -1,10 +1,10 @@
-"""With a real GPU: engine="kymo" beside torch.profiler: the same operators with shapes, the same kernels, in tables too.
+"""With a real GPU: engine="kymo" beside torch.profiler: the same operators with shapes, the same kernels, and tables.
 
 A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
 
     python tests/gpu/test_engine_gpu.py
 
-kymo comes first: torch keeps CUPTI once it has it. Then what each adds to a step, and how long the end of a window takes.
+kymo comes first: torch keeps CUPTI once it has it. Then what each adds to a step, and how long a window's end takes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from gpu_program import FAILURES, check, import_torch
 
@@ -78,9 +77,8 @@ def by_torch(training: Training, path: Path, active: int) -> float:
 
 
 def counts(path: Path, category: str) -> collections.Counter[tuple[str, str]]:
-    opened: Any = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as file:
-        events = json.load(file)["traceEvents"]
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    events = json.loads(data)["traceEvents"]
     return collections.Counter(
         (event["name"], json.dumps(event["args"].get("Input Dims", [])) if category == "cpu_op" else "")
         for event in events

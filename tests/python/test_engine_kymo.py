@@ -11,6 +11,7 @@ import gzip
 import json
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -345,6 +346,46 @@ def test_the_callback_of_transformers_takes_it(tmp_path: Path, capfd: pytest.Cap
     (trace,) = (tmp_path / "iteration_2").glob("rank0-*.pt.trace.json.gz")
     tables = {f"rank0_key_averages.{ending}" for ending in ("txt", "csv", "json")}
     assert names == {trace.name, "key_averages.txt", *tables}
+
+
+RANKS = """
+import sys
+import torch
+from kymo import _background
+from kymo._engine_kymo import KymoEngine
+from kymo._schedule import Schedule
+from kymo._window import Driver
+
+folder, rank = sys.argv[1], int(sys.argv[2])
+torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 4))
+driver = Driver(Schedule(0, 1, 1, 1), KymoEngine(f"{folder}/out"), f"{folder}/out", {"averages"})
+driver.start()
+for _ in range(3):
+    model(torch.ones(2, 8)).sum().backward()
+    torch.distributed.all_reduce(torch.ones(3), async_op=True).wait()
+    driver.step()
+driver.stop()
+_background.wait()
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_ranks_have_their_own_files_and_collectives_that_end_elsewhere(tmp_path: Path) -> None:
+    if not torch.distributed.is_available():
+        pytest.skip("this torch has no torch.distributed")
+    ranks = [subprocess.Popen([sys.executable, "-c", RANKS, tmp_path, str(rank)]) for rank in range(2)]
+    assert [rank.wait(timeout=100) for rank in ranks] == [0, 0]
+    for rank in range(2):
+        (trace,) = (tmp_path / "out" / "iteration_2").glob(f"rank{rank}-*.gz")
+        events = events_of(trace)
+        reduced = [event for event in events if event["name"] == "gloo:all_reduce"]
+        assert len(reduced) == 2  # of the gradients and by hand
+        assert len({event["pid"] for event in events}) == 1
+        with gzip.open(trace, "rt") as file:
+            assert json.load(file)["distributedInfo"]["rank"] == rank
+    assert len(list((tmp_path / "out" / "kymo_engine.kymo").glob("*.klog"))) == 2
+    assert (tmp_path / "out" / "iteration_2" / "rank1_key_averages.txt").exists()
 
 
 def test_what_the_engine_lacks_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
