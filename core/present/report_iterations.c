@@ -171,14 +171,24 @@ static kymo_status put_straggler(kymo_summary *summary, struct kymo__buf *line, 
     return end_line(line, out);
 }
 
+/* Epochs have workers of their own, which go by the same numbers. The rows are sorted by these. */
+static bool is_same_worker(kymo_summary *summary, size_t a, size_t b)
+{
+    const enum kymo__summary_table table = KYMO__TABLE_WORKERS;
+    return cell_of(summary, table, a, "worker").as.i64 ==
+               cell_of(summary, table, b, "worker").as.i64 &&
+           cell_of(summary, table, a, "rank").as.i64 == cell_of(summary, table, b, "rank").as.i64;
+}
+
 /* "loader workers: 4, busy 45.2 % of the time; most so worker 1 of rank 0, 61.0 %" */
 kymo_status kymo__report_workers(kymo_summary *summary, struct kymo__buf *line, FILE *out)
 {
     const enum kymo__summary_table table = KYMO__TABLE_WORKERS;
     const size_t n = n_rows(summary, table);
     double busy_ns = 0, duration_ns = 0, most = -1;
-    size_t busiest = 0;
+    size_t busiest = 0, n_workers = 0;
     for (size_t row = 0; row < n; row++) {
+        n_workers += row == 0 || !is_same_worker(summary, row - 1, row);
         const struct kymo_cell share = cell_of(summary, table, row, "share");
         busy_ns += (double)cell_of(summary, table, row, "busy_ns").as.u64;
         duration_ns += (double)cell_of(summary, table, row, "duration_ns").as.u64;
@@ -189,7 +199,7 @@ kymo_status kymo__report_workers(kymo_summary *summary, struct kymo__buf *line, 
     }
     if (duration_ns == 0)
         return KYMO_OK;
-    kymo__buf_printf(line, "loader workers: %zu, busy ", n);
+    kymo__buf_printf(line, "loader workers: %zu, busy ", n_workers);
     kymo__text_share(line, busy_ns / duration_ns);
     kymo__buf_printf(line, " of the time; most so worker %" PRId64 " of ",
                      cell_of(summary, table, busiest, "worker").as.i64);

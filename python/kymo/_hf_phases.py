@@ -201,11 +201,11 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
         finally:
             self._end_logging()
 
-    def _begin_epoch(self, original: Function, *args: Any, **kwargs: Any) -> Any:
+    def _begin_epoch(self, original: Function, arguments: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         if self._is_on:
             self._has_epoch = True
-            _native.epoch_begin()
-        return original(*args, **kwargs)
+            _native.epoch_begin(int(state.epoch or 0))
+        return original(arguments, state, *args, **kwargs)
 
     def _run_epoch(self, original: Function, *args: Any, **kwargs: Any) -> Any:
         self._in_epoch = True

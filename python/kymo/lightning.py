@@ -133,7 +133,7 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
             self._has_epoch = True
             self._has_iteration = False
             self._step = trainer.global_step
-            _native.epoch_begin()
+            _native.epoch_begin(trainer.current_epoch)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """End it."""

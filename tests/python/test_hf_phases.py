@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from pathlib import Path
 
 import pytest
 from phase_events import counts, steps
@@ -248,10 +250,28 @@ def test_a_resumed_training_counts_its_own_steps(tmp_path):
     trainer = trainer_of(tmp_path, callback, max_steps=9, **arguments)
     trainer.train(resume_from_checkpoint=str(tmp_path / "out" / "checkpoint-4"))
     assert trainer.state.global_step == 9
+    assert [row["number"] for row in kymo.load(tmp_path / "run.kymo").table("epochs")] == [0, 1]
     found = counts(tmp_path / "run.kymo")
     assert (found["data"], found["forward"], found["optimizer"], found["checkpoint"]) == (5, 10, 5, 2)
     [row] = kymo.load(tmp_path / "run.kymo").throughput
     assert row["iterations"] == 5
+
+
+@pytest.mark.skipif(os.environ.get("KYMO_LONG") != "1", reason="a long run: KYMO_LONG=1 (make check) asks for it")
+def test_memory_stays_flat_over_many_steps(tmp_path):
+    resident = []
+
+    class Watch(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            if state.global_step in (2000, 10_000):
+                resident.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # more would be slower
+    trainer_of(tmp_path, Callback(tmp_path / "run.kymo"), Watch(), max_steps=10_000).train()
+    torch.set_num_threads(n_threads)
+    assert counts(tmp_path / "run.kymo")["optimizer"] == 10_000
+    assert resident[1] - resident[0] < 8 << 20
 
 
 # ---- exceptions ----

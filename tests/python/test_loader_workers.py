@@ -113,6 +113,13 @@ def test_workers_that_stay_are_told_once(record):
     assert "of the program, " in kymo.load(path).report()
 
 
+def test_workers_of_the_next_epoch_go_by_the_same_numbers(record):
+    with record() as path:
+        assert load(1) == load(1)
+    assert workers_of(kymo.load(path)) == [(None, 0, 4)] * 2
+    assert "loader workers: 1, busy " in kymo.load(path).report()
+
+
 def test_without_workers_and_without_a_recording_nothing_is_recorded(record):
     with record() as path:
         assert load(0)

@@ -1,0 +1,30 @@
+"""examples/lightning_loop.py: the phases of a Lightning training, and its loader's workers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from phase_events import counts
+
+pytest.importorskip("lightning")
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "lightning_loop.py"
+
+
+def test_it_tells_phases_and_workers(tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE), str(tmp_path / "run.kymo")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "loader workers: 2, busy " in done.stdout
+    assert counts(tmp_path / "run.kymo") == {
+        "data": 16,
+        "fetch": 16,
+        "decode": 128,
+        "forward": 16,
+        "backward": 16,
+        "optimizer": 16,
+    }
