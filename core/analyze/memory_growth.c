@@ -88,11 +88,17 @@ static bool put_row(struct kymo_memory_report *report, const struct kymo__memory
                     double deviation)
 {
     kymo_table *const table = report->tables[KYMO__MEMORY_GROWTH];
-    struct kymo__memory_line line;
-    if (!kymo__memory_line(y, m->n, &line))
+    struct kymo__memory_line line, later;
+    const size_t half = m->n / 2;
+    if (!kymo__memory_line(y, m->n, &line) || !kymo__memory_line(y + half, m->n - half, &later))
         return false;
     if (stack != KYMO__NO_STACK && line.slope <= 0)
         return true;
+    /* What the samples at the end may be off by tilts the line. */
+    const double blur = 2 * deviation / (double)(m->n - 1);
+    line.low -= blur;
+    line.high += blur;
+    const bool is_steady = strcmp(what, "resident") != 0 || pool->iterations.n >= LEAST_POINTS;
     const double total = line.slope * (double)(m->n - 1);
     const double least = fmax(LEAST_GROWTH, fmax(3 * deviation, pool->peak_bytes / 50));
     kymo__memory_put_whose(table, pool);
@@ -103,7 +109,8 @@ static bool put_row(struct kymo_memory_report *report, const struct kymo__memory
     kymo_table_f64(table, line.high / m->per);
     kymo_table_f64(table, total);
     kymo_table_u64(table, m->n);
-    kymo_table_bool(table, line.low > 0 && total > least && m->n >= LEAST_POINTS);
+    /* What a program builds up at first and keeps grows no more in the second half of its time. */
+    kymo_table_bool(table, is_steady && line.low > 0 && later.low > 0 && total > least);
     kymo__memory_put_stack(table, report, stack);
     return true;
 }

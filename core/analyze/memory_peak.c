@@ -199,7 +199,9 @@ static bool put_names(struct kymo_memory_report *report, const struct kymo__memo
     struct group *const groups = group_by(pool, field, report->names.n);
     if (groups == NULL)
         return false;
-    const bool is_known = groups[0].key != UINT32_MAX || groups[1].bytes > 0;
+    /* A table of "unknown" alone says nothing. */
+    const bool is_known =
+        report->names.n != 0 && (groups[0].key != UINT32_MAX || groups[1].bytes > 0);
     for (size_t i = 0; is_known && i <= report->names.n && groups[i].bytes > 0; i++) {
         kymo__memory_put_whose(table, pool);
         if (groups[i].key != UINT32_MAX)

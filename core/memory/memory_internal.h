@@ -12,7 +12,7 @@
  *
  * A block of s bytes is told with the probability 1 - exp(-s / interval), as if each byte were chosen by itself. It then
  * stands for its size over that probability, which makes sums over samples right on average. Where more than
- * KYMO__MEMORY_RATE are told in a second, the interval doubles (unless the user set it); each sample carries its own.
+ * KYMO__MEMORY_RATE are told in a second, or telling takes a hundredth of the time, the interval doubles (unless the user set it); each sample carries its own.
  *
  * All memory of the module is mapped, and wiped in a forked child: blocks of the parent are not the child's to tell of.
  */

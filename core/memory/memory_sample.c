@@ -12,13 +12,17 @@ static struct {
     bool is_fixed;     /* the user's, so that it does not double */
     uint64_t last_number;
     struct kymo__memory_counts counts; /* added to by any thread */
-    uint64_t n_seen;                   /* samples at the last look; the flush thread's */
+    uint64_t n_seen, ticks_seen;       /* of these at the last look; the flush thread's */
 } sampling = {.interval = KYMO__MEMORY_INTERVAL};
 
 /* This thread is in here: a signal handler that allocates meanwhile is not told of. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
+/* When the thread began to tell of the allocation that is due. */
+static __thread uint64_t began __attribute__((tls_model("initial-exec")));
 /* The thread is kymo's own. */
 static __thread bool is_ours __attribute__((tls_model("initial-exec")));
+
+static bool is_opening; /* somebody opens the recording beside; relaxed */
 
 static struct kymo__record *const record = &kymo__record;
 
@@ -30,6 +34,11 @@ void kymo__memory_not_mine(void)
 uint64_t kymo__memory_interval(void)
 {
     return __atomic_load_n(&sampling.interval, __ATOMIC_RELAXED);
+}
+
+static bool is_on(void)
+{
+    return (kymo_on() & KYMO_ON_MEMORY) != 0;
 }
 
 static void add(uint64_t *count, uint64_t n)
@@ -53,22 +62,34 @@ void kymo__memory_sample_start(uint64_t interval)
                      __ATOMIC_RELAXED);
     sampling.is_fixed = interval != 0;
     sampling.counts = (struct kymo__memory_counts){0};
-    sampling.n_seen = 0;
+    sampling.n_seen = sampling.ticks_seen = 0;
 }
 
 void kymo__memory_sample_after_fork(void)
 {
     kymo__memory_sample_start(sampling.is_fixed ? sampling.interval : 0);
     is_inside = false;
+    is_opening = false;
+}
+
+/* Too many, or too dear: deep stacks take tens of microseconds each. A few that a busy machine held up are neither. */
+static bool is_too_much(uint64_t n, uint64_t ticks, uint64_t elapsed_ns)
+{
+    enum { SOME = 50, PER_CENT = 100 };
+    const double seconds = (double)elapsed_ns / 1e9;
+    const double spent_s = (double)ticks / (double)kymo__clock_hz();
+    return (double)n > KYMO__MEMORY_RATE * seconds || (n >= SOME && spent_s * PER_CENT > seconds);
 }
 
 void kymo__memory_adapt(uint64_t elapsed_ns)
 {
-    const uint64_t n = __atomic_load_n(&sampling.counts.n_told, __ATOMIC_RELAXED),
-                   seen = sampling.n_seen;
-    sampling.n_seen = n;
-    if (!sampling.is_fixed && (n - seen) * UINT64_C(1000000000) > elapsed_ns * KYMO__MEMORY_RATE)
+    struct kymo__memory_counts now;
+    kymo__memory_counts_get(&now);
+    if (!sampling.is_fixed &&
+        is_too_much(now.n_told - sampling.n_seen, now.ticks - sampling.ticks_seen, elapsed_ns))
         __atomic_store_n(&sampling.interval, sampling.interval * 2, __ATOMIC_RELAXED);
+    sampling.n_seen = now.n_told;
+    sampling.ticks_seen = now.ticks;
 }
 
 /* ---- chance ---- */
@@ -101,8 +122,10 @@ int kymo_memory_wants(struct kymo_memory_thread *thread, size_t bytes)
     }
     if (thread->until >= 0)
         return 0;
-    if (!is_inside && !is_ours && !kymo__lane_is_aside() && kymo__blocks_marks() != NULL)
+    if (!is_inside && !is_ours && !kymo__lane_is_aside() && kymo__blocks_marks() != NULL) {
+        began = kymo__clock_ticks();
         return 1;
+    }
     draw(thread);
     return 0;
 }
@@ -115,7 +138,6 @@ int kymo_memory_wants(struct kymo_memory_thread *thread, size_t bytes)
  */
 static void keep_going(void)
 {
-    static bool is_opening;
     const enum kymo__record_state state = __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
     if (state == KYMO__RECORD_OPEN) {
         __atomic_store_n(&is_opening, false, __ATOMIC_RELAXED);
@@ -131,7 +153,7 @@ static struct kymo__memory_entry *claim(uint64_t *ticket)
 {
     enum { TRIES = 1000, EACH_US = 100 };
     struct kymo__memory_entry *entry = kymo__memory_queue_claim(ticket);
-    for (int i = 0; entry == NULL && kymo__memory_interval() <= EVERY && i < TRIES; i++) {
+    for (int i = 0; entry == NULL && kymo__memory_interval() <= EVERY && is_on() && i < TRIES; i++) {
         kymo__flush_wake();
         usleep(EACH_US);
         entry = kymo__memory_queue_claim(ticket);
@@ -178,7 +200,7 @@ static void tell(const struct kymo_memory_thread *thread, const void *block, siz
     entry->n_places = (uint32_t)kymo__places_now(entry->places, KYMO__MEMORY_PLACES);
     publish(entry, ticket, KYMO__MEMORY_TAKE, tick, number);
     add(&sampling.counts.n_told, 1);
-    add(&sampling.counts.ticks, kymo__clock_ticks() - tick);
+    add(&sampling.counts.ticks, kymo__clock_ticks() - began);
 }
 
 void kymo_memory_take(struct kymo_memory_thread *thread, const void *block, size_t bytes,
@@ -204,7 +226,8 @@ void kymo_memory_give(const void *block)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint64_t ticket;
     const uint64_t number = kymo__blocks_take(block);
-    struct kymo__memory_entry *const entry = number != 0 ? claim(&ticket) : NULL;
+    /* Blocks of a recording that has ended are still freed; nobody asks about them. */
+    struct kymo__memory_entry *const entry = number != 0 && is_on() ? claim(&ticket) : NULL;
     if (entry != NULL)
         publish(entry, ticket, KYMO__MEMORY_GIVE, kymo__clock_ticks(), number);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -65,6 +65,9 @@ static bool join_environment(const struct kymo__settings *wanted)
         kymo__say(
             "energy is not measured: the recording was begun by KYMO or kymo run, and what they "
             "say counts; ask there for it (kymo run --energy)");
+    if (joins && wanted->memory.is_wanted && !record->settings.memory.is_wanted)
+        kymo__say("memory is not measured: the recording was begun by KYMO or kymo run, and what "
+                  "they say counts; ask there for it (kymo run --memory)");
     pthread_mutex_unlock(&record->lock);
     return joins;
 }

@@ -63,9 +63,10 @@ KYMO_API void kymo_memory_report_destroy(kymo_memory_report *report);
  *
  * Growth: what is alive at the end of each iteration (per "iteration"; warm-up is left out), or at fifty moments evenly apart
  * where there are no iterations (per "second"), and of `resident` the last reading before. The slope is the median of the
- * slopes between any two points, low to high where it lies with 95 % confidence. A leak is suspected where low is above 0, there
- * are eight points or more, and the growth in all is above 1 MiB, three standard deviations of the samples, and a fiftieth of
- * the peak. Rows are of everything alive ("live"), of resident memory, and of the stacks whose live bytes grew most.
+ * slopes between any two points, low to high where it lies with 95 % confidence, what samples may be off by counted in. A leak is suspected where low is above 0, also
+ * that of the second half alone, there are eight points or more, and the growth in all is above 1 MiB, three standard deviations of the samples, and a fiftieth of
+ * the peak. Resident memory is
+ * suspected by iterations only. Rows are of everything alive ("live"), of resident memory, and of the stacks whose live bytes grew most.
  *
  * Fragmentation, of the state a snapshot ends with: unusable_share is the share of free memory that the largest free block does
  * not have; of a trace, what was reserved and not allocated at the peak.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from built import BUILD, Finished, cached
+from built import BUILD, ROOT, Finished, cached
 
 MIB = 1 << 20
 
@@ -257,6 +257,13 @@ def test_without_the_hook_python_is_measured_alone_and_that_is_said(
     tables = report(kymo, "alone.kymo")
     assert tables["pools"][0]["source"] == "samples of Python's objects"
     assert grown(tables, "keep_buffer") and any("kymo run --memory" in note for note in tables["notes"])
+
+
+def test_the_example_finds_its_leak(measured: Callable[..., dict[str, Any]], python: dict[str, str]) -> None:
+    tables = measured(sys.executable, ROOT / "examples" / "leak.py", 60, sample="64KiB", env=python)
+    (leak,) = grown(tables, "remember")
+    assert leak["per"] == "iteration" and leak["stack"].startswith("remember (leak.py:24)")
+    assert leak["slope_bytes"] == pytest.approx(400_000, rel=0.1)
 
 
 # ---- files of torch ----

@@ -1,0 +1,36 @@
+"""A loop that forgets to forget: each step keeps a copy of its batch in a history that nobody reads.
+
+Run it with `kymo run --memory -o leak.kymo -- python leak.py`; then `kymo report --memory leak.kymo` names remember(),
+and by how much what it keeps grows each step.
+"""
+
+import sys
+import time
+
+import kymo
+
+BATCH_BYTES = 400_000
+history: list[bytearray] = []
+
+
+def load() -> bytearray:
+    """Make a batch; what it was made from is freed again."""
+    raw = bytearray(4 * BATCH_BYTES)
+    return raw[:BATCH_BYTES]
+
+
+def remember(batch: bytearray) -> None:
+    """Keep a copy of the batch: here is the leak."""
+    history.append(bytearray(batch))
+
+
+def main(steps: int) -> None:
+    """Run the loop; kymo counts the steps."""
+    for _ in kymo.iterations(range(steps)):
+        batch = load()
+        remember(batch)
+        time.sleep(0.005)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 80)
