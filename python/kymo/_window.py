@@ -106,7 +106,7 @@ class Driver:
         """Make one that has not started. `on_saved` is told of each window that was."""
         self.schedule = schedule
         self.engine = engine
-        self.output_dir = os.fspath(output_dir)
+        self.output_dir = os.path.abspath(output_dir)  # for the process beside, which does not follow a chdir()
         self.selection = frozenset(selection)
         self.on_saved = on_saved
         self.step_num = 0

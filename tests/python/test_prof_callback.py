@@ -303,6 +303,18 @@ def test_a_training_that_is_resumed_is_counted_from_there(tmp_path):
     assert len(named(trace_of(tmp_path / "out" / "iteration_2"), "ProfilerStep#1")) == 1
 
 
+def test_a_program_may_change_its_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+
+    class Moving(TrainerCallback):
+        def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            monkeypatch.chdir(tmp_path / "elsewhere")
+
+    train(tmp_path, ProfCallback(output_dir="out", **SMALL, **SOON), Moving(), steps=3)
+    assert names_in(tmp_path / "out") == {"iteration_2": {TRACE} | AVERAGES}
+
+
 def test_epochs_may_be_shorter_than_the_schedule(tmp_path):
     train(tmp_path, ProfCallback(output_dir=tmp_path / "out", **SMALL), steps=10, length=8)
     assert set(names_in(tmp_path / "out")) == {"iteration_9"}
