@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kymo._window import Engine, Window
 
 _DEFAULT_OUTPUT_DIR = "profiler_output"
+_TOLD_WINDOWS = 5  # one that repeats for days would fill the terminal
 _DEFAULT_SCHEDULE = {"wait_steps": 4, "warmup_steps": 4, "active_steps": 1, "num_cycles": 1}
 
 
@@ -117,6 +118,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         self.is_nsight = enable_nsight_systems
         self.prof: Optional[Driver] = self._make_driver(nsight_systems_output_file)
         self._training: Optional[_Training] = None
+        self._n_saved = 0
         _watch_trainers()
 
     def _tell(self, sentence: str) -> None:
@@ -174,7 +176,8 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         return TorchEngine(**self.settings, with_snapshot="snapshot" in self.selection)
 
     def _on_saved(self, window: Window) -> None:
-        if self.is_nsight:
+        self._n_saved += 1
+        if self.is_nsight or (self._n_saved > _TOLD_WINDOWS and not window.is_partial):
             return
         ours = f"kymo {(window.wait_ns - window.engine_ns) / 1e6:.1f} ms"
         cost = f"torch took {window.engine_ns / 1e6:.0f} ms for its end, {ours}" if self.engine == "torch" else ours
@@ -183,6 +186,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         self._tell(
             f"{window.n_steps} step{'s' * (window.n_steps != 1)} from step {window.first_step} on{notes}{reason} "
             f"in {window.folder}: {cost}; tables and pages follow"
+            + ("; further windows are saved in silence" if self._n_saved == _TOLD_WINDOWS else "")
         )
 
     # ---- hooks of the Trainer ----

@@ -399,6 +399,17 @@ def test_a_callback_of_ours_may_stand_beside(tmp_path):
     assert "forward" in list(kymo.load(tmp_path / "run.kymo").ranges["name"])
 
 
+def test_many_windows_are_not_all_told(tmp_path, capsys):
+    callback = ProfCallback(
+        output_dir=tmp_path / "out", **SMALL, wait_steps=0, warmup_steps=1, active_steps=1, num_cycles=0
+    )
+    train(tmp_path, callback, steps=17)
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kymo: 1 step")]
+    assert len(names_in(tmp_path / "out")) == 8
+    assert len(told) == 5
+    assert told[-1].endswith("further windows are saved in silence")
+
+
 def test_what_a_window_costs_is_known_apart(default):
     (window,) = default[1].prof.windows
     assert 0 < window.engine_ns < window.wait_ns
