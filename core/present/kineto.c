@@ -172,20 +172,40 @@ static const char *find_value(const struct kymo__payload *payload, const char *k
         return "";
     const char *const value = found + strlen(key), *const end = payload->text + payload->len;
     const char *at = value;
-    while (at < end && memchr("0123456789[], -", *at, 15) != NULL)
+    while (at < end && memchr("0123456789[], ", *at, 14) != NULL)
         at++;
     *len = (size_t)(at - value);
     return value;
+}
+
+/* Whether `c` may stand behind `before`, blanks left out, in a list of lists of numbers. */
+static bool may_follow(char c, char before)
+{
+    const bool behind_digit = before >= '0' && before <= '9';
+    switch (c) {
+    case '[':
+        return before == '[' || before == ',';
+    case ']':
+        return behind_digit || before == '[' || before == ']';
+    case ',':
+        return behind_digit || before == ']';
+    default:
+        return behind_digit || before == '[' || before == ',';
+    }
 }
 
 /* A list of lists of numbers, whole: what was cut off, or never was one, is left out. */
 static bool is_list(const char *text, size_t len)
 {
     int depth = 0;
+    char before = ',';
     for (size_t i = 0; i < len; i++) {
+        if (text[i] == ' ' && before == ',' && i > 0)
+            continue;
         depth += text[i] == '[' ? 1 : text[i] == ']' ? -1 : 0;
-        if (depth <= 0 && i + 1 < len)
+        if (text[i] == ' ' || !may_follow(text[i], before) || (depth <= 0 && i + 1 < len))
             return false;
+        before = text[i];
     }
     return len > 1 && depth == 0;
 }

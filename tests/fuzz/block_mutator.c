@@ -128,8 +128,8 @@ static void use_summary(kymo_recording *recording, bool as_json, FILE *nowhere)
 
 void fuzz_read(const char *path, unsigned which)
 {
-    static const char *const formats[] = {"perfetto",   "chrome",    "csv",
-                                          "speedscope", "collapsed", "flamegraph"};
+    static const char *const formats[] = {"perfetto",  "chrome",     "csv",   "speedscope",
+                                          "collapsed", "flamegraph", "kineto"};
     static FILE *nowhere;
     if (nowhere == NULL && (nowhere = fopen("/dev/null", "w")) == NULL)
         abort();

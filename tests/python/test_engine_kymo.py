@@ -388,6 +388,34 @@ def test_ranks_have_their_own_files_and_collectives_that_end_elsewhere(tmp_path:
     assert (tmp_path / "out" / "iteration_2" / "rank1_key_averages.txt").exists()
 
 
+KILLED = """
+import os, signal, sys
+import torch
+from kymo._engine_kymo import KymoEngine
+from kymo._schedule import Schedule
+from kymo._window import Driver
+
+driver = Driver(Schedule(0, 1, 1, 1), KymoEngine(sys.argv[1]), sys.argv[1], {"averages"})
+driver.start()
+for _ in range(2):
+    torch.ones(2, 3).add(1)
+    driver.step()
+print(driver.engine._log, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_window_that_is_over_survives_kill_9(tmp_path: Path) -> None:
+    # Whoever makes the files has its standard error too, so that run() comes back when they are made.
+    command = [sys.executable, "-c", KILLED, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == -9
+    assert Path(done.stdout.strip()).exists()
+    (trace,) = (tmp_path / "iteration_2").glob("*.gz")
+    assert "aten::add" in {event["name"] for event in events_of(trace)}
+    assert "aten::add" in (tmp_path / "iteration_2" / "key_averages.txt").read_text()
+
+
 def test_what_the_engine_lacks_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     KymoEngine(tmp_path, profile_memory=True, with_stack=True)
     told = capfd.readouterr().err

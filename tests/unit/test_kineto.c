@@ -23,6 +23,9 @@ static void put_payload(struct log_maker *log, uint64_t tick, uint32_t site, con
     log_record(log, tick, KYMO_RECORD_BEGIN, words, 1 + (strlen(text) + 7) / 8);
 }
 
+/* What the inner operator has. */
+static const char *addmm_payload = "sizes = [[4, 8], [";
+
 /* A step with a phase, an operator within another that launches a kernel, and something of the user's own. */
 static void put_training(struct log_maker *log)
 {
@@ -44,7 +47,7 @@ static void put_training(struct log_maker *log)
     log_record(log, 2000, KYMO_RECORD_BEGIN, step, 2);
     log_begin(log, 2100, FORWARD);
     put_payload(log, 2200, LINEAR, "seq = 7, sizes = [[4, 8], [[2], []]]");
-    put_payload(log, 2300, ADDMM, "sizes = [[4, 8], [");
+    put_payload(log, 2300, ADDMM, addmm_payload);
     log_begin(log, 2400, LAUNCH);
     log_launch(log, 2400, 99);
     log_end(log, 2500, LAUNCH);
@@ -100,6 +103,30 @@ static void operators_have_shapes_and_numbers(void **state)
            "\"Record function id\":0,\"Ev Idx\":4}}",
            true); /* a list that is cut off is none */
     test_free(text);
+}
+
+static void what_is_no_list_of_shapes_is_left_out(void **state)
+{
+    static const char *const bad[] = {
+        "sizes = [[4 8]]", "sizes = [,]",    "sizes = [[4,]]]", "sizes = 4", "sizes = []]",
+        "sizes = [ ]",     "sizes = [[4]],", "sizes = ",        "size",      "sizes = [[4,,8]]",
+    };
+    (void)state;
+    const char *const usual = addmm_payload;
+    for (size_t i = 0; i < KYMO__COUNT_OF(bad); i++) {
+        addmm_payload = bad[i];
+        char *text = export_training(NULL);
+        expect(text,
+               "\"name\":\"aten::addmm\",\"cat\":\"cpu_op\",\"args\":{\"External id\":5,"
+               "\"Record function id\":0,\"Ev Idx\":4}}",
+               true);
+        test_free(text);
+    }
+    addmm_payload = "sizes = []";
+    char *text = export_training(NULL);
+    expect(text, "\"Ev Idx\":4,\"Input Dims\":[]}}", true);
+    test_free(text);
+    addmm_payload = usual;
 }
 
 static void all_else_has_the_names_that_torch_would_give(void **state)
@@ -202,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operators_have_shapes_and_numbers),
+        cmocka_unit_test(what_is_no_list_of_shapes_is_left_out),
         cmocka_unit_test(all_else_has_the_names_that_torch_would_give),
         cmocka_unit_test(a_call_of_cuda_is_tied_to_its_operator_and_its_kernel),
         cmocka_unit_test(a_window_has_what_lies_in_it),
