@@ -95,6 +95,7 @@ struct kymo__memory_timeline {
     size_t n_devices, devices_cap;
     struct kymo__memory_change *changes; /* of all devices, in one piece */
     struct kymo__memory_phases phases;
+    int64_t n_bytes; /* of all blocks together: as long as it fits, every sum of some of them does */
     uint64_t n_lost; /* releases of what was never made, and blocks whose release was not recorded */
 };
 

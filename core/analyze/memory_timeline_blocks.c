@@ -80,6 +80,7 @@ static struct kymo__memory_block *put_block(struct maker *maker, struct kymo__me
         *slot = number + 1;
     }
     timeline->blocks[number] = block;
+    timeline->n_bytes += block.bytes;
     return &timeline->blocks[number];
 }
 
@@ -148,6 +149,12 @@ static bool find_devices(struct kymo__memory_timeline *timeline)
 
 /* ---- events ---- */
 
+/* No sum may leave its type, whatever the file says. What no machine has is left out. */
+static bool is_possible(const struct kymo__memory_timeline *timeline, int64_t bytes)
+{
+    return bytes > 0 && bytes <= INT64_MAX - timeline->n_bytes;
+}
+
 static bool begin_block(struct maker *maker, uint32_t number, uint32_t device)
 {
     const struct kymo__torch_memory *event = &maker->timeline->trace->memory[number];
@@ -194,7 +201,8 @@ static bool make_of_events(struct maker *maker)
         const struct kymo__torch_memory *event = &trace->memory[i];
         uint32_t device;
         /* Nothing is at the address 0, and INT64_MIN has no other sign: neither is of an allocator. */
-        if (event->address == 0 || event->bytes == 0 || event->bytes == INT64_MIN)
+        if (event->address == 0 || event->bytes == 0 || event->bytes == INT64_MIN ||
+            !is_possible(maker->timeline, event->bytes > 0 ? event->bytes : -event->bytes))
             continue;
         if (!find_device(maker->timeline, event->device_type, event->device_id, &device) ||
             !(event->bytes > 0 ? begin_block(maker, i, device) : end_block(maker, i, device)))
@@ -204,6 +212,8 @@ static bool make_of_events(struct maker *maker)
 }
 
 /* ---- roles ---- */
+
+static const int64_t MAX_NS = INT64_C(1) << 62; /* events have no later times, nor earlier ones */
 
 static uint8_t category_of(const struct kymo__torch_role *role)
 {
@@ -262,7 +272,8 @@ static bool take_role(struct maker *maker, const struct kymo__torch_role *role)
 {
     struct kymo__memory_timeline *timeline = maker->timeline;
     uint32_t device, younger = KYMO__MEMORY_NONE;
-    if (role->address == 0 || role->bytes <= 0)
+    if (role->address == 0 || !is_possible(timeline, role->bytes) || role->ns <= -MAX_NS ||
+        role->ns >= MAX_NS)
         return true;
     if (!find_device(timeline, role->device_type, role->device_id, &device))
         return false;
@@ -297,16 +308,20 @@ static bool make_of_sums(struct kymo__memory_timeline *timeline)
             first++;
         if (first == trace->n_memory || trace->memory[first].total_allocated <= 0)
             continue;
-        int64_t rest = trace->memory[first].total_allocated - trace->memory[first].bytes;
+        int64_t rest;
+        if (__builtin_sub_overflow(trace->memory[first].total_allocated, trace->memory[first].bytes,
+                                   &rest))
+            continue;
         for (size_t i = 0; i < timeline->n_blocks && rest > 0; i++)
             if (timeline->blocks[i].device == d && timeline->blocks[i].made_ns == KYMO__MEMORY_BEFORE)
                 rest -= timeline->blocks[i].bytes;
-        if (rest <= 0)
+        if (!is_possible(timeline, rest))
             continue;
         if (!kymo__grow(&timeline->blocks, &timeline->blocks_cap, timeline->n_blocks + 1,
                         sizeof *timeline->blocks))
             return false;
         timeline->blocks[timeline->n_blocks++] = block_of(d, 0, rest);
+        timeline->n_bytes += rest;
     }
     return true;
 }

@@ -232,19 +232,20 @@ static bool cut_into_pieces(struct kymo__memory_phases *phases)
 
 /* ---- operators ---- */
 
-static bool put_outermost(struct kymo__memory_phases *phases,
-                          const struct kymo__torch_event *events, size_t n)
+static bool put_outermost(struct kymo__memory_phases *phases, const struct kymo__torch_trace *trace,
+                          const struct kymo__torch_thread *thread)
 {
     int64_t end_ns = INT64_MIN;
-    for (size_t i = 0; i < n; i++) {
-        if (events[i].kind != KYMO__TORCH_OP || events[i].begin_ns < end_ns)
+    for (size_t i = thread->begin; i < thread->end; i++) {
+        const struct kymo__torch_event *event = &trace->events[i];
+        if (event->kind != KYMO__TORCH_OP || event->begin_ns < end_ns)
             continue;
         if (!kymo__grow(&phases->operators, &phases->operators_cap, phases->n_operators + 1,
                         sizeof *phases->operators))
             return false;
-        end_ns = events[i].end_ns;
+        end_ns = event->end_ns;
         phases->operators[phases->n_operators++] =
-            (struct kymo__memory_span){.begin_ns = events[i].begin_ns, .end_ns = end_ns};
+            (struct kymo__memory_span){.begin_ns = event->begin_ns, .end_ns = end_ns};
     }
     return true;
 }
@@ -255,9 +256,8 @@ static bool find_operators(struct kymo__memory_phases *phases, const struct kymo
     if (phases->first_operator == NULL)
         return false;
     for (size_t t = 0; t < trace->n_threads; t++) {
-        const struct kymo__torch_thread *thread = &trace->threads[t];
         phases->first_operator[t] = phases->n_operators;
-        if (!put_outermost(phases, trace->events + thread->begin, thread->end - thread->begin))
+        if (!put_outermost(phases, trace, &trace->threads[t]))
             return false;
     }
     phases->first_operator[trace->n_threads] = phases->n_operators;
