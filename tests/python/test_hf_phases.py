@@ -97,6 +97,15 @@ def traces_of(trainer):
     ]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Such small work is slower with more."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
+
+
 @pytest.fixture(autouse=True)
 def nothing_stays():
     yield
@@ -266,10 +275,7 @@ def test_memory_stays_flat_over_many_steps(tmp_path):
             if state.global_step in (2000, 10_000):
                 resident.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
 
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # more would be slower
     trainer_of(tmp_path, Callback(tmp_path / "run.kymo"), Watch(), max_steps=10_000).train()
-    torch.set_num_threads(n_threads)
     assert counts(tmp_path / "run.kymo")["optimizer"] == 10_000
     assert resident[1] - resident[0] < 8 << 20
 

@@ -122,6 +122,15 @@ def traces_of(trainer, module):
     return [*map(shadowed, owners), [(len(m._forward_hooks), len(m._forward_pre_hooks)) for m in module.modules()]]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Such small work is slower with more."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
+
+
 @pytest.fixture(autouse=True)
 def nothing_stays():
     yield
