@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
+import json
 import os
 import sys
 from pathlib import Path
@@ -250,6 +252,25 @@ def test_two_callbacks_record_once(tmp_path):
         "logging": 1,
     }
     assert not (tmp_path / "b.kymo").exists()
+
+
+def test_phases_are_annotations_of_a_profile_by_torch(tmp_path):
+    from kymo import _background
+    from kymo.hf import ProfCallback
+
+    plain = {"profile_memory": False, "with_stack": False, "record_shapes": False, "export_key_averages": False}
+    profiler = ProfCallback(
+        output_dir=tmp_path / "out", wait_steps=1, warmup_steps=1, active_steps=2, num_cycles=1, **plain
+    )
+    callback = Callback(tmp_path / "run.kymo")
+    trainer_of(tmp_path, callback, profiler, max_steps=6, gradient_accumulation_steps=2).train()
+    _background.wait()
+    [path] = (tmp_path / "out").glob("iteration_4/*.pt.trace.json.gz")
+    with gzip.open(path) as file:
+        names = [event["name"] for event in json.load(file)["traceEvents"] if event.get("cat") == "user_annotation"]
+    found = {name: names.count(name) for name in names if name.startswith("kymo:")}
+    assert found == {"kymo:data": 2, "kymo:forward": 4, "kymo:backward": 4, "kymo:optimizer": 2}
+    assert counts(tmp_path / "run.kymo")["forward"] == 12
 
 
 def test_a_resumed_training_counts_its_own_steps(tmp_path):
