@@ -16,68 +16,88 @@ const char *artifacts_name(const struct artifacts *job, const char *name, char *
     return into;
 }
 
-/* Under `hidden`, then called `path`. */
-static int write_and_rename(const char *hidden, const char *path,
-                            kymo_status (*write)(void *ctx, int fd), void *ctx)
+struct file {
+    char *path, *hidden; /* its name in the end, and until then */
+    kymo_status (*write)(void *ctx, int fd);
+    void *ctx;
+    const int *error; /* an errno that `write` met itself; NULL, or 0: the library tells what failed */
+};
+
+static const char *why(const struct file *file)
 {
-    const int fd = open(hidden, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return file->error != NULL && *file->error != 0 ? strerror(*file->error) : kymo_last_error();
+}
+
+static int write_and_rename(const struct file *file)
+{
+    const int fd = open(file->hidden, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
-        return cli_fail("cannot write %s: %s", path, strerror(errno));
-    const kymo_status status = write(ctx, fd);
-    int failed = status == KYMO_OK ? CLI_FINE : cli_fail("%s: %s", path, kymo_last_error());
+        return cli_fail("cannot write %s: %s", file->path, strerror(errno));
+    const kymo_status status = file->write(file->ctx, fd);
+    int failed = status == KYMO_OK ? CLI_FINE : cli_fail("%s: %s", file->path, why(file));
     /* Some file systems tell of a full disk only here. */
     if (close(fd) != 0 && failed == CLI_FINE)
-        failed = cli_fail("cannot write %s: %s", path, strerror(errno));
-    if (failed == CLI_FINE && rename(hidden, path) != 0)
-        failed = cli_fail("cannot write %s: %s", path, strerror(errno));
+        failed = cli_fail("cannot write %s: %s", file->path, strerror(errno));
+    if (failed == CLI_FINE && rename(file->hidden, file->path) != 0)
+        failed = cli_fail("cannot write %s: %s", file->path, strerror(errno));
     if (failed != CLI_FINE)
-        unlink(hidden);
+        unlink(file->hidden);
     else
-        puts(path);
+        puts(file->path);
     return failed;
+}
+
+static int write_file(const struct artifacts *job, const char *name, struct file file)
+{
+    int status = CLI_BAD;
+    if (asprintf(&file.path, "%s/%s", job->directory, name) < 0 ||
+        asprintf(&file.hidden, "%s/.%s.%ld", job->directory, name, (long)getpid()) < 0)
+        cli_fail("no memory for a file name");
+    else
+        status = write_and_rename(&file);
+    free(file.path);
+    free(file.hidden);
+    return status;
 }
 
 int artifacts_write(const struct artifacts *job, const char *name,
                     kymo_status (*write)(void *ctx, int fd), void *ctx)
 {
-    char *path = NULL, *hidden = NULL;
-    int status = CLI_BAD;
-    if (asprintf(&path, "%s/%s", job->directory, name) < 0 ||
-        asprintf(&hidden, "%s/.%s.%ld", job->directory, name, (long)getpid()) < 0)
-        cli_fail("no memory for a file name");
-    else
-        status = write_and_rename(hidden, path, write, ctx);
-    free(path);
-    free(hidden);
-    return status;
+    return write_file(job, name, (struct file){.write = write, .ctx = ctx});
 }
+
+/* ---- streams ---- */
 
 struct printing {
     kymo_status (*print)(void *ctx, FILE *out);
     void *ctx;
+    int error;
 };
 
 static kymo_status print_to_fd(void *ctx, int fd)
 {
-    const struct printing *printing = ctx;
+    struct printing *printing = ctx;
     const int own = dup(fd);
     FILE *out = own >= 0 ? fdopen(own, "w") : NULL;
     if (out == NULL) {
+        printing->error = errno;
         if (own >= 0)
             close(own);
         return KYMO_EIO;
     }
-    kymo_status status = printing->print(printing->ctx, out);
-    if (fclose(out) != 0 && status == KYMO_OK)
-        status = KYMO_EIO;
-    return status;
+    const kymo_status status = printing->print(printing->ctx, out);
+    if (fclose(out) == 0 || status != KYMO_OK)
+        return status;
+    printing->error = errno;
+    return KYMO_EIO;
 }
 
 int artifacts_print_plain(const struct artifacts *job, const char *name,
                           kymo_status (*print)(void *ctx, FILE *out), void *ctx)
 {
-    struct printing printing = {print, ctx};
-    return artifacts_write(job, name, print_to_fd, &printing);
+    struct printing printing = {.print = print, .ctx = ctx};
+    return write_file(
+        job, name, (struct file){.write = print_to_fd, .ctx = &printing, .error = &printing.error});
 }
 
 int artifacts_print(const struct artifacts *job, const char *name,

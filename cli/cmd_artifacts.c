@@ -39,7 +39,9 @@ static const struct cli_option options[] = {
      "averages: entries of the stack that calls are told apart\n"
      "by (default: 5)"},
     {"metric", 0, CLI_CHOICE, "self_cpu_time_total|self_cuda_time_total|self_device_time_total",
-     &given.metric, "stacks: what is counted (default: as --sort)"},
+     &given.metric,
+     "stacks: what is counted (default: time on the device,\n"
+     "self_cpu_time_total without a GPU)"},
     {"move", 0, CLI_FLAG, NULL, &given.move, "delete TRACE once all of it is in DIR, packed"},
 };
 

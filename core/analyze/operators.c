@@ -99,14 +99,14 @@ static struct kymo__operator *row_of_event(struct kymo_operators *operators,
 static void add_call(struct kymo__operator *row, const struct kymo__torch_call *call,
                      const struct kymo__torch_event *event)
 {
-    row->cpu_ns += event->end_ns - event->begin_ns;
-    row->self_cpu_ns += call->self_cpu_ns;
-    row->device_ns += call->device_ns;
-    row->self_device_ns += call->self_device_ns;
-    row->cpu_bytes += call->cpu_bytes;
-    row->self_cpu_bytes += call->self_cpu_bytes;
-    row->device_bytes += call->device_bytes;
-    row->self_device_bytes += call->self_device_bytes;
+    kymo__sum(&row->cpu_ns, event->end_ns - event->begin_ns);
+    kymo__sum(&row->self_cpu_ns, call->self_cpu_ns);
+    kymo__sum(&row->device_ns, call->device_ns);
+    kymo__sum(&row->self_device_ns, call->self_device_ns);
+    kymo__sum(&row->cpu_bytes, call->cpu_bytes);
+    kymo__sum(&row->self_cpu_bytes, call->self_cpu_bytes);
+    kymo__sum(&row->device_bytes, call->device_bytes);
+    kymo__sum(&row->self_device_bytes, call->self_device_bytes);
 }
 
 static bool group_calls(struct kymo_operators *operators, kymo__torch_id *step)
@@ -137,8 +137,8 @@ static bool group_work(struct kymo_operators *operators, kymo__torch_id *step)
         struct kymo__operator *row = row_of_event(operators, event, 0, step);
         if (row == NULL)
             return false;
-        row->device_ns += event->end_ns - event->begin_ns;
-        row->self_device_ns += event->end_ns - event->begin_ns;
+        kymo__sum(&row->device_ns, event->end_ns - event->begin_ns);
+        kymo__sum(&row->self_device_ns, event->end_ns - event->begin_ns);
     }
     return true;
 }
@@ -162,8 +162,8 @@ static bool group_memory(struct kymo_operators *operators)
         note_first(row, memory->ns, memory->ns, memory->order);
         const bool is_host =
             memory->device_type == 0 || memory->device_type == 2 || memory->device_type == 5;
-        *(is_host ? &row->cpu_bytes : &row->device_bytes) += memory->bytes;
-        *(is_host ? &row->self_cpu_bytes : &row->self_device_bytes) += memory->bytes;
+        kymo__sum(is_host ? &row->cpu_bytes : &row->device_bytes, memory->bytes);
+        kymo__sum(is_host ? &row->self_cpu_bytes : &row->self_device_bytes, memory->bytes);
     }
     return true;
 }
@@ -172,8 +172,8 @@ static void sum_up(struct kymo_operators *operators)
 {
     for (size_t i = 0; i < operators->n_rows; i++) {
         const struct kymo__operator *row = &operators->rows[i];
-        operators->sum_cpu_ns += row->self_cpu_ns;
-        operators->sum_device_ns += row->key.place == ON_DEVICE ? row->self_device_ns : 0;
+        kymo__sum(&operators->sum_cpu_ns, row->self_cpu_ns);
+        kymo__sum(&operators->sum_device_ns, row->key.place == ON_DEVICE ? row->self_device_ns : 0);
         operators->has_device_time |= row->self_device_ns > 0;
         operators->has_device_memory |= row->self_device_bytes > 0;
         operators->has_stacks |= operators->texts.names[row->key.top].len > 0;

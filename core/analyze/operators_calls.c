@@ -134,7 +134,7 @@ static void join_doubles(struct kymo_operators *operators)
         if (parent->n_children != 1 || !have_one_name(operators, call, parent))
             continue;
         parent->n_children = call->n_children;
-        parent->self_device_ns += call->self_device_ns;
+        kymo__sum(&parent->self_device_ns, call->self_device_ns);
         call->is_double = true;
     }
 }
@@ -156,9 +156,11 @@ void kymo__operators_split(struct kymo_operators *operators)
             continue;
         struct kymo__torch_call *parent = &operators->calls[call->parent];
         const struct kymo__torch_event *event = kymo__call_event(operators, call);
-        parent->self_cpu_ns -= event->end_ns - event->begin_ns;
-        parent->self_cpu_bytes -= call->cpu_bytes;
-        parent->self_device_bytes -= call->device_bytes;
-        parent->device_ns += call->device_ns;
+        kymo__sum(&parent->self_cpu_ns, event->begin_ns - event->end_ns);
+        parent->self_cpu_bytes =
+            (int64_t)((uint64_t)parent->self_cpu_bytes - (uint64_t)call->cpu_bytes);
+        parent->self_device_bytes =
+            (int64_t)((uint64_t)parent->self_device_bytes - (uint64_t)call->device_bytes);
+        kymo__sum(&parent->device_ns, call->device_ns);
     }
 }

@@ -95,6 +95,12 @@ KYMO_WARN_UNUSED kymo_status kymo__operators_fill(struct kymo_operators *operato
 /* Join calls with an only child of the same name, and take from each what belongs to those within it. */
 void kymo__operators_split(struct kymo_operators *operators);
 
+/* Add up numbers of a file, which may be any: what is too large wraps around, and is no crash. */
+static inline void kymo__sum(int64_t *sum, int64_t number)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)number);
+}
+
 static inline const struct kymo__torch_event *kymo__call_event(const struct kymo_operators *operators,
                                                                const struct kymo__torch_call *call)
 {

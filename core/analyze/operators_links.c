@@ -98,7 +98,7 @@ static bool link_work(struct kymo_operators *operators)
             continue;
         const uint32_t call = launcher_of(operators, &by_id, &by_correlation, work);
         if (call != KYMO__NO_CALL)
-            operators->calls[call].self_device_ns += work->end_ns - work->begin_ns;
+            kymo__sum(&operators->calls[call].self_device_ns, work->end_ns - work->begin_ns);
     }
     kymo__free(by_id.list);
     kymo__free(by_correlation.list);
@@ -135,11 +135,9 @@ static void add_up(const struct kymo__torch_trace *trace, struct sums *sums)
         const uint64_t bit = memory->device_type >= 0 && memory->device_type < 64
                                  ? UINT64_C(1) << memory->device_type
                                  : 0;
-        /* Unsigned, because a file may hold any numbers. */
-        sums[i + 1].cpu =
-            (int64_t)((uint64_t)sums[i].cpu + ((bit & host) != 0 ? (uint64_t)memory->bytes : 0));
-        sums[i + 1].device = (int64_t)((uint64_t)sums[i].device +
-                                       ((bit & devices) != 0 ? (uint64_t)memory->bytes : 0));
+        sums[i + 1] = sums[i];
+        kymo__sum(&sums[i + 1].cpu, (bit & host) != 0 ? memory->bytes : 0);
+        kymo__sum(&sums[i + 1].device, (bit & devices) != 0 ? memory->bytes : 0);
     }
 }
 

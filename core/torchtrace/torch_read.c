@@ -191,9 +191,9 @@ static struct kymo__torch_trace *create_trace(void)
     return NULL;
 }
 
-static kymo_status read_bytes(const char *name, kymo__byte_source *bytes,
-                              const struct kymo__torch_options *options,
-                              struct kymo__torch_trace **out)
+kymo_status kymo__torch_read_bytes(const char *name, struct kymo__byte_source *bytes,
+                                   const struct kymo__torch_options *options,
+                                   struct kymo__torch_trace **out)
 {
     struct kymo__torch_reader *reader = kymo__calloc(1, sizeof *reader);
     if (reader == NULL)
@@ -226,7 +226,7 @@ kymo_status kymo__torch_read(const char *path, const struct kymo__torch_options 
 {
     kymo__byte_source *bytes;
     KYMO_TRY(kymo__bytes_open(path, &bytes));
-    const kymo_status status = read_bytes(path, bytes, options, out);
+    const kymo_status status = kymo__torch_read_bytes(path, bytes, options, out);
     kymo__bytes_close(bytes);
     return status;
 }
@@ -237,7 +237,7 @@ kymo_status kymo__torch_read_memory(const char *name, const void *data, size_t l
 {
     kymo__byte_source *bytes;
     KYMO_TRY(kymo__bytes_open_memory(data, len, &bytes));
-    const kymo_status status = read_bytes(name, bytes, options, out);
+    const kymo_status status = kymo__torch_read_bytes(name, bytes, options, out);
     kymo__bytes_close(bytes);
     return status;
 }

@@ -159,6 +159,11 @@ KYMO_WARN_UNUSED kymo_status kymo__torch_read(const char *path,
 KYMO_WARN_UNUSED kymo_status kymo__torch_read_memory(const char *name, const void *bytes, size_t len,
                                                      const struct kymo__torch_options *options,
                                                      struct kymo__torch_trace **out);
+/* And of bytes that are read once, in pieces of any size. */
+struct kymo__byte_source;
+KYMO_WARN_UNUSED kymo_status kymo__torch_read_bytes(const char *name, struct kymo__byte_source *bytes,
+                                                    const struct kymo__torch_options *options,
+                                                    struct kymo__torch_trace **out);
 void kymo__torch_free(struct kymo__torch_trace *trace);
 
 /* A text, lent while the trace lives, with a NUL behind it that is not counted. */

@@ -1,13 +1,14 @@
 """Profile a few steps of a small model by torch and write what torch itself makes of them, for kymo to be judged by.
 
-    python torch_reference.py DIR
+    python torch_reference.py DIR [TRACE.json.gz ...]
 
-Writes trace.json, rows.json (the rows of key_averages by name alone and by shapes and stack), tables (TEXT of
-key_averages().table()) and stacks.txt.
+Writes trace.json, rows.json (the rows of key_averages by name alone and by shapes and stack), tables (the text of
+key_averages().table()) and stacks.txt; and for each TRACE, whose events are given to torch's own classes, gpu-TRACE.txt.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 import threading
@@ -15,6 +16,8 @@ from pathlib import Path
 
 import torch
 from torch import nn
+from torch.autograd import DeviceType
+from torch.autograd.profiler_util import EventList, FunctionEvent, _rewrite_name
 from torch.profiler import ProfilerActivity, profile, record_function
 
 
@@ -79,7 +82,48 @@ def write_rows(prof: profile, into: Path) -> None:
     (into / "rows.json").write_text(json.dumps(rows))
 
 
-def main(into: Path) -> None:
+HOST = {"cpu_op", "user_annotation", "cuda_runtime", "cuda_driver"}
+DEVICE = {"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation"}
+
+
+def event_of(event: dict) -> FunctionEvent:
+    args = event.get("args", {})
+    shapes = [[] if any(isinstance(n, list) for n in dims) else dims for dims in args.get("Input Dims", [])]
+    return FunctionEvent(
+        id=args.get("External id", 0),
+        name=_rewrite_name(event["name"], with_wildcard=True),
+        thread=event["tid"],
+        start_us=event["ts"],
+        end_us=event["ts"] + event["dur"],
+        input_shapes=shapes,
+        stack=[],
+        use_device="cuda",
+        device_type=DeviceType.CPU if event["cat"] in HOST else DeviceType.CUDA,
+        is_user_annotation="annotation" in event["cat"],
+    )
+
+
+def write_gpu_table(trace: Path, into: Path) -> None:
+    """What torch's classes make of the events of a trace, work being given to the operators whose ids it has."""
+    raw = [e for e in json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"] if e.get("cat") in HOST | DEVICE]
+    base = min(event["ts"] for event in raw)
+    for event in raw:
+        event["ts"] = round(event["ts"] - base, 3)
+    pairs = sorted(((event, event_of(event)) for event in raw), key=lambda pair: (pair[0]["ts"], -pair[0]["dur"]))
+    operators = {made.id: made for event, made in pairs if event["cat"] == "cpu_op"}
+    for event, made in pairs:
+        if event["cat"] in DEVICE and event["cat"] != "gpu_user_annotation" and made.id in operators:
+            operators[made.id].append_kernel(made.name, made.device_index, event["dur"])
+    events = EventList([made for _, made in pairs], use_device="cuda")
+    events._build_tree()
+    averages = events.key_averages(group_by_input_shapes=True, group_by_stack_n=5)
+    name = trace.name.removesuffix(".json.gz")
+    (into / f"gpu-{name}.txt").write_text(averages.table(sort_by="self_cuda_time_total", row_limit=60))
+
+
+def main(into: Path, traces: list[Path]) -> None:
+    for trace in traces:
+        write_gpu_table(trace, into)
     torch.manual_seed(0)
     torch.set_num_threads(1)
     net = Net()
@@ -99,4 +143,4 @@ def main(into: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])

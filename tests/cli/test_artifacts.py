@@ -1,0 +1,291 @@
+"""kymo artifacts: what torch itself makes of the same profile, files that are whole or not there, sentences."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+KINETO = HERE.parent / "data" / "kineto"
+GPU_TRACES = ["mi250_minitoy_train_ROCm6_2_kineto", "event_sync_trace"]
+
+
+# ---- against torch ----
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A profile of torch with what torch makes of it."""
+    pytest.importorskip("torch")
+    into = tmp_path_factory.mktemp("torch")
+    traces = [str(KINETO / f"{name}.json.gz") for name in GPU_TRACES]
+    command = [sys.executable, str(HERE / "torch_reference.py"), str(into), *traces]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return into
+
+
+def make(kymo: Any, trace: Path, into: str, *args: object) -> None:
+    done = kymo("artifacts", trace, "-o", into, *args)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_each_row_of_key_averages_has_the_numbers_of_torch(kymo, tmp_path, reference):
+    make(kymo, reference / "trace.json", "out", "--only", "averages")
+    ours = {}
+    for row in json.loads((tmp_path / "out/rank0_key_averages.json").read_text()):
+        ours[row["name"], row["shapes"], row["stack"] or "", row["kind"] == "annotation"] = row
+    theirs = json.loads((reference / "rows.json").read_text())["whole"]
+    assert len(theirs) == len(ours) > 300
+    seen = set()
+    for row in theirs:
+        key = (row["name"], row["shapes"], row["stack"])
+        mine = ours.get((*key, False)) or ours[(*key, True)]
+        seen.add(key)
+        for exact in ("calls", "flops", "cpu_bytes", "self_cpu_bytes"):
+            assert mine[exact] == row[exact], (key, exact)
+        for time in ("cpu", "self_cpu"):
+            assert mine[f"{time}_ns"] == round(row[f"{time}_us"] * 1000), (key, time)
+    names = {name for name, _, _ in seen}
+    assert {"kymo:forward", "aten::mm", "DoubledBackward", "[memory]"} & names
+    assert sum(row["flops"] > 0 for row in theirs) > 5
+
+
+def cells_of(line: str, widths: list[int]) -> list[str]:
+    cells, at = [], 0
+    for width in widths:
+        cells.append(line[at : at + width])
+        at += width + 2
+    return cells
+
+
+def rearranged(table: str) -> list[str]:
+    """Torch's table with what it writes under FLOPs and under the source each under its own title."""
+    lines = table.splitlines()
+    widths = [len(dashes) for dashes in lines[0].split()]
+    source, flops = widths[-2:]
+    out = []
+    for line in lines:
+        if line.startswith(("-", "Self ")) or "Source Location" in line:
+            out.append(line)
+            continue
+        *cells, swapped = cells_of(line, widths[:-1])
+        tail = line[sum(widths[:-1]) + 2 * len(widths[:-1]) :].rstrip().lstrip()
+        is_row = cells[0].strip() != ""
+        cells += [f"{tail:<{source}}", f"{swapped.strip() if is_row else '':>{flops}}"]
+        out.append("".join(cell + "  " for cell in cells))
+    return out
+
+
+TIME = re.compile(r"(\d+\.\d{3})(s|ms|us)|(\d+\.\d{2})%")
+
+
+def same_but_for_rounding(ours: str, theirs: str) -> bool:
+    """Torch divides floating point microseconds, so that what lies between two thousandths may fall the other way."""
+    if ours == theirs:
+        return True
+    if TIME.sub("T", ours).split() != TIME.sub("T", theirs).split() or len(ours) != len(theirs):
+        return False
+    for mine, other in zip(TIME.finditer(ours), TIME.finditer(theirs)):
+        digits = (mine[1] or mine[3], other[1] or other[3])
+        if mine[2] != other[2] or abs(float(digits[0]) - float(digits[1])) > (0.0011 if mine[2] else 0.011):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("key", ["self_cpu_time_total", "count", "cpu_memory_usage"])
+def test_the_text_is_that_of_torch_with_columns_under_their_titles(kymo, tmp_path, reference, key):
+    make(kymo, reference / "trace.json", "out", "--only", "averages", "--sort", key, "--rows", 40)
+    ours = (tmp_path / "out/rank0_key_averages.txt").read_text().splitlines()
+    theirs = rearranged((reference / f"table-whole-{key}.txt").read_text())
+    assert len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs):
+        assert same_but_for_rounding(mine, other), f"\n{mine}\n{other}"
+    assert (tmp_path / "out/key_averages.txt").read_bytes() == (tmp_path / "out/rank0_key_averages.txt").read_bytes()
+
+
+def test_stacks_are_those_of_torch(kymo, tmp_path, reference):
+    make(kymo, reference / "trace.json", "out", "--only", "stacks")
+    ours = (tmp_path / "out/rank0_stacks.txt").read_text().splitlines()
+    theirs = (reference / "stacks.txt").read_text().splitlines()
+    assert len(ours) > 300
+    # Torch cuts a floating point number off: 5.0 may have become 4.999.
+    close = [line for line in theirs if int(line.rsplit(" ", 1)[1]) > 1]
+    assert abs(len(ours) - len(theirs)) <= 2
+    lines = set(ours)
+    for line in close:
+        stack, count = line.rsplit(" ", 1)
+        assert line in lines or f"{stack} {int(count) + 1}" in lines, line
+    if len(ours) == len(theirs):
+        assert [line.rsplit(" ", 1)[0] for line in ours] == [line.rsplit(" ", 1)[0] for line in theirs]
+
+
+# ---- traces with a GPU ----
+
+
+@pytest.mark.parametrize("name", GPU_TRACES)
+def test_a_trace_of_a_gpu_has_the_table_that_torch_makes_of_its_events(kymo, tmp_path, reference, name):
+    make(kymo, KINETO / f"{name}.json.gz", "out", "--only", "averages", "--rows", 60)
+    ours = (tmp_path / "out/rank0_key_averages.txt").read_text().splitlines()
+    theirs = (reference / f"gpu-{name}.txt").read_text().splitlines()
+    assert len(ours) == len(theirs) > 15
+    # Rows of one time are in the order of torch's rounding errors there.
+    for mine, other in zip(sorted(ours), sorted(theirs)):
+        assert same_but_for_rounding(mine, other), f"\n{mine}\n{other}"
+
+
+@pytest.mark.parametrize("name", GPU_TRACES)
+def test_a_trace_of_a_gpu_has_device_times(kymo, tmp_path, expected, name):
+    make(kymo, KINETO / f"{name}.json.gz", "out", "--only", "averages", "--rows", 60)
+    expected(f"averages-{name}", (tmp_path / "out/rank0_key_averages.txt").read_text())
+
+
+def test_device_time_goes_to_the_operator_that_launched_it(kymo, tmp_path):
+    trace = KINETO / "sampled_rank-0.json.gz"  # as older versions of torch write it: ids of work are those of calls
+    make(kymo, trace, "out", "--only", "averages", "--stack-depth", 0)
+    rows = json.loads((tmp_path / "out/rank0_key_averages.json").read_text())
+    kinds = {"kernel", "copy", "set"}
+    work = sum(row["self_device_ns"] for row in rows if row["kind"] in kinds)
+    events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
+    told = [event["dur"] for event in events if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    assert work == sum(told) * 1000
+    launched = sum(row["self_device_ns"] for row in rows if row["kind"] == "operator")
+    assert 0.5 * work < launched <= work
+    assert rows == sorted(rows, key=lambda row: -row["self_device_ns"])
+
+
+# ---- files ----
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """A small trace with a stack."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 9}
+    event["args"] = {"External id": 1, "Input Dims": [[2, 3], [3, 4]], "Call stack": "a.py(1): f;a.py(9): <module>;"}
+    document = {"schemaVersion": 1, "with_flops": 1, "distributedInfo": {"rank": 2}, "traceEvents": [event]}
+    path = tmp_path / "w.pt.trace.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def names_in(folder: Path) -> set[str]:
+    return set(os.listdir(folder))
+
+
+def test_all_that_the_trace_has_data_for_is_made(kymo, tmp_path, trace):
+    done = kymo("artifacts", trace, "-o", "a/b/c")
+    made = {
+        "w.pt.trace.json.gz",
+        "rank2_key_averages.txt",
+        "rank2_key_averages.csv",
+        "rank2_key_averages.json",
+        "rank2_stacks.txt",
+    }
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {Path(line).name for line in done.stdout.split()} == made == names_in(tmp_path / "a/b/c")
+    assert gzip.decompress((tmp_path / "a/b/c/w.pt.trace.json.gz").read_bytes()) == trace.read_bytes()
+    assert (tmp_path / "a/b/c/rank2_stacks.txt").read_text() == "a.py(9):_<module>;a.py(1):_f 9\n"
+
+
+def test_a_stack_is_missed_only_when_it_is_asked_for(kymo, tmp_path, trace):
+    trace.write_text(trace.read_text().replace("Call stack", "Other stack"))
+    make(kymo, trace, "out")
+    assert "rank2_stacks.txt" not in names_in(tmp_path / "out")
+    done = kymo("artifacts", trace, "-o", "out", "--only", "stacks,averages")
+    assert done.returncode == 2
+    assert "has no stacks (with_stack=True" in done.stderr and done.stderr.count("\n") == 1
+    assert done.stdout.count("\n") == 3
+
+
+def test_the_rank_can_be_given_and_kymo_tells_it_before_torch(kymo, tmp_path, trace):
+    document = json.loads(trace.read_text())
+    document["kymo"] = {"version": 1, "rank": 5}
+    trace.write_text(json.dumps(document))
+    make(kymo, trace, "out", "--only", "averages")
+    make(kymo, trace, "out", "--only", "averages", "--rank", 0)
+    ranked = {f"{rank}key_averages.txt" for rank in ("rank5_", "rank0_", "")}
+    assert {name for name in names_in(tmp_path / "out") if name.endswith(".txt")} == ranked
+
+
+def test_a_trace_is_moved_once_it_is_packed(kymo, tmp_path, trace):
+    whole = trace.read_bytes()
+    make(kymo, trace, tmp_path, "--move", "--only", "trace,averages")
+    assert not trace.exists()
+    packed = trace.with_name(trace.name + ".gz")
+    assert gzip.decompress(packed.read_bytes()) == whole
+    # Packed and in its place, it stays.
+    before = packed.stat().st_ino
+    make(kymo, packed, tmp_path, "--move")
+    assert packed.stat().st_ino == before
+    make(kymo, packed, "elsewhere", "--only", "trace")
+    assert (tmp_path / "elsewhere" / packed.name).read_bytes() == packed.read_bytes()
+
+
+def test_a_trace_that_is_cut_off_gives_what_came_before_and_status_2(kymo, tmp_path, trace):
+    trace.write_text(trace.read_text()[:-2] + ', {"ph": "X", "cat')
+    done = kymo("artifacts", trace, "-o", "out", "--move")
+    assert done.returncode == 2
+    assert "cut off" in done.stderr and done.stderr.count("\n") == 1
+    assert {"rank2_key_averages.csv", "w.pt.trace.json.gz"} <= names_in(tmp_path / "out")
+
+
+def test_what_is_no_trace_is_packed_all_the_same(kymo, tmp_path):
+    (tmp_path / "x.json").write_text('{"a": 1}')
+    done = kymo("artifacts", "x.json", "-o", "out")
+    assert done.returncode == 2
+    assert "x.json is no trace of torch.profiler" in done.stderr and done.stderr.count("\n") == 1
+    assert names_in(tmp_path / "out") == {"x.json.gz"}
+
+
+def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(kymo, tmp_path, trace):
+    (tmp_path / "out/rank2_key_averages.csv").mkdir(parents=True)
+    done = kymo("artifacts", trace, "-o", "out")
+    assert done.returncode == 2
+    assert "cannot write out/rank2_key_averages.csv: Is a directory" in done.stderr
+    assert done.stderr.count("\n") == 1
+    made = names_in(tmp_path / "out")
+    assert "rank2_key_averages.json" in made and "rank2_stacks.txt" in made
+    assert not [name for name in made if name.startswith(".")]
+
+
+def test_a_full_disk_leaves_no_half_file(kymo, tmp_path, trace, program):
+    """A limit on the size of files stands for the disk: none of more than a block."""
+    events = json.loads(trace.read_text())
+    events["traceEvents"] = [{**events["traceEvents"][0], "name": f"op{i}"} for i in range(2000)]
+    trace.write_text(json.dumps(events))
+    limited = f"ulimit -f 8; exec {program} artifacts {trace} -o {tmp_path}/out"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("File too large") == done.stderr.count("\n") >= 2
+    for name in names_in(tmp_path / "out"):
+        assert not name.startswith(".") and not name.endswith(".csv")
+
+
+def test_a_directory_that_cannot_be_made_is_told(kymo, tmp_path, trace):
+    (tmp_path / "file").write_text("")
+    for path in ("file", "file/below"):
+        done = kymo("artifacts", trace, "-o", path)
+        assert done.returncode == 2
+        assert done.stderr == f"kymo: cannot make the directory {path}: Not a directory\n"
+
+
+@pytest.mark.parametrize(
+    "key", ["cuda_time", "self_cuda_time_total", "device_time_total", "xpu_memory_usage", "cpu_time", "flops"]
+)
+def test_every_key_of_torch_sorts(kymo, tmp_path, trace, key):
+    make(kymo, trace, "out", "--only", "averages", "--sort", key)
+
+
+def test_an_unknown_key_is_told_before_anything_is_made(kymo, tmp_path, trace):
+    done = kymo("artifacts", trace, "-o", "out", "--sort", "cpu_tim")
+    assert done.returncode == 2
+    assert done.stderr.startswith("kymo: operators cannot be sorted by 'cpu_tim': there are self_cpu_time_total")
+    assert not (tmp_path / "out").exists()

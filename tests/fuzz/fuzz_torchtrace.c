@@ -1,0 +1,72 @@
+/* Any text as a trace of torch.profiler, in one piece and in small ones: rows in order, a table of them, or a sentence. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/operators_internal.h"
+#include "codec/codec_internal.h"
+#include "fuzz.h"
+
+static struct kymo__torch_trace *read_trace(const uint8_t *data, size_t size, size_t cut)
+{
+    kymo__byte_source *bytes;
+    struct kymo__torch_trace *trace = NULL;
+    if (kymo__bytes_open_memory(data, size, &bytes) != KYMO_OK)
+        return NULL;
+    kymo__bytes_cut(bytes, cut);
+    const kymo_status status = kymo__torch_read_bytes("fuzzed", bytes, NULL, &trace);
+    KYMO_ASSERT(status == KYMO_OK || (status == KYMO_EFORMAT && kymo_last_error()[0] != '\0'));
+    kymo__bytes_close(bytes);
+    return trace;
+}
+
+static void check_order(const struct kymo__torch_trace *trace)
+{
+    size_t n = 0;
+    for (size_t t = 0; t < trace->n_threads; t++)
+        n += trace->threads[t].end - trace->threads[t].begin;
+    KYMO_ASSERT(n == trace->n_events);
+    for (size_t i = 1; i < trace->n_events; i++) {
+        const struct kymo__torch_event *a = &trace->events[i - 1], *b = &trace->events[i];
+        KYMO_ASSERT(a->thread < b->thread || (a->thread == b->thread && a->begin_ns <= b->begin_ns));
+    }
+}
+
+/* Each row of the trace that is counted is in one row of the table. */
+static void check_operators(const struct kymo__torch_trace *trace, FILE *out)
+{
+    kymo_operators *operators;
+    if (kymo_operators_create(trace, NULL, &operators) != KYMO_OK)
+        abort();
+    uint64_t n_calls = 0;
+    for (size_t i = 0; i < operators->n_rows; i++)
+        n_calls += operators->rows[i].n_calls;
+    KYMO_ASSERT(n_calls <= trace->n_events + trace->n_memory);
+    KYMO_ASSERT(kymo_table_n_rows(kymo_operators_table(operators)) == operators->n_rows);
+    if (kymo_operators_text(operators, NULL, out) != KYMO_OK ||
+        kymo_operators_stacks(operators, "self_cpu_time_total", out) != KYMO_OK)
+        abort();
+    kymo_operators_destroy(operators);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static FILE *out;
+    if (out == NULL && (out = fopen("/dev/null", "w")) == NULL)
+        abort();
+    uint8_t *text = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
+    if (text == NULL)
+        return 0;
+    memcpy(text, data, size);
+    struct kymo__torch_trace *whole = read_trace(text, size, 0), *cut = read_trace(text, size, 3);
+    KYMO_ASSERT((whole == NULL) == (cut == NULL));
+    if (whole != NULL) {
+        KYMO_ASSERT(whole->n_events == cut->n_events && whole->n_memory == cut->n_memory &&
+                    whole->n_roles == cut->n_roles && whole->strings.n == cut->strings.n);
+        check_order(whole);
+        check_operators(whole, out);
+    }
+    kymo__torch_free(whole);
+    kymo__torch_free(cut);
+    free(text);
+    return 0;
+}
