@@ -7,7 +7,7 @@
  *     kymo_torch_trace_close(trace);
  *
  * Takes what torch.profiler exports (Kineto's JSON, plain or gzip). All events are kept in memory, some 100 bytes for each
- * and each different text once; a trace of 200 MB takes about half of that. For timelines and breakdowns over files of
+ * and each different text once; one of 200 MB with stacks takes some 50 MB. For timelines and breakdowns over files of
  * any size there is <kymo/import.h>, which streams. A trace that is open is not changed: any number of threads may read
  * it.
  */

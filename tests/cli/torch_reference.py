@@ -3,7 +3,8 @@
     python torch_reference.py DIR [TRACE.json.gz ...]
 
 Writes trace.json, rows.json (the rows of key_averages by name alone and by shapes and stack), tables (the text of
-key_averages().table()) and stacks.txt; and for each TRACE, whose events are given to torch's own classes, gpu-TRACE.txt.
+key_averages().table()) and stacks.txt; and for each TRACE, whose events are given to torch's own classes,
+gpu-TRACE.txt.
 """
 
 from __future__ import annotations
