@@ -13,6 +13,7 @@
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_diff.c        diff(): two dumps of tensors
  *     tools_import.c      import_trace(): files of other tools into a recording
+ *     tools_operators.c   operators(): operators of a trace of torch.profiler
  *     tools_pending.c     diff_pending(): what waits in the dumper against an earlier dump
  *     tools_dumps.c       Dumps: steps and values of dumps; DumpedTensor: their numbers as a buffer
  *     tools_doctor.c      doctor(): what can be measured here
@@ -69,6 +70,9 @@ PyObject *tools_memory_tables(const struct tools_state *state, struct kymo_memor
 PyObject *tools_breakdown(PyObject *module, PyObject *args);
 /* import_trace(paths, into, format): how many files, events and bytes, and the format. */
 PyObject *tools_import_trace(PyObject *module, PyObject *args);
+
+/* operators(path, sort, by_name, stack_depth): a Table; `sort` None: what fits. */
+PyObject *tools_operators(PyObject *module, PyObject *args);
 
 /* diff_pending(dir, step, tree, eps, n_errors, allow_missing, allow_extra, rank): what differs, as text; None. */
 PyObject *tools_diff_pending(PyObject *module, PyObject *args);

@@ -55,6 +55,7 @@ from kymo._recording import Recording, load, memory_report
 from kymo._start import get_include, get_library_dir, options_help, reset, start, stop
 from kymo._stopwatch import StopwatchStats
 from kymo._table import Table
+from kymo._torch_operators import operators
 
 # No __getattr__ here: CPython does not specialise attribute loads from a module that has one, and `kymo.push` would
 # then cost three times what it does.
@@ -102,6 +103,7 @@ __all__ = [
     "mark",
     "measure_gpu_utilization",
     "memory_report",
+    "operators",
     "options_help",
     "phase",
     "pop",

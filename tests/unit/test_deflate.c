@@ -1,8 +1,11 @@
 /* Deflate streams and base64: what is packed is found again by a reader written from RFC 1951 alone. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -252,6 +255,116 @@ static void texts_come_back(void **state)
     kymo__buf_fini(&text);
 }
 
+static void pieces_are_one_stream(void **state)
+{
+    (void)state;
+    struct kymo__buf text = {0}, packed = {0};
+    uint32_t seed = 1;
+    while (text.len < 300000)
+        kymo__buf_printf(&text, "{\"ph\": \"X\", \"ts\": %u}, ", next_random(&seed));
+    kymo__deflater *deflater = kymo__deflater_create(KYMO__DEFLATE_SMALL);
+    assert_non_null(deflater);
+    for (size_t at = 0, n; at < text.len; at += n) {
+        n = KYMO__MIN(next_random(&seed) % 50000, text.len - at);
+        kymo__deflater_put(deflater, &packed, text.data + at, n, false);
+    }
+    kymo__deflater_put(deflater, &packed, "", 0, true);
+    kymo__deflater_destroy(deflater);
+    expect_unpacked(packed, (const uint8_t *)text.data, text.len);
+    kymo__buf_fini(&text);
+}
+
+/* ---- files ---- */
+
+/* A file of these bytes, open; its path in `path`. */
+static int make_file(const void *bytes, size_t n, char path[64])
+{
+    snprintf(path, 64, "/tmp/kymo-test-gzip-XXXXXX");
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0 && kymo__write_all(fd, bytes, n));
+    return fd;
+}
+
+/* Packed, the file is read as these bytes again. */
+static void expect_packed(const char *path, const void *bytes, size_t n)
+{
+    char into[64];
+    const int fd = make_file("", 0, into);
+    assert_int_equal(kymo__gzip_file(path, fd, NULL, NULL), KYMO_OK);
+    close(fd);
+    kymo__byte_source *source;
+    struct kymo__buf found = {0};
+    assert_int_equal(kymo__bytes_open(into, &source), KYMO_OK);
+    const char *piece;
+    size_t len;
+    while (kymo__bytes_next(source, &piece, &len) == KYMO_OK && len > 0)
+        kymo__buf_put(&found, piece, len);
+    assert_null(kymo__bytes_damage(source));
+    assert_int_equal(found.len, n);
+    assert_true(n == 0 || memcmp(found.data, bytes, n) == 0);
+    kymo__bytes_close(source);
+    kymo__buf_fini(&found);
+    unlink(into);
+}
+
+static void files_are_packed_and_come_back(void **state)
+{
+    (void)state;
+    if (kymo__gzip_missing != NULL)
+        skip();
+    static const size_t sizes[] = {0, 1, 100, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20};
+    char *bytes = malloc(3 << 20), path[64];
+    uint32_t seed = 1;
+    for (size_t i = 0; i < 3 << 20; i++)
+        bytes[i] = (char)('a' + next_random(&seed) % 7);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        close(make_file(bytes, sizes[i], path));
+        expect_packed(path, bytes, sizes[i]);
+        unlink(path);
+    }
+    free(bytes);
+}
+
+static void what_is_packed_already_stays_as_it_is(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = {0x1f, 0x8b, 8, 0,
+                                    1,    2,    3}; /* whether it is whole is not asked */
+    char path[64], into[64];
+    uint8_t found[16];
+    close(make_file(bytes, sizeof bytes, path));
+    const int fd = make_file("", 0, into);
+    assert_int_equal(kymo__gzip_file(path, fd, NULL, NULL), KYMO_OK);
+    assert_int_equal(pread(fd, found, sizeof found, 0), sizeof bytes);
+    assert_memory_equal(found, bytes, sizeof bytes);
+    close(fd);
+    unlink(path);
+    unlink(into);
+}
+
+static void packing_fails_with_a_sentence(void **state)
+{
+    (void)state;
+    char path[64];
+    const int fd = make_file("text", 4, path);
+    kymo_status status = KYMO_ENOMEM;
+    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+        kymo__alloc_fail_nth(nth);
+        status = kymo__gzip_file(path, fd, NULL, NULL);
+        kymo__alloc_fail_nth(0);
+        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        assert_true(nth < 100);
+    }
+    close(fd);
+    const int full = open("/dev/full", O_WRONLY);
+    assert_int_equal(kymo__gzip_file(path, full, NULL, NULL), KYMO_EIO);
+    close(full);
+    unlink(path);
+    assert_int_equal(kymo__gzip_file(path, fd, NULL, NULL), KYMO_EIO);
+    assert_non_null(strstr(kymo_last_error(), "cannot open"));
+    assert_int_equal(kymo__gzip_file("/", fd, NULL, NULL), KYMO_EIO);
+}
+
 static void base64_is_as_others_write_it(void **state)
 {
     (void)state;
@@ -277,6 +390,10 @@ int main(void)
         cmocka_unit_test(bytes_of_every_sort_come_back),
         cmocka_unit_test(noise_is_stored_and_runs_are_short),
         cmocka_unit_test(texts_come_back),
+        cmocka_unit_test(pieces_are_one_stream),
+        cmocka_unit_test(files_are_packed_and_come_back),
+        cmocka_unit_test(what_is_packed_already_stays_as_it_is),
+        cmocka_unit_test(packing_fails_with_a_sentence),
         cmocka_unit_test(base64_is_as_others_write_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
