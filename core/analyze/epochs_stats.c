@@ -80,11 +80,11 @@ void kymo__epoch_group_judge(const struct kymo_epoch_report *report, struct kymo
         return;
     if (behind_ns > least_ns) {
         group->slowest = group->first + longest;
-        group->behind_ns = (uint64_t)behind_ns;
+        group->behind_ns = kymo__epoch_ns(behind_ns);
         group->slowest_in = phase_behind(times, n, longest, true);
     } else if (own_behind_ns > least_ns) {
         group->slowest = group->first + busiest;
-        group->behind_ns = (uint64_t)own_behind_ns;
+        group->behind_ns = kymo__epoch_ns(own_behind_ns);
         group->slowest_in = phase_behind(times, n, busiest, false);
     }
 }

@@ -110,7 +110,7 @@ static void put_spread(kymo_table *table, struct kymo__epoch_values *values)
         if (values->n == 0)
             kymo_table_null(table);
         else
-            kymo_table_u64(table, (uint64_t)(ns[i] + 0.5));
+            kymo_table_u64(table, kymo__epoch_ns(ns[i]));
     }
 }
 
@@ -133,7 +133,7 @@ static void put_epoch(const struct kymo_epoch_report *report, const struct kymo_
     kymo_table_u64(table, times->number);
     kymo_table_u64(table, group->n);
     kymo_table_u64(table, longest->ns);
-    kymo_table_u64(table, (uint64_t)(sum_ns / (double)group->n + 0.5));
+    kymo_table_u64(table, kymo__epoch_ns(sum_ns / (double)group->n));
     kymo_table_u64(table, shortest_ns);
     if (group->slowest == SIZE_MAX) {
         kymo_table_null(table);
@@ -201,7 +201,7 @@ static void put_average(kymo_table *table, uint32_t run, const struct kymo_proce
     put_spread(table, &average->ns);
     for (size_t i = 0; i < KYMO__N_PHASES; i++) {
         if (n > 0)
-            kymo_table_u64(table, (uint64_t)(average->phase_ns[i] / n + 0.5));
+            kymo_table_u64(table, kymo__epoch_ns(average->phase_ns[i] / n));
         else
             kymo_table_null(table);
     }

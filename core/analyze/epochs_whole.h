@@ -93,6 +93,12 @@ struct kymo_epoch_report {
 KYMO_WARN_UNUSED kymo_status kymo__epochs_read(struct kymo_epoch_report *report,
                                                kymo_recording *recording);
 
+/* Whole nanoseconds; a damaged log may have times that no sum of them holds. */
+static inline uint64_t kymo__epoch_ns(double ns)
+{
+    return ns < 0x1p63 ? (uint64_t)(ns + 0.5) : UINT64_MAX;
+}
+
 /* ---- epochs_stats.c ---- */
 
 /* Of the times of one epoch: the longest, and which rank stands out. */
