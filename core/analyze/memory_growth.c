@@ -83,14 +83,26 @@ static size_t n_before(const struct moments *m, uint64_t ns)
 
 /* ---- rows ---- */
 
+/* Points before a program that ends frees what it had: up to the last that is near the highest. At least six. */
+static size_t n_until_teardown(const double *y, size_t n)
+{
+    enum { FEWEST = 6 };
+    double most = y[0];
+    for (size_t i = 1; i < n; i++)
+        most = fmax(most, y[i]);
+    while (n > FEWEST && y[n - 1] < 0.9 * most)
+        n--;
+    return n;
+}
+
 static bool put_row(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
                     const struct moments *m, const double *y, const char *what, uint32_t stack,
                     double deviation)
 {
     kymo_table *const table = report->tables[KYMO__MEMORY_GROWTH];
     struct kymo__memory_line line, later;
-    const size_t half = m->n / 2;
-    if (!kymo__memory_line(y, m->n, &line) || !kymo__memory_line(y + half, m->n - half, &later))
+    const size_t end = n_until_teardown(y, m->n), half = end / 2;
+    if (!kymo__memory_line(y, m->n, &line) || !kymo__memory_line(y + half, end - half, &later))
         return false;
     if (stack != KYMO__NO_STACK && line.slope <= 0)
         return true;
