@@ -33,8 +33,8 @@ static int make_files(const struct artifacts *job, const struct named_file *file
     snprintf(title, sizeof title, "Memory of rank %" PRId64, job->rank);
     for (size_t i = 0; i < n; i++) {
         struct memory_file file = {.timeline = timeline, .kind = files[i].kind, .title = title};
-        const int made = artifacts_write(
-            job, artifacts_name(job, files[i].name, name, sizeof name), write_file, &file);
+        const int made = artifacts_write(job, artifacts_name(job, files[i].name, name, sizeof name),
+                                         write_file, &file);
         status = made != CLI_FINE ? made : status;
     }
     kymo_memory_timeline_destroy(timeline);
@@ -64,13 +64,7 @@ static int make_snapshot(const struct artifacts *job)
 
 #define NEEDS "allocations (profile_memory=True)"
 
-const struct artifact artifact_timeline = {.name = "timeline",
-                                           .needs = NEEDS,
-                                           .reads = true,
-                                           .is_there = has_memory,
-                                           .make = make_timeline};
-const struct artifact artifact_snapshot = {.name = "snapshot",
-                                           .needs = NEEDS,
-                                           .reads = true,
-                                           .is_there = has_memory,
-                                           .make = make_snapshot};
+const struct artifact artifact_timeline = {
+    .name = "timeline", .needs = NEEDS, .reads = true, .is_there = has_memory, .make = make_timeline};
+const struct artifact artifact_snapshot = {
+    .name = "snapshot", .needs = NEEDS, .reads = true, .is_there = has_memory, .make = make_snapshot};

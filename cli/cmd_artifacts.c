@@ -46,11 +46,7 @@ static const struct cli_option options[] = {
 };
 
 static const struct artifact *const artifacts[] = {
-    &artifact_trace,
-    &artifact_averages,
-    &artifact_stacks,
-    &artifact_timeline,
-    &artifact_snapshot,
+    &artifact_trace, &artifact_averages, &artifact_stacks, &artifact_timeline, &artifact_snapshot,
 };
 #define N_ARTIFACTS (sizeof artifacts / sizeof artifacts[0])
 

@@ -9,18 +9,9 @@
 #include "cli.h"
 
 const struct cli_command *const cli_commands[] = {
-    &cli_command_run,
-    &cli_command_report,
-    &cli_command_export,
-    &cli_command_compare,
-    &cli_command_breakdown,
-    &cli_command_artifacts,
-    &cli_command_import,
-    &cli_command_diff,
-    &cli_command_dump,
-    &cli_command_doctor,
-    &cli_command_completion,
-    NULL,
+    &cli_command_run,       &cli_command_report,    &cli_command_export,     &cli_command_compare,
+    &cli_command_breakdown, &cli_command_artifacts, &cli_command_import,     &cli_command_diff,
+    &cli_command_dump,      &cli_command_doctor,    &cli_command_completion, NULL,
 };
 #define N_COMMANDS (sizeof cli_commands / sizeof cli_commands[0] - 1)
 

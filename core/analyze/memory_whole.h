@@ -130,8 +130,8 @@ KYMO_WARN_UNUSED kymo_status kymo__memory_read_trace(struct kymo_memory_report *
                                                      const char *path);
 
 /* A report of a snapshot's bytes, called `name` in sentences; as kymo_memory_report_files(). In memory_report.c. */
-KYMO_WARN_UNUSED kymo_status kymo__memory_report_bytes(const char *name, const void *bytes, size_t len,
-                                                       kymo_memory_report **out);
+KYMO_WARN_UNUSED kymo_status kymo__memory_report_bytes(const char *name, const void *bytes,
+                                                       size_t len, kymo_memory_report **out);
 
 /* ---- memory_peak.c ---- */
 

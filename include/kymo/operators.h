@@ -26,8 +26,8 @@ extern "C" {
 typedef struct kymo_operators kymo_operators;
 
 struct kymo_operators_options {
-    int by_name_alone;    /* non-zero: calls with different shapes and stacks are one row */
-    int32_t stack_depth;  /* entries of the stack, from the leaf, that calls are told apart by; 0: 5; -1: none */
+    int by_name_alone; /* non-zero: calls with different shapes and stacks are one row */
+    int32_t stack_depth; /* entries of the stack, from the leaf, that calls are told apart by; 0: 5; -1: none */
     const char *sort; /* a key that kymo_operators_check_sort() knows; NULL: self_device_time_total where there is
                            * device time, else self_cpu_time_total */
 };

@@ -79,9 +79,9 @@ struct kymo_process {
     const char *role;    /* "energy": it only measures; "": the program, or a part of it */
     const char *energy_sources; /* a line for each device that it measured; "" none */
     uint64_t energy_cpu_ns;     /* CPU time of its energy thread; 0 none */
-    int32_t worker; /* it loads data for its rank, as this worker, from 0; -1: it does not */
-    const char *memory;         /* how its memory was measured, lines KEY=VALUE; "" not */
-    const char *memory_counts;  /* what came of it, the same; "" unknown */
+    int32_t worker;     /* it loads data for its rank, as this worker, from 0; -1: it does not */
+    const char *memory; /* how its memory was measured, lines KEY=VALUE; "" not */
+    const char *memory_counts; /* what came of it, the same; "" unknown */
 };
 
 /* The range in which a worker of a data loader makes one batch; reports count them. */
