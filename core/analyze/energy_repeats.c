@@ -5,11 +5,6 @@
 #include "analyze/compare_internal.h"
 #include "analyze/energy_whole.h"
 
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
-
 /* Mean and interval over runs of the rows of one kind. */
 static void put_kind(const struct kymo_energy_report *report, const char *kind)
 {
@@ -18,9 +13,9 @@ static void put_kind(const struct kymo_energy_report *report, const char *kind)
     double n = 0, sum = 0, squares = 0, ns = 0, per_sample = 0, n_per_sample = 0;
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t row = 0; row < kymo_table_n_rows(runs); row++) {
-            const struct kymo_cell joules = cell_of(runs, row, "joules"),
-                                   sample = cell_of(runs, row, "joules_per_sample");
-            if (joules.is_null || strcmp(cell_of(runs, row, "kind").as.text, kind) != 0)
+            const struct kymo_cell joules = kymo__cell_of(runs, row, "joules"),
+                                   sample = kymo__cell_of(runs, row, "joules_per_sample");
+            if (joules.is_null || strcmp(kymo__cell_of(runs, row, "kind").as.text, kind) != 0)
                 continue;
             if (pass == 1) {
                 squares += (joules.as.f64 - sum / n) * (joules.as.f64 - sum / n);
@@ -28,7 +23,7 @@ static void put_kind(const struct kymo_energy_report *report, const char *kind)
             }
             n++;
             sum += joules.as.f64;
-            ns += (double)cell_of(runs, row, "duration_ns").as.u64;
+            ns += (double)kymo__cell_of(runs, row, "duration_ns").as.u64;
             per_sample += sample.is_null ? 0 : sample.as.f64;
             n_per_sample += !sample.is_null;
         }

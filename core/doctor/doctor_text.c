@@ -10,6 +10,7 @@
 
 #include "doctor/doctor_internal.h"
 #include "present/present_internal.h"
+#include "present/style.h"
 
 enum {
     SUBJECT,
@@ -21,9 +22,6 @@ enum {
     DEFAULT_WIDTH = 100,
     LEAST_TEXT = 24
 };
-
-#define BOLD "\033[1m"
-#define PLAIN "\033[0m"
 
 struct page {
     const kymo_table *findings;

@@ -9,11 +9,8 @@
 #include "analyze/breakdown_whole.h"
 #include "present/export_internal.h"
 #include "present/present_internal.h"
+#include "present/style.h"
 #include <kymo/legacy.h>
-
-#define BOLD "\033[1m"
-#define YELLOW "\033[33m"
-#define PLAIN "\033[0m"
 
 /* Rows of one table that a screen takes in; JSON and CSV have all. How wide it must be for times and shares. */
 enum { MAX_ROWS = 40, MAX_BOTH_WINDOWS = 16, WIDE = 150, NARROW = 105 };
@@ -24,11 +21,6 @@ struct answer {
     struct kymo__buf line;
     FILE *out;
 };
-
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
 
 static kymo_status end_line(struct answer *answer)
 {
@@ -45,9 +37,10 @@ static kymo_status put_first_line(struct answer *answer)
     const char *unit = answer->options.unit;
     kymo__buf_puts(line, answer->options.color ? BOLD : "");
     for (size_t row = 0; row < kymo_table_n_rows(summary); row++) {
-        const struct kymo_cell share = cell_of(summary, row, "share");
-        kymo__buf_printf(line, "%s%s ", row == 0 ? "" : ", ", cell_of(summary, row, "part").as.text);
-        kymo__text_duration(line, (double)cell_of(summary, row, "ns").as.u64, unit);
+        const struct kymo_cell share = kymo__cell_of(summary, row, "share");
+        kymo__buf_printf(line, "%s%s ", row == 0 ? "" : ", ",
+                         kymo__cell_of(summary, row, "part").as.text);
+        kymo__text_duration(line, (double)kymo__cell_of(summary, row, "ns").as.u64, unit);
         kymo__buf_printf(line, "%s%s (", unit != NULL ? " " : "", unit != NULL ? unit : "");
         if (share.is_null)
             kymo__buf_puts(line, "-");
@@ -68,8 +61,8 @@ static kymo_status put_second_line(struct answer *answer)
     const bool wants_steps = answer->b->window == KYMO__WINDOW_STEPS;
     size_t n_gpus = 0, n_hosts = 0;
     for (size_t row = 0; row < kymo_table_n_rows(devices); row++) {
-        const bool is_steps = strcmp(cell_of(devices, row, "window").as.text, steps) == 0;
-        const bool is_host = cell_of(devices, row, "device").as.i64 < 0;
+        const bool is_steps = strcmp(kymo__cell_of(devices, row, "window").as.text, steps) == 0;
+        const bool is_host = kymo__cell_of(devices, row, "device").as.i64 < 0;
         n_gpus += is_steps == wants_steps && !is_host;
         n_hosts += is_steps == wants_steps && is_host;
     }
@@ -146,9 +139,10 @@ static void draw_row(kymo_table *drawn, const kymo_table *from, size_t row, bool
                  {"hidden_comm_ns", false},
                  {"exposed_mem_ns", true},
                  {"idle_ns", true}};
-    const struct kymo_cell rank = cell_of(from, row, "rank"), window = cell_of(from, row, "window"),
-                           concurrency = cell_of(from, row, "concurrency");
-    const uint64_t span = cell_of(from, row, "span_ns").as.u64;
+    const struct kymo_cell rank = kymo__cell_of(from, row, "rank"),
+                           window = kymo__cell_of(from, row, "window"),
+                           concurrency = kymo__cell_of(from, row, "concurrency");
+    const uint64_t span = kymo__cell_of(from, row, "span_ns").as.u64;
     if (has_label)
         draw_label(drawn, from, row);
     else
@@ -157,11 +151,11 @@ static void draw_row(kymo_table *drawn, const kymo_table *from, size_t row, bool
         kymo_table_null(drawn);
     else
         kymo_table_i64(drawn, rank.as.i64);
-    draw_device(drawn, cell_of(from, row, "device").as.i64);
+    draw_device(drawn, kymo__cell_of(from, row, "device").as.i64);
     kymo_table_text(drawn, window.as.text, window.len);
     kymo_table_u64(drawn, span);
     for (size_t i = 0; i < KYMO__COUNT_OF(times); i++) {
-        const uint64_t ns = cell_of(from, row, times[i].column).as.u64;
+        const uint64_t ns = kymo__cell_of(from, row, times[i].column).as.u64;
         kymo_table_u64(drawn, ns);
         if (times[i].has_share)
             kymo__put_share(drawn, ns, span);
@@ -204,7 +198,7 @@ static void choose_columns(struct kymo_column columns[N_DRAWN], const char *hide
 /* With many devices the other window's rows are left to JSON and CSV. */
 static bool is_drawn(const struct answer *answer, const kymo_table *from, size_t row)
 {
-    const struct kymo_cell window = cell_of(from, row, "window");
+    const struct kymo_cell window = kymo__cell_of(from, row, "window");
     const bool is_steps = strcmp(window.as.text, kymo__window_names[KYMO__WINDOW_STEPS]) == 0;
     return from != answer->b->tables[KYMO__BROKEN_DEVICES] ||
            kymo_table_n_rows(from) <= MAX_BOTH_WINDOWS ||
@@ -299,11 +293,11 @@ static void put_summary(struct answer *answer)
     kymo__buf_puts(line, "{\n  \"summary\": {");
     for (size_t row = 0; row < kymo_table_n_rows(summary); row++) {
         char number[40];
-        const struct kymo_cell share = cell_of(summary, row, "share");
-        const uint64_t ns = cell_of(summary, row, "ns").as.u64;
+        const struct kymo_cell share = kymo__cell_of(summary, row, "share");
+        const uint64_t ns = kymo__cell_of(summary, row, "ns").as.u64;
         kymo__buf_printf(line,
                          "%s\n    \"%s\": {\"ns\": %" PRIu64 ", \"seconds\": ", row == 0 ? "" : ",",
-                         cell_of(summary, row, "part").as.text, ns);
+                         kymo__cell_of(summary, row, "part").as.text, ns);
         kymo__buf_put(line, number, (size_t)(kymo__put_f64(number, (double)ns / 1e9) - number));
         kymo__buf_puts(line, ", \"share\": ");
         if (share.is_null)

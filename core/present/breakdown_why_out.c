@@ -9,11 +9,6 @@
 /* Operators named for a reason, letters of a name, and rows of collectives that a screen takes in. */
 enum { MAX_OPERATORS = 2, MAX_LETTERS = 32, MAX_ROWS = 20 };
 
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
-
 static kymo_status put_line(struct kymo__buf *line, FILE *out)
 {
     kymo__buf_puts(line, "\n");
@@ -39,7 +34,7 @@ struct reasons {
 
 static size_t reason_of(const kymo_table *table, size_t row)
 {
-    const struct kymo_cell id = cell_of(table, row, "reason");
+    const struct kymo_cell id = kymo__cell_of(table, row, "reason");
     size_t i = 0;
     while (i + 1 < KYMO__N_IDLE_REASONS && strcmp(kymo__idle_words[i].id, id.as.text) != 0)
         i++;
@@ -50,9 +45,9 @@ static void add_reasons(struct reasons *reasons, const kymo_table *table)
 {
     for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
         struct reason *reason = &reasons->list[reason_of(table, row)];
-        const uint64_t ns = cell_of(table, row, "ns").as.u64;
+        const uint64_t ns = kymo__cell_of(table, row, "ns").as.u64;
         reason->ns += ns;
-        reason->count += cell_of(table, row, "count").as.u64;
+        reason->count += kymo__cell_of(table, row, "count").as.u64;
         reasons->ns += ns;
     }
 }
@@ -62,7 +57,7 @@ static bool add_operators(struct reasons *reasons, const kymo_table *table)
 {
     struct kymo__names *names = &reasons->names;
     for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
-        const struct kymo_cell name = cell_of(table, row, "operator");
+        const struct kymo_cell name = kymo__cell_of(table, row, "operator");
         if (!name.is_null && kymo__names_number(names, name.as.text, name.len) == KYMO__NO_NAME)
             return false;
     }
@@ -72,10 +67,11 @@ static bool add_operators(struct reasons *reasons, const kymo_table *table)
     for (size_t i = 0; i < KYMO__N_IDLE_REASONS; i++)
         reasons->list[i].by_name = reasons->sums + i * (names->n + 1);
     for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
-        const struct kymo_cell name = cell_of(table, row, "operator");
+        const struct kymo_cell name = kymo__cell_of(table, row, "operator");
         const size_t number =
             name.is_null ? names->n : kymo__names_number(names, name.as.text, name.len);
-        reasons->list[reason_of(table, row)].by_name[number] += cell_of(table, row, "ns").as.u64;
+        reasons->list[reason_of(table, row)].by_name[number] +=
+            kymo__cell_of(table, row, "ns").as.u64;
     }
     return true;
 }
@@ -175,7 +171,7 @@ kymo_status kymo__collectives_draw(const struct kymo_breakdown *b,
     struct kymo__buf line = {0};
     size_t n_matched = 0;
     for (size_t row = 0; row < kymo_table_n_rows(table); row++)
-        n_matched += cell_of(table, row, "count").as.u64 != 0;
+        n_matched += kymo__cell_of(table, row, "count").as.u64 != 0;
     if (kymo_table_n_rows(table) == 0)
         return KYMO_OK;
     if (n_matched == 0) {

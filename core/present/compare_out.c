@@ -7,11 +7,7 @@
 
 #include "analyze/compare_internal.h"
 #include "present/present_internal.h"
-
-#define BOLD "\033[1m"
-#define DIM "\033[2m"
-#define YELLOW "\033[33m"
-#define PLAIN "\033[0m"
+#include "present/style.h"
 
 enum { MAX_ONLY = 10 };
 
@@ -25,11 +21,6 @@ struct answer {
 static kymo_table *table_of(const struct answer *answer, enum kymo__comparison_table table)
 {
     return answer->c->tables[table];
-}
-
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
 }
 
 static kymo_status end_line(struct answer *answer)
@@ -69,9 +60,9 @@ static void put_bounds(struct kymo__buf *line, double low, double high)
 
 static void put_unsure(struct kymo__buf *line, const kymo_table *table, size_t row)
 {
-    const struct kymo_cell low = cell_of(table, row, "low_percent"),
-                           high = cell_of(table, row, "high_percent"),
-                           reason = cell_of(table, row, "reason");
+    const struct kymo_cell low = kymo__cell_of(table, row, "low_percent"),
+                           high = kymo__cell_of(table, row, "high_percent"),
+                           reason = kymo__cell_of(table, row, "reason");
     kymo__buf_puts(line, "It cannot be told whether B is faster");
     if (!low.is_null && !high.is_null) {
         kymo__buf_puts(line, ": it may be ");
@@ -89,9 +80,10 @@ void kymo__compare_sentence(kymo_comparison *c, struct kymo__buf *line)
     const bool has_iteration = kymo_table_n_rows(c->tables[KYMO__COMPARED_ITERATION]) != 0;
     const kymo_table *table =
         c->tables[has_iteration ? KYMO__COMPARED_ITERATION : KYMO__COMPARED_REGIONS];
-    const struct kymo_cell name = cell_of(table, 0, "name"), verdict = cell_of(table, 0, "verdict"),
-                           low = cell_of(table, 0, "low_percent"),
-                           high = cell_of(table, 0, "high_percent");
+    const struct kymo_cell name = kymo__cell_of(table, 0, "name"),
+                           verdict = kymo__cell_of(table, 0, "verdict"),
+                           low = kymo__cell_of(table, 0, "low_percent"),
+                           high = kymo__cell_of(table, 0, "high_percent");
     if (!has_iteration) {
         kymo__text_put(line, name.as.text, name.len, 60);
         kymo__buf_puts(line, ": ");
@@ -104,7 +96,7 @@ void kymo__compare_sentence(kymo_comparison *c, struct kymo__buf *line)
         kymo__buf_puts(line, " of A");
     } else {
         kymo__buf_puts(line, "B is ");
-        put_direction(line, cell_of(table, 0, "change_percent").as.f64);
+        put_direction(line, kymo__cell_of(table, 0, "change_percent").as.f64);
         put_bounds(line, low.as.f64, high.as.f64);
     }
     kymo__buf_puts(line, ".");
@@ -141,8 +133,8 @@ static void add_percent(kymo_table *drawn, struct kymo__buf *text, const struct 
 
 static void add_interval(kymo_table *drawn, struct kymo__buf *text, const kymo_table *from, size_t row)
 {
-    const struct kymo_cell low = cell_of(from, row, "low_percent"),
-                           high = cell_of(from, row, "high_percent");
+    const struct kymo_cell low = kymo__cell_of(from, row, "low_percent"),
+                           high = kymo__cell_of(from, row, "high_percent");
     text->len = 0;
     if (low.is_null || high.is_null) {
         kymo__buf_puts(text, "-");
@@ -164,11 +156,12 @@ static void add_time(kymo_table *drawn, const struct kymo_cell *cell)
 
 static void add_row(kymo_table *drawn, struct kymo__buf *text, const kymo_table *from, size_t row)
 {
-    const struct kymo_cell name = cell_of(from, row, "name"), a = cell_of(from, row, "a_ns"),
-                           b = cell_of(from, row, "b_ns"),
-                           change = cell_of(from, row, "change_percent"),
-                           verdict = cell_of(from, row, "verdict"),
-                           effect = cell_of(from, row, "effect_percent");
+    const struct kymo_cell name = kymo__cell_of(from, row, "name"),
+                           a = kymo__cell_of(from, row, "a_ns"),
+                           b = kymo__cell_of(from, row, "b_ns"),
+                           change = kymo__cell_of(from, row, "change_percent"),
+                           verdict = kymo__cell_of(from, row, "verdict"),
+                           effect = kymo__cell_of(from, row, "effect_percent");
     kymo_table_text(drawn, name.as.text, name.len);
     add_time(drawn, &a);
     add_time(drawn, &b);
@@ -214,8 +207,8 @@ static kymo_status put_below(struct answer *answer, const char *bullet, const ch
         KYMO_TRY(end_line(answer));
     }
     for (size_t row = 0; row < kymo_table_n_rows(only) && row < MAX_ONLY; row++) {
-        const struct kymo_cell name = cell_of(only, row, "name");
-        kymo__buf_printf(line, "%sonly in %s: ", bullet, cell_of(only, row, "side").as.text);
+        const struct kymo_cell name = kymo__cell_of(only, row, "name");
+        kymo__buf_printf(line, "%sonly in %s: ", bullet, kymo__cell_of(only, row, "side").as.text);
         kymo__text_put(line, name.as.text, name.len, 60);
         KYMO_TRY(end_line(answer));
     }

@@ -6,17 +6,9 @@
 #include <string.h>
 
 #include "present/diff_out.h"
-
-#define BOLD "\033[1m"
-#define YELLOW "\033[33m"
-#define PLAIN "\033[0m"
+#include "present/style.h"
 
 enum { PATH_WIDTH = 100 };
-
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
 
 static kymo_status end_line(struct kymo__diff_answer *answer)
 {
@@ -33,16 +25,18 @@ static void put_cell(struct kymo__buf *line, const struct kymo_cell *cell)
 
 static void put_where(struct kymo__buf *line, const kymo_diff *diff, const kymo_table *first)
 {
-    const struct kymo_cell rank = cell_of(first, 0, "rank"), phase = cell_of(first, 0, "phase"),
-                           path = cell_of(first, 0, "path"), index = cell_of(first, 0, "index");
-    kymo__buf_printf(line, "step %llu, ", (unsigned long long)cell_of(first, 0, "step").as.u64);
+    const struct kymo_cell rank = kymo__cell_of(first, 0, "rank"),
+                           phase = kymo__cell_of(first, 0, "phase"),
+                           path = kymo__cell_of(first, 0, "path"),
+                           index = kymo__cell_of(first, 0, "index");
+    kymo__buf_printf(line, "step %llu, ", (unsigned long long)kymo__cell_of(first, 0, "step").as.u64);
     if (!rank.is_null && !diff->compares_ranks)
         kymo__buf_printf(line, "rank %lld, ", (long long)rank.as.i64);
     if (!phase.is_null) {
         put_cell(line, &phase);
         kymo__buf_puts(line, ", ");
     }
-    if (strcmp(cell_of(first, 0, "tree").as.text, "gradients") == 0)
+    if (strcmp(kymo__cell_of(first, 0, "tree").as.text, "gradients") == 0)
         kymo__buf_puts(line, "gradient ");
     put_cell(line, &path);
     if (!index.is_null && strcmp(index.as.text, "[]") != 0)
@@ -51,9 +45,9 @@ static void put_where(struct kymo__buf *line, const kymo_diff *diff, const kymo_
 
 static void put_values(struct kymo__buf *line, const kymo_table *first)
 {
-    const struct kymo_cell a = cell_of(first, 0, "a"), b = cell_of(first, 0, "b"),
-                           bits_a = cell_of(first, 0, "bits_a"),
-                           bits_b = cell_of(first, 0, "bits_b");
+    const struct kymo_cell a = kymo__cell_of(first, 0, "a"), b = kymo__cell_of(first, 0, "b"),
+                           bits_a = kymo__cell_of(first, 0, "bits_a"),
+                           bits_b = kymo__cell_of(first, 0, "bits_b");
     if (a.is_null || b.is_null)
         return;
     kymo__buf_puts(line, ": A has ");
@@ -67,12 +61,12 @@ static void put_values(struct kymo__buf *line, const kymo_table *first)
 static void put_first(struct kymo__buf *line, const kymo_diff *diff)
 {
     const kymo_table *first = diff->tables[KYMO__DIFF_FIRST];
-    const struct kymo_cell status = cell_of(first, 0, "status"),
-                           begin = cell_of(first, 0, "block_begin"),
-                           end = cell_of(first, 0, "block_end");
+    const struct kymo_cell status = kymo__cell_of(first, 0, "status"),
+                           begin = kymo__cell_of(first, 0, "block_begin"),
+                           end = kymo__cell_of(first, 0, "block_end");
     if (diff->compares_ranks)
         kymo__buf_printf(line, "Rank %lld differs from the lowest rank, first at ",
-                         (long long)cell_of(first, 0, "rank").as.i64);
+                         (long long)kymo__cell_of(first, 0, "rank").as.i64);
     else
         kymo__buf_puts(line, "A and B differ first at ");
     put_where(line, diff, first);
@@ -124,10 +118,10 @@ void kymo__diff_sentence(struct kymo__buf *line, const kymo_diff *diff)
 
 static void put_operation(struct kymo__buf *line, const kymo_table *operations)
 {
-    const struct kymo_cell name = cell_of(operations, 0, "operation"),
-                           in = cell_of(operations, 0, "error_in"),
-                           out = cell_of(operations, 0, "error_out"),
-                           growth = cell_of(operations, 0, "growth");
+    const struct kymo_cell name = kymo__cell_of(operations, 0, "operation"),
+                           in = kymo__cell_of(operations, 0, "error_in"),
+                           out = kymo__cell_of(operations, 0, "error_out"),
+                           growth = kymo__cell_of(operations, 0, "growth");
     kymo__buf_puts(line, "The first operation whose inputs agree and whose outputs do not: ");
     if (name.len != 0)
         put_cell(line, &name);
@@ -173,7 +167,7 @@ static void copy_text(kymo_table *drawn, const struct kymo_cell *cell)
 
 static void copy_f64(kymo_table *drawn, const kymo_table *from, size_t row, const char *column)
 {
-    const struct kymo_cell cell = cell_of(from, row, column);
+    const struct kymo_cell cell = kymo__cell_of(from, row, column);
     if (cell.is_null)
         kymo_table_null(drawn);
     else
@@ -182,7 +176,8 @@ static void copy_f64(kymo_table *drawn, const kymo_table *from, size_t row, cons
 
 static void draw_wrong(kymo_table *drawn, const kymo_table *from, size_t row)
 {
-    const struct kymo_cell wrong = cell_of(from, row, "n_wrong"), n = cell_of(from, row, "n");
+    const struct kymo_cell wrong = kymo__cell_of(from, row, "n_wrong"),
+                           n = kymo__cell_of(from, row, "n");
     char text[64];
     if (wrong.is_null || n.is_null) {
         kymo_table_null(drawn);
@@ -195,7 +190,8 @@ static void draw_wrong(kymo_table *drawn, const kymo_table *from, size_t row)
 
 static void draw_path(kymo_table *drawn, const kymo_table *from, size_t row)
 {
-    const struct kymo_cell path = cell_of(from, row, "path"), tree = cell_of(from, row, "tree");
+    const struct kymo_cell path = kymo__cell_of(from, row, "path"),
+                           tree = kymo__cell_of(from, row, "tree");
     struct kymo__buf text = {0};
     kymo__buf_puts(&text, strcmp(tree.as.text, "gradients") == 0 ? "gradient " : "");
     kymo__buf_put(&text, path.as.text, path.len);
@@ -206,7 +202,7 @@ static void draw_path(kymo_table *drawn, const kymo_table *from, size_t row)
 /* Where there is no worst element: the two shapes or types. */
 static void draw_two(kymo_table *drawn, const kymo_table *from, size_t row)
 {
-    const struct kymo_cell status = cell_of(from, row, "status");
+    const struct kymo_cell status = kymo__cell_of(from, row, "status");
     const char *columns[] = {"max_abs_a", "max_abs_b"};
     if (strcmp(status.as.text, "shape") == 0) {
         columns[0] = "shape_a";
@@ -216,16 +212,17 @@ static void draw_two(kymo_table *drawn, const kymo_table *from, size_t row)
         columns[1] = "dtype_b";
     }
     for (size_t i = 0; i < 2; i++) {
-        const struct kymo_cell cell = cell_of(from, row, columns[i]);
+        const struct kymo_cell cell = kymo__cell_of(from, row, columns[i]);
         copy_text(drawn, &cell);
     }
 }
 
 static void draw_row(kymo_table *drawn, const kymo_table *from, size_t row)
 {
-    const struct kymo_cell rank = cell_of(from, row, "rank"), status = cell_of(from, row, "status"),
-                           at = cell_of(from, row, "max_abs_index");
-    kymo_table_u64(drawn, cell_of(from, row, "step").as.u64);
+    const struct kymo_cell rank = kymo__cell_of(from, row, "rank"),
+                           status = kymo__cell_of(from, row, "status"),
+                           at = kymo__cell_of(from, row, "max_abs_index");
+    kymo_table_u64(drawn, kymo__cell_of(from, row, "step").as.u64);
     if (rank.is_null)
         kymo_table_null(drawn);
     else

@@ -9,11 +9,6 @@
 #include "present/export_internal.h"
 #include "present/present_internal.h"
 
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
-
 static kymo_status make_folder(const char *path)
 {
     return mkdir(path, 0777) == 0 || errno == EEXIST ? KYMO_OK : kymo__fail_errno("make %s", path);
@@ -33,12 +28,12 @@ static void put_name(struct kymo__buf *path, const char *text)
 static kymo_status put_rows(struct kymo__buf *line, const kymo_table *table, size_t first, FILE *out)
 {
     const size_t n = kymo_table_n_columns(table);
-    const uint64_t run = cell_of(table, first, "run").as.u64;
+    const uint64_t run = kymo__cell_of(table, first, "run").as.u64;
     for (size_t c = 2; c < n; c++)
         kymo__buf_printf(line, "%s%s", c == 2 ? "" : ",", kymo_table_column(table, c)->name);
     kymo__buf_puts(line, "\n");
     for (size_t row = first; row < kymo_table_n_rows(table); row++) {
-        if (cell_of(table, row, "run").as.u64 != run)
+        if (kymo__cell_of(table, row, "run").as.u64 != run)
             continue;
         for (size_t c = 2; c < n; c++) {
             const struct kymo_cell cell = kymo_table_cell(table, row, c);
@@ -82,7 +77,7 @@ static kymo_status write_run(const struct kymo_energy_report *report, const char
     kymo__buf_printf(&path, "%s", folder);
     if (!is_alone) {
         kymo__buf_puts(&path, "/");
-        put_name(&path, cell_of(table, first, "run_id").as.text);
+        put_name(&path, kymo__cell_of(table, first, "run_id").as.text);
         kymo__buf_put(&path, "", 1);
         if (status == KYMO_OK)
             status = path.failed ? KYMO_ENOMEM : make_folder(path.data);
@@ -96,9 +91,10 @@ static kymo_status write_run(const struct kymo_energy_report *report, const char
     kymo__buf_puts(&path, is_epochs ? "/epochtime_" : "/");
     put_name(&path, report->options.strategy);
     if (is_epochs)
-        kymo__buf_printf(&path, "_%" PRIu64 "N.csv", cell_of(table, first, "nodes").as.u64);
+        kymo__buf_printf(&path, "_%" PRIu64 "N.csv", kymo__cell_of(table, first, "nodes").as.u64);
     else
-        kymo__buf_printf(&path, "_%" PRIu64 ".csv", cell_of(table, first, "num_global_gpus").as.u64);
+        kymo__buf_printf(&path, "_%" PRIu64 ".csv",
+                         kymo__cell_of(table, first, "num_global_gpus").as.u64);
     kymo__buf_put(&path, "", 1);
     if (status == KYMO_OK)
         status = path.failed ? kymo__fail(KYMO_ENOMEM, "no memory for a path")
@@ -119,11 +115,11 @@ kymo_status kymo_energy_report_write_itwinai(kymo_energy_report *report, const c
                           report->title);
     const kymo_table *runs = report->tables[KYMO__JOULES_RUNS];
     const size_t n_runs = kymo_table_n_rows(runs);
-    const bool is_alone = n_runs == 0 || cell_of(runs, n_runs - 1, "run").as.u64 == 1;
+    const bool is_alone = n_runs == 0 || kymo__cell_of(runs, n_runs - 1, "run").as.u64 == 1;
     for (size_t t = 0; t < KYMO__COUNT_OF(tables); t++) {
         uint64_t last = 0; /* rows of a run stand together */
         for (size_t row = 0; row < kymo_table_n_rows(tables[t]); row++) {
-            const uint64_t run = cell_of(tables[t], row, "run").as.u64;
+            const uint64_t run = kymo__cell_of(tables[t], row, "run").as.u64;
             if (run != last)
                 KYMO_TRY(write_run(report, folder, tables[t], row, is_alone));
             last = run;

@@ -9,11 +9,7 @@
 #include "analyze/energy_whole.h"
 #include "present/export_internal.h"
 #include "present/present_internal.h"
-
-#define BOLD "\033[1m"
-#define DIM "\033[2m"
-#define YELLOW "\033[33m"
-#define PLAIN "\033[0m"
+#include "present/style.h"
 
 enum { MAX_COLUMNS = 40, MAX_ROWS = 30, SHORT_ROWS = 6 };
 
@@ -23,11 +19,6 @@ struct answer {
     struct kymo__buf line;
     FILE *out;
 };
-
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
 
 static const char *style(const struct answer *answer, const char *code)
 {
@@ -55,8 +46,8 @@ static void put_joules(struct kymo__buf *line, double joules)
 
 static void put_kind(struct kymo__buf *line, const kymo_table *runs, size_t row)
 {
-    const char *kind = cell_of(runs, row, "kind").as.text;
-    const uint64_t n = cell_of(runs, row, "devices").as.u64;
+    const char *kind = kymo__cell_of(runs, row, "kind").as.text;
+    const uint64_t n = kymo__cell_of(runs, row, "devices").as.u64;
     if (strcmp(kind, "gpu") == 0)
         kymo__text_count_of(line, n, "GPU");
     else if (strcmp(kind, "cpu") == 0)
@@ -70,13 +61,15 @@ static void put_kind(struct kymo__buf *line, const kymo_table *runs, size_t row)
 static kymo_status put_run(struct answer *answer, const kymo_table *runs, size_t row, bool is_alone)
 {
     struct kymo__buf *line = &answer->line;
-    const struct kymo_cell joules = cell_of(runs, row, "joules"),
-                           mean = cell_of(runs, row, "mean_w"), peak = cell_of(runs, row, "peak_w"),
-                           sample = cell_of(runs, row, "joules_per_sample"),
-                           co2 = cell_of(runs, row, "co2_g"), note = cell_of(runs, row, "note");
+    const struct kymo_cell joules = kymo__cell_of(runs, row, "joules"),
+                           mean = kymo__cell_of(runs, row, "mean_w"),
+                           peak = kymo__cell_of(runs, row, "peak_w"),
+                           sample = kymo__cell_of(runs, row, "joules_per_sample"),
+                           co2 = kymo__cell_of(runs, row, "co2_g"),
+                           note = kymo__cell_of(runs, row, "note");
     kymo__buf_puts(line, "energy");
     if (!is_alone)
-        kymo__buf_printf(line, " of run %" PRIu64, cell_of(runs, row, "run").as.u64);
+        kymo__buf_printf(line, " of run %" PRIu64, kymo__cell_of(runs, row, "run").as.u64);
     kymo__buf_puts(line, ", ");
     put_kind(line, runs, row);
     kymo__buf_puts(line, ": ");
@@ -88,9 +81,9 @@ static kymo_status put_run(struct answer *answer, const kymo_table *runs, size_t
     put_joules(line, joules.as.f64);
     kymo__buf_puts(line, style(answer, PLAIN));
     kymo__buf_puts(line, " ± ");
-    put_joules(line, cell_of(runs, row, "plus_minus_j").as.f64);
+    put_joules(line, kymo__cell_of(runs, row, "plus_minus_j").as.f64);
     kymo__buf_puts(line, " in ");
-    kymo__text_duration(line, (double)cell_of(runs, row, "duration_ns").as.u64, NULL);
+    kymo__text_duration(line, (double)kymo__cell_of(runs, row, "duration_ns").as.u64, NULL);
     kymo__buf_printf(line, ", mean %.4g W", mean.as.f64);
     if (!peak.is_null)
         kymo__buf_printf(line, ", peak %.4g W", peak.as.f64);
@@ -108,19 +101,19 @@ static kymo_status put_runs(struct answer *answer)
     const kymo_table *runs = answer->report->tables[KYMO__JOULES_RUNS],
                      *repeats = answer->report->tables[KYMO__JOULES_REPEATS];
     const size_t n = kymo_table_n_rows(runs);
-    const bool is_alone = n != 0 && cell_of(runs, n - 1, "run").as.u64 == 1;
+    const bool is_alone = n != 0 && kymo__cell_of(runs, n - 1, "run").as.u64 == 1;
     for (size_t row = 0; row < n && row < MAX_ROWS; row++)
         KYMO_TRY(put_run(answer, runs, row, is_alone));
     for (size_t row = 0; row < kymo_table_n_rows(repeats); row++) {
         struct kymo__buf *line = &answer->line;
         kymo__buf_printf(line, "mean of %" PRIu64 " runs, %s: %s",
-                         cell_of(repeats, row, "runs").as.u64,
-                         cell_of(repeats, row, "kind").as.text, style(answer, BOLD));
-        put_joules(line, cell_of(repeats, row, "mean_j").as.f64);
+                         kymo__cell_of(repeats, row, "runs").as.u64,
+                         kymo__cell_of(repeats, row, "kind").as.text, style(answer, BOLD));
+        put_joules(line, kymo__cell_of(repeats, row, "mean_j").as.f64);
         kymo__buf_printf(line, "%s, with 95 %% confidence between ", style(answer, PLAIN));
-        put_joules(line, cell_of(repeats, row, "low_j").as.f64);
+        put_joules(line, kymo__cell_of(repeats, row, "low_j").as.f64);
         kymo__buf_puts(line, " and ");
-        put_joules(line, cell_of(repeats, row, "high_j").as.f64);
+        put_joules(line, kymo__cell_of(repeats, row, "high_j").as.f64);
         KYMO_TRY(end_line(answer));
     }
     return KYMO_OK;
@@ -171,7 +164,7 @@ static void choose_columns(const struct answer *answer, const kymo_table *table,
 {
     const kymo_table *runs = answer->report->tables[KYMO__JOULES_RUNS];
     const size_t n_runs = kymo_table_n_rows(runs);
-    const bool is_alone = n_runs == 0 || cell_of(runs, n_runs - 1, "run").as.u64 == 1;
+    const bool is_alone = n_runs == 0 || kymo__cell_of(runs, n_runs - 1, "run").as.u64 == 1;
     size_t n_hidden = 0;
     for (size_t c = 0; c < kymo_table_n_columns(table) && n_hidden < MAX_COLUMNS; c++) {
         const char *name = kymo_table_column(table, c)->name;
@@ -302,17 +295,6 @@ kymo_status kymo_energy_report_text(kymo_energy_report *report,
 
 kymo_status kymo_energy_report_json(kymo_energy_report *report, FILE *out)
 {
-    struct kymo__buf line = {0};
-    kymo_status status = KYMO_OK;
-    kymo__buf_puts(&line, "{\n");
-    for (size_t i = 0; status == KYMO_OK && i < KYMO__JOULES_NOTES; i++)
-        status = kymo__json_named_rows(&line, report->tables[i], out);
-    if (status == KYMO_OK) {
-        kymo__json_last_texts(&line, report->tables[KYMO__JOULES_NOTES]);
-        status = kymo__buf_to_stream(&line, out);
-    }
-    kymo__buf_fini(&line);
-    if (status == KYMO_OK && fflush(out) != 0)
-        status = kymo__fail_errno("write the report");
-    return status;
+    return kymo__json_report(report->tables, KYMO__JOULES_NOTES, report->tables[KYMO__JOULES_NOTES],
+                             out);
 }

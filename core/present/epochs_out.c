@@ -5,11 +5,7 @@
 
 #include "analyze/epochs_whole.h"
 #include "present/present_internal.h"
-
-#define BOLD "\033[1m"
-#define DIM "\033[2m"
-#define YELLOW "\033[33m"
-#define PLAIN "\033[0m"
+#include "present/style.h"
 
 enum { MAX_COLUMNS = 24 };
 
@@ -19,11 +15,6 @@ struct answer {
     struct kymo__buf line;
     FILE *out;
 };
-
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
 
 static const char *style(const struct answer *answer, const char *code)
 {
@@ -38,7 +29,7 @@ static kymo_status end_line(struct answer *answer)
 
 static void put_time(struct kymo__buf *line, const kymo_table *table, size_t row, const char *column)
 {
-    kymo__text_duration(line, (double)cell_of(table, row, column).as.u64, NULL);
+    kymo__text_duration(line, (double)kymo__cell_of(table, row, column).as.u64, NULL);
 }
 
 /* ---- the first lines ---- */
@@ -46,7 +37,7 @@ static void put_time(struct kymo__buf *line, const kymo_table *table, size_t row
 static bool has_runs(const kymo_table *averages)
 {
     const size_t n = kymo_table_n_rows(averages);
-    return n != 0 && cell_of(averages, n - 1, "run").as.u64 > 1;
+    return n != 0 && kymo__cell_of(averages, n - 1, "run").as.u64 > 1;
 }
 
 static uint64_t epochs_of_run(const struct answer *answer, uint64_t run)
@@ -54,7 +45,7 @@ static uint64_t epochs_of_run(const struct answer *answer, uint64_t run)
     const kymo_table *epochs = answer->report->tables[KYMO__EPOCHS_EPOCHS];
     uint64_t n = 0;
     for (size_t row = 0; row < kymo_table_n_rows(epochs); row++)
-        n += cell_of(epochs, row, "run").as.u64 == run;
+        n += kymo__cell_of(epochs, row, "run").as.u64 == run;
     return n;
 }
 
@@ -63,9 +54,10 @@ static kymo_status put_run(struct answer *answer, size_t row)
 {
     const kymo_table *averages = answer->report->tables[KYMO__EPOCHS_AVERAGES];
     struct kymo__buf *line = &answer->line;
-    const uint64_t run = cell_of(averages, row, "run").as.u64;
-    const uint64_t n = cell_of(averages, row, "epochs").as.u64, n_all = epochs_of_run(answer, run);
-    const struct kymo_cell rate = cell_of(averages, row, "samples_per_s");
+    const uint64_t run = kymo__cell_of(averages, row, "run").as.u64;
+    const uint64_t n = kymo__cell_of(averages, row, "epochs").as.u64,
+                   n_all = epochs_of_run(answer, run);
+    const struct kymo_cell rate = kymo__cell_of(averages, row, "samples_per_s");
     if (has_runs(averages))
         kymo__buf_printf(line, "run %" PRIu64 ": ", run);
     if (n == 0) {
@@ -97,13 +89,13 @@ static kymo_status put_run(struct answer *answer, size_t row)
 /* The rank that was the slowest most often, if any stands out in half of the epochs; 0: none. */
 static size_t slowest_row(const kymo_table *averages, size_t row)
 {
-    const uint64_t run = cell_of(averages, row, "run").as.u64;
-    const uint64_t n = cell_of(averages, row, "epochs").as.u64;
+    const uint64_t run = kymo__cell_of(averages, row, "run").as.u64;
+    const uint64_t n = kymo__cell_of(averages, row, "epochs").as.u64;
     size_t most = 0;
     uint64_t n_most = 0;
     for (size_t r = row + 1; r < kymo_table_n_rows(averages); r++) {
-        const uint64_t n_slowest = cell_of(averages, r, "slowest").as.u64;
-        if (cell_of(averages, r, "run").as.u64 == run && n_slowest > n_most) {
+        const uint64_t n_slowest = kymo__cell_of(averages, r, "slowest").as.u64;
+        if (kymo__cell_of(averages, r, "run").as.u64 == run && n_slowest > n_most) {
             n_most = n_slowest;
             most = r;
         }
@@ -119,18 +111,20 @@ static kymo_status put_slowest(struct answer *answer, size_t row)
     const size_t slowest = slowest_row(averages, row);
     if (slowest == 0)
         return KYMO_OK;
-    const struct kymo_cell rank = cell_of(averages, slowest, "rank");
+    const struct kymo_cell rank = kymo__cell_of(averages, slowest, "rank");
     for (size_t e = kymo_table_n_rows(epochs); !rank.is_null && e-- > 0;) {
-        const struct kymo_cell whose = cell_of(epochs, e, "slowest_rank");
-        if (cell_of(epochs, e, "run").as.u64 != cell_of(averages, row, "run").as.u64 ||
-            !cell_of(epochs, e, "counted").as.u64 || whose.is_null || whose.as.i64 != rank.as.i64)
+        const struct kymo_cell whose = kymo__cell_of(epochs, e, "slowest_rank");
+        if (kymo__cell_of(epochs, e, "run").as.u64 != kymo__cell_of(averages, row, "run").as.u64 ||
+            !kymo__cell_of(epochs, e, "counted").as.u64 || whose.is_null ||
+            whose.as.i64 != rank.as.i64)
             continue;
         kymo__buf_printf(&answer->line,
                          "rank %" PRId64 " is the slowest in %" PRIu64 " of %" PRIu64 ", by ",
-                         rank.as.i64, cell_of(averages, slowest, "slowest").as.u64,
-                         cell_of(averages, row, "epochs").as.u64);
+                         rank.as.i64, kymo__cell_of(averages, slowest, "slowest").as.u64,
+                         kymo__cell_of(averages, row, "epochs").as.u64);
         put_time(&answer->line, epochs, e, "behind_ns");
-        kymo__buf_printf(&answer->line, ", mostly in %s", cell_of(epochs, e, "slowest_in").as.text);
+        kymo__buf_printf(&answer->line, ", mostly in %s",
+                         kymo__cell_of(epochs, e, "slowest_in").as.text);
         return end_line(answer);
     }
     return KYMO_OK;
@@ -141,7 +135,7 @@ static kymo_status put_runs(struct answer *answer)
     const kymo_table *averages = answer->report->tables[KYMO__EPOCHS_AVERAGES];
     uint64_t last = 0;
     for (size_t row = 0; row < kymo_table_n_rows(averages); row++) {
-        const uint64_t run = cell_of(averages, row, "run").as.u64;
+        const uint64_t run = kymo__cell_of(averages, row, "run").as.u64;
         if (run == last)
             continue;
         last = run;
@@ -261,17 +255,6 @@ kymo_status kymo_epoch_report_text(kymo_epoch_report *report,
 
 kymo_status kymo_epoch_report_json(kymo_epoch_report *report, FILE *out)
 {
-    struct kymo__buf line = {0};
-    kymo_status status = KYMO_OK;
-    kymo__buf_puts(&line, "{\n");
-    for (size_t i = 0; status == KYMO_OK && i < KYMO__EPOCHS_NOTES; i++)
-        status = kymo__json_named_rows(&line, report->tables[i], out);
-    if (status == KYMO_OK) {
-        kymo__json_last_texts(&line, report->tables[KYMO__EPOCHS_NOTES]);
-        status = kymo__buf_to_stream(&line, out);
-    }
-    kymo__buf_fini(&line);
-    if (status == KYMO_OK && fflush(out) != 0)
-        status = kymo__fail_errno("write the report");
-    return status;
+    return kymo__json_report(report->tables, KYMO__EPOCHS_NOTES, report->tables[KYMO__EPOCHS_NOTES],
+                             out);
 }

@@ -7,17 +7,10 @@
 #include "analyze/gpu_report_internal.h"
 #include "present/present_internal.h"
 #include "present/report_internal.h"
+#include "present/style.h"
 
 /* Ranges of which the advice is said in words, and gaps that are drawn. */
 enum { MAX_ADVICE = 3, MAX_GAPS = 10 };
-
-#define DIM "\033[2m"
-#define PLAIN "\033[0m"
-
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
 
 static kymo_status put_line(struct kymo__buf *line, FILE *out)
 {
@@ -81,9 +74,9 @@ static kymo_status put_advice(const kymo_table *bound, struct kymo__buf *line, F
     const char *said[MAX_ADVICE];
     size_t n = 0;
     for (size_t row = 0; row < kymo_table_n_rows(bound) && n < MAX_ADVICE; row++) {
-        const struct kymo_cell advice = cell_of(bound, row, "advice"),
-                               verdict = cell_of(bound, row, "verdict"),
-                               name = cell_of(bound, row, "name");
+        const struct kymo_cell advice = kymo__cell_of(bound, row, "advice"),
+                               verdict = kymo__cell_of(bound, row, "verdict"),
+                               name = kymo__cell_of(bound, row, "name");
         bool is_new = !advice.is_null;
         for (size_t i = 0; is_new && i < n; i++)
             is_new = strcmp(said[i], advice.as.text) != 0;
@@ -93,9 +86,9 @@ static kymo_status put_advice(const kymo_table *bound, struct kymo__buf *line, F
         kymo__text_put(line, name.as.text, name.len, 60);
         kymo__buf_printf(line, " is %s: the GPU waits for ", verdict.as.text);
         kymo__text_share(
-            line,
-            cell_of(bound, row, verdict.as.text[0] == 'l' ? "launch_wait_share" : "host_wait_share")
-                .as.f64);
+            line, kymo__cell_of(bound, row,
+                                verdict.as.text[0] == 'l' ? "launch_wait_share" : "host_wait_share")
+                      .as.f64);
         kymo__buf_printf(line, " of its time. %s", advice.as.text);
         KYMO_TRY(put_line(line, out));
     }

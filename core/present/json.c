@@ -88,6 +88,23 @@ void kymo__json_last_texts(struct kymo__buf *line, const kymo_table *table)
     kymo__buf_puts(line, n_rows == 0 ? "]\n}\n" : "\n  ]\n}\n");
 }
 
+kymo_status kymo__json_report(kymo_table *const *tables, size_t n, const kymo_table *notes, FILE *out)
+{
+    struct kymo__buf line = {0};
+    kymo_status status = KYMO_OK;
+    kymo__buf_puts(&line, "{\n");
+    for (size_t i = 0; status == KYMO_OK && i < n; i++)
+        status = kymo__json_named_rows(&line, tables[i], out);
+    if (status == KYMO_OK) {
+        kymo__json_last_texts(&line, notes);
+        status = kymo__buf_to_stream(&line, out);
+    }
+    kymo__buf_fini(&line);
+    if (status == KYMO_OK && fflush(out) != 0)
+        status = kymo__fail_errno("write the report");
+    return status;
+}
+
 kymo_status kymo_present_json(const kymo_table *table, FILE *out)
 {
     struct kymo__buf end = {0};

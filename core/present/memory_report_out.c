@@ -6,11 +6,7 @@
 #include "analyze/memory_whole.h"
 #include "present/export_internal.h"
 #include "present/present_internal.h"
-
-#define BOLD "\033[1m"
-#define DIM "\033[2m"
-#define YELLOW "\033[33m"
-#define PLAIN "\033[0m"
+#include "present/style.h"
 
 #define BETWEEN " < "
 
@@ -22,11 +18,6 @@ struct answer {
     struct kymo__buf line;
     FILE *out;
 };
-
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
 
 static const char *style(const struct answer *answer, const char *code)
 {
@@ -45,7 +36,7 @@ static kymo_status end_line(struct answer *answer)
 static void put_bytes(struct answer *answer, const char *words, const kymo_table *table, size_t row,
                       const char *column)
 {
-    const struct kymo_cell cell = cell_of(table, row, column);
+    const struct kymo_cell cell = kymo__cell_of(table, row, column);
     if (cell.is_null)
         return;
     kymo__buf_puts(&answer->line, words);
@@ -54,9 +45,11 @@ static void put_bytes(struct answer *answer, const char *words, const kymo_table
 
 static bool is_same_pool(const kymo_table *a, size_t row_a, const kymo_table *b, size_t row_b)
 {
-    const struct kymo_cell pid_a = cell_of(a, row_a, "pid"), pid_b = cell_of(b, row_b, "pid");
+    const struct kymo_cell pid_a = kymo__cell_of(a, row_a, "pid"),
+                           pid_b = kymo__cell_of(b, row_b, "pid");
     return pid_a.is_null == pid_b.is_null && pid_a.as.i64 == pid_b.as.i64 &&
-           strcmp(cell_of(a, row_a, "device").as.text, cell_of(b, row_b, "device").as.text) == 0;
+           strcmp(kymo__cell_of(a, row_a, "device").as.text,
+                  kymo__cell_of(b, row_b, "device").as.text) == 0;
 }
 
 /* The frame that begins at `at`; what comes behind it, NULL for the last. */
@@ -109,21 +102,21 @@ static kymo_status put_leak(struct answer *answer, size_t pool)
                             *const growth = answer->report->tables[KYMO__MEMORY_GROWTH];
     struct kymo__buf *const line = &answer->line;
     for (size_t row = 0; row < kymo_table_n_rows(growth); row++) {
-        const char *what = cell_of(growth, row, "what").as.text;
-        const struct kymo_cell stack = cell_of(growth, row, "stack");
+        const char *what = kymo__cell_of(growth, row, "what").as.text;
+        const struct kymo_cell stack = kymo__cell_of(growth, row, "stack");
         if (!is_same_pool(pools, pool, growth, row) ||
-            cell_of(growth, row, "is_suspected").as.u64 == 0)
+            kymo__cell_of(growth, row, "is_suspected").as.u64 == 0)
             continue;
         kymo__buf_printf(line, "  %sleak suspected:%s %s grows by ", style(answer, YELLOW),
                          style(answer, PLAIN),
                          strcmp(what, "stack") == 0 ? "what this allocates" : what);
-        kymo__text_bytes(line, cell_of(growth, row, "slope_bytes").as.f64);
-        kymo__buf_printf(line, " each %s (95 %%: ", cell_of(growth, row, "per").as.text);
-        kymo__text_bytes(line, cell_of(growth, row, "low_bytes").as.f64);
+        kymo__text_bytes(line, kymo__cell_of(growth, row, "slope_bytes").as.f64);
+        kymo__buf_printf(line, " each %s (95 %%: ", kymo__cell_of(growth, row, "per").as.text);
+        kymo__text_bytes(line, kymo__cell_of(growth, row, "low_bytes").as.f64);
         kymo__buf_puts(line, " to ");
-        kymo__text_bytes(line, cell_of(growth, row, "high_bytes").as.f64);
+        kymo__text_bytes(line, kymo__cell_of(growth, row, "high_bytes").as.f64);
         kymo__buf_puts(line, "), ");
-        kymo__text_bytes(line, cell_of(growth, row, "total_bytes").as.f64);
+        kymo__text_bytes(line, kymo__cell_of(growth, row, "total_bytes").as.f64);
         kymo__buf_puts(line, " in all");
         if (!stack.is_null) {
             kymo__buf_puts(line, ": ");
@@ -138,10 +131,11 @@ static kymo_status put_pool(struct answer *answer, size_t row)
 {
     const kymo_table *const pools = answer->report->tables[KYMO__MEMORY_POOLS];
     struct kymo__buf *const line = &answer->line;
-    const struct kymo_cell rank = cell_of(pools, row, "rank"), pid = cell_of(pools, row, "pid"),
-                           at = cell_of(pools, row, "peak_at_ns"),
-                           cost = cell_of(pools, row, "cost_ns");
-    kymo__buf_printf(line, "%s%s", style(answer, BOLD), cell_of(pools, row, "device").as.text);
+    const struct kymo_cell rank = kymo__cell_of(pools, row, "rank"),
+                           pid = kymo__cell_of(pools, row, "pid"),
+                           at = kymo__cell_of(pools, row, "peak_at_ns"),
+                           cost = kymo__cell_of(pools, row, "cost_ns");
+    kymo__buf_printf(line, "%s%s", style(answer, BOLD), kymo__cell_of(pools, row, "device").as.text);
     if (!rank.is_null)
         kymo__buf_printf(line, ", rank %" PRId64, rank.as.i64);
     if (!pid.is_null)
@@ -159,9 +153,10 @@ static kymo_status put_pool(struct answer *answer, size_t row)
     put_bytes(answer, ", of ", pools, row, "limit_bytes");
     put_bytes(answer, "; reserved at most ", pools, row, "peak_reserved_bytes");
     KYMO_TRY(end_line(answer));
-    kymo__buf_printf(line, "  %sfrom %s", style(answer, DIM), cell_of(pools, row, "source").as.text);
+    kymo__buf_printf(line, "  %sfrom %s", style(answer, DIM),
+                     kymo__cell_of(pools, row, "source").as.text);
     put_bytes(answer, ", one for each ", pools, row, "interval_bytes");
-    kymo__buf_printf(line, ": %" PRIu64, cell_of(pools, row, "samples").as.u64);
+    kymo__buf_printf(line, ": %" PRIu64, kymo__cell_of(pools, row, "samples").as.u64);
     if (!cost.is_null) {
         kymo__buf_puts(line, ", which took the program ");
         kymo__text_duration(line, (double)cost.as.u64, NULL);
@@ -319,17 +314,6 @@ kymo_status kymo_memory_report_text(kymo_memory_report *report,
 
 kymo_status kymo_memory_report_json(kymo_memory_report *report, FILE *out)
 {
-    struct kymo__buf line = {0};
-    kymo_status status = KYMO_OK;
-    kymo__buf_puts(&line, "{\n");
-    for (size_t i = 0; status == KYMO_OK && i < KYMO__MEMORY_NOTES; i++)
-        status = kymo__json_named_rows(&line, report->tables[i], out);
-    if (status == KYMO_OK) {
-        kymo__json_last_texts(&line, report->tables[KYMO__MEMORY_NOTES]);
-        status = kymo__buf_to_stream(&line, out);
-    }
-    kymo__buf_fini(&line);
-    if (status == KYMO_OK && fflush(out) != 0)
-        status = kymo__fail_errno("write the report");
-    return status;
+    return kymo__json_report(report->tables, KYMO__MEMORY_NOTES, report->tables[KYMO__MEMORY_NOTES],
+                             out);
 }

@@ -14,11 +14,6 @@ enum {
     MAX_NAME = 120, /* bytes of a name: templates may go on for kilobytes */
 };
 
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
-
 /* A pattern for the begin of the name, in a shell's quotes. */
 static void put_pattern(struct kymo__buf *line, const char *name, size_t len)
 {
@@ -38,9 +33,9 @@ static void put_pattern(struct kymo__buf *line, const char *name, size_t len)
 static kymo_status put_command(const kymo_table *kernels, size_t row, size_t number,
                                const struct kymo__ncu *ncu, struct kymo__buf *line, FILE *out)
 {
-    const struct kymo_cell name = cell_of(kernels, row, "name");
+    const struct kymo_cell name = kymo__cell_of(kernels, row, "name");
     const uint64_t calls =
-        cell_of(kernels, row, "count").as.u64 / KYMO__MAX(ncu->n_processes, (size_t)1);
+        kymo__cell_of(kernels, row, "count").as.u64 / KYMO__MAX(ncu->n_processes, (size_t)1);
     const bool is_mangled = name.len > 2 && memcmp(name.as.text, "_Z", 2) == 0;
     kymo__buf_printf(line, "  ncu --kernel-name-base %s --kernel-name ",
                      is_mangled ? "mangled" : "demangled");
@@ -60,7 +55,7 @@ kymo_status kymo__ncu_put(const kymo_table *kernels, const struct kymo__ncu *ncu
 {
     size_t n = 0;
     for (size_t row = 0; row < kymo_table_n_rows(kernels) && n < MAX_KERNELS; row++) {
-        if (strcmp(cell_of(kernels, row, "kind").as.text, "kernel") != 0)
+        if (strcmp(kymo__cell_of(kernels, row, "kind").as.text, "kernel") != 0)
             continue;
         if (n++ == 0) {
             kymo__buf_puts(

@@ -66,6 +66,10 @@ KYMO_WARN_UNUSED kymo_status kymo__json_named_rows(struct kymo__buf *line, const
 /* Append the last member of an object, a list of texts: the first column of a table, under its name. Closes the object. */
 void kymo__json_last_texts(struct kymo__buf *line, const kymo_table *table);
 
+/* A report as one object: its tables by their names, then its notes. Flushes. */
+KYMO_WARN_UNUSED kymo_status kymo__json_report(kymo_table *const *tables, size_t n,
+                                               const kymo_table *notes, FILE *out);
+
 /* One cell's value; one row as an object. */
 void kymo__json_cell(struct kymo__buf *line, const kymo_table *table, size_t row, size_t column);
 void kymo__json_row(struct kymo__buf *line, const kymo_table *table, size_t row);

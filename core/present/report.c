@@ -8,12 +8,8 @@
 #include "analyze/analyze_internal.h"
 #include "analyze/gpu_report_internal.h"
 #include "present/report_internal.h"
+#include "present/style.h"
 #include <kymo/communication.h>
-
-#define BOLD "\033[1m"
-#define DIM "\033[2m"
-#define YELLOW "\033[33m"
-#define PLAIN "\033[0m"
 
 /* How many ranges left open are listed; the rest is a number. */
 enum { MAX_OPEN = 10, COMMAND_WIDTH = 60 };
@@ -41,11 +37,6 @@ static kymo_status end_line(struct report *report)
     return kymo__buf_to_stream(&report->line, report->out);
 }
 
-static struct kymo_cell cell_of(const kymo_table *table, size_t row, const char *column)
-{
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
-}
-
 /* ---- the headline ---- */
 
 /* The longest of the processes: they run side by side. */
@@ -53,7 +44,7 @@ static uint64_t longest_ns(const kymo_table *processes)
 {
     uint64_t longest = 0;
     for (size_t row = 0; row < kymo_table_n_rows(processes); row++)
-        longest = KYMO__MAX(longest, cell_of(processes, row, "duration_ns").as.u64);
+        longest = KYMO__MAX(longest, kymo__cell_of(processes, row, "duration_ns").as.u64);
     return longest;
 }
 
@@ -61,7 +52,7 @@ static size_t count_ends(const kymo_table *processes, const char *end)
 {
     size_t n = 0;
     for (size_t row = 0; row < kymo_table_n_rows(processes); row++) {
-        const struct kymo_cell cell = cell_of(processes, row, "end");
+        const struct kymo_cell cell = kymo__cell_of(processes, row, "end");
         n += !cell.is_null && strcmp(cell.as.text, end) == 0;
     }
     return n;
@@ -71,7 +62,7 @@ static void put_command(struct report *report, const kymo_table *processes)
 {
     if (kymo_table_n_rows(processes) == 0)
         return;
-    const struct kymo_cell command = cell_of(processes, 0, "command");
+    const struct kymo_cell command = kymo__cell_of(processes, 0, "command");
     if (command.is_null || command.len == 0)
         return;
     kymo__buf_puts(&report->line, ": ");
@@ -208,19 +199,19 @@ static kymo_status put_open(struct report *report)
     kymo__buf_printf(line, " had begun and not ended%s", style(report, PLAIN));
     KYMO_TRY(end_line(report));
     for (size_t row = 0; row < n && row < MAX_OPEN; row++) {
-        const struct kymo_cell name = cell_of(open, row, "name"),
-                               thread = cell_of(open, row, "thread");
+        const struct kymo_cell name = kymo__cell_of(open, row, "name"),
+                               thread = kymo__cell_of(open, row, "thread");
         kymo__buf_puts(line, "  ");
         kymo__text_put(line, name.as.text, name.len, COMMAND_WIDTH);
         kymo__buf_puts(line, ", since ");
-        kymo__text_duration(line, (double)cell_of(open, row, "since_ns").as.u64, NULL);
+        kymo__text_duration(line, (double)kymo__cell_of(open, row, "since_ns").as.u64, NULL);
         kymo__buf_puts(line, " after the start");
         if (thread.len != 0) {
             kymo__buf_puts(line, ", thread ");
             kymo__text_put(line, thread.as.text, thread.len, COMMAND_WIDTH);
         }
         if (n_processes > 1)
-            kymo__buf_printf(line, ", process %" PRId64, cell_of(open, row, "pid").as.i64);
+            kymo__buf_printf(line, ", process %" PRId64, kymo__cell_of(open, row, "pid").as.i64);
         KYMO_TRY(end_line(report));
     }
     if (n > MAX_OPEN) {

@@ -7,14 +7,9 @@
 #include <time.h>
 
 #include "present/present_internal.h"
+#include "present/style.h"
 
 enum { MAX_COLUMNS = 64, SPACE = 2, LEAST_TEXT = 16, WIDEST_TEXT = 80, MAX_INDENT = 40 };
-
-#define BOLD "\033[1m"
-#define DIM "\033[2m"
-#define YELLOW "\033[33m"
-#define RED "\033[31m"
-#define PLAIN "\033[0m"
 
 struct drawn_column {
     size_t column;

@@ -134,4 +134,10 @@ KYMO_PRIVATE_API size_t kymo__text_put(struct kymo__buf *buf, const char *text, 
 /* Hand the buffer to the stream and empty it. KYMO_ENOMEM when it had failed, KYMO_EIO when the stream refuses. */
 KYMO_PRIVATE_API KYMO_WARN_UNUSED kymo_status kymo__buf_to_stream(struct kymo__buf *buf, FILE *out);
 
+/* By the name of a column that the table has. */
+static inline struct kymo_cell kymo__cell_of(const kymo_table *table, size_t row, const char *column)
+{
+    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
+}
+
 #endif
