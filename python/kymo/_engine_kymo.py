@@ -101,15 +101,8 @@ class KymoEngine:
 
     def save(self, window: Window) -> None:
         """Have the trace and the tables made from the recording."""
-        from kymo._engine_torch import _about, _mark_partial, trace_name
-
-        try:
-            os.mkdir(window.folder)  # training waits for this: makedirs() would look around first
-        except OSError:
-            os.makedirs(window.folder, exist_ok=True)
-        if window.is_partial:
-            _mark_partial(window)
-        trace = os.path.join(window.folder, trace_name(window.rank))
+        window.make_folder()
+        trace = os.path.join(window.folder, window.trace_name())
         times = ["--from", f"{self._from_ns}ns", "--until", f"{self._until_ns}ns"]
         selection = ",".join(["trace", *sorted(window.selection & _MADE)])
         if window.roles:  # of no use without allocations, and too many for a command line
@@ -118,7 +111,7 @@ class KymoEngine:
         if log is None:
             raise OSError("the recording has no log of this process")
         _background.run(
-            ["export", log, "--to", "kineto", *times, "--about", _about(window), "--quiet", "-o", trace],
+            ["export", log, "--to", "kineto", *times, "--about", window.about(), "--quiet", "-o", trace],
             ["artifacts", trace, "-o", window.folder, "--rank", str(window.rank), "--only", selection, "--move"],
         )
 

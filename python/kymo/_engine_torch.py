@@ -8,7 +8,6 @@ timeline of it.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pickle
 import time
@@ -102,7 +101,7 @@ class TorchEngine:
         """Stop torch's profiler, which turns what it recorded into a trace in memory."""
         assert self._profile is not None
         _phases.annotate(None)
-        self._profile.add_metadata_json("kymo", _about(window))  # it cannot be told after the stop
+        self._profile.add_metadata_json("kymo", window.about())  # it cannot be told after the stop
         began_ns = time.perf_counter_ns()
         self._state = ""
         self._profile.stop_trace()
@@ -113,10 +112,8 @@ class TorchEngine:
         """Write the trace; have all else made of it."""
         assert self._profile is not None
         profile, self._profile = self._profile, None
-        os.makedirs(window.folder, exist_ok=True)
-        if window.is_partial:
-            _mark_partial(window)
-        trace = os.path.join(window.folder, trace_name(window.rank))
+        window.make_folder()
+        trace = os.path.join(window.folder, window.trace_name())
         began_ns = time.perf_counter_ns()
         profile.export_chrome_trace(trace)
         del profile  # to free what it recorded takes its time too
@@ -156,30 +153,6 @@ class TorchEngine:
 # ---- what is written ----
 
 
-def trace_name(rank: int) -> str:
-    """Name a trace as torch's handler for TensorBoard does, and as TensorBoard finds it."""
-    now = time.localtime()
-    minute = f"{now.tm_year}-{now.tm_mon}-{now.tm_mday}-{now.tm_hour}-{now.tm_min}"
-    return f"rank{rank}-{minute}.{time.time_ns()}.pt.trace.json"
-
-
-def _about(window: Window) -> str:
-    """Say what `kymo artifacts` cannot know from the trace."""
-    return json.dumps(
-        {
-            "version": 1,
-            "rank": window.rank,
-            "world_size": window.world_size,
-            "step": window.step_num,
-            "steps": window.n_steps,
-            "partial": window.is_partial,
-            "why": window.why,
-            "notes": window.notes,
-            "roles": window.roles,
-        }
-    )
-
-
 def _not_written(trace: str) -> OSError:
     """Clear away what torch left, and say how much room there is."""
     with contextlib.suppress(OSError):
@@ -187,12 +160,6 @@ def _not_written(trace: str) -> OSError:
     room = os.statvfs(os.path.dirname(trace))
     free_mb = room.f_bavail * room.f_frsize / 1e6
     return OSError(f"torch could not write {trace}, and {free_mb:.0f} MB are free there; make room, or record less")
-
-
-def _mark_partial(window: Window) -> None:
-    path = os.path.join(window.folder, f"rank{window.rank}_partial.txt")
-    with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(f"This window has {window.n_steps} whole steps, from step {window.first_step} on: {window.why}.\n")
 
 
 def _write_snapshot(snapshot: dict[str, Any], path: str) -> None:

@@ -14,6 +14,7 @@ runs on the thread that trains. What goes wrong there is a sentence, and the tra
 from __future__ import annotations
 
 import collections
+import json
 import os
 import sys
 import time
@@ -76,6 +77,39 @@ class Window:
     def folder(self) -> str:
         """Where its artifacts are."""
         return os.path.join(self.output_dir, f"iteration_{self.step_num}")
+
+    def make_folder(self) -> None:
+        """Make it, and mark there that the window is partial, if it is."""
+        try:
+            os.mkdir(self.folder)  # training waits for this: makedirs() would look around first
+        except OSError:
+            os.makedirs(self.folder, exist_ok=True)
+        if self.is_partial:
+            path = os.path.join(self.folder, f"rank{self.rank}_partial.txt")
+            with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(f"This window has {self.n_steps} whole steps, from step {self.first_step} on: {self.why}.\n")
+
+    def trace_name(self) -> str:
+        """Name a trace as torch's handler for TensorBoard does, and as TensorBoard finds it."""
+        now = time.localtime()
+        minute = f"{now.tm_year}-{now.tm_mon}-{now.tm_mday}-{now.tm_hour}-{now.tm_min}"
+        return f"rank{self.rank}-{minute}.{time.time_ns()}.pt.trace.json"
+
+    def about(self) -> str:
+        """Say what `kymo artifacts` cannot know from the trace: the member "kymo" of it."""
+        return json.dumps(
+            {
+                "version": 1,
+                "rank": self.rank,
+                "world_size": self.world_size,
+                "step": self.step_num,
+                "steps": self.n_steps,
+                "partial": self.is_partial,
+                "why": self.why,
+                "notes": self.notes,
+                "roles": self.roles,
+            }
+        )
 
 
 def say(sentence: str) -> None:
