@@ -352,7 +352,7 @@ static void on_process_done(struct kymo__export *x)
     kymo__walk_left_open(x, put_left_open);
 }
 
-static void on_close(struct kymo__export *x)
+void kymo__chrome_close(struct kymo__export *x)
 {
     struct kymo__chrome *chrome = x->own;
     if (chrome == NULL)
@@ -369,7 +369,7 @@ const struct kymo__export_format kymo__export_chrome = {
     .batch = on_batch,
     .process_done = on_process_done,
     .finish = on_finish,
-    .close = on_close,
+    .close = kymo__chrome_close,
     .span = on_span,
     .work = kymo__chrome_work,
     .flow = kymo__chrome_flow,

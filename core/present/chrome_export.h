@@ -100,4 +100,9 @@ void kymo__chrome_flow(struct kymo__export *x, struct kymo__export_lane *lane, u
 void kymo__chrome_launches(struct kymo__export *x, const struct kymo__export_lane *lane,
                            uint64_t ns, const struct kymo__payload *payload);
 
+/* ---- chrome.c ---- */
+
+/* Free what the format keeps in x->own, if it got that far. */
+void kymo__chrome_close(struct kymo__export *x);
+
 #endif

@@ -374,23 +374,13 @@ static void on_work(struct kymo__export *x, struct kymo__export_lane *lane,
         kymo__chrome_work(x, lane, work);
 }
 
-static void on_close(struct kymo__export *x)
-{
-    struct kymo__chrome *chrome = x->own;
-    if (chrome == NULL)
-        return;
-    kymo__buf_fini(&chrome->text);
-    kymo__pairs_fini(&chrome->gpus);
-    kymo__free(chrome);
-}
-
 const struct kymo__export_format kymo__export_kineto = {
     .name = "kineto",
     .start = on_start,
     .process = on_process,
     .batch = on_batch,
     .finish = on_finish,
-    .close = on_close,
+    .close = kymo__chrome_close,
     .work = on_work,
     .takes_window = true,
 };

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include "table_view.h"
+#include "summary_view.h"
 #include <kymo/report.h>
 
 enum { OUTER = 1, INNER = 2, LEAF = 3 };
@@ -29,26 +29,6 @@ static int teardown(void **state)
 }
 
 /* ---- looking into tables ---- */
-
-static struct kymo_cell cell(kymo_summary *summary, const char *table, size_t row, const char *column)
-{
-    return table_cell(kymo_summary_table(summary, table), row, column);
-}
-
-static uint64_t number(kymo_summary *summary, const char *table, size_t row, const char *column)
-{
-    return table_number(kymo_summary_table(summary, table), row, column);
-}
-
-static size_t n_rows(kymo_summary *summary, const char *table)
-{
-    return kymo_table_n_rows(kymo_summary_table(summary, table));
-}
-
-static size_t row_of(kymo_summary *summary, const char *table, const char *name)
-{
-    return table_row(kymo_summary_table(summary, table), "name", name);
-}
 
 static void expect_range(kymo_summary *summary, const char *name, uint64_t count, uint64_t total,
                          uint64_t self)
