@@ -28,8 +28,18 @@ if TYPE_CHECKING:  # see _start.py
 NAMES = ("data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "logging")
 
 _enabled = _native.enabled  # a local name is quicker to find
-_ranges = {name: _native.range(name, category="phase") for name in NAMES}
 _texts = {name: f"kymo:{name}" for name in NAMES}
+
+
+class _Ranges(dict[str, _native.Range]):
+    """The range of each phase, made when it is first entered: the first ranges of a program are the quickest."""
+
+    def __missing__(self, name: str) -> _native.Range:
+        range_ = self[name] = _native.range(name, category="phase")
+        return range_
+
+
+_ranges = _Ranges()
 
 
 class _Entered:
@@ -97,7 +107,7 @@ class Phases:
         """Begin a phase. One that goes on already is not begun twice: a callback and a monitor may both say so."""
         if not _enabled() and self._annotation is None:
             self._stack.append(None)
-        elif name not in _ranges:
+        elif name not in _texts:
             raise _unknown(name)
         else:
             self._stack.append(None if _phase._now == name else _Entered(name, self._annotation))
