@@ -261,8 +261,8 @@ def test_a_full_disk_leaves_no_half_file(kymo, tmp_path, trace, program):
     events = json.loads(trace.read_text())
     events["traceEvents"] = [{**events["traceEvents"][0], "name": f"op{i}"} for i in range(2000)]
     trace.write_text(json.dumps(events))
-    limited = f"ulimit -f 8; exec {program} artifacts {trace} -o {tmp_path}/out"
-    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    limited = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash", program, "artifacts", trace, "-o", tmp_path / "out"]
+    done = subprocess.run(limited, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.count("File too large") == done.stderr.count("\n") >= 2
     for name in names_in(tmp_path / "out"):

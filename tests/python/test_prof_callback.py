@@ -142,10 +142,11 @@ def test_pandas_reads_the_table(default):
 def test_the_table_names_operators_with_shapes_and_source(default):
     text = (default[0] / "iteration_9" / "rank0_key_averages.txt").read_text()
     assert text == (default[0] / "iteration_9" / "key_averages.txt").read_text()
-    for word in ("aten::_fused_adamw_", "Self CPU", "Input Shapes", "Source Location", "Total FLOPs"):
+    for word in ("Self CPU", "Input Shapes", "Source Location", "Total FLOPs"):
         assert word in text, word
-    rows = json.loads((default[0] / "iteration_9" / "rank0_key_averages.json").read_text())
-    assert "[4, 8]" in json.dumps(rows)
+    # The text has the dearest rows, the file of numbers has all.
+    rows = (default[0] / "iteration_9" / "rank0_key_averages.json").read_text()
+    assert "aten::_fused_adamw_" in rows and "[4, 8]" in rows
 
 
 def test_the_snapshot_has_allocations(default):
