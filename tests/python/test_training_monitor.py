@@ -292,6 +292,25 @@ def test_a_logger_that_fails_is_a_warning_and_no_more():
     assert len(monitor.load().epochs("rank")) == 2
 
 
+@pytest.mark.needs_torch  # what trains is installed together
+def test_real_trackers_have_the_epochs(monkeypatch):
+    mlflow = pytest.importorskip("mlflow")
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{Path('mlflow.db').absolute()}")
+    with monitor_of(loggers="csv,mlflow,tensorboard") as monitor:
+        list(train(monitor, 2))
+    client = mlflow.MlflowClient(os.environ["MLFLOW_TRACKING_URI"])
+    experiments = [one.experiment_id for one in client.search_experiments()]
+    (worker,) = [run for run in client.search_runs(experiments) if "epoch_time_s" in run.data.metrics]
+    seen = client.get_metric_history(worker.info.run_id, "epoch_time_s")
+    (folder,) = {path.parent for path in Path("out/r").rglob("*tfevents*")}
+    scalars = accumulator.EventAccumulator(str(folder)).Reload().Scalars("epoch_time_s")
+    in_csv = [value for name, _step, value in metrics_of() if name == "epoch_time_s"]
+    assert len(in_csv) == 2
+    assert sorted((one.step, one.value) for one in seen) == list(enumerate(in_csv))
+    assert [(one.step, one.value) for one in scalars] == list(enumerate(map(pytest.approx, in_csv)))
+
+
 # ---- decorators ----
 
 

@@ -1,0 +1,63 @@
+"""What was allocated, as tables for programs: of a recording, and of a file about memory."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import kymo
+
+LEAK = """
+import kymo
+
+kept = []
+kymo.start("leak.kymo", memory=True, **{"memory.sample": 1})
+for _ in range(30):
+    with kymo.iteration():
+        kept.append(bytearray(100_000))
+kymo.stop()
+"""
+
+
+@pytest.fixture
+def leak(run_python, tmp_path):
+    run_python(LEAK)
+    return kymo.load(tmp_path / "leak.kymo")
+
+
+def test_a_leak_is_a_row(leak):
+    stacks = [row for row in leak.memory("growth") if row["what"] == "stack" and row["is_suspected"]]
+    assert len(stacks) == 1 and "script.py:8" in stacks[0]["stack"]
+    assert stacks[0]["slope_bytes"] == pytest.approx(100_000, rel=0.01)
+    (pool,) = leak.memory()
+    assert pool["peak_bytes"] >= 30 * 100_000
+    assert len(leak.memory("stacks", stacks=2)) == 2
+
+
+def test_without_memory_it_says_what_to_do(run_python, tmp_path):
+    run_python("import kymo; kymo.start('plain.kymo'); kymo.mark('x'); kymo.stop()")
+    with pytest.raises(kymo.KymoError, match="--memory"):
+        kymo.load(tmp_path / "plain.kymo").memory()
+
+
+def test_a_snapshot_has_the_same_tables(leak, tmp_path):
+    block = {"address": 0x7F0000000000, "size": 512, "requested_size": 500, "state": "active_allocated", "frames": []}
+    free = {**block, "address": block["address"] + 512, "size": 1536, "requested_size": 0, "state": "inactive"}
+    segment = {
+        "device": 0,
+        "address": block["address"],
+        "total_size": 2048,
+        "stream": 0,
+        "segment_type": "small",
+        "allocated_size": 512,
+        "active_size": 512,
+        "requested_size": 500,
+        "frames": [],
+        "blocks": [block, free],
+    }
+    (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps({"segments": [segment], "device_traces": [[]]}, protocol=4))
+    tables = kymo.memory_report(tmp_path / "snapshot.pickle")
+    assert set(tables) >= {"pools", "stacks", "growth", "fragmentation"}
+    (pool,) = tables["pools"]
+    assert pool["peak_bytes"] == 512
