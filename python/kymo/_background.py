@@ -1,8 +1,9 @@
 """Work beside the program: commands of kymo, one after the other, in a process that outlives it.
 
-The process is a shell that reads commands from a pipe. It is started before there is work, because starting a process
-takes a millisecond and the training waits for it; a command is then a write into the pipe. It has a session of its own,
-so that neither Ctrl-C nor the terminal's end nor a `kill -9` of the program stops what has been ordered.
+The process is a shell, started before there is work, because starting one takes a millisecond and the training waits
+for it. An order is a line in a file that is nowhere but in memory, and a byte in a pipe that says there is one more.
+Neither waits for the shell, however far behind it is. Both stay when the program is gone, and the shell has a session
+of its own: so neither Ctrl-C nor the terminal's end nor a `kill -9` of the program stops what has been ordered.
 """
 
 from __future__ import annotations
@@ -17,12 +18,22 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Optional
+    from typing import ClassVar
 
 _NICE = 10
 _MOMENT_S = 0.3
+_MANY_BYTES = 1 << 20  # some 3,000 orders
 # What would make a helper record, or be watched like the program itself.
 _NOT_INHERITED = ("KYMO", "KYMO_OPTIONS", "LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
+
+# A byte of the pipe stands for a whole line: without it the shell might read one that is half written. When the program
+# is gone, lines whose byte had no room in the pipe are whole too.
+_SHELL = """
+exec 3</proc/self/fd/{orders}
+next() {{ IFS= read -r order <&3 && eval "$(printf %b "$order")"; }}
+while read -r bell; do next; done
+while next; do :; done
+"""
 
 
 def program() -> str:
@@ -36,69 +47,105 @@ class _Clerk:
     def __init__(self) -> None:
         environment = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
         self.owner = os.getpid()
+        self._orders = os.memfd_create("kymo-orders")
+        self._n_bytes = 0  # of orders, done and to be done
+        self._n_owed = 0  # bytes that the pipe had no room for
         self.shell = subprocess.Popen(
-            ["/bin/sh"],
+            ["/bin/sh", "-c", _SHELL.format(orders=self._orders)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             env=environment,
+            pass_fds=[self._orders],
             start_new_session=True,
         )
+        assert self.shell.stdin is not None
+        self._bell = self.shell.stdin
+        os.set_blocking(self._bell.fileno(), False)
         os.setpriority(os.PRIO_PROCESS, self.shell.pid, _NICE)
         with contextlib.suppress(OSError):  # then waking it does not take the processor from the training
             os.sched_setscheduler(self.shell.pid, os.SCHED_BATCH, os.sched_param(0))
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it is ours and alive."""
+        return self.owner == os.getpid() and self.shell.poll() is None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it may have more orders: those that are done stay in memory as long as it lives."""
+        return not self._bell.closed and self._n_bytes < _MANY_BYTES
+
     def order(self, command: str) -> None:
-        assert self.shell.stdin is not None
-        self.shell.stdin.write(command.encode(errors="surrogateescape") + b"\n")
-        self.shell.stdin.flush()
+        """Have a command done after those before it; wait for nothing."""
+        line = command.replace("\\", "\\\\").replace("\n", "\\n") + "\n"  # as the shell's %b reads it
+        self._n_bytes += os.write(self._orders, line.encode(errors="surrogateescape"))
+        self._n_owed += 1
+        self._ring()
+
+    def _ring(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # it has tens of thousands to do; the next order tries again
+            self._n_owed -= os.write(self._bell.fileno(), b"\n" * self._n_owed)
 
     def finish(self) -> None:
         """Let it end after the work it has. A forked child may hold the pipe too, so that closing it is not enough."""
-        if self.shell.stdin is not None and not self.shell.stdin.closed:
-            with contextlib.suppress(BrokenPipeError):  # somebody ended it, which is as good
-                self.order("exit")
-                self.shell.stdin.close()
+        if self._bell.closed:
+            return
+        with contextlib.suppress(BrokenPipeError):  # somebody ended it, which is as good
+            self.order("exit")
+            os.set_blocking(self._bell.fileno(), True)
+            self._ring()
+        self._bell.close()
+        os.close(self._orders)
 
 
 class _Office:
-    """Where the process is, while there is one."""
+    """Where the processes are. The last one takes orders; those before it do what they have, and end."""
 
-    clerk: Optional[_Clerk] = None
+    clerks: ClassVar[list[_Clerk]] = []
 
 
 def ready() -> None:
-    """Start the process, if there is none. Call it when a millisecond does not matter."""
-    clerk = _Office.clerk
-    if clerk is None or clerk.owner != os.getpid() or clerk.shell.poll() is not None:
-        _Office.clerk = _Clerk()
+    """See that there is a process with room for orders. Call it when a millisecond does not matter."""
+    clerks = _Office.clerks = [clerk for clerk in _Office.clerks if clerk.is_here]
+    if clerks and clerks[-1].has_room:
+        return
+    for clerk in clerks:
+        clerk.finish()
+    clerks.append(_Clerk())
 
 
 def run(*commands: Sequence[str]) -> None:
     """Have the commands of kymo done, one after the other as long as each succeeds: run(["artifacts", trace])."""
-    ready()
-    assert _Office.clerk is not None
-    _Office.clerk.order(" && ".join(f"{shlex.join([program(), *words])} </dev/null" for words in commands))
+    if not _Office.clerks or not _Office.clerks[-1].is_here:
+        ready()
+    _Office.clerks[-1].order(" && ".join(f"{shlex.join([program(), *words])} </dev/null" for words in commands))
+
+
+def _finish() -> list[_Clerk]:
+    """Let all end after the work they have."""
+    clerks = [clerk for clerk in _Office.clerks if clerk.owner == os.getpid()]
+    _Office.clerks = []
+    for clerk in clerks:
+        clerk.finish()
+    return clerks
 
 
 def wait() -> None:
     """Come back when everything that was ordered is done."""
-    clerk, _Office.clerk = _Office.clerk, None
-    if clerk is not None and clerk.owner == os.getpid():
-        clerk.finish()
+    for clerk in _finish():
         clerk.shell.wait()
 
 
 @atexit.register
 def _at_exit() -> None:
     """Wait for what is under way, and say so when it takes longer than a moment."""
-    clerk = _Office.clerk
-    if clerk is None or clerk.owner != os.getpid():
-        return
-    clerk.finish()
+    clerks = _finish()
     try:
-        clerk.shell.wait(_MOMENT_S)
+        for clerk in clerks:
+            clerk.shell.wait(_MOMENT_S)
     except subprocess.TimeoutExpired:
         sentence = "kymo: waiting for the tables and pages of the last window; Ctrl-C leaves them to finish alone"
         print(sentence, file=sys.stderr, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
-            clerk.shell.wait()
+            for clerk in clerks:
+                clerk.shell.wait()

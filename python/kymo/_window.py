@@ -16,6 +16,7 @@ from __future__ import annotations
 import collections
 import json
 import os
+import re
 import sys
 import time
 from dataclasses import dataclass, field
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
             """End the step that was begun last, if there is one."""
 
 
+_WINDOW_NAME = re.compile(r"iteration_\d+(?:\.(\d+))?")
+
+
 @dataclass
 class Window:
     """Steps that are recorded together, and where they are saved."""
@@ -65,6 +69,7 @@ class Window:
     start_ns: int  # Unix time
     stop_ns: int = 0
     step_num: int = 0  # as torch.profiler counts: steps that are over
+    run: int = 1  # which one of those that saved windows in this directory
     n_steps: int = 0  # whole steps that it has
     is_partial: bool = False
     why: Optional[str] = None  # it is partial, or there at all: what opened it, if no schedule did
@@ -76,7 +81,8 @@ class Window:
     @property
     def folder(self) -> str:
         """Where its artifacts are."""
-        return os.path.join(self.output_dir, f"iteration_{self.step_num}")
+        name = f"iteration_{self.step_num}"
+        return os.path.join(self.output_dir, name if self.run == 1 else f"{name}.{self.run}")
 
     def make_folder(self) -> None:
         """Make it, and mark there that the window is partial, if it is."""
@@ -117,6 +123,20 @@ def say(sentence: str) -> None:
     print(f"kymo: {sentence}", file=sys.stderr, flush=True)
 
 
+def next_run(output_dir: str) -> int:
+    """Say which run into this directory begins: the first, or one after all that left windows there.
+
+    Nothing of an earlier run is overwritten so. Ranks need not ask each other: a window ends after a step of all ranks,
+    and each rank looks before its own first one.
+    """
+    try:
+        names = os.listdir(output_dir)
+    except OSError:  # it is not there yet, or whoever writes there says what is wrong with it
+        return 1
+    found = (_WINDOW_NAME.fullmatch(name) for name in names)
+    return 1 + max((int(match[1] or 1) for match in found if match is not None), default=0)
+
+
 def who_am_i() -> tuple[int, int]:
     """The rank and the number of ranks: by torch.distributed, else as launchers tell it, else 0 of 1."""
     distributed = sys.modules.get("torch.distributed")
@@ -148,6 +168,7 @@ class Driver:
         self.window: Optional[Window] = None  # the one that is being recorded
         self.windows: collections.deque[Window] = collections.deque(maxlen=16)  # the last ones that were saved
         self.is_running = False
+        self._run = 1
         self._opened: collections.deque[Action] = collections.deque()  # steps of a window that a trigger opened
         self._opened_by: Optional[str] = None
 
@@ -156,6 +177,7 @@ class Driver:
     def start(self) -> None:
         """Begin with step 0."""
         self.is_running = True
+        self._run = next_run(self.output_dir)
         self.step_num = 0
         self.action = Action.NONE
         self._go_on(self.schedule(0))
@@ -234,7 +256,10 @@ class Driver:
         window = self.window
         if window is None:
             return
+        if self.windows and self.windows[-1].step_num == self.step_num and self.windows[-1].run == self._run:
+            self._run += 1  # what comes behind the last step is no part of the window that ended with it
         window.step_num = self.step_num
+        window.run = self._run
         window.n_steps = self.step_num - window.first_step
         window.stop_ns = time.time_ns()
         began_ns = time.perf_counter_ns()

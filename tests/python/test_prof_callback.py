@@ -321,12 +321,16 @@ def test_epochs_may_be_shorter_than_the_schedule(tmp_path):
     assert set(names_in(tmp_path / "out")) == {"iteration_9"}
 
 
-def test_a_second_training_is_recorded_as_the_first(tmp_path):
-    callback = ProfCallback(output_dir=tmp_path / "out", **SMALL, **SOON)
-    trainer = train(tmp_path, callback, steps=3)
-    trainer.train()
+def test_a_second_training_leaves_the_first_ones_windows_alone(tmp_path):
+    """The second one is resumed, counts its steps from there, and so saves a window at the same step."""
+    train(tmp_path, ProfCallback(output_dir=tmp_path / "out", **SOON), steps=3, save_strategy="steps", save_steps=3)
+    before = {path: path.read_bytes() for path in (tmp_path / "out" / "iteration_2").iterdir()}
+    trainer = make_trainer(tmp_path, ProfCallback(output_dir=tmp_path / "out", **SOON), steps=6)
+    trainer.train(resume_from_checkpoint=True)
+    trainer.train()  # by the same callback
     _background.wait()
-    assert len(list((tmp_path / "out" / "iteration_2").glob("*.pt.trace.json.gz"))) == 2
+    assert names_in(tmp_path / "out") == {f"iteration_2{run}": EVERYTHING for run in ("", ".2", ".3")}
+    assert {path: path.read_bytes() for path in (tmp_path / "out" / "iteration_2").iterdir()} == before
 
 
 def test_evaluation_and_saving_inside_a_window_are_told_apart(tmp_path, capsys):

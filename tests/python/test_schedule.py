@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import warnings
 from typing import Any, Optional
 
@@ -184,6 +185,25 @@ def test_windows_side_by_side(tmp_path):
     one = ["prepare", "start", "begin 0", "end", "stop 1", "save 1"]
     two = ["prepare", "start", "begin 1", "end", "stop 2", "save 1"]
     assert engine.lines == [*one, *two, "prepare", "start", "begin 2", "end", "stop 2", "save 0 partial"]
+    names = [os.path.basename(w.folder) for w in driver.windows]
+    assert names == ["iteration_1", "iteration_2", "iteration_2.2"]  # the last has what came behind step 2
+
+
+@pytest.mark.parametrize(
+    ("there", "name"),
+    [
+        ((), "iteration_2"),
+        (("iteration_9",), "iteration_2.2"),
+        (("iteration_2", "iteration_4.2", "iteration_9.10"), "iteration_2.11"),
+        (("iteration_x", "iteration_2.old", "my_iteration_2", "kymo_engine.kymo"), "iteration_2"),
+    ],
+)
+def test_a_run_into_a_directory_with_windows_has_names_of_its_own(tmp_path, there, name):
+    for earlier in there:
+        (tmp_path / earlier).mkdir()
+    driver = Driver(Schedule(0, 1, 1, 1), Notebook(), tmp_path)
+    drive(driver, 3)
+    assert [w.folder for w in driver.windows] == [str(tmp_path / name)]
 
 
 def test_a_trigger_opens_a_window_of_its_own(tmp_path):

@@ -1,0 +1,68 @@
+"""docs/internals/coverage.md: each test that it names exists, and each row has one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+PAGE = (ROOT / "docs" / "internals" / "coverage.md").read_text(encoding="utf-8")
+# In a row's last column: `python/test_a.py::x`, then `::y` of the same file; `unit/test_a.c: x`, then `: y`.
+NAMED = re.compile(r"`(?P<path>(?:[\w.-]+/)+[\w.*-]+)?(?:(?:::|: )(?P<name>\w+)(?:\[.*?\])?)?`")
+
+
+@cache
+def functions_of(path: Path) -> frozenset[str]:
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return frozenset(re.findall(r"^(?:static )?void (\w+)\(", text, re.MULTILINE))
+    return frozenset(node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """What is there, by what, shown by which tests."""
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in PAGE.splitlines()]
+    return [(row[0], row[1], row[-1]) for row in cells if len(row) >= 3 and row[-1] != "test" and row[0].strip("-")]
+
+
+def mistakes(cell: str) -> list[str]:
+    wrong, path = [], None
+    for match in NAMED.finditer(cell):
+        if match["path"] is not None and not match["path"].startswith("build/"):  # what a test makes
+            path = next((p for top in (TESTS, ROOT) for p in top.glob(match["path"])), None)
+            if path is None:
+                wrong.append(f"there is no {match['path']}")
+        if match["name"] is not None and path is not None and match["name"] not in functions_of(path):
+            wrong.append(f"{path.relative_to(ROOT)} has no {match['name']}")
+    return wrong
+
+
+def test_each_test_that_is_named_exists():
+    found = rows()
+    assert len(found) > 200
+    assert {what: wrong for what, _, cell in found if (wrong := mistakes(cell))} == {}
+
+
+def test_each_row_has_a_test_or_is_planned():
+    without = {what for what, by, cell in rows() if "/" not in cell and "ctest" not in cell and "planned" not in by}
+    assert without == set()
+
+
+def test_pages_that_are_linked_exist():
+    pages = set(re.findall(r"\]\(([^)#]+)", PAGE))
+    assert len(pages) > 10
+    assert {page for page in pages if not (ROOT / "docs" / "internals" / page).exists()} == set()
+
+
+def test_a_test_that_is_gone_is_found():
+    assert mistakes("`cli/test_coverage_page.py::test_each_test_that_is_named_exists`, `::rows`") == []
+    assert mistakes("`cli/test_coverage_page.py::rows`, `::columns`") == [
+        "tests/cli/test_coverage_page.py has no columns"
+    ]
+    assert mistakes("`unit/test_lane.c: a_busy_lane_loses_and_counts`, `: nothing`") == [
+        "tests/unit/test_lane.c has no nothing"
+    ]
+    assert mistakes("`cli/test_none.py`") == ["there is no cli/test_none.py"]
