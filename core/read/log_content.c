@@ -335,6 +335,8 @@ bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block 
     size_t len;
     if (block->type == KYMO__BLOCK_WORDS)
         return count_block(scan, block);
+    if (block->type == KYMO__BLOCK_CALLS)
+        return kymo__log_note_calls(scan, block);
     if (!unpack_payload(scan, block, packed, &at, &len))
         return false;
     switch (block->type) {

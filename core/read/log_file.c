@@ -296,5 +296,6 @@ void kymo__log_file_fini(struct kymo__log_file *log)
     kymo__clock_map_fini(&log->clock);
     kymo__pool_copy_fini(&log->pool);
     kymo__free(log->pieces);
+    kymo__free(log->calls);
     kymo__arena_fini(&log->texts);
 }

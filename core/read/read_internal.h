@@ -6,6 +6,7 @@
  *   log_visit.c, log_order.c ── pass 2: unpacks each block of words, as they were written or in order of time
  *   log_batches.c ── both of these: checks records, cuts where the clock's slope changes
  *   block_reader.c ── both passes: one block after the other, checked; finds its feet again after damage
+ *   log_calls.c ── both passes: where blocks of a call profiler are; their entries, taken apart
  *   pool_copy.c ── the chunks of a process that still runs, or that died where nobody may write
  *   clock_map.c, unpack.c, sparse.c ── ticks to nanoseconds, bytes to words, arrays with holes
  *
@@ -181,6 +182,9 @@ struct kymo__log_file {
     /* What the log says about GPUs; NULL: nothing. They lie in `texts`. */
     const char *visible, *device_order; /* CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER */
     const char *gpus;                   /* of the machine */
+    uint64_t *calls;                    /* offsets of blocks CALLS, in order */
+    size_t n_calls, calls_cap;
+    bool is_damage_of_calls_told;
 };
 
 /*
@@ -280,6 +284,36 @@ KYMO_WARN_UNUSED kymo_status kymo__log_file_visit_in_order(const struct kymo__lo
                                                            kymo_visitor *visitor, void *ctx);
 KYMO_WARN_UNUSED kymo_status kymo__recording_visit_in_order(kymo_recording *recording, size_t process,
                                                             kymo_visitor *visitor, void *ctx);
+
+/* ---- log_calls.c: what a call profiler left ---- */
+
+/* An entry of a block CALLS: numbers and texts in the order of docs/formats/recording.md, lengths left out. Lent. */
+struct kymo__calls_entry {
+    char tag;
+    uint64_t numbers[6];
+    double real; /* of P */
+    const char *texts[4];
+    size_t lens[4];
+};
+enum kymo__calls_step { KYMO__CALLS_END, KYMO__CALLS_ENTRY, KYMO__CALLS_DAMAGED };
+/* Take the entry at `*at`, which moves behind it. */
+enum kymo__calls_step kymo__calls_next(const void **at, const void *end,
+                                       struct kymo__calls_entry *entry);
+/* Pass 1: remember where the block is, behind which the reader stands. False without memory. */
+bool kymo__log_note_calls(struct kymo__log_scan *scan, const struct kymo__block *block);
+/* A block's payload, unpacked, lent for the call. KYMO_EFORMAT: it is damaged, which is told once; others go on. */
+typedef kymo_status kymo__calls_visitor(void *ctx, const void *payload, size_t len);
+KYMO_WARN_UNUSED kymo_status kymo__log_file_visit_calls(struct kymo__log_file *log,
+                                                        struct kymo__warnings *warnings,
+                                                        kymo__calls_visitor *visitor, void *ctx);
+double kymo__log_ns_per_tick(const struct kymo__log_file *log);
+/* The same of a process of a recording. */
+KYMO_WARN_UNUSED kymo_status kymo__recording_visit_calls(kymo_recording *recording, size_t process,
+                                                         kymo__calls_visitor *visitor, void *ctx);
+bool kymo__recording_has_calls(const kymo_recording *recording, size_t process);
+double kymo__recording_ns_per_tick(const kymo_recording *recording, size_t process);
+/* Bytes of the process's log, within which the numbers in it stay. */
+uint64_t kymo__recording_log_size(const kymo_recording *recording, size_t process);
 
 /* Copy what the pool at `path` holds, for which `log_path` may also give the folder. An unfit file copies nothing. */
 KYMO_WARN_UNUSED kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path,

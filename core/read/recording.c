@@ -307,3 +307,28 @@ kymo_status kymo__recording_visit_in_order(kymo_recording *recording, size_t pro
     KYMO_ASSERT(process < recording->n_logs);
     return kymo__log_file_visit_in_order(recording->logs[process], visitor, ctx);
 }
+
+kymo_status kymo__recording_visit_calls(kymo_recording *recording, size_t process,
+                                        kymo__calls_visitor *visitor, void *ctx)
+{
+    KYMO_ASSERT(process < recording->n_logs);
+    return kymo__log_file_visit_calls(recording->logs[process], &recording->warnings, visitor, ctx);
+}
+
+bool kymo__recording_has_calls(const kymo_recording *recording, size_t process)
+{
+    KYMO_ASSERT(process < recording->n_logs);
+    return recording->logs[process]->n_calls != 0;
+}
+
+double kymo__recording_ns_per_tick(const kymo_recording *recording, size_t process)
+{
+    KYMO_ASSERT(process < recording->n_logs);
+    return kymo__log_ns_per_tick(recording->logs[process]);
+}
+
+uint64_t kymo__recording_log_size(const kymo_recording *recording, size_t process)
+{
+    KYMO_ASSERT(process < recording->n_logs);
+    return recording->logs[process]->size;
+}

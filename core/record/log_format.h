@@ -26,6 +26,7 @@ enum kymo__block_type {
     KYMO__BLOCK_CLOCK = 5, /* struct kymo__clock_entry, one or more */
     KYMO__BLOCK_LOSS = 6,  /* struct kymo__loss_entry: totals so far; the last one counts */
     KYMO__BLOCK_END = 7,   /* key/value texts: how it ended, what it cost; the log is sealed */
+    KYMO__BLOCK_CALLS = 8, /* functions, signatures, paths and what was spent on them */
 };
 
 enum kymo__block_flags {

@@ -383,6 +383,47 @@ def write_memory() -> None:
         (CORPUS / "snapshot" / f"{protocol}.pickle").write_bytes(pickle.dumps(snapshot(), protocol))
 
 
+def calls_entry(tag: str, *fields: object) -> bytes:
+    """A tag, then whole numbers as varints, reals as eight bytes, texts behind their length."""
+    out = tag.encode()
+    for field in fields:
+        number = len(field) if isinstance(field, str) else field
+        if isinstance(number, float):
+            out += struct.pack("<d", number)
+            continue
+        assert isinstance(number, int)
+        while number > 0x7F:
+            out += bytes([number & 0x7F | 0x80])
+            number >>= 7
+        out += bytes([number]) + (field.encode() if isinstance(field, str) else b"")
+    return out
+
+
+def log_of_calls() -> bytes:
+    """Two threads, recursion, a method, two shapes, a second profile, paths that were not followed."""
+    pairs = {"pid": "7", "clock": "tsc", "tick_hz": "1000"}
+    texts = b"".join(struct.pack("<II", len(k), len(v)) + k.encode() + v.encode() for k, v in pairs.items())
+    clock = struct.pack("<8Q", 0, 0, 10**18, 20, 1000, 10**9, 10**18 + 10**9, 20)
+    first = [("P", 0, 0.0, 3, 90000), ("T", 1, 70, "MainThread"), ("T", 2, 71, "worker")]
+    first += [("F", 1, 0, 3, "main", "main", "/a/x.py", "x"), ("F", 2, 0, 9, "dot", "dot", "/a/x.py", "x")]
+    first += [("F", 3, 1, 0, "<built-in method builtins.len>", "len", "~", "builtins")]
+    first += [("S", 1, 2, 32, "a:ndarray(dtype=float32, shape=(16,)), b:int"), ("S", 2, 2, 64, "self:Model, b:list(int)")]
+    first += [("N", 1, 1, 0, 1, 0), ("N", 2, 1, 1, 2, 1), ("N", 3, 1, 2, 2, 2), ("N", 4, 1, 3, 3, 0), ("N", 5, 2, 0, 2, 1)]
+    first += [("C", i, 2 * i, i // 4, 10, 40 // i, 9) for i in range(1, 6)]
+    second = [("P", 0, 0.0, 3, 90000), ("N", 6, 1, 0, 0, 0), ("N", 7, 1, 6, 2, 1), ("C", 7, 5, 0, 6, 7, 8), ("O", 5, 1, 4096)]
+    other = [("P", 1, 1000.0, 8, 0), ("F", 1, 2, 4, "jitted", "jitted", "x.py", ""), ("T", 1, 70, ""), ("N", 1, 1, 0, 1, 0)]
+    other += [("C", 1, 1, 0, 1, 1, 1)]
+    blocks = [block(8, b"".join(calls_entry(*entry) for entry in entries)) for entries in (first, second, other)]
+    return b"".join([block(1, texts), block(5, clock), *blocks])
+
+
+def write_calls() -> None:
+    (CORPUS / "calls").mkdir(exist_ok=True)
+    whole = log_of_calls()
+    (CORPUS / "calls" / "tree.klog").write_bytes(whole)
+    (CORPUS / "calls" / "cut.klog").write_bytes(whole[:-20])
+
+
 def main() -> None:
     for target in ("log", "pool", "options", "doctor", "energy", "stopwatch", "usage", "sink", "open", "png", "epochs"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
@@ -413,6 +454,7 @@ def main() -> None:
     (CORPUS / "epochs" / "iterations.klog").write_bytes(log_of_iterations())
     (CORPUS / "epochs" / "phases.klog").write_bytes(log_of_energy())
     write_memory()
+    write_calls()
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
             "plain": {},

@@ -1,0 +1,305 @@
+/* The tree of calls: numbers for texts and for paths, equal ones for equal ones. */
+#include <string.h>
+
+#include "analyze/calls.h"
+
+enum { FIRST_SLOTS_LOG2 = 6 };
+
+/* ---- begin and end ---- */
+
+static bool make_slots(struct kymo__calls *calls, uint32_t log2)
+{
+    uint32_t *slots = kymo__calloc((size_t)1 << log2, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    kymo__free(calls->slots);
+    calls->slots = slots;
+    calls->n_slots_log2 = log2;
+    return true;
+}
+
+bool kymo__calls_init(struct kymo__calls *calls)
+{
+    *calls = (struct kymo__calls){0};
+    const struct kymo__call_function other = {.name = "(other paths)",
+                                              .qualified = "(other paths)",
+                                              .file = "~",
+                                              .module = "",
+                                              .kind = KYMO__CALL_COMPILED};
+    if (kymo__grow(&calls->nodes, &calls->nodes_cap, 1, sizeof *calls->nodes) &&
+        make_slots(calls, FIRST_SLOTS_LOG2) && kymo__calls_function(calls, &other) == 0 &&
+        kymo__calls_signature(calls, &(struct kymo__call_signature){.text = ""}) == 0) {
+        calls->nodes[0] = (struct kymo__call_node){0};
+        calls->n_nodes = 1;
+        return true;
+    }
+    kymo__calls_fini(calls);
+    return false;
+}
+
+void kymo__calls_fini(struct kymo__calls *calls)
+{
+    kymo__free(calls->functions);
+    kymo__free(calls->signatures);
+    kymo__free(calls->threads);
+    kymo__free(calls->nodes);
+    kymo__free(calls->slots);
+    kymo__names_fini(&calls->function_keys);
+    kymo__names_fini(&calls->signature_keys);
+    kymo__names_fini(&calls->thread_keys);
+    kymo__arena_fini(&calls->texts);
+    *calls = (struct kymo__calls){0};
+}
+
+/* ---- texts ---- */
+
+/*
+ * The number of a key. A new one is kept, and `*is_new` is set; the caller then has room for one more element. The key
+ * is freed. KYMO__NO_CALL without memory.
+ */
+static uint32_t number_key(struct kymo__calls *calls, struct kymo__names *keys,
+                           struct kymo__buf *key, const char **kept, bool *is_new)
+{
+    const size_t n = keys->n;
+    uint32_t number = key->failed ? KYMO__NO_NAME : kymo__names_number(keys, key->data, key->len);
+    *is_new = number != KYMO__NO_NAME && keys->n > n;
+    if (*is_new) {
+        *kept = kymo__arena_text(&calls->texts, key->data, key->len);
+        /* What points nowhere must not be found again. */
+        keys->names[number].text = *kept != NULL ? *kept : "";
+        keys->names[number].len = *kept != NULL ? key->len : 0;
+        number = *kept != NULL ? number : KYMO__NO_NAME;
+    }
+    kymo__buf_fini(key);
+    return number;
+}
+
+/* A text and the zero behind it; texts of a key are found again one behind the other. */
+static void put_text(struct kymo__buf *key, const char *text)
+{
+    kymo__buf_put(key, text, strlen(text) + 1);
+}
+
+static const char *next_text(const char **at)
+{
+    const char *const text = *at;
+    *at += strlen(text) + 1;
+    return text;
+}
+
+uint32_t kymo__calls_function(struct kymo__calls *calls, const struct kymo__call_function *function)
+{
+    struct kymo__buf key = {0};
+    const char *kept = NULL;
+    bool is_new;
+    put_text(&key, function->name);
+    put_text(&key, function->qualified);
+    put_text(&key, function->file);
+    put_text(&key, function->module);
+    kymo__buf_put(&key, &function->line, sizeof function->line);
+    kymo__buf_put(&key, &function->kind, sizeof function->kind);
+    if (!kymo__grow(&calls->functions, &calls->functions_cap, calls->n_functions + 1,
+                    sizeof *calls->functions)) {
+        kymo__buf_fini(&key);
+        return KYMO__NO_CALL;
+    }
+    const uint32_t number = number_key(calls, &calls->function_keys, &key, &kept, &is_new);
+    if (number == KYMO__NO_NAME || !is_new)
+        return number;
+    struct kymo__call_function *const made = &calls->functions[calls->n_functions++];
+    *made = (struct kymo__call_function){.line = function->line, .kind = function->kind};
+    made->name = next_text(&kept);
+    made->qualified = next_text(&kept);
+    made->file = next_text(&kept);
+    made->module = next_text(&kept);
+    return number;
+}
+
+uint32_t kymo__calls_signature(struct kymo__calls *calls, const struct kymo__call_signature *signature)
+{
+    struct kymo__buf key = {0};
+    const char *kept = NULL;
+    bool is_new;
+    put_text(&key, signature->text);
+    kymo__buf_put(&key, &signature->function, sizeof signature->function);
+    if (!kymo__grow(&calls->signatures, &calls->signatures_cap, calls->n_signatures + 1,
+                    sizeof *calls->signatures)) {
+        kymo__buf_fini(&key);
+        return KYMO__NO_CALL;
+    }
+    const uint32_t number = number_key(calls, &calls->signature_keys, &key, &kept, &is_new);
+    if (number != KYMO__NO_NAME && is_new)
+        calls->signatures[calls->n_signatures++] = (struct kymo__call_signature){
+            .function = signature->function, .text = kept, .elements = signature->elements};
+    return number;
+}
+
+uint32_t kymo__calls_thread(struct kymo__calls *calls, const struct kymo__call_thread *thread,
+                            uint64_t process)
+{
+    struct kymo__buf key = {0};
+    const char *kept = NULL;
+    bool is_new;
+    put_text(&key, thread->name);
+    kymo__buf_put(&key, &process, sizeof process);
+    kymo__buf_put(&key, &thread->tid, sizeof thread->tid);
+    if (!kymo__grow(&calls->threads, &calls->threads_cap, calls->n_threads + 1,
+                    sizeof *calls->threads)) {
+        kymo__buf_fini(&key);
+        return KYMO__NO_CALL;
+    }
+    const uint32_t number = number_key(calls, &calls->thread_keys, &key, &kept, &is_new);
+    if (number != KYMO__NO_NAME && is_new) {
+        struct kymo__call_thread *const made = &calls->threads[calls->n_threads++];
+        *made = *thread;
+        made->name = kept;
+    }
+    return number;
+}
+
+/* ---- paths ---- */
+
+static size_t slot_of(const struct kymo__calls *calls, const struct kymo__call_node *node)
+{
+    uint64_t h = ((uint64_t)node->parent << 32 | node->function) * UINT64_C(0x9e3779b97f4a7c15);
+    h ^= h >> 29;
+    h = (h ^ ((uint64_t)node->signature << 32 | node->thread)) * UINT64_C(0xbf58476d1ce4e5b9);
+    return (size_t)((h ^ h >> 31) * UINT64_C(0x94d049bb133111eb) >> (64 - calls->n_slots_log2));
+}
+
+static bool is_same(const struct kymo__call_node *a, const struct kymo__call_node *b)
+{
+    return a->parent == b->parent && a->function == b->function && a->signature == b->signature &&
+           a->thread == b->thread;
+}
+
+/* The slot that has it, or an empty one. */
+static uint32_t *find_slot(const struct kymo__calls *calls, const struct kymo__call_node *node)
+{
+    const size_t mask = ((size_t)1 << calls->n_slots_log2) - 1;
+    size_t slot = slot_of(calls, node);
+    while (calls->slots[slot] != 0 && !is_same(&calls->nodes[calls->slots[slot]], node))
+        slot = (slot + 1) & mask;
+    return &calls->slots[slot];
+}
+
+static bool make_room(struct kymo__calls *calls)
+{
+    if (calls->n_nodes >= UINT32_MAX - 1 ||
+        !kymo__grow(&calls->nodes, &calls->nodes_cap, calls->n_nodes + 1, sizeof *calls->nodes))
+        return false;
+    if ((calls->n_nodes + 1) * 2 <= (size_t)1 << calls->n_slots_log2)
+        return true;
+    if (!make_slots(calls, calls->n_slots_log2 + 1))
+        return false;
+    for (size_t i = 1; i < calls->n_nodes; i++)
+        *find_slot(calls, &calls->nodes[i]) = (uint32_t)i;
+    return true;
+}
+
+uint32_t kymo__calls_node(struct kymo__calls *calls, uint32_t parent, uint32_t function,
+                          uint32_t signature, uint32_t thread)
+{
+    const struct kymo__call_node node = {
+        .parent = parent, .function = function, .signature = signature, .thread = thread};
+    if (!make_room(calls))
+        return 0;
+    uint32_t *const slot = find_slot(calls, &node);
+    if (*slot == 0) {
+        *slot = (uint32_t)calls->n_nodes;
+        calls->nodes[calls->n_nodes++] = node;
+    }
+    return *slot;
+}
+
+void kymo__call_node_add(struct kymo__call_node *into, const struct kymo__call_node *from)
+{
+    into->calls += from->calls;
+    into->resumes += from->resumes;
+    into->self_ns += from->self_ns;
+    into->total_ns += from->total_ns;
+    into->gpu_ns += from->gpu_ns;
+    into->max_ns = KYMO__MAX(into->max_ns, from->max_ns);
+}
+
+/* ---- ways of looking at it ---- */
+
+static void *copy_of(const void *array, size_t n, size_t size)
+{
+    void *const copy = kymo__alloc((n + 1) * size);
+    if (copy != NULL && n != 0)
+        memcpy(copy, array, n * size);
+    return copy;
+}
+
+static bool fold_nodes(struct kymo__calls *into, const struct kymo__calls *from, unsigned what,
+                       uint32_t *map)
+{
+    for (size_t i = 1; i < from->n_nodes; i++) {
+        const struct kymo__call_node *const node = &from->nodes[i];
+        map[i] = kymo__calls_node(into, map[node->parent], node->function,
+                                  (what & KYMO__FOLD_SIGNATURES) != 0 ? 0 : node->signature,
+                                  (what & KYMO__FOLD_THREADS) != 0 ? 0 : node->thread);
+        if (map[i] == 0)
+            return false;
+        kymo__call_node_add(&into->nodes[map[i]], node);
+    }
+    return true;
+}
+
+bool kymo__calls_fold(struct kymo__calls *into, const struct kymo__calls *from, unsigned what)
+{
+    *into = (struct kymo__calls){.other_paths = from->other_paths,
+                                 .widened = from->widened,
+                                 .cost_ps = from->cost_ps,
+                                 .flags = from->flags,
+                                 .n_profiles = from->n_profiles,
+                                 .has_gpu = from->has_gpu,
+                                 .from_ranges = from->from_ranges,
+                                 .n_functions = from->n_functions,
+                                 .n_signatures = from->n_signatures,
+                                 .n_threads = from->n_threads,
+                                 .n_nodes = 1};
+    uint32_t *const map = kymo__calloc(from->n_nodes, sizeof *map);
+    into->functions = copy_of(from->functions, from->n_functions, sizeof *from->functions);
+    into->signatures = copy_of(from->signatures, from->n_signatures, sizeof *from->signatures);
+    into->threads = copy_of(from->threads, from->n_threads, sizeof *from->threads);
+    bool done = map != NULL && into->functions != NULL && into->signatures != NULL &&
+                into->threads != NULL && make_slots(into, FIRST_SLOTS_LOG2) &&
+                kymo__grow(&into->nodes, &into->nodes_cap, 1, sizeof *into->nodes);
+    if (done) {
+        into->nodes[0] = (struct kymo__call_node){0};
+        done = fold_nodes(into, from, what, map);
+    }
+    kymo__free(map);
+    if (!done)
+        kymo__calls_fini(into);
+    return done;
+}
+
+static uint64_t take_away(uint64_t *from, double ns)
+{
+    const uint64_t part = ns < (double)*from ? (uint64_t)ns : *from;
+    *from -= part;
+    return part;
+}
+
+uint64_t kymo__calls_subtract(struct kymo__calls *calls)
+{
+    const double cost_ns = (double)calls->cost_ps / 1000;
+    uint64_t taken_ns = 0;
+    for (size_t i = calls->n_nodes; i-- > 1;) {
+        struct kymo__call_node *const node = &calls->nodes[i], *const parent =
+                                                                   &calls->nodes[node->parent];
+        taken_ns += take_away(&node->self_ns, (double)node->calls * cost_ns / 2);
+        if (node->parent != 0)
+            taken_ns += take_away(&parent->self_ns, (double)node->calls * cost_ns / 2);
+        node->max_ns -= KYMO__MIN(node->max_ns, (uint64_t)(cost_ns / 2));
+    }
+    for (size_t i = 1; i < calls->n_nodes; i++)
+        calls->nodes[i].total_ns = calls->nodes[i].self_ns;
+    for (size_t i = calls->n_nodes; i-- > 1;)
+        if (calls->nodes[i].parent != 0)
+            calls->nodes[calls->nodes[i].parent].total_ns += calls->nodes[i].total_ns;
+    return taken_ns;
+}

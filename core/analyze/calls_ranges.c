@@ -1,0 +1,138 @@
+/*
+ * Ranges as calls: what an imported profile of cProfile, or any recording without a call profiler, has. A name is a
+ * function; its file and line are those of the first site that is called so.
+ */
+#include <string.h>
+
+#include "analyze/calls.h"
+
+struct turning {
+    struct kymo__calls *calls;
+    struct kymo__process_walk walk;
+    uint32_t *functions; /* by name */
+};
+
+static kymo_status no_memory(void)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory for the calls");
+}
+
+/* Profiles of Python say "~" of built-in functions. */
+static uint8_t kind_of(const struct kymo_site_info *site)
+{
+    return strcmp(site->file, "~") == 0 ? KYMO__CALL_BUILTIN : KYMO__CALL_PYTHON;
+}
+
+/*
+ * The name of a function as its profiler wrote it. Where two functions have one name the importer has put the file
+ * behind it, "name (file.py:12)", which the function's own file and line tell as well.
+ */
+static size_t length_of_name(const struct kymo_site_info *site)
+{
+    const char *const open = site->file[0] != '\0' ? strstr(site->name, " (") : NULL;
+    const char *const slash = strrchr(site->file, '/');
+    const char *const file = slash != NULL ? slash + 1 : site->file;
+    const bool is_added = open != NULL && open != site->name && strstr(open, file) != NULL &&
+                          site->name[site->name_len - 1] == ')';
+    return is_added ? (size_t)(open - site->name) : site->name_len;
+}
+
+static bool name_function(struct turning *t, uint32_t name, const struct kymo_site_info *site)
+{
+    struct kymo__buf text = {0};
+    kymo__buf_put(&text, site->name, length_of_name(site));
+    kymo__buf_put(&text, "", 1);
+    const struct kymo__call_function function = {
+        .name = text.failed ? "" : text.data,
+        .qualified = site->name,
+        .file = site->file,
+        .module = site->category,
+        .line = site->line,
+        .kind = kind_of(site),
+    };
+    t->functions[name] = text.failed ? KYMO__NO_CALL : kymo__calls_function(t->calls, &function);
+    kymo__buf_fini(&text);
+    return t->functions[name] != KYMO__NO_CALL;
+}
+
+/* By site, so that the first one of each name is the one that counts; names without a site are themselves. */
+static bool name_functions(struct turning *t)
+{
+    const struct kymo__process_walk *const walk = &t->walk;
+    for (size_t i = 0; i < walk->names.n; i++)
+        t->functions[i] = KYMO__NO_CALL;
+    for (uint32_t site = 1; site <= walk->info->n_sites; site++) {
+        const uint32_t name = walk->site_names[site];
+        const struct kymo_site_info *const info =
+            kymo_recording_site(walk->recording, walk->info->index, site);
+        if (info->name_len != 0 && t->functions[name] == KYMO__NO_CALL &&
+            !name_function(t, name, info))
+            return false;
+    }
+    for (uint32_t i = 0; i < walk->names.n; i++) {
+        const struct kymo__name *const name = &walk->names.names[i];
+        const struct kymo_site_info bare = {.name = name->len != 0 ? name->text : "(unnamed)",
+                                            .name_len = name->len != 0 ? name->len : 9,
+                                            .file = "",
+                                            .category = ""};
+        if (t->functions[i] == KYMO__NO_CALL && !name_function(t, i, &bare))
+            return false;
+    }
+    return true;
+}
+
+static bool add_lane(struct turning *t, const struct kymo__lane_walk *lane, uint32_t thread,
+                     uint32_t *map)
+{
+    const struct kymo__tree *const tree = &lane->tree;
+    for (size_t i = 1; i < tree->n; i++) {
+        const struct kymo__node *const node = &tree->nodes[i];
+        map[i] = kymo__calls_node(t->calls, map[node->parent], t->functions[node->name], 0, thread);
+        if (map[i] == 0)
+            return false;
+        const struct kymo__call_node sums = {
+            .calls = node->count,
+            .self_ns = node->self_ns,
+            .total_ns = node->total_ns,
+            .gpu_ns = i < lane->n_gpu ? lane->gpu[i].ns : 0,
+        };
+        kymo__call_node_add(&t->calls->nodes[map[i]], &sums);
+        t->calls->has_gpu |= sums.gpu_ns != 0;
+    }
+    return true;
+}
+
+static bool add_lanes(struct turning *t, uint64_t key)
+{
+    const struct kymo_process *const process = t->walk.info;
+    t->functions = kymo__calloc(t->walk.names.n + 1, sizeof *t->functions);
+    bool done = t->functions != NULL && name_functions(t);
+    for (size_t i = 0; done && i < process->n_lanes; i++) {
+        const struct kymo__lane_walk *const lane = t->walk.lanes[i];
+        if (lane == NULL || lane->tree.n < 2)
+            continue;
+        const struct kymo__call_thread thread = {.pid = process->pid,
+                                                 .rank = process->rank,
+                                                 .tid = lane->info->tid,
+                                                 .name = lane->info->name};
+        const uint32_t number = kymo__calls_thread(t->calls, &thread, key);
+        uint32_t *const map = kymo__calloc(lane->tree.n, sizeof *map);
+        done = number != KYMO__NO_CALL && map != NULL && add_lane(t, lane, number, map);
+        kymo__free(map);
+    }
+    kymo__free(t->functions);
+    return done;
+}
+
+kymo_status kymo__calls_add_ranges(struct kymo__calls *calls, kymo_recording *recording,
+                                   size_t process, uint64_t key)
+{
+    struct turning t = {.calls = calls};
+    kymo_status status = kymo__process_walk_init(&t.walk, recording, process);
+    if (status == KYMO_OK)
+        status = kymo__process_walk_run(&t.walk);
+    if (status == KYMO_OK && !add_lanes(&t, key))
+        status = no_memory();
+    kymo__process_walk_fini(&t.walk);
+    return status;
+}

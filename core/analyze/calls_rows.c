@@ -1,0 +1,327 @@
+/* The tables of calls that are not of functions alone: paths, shapes, threads, the whole. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/calls.h"
+
+static void put_note(struct kymo_calls_report *report, const char *fmt, ...) KYMO_PRINTF(2, 3);
+
+static void put_note(struct kymo_calls_report *report, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    kymo__put_string(report->tables[KYMO__CALLS_NOTES], text);
+}
+
+/* ---- labels ---- */
+
+/* Where the first parameter of a signature ends: at a comma that no bracket is around, or at the end. */
+static size_t first_parameter(const char *text)
+{
+    size_t i = 0;
+    for (int depth = 0; text[i] != '\0' && (depth > 0 || text[i] != ','); i++) {
+        depth += text[i] == '(' || text[i] == '[' || text[i] == '{' || text[i] == '<';
+        depth -= text[i] == ')' || text[i] == ']' || text[i] == '}' || text[i] == '>';
+    }
+    return i;
+}
+
+void kymo__call_label_of(struct kymo__buf *label, const char *name, const char *text, bool is_signed)
+{
+    static const char self[] = "self:";
+    if (!is_signed) {
+        kymo__buf_puts(label, name);
+        return;
+    }
+    if (strncmp(text, self, sizeof self - 1) == 0) {
+        const size_t end = first_parameter(text);
+        kymo__buf_put(label, text + sizeof self - 1, end - (sizeof self - 1));
+        text += end + strspn(text + end, ", ");
+        if (strcmp(name, "__init__") != 0)
+            kymo__buf_printf(label, ".%s", name);
+    } else {
+        kymo__buf_puts(label, name);
+    }
+    kymo__buf_printf(label, "(%s)", text);
+}
+
+void kymo__call_label(struct kymo__buf *label, const struct kymo__calls *calls, uint32_t function,
+                      uint32_t signature)
+{
+    kymo__call_label_of(label, calls->functions[function].name, calls->signatures[signature].text,
+                        signature != 0);
+}
+
+/* ---- paths ---- */
+
+static void put_thread_name(kymo_table *table, const struct kymo__calls *calls, uint32_t number)
+{
+    const struct kymo__call_thread *const thread =
+        number < calls->n_threads ? &calls->threads[number] : NULL;
+    if (thread == NULL)
+        kymo_table_null(table);
+    else
+        kymo__put_string(table, thread->name);
+}
+
+static void put_path(kymo_table *table, const struct kymo__calls *calls, uint32_t i, uint32_t depth,
+                     uint64_t whole_ns, uint64_t gpu_ns)
+{
+    const struct kymo__call_node *const node = &calls->nodes[i];
+    kymo_table_u64(table, i);
+    kymo_table_u64(table, node->parent);
+    kymo_table_u64(table, depth);
+    kymo__put_string(table, calls->functions[node->function].name);
+    kymo__put_string(table, calls->signatures[node->signature].text);
+    kymo__calls_put_where(table, &calls->functions[node->function]);
+    put_thread_name(table, calls, node->thread);
+    kymo_table_u64(table, node->calls);
+    kymo_table_u64(table, node->self_ns);
+    kymo_table_u64(table, node->total_ns);
+    kymo__put_share(table, node->total_ns, whole_ns);
+    if (calls->has_gpu)
+        kymo_table_u64(table, gpu_ns);
+    else
+        kymo_table_null(table);
+}
+
+bool kymo__calls_put_paths(struct kymo_calls_report *report)
+{
+    const struct kymo__calls *const calls = &report->calls;
+    uint32_t *const order = kymo__calloc(calls->n_nodes, sizeof *order);
+    uint32_t *const depths = kymo__calloc(calls->n_nodes, sizeof *depths);
+    uint64_t *const gpu_ns = kymo__calloc(calls->n_nodes, sizeof *gpu_ns);
+    uint64_t whole_ns = 0;
+    const bool done =
+        order != NULL && depths != NULL && gpu_ns != NULL && kymo__calls_order(calls, order);
+    if (done)
+        kymo__calls_gpu_totals(calls, gpu_ns);
+    for (size_t i = 1; done && i < calls->n_nodes; i++) {
+        const uint32_t parent = calls->nodes[i].parent;
+        depths[i] = parent != 0 ? depths[parent] + 1 : 0;
+        whole_ns += parent == 0 ? calls->nodes[i].total_ns : 0;
+    }
+    for (size_t i = 0; done && i + 1 < calls->n_nodes; i++)
+        put_path(report->tables[KYMO__CALLS_PATHS], calls, order[i], depths[order[i]], whole_ns,
+                 gpu_ns[order[i]]);
+    kymo__free(order);
+    kymo__free(depths);
+    kymo__free(gpu_ns);
+    return done;
+}
+
+/* ---- shapes ---- */
+
+/* A function with one of its signatures. */
+struct shape {
+    uint32_t function, signature;
+    uint64_t function_ns; /* of all its signatures, to have the heaviest first */
+    const struct kymo__call_sum *sum;
+};
+
+static int by_function_and_time(const void *a, const void *b)
+{
+    const struct shape *const x = a, *const y = b;
+    if (x->function_ns != y->function_ns)
+        return x->function_ns < y->function_ns ? 1 : -1;
+    if (x->function != y->function)
+        return x->function > y->function ? 1 : -1;
+    if (x->sum->total_ns != y->sum->total_ns)
+        return x->sum->total_ns < y->sum->total_ns ? 1 : -1;
+    return x->signature > y->signature ? 1 : -1;
+}
+
+/* Total time for each element that was handed in; 0 when that is not known. */
+static double per_element(const struct kymo__calls *calls, const struct shape *shape)
+{
+    const double elements =
+        calls->signatures[shape->signature].elements * (double)shape->sum->primitive;
+    return elements > 0 ? (double)shape->sum->total_ns / elements : 0;
+}
+
+static void put_real(kymo_table *table, double value)
+{
+    if (value > 0)
+        kymo_table_f64(table, value);
+    else
+        kymo_table_null(table);
+}
+
+static void put_shape(kymo_table *table, const struct kymo__calls *calls, const struct shape *shape,
+                      double best)
+{
+    const struct kymo__call_function *const function = &calls->functions[shape->function];
+    const double elements = calls->signatures[shape->signature].elements,
+                 of_element = per_element(calls, shape);
+    kymo__put_string(table, function->name);
+    kymo__calls_put_where(table, function);
+    kymo__put_string(table, calls->signatures[shape->signature].text);
+    kymo_table_u64(table, shape->sum->calls);
+    put_real(table, shape->sum->primitive != 0
+                        ? (double)shape->sum->total_ns / (double)shape->sum->primitive
+                        : 0);
+    if (elements > 0)
+        kymo_table_u64(table, (uint64_t)elements);
+    else
+        kymo_table_null(table);
+    put_real(table, of_element);
+    put_real(table, best > 0 ? of_element / best : 0);
+    kymo__put_share(table, shape->sum->total_ns, shape->function_ns);
+}
+
+/* Those of one function, `n` of them. */
+static void put_shapes_of(struct kymo_calls_report *report, const struct shape *shapes, size_t n)
+{
+    const struct kymo__calls *const calls = &report->calls;
+    const char *const name = calls->functions[shapes[0].function].name;
+    double best = 0;
+    if (n < 2 || !kymo__name_matches(report->options.filter, name, strlen(name)))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const double ns = per_element(calls, &shapes[i]);
+        best = ns > 0 && (best == 0 || ns < best) ? ns : best;
+    }
+    for (size_t i = 0; i < n; i++)
+        put_shape(report->tables[KYMO__CALLS_SHAPES], calls, &shapes[i], best);
+}
+
+bool kymo__calls_put_shapes(struct kymo_calls_report *report,
+                            const struct kymo__call_sums *by_function,
+                            const struct kymo__call_sums *by_signature)
+{
+    const struct kymo__calls *const calls = &report->calls;
+    struct shape *const shapes = kymo__calloc(by_signature->n_entities, sizeof *shapes);
+    uint64_t *const ns = kymo__calloc(by_function->n_entities, sizeof *ns);
+    size_t n = 0;
+    for (uint32_t i = 0; ns != NULL && i < by_signature->n_entities; i++)
+        ns[kymo__entity_function(by_signature, calls, i)] += by_signature->entities[i].total_ns;
+    for (uint32_t i = 0; ns != NULL && shapes != NULL && i < by_signature->n_entities; i++) {
+        const uint32_t function = kymo__entity_function(by_signature, calls, i);
+        if (by_signature->entities[i].calls != 0)
+            shapes[n++] = (struct shape){.function = function,
+                                         .signature = kymo__entity_signature(by_signature, i),
+                                         .function_ns = ns[function],
+                                         .sum = &by_signature->entities[i]};
+    }
+    if (n != 0)
+        qsort(shapes, n, sizeof *shapes, by_function_and_time);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && shapes[end].function == shapes[i].function;)
+            end++;
+        put_shapes_of(report, shapes + i, end - i);
+    }
+    const bool done = shapes != NULL && ns != NULL;
+    kymo__free(shapes);
+    kymo__free(ns);
+    return done;
+}
+
+/* ---- threads ---- */
+
+struct thread_sums {
+    uint64_t calls, self_ns;
+    uint64_t functions;
+};
+
+static void put_thread(kymo_table *table, const struct kymo__call_thread *thread,
+                       const struct thread_sums *sums)
+{
+    if (thread->rank >= 0)
+        kymo_table_i64(table, thread->rank);
+    else
+        kymo_table_null(table);
+    kymo_table_i64(table, thread->pid);
+    kymo_table_i64(table, thread->tid);
+    kymo__put_string(table, thread->name);
+    kymo_table_u64(table, sums->calls);
+    kymo_table_u64(table, sums->functions);
+    kymo_table_u64(table, sums->self_ns);
+}
+
+bool kymo__calls_put_threads(struct kymo_calls_report *report)
+{
+    const struct kymo__calls *const calls = &report->calls;
+    struct thread_sums *const sums = kymo__calloc(calls->n_threads + 1, sizeof *sums);
+    struct kymo__pairs seen = {0};
+    bool failed = sums == NULL;
+    for (size_t i = 1; !failed && i < calls->n_nodes; i++) {
+        const struct kymo__call_node *const node = &calls->nodes[i];
+        sums[node->thread].calls += node->calls;
+        sums[node->thread].self_ns += node->self_ns;
+        if (node->function != 0 && node->calls != 0)
+            sums[node->thread].functions +=
+                kymo__pairs_add(&seen, node->thread, node->function, &failed);
+    }
+    for (size_t i = 0; !failed && i < calls->n_threads; i++)
+        put_thread(report->tables[KYMO__CALLS_THREADS], &calls->threads[i], &sums[i]);
+    kymo__pairs_fini(&seen);
+    kymo__free(sums);
+    return !failed;
+}
+
+/* ---- the whole ---- */
+
+static const char *timer_of(const struct kymo__calls *calls)
+{
+    return (calls->flags & KYMO__CALLS_OWN_TIMER) != 0   ? "own"
+           : (calls->flags & KYMO__CALLS_CPU_TIMER) != 0 ? "cpu"
+                                                         : "wall";
+}
+
+static void put_notes(struct kymo_calls_report *report)
+{
+    const struct kymo__calls *const calls = &report->calls;
+    if (calls->from_ranges)
+        put_note(report, "nothing was profiled: these are the ranges of the recording");
+    if (calls->other_paths != 0)
+        put_note(report,
+                 "the paths of %llu calls were not followed, because the profile's memory was used "
+                 "up: counts and self times are exact, their callers and totals are not known; "
+                 "give it more (calls.memory)",
+                 (unsigned long long)calls->other_paths);
+    if (calls->widened != 0)
+        put_note(report,
+                 "%llu calls have a signature that stands for several, as there were too many",
+                 (unsigned long long)calls->widened);
+    if (calls->n_profiles > 1 && calls->n_threads != 0)
+        put_note(report, "%u profiles are added up", calls->n_profiles);
+    if (report->subtracted_ns != 0)
+        put_note(report, "the cost of measuring, %.3g us for a call, is taken out of these times",
+                 (double)calls->cost_ps / 1e6);
+}
+
+void kymo__calls_put_totals(struct kymo_calls_report *report,
+                            const struct kymo__call_sums *by_function)
+{
+    const struct kymo__calls *const calls = &report->calls;
+    kymo_table *const table = report->tables[KYMO__CALLS_TOTALS];
+    struct kymo__call_sum all = {0};
+    uint64_t n_functions = 0;
+    for (size_t i = 0; i < by_function->n_entities; i++) {
+        const struct kymo__call_sum *const sum = &by_function->entities[i];
+        all.calls += sum->calls;
+        all.primitive += sum->primitive;
+        all.self_ns += sum->self_ns;
+        n_functions += sum->calls != 0;
+    }
+    kymo_table_u64(table, all.calls);
+    kymo_table_u64(table, all.primitive);
+    kymo_table_u64(table, n_functions);
+    kymo_table_u64(table, calls->n_signatures - 1);
+    kymo_table_u64(table, calls->n_nodes - 1);
+    kymo_table_u64(table, calls->n_threads);
+    kymo_table_u64(table, all.self_ns);
+    kymo_table_u64(table, calls->other_paths);
+    kymo_table_u64(table, calls->widened);
+    if (calls->cost_ps != 0)
+        kymo_table_f64(table, (double)calls->cost_ps / 1000);
+    else
+        kymo_table_null(table);
+    kymo_table_u64(table, report->subtracted_ns);
+    kymo__put_string(table, timer_of(calls));
+    kymo__put_string(table, calls->from_ranges ? "ranges" : "calls");
+    put_notes(report);
+}

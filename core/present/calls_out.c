@@ -1,0 +1,287 @@
+/* Calls for a terminal and as JSON: a line about the whole, one table, notes. Functions are written as cProfile's table does. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/calls.h"
+#include "present/calls_out.h"
+#include "present/present_internal.h"
+#include "present/style.h"
+
+enum { MAX_COLUMNS = 16 };
+
+/* How a table is drawn: numbers first, then who they are of. */
+static const struct shown {
+    enum kymo__calls_table table;
+    const char *title, *columns[MAX_COLUMNS];
+    const char *labels[2]; /* prefixes of functions to be written: "" or "caller_" */
+} shown[] = {
+    {KYMO__CALLS_FUNCTIONS,
+     NULL,
+     {"calls", "primitive_calls", "self_ns", "self_per_call_ns", "total_ns", "total_per_call_ns",
+      "max_ns", "gpu_ns", "share"},
+     {"function"}},
+    {KYMO__CALLS_BY_SIGNATURE,
+     NULL,
+     {"calls", "primitive_calls", "self_ns", "self_per_call_ns", "total_ns", "total_per_call_ns",
+      "max_ns", "gpu_ns", "share"},
+     {"function"}},
+    {KYMO__CALLS_CALLERS,
+     "who was called by whom",
+     {"calls", "primitive_calls", "self_ns", "total_ns", "share"},
+     {"function", "caller"}},
+    {KYMO__CALLS_CALLEES,
+     "who called whom",
+     {"calls", "primitive_calls", "self_ns", "total_ns", "share"},
+     {"function", "callee"}},
+    {KYMO__CALLS_PATHS, NULL, {"calls", "self_ns", "total_ns", "gpu_ns", "share"}, {"function"}},
+    {KYMO__CALLS_SHAPES,
+     "same function, different arguments",
+     {"calls", "per_call_ns", "elements", "ns_per_element", "times_best", "share"},
+     {"function"}},
+    {KYMO__CALLS_THREADS,
+     NULL,
+     {"rank", "pid", "tid", "calls", "functions", "self_ns", "thread"},
+     {NULL}},
+};
+
+struct answer {
+    struct kymo_calls_report *report;
+    const struct kymo_calls_text_options *options;
+    struct kymo__buf line;
+    FILE *out;
+};
+
+static const char *style(const struct answer *answer, const char *code)
+{
+    return answer->options->text.color ? code : "";
+}
+
+static kymo_status end_line(struct answer *answer)
+{
+    kymo__buf_puts(&answer->line, "\n");
+    return kymo__buf_to_stream(&answer->line, answer->out);
+}
+
+/* ---- functions ---- */
+
+void kymo__call_place(struct kymo__buf *text, const char *file, uint64_t line, const char *label,
+                      size_t len)
+{
+    const char *const slash = strrchr(file, '/');
+    if (file[0] == '\0' || strcmp(file, "~") == 0) {
+        /* "<built-in method builtins.len>" in braces, as pstats has it. */
+        const bool is_built_in = len > 2 && label[0] == '<' && label[len - 1] == '>';
+        if (is_built_in)
+            kymo__buf_puts(text, "{");
+        kymo__buf_put(text, label + is_built_in, len - 2 * is_built_in);
+        if (is_built_in)
+            kymo__buf_puts(text, "}");
+        return;
+    }
+    kymo__buf_printf(text, "%s:%" PRIu64 "(", slash != NULL ? slash + 1 : file, line);
+    kymo__buf_put(text, label, len);
+    kymo__buf_puts(text, ")");
+}
+
+/* The number of a node in the table of paths is not its row; a row's depth is. */
+static void put_indent(struct kymo__buf *text, const kymo_table *table, size_t row)
+{
+    const int depth = kymo_table_find(table, "depth");
+    for (uint64_t i = depth >= 0 ? kymo_table_cell(table, row, (size_t)depth).as.u64 : 0; i > 0; i--)
+        kymo__buf_puts(text, "  ");
+}
+
+static void put_function(struct kymo_table *into, const kymo_table *table, size_t row,
+                         const char *which)
+{
+    char file[32], line[32];
+    struct kymo__buf text = {0}, label = {0};
+    const bool is_other = strcmp(which, "function") != 0;
+    snprintf(file, sizeof file, "%s%s", is_other ? which : "", is_other ? "_file" : "file");
+    snprintf(line, sizeof line, "%s%s", is_other ? which : "", is_other ? "_line" : "line");
+    const struct kymo_cell name = kymo__cell_of(table, row, which);
+    const int signature = is_other ? -1 : kymo_table_find(table, "signature");
+    if (signature >= 0) {
+        const struct kymo_cell text_of = kymo_table_cell(table, row, (size_t)signature);
+        kymo__call_label_of(&label, name.as.text, text_of.as.text, text_of.len != 0);
+    } else {
+        kymo__buf_put(&label, name.as.text, name.len);
+    }
+    put_indent(&text, table, row);
+    kymo__call_place(&text, kymo__cell_of(table, row, file).as.text,
+                     kymo__cell_of(table, row, line).as.u64, label.data != NULL ? label.data : "",
+                     label.len);
+    kymo_table_text(into, text.data != NULL ? text.data : "", text.len);
+    kymo__buf_fini(&text);
+    kymo__buf_fini(&label);
+}
+
+/* ---- the table ---- */
+
+static void copy_cell(kymo_table *into, const kymo_table *table, size_t row, size_t column)
+{
+    const struct kymo_cell cell = kymo_table_cell(table, row, column);
+    const enum kymo_type type = kymo_table_column(table, column)->type;
+    if (cell.is_null)
+        kymo_table_null(into);
+    else if (type == KYMO_TYPE_TEXT)
+        kymo_table_text(into, cell.as.text, cell.len);
+    else if (type == KYMO_TYPE_I64)
+        kymo_table_i64(into, cell.as.i64);
+    else if (type == KYMO_TYPE_U64)
+        kymo_table_u64(into, cell.as.u64);
+    else
+        kymo_table_f64(into, cell.as.f64);
+}
+
+static bool is_dull(const kymo_table *table, const char *name)
+{
+    const size_t column = (size_t)kymo_table_find(table, name);
+    const int calls = kymo_table_find(table, "calls");
+    const bool is_primitive = strcmp(name, "primitive_calls") == 0;
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
+        const struct kymo_cell cell = kymo_table_cell(table, row, column);
+        if (is_primitive ? cell.as.u64 != kymo_table_cell(table, row, (size_t)calls).as.u64
+                         : !cell.is_null)
+            return false;
+    }
+    return true;
+}
+
+static kymo_status make_drawn(const struct shown *how, const kymo_table *table, size_t n_rows,
+                              kymo_table **out)
+{
+    struct kymo_column columns[MAX_COLUMNS + 2];
+    size_t n = 0, sources[MAX_COLUMNS];
+    for (size_t i = 0; i < MAX_COLUMNS && how->columns[i] != NULL; i++)
+        if (!is_dull(table, how->columns[i])) {
+            sources[n] = (size_t)kymo_table_find(table, how->columns[i]);
+            columns[n] = *kymo_table_column(table, sources[n]);
+            n++;
+        }
+    const size_t n_numbers = n;
+    for (size_t i = 0; i < 2 && how->labels[i] != NULL; i++)
+        columns[n++] = (struct kymo_column){.name = how->labels[i], .type = KYMO_TYPE_TEXT};
+    KYMO_TRY(kymo_table_create(kymo_table_name(table), columns, n, out));
+    for (size_t row = 0; row < n_rows; row++) {
+        for (size_t i = 0; i < n_numbers; i++)
+            copy_cell(*out, table, row, sources[i]);
+        for (size_t i = 0; i < 2 && how->labels[i] != NULL; i++)
+            put_function(*out, table, row, how->labels[i]);
+    }
+    return kymo_table_status(*out);
+}
+
+static kymo_status put_table(struct answer *answer, const struct shown *how)
+{
+    const kymo_table *const table = answer->report->tables[how->table];
+    const size_t n = kymo_table_n_rows(table), limit = answer->options->limit;
+    const size_t n_drawn = limit != 0 ? KYMO__MIN(n, limit) : n;
+    kymo_table *drawn = NULL;
+    kymo__buf_puts(&answer->line, n == 0 ? "(nothing of the kind)" : "");
+    if (how->title != NULL && n != 0)
+        kymo__buf_printf(&answer->line, "%s%s%s\n", style(answer, DIM), how->title,
+                         style(answer, PLAIN));
+    if (n == 0)
+        return end_line(answer);
+    KYMO_TRY(kymo__buf_to_stream(&answer->line, answer->out));
+    kymo_status status = make_drawn(how, table, n_drawn, &drawn);
+    const struct kymo__text_view view = {
+        .table = drawn, .options = answer->options->text, .n_rows = n_drawn};
+    if (status == KYMO_OK)
+        status = kymo__text_draw(&view, answer->out);
+    kymo_table_destroy(drawn);
+    if (status != KYMO_OK || n_drawn == n)
+        return status;
+    kymo__buf_printf(&answer->line, "%s... of %zu; --all shows them%s", style(answer, DIM), n,
+                     style(answer, PLAIN));
+    return end_line(answer);
+}
+
+/* ---- the whole ---- */
+
+static kymo_status put_totals(struct answer *answer)
+{
+    const kymo_table *const totals = answer->report->tables[KYMO__CALLS_TOTALS];
+    struct kymo__buf *const line = &answer->line;
+    const uint64_t calls = kymo__cell_of(totals, 0, "calls").as.u64,
+                   primitive = kymo__cell_of(totals, 0, "primitive_calls").as.u64;
+    const struct kymo_cell cost = kymo__cell_of(totals, 0, "cost_per_call_ns");
+    const char *const timer = kymo__cell_of(totals, 0, "timer").as.text;
+    kymo__buf_puts(line, style(answer, BOLD));
+    kymo__text_count_of(line, calls, answer->report->calls.from_ranges ? "range" : "call");
+    kymo__buf_puts(line, style(answer, PLAIN));
+    if (primitive != calls) {
+        kymo__buf_puts(line, " (");
+        kymo__text_amount(line, (double)primitive);
+        kymo__buf_puts(line, " primitive)");
+    }
+    kymo__buf_puts(line, " of ");
+    kymo__text_count_of(line, kymo__cell_of(totals, 0, "functions").as.u64, "function");
+    kymo__buf_puts(line, " on ");
+    kymo__text_count_of(line, kymo__cell_of(totals, 0, "threads").as.u64, "thread");
+    kymo__buf_puts(line, ", ");
+    kymo__text_duration(line, (double)kymo__cell_of(totals, 0, "self_ns").as.u64, NULL);
+    kymo__buf_puts(line, strcmp(timer, "cpu") == 0   ? " of processor time"
+                         : strcmp(timer, "own") == 0 ? " by the program's own timer"
+                                                     : "");
+    if (!cost.is_null) {
+        kymo__buf_puts(line, "; measuring a call costs ");
+        kymo__text_duration(line, cost.as.f64, NULL);
+        kymo__buf_puts(line, ", ");
+        kymo__text_duration(line, cost.as.f64 * (double)calls, NULL);
+        kymo__buf_puts(line, answer->report->subtracted_ns != 0
+                                 ? " in all"
+                                 : " in all, which is in these times");
+    }
+    KYMO_TRY(end_line(answer));
+    return end_line(answer);
+}
+
+static kymo_status put_notes(struct answer *answer)
+{
+    const kymo_table *const notes = answer->report->tables[KYMO__CALLS_NOTES];
+    if (kymo_table_n_rows(notes) != 0)
+        KYMO_TRY(end_line(answer));
+    for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
+        const struct kymo_cell text = kymo_table_cell(notes, row, 0);
+        kymo__buf_printf(&answer->line, "%snote:%s ", style(answer, YELLOW), style(answer, PLAIN));
+        kymo__text_put(&answer->line, text.as.text, text.len, 0);
+        KYMO_TRY(end_line(answer));
+    }
+    return KYMO_OK;
+}
+
+static kymo_status put_all(struct answer *answer, const struct shown *how)
+{
+    KYMO_TRY(put_totals(answer));
+    KYMO_TRY(put_table(answer, how));
+    return put_notes(answer);
+}
+
+kymo_status kymo_calls_report_text(kymo_calls_report *report,
+                                   const struct kymo_calls_text_options *options, FILE *out)
+{
+    static const struct kymo_calls_text_options defaults;
+    struct answer answer = {
+        .report = report, .options = options != NULL ? options : &defaults, .out = out};
+    const char *const wanted = answer.options->table != NULL ? answer.options->table : "functions";
+    const struct shown *how = NULL;
+    for (size_t i = 0; i < KYMO__COUNT_OF(shown); i++)
+        if (strcmp(kymo_table_name(report->tables[shown[i].table]), wanted) == 0)
+            how = &shown[i];
+    if (how == NULL)
+        return kymo__fail(KYMO_EINVAL, "there is no table '%s' of calls to be drawn", wanted);
+    kymo_status status = put_all(&answer, how);
+    kymo__buf_fini(&answer.line);
+    if (status == KYMO_OK && fflush(out) != 0)
+        status = kymo__fail_errno("write the report");
+    return status;
+}
+
+kymo_status kymo_calls_report_json(kymo_calls_report *report, FILE *out)
+{
+    return kymo__json_report(report->tables, KYMO__CALLS_NOTES, report->tables[KYMO__CALLS_NOTES],
+                             out);
+}

@@ -1,0 +1,190 @@
+/*
+ * Blocks CALLS of a log: entries of a tag and numbers, taken apart. What they mean together, and whether their numbers
+ * lead anywhere, is looked at by core/analyze/calls_read.c.
+ */
+#include <string.h>
+
+#include <zstd.h>
+
+#include "read/read_internal.h"
+
+/* ---- entries ---- */
+
+struct cursor {
+    const uint8_t *at, *end;
+};
+
+/* LEB128; false where it does not end, or has more than 64 bits. */
+static bool take_number(struct cursor *from, uint64_t *number)
+{
+    *number = 0;
+    for (unsigned shift = 0; shift < 64 && from->at < from->end; shift += 7) {
+        const uint8_t byte = *from->at++;
+        if (shift == 63 && byte > 1)
+            return false;
+        *number |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return true;
+    }
+    return false;
+}
+
+static bool take_real(struct cursor *from, double *real)
+{
+    if ((size_t)(from->end - from->at) < sizeof *real)
+        return false;
+    memcpy(real, from->at, sizeof *real);
+    from->at += sizeof *real;
+    return true;
+}
+
+static bool take_text(struct cursor *from, const char **text, size_t *len)
+{
+    uint64_t n;
+    if (!take_number(from, &n) || n > (uint64_t)(from->end - from->at))
+        return false;
+    *text = (const char *)from->at;
+    *len = (size_t)n;
+    from->at += n;
+    return true;
+}
+
+/* What follows each tag: n a number, r a real, t a text. */
+static const char *fields_of(uint8_t tag)
+{
+    switch (tag) {
+    case 'P':
+        return "nrnn";
+    case 'F':
+        return "nnntttt";
+    case 'S':
+        return "nnnt";
+    case 'T':
+        return "nnt";
+    case 'N':
+        return "nnnnn";
+    case 'C':
+        return "nnnnnn";
+    case 'O':
+        return "nnn";
+    default:
+        return NULL;
+    }
+}
+
+enum kymo__calls_step kymo__calls_next(const void **at, const void *end,
+                                       struct kymo__calls_entry *entry)
+{
+    struct cursor from = {*at, end};
+    size_t n_numbers = 0, n_texts = 0;
+    bool is_whole = true;
+    if (from.at == from.end)
+        return KYMO__CALLS_END;
+    *entry = (struct kymo__calls_entry){.tag = (char)*from.at};
+    const char *field = fields_of(*from.at++);
+    if (field == NULL)
+        return KYMO__CALLS_DAMAGED;
+    for (; is_whole && *field != '\0'; field++) {
+        if (*field == 'n')
+            is_whole = take_number(&from, &entry->numbers[n_numbers++]);
+        else if (*field == 'r')
+            is_whole = take_real(&from, &entry->real);
+        else
+            is_whole = take_text(&from, &entry->texts[n_texts], &entry->lens[n_texts]), n_texts++;
+    }
+    *at = from.at;
+    return is_whole ? KYMO__CALLS_ENTRY : KYMO__CALLS_DAMAGED;
+}
+
+/* ---- blocks ---- */
+
+bool kymo__log_note_calls(struct kymo__log_scan *scan, const struct kymo__block *block)
+{
+    struct kymo__log_file *log = scan->log;
+    const uint64_t len = sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
+    if (!kymo__grow(&log->calls, &log->calls_cap, log->n_calls + 1, sizeof *log->calls))
+        return false;
+    log->calls[log->n_calls++] = scan->reader.offset - len;
+    return true;
+}
+
+static kymo_status no_memory(const struct kymo__log_file *log)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory to read the calls in %s", log->info.log_path);
+}
+
+/* The payload into `raw`; an empty one for what cannot be unpacked. False without memory. */
+static bool unpack(const struct kymo__block *block, const uint8_t *packed, struct kymo__buf *raw)
+{
+    raw->len = 0;
+    if ((block->flags & KYMO__FLAG_ZSTD) == 0) {
+        kymo__buf_put(raw, packed, block->packed_len);
+        return !raw->failed;
+    }
+    /* Paths repeat themselves, but a block that claims thousands of times its size is none of ours. */
+    if (block->raw_len == 0 || block->raw_len > 4096 + 512 * (uint64_t)block->packed_len)
+        return true;
+    char *into = kymo__buf_extend(raw, block->raw_len);
+    if (into == NULL)
+        return false;
+    const size_t n = ZSTD_decompress(into, block->raw_len, packed, block->packed_len);
+    raw->len = ZSTD_isError(n) ? 0 : n;
+    return true;
+}
+
+static kymo_status visit_block(const struct kymo__log_file *log, struct kymo__block_reader *reader,
+                               struct kymo__buf *raw, kymo__calls_visitor *visitor, void *ctx)
+{
+    struct kymo__block block;
+    const uint8_t *packed;
+    bool done;
+    KYMO_TRY(kymo__block_reader_next(reader, &block, &packed, &done));
+    if (done || block.type != KYMO__BLOCK_CALLS)
+        return KYMO_OK; /* the file has changed since it was opened */
+    if (!unpack(&block, packed, raw))
+        return no_memory(log);
+    if (raw->len == 0)
+        return kymo__fail(KYMO_EFORMAT, "a block cannot be unpacked");
+    return visitor(ctx, raw->data, raw->len);
+}
+
+kymo_status kymo__log_file_visit_calls(struct kymo__log_file *log, struct kymo__warnings *warnings,
+                                       kymo__calls_visitor *visitor, void *ctx)
+{
+    struct kymo__block_reader reader;
+    struct kymo__buf raw = {0};
+    size_t n_bad = 0;
+    if (log->n_calls == 0)
+        return KYMO_OK;
+    KYMO_TRY(kymo__log_file_acquire(log, &reader));
+    kymo_status status = KYMO_OK;
+    for (size_t i = 0; status == KYMO_OK && i < log->n_calls; i++) {
+        reader.offset = log->calls[i];
+        status = visit_block(log, &reader, &raw, visitor, ctx);
+        if (status == KYMO_EFORMAT) {
+            n_bad++;
+            status = KYMO_OK;
+        }
+    }
+    kymo__buf_fini(&raw);
+    kymo__log_file_release(log, &reader);
+    if (n_bad != 0 && !log->is_damage_of_calls_told) {
+        kymo__warn_damage(warnings,
+                          "%s: %zu of %zu blocks of calls are damaged; calls in them are missing.",
+                          log->info.log_path, n_bad, log->n_calls);
+        log->is_damage_of_calls_told = true;
+    }
+    return status;
+}
+
+double kymo__log_ns_per_tick(const struct kymo__log_file *log)
+{
+    const struct kymo__clock_map *map = &log->clock;
+    if (map->n == 0)
+        return 1;
+    const struct kymo__clock_segment *first = &map->segments[0], *last = &map->segments[map->n - 1];
+    /* Over the whole log: a single segment may be a second long, and its ends are known to some 50 ns. */
+    if (last->tick > first->tick && last->base_ns > first->base_ns)
+        return (double)(last->base_ns - first->base_ns) / (double)(last->tick - first->tick);
+    return (double)first->mult / (double)(UINT64_C(1) << 40);
+}

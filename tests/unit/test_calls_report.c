@@ -1,0 +1,461 @@
+/* The report of calls: what follows from a tree of paths, and what damaged blocks do to it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyze/calls.h"
+#include "calls_maker.h"
+#include "table_view.h"
+
+static struct log_maker *log_of_process(const char *rank)
+{
+    static struct log_maker log;
+    log = (struct log_maker){0};
+    log_put_process(&log, "rank", rank);
+    log_put_moment(&log, 0, 0);
+    return &log;
+}
+
+static kymo_recording *open_log(struct log_maker *log)
+{
+    kymo_recording *recording = NULL;
+    log_put_end(log, "exit");
+    assert_int_equal(log_open(log, &recording), KYMO_OK);
+    log_maker_fini(log);
+    return recording;
+}
+
+/*
+ * main (self 10) calls dot with two shapes, and fib(3) by itself within itself; even and odd call one another.
+ */
+static void put_program(struct log_maker *log)
+{
+    struct kymo__buf block = {0};
+    calls_profile(&block, 0, KYMO__CALLS_SIGNATURES);
+    calls_thread(&block, 1, 11, "MainThread");
+    calls_function(&block, 1, 1, "main");
+    calls_function(&block, 2, 7, "dot");
+    calls_function(&block, 3, 0, "<built-in method builtins.len>");
+    calls_function(&block, 4, 20, "fib");
+    calls_function(&block, 5, 30, "even");
+    calls_function(&block, 6, 40, "odd");
+    calls_signature(&block, 1, 2, 32, "a:ndarray(dtype=float32, shape=(16,)), b:int");
+    calls_signature(&block, 2, 2, 3200, "a:ndarray(dtype=float32, shape=(1600,)), b:int");
+    calls_path(&block, 1, 0, 1, 0, 1, 10, 1000);
+    calls_path(&block, 2, 1, 2, 1, 4, 60, 64); /* 64 / (4 * 32) = 0.5 for an element */
+    calls_path(&block, 3, 2, 3, 0, 4, 4, 4);
+    calls_path(&block, 4, 1, 2, 2, 1, 630, 640); /* 0.2 */
+    calls_path(&block, 5, 4, 3, 0, 1, 10, 10);
+    calls_path(&block, 6, 1, 4, 0, 1, 20, 86);
+    calls_path(&block, 7, 6, 4, 0, 2, 30, 66);
+    calls_path(&block, 8, 7, 4, 0, 2, 36, 36);
+    calls_path(&block, 9, 1, 5, 0, 1, 50, 200);
+    calls_path(&block, 10, 9, 6, 0, 1, 60, 150);
+    calls_path(&block, 11, 10, 5, 0, 1, 70, 90);
+    calls_path(&block, 12, 11, 6, 0, 1, 20, 20);
+    calls_put_block(log, &block);
+}
+
+static kymo_calls_report *report_of(kymo_recording *recording,
+                                    const struct kymo_calls_report_options *options)
+{
+    kymo_calls_report *report = NULL;
+    assert_int_equal(kymo_calls_report_create(&recording, 1, options, &report), KYMO_OK);
+    return report;
+}
+
+static kymo_recording *open_program(void)
+{
+    struct log_maker *const log = log_of_process("0");
+    put_program(log);
+    return open_log(log);
+}
+
+/* ---- sums ---- */
+
+static void check_sums(const kymo_table *table, size_t row, uint64_t calls, uint64_t primitive,
+                       uint64_t self_ns, uint64_t total_ns)
+{
+    assert_int_equal(table_number(table, row, "calls"), calls);
+    assert_int_equal(table_number(table, row, "primitive_calls"), primitive);
+    assert_int_equal(table_number(table, row, "self_ns"), self_ns);
+    assert_int_equal(table_number(table, row, "total_ns"), total_ns);
+}
+
+static void recursion_is_counted_as_cprofile_counts_it(void **state)
+{
+    (void)state;
+    kymo_recording *recording = open_program();
+    kymo_calls_report *report = report_of(recording, NULL);
+    const kymo_table *functions = kymo_calls_report_table(report, "functions");
+    assert_int_equal(kymo_table_n_rows(functions), 6);
+    check_sums(functions, table_row(functions, "function", "fib"), 5, 1, 86, 86);
+    check_sums(functions, table_row(functions, "function", "even"), 2, 1, 120, 200);
+    check_sums(functions, table_row(functions, "function", "odd"), 2, 1, 80, 150);
+    check_sums(functions, table_row(functions, "function", "dot"), 5, 5, 690, 704);
+    assert_string_equal(table_cell(functions, 0, "function").as.text, "dot"); /* most by itself */
+    const kymo_table *totals = kymo_calls_report_table(report, "totals");
+    assert_int_equal(table_number(totals, 0, "self_ns"), 1000);
+    assert_int_equal(table_number(totals, 0, "calls"), 20);
+    assert_int_equal(table_number(totals, 0, "paths"), 12);
+    kymo_calls_report_destroy(report);
+    log_close(recording);
+}
+
+static void callers_are_pairs_of_functions(void **state)
+{
+    (void)state;
+    kymo_recording *recording = open_program();
+    kymo_calls_report *report =
+        report_of(recording, &(struct kymo_calls_report_options){.filter = "odd"});
+    const kymo_table *callers = kymo_calls_report_table(report, "callers");
+    assert_int_equal(kymo_table_n_rows(callers), 1);
+    assert_string_equal(table_cell(callers, 0, "caller").as.text, "even");
+    check_sums(callers, 0, 2, 1, 80, 150);
+    kymo_calls_report_destroy(report);
+
+    report = report_of(recording, &(struct kymo_calls_report_options){.filter = "fib"});
+    callers = kymo_calls_report_table(report, "callers");
+    assert_int_equal(kymo_table_n_rows(callers), 2);
+    check_sums(callers, table_row(callers, "caller", "main"), 1, 1, 20, 86);
+    check_sums(callers, table_row(callers, "caller", "fib"), 4, 2, 66, 66);
+    kymo_calls_report_destroy(report);
+
+    report =
+        report_of(recording, &(struct kymo_calls_report_options){.filter = "main", .sort = "total"});
+    const kymo_table *callees = kymo_calls_report_table(report, "callees");
+    assert_int_equal(kymo_table_n_rows(callees), 3);
+    assert_string_equal(table_cell(callees, 0, "callee").as.text, "dot");
+    kymo_calls_report_destroy(report);
+    log_close(recording);
+}
+
+static void the_slow_shape_is_the_one_with_the_most_time_for_an_element(void **state)
+{
+    (void)state;
+    kymo_recording *recording = open_program();
+    kymo_calls_report *report = report_of(recording, NULL);
+    const kymo_table *shapes = kymo_calls_report_table(report, "shapes");
+    assert_int_equal(kymo_table_n_rows(shapes), 2); /* of dot alone */
+    const size_t small =
+        table_row(shapes, "signature", "a:ndarray(dtype=float32, shape=(16,)), b:int");
+    assert_true(table_cell(shapes, small, "ns_per_element").as.f64 == 0.5);
+    assert_true(table_cell(shapes, small, "times_best").as.f64 == 2.5);
+    assert_true(table_cell(shapes, 1 - small, "times_best").as.f64 == 1);
+    const kymo_table *signatures = kymo_calls_report_table(report, "signatures");
+    assert_int_equal(kymo_table_n_rows(signatures), 7);
+    kymo_calls_report_destroy(report);
+    log_close(recording);
+}
+
+static void paths_are_depth_first_and_the_heaviest_comes_first(void **state)
+{
+    static const char *const expected[] = {
+        "main", "dot", "<built-in method builtins.len>", "even", "odd", "even", "odd", "fib", "fib",
+        "fib",  "dot", "<built-in method builtins.len>"};
+    (void)state;
+    kymo_recording *recording = open_program();
+    kymo_calls_report *report = report_of(recording, NULL);
+    const kymo_table *paths = kymo_calls_report_table(report, "paths");
+    assert_int_equal(kymo_table_n_rows(paths), 12);
+    for (size_t row = 0; row < 12; row++)
+        assert_string_equal(table_cell(paths, row, "function").as.text, expected[row]);
+    assert_int_equal(table_number(paths, 6, "depth"), 4);
+    kymo_calls_report_destroy(report);
+    log_close(recording);
+}
+
+static void cost_is_taken_out_when_asked_for(void **state)
+{
+    (void)state;
+    kymo_recording *recording = open_program();
+    kymo_calls_report *report =
+        report_of(recording, &(struct kymo_calls_report_options){.subtract = 1});
+    const kymo_table *functions = kymo_calls_report_table(report, "functions");
+    /* fib: 1 ns of each of its 5 calls, and 1 ns of each of the 4 that it makes. */
+    check_sums(functions, table_row(functions, "function", "fib"), 5, 1, 77, 77);
+    /* The outer half of main's own call lies outside of everything. */
+    assert_int_equal(table_number(kymo_calls_report_table(report, "totals"), 0, "subtracted_ns"), 39);
+    kymo_calls_report_destroy(report);
+    log_close(recording);
+}
+
+/* ---- several ---- */
+
+static void processes_are_added_up_and_threads_stay_apart(void **state)
+{
+    kymo_recording *both[2];
+    kymo_calls_report *report = NULL;
+    (void)state;
+    both[0] = open_program();
+    both[1] = open_program();
+    assert_int_equal(kymo_calls_report_create(both, 2, NULL, &report), KYMO_OK);
+    const kymo_table *functions = kymo_calls_report_table(report, "functions");
+    assert_int_equal(kymo_table_n_rows(functions), 6);
+    check_sums(functions, table_row(functions, "function", "fib"), 10, 2, 172, 172);
+    assert_int_equal(kymo_table_n_rows(kymo_calls_report_table(report, "threads")), 2);
+    struct kymo__calls folded;
+    assert_int_equal(report->calls.n_nodes, 25);
+    assert_true(kymo__calls_fold(&folded, &report->calls, KYMO__FOLD_THREADS));
+    assert_int_equal(folded.n_nodes, 13);
+    assert_int_equal(folded.nodes[1].total_ns, 2000);
+    kymo__calls_fini(&folded);
+    assert_true(kymo__calls_fold(&folded, &report->calls, KYMO__FOLD_THREADS | KYMO__FOLD_SIGNATURES));
+    assert_int_equal(folded.n_nodes, 11);
+    kymo__calls_fini(&folded);
+    kymo_calls_report_destroy(report);
+    log_close(both[0]);
+    log_close(both[1]);
+}
+
+static void later_blocks_add_to_what_earlier_ones_said(void **state)
+{
+    struct log_maker *const log = log_of_process("0");
+    struct kymo__buf block = {0};
+    (void)state;
+    put_program(log);
+    calls_profile(&block, 0, 0);
+    calls_entry(&block, 'C', "nnnnnn", 8, 3, 1, 30, 30, 25);
+    calls_entry(&block, 'O', "nnn", 9, 2, 1000);
+    calls_put_block(log, &block);
+    calls_profile(&block, 0, 0);
+    calls_entry(&block, 'O', "nnn", 10, 2, 1000);
+    calls_put_block(log, &block);
+    kymo_recording *recording = open_log(log);
+    kymo_calls_report *report = report_of(recording, NULL);
+    const kymo_table *functions = kymo_calls_report_table(report, "functions");
+    const size_t fib = table_row(functions, "function", "fib");
+    assert_int_equal(table_number(functions, fib, "calls"), 8);
+    assert_int_equal(table_number(functions, fib, "resumes"), 1);
+    assert_int_equal(table_number(kymo_calls_report_table(report, "totals"), 0, "other_paths"), 10);
+    assert_false(kymo_recording_is_damaged(recording));
+    kymo_calls_report_destroy(report);
+    log_close(recording);
+}
+
+static void other_paths_are_nobodys_calls(void **state)
+{
+    struct log_maker *const log = log_of_process("0");
+    struct kymo__buf block = {0};
+    (void)state;
+    put_program(log);
+    calls_profile(&block, 0, 0);
+    calls_path(&block, 20, 0, 0, 0, 0, 0, 0);
+    calls_path(&block, 21, 20, 4, 0, 7, 70, 140);
+    calls_entry(&block, 'O', "nnn", 7, 0, 1000);
+    calls_put_block(log, &block);
+    kymo_recording *recording = open_log(log);
+    kymo_calls_report *report = report_of(recording, NULL);
+    const kymo_table *functions = kymo_calls_report_table(report, "functions"),
+                     *callers = kymo_calls_report_table(report, "callers");
+    assert_int_equal(kymo_table_n_rows(functions), 6);
+    check_sums(functions, table_row(functions, "function", "fib"), 12, 8, 156, 226);
+    for (size_t row = 0; row < kymo_table_n_rows(callers); row++)
+        assert_string_not_equal(table_cell(callers, row, "caller").as.text, "(other paths)");
+    kymo_calls_report_destroy(report);
+    log_close(recording);
+}
+
+static void ranges_are_calls_where_nothing_was_profiled(void **state)
+{
+    static struct log_maker log;
+    (void)state;
+    log_put_preamble(&log);
+    log_begin(&log, 0, 1);
+    log_begin(&log, 10, 2);
+    log_begin(&log, 20, 2);
+    log_end(&log, 30, 2);
+    log_end(&log, 40, 2);
+    log_end(&log, 100, 1);
+    log_put_words(&log, 0, 0);
+    kymo_recording *recording = open_log(&log);
+    kymo_calls_report *report = report_of(recording, NULL);
+    const kymo_table *functions = kymo_calls_report_table(report, "functions");
+    check_sums(functions, table_row(functions, "function", "outer"), 1, 1, 70, 100);
+    check_sums(functions, table_row(functions, "function", "inner"), 2, 1, 30, 30);
+    assert_string_equal(table_cell(kymo_calls_report_table(report, "totals"), 0, "source").as.text,
+                        "ranges");
+    kymo_calls_report_destroy(report);
+    log_close(recording);
+}
+
+/* ---- labels ---- */
+
+static void labels_are_those_of_the_document(void **state)
+{
+    static const struct {
+        const char *name, *text, *label;
+        bool is_signed;
+    } cases[] = {
+        {"dot", "", "dot", false},
+        {"dot", "", "dot()", true},
+        {"dot", "a:ndarray(dtype=float32, shape=(16,)), b:int",
+         "dot(a:ndarray(dtype=float32, shape=(16,)), b:int)", true},
+        {"step", "self:Model, x:int", "Model.step(x:int)", true},
+        {"step", "self:Model", "Model.step()", true},
+        {"__init__", "self:Model, n:int, m:int", "Model(n:int, m:int)", true},
+        {"get", "self:dict[str, int], key:str", "dict[str, int].get(key:str)", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
+        struct kymo__buf label = {0};
+        kymo__call_label_of(&label, cases[i].name, cases[i].text, cases[i].is_signed);
+        kymo__buf_put(&label, "", 1);
+        assert_string_equal(label.data, cases[i].label);
+        kymo__buf_fini(&label);
+    }
+}
+
+/* ---- damage ---- */
+
+static void put_unknown_tag(struct kymo__buf *block)
+{
+    calls_entry(block, 'Z', "n", 1);
+}
+static void put_unknown_function(struct kymo__buf *block)
+{
+    calls_entry(block, 'N', "nnnnn", 50, 1, 1, 99, 0);
+}
+static void put_unknown_parent(struct kymo__buf *block)
+{
+    calls_entry(block, 'N', "nnnnn", 50, 1, 77, 1, 0);
+}
+static void put_unknown_thread(struct kymo__buf *block)
+{
+    calls_entry(block, 'N', "nnnnn", 50, 9, 1, 1, 0);
+}
+static void put_signature_of_another(struct kymo__buf *block)
+{
+    calls_entry(block, 'N', "nnnnn", 50, 1, 1, 1, 1);
+}
+static void put_counts_of_nothing(struct kymo__buf *block)
+{
+    calls_entry(block, 'C', "nnnnnn", 60, 1, 1, 1, 1, 1);
+}
+static void put_huge_number(struct kymo__buf *block)
+{
+    kymo__buf_put(block, "F\xff\xff\xff\xff\x0f", 6);
+    kymo__buf_put(block, "\0\0\0\0\0\0", 6);
+}
+static void put_endless_number(struct kymo__buf *block)
+{
+    kymo__buf_put(block, "N\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12);
+}
+static void put_text_beyond_the_end(struct kymo__buf *block)
+{
+    kymo__buf_put(block, "T\x02\x02\x7fxy", 6);
+}
+static void put_half_an_entry(struct kymo__buf *block)
+{
+    kymo__buf_put(block, "N\x01\x01", 3);
+}
+static void put_timer_that_is_none(struct kymo__buf *block)
+{
+    calls_entry(block, 'P', "nrnn", 0, -1.0, 0, 0);
+}
+
+static void damage_is_told_and_the_rest_is_kept(void **state)
+{
+    static void (*const damages[])(struct kymo__buf *) = {
+        put_unknown_tag,          put_unknown_function,  put_unknown_parent,    put_unknown_thread,
+        put_signature_of_another, put_counts_of_nothing, put_huge_number,       put_endless_number,
+        put_text_beyond_the_end,  put_half_an_entry,     put_timer_that_is_none};
+    (void)state;
+    for (size_t i = 0; i < KYMO__COUNT_OF(damages); i++) {
+        struct log_maker *const log = log_of_process("0");
+        struct kymo__buf block = {0};
+        put_program(log);
+        calls_profile(&block, 0, 0);
+        calls_entry(&block, 'C', "nnnnnn", 8, 3, 0, 30, 30, 25); /* before the damage: counts */
+        damages[i](&block);
+        calls_put_block(log, &block);
+        kymo_recording *recording = open_log(log);
+        for (int again = 0; again < 2; again++) {
+            kymo_calls_report *report = report_of(recording, NULL);
+            const kymo_table *functions = kymo_calls_report_table(report, "functions");
+            assert_int_equal(
+                table_number(functions, table_row(functions, "function", "fib"), "calls"), 8);
+            kymo_calls_report_destroy(report);
+        }
+        assert_true(kymo_recording_is_damaged(recording));
+        assert_non_null(strstr(kymo_recording_warning(recording, 0), "1 of 2 blocks of calls"));
+        assert_null(kymo_recording_warning(recording, 1));
+        log_close(recording);
+    }
+}
+
+static void a_block_that_does_not_say_whose_it_is_is_damage(void **state)
+{
+    struct log_maker *const log = log_of_process("0");
+    struct kymo__buf block = {0};
+    (void)state;
+    put_program(log);
+    calls_function(&block, 9, 1, "nobody");
+    calls_put_block(log, &block);
+    kymo_recording *recording = open_log(log);
+    kymo_calls_report_destroy(report_of(recording, NULL));
+    assert_true(kymo_recording_is_damaged(recording));
+    log_close(recording);
+}
+
+/* ---- what cannot be ---- */
+
+static void nothing_recorded_is_told(void **state)
+{
+    kymo_calls_report *report = NULL;
+    (void)state;
+    kymo_recording *recording = open_log(log_of_process("0"));
+    assert_int_equal(kymo_calls_report_create(&recording, 1, NULL, &report), KYMO_EFORMAT);
+    assert_non_null(strstr(kymo_last_error(), "kymo run --calls"));
+    assert_int_equal(kymo_calls_report_create(&recording, 1,
+                                              &(struct kymo_calls_report_options){.sort = "color"},
+                                              &report),
+                     KYMO_EINVAL);
+    log_close(recording);
+}
+
+static void reports_survive_a_lack_of_memory(void **state)
+{
+    FILE *const out = fopen("/dev/null", "w");
+    (void)state;
+    assert_non_null(out);
+    kymo_recording *recording = open_program();
+    kymo_status status = KYMO_ENOMEM;
+    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+        kymo_calls_report *report = NULL;
+        kymo__alloc_fail_nth(nth);
+        status = kymo_calls_report_create(&recording, 1, NULL, &report);
+        if (status == KYMO_OK)
+            status = kymo_calls_report_text(report, NULL, out);
+        kymo__alloc_fail_nth(0);
+        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        kymo_calls_report_destroy(report);
+        assert_true(nth < 10000);
+    }
+    log_close(recording);
+    fclose(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recursion_is_counted_as_cprofile_counts_it),
+        cmocka_unit_test(callers_are_pairs_of_functions),
+        cmocka_unit_test(the_slow_shape_is_the_one_with_the_most_time_for_an_element),
+        cmocka_unit_test(paths_are_depth_first_and_the_heaviest_comes_first),
+        cmocka_unit_test(cost_is_taken_out_when_asked_for),
+        cmocka_unit_test(processes_are_added_up_and_threads_stay_apart),
+        cmocka_unit_test(later_blocks_add_to_what_earlier_ones_said),
+        cmocka_unit_test(other_paths_are_nobodys_calls),
+        cmocka_unit_test(ranges_are_calls_where_nothing_was_profiled),
+        cmocka_unit_test(labels_are_those_of_the_document),
+        cmocka_unit_test(damage_is_told_and_the_rest_is_kept),
+        cmocka_unit_test(a_block_that_does_not_say_whose_it_is_is_damage),
+        cmocka_unit_test(nothing_recorded_is_told),
+        cmocka_unit_test(reports_survive_a_lack_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
