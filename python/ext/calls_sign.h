@@ -10,10 +10,10 @@
  *
  * No Python code and no code of an object runs here. Types are told by their address, arrays of numpy and the built-in
  * containers are read through their C structures, all others through getters that are written in C and belong to a type
- * that is known by address. Two exceptions, both asked for by the user: formatters (kymo.profiler.register), and what
- * Python's garbage collector runs when it chooses the moment of an allocation (before 3.12, at first sight of a type).
- * Both may call functions, so the hook is entered again: from the collector as from anywhere else, in a formatter with
- * calls_sign_is_formatting set on that thread, when the hook is to return at once.
+ * that is known by address. The one exception is asked for by the user: a formatter (kymo.profiler.register). While it
+ * runs calls_sign_is_formatting is set on that thread, and the hook is to return at once. Besides, an allocation made here
+ * may be the moment at which Python (before 3.12) collects garbage, as any allocation may be; what the collector
+ * calls enters the hook again, as from anywhere else, and finds everything here in order.
  *
  * With the GIL, all of it. A type is known by its address only while it lives: a weak reference tells of its end, so that
  * a type which gets the address of a dead one is another type, and nothing of the program is kept alive.
@@ -42,7 +42,7 @@ enum calls_level {
 
 /* The number of that text for that function; kymo_calls_signature() has this form. 0: none can be had. */
 typedef uint32_t calls_sign_define(struct kymo_calls *calls, uint32_t function, const char *text,
-                                   size_t length, uint64_t elements);
+                                   size_t length, double elements);
 
 struct calls_sign_options {
     enum calls_level level;
@@ -51,7 +51,12 @@ struct calls_sign_options {
     bool requires_grad;   /* tell whether tensors of torch require gradients */
     PyObject *formatters; /* lent; dict: type -> callable, of kymo.profiler.register; NULL: none */
     calls_sign_define *define; /* never NULL */
+    void (*count_widened)(
+        struct kymo_calls *); /* once for each call with a widened signature; NULL: nobody counts */
 };
+
+/* Counts registrations of formatters in this process: signers that know less look at their types again. */
+extern uint32_t calls_sign_registered;
 
 /* What signing knows: of a Profile. */
 struct calls_signer;
@@ -60,9 +65,6 @@ struct calls_signer;
 struct calls_signer *calls_signer_create(const struct calls_sign_options *options);
 /* Takes NULL. Releases what it holds of Python, so with the GIL and before the interpreter ends. */
 void calls_signer_destroy(struct calls_signer *signer);
-/* Forget the numbers, as after a Profile's clear(); what is known of types stays. */
-void calls_signer_clear(struct calls_signer *signer);
-
 /* While a formatter of the user runs on this thread: the hook returns at once, neither signing nor counting. */
 extern _Thread_local bool calls_sign_is_formatting;
 
@@ -78,21 +80,18 @@ size_t calls_sign_frame(struct calls_signer *signer, PyCodeObject *code, PyObjec
 /*
  * The number of these words for a function, by options.define at first sight. Past the cap the shapes that differ are
  * told as ranges ("shape=(64..127, 768)"), and past a quarter more of those as one signature, "other shapes".
- * `code` and `locals` are those of calls_sign_frame(). 0: no signature, when memory is short or a function has no arguments
- * (its signature is the empty text, which needs no number). Leaves no exception.
+ * `code` is that of calls_sign_frame(), whose values still live. 0: no signature, when memory is short, and for code that is no
+ * function (modules, bodies of classes). Leaves no exception.
  */
 uint32_t calls_sign_number(struct calls_signer *signer, struct kymo_calls *calls, uint32_t function,
-                           PyCodeObject *code, PyObject *const *locals, const uint64_t *words,
-                           size_t n_words);
+                           PyCodeObject *code, const uint64_t *words, size_t n_words);
 
 /*
  * Frames whose arguments are in a dict, as those that numba makes for a jitted function (f_locals): put the parameters'
- * values into `locals`, as many as `room`, borrowed from `dict`, and return true. False: not a plain dict, or too many.
+ * values into `locals`, as many as `room`, borrowed from `dict`, and return true. False: not a plain dict, not all of them,
+ * or too many.
  */
 bool calls_sign_locals(PyCodeObject *code, PyObject *dict, PyObject **locals, size_t room);
-
-/* How many signatures were widened so far: words past the cap of their function. */
-uint64_t calls_signer_widened(const struct calls_signer *signer);
 
 /*
  * How a function with its signature is written in a table, a new str: "dot(a:int, b:int)"; for a text that begins with

@@ -25,6 +25,7 @@
  *     native_gpu.c       tracing of GPU work
  *     native_torch.c     operators of PyTorch; with torch_library.c, torch_layout.c, torch_observer.c (torch_abi.h)
  *     native_memory.c    Python's allocators, while memory is measured
+ *     native_signature.c formatters, and signatures without a profile; with calls_sign*.c (calls_sign.h)
  *     native_handles.c   ranges by handle, for compiled code
  *     native_switch.c    start, stop and what is asked about the recording
  *
@@ -116,6 +117,7 @@ struct native_state {
     PyObject *ranges;     /* dict: key of a site -> Range */
     PyObject *ids;        /* dict: name -> id, for push, mark and counter */
     unsigned n_own_types; /* Range objects with a type of their own so far */
+    PyObject *formatters; /* of kymo.profiler.register, see native_signature.c */
     struct native_dump dump;
     struct native_slot range_slots[NATIVE_SLOTS];
     struct native_slot id_slots[NATIVE_SLOTS];
@@ -253,6 +255,10 @@ extern PyMethodDef native_torch_functions[];
 extern PyMethodDef native_handle_functions[];
 extern PyMethodDef native_iteration_functions[];
 extern PyMethodDef native_communication_functions[];
+extern PyMethodDef native_signature_functions[];
+
+/* Make Signer, and room for formatters in the module's state. -1 and an exception otherwise. */
+int native_signature_make(PyObject *module);
 
 /* Stand in front of Python's allocators, for good, if memory is measured. With the GIL. In native_memory.c. */
 void native_memory_watch(void);

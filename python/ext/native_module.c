@@ -103,7 +103,8 @@ static int make_types(PyObject *module, struct native_state *state)
     state->wrapper_type = state->range_type != NULL ? native_wrapper_type(module) : NULL;
     state->ready_type = state->wrapper_type != NULL ? native_ready_type(module) : NULL;
     if (state->ready_type == NULL || native_nvtx_make(module) < 0 ||
-        native_stopwatch_make(module) < 0 || native_dump_make(module) < 0)
+        native_stopwatch_make(module) < 0 || native_dump_make(module) < 0 ||
+        native_signature_make(module) < 0)
         return -1;
     native_stream_make();
     state->ready = state->ready_type->tp_alloc(state->ready_type, 0);
@@ -128,11 +129,11 @@ static int native_exec(PyObject *module)
     struct native_state *state = native_state_of(module);
     if (check_library() < 0 || make_exceptions(state) < 0 || make_types(module, state) < 0)
         return -1;
-    PyMethodDef *const functions[] = {native_range_functions,         native_event_functions,
-                                      native_switch_functions,        native_async_functions,
-                                      native_handle_functions,        native_iteration_functions,
-                                      native_communication_functions, native_dump_functions,
-                                      native_gpu_functions,           native_torch_functions};
+    PyMethodDef *const functions[] = {
+        native_range_functions,         native_event_functions,    native_switch_functions,
+        native_async_functions,         native_handle_functions,   native_iteration_functions,
+        native_communication_functions, native_dump_functions,     native_gpu_functions,
+        native_torch_functions,         native_signature_functions};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (PyModule_AddFunctions(module, functions[i]) < 0)
             return -1;
@@ -177,6 +178,7 @@ static int native_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->handles);
     Py_VISIT(state->ranges);
     Py_VISIT(state->ids);
+    Py_VISIT(state->formatters);
     const struct native_slot *const slots[] = {state->range_slots, state->id_slots,
                                                state->measured_slots};
     int rc = native_dump_traverse(&state->dump, visit, arg);
@@ -202,6 +204,7 @@ static int native_clear(PyObject *module)
     native_dump_clear(&state->dump);
     Py_CLEAR(state->ranges);
     Py_CLEAR(state->ids);
+    Py_CLEAR(state->formatters);
     Py_CLEAR(state->handles);
     Py_CLEAR(state->ready);
     Py_CLEAR(state->ready_type);

@@ -1,0 +1,343 @@
+/*
+ * Types by number. A table by address finds the entry of a type; a small one in front of it (signer.slots) answers nearly
+ * always. A type that can be freed has a weak reference, whose callback takes it out of both before its address can be
+ * another's. Nothing here asks a type or its metaclass anything: names, flags and bases are fields of its structure.
+ */
+#include "calls_signer.h"
+
+uint32_t calls_sign_registered;
+
+const char *calls_type_name(PyTypeObject *type)
+{
+    if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+        PyObject *const name = ((PyHeapTypeObject *)type)->ht_name;
+        const char *const text = name != NULL ? PyUnicode_AsUTF8(name) : NULL;
+        if (text != NULL)
+            return text;
+        PyErr_Clear();
+        return "?";
+    }
+    const char *const dot = strrchr(type->tp_name, '.');
+    return dot != NULL ? dot + 1 : type->tp_name;
+}
+
+PyTypeObject *calls_base_in_c(PyTypeObject *type, const char *name)
+{
+    for (; type != NULL; type = type->tp_base)
+        if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && strcmp(type->tp_name, name) == 0)
+            return type;
+    return NULL;
+}
+
+/* ---- what a type is ---- */
+
+PyObject *calls_imported(const char *module, const char *name)
+{
+    PyObject *const modules = PyImport_GetModuleDict();
+    PyObject *found = NULL;
+    PyObject *key =
+        modules != NULL && PyDict_CheckExact(modules) ? PyUnicode_FromString(module) : NULL;
+    PyObject *const imported = key != NULL ? PyDict_GetItemWithError(modules, key) : NULL;
+    Py_XDECREF(key);
+    if (imported != NULL && PyModule_Check(imported))
+        found = PyDict_GetItemString(PyModule_GetDict(imported), name);
+    PyErr_Clear();
+    return found;
+}
+
+/* The formatter of a type or the nearest of its bases: lent. Keys are addresses, since a type may have a hash of its own. */
+static PyObject *formatter_of(PyObject *formatters, PyTypeObject *type)
+{
+    PyObject *const bases = type->tp_mro;
+    if (formatters == NULL || PyDict_GET_SIZE(formatters) == 0 || bases == NULL)
+        return NULL;
+    PyObject *found = NULL;
+    for (Py_ssize_t i = 0; found == NULL && i < PyTuple_GET_SIZE(bases); i++) {
+        PyObject *key = PyLong_FromVoidPtr(PyTuple_GET_ITEM(bases, i));
+        PyObject *const pair = key != NULL ? PyDict_GetItemWithError(formatters, key) : NULL;
+        Py_XDECREF(key);
+        found = pair != NULL ? PyTuple_GET_ITEM(pair, 1) : NULL;
+    }
+    PyErr_Clear();
+    return found;
+}
+
+static enum calls_kind kind_of_builtin(const PyTypeObject *type)
+{
+    const struct {
+        const PyTypeObject *type;
+        enum calls_kind kind;
+    } known[] = {
+        {&PyList_Type, KIND_LIST},         {&PyTuple_Type, KIND_TUPLE},
+        {&PyDict_Type, KIND_DICT},         {&PySet_Type, KIND_SET},
+        {&PyFrozenSet_Type, KIND_SET},     {&PyFunction_Type, KIND_FUNCTION},
+        {&PyCFunction_Type, KIND_BUILTIN}, {&PyMethod_Type, KIND_METHOD},
+        {Py_TYPE(Py_None), KIND_NONE},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].type == type)
+            return known[i].kind;
+    return KIND_PLAIN;
+}
+
+static enum calls_kind kind_of(PyTypeObject *type)
+{
+    enum calls_kind kind = kind_of_builtin(type);
+    if (kind != KIND_PLAIN)
+        return kind;
+    if (PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS))
+        return KIND_CLASS;
+    if (calls_base_in_c(type, "numpy.ndarray") != NULL)
+        return KIND_ARRAY;
+    if (calls_is_torch(type))
+        return KIND_TENSOR;
+    return calls_is_pandas(type, &kind) || calls_is_getters(type, &kind) ? kind : KIND_PLAIN;
+}
+
+/* ---- the table ---- */
+
+static uint32_t place_of(const struct calls_signer *signer, const PyTypeObject *type)
+{
+    return (uint32_t)(((uintptr_t)type >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) &
+           signer->type_mask;
+}
+
+/* Where in the table a type is, or would be. */
+static uint32_t table_find(const struct calls_signer *signer, const PyTypeObject *type)
+{
+    uint32_t at = place_of(signer, type);
+    while (signer->type_table[at] != 0 && signer->types[signer->type_table[at]].type != type)
+        at = (at + 1) & signer->type_mask;
+    return at;
+}
+
+static void table_remove(struct calls_signer *signer, uint32_t at)
+{
+    uint32_t *const table = signer->type_table;
+    for (uint32_t next = (at + 1) & signer->type_mask; table[next] != 0;
+         next = (next + 1) & signer->type_mask) {
+        const uint32_t home = place_of(signer, signer->types[table[next]].type);
+        if (((next - home) & signer->type_mask) < ((next - at) & signer->type_mask))
+            continue; /* it would stand before the place where it is looked for */
+        table[at] = table[next];
+        at = next;
+    }
+    table[at] = 0;
+}
+
+static bool table_grow(struct calls_signer *signer)
+{
+    const uint32_t room = 2 * (signer->type_mask + 1);
+    uint32_t *const table = PyMem_Calloc(room, sizeof *table);
+    if (table == NULL)
+        return false;
+    PyMem_Free(signer->type_table);
+    signer->type_table = table;
+    signer->type_mask = room - 1;
+    for (uint32_t i = 1; i < signer->n_types; i++)
+        if (signer->types[i].type != NULL)
+            table[table_find(signer, signer->types[i].type)] = i;
+    return true;
+}
+
+/* An entry that is free; 0 when there is none. */
+static uint32_t entry_take(struct calls_signer *signer)
+{
+    uint32_t index = signer->free_type;
+    if (index != 0) {
+        signer->free_type = (uint32_t)signer->types[index].word;
+        return index;
+    }
+    if (signer->n_types == signer->room_types) {
+        const uint32_t room = signer->room_types * 2;
+        struct calls_type *const types = room <= 1u << WORD_INDEX_BITS
+                                             ? PyMem_Realloc(signer->types, room * sizeof *types)
+                                             : NULL;
+        if (types == NULL)
+            return 0;
+        signer->types = types;
+        signer->room_types = room;
+    }
+    return signer->n_types++;
+}
+
+/* What the entry held is released by the caller, when the table is in order again: code may run then. */
+static struct calls_type entry_give(struct calls_signer *signer, uint32_t index)
+{
+    const struct calls_type old = signer->types[index];
+    struct calls_type_slot *const slot = calls_type_slot(signer, old.type);
+    if (slot->type == old.type)
+        slot->type = NULL;
+    table_remove(signer, table_find(signer, old.type));
+    signer->types[index] = (struct calls_type){.word = signer->free_type};
+    signer->free_type = index;
+    signer->n_live--;
+    return old;
+}
+
+/* ---- the end of a type ---- */
+
+/* The callback of a weak reference; `self` is (capsule of the signer, address). */
+static PyObject *type_ends(PyObject *self, PyObject *Py_UNUSED(weak))
+{
+    struct calls_signer *const signer = PyCapsule_GetPointer(PyTuple_GET_ITEM(self, 0), NULL);
+    PyTypeObject *const type = PyLong_AsVoidPtr(PyTuple_GET_ITEM(self, 1));
+    if (signer == NULL || type == NULL)
+        return NULL;
+    const uint32_t index = signer->type_table[table_find(signer, type)];
+    if (index != 0) {
+        const struct calls_type old = entry_give(signer, index);
+        Py_XDECREF(old.weak);
+        Py_XDECREF(old.detail);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef type_ends_method = {"type_ends", type_ends, METH_O, NULL};
+
+/* A new reference. */
+static PyObject *watch(struct calls_signer *signer, PyTypeObject *type)
+{
+    PyObject *address = PyLong_FromVoidPtr(type);
+    PyObject *self = address != NULL ? PyTuple_Pack(2, signer->capsule, address) : NULL;
+    PyObject *callback = self != NULL ? PyCFunction_New(&type_ends_method, self) : NULL;
+    PyObject *weak = callback != NULL ? PyWeakref_NewRef((PyObject *)type, callback) : NULL;
+    Py_XDECREF(callback);
+    Py_XDECREF(self);
+    Py_XDECREF(address);
+    return weak;
+}
+
+/* ---- meeting a type ---- */
+
+/* An entry for a type that is not in the table; 0 when none can be had. */
+static uint32_t type_add(struct calls_signer *signer, PyTypeObject *type)
+{
+    PyObject *const formatter = formatter_of(signer->options.formatters, type);
+    struct calls_type new = {.type = type, .detail = formatter};
+    Py_XINCREF(formatter);
+    new.kind = formatter != NULL ? KIND_FORMATTED : kind_of(type);
+    if (type->tp_flags & Py_TPFLAGS_HEAPTYPE && (new.weak = watch(signer, type)) == NULL)
+        goto out;
+    uint32_t index = signer->type_table[table_find(signer, type)];
+    if (index == 0 && (signer->n_live < signer->type_mask / 2 || table_grow(signer)) &&
+        (index = entry_take(signer)) != 0) {
+        new.word = index | ++signer->type_count << WORD_INDEX_BITS;
+        signer->type_count &= (UINT64_C(1) << WORD_COUNT_BITS) - 1;
+        signer->types[index] = new;
+        signer->type_table[table_find(signer, type)] = index;
+        signer->n_live++;
+        return index;
+    }
+out: /* no memory; or the collector ran code that met the type meanwhile, and then it has its index */
+    index = signer->type_table[table_find(signer, type)];
+    PyErr_Clear();
+    Py_XDECREF(new.weak);
+    Py_XDECREF(new.detail);
+    return index;
+}
+
+const struct calls_type_slot *calls_type_find(struct calls_signer *signer, PyTypeObject *type)
+{
+    uint32_t index = signer->type_table[table_find(signer, type)];
+    if (index == 0) {
+        PyObject *error, *value, *trace;
+        PyErr_Fetch(&error, &value, &trace);
+        index = type_add(signer, type);
+        PyErr_Restore(error, value, trace);
+    }
+    if (index == 0)
+        return &signer->other;
+    struct calls_type_slot *const slot = calls_type_slot(signer, type);
+    *slot = (struct calls_type_slot){type, signer->types[index].word, signer->types[index].kind};
+    return slot;
+}
+
+void calls_types_forget(struct calls_signer *signer)
+{
+    signer->registered = calls_sign_registered;
+    for (uint32_t i = 1; i < signer->n_types; i++) {
+        if (signer->types[i].type == NULL)
+            continue;
+        const struct calls_type old = entry_give(signer, i);
+        Py_XDECREF(old.weak);
+        Py_XDECREF(old.detail);
+    }
+}
+
+int calls_types_init(struct calls_signer *signer)
+{
+    enum { ROOM = 64 };
+    signer->registered = calls_sign_registered;
+    signer->types = PyMem_Calloc(ROOM, sizeof *signer->types);
+    signer->type_table = PyMem_Calloc(2 * ROOM, sizeof *signer->type_table);
+    signer->room_types = ROOM;
+    signer->n_types = 1;
+    signer->type_mask = 2 * ROOM - 1;
+    signer->capsule = PyCapsule_New(signer, NULL, NULL);
+    signer->self_name = PyUnicode_InternFromString("self");
+    if (signer->types != NULL && signer->type_table != NULL && signer->capsule != NULL &&
+        signer->self_name != NULL)
+        return 0;
+    if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    return -1;
+}
+
+void calls_types_fini(struct calls_signer *signer)
+{
+    if (signer->types != NULL && signer->type_table != NULL)
+        calls_types_forget(signer);
+    PyMem_Free(signer->types);
+    PyMem_Free(signer->type_table);
+    Py_XDECREF(signer->capsule);
+    Py_XDECREF(signer->self_name);
+}
+
+/* ---- texts ---- */
+
+static uint64_t hash_of(const char *text, size_t length)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 32;
+}
+
+static int texts_init(struct calls_texts *texts)
+{
+    texts->texts = PyMem_Calloc(MAX_TEXTS, sizeof *texts->texts);
+    texts->table = PyMem_Calloc(2 * MAX_TEXTS, sizeof *texts->table);
+    texts->n = 1; /* 0 is none */
+    return texts->texts != NULL && texts->table != NULL ? 0 : -1;
+}
+
+uint32_t calls_text(struct calls_signer *signer, const char *text, size_t length)
+{
+    struct calls_texts *const texts = &signer->texts;
+    if (texts->table == NULL && texts_init(texts) < 0)
+        return 0;
+    length = length < MAX_TEXT ? length : MAX_TEXT;
+    size_t at = hash_of(text, length) % (2 * MAX_TEXTS);
+    for (; texts->table[at] != 0; at = (at + 1) % (2 * MAX_TEXTS)) {
+        const char *const known = texts->texts[texts->table[at]];
+        if (strncmp(known, text, length) == 0 && known[length] == '\0')
+            return texts->table[at];
+    }
+    char *const copy = texts->n < MAX_TEXTS ? PyMem_Malloc(length + 1) : NULL;
+    if (copy == NULL)
+        return 0;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    texts->texts[texts->n] = copy;
+    texts->table[at] = texts->n;
+    return texts->n++;
+}
+
+void calls_texts_fini(struct calls_texts *texts)
+{
+    for (uint32_t i = 1; texts->texts != NULL && i < texts->n; i++)
+        PyMem_Free(texts->texts[i]);
+    PyMem_Free(texts->texts);
+    PyMem_Free(texts->table);
+}

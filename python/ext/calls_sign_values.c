@@ -1,0 +1,250 @@
+/*
+ * Values that are no arrays. Containers of exactly the built-in types are looked into by their structures: nothing is
+ * hashed, compared or iterated by Python's protocols. Only the first elements are looked at, so that a long list costs as
+ * much as a short one.
+ */
+#include "calls_signer.h"
+
+_Thread_local bool calls_sign_is_formatting;
+
+enum { MAX_LOOKS = 8, MAX_ALTERNATIVES = 3, MAX_SET_SLOTS = 64 };
+
+/* ---- elements ---- */
+
+/* Elements that are alike are told once: where the words of each that differs begin. */
+struct alternatives {
+    uint32_t at[MAX_ALTERNATIVES + 1]; /* and where the last one ends */
+    uint32_t n;
+    bool has_more;
+};
+
+static void alternatives_add(struct calls_put *put, struct alternatives *all, PyObject *element,
+                             uint32_t depth)
+{
+    const uint32_t begin = put->n;
+    if (all->has_more)
+        return;
+    calls_put_value(put, element, depth);
+    const uint32_t length = put->n - begin;
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->at[i + 1] - all->at[i] == length &&
+            memcmp(&put->words[all->at[i]], &put->words[begin], length * sizeof *put->words) == 0) {
+            put->n = begin;
+            return;
+        }
+    if (all->n == MAX_ALTERNATIVES) {
+        put->n = begin;
+        all->has_more = true;
+        return;
+    }
+    all->at[all->n++] = begin;
+    all->at[all->n] = put->n;
+}
+
+static uint64_t length_of(const struct calls_put *put, Py_ssize_t length)
+{
+    return put->signer->options.level >= CALLS_SHAPE ? (uint64_t)length : SIZE_UNKNOWN;
+}
+
+static void put_sequence(struct calls_put *put, PyObject *const *items, Py_ssize_t n, bool is_tuple,
+                         uint32_t depth)
+{
+    const uint32_t at = put->n;
+    struct calls_container_word word = {.n_first = 0};
+    struct alternatives all = {.n = 0};
+    calls_put(put, 0); /* filled when that is known */
+    calls_put(put, length_of(put, n));
+    word.is_each = is_tuple && n <= MAX_LOOKS;
+    for (Py_ssize_t i = 0; i < n && i < MAX_LOOKS; i++)
+        if (word.is_each)
+            calls_put_value(put, items[i], depth);
+        else
+            alternatives_add(put, &all, items[i], depth);
+    word.n_first = word.is_each ? (uint16_t)n : (uint16_t)all.n;
+    word.has_more = all.has_more;
+    if (!put->is_cut)
+        put->words[at] = container_word(word);
+}
+
+static void put_set(struct calls_put *put, PySetObject *set, uint32_t depth)
+{
+    const uint32_t at = put->n;
+    struct alternatives all = {.n = 0};
+    calls_put(put, 0);
+    calls_put(put, length_of(put, set->used));
+    const Py_ssize_t n_slots = set->mask + 1;
+    uint32_t looks = 0;
+    for (Py_ssize_t i = 0; i < n_slots && i < MAX_SET_SLOTS && looks < MAX_LOOKS; i++) {
+        /* A free slot has no key, one whose key was removed has a hash that no key has. */
+        if (set->table[i].key == NULL || set->table[i].hash == -1)
+            continue;
+        alternatives_add(put, &all, set->table[i].key, depth);
+        looks++;
+    }
+    const struct calls_container_word word = {.n_first = (uint16_t)all.n, .has_more = all.has_more};
+    if (!put->is_cut)
+        put->words[at] = container_word(word);
+}
+
+static struct alternatives put_half(struct calls_put *put, PyObject *dict, bool is_values,
+                                    uint32_t depth)
+{
+    struct alternatives all = {.n = 0};
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    for (int i = 0; i < MAX_LOOKS && PyDict_Next(dict, &position, &key, &value); i++)
+        alternatives_add(put, &all, is_values ? value : key, depth);
+    return all;
+}
+
+static void put_dict(struct calls_put *put, PyObject *dict, uint32_t depth)
+{
+    const uint32_t at = put->n;
+    calls_put(put, 0);
+    calls_put(put, length_of(put, PyDict_GET_SIZE(dict)));
+    const struct alternatives keys = put_half(put, dict, false, depth);
+    const struct alternatives values = put_half(put, dict, true, depth);
+    const struct calls_container_word word = {.n_first = (uint16_t)keys.n,
+                                              .n_second = (uint16_t)values.n,
+                                              .has_more = keys.has_more || values.has_more};
+    if (!put->is_cut)
+        put->words[at] = container_word(word);
+}
+
+static void put_container(struct calls_put *put, enum calls_kind kind, PyObject *value, uint32_t depth)
+{
+    switch (kind) {
+    case KIND_LIST:
+        put_sequence(put, ((PyListObject *)value)->ob_item, PyList_GET_SIZE(value), false, depth);
+        break;
+    case KIND_TUPLE:
+        put_sequence(put, ((PyTupleObject *)value)->ob_item, PyTuple_GET_SIZE(value), true, depth);
+        break;
+    case KIND_SET:
+        put_set(put, (PySetObject *)value, depth);
+        break;
+    default:
+        put_dict(put, value, depth);
+    }
+}
+
+/* ---- what has a name ---- */
+
+static uint32_t text_of(struct calls_signer *signer, PyObject *str)
+{
+    Py_ssize_t length;
+    const char *const text =
+        str != NULL && PyUnicode_CheckExact(str) ? PyUnicode_AsUTF8AndSize(str, &length) : NULL;
+    if (text != NULL)
+        return calls_text(signer, text, (size_t)length);
+    PyErr_Clear();
+    return 0;
+}
+
+static uint32_t name_of(struct calls_signer *signer, enum calls_kind kind, PyObject *value)
+{
+    if (kind == KIND_BUILTIN) {
+        const char *const name = ((PyCFunctionObject *)value)->m_ml->ml_name;
+        return name != NULL ? calls_text(signer, name, strlen(name)) : 0;
+    }
+    PyObject *const function = kind == KIND_METHOD ? PyMethod_GET_FUNCTION(value) : value;
+    return Py_TYPE(function) == &PyFunction_Type
+               ? text_of(signer, ((PyFunctionObject *)function)->func_qualname)
+               : 0;
+}
+
+/* What the user's function says of the value. When it raises that is told once, and its type is all that is known. */
+static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t type_word)
+{
+    PyObject *const formatter = calls_type_of(signer, type_word)->detail;
+    if (formatter == NULL || calls_sign_is_formatting)
+        return 0;
+    PyObject *error, *error_value, *trace;
+    PyErr_Fetch(&error, &error_value, &trace);
+    Py_INCREF(formatter);
+    calls_sign_is_formatting = true;
+    PyObject *text = PyObject_CallFunctionObjArgs(formatter, value, NULL);
+    if (text != NULL && !PyUnicode_CheckExact(text))
+        PyErr_Format(PyExc_TypeError,
+                     "a formatter of kymo.profiler.register() returns a str, not %.200s",
+                     Py_TYPE(text)->tp_name);
+    struct calls_type *const type = calls_type_of(signer, type_word);
+    if (PyErr_Occurred() && type->word == type_word && !type->is_told) {
+        type->is_told = true;
+        PyErr_WriteUnraisable(formatter);
+    }
+    PyErr_Clear();
+    calls_sign_is_formatting = false;
+    const uint32_t number = text_of(signer, text);
+    Py_XDECREF(text);
+    Py_DECREF(formatter);
+    PyErr_Restore(error, error_value, trace);
+    return number;
+}
+
+static bool put_text(struct calls_put *put, uint32_t text)
+{
+    if (text != 0)
+        calls_put(put, text);
+    return text != 0;
+}
+
+/* ---- any ---- */
+
+/* What follows the type's own word. False: nothing can be said. */
+static bool put_details(struct calls_put *put, const struct calls_type_slot *type, PyObject *value,
+                        uint32_t depth)
+{
+    switch (type->kind) {
+    case KIND_ARRAY:
+        calls_put_numpy(put, value);
+        return true;
+    case KIND_TENSOR:
+        return calls_put_torch(put, value);
+    case KIND_GETTERS:
+    case KIND_JAX:
+    case KIND_DEVICE:
+        return calls_put_getters(put, type->kind, value);
+    case KIND_FRAME:
+    case KIND_SERIES:
+        return calls_put_pandas(put, type->kind, value);
+    case KIND_CLASS:
+        calls_put(put, calls_type(put->signer, (PyTypeObject *)value)->word);
+        return true;
+    case KIND_FUNCTION:
+    case KIND_BUILTIN:
+    case KIND_METHOD:
+        return put_text(put, name_of(put->signer, type->kind, value));
+    case KIND_FORMATTED:
+        return put_text(put, format(put->signer, value, type->word));
+    default:
+        if (depth == 0)
+            return false;
+        put_container(put, type->kind, value, depth - 1);
+        return true;
+    }
+}
+
+void calls_put_value(struct calls_put *put, PyObject *value, uint32_t depth)
+{
+    if (value == NULL) {
+        calls_put(put, WORD_DELETED);
+        return;
+    }
+    const struct calls_type_slot type = *calls_type(put->signer, Py_TYPE(value));
+    if (type.kind <= KIND_NONE) {
+        calls_put(put, type.word);
+        return;
+    }
+    const uint32_t begin = put->n;
+    bool is_told = put->signer->options.level > CALLS_TYPES || type.kind == KIND_FORMATTED;
+    if (is_told) {
+        calls_put(put, type.word);
+        is_told = put_details(put, &type, value, depth);
+    }
+    if (is_told && !put->is_cut)
+        return;
+    put->n = begin;
+    put->is_cut = false;
+    calls_put(put, type.word | WORD_PLAIN);
+}

@@ -1,0 +1,296 @@
+/*
+ * calls_signer.h: what the files of calls_sign share.
+ *
+ *     calls_sign.c          a frame's arguments, one after the other
+ *     calls_sign_types.c    types by number, and which way each is read
+ *     calls_sign_values.c   containers, classes, callables, values with a formatter
+ *     calls_sign_arrays.c   numpy; what others tell by getters in C
+ *     calls_sign_torch.c    tensors of torch
+ *     calls_sign_pandas.c   tables of pandas
+ *     calls_sign_text.c     words to text
+ *     calls_sign_number.c   words to numbers: what a function was called with so far
+ *
+ * Words, each value beginning with the word of its type:
+ *
+ *     plain        type                                         also of any other kind, with WORD_PLAIN
+ *     array        type, array word, a size for each dimension
+ *     list, set    type, container word, length, words of elements   elements that are alike once
+ *     dict         type, container word, length, words of keys, words of values
+ *     tuple        type, container word, length, words of each element; a long one is told like a list
+ *     class        type, type of that class
+ *     named        type, text                                   functions, and what has a formatter
+ *     table        type, container word, rows, then dtype and number of columns in a word for each dtype
+ */
+#ifndef KYMO_PYTHON_CALLS_SIGNER_H
+#define KYMO_PYTHON_CALLS_SIGNER_H
+
+#include "calls_sign.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum calls_kind {
+    KIND_PLAIN,
+    KIND_NONE,
+    KIND_ARRAY,   /* numpy.ndarray and subclasses */
+    KIND_TENSOR,  /* torch.Tensor and Parameter, and nothing that derives from them */
+    KIND_GETTERS, /* CuPy: getters in C */
+    KIND_JAX,
+    KIND_DEVICE, /* numba's arrays on a device: in the instance's dict */
+    KIND_FRAME,  /* pandas.DataFrame */
+    KIND_SERIES,
+    KIND_LIST,
+    KIND_TUPLE,
+    KIND_SET,
+    KIND_DICT,
+    KIND_CLASS,
+    KIND_FUNCTION,
+    KIND_BUILTIN,
+    KIND_METHOD,
+    KIND_FORMATTED,
+};
+
+/*
+ * The word of a type: 20 bits of index into signer.types, 36 of a count that no other type has, then flags. Index 0 is what
+ * does not fit into the table.
+ */
+enum { WORD_INDEX_BITS = 20, WORD_COUNT_BITS = 36 };
+#define WORD_PLAIN (UINT64_C(1) << 56)   /* the type alone; no words follow */
+#define WORD_DELETED (UINT64_C(1) << 57) /* alone: a parameter without a value */
+#define WORD_CUT (UINT64_C(1) << 58)     /* alone and last: more did not fit */
+#define WORD_INDEX(word) ((uint32_t)((word) & ((1u << WORD_INDEX_BITS) - 1)))
+
+/* The array word. A dtype below DTYPE_TEXT is a type_num of numpy, else a text. */
+enum { DTYPE_TEXT = 1 << 16, NO_SHAPE = 255 };
+struct calls_array_word {
+    uint32_t dtype;
+    uint8_t n_dims; /* NO_SHAPE: not told */
+    uint8_t flags;
+    uint16_t device; /* a text; 0: not told */
+};
+enum { ARRAY_LAYOUT = 1, ARRAY_C = 2, ARRAY_F = 4, ARRAY_READONLY = 8, ARRAY_GRAD = 16 };
+
+/* The container word. */
+struct calls_container_word {
+    uint16_t n_first;  /* how many elements or keys follow */
+    uint16_t n_second; /* and values of a dict */
+    uint16_t has_more; /* there are more kinds of elements */
+    uint16_t is_each;  /* each element of a tuple is told */
+};
+
+/* A size that is no number, as where torch or JAX trace a program; or a length that is not told. */
+#define SIZE_UNKNOWN UINT64_MAX
+
+static inline uint64_t array_word(struct calls_array_word word)
+{
+    uint64_t bits;
+    static_assert(sizeof word == sizeof bits, "one word");
+    memcpy(&bits, &word, sizeof bits);
+    return bits;
+}
+
+static inline uint64_t container_word(struct calls_container_word word)
+{
+    uint64_t bits;
+    static_assert(sizeof word == sizeof bits, "one word");
+    memcpy(&bits, &word, sizeof bits);
+    return bits;
+}
+
+struct calls_type {
+    PyTypeObject *type; /* lent while it lives; NULL: free */
+    PyObject *weak;     /* owned; tells of its end; NULL for types that are never freed */
+    PyObject *detail;   /* owned; a formatter, or what reads a value of the type; NULL: none */
+    uint64_t word;
+    enum calls_kind kind;
+    bool is_told; /* that its formatter raises */
+};
+
+/* In front of the table: most calls meet the same types again. */
+enum { TYPE_SLOTS = 256 };
+struct calls_type_slot {
+    PyTypeObject *type;
+    uint64_t word;
+    enum calls_kind kind;
+};
+
+enum { MAX_TEXTS = 4096, MAX_TEXT = 200, MAX_DESCRS = 512 };
+struct calls_texts {
+    char **texts;    /* owned; text 0 is "..." */
+    uint32_t *table; /* by hash: numbers, 0: free */
+    uint32_t n;
+};
+
+/* A description of numpy that says more than a type_num, and its text. Referenced, so that its address stays its own. */
+struct calls_descr {
+    PyObject *descr;
+    uint32_t text;
+};
+
+struct calls_signer {
+    struct calls_sign_options options;
+    uint32_t registered; /* calls_sign_registered as the types know it */
+    struct calls_type_slot slots[TYPE_SLOTS];
+    struct calls_type_slot other;            /* of types that do not fit */
+    PyObject *self_name;                     /* "self", interned */
+    struct calls_type *types;                /* [0] stands for those that do not fit */
+    uint32_t n_types, room_types, free_type; /* free ones are a list through word; 0 ends it */
+    uint32_t *type_table;                    /* by address: indices, 0: free */
+    uint32_t type_mask, n_live;
+    uint64_t type_count;
+    struct calls_texts texts;
+    struct calls_descr *descrs; /* MAX_DESCRS, by address */
+    uint32_t n_descrs;
+    PyObject *capsule;                 /* what weak references know us by */
+    struct calls_function **functions; /* by number; NULL: not called yet */
+    uint32_t n_functions;
+};
+
+/* ---- calls_sign_types.c ---- */
+
+int calls_types_init(struct calls_signer *signer);
+void calls_types_fini(struct calls_signer *signer);
+/* Look at all types again when they are met next. */
+void calls_types_forget(struct calls_signer *signer);
+/* The slot of a type that is not in it. Lent, until the next type is met. */
+const struct calls_type_slot *calls_type_find(struct calls_signer *signer, PyTypeObject *type);
+/* The name of a type as UTF-8, without its module; lent. */
+const char *calls_type_name(PyTypeObject *type);
+/* Whether one of its bases, or itself, is the type that C code declares by that name; NULL: none is. */
+PyTypeObject *calls_base_in_c(PyTypeObject *type, const char *name);
+/* The number of a text, the same for equal ones; 0 when there are too many or memory is short. */
+uint32_t calls_text(struct calls_signer *signer, const char *text, size_t length);
+void calls_texts_fini(struct calls_texts *texts);
+
+static inline struct calls_type_slot *calls_type_slot(struct calls_signer *signer, PyTypeObject *type)
+{
+    const uintptr_t address = (uintptr_t)type >> 4;
+    return &signer->slots[(address ^ (address >> 7)) % TYPE_SLOTS];
+}
+
+static inline const struct calls_type_slot *calls_type(struct calls_signer *signer, PyTypeObject *type)
+{
+    const struct calls_type_slot *const slot = calls_type_slot(signer, type);
+    return __builtin_expect(slot->type == type, 1) ? slot : calls_type_find(signer, type);
+}
+
+/* The entry of a type that has been met and lives. */
+static inline struct calls_type *calls_type_of(struct calls_signer *signer, uint64_t word)
+{
+    return &signer->types[WORD_INDEX(word)];
+}
+
+/* ---- putting words ---- */
+
+struct calls_put {
+    struct calls_signer *signer;
+    uint64_t *words;
+    uint32_t n;
+    bool is_cut; /* a word did not fit: the value is told by its type alone */
+};
+
+static inline void calls_put(struct calls_put *put, uint64_t word)
+{
+    if (put->n < CALLS_SIGN_WORDS - 1) /* one is left for WORD_CUT */
+        put->words[put->n++] = word;
+    else
+        put->is_cut = true;
+}
+
+/* A value with all that belongs to it; `depth` more levels of containers are looked into. */
+void calls_put_value(struct calls_put *put, PyObject *value, uint32_t depth);
+/* The words behind a type's own; each leaves what does not fit to the caller, by is_cut. */
+void calls_put_numpy(struct calls_put *put, PyObject *value);
+/* These return false, and put nothing, where the value cannot be asked. */
+bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *value);
+bool calls_put_torch(struct calls_put *put, PyObject *value);
+bool calls_put_pandas(struct calls_put *put, enum calls_kind kind, PyObject *value);
+
+/* ---- kinds of libraries ---- */
+
+/* Whether a type is one of them, by its address or its C base. */
+bool calls_is_torch(PyTypeObject *type);
+bool calls_is_pandas(PyTypeObject *type, enum calls_kind *kind);
+bool calls_is_getters(PyTypeObject *type, enum calls_kind *kind);
+/* sys.modules[module].__dict__[name]: lent; NULL when it is not there. */
+PyObject *calls_imported(const char *module, const char *name);
+/* The getter in C of a type's own dict, called: a new reference; NULL without an exception when there is none. */
+PyObject *calls_get(PyTypeObject *type, const char *name, PyObject *value);
+/* An attribute in the instance's own dict: lent; NULL when there is none. */
+PyObject *calls_get_own(PyObject *value, const char *name);
+
+/* ---- numpy's structures ---- */
+
+/* As its public headers lay them out, in all versions since 1.7. */
+struct numpy_descr {
+    PyObject ob_base;
+    PyTypeObject *typeobj;
+    char kind, type, byteorder, former_flags;
+    int type_num;
+};
+struct numpy_array {
+    PyObject ob_base;
+    char *data;
+    int nd;
+    Py_ssize_t *dimensions, *strides;
+    PyObject *base;
+    struct numpy_descr *descr;
+    int flags;
+};
+
+/* The dtype of an array word, of a description of numpy. */
+uint32_t calls_numpy_dtype(struct calls_signer *signer, struct numpy_descr *descr);
+/* The same of any object: 0 when it is not one that we know. `made` makes its text, once for each object. */
+typedef uint32_t calls_make_text(struct calls_signer *signer, PyObject *object);
+uint32_t calls_dtype_by_object(struct calls_signer *signer, PyObject *object, calls_make_text *make);
+/* Its name. */
+const char *calls_dtype_name(const struct calls_signer *signer, uint32_t dtype);
+/* Put an array word and the sizes of a tuple, whose elements may be anything. False when it is no tuple. */
+bool calls_put_shape(struct calls_put *put, struct calls_array_word word, PyObject *shape);
+void calls_descrs_fini(struct calls_signer *signer);
+
+/* ---- calls_sign_text.c ---- */
+
+enum { MAX_SIGNATURE = 1024 };
+struct calls_text {
+    char text[MAX_SIGNATURE + 8]; /* UTF-8, ends in zero */
+    size_t length;
+    uint64_t sizes;  /* a bit for each word that is a dimension, a length or rows */
+    double elements; /* of arrays; of containers where there is no array */
+};
+/* What words mean; the sizes of `wide` are told as the range that they stand for. */
+void calls_text_make(struct calls_signer *signer, PyCodeObject *code, const uint64_t *words,
+                     size_t n_words, uint64_t wide, struct calls_text *out);
+/* The least and the largest of the sizes that are told together. */
+static inline uint64_t calls_range_first(uint64_t size)
+{
+    return size == 0 ? 0 : UINT64_C(1) << (63 - __builtin_clzll(size));
+}
+
+/* Names and number of parameters of a function: *args and **kwargs are the last. */
+struct calls_parameters {
+    PyObject *names; /* lent; a tuple of str */
+    uint32_t n;
+    uint32_t args, kwargs; /* which these are; n: none */
+};
+static inline struct calls_parameters calls_parameters(PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    struct calls_parameters p = {.names = code->co_localsplusnames};
+#else
+    struct calls_parameters p = {.names = code->co_varnames};
+#endif
+    p.n = (uint32_t)(code->co_argcount + code->co_kwonlyargcount);
+    const uint32_t plain = p.n;
+    p.n += (code->co_flags & CO_VARARGS) != 0;
+    p.n += (code->co_flags & CO_VARKEYWORDS) != 0;
+    p.args = code->co_flags & CO_VARARGS ? plain : p.n;
+    p.kwargs = code->co_flags & CO_VARKEYWORDS ? p.n - 1 : p.n;
+    return p;
+}
+
+/* ---- calls_sign_number.c ---- */
+
+void calls_functions_fini(struct calls_signer *signer);
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * native_signature.c: formatters of the user, and signatures without a profile: what kymo.profiler.signature() shows.
+ */
+#include "native.h"
+
+#include "calls_sign.h"
+
+/* ---- formatters ---- */
+
+/* {address: (type, formatter)}: a type may have a hash and an equality of its own, which is not asked. */
+static PyObject *register_formatter(PyObject *module, PyObject *args)
+{
+    PyObject *type, *formatter;
+    PyObject *const formatters = native_state_of(module)->formatters;
+    if (!PyArg_ParseTuple(args, "O!O:register", &PyType_Type, &type, &formatter))
+        return NULL;
+    if (formatter != Py_None && !PyCallable_Check(formatter)) {
+        PyErr_SetString(PyExc_TypeError, "register() takes a type and a function of a value that "
+                                         "returns a str, or None to remove it");
+        return NULL;
+    }
+    PyObject *key = PyLong_FromVoidPtr(type);
+    PyObject *pair = key != NULL ? PyTuple_Pack(2, type, formatter) : NULL;
+    int rc = -1;
+    if (pair != NULL && formatter != Py_None)
+        rc = PyDict_SetItem(formatters, key, pair);
+    else if (pair != NULL)
+        rc = PyDict_Contains(formatters, key) == 1 ? PyDict_DelItem(formatters, key) : 0;
+    calls_sign_registered++;
+    Py_XDECREF(pair);
+    Py_XDECREF(key);
+    if (rc < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- Signer ---- */
+
+struct signer {
+    PyObject ob_base;
+    struct calls_signer *signer;
+    PyObject *texts;  /* a list of (text, elements); the first is number 1 */
+    uint64_t widened; /* calls */
+};
+
+/* A signer stands in for a profile: it is all that its callbacks need. */
+static uint32_t define(struct kymo_calls *calls, uint32_t function, const char *text, size_t length,
+                       double elements)
+{
+    struct signer *const self = (struct signer *)calls;
+    PyObject *pair = Py_BuildValue("(s#d)", text, (Py_ssize_t)length, elements);
+    (void)function;
+    const int rc = pair != NULL ? PyList_Append(self->texts, pair) : -1;
+    Py_XDECREF(pair);
+    PyErr_Clear();
+    return rc == 0 ? (uint32_t)PyList_GET_SIZE(self->texts) : 0;
+}
+
+static void count_widened(struct kymo_calls *calls)
+{
+    ((struct signer *)calls)->widened++;
+}
+
+static PyObject *signer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    int level, requires_grad;
+    unsigned depth, most;
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "iIIp:Signer", &level, &depth, &most, &requires_grad))
+        return NULL;
+    struct native_state *const state = PyType_GetModuleState(type);
+    struct signer *self = state != NULL ? (struct signer *)type->tp_alloc(type, 0) : NULL;
+    if (self == NULL)
+        return NULL;
+    const struct calls_sign_options options = {
+        .level = (enum calls_level)level,
+        .depth = depth,
+        .most = most,
+        .requires_grad = requires_grad != 0,
+        .formatters = state->formatters,
+        .define = define,
+        .count_widened = count_widened,
+    };
+    self->texts = PyList_New(0);
+    self->signer = self->texts != NULL ? calls_signer_create(&options) : NULL;
+    if (self->signer != NULL)
+        return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void signer_dealloc(PyObject *object)
+{
+    struct signer *const self = (struct signer *)object;
+    PyTypeObject *const type = Py_TYPE(object);
+    calls_signer_destroy(self->signer);
+    Py_XDECREF(self->texts);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *signer_sign(PyObject *object, PyObject *args)
+{
+    enum { MAX_PARAMETERS = 1024 };
+    struct signer *const self = (struct signer *)object;
+    unsigned function;
+    PyObject *code, *values, *locals[MAX_PARAMETERS];
+    uint64_t words[CALLS_SIGN_WORDS];
+    if (!PyArg_ParseTuple(args, "IO!O!:sign", &function, &PyCode_Type, &code, &PyDict_Type, &values))
+        return NULL;
+    if (function > UINT16_MAX ||
+        !calls_sign_locals((PyCodeObject *)code, values, locals, MAX_PARAMETERS)) {
+        PyErr_SetString(
+            PyExc_ValueError,
+            "sign() takes the number of a function, up to 65535, its code and a value for "
+            "each parameter, up to 1024");
+        return NULL;
+    }
+    const size_t n = calls_sign_frame(self->signer, (PyCodeObject *)code, locals, words);
+    return PyLong_FromUnsignedLong(calls_sign_number(self->signer, (struct kymo_calls *)self,
+                                                     function, (PyCodeObject *)code, words, n));
+}
+
+static PyObject *signer_texts(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return PySequence_List(((struct signer *)self)->texts);
+}
+
+static PyObject *signer_widened(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromUnsignedLongLong(((struct signer *)self)->widened);
+}
+
+static PyMethodDef signer_methods[] = {
+    {"sign", signer_sign, METH_VARARGS,
+     "sign($self, function, code, values, /)\n--\n\nThe number of the signature of a call with "
+     "these "
+     "values."},
+    {"texts", signer_texts, METH_NOARGS,
+     "texts($self, /)\n--\n\n(text, elements) of each signature; the first has number 1."},
+    {"widened", signer_widened, METH_NOARGS,
+     "widened($self, /)\n--\n\nHow many calls had a signature that stands for several."},
+    {NULL, NULL, 0, NULL},
+};
+
+int native_signature_make(PyObject *module)
+{
+    static PyType_Slot slots[] = {
+        {Py_tp_new, signer_new},
+        {Py_tp_dealloc, signer_dealloc},
+        {Py_tp_methods, signer_methods},
+        {Py_tp_doc, (void *)"Signer(level, depth, most, requires_grad, /)\n--\n\nWhat functions "
+                            "are called with, as "
+                            "numbers and texts."},
+        {0, NULL},
+    };
+    static PyType_Spec spec = {
+        .name = "kymo._native.Signer",
+        .basicsize = sizeof(struct signer),
+        .flags = Py_TPFLAGS_DEFAULT | NATIVE_IMMUTABLE,
+        .slots = slots,
+    };
+    struct native_state *const state = native_state_of(module);
+    state->formatters = PyDict_New();
+    PyObject *type = state->formatters != NULL ? PyType_FromModuleAndSpec(module, &spec, NULL) : NULL;
+    const int rc = type != NULL ? PyModule_AddObject(module, "Signer", type) : -1;
+    if (rc < 0)
+        Py_XDECREF(type);
+    return rc;
+}
+
+static PyObject *display(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *name, *text;
+    if (!PyArg_ParseTuple(args, "ss:signature_display", &name, &text))
+        return NULL;
+    return calls_sign_display(name, text);
+}
+
+PyMethodDef native_signature_functions[] = {
+    {"register", register_formatter, METH_VARARGS,
+     "register($module, type, formatter, /)\n--\n\nTell values of a type by a function, or no "
+     "longer "
+     "(None)."},
+    {"signature_display", display,
+     METH_VARARGS, "signature_display($module, name, text, /)\n--\n\nA function with its signature, as tables have it."},
+    {NULL, NULL, 0, NULL},
+};
