@@ -12,7 +12,7 @@
 #include "cli.h"
 
 static struct {
-    const char *to, *output, *filter, *by, *baseline, *from, *until, *about;
+    const char *to, *output, *filter, *by, *baseline, *from, *until, *launched_before, *about;
     bool split, quiet;
 } given;
 
@@ -38,6 +38,9 @@ static const struct cli_option options[] = {
      "kineto: leave out what began before; in seconds since the\n"
      "first event, or as csv has it in start_ns, with ns behind"},
     {"until", 0, CLI_TEXT, "TIME", &given.until, "kineto: leave out what ended later"},
+    {"launched-before", 0, CLI_TEXT, "N", &given.launched_before,
+     "kineto: GPU work by the number of its launch instead, as\n"
+     "kymo_gpu_stop_later() gives it"},
     {"about", 0, CLI_TEXT, "JSON", &given.about,
      "kineto: an object for the file's key \"kymo\", such as\n"
      "{\"rank\":0,\"step\":9}"},
@@ -131,7 +134,7 @@ static struct cli_recordings baseline;
 
 /* The window that was asked for, by CLOCK_MONOTONIC. */
 static struct {
-    uint64_t from_ns, until_ns;
+    uint64_t from_ns, until_ns, launched_before;
 } window;
 
 static uint64_t first_event_ns(const struct cli_recordings *recordings)
@@ -164,8 +167,23 @@ static bool parse_time(const char *text, uint64_t first_ns, uint64_t *ns)
     return true;
 }
 
+/* False when it is no number. NULL leaves `*number` as it is. */
+static bool parse_number(const char *text, uint64_t *number)
+{
+    char *end;
+    if (text == NULL)
+        return true;
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    return errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0';
+}
+
 static bool parse_window(const struct cli_recordings *recordings)
 {
+    if (!parse_number(given.launched_before, &window.launched_before)) {
+        cli_say("--launched-before '%s' is no number of a launch", given.launched_before);
+        return false;
+    }
     const uint64_t first_ns = first_event_ns(recordings);
     const bool has_from = parse_time(given.from, first_ns, &window.from_ns);
     if (has_from && parse_time(given.until, first_ns, &window.until_ns))
@@ -186,6 +204,7 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
         .n_baseline = baseline.n,
         .from_ns = window.from_ns,
         .until_ns = window.until_ns,
+        .launched_before = window.launched_before,
         .about = given.about,
         .progress = cli_progress,
         .progress_ctx = (void *)"writing",
@@ -257,11 +276,13 @@ static int export(int n_args, char **args)
     if ((given.by != NULL || given.baseline != NULL) && !adds_up(format))
         return cli_fail("%s goes with --to collapsed or --to flamegraph, which add times up",
                         given.by != NULL ? "--by" : "--baseline");
-    if ((given.from != NULL || given.until != NULL || given.about != NULL) &&
-        strcmp(format->name, "kineto") != 0)
-        return cli_fail("--%s goes with --to kineto", given.from != NULL    ? "from"
-                                                      : given.until != NULL ? "until"
-                                                                            : "about");
+    const char *const of_kineto = given.from != NULL              ? "from"
+                                  : given.until != NULL           ? "until"
+                                  : given.launched_before != NULL ? "launched-before"
+                                  : given.about != NULL           ? "about"
+                                                                  : NULL;
+    if (of_kineto != NULL && strcmp(format->name, "kineto") != 0)
+        return cli_fail("--%s goes with --to kineto", of_kineto);
     struct cli_recordings recordings = {0};
     if (!(adds_up(format) ? cli_open : cli_open_whole)(&recordings, args, n_args))
         return CLI_BAD;

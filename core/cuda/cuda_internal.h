@@ -128,6 +128,8 @@ void kymo__driver_leave(const struct kymo__driver *driver, bool is_entered);
  * its mode, and give what it was.
  */
 int kymo__driver_relax(const struct kymo__driver *driver, int mode);
+/* Wait for the work of `ctx`, on any thread, also while a graph is captured. 0, or CUDA's error. */
+int kymo__driver_sync(void *ctx);
 
 /* How many libraries the loader has loaded by now: a search that found nothing is repeated when it has grown. */
 unsigned long long kymo__cuda_load_count(void);

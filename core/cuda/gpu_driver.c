@@ -117,6 +117,21 @@ int kymo__driver_relax(const struct kymo__driver *driver, int mode)
     return driver->exchange_capture_mode(&mode) == 0 ? mode : KYMO__CUDA_CAPTURE_MODE_RELAXED;
 }
 
+int kymo__driver_sync(void *ctx)
+{
+    const struct kymo__driver *const driver = kymo__driver_get();
+    int (*sync)(void) = NULL;
+    bool is_entered;
+    *(void **)&sync = kymo__driver_symbol("cuCtxSynchronize");
+    if (sync == NULL || !kymo__driver_enter(driver, ctx, &is_entered))
+        return KYMO__CUDA_INVALID_CONTEXT;
+    const int mode = kymo__driver_relax(driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
+    const int error = sync();
+    kymo__driver_relax(driver, mode);
+    kymo__driver_leave(driver, is_entered);
+    return error;
+}
+
 /* ---- whether there is one ---- */
 
 /* Whether the machine has one that the program may come to load. It is not started, so no child of a fork suffers. */

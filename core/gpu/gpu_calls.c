@@ -61,9 +61,10 @@ static bool fits(const char *pattern, const char *name, size_t len)
                    : len == n && memcmp(pattern, name, n) == 0;
 }
 
-/* A call of the driver that does next to nothing, and its number; stands still once found. */
+/* A call of the driver that does next to nothing, and its number; both stand still once found. */
 #define IDLE_CALL "cuDeviceGetCount"
 static uint32_t idle_call;
+static int (*call_idle)(int *count);
 
 static void choose(int domain, uint32_t number, const char *name)
 {
@@ -97,16 +98,20 @@ static void choose_all(const struct kymo__cupti *cupti)
         }
 }
 
-/* Calls whose begin was told and whose end was not, on all threads; sequentially consistent with `takes_calls`. */
+/* Calls whose begin was told and whose end was not, on all threads; sequentially consistent with `tells`. */
 static uint32_t n_open;
 
 void kymo__gpu_calls_enable(const struct kymo__cupti *cupti, void *subscriber)
 {
     __atomic_store_n(&n_open, 0, __ATOMIC_SEQ_CST); /* CUPTI tells no end of a call from before */
-    static bool is_chosen;                          /* gpu.lock is held */
+    static bool is_chosen;                          /* the turn is held */
     if (!is_chosen)
         choose_all(cupti);
     is_chosen = true;
+    if (call_idle == NULL)
+        *(void **)&call_idle = kymo__driver_symbol(IDLE_CALL);
+    if (idle_call != 0)
+        cupti->enable_callback(1, subscriber, KYMO__CUPTI_DRIVER, idle_call);
     for (int domain = KYMO__CUPTI_DRIVER; domain <= KYMO__CUPTI_RUNTIME; domain++)
         for (uint32_t number = 1; number < MAX_CALLS; number++)
             if (calls[domain][number].site != 0)
@@ -138,33 +143,67 @@ static bool is_inside_runtime(int domain, bool begins)
     return is_inside;
 }
 
-/* ---- the end of a session ---- */
+/* ---- the end of a session: calls of our own ---- */
 
-/* Of the thread that ends it: finalize at the end of the call it makes. */
-static __thread const struct kymo__cupti *to_finalize __attribute__((tls_model("initial-exec")));
+/* Why this thread makes the idle call, until CUPTI tells of it. */
+static __thread struct {
+    enum { OTHERS, MARKS, FINALIZES } why;
+    const struct kymo__cupti *cupti;
+    uint64_t bound;
+} own __attribute__((tls_model("initial-exec")));
+
+/* False: CUPTI did not tell of it. */
+static bool make_idle_call(int why, const struct kymo__cupti *cupti)
+{
+    int n_devices;
+    if (idle_call == 0 || call_idle == NULL)
+        return false;
+    own.why = why;
+    own.cupti = cupti;
+    call_idle(&n_devices);
+    const bool is_told = own.why == OTHERS;
+    own.why = OTHERS;
+    return is_told;
+}
 
 bool kymo__gpu_finalize_in_call(const struct kymo__cupti *cupti, void *subscriber)
 {
-    int (*get_count)(int *count), n_devices;
-    *(void **)&get_count = kymo__driver_symbol(IDLE_CALL);
-    if (idle_call == 0 || get_count == NULL ||
-        cupti->enable_callback(1, subscriber, KYMO__CUPTI_DRIVER, idle_call) != KYMO__CUPTI_SUCCESS)
-        return false;
-    to_finalize = cupti;
-    get_count(&n_devices);
-    const bool is_done = to_finalize == NULL;
-    to_finalize = NULL;
-    return is_done;
+    return cupti->enable_callback(1, subscriber, KYMO__CUPTI_DRIVER, idle_call) ==
+               KYMO__CUPTI_SUCCESS &&
+           make_idle_call(FINALIZES, cupti);
 }
 
-static bool finalize_here(int domain, uint32_t number, const struct kymo__cupti_call *call)
+/* CUPTI numbers all calls in one row, so that this one's number parts those before it from those behind it. */
+static void mark(uint32_t number)
 {
-    if (KYMO_LIKELY(to_finalize == NULL))
+    int expected = KYMO__GPU_ALL_CALLS;
+    own.bound = kymo__gpu_correlation(number);
+    __atomic_store_n(&kymo__gpu.before, (uint64_t)1 << 32 | number, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&kymo__gpu.tells, &expected, KYMO__GPU_EARLIER_CALLS, false,
+                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+uint64_t kymo__gpu_calls_mark(void)
+{
+    if (make_idle_call(MARKS, NULL))
+        return own.bound;
+    __atomic_store_n(&kymo__gpu.tells, KYMO__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
+    return kymo__gpu_correlation(0) + ((uint64_t)1 << 32);
+}
+
+/* Whether this thread ends the session, so that its calls are not the program's. */
+static bool is_own(int domain, uint32_t number, const struct kymo__cupti_call *call)
+{
+    if (KYMO_LIKELY(own.why == OTHERS))
         return false;
-    if (domain == KYMO__CUPTI_DRIVER && number == idle_call && call->site == 1) {
-        const struct kymo__cupti *cupti = to_finalize;
-        to_finalize = NULL;
-        cupti->finalize();
+    if (domain != KYMO__CUPTI_DRIVER || number != idle_call)
+        return true;
+    if (own.why == MARKS && call->site == 0) {
+        own.why = OTHERS;
+        mark(call->correlation);
+    } else if (own.why == FINALIZES && call->site == 1) {
+        own.why = OTHERS;
+        own.cupti->finalize();
     }
     return true;
 }
@@ -174,30 +213,34 @@ static bool finalize_here(int domain, uint32_t number, const struct kymo__cupti_
 void kymo__gpu_calls_end(void)
 {
     enum { TRIES = 5000, EACH_US = 20 };
-    __atomic_store_n(&kymo__gpu.takes_calls, false, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&kymo__gpu.tells, KYMO__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
     for (int i = 0; i < TRIES && __atomic_load_n(&n_open, __ATOMIC_SEQ_CST) != 0; i++)
         usleep(EACH_US);
 }
 
 /* Either who ends the session sees this call open, or the call sees that it is not to be told. */
-static bool open_call(void)
+static bool open_call(uint32_t number)
 {
     __atomic_fetch_add(&n_open, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&kymo__gpu.takes_calls, __ATOMIC_SEQ_CST))
+    const int tells = __atomic_load_n(&kymo__gpu.tells, __ATOMIC_SEQ_CST);
+    if (tells == KYMO__GPU_ALL_CALLS ||
+        (tells == KYMO__GPU_EARLIER_CALLS && kymo__gpu_is_earlier(number)))
         return true;
     __atomic_fetch_sub(&n_open, 1, __ATOMIC_SEQ_CST);
     return false;
 }
 
-static void begin_call(kymo_id site, bool is_launch, uint32_t number)
+static void begin_call(kymo_id site, bool is_launch, const struct kymo__cupti_call *call)
 {
-    if (!(kymo_on() & KYMO_ON_RECORD) || !open_call())
+    if (!(kymo_on() & KYMO_ON_RECORD) || !open_call(call->correlation))
         return;
     runtime.told = site;
     kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, site));
     kymo__gpu_count(&kymo__gpu.counts.calls, 1);
     if (is_launch) {
-        const uint64_t correlation = kymo__gpu_correlation(number);
+        const uint64_t correlation = kymo__gpu_correlation(call->correlation);
+        if (__atomic_load_n(&kymo__gpu.context, __ATOMIC_RELAXED) != call->context)
+            __atomic_store_n(&kymo__gpu.context, call->context, __ATOMIC_RELAXED);
         kymo__lane_put_record(KYMO_RECORD_LAUNCH, &correlation, 1);
     }
 }
@@ -213,7 +256,7 @@ static void end_call(kymo_id site)
 void kymo__gpu_call(void *ctx, int domain, uint32_t number, const struct kymo__cupti_call *call)
 {
     (void)ctx;
-    if (finalize_here(domain, number, call))
+    if (is_own(domain, number, call))
         return;
     if (domain < KYMO__CUPTI_DRIVER || domain > KYMO__CUPTI_RUNTIME || number >= MAX_CALLS)
         return;
@@ -221,7 +264,7 @@ void kymo__gpu_call(void *ctx, int domain, uint32_t number, const struct kymo__c
     if (site == 0 || is_inside_runtime(domain, call->site == 0))
         return;
     if (call->site == 0)
-        begin_call(site, calls[domain][number].is_launch, call->correlation);
+        begin_call(site, calls[domain][number].is_launch, call);
     else if (runtime.told == site)
         end_call(site);
 }

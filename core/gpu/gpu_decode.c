@@ -126,7 +126,7 @@ static void decode_memory(const uint8_t *r, struct work *out)
         .kind = KYMO_WORK_MEMORY};
 }
 
-/* False for what is not kept: other kinds, what began too early, what has not ended. */
+/* False for what is not kept: other kinds, what began too early or was launched too late, what has not ended. */
 static bool decode(const uint8_t *record, struct work *out)
 {
     struct kymo_gpu_counts *const counts = &kymo__gpu.counts;
@@ -156,6 +156,8 @@ static bool decode(const uint8_t *record, struct work *out)
     default:
         return false;
     }
+    if (!kymo__gpu_is_earlier((uint32_t)out->correlation))
+        return false;
     if (out->begin == 0 || out->end < out->begin) {
         kymo__gpu_count(&counts->incomplete, 1);
         return false;

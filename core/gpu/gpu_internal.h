@@ -7,8 +7,11 @@
  * CUPTI takes our ticks as its clock, so that both are in one time. Calls come by callbacks rather than as records:
  * they lie in the thread's lane where they happened, under whatever range is open, at no more cost.
  *
- * Locks, outermost first: gpu.lock (on and off) > work.lock (what is decoded) > those of the recording. None is held
- * while CUPTI is called that CUPTI's own threads may want: work.lock never is.
+ * Taking CUPTI and giving it back takes milliseconds, and the GPU may have work to be waited for: callers that have no
+ * time order it, and a thread does it  (gpu_orders.c).
+ *
+ * Locks, outermost first: gpu.turn (whose CUPTI is) > gpu.lock (what is wanted) > work.lock (what is decoded) > those of the
+ * recording. None is held while CUPTI is called that CUPTI's own threads may want: work.lock never is.
  */
 #ifndef KYMO_GPU_INTERNAL_H
 #define KYMO_GPU_INTERNAL_H
@@ -28,19 +31,27 @@ bool kymo__cuda_is_loaded(void);
 
 /* ---- gpu.c: on and off ---- */
 
+/* Which calls of CUDA are told. */
+enum kymo__gpu_calls { KYMO__GPU_NO_CALLS, KYMO__GPU_ALL_CALLS, KYMO__GPU_EARLIER_CALLS };
+
 struct kymo__gpu {
-    pthread_mutex_t lock; /* guards everything but the counts */
-    bool is_on;           /* as the user sees it */
-    bool is_armed;        /* CUDA is not there yet: it will call kymo_gpu_injected() */
-    bool is_tracing;      /* CUPTI is ours */
-    bool wants_syncs;     /* streams that wait are told too, at the price of each launch. Relaxed */
-    bool is_child;        /* forked from a process with CUDA: there is none here */
-    uint32_t n_pauses;    /* while there are any, CUPTI is somebody else's */
+    pthread_mutex_t turn; /* held while CUPTI is taken and given back, for as long as that takes */
+    uint32_t n_pauses; /* while there are any, CUPTI is somebody else's. Under the turn, as the next two */
     char pause_reason[320]; /* a sentence; "" for none */
-    struct kymo_gpu_options schedule;
-    const struct kymo__cupti *cupti; /* relaxed: CUPTI's threads read it, and it stands still once it is set */
     void *subscriber;
-    bool takes_calls;   /* calls that begin now are told. Atomic */
+
+    pthread_mutex_t lock; /* guards what follows, but for what is said to be atomic; held for moments */
+    bool is_on;           /* as the user sees it */
+    bool is_armed; /* CUDA is not there yet: it will call kymo_gpu_injected(). Loaded without the lock too */
+    bool is_child; /* forked from a process with CUDA: there is none here */
+    bool is_tracing; /* CUPTI is ours. Changed with the turn as well, so that one of both is enough to read it */
+    struct kymo_gpu_options schedule;
+
+    bool wants_syncs; /* streams that wait are told too, at the price of each launch. Relaxed */
+    const struct kymo__cupti *cupti; /* relaxed: CUPTI's threads read it, and it stands still once it is set */
+    int tells;                       /* an enum kymo__gpu_calls. Atomic */
+    uint64_t before; /* with EARLIER_CALLS: the first call that is not told, with bit 32; else 0. Relaxed */
+    void *context;      /* of CUDA, in which work was launched last. Relaxed */
     uint64_t keep_from; /* ticks; earlier work is thrown away, UINT64_MAX all. Relaxed */
     uint32_t session;   /* counts how often CUPTI was ours: it numbers correlations anew. Relaxed */
     struct kymo_gpu_counts counts; /* each added to atomically */
@@ -65,22 +76,65 @@ static inline uint64_t kymo__gpu_keep_from(void)
 }
 
 /*
- * The lock is held by who calls these three. Records are kept from now on if `is_kept`, else thrown away. In a pause a
- * session is not started, and that is no failure.
+ * Whether a call of this session came before tracing was to end, by CUPTI's numbers, which count all threads' calls and may
+ * wrap. Work has the number of the call that launched it; 0 is none.
  */
+static inline bool kymo__gpu_is_earlier(uint32_t correlation)
+{
+    const uint64_t before = __atomic_load_n(&kymo__gpu.before, __ATOMIC_RELAXED);
+    return before == 0 || correlation == 0 || (int32_t)(correlation - (uint32_t)before) < 0;
+}
+
+/*
+ * No lock is held: when what was ordered is done, take CUPTI if tracing is on and it is not ours, and keep records from now on
+ * if `is_kept`.
+ */
+kymo_status kymo__gpu_take(bool is_kept);
+/* As the user and the recording's reader are told of a failure that nobody waits for. */
+void kymo__gpu_say_failure(void);
+/* Work is missing: a note in the recording. */
+void kymo__gpu_tell_losses(void);
+
+/* ---- gpu_session.c: CUPTI is ours; the turn is held ---- */
+/* Records are kept from now on if `is_kept`, else thrown away. In a pause none is started, and that is no failure. */
 kymo_status kymo__gpu_session_start(bool is_kept);
-/* Waits for the current device, unless CUDA is going down. */
-void kymo__gpu_session_stop(bool is_exit);
+/* What is waited for before CUPTI is given back: the current device's work, that of a context, or none at exit. */
+struct kymo__gpu_ending {
+    bool is_exit;
+    bool is_ordered; /* by another thread, which had `context`; NULL: there is no work */
+    void *context;
+};
+void kymo__gpu_session_stop(struct kymo__gpu_ending ending);
+/* The lock is held: keep records from now on. */
 void kymo__gpu_keep(void);
+/* Once CUDA is there, so that its own handlers come after ours: at exit, take what CUPTI has. */
+void kymo__gpu_expect_exit(void);
+
+/* ---- gpu_orders.c: what a thread does; the lock is held. False: there is no thread to be had, and kymo_gpu_settle() does it ---- */
+/* Have CUPTI taken. */
+bool kymo__gpu_order_start(bool is_kept);
+/*
+ * Tell nothing from now on, and have CUPTI given back. What was launched before is kept, and has numbers below `*bound`. A
+ * start that has not begun is dropped.
+ */
+bool kymo__gpu_order_stop(uint64_t *bound);
+void kymo__gpu_order_drop(void);
+/* In a forked child: there is no thread, and what it had to do is the parent's. False: there was nothing. */
+bool kymo__gpu_orders_forget(void);
 
 /* ---- gpu_pause.c ---- */
-/* The lock is held: a pause leaves something out. */
+/* The turn is held: a pause leaves something out. */
 void kymo__gpu_pause_tell(void);
 
 /* ---- gpu_calls.c: calls on the host ---- */
 /* Ask to be called for what is worth a range; sites are made the first time. */
 void kymo__gpu_calls_enable(const struct kymo__cupti *cupti, void *subscriber);
 kymo__cupti_callback kymo__gpu_call;
+/*
+ * Tell no call that comes later than this one. What was launched so far has a number below the one returned, as records
+ * GPU and LAUNCH have it.
+ */
+uint64_t kymo__gpu_calls_mark(void);
 /* No call is told any more, and those that were have ended, unless one takes longer than a tenth of a second. */
 void kymo__gpu_calls_end(void);
 /* Call something of the driver and finalize CUPTI at the end of that call. False when it did not come to that. */
@@ -120,9 +174,9 @@ kymo_id kymo__gpu_sync_site(uint32_t type);
 kymo_id kymo__gpu_memory_site(uint32_t operation, uint32_t memory);
 
 /* ---- gpu_schedule.c: iterations ---- */
-/* gpu.lock is held: follow gpu.schedule from the iteration that runs; true when tracing begins with it. */
+/* The lock is held by who calls these: follow gpu.schedule from the iteration that runs; true when tracing begins with it. */
 bool kymo__gpu_schedule_begin(bool *is_kept);
-/* gpu.lock is held: whether the iteration that runs is to be traced, and kept. */
+/* Whether the iteration that runs is to be traced, and kept. */
 bool kymo__gpu_schedule_is_due(bool *is_kept);
 void kymo__gpu_schedule_end(void);
 

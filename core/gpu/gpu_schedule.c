@@ -1,4 +1,7 @@
-/* Tracing by iterations: wait, warm up, trace, and again. */
+/*
+ * Tracing by iterations: wait, warm up, trace, and again. CUPTI is taken with the warm-up and given back behind the active
+ * part by a thread, so that iterations do not wait. Where it is not there when the active part begins, that waits.
+ */
 #include "gpu/gpu_internal.h"
 #include "iteration/iteration_internal.h"
 
@@ -18,32 +21,38 @@ static enum part part_of(uint64_t iteration)
     return at < s->wait ? WAIT : at < (uint64_t)s->wait + s->warmup ? WARMUP : ACTIVE;
 }
 
-/* gpu.lock is held. */
-static kymo_status enter(enum part before, enum part now)
+/* gpu.lock is held. False: the caller has to see to it. */
+static bool enter(enum part before, enum part now)
 {
+    uint64_t bound;
+    bool is_served = true;
     if (before == now)
-        return KYMO_OK;
-    if (now == WAIT || now == OVER)
-        kymo__gpu_session_stop(false);
-    else if (gpu->is_tracing && now == ACTIVE)
-        kymo__gpu_keep();
-    else if (!gpu->is_tracing)
-        return kymo__gpu_session_start(now == ACTIVE);
-    return KYMO_OK;
+        return true;
+    if (before == ACTIVE)
+        is_served = kymo__gpu_order_stop(&bound);
+    if (now == WARMUP)
+        is_served = kymo__gpu_order_start(false);
+    return is_served && now != ACTIVE;
 }
 
-/* What follows an active part directly is a new one: without a wait between, tracing just goes on. */
+/* What follows an active part directly, without a warm-up, is no new one: tracing just goes on. */
 static void iteration_finished(const struct kymo__iteration *iteration)
 {
     (void)iteration;
+    bool is_done = true;
+    enum part now = OVER;
     pthread_mutex_lock(&gpu->lock);
-    kymo_status st = KYMO_OK;
     if (is_following) {
         const enum part before = part_of(n_done++);
-        st = enter(before, part_of(n_done));
+        now = part_of(n_done);
+        is_done = enter(before, now);
     }
     pthread_mutex_unlock(&gpu->lock);
-    if (st != KYMO_OK)
+    if (is_done)
+        return;
+    if (now != ACTIVE)
+        kymo_gpu_settle();
+    else if (kymo__gpu_take(true) != KYMO_OK)
         kymo__say("%s", kymo_last_error());
 }
 

@@ -392,8 +392,8 @@ static kymo_status check_options(const struct kymo__export *x)
             KYMO_EINVAL,
             "%s goes with collapsed and flamegraph, which add times up; %s has single events",
             wants->by != NULL ? "by" : "a baseline", x->format->name);
-    if (!x->format->takes_window &&
-        (wants->from_ns != 0 || wants->until_ns != 0 || wants->about != NULL))
+    if (!x->format->takes_window && (wants->from_ns != 0 || wants->until_ns != 0 ||
+                                     wants->launched_before != 0 || wants->about != NULL))
         return kymo__fail(KYMO_EINVAL, "a window goes with kineto; %s has all events",
                           x->format->name);
     if (wants->about != NULL &&

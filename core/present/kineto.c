@@ -10,7 +10,8 @@
  *   anything else           user_annotation
  *
  * Ranges have the numbers that Kineto calls "External id", given at their begin; a call of CUDA has that of the operator
- * around it. With `from_ns` and `until_ns` only what lies in between is written: ranges whole, work by its begin.
+ * around it. With `from_ns` and `until_ns` only what lies in between is written: ranges whole, work by its begin, or with
+ * `launched_before` also what ran later and was launched in time.
  * Marks, counters and what has not ended are left out, and so are spans of iterations, which steps stand for.
  */
 #include "present/chrome_export.h"
@@ -120,12 +121,16 @@ static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
 
 /* ---- the window ---- */
 
+static bool is_begun(const struct kymo__export *x, uint64_t begin_ns)
+{
+    const uint64_t from_ns = x->options->from_ns;
+    return from_ns == 0 || begin_ns >= from_ns + (uint64_t)x->shift_ns;
+}
+
 static bool is_inside(const struct kymo__export *x, uint64_t begin_ns, uint64_t end_ns)
 {
-    const uint64_t from_ns = x->options->from_ns, until_ns = x->options->until_ns;
-    const uint64_t shift_ns = (uint64_t)x->shift_ns;
-    return (from_ns == 0 || begin_ns >= from_ns + shift_ns) &&
-           (until_ns == 0 || end_ns <= until_ns + shift_ns);
+    const uint64_t until_ns = x->options->until_ns;
+    return is_begun(x, begin_ns) && (until_ns == 0 || end_ns <= until_ns + (uint64_t)x->shift_ns);
 }
 
 /* ---- numbers of ranges: by depth, in what the lane has for the format ---- */
@@ -367,10 +372,21 @@ KYMO__EXPORT_BATCH(open_lane, on_begin, NULL);
 
 /* ---- work ---- */
 
+/* The upper half numbers sessions of CUPTI, the lower one the calls of a session, and may wrap. */
+static bool is_launched_before(uint64_t correlation, uint64_t bound)
+{
+    return correlation >> 32 == bound >> 32 ? (int32_t)((uint32_t)correlation - (uint32_t)bound) < 0
+                                            : correlation < bound;
+}
+
 static void on_work(struct kymo__export *x, struct kymo__export_lane *lane,
                     const struct kymo__stream_work *work)
 {
-    if (is_inside(x, work->ns, work->ns))
+    const uint64_t bound = x->options->launched_before;
+    const bool is_wanted =
+        bound != 0 ? is_begun(x, work->ns) && is_launched_before(work->correlation, bound)
+                   : is_inside(x, work->ns, work->ns);
+    if (is_wanted)
         kymo__chrome_work(x, lane, work);
 }
 

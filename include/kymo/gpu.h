@@ -45,6 +45,29 @@ static inline KYMO_WARN_UNUSED kymo_status kymo_gpu_start(const struct kymo_gpu_
 KYMO_API void kymo_gpu_stop(void);
 
 /*
+ * The same without waiting: both come back at once, and a thread does the rest, which takes some milliseconds and for a
+ * stop as long as the GPU has work that was given to it before. Each of the functions here waits for what is under way, or
+ * is done behind it; so do kymo_stop(), a fork and the end of the process.
+ *
+ * What is wrong with the call is told at once. Where CUPTI cannot be had, tracing is off a little later, with the
+ * sentence said to the user and noted in the recording. Work is recorded from the moment CUPTI is there: kymo_gpu_settle() waits for it.
+ *
+ * Calls that come after the stop are not recorded. Work that was launched before it is, whenever it runs, and has numbers
+ * (the correlations of its records) below the one that is returned; work that was launched after it is not. 0 when it was off.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_gpu_start_later_sized(const struct kymo_gpu_options *options,
+                                                                 size_t size);
+static inline KYMO_WARN_UNUSED kymo_status kymo_gpu_start_later(const struct kymo_gpu_options *options)
+{
+    return kymo_gpu_start_later_sized(options, sizeof *options);
+}
+KYMO_API uint64_t kymo_gpu_stop_later(void);
+/* Wait until what was asked for so far is done. */
+KYMO_API void kymo_gpu_settle(void);
+/* 1 when nothing is under way; else 0. */
+KYMO_API int kymo_gpu_is_settled(void);
+
+/*
  * Give CUPTI back for a while, because somebody else in this process is about to use it, and go on afterwards. Pauses may
  * nest; tracing that would begin in one begins when it is over. `why`, copied, is a sentence for the user and for the
  * reader of the recording, said once and only when something is left out by the pause; NULL says nothing.

@@ -191,6 +191,7 @@ struct kymo_export_options {
     /* And these for kineto. */
     uint64_t from_ns,
         until_ns; /* what lies in between, on CLOCK_MONOTONIC of its machine; 0: from the begin, to the end */
+    uint64_t launched_before; /* GPU work by the number of its launch and not by `until_ns`; 0: by that */
     const char *about; /* a JSON object, which the file has under the key "kymo"; NULL: none */
 };
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n,

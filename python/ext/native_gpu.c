@@ -1,7 +1,8 @@
 /*
  * native_gpu.c: tracing of GPU work, <kymo/gpu.h>. kymo/gpu.py makes it comfortable.
  *
- * Starting opens libraries and stopping waits for the GPU, so both let other threads run meanwhile.
+ * Starting opens libraries and stopping waits for the GPU, so both let other threads run meanwhile. Those that leave it to
+ * a thread of libkymo do not: getting the GIL back might take longer than they do.
  */
 #include "native.h"
 
@@ -19,6 +20,36 @@ static PyObject *gpu_start(PyObject *module, PyObject *args)
     if (status != KYMO_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
+}
+
+static PyObject *gpu_start_later(PyObject *module, PyObject *args)
+{
+    struct kymo_gpu_options options = {0};
+    if (!PyArg_ParseTuple(args, "IIII:gpu_start_later", &options.wait, &options.warmup,
+                          &options.active, &options.repeat))
+        return NULL;
+    const kymo_status status = kymo_gpu_start_later(&options);
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *gpu_stop_later(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromUnsignedLongLong(kymo_gpu_stop_later());
+}
+
+static PyObject *gpu_settle(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    kymo_gpu_settle();
+    PyEval_RestoreThread(thread);
+    Py_RETURN_NONE;
+}
+
+static PyObject *gpu_is_settled(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyBool_FromLong(kymo_gpu_is_settled());
 }
 
 static PyObject *gpu_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
@@ -71,6 +102,13 @@ PyMethodDef native_gpu_functions[] = {
     {"gpu_start", gpu_start, METH_VARARGS,
      "gpu_start($module, wait, warmup, active, repeat, /)\n--\n\nTrace what the GPU does."},
     {"gpu_stop", gpu_stop, METH_NOARGS, "gpu_stop($module, /)\n--\n\nEnd it."},
+    {"gpu_start_later", gpu_start_later, METH_VARARGS,
+     "gpu_start_later($module, wait, warmup, active, repeat, /)\n--\n\nHave it begun by a thread."},
+    {"gpu_stop_later", gpu_stop_later, METH_NOARGS,
+     "gpu_stop_later($module, /)\n--\n\nHave it ended by a thread; work so far has lower numbers."},
+    {"gpu_settle", gpu_settle, METH_NOARGS, "gpu_settle($module, /)\n--\n\nWait for that thread."},
+    {"gpu_is_settled", gpu_is_settled, METH_NOARGS,
+     "gpu_is_settled($module, /)\n--\n\nWhether that thread has nothing to do."},
     {"gpu_pause", gpu_pause, METH_VARARGS,
      "gpu_pause($module, why, /)\n--\n\nLet somebody else use CUPTI."},
     {"gpu_resume", gpu_resume, METH_NOARGS, "gpu_resume($module, /)\n--\n\nEnd a pause."},

@@ -5,6 +5,8 @@
  *   busy=N        the first N are refused (39)     enable=E      records of kernels are refused
  *   flush=E       a flush fails and gives nothing  dropped=N     each buffer comes with N records dropped
  *   shuffle=1     records of a buffer come in the wrong order
+ *   slow=N        subscriptions, kernels' records, forced flushes and ends take N us each
+ *   gate=BITS     they wait until kymo_test_cupti_gate(0): 1 subscribe, 2 enable, 4 flush, 8 finalize
  *
  * KYMO_TEST_CUPTI_LOG names a file for the calls that matter. Built in three forms: as of CUDA 13, as of 12.0 (with
  * CUPTI_12), and one that lacks a function (CUPTI_BROKEN).
@@ -73,6 +75,44 @@ static void write_down(const char *what, int number)
     close(fd);
 }
 
+/* ---- slowness ---- */
+
+enum { AT_SUBSCRIBE = 1, AT_ENABLE = 2, AT_FLUSH = 4, AT_FINALIZE = 8 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t bell;
+    int is_open;
+} gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .bell = PTHREAD_COND_INITIALIZER};
+
+EXPORT void kymo_test_cupti_gate(int is_shut);
+void kymo_test_cupti_gate(int is_shut)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.is_open = !is_shut;
+    pthread_cond_broadcast(&gate.bell);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+static void take_time(int where)
+{
+    usleep((useconds_t)option("slow", 0));
+    if ((option("gate", 0) & where) == 0)
+        return;
+    pthread_mutex_lock(&gate.lock);
+    while (!gate.is_open)
+        pthread_cond_wait(&gate.bell, &gate.lock);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+/* All calls of a process are numbered in one row. */
+EXPORT uint32_t kymo_test_cupti_number(void);
+uint32_t kymo_test_cupti_number(void)
+{
+    static uint32_t number;
+    return __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED);
+}
+
 EXPORT int cuptiGetVersion(uint32_t *version);
 int cuptiGetVersion(uint32_t *version)
 {
@@ -116,6 +156,7 @@ void kymo_test_cupti_give(void)
 
 static int subscribe(void **subscriber, callback_fn *callback, void *ctx)
 {
+    take_time(AT_SUBSCRIBE);
     pthread_mutex_lock(&cupti.lock);
     int result = option("subscribe", 0);
     if (result == 0 && (cupti.holder != NULL || cupti.n_refused < option("busy", 0))) {
@@ -184,6 +225,7 @@ int cuptiUnsubscribe(void *subscriber)
 EXPORT int cuptiFinalize(void);
 int cuptiFinalize(void)
 {
+    take_time(AT_FINALIZE);
     write_down("finalize", 0);
     forget();
     return 0;
@@ -293,6 +335,8 @@ EXPORT int cuptiActivityEnable(int kind);
 int cuptiActivityEnable(int kind)
 {
     const int result = kind == KIND_KERNEL ? option("enable", 0) : 0;
+    if (kind == KIND_KERNEL)
+        take_time(AT_ENABLE);
     if (result == 0 && kind < MAX_KIND)
         __atomic_store_n(&cupti.is_kind_on[kind], 1, __ATOMIC_RELAXED);
     return result;
@@ -426,6 +470,8 @@ EXPORT int cuptiActivityFlushAll(uint32_t flags);
 int cuptiActivityFlushAll(uint32_t flags)
 {
     const int result = option("flush", 0);
+    if (flags != 0)
+        take_time(AT_FLUSH);
     if (flags != 0)
         write_down("flush", result);
     if (flags != 0 && result == 0)

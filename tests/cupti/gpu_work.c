@@ -9,13 +9,17 @@
  *   copy BYTES STREAM, set BYTES STREAM, take BYTES, ask
  *   sync, hold, iteration, sleep MS
  *   start PATH, start_gpu PATH, stop, gpu_start W:U:A:R, gpu_stop, pause WHY, resume
- *   counts, is_on                            printed
+ *   start_later W:U:A:R, stop_later, settle  by a thread
+ *   gate 0|1                                 open or shut what KYMO_TEST_CUPTI has wait, see cupti_stand_in.c
+ *   counts, is_on, is_settled                printed
  *   storm N                                  three threads with N kernels each, while tracing goes on and off
+ *   storm_later N                            the same by orders, also of a fourth thread
  *   thread, fork                             the rest happens in another thread, or in a child and not here
  *   kill, quit                               by SIGKILL, by _exit
  *
  * What kymo refuses is printed as "refused: " and its sentence.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -133,12 +137,41 @@ static void do_stop(void)
     check(kymo_stop());
 }
 
-static void do_gpu_start(void)
+static struct kymo_gpu_options schedule(void)
 {
     struct kymo_gpu_options o = {0};
     if (sscanf(next(), "%u:%u:%u:%u", &o.wait, &o.warmup, &o.active, &o.repeat) == 0)
         abort();
+    return o;
+}
+
+static void do_gpu_start(void)
+{
+    const struct kymo_gpu_options o = schedule();
     check(kymo_gpu_start(&o));
+}
+
+static void do_start_later(void)
+{
+    const struct kymo_gpu_options o = schedule();
+    check(kymo_gpu_start_later(&o));
+}
+
+static void do_stop_later(void)
+{
+    kymo_gpu_stop_later();
+}
+
+static void do_gate(void)
+{
+    standin_gate_fn *gate = NULL;
+    const char *path = getenv("KYMO_CUPTI_LIBRARY");
+    void *library = dlopen(path != NULL ? path : "libcupti.so.13", RTLD_NOW);
+    if (library != NULL)
+        *(void **)&gate = dlsym(library, "kymo_test_cupti_gate");
+    if (gate == NULL)
+        abort();
+    gate((int)number());
 }
 
 static void do_pause(void)
@@ -169,6 +202,11 @@ static void do_is_on(void)
     printf("%s\n", kymo_gpu_is_on() ? "on" : "off");
 }
 
+static void do_is_settled(void)
+{
+    printf("%s\n", kymo_gpu_is_settled() ? "settled" : "pending");
+}
+
 /* ---- threads, children, ends ---- */
 
 static void do_all(void);
@@ -197,7 +235,7 @@ static void *launch_many(void *ctx)
     return NULL;
 }
 
-static void do_storm(void)
+static void storm(void (*turn)(int i))
 {
     pthread_t threads[N_THREADS];
     uint32_t work[N_THREADS][2];
@@ -208,14 +246,65 @@ static void do_storm(void)
         if (pthread_create(&threads[i], NULL, launch_many, work[i]) != 0)
             abort();
     }
-    for (int i = 0; i < N_TURNS; i++) {
-        kymo_gpu_pause(NULL);
-        check(kymo_gpu_resume());
-        kymo_gpu_stop();
-        check(kymo_gpu_start(NULL));
-    }
+    for (int i = 0; i < N_TURNS; i++)
+        turn(i);
     for (int i = 0; i < N_THREADS; i++)
         pthread_join(threads[i], NULL);
+}
+
+static void turn_at_once(int i)
+{
+    (void)i;
+    kymo_gpu_pause(NULL);
+    check(kymo_gpu_resume());
+    kymo_gpu_stop();
+    check(kymo_gpu_start(NULL));
+}
+
+static void do_storm(void)
+{
+    storm(turn_at_once);
+}
+
+/* Every third turn has a pause beside the orders, every fourth waits for them. */
+static void turn_later(int i)
+{
+    kymo_gpu_stop_later();
+    check(kymo_gpu_start_later(NULL));
+    if (i % 3 == 0) {
+        kymo_gpu_pause(NULL);
+        check(kymo_gpu_resume());
+    }
+    if (i % 4 == 0)
+        kymo_gpu_settle();
+    kymo_gpu_stop_later();
+    if (i % 5 == 0)
+        kymo_gpu_stop();
+    check(kymo_gpu_start_later(NULL));
+}
+
+static void *meddle(void *ctx)
+{
+    for (int i = 0; i < N_TURNS; i++) {
+        kymo_gpu_settle();
+        kymo_gpu_pause(NULL);
+        if (kymo_gpu_resume() != KYMO_OK)
+            return ctx;
+    }
+    return NULL;
+}
+
+static void do_storm_later(void)
+{
+    pthread_t meddler;
+    void *failed;
+    if (pthread_create(&meddler, NULL, meddle, words) != 0)
+        abort();
+    storm(turn_later);
+    pthread_join(meddler, &failed);
+    if (failed != NULL)
+        printf("a pause could not be ended\n");
+    kymo_gpu_settle();
 }
 
 static void do_fork(void)
@@ -276,6 +365,12 @@ static const struct {
     {"resume", do_resume},
     {"counts", do_counts},
     {"is_on", do_is_on},
+    {"is_settled", do_is_settled},
+    {"start_later", do_start_later},
+    {"stop_later", do_stop_later},
+    {"settle", kymo_gpu_settle},
+    {"gate", do_gate},
+    {"storm_later", do_storm_later},
     {"thread", do_thread},
     {"fork", do_fork},
     {"kill", do_kill},

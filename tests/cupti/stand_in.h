@@ -82,6 +82,8 @@ typedef void standin_call_fn(int domain, uint32_t number, int is_end, uint32_t c
 typedef void standin_record_fn(const void *record, size_t size);
 typedef uint64_t standin_clock_fn(void);
 typedef void standin_release_fn(uint64_t end);
+typedef uint32_t standin_number_fn(void);
+typedef void standin_gate_fn(int is_shut);
 
 /* ---- of the runtime, for programs ---- */
 EXPORT void gpu_launch(const char *name, uint32_t stream, uint32_t grid, uint32_t block);

@@ -208,6 +208,12 @@ def test_a_schedule_by_iterations(traced, found, tmp_path):
     assert found(tmp_path / "run.kymo").names() == ["k2", "k3", "k6", "k7"]
 
 
+def test_a_warm_up_behind_an_active_part_is_thrown_away_as_well(traced, found, tmp_path):
+    acts = " ".join(f"launch k{i} 7 iteration" for i in range(5))
+    traced(acts, flags=("--gpu-schedule", "0:1:1:2"))
+    assert found(tmp_path / "run.kymo").names() == ["k1", "k3"]
+
+
 def test_a_pause_lets_another_tool_in(traced, found, tmp_path):
     done = traced(
         "launch a 7 pause Somebody_else_traces. is_on launch b 7 resume launch c 7 pause Again. resume resume"
@@ -227,6 +233,162 @@ def test_waits_of_streams_on_request(traced, found, tmp_path):
     assert "Context Sync" in there.names(SYNC)
     assert there.stream_names["-1"] == "all streams"
     assert there.stream_names["7"] == "stream 7"
+
+
+# ---- by a thread, which waits while the program goes on ----
+#
+# The stand-in's gate is shut: CUPTI does not come back from the functions that are named, until the program opens it. A
+# call that waited for them would wait for ever.
+
+SUBSCRIBE, ENABLE, FLUSH, FINALIZE = 1, 2, 4, 8
+NOW = "0:0:0:0"
+
+
+@pytest.mark.parametrize("where", [SUBSCRIBE, ENABLE])
+def test_a_start_later_does_not_wait(alone, found, tmp_path, where):
+    done = alone(
+        f"launch so_that_CUDA_is_there 7 start run.kymo start_later {NOW} is_on is_settled launch early 7",
+        "gate 0 settle is_settled launch one 7 stop",
+        cupti=f"gate={where}",
+    )
+    assert (done.stdout.split(), done.stderr) == (["on", "pending", "settled"], "")
+    there = found(tmp_path / "run.kymo")
+    assert there.names() == ["one"]
+    assert len(there.calls("cudaLaunchKernel")) == 1
+
+
+@pytest.mark.parametrize("where", [FLUSH, FINALIZE])
+def test_a_stop_later_does_not_wait_and_parts_what_was_launched_before_it(alone, found, tmp_path, where):
+    """Work that still runs at the stop is kept, work that is launched behind it is not, though CUPTI is still there."""
+    done = alone(
+        "start_gpu run.kymo launch one 7 hold launch runs 7 stop_later is_on is_settled launch behind 7 driver too 8",
+        "gate 0 settle is_settled counts stop",
+        cupti=f"gate={where}",
+    )
+    assert done.stdout.split()[:3] == ["off", "pending", "settled"]
+    assert done.stderr == ""
+    assert counts_in(done.stdout.splitlines()[-1]) | {"memory": 0} == counts_in(
+        "kernels 2 copies 0 sets 0 syncs 0 memory 0 calls 2 dropped 0 incomplete 0 lost 0"
+    )
+    there = found(tmp_path / "run.kymo")
+    assert there.names() == ["one", "runs"]
+    assert len(there.calls("cudaLaunchKernel")) == 2
+    assert not there.calls("cuLaunchKernel")
+    assert there.notes == []
+
+
+def test_orders_are_done_in_turn(alone, found, tmp_path, environment):
+    """A start behind a stop that is under way, and a stop behind that start, which takes it away."""
+    environment["KYMO_TEST_CUPTI_LOG"] = str(tmp_path / "calls")
+    done = alone(
+        f"start_gpu run.kymo launch one 7 stop_later start_later {NOW} is_on start_later {NOW} launch between 7",
+        f"stop_later stop_later is_on start_later {NOW} is_on gate 0 settle launch two 7 stop",
+        cupti=f"gate={FLUSH}",
+    )
+    assert [line for line in done.stdout.splitlines() if "refused" not in line] == ["on", "off", "on"]
+    assert done.stdout.count("refused: GPU tracing is on already") == 1
+    assert found(tmp_path / "run.kymo").names() == ["one", "two"]
+    calls = [line.split()[0] for line in (tmp_path / "calls").read_text().splitlines()]
+    assert [call for call in calls if call in ("subscribe", "finalize")] == ["subscribe", "finalize"] * 2
+
+
+def test_a_stop_while_cupti_is_being_taken_keeps_nothing(alone, found, tmp_path):
+    done = alone(
+        f"launch first 7 start run.kymo start_later {NOW} stop_later launch one 7 gate 0 settle is_on launch two 7 stop",
+        cupti=f"gate={ENABLE}",
+    )
+    assert (done.stdout, done.stderr) == ("off\n", "")
+    there = found(tmp_path / "run.kymo")
+    assert there.names() == []
+    assert not there.calls("cudaLaunchKernel")
+
+
+@pytest.mark.parametrize("end", ["stop", "gpu_stop stop", "pause x stop", ""])
+def test_what_comes_behind_waits_for_the_thread(alone, found, tmp_path, end):
+    """Also the end of the process: all of the work is in the recording."""
+    done = alone(f"start_gpu run.kymo many 500 7 hold launch runs 8 stop_later {end}", cupti="slow=20000")
+    assert (done.stdout, done.stderr) == ("", "")
+    there = found(tmp_path / "run.kymo")
+    assert len(there.names(stream=7)) == 500
+    assert there.names(stream=8) == ["runs"]
+
+
+@pytest.mark.parametrize(
+    ("end", "names"),
+    [("stop", []), ("gpu_stop", []), ("pause x launch a 7 resume launch b 7 stop", ["b"]), ("", [])],
+)
+def test_a_start_that_is_under_way_is_waited_for(alone, found, tmp_path, end, names):
+    done = alone(f"launch first 7 start run.kymo start_later {NOW} {end}", cupti="slow=20000")
+    assert done.stdout == ""
+    there = found(tmp_path / "run.kymo")
+    assert there.names() == names
+    assert there.notes == (["x"] if names else [])
+
+
+def test_a_pause_and_a_start_later_in_it(alone, found, tmp_path):
+    alone(f"start run.kymo launch a 7 pause x start_later {NOW} settle launch b 7 resume launch c 7 stop")
+    assert found(tmp_path / "run.kymo").names() == ["c"]
+
+
+@pytest.mark.parametrize("orders", [f"start_later {NOW}", f"start_later {NOW} settle launch one 7 stop_later"])
+def test_a_fork_beside_the_thread(alone, found, tmp_path, orders):
+    """The child has no thread, no CUDA, and waits for nothing."""
+    done = alone(
+        f"launch first 7 start run.kymo {orders} fork settle is_settled is_on start_later {NOW} stop_later gpu_stop stop",
+        cupti="slow=20000",
+    )
+    words = done.stdout.splitlines()
+    assert words[:2] == ["settled", "off"]
+    assert "refused" in words[2]
+    assert "fork" in words[2]
+    assert done.stderr == ""
+
+
+def test_what_keeps_cupti_from_a_later_start_is_said_once(alone, found, tmp_path):
+    done = alone(
+        f"launch a 7 start run.kymo start_later {NOW} settle is_on start_later {NOW} settle is_on stop",
+        cupti="subscribe=39",
+    )
+    assert done.stdout.split() == ["off", "off"]
+    assert "CUPTI for somebody" in said(done)
+    assert said(done).removeprefix("kymo: ") in found(tmp_path / "run.kymo").notes
+
+
+def test_what_is_wrong_with_a_later_start_is_told_at_once(alone):
+    done = alone(f"start_later {NOW} start run.kymo start_later 1:0:0:0 stop")
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["refused", "refused"]
+    assert done.stderr == ""
+
+
+def test_a_process_without_cuda_is_traced_from_its_first_call(alone, found, tmp_path):
+    done = alone(f"start run.kymo start_later {NOW} is_settled launch one 7 stop_later launch two 7 stop")
+    assert done.stdout == "settled\n"
+    assert found(tmp_path / "run.kymo").names() == ["one"]
+
+
+def test_a_schedule_holds_nothing_up(alone, found, tmp_path):
+    """Its active part begins when CUPTI is there, and the iterations behind it begin while CUPTI is given back."""
+    alone(
+        "launch first 7 start run.kymo gpu_start 1:1:1:0 launch k0 7 iteration",
+        "launch k1 7 gate 0 iteration launch k2 7 gate 1 iteration launch k3 7 gate 0 iteration",
+        "launch k4 7 iteration launch k5 7 iteration launch k6 7 stop",
+        cupti=f"gate={SUBSCRIBE | FLUSH}",
+    )
+    assert found(tmp_path / "run.kymo").names() == ["k2", "k5"]
+
+
+def test_orders_while_other_threads_launch(traced, found, tmp_path):
+    """Each range that begins ends, no work is there twice, and all of it has its launch."""
+    done = traced("launch first 7 storm_later 3000 launch last 7", cupti="slow=300")
+    assert (done.stdout, done.stderr) == ("", "")
+    there = found(tmp_path / "run.kymo")
+    names = there.names()
+    assert "first" in names
+    assert "last" in names
+    numbers = [row[9] for row in there.work if row[8] == KERNEL]
+    assert len(set(numbers)) == len(numbers)
+    launched = [word for row in there.calls("cudaLaunchKernel") for word in row[8].split()]
+    assert len(set(launched)) == len(launched)
 
 
 # ---- one sentence, and the program goes on ----

@@ -423,7 +423,7 @@ def test_what_the_engine_lacks_is_said(tmp_path: Path, capfd: pytest.CaptureFixt
     assert "profile_memory, with_stack give nothing" in told
 
 
-@pytest.mark.parametrize("option", ["--from", "--until", "--about"])
+@pytest.mark.parametrize("option", ["--from", "--until", "--launched-before", "--about"])
 def test_windows_go_with_kineto_alone(windows: Path, option: str) -> None:
     command = [KYMO, "export", windows / "kymo_engine.kymo", "--to", "csv", "-o", "-", option, "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

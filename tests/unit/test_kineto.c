@@ -176,6 +176,33 @@ static void a_window_has_what_lies_in_it(void **state)
     test_free(text);
 }
 
+static void work_that_runs_behind_the_window_is_known_by_its_launch(void **state)
+{
+    (void)state;
+    struct kymo_export_options window = {.from_ns = 2100, .until_ns = 2440};
+    char *text = export_training(&window);
+    expect(text, "\"cat\":\"kernel\"", false);
+    test_free(text);
+    window.launched_before = 100;
+    text = export_training(&window);
+    expect(text, "\"cat\":\"kernel\"", true);
+    expect(text, "aten::linear", false);
+    test_free(text);
+    window.launched_before = 99;
+    text = export_training(&window);
+    expect(text, "\"cat\":\"kernel\"", false);
+    test_free(text);
+    window.launched_before = (uint64_t)1 << 32; /* of a later session */
+    window.from_ns = 2451;
+    text = export_training(&window);
+    expect(text, "\"cat\":\"kernel\"", false);
+    test_free(text);
+    window.from_ns = 2450;
+    text = export_training(&window);
+    expect(text, "\"cat\":\"kernel\"", true);
+    test_free(text);
+}
+
 static void what_is_said_about_it_is_in_the_file(void **state)
 {
     (void)state;
@@ -233,6 +260,7 @@ int main(void)
         cmocka_unit_test(all_else_has_the_names_that_torch_would_give),
         cmocka_unit_test(a_call_of_cuda_is_tied_to_its_operator_and_its_kernel),
         cmocka_unit_test(a_window_has_what_lies_in_it),
+        cmocka_unit_test(work_that_runs_behind_the_window_is_known_by_its_launch),
         cmocka_unit_test(what_is_said_about_it_is_in_the_file),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(any_allocation_may_fail),
