@@ -134,7 +134,7 @@ static void switch_on(const struct kymo__settings *s)
     memory.owner = getpid();
     __atomic_store_n(&memory.is_wanted, true, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&memory.lock);
-    kymo__flush_set_visitor(visit, PERIOD_NS);
+    kymo__flush_add_visitor(visit, PERIOD_NS);
     if (can)
         __atomic_fetch_or(&kymo_switch[0], KYMO_ON_MEMORY, __ATOMIC_RELEASE);
 }

@@ -22,12 +22,14 @@ enum {
 static struct {
     pthread_mutex_t lock; /* guards starting and joining */
     pthread_t thread;
-    bool exists;         /* written under the lock, read anywhere */
-    bool should_end;     /* told together with the bell; stays true until a new thread starts */
-    uint32_t is_asleep;  /* set by the thread before it looks at the queue for the last time */
-    uint32_t bell;       /* a futex; counts rings */
-    uint64_t period_ns;  /* between two visits; stored before the visitor */
-    void (*visit)(void); /* NULL: none. Release */
+    bool exists;        /* written under the lock, read anywhere */
+    bool should_end;    /* told together with the bell; stays true until a new thread starts */
+    uint32_t is_asleep; /* set by the thread before it looks at the queue for the last time */
+    uint32_t bell;      /* a futex; counts rings */
+    struct visitor {
+        uint64_t period_ns;  /* between two visits; stored before the visitor */
+        void (*visit)(void); /* NULL: none. Release */
+    } visitors[2];
 } flush = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct kymo__record *const record = &kymo__record;
@@ -101,14 +103,17 @@ static void grow_ahead(void)
         ;
 }
 
-/* Let the visitor work; how long the thread may sleep after it. */
+/* Let visitors work; how long the thread may sleep after it. */
 static uint64_t visit(uint64_t most_ns)
 {
-    void (*const visitor)(void) = __atomic_load_n(&flush.visit, __ATOMIC_ACQUIRE);
-    if (visitor == NULL)
-        return most_ns;
-    visitor();
-    return KYMO__MIN(most_ns, flush.period_ns);
+    for (size_t i = 0; i < KYMO__COUNT_OF(flush.visitors); i++) {
+        void (*const visitor)(void) = __atomic_load_n(&flush.visitors[i].visit, __ATOMIC_ACQUIRE);
+        if (visitor == NULL)
+            break;
+        visitor();
+        most_ns = KYMO__MIN(most_ns, flush.visitors[i].period_ns);
+    }
+    return most_ns;
 }
 
 static void *flush_main(void *arg)
@@ -241,10 +246,17 @@ void kymo__flush_wake(void)
         ring();
 }
 
-void kymo__flush_set_visitor(void (*visitor)(void), uint64_t period_ns)
+void kymo__flush_add_visitor(void (*visitor)(void), uint64_t period_ns)
 {
-    flush.period_ns = period_ns;
-    __atomic_store_n(&flush.visit, visitor, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&flush.lock);
+    size_t i = 0;
+    while (flush.visitors[i].visit != NULL && flush.visitors[i].visit != visitor)
+        KYMO_ASSERT(++i < KYMO__COUNT_OF(flush.visitors));
+    if (flush.visitors[i].visit == NULL) {
+        flush.visitors[i].period_ns = period_ns;
+        __atomic_store_n(&flush.visitors[i].visit, visitor, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&flush.lock);
     kymo__flush_wake();
 }
 

@@ -370,9 +370,9 @@ void kymo__flush_nudge(void);
 void kymo__flush_wake(void);
 /*
  * A function that the thread calls whenever it is awake, and that is about every `period_ns`, while a recording is open. It
- * is called without a lock, and may write events. One for the process; it stays.
+ * is called without a lock, and may write events. It stays; there are two of them at most, each added once or more.
  */
-void kymo__flush_set_visitor(void (*visit)(void), uint64_t period_ns);
+void kymo__flush_add_visitor(void (*visit)(void), uint64_t period_ns);
 /* Write what is in the queue of full chunks, in this thread. */
 void kymo__flush_drain(void);
 /* End the thread, if it is quick about it, and let none start until after the fork. */

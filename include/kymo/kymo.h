@@ -19,6 +19,7 @@
 
 #include <kymo/base.h>
 #include <kymo/breakdown.h>
+#include <kymo/calls.h>
 #include <kymo/calls_report.h>
 #include <kymo/communication.h>
 #include <kymo/compare.h>

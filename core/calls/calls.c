@@ -1,0 +1,230 @@
+/* Profiles and their threads; what a fork does to them. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "calls/calls_internal.h"
+
+static struct {
+    pthread_mutex_t lock; /* guards all */
+    struct kymo_calls *first;
+    int64_t forking; /* the thread that forks */
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool kymo__calls_spend(struct kymo_calls *calls, size_t bytes, bool must)
+{
+    const uint64_t after = __atomic_add_fetch(&calls->n_bytes, bytes, __ATOMIC_RELAXED);
+    if (must || after <= calls->budget)
+        return true;
+    __atomic_fetch_sub(&calls->n_bytes, bytes, __ATOMIC_RELAXED);
+    return false;
+}
+
+static enum kymo__calls_timer timer_of(uint32_t flags)
+{
+    if (flags & KYMO_CALLS_USER)
+        return KYMO__TIMER_USER;
+    if (flags & KYMO_CALLS_CPU)
+        return KYMO__TIMER_CPU;
+    /* Ticks of the recording, where there is one: it said which clock it takes. */
+    const bool is_tsc = kymo_enabled() ? kymo__clock_is_tsc : kymo__clock_is_trusted();
+    return is_tsc ? KYMO__TIMER_TSC : KYMO__TIMER_MONOTONIC;
+}
+
+struct kymo_calls *kymo_calls_create(const struct kymo_calls_options *options)
+{
+    static const struct kymo_calls_options defaults;
+    const struct kymo_calls_options *const o = options != NULL ? options : &defaults;
+    struct kymo_calls *const calls = kymo__calloc(1, sizeof *calls);
+    if (calls == NULL)
+        return NULL;
+    pthread_mutex_init(&calls->write_lock, NULL);
+    pthread_mutex_init(&calls->lock, NULL);
+    calls->flags = o->flags;
+    calls->timer = timer_of(o->flags);
+    calls->budget = o->memory_bytes != 0 ? o->memory_bytes : KYMO__CALLS_MEMORY;
+    calls->ns_per_tick = calls->timer == KYMO__TIMER_USER && o->ns_per_tick > 0 ? o->ns_per_tick
+                         : calls->timer >= KYMO__TIMER_CPU                      ? 1.0
+                                                                                : 0.0;
+    calls->threads_end = &calls->threads;
+    kymo__clock_moment(calls->timer == KYMO__TIMER_TSC, &calls->begin);
+    pthread_mutex_lock(&registry.lock);
+    calls->next = registry.first;
+    registry.first = calls;
+    pthread_mutex_unlock(&registry.lock);
+    return calls;
+}
+
+static void unregister(const struct kymo_calls *calls)
+{
+    pthread_mutex_lock(&registry.lock);
+    struct kymo_calls **link = &registry.first;
+    while (*link != calls)
+        link = &(*link)->next;
+    *link = calls->next;
+    pthread_mutex_unlock(&registry.lock);
+}
+
+void kymo_calls_destroy(struct kymo_calls *calls)
+{
+    if (calls == NULL)
+        return;
+    kymo__calls_record_forget(calls);
+    unregister(calls);
+    for (struct kymo_calls_thread *thread = calls->threads, *next; thread != NULL; thread = next) {
+        next = thread->next;
+        kymo__calls_tree_fini(thread);
+        kymo__free(thread);
+    }
+    kymo__calls_names_fini(calls);
+    pthread_mutex_destroy(&calls->lock);
+    pthread_mutex_destroy(&calls->write_lock);
+    kymo__free(calls);
+}
+
+void kymo_calls_clear(struct kymo_calls *calls)
+{
+    pthread_mutex_lock(&calls->write_lock);
+    pthread_mutex_lock(&calls->lock);
+    for (struct kymo_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
+        kymo__calls_tree_clear(thread);
+    __atomic_store_n(&calls->n_widened, 0, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&calls->lock);
+    pthread_mutex_unlock(&calls->write_lock);
+}
+
+struct kymo_calls_thread *kymo_calls_thread_create(struct kymo_calls *calls)
+{
+    struct kymo_calls_thread *const thread = kymo__calloc(1, sizeof *thread);
+    if (thread == NULL)
+        return NULL;
+    thread->calls = calls;
+    thread->timer = (uint8_t)calls->timer;
+    thread->tid = (int64_t)syscall(SYS_gettid);
+    prctl(PR_GET_NAME, thread->name);
+    if (!kymo__calls_tree_init(thread)) {
+        kymo__calls_tree_fini(thread);
+        kymo__free(thread);
+        return NULL;
+    }
+    kymo__calls_spend(calls, sizeof *thread, true);
+    pthread_mutex_lock(&calls->lock);
+    thread->number = ++calls->n_threads;
+    *calls->threads_end = thread;
+    calls->threads_end = &thread->next;
+    pthread_mutex_unlock(&calls->lock);
+    kymo__calls_record_thread(thread);
+    return thread;
+}
+
+void kymo_calls_name_thread(struct kymo_calls_thread *thread, const char *name)
+{
+    pthread_mutex_lock(&thread->calls->lock);
+    snprintf(thread->name, sizeof thread->name, "%s", name);
+    pthread_mutex_unlock(&thread->calls->lock);
+}
+
+void kymo_calls_settle(struct kymo_calls *calls)
+{
+    pthread_mutex_lock(&calls->lock);
+    for (struct kymo_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
+        kymo__calls_tree_settle(thread, kymo__calls_now(thread));
+    pthread_mutex_unlock(&calls->lock);
+}
+
+void kymo_calls_settle_at(struct kymo_calls *calls, uint64_t now)
+{
+    pthread_mutex_lock(&calls->lock);
+    for (struct kymo_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
+        kymo__calls_tree_settle(thread, now);
+    pthread_mutex_unlock(&calls->lock);
+}
+
+void kymo_calls_set_widened(struct kymo_calls *calls, uint64_t n)
+{
+    __atomic_store_n(&calls->n_widened, n, __ATOMIC_RELAXED);
+}
+
+void kymo_calls_set_cost(struct kymo_calls *calls, uint64_t cost_ps)
+{
+    __atomic_store_n(&calls->cost_ps, cost_ps, __ATOMIC_RELAXED);
+}
+
+void kymo_calls_counts_get(struct kymo_calls *calls, struct kymo_calls_counts *out)
+{
+    pthread_mutex_lock(&calls->lock);
+    *out = (struct kymo_calls_counts){.nodes = __atomic_load_n(&calls->n_nodes, __ATOMIC_RELAXED),
+                                      .widened = __atomic_load_n(&calls->n_widened, __ATOMIC_RELAXED),
+                                      .bytes = __atomic_load_n(&calls->n_bytes, __ATOMIC_RELAXED),
+                                      .functions = (uint32_t)calls->n_names,
+                                      .signatures = (uint32_t)calls->n_texts,
+                                      .threads = calls->n_threads};
+    for (const struct kymo_calls_thread *t = calls->threads; t != NULL; t = t->next)
+        out->other_paths += __atomic_load_n(&t->n_other, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&calls->lock);
+}
+
+double kymo_calls_ns_per_tick(const struct kymo_calls *calls)
+{
+    enum { ENOUGH_NS = 1000000 }; /* between two moments, for a rate that is good to 1e-4 */
+    if (calls->timer != KYMO__TIMER_TSC)
+        return calls->timer == KYMO__TIMER_MONOTONIC ? 1.0 : calls->ns_per_tick;
+    struct kymo__moment now;
+    do
+        kymo__clock_moment(true, &now);
+    while (now.monotonic_ns - calls->begin.monotonic_ns < ENOUGH_NS);
+    return (double)(now.monotonic_ns - calls->begin.monotonic_ns) /
+           (double)(now.tick - calls->begin.tick);
+}
+
+/* ---- forks ---- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&registry.lock);
+    registry.forking = (int64_t)syscall(SYS_gettid);
+}
+
+/* The child has one thread, and nothing to tell of so far. Who held a profile's lock is not there any more. */
+static void start_anew(struct kymo_calls *calls)
+{
+    pthread_mutex_init(&calls->write_lock, NULL);
+    pthread_mutex_init(&calls->lock, NULL);
+    kymo_calls_clear(calls);
+    calls->told = (struct kymo__calls_told){0};
+    for (struct kymo_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next) {
+        thread->last = 0;
+        if (thread->tid == registry.forking)
+            thread->tid = (int64_t)syscall(SYS_gettid);
+    }
+}
+
+static void after_fork(bool in_child)
+{
+    for (struct kymo_calls *calls = in_child ? registry.first : NULL; calls != NULL;
+         calls = calls->next)
+        start_anew(calls);
+    pthread_mutex_unlock(&registry.lock);
+    kymo__calls_record_after_fork(in_child);
+}
+
+static void nothing(void)
+{
+}
+
+static void configure(const struct kymo__settings *s)
+{
+    (void)s;
+}
+
+__attribute__((constructor(KYMO__INSTRUMENT_LOAD + 6))) static void load(void)
+{
+    static const struct kymo__instrument instrument = {.configure = configure,
+                                                       .stopping = kymo__calls_record_stop,
+                                                       .reset = nothing,
+                                                       .before_fork = before_fork,
+                                                       .after_fork = after_fork};
+    kymo__instrument_register(&instrument);
+}

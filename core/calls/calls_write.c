@@ -1,0 +1,311 @@
+/*
+ * Blocks CALLS of a log: what there is, or what came since the last time. docs/formats/recording.md has the bytes.
+ *
+ * Nodes that are there by now are counted first, then functions, signatures and threads are written, then the nodes: what
+ * a node needs was there before it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "calls/calls_internal.h"
+
+enum { BLOCK = 1 << 20 }; /* bytes after which a block ends */
+
+struct writer {
+    struct kymo_calls *calls;
+    struct kymo__log *log;
+    struct kymo__buf bytes;
+    bool is_delta;
+    uint32_t profile;
+    size_t head; /* bytes that each block begins with */
+    kymo_status status;
+};
+
+static void put(struct kymo__buf *bytes, uint64_t value)
+{
+    uint8_t out[10];
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7)
+        out[n++] = (uint8_t)(value | 0x80);
+    out[n++] = (uint8_t)value;
+    kymo__buf_put(bytes, out, n);
+}
+
+static void put_tag(struct kymo__buf *bytes, char tag)
+{
+    kymo__buf_put(bytes, &tag, 1);
+}
+
+static void put_text(struct kymo__buf *bytes, const char *text, size_t len)
+{
+    put(bytes, len);
+    kymo__buf_put(bytes, text, len);
+}
+
+static void begin_block(struct writer *w)
+{
+    w->bytes.len = 0;
+    put_tag(&w->bytes, 'P');
+    put(&w->bytes, w->profile);
+    kymo__buf_put(&w->bytes, &w->calls->ns_per_tick, sizeof w->calls->ns_per_tick);
+    put(&w->bytes, w->calls->flags);
+    put(&w->bytes, __atomic_load_n(&w->calls->cost_ps, __ATOMIC_RELAXED));
+    w->head = w->bytes.len;
+}
+
+static void end_block(struct writer *w)
+{
+    if (w->status == KYMO_OK && w->bytes.failed)
+        w->status = kymo__fail(KYMO_ENOMEM, "no memory for a block of calls");
+    if (w->status != KYMO_OK || w->bytes.len == w->head)
+        return;
+    struct kymo__block block = {.type = KYMO__BLOCK_CALLS};
+    w->status = kymo__log_append(w->log, &block, w->bytes.data, w->bytes.len);
+}
+
+/* A thing is in the block as a whole. */
+static void maybe_next(struct writer *w)
+{
+    if (w->bytes.len < BLOCK)
+        return;
+    end_block(w);
+    begin_block(w);
+}
+
+/* ---- what nodes need; the profile's lock is held ---- */
+
+static void put_functions(struct writer *w, size_t from)
+{
+    for (size_t i = from; i < w->calls->n_names; i++) {
+        const struct kymo_calls_function *const f = &w->calls->names[i].function;
+        put_tag(&w->bytes, 'F');
+        put(&w->bytes, i + 1);
+        put(&w->bytes, (uint64_t)f->kind);
+        put(&w->bytes, f->line);
+        put_text(&w->bytes, f->name, strlen(f->name));
+        put_text(&w->bytes, f->qualified, strlen(f->qualified));
+        put_text(&w->bytes, f->file, strlen(f->file));
+        put_text(&w->bytes, f->module, strlen(f->module));
+        maybe_next(w);
+    }
+}
+
+static void put_signatures(struct writer *w, size_t from)
+{
+    for (size_t i = from; i < w->calls->n_texts; i++) {
+        const struct kymo__calls_text *const s = &w->calls->texts[i];
+        put_tag(&w->bytes, 'S');
+        put(&w->bytes, i + 1);
+        put(&w->bytes, s->function);
+        put(&w->bytes, s->elements);
+        put_text(&w->bytes, s->text, s->len);
+        maybe_next(w);
+    }
+}
+
+static void put_threads(struct writer *w, size_t from)
+{
+    for (const struct kymo_calls_thread *t = w->calls->threads; t != NULL; t = t->next)
+        if (t->number > from) {
+            put_tag(&w->bytes, 'T');
+            put(&w->bytes, t->number);
+            put(&w->bytes, (uint64_t)t->tid);
+            put_text(&w->bytes, t->name, strlen(t->name));
+            maybe_next(w);
+        }
+}
+
+/* ---- nodes ---- */
+
+static void put_node(struct writer *w, const struct kymo_calls_thread *thread,
+                     const struct kymo__calls_node *node)
+{
+    put_tag(&w->bytes, 'N');
+    put(&w->bytes, node->number);
+    put(&w->bytes, thread->number);
+    put(&w->bytes, node->parent);
+    put(&w->bytes, node->function);
+    put(&w->bytes, node->signature);
+}
+
+static void put_sums(struct writer *w, uint32_t node, const struct kymo__calls_sums *now,
+                     const struct kymo__calls_sums *before)
+{
+    put_tag(&w->bytes, 'C');
+    put(&w->bytes, node);
+    put(&w->bytes, now->calls - before->calls);
+    put(&w->bytes, now->resumes - before->resumes);
+    put(&w->bytes, now->self - before->self);
+    put(&w->bytes, now->total - before->total);
+    put(&w->bytes, now->max);
+}
+
+/* Nodes of a chunk, the first `n`. What is known of them is of this profile's recording. */
+static void put_chunk(struct writer *w, const struct kymo_calls_thread *thread,
+                      struct kymo__calls_chunk *chunk, size_t n)
+{
+    static const struct kymo__calls_sums none;
+    struct kymo__calls_written *const written = w->is_delta ? chunk->written : NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct kymo__calls_node *const node = &chunk->nodes[i];
+        const struct kymo__calls_sums *const before = written != NULL ? &written->sums[i] : &none;
+        if (written == NULL || i >= written->n_nodes)
+            put_node(w, thread, node);
+        struct kymo__calls_sums now;
+        if (kymo__calls_sums_get(thread, node, &now) && now.calls != before->calls) {
+            put_sums(w, node->number, &now, before);
+            if (written != NULL)
+                written->sums[i] = now;
+        }
+        if (written != NULL && i >= written->n_nodes)
+            written->n_nodes = i + 1;
+        maybe_next(w);
+    }
+}
+
+/* Without memory for what was written, the nodes wait for the next time. */
+static bool can_put(const struct writer *w, struct kymo__calls_chunk *chunk)
+{
+    if (w->is_delta && chunk->written == NULL)
+        chunk->written = kymo__calloc(1, sizeof *chunk->written);
+    return !w->is_delta || chunk->written != NULL;
+}
+
+static void put_nodes(struct writer *w, const struct kymo_calls_thread *thread)
+{
+    uint64_t left = thread->n_to_write;
+    for (struct kymo__calls_chunk *chunk = __atomic_load_n(&thread->chunks, __ATOMIC_ACQUIRE);
+         left > 0 && can_put(w, chunk); chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
+        const size_t n = (size_t)KYMO__MIN(left, (uint64_t)KYMO__CALLS_CHUNK);
+        put_chunk(w, thread, chunk, n);
+        left -= n;
+    }
+}
+
+static void put_losses(struct writer *w, uint64_t n_other)
+{
+    put_tag(&w->bytes, 'O');
+    put(&w->bytes, n_other);
+    put(&w->bytes, __atomic_load_n(&w->calls->n_widened, __ATOMIC_RELAXED));
+    put(&w->bytes, __atomic_load_n(&w->calls->n_bytes, __ATOMIC_RELAXED));
+}
+
+void kymo__calls_append_reset(struct kymo_calls *calls)
+{
+    pthread_mutex_lock(&calls->write_lock);
+    pthread_mutex_lock(&calls->lock);
+    calls->told = (struct kymo__calls_told){0};
+    for (struct kymo_calls_thread *t = calls->threads; t != NULL; t = t->next)
+        for (struct kymo__calls_chunk *chunk = t->chunks; chunk != NULL; chunk = chunk->next) {
+            kymo__free(chunk->written);
+            chunk->written = NULL;
+        }
+    pthread_mutex_unlock(&calls->lock);
+    pthread_mutex_unlock(&calls->write_lock);
+}
+
+/* Functions, signatures and threads; how many nodes follow, and of which threads. */
+static struct kymo__calls_told put_definitions(struct writer *w, const struct kymo__calls_told *told)
+{
+    struct kymo_calls *const calls = w->calls;
+    pthread_mutex_lock(&calls->lock);
+    for (struct kymo_calls_thread *t = calls->threads; t != NULL; t = t->next)
+        t->n_to_write = __atomic_load_n(&t->n_nodes, __ATOMIC_ACQUIRE);
+    put_functions(w, told->names);
+    put_signatures(w, told->texts);
+    put_threads(w, told->threads);
+    const struct kymo__calls_told now = {calls->n_names, calls->n_texts, calls->n_threads};
+    pthread_mutex_unlock(&calls->lock);
+    return now;
+}
+
+kymo_status kymo__calls_append(struct kymo_calls *calls, struct kymo__log *log, bool is_delta,
+                               uint32_t profile)
+{
+    static const struct kymo__calls_told none;
+    struct writer w = {.calls = calls, .log = log, .is_delta = is_delta, .profile = profile};
+    pthread_mutex_lock(&calls->write_lock);
+    begin_block(&w);
+    const struct kymo__calls_told told = put_definitions(&w, is_delta ? &calls->told : &none);
+    uint64_t n_other = 0;
+    /* The last one's link may change meanwhile: it is not followed. */
+    const struct kymo_calls_thread *t = told.threads > 0 ? calls->threads : NULL;
+    for (size_t i = 0; i < told.threads; i++) {
+        put_nodes(&w, t);
+        n_other += __atomic_load_n(&t->n_other, __ATOMIC_RELAXED);
+        if (i + 1 < told.threads)
+            t = t->next;
+    }
+    put_losses(&w, n_other);
+    end_block(&w);
+    if (is_delta && w.status == KYMO_OK)
+        calls->told = told;
+    pthread_mutex_unlock(&calls->write_lock);
+    kymo__buf_fini(&w.bytes);
+    return w.status;
+}
+
+/* ---- a log of its own ---- */
+
+static kymo_status append_process(struct kymo_calls *calls, struct kymo__log *log)
+{
+    const double ns_per_tick = kymo_calls_ns_per_tick(calls);
+    const bool is_tsc = calls->timer == KYMO__TIMER_TSC;
+    struct kymo__buf texts = {0}, command = {0};
+    char host[256];
+    kymo__identity_host(host, sizeof host);
+    kymo__identity_command(&command);
+    kymo__buf_put(&command, "", 1);
+    kymo__texts_put(&texts, KYMO__KEY_VERSION, KYMO_VERSION);
+    kymo__texts_printf(&texts, KYMO__KEY_PID, "%d", (int)getpid());
+    kymo__texts_put(&texts, KYMO__KEY_HOST, host);
+    kymo__texts_put(&texts, KYMO__KEY_COMMAND, command.failed ? "" : command.data);
+    kymo__texts_put(&texts, KYMO__KEY_CLOCK, is_tsc ? "tsc" : "monotonic");
+    kymo__texts_printf(&texts, KYMO__KEY_TICK_HZ, "%.0f", is_tsc ? 1e9 / ns_per_tick : 1e9);
+    kymo__texts_put(&texts, KYMO__KEY_POOL, "");
+    const kymo_status status = kymo__log_append_texts(log, KYMO__BLOCK_LOG, &texts);
+    kymo__buf_fini(&command);
+    kymo__buf_fini(&texts);
+    return status;
+}
+
+static kymo_status append_begin(struct kymo_calls *calls, struct kymo__log *log)
+{
+    const struct kymo__clock_entry entry = {calls->begin.tick, calls->begin.monotonic_ns,
+                                            calls->begin.realtime_ns, calls->begin.width_ns};
+    struct kymo__block block = {
+        .type = KYMO__BLOCK_CLOCK, .first_tick = entry.tick, .last_tick = entry.tick};
+    return kymo__log_append(log, &block, &entry, sizeof entry);
+}
+
+static kymo_status append_end(struct kymo__log *log)
+{
+    struct kymo__buf texts = {0};
+    kymo__texts_put(&texts, KYMO__KEY_END, "stop");
+    const kymo_status status = kymo__log_append_texts(log, KYMO__BLOCK_END, &texts);
+    kymo__buf_fini(&texts);
+    return status;
+}
+
+static kymo_status append_all(struct kymo_calls *calls, struct kymo__log *log)
+{
+    KYMO_TRY(append_process(calls, log));
+    KYMO_TRY(append_begin(calls, log));
+    KYMO_TRY(kymo__calls_append(calls, log, false, 0));
+    KYMO_TRY(kymo__log_append_moment(log, calls->timer == KYMO__TIMER_TSC));
+    return append_end(log);
+}
+
+kymo_status kymo_calls_write(struct kymo_calls *calls, int fd)
+{
+    const int own = dup(fd);
+    if (own < 0)
+        return kymo__fail_errno("write a profile");
+    const off_t at = lseek(own, 0, SEEK_CUR); /* what stands before it stays when a write fails */
+    struct kymo__log log;
+    kymo__log_adopt(&log, own, at > 0 ? (uint64_t)at : 0);
+    const kymo_status status = append_all(calls, &log);
+    kymo__log_close(&log);
+    return status;
+}
