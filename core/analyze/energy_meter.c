@@ -264,6 +264,18 @@ static bool make_stretches(struct kymo__meter *meter)
            (meter->has_power || derive_power(meter));
 }
 
+/* When power or energy were read first, which is when everything else was looked at first as well. */
+static uint64_t began_ns(const struct kymo__meter *meter)
+{
+    const struct kymo__readings *power = &meter->of[KYMO__POWER], *counter = &meter->of[KYMO__ENERGY];
+    uint64_t ns = UINT64_MAX;
+    if (power->n > 0)
+        ns = power->at[0].ns;
+    if (counter->n > 0)
+        ns = KYMO__MIN(ns, counter->at[0].ns);
+    return ns;
+}
+
 bool kymo__meter_prepare(struct kymo__meter *meter)
 {
     const bool is_package = meter->device_len >= 7 && memcmp(meter->device, "package", 7) == 0;
@@ -273,7 +285,7 @@ bool kymo__meter_prepare(struct kymo__meter *meter)
             return false;
     kymo__readings_throttled(&meter->of[KYMO__THROTTLE]);
     for (unsigned q = KYMO__FIRST_MEAN; q < KYMO__N_QUANTITIES; q++)
-        if (!kymo__readings_sum(&meter->of[q]))
+        if (!kymo__readings_sum(&meter->of[q], began_ns(meter)))
             return false;
     meter->counter_period_ns = is_package ? package_counter_ns : gpu_counter_ns;
     meter->is_brief = meter->of[KYMO__ENERGY].n >= 2;

@@ -106,8 +106,11 @@ size_t kymo__readings_find(const struct kymo__readings *readings, uint64_t ns)
 
 /* ---- everything else ---- */
 
-/* A reading speaks for the time since the one before, but not for longer than readings are usually apart, by far. */
-bool kymo__readings_sum(struct kymo__readings *readings)
+/*
+ * A reading speaks for the time since the one before, the first for that since measuring began, but not for longer than
+ * readings are usually apart, by far; where there is only one, nothing is usual.
+ */
+bool kymo__readings_sum(struct kymo__readings *readings, uint64_t began_ns)
 {
     uint64_t usual_ns;
     if (readings->n == 0)
@@ -117,8 +120,10 @@ bool kymo__readings_sum(struct kymo__readings *readings)
         return false;
     for (size_t i = 0; i < readings->n; i++) {
         struct kymo__reading *reading = &readings->at[i];
-        uint64_t ns = i > 0 ? reading->ns - reading[-1].ns : usual_ns;
-        if (ns > KYMO__MAX_GAP * usual_ns || ns > reading->ns)
+        uint64_t ns = i > 0                    ? reading->ns - reading[-1].ns
+                      : began_ns < reading->ns ? reading->ns - began_ns
+                                               : usual_ns;
+        if (readings->n > 1 && (ns > KYMO__MAX_GAP * usual_ns || ns > reading->ns))
             ns = KYMO__MIN(usual_ns, reading->ns);
         readings->cover[i] = (i > 0 ? readings->cover[i - 1] : 0) + (double)ns * 1e-9;
         reading->sum = (i > 0 ? reading[-1].sum : 0) + reading->value * (double)ns * 1e-9;

@@ -122,7 +122,7 @@ uint64_t kymo__meter_stated_period(const struct kymo__meter *meter);
 enum { KYMO__MAX_GAP = 4 };
 /* In order, without what cannot be, and one for each moment; sums and covers. These three false without memory. */
 KYMO_WARN_UNUSED bool kymo__readings_tidy(struct kymo__meter *meter, enum kymo__quantity q);
-KYMO_WARN_UNUSED bool kymo__readings_sum(struct kymo__readings *readings);
+KYMO_WARN_UNUSED bool kymo__readings_sum(struct kymo__readings *readings, uint64_t began_ns);
 /* The median distance of successive readings; 0 for fewer than two. */
 KYMO_WARN_UNUSED bool kymo__readings_distance(const struct kymo__readings *readings, uint64_t *out);
 /* Reasons for which clocks are held down as 100, others as 0. */

@@ -33,7 +33,7 @@ kymo_id kymo__energy_site(const char *name, const char *device, const char *quan
     return kymo_site_intern_whole(&site, strlen(name));
 }
 
-void kymo__energy_gpu_put(struct kymo__energy_gpu *gpu, enum kymo__quantity what, double value)
+static void put_at(struct kymo__energy_gpu *gpu, enum kymo__quantity what, uint64_t tick, double value)
 {
     struct kymo__energy_value *const v = &gpu->values[what];
     char name[64];
@@ -42,7 +42,12 @@ void kymo__energy_gpu_put(struct kymo__energy_gpu *gpu, enum kymo__quantity what
         snprintf(name, sizeof name, "GPU %" PRIu32 " %s", gpu->number, quantities[what].name);
         v->site = kymo__energy_site(name, gpu->node->uuid, quantities[what].key);
     }
-    kymo__energy_put(v->site, value);
+    kymo__energy_put_at(tick, v->site, value);
+}
+
+void kymo__energy_gpu_put(struct kymo__energy_gpu *gpu, enum kymo__quantity what, double value)
+{
+    put_at(gpu, what, kymo__clock_ticks(), value);
 }
 
 bool kymo__energy_gpu_reads(const struct kymo__energy_gpu *gpu, enum kymo__quantity what)
@@ -147,6 +152,17 @@ static void note_change(struct kymo__energy_gpu *gpu, double watts, uint64_t now
     gpu->last_change_ns = now_ns;
 }
 
+void kymo__energy_gpu_take_power(struct kymo__energy_gpu *gpu, double watts, uint64_t tick,
+                                 uint64_t ns)
+{
+    note_change(gpu, watts, ns);
+    if (gpu->power_ns != 0 && ns > gpu->power_ns)
+        gpu->count.expected_j += (watts + gpu->watts) / 2 * (double)(ns - gpu->power_ns) / 1e9;
+    gpu->watts = watts;
+    gpu->power_ns = KYMO__MAX(gpu->power_ns, ns);
+    put_at(gpu, KYMO__POWER, tick, watts);
+}
+
 void kymo__energy_gpu_power(struct kymo__energy_gpu *gpu, uint64_t now_ns)
 {
     double watts;
@@ -157,12 +173,7 @@ void kymo__energy_gpu_power(struct kymo__energy_gpu *gpu, uint64_t now_ns)
         kymo__energy_gpu_fault(gpu, KYMO__POWER, error);
         return;
     }
-    note_change(gpu, watts, now_ns);
-    if (gpu->power_ns != 0)
-        gpu->count.expected_j += (watts + gpu->watts) / 2 * (double)(now_ns - gpu->power_ns) / 1e9;
-    gpu->watts = watts;
-    gpu->power_ns = now_ns;
-    kymo__energy_gpu_put(gpu, KYMO__POWER, watts);
+    kymo__energy_gpu_take_power(gpu, watts, kymo__clock_ticks(), now_ns);
 }
 
 static void tell_count(const struct kymo__energy_gpu *gpu, enum kymo__count_news news, bool was_stuck)
@@ -188,8 +199,11 @@ void kymo__energy_gpu_count(struct kymo__energy_gpu *gpu, uint64_t now_ns)
     unsigned long long millijoule = 0;
     if (!kymo__energy_gpu_reads(gpu, KYMO__ENERGY))
         return;
+    const uint64_t tick = kymo__clock_ticks();
     const int error = gpu->nvml->energy == NULL ? KYMO__NVML_FUNCTION_NOT_FOUND
                                                 : gpu->nvml->energy(gpu->device, &millijoule);
+    /* It may take milliseconds, and when within them it counts is not known. */
+    const uint64_t middle = tick + (kymo__clock_ticks() - tick) / 2;
     if (error != 0) {
         kymo__energy_gpu_fault(gpu, KYMO__ENERGY, error);
         return;
@@ -199,14 +213,19 @@ void kymo__energy_gpu_count(struct kymo__energy_gpu *gpu, uint64_t now_ns)
     const double seconds = gpu->counted_ns != 0 ? (double)(now_ns - gpu->counted_ns) / 1e9 : 0;
     if (gpu->values[KYMO__POWER].missing[0] != '\0')
         gpu->count.expected_j += idle_watts * seconds;
+    if (gpu->ring.is_used && now_ns > gpu->power_ns) { /* its newest sample is a little old */
+        gpu->count.expected_j += gpu->watts * (double)(now_ns - gpu->power_ns) / 1e9;
+        gpu->power_ns = now_ns;
+    }
     gpu->count.still_s += seconds;
     gpu->counted_ns = now_ns;
+    gpu->n_counts++;
     gpu->count.most_j = 2 * gpu->count.expected_j + 1000;
     const bool was_stuck = gpu->count.is_stuck;
     const enum kymo__count_news news = kymo__count_take(&gpu->count, millijoule);
     tell_count(gpu, news, was_stuck);
     if (news != KYMO__COUNT_STUCK)
-        kymo__energy_gpu_put(gpu, KYMO__ENERGY, gpu->count.joules);
+        put_at(gpu, KYMO__ENERGY, middle, gpu->count.joules);
 }
 
 /* ---- what changes slowly ---- */
@@ -248,30 +267,56 @@ void kymo__energy_gpu_state(struct kymo__energy_gpu *gpu)
 
 /* ---- in words ---- */
 
-static void describe_power(const struct kymo__energy_gpu *gpu, struct kymo__buf *out)
+static double seconds(uint64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+static void describe_power(const struct kymo__energy_gpu *gpu, uint64_t period_ns,
+                           struct kymo__buf *out)
 {
     if (gpu->values[KYMO__POWER].missing[0] != '\0')
         return;
-    kymo__buf_puts(out, gpu->has_instant_power ? "power: instant"
-                                               : "power: as nvmlDeviceGetPowerUsage has it");
+    kymo__buf_puts(out, "power: ");
+    if (gpu->ring.is_used)
+        kymo__buf_printf(out, "the sample buffer, a sample every %.3f s, fetched every %.1f s",
+                         (double)gpu->ring.period_us / 1e6,
+                         seconds(kymo__energy_ring_period_ns(&gpu->ring)));
+    else
+        kymo__buf_printf(out, "%s%s, every %.3f s",
+                         gpu->ring.n_taken > 0 ? "the sample buffer until it stood still, then " : "",
+                         gpu->has_instant_power ? "instant" : "as nvmlDeviceGetPowerUsage has it",
+                         seconds(period_ns));
     if (gpu->n_powers > 1)
         kymo__buf_printf(out, ", %" PRIu64 " readings", gpu->n_powers);
     if (gpu->n_changes > 0)
         kymo__buf_printf(out, ", a new value every %.3f s",
-                         (double)(gpu->last_change_ns - gpu->first_change_ns) / 1e9 /
-                             (double)gpu->n_changes);
+                         seconds(gpu->last_change_ns - gpu->first_change_ns) / (double)gpu->n_changes);
     kymo__buf_puts(out, "; ");
 }
 
-void kymo__energy_gpu_describe(const struct kymo__energy_gpu *gpu, struct kymo__buf *out)
+static void describe_rest(const struct kymo__energy_gpu *gpu,
+                          const struct kymo__energy_rates *rates, struct kymo__buf *out)
+{
+    if (gpu->values[KYMO__ENERGY].missing[0] == '\0')
+        kymo__buf_printf(
+            out, "energy: the total counter, every %.1f s and at epochs, %" PRIu64 " readings; ",
+            seconds(rates->count_ns), gpu->n_counts);
+    if (gpu->values[KYMO__UTILIZATION].missing[0] == '\0')
+        kymo__buf_printf(out, "utilization: %s, every %.1f s; ",
+                         gpu->has_samples ? "the sample buffer" : "the last sample",
+                         seconds(rates->utilization_ns));
+    if (gpu->values[KYMO__SM_ACTIVE].missing[0] == '\0')
+        kymo__buf_printf(out, "GPM: every %.1f s; ", seconds(rates->gpm_ns));
+    kymo__buf_printf(out, "state: every %.1f s; ", seconds(rates->state_ns));
+}
+
+void kymo__energy_gpu_describe(const struct kymo__energy_gpu *gpu,
+                               const struct kymo__energy_rates *rates, struct kymo__buf *out)
 {
     kymo__buf_printf(out, "%s|%s|", gpu->node->uuid, gpu->node->model);
-    describe_power(gpu, out);
-    if (gpu->values[KYMO__ENERGY].missing[0] == '\0')
-        kymo__buf_puts(out, "energy: the total counter, every 4 s or at epochs; ");
-    if (gpu->values[KYMO__UTILIZATION].missing[0] == '\0')
-        kymo__buf_printf(out, "utilization: %s; ",
-                         gpu->has_samples ? "the sample buffer" : "the last sample");
+    describe_power(gpu, rates->power_ns, out);
+    describe_rest(gpu, rates, out);
     for (size_t i = 0; i < gpu->node->n_slices; i++)
         kymo__buf_printf(out, "%s%s%s", i == 0 ? "of the whole GPU, with its slices " : ", ",
                          gpu->node->slices[i], i + 1 == gpu->node->n_slices ? "; " : "");

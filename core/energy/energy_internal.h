@@ -5,8 +5,11 @@
  *   energy_thread.c   the thread: waits for its turn, reads, ends
  *   energy_sources.c  what there is to measure
  *   energy_times.c    when what is read
+ *   energy_pace.c     how seldom it has to be, by what a reading takes
+ *   energy_order.c    values of several GPUs and of the past, in order of time
  *   energy_lock.c     whose turn it is among the processes of a recording on one machine
  *   energy_gpu.c      one GPU: what is read of it, and what is said where that fails
+ *   energy_ring.c     its power, by the driver's sample buffer
  *   energy_util.c     how busy a GPU was: the driver's sample buffer, GPM
  *   energy_count.c    a counter of energy that may wrap, start again or stand still
  *   powercap.c        processors: the kernel's RAPL counters
@@ -23,6 +26,7 @@
 #include <pthread.h>
 
 #include "base/base_internal.h"
+#include "clock/clock_internal.h"
 #include "switchboard/switchboard_internal.h"
 #include <kymo/energy.h>
 
@@ -42,6 +46,7 @@ enum {
     KYMO__NVML_NO_DATA = 21,
     KYMO__NVML_NOT_READY = 27,
     KYMO__NVML_FIELD_POWER_INSTANT = 186,
+    KYMO__NVML_POWER_SAMPLES = 0,
     KYMO__NVML_UTILIZATION_SAMPLES = 1,
     KYMO__NVML_CLOCK_SM = 1,
     KYMO__NVML_CLOCK_MEMORY = 2,
@@ -63,7 +68,7 @@ struct kymo__nvml_field {
     union kymo__nvml_value value;
 };
 struct kymo__nvml_sample {
-    unsigned long long stamp_us; /* of the processor's clock */
+    unsigned long long stamp_us;
     union kymo__nvml_value value;
 };
 struct kymo__nvml_memory {
@@ -186,7 +191,7 @@ struct kymo__count {
 /* Take a reading, `expected_j`, `still_s` and `most_j` being up to date. */
 enum kymo__count_news kymo__count_take(struct kymo__count *count, uint64_t value);
 
-/* ---- energy_gpu.c and energy_util.c ---- */
+/* ---- energy_gpu.c, energy_ring.c and energy_util.c ---- */
 
 enum kymo__quantity {
     KYMO__POWER,
@@ -204,6 +209,16 @@ enum kymo__quantity {
     KYMO__N_QUANTITIES,
 };
 
+/* The driver's samples of power. */
+struct kymo__power_ring {
+    bool is_used;                /* else power is read one by one */
+    uint32_t n_looks;            /* for whether there is one */
+    uint64_t period_us, span_us; /* between samples, and of all that it keeps */
+    uint64_t step_us, due_us;    /* between those that are taken, and the next */
+    unsigned long long seen_us;  /* stamp of the last that was looked at, and its tick */
+    uint64_t seen_tick, n_taken;
+};
+
 struct kymo__energy_gpu {
     const struct kymo__nvml *nvml;
     kymo__nvml_device device;
@@ -217,17 +232,23 @@ struct kymo__energy_gpu {
     } values[KYMO__N_QUANTITIES];
     bool has_instant_power;
     struct kymo__count count;
-    uint64_t counted_ns; /* when the counter was read last; 0 never */
+    uint64_t counted_ns, n_counts; /* when the counter was read last (0 never), and how often */
     double watts; /* the last power, its time, and how often it has changed since the first change */
     uint64_t power_ns, first_change_ns, last_change_ns, n_changes, n_powers;
+    struct kymo__power_ring ring;
     unsigned long long seen_us;   /* stamp of the last utilization that was taken */
     bool has_samples, has_looked; /* there is a buffer of them; it was looked at */
+    uint64_t kept_us;             /* how much it had then, in time; 0 unknown */
     void *gpm[2];                 /* before, now */
     bool has_gpm_before;
 };
 
-/* Into the recording, unless this thread has lost its say: a counter; a sentence, which goes to the user as well. */
+/*
+ * Into the recording, unless this thread has lost its say: a counter of now or of the past, which may wait until nothing
+ * older can come; a sentence, which goes to the user as well.
+ */
 void kymo__energy_put(kymo_id site, double value);
+void kymo__energy_put_at(uint64_t tick, kymo_id site, double value);
 void kymo__energy_tell(const char *fmt, ...) KYMO_PRINTF(1, 2);
 /* A counter of a device: what people read ("GPU 0 power (W)") and "<device>|<quantity>". */
 kymo_id kymo__energy_site(const char *name, const char *device, const char *quantity);
@@ -236,13 +257,28 @@ void kymo__energy_gpu_init(struct kymo__energy_gpu *gpu, const struct kymo__nvml
                            kymo__nvml_device device, const struct kymo__node_gpu *node,
                            uint32_t number);
 void kymo__energy_gpu_fini(struct kymo__energy_gpu *gpu);
+/* A single reading of power. */
 void kymo__energy_gpu_power(struct kymo__energy_gpu *gpu, uint64_t now_ns);
+/* See whether the ring can be used for `hz` values a second (0: as many as are sensible); later again if it was empty. */
+void kymo__energy_ring_open(struct kymo__energy_gpu *gpu, uint32_t hz);
+/* Take the samples since the last look. Where the ring no longer works, it is no longer used, and a single one is read. */
+void kymo__energy_ring_read(struct kymo__energy_gpu *gpu);
+/* How often to do so. */
+uint64_t kymo__energy_ring_period_ns(const struct kymo__power_ring *ring);
 void kymo__energy_gpu_count(struct kymo__energy_gpu *gpu, uint64_t now_ns);
 /* All that changes slowly. */
 void kymo__energy_gpu_state(struct kymo__energy_gpu *gpu);
-void kymo__energy_gpu_busy(struct kymo__energy_gpu *gpu);
-void kymo__energy_gpu_describe(const struct kymo__energy_gpu *gpu, struct kymo__buf *out);
-/* Of energy_gpu.c for energy_util.c: write a value, or take note of why there is none. */
+void kymo__energy_gpu_utilization(struct kymo__energy_gpu *gpu);
+void kymo__energy_gpu_gpm(struct kymo__energy_gpu *gpu);
+/* How often each is read. */
+struct kymo__energy_rates {
+    uint64_t power_ns, count_ns, utilization_ns, gpm_ns, state_ns;
+};
+void kymo__energy_gpu_describe(const struct kymo__energy_gpu *gpu,
+                               const struct kymo__energy_rates *rates, struct kymo__buf *out);
+/* Of energy_gpu.c for the two others: write a value, or take note of why there is none. */
+void kymo__energy_gpu_take_power(struct kymo__energy_gpu *gpu, double watts, uint64_t tick,
+                                 uint64_t ns);
 void kymo__energy_gpu_put(struct kymo__energy_gpu *gpu, enum kymo__quantity what, double value);
 void kymo__energy_gpu_fault(struct kymo__energy_gpu *gpu, enum kymo__quantity what, int error);
 bool kymo__energy_gpu_reads(const struct kymo__energy_gpu *gpu, enum kymo__quantity what);

@@ -1,16 +1,41 @@
-/* The session of the energy thread, for the three files that make it. */
+/* The session of the energy thread, for the files that make it. */
 #ifndef KYMO_ENERGY_SESSION_H
 #define KYMO_ENERGY_SESSION_H
 
-#include "clock/clock_internal.h"
 #include "energy/energy_internal.h"
 
 #define KYMO__SECOND_NS UINT64_C(1000000000)
 
 enum kymo__session_state { KYMO__SESSION_RUNNING, KYMO__SESSION_ENDED, KYMO__SESSION_ABANDONED };
 
+/* What has a time of its own. */
+enum kymo__due_kind {
+    KYMO__DUE_POWER, /* one by one, where there is no ring */
+    KYMO__DUE_COUNT,
+    KYMO__DUE_UTILIZATION,
+    KYMO__DUE_GPM,
+    KYMO__DUE_STATE,
+    KYMO__N_PACED, /* up to here the period comes from what a reading takes */
+    KYMO__DUE_RING = KYMO__N_PACED,
+    KYMO__DUE_CPUS,
+    KYMO__DUE_LINE,
+    KYMO__N_DUES,
+};
 struct kymo__due {
     uint64_t next_ns, period_ns;
+    uint64_t read_ns;          /* the last time; not of the first readings */
+    uint64_t cost_ns, n_costs; /* CPU time of a reading of one GPU, and how many it is known from */
+};
+
+/* Values that wait for older ones; not in order. */
+struct kymo__energy_entry {
+    uint64_t tick;
+    kymo_id site;
+    double value;
+};
+struct kymo__energy_order {
+    struct kymo__energy_entry *entries;
+    size_t n, cap;
 };
 
 struct kymo__energy_session {
@@ -34,13 +59,14 @@ struct kymo__energy_session {
     size_t n_nodes, n_asked, n_gpus; /* that there are, that answered, that are measured */
     struct kymo__zone zones[KYMO__MAX_ZONES];
     size_t n_zones;
-    struct kymo__due power, state_due, busy, cpus, line, budget;
-    uint64_t counted_ns,
-        count_period_ns; /* the last reading of energy counters, and how long until the next */
-    uint32_t n_edges;    /* as many as are taken care of */
+    struct kymo__due due[KYMO__N_DUES];
+    struct kymo__energy_order order;
+    size_t n_rings;   /* GPUs whose power comes from a ring */
+    bool has_edges;   /* epochs are told */
+    uint32_t n_edges; /* as many as are taken care of */
     uint64_t edge_ns;
-    uint64_t cpu_ns, budget_cpu_ns,
-        budget_ns; /* the thread's CPU time at the first reading, and at the last look at it */
+    uint64_t began_ns,
+        cpu_ns; /* when all was read for the first time, and the thread's CPU time then */
 };
 
 static inline uint64_t kymo__energy_now_ns(void)
@@ -50,6 +76,8 @@ static inline uint64_t kymo__energy_now_ns(void)
 
 /* ---- energy_thread.c ---- */
 
+/* Write what has waited for long enough, or all of it. */
+void kymo__energy_write(struct kymo__energy_session *s, bool all);
 /* A text about the process, into the recording unless the thread has lost its say; `text` is freed. */
 void kymo__energy_put_text(const char *key, struct kymo__buf *text);
 
@@ -68,10 +96,33 @@ void kymo__energy_sources_close(struct kymo__energy_session *s);
 typedef void kymo__energy_reader(struct kymo__energy_gpu *gpu);
 void kymo__energy_read_all(struct kymo__energy_session *s, kymo__energy_reader *read);
 void kymo__energy_read_zones(struct kymo__energy_session *s);
-kymo__energy_reader kymo__energy_read_power, kymo__energy_read_count;
+kymo__energy_reader kymo__energy_read_power; /* one by one, ring or not */
+/* Of all GPUs, and plan the next time by what it took. */
+void kymo__energy_read_paced(struct kymo__energy_session *s, enum kymo__due_kind kind,
+                             uint64_t now_ns);
+/* All of one GPU, which tells what each takes. */
+void kymo__energy_read_first(struct kymo__energy_session *s, struct kymo__energy_gpu *gpu);
 
 void kymo__energy_times_init(struct kymo__energy_session *s);
 /* Read what is due at `now_ns`, `n_edges` epochs having begun or ended so far; when the next reading is due. */
 uint64_t kymo__energy_times_read(struct kymo__energy_session *s, uint64_t now_ns, uint32_t n_edges);
+
+/* ---- energy_pace.c: how often ---- */
+
+void kymo__pace_note(struct kymo__due *due, uint64_t cost_ns);
+KYMO_PRIVATE_API uint64_t kymo__pace_period_ns(enum kymo__due_kind kind, uint64_t cost_ns);
+/* The same by what readings have taken so far, within what the user has asked for and what buffers hold. */
+uint64_t kymo__pace_plan(const struct kymo__energy_session *s, enum kymo__due_kind kind);
+/* Whether a reading takes milliseconds, as some do on some drivers. */
+bool kymo__pace_is_dear(const struct kymo__due *due);
+/* Whether another reading stays within what measuring may take, up to now; one that is not dear does. */
+bool kymo__pace_can_afford(const struct kymo__energy_session *s, enum kymo__due_kind kind,
+                           uint64_t now_ns);
+
+/* ---- energy_order.c ---- */
+
+void kymo__energy_order_add(struct kymo__energy_order *order, const struct kymo__energy_entry *entry);
+/* Write what is not after `until_tick`, in order; the rest goes on waiting. */
+void kymo__energy_order_write(struct kymo__energy_order *order, uint64_t until_tick);
 
 #endif

@@ -13,8 +13,14 @@
 static void describe(struct kymo__energy_session *s)
 {
     struct kymo__buf sources = {0};
+    const struct kymo__energy_rates rates = {.power_ns = kymo__pace_plan(s, KYMO__DUE_POWER),
+                                             .count_ns = kymo__pace_plan(s, KYMO__DUE_COUNT),
+                                             .utilization_ns =
+                                                 kymo__pace_plan(s, KYMO__DUE_UTILIZATION),
+                                             .gpm_ns = kymo__pace_plan(s, KYMO__DUE_GPM),
+                                             .state_ns = kymo__pace_plan(s, KYMO__DUE_STATE)};
     for (size_t i = 0; i < s->n_gpus; i++)
-        kymo__energy_gpu_describe(&s->gpus[i], &sources);
+        kymo__energy_gpu_describe(&s->gpus[i], &rates, &sources);
     for (size_t i = 0; i < s->n_zones; i++)
         kymo__zone_describe(&s->zones[i], &sources);
     if (sources.len > 0)
@@ -128,10 +134,7 @@ static void add_gpu(struct kymo__energy_session *s, const struct kymo__visible_d
                           " (%s): its power and energy are those of "
                           "the whole GPU",
                           node->slices[device->slice], device->gpu, node->uuid);
-    kymo__energy_gpu_power(gpu, kymo__energy_now_ns());
-    kymo__energy_gpu_count(gpu, kymo__energy_now_ns());
-    kymo__energy_gpu_busy(gpu);
-    kymo__energy_gpu_state(gpu);
+    kymo__energy_read_first(s, gpu);
 }
 
 /* Add the GPUs that one process may use; `visible` NULL: all. */
@@ -180,16 +183,28 @@ void kymo__energy_sources_open(struct kymo__energy_session *s)
     pthread_mutex_unlock(&s->calls);
     if (s->n_asked > 0 && s->n_gpus == 0)
         kymo__energy_tell("no GPU is measured: CUDA_VISIBLE_DEVICES leaves the program none");
+    kymo__energy_write(s, false);
     describe(s);
+}
+
+/* What is dear is not read again when that was just done, as at the end of an epoch. */
+static void read_last(struct kymo__energy_session *s, enum kymo__due_kind kind)
+{
+    const uint64_t now = kymo__energy_now_ns();
+    if (!kymo__pace_is_dear(&s->due[kind]) || now >= s->due[kind].read_ns + KYMO__SECOND_NS)
+        kymo__energy_read_paced(s, kind, now);
 }
 
 void kymo__energy_sources_close(struct kymo__energy_session *s)
 {
     struct kymo__buf cpu = {0};
     kymo__energy_read_zones(s);
+    kymo__energy_read_all(s, kymo__energy_ring_read);
     kymo__energy_read_all(s, kymo__energy_read_power);
-    kymo__energy_read_all(s, kymo__energy_read_count);
-    kymo__energy_read_all(s, kymo__energy_gpu_busy);
+    read_last(s, KYMO__DUE_COUNT);
+    read_last(s, KYMO__DUE_UTILIZATION);
+    read_last(s, KYMO__DUE_GPM);
+    kymo__energy_write(s, true);
     describe(s);
     kymo__buf_printf(&cpu, "%" PRIu64, kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cpu_ns);
     kymo__energy_put_text(KYMO__KEY_ENERGY_CPU, &cpu);

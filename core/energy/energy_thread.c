@@ -68,11 +68,29 @@ static void be_silent(void)
         pthread_mutex_unlock(&my_session->voice);
 }
 
+void kymo__energy_put_at(uint64_t tick, kymo_id site, double value)
+{
+    const struct kymo__energy_entry entry = {tick, site, value};
+    if (my_session == NULL || !may_speak())
+        return; /* a test's own thread has no recording to write to */
+    kymo__energy_order_add(&my_session->order, &entry);
+    be_silent();
+}
+
 void kymo__energy_put(kymo_id site, double value)
 {
+    kymo__energy_put_at(kymo__clock_ticks(), site, value);
+}
+
+void kymo__energy_write(struct kymo__energy_session *s, bool all)
+{
+    uint64_t until = UINT64_MAX;
+    for (size_t i = 0; i < s->n_gpus && !all; i++)
+        if (s->gpus[i].ring.is_used && !s->gpus[i].is_lost)
+            until = KYMO__MIN(until, s->gpus[i].ring.seen_tick);
     if (!may_speak())
         return;
-    kymo_counter(site, value);
+    kymo__energy_order_write(&s->order, until);
     be_silent();
 }
 
@@ -158,6 +176,7 @@ static void session_free(struct kymo__energy_session *s)
     kymo__free(s->nodes);
     kymo__free(s->devices);
     kymo__free(s->gpus);
+    kymo__free(s->order.entries);
     pthread_mutex_destroy(&s->calls);
     pthread_mutex_destroy(&s->voice);
     kymo__free(s);

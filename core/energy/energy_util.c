@@ -31,6 +31,7 @@ static int look_at_samples(struct kymo__energy_gpu *gpu, double *mean)
     int type = 1;
     double sum = 0;
     const unsigned long long before_us = gpu->seen_us;
+    unsigned long long oldest_us = ULLONG_MAX;
     const int error = gpu->nvml->samples(gpu->device, KYMO__NVML_UTILIZATION_SAMPLES, before_us,
                                          &type, &n, samples);
     *mean = NAN;
@@ -42,10 +43,13 @@ static int look_at_samples(struct kymo__energy_gpu *gpu, double *mean)
             continue;
         sum += value;
         n_new++;
+        oldest_us = KYMO__MIN(oldest_us, samples[i].stamp_us);
         gpu->seen_us = KYMO__MAX(gpu->seen_us, samples[i].stamp_us);
     }
     if (n_new > 0)
         *mean = sum / n_new;
+    if (!gpu->has_looked && n_new > 1)
+        gpu->kept_us = gpu->seen_us - oldest_us;
     return error;
 }
 
@@ -60,7 +64,7 @@ static int read_samples(struct kymo__energy_gpu *gpu)
     return error;
 }
 
-static void read_utilization(struct kymo__energy_gpu *gpu)
+void kymo__energy_gpu_utilization(struct kymo__energy_gpu *gpu)
 {
     if (!kymo__energy_gpu_reads(gpu, KYMO__UTILIZATION))
         return;
@@ -125,7 +129,7 @@ static int put_metrics(struct kymo__energy_gpu *gpu)
     return error;
 }
 
-static void read_gpm(struct kymo__energy_gpu *gpu)
+void kymo__energy_gpu_gpm(struct kymo__energy_gpu *gpu)
 {
     if (!kymo__energy_gpu_reads(gpu, KYMO__SM_ACTIVE))
         return;
@@ -142,12 +146,6 @@ static void read_gpm(struct kymo__energy_gpu *gpu)
     gpu->gpm[0] = gpu->gpm[1];
     gpu->gpm[1] = before;
     gpu->has_gpm_before = true;
-}
-
-void kymo__energy_gpu_busy(struct kymo__energy_gpu *gpu)
-{
-    read_utilization(gpu);
-    read_gpm(gpu);
 }
 
 void kymo__energy_gpu_fini(struct kymo__energy_gpu *gpu)

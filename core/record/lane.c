@@ -28,7 +28,18 @@ static struct {
 
 static struct kymo__record *const record = &kymo__record;
 
+#define NOW UINT64_MAX /* a tick that no event has: what is asked for is the present */
+
 /* ---- chunks ---- */
+
+/* The tick of the last event. Words of a record are not told from events, so that of a record is remembered. */
+static uint64_t last_tick(const struct kymo__lane *lane)
+{
+    if (lane->pos == NULL)
+        return 0;
+    return lane->pos == lane->record_end ? lane->record_tick
+                                         : lane->base_tick + (lane->pos[-1] >> 24);
+}
 
 /* The lane's lock is held. */
 static void hand_over(struct kymo__lane *lane)
@@ -112,7 +123,8 @@ bool kymo__lane_renew(struct kymo__lane *lane, uint64_t base_tick)
     /* Release: a sealer that sees the chunk owned sees whose it is, and the zero word. */
     __atomic_store_n(&chunk->state, KYMO__CHUNK_OWNED, __ATOMIC_RELEASE);
     lane->chunk = chunk;
-    lane->pos = words;
+    lane->pos = lane->record_end = words;
+    lane->record_tick = lane->base_tick;
     __atomic_store_n(&lane->limit, words + KYMO__CHUNK_WORDS - 1, __ATOMIC_RELAXED);
     return true;
 }
@@ -183,6 +195,8 @@ void kymo__lane_join(struct kymo__lane *lane)
     lane->id = __atomic_fetch_add(&record->next_lane, 1, __ATOMIC_RELAXED);
     lane->next_sequence = 0;
     lane->gap_events = 0;
+    lane->floor_tick = 0;
+    lane->pos = NULL;
 }
 
 /* ---- the slow way ---- */
@@ -226,11 +240,20 @@ void kymo__lane_store_record(struct kymo__lane *lane, uint64_t tick, enum kymo_r
     __atomic_store_n(&pos[0], ticks << 24 | tag,
                      __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_extent() */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    lane->pos = pos + n + 1;
+    lane->pos = lane->record_end = pos + n + 1;
+    lane->record_tick = tick;
 }
 
-/* Make room for `n` words; the lane's lock is held. */
-static bool make_room(struct kymo__lane *lane, size_t n)
+/* Where a chunk begins whose first event is at `tick`, or now if that comes first, but never before the last one. */
+static uint64_t base_for(struct kymo__lane *lane, uint64_t tick)
+{
+    const uint64_t now = kymo__clock_ticks();
+    lane->floor_tick = KYMO__MAX(lane->floor_tick, last_tick(lane));
+    return tick < now ? KYMO__MAX(tick, lane->floor_tick) : now;
+}
+
+/* Make room for `n` words of an event at `tick`; the lane's lock is held. */
+static bool make_room(struct kymo__lane *lane, size_t n, uint64_t tick)
 {
     if (!is_open())
         return false;
@@ -240,13 +263,15 @@ static bool make_room(struct kymo__lane *lane, size_t n)
     } else if (lane->chunk != NULL && has_room(lane, n)) {
         return true;
     }
-    if (!kymo__lane_renew(lane, kymo__clock_ticks())) {
+    if (!kymo__lane_renew(lane, base_for(lane, tick))) {
         lose_one(lane);
         return false;
     }
     if (lane->gap_events > 0) {
         const uint64_t gap[] = {lane->gap_events, lane->gap_last_tick - lane->gap_first_tick};
-        kymo__lane_store_record(lane, kymo__clock_ticks(), KYMO_RECORD_GAP, gap, KYMO__COUNT_OF(gap));
+        kymo__lane_store_record(lane,
+                                KYMO__MAX(lane->base_tick, KYMO__MIN(tick, kymo__clock_ticks())),
+                                KYMO_RECORD_GAP, gap, KYMO__COUNT_OF(gap));
         lane->gap_events = 0;
     }
     return true;
@@ -268,7 +293,7 @@ static struct kymo__lane *attach(struct kymo__lane *lane)
 }
 
 /* The lane of this thread, busy and with room for `n` words at its `pos`; NULL when the event is not taken. */
-static struct kymo__lane *lane_with_room(size_t n)
+static struct kymo__lane *lane_with_room(size_t n, uint64_t tick)
 {
     struct kymo__lane *const before = kymo__lane_self;
     if (before->is_busy && before != &absent) {
@@ -280,7 +305,7 @@ static struct kymo__lane *lane_with_room(size_t n)
     bool ready = false;
     if (lane != NULL) {
         pthread_mutex_lock(&lane->lock);
-        ready = make_room(lane, n);
+        ready = make_room(lane, n, tick);
         if (!ready) {
             lane->pos = NULL;
             __atomic_store_n(&lane->limit, NULL, __ATOMIC_RELAXED);
@@ -319,7 +344,7 @@ static void set_idle(struct kymo__lane *lane)
 
 void kymo__lane_put_slowly(uint32_t tag)
 {
-    struct kymo__lane *lane = lane_with_room(1);
+    struct kymo__lane *lane = lane_with_room(1, NOW);
     if (lane != NULL)
         kymo__lane_store(lane, lane->pos, (kymo__clock_ticks() - lane->base_tick) << 24 | tag);
 }
@@ -348,10 +373,24 @@ void kymo__lane_put_record(enum kymo_record_type type, const uint64_t *words, si
     KYMO_ASSERT(n <= KYMO__RECORD_WORDS_MAX);
     struct kymo__lane *lane = lane_as_it_is(n + 1);
     if (lane == NULL)
-        lane = lane_with_room(n + 1);
+        lane = lane_with_room(n + 1, NOW);
     if (lane == NULL)
         return;
     kymo__lane_store_record(lane, kymo__clock_ticks(), type, words, n);
+    set_idle(lane);
+}
+
+void kymo__lane_put_record_at(uint64_t tick, enum kymo_record_type type, const uint64_t *words,
+                              size_t n)
+{
+    KYMO_ASSERT(n <= KYMO__RECORD_WORDS_MAX);
+    struct kymo__lane *lane = lane_as_it_is(n + 1);
+    if (lane == NULL)
+        lane = lane_with_room(n + 1, tick);
+    if (lane == NULL)
+        return;
+    const uint64_t at = KYMO__MAX(KYMO__MIN(tick, kymo__clock_ticks()), last_tick(lane));
+    kymo__lane_store_record(lane, at, type, words, n);
     set_idle(lane);
 }
 
@@ -360,7 +399,7 @@ struct kymo__lane *kymo__lane_get(void)
     struct kymo__lane *lane = kymo__lane_self;
     if (lane != &absent && lane != &occupied && kymo__lane_is_current(lane) && is_open())
         return lane;
-    lane = lane_with_room(1);
+    lane = lane_with_room(1, NOW);
     if (lane != NULL)
         set_idle(lane);
     return lane;

@@ -232,7 +232,10 @@ struct kymo__lane {
     uint32_t is_busy; /* an event is being written: one from a signal handler is counted as lost. The owner's */
     uint64_t *pos; /* where the next word goes; NULL: nowhere. The owner's */
     uint64_t *limit; /* `pos` at or past it takes the slow way. The owner's; others store NULL to make it so */
-    uint64_t base_tick;             /* of the chunk. The owner's */
+    uint64_t base_tick; /* of the chunk. The owner's */
+    uint64_t *record_end,
+        record_tick; /* where the last record ends, or the chunk begins; its tick. The owner's */
+    uint64_t floor_tick;            /* of the last event in the chunks before. The owner's */
     struct kymo__chunk_head *chunk; /* guarded by `lock` */
     uint32_t generation; /* of the recording that `id` belongs to; written by the owner under `lock` */
     uint32_t id;
@@ -309,6 +312,9 @@ static inline void kymo__lane_put(uint32_t tag)
 /* A record of `n` words behind its header; `n` at most KYMO__RECORD_WORDS_MAX. */
 enum { KYMO__RECORD_WORDS_MAX = 1024 };
 void kymo__lane_put_record(enum kymo_record_type type, const uint64_t *words, size_t n);
+/* One of the past: at `tick`, but not before the lane's last event and not after now, as lanes are in order of time. */
+void kymo__lane_put_record_at(uint64_t tick, enum kymo_record_type type, const uint64_t *words,
+                              size_t n);
 
 /* This thread's lane while a recording takes events, attached if need be; else NULL. */
 struct kymo__lane *kymo__lane_get(void);

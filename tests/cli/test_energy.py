@@ -182,6 +182,104 @@ def test_a_slice_is_measured_by_its_gpu(kymo, nvml, emit):
     assert "used by no process" not in kymo("report", "--energy", "run.kymo").stdout
 
 
+# ---- power from the driver's buffer of samples ----
+
+# Longer than any test sleeps too long: nothing in it is lost.
+RING = "ring 20 500"
+
+
+def samples_on_the_curve(tmp_path, power, gpu=0):
+    """That samples of 300 + 100 sin(2 pi t / 10 s) have their own times; 3 W are 50 ms. How many there are."""
+
+    def curve(ns):
+        return 300 + 100 * math.sin(2 * math.pi * ns / 1e10)
+
+    # What was read one by one may have been written late, when the machine is busy.
+    singles = [curve(ns) for ns in calls(tmp_path, "Instant", gpu)]
+    samples = [(ns, value) for ns, value in power if all(abs(value - single) > 0.01 for single in singles)]
+    assert power == sorted(power)
+    assert [value for _, value in samples] == pytest.approx([curve(ns) for ns, _ in samples], abs=3)
+    return len(samples)
+
+
+@pytest.mark.parametrize("how", ["", "ring_is shuffled"])
+def test_samples_of_power_come_with_their_own_times(kymo, nvml, counters, until, tmp_path, how):
+    command, log = until("PowerSamples 1", 3)
+    env = nvml("gpus 2", "watts 300 100 10", RING, how, log)
+    assert kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=env).returncode == 0
+    for gpu in (0, 1):
+        power = counters("run.kymo")[f"GPU {gpu} power (W)"]
+        assert samples_on_the_curve(tmp_path, power, gpu) > 50
+        # The first and the last are read one by one; besides, it is asked once whether there is such a thing.
+        assert len(calls(tmp_path, "Instant", gpu)) == 3
+        steps = [b[0] - a[0] for a, b in zip(power[1:-2], power[2:-1])]
+        assert len(steps) > 50 and max(steps) < 30e6 and min(steps) > 10e6
+
+
+def test_samples_are_thinned_to_the_rate_that_is_asked_for(kymo, nvml, counters, until, tmp_path):
+    command, log = until("PowerSamples", 3)
+    env = nvml("watts 300 100 10", RING, log)
+    assert kymo("run", "-q", "--energy", "--energy-hz", 10, "-o", "run.kymo", *command, env=env).returncode == 0
+    power = counters("run.kymo")["GPU 0 power (W)"]
+    assert samples_on_the_curve(tmp_path, power) > 10
+    assert {round((b[0] - a[0]) / 1e7) for a, b in zip(power[1:-2], power[2:-1])} == {10}
+    assert len(calls(tmp_path, "Instant")) == 3
+
+
+def test_a_rate_above_that_of_the_samples_is_read_one_by_one(kymo, nvml, counters, until, tmp_path):
+    command, log = until("Instant", 12)
+    env = nvml("watts 300 100 10", RING, log)
+    assert kymo("run", "-q", "--energy", "--energy-hz", 100, "-o", "run.kymo", *command, env=env).returncode == 0
+    power = counters("run.kymo")["GPU 0 power (W)"]
+    assert len(power) == len(calls(tmp_path, "Instant")) - 1
+    assert samples_on_the_curve(tmp_path, power) == 0
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "error PowerSamples 3",
+        "error PowerSamples 4",
+        "error PowerSamples 999",
+        "ring_is old",
+        "ring_is ahead",
+        "ring 20 0",
+        "ring 20 1",
+        "ring 20 5",
+        "ring 500 10",
+    ],
+)
+def test_without_a_buffer_of_use_power_is_read_one_by_one(kymo, nvml, counters, until, tmp_path, how):
+    command, log = until("Instant", 6)
+    done = kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml("watts 300 100 10", RING, how, log))
+    assert (done.returncode, done.stderr) == (0, "")
+    power = counters("run.kymo")["GPU 0 power (W)"]
+    assert len(power) == len(calls(tmp_path, "Instant")) - 1
+    assert samples_on_the_curve(tmp_path, power) == 0
+    assert len(calls(tmp_path, "PowerSamples")) <= 3
+
+
+@pytest.mark.parametrize(
+    "how", ["ring_is still 3", "ring_is old 3", "ring_is ahead 3", "error PowerSamples 3 3", "error PowerSamples 15 3"]
+)
+def test_where_the_buffer_ends_single_readings_go_on(kymo, nvml, counters, until, tmp_path, how):
+    command, log = until("Instant", 9)
+    done = kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml("watts 300 100 10", RING, how, log))
+    assert (done.returncode, done.stderr) == (0, "")
+    power = counters("run.kymo")["GPU 0 power (W)"]
+    assert samples_on_the_curve(tmp_path, power) > 50
+    assert len(power) >= len(calls(tmp_path, "Instant")) + 50
+    assert len(calls(tmp_path, "PowerSamples")) == 3
+
+
+def test_a_buffer_that_is_empty_at_first_is_looked_at_again(kymo, nvml, counters, until, tmp_path):
+    command, log = until("PowerSamples", 4)
+    env = nvml("watts 300 100 10", RING, "ring_is late 2", log)
+    assert kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=env).returncode == 0
+    power = counters("run.kymo")["GPU 0 power (W)"]
+    assert samples_on_the_curve(tmp_path, power) > 50
+
+
 # ---- what goes wrong: one sentence, and the program goes on ----
 
 

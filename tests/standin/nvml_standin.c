@@ -6,10 +6,15 @@
  *     model I NAME                what GPU I is called (default "Stand-in")
  *     slices I N                  GPU I is divided by MIG
  *     watts BASE SWING SECONDS    power is BASE + SWING * sin(2 pi t / SECONDS), t the monotonic clock (default 200 0 1)
- *     busy PERCENT                utilization, and GPM's figures; samples are 20 ms apart (default 50)
+ *     busy PERCENT                utilization, and GPM's figures (default 50)
+ *     busy_ring PERIOD_MS N       the buffer of utilization: N samples, so far apart (default 20 100)
  *     error NAME CODE [N]         the function NAME (without "nvmlDeviceGet" or "nvml") fails with CODE, from its N-th call on
  *     hang NAME [N]               it does not come back
  *     counter wrap|reset|stuck    what the energy counter does at its second reading
+ *     ring PERIOD_MS N            the buffer of power samples: N of them, so far apart (default: it is empty)
+ *     ring_is HOW [N]             what is wrong with it, from its N-th call on: old or ahead (its stamps are off by a minute),
+ *                                 still (no new samples), shuffled (not in order, and each twice); late: empty up to there
+ *     burn NAME US                a call takes so much of the processor's time
  *     log FILE                    each call is a line there: nanoseconds t, of which its values are, NAME, number of the GPU
  *
  * The energy counter is the integral of the power, so that totals can be checked. Compiled with KYMO_OLD_NVML it lacks the
@@ -40,11 +45,12 @@ static struct script {
     int n;
     gpu gpus[MAX_GPUS], slices[MAX_GPUS][MAX_SLICES];
     double base, swing, seconds, busy;
-    char counter[16], log[512];
+    char counter[16], ring_is[16], log[512];
+    unsigned long long busy_us, busy_n, ring_us, ring_n, ring_from, ring_calls, ring_still_us;
     struct rule {
         char name[40];
         int code, hangs;
-        unsigned long long from, n_calls;
+        unsigned long long from, n_calls, burn_us;
     } rules[MAX_RULES];
     int n_rules;
 } script;
@@ -73,7 +79,14 @@ static void read_line(const char *line)
     else if (sscanf(line, "hang %39s %llu", rule->name, &rule->from) >= 1) {
         rule->hangs = 1;
         script.n_rules += script.n_rules + 1 < MAX_RULES;
-    } else if (sscanf(line, "counter %15s", script.counter) == 1 ||
+    } else if (sscanf(line, "burn %39s %llu", rule->name, &rule->burn_us) == 2) {
+        script.n_rules += script.n_rules + 1 < MAX_RULES;
+    } else if (sscanf(line, "ring %llu %llu", &script.ring_us, &script.ring_n) == 2) {
+        script.ring_us *= 1000;
+    } else if (sscanf(line, "busy_ring %llu %llu", &script.busy_us, &script.busy_n) == 2) {
+        script.busy_us *= 1000;
+    } else if (sscanf(line, "ring_is %15s %llu", script.ring_is, &script.ring_from) >= 1 ||
+               sscanf(line, "counter %15s", script.counter) == 1 ||
                sscanf(line, "log %511s", script.log) == 1 ||
                sscanf(line, "watts %lf %lf %lf", &script.base, &script.swing, &script.seconds) == 3 ||
                sscanf(line, "busy %lf", &script.busy) == 1) {
@@ -89,7 +102,8 @@ static void read_script(void)
     const char *path = getenv("KYMO_STANDIN_NVML");
     FILE *file = path != NULL ? fopen(path, "re") : NULL;
     char line[640];
-    script = (struct script){.n = 1, .base = 200, .seconds = 1, .busy = 50};
+    script = (struct script){
+        .n = 1, .base = 200, .seconds = 1, .busy = 50, .busy_us = 20000, .busy_n = 100};
     for (int i = 0; i < MAX_GPUS; i++) {
         script.gpus[i] = (gpu){.index = i, .slice = -1, .model = "Stand-in"};
         for (int s = 0; s < MAX_SLICES; s++)
@@ -103,10 +117,18 @@ static void read_script(void)
 
 static __thread uint64_t called_ns; /* the moment of the call that is under way, which is also that of its values */
 
+static void burn(uint64_t us)
+{
+    const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + us * 1000;
+    while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+        ;
+}
+
 /* Every function begins here: 0, or the error that the script has for it. */
 static int call(const char *name, const gpu *g)
 {
     int code = 0, hangs = 0;
+    uint64_t burn_us = 0;
     pthread_mutex_lock(&lock);
     if (strcmp(name, "Init") == 0)
         read_script();
@@ -116,6 +138,7 @@ static int call(const char *name, const gpu *g)
             ++script.rules[i].n_calls >= script.rules[i].from) {
             code = script.rules[i].code;
             hangs |= script.rules[i].hangs;
+            burn_us += script.rules[i].burn_us;
         }
     FILE *file = script.log[0] != '\0' ? fopen(script.log, "ae") : NULL;
     if (file != NULL) {
@@ -123,6 +146,7 @@ static int call(const char *name, const gpu *g)
         fclose(file);
     }
     pthread_mutex_unlock(&lock);
+    burn(burn_us);
     while (hangs)
         pause();
     return code;
@@ -285,23 +309,71 @@ struct sample {
     } value;
 };
 
-/* The ring has the last two seconds. */
+static unsigned busy_samples(unsigned long long last_us, unsigned most, struct sample *out)
+{
+    const unsigned long long step = script.busy_us,
+                             now = clock_ns(CLOCK_REALTIME) / 1000 / step * step;
+    unsigned n = 0;
+    for (unsigned long long t = now - script.busy_n * step; t <= now && n < most; t += step)
+        if (t > last_us)
+            out[n++] = (struct sample){t, {.number = (unsigned)script.busy}};
+    return n;
+}
+
+/* Neighbours change places, and each comes again at the end. */
+static unsigned shuffle(unsigned n, unsigned most, struct sample *out)
+{
+    const unsigned n_twice = 2 * n <= most ? n : most - n;
+    for (unsigned i = 0; i + 1 < n; i += 2) {
+        const struct sample first = out[i];
+        out[i] = out[i + 1];
+        out[i + 1] = first;
+    }
+    memcpy(out + n, out, n_twice * sizeof *out);
+    return n + n_twice;
+}
+
+static unsigned power_samples(unsigned long long last_us, unsigned most, struct sample *out)
+{
+    uint64_t real_ns, before_ns, after_ns;
+    do {
+        before_ns = clock_ns(CLOCK_MONOTONIC);
+        real_ns = clock_ns(CLOCK_REALTIME);
+        after_ns = clock_ns(CLOCK_MONOTONIC);
+    } while (after_ns - before_ns > 1000000); /* something came in between */
+    const unsigned long long real_us = real_ns / 1000;
+    const uint64_t behind_ns = real_ns - before_ns;
+    const int is_wrong = ++script.ring_calls >= script.ring_from;
+    const int is_still = is_wrong && strcmp(script.ring_is, "still") == 0;
+    const unsigned long long step = script.ring_us > 0 ? script.ring_us : 1;
+    unsigned n = 0;
+    if (!is_wrong && strcmp(script.ring_is, "late") == 0)
+        return 0;
+    if (!is_still)
+        script.ring_still_us = real_us;
+    const unsigned long long newest = script.ring_still_us / step * step;
+    const unsigned long long off_us = !is_wrong                              ? 0
+                                      : strcmp(script.ring_is, "ahead") == 0 ? 60000000
+                                      : strcmp(script.ring_is, "old") == 0   ? -60000000ull
+                                                                             : 0;
+    for (unsigned long long i = script.ring_n; i-- > 0 && n < most;) {
+        const unsigned long long t = newest - i * step;
+        if (t + off_us > last_us)
+            out[n++] = (struct sample){
+                t + off_us, {.number = (unsigned)(watts_at(t * 1000 - behind_ns) * 1000)}};
+    }
+    return is_wrong && strcmp(script.ring_is, "shuffled") == 0 ? shuffle(n, most, out) : n;
+}
+
 EXPORT int nvmlDeviceGetSamples(gpu *g, int kind, unsigned long long last_us, int *type,
                                 unsigned *n, struct sample *out);
 EXPORT int nvmlDeviceGetSamples(gpu *g, int kind, unsigned long long last_us, int *type,
                                 unsigned *n, struct sample *out)
 {
-    enum { STEP_US = 20000, N = 100 };
-    const unsigned long long now = clock_ns(CLOCK_REALTIME) / 1000 / STEP_US * STEP_US;
-    unsigned n_out = 0;
-    const int error = call("Samples", g);
+    const int error = call(kind == 0 ? "PowerSamples" : "Samples", g);
     *type = 1;
-    for (unsigned long long t = now - (unsigned long long)N * STEP_US; t <= now && n_out < *n;
-         t += STEP_US)
-        if (t > last_us && kind == 1)
-            out[n_out++] = (struct sample){t, {.number = (unsigned)script.busy}};
-    *n = n_out;
-    return error != 0 ? error : n_out > 0 ? 0 : 6;
+    *n = kind == 0 ? power_samples(last_us, *n, out) : busy_samples(last_us, *n, out);
+    return error != 0 ? error : *n > 0 ? 0 : 6;
 }
 
 EXPORT int nvmlDeviceGetMigMode(gpu *g, unsigned *now, unsigned *later);

@@ -236,53 +236,103 @@ static struct kymo__energy_session *timetable(uint32_t hz)
     return s;
 }
 
-/* A second of processor time since the last look, of the four seconds that went by. */
-static void spend_a_second(struct kymo__energy_session *s)
-{
-    s->budget.next_ns = 0;
-    s->budget_ns = kymo__energy_now_ns() - 4 * KYMO__SECOND_NS;
-    s->budget_cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID) - KYMO__SECOND_NS;
-    kymo__energy_times_read(s, kymo__energy_now_ns(), 0);
-}
-
 static void where_readings_are_dear_there_are_fewer(void **state)
 {
     (void)state;
-    static const uint64_t expected[][3] = {{100, 1000, 4}, {100, 2000, 4}, {100, 4000, 4},
-                                           {100, 8000, 4}, {100, 8000, 8}, {100, 8000, 8}};
+    static const struct {
+        enum kymo__due_kind kind;
+        uint64_t cost_us, period_ms;
+    } cases[] = {
+        {KYMO__DUE_POWER, 5, 50},
+        {KYMO__DUE_POWER, 30, 75},
+        {KYMO__DUE_POWER, 90, 100},
+        {KYMO__DUE_COUNT, 20, 4000},
+        {KYMO__DUE_COUNT, 3000, 20000},
+        {KYMO__DUE_COUNT, 6000, 30000},
+        {KYMO__DUE_UTILIZATION, 50, 1000},
+        {KYMO__DUE_UTILIZATION, 1500, 7500},
+        {KYMO__DUE_UTILIZATION, 2600, 10000},
+        {KYMO__DUE_GPM, 200, 5000},
+        {KYMO__DUE_STATE, 9, 1000},
+        {KYMO__DUE_STATE, 300, 6000},
+        {KYMO__DUE_STATE, 3000, 8000},
+    };
+    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++)
+        assert_int_equal(kymo__pace_period_ns(cases[i].kind, cases[i].cost_us * 1000),
+                         cases[i].period_ms * 1000000);
     struct kymo__energy_session *s = timetable(0), *asked = timetable(50);
-    assert_int_equal(s->power.period_ns, KYMO__SECOND_NS / 20);
-    for (size_t i = 0; i < KYMO__COUNT_OF(expected); i++) {
-        spend_a_second(s);
-        assert_int_equal(s->power.period_ns, expected[i][0] * 1000000);
-        assert_int_equal(s->busy.period_ns, expected[i][1] * 1000000);
-        assert_int_equal(s->state_due.period_ns, expected[i][1] * 1000000);
-        assert_int_equal(s->count_period_ns, expected[i][2] * KYMO__SECOND_NS);
-    }
-    spend_a_second(asked);
-    assert_int_equal(asked->power.period_ns, KYMO__SECOND_NS / 50);
+    assert_int_equal(s->due[KYMO__DUE_POWER].period_ns, KYMO__SECOND_NS / 20);
+    assert_int_equal(asked->due[KYMO__DUE_POWER].period_ns, KYMO__SECOND_NS / 50);
+    asked->due[KYMO__DUE_POWER].cost_ns = KYMO__SECOND_NS;
+    assert_int_equal(kymo__pace_plan(asked, KYMO__DUE_POWER), KYMO__SECOND_NS / 50);
     free(s);
     free(asked);
+}
+
+/* What was measured on an H200, in microseconds of the processor. */
+static void a_slow_driver_is_read_within_a_thousandth_of_a_core(void **state)
+{
+    (void)state;
+    static const uint64_t costs_us[KYMO__N_PACED] = {[KYMO__DUE_POWER] = 60,
+                                                     [KYMO__DUE_COUNT] = 4500,
+                                                     [KYMO__DUE_UTILIZATION] = 2000,
+                                                     [KYMO__DUE_GPM] = 190,
+                                                     [KYMO__DUE_STATE] = 280};
+    const struct kymo__power_ring ring = {.period_us = 20000, .span_us = 2360000};
+    double share = 550e3 / (double)kymo__energy_ring_period_ns(&ring);
+    for (enum kymo__due_kind kind = KYMO__DUE_COUNT; kind < KYMO__N_PACED; kind++)
+        share +=
+            (double)costs_us[kind] * 1e3 / (double)kymo__pace_period_ns(kind, costs_us[kind] * 1000);
+    assert_true(share < 0.0008);
+}
+
+static void what_a_first_reading_takes_is_forgotten(void **state)
+{
+    (void)state;
+    struct kymo__due due = {0};
+    kymo__pace_note(&due, 9000);
+    assert_int_equal(due.cost_ns, 9000);
+    kymo__pace_note(&due, 1000);
+    assert_int_equal(due.cost_ns, 1000);
+    kymo__pace_note(&due, 2000);
+    assert_int_equal(due.cost_ns, 1250);
 }
 
 static void counters_are_read_every_4_s_and_rather_at_epochs(void **state)
 {
     (void)state;
     struct kymo__energy_session *s = timetable(0);
-    const uint64_t begin = s->counted_ns, second = KYMO__SECOND_NS;
-    s->budget.next_ns = UINT64_MAX;
+    const uint64_t *const counted_ns = &s->due[KYMO__DUE_COUNT].read_ns;
+    const uint64_t begin = *counted_ns, second = KYMO__SECOND_NS;
     kymo__energy_times_read(s, begin + 4 * second - 1, 0);
-    assert_int_equal(s->counted_ns, begin);
+    assert_int_equal(*counted_ns, begin);
     kymo__energy_times_read(s, begin + 4 * second, 0);
-    assert_int_equal(s->counted_ns, begin + 4 * second);
+    assert_int_equal(*counted_ns, begin + 4 * second);
     kymo__energy_times_read(s, begin + 7 * second, 1); /* an edge, too early for the counter */
-    assert_int_equal(s->counted_ns, begin + 4 * second);
+    assert_int_equal(*counted_ns, begin + 4 * second);
     kymo__energy_times_read(s, begin + 20 * second, 1); /* none in between, for the sake of the next */
-    assert_int_equal(s->counted_ns, begin + 4 * second);
+    assert_int_equal(*counted_ns, begin + 4 * second);
     kymo__energy_times_read(s, begin + 21 * second, 2);
-    assert_int_equal(s->counted_ns, begin + 21 * second);
+    assert_int_equal(*counted_ns, begin + 21 * second);
     kymo__energy_times_read(s, begin + 51 * second, 2); /* unless it takes too long to come */
-    assert_int_equal(s->counted_ns, begin + 51 * second);
+    assert_int_equal(*counted_ns, begin + 51 * second);
+    free(s);
+}
+
+static void a_dear_counter_is_read_at_epochs_while_that_is_within_bounds(void **state)
+{
+    (void)state;
+    struct kymo__energy_session *s = timetable(0);
+    const uint64_t begin = s->began_ns, second = KYMO__SECOND_NS;
+    struct kymo__due *const count = &s->due[KYMO__DUE_COUNT];
+    s->n_gpus = 1;
+    s->cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID) - 4000000; /* spent so far */
+    count->cost_ns = 900000; /* not dear: as often as it may */
+    assert_true(kymo__pace_can_afford(s, KYMO__DUE_COUNT, begin));
+    count->cost_ns = 20000000;
+    assert_false(kymo__pace_can_afford(s, KYMO__DUE_COUNT, begin + 20 * second));
+    assert_true(kymo__pace_can_afford(s, KYMO__DUE_COUNT, begin + 2000 * second));
+    s->n_gpus = 0;
     free(s);
 }
 
@@ -290,12 +340,12 @@ static void what_was_overslept_is_not_made_up_for(void **state)
 {
     (void)state;
     struct kymo__energy_session *s = timetable(10);
-    const uint64_t begin = s->power.next_ns;
-    s->budget.next_ns = UINT64_MAX;
+    struct kymo__due *const power = &s->due[KYMO__DUE_POWER];
+    const uint64_t begin = power->next_ns;
     kymo__energy_times_read(s, begin + 1, 0);
-    assert_int_equal(s->power.next_ns, begin + 100000000);
+    assert_int_equal(power->next_ns, begin + 100000000);
     kymo__energy_times_read(s, begin + 1234567890, 0);
-    assert_int_equal(s->power.next_ns, begin + 1300000000);
+    assert_int_equal(power->next_ns, begin + 1300000000);
     free(s);
 }
 
@@ -487,7 +537,10 @@ int main(void)
         SCRATCH_TEST(one_at_a_time_has_the_turn),
         SCRATCH_TEST(those_who_stand_in_line_say_which_gpus_they_use),
         cmocka_unit_test(where_readings_are_dear_there_are_fewer),
+        cmocka_unit_test(a_slow_driver_is_read_within_a_thousandth_of_a_core),
+        cmocka_unit_test(what_a_first_reading_takes_is_forgotten),
         cmocka_unit_test(counters_are_read_every_4_s_and_rather_at_epochs),
+        cmocka_unit_test(a_dear_counter_is_read_at_epochs_while_that_is_within_bounds),
         cmocka_unit_test(what_was_overslept_is_not_made_up_for),
         SCRATCH_TEST(a_recording_with_energy_has_counters_and_says_what_was_read),
         SCRATCH_TEST(recordings_with_energy_follow_one_another),

@@ -135,6 +135,101 @@ static void an_id_that_nobody_gave_stays_an_id(void **state)
     assert_int_equal(scratch_count(s->path, KYMO_KIND_RECORD), 0);
 }
 
+/* ---- records of the past ---- */
+
+static void put_at(uint64_t tick, uint64_t number)
+{
+    const uint64_t words[] = {KYMO_ID("past"), number};
+    kymo__lane_put_record_at(tick, KYMO_RECORD_COUNTER, words, KYMO__COUNT_OF(words));
+}
+
+/* Times of all events of the one lane; how many go back, and those of counters. */
+struct order {
+    uint64_t n, n_back, last_ns;
+    uint64_t counters[8], n_counters;
+};
+
+static kymo_status look_at_order(void *ctx, const struct kymo_batch *batch)
+{
+    struct order *order = ctx;
+    for (size_t i = 0, length; i < batch->n; i += length) {
+        const uint64_t ns = kymo_batch_ns(batch, batch->words[i]);
+        const bool is_record = kymo_word_kind(batch->words[i]) == KYMO_KIND_RECORD;
+        length = is_record ? kymo_record_length(batch->words[i]) : 1;
+        order->n_back += ns < order->last_ns;
+        order->last_ns = ns;
+        order->n++;
+        if (is_record && order->n_counters < KYMO__COUNT_OF(order->counters))
+            order->counters[order->n_counters++] = ns;
+    }
+    return KYMO_OK;
+}
+
+static struct order order_of(const char *path)
+{
+    struct order order = {0};
+    kymo_recording *recording;
+    assert_int_equal(kymo_recording_open(path, &recording), KYMO_OK);
+    assert_int_equal(kymo_recording_visit(recording, 0, look_at_order, &order), KYMO_OK);
+    kymo_recording_close(recording);
+    return order;
+}
+
+static void a_record_of_the_past_has_its_time_but_never_goes_back(void **state)
+{
+    const struct scratch *s = *state;
+    start(s, "clock=monotonic");
+    const uint64_t begin = kymo__clock_ticks();
+    usleep(3000);
+    put_at(begin + 1000, 0); /* the first event of the lane */
+    put_at(begin + 2000, 1);
+    put_at(begin + 500, 2); /* not before the one that is there */
+    const uint64_t before = kymo__clock_ticks();
+    kymo_mark(KYMO_ID("now"));
+    const uint64_t after = kymo__clock_ticks();
+    put_at(begin + 3000, 3);           /* nor before an event that is no record */
+    put_at(UINT64_MAX, 4);             /* nor after now */
+    kymo_counter(KYMO_ID("plain"), 1); /* and others go on behind */
+    const uint64_t end = kymo__clock_ticks();
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    const struct order order = order_of(s->path);
+    assert_int_equal(order.n, 7);
+    assert_int_equal(order.n_back, 0);
+    const uint64_t *const ns = order.counters; /* ticks of that clock are nanoseconds */
+    assert_true(ns[0] == begin + 1000 && ns[1] == begin + 2000 && ns[2] == begin + 2000);
+    assert_true(ns[3] >= before && ns[3] <= after);
+    assert_true(ns[4] >= after && ns[4] <= ns[5] && ns[5] <= end);
+}
+
+static void records_of_the_past_fill_chunk_after_chunk_in_order(void **state)
+{
+    const struct scratch *s = *state;
+    enum { N = 40000 }; /* three words each: several chunks */
+    start(s, "pool=16M,clock=monotonic");
+    const uint64_t begin = kymo__clock_ticks();
+    for (uint64_t i = 0; i < N; i++) {
+        put_at(begin + i, i); /* always long ago */
+        if (i % 1000 == 0)
+            kymo_mark(KYMO_ID("mark"));
+    }
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    const struct order order = order_of(s->path);
+    assert_int_equal(order.n, N + N / 1000);
+    assert_int_equal(order.n_back, 0);
+    assert_int_equal(counts().lost_events, 0);
+}
+
+static void behind_a_gap_records_of_the_past_are_in_order(void **state)
+{
+    const struct scratch *s = *state;
+    start(s, "pool=2M,disk=1");
+    for (uint64_t i = 0; i < 200000; i++)
+        put_at(kymo__clock_ticks() - 1000, i);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_true(counts().lost_events > 0);
+    assert_int_equal(order_of(s->path).n_back, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +241,9 @@ int main(void)
         SCRATCH_TEST(a_busy_lane_loses_and_counts),
         SCRATCH_TEST(a_thread_that_ends_leaves_its_events),
         SCRATCH_TEST(an_id_that_nobody_gave_stays_an_id),
+        SCRATCH_TEST(a_record_of_the_past_has_its_time_but_never_goes_back),
+        SCRATCH_TEST(records_of_the_past_fill_chunk_after_chunk_in_order),
+        SCRATCH_TEST(behind_a_gap_records_of_the_past_are_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
