@@ -34,8 +34,8 @@ static const struct cli_option options[] = {
      "record power, energy and utilization of the GPUs that the\n"
      "program may use, and of the processors where that is allowed"},
     {"energy-hz", 0, CLI_COUNT, "N", &given.energy_hz,
-     "power readings a second, 1 to 100 (default: 20, fewer where\n"
-     "the driver is slow)"},
+     "values of power a second, 1 to 100 (default: up to 50 where\n"
+     "the driver keeps samples, else 20, fewer where it is slow)"},
     {"memory", 0, CLI_FLAG, NULL, &given.memory,
      "record resident memory, and by samples what is allocated,\n"
      "where, and what of it is freed; C, C++ and Python"},

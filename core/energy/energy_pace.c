@@ -65,5 +65,5 @@ bool kymo__pace_can_afford(const struct kymo__energy_session *s, enum kymo__due_
         return true;
     const uint64_t spent_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cpu_ns,
                    allowed_ns = (now_ns - s->began_ns) / 1000 * s->n_gpus;
-    return spent_ns + due->cost_ns * s->n_gpus <= allowed_ns / 10 * 9;
+    return spent_ns + due->cost_ns * s->n_gpus <= allowed_ns / 100 * 85;
 }

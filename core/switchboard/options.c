@@ -382,7 +382,7 @@ static const struct {
      set_gpu_schedule},
     {"gpu.syncs", "0|1", "0", "also records streams that wait, which slows launches", set_gpu_syncs},
     {"energy", "0|1", "0", "records energy, power and utilization", set_energy},
-    {"energy.hz", "N", "20", "power readings a second, 1 to 100", set_energy_hz},
+    {"energy.hz", "N", "50, 20 without samples", "values of power a second, 1 to 100", set_energy_hz},
     {"memory", "0|1", "0", "records resident memory, and allocations by samples", set_memory},
     {"memory.sample", "SIZE", "512KiB, more where needed",
      "bytes between two samples of allocations; 1: every allocation", set_memory_sample},
