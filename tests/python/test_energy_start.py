@@ -62,6 +62,44 @@ def test_the_rate_is_an_option(nvml, tmp_path):
         kymo.start(tmp_path / "run.kymo", energy=True, **{"energy.hz": 1000})
 
 
+DEAR = ("burn TotalEnergyConsumption 6000", "burn Samples 3000", "busy_ring 200 71")
+
+
+def test_what_is_dear_is_read_seldom_and_the_sources_say_so(nvml, tmp_path):
+    log = nvml("ring 20 500", "watts 300 0 1", *DEAR)
+    kymo.start(tmp_path / "run.kymo", energy=True)
+    wait_for_calls(log, "PowerSamples", 2)
+    kymo.stop()
+    loaded = kymo.load(tmp_path / "run.kymo")
+    (sources,) = loaded.processes["energy_sources"]
+    assert "|power: the sample buffer, a sample every 0.020 s, fetched every 2.0 s, " in sources
+    assert "; energy: the total counter, every 30.0 s and at epochs, 2 readings; " in sources
+    assert "; utilization: the sample buffer, every 10.0 s; GPM: every " in sources
+    # The one value, read at the end, stands for all of the time.
+    (row,) = (row for row in loaded.energy() if row["kind"] == "gpu")
+    assert row["utilization"] == pytest.approx(0.5)
+    assert row["mean_w"] == pytest.approx(300, rel=0.02)
+
+
+def test_a_buffer_that_stands_still_is_told_by_the_sources(nvml, tmp_path):
+    log = nvml("ring 20 500", "ring_is still 3")
+    kymo.start(tmp_path / "run.kymo", energy=True)
+    wait_for_calls(log, "Instant", 8)
+    kymo.stop()
+    (sources,) = kymo.load(tmp_path / "run.kymo").processes["energy_sources"]
+    assert "|power: the sample buffer until it stood still, then instant, every 0." in sources
+
+
+def test_a_dear_counter_is_left_out_at_the_edges_of_short_epochs(nvml, tmp_path):
+    log = nvml("ring 20 500", *DEAR)
+    kymo.start(tmp_path / "run.kymo", energy=True)
+    with kymo.epoch():
+        time.sleep(4.2)
+    kymo.stop()
+    # At the start and the end: 6 ms more in 4 s would be more than a thousandth.
+    assert sum("TotalEnergyConsumption" in line for line in log.read_text().splitlines()) == 2
+
+
 def test_the_counter_is_read_where_an_epoch_ends(nvml, tmp_path):
     log = nvml()
     kymo.start(tmp_path / "run.kymo", energy=True, **{"energy.hz": 1})
