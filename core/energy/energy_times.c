@@ -169,7 +169,7 @@ void kymo__energy_times_init(struct kymo__energy_session *s)
     s->due[KYMO__DUE_CPUS] =
         (struct kymo__due){.next_ns = now + 4 * quarter, .period_ns = 4 * quarter};
     s->due[KYMO__DUE_LINE] =
-        (struct kymo__due){.next_ns = now + 3 * quarter, .period_ns = 4 * quarter};
+        (struct kymo__due){.next_ns = now + 3 * quarter, .period_ns = 8 * quarter};
     look_at_rings(s);
     s->began_ns = now;
     s->cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
