@@ -13,12 +13,13 @@ What a single step waits is by the clock, and wants an idle machine.
     always     200 steps with the tool on: phases by kymo.hf.Callback, operators by torch.profiler
     window     20 steps recorded with operators and shapes: engine="kymo" of ProfCallback; torch.profiler by hand, what
                it has thrown away, or saved as a trace, which the training waits for
-    ends       windows of one step, again and again: what their ends cost, while what was recorded is exported beside
+    ends       windows of one step, again and again: what their edges cost, while what was recorded is exported beside
     memory     10,000 steps of a tiny model, alone, with such windows
 """
 
 from __future__ import annotations
 
+import collections
 import gzip
 import importlib.util
 import json
@@ -29,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from bench_results import Interval, Results, median_with_interval, options_of
 
@@ -130,9 +131,12 @@ class Pair:
         key = f"{self.clock}_steps"
         return statistics.median(t for _, other in self.rounds for t in other[key][FIRST:]) / 1e6
 
-    def windows(self) -> list[tuple[float, float]]:
-        """What the training waited for the end of each window, in milliseconds; in all, and for the profiler itself."""
-        return [(wait / 1e6, engine / 1e6) for one, _ in self.rounds for wait, engine in one["windows"]]
+    def windows(self) -> list[list[dict[str, float]]]:
+        """What the training waited for each window, in milliseconds, by rounds; keys as train_server.py has them."""
+        return [
+            [{key.replace("_ns", "_ms"): ns / 1e6 for key, ns in window.items()} for window in one["windows"]]
+            for one, _ in self.rounds
+        ]
 
 
 def has_gpu() -> bool:
@@ -167,12 +171,14 @@ def measure_always(results: Results, folder: Path, n_rounds: int, n_steps: int, 
 # ---- a window ----
 
 
-def operators_in(folder: str) -> int:
-    """How many operators the trace of a window has."""
+def content_of(folder: str, n_steps: int) -> str:
+    """How much of each kind the trace of a window has for each step."""
     for path in Path(folder).rglob("*.pt.trace.json*"):
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-            return sum(event.get("cat") == "cpu_op" for event in json.load(file)["traceEvents"])
-    return 0
+            found = collections.Counter(event.get("cat") for event in json.load(file)["traceEvents"])
+        names = {"cpu_op": "operators", "kernel": "kernels"}
+        return "".join(f", {found[key] / n_steps:.0f} {name}" for key, name in names.items() if found[key])
+    return ""
 
 
 def measure_window(results: Results, folder: Path, n_rounds: int, clock: str) -> None:
@@ -188,8 +194,7 @@ def measure_window(results: Results, folder: Path, n_rounds: int, clock: str) ->
         # From the step whose end prepares to the first one behind the window.
         interval = median_with_interval([t / active for t in pair.added_ms(wait - 1, wait + warmup + active + 1)])
         added[tool] = interval[1]
-        n_operators = operators_in(pair.rounds[-1][0]["folder"]) / active
-        content = f", {n_operators:.0f} operators" if n_operators else ""
+        content = content_of(pair.rounds[-1][0]["folder"], active)
         results.put(f"a recorded step, {name}", f"{milliseconds(interval)} to {pair.step_ms():.1f} ms{content}")
     for tool in tuple(names)[1:]:
         times = added[tool] / max(added["window kymo"], 1e-6)
@@ -204,20 +209,30 @@ def p99(answer: Answer) -> float:
     return float(steps[min(int(len(steps) * 0.99), len(steps) - 1)]) / 1e6
 
 
+def put_waits(results: Results, what: str, waits_ms: list[float]) -> None:
+    words = f"{statistics.median(waits_ms):.2f} ms, at most {max(waits_ms):.2f}"
+    results.put(what, words, "<= 1 ms", statistics.median(waits_ms) <= 1)
+
+
 def measure_ends(results: Results, folder: Path, n_rounds: int, n_steps: int) -> None:
     ours = Pair("ends kymo", folder, n_steps, REPEATED, n_rounds, "wall")
     later = median_with_interval([p99(one) / ours.by - p99(other) for one, other in ours.rounds])
     plain = statistics.median(p99(other) for _, other in ours.rounds)
     words = f"{milliseconds(later)} to {plain:.2f} ms"
     results.put('p99 of steps, windows exported, engine="kymo"', words, "<= 1 ms", later[1] <= 1)
-    waits = sorted(wait for wait, _ in ours.windows())
-    words = f"{statistics.median(waits):.2f} ms, at most {waits[-1]:.2f}"
-    results.put('end of a window, engine="kymo"', words, "<= 1 ms", statistics.median(waits) <= 1)
+    saved = [window for windows in ours.windows() for window in windows]
+    put_waits(results, 'end of a window, engine="kymo"', [window["wait_ms"] for window in saved])
+    put_waits(results, 'beginning of a window, engine="kymo"', [window["begin_ms"] for window in saved])
+    later_ones = [window["prepare_ms"] for windows in ours.windows() for window in windows[1:]]
+    put_waits(results, 'beginning of a warm-up, engine="kymo"', later_ones)
+    firsts = [windows[0]["prepare_ms"] for windows in ours.windows() if windows]
+    results.put("the first one, which begins a recording", f"{statistics.median(firsts):.1f} ms")
     theirs = Pair("ends torch", folder, n_steps, REPEATED, max(n_rounds // 2, 1), "wall")
-    results.put('end of a window, engine="torch": torch', f"{statistics.median(t for _, t in theirs.windows()):.1f} ms")
-    waits = sorted(wait - engine for wait, engine in theirs.windows())
-    words = f"{statistics.median(waits):.2f} ms, at most {waits[-1]:.2f}"
-    results.put('end of a window, engine="torch": kymo on top', words, "<= 1 ms", statistics.median(waits) <= 1)
+    saved = [window for windows in theirs.windows() for window in windows]
+    torch_ms = statistics.median(window["engine_ms"] for window in saved)
+    results.put('end of a window, engine="torch": torch', f"{torch_ms:.1f} ms")
+    ours_ms = [window["wait_ms"] - window["engine_ms"] for window in saved]
+    put_waits(results, 'end of a window, engine="torch": kymo on top', ours_ms)
 
 
 # ---- memory ----
@@ -243,6 +258,14 @@ def measure_memory(results: Results, folder: Path, n_steps: int) -> None:
         results.put(f"memory, {n_steps:,} steps, {name}", words, *bar)
 
 
+class GpuResults(Results):
+    """The same table with a model on the GPU."""
+
+    def put(self, what: str, measured: str, bar: str = "", met: Optional[bool] = None) -> None:
+        """Say so in each line."""
+        super().put(f"{what}, on the GPU", measured, bar, met)
+
+
 def main() -> int:
     parser = options_of(__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS) + "; all by default")
@@ -251,8 +274,9 @@ def main() -> int:
     if missing:
         print(f"not here: {', '.join(missing)} not installed")
         return 77
-    results = Results(arguments.results)
-    clock = "wall" if has_gpu() else "cpu"
+    is_gpu = has_gpu()
+    results = (GpuResults if is_gpu else Results)(arguments.results)
+    clock = "wall" if is_gpu else "cpu"
     folder = Path(tempfile.mkdtemp(prefix="train-", dir=arguments.dir))
     parts = arguments.parts or PARTS
     is_quick = arguments.quick

@@ -220,10 +220,11 @@ def train(tools: list[Any], tool: str, n_steps: int, folder: Path, turns: Turns)
     return {**took, "rss_kb": timer.rss_kb}
 
 
-def told(tools: list[Any]) -> list[tuple[int, int]]:
-    """What the training waited for each window's end, and what of that was the profiler's, in nanoseconds."""
+def told(tools: list[Any]) -> list[dict[str, int]]:
+    """What the training waited for each window, in nanoseconds: at its end, what of that was the profiler's, before."""
     drivers = [tool.prof for tool in tools if getattr(tool, "prof", None) is not None]
-    return [(window.wait_ns, window.engine_ns) for driver in drivers for window in driver.windows]
+    keys = ("wait_ns", "engine_ns", "prepare_ns", "begin_ns")
+    return [{key: getattr(window, key) for key in keys} for driver in drivers for window in driver.windows]
 
 
 def main() -> None:

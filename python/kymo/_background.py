@@ -4,6 +4,9 @@ The process is a shell, started before there is work, because starting one takes
 for it. An order is a line in a file that is nowhere but in memory, and a byte in a pipe that says there is one more.
 Neither waits for the shell, however far behind it is. Both stay when the program is gone, and the shell has a session
 of its own: so neither Ctrl-C nor the terminal's end nor a `kill -9` of the program stops what has been ordered.
+
+What cannot begin yet, because a thread still writes what is to be read, is ordered by a messenger: a thread that waits
+in place of the one that trains.
 """
 
 from __future__ import annotations
@@ -11,14 +14,18 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import queue
 import shlex
 import subprocess
 import sys
+import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import ClassVar
+    from collections.abc import Callable, Sequence
+    from typing import ClassVar, Optional
+
+    Order = tuple[Callable[[], None], Sequence[Sequence[str]]]
 
 _NICE = 10
 _MOMENT_S = 0.3
@@ -98,35 +105,87 @@ class _Clerk:
         os.close(self._orders)
 
 
+class _Messenger:
+    """A thread that waits for what an order needs, and then gives it. A forked child has none."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self.orders: queue.SimpleQueue[Optional[Order]] = queue.SimpleQueue()
+        self.thread = threading.Thread(target=self._run, name="kymo-messenger", daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        while (order := self.orders.get()) is not None:
+            wait, commands = order
+            wait()
+            try:
+                run(*commands)
+            except OSError as error:
+                print(f"kymo: a window is lost: {error}", file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        """Come back when all orders are given."""
+        self.orders.put(None)
+        self.thread.join()
+
+
 class _Office:
     """Where the processes are. The last one takes orders; those before it do what they have, and end."""
 
     clerks: ClassVar[list[_Clerk]] = []
+    messenger: Optional[_Messenger] = None
+    lock = threading.RLock()  # guards the processes, for moments; a forked child has a new one
+
+
+def _after_fork() -> None:
+    _Office.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def ready() -> None:
     """See that there is a process with room for orders. Call it when a millisecond does not matter."""
-    clerks = _Office.clerks = [clerk for clerk in _Office.clerks if clerk.is_here]
-    if clerks and clerks[-1].has_room:
-        return
-    for clerk in clerks:
-        clerk.finish()
-    clerks.append(_Clerk())
+    with _Office.lock:
+        clerks = _Office.clerks = [clerk for clerk in _Office.clerks if clerk.is_here]
+        if clerks and clerks[-1].has_room:
+            return
+        for clerk in clerks:
+            clerk.finish()
+        clerks.append(_Clerk())
+
+
+def ready_behind() -> None:
+    """See that there is a messenger. Call it when a millisecond does not matter."""
+    if _Office.messenger is None or _Office.messenger.owner != os.getpid():
+        _Office.messenger = _Messenger()
 
 
 def run(*commands: Sequence[str]) -> None:
     """Have the commands of kymo done, one after the other as long as each succeeds: run(["artifacts", trace])."""
-    if not _Office.clerks or not _Office.clerks[-1].is_here:
-        ready()
-    _Office.clerks[-1].order(" && ".join(f"{shlex.join([program(), *words])} </dev/null" for words in commands))
+    with _Office.lock:
+        if not _Office.clerks or not _Office.clerks[-1].is_here:
+            ready()
+        _Office.clerks[-1].order(" && ".join(f"{shlex.join([program(), *words])} </dev/null" for words in commands))
+
+
+def run_behind(wait: Callable[[], None], *commands: Sequence[str]) -> None:
+    """Have the commands done when `wait()` has come back, which another thread calls."""
+    ready_behind()
+    assert _Office.messenger is not None
+    _Office.messenger.orders.put((wait, commands))
 
 
 def _finish() -> list[_Clerk]:
-    """Let all end after the work they have."""
-    clerks = [clerk for clerk in _Office.clerks if clerk.owner == os.getpid()]
-    _Office.clerks = []
-    for clerk in clerks:
-        clerk.finish()
+    """Let all end after the work they have, when the messenger has given his orders."""
+    messenger, _Office.messenger = _Office.messenger, None
+    if messenger is not None and messenger.owner == os.getpid():
+        messenger.finish()
+    with _Office.lock:
+        clerks = [clerk for clerk in _Office.clerks if clerk.owner == os.getpid()]
+        _Office.clerks = []
+        for clerk in clerks:
+            clerk.finish()
     return clerks
 
 

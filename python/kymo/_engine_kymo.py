@@ -4,6 +4,10 @@ What torch.profiler collects, and turns into a trace when it stops, goes into a 
 each operator. Nothing has to be done at a window's end: a process beside reads the recording while training goes on,
 and makes the trace and the tables of it. Between windows no operators are recorded.
 
+GPU tracing takes some 10 ms to begin and as long as the GPU has work to end, so a thread does both: it begins with the
+warm-up, and the window's trace is ordered when it has ended. A window whose warm-up was too short for that waits at its
+beginning, and has a note of it.
+
 A recording that is open is used. Else the engine has its own, `kymo_engine.kymo` in the output directory, from its
 first window until it is gone.
 """
@@ -49,6 +53,8 @@ class KymoEngine:
         self._cuda = cuda
         self._operators, self._mistake = _make_operators(record_shapes) if cpu else (None, None)
         self._has_gpu = False  # tracing of GPU work that was begun here
+        self._late_ns = 0  # what the window waited for it
+        self._launched_before = 0  # the number that parts work of the window from later work; 0: none was traced
         self._log: Optional[str] = None
         self._step: Optional[_native.Range] = None
         self._from_ns = 0
@@ -75,6 +81,7 @@ class KymoEngine:
 
     def start(self) -> None:
         """Record operators from here on."""
+        self._await_gpu()
         self._from_ns = time.monotonic_ns()
         if self._operators is not None:
             self._operators.start()
@@ -94,26 +101,32 @@ class KymoEngine:
         """Record operators no more."""
         if self._operators is not None:
             self._operators.stop()
-        began_ns = time.perf_counter_ns()
         self._end_gpu()
-        window.engine_ns += time.perf_counter_ns() - began_ns
-        self._until_ns = time.monotonic_ns()  # behind what the GPU still had to do
+        self._until_ns = time.monotonic_ns()
+        if self._late_ns:
+            window.notes.append(f"{self._late_ns / 1e6:.0f} ms of waiting for GPU tracing to begin")
 
     def save(self, window: Window) -> None:
         """Have the trace and the tables made from the recording."""
         window.make_folder()
         trace = os.path.join(window.folder, window.trace_name())
         times = ["--from", f"{self._from_ns}ns", "--until", f"{self._until_ns}ns"]
+        if self._launched_before:
+            times += ["--launched-before", str(self._launched_before)]
         selection = ",".join(["trace", *sorted(window.selection & _MADE)])
         if window.roles:  # of no use without allocations, and too many for a command line
             window = dataclasses.replace(window, roles=[])
         log = self._log or self._find_log()  # one that the environment began comes with its first event
         if log is None:
             raise OSError("the recording has no log of this process")
-        _background.run(
+        commands = (
             ["export", log, "--to", "kineto", *times, "--about", window.about(), "--quiet", "-o", trace],
             ["artifacts", trace, "-o", window.folder, "--rank", str(window.rank), "--only", selection, "--move"],
         )
+        if self._launched_before:  # a thread takes what the GPU has done into the recording first
+            _background.run_behind(_native.gpu_settle, *commands)
+        else:
+            _background.run(*commands)
 
     def discard(self) -> None:
         """Stop, in whatever state. What was recorded stays in the recording."""
@@ -140,23 +153,38 @@ class KymoEngine:
     # ---- GPU work ----
 
     def _begin_gpu(self) -> None:
+        self._late_ns = 0
+        if not self._cuda or self._has_gpu or _native.gpu_is_on():
+            return
         import torch
 
         from kymo import gpu
 
-        if not self._cuda or self._has_gpu or gpu.is_on() or not torch.cuda.is_available():
+        if not torch.cuda.is_available():
+            self._cuda = False
             return
+        _background.ready_behind()
         try:
-            gpu.start()
+            gpu.start(later=True)
             self._has_gpu = True
         except _native.KymoError as error:
             self._cuda = False
-            say(f"GPU work is not recorded: {error}")
+            say(str(error))
+
+    def _await_gpu(self) -> None:
+        if not self._has_gpu:
+            return
+        if not _native.gpu_is_settled():
+            began_ns = time.perf_counter_ns()
+            _native.gpu_settle()
+            self._late_ns = time.perf_counter_ns() - began_ns
+        # Where it could not begin, that was said; it would be the same with the next window.
+        self._has_gpu = self._cuda = _native.gpu_is_on()
 
     def _end_gpu(self) -> None:
-        if self._has_gpu:
-            self._has_gpu = False
-            _native.gpu_stop()
+        """Have it ended. What was launched so far is of the window, whenever it runs."""
+        self._launched_before = _native.gpu_stop_later() if self._has_gpu else 0
+        self._has_gpu = False
 
 
 def _make_operators(shapes: bool) -> tuple[Optional[Operators], Optional[_native.KymoError]]:

@@ -77,6 +77,8 @@ class Window:
     notes: list[str] = field(default_factory=list)  # what else happened in it: an evaluation, a checkpoint
     engine_ns: int = 0  # of its end, what the profiler itself took
     wait_ns: int = 0  # of its end, what the training waited in all
+    prepare_ns: int = 0  # what the training waited when it was prepared, at the beginning of the warm-up
+    begin_ns: int = 0  # and at its own beginning
 
     @property
     def folder(self) -> str:
@@ -171,6 +173,7 @@ class Driver:
         self._run = 1
         self._opened: collections.deque[Action] = collections.deque()  # steps of a window that a trigger opened
         self._opened_by: Optional[str] = None
+        self._prepare_ns = 0
 
     # ---- steps ----
 
@@ -233,7 +236,9 @@ class Driver:
 
     def _do(self, do: Do) -> None:
         if do is Do.PREPARE:
+            began_ns = time.perf_counter_ns()
             self._try(self.engine.prepare)
+            self._prepare_ns = time.perf_counter_ns() - began_ns
         elif do is Do.START:
             self._begin_window()
         elif do is Do.STOP:
@@ -249,8 +254,12 @@ class Driver:
         self.window = Window(
             self.output_dir, rank, world_size, self.selection, first_step=self.step_num, start_ns=time.time_ns()
         )
-        self.window.why, self._opened_by = self._opened_by, None
+        window = self.window
+        window.why, self._opened_by = self._opened_by, None
+        window.prepare_ns = self._prepare_ns
+        began_ns = time.perf_counter_ns()
         self._try(self.engine.start)
+        window.begin_ns = time.perf_counter_ns() - began_ns
 
     def _end_window(self) -> None:
         window = self.window

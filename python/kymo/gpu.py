@@ -48,8 +48,8 @@ def start(wait: int = 0, warmup: int = 0, active: int = 0, repeat: int = 0, *, l
 def stop(*, later: bool = False) -> None:
     """Wait for the current device, take what is there, and give CUPTI back. Without tracing, do nothing.
 
-    With `later` a thread does so. Calls of CUDA from now on are not recorded, nor is the work that they launch; what was
-    launched before is, also if it runs later. kymo.stop() and the end of the process wait for it.
+    With `later` a thread does so. Calls of CUDA from now on are not recorded, nor is the work that they launch; what
+    was launched before is, also if it runs later. kymo.stop() and the end of the process wait for it.
     """
     if later:
         _native.gpu_stop_later()

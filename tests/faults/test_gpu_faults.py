@@ -294,7 +294,8 @@ def test_orders_are_done_in_turn(alone, found, tmp_path, environment):
 
 def test_a_stop_while_cupti_is_being_taken_keeps_nothing(alone, found, tmp_path):
     done = alone(
-        f"launch first 7 start run.kymo start_later {NOW} stop_later launch one 7 gate 0 settle is_on launch two 7 stop",
+        f"launch first 7 start run.kymo start_later {NOW} stop_later launch one 7",
+        "gate 0 settle is_on launch two 7 stop",
         cupti=f"gate={ENABLE}",
     )
     assert (done.stdout, done.stderr) == ("off\n", "")
@@ -334,7 +335,8 @@ def test_a_pause_and_a_start_later_in_it(alone, found, tmp_path):
 def test_a_fork_beside_the_thread(alone, found, tmp_path, orders):
     """The child has no thread, no CUDA, and waits for nothing."""
     done = alone(
-        f"launch first 7 start run.kymo {orders} fork settle is_settled is_on start_later {NOW} stop_later gpu_stop stop",
+        f"launch first 7 start run.kymo {orders} fork",
+        f"settle is_settled is_on start_later {NOW} stop_later gpu_stop stop",
         cupti="slow=20000",
     )
     words = done.stdout.splitlines()

@@ -4,7 +4,9 @@ A plain program: exit status 0 when all holds, 1 when something does not, 77 whe
 
     python tests/gpu/test_engine_gpu.py
 
-kymo comes first: torch keeps CUPTI once it has it. Then what each adds to a step, and how long a window's end takes.
+kymo comes first: torch keeps CUPTI once it has it. First windows that repeat, each with work that still runs when it
+ends: what the training waits for their edges, and which work they have. Then one window against torch's, and what each
+adds to a step. At the beginning, tracing goes on and off by orders while threads launch.
 """
 
 from __future__ import annotations
@@ -13,21 +15,29 @@ import collections
 import csv
 import gzip
 import json
+import statistics
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from gpu_program import FAILURES, check, import_torch
 
 torch = import_torch()
 
+import kymo  # noqa: E402
 from kymo import _background  # noqa: E402
 from kymo._engine_kymo import KymoEngine  # noqa: E402
-from kymo._schedule import Schedule  # noqa: E402
+from kymo._schedule import Action, Schedule  # noqa: E402
 from kymo._window import Driver  # noqa: E402
 
 STEPS = 20
+WINDOWS = 6
+WAIT, WARMUP = 8, 20  # steps of 2 to 3 ms; in the first CUPTI is given back, in the others it gets ready, 10 to 20 ms
+ACTIVE = 3
+BUSY_CYCLES = 40_000_000  # of the GPU: some 20 ms of work that nobody waits for
 
 
 class Training:
@@ -45,13 +55,119 @@ class Training:
         self.optimizer.zero_grad()
 
 
-def by_kymo(training: Training, folder: Path, active: int) -> tuple[Driver, float]:
-    driver = Driver(Schedule(0, 2, active, 1), KymoEngine(folder, record_shapes=True), folder, {"averages"})
+# ---- on and off while threads launch ----
+
+
+def storm(folder: Path) -> None:
+    """No crash, no hang, and tracing is as it was ordered last."""
+    is_over = threading.Event()
+
+    def launch() -> None:
+        stream, x = torch.cuda.Stream(), torch.ones(64, device="cuda")
+        with torch.cuda.stream(stream):
+            while not is_over.is_set():
+                x = x + 1
+
+    kymo.start(folder / "storm.kymo")
+    threads = [threading.Thread(target=launch) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    calls_ns = []
+    for i in range(30):
+        for act in (kymo.gpu.start, kymo.gpu.stop):
+            began_ns = time.perf_counter_ns()
+            act(later=True)
+            calls_ns.append(time.perf_counter_ns() - began_ns)
+            if i % 3 == 0:
+                kymo.gpu.settle()
+            else:
+                time.sleep(0.002 * (i % 4))
+    kymo.gpu.settle()
+    check("tracing is off behind the last stop", not kymo.gpu.is_on() and kymo.gpu.is_settled())
+    told = kymo.gpu.counts()
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    kymo.stop()
+    print(f"60 orders beside 3 threads: {statistics.median(calls_ns) / 1e3:.0f} us each, at most")
+    print(f"{max(calls_ns) / 1e3:.0f}; {told['kernels']} kernels, {told['calls']} calls, {told['dropped']} dropped")
+    check("there were kernels between the orders", told["kernels"] > 0)
+    launched = kymo.load(folder / "storm.kymo").ranges
+    print("calls in the recording:", dict(zip(launched["name"], launched["count"])))
+
+
+# ---- windows that repeat ----
+
+
+def windows(training: Training, folder: Path) -> None:
+    driver = Driver(Schedule(WAIT, WARMUP, ACTIVE, WINDOWS), KymoEngine(folder), folder, {"averages"})
+    steps_ms: dict[str, list[float]] = collections.defaultdict(list)
     driver.start()
-    for _ in range(2):
+    for _ in range(WINDOWS * (WAIT + WARMUP + ACTIVE) + 2):
+        began = time.perf_counter()
+        action = driver.action
         training.step()
+        is_last = action is Action.RECORD_AND_SAVE
+        if is_last:
+            torch.cuda._sleep(BUSY_CYCLES)
+            torch.cosh(training.batch)
         driver.step()
-    torch.cuda.synchronize()
+        if is_last:
+            torch.sinh(training.batch)
+        steps_ms[action.name].append((time.perf_counter() - began) * 1e3)
+    driver.stop()
+    _background.wait()
+    kymo.stop()
+    for name, times in steps_ms.items():
+        print(f"steps {name}: {statistics.median(times):.2f} ms by the host, at most {max(times):.2f}")
+    check_waits(list(driver.windows))
+    check_work(driver, folder)
+
+
+def check_waits(saved: list[Any]) -> None:
+    for window in saved:
+        waits = (window.prepare_ns, window.begin_ns, window.wait_ns)
+        words = "prepared {:.3f} ms, begun {:.3f} ms, ended {:.3f} ms".format(*(ns / 1e6 for ns in waits))
+        print(f"window to step {window.step_num}: {words} {' '.join(window.notes)}")
+    check(f"all {WINDOWS} windows were saved", len(saved) == WINDOWS)
+    if not saved:
+        return
+    prepared = max((window.prepare_ns for window in saved[1:]), default=0)
+    begun, ended = max(window.begin_ns for window in saved), max(window.wait_ns for window in saved)
+    print(f"the first one has a recording to begin: {saved[0].prepare_ns / 1e6:.2f} ms")
+    check(f"a later warm-up begins with {prepared / 1e6:.3f} ms of waiting at most: below 1 ms", prepared < 1_000_000)
+    check(f"a window begins with {begun / 1e6:.3f} ms of waiting at most: below 1 ms", begun < 1_000_000)
+    check(f"a window ends with {ended / 1e6:.3f} ms of waiting at most: below 1 ms", ended < 1_000_000)
+
+
+def check_work(driver: Driver, folder: Path) -> None:
+    totals = []
+    for window in driver.windows:
+        traces = list(Path(window.folder).glob("*.pt.trace.json.gz"))
+        check(f"the window to step {window.step_num} has a trace", len(traces) == 1)
+        if not traces:
+            continue
+        names = [name for name, _ in counts(traces[0], "kernel").elements()]
+        totals.append(len(names))
+        last = sum("cosh_kernel" in name and "acosh" not in name for name in names)
+        check(f"it has the work that ran behind its end, {last} of 1", last == 1)
+        check("it has no work that was launched behind its end", not any("sinh_kernel" in name for name in names))
+    print(f"kernels of the windows: {totals}")
+    check("all windows have as many kernels", len(set(totals)) == 1)
+    kernels = kymo.load(folder / "kymo_engine.kymo").kernels
+    check("nor has the recording", not any("sinh_kernel" in name for name in kernels["name"]))
+
+
+# ---- one window, and torch's ----
+
+
+def by_kymo(training: Training, folder: Path, active: int) -> float:
+    driver = Driver(Schedule(0, WARMUP, active, 1), KymoEngine(folder, record_shapes=True), folder, {"averages"})
+    driver.start()
+    for _ in range(WARMUP):
+        training.step()
+        torch.cuda.synchronize()  # what was launched before the window has run before it, as with torch
+        driver.step()
     began = time.perf_counter()
     for _ in range(active):
         training.step()
@@ -60,7 +176,7 @@ def by_kymo(training: Training, folder: Path, active: int) -> tuple[Driver, floa
     took = time.perf_counter() - began
     driver.stop()
     _background.wait()
-    return driver, took
+    return took
 
 
 def by_torch(training: Training, path: Path, active: int) -> float:
@@ -86,11 +202,30 @@ def counts(path: Path, category: str) -> collections.Counter[tuple[str, str]]:
     )
 
 
+def compare(trace: Path, theirs_at: Path) -> None:
+    for category in ("cpu_op", "kernel"):
+        ours, theirs = counts(trace, category), counts(theirs_at, category)
+        print(f"{category}: kymo {sum(ours.values())}, torch {sum(theirs.values())}")
+        for name, n in list(((ours - theirs) + (theirs - ours)).items())[:5]:
+            print(f"  differs by {n}: {name[0][:80]} {name[1]}")
+        check(f"{category}: the same names, shapes and counts", ours == theirs)
+    with trace.with_name("rank0_key_averages.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    device = [column for column in rows[0] if "device" in column or "cuda" in column]
+    print("columns of devices:", ", ".join(device))
+    check("the table has time on the GPU", any(float(row[c] or 0) > 0 for row in rows for c in device))
+
+
 def main() -> int:
     folder = Path(tempfile.mkdtemp())
     training = Training()
     for _ in range(10):
         training.step()
+    for function in (torch.cosh, torch.sinh):  # what is loaded with the first use is not measured
+        function(training.batch)
+    torch.cuda.synchronize()
+    storm(folder)
+    windows(training, folder / "windows")
     torch.cuda.synchronize()
     began = time.perf_counter()
     for _ in range(STEPS):
@@ -98,28 +233,15 @@ def main() -> int:
     torch.cuda.synchronize()
     bare = time.perf_counter() - began
 
-    driver, kymo_took = by_kymo(training, folder / "own", STEPS)
-    traces = list((folder / "own").glob(f"iteration_{STEPS + 2}/*.pt.trace.json.gz"))
+    kymo_took = by_kymo(training, folder / "own", STEPS)
+    traces = list((folder / "own").glob(f"iteration_{STEPS + WARMUP}/*.pt.trace.json.gz"))
     check("kymo's engine left a trace", len(traces) == 1)
     by_torch(training, folder / "first.json", 1)  # what torch does once in a process
     torch_took = by_torch(training, folder / "torch.json", STEPS)
     if traces:
-        for category in ("cpu_op", "kernel"):
-            ours, theirs = counts(traces[0], category), counts(folder / "torch.json", category)
-            print(f"{category}: kymo {sum(ours.values())}, torch {sum(theirs.values())}")
-            for name, n in list(((ours - theirs) + (theirs - ours)).items())[:5]:
-                print(f"  differs by {n}: {name[0][:80]} {name[1]}")
-            check(f"{category}: the same names, shapes and counts", ours == theirs)
-        with traces[0].with_name("rank0_key_averages.csv").open(newline="") as file:
-            rows = list(csv.DictReader(file))
-        device = [column for column in rows[0] if "device" in column or "cuda" in column]
-        print("columns of devices:", ", ".join(device))
-        check("the table has time on the GPU", any(float(row[c] or 0) > 0 for row in rows for c in device))
-    window = driver.windows[-1] if driver.windows else None
+        compare(traces[0], folder / "torch.json")
     print(f"bare {bare / STEPS * 1e3:.2f} ms a step; added by kymo {(kymo_took - bare) / STEPS * 1e3:.3f} ms,")
     print(f"by torch.profiler {(torch_took - bare) / STEPS * 1e3:.3f} ms with its stop")
-    if window is not None:
-        print(f"end of kymo's window: {window.wait_ns / 1e6:.2f} ms, of that {window.engine_ns / 1e6:.2f} for CUPTI")
     return 1 if FAILURES else 0
 
 

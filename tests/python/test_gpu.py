@@ -5,6 +5,8 @@ What happens with a real GPU and a real Kineto is in tests/gpu/test_torch_profil
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import subprocess
 import sys
@@ -174,6 +176,132 @@ except kymo.KymoError as error:
     assert "CUPTI for somebody" in done.stdout
     assert len(done.stderr.splitlines()) == 1
     assert "CUPTI for somebody" in done.stderr
+
+
+# ---- without waiting ----
+
+
+def test_kernels_between_a_later_start_and_a_later_stop(run_gpu, kernels):
+    """CUPTI does not answer before the gate is opened, so a call that waited for it would do so for ever."""
+    done = run_gpu(
+        """
+import kymo
+launch("so that CUDA is there")
+kymo.start("run.kymo")
+kymo.gpu.start(later=True)
+assert kymo.gpu.is_on() and not kymo.gpu.is_settled()
+cupti().kymo_test_cupti_gate(0)
+kymo.gpu.settle()
+launch("one")
+cupti().kymo_test_cupti_gate(1)
+kymo.gpu.stop(later=True)
+assert not kymo.gpu.is_on() and not kymo.gpu.is_settled()
+launch("behind")
+cupti().kymo_test_cupti_gate(0)
+kymo.stop()
+assert kymo.gpu.is_settled()
+try:
+    kymo.gpu.start(later=True)
+except kymo.StateError as error:
+    print(error)
+""",
+        env={"KYMO_TEST_CUPTI": "gate=5"},
+    )
+    assert "no recording is open" in done.stdout
+    assert kernels() == ["one"]
+
+
+# Windows by the engine of ProfCallback: each step launches a kernel that has its number.
+WINDOWS = """
+import torch
+torch.cuda.is_available = lambda: True
+from kymo import _background, _native
+from kymo._engine_kymo import KymoEngine
+from kymo._schedule import Schedule
+from kymo._window import Driver
+
+def train(schedule, n_steps, at={}):
+    driver = Driver(schedule, KymoEngine("out"), "out", {"averages"})
+    driver.start()
+    for i in range(n_steps):
+        torch.ones(3).add(i)
+        launch(f"k{i}", 7)
+        at.get(i, lambda: None)()
+        driver.step()
+    return driver
+"""
+
+
+@pytest.fixture
+def trace_of(tmp_path):
+    """The kernels of a window's trace, by the step at its end."""
+
+    def read(step):
+        (path,) = (tmp_path / "out" / f"iteration_{step}").glob("*.pt.trace.json.gz")
+        with gzip.open(path, "rt") as file:
+            events = json.load(file)["traceEvents"]
+        return [event["name"] for event in events if event.get("cat") == "kernel"]
+
+    return read
+
+
+@pytest.mark.needs_torch
+def test_a_window_ends_before_cupti_does_and_has_its_kernels(run_gpu, trace_of):
+    """Steps go on while CUPTI hangs in its last flush; the trace is made behind it, and has no later kernel."""
+    run_gpu(
+        WINDOWS
+        + """
+gate = lambda is_shut: cupti().kymo_test_cupti_gate(is_shut)
+launch("so that CUDA is there")
+gate(0)
+driver = train(Schedule(1, 1, 2, 1), 6, {3: lambda: gate(1)})
+assert not _native.gpu_is_settled()
+assert len(driver.windows) == 1
+driver.stop()
+gate(0)
+_background.wait()
+""",
+        env={"KYMO_TEST_CUPTI": "gate=4"},
+    )
+    assert trace_of(4) == ["k2", "k3"]
+
+
+@pytest.mark.needs_torch
+def test_windows_without_anything_between_have_their_own_kernels(run_gpu, trace_of):
+    """Nothing hides how long CUPTI takes to begin: each window waits for it, and tells."""
+    run_gpu(
+        WINDOWS
+        + """
+launch("so that CUDA is there")
+driver = train(Schedule(0, 0, 1, 3), 4)
+driver.stop()
+for window in driver.windows:
+    assert "of waiting for GPU tracing to begin" in window.notes[0], window.notes
+    assert window.begin_ns > 20_000_000
+_background.wait()
+""",
+        env={"KYMO_TEST_CUPTI": "slow=20000"},
+    )
+    assert [trace_of(step) for step in (1, 2, 3)] == [["k0"], ["k1"], ["k2"]]
+
+
+@pytest.mark.needs_torch
+def test_a_program_that_ends_right_behind_a_window_has_its_trace(run_gpu, trace_of):
+    run_gpu(
+        WINDOWS + "launch('so that CUDA is there')\ntrain(Schedule(0, 1, 2, 1), 3)",
+        env={"KYMO_TEST_CUPTI": "slow=20000"},
+    )
+    assert trace_of(3) == ["k1", "k2"]
+
+
+@pytest.mark.needs_torch
+def test_windows_without_cupti_say_so_once(run_gpu, trace_of):
+    done = run_gpu(
+        WINDOWS + "launch('so that CUDA is there')\ntrain(Schedule(0, 1, 1, 2), 5).stop()\n_background.wait()",
+        env={"KYMO_TEST_CUPTI": "subscribe=39"},
+    )
+    assert done.stderr.count("GPU work is not recorded") == 1
+    assert trace_of(2) == trace_of(4) == []
 
 
 # ---- pauses ----

@@ -122,6 +122,45 @@ static void pauses_nest_and_a_stop_in_one_lasts(void **state)
     assert_int_equal(kymo_stop(), KYMO_OK);
 }
 
+/* CUPTI's numbers wrap; work without one is kept. */
+static void what_came_before_a_number_is_known_when_it_wraps(void **state)
+{
+    (void)state;
+    kymo__gpu.before = (uint64_t)1 << 32 | 5;
+    assert_true(kymo__gpu_is_earlier(4));
+    assert_true(kymo__gpu_is_earlier(0));
+    assert_true(kymo__gpu_is_earlier(UINT32_MAX));
+    assert_false(kymo__gpu_is_earlier(5));
+    assert_false(kymo__gpu_is_earlier(1u << 30));
+    kymo__gpu.before = (uint64_t)1 << 32; /* the number that wrapped */
+    assert_true(kymo__gpu_is_earlier(UINT32_MAX));
+    assert_false(kymo__gpu_is_earlier(1));
+    kymo__gpu.before = 0; /* none */
+    assert_true(kymo__gpu_is_earlier(UINT32_MAX));
+    assert_true(kymo__gpu_is_earlier(5));
+}
+
+static void a_later_stop_tells_below_which_number_its_work_is(void **state)
+{
+    const struct scratch *s = *state;
+    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    assert_int_equal(kymo_gpu_stop_later(), 0);
+    assert_int_equal(kymo_gpu_start_later(NULL), KYMO_OK);
+    assert_int_equal(kymo_gpu_start_later(NULL), KYMO_ESTATE);
+    kymo_gpu_settle();
+    assert_true(kymo__gpu.is_tracing);
+    const uint64_t session = kymo__gpu.session;
+    launch("kernel", 7, 1, 32);
+    const uint64_t bound = kymo_gpu_stop_later();
+    assert_int_equal(bound >> 32, session);
+    assert_true((uint32_t)bound > 0);
+    kymo_gpu_settle();
+    assert_false(kymo__gpu.is_tracing);
+    assert_true(kymo_gpu_is_settled());
+    assert_int_equal(kymo__gpu.session, session + 1);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +168,8 @@ int main(void)
         cmocka_unit_test(without_memory_cupti_gets_no_buffer),
         SCRATCH_TEST(a_schedule_that_cannot_begin_is_not_followed),
         SCRATCH_TEST(pauses_nest_and_a_stop_in_one_lasts),
+        cmocka_unit_test(what_came_before_a_number_is_known_when_it_wraps),
+        SCRATCH_TEST(a_later_stop_tells_below_which_number_its_work_is),
     };
     return cmocka_run_group_tests(tests, load_stand_ins, NULL);
 }
