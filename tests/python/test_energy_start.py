@@ -78,7 +78,6 @@ def test_what_is_dear_is_read_seldom_and_the_sources_say_so(nvml, tmp_path):
     # The one value, read at the end, stands for all of the time.
     (row,) = (row for row in loaded.energy() if row["kind"] == "gpu")
     assert row["utilization"] == pytest.approx(0.5)
-    assert row["mean_w"] == pytest.approx(300, rel=0.02)
 
 
 def test_a_buffer_that_stands_still_is_told_by_the_sources(nvml, tmp_path):
