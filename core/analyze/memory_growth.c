@@ -7,7 +7,7 @@
 
 #include "analyze/memory_whole.h"
 
-enum { N_SLICES = 50, LEAST_POINTS = 8, LEAST_GROWTH = 1 << 20 };
+enum { N_SLICES = 50, LEAST_POINTS = 8, LEAST_GROWTH = 1 << 20, NS_A_SECOND = 1000000000 };
 
 static int by_value(const void *a, const void *b)
 {
@@ -57,7 +57,8 @@ static void choose_moments(const struct kymo__memory_pool *pool, struct moments 
             m->ns[m->n++] = pool->iterations.at[i * (n - 1) / (n_points - 1)].end_ns;
         m->per = (double)(n - 1) / (double)(n_points - 1);
         m->unit = "iteration";
-    } else if (!pool->is_ordered && pool->last_ns > pool->first_ns) {
+    } else if (!pool->is_ordered && pool->last_ns >= pool->first_ns + NS_A_SECOND) {
+        /* Less than a second is how a program begins: what that comes to in a second, nobody knows. */
         const double span = (double)(pool->last_ns - pool->first_ns);
         for (size_t i = 0; i < N_SLICES;
              i++) /* the very end is left out: what a program frees there is no news */
@@ -83,6 +84,12 @@ static size_t n_before(const struct moments *m, uint64_t ns)
 
 /* ---- rows ---- */
 
+/* What is allocated at one place. */
+struct grown {
+    double bytes, largest;
+    uint32_t where, stack; /* the latter of its largest block */
+};
+
 /* Points before a program that ends frees what it had: up to the last that is near the highest. At least six. */
 static size_t n_until_teardown(const double *y, size_t n)
 {
@@ -96,15 +103,15 @@ static size_t n_until_teardown(const double *y, size_t n)
 }
 
 static bool put_row(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
-                    const struct moments *m, const double *y, const char *what, uint32_t stack,
-                    double deviation)
+                    const struct moments *m, const double *y, const char *what,
+                    const struct grown *grown, double deviation)
 {
     kymo_table *const table = report->tables[KYMO__MEMORY_GROWTH];
     struct kymo__memory_line line, later;
     const size_t end = n_until_teardown(y, m->n), half = end / 2;
     if (!kymo__memory_line(y, m->n, &line) || !kymo__memory_line(y + half, end - half, &later))
         return false;
-    if (stack != KYMO__NO_STACK && line.slope <= 0)
+    if (grown != NULL && line.slope <= 0)
         return true;
     /* What the samples at the end may be off by tilts the line. */
     const double blur = 2 * deviation / (double)(m->n - 1);
@@ -123,19 +130,25 @@ static bool put_row(struct kymo_memory_report *report, const struct kymo__memory
     kymo_table_u64(table, m->n);
     /* What a program builds up at first and keeps grows no more in the second half of its time. */
     kymo_table_bool(table, is_steady && line.low > 0 && later.low > 0 && total > least);
-    kymo__memory_put_stack(table, report, stack);
+    if (grown != NULL) {
+        kymo__memory_put_text(table, report, grown->where);
+        kymo__memory_put_stack(table, report, grown->stack);
+    } else {
+        kymo_table_null(table);
+        kymo_table_null(table);
+    }
     return true;
 }
 
-/* What one stack, or all of them, has alive at each moment. */
+/* What one place, or all of them, has alive at each moment. */
 static double series_of(const struct kymo__memory_pool *pool, const struct moments *m,
-                        uint32_t stack, bool is_all, double *y)
+                        uint32_t where, bool is_all, double *y)
 {
     double variance = 0;
     memset(y, 0, (m->n + 1) * sizeof *y);
     for (size_t i = 0; i < pool->n_blocks; i++) {
         const struct kymo__held_block *const block = &pool->blocks[i];
-        if (!is_all && block->stack != stack)
+        if (!is_all && block->where != where)
             continue;
         const size_t from = n_before(m, block->begin_ns),
                      to = block->end_ns == KYMO__ALIVE ? m->n : n_before(m, block->end_ns);
@@ -148,54 +161,54 @@ static double series_of(const struct kymo__memory_pool *pool, const struct momen
     return sqrt(variance);
 }
 
-struct grown {
-    double bytes;
-    uint32_t stack;
-};
-
 static int by_growth(const void *a, const void *b)
 {
     const struct grown *x = a, *y = b;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
-    return x->stack < y->stack ? -1 : x->stack > y->stack;
+    return x->where < y->where ? -1 : x->where > y->where;
 }
 
 /*
- * Stacks by how much more of them is alive late than at the first moment. Not at the very last one: a program that ends may
+ * Places by how much more of them is alive late than at the first moment. Not at the very last one: a program that ends may
  * have freed everything by then.
  */
-static struct grown *rank_stacks(const struct kymo_memory_report *report,
+static struct grown *rank_places(const struct kymo_memory_report *report,
                                  const struct kymo__memory_pool *pool, const struct moments *m)
 {
-    struct grown *const grown = kymo__calloc(report->n_stacks + 1, sizeof *grown);
+    struct grown *const grown = kymo__calloc(report->names.n, sizeof *grown);
     if (grown == NULL)
         return NULL;
-    for (size_t i = 0; i < report->n_stacks; i++)
-        grown[i].stack = (uint32_t)i;
+    for (size_t i = 0; i < report->names.n; i++)
+        grown[i] = (struct grown){.where = (uint32_t)i, .stack = KYMO__NO_STACK};
     for (size_t i = 0; i < pool->n_blocks; i++) {
         const struct kymo__held_block *const block = &pool->blocks[i];
+        struct grown *const place = &grown[block->where];
         if (block->stack >= report->n_stacks)
             continue;
         const uint64_t first = m->ns[0], last = m->ns[m->n * 3 / 4];
         if (block->begin_ns <= last && last < block->end_ns)
-            grown[block->stack].bytes += block->bytes;
+            place->bytes += block->bytes;
         if (block->begin_ns <= first && first < block->end_ns)
-            grown[block->stack].bytes -= block->bytes;
+            place->bytes -= block->bytes;
+        if (block->bytes > place->largest) {
+            place->largest = block->bytes;
+            place->stack = block->stack;
+        }
     }
-    qsort(grown, report->n_stacks, sizeof *grown, by_growth);
+    qsort(grown, report->names.n, sizeof *grown, by_growth);
     return grown;
 }
 
-static bool put_stacks(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
+static bool put_places(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
                        const struct moments *m, double *y)
 {
-    struct grown *const grown = rank_stacks(report, pool, m);
+    struct grown *const grown = rank_places(report, pool, m);
+    const size_t n = KYMO__MIN(report->names.n, (size_t)report->options.n_stacks);
     bool done = grown != NULL;
-    for (size_t i = 0;
-         done && i < report->n_stacks && i < report->options.n_stacks && grown[i].bytes > 0; i++) {
-        const double deviation = series_of(pool, m, grown[i].stack, false, y);
-        done = put_row(report, pool, m, y, "stack", grown[i].stack, deviation);
+    for (size_t i = 0; done && i < n && grown[i].bytes > 0; i++) {
+        const double deviation = series_of(pool, m, grown[i].where, false, y);
+        done = put_row(report, pool, m, y, "stack", &grown[i], deviation);
     }
     kymo__free(grown);
     return done;
@@ -213,7 +226,7 @@ static bool put_resident(struct kymo_memory_report *report, const struct kymo__m
             at++;
         y[i] = readings->at[at].bytes;
     }
-    return put_row(report, pool, m, y, "resident", KYMO__NO_STACK, 0);
+    return put_row(report, pool, m, y, "resident", NULL, 0);
 }
 
 bool kymo__memory_put_growth(struct kymo_memory_report *report, const struct kymo__memory_pool *pool)
@@ -223,13 +236,19 @@ bool kymo__memory_put_growth(struct kymo_memory_report *report, const struct kym
     bool done = m != NULL && y != NULL;
     if (done)
         choose_moments(pool, m);
+    if (done && m->n < LEAST_POINTS && pool->has_segments && !pool->is_ordered)
+        kymo__memory_note(report,
+                          "%s: no growth is told: the history has %zu iterations in %.3g s, and %d "
+                          "iterations or a second are needed",
+                          pool->device, pool->iterations.n,
+                          (double)(pool->last_ns - pool->first_ns) / 1e9, LEAST_POINTS);
     if (done && m->n >= LEAST_POINTS) {
         if (pool->n_blocks != 0) {
             const double deviation = series_of(pool, m, 0, true, y);
-            done = put_row(report, pool, m, y, "live", KYMO__NO_STACK, deviation);
+            done = put_row(report, pool, m, y, "live", NULL, deviation);
         }
         done = done && put_resident(report, pool, m, y) &&
-               (pool->n_blocks == 0 || put_stacks(report, pool, m, y));
+               (pool->n_blocks == 0 || put_places(report, pool, m, y));
     }
     kymo__free(m);
     kymo__free(y);

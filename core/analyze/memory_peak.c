@@ -7,7 +7,7 @@
 /* One change of what is alive. */
 struct edge {
     uint64_t ns;
-    double bytes;
+    double bytes, alive; /* the latter behind it */
 };
 
 static int by_time(const void *a, const void *b)
@@ -40,11 +40,14 @@ static struct edge *edges_of(const struct kymo__memory_pool *pool, size_t *n)
         return NULL;
     for (size_t i = 0; i < pool->n_blocks; i++) {
         const struct kymo__held_block *const block = &pool->blocks[i];
-        edges[(*n)++] = (struct edge){block->begin_ns, block->bytes};
+        edges[(*n)++] = (struct edge){block->begin_ns, block->bytes, 0};
         if (block->end_ns != KYMO__ALIVE)
-            edges[(*n)++] = (struct edge){block->end_ns, -block->bytes};
+            edges[(*n)++] = (struct edge){block->end_ns, -block->bytes, 0};
     }
     qsort(edges, *n, sizeof *edges, by_time);
+    double alive = 0;
+    for (size_t i = 0; i < *n; i++)
+        edges[i].alive = alive += edges[i].bytes;
     return edges;
 }
 
@@ -56,7 +59,7 @@ static bool is_alive(const struct kymo__held_block *block, uint64_t ns)
 bool kymo__memory_find_peak(struct kymo__memory_pool *pool)
 {
     size_t n;
-    double alive = 0, variance = 0;
+    double variance = 0;
     if (pool->n_blocks == 0)
         return true;
     qsort(pool->blocks, pool->n_blocks, sizeof *pool->blocks, by_begin);
@@ -65,14 +68,12 @@ bool kymo__memory_find_peak(struct kymo__memory_pool *pool)
     struct edge *const edges = edges_of(pool, &n);
     if (edges == NULL)
         return false;
-    for (size_t i = 0; i < n; i++) {
-        alive += edges[i].bytes;
-        if (alive > pool->peak_bytes) {
-            pool->peak_bytes = alive;
+    for (size_t i = 0; i < n; i++)
+        if (edges[i].alive > pool->peak_bytes) {
+            pool->peak_bytes = edges[i].alive;
             pool->peak_ns = edges[i].ns;
         }
-    }
-    pool->end_bytes = fmax(alive, 0);
+    pool->end_bytes = fmax(edges[n - 1].alive, 0);
     for (size_t i = 0; i < pool->n_blocks; i++)
         variance += is_alive(&pool->blocks[i], pool->peak_ns) ? pool->blocks[i].variance : 0;
     pool->peak_plus_minus = 2 * sqrt(variance);
@@ -87,17 +88,27 @@ struct phase {
     double peak, resident;
 };
 
-/* The highest value of a step function between two moments; `*at` goes on from phase to phase. */
-static double highest(const struct edge *edges, size_t n, size_t *at, double *alive,
-                      uint64_t begin_ns, uint64_t end_ns)
+/* The first change after a moment. */
+static size_t first_after(const struct edge *edges, size_t n, uint64_t ns)
 {
-    while (*at < n && edges[*at].ns <= begin_ns)
-        *alive += edges[(*at)++].bytes;
-    double most = *alive;
-    for (; *at < n && edges[*at].ns <= end_ns; (*at)++) {
-        *alive += edges[*at].bytes;
-        most = fmax(most, *alive);
+    size_t low = 0;
+    while (low < n) {
+        const size_t middle = low + (n - low) / 2;
+        if (edges[middle].ns <= ns)
+            low = middle + 1;
+        else
+            n = middle;
     }
+    return low;
+}
+
+/* The most that was alive between two moments. Phases may lie in one another. */
+static double highest(const struct edge *edges, size_t n, uint64_t begin_ns, uint64_t end_ns)
+{
+    size_t at = first_after(edges, n, begin_ns);
+    double most = at > 0 ? edges[at - 1].alive : 0;
+    for (; at < n && edges[at].ns <= end_ns; at++)
+        most = fmax(most, edges[at].alive);
     return most;
 }
 
@@ -129,8 +140,7 @@ static void put_phase_rows(struct kymo_memory_report *report, const struct kymo_
 
 bool kymo__memory_put_phases(struct kymo_memory_report *report, const struct kymo__memory_pool *pool)
 {
-    size_t n, at = 0, reading = 0;
-    double alive = 0;
+    size_t n, reading = 0;
     if (pool->phases.n == 0)
         return true;
     struct phase *const phases = kymo__calloc(report->names.n, sizeof *phases);
@@ -144,7 +154,7 @@ bool kymo__memory_put_phases(struct kymo_memory_report *report, const struct kym
         const struct kymo__held_span *const span = &pool->phases.at[i];
         struct phase *const phase = &phases[span->name];
         phase->count++;
-        phase->peak = fmax(phase->peak, highest(edges, n, &at, &alive, span->begin_ns, span->end_ns));
+        phase->peak = fmax(phase->peak, highest(edges, n, span->begin_ns, span->end_ns));
         phase->resident = fmax(phase->resident, highest_reading(&pool->resident, &reading,
                                                                 span->begin_ns, span->end_ns));
     }
@@ -157,7 +167,9 @@ bool kymo__memory_put_phases(struct kymo_memory_report *report, const struct kym
 /* ---- what was alive ---- */
 
 struct group {
-    uint32_t key; /* a name or a stack; the last place: unknown */
+    uint32_t key;   /* a name; the last place: unknown */
+    uint32_t stack; /* that of its largest block */
+    double largest;
     double bytes, count, variance;
 };
 
@@ -169,9 +181,26 @@ static int by_bytes(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Blocks alive at the peak, grouped by one of their fields; `n` different ones and "none". Free it; NULL without memory. */
-static struct group *group_by(const struct kymo__memory_pool *pool, size_t field, size_t n)
+static bool matches(const struct kymo_memory_report *report, uint32_t stack)
 {
+    if (report->options.filter == NULL)
+        return true;
+    if (stack >= report->n_stacks)
+        return false;
+    const struct kymo__memory_stack *const s = &report->stacks[stack];
+    for (size_t i = 0; i < s->n; i++) {
+        const struct kymo__name *const name = &report->names.names[report->frames[s->first + i]];
+        if (kymo__name_matches(report->options.filter, name->text, name->len))
+            return true;
+    }
+    return false;
+}
+
+/* Blocks alive at the peak, grouped by one of their names, and "none". Free it; NULL without memory. */
+static struct group *group_by(const struct kymo_memory_report *report,
+                              const struct kymo__memory_pool *pool, size_t field, bool is_filtered)
+{
+    const size_t n = report->names.n;
     struct group *const groups = kymo__calloc(n + 1, sizeof *groups);
     if (groups == NULL)
         return NULL;
@@ -181,9 +210,13 @@ static struct group *group_by(const struct kymo__memory_pool *pool, size_t field
         const struct kymo__held_block *const block = &pool->blocks[i];
         uint32_t key;
         memcpy(&key, (const char *)block + field, sizeof key);
-        if (!is_alive(block, pool->peak_ns))
+        if (!is_alive(block, pool->peak_ns) || (is_filtered && !matches(report, block->stack)))
             continue;
         struct group *const group = &groups[key < n ? key : n];
+        if (group->count == 0 || block->bytes > group->largest) {
+            group->largest = block->bytes;
+            group->stack = block->stack;
+        }
         group->bytes += block->bytes;
         group->count += block->count;
         group->variance += block->variance;
@@ -196,7 +229,7 @@ static bool put_names(struct kymo_memory_report *report, const struct kymo__memo
                       enum kymo__memory_table which, size_t field)
 {
     kymo_table *const table = report->tables[which];
-    struct group *const groups = group_by(pool, field, report->names.n);
+    struct group *const groups = group_by(report, pool, field, false);
     if (groups == NULL)
         return false;
     /* A table of "unknown" alone says nothing. */
@@ -216,39 +249,22 @@ static bool put_names(struct kymo_memory_report *report, const struct kymo__memo
     return true;
 }
 
-static bool matches(const struct kymo_memory_report *report, uint32_t stack)
-{
-    if (report->options.filter == NULL)
-        return true;
-    if (stack >= report->n_stacks)
-        return false;
-    const struct kymo__memory_stack *const s = &report->stacks[stack];
-    for (size_t i = 0; i < s->n; i++) {
-        const struct kymo__name *const name = &report->names.names[report->frames[s->first + i]];
-        if (kymo__name_matches(report->options.filter, name->text, name->len))
-            return true;
-    }
-    return false;
-}
-
 static bool put_stacks(struct kymo_memory_report *report, const struct kymo__memory_pool *pool)
 {
     kymo_table *const table = report->tables[KYMO__MEMORY_STACKS];
     struct group *const groups =
-        group_by(pool, offsetof(struct kymo__held_block, stack), report->n_stacks);
+        group_by(report, pool, offsetof(struct kymo__held_block, where), true);
     if (groups == NULL)
         return false;
-    for (size_t i = 0, n = 0;
-         i <= report->n_stacks && groups[i].bytes > 0 && n < report->options.n_stacks; i++) {
-        if (!matches(report, groups[i].key))
-            continue;
-        n++;
+    for (size_t i = 0; i < report->names.n && groups[i].bytes > 0 && i < report->options.n_stacks;
+         i++) {
         kymo__memory_put_whose(table, pool);
         kymo__memory_put_bytes(table, groups[i].bytes, true);
         kymo__memory_put_bytes(table, 2 * sqrt(groups[i].variance), groups[i].variance > 0);
         kymo_table_f64(table, groups[i].bytes / pool->peak_bytes);
         kymo_table_u64(table, (uint64_t)(groups[i].count + 0.5));
-        kymo__memory_put_stack(table, report, groups[i].key);
+        kymo__memory_put_text(table, report, groups[i].key);
+        kymo__memory_put_stack(table, report, groups[i].stack);
     }
     kymo__free(groups);
     return true;

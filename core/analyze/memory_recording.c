@@ -44,24 +44,15 @@ static const struct kymo_site_info *site_of(const struct reading *r, uint32_t si
 static uint32_t name_frame(struct reading *r, uint32_t site)
 {
     const struct kymo_site_info *info = site_of(r, site);
-    struct kymo__buf text = {0};
-    const char *slash = strrchr(info->file, '/'), *file = slash != NULL ? slash + 1 : info->file;
     const char *offset = strcmp(info->domain, "native") == 0 ? strstr(info->name, "+0x") : NULL;
     const char *function = NULL;
     if (offset != NULL)
         function = kymo__elf_function(r->files, info->file, strtoull(offset + 1, NULL, 16),
                                       r->process->start_unix_ns);
     if (function != NULL)
-        kymo__buf_printf(&text, "%s (%s)", function, file);
-    else if (offset == NULL && info->file[0] != '\0')
-        kymo__buf_printf(&text, "%s (%s:%u)", info->name, file, info->line);
-    else
-        kymo__buf_puts(&text, info->name);
-    const uint32_t name =
-        text.failed ? KYMO__NO_NAME
-                    : kymo__memory_name(r->report, text.data != NULL ? text.data : "", text.len);
-    kymo__buf_fini(&text);
-    return name;
+        return kymo__memory_frame(r->report, function, strlen(function), info->file, 0);
+    return kymo__memory_frame(r->report, info->name, info->name_len,
+                              offset == NULL ? info->file : "", info->line);
 }
 
 static bool frame_of(struct reading *r, uint32_t site, uint32_t *name)

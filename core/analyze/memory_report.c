@@ -100,6 +100,8 @@ static void sort_readings(struct kymo__memory_readings *readings)
 
 static kymo_status make_tables(struct kymo_memory_report *report)
 {
+    if (!kymo__memory_find_where(report))
+        return kymo__memory_no_memory();
     for (size_t i = 0; i < report->n_pools; i++) {
         struct kymo__memory_pool *const pool = &report->pools[i];
         sort_readings(&pool->resident);
@@ -199,6 +201,7 @@ void kymo_memory_report_destroy(kymo_memory_report *report)
     kymo__free(report->pools);
     kymo__free(report->stacks);
     kymo__free(report->frames);
+    kymo__free(report->codes);
     kymo__names_fini(&report->names);
     kymo__arena_fini(&report->texts);
     kymo__free(report);

@@ -7,7 +7,6 @@
 
 #include "analyze/memory_snapshot.h"
 #include "dumpfile/dumpfile_internal.h"
-#include "import/pickle_in.h"
 
 /* Blocks that are allocated, by address. */
 struct open_blocks {
@@ -71,7 +70,6 @@ static void put_text(struct kymo__buf *buf, value text)
         kymo__utf8_put(buf, bytes, len);
 }
 
-/* "forward (model.py:12)". */
 static uint32_t name_frame(struct reading *r, value frame)
 {
     struct kymo__buf text = {0}, file = {0};
@@ -80,14 +78,11 @@ static uint32_t name_frame(struct reading *r, value frame)
     put_text(&text, kymo__unpickled_get(r->pickle, frame, "name"));
     put_text(&file, kymo__unpickled_get(r->pickle, frame, "filename"));
     kymo__buf_put(&file, "", 1);
-    const char *const slash = file.failed ? NULL : strrchr(file.data, '/');
-    const char *const base = slash != NULL ? slash + 1 : file.failed ? "" : file.data;
-    if (base[0] != '\0')
-        kymo__buf_printf(&text, line > 0 ? " (%s:%lld)" : " (%s)", base, (long long)line);
     const uint32_t name =
         text.failed || file.failed
             ? KYMO__NO_NAME
-            : kymo__memory_name(r->report, text.data != NULL ? text.data : "", text.len);
+            : kymo__memory_frame(r->report, text.data != NULL ? text.data : "", text.len,
+                                 file.data[0] != '?' ? file.data : "", line);
     kymo__buf_fini(&text);
     kymo__buf_fini(&file);
     return name;
@@ -116,12 +111,14 @@ static bool stack_of(struct reading *r, value frames, uint32_t *stack)
 
 /* ---- the history ---- */
 
-static bool add_block(struct reading *r, value entry, uint64_t ns, double bytes, uint64_t end_ns)
+static bool add_block(struct reading *r, value entry, uint64_t ns, double bytes, uint64_t end_ns,
+                      bool is_before)
 {
     struct kymo__held_block block = {.begin_ns = ns,
                                      .end_ns = end_ns,
                                      .bytes = bytes,
                                      .count = 1,
+                                     .is_before = is_before,
                                      .category = KYMO__NO_NAME,
                                      .module = KYMO__NO_NAME};
     size_t len;
@@ -154,7 +151,7 @@ static bool take_event(struct reading *r, value entry, uint64_t ns)
         if (*open != 0) /* its free is not in the history */
             r->pool->blocks[*open - 1].end_ns = ns;
         *open = r->pool->n_blocks + 1;
-        return add_block(r, entry, ns, bytes, KYMO__ALIVE);
+        return add_block(r, entry, ns, bytes, KYMO__ALIVE, false);
     }
     if (*open != 0) {
         r->pool->blocks[*open - 1].end_ns = ns;
@@ -164,7 +161,7 @@ static bool take_event(struct reading *r, value entry, uint64_t ns)
     /* Requested and completed are two events of one block: the second finds nothing. */
     if (kymo__unpickled_is(action, "free_completed"))
         return true;
-    return add_block(r, NULL, r->pool->first_ns, bytes, ns);
+    return add_block(r, NULL, r->pool->first_ns, bytes, ns, true);
 }
 
 static uint64_t moment_of(const struct reading *r, value entry, size_t i)
@@ -247,7 +244,7 @@ static bool take_segment_block(struct reading *r, value block, uint64_t address)
     if (*open != 0) /* the history knows it */
         return true;
     *open = pool->n_blocks + 1;
-    return add_block(r, block, pool->first_ns, bytes, KYMO__ALIVE);
+    return add_block(r, block, pool->first_ns, bytes, KYMO__ALIVE, true);
 }
 
 static bool take_segment(struct reading *r, value segment)
@@ -262,6 +259,7 @@ static bool take_segment(struct reading *r, value segment)
     r->pool->n_segments++;
     r->pool->has_segments = true;
     uint64_t at = (uint64_t)address;
+    const double allocated = r->pool->allocated_bytes, inactive = r->pool->inactive_bytes;
     for (size_t i = 0; i < kymo__unpickled_length(blocks); i++) {
         const value block = kymo__unpickled_item(r->pickle, blocks, i);
         int64_t own = 0, size = 0;
@@ -272,6 +270,8 @@ static bool take_segment(struct reading *r, value segment)
         kymo__unpickled_whole(kymo__unpickled_get(r->pickle, block, "size"), &size);
         at += (uint64_t)size;
     }
+    if (r->pool->allocated_bytes == allocated)
+        r->pool->whole_bytes += r->pool->inactive_bytes - inactive;
     return true;
 }
 
@@ -289,7 +289,8 @@ static bool take_segments(struct reading *r, value segments, size_t device)
 
 /* ---- devices ---- */
 
-static bool take_device(struct reading *r, value segments, value trace, size_t device)
+static bool take_device(struct reading *r, value segments, value trace, value annotations,
+                        size_t device)
 {
     r->pool = kymo__memory_pool_add(r->report);
     if (r->pool == NULL)
@@ -297,9 +298,13 @@ static bool take_device(struct reading *r, value segments, value trace, size_t d
     snprintf(r->pool->device, sizeof r->pool->device, "cuda:%zu", device);
     r->pool->source = "a snapshot of torch's CUDA allocator";
     const bool done = take_history(r, trace) && take_segments(r, segments, device) &&
+                      (!r->has_times || kymo__memory_take_marks(r->report, r->pickle, r->pool,
+                                                                annotations, device)) &&
                       take_reserved(r, trace, r->pool->segment_bytes);
     if (r->pool->n_blocks == 0 && !r->pool->has_segments && done) {
         kymo__free(r->pool->reserved.at);
+        kymo__free(r->pool->phases.at);
+        kymo__free(r->pool->iterations.at);
         r->report->n_pools--; /* a device that nobody used */
     }
     kymo__free(r->open.slots);
@@ -326,7 +331,8 @@ static kymo_status take_snapshot(struct reading *r, const char *name)
 {
     const value top = &r->pickle->values[r->pickle->top],
                 segments = kymo__unpickled_get(r->pickle, top, "segments"),
-                traces = kymo__unpickled_get(r->pickle, top, "device_traces");
+                traces = kymo__unpickled_get(r->pickle, top, "device_traces"),
+                annotations = kymo__unpickled_get(r->pickle, top, "external_annotations");
     const size_t before = r->report->n_pools;
     if (segments == NULL || segments->type != KYMO__UNPICKLED_LIST)
         return kymo__fail(KYMO_EFORMAT,
@@ -336,7 +342,7 @@ static kymo_status take_snapshot(struct reading *r, const char *name)
     if (r->stacks == NULL)
         return kymo__memory_no_memory();
     for (size_t i = 0, n = count_devices(r, segments, traces); i < n; i++)
-        if (!take_device(r, segments, kymo__unpickled_item(r->pickle, traces, i), i))
+        if (!take_device(r, segments, kymo__unpickled_item(r->pickle, traces, i), annotations, i))
             return kymo__memory_no_memory();
     return r->report->n_pools != before
                ? KYMO_OK

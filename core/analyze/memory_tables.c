@@ -31,6 +31,7 @@
 static const struct kymo_column pool_columns[] = {
     WHOSE,
     TEXT("source"),
+    NS("span_ns", "over"),
     BYTES("interval_bytes", "sampled every"),
     COUNT("samples"),
     COUNT("dropped"),
@@ -52,7 +53,8 @@ static const struct kymo_column module_columns[] = {WHOSE, TEXT("module"), BYTES
                                                     SHARE("share"), COUNT("blocks")};
 static const struct kymo_column stack_columns[] = {
     WHOSE,          BYTES("bytes", NULL), BYTES("plus_minus_bytes", "+/-"),
-    SHARE("share"), COUNT("blocks"),      TEXT("stack")};
+    SHARE("share"), COUNT("blocks"),      TEXT("where"),
+    TEXT("stack")};
 static const struct kymo_column growth_columns[] = {
     WHOSE,
     TEXT("what"),
@@ -63,16 +65,19 @@ static const struct kymo_column growth_columns[] = {
     BYTES("total_bytes", "in all"),
     COUNT("points"),
     {"is_suspected", "leak?", KYMO_TYPE_BOOL, KYMO_UNIT_NONE},
+    TEXT("where"),
     TEXT("stack")};
 static const struct kymo_column fragmentation_columns[] = {
     WHOSE,
     BYTES("reserved_bytes", "reserved"),
     BYTES("allocated_bytes", "allocated"),
     BYTES("inactive_bytes", "free"),
-    COUNT("segments"),
-    COUNT("free_blocks"),
+    BYTES("whole_bytes", "in whole segments"),
+    BYTES("split_bytes", "between blocks"),
+    {"split_share", "of reserved", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
     BYTES("largest_free_bytes", "largest free"),
-    SHARE("unusable_share")};
+    {"free_blocks", "free pieces", KYMO_TYPE_U64, KYMO_UNIT_COUNT},
+    COUNT("segments")};
 static const struct kymo_column resident_columns[] = {WHOSE, NS("at_ns", "at"), BYTES("bytes", NULL)};
 static const struct kymo_column note_columns[] = {TEXT("text")};
 
@@ -174,21 +179,17 @@ static void put_fragmentation(struct kymo_memory_report *report, const struct ky
     kymo_table *const table = report->tables[KYMO__MEMORY_FRAGMENTATION];
     if (!pool->has_segments)
         return;
-    const bool has_blocks = pool->n_segments != 0;
+    const double split = pool->inactive_bytes - pool->whole_bytes;
     kymo__memory_put_whose(table, pool);
     kymo__memory_put_bytes(table, pool->segment_bytes, true);
     kymo__memory_put_bytes(table, pool->allocated_bytes, true);
     kymo__memory_put_bytes(table, pool->inactive_bytes, true);
-    if (has_blocks) {
-        kymo_table_u64(table, pool->n_segments);
-        kymo_table_u64(table, pool->n_free);
-    } else {
-        kymo_table_null(table);
-        kymo_table_null(table);
-    }
-    kymo__memory_put_bytes(table, pool->largest_free, has_blocks);
-    kymo__memory_put_bytes(table, 1 - pool->largest_free / pool->inactive_bytes,
-                           has_blocks && pool->inactive_bytes > 0);
+    kymo__memory_put_bytes(table, pool->whole_bytes, true);
+    kymo__memory_put_bytes(table, split, true);
+    kymo__memory_put_bytes(table, split / pool->segment_bytes, pool->segment_bytes > 0);
+    kymo__memory_put_bytes(table, pool->largest_free, true);
+    kymo_table_u64(table, pool->n_free);
+    kymo_table_u64(table, pool->n_segments);
 }
 
 void kymo__memory_put_pool(struct kymo_memory_report *report, const struct kymo__memory_pool *pool)
@@ -199,6 +200,7 @@ void kymo__memory_put_pool(struct kymo_memory_report *report, const struct kymo_
     const double peak_resident = fmax(pool->peak_resident, highest(resident));
     kymo__memory_put_whose(table, pool);
     kymo__put_string(table, pool->source);
+    put_moment(table, pool, pool->last_ns, pool->last_ns > pool->first_ns);
     kymo__memory_put_bytes(table, (double)pool->last_interval, is_sampled);
     kymo_table_u64(table, pool->n_blocks);
     kymo_table_u64(table, pool->n_dropped + pool->n_unfollowed);

@@ -30,7 +30,7 @@ static bool split(struct reading *r, const char *text, size_t len, struct known 
     for (size_t at = 0; at < len && n < MAX_FRAMES;) {
         const char *const end = memchr(text + at, ';', len - at);
         const size_t frame_len = (end != NULL ? (size_t)(end - text) : len) - at;
-        names[n] = kymo__memory_name(r->report, text + at, frame_len);
+        names[n] = kymo__memory_frame_text(r->report, text + at, frame_len);
         if (names[n] == KYMO__NO_NAME)
             return false;
         if (known->module == 1 && frame_len > sizeof module - 1 &&
@@ -81,6 +81,7 @@ static bool take_block(struct reading *r, struct kymo__memory_pool *pool,
         .end_ns = from->freed_ns == KYMO__MEMORY_NEVER ? KYMO__ALIVE : moment(r, from->freed_ns),
         .bytes = (double)from->bytes,
         .count = 1,
+        .is_before = from->made_ns == KYMO__MEMORY_BEFORE,
         .category = kymo__memory_name(r->report, category, strlen(category))};
     return block.category != KYMO__NO_NAME && look_up(r, from->stack, &block) &&
            kymo__memory_block_add(pool, &block);

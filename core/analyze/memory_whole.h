@@ -7,6 +7,7 @@
  *        |
  *   a pool: blocks with begin, end, bytes and a stack; readings of what is held in all
  *        |
+ *   memory_where.c       what is shown of a stack, by which blocks are grouped
  *   memory_peak.c        when most was alive, in each phase too, and what that was
  *   memory_growth.c      what is more after each iteration
  *   memory_report.c, memory_tables.c
@@ -25,6 +26,8 @@ struct kymo__held_block {
     uint64_t begin_ns, end_ns;
     double bytes, count, variance; /* the last of `bytes`; 0: it is exact */
     uint32_t stack;                /* KYMO__NO_STACK: unknown */
+    uint32_t where;                /* memory_where.c: a number of the report's names */
+    bool is_before;                /* it was there before anything was told */
     uint32_t category, module;     /* numbers of the report's names; KYMO__NO_NAME: none */
 };
 
@@ -71,6 +74,7 @@ struct kymo__memory_pool {
     /* A snapshot's last state; `has_segments` where there is one. */
     bool has_segments;
     double segment_bytes, allocated_bytes, inactive_bytes, largest_free;
+    double whole_bytes; /* of inactive_bytes, those in segments that nothing else is in */
     uint64_t n_segments, n_free;
 };
 
@@ -98,6 +102,8 @@ struct kymo_memory_report {
     size_t n_pools, pools_cap;
     struct kymo__names names; /* frames, phases, categories, modules */
     struct kymo__arena texts; /* of them */
+    uint8_t *codes;           /* enum kymo__frame_code of those that are frames, by name */
+    size_t codes_cap;
     struct kymo__memory_stack *stacks;
     size_t n_stacks, stacks_cap;
     uint32_t *frames;
@@ -115,6 +121,11 @@ bool kymo__memory_span_add(struct kymo__held_spans *spans, uint64_t begin_ns, ui
                            uint32_t name);
 /* A stack of `n` names, the innermost first; KYMO__NO_STACK without memory. */
 uint32_t kymo__memory_stack_add(struct kymo_memory_report *report, const uint32_t *names, size_t n);
+/* A frame: "forward (model.py:12)". `file` is a whole path, or empty; KYMO__NO_NAME without memory. */
+uint32_t kymo__memory_frame(struct kymo_memory_report *report, const char *function, size_t len,
+                            const char *file, int64_t line);
+/* A frame whose text is known: "torch/nn/modules/linear.py(134): forward". */
+uint32_t kymo__memory_frame_text(struct kymo_memory_report *report, const char *text, size_t len);
 void kymo__memory_note(struct kymo_memory_report *report, const char *fmt, ...) KYMO_PRINTF(2, 3);
 kymo_status kymo__memory_no_memory(void);
 
@@ -132,6 +143,16 @@ KYMO_WARN_UNUSED kymo_status kymo__memory_read_trace(struct kymo_memory_report *
 /* A report of a snapshot's bytes, called `name` in sentences; as kymo_memory_report_files(). In memory_report.c. */
 KYMO_WARN_UNUSED kymo_status kymo__memory_report_bytes(const char *name, const void *bytes,
                                                        size_t len, kymo_memory_report **out);
+
+/* ---- memory_where.c ---- */
+
+enum kymo__frame_code {
+    KYMO__FRAME_NATIVE,
+    KYMO__FRAME_LIBRARY, /* Python's, of an installed package */
+    KYMO__FRAME_OWN,     /* Python's, of the program itself */
+};
+/* Fill in each block's `where`. False without memory. */
+bool kymo__memory_find_where(struct kymo_memory_report *report);
 
 /* ---- memory_peak.c ---- */
 

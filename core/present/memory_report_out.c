@@ -8,9 +8,7 @@
 #include "present/present_internal.h"
 #include "present/style.h"
 
-#define BETWEEN " < "
-
-enum { MAX_COLUMNS = 20, MAX_FRAMES = 3, RESIDENT_ROWS = 10 };
+enum { MAX_COLUMNS = 20, RESIDENT_ROWS = 10, WIDEST_PLACE = 160 };
 
 struct answer {
     struct kymo_memory_report *report;
@@ -52,49 +50,6 @@ static bool is_same_pool(const kymo_table *a, size_t row_a, const kymo_table *b,
                   kymo__cell_of(b, row_b, "device").as.text) == 0;
 }
 
-/* The frame that begins at `at`; what comes behind it, NULL for the last. */
-static const char *frame_end(const char *at, size_t *len)
-{
-    const char *const end = strstr(at, BETWEEN);
-    *len = end != NULL ? (size_t)(end - at) : strlen(at);
-    return end != NULL ? end + sizeof BETWEEN - 1 : NULL;
-}
-
-static bool is_python(const char *frame, size_t len)
-{
-    static const char file[] = ".py:";
-    return memmem(frame, len, file, sizeof file - 1) != NULL;
-}
-
-/* The first frame of a stack from `at` on that is Python's; NULL when there is none. */
-static const char *first_python(const char *at)
-{
-    size_t len;
-    for (const char *next; at != NULL; at = next) {
-        next = frame_end(at, &len);
-        if (is_python(at, len))
-            return at;
-    }
-    return NULL;
-}
-
-/* The innermost frame, and some around it; of a library's, those of the Python code that called it. */
-static void put_stack(struct kymo__buf *line, const struct kymo_cell *stack)
-{
-    const char *at = stack->as.text;
-    for (int i = 0; i < MAX_FRAMES && at != NULL; i++) {
-        size_t len;
-        const char *const next = frame_end(at, &len), *const python =
-                                                          i == 0 ? first_python(at) : NULL;
-        kymo__buf_puts(line, i > 0 ? BETWEEN : "");
-        kymo__text_put(line, at, len, 0);
-        const bool leaps = python != NULL && python != at && python != next;
-        kymo__buf_puts(line, leaps ? BETWEEN "..." : "");
-        at = leaps ? python : next;
-    }
-    kymo__buf_puts(line, at != NULL ? BETWEEN "..." : "");
-}
-
 /* The sentence about a leak: what grows in all, and the stack that grows most. */
 static kymo_status put_leak(struct answer *answer, size_t pool)
 {
@@ -103,7 +58,7 @@ static kymo_status put_leak(struct answer *answer, size_t pool)
     struct kymo__buf *const line = &answer->line;
     for (size_t row = 0; row < kymo_table_n_rows(growth); row++) {
         const char *what = kymo__cell_of(growth, row, "what").as.text;
-        const struct kymo_cell stack = kymo__cell_of(growth, row, "stack");
+        const struct kymo_cell where = kymo__cell_of(growth, row, "where");
         if (!is_same_pool(pools, pool, growth, row) ||
             kymo__cell_of(growth, row, "is_suspected").as.u64 == 0)
             continue;
@@ -118,9 +73,9 @@ static kymo_status put_leak(struct answer *answer, size_t pool)
         kymo__buf_puts(line, "), ");
         kymo__text_bytes(line, kymo__cell_of(growth, row, "total_bytes").as.f64);
         kymo__buf_puts(line, " in all");
-        if (!stack.is_null) {
+        if (!where.is_null) {
             kymo__buf_puts(line, ": ");
-            put_stack(line, &stack);
+            kymo__text_put(line, where.as.text, where.len, 0);
         }
         KYMO_TRY(end_line(answer));
     }
@@ -134,7 +89,8 @@ static kymo_status put_pool(struct answer *answer, size_t row)
     const struct kymo_cell rank = kymo__cell_of(pools, row, "rank"),
                            pid = kymo__cell_of(pools, row, "pid"),
                            at = kymo__cell_of(pools, row, "peak_at_ns"),
-                           cost = kymo__cell_of(pools, row, "cost_ns");
+                           cost = kymo__cell_of(pools, row, "cost_ns"),
+                           span = kymo__cell_of(pools, row, "span_ns");
     kymo__buf_printf(line, "%s%s", style(answer, BOLD), kymo__cell_of(pools, row, "device").as.text);
     if (!rank.is_null)
         kymo__buf_printf(line, ", rank %" PRId64, rank.as.i64);
@@ -155,8 +111,13 @@ static kymo_status put_pool(struct answer *answer, size_t row)
     KYMO_TRY(end_line(answer));
     kymo__buf_printf(line, "  %sfrom %s", style(answer, DIM),
                      kymo__cell_of(pools, row, "source").as.text);
+    if (!span.is_null) {
+        kymo__buf_puts(line, " over ");
+        kymo__text_duration(line, (double)span.as.u64, NULL);
+    }
     put_bytes(answer, ", one for each ", pools, row, "interval_bytes");
-    kymo__buf_printf(line, ": %" PRIu64, kymo__cell_of(pools, row, "samples").as.u64);
+    kymo__buf_printf(line, ": %" PRIu64 "%s", kymo__cell_of(pools, row, "samples").as.u64,
+                     kymo__cell_of(pools, row, "interval_bytes").is_null ? " blocks" : "");
     if (!cost.is_null) {
         kymo__buf_puts(line, ", which took the program ");
         kymo__text_duration(line, (double)cost.as.u64, NULL);
@@ -190,35 +151,28 @@ static void choose_columns(const struct answer *answer, const kymo_table *table,
 {
     size_t n = 0;
     for (size_t c = 0; c < kymo_table_n_columns(table) && n < MAX_COLUMNS; c++)
-        if ((c < 3 && is_one_pool(answer)) || !has_value(table, c))
+        if ((c < 3 && is_one_pool(answer)) || !has_value(table, c) ||
+            strcmp(kymo_table_column(table, c)->name, "stack") == 0)
             hide[n++] = kymo_table_column(table, c)->name;
     hide[n] = NULL;
 }
 
 static void copy_cell(kymo_table *into, const struct kymo_cell *cell, const struct kymo_column *column)
 {
-    struct kymo__buf text = {0};
-    if (cell->is_null) {
+    if (cell->is_null)
         kymo_table_null(into);
-    } else if (column->type == KYMO_TYPE_TEXT && strcmp(column->name, "stack") == 0) {
-        put_stack(&text, cell);
-        kymo_table_text(into, text.data != NULL ? text.data : "", text.len);
-    } else if (column->type == KYMO_TYPE_TEXT) {
+    else if (column->type == KYMO_TYPE_TEXT)
         kymo_table_text(into, cell->as.text, cell->len);
-    } else if (column->type == KYMO_TYPE_I64) {
+    else if (column->type == KYMO_TYPE_I64)
         kymo_table_i64(into, cell->as.i64);
-    } else if (column->type == KYMO_TYPE_BOOL) {
-        kymo_table_bool(into, (int)cell->as.u64);
-    } else if (column->type == KYMO_TYPE_U64) {
+    else if (column->type == KYMO_TYPE_U64)
         kymo_table_u64(into, cell->as.u64);
-    } else {
+    else
         kymo_table_f64(into, cell->as.f64);
-    }
-    kymo__buf_fini(&text);
 }
 
-/* A copy of some rows, with stacks that fit a line. */
-static kymo_status shorten(const kymo_table *table, size_t n_rows, size_t step, kymo_table **out)
+/* A copy of every so many rows of readings. */
+static kymo_status thin(const kymo_table *table, size_t n_rows, size_t step, kymo_table **out)
 {
     struct kymo_column columns[MAX_COLUMNS];
     const size_t n = KYMO__MIN(kymo_table_n_columns(table), (size_t)MAX_COLUMNS);
@@ -248,11 +202,14 @@ static kymo_status put_table(struct answer *answer, enum kymo__memory_table whic
         return KYMO_OK;
     kymo__buf_printf(&answer->line, "\n%s%s%s", style(answer, DIM), title, style(answer, PLAIN));
     kymo_status status = end_line(answer);
-    if (status == KYMO_OK)
-        status = shorten(table, n_drawn, step, &drawn);
+    if (status == KYMO_OK && is_thinned)
+        status = thin(table, n_drawn, step, &drawn);
     choose_columns(answer, table, hide);
-    const struct kymo__text_view view = {
-        .table = drawn, .options = answer->options->text, .n_rows = n_drawn, .hide = hide};
+    const struct kymo__text_view view = {.table = is_thinned ? drawn : table,
+                                         .options = answer->options->text,
+                                         .n_rows = n_drawn,
+                                         .hide = hide,
+                                         .widest_text = WIDEST_PLACE};
     if (status == KYMO_OK)
         status = kymo__text_draw(&view, answer->out);
     kymo_table_destroy(drawn);
@@ -285,9 +242,11 @@ static kymo_status put_all(struct answer *answer)
         {KYMO__MEMORY_PHASES, "the most in each phase"},
         {KYMO__MEMORY_CATEGORIES, "alive at the peak, by category"},
         {KYMO__MEMORY_MODULES, "alive at the peak, by module"},
-        {KYMO__MEMORY_STACKS, "alive at the peak, by stack, the innermost function first"},
+        {KYMO__MEMORY_STACKS,
+         "alive at the peak, by where it was allocated, the innermost function first"},
         {KYMO__MEMORY_GROWTH, "growth"},
-        {KYMO__MEMORY_FRAGMENTATION, "fragmentation"},
+        {KYMO__MEMORY_FRAGMENTATION, "what torch holds and does not use at the end; free memory "
+                                     "between blocks in use cannot go back to CUDA"},
         {KYMO__MEMORY_RESIDENT, "resident memory over time"},
     };
     for (size_t row = 0; row < kymo_table_n_rows(pools); row++)

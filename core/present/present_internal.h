@@ -16,6 +16,7 @@ struct kymo__text_view {
     struct kymo_text_options options;
     size_t n_rows;           /* from the first on */
     const char *const *hide; /* columns not to be drawn, NULL behind the last; may be NULL */
+    size_t widest_text;      /* longer texts are cut, whatever room there is; 0: 80 */
 };
 kymo_status kymo__text_draw(const struct kymo__text_view *view, FILE *out);
 /* A cell that is neither null nor text, as people read it; `unit` as in kymo_text_options. */

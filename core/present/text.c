@@ -90,6 +90,11 @@ static void put_number(struct kymo__buf *buf, const struct kymo_cell *cell,
         kymo__buf_puts(buf, " ");
 }
 
+static size_t widest_of(const struct kymo__text_view *view)
+{
+    return view->widest_text != 0 ? view->widest_text : (size_t)WIDEST_TEXT;
+}
+
 /* Write the cell into layout->cell and return its width; `limit` cuts texts, 0 does not. */
 static size_t format_cell(struct layout *layout, size_t row, const struct drawn_column *c,
                           size_t limit)
@@ -105,7 +110,7 @@ static size_t format_cell(struct layout *layout, size_t row, const struct drawn_
         for (size_t i = 0; i < indent; i++)
             kymo__buf_puts(buf, " ");
         return indent + kymo__text_put(buf, cell.as.text, cell.len,
-                                       limit == 0 ? WIDEST_TEXT : limit - indent);
+                                       limit == 0 ? widest_of(layout->view) : limit - indent);
     } else {
         put_number(buf, &cell, c->info, layout->view->options.unit);
     }

@@ -47,29 +47,35 @@ KYMO_API void kymo_memory_report_destroy(kymo_memory_report *report);
 /*
  * Its tables, lent until it goes; NULL for a name it does not have. Each begins with whose a row is: rank pid device, where
  * device is "host", "cpu" or "cuda:0".
- *   pools          source interval_bytes samples dropped cost_ns peak_bytes plus_minus_bytes peak_at_ns end_bytes
+ *   pools          source span_ns interval_bytes samples dropped cost_ns peak_bytes plus_minus_bytes peak_at_ns end_bytes
  *                  peak_resident_bytes end_resident_bytes limit_bytes peak_reserved_bytes
  *   phases         phase count peak_bytes peak_resident_bytes                    the highest while the phase was under way
  *   categories     category bytes share blocks                                   these three: alive at the peak
  *   modules        module bytes share blocks
- *   stacks         bytes plus_minus_bytes share blocks stack
- *   growth         what per slope_bytes low_bytes high_bytes total_bytes points is_suspected stack
- *   fragmentation  reserved_bytes allocated_bytes inactive_bytes segments free_blocks largest_free_bytes unusable_share
+ *   stacks         bytes plus_minus_bytes share blocks where stack
+ *   growth         what per slope_bytes low_bytes high_bytes total_bytes points is_suspected where stack
+ *   fragmentation  reserved_bytes allocated_bytes inactive_bytes whole_bytes split_bytes split_share largest_free_bytes
+ *                  free_blocks segments
  *   resident       at_ns bytes                                                   every reading
  *   notes          text
  *
  * A sampled block of s bytes stands for s / (1 - exp(-s / interval)) bytes, so sums are right on average; plus_minus_bytes is
  * twice their standard deviation. Times count from the begin of the process. Stacks begin with the innermost frame.
  *
+ * Blocks are grouped by `where`: of a stack that has Python's functions up to three of them, the innermost ones and the first
+ * that is not of an installed package; of others compiled functions, without those of the allocator. `stack` is the whole stack of
+ * the largest block in the group, null where there is none: "(allocated before recording)", "(no stack)".
+ *
  * Growth: what is alive at the end of each iteration (per "iteration"; warm-up is left out), or at fifty moments evenly apart
- * where there are no iterations (per "second"), and of `resident` the last reading before. The slope is the median of the
+ * where there are no iterations and it was a second or more (per "second"), and of `resident` the last reading before. The slope is the median of the
  * slopes between any two points, low to high where it lies with 95 % confidence, what samples may be off by counted in. A leak is suspected where low is above 0, also
  * that of the second half alone, there are eight points or more, and the growth in all is above 1 MiB, three standard deviations of the samples, and a fiftieth of
  * the peak. Resident memory is
  * suspected by iterations only. Rows are of everything alive ("live"), of resident memory, and of the stacks whose live bytes grew most.
  *
- * Fragmentation, of the state a snapshot ends with: unusable_share is the share of free memory that the largest free block does
- * not have; of a trace, what was reserved and not allocated at the peak.
+ * Fragmentation, of the state a snapshot ends with: of what torch has from CUDA (reserved), what is in blocks that are in use, and what
+ * is free. Of that, whole_bytes lie in segments that nothing else is in, which torch.cuda.empty_cache() gives back; split_bytes
+ * lie between blocks in use, good for later blocks that fit in and for nothing else. split_share is their share of what is reserved.
  */
 KYMO_API kymo_table *kymo_memory_report_table(kymo_memory_report *report, const char *name);
 
