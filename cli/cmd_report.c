@@ -78,7 +78,7 @@ static const struct cli_option options[] = {
      "--gpu devices, kernels, shapes, copies, streams, ranges,\n"
      "launch_bound, iterations, gaps; with --epochs epochs, ranks,\n"
      "averages, phases; with --memory pools, phases, categories,\n"
-     "modules, stacks, growth, fragmentation, resident"},
+     "modules, stacks, growth, fragmentation, resident, live"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},

@@ -249,7 +249,8 @@ static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lan
     case KYMO_RECORD_PHASE:
         return kymo__iteration_walk_record(walk, words, ns);
     case KYMO_RECORD_LAUNCH:
-        return kymo__gpu_walk_launch(walk, lane, words[1]);
+        return kymo_record_launches_memory(words) ? KYMO_OK
+                                                  : kymo__gpu_walk_launch(walk, lane, words[1]);
     case KYMO_RECORD_GAP:
         give_up_open_ranges(walk, lane);
         return KYMO_OK;

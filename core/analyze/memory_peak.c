@@ -4,15 +4,9 @@
 
 #include "analyze/memory_whole.h"
 
-/* One change of what is alive. */
-struct edge {
-    uint64_t ns;
-    double bytes, alive; /* the latter behind it */
-};
-
 static int by_time(const void *a, const void *b)
 {
-    const struct edge *x = a, *y = b;
+    const struct kymo__memory_edge *x = a, *y = b;
     if (x->ns != y->ns)
         return x->ns < y->ns ? -1 : 1;
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* at one moment what goes, goes first */
@@ -30,19 +24,18 @@ static int spans_by_begin(const void *a, const void *b)
     return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
-/* Every change in order of time; free it. NULL without memory, or without blocks. */
-static struct edge *edges_of(const struct kymo__memory_pool *pool, size_t *n)
+struct kymo__memory_edge *kymo__memory_edges(const struct kymo__memory_pool *pool, size_t *n)
 {
-    struct edge *const edges =
+    struct kymo__memory_edge *const edges =
         pool->n_blocks != 0 ? kymo__alloc(2 * pool->n_blocks * sizeof *edges) : NULL;
     *n = 0;
     if (edges == NULL)
         return NULL;
     for (size_t i = 0; i < pool->n_blocks; i++) {
         const struct kymo__held_block *const block = &pool->blocks[i];
-        edges[(*n)++] = (struct edge){block->begin_ns, block->bytes, 0};
+        edges[(*n)++] = (struct kymo__memory_edge){block->begin_ns, block->bytes, 0};
         if (block->end_ns != KYMO__ALIVE)
-            edges[(*n)++] = (struct edge){block->end_ns, -block->bytes, 0};
+            edges[(*n)++] = (struct kymo__memory_edge){block->end_ns, -block->bytes, 0};
     }
     qsort(edges, *n, sizeof *edges, by_time);
     double alive = 0;
@@ -65,7 +58,7 @@ bool kymo__memory_find_peak(struct kymo__memory_pool *pool)
     qsort(pool->blocks, pool->n_blocks, sizeof *pool->blocks, by_begin);
     if (pool->phases.n != 0)
         qsort(pool->phases.at, pool->phases.n, sizeof *pool->phases.at, spans_by_begin);
-    struct edge *const edges = edges_of(pool, &n);
+    struct kymo__memory_edge *const edges = kymo__memory_edges(pool, &n);
     if (edges == NULL)
         return false;
     for (size_t i = 0; i < n; i++)
@@ -89,7 +82,7 @@ struct phase {
 };
 
 /* The first change after a moment. */
-static size_t first_after(const struct edge *edges, size_t n, uint64_t ns)
+static size_t first_after(const struct kymo__memory_edge *edges, size_t n, uint64_t ns)
 {
     size_t low = 0;
     while (low < n) {
@@ -103,7 +96,8 @@ static size_t first_after(const struct edge *edges, size_t n, uint64_t ns)
 }
 
 /* The most that was alive between two moments. Phases may lie in one another. */
-static double highest(const struct edge *edges, size_t n, uint64_t begin_ns, uint64_t end_ns)
+static double highest(const struct kymo__memory_edge *edges, size_t n, uint64_t begin_ns,
+                      uint64_t end_ns)
 {
     size_t at = first_after(edges, n, begin_ns);
     double most = at > 0 ? edges[at - 1].alive : 0;
@@ -144,7 +138,7 @@ bool kymo__memory_put_phases(struct kymo_memory_report *report, const struct kym
     if (pool->phases.n == 0)
         return true;
     struct phase *const phases = kymo__calloc(report->names.n, sizeof *phases);
-    struct edge *const edges = edges_of(pool, &n);
+    struct kymo__memory_edge *const edges = kymo__memory_edges(pool, &n);
     if (phases == NULL || (edges == NULL && pool->n_blocks != 0)) {
         kymo__free(phases);
         kymo__free(edges);

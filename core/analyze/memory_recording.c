@@ -330,9 +330,10 @@ kymo_status kymo__memory_read_recording(struct kymo_memory_report *report, kymo_
                             .recording = recording,
                             .process = kymo_recording_process(recording, i),
                             .files = &files};
-        if (r.process->memory[0] == '\0')
-            continue;
-        status = read_process(&r);
+        if (r.process->memory[0] != '\0')
+            status = read_process(&r);
+        if (status == KYMO_OK)
+            status = kymo__memory_read_cuda(report, recording, r.process);
         kymo__free(r.frames);
         kymo__free(r.meters);
         kymo__free(r.stacks);

@@ -107,7 +107,8 @@ static kymo_status make_tables(struct kymo_memory_report *report)
         sort_readings(&pool->resident);
         sort_readings(&pool->reserved);
         if (!kymo__memory_find_peak(pool) || !kymo__memory_put_phases(report, pool) ||
-            !kymo__memory_put_alive(report, pool) || !kymo__memory_put_growth(report, pool))
+            !kymo__memory_put_alive(report, pool) || !kymo__memory_put_growth(report, pool) ||
+            !kymo__memory_put_live(report, pool))
             return kymo__memory_no_memory();
         kymo__memory_put_pool(report, pool);
         kymo__memory_put_resident(report, pool);
@@ -160,7 +161,7 @@ kymo_status kymo_memory_report_create(kymo_recording *const *recordings, size_t 
     if (status == KYMO_OK && report->n_pools == 0)
         status = kymo__fail(
             KYMO_EFORMAT, "nothing about memory was recorded; record it with kymo run --memory, or "
-                          "kymo.start(memory=True)");
+                          "kymo.start(memory=True), and CUDA's with kymo run --gpu");
     return finish(report, status, out);
 }
 

@@ -79,6 +79,7 @@ static const struct kymo_column fragmentation_columns[] = {
     {"free_blocks", "free pieces", KYMO_TYPE_U64, KYMO_UNIT_COUNT},
     COUNT("segments")};
 static const struct kymo_column resident_columns[] = {WHOSE, NS("at_ns", "at"), BYTES("bytes", NULL)};
+static const struct kymo_column live_columns[] = {WHOSE, NS("at_ns", "at"), BYTES("bytes", NULL)};
 static const struct kymo_column note_columns[] = {TEXT("text")};
 
 #define DEFINE(name, columns)                                                                      \
@@ -98,6 +99,7 @@ static const struct {
     [KYMO__MEMORY_GROWTH] = DEFINE("growth", growth_columns),
     [KYMO__MEMORY_FRAGMENTATION] = DEFINE("fragmentation", fragmentation_columns),
     [KYMO__MEMORY_RESIDENT] = DEFINE("resident", resident_columns),
+    [KYMO__MEMORY_LIVE] = DEFINE("live", live_columns),
     [KYMO__MEMORY_NOTES] = DEFINE("notes", note_columns),
 };
 
@@ -165,8 +167,8 @@ static double highest(const struct kymo__memory_readings *readings)
     return most;
 }
 
-static void put_moment(kymo_table *table, const struct kymo__memory_pool *pool, uint64_t ns,
-                       bool is_known)
+void kymo__memory_put_moment(kymo_table *table, const struct kymo__memory_pool *pool, uint64_t ns,
+                             bool is_known)
 {
     if (is_known && !pool->is_ordered)
         kymo_table_u64(table, ns > pool->first_ns ? ns - pool->first_ns : 0);
@@ -200,7 +202,7 @@ void kymo__memory_put_pool(struct kymo_memory_report *report, const struct kymo_
     const double peak_resident = fmax(pool->peak_resident, highest(resident));
     kymo__memory_put_whose(table, pool);
     kymo__put_string(table, pool->source);
-    put_moment(table, pool, pool->last_ns, pool->last_ns > pool->first_ns);
+    kymo__memory_put_moment(table, pool, pool->last_ns, pool->last_ns > pool->first_ns);
     kymo__memory_put_bytes(table, (double)pool->last_interval, is_sampled);
     kymo_table_u64(table, pool->n_blocks);
     kymo_table_u64(table, pool->n_dropped + pool->n_unfollowed);
@@ -210,7 +212,7 @@ void kymo__memory_put_pool(struct kymo_memory_report *report, const struct kymo_
         kymo_table_null(table);
     kymo__memory_put_bytes(table, pool->peak_bytes, has_blocks);
     kymo__memory_put_bytes(table, pool->peak_plus_minus, has_blocks && is_sampled);
-    put_moment(table, pool, pool->peak_ns, has_blocks);
+    kymo__memory_put_moment(table, pool, pool->peak_ns, has_blocks);
     kymo__memory_put_bytes(table, pool->end_bytes, has_blocks);
     kymo__memory_put_bytes(table, peak_resident, peak_resident > 0);
     kymo__memory_put_bytes(table, resident->n != 0 ? resident->at[resident->n - 1].bytes : 0,
@@ -225,7 +227,7 @@ void kymo__memory_put_resident(struct kymo_memory_report *report, const struct k
     kymo_table *const table = report->tables[KYMO__MEMORY_RESIDENT];
     for (size_t i = 0; i < pool->resident.n; i++) {
         kymo__memory_put_whose(table, pool);
-        put_moment(table, pool, pool->resident.at[i].ns, true);
+        kymo__memory_put_moment(table, pool, pool->resident.at[i].ns, true);
         kymo__memory_put_bytes(table, pool->resident.at[i].bytes, true);
     }
 }

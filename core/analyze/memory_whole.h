@@ -2,6 +2,7 @@
  * memory_*.c: what was allocated when and where, and what of it stayed.
  *
  *   memory_recording.c   from recordings: samples, resident memory, phases, iterations
+ *   memory_cuda.c        from recordings: CUDA's memory as CUPTI tells it
  *   memory_trace.c       from a trace of torch.profiler: its [memory] events
  *   memory_snapshot.c    from a snapshot of torch's CUDA allocator, a pickle
  *        |
@@ -9,6 +10,7 @@
  *        |
  *   memory_where.c       what is shown of a stack, by which blocks are grouped
  *   memory_peak.c        when most was alive, in each phase too, and what that was
+ *   memory_live.c        how much was alive over time
  *   memory_growth.c      what is more after each iteration
  *   memory_report.c, memory_tables.c
  */
@@ -92,6 +94,7 @@ enum kymo__memory_table {
     KYMO__MEMORY_GROWTH,
     KYMO__MEMORY_FRAGMENTATION,
     KYMO__MEMORY_RESIDENT,
+    KYMO__MEMORY_LIVE,
     KYMO__MEMORY_NOTES,
     KYMO__N_MEMORY_TABLES,
 };
@@ -133,6 +136,10 @@ kymo_status kymo__memory_no_memory(void);
 
 KYMO_WARN_UNUSED kymo_status kymo__memory_read_recording(struct kymo_memory_report *report,
                                                          kymo_recording *recording);
+/* Pools of what CUPTI told of CUDA's memory, where it told anything. */
+KYMO_WARN_UNUSED kymo_status kymo__memory_read_cuda(struct kymo_memory_report *report,
+                                                    kymo_recording *recording,
+                                                    const struct kymo_process *process);
 KYMO_WARN_UNUSED kymo_status kymo__memory_read_file(struct kymo_memory_report *report,
                                                     const char *path);
 KYMO_WARN_UNUSED kymo_status kymo__memory_read_snapshot(struct kymo_memory_report *report,
@@ -158,9 +165,21 @@ bool kymo__memory_find_where(struct kymo_memory_report *report);
 
 /* Sort the blocks and find the peak, of blocks or, where there are none, of what is reserved. False without memory. */
 bool kymo__memory_find_peak(struct kymo__memory_pool *pool);
+/* One change of what is alive. */
+struct kymo__memory_edge {
+    uint64_t ns;
+    double bytes, alive; /* the latter behind it */
+};
+/* Every change in order of time; free it. NULL without memory, or without blocks. */
+struct kymo__memory_edge *kymo__memory_edges(const struct kymo__memory_pool *pool, size_t *n);
 /* Rows of phases, and of what was alive at the peak, into the report's tables. False without memory. */
 bool kymo__memory_put_phases(struct kymo_memory_report *report, const struct kymo__memory_pool *pool);
 bool kymo__memory_put_alive(struct kymo_memory_report *report, const struct kymo__memory_pool *pool);
+
+/* ---- memory_live.c ---- */
+
+/* Rows of what was alive over time. False without memory. */
+bool kymo__memory_put_live(struct kymo_memory_report *report, const struct kymo__memory_pool *pool);
 
 /* ---- memory_growth.c ---- */
 
@@ -179,6 +198,9 @@ KYMO_WARN_UNUSED kymo_status kymo__memory_tables_create(struct kymo_memory_repor
 /* The first three cells of each row: whose it is. */
 void kymo__memory_put_whose(kymo_table *table, const struct kymo__memory_pool *pool);
 void kymo__memory_put_pool(struct kymo_memory_report *report, const struct kymo__memory_pool *pool);
+/* When something was, since the begin; null where that is not known, or moments have no time. */
+void kymo__memory_put_moment(kymo_table *table, const struct kymo__memory_pool *pool, uint64_t ns,
+                             bool is_known);
 void kymo__memory_put_resident(struct kymo_memory_report *report,
                                const struct kymo__memory_pool *pool);
 void kymo__memory_put_text(kymo_table *table, const struct kymo_memory_report *report, uint32_t name);

@@ -331,7 +331,7 @@ static bool take_record(void *ctx, struct kymo__call_lane *lane, const struct ky
     if (batch->lane->kind == KYMO_LANE_GPU)
         return take_stream_record(r, batch, words, ns);
     if (type == KYMO_RECORD_LAUNCH)
-        return take_launch(r, lane, words[1], ns);
+        return kymo_record_launches_memory(words) || take_launch(r, lane, words[1], ns);
     if (type == KYMO_RECORD_COMMUNICATION)
         return take_host_communication(r, lane, words);
     return true;

@@ -72,6 +72,7 @@ enum kymo__cupti_field {
     KYMO__MEMORY_OPERATION = 4, /* 1 taken, 2 given back */
     KYMO__MEMORY_KIND = 8,
     KYMO__MEMORY_CORRELATION = 12,
+    KYMO__MEMORY_ADDRESS = 16, /* u64 */
     KYMO__MEMORY_BYTES = 24,
     KYMO__MEMORY_TIME = 32,
     KYMO__MEMORY_DEVICE = 52,

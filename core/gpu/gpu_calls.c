@@ -14,18 +14,24 @@ enum { MAX_CALLS = 2048 };
 /* By CUPTI's domain, from 1, and number. Stands still once made. */
 static struct {
     kymo_id site;
-    bool is_launch; /* it gives work to a GPU, which has its correlation */
+    enum {
+        OTHER,
+        LAUNCH,
+        MEMORY
+    } what; /* it gives work to a GPU, or asks for memory: that has its correlation */
 } calls[KYMO__CUPTI_RUNTIME + 1][MAX_CALLS];
 
-/* What is worth a range. A star stands for anything; what begins with a plus gives work to a GPU. */
+/*
+ * What is worth a range. A star stands for anything; what begins with a plus gives work to a GPU, with
+ * an equals sign asks for memory or gives it back. */
 static const char *const runtime_calls[] = {"+cudaLaunch*",
                                             "+cudaMemcpy*",
                                             "+cudaMemset*",
                                             "+cudaGraphLaunch",
                                             "+cudaMemPrefetch*",
-                                            "cudaMalloc*",
-                                            "cudaFree*",
-                                            "cudaHostAlloc",
+                                            "=cudaMalloc*",
+                                            "=cudaFree*",
+                                            "=cudaHostAlloc",
                                             "cudaHostRegister",
                                             "cudaHostUnregister",
                                             "cudaGraphInstantiate*",
@@ -38,8 +44,8 @@ static const char *const runtime_calls[] = {"+cudaLaunch*",
                                             "cudaStreamWaitEvent"};
 static const char *const driver_calls[] = {
     "+cuLaunch*",        "+cuMemcpy*",          "+cuMemset*",         "+cuGraphLaunch",
-    "+cuMemPrefetch*",   "cuMemAlloc*",         "cuMemFree*",         "cuMemHostAlloc",
-    "cuMemHostRegister", "cuMemCreate",         "cuMemRelease",       "cuMemMap",
+    "+cuMemPrefetch*",   "=cuMemAlloc*",        "=cuMemFree*",        "=cuMemHostAlloc",
+    "cuMemHostRegister", "=cuMemCreate",        "=cuMemRelease",      "cuMemMap",
     "cuMemUnmap",        "cuGraphInstantiate*", "cuModuleLoad*",      "cuLibraryLoad*",
     "cuCtxSynchronize",  "cuStreamSynchronize", "cuEventSynchronize", "cuStreamWaitEvent"};
 
@@ -73,10 +79,10 @@ static void choose(int domain, uint32_t number, const char *name)
     const size_t n = is_runtime ? KYMO__COUNT_OF(runtime_calls) : KYMO__COUNT_OF(driver_calls);
     const size_t len = plain_length(name);
     for (size_t i = 0; i < n; i++) {
-        const bool is_launch = patterns[i][0] == '+';
-        if (!fits(patterns[i] + is_launch, name, len))
+        const char sign = patterns[i][0];
+        if (!fits(patterns[i] + (sign == '+' || sign == '='), name, len))
             continue;
-        calls[domain][number].is_launch = is_launch;
+        calls[domain][number].what = sign == '+' ? LAUNCH : sign == '=' ? MEMORY : OTHER;
         calls[domain][number].site = kymo__intern(
             &(struct kymo__site){.name = name,
                                  .name_len = (uint32_t)len,
@@ -230,19 +236,18 @@ static bool open_call(uint32_t number)
     return false;
 }
 
-static void begin_call(kymo_id site, bool is_launch, const struct kymo__cupti_call *call)
+static void begin_call(kymo_id site, int what, const struct kymo__cupti_call *call)
 {
     if (!(kymo_on() & KYMO_ON_RECORD) || !open_call(call->correlation))
         return;
     runtime.told = site;
     kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, site));
     kymo__gpu_count(&kymo__gpu.counts.calls, 1);
-    if (is_launch) {
-        const uint64_t correlation = kymo__gpu_correlation(call->correlation);
-        if (__atomic_load_n(&kymo__gpu.context, __ATOMIC_RELAXED) != call->context)
-            __atomic_store_n(&kymo__gpu.context, call->context, __ATOMIC_RELAXED);
-        kymo__lane_put_record(KYMO_RECORD_LAUNCH, &correlation, 1);
-    }
+    if (what == LAUNCH && __atomic_load_n(&kymo__gpu.context, __ATOMIC_RELAXED) != call->context)
+        __atomic_store_n(&kymo__gpu.context, call->context, __ATOMIC_RELAXED);
+    const uint64_t words[] = {kymo__gpu_correlation(call->correlation), KYMO_WORK_MEMORY};
+    if (what != OTHER)
+        kymo__lane_put_record(KYMO_RECORD_LAUNCH, words, what == MEMORY ? 2 : 1);
 }
 
 static void end_call(kymo_id site)
@@ -264,7 +269,7 @@ void kymo__gpu_call(void *ctx, int domain, uint32_t number, const struct kymo__c
     if (site == 0 || is_inside_runtime(domain, call->site == 0))
         return;
     if (call->site == 0)
-        begin_call(site, calls[domain][number].is_launch, call);
+        begin_call(site, calls[domain][number].what, call);
     else if (runtime.told == site)
         end_call(site);
 }

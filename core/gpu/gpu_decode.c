@@ -8,6 +8,7 @@
 struct work {
     uint64_t begin, end; /* ticks */
     uint64_t correlation, bytes;
+    uint64_t address; /* of memory that is taken or given back; else 0 */
     kymo_id site, details;
     uint32_t stream;
     int32_t device;
@@ -120,6 +121,7 @@ static void decode_memory(const uint8_t *r, struct work *out)
         .end = u64(r + KYMO__MEMORY_TIME),
         .correlation = u32(r + KYMO__MEMORY_CORRELATION),
         .bytes = u64(r + KYMO__MEMORY_BYTES),
+        .address = u64(r + KYMO__MEMORY_ADDRESS),
         .site = kymo__gpu_memory_site(u32(r + KYMO__MEMORY_OPERATION), u32(r + KYMO__MEMORY_KIND)),
         .stream = u32(r + KYMO__MEMORY_STREAM),
         .device = (int32_t)u32(r + KYMO__MEMORY_DEVICE),
@@ -205,15 +207,15 @@ static struct stream_lane *lane_for(const struct work *piece)
 
 static void write_work(const struct work *piece)
 {
-    const uint64_t words[] = {(uint64_t)piece->site | (uint64_t)piece->kind << 20 |
-                                  (uint64_t)piece->details << 28,
-                              piece->end - piece->begin,
-                              kymo__gpu_correlation((uint32_t)piece->correlation), piece->bytes};
+    const uint64_t words[] = {
+        (uint64_t)piece->site | (uint64_t)piece->kind << 20 | (uint64_t)piece->details << 28,
+        piece->end - piece->begin, kymo__gpu_correlation((uint32_t)piece->correlation),
+        piece->bytes, piece->address};
     struct stream_lane *lane = lane_for(piece);
     if (lane == NULL)
         kymo__record_lost(1, piece->begin, piece->end);
     else if (kymo__side_lane_put(lane->lane, piece->begin, KYMO_RECORD_GPU, words,
-                                 KYMO__COUNT_OF(words)))
+                                 KYMO__COUNT_OF(words) - (piece->address == 0)))
         lane->last_begin = piece->begin;
     else
         kymo__gpu_count(&kymo__gpu.counts.lost, 1);

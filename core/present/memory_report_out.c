@@ -191,7 +191,8 @@ static kymo_status put_table(struct answer *answer, enum kymo__memory_table whic
 {
     const kymo_table *const table = answer->report->tables[which];
     const size_t n = kymo_table_n_rows(table), limit = answer->options->limit;
-    const bool is_thinned = which == KYMO__MEMORY_RESIDENT && n > RESIDENT_ROWS && limit != 0;
+    const bool is_thinned = (which == KYMO__MEMORY_RESIDENT || which == KYMO__MEMORY_LIVE) &&
+                            n > RESIDENT_ROWS && limit != 0;
     const size_t step = is_thinned ? (n + RESIDENT_ROWS - 1) / RESIDENT_ROWS : 1;
     const size_t n_drawn = is_thinned   ? (n + step - 1) / step
                            : limit != 0 ? KYMO__MIN(n, limit)
@@ -248,6 +249,7 @@ static kymo_status put_all(struct answer *answer)
         {KYMO__MEMORY_FRAGMENTATION, "what torch holds and does not use at the end; free memory "
                                      "between blocks in use cannot go back to CUDA"},
         {KYMO__MEMORY_RESIDENT, "resident memory over time"},
+        {KYMO__MEMORY_LIVE, "alive over time"},
     };
     for (size_t row = 0; row < kymo_table_n_rows(pools); row++)
         KYMO_TRY(put_pool(answer, row));

@@ -5,8 +5,8 @@
  *     kymo_memory_report_create(&recording, 1, NULL, &m);
  *     kymo_memory_report_text(m, NULL, stdout);
  *
- * Three sources, which the table `pools` names: samples of allocations in a recording of `kymo run --memory` (estimates, with
- * what they may be off by), the events of allocators in a trace of torch.profiler with profile_memory, and a snapshot of
+ * Four sources, which the table `pools` names: samples of allocations in a recording of `kymo run --memory` (estimates, with
+ * what they may be off by), CUDA's memory as CUPTI tells it in one of `kymo run --gpu`, the events of allocators in a trace of torch.profiler with profile_memory, and a snapshot of
  * torch's CUDA allocator (torch.cuda.memory._dump_snapshot), both exact. Resident memory comes with a recording.
  */
 #ifndef KYMO_MEMORY_REPORT_H
@@ -46,7 +46,7 @@ KYMO_API void kymo_memory_report_destroy(kymo_memory_report *report);
 
 /*
  * Its tables, lent until it goes; NULL for a name it does not have. Each begins with whose a row is: rank pid device, where
- * device is "host", "cpu" or "cuda:0".
+ * device is "host", "cpu", "cuda:0" or "host, pinned".
  *   pools          source span_ns interval_bytes samples dropped cost_ns peak_bytes plus_minus_bytes peak_at_ns end_bytes
  *                  peak_resident_bytes end_resident_bytes limit_bytes peak_reserved_bytes
  *   phases         phase count peak_bytes peak_resident_bytes                    the highest while the phase was under way
@@ -57,6 +57,7 @@ KYMO_API void kymo_memory_report_destroy(kymo_memory_report *report);
  *   fragmentation  reserved_bytes allocated_bytes inactive_bytes whole_bytes split_bytes split_share largest_free_bytes
  *                  free_blocks segments
  *   resident       at_ns bytes                                                   every reading
+ *   live           at_ns bytes                                                   the most alive since the row before, 500 rows at most
  *   notes          text
  *
  * A sampled block of s bytes stands for s / (1 - exp(-s / interval)) bytes, so sums are right on average; plus_minus_bytes is

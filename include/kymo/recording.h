@@ -150,9 +150,10 @@ enum kymo_record_type {
     KYMO_RECORD_END_OF =
         11, /* site: the innermost range of that name ends; those begun after it stay open */
     KYMO_RECORD_GPU =
-        12, /* work of a stream: site, enum kymo_work_kind, details; duration in ticks; correlation; bytes, 0 none */
+        12, /* work of a stream: site, enum kymo_work_kind, details; duration in ticks; correlation; bytes, 0 none; of memory its address */
     /* What was launched, communicated, given, about the range begun last on this lane or the work before it. */
-    KYMO_RECORD_LAUNCH = 13,        /* it launched the GPU work of this correlation */
+    KYMO_RECORD_LAUNCH =
+        13, /* it launched the GPU work of this correlation; or, with KYMO_WORK_MEMORY behind it, asked for memory */
     KYMO_RECORD_COMMUNICATION = 14, /* see struct kymo_communication */
     KYMO_RECORD_ARGUMENTS = 15,     /* length in bytes; text, a JSON object */
     /* Further. */
@@ -254,6 +255,11 @@ static inline uint32_t kymo_record_text_len(uint64_t word)
 static inline uint32_t kymo_record_work_kind(uint64_t word)
 {
     return (uint32_t)(word >> 20) & 0xffu;
+}
+/* Whether a record LAUNCH is of memory that was taken or given back, which is no work. */
+static inline int kymo_record_launches_memory(const uint64_t *words)
+{
+    return kymo_record_length(words[0]) > 2 && words[2] == KYMO_WORK_MEMORY;
 }
 /* A site whose name is a JSON object: how the kernel was launched. Much work has the same; 0: nothing is known. */
 static inline uint32_t kymo_record_work_details(uint64_t word)

@@ -16,7 +16,7 @@ PyObject *tools_memory_tables(const struct tools_state *state, struct kymo_memor
 {
     static const char *const names[] = {"pools",         "phases",   "categories",
                                         "modules",       "stacks",   "growth",
-                                        "fragmentation", "resident", "notes"};
+                                        "fragmentation", "resident", "live", "notes"};
     PyObject *owner = PyCapsule_New(report, CAPSULE, destroy_report);
     if (owner == NULL) {
         kymo_memory_report_destroy(report);

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # see _start.py
         "growth",
         "fragmentation",
         "resident",
+        "live",
         "notes",
     ]
 
@@ -231,8 +232,9 @@ class Recording:
 
         "pools": the peak of each process or device, and which source tells it. "phases": the highest in each.
         "categories", "modules", "stacks": what was alive at the peak. "growth": what becomes more with each iteration,
-        and whether that looks like a leak. "fragmentation", "resident" (every reading), "notes". `stacks` is how many
-        of them at most; 0: 20. Of CUDA snapshots and of torch's traces kymo.memory_report() gives the same.
+        and whether that looks like a leak. "fragmentation", "resident" (every reading), "live" (what was alive
+        over time), "notes". `stacks` is how many of them at most; 0: 20. Of CUDA snapshots and of torch's traces
+        kymo.memory_report() gives the same.
 
         KymoError when nothing about memory was recorded.
         """

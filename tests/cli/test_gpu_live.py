@@ -125,8 +125,8 @@ def test_perfetto_has_shapes_and_arrows(kymo: Any, traced: Callable[..., Path], 
     assert len(shaped) == 7
     assert {tuple(v.int_value for v in n["grid"].array_values) for n in shaped} == {(8, 1, 1)}
     flows = [f for p in packets for f in p.track_event.flow_ids]
-    # Five launches, one of them with five pieces of work; a call that has none leads nowhere.
-    assert [n for n in sorted(map(flows.count, set(flows))) if n > 1] == [2, 2, 2, 2, 6]
+    # Five launches, one of them with five pieces of work, and memory that was asked for; other calls lead nowhere.
+    assert [n for n in sorted(map(flows.count, set(flows))) if n > 1] == [2, 2, 2, 2, 2, 6]
     assert kymo("export", path, "--to", "perfetto-gpu", "-o", "native.pftrace").returncode == 0
     packets = pb.Trace.FromString((tmp_path / "native.pftrace").read_bytes()).packet
     kernels = [p.gpu_render_stage_event for p in packets if p.gpu_render_stage_event.launch.workgroup_size.x == 128]
@@ -189,3 +189,65 @@ def test_nsight_compute_gets_the_command_that_was_run(kymo: Any, traced: Callabl
         program = command[command.index("-o") + 2 :]
         assert Path(program[0]).name == "gpu_work"
         assert program[1:] == ACTS.split()
+
+
+# ---- memory, as CUPTI tells it ----
+
+TRAINING = (
+    "stray begin train take 4000000 pinned 500000 phase forward begin layer take 8000000 end give "
+    + "phase optimizer "
+    + "begin step take 1000000 end iteration " * 12
+    + "take 2000000 give end"
+)
+
+
+def test_memory_of_devices_by_the_range_that_asked_for_it(kymo: Any, traced: Callable[..., Path]) -> None:
+    path = traced(TRAINING)
+    tables = json.loads(kymo("report", path, "--memory", "--json").stdout)
+    pools = {row["device"]: row for row in tables["pools"]}
+    assert set(pools) == {"cuda:0", "host, pinned"}
+    cuda = pools["cuda:0"]
+    assert cuda["source"] == "CUDA's memory as CUPTI tells it" and cuda["pid"] > 0
+    assert (cuda["peak_bytes"], cuda["end_bytes"], cuda["samples"]) == (18_000_000, 16_000_000, 16)
+    assert pools["host, pinned"]["peak_bytes"] == 500_000
+    places = {row["where"]: (row["bytes"], row["blocks"]) for row in tables["stacks"] if row["device"] == "cuda:0"}
+    assert places == {
+        "cudaMalloc < step < train": (12_000_000, 12),
+        "cudaMalloc < train": (6_000_000, 2),
+    }
+    phases = {row["phase"]: row["peak_bytes"] for row in tables["phases"] if row["device"] == "cuda:0"}
+    assert phases == {"forward": 12_000_000, "optimizer": 18_000_000}
+    growth = {row["where"]: row for row in tables["growth"] if row["device"] == "cuda:0"}
+    assert growth[None]["per"] == "iteration" and growth[None]["slope_bytes"] == 1_000_000
+    assert growth["cudaMalloc < step < train"]["is_suspected"]
+    live = [row["bytes"] for row in tables["live"] if row["device"] == "cuda:0"]
+    assert max(live) == 18_000_000 and live[-1] == 16_000_000
+    categories = {(row["device"], row["category"]): row["bytes"] for row in tables["categories"]}
+    assert categories == {("cuda:0", "Device"): 18_000_000, ("host, pinned", "Pinned"): 500_000}
+    drawn = kymo("report", path, "--memory").stdout
+    assert "cuda:0, process" in drawn and "leak suspected: what this allocates grows by 1.00 MB each iteration" in drawn
+
+
+def test_memory_that_was_there_before_ends_with_its_free(kymo: Any, traced: Callable[..., Path]) -> None:
+    tables = json.loads(kymo("report", traced("take 1024 stray take 2048"), "--memory", "--json").stdout)
+    (pool,) = tables["pools"]
+    assert (pool["peak_bytes"], pool["end_bytes"]) == (65_536 + 1024, 3072)
+    assert tables["stacks"][0]["where"] == "(allocated before recording)" and tables["stacks"][0]["stack"] is None
+
+
+def test_memory_calls_are_no_launches(kymo: Any, traced: Callable[..., Path]) -> None:
+    told = json.loads(kymo("report", traced("begin a take 1024 give launch k 7 end"), "--gpu", "--json").stdout)
+    assert [(row["name"], row["launches"]) for row in told["gpu"]["ranges"]] == [("a", 1)]
+
+
+def test_both_sources_stand_side_by_side(kymo: Any, build_dir: Path, tmp_path: Path) -> None:
+    libraries = build_dir / "tests" / "cupti"
+    env = {"LD_LIBRARY_PATH": str(libraries / "cuda"), "CUDA_INJECTION64_PATH": "", "KYMO_TEST_CUPTI": ""}
+    command = ["run", "-q", "--gpu", "--memory", "--memory-sample", "1", "-o", "both.kymo", "--"]
+    done = kymo(*command, libraries / "gpu_work", "take", "1024", "launch", "k", "7", env=env)
+    assert done.returncode == 0, done.stderr
+    tables = json.loads(kymo("report", tmp_path / "both.kymo", "--memory", "--json").stdout)
+    assert {row["device"]: row["source"] for row in tables["pools"]} == {
+        "host": "samples of malloc",
+        "cuda:0": "CUDA's memory as CUPTI tells it",
+    }

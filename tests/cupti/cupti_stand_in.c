@@ -244,6 +244,8 @@ int cuptiGetCallbackName(int domain, uint32_t number, const char **name)
     } names[] = {
         {DOMAIN_RUNTIME, CALL_GET_DEVICE, "cudaGetDevice_v3020"},
         {DOMAIN_RUNTIME, CALL_MALLOC, "cudaMalloc_v3020"},
+        {DOMAIN_RUNTIME, CALL_FREE, "cudaFree_v3020"},
+        {DOMAIN_RUNTIME, CALL_HOST_ALLOC, "cudaHostAlloc_v3020"},
         {DOMAIN_RUNTIME, CALL_MEMCPY_ASYNC, "cudaMemcpyAsync_v3020"},
         {DOMAIN_RUNTIME, CALL_MEMSET_ASYNC, "cudaMemsetAsync_v3020"},
         {DOMAIN_RUNTIME, CALL_STREAM_SYNC, "cudaStreamSynchronize_v3020"},

@@ -6,7 +6,10 @@
  *   late NAME STREAM                         a kernel that ran before those launched before it
  *   many N STREAM                            N kernels, of ten names
  *   graph N STREAM                           a graph of N kernels
- *   copy BYTES STREAM, set BYTES STREAM, take BYTES, ask
+ *   copy BYTES STREAM, set BYTES STREAM, ask
+ *   take BYTES, give                         memory, and back what was taken last and is still there
+ *   pinned BYTES, stray                      of the host; what was taken before anything was told is given back
+ *   phase NAME
  *   sync, hold, iteration, sleep MS
  *   start PATH, start_gpu PATH, stop, gpu_start W:U:A:R, gpu_stop, pause WHY, resume
  *   start_later W:U:A:R, stop_later, settle  by a thread
@@ -95,9 +98,36 @@ static void do_set(void)
     gpu_set(bytes, number());
 }
 
+enum { MAX_TAKEN = 256 };
+static struct taken {
+    uint64_t address, bytes;
+} taken[MAX_TAKEN];
+static size_t n_taken;
+
 static void do_take(void)
 {
-    gpu_take(number());
+    const uint32_t bytes = number();
+    if (n_taken == MAX_TAKEN)
+        abort();
+    taken[n_taken++] = (struct taken){gpu_take(bytes), bytes};
+}
+
+static void do_give(void)
+{
+    if (n_taken == 0)
+        abort();
+    n_taken--;
+    gpu_give(taken[n_taken].address, taken[n_taken].bytes);
+}
+
+static void do_pinned(void)
+{
+    gpu_take_pinned(number());
+}
+
+static void do_stray(void)
+{
+    gpu_give(4096, 65536);
 }
 
 static void do_sync(void)
@@ -115,6 +145,12 @@ static void do_begin(void)
 static void do_end(void)
 {
     kymo_pop();
+}
+
+static void do_phase(void)
+{
+    const char *name = next();
+    kymo_phase(kymo_site_intern(name, strlen(name), "phase", 0, NULL, 0));
 }
 
 static void do_iteration(void)
@@ -353,6 +389,10 @@ static const struct {
     {"copy", do_copy},
     {"set", do_set},
     {"take", do_take},
+    {"give", do_give},
+    {"pinned", do_pinned},
+    {"stray", do_stray},
+    {"phase", do_phase},
     {"ask", gpu_ask},
     {"sync", do_sync},
     {"hold", gpu_hold},

@@ -184,19 +184,41 @@ void gpu_set(uint64_t bytes, uint32_t stream)
     tell_call(DOMAIN_RUNTIME, CALL_MEMSET_ASYNC, 1, id);
 }
 
-void gpu_take(uint64_t bytes)
+static void tell_memory(uint32_t call, uint32_t operation, uint64_t address, uint64_t bytes,
+                        uint32_t memory)
 {
-    const uint32_t id = begin_call(DOMAIN_RUNTIME, CALL_MALLOC);
+    const uint32_t id = begin_call(DOMAIN_RUNTIME, call);
     const struct memory_record r = {.kind = KIND_MEMORY,
-                                    .operation = 1,
-                                    .memory = 3,
+                                    .operation = operation,
+                                    .memory = memory,
                                     .correlation = id,
+                                    .address = address,
                                     .bytes = bytes,
                                     .timestamp = now(),
                                     .device = DEVICE,
                                     .context = CONTEXT};
     tell_record(&r, sizeof r);
-    tell_call(DOMAIN_RUNTIME, CALL_MALLOC, 1, id);
+    tell_call(DOMAIN_RUNTIME, call, 1, id);
+}
+
+enum { DEVICE_MEMORY = 3, PINNED_MEMORY = 2 };
+
+uint64_t gpu_take(uint64_t bytes)
+{
+    static uint64_t next = UINT64_C(0x7f0000000000);
+    const uint64_t address = __atomic_fetch_add(&next, (bytes | 511) + 1, __ATOMIC_RELAXED);
+    tell_memory(CALL_MALLOC, 1, address, bytes, DEVICE_MEMORY);
+    return address;
+}
+
+void gpu_take_pinned(uint64_t bytes)
+{
+    tell_memory(CALL_HOST_ALLOC, 1, UINT64_C(0x7e0000000000), bytes, PINNED_MEMORY);
+}
+
+void gpu_give(uint64_t address, uint64_t bytes)
+{
+    tell_memory(CALL_FREE, 2, address, bytes, DEVICE_MEMORY);
 }
 
 void gpu_ask(void)

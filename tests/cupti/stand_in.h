@@ -17,6 +17,8 @@ enum { DOMAIN_DRIVER = 1, DOMAIN_RUNTIME = 2 };
 enum {
     CALL_GET_DEVICE = 17,
     CALL_MALLOC = 20,
+    CALL_FREE = 22,
+    CALL_HOST_ALLOC = 27,
     CALL_MEMCPY_ASYNC = 41,
     CALL_MEMSET_ASYNC = 51,
     CALL_STREAM_SYNC = 131,
@@ -91,7 +93,9 @@ EXPORT void gpu_launch_by_driver(const char *name, uint32_t stream);
 EXPORT void gpu_graph(uint32_t n_kernels, uint32_t stream, uint32_t graph);
 EXPORT void gpu_copy(uint64_t bytes, uint32_t stream);
 EXPORT void gpu_set(uint64_t bytes, uint32_t stream);
-EXPORT void gpu_take(uint64_t bytes);
+EXPORT uint64_t gpu_take(uint64_t bytes); /* the address */
+EXPORT void gpu_give(uint64_t address, uint64_t bytes);
+EXPORT void gpu_take_pinned(uint64_t bytes);
 EXPORT void gpu_ask(void); /* cudaGetDevice, of which programs call thousands */
 EXPORT int cudaDeviceSynchronize(void);
 /* From now on work has not ended, until cudaDeviceSynchronize(). */

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import subprocess
 
 import pytest
 
@@ -61,3 +63,12 @@ def test_a_snapshot_has_the_same_tables(leak, tmp_path):
     assert set(tables) >= {"pools", "stacks", "growth", "fragmentation"}
     (pool,) = tables["pools"]
     assert pool["peak_bytes"] == 512
+
+
+def test_python_and_the_command_have_the_same_tables(leak, kymo_command, tmp_path):
+    command = [*kymo_command, "report", "--memory", "--json", str(tmp_path / "leak.kymo")]
+    told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert {"pools", "stacks", "growth", "resident", "live", "notes"} <= set(told)
+    for name, rows in told.items():
+        mine = [dict(row) for row in leak.memory(name)]
+        assert (mine if name != "notes" else [row["text"] for row in mine]) == rows, name
