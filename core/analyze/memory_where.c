@@ -86,6 +86,11 @@ static bool is_plumbing(const struct kymo__name *name)
                                         "at::(anonymous namespace)::create_out",
                                         "at::_ops::",
                                         "operator new",
+                                        "_PyObject_Malloc",
+                                        "_PyObject_Calloc",
+                                        "_PyObject_Realloc",
+                                        "PyObject_Malloc",
+                                        "arena_map_mark_used",
                                         "_Znw",
                                         "_Zna"};
     for (size_t i = 0; i < KYMO__COUNT_OF(parts); i++)

@@ -64,7 +64,9 @@ static kymo_status put_leak(struct answer *answer, size_t pool)
             continue;
         kymo__buf_printf(line, "  %sleak suspected:%s %s grows by ", style(answer, YELLOW),
                          style(answer, PLAIN),
-                         strcmp(what, "stack") == 0 ? "what this allocates" : what);
+                         strcmp(what, "stack") == 0  ? "what this allocates"
+                         : strcmp(what, "live") == 0 ? "what is alive"
+                                                     : "resident memory");
         kymo__text_bytes(line, kymo__cell_of(growth, row, "slope_bytes").as.f64);
         kymo__buf_printf(line, " each %s (95 %%: ", kymo__cell_of(growth, row, "per").as.text);
         kymo__text_bytes(line, kymo__cell_of(growth, row, "low_bytes").as.f64);
@@ -97,6 +99,7 @@ static kymo_status put_pool(struct answer *answer, size_t row)
     if (!pid.is_null)
         kymo__buf_printf(line, ", process %" PRId64, pid.as.i64);
     kymo__buf_printf(line, "%s:", style(answer, PLAIN));
+    const bool has_blocks = !kymo__cell_of(pools, row, "peak_bytes").is_null;
     put_bytes(answer, " at most ", pools, row, "peak_bytes");
     put_bytes(answer, " ± ", pools, row, "plus_minus_bytes");
     if (!at.is_null) {
@@ -105,7 +108,8 @@ static kymo_status put_pool(struct answer *answer, size_t row)
         kymo__buf_puts(line, ";");
     }
     put_bytes(answer, " at the end ", pools, row, "end_bytes");
-    put_bytes(answer, "; resident at most ", pools, row, "peak_resident_bytes");
+    put_bytes(answer, has_blocks ? "; resident at most " : " resident at most ", pools, row,
+              "peak_resident_bytes");
     put_bytes(answer, ", of ", pools, row, "limit_bytes");
     put_bytes(answer, "; reserved at most ", pools, row, "peak_reserved_bytes");
     KYMO_TRY(end_line(answer));
@@ -116,8 +120,11 @@ static kymo_status put_pool(struct answer *answer, size_t row)
         kymo__text_duration(line, (double)span.as.u64, NULL);
     }
     put_bytes(answer, ", one for each ", pools, row, "interval_bytes");
-    kymo__buf_printf(line, ": %" PRIu64 "%s", kymo__cell_of(pools, row, "samples").as.u64,
-                     kymo__cell_of(pools, row, "interval_bytes").is_null ? " blocks" : "");
+    if (has_blocks)
+        kymo__buf_printf(line, ": %" PRIu64 "%s", kymo__cell_of(pools, row, "samples").as.u64,
+                         kymo__cell_of(pools, row, "interval_bytes").is_null ? " blocks" : "");
+    else
+        kymo__buf_puts(line, ": none");
     if (!cost.is_null) {
         kymo__buf_puts(line, ", which took the program ");
         kymo__text_duration(line, (double)cost.as.u64, NULL);

@@ -9,6 +9,7 @@
 #include "present/page_internal.h"
 #include "present/present_internal.h"
 #include <kymo/gpu_report.h>
+#include <kymo/memory_report.h>
 
 int kymo_page_is_plain(void)
 {
@@ -170,6 +171,7 @@ static kymo_status put_data(struct kymo__page *page)
     KYMO_TRY(kymo__page_packer_stop(page->packer));
     KYMO_TRY(kymo__page_break_down(page));
     KYMO_TRY(kymo__page_look_at_gpus(page));
+    KYMO_TRY(kymo__page_look_at_memory(page));
     KYMO_TRY(kymo__page_measure(page));
     KYMO_TRY(kymo__page_time_epochs(page));
     KYMO_TRY(put_texts(page));
@@ -227,6 +229,7 @@ kymo_status kymo_page_write(kymo_recording *const *recordings, size_t n,
     kymo_summary_destroy(page.summary);
     kymo_breakdown_destroy(page.breakdown);
     kymo_gpu_report_destroy(page.gpu);
+    kymo_memory_report_destroy(page.memory);
     kymo_energy_report_destroy(page.energy);
     kymo_epoch_report_destroy(page.epochs);
     return status;

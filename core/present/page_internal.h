@@ -178,6 +178,7 @@ struct kymo__page {
     kymo_summary *summary;
     kymo_breakdown *breakdown; /* NULL: there is nothing to break down */
     struct kymo_gpu_report *gpu;
+    struct kymo_memory_report *memory; /* NULL: nothing of it was recorded */
     kymo_energy_report *energy; /* NULL: none was measured */
     kymo_epoch_report *epochs;  /* NULL: the program told of none */
 };
@@ -195,6 +196,13 @@ void kymo__page_put_breakdown(const struct kymo__page *page, struct kymo__buf *j
 KYMO_WARN_UNUSED kymo_status kymo__page_look_at_gpus(struct kymo__page *page);
 /* The tables, as one more list of the index, where there is any. */
 void kymo__page_put_gpus(const struct kymo__page *page, struct kymo__buf *json);
+
+/* ---- page_memory.c ---- */
+
+/* Read what was allocated, where memory was measured or CUPTI told of it. */
+KYMO_WARN_UNUSED kymo_status kymo__page_look_at_memory(struct kymo__page *page);
+/* The tables, as one more list of the index, where there are any. */
+void kymo__page_put_memory(const struct kymo__page *page, struct kymo__buf *json);
 
 /* ---- page_energy.c ---- */
 

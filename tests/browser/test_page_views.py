@@ -28,6 +28,15 @@ for i in kymo.iterations(range(40)):
     with kymo.range("forward"): spend(int(sys.argv[1]))
     with kymo.range("backward"): spend(200)
 """
+LEAK = """
+import time, kymo
+kept = []
+def keep():
+    kept.append(bytearray(1_000_000))
+for i in kymo.iterations(range(30)):
+    keep()
+    time.sleep(0.01)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +52,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_kymo("compare", path / "a.kymo", path / "b.kymo", "--html", path / "compare.html")
     ranks = [KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
     make_page(path / "ranks.html", *ranks)
+    (path / "leak.py").write_text(LEAK)
+    words = ("--memory", "--memory-sample", "1KiB", "-o", path / "leak.kymo", "--", sys.executable, path / "leak.py")
+    run_kymo("run", "-q", *words)
+    make_page(path / "leak.html", path / "leak.kymo")
     return path
 
 
@@ -303,6 +316,28 @@ def test_what_gpus_wait_for_is_the_command_s(opened):
             assert len(rows) == len(told[table])
         else:
             assert {row[0] for row in rows} <= {row["name"] for row in told[table]}
+
+
+def test_memory_is_the_command_s(opened, folder):
+    view = opened("leak.html").open("Memory")
+    told = json_of("report", folder / "leak.kymo", "--memory")
+    sentences = view.locator("ul.leaks > li").all_inner_texts()
+    suspected = [row for row in told["growth"] if row["is_suspected"]]
+    assert len(sentences) == len(suspected) > 0
+    assert any("each iteration" in s and s.endswith(": keep (leak.py:5) < <module> (leak.py:7)") for s in sentences)
+    chart = str(view.locator(".chart").get_attribute("aria-label"))
+    assert ": resident at most " in chart and ": alive at most " in chart
+    assert view.locator(".chart canvas").bounding_box()["height"] > 100
+    for name in ("stacks", "pools", "growth", "live"):
+        view.get_by_role("combobox").select_option(label=f"{name} ({len(told[name])})")
+        assert len(cells(view.locator(".table-view table").first)) == min(len(told[name]), 200)
+    columns = [title.strip() for title in view.locator(".table-view thead").first.inner_text().split("\t")]
+    assert columns[-2:] == ["at", "bytes"]
+
+
+def test_without_memory_there_is_no_view_of_it(opened):
+    page = opened("loop.html")
+    assert page.page.get_by_text("Memory", exact=True).count() == 0
 
 
 def test_a_comparison_is_the_command_s(opened, folder):

@@ -14,6 +14,7 @@ import { GpusView } from "./views/gpus";
 import { CompareView } from "./views/compare";
 import { FlameView } from "./views/flame";
 import { Iterations } from "./views/iterations";
+import { MemoryView } from "./views/memory_report";
 import { overview } from "./views/overview";
 import { Tables } from "./views/tables";
 import { Timeline } from "./views/timeline";
@@ -44,6 +45,7 @@ function reportViews(recording: Recording, open: (id: string) => void): View[] {
     ...(hasSeries ? [{ id: "iterations", title: "Iterations", element: iterations }] : []),
     ...(index.breakdown ? [{ id: "breakdown", title: "Breakdown", element: new BreakdownView(index.breakdown).element }] : []),
     ...(index.gpu ? [{ id: "gpus", title: "GPUs", element: new GpusView(index.gpu, find).element }] : []),
+    ...(index.memory ? [{ id: "memory", title: "Memory", element: new MemoryView(index.memory).element }] : []),
     { id: "flame", title: "Flame graph", element: flame.element, onShow: () => flame.redraw() },
     { id: "tables", title: "Tables", element: tables.element },
     { id: "about", title: "About", element: about(index.version) },

@@ -6,6 +6,7 @@ import { toPixel, textOn } from "../src/model/colors";
 import { curvesOf, percent, regionsOf } from "../src/model/comparison";
 import { endOf, lossOf } from "../src/model/losses";
 import { CRUMBS, buildFlame, layoutFlame, searchFlame } from "../src/model/flame";
+import { held, leaksOf, linesOf } from "../src/model/memory_pools";
 import { type Series, histogram, thin, warmups } from "../src/model/series";
 import { cellText, filterRows, keptRows, sortRows, sumOfColumn, toCsv } from "../src/model/tables";
 import * as units from "../src/model/units";
@@ -243,6 +244,34 @@ describe("what GPUs wait for", () => {
       "c is host-bound: the GPU waits for 50.0 % of its time. Look.",
     ]);
     expect(adviceOf(undefined)).toEqual([]);
+  });
+});
+
+describe("memory", () => {
+  const make = (columns: Record<string, (string | number | boolean | null)[]>): TableData => ({
+    name: "x",
+    rows: Object.values(columns)[0].length,
+    columns: Object.keys(columns).map((name) => ({ name, title: name, type: ["device", "what", "per", "where"].includes(name) ? "text" : "f64", unit: "" })),
+    cells: Object.values(columns) as TableData["cells"],
+  });
+
+  it("has a line for each pool, the highest first, whose values last until the next", () => {
+    const lines = linesOf(make({ rank: [null, 1, null], pid: [7, 8, 7], device: ["host", "cuda:0", "host"], at_ns: [0, 5, 10], bytes: [1, 50, 3] }), "alive", 100);
+    expect(lines.map((line) => [line.label, line.most])).toEqual([["cuda:0, rank 1: alive", 50], ["host, pid 7: alive", 3]]);
+    expect(held(lines[1], [0, 5, 10, 11])).toEqual([1, 1, 3, null]);
+    expect(held(lines[0], [0, 5, 10])).toEqual([null, 50, null]);
+    expect(linesOf(undefined, "alive", 100)).toEqual([]);
+  });
+
+  it("tells suspected leaks alone", () => {
+    const growth = make({
+      rank: [null, null], pid: [7, 7], device: ["host", "host"], what: ["live", "stack"], per: ["iteration", "iteration"], slope_bytes: [5, 2e6], low_bytes: [-1, 1e6],
+      high_bytes: [9, 3e6], total_bytes: [50, 2e7], is_suspected: [false, true], where: [null, "keep (t.py:4)"],
+    });
+    expect(leaksOf(growth)).toEqual([
+      "Leak suspected, host, pid 7: what this allocates grows by 2.00 MB each iteration (95 %: 1.00 MB to 3.00 MB), 20.0 MB in all: keep (t.py:4)",
+    ]);
+    expect(leaksOf(undefined)).toEqual([]);
   });
 });
 

@@ -104,6 +104,7 @@ export interface Index extends PageIndex {
   cost: Cost;
   breakdown?: TableData[]; // where there is GPU work or communication
   gpu?: TableData[]; // where there is GPU work
+  memory?: TableData[]; // where memory was measured
   processes: ProcessInfo[];
   tracks: TrackData[];
 }

@@ -24,6 +24,7 @@ export interface ChartData {
   height?: number;
   isWhole?: { x?: boolean; y?: boolean }; // only whole numbers are on the axis
   room?: number; // for the last bar, behind its x
+  isFromZero?: boolean; // the axis of values begins there
   shaded?: [number, number][]; // stretches of x
 }
 
@@ -105,7 +106,10 @@ export class Chart {
     const options: uPlot.Options = {
       width,
       height,
-      scales: { x: { time: false, range: (_, from, to) => [from, to + (data.room ?? 0)] } },
+      scales: {
+        x: { time: false, range: (_, from, to) => [from, to + (data.room ?? 0)] },
+        ...(data.isFromZero ? { y: { range: (_, __, to) => [0, to > 0 ? to * 1.05 : 1] } } : {}),
+      },
       cursor: { drag: { x: true, y: false } },
       legend: { live: true },
       hooks: { drawClear: [(plot) => shade(plot, data.shaded ?? [])] },
