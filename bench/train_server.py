@@ -5,8 +5,9 @@
 
 Each line on stdin, "off" or "on", is a training of N_STEPS by transformers' Trainer without and with the tool; the
 answer is a line of JSON: the time of train(), by the clock and of the processors, the same of every step, and what the
-tool tells. SCHEDULE is wait,warmup,active,cycles of the tools that record windows. TURNS is "-", or the pipes by which
-two processes take turns, step by step: who begins, and the descriptors to read and to write.
+tool tells. The tool "by turns kymo" is kymo.hf.Callback in every other step of one training. SCHEDULE is
+wait,warmup,active,cycles of the tools that record windows. TURNS is "-", or the pipes by which two processes take
+turns, step by step: who begins, and the descriptors to read and to write.
 """
 
 from __future__ import annotations
@@ -122,6 +123,80 @@ class Timer(TrainerCallback):  # type: ignore[misc]
         self.began_cpu = now
 
 
+class ByTurns(TrainerCallback):  # type: ignore[misc]
+    """Has kymo.hf.Callback take part in half of the steps, and times all: with, without, without, with, and so on.
+
+    It stands behind that callback. What it does itself between two steps is no part of either.
+    """
+
+    def __init__(self, callback: Any) -> None:
+        """Have that one take part."""
+        self.callback = callback
+        self.trainer: Any = None
+        self.with_ns: list[int] = []
+        self.without_ns: list[int] = []
+        self.began_ns = 0
+        self.thread_ns = 0
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        """The first step is one with it."""
+        self.trainer = self.callback._trainer
+        self.began_ns = now_ns()
+
+    def on_step_end(self, _args: Any, state: Any, _control: Any, **__: Any) -> None:
+        """Note a step, and take the callback out or in again."""
+        took_ns = now_ns() - self.began_ns
+        (self.with_ns if self.callback._is_on else self.without_ns).append(took_ns)
+        wanted = state.global_step % 4 in (0, 3)
+        if wanted and not self.callback._is_on:
+            self.callback._is_on = True
+            self.callback._wrap(self.trainer)
+        elif not wanted and self.callback._is_on:
+            self.callback._patches.undo()
+            self.callback._is_on = False
+        if state.global_step == state.max_steps:
+            self.callback._is_on = True  # it has something to end
+            self.thread_ns = thread_ns("kymo-flush")
+        self.began_ns = now_ns()
+
+    def told(self) -> dict[str, Any]:
+        """What was measured."""
+        return {"with_ns": self.with_ns, "without_ns": self.without_ns, "thread_ns": self.thread_ns}
+
+
+def thread_ns(name: str) -> int:
+    """The processor time of a thread; the one that writes a recording does so in any step."""
+    for thread in Path("/proc/self/task").iterdir():
+        if (thread / "comm").read_text() == f"{name}\n":
+            return int((thread / "schedstat").read_text().split()[0])
+    return 0
+
+
+def now_ns() -> int:
+    """Read the clock that steps are measured by, as bench_train.py chooses it."""
+    if HAS_GPU:
+        torch.cuda.synchronize()
+        return time.perf_counter_ns()
+    return time.process_time_ns()
+
+
+def edges_of_a_recording(folder: Path) -> list[int]:
+    """What beginning a recording and ending it takes, together; several times."""
+    import kymo
+
+    took = []
+    for i in range(5):
+        began_ns = now_ns()
+        kymo.start(folder / f"edges-{i}.kymo")
+        took.append(now_ns() - began_ns)
+        with kymo.range("some work"):
+            pass
+        began_ns = now_ns()
+        kymo.stop()
+        took[-1] += now_ns() - began_ns
+    return took
+
+
 class Always(TrainerCallback):  # type: ignore[misc]
     """torch.profiler, on for the whole training; what it has at the end is thrown away."""
 
@@ -168,12 +243,15 @@ def make_tool(tool: str, folder: Path, wanted: tuple[int, int, int, int]) -> lis
         return []
     if tool == "always torch":
         return [Always()]
-    if tool in ("window torch.profiler", "saved torch.profiler"):
-        return [Windows(wanted, folder if tool.startswith("saved") else None)]
+    if tool.endswith("torch.profiler"):
+        return [Windows(wanted, folder if "saved" in tool else None)]
     from kymo import hf
 
-    if tool in ("always kymo", "tiny always kymo"):
+    if tool.endswith("always kymo"):
         return [hf.Callback(folder / "always.kymo")]
+    if tool.endswith("by turns kymo"):
+        callback = hf.Callback(folder / "always.kymo")
+        return [callback, ByTurns(callback)]
     wait, warmup, active, cycles = wanted
     return [
         hf.ProfCallback(
@@ -239,6 +317,8 @@ def main() -> None:
         here = folder / f"{tool.replace(' ', '_')}-{i}"
         tools = make_tool(tool, here, (wait, warmup, active, cycles)) if line.strip() == "on" else []
         answer = {**train(tools, tool, n_steps, here, turns), "windows": told(tools), "folder": str(here)}
+        if tools and isinstance(tools[-1], ByTurns):
+            answer.update(tools[-1].told(), edges_ns=edges_of_a_recording(here))
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -16,7 +16,8 @@
  *     native_wait.c      waiting for the GPU, by torch where it uses one
  *     native_stopwatch.c Stopwatch
  *     native_measured.c  `with sw("forward"):`, and measurements as decorators
- *     native_iteration.c iterations, epochs, phases
+ *     native_iteration.c iterations, epochs
+ *     native_phases.c    phases, and the stack of them
  *     native_communication.c  what a range communicates
  *     native_dump.c      TensorDumper
  *     native_dump_image.c  options of pictures
@@ -97,6 +98,16 @@ struct native_dump {
     PyObject *dtypes; /* dict: torch.dtype, or the name of a type -> number of enum kymo_dtype */
 };
 
+/* The phases' part of the state: native_phases.c. */
+struct native_phases {
+    PyObject *vocabulary; /* dict: name -> (Range, text of an annotation); NULL before kymo/_phases.py */
+    PyObject *unknown;  /* what to raise for other names: unknown(name) makes it */
+    PyObject *now;      /* the phase that goes on, whoever began it: str or bytes; NULL: none */
+    PyObject *annotate; /* makes the annotation of a phase; NULL: none is wanted */
+    struct native_entered *stack;
+    size_t depth, room;
+};
+
 struct native_state {
     PyObject *error;       /* kymo.KymoError */
     PyObject *range_error; /* kymo.RangeError */
@@ -119,6 +130,7 @@ struct native_state {
     unsigned n_own_types; /* Range objects with a type of their own so far */
     PyObject *formatters; /* of kymo.profiler.register, see native_signature.c */
     struct native_dump dump;
+    struct native_phases phases;
     struct native_slot range_slots[NATIVE_SLOTS];
     struct native_slot id_slots[NATIVE_SLOTS];
     struct native_slot measured_slots[NATIVE_SLOTS];
@@ -208,6 +220,11 @@ int native_dump_make(PyObject *module);
 int native_dump_traverse(struct native_dump *dump, visitproc visit, void *arg);
 void native_dump_clear(struct native_dump *dump);
 
+/* No phase goes on. */
+void native_phases_forget(struct native_phases *phases);
+int native_phases_traverse(struct native_phases *phases, visitproc visit, void *arg);
+void native_phases_clear(struct native_phases *phases);
+
 /* A tensor that Python holds, as libkymo takes it. What keeps its memory there is released by native_tensor_fini(). */
 struct native_tensor {
     struct kymo_tensor tensor; /* its sizes and strides are the arrays below */
@@ -254,6 +271,7 @@ extern PyMethodDef native_gpu_functions[];
 extern PyMethodDef native_torch_functions[];
 extern PyMethodDef native_handle_functions[];
 extern PyMethodDef native_iteration_functions[];
+extern PyMethodDef native_phase_functions[];
 extern PyMethodDef native_communication_functions[];
 extern PyMethodDef native_signature_functions[];
 
@@ -362,6 +380,16 @@ static inline void native_begin(const struct native_range *range, uint32_t on)
         native_begin_checked(range);
     else
         native_begin_now(range);
+}
+
+/* -1 and an exception when ranges do not nest, are checked, and no exception is on its way (`failing`). */
+static inline int native_end(const struct native_range *range, uint32_t on, int failing)
+{
+    if (KYMO_UNLIKELY(on & KYMO_ON_CHECKED))
+        return native_end_checked(range, failing);
+    if (KYMO_UNLIKELY(on))
+        kymo_end_on(range->id);
+    return 0;
 }
 
 /* Make the thing that stands in for `function` when it is decorated with `range`. */

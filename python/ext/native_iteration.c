@@ -1,5 +1,5 @@
 /*
- * native_iteration.c: iterations, epochs and phases of <kymo/iteration.h>. kymo/_iteration.py makes them comfortable.
+ * native_iteration.c: iterations and epochs of <kymo/iteration.h>. kymo/_iteration.py makes them comfortable.
  *
  * A finished iteration may print the stopwatch's report; see native_stopwatch_finish() for where that goes.
  */
@@ -123,15 +123,6 @@ static PyObject *epoch_last(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
                          (unsigned long long)times.none_ns, "phases", phases);
 }
 
-static PyObject *phase(PyObject *module, PyObject *name)
-{
-    kymo_id id = 0;
-    if (name != Py_None && native_id(native_state_of(module), name, &id) < 0)
-        return NULL;
-    kymo_phase(id);
-    Py_RETURN_NONE;
-}
-
 static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     struct kymo_progress_counts counts;
@@ -157,8 +148,6 @@ PyMethodDef native_iteration_functions[] = {
      "epoch_last($module, /)\n--\n\n"
      "What the last epoch that ended was made of, as a dict; None before that."},
     {"epoch_end", epoch_end, METH_NOARGS, "epoch_end($module, /)\n--\n\nThe epoch ends."},
-    {"phase", phase, METH_O,
-     "phase($module, name, /)\n--\n\nA phase begins; None ends the one that is open."},
     {"progress", progress, METH_NOARGS,
      "progress($module, /)\n--\n\n"
      "How far this process is: iterations (warm-up among them), epochs, and who counts, as a "

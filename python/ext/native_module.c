@@ -130,10 +130,10 @@ static int native_exec(PyObject *module)
     if (check_library() < 0 || make_exceptions(state) < 0 || make_types(module, state) < 0)
         return -1;
     PyMethodDef *const functions[] = {
-        native_range_functions,         native_event_functions,    native_switch_functions,
-        native_async_functions,         native_handle_functions,   native_iteration_functions,
-        native_communication_functions, native_dump_functions,     native_gpu_functions,
-        native_torch_functions,         native_signature_functions};
+        native_range_functions, native_event_functions,         native_switch_functions,
+        native_async_functions, native_handle_functions,        native_iteration_functions,
+        native_phase_functions, native_communication_functions, native_dump_functions,
+        native_gpu_functions,   native_torch_functions,         native_signature_functions};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (PyModule_AddFunctions(module, functions[i]) < 0)
             return -1;
@@ -182,6 +182,7 @@ static int native_traverse(PyObject *module, visitproc visit, void *arg)
     const struct native_slot *const slots[] = {state->range_slots, state->id_slots,
                                                state->measured_slots};
     int rc = native_dump_traverse(&state->dump, visit, arg);
+    rc = rc == 0 ? native_phases_traverse(&state->phases, visit, arg) : rc;
     for (size_t i = 0; rc == 0 && i < sizeof slots / sizeof *slots; i++)
         rc = slots_visit(slots[i], visit, arg);
     return rc;
@@ -202,6 +203,7 @@ static int native_clear(PyObject *module)
     slots_clear(state->id_slots);
     slots_clear(state->measured_slots);
     native_dump_clear(&state->dump);
+    native_phases_clear(&state->phases);
     Py_CLEAR(state->ranges);
     Py_CLEAR(state->ids);
     Py_CLEAR(state->formatters);

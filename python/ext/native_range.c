@@ -29,13 +29,8 @@ static PyObject *range_enter(PyObject *self, PyObject *Py_UNUSED(unused))
 static PyObject *range_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     const struct native_range *range = (const struct native_range *)self;
-    const uint32_t on = kymo_on();
-    if (KYMO_UNLIKELY(on & KYMO_ON_CHECKED)) {
-        if (native_end_checked(range, nargs > 0 && args[0] != Py_None) < 0)
-            return NULL;
-    } else if (KYMO_UNLIKELY(on)) {
-        kymo_end_on(range->id);
-    }
+    if (native_end(range, kymo_on(), nargs > 0 && args[0] != Py_None) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 

@@ -40,6 +40,7 @@ static PyObject *switch_stop(PyObject *module, PyObject *Py_UNUSED(unused))
 static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     native_state_of(module)->strict = 0; /* as libkymo knows nothing of it */
+    native_phases_forget(&native_state_of(module)->phases);
     PyThreadState *thread = PyEval_SaveThread();
     kymo_reset();
     PyEval_RestoreThread(thread);

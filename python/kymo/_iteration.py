@@ -146,12 +146,10 @@ class phase:
     """
 
     __slots__ = ("_before",)
-    _now: Optional[Name] = None
 
     def __init__(self, name: Optional[Name]) -> None:
         """Begin it."""
-        _native.phase(name)
-        self._before, phase._now = phase._now, name
+        self._before = _native.phase(name)
 
     def __enter__(self) -> None:
         pass
@@ -163,4 +161,3 @@ class phase:
         traceback: Optional[TracebackType] = None,
     ) -> None:
         _native.phase(self._before)
-        phase._now = self._before

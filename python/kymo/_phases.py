@@ -15,7 +15,6 @@ Phases are the program's, not a thread's: they are for the thread that trains.
 from __future__ import annotations
 
 from kymo import _native
-from kymo._iteration import phase as _phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
@@ -27,58 +26,17 @@ if TYPE_CHECKING:  # see _start.py
 
 NAMES = ("data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "logging")
 
-_enabled = _native.enabled  # a local name is quicker to find
-_texts = {name: f"kymo:{name}" for name in NAMES}
-
-
-class _Ranges(dict[str, _native.Range]):
-    """The range of each phase, made when it is first entered: the first ranges of a program are the quickest."""
-
-    def __missing__(self, name: str) -> _native.Range:
-        range_ = self[name] = _native.range(name, category="phase")
-        return range_
-
-
-_ranges = _Ranges()
-
-
-class _Entered:
-    """A phase between enter and leave, and what it has to undo."""
-
-    __slots__ = ("annotation", "before", "name", "range")
-
-    def __init__(self, name: str, annotation: Optional[Annotation]) -> None:
-        self.name = name
-        self.before = _phase._now
-        self.range = _ranges[name] if _enabled() else None
-        self.annotation = annotation(_texts[name]) if annotation is not None else None
-        _phase._now = name
-        if self.range is not None:
-            _native.phase(name)
-            self.range.__enter__()
-        if self.annotation is not None:
-            self.annotation.__enter__()
-
-    def leave(self) -> None:
-        if self.annotation is not None:
-            self.annotation.__exit__(None, None, None)
-        _phase._now = self.before
-        if self.range is not None:
-            self.range.__exit__(None, None, None)
-            _native.phase(self.before)
-
 
 class _Block:
     """`with phases(name):`. It holds nothing, so one serves all."""
 
-    __slots__ = ("_name", "_phases")
+    __slots__ = ("_name",)
 
-    def __init__(self, phases: Phases, name: str) -> None:
-        self._phases = phases
+    def __init__(self, name: str) -> None:
         self._name = name
 
     def __enter__(self) -> None:
-        self._phases.enter(self._name)
+        _native.phase_enter(self._name)
 
     def __exit__(
         self,
@@ -86,38 +44,25 @@ class _Block:
         value: Optional[BaseException] = None,
         traceback: Optional[TracebackType] = None,
     ) -> None:
-        self._phases.leave()
+        _native.phase_leave()
 
 
 class Phases:
-    """The stack of phases; there is one, `phases`."""
+    """The stack of phases; there is one, `phases`. The stack itself is in C: it is used where nothing is warm."""
 
     def __init__(self) -> None:
         """Make one, with nothing entered."""
-        self._stack: list[Optional[_Entered]] = []  # None: a phase that does nothing
-        self._blocks = {name: _Block(self, name) for name in NAMES}
-        self._annotation: Optional[Annotation] = None
+        self._blocks = {name: _Block(name) for name in NAMES}
         self._leader: Optional[object] = None
 
-    def annotate(self, annotation: Optional[Annotation]) -> None:
-        """Let each phase also be `annotation("kymo:NAME")`, as torch's record_function makes them; None: no longer."""
-        self._annotation = annotation
+    annotate = staticmethod(_native.phase_annotate)
+    """Let each phase also be `annotation("kymo:NAME")`, as torch's record_function makes them; None: no longer."""
 
-    def enter(self, name: str) -> None:
-        """Begin a phase. One that goes on already is not begun twice: a callback and a monitor may both say so."""
-        if not _enabled() and self._annotation is None:
-            self._stack.append(None)
-        elif name not in _texts:
-            raise _unknown(name)
-        else:
-            self._stack.append(None if _phase._now == name else _Entered(name, self._annotation))
+    enter = staticmethod(_native.phase_enter)
+    """Begin a phase. One that goes on already is not begun twice: a callback and a monitor may both say so."""
 
-    def leave(self) -> None:
-        """End the phase that was entered last; what was there before goes on. Without one, do nothing."""
-        if self._stack:
-            entered = self._stack.pop()
-            if entered is not None:
-                entered.leave()
+    leave = staticmethod(_native.phase_leave)
+    """End the phase that was entered last; what was there before goes on. Without one, do nothing."""
 
     def __call__(self, name: str) -> _Block:
         """`with phases("forward"):`."""
@@ -129,17 +74,17 @@ class Phases:
     @property
     def depth(self) -> int:
         """How many are entered; unwind() comes back to it."""
-        return len(self._stack)
+        return _native.phase_depth()
 
     @property
     def now(self) -> Optional[str]:
         """The phase that goes on, whoever began it."""
-        name = _phase._now
+        name = _native.phase_now()
         return name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else name
 
     def unwind(self, depth: int = 0) -> None:
         """Leave all but the first `depth`: an exception went past those who would have left them."""
-        while len(self._stack) > depth:
+        while self.depth > depth:
             self.leave()
 
     # ---- who tells of iterations and epochs ----
@@ -165,6 +110,7 @@ def _unknown(name: str) -> ValueError:
     return ValueError(f"{name!r} is no phase of training: the phases are {', '.join(NAMES)}; use kymo.range for others")
 
 
+_native.phase_vocabulary({name: (_native.range(name, category="phase"), f"kymo:{name}") for name in NAMES}, _unknown)
 phases = Phases()
 annotate = phases.annotate
 

@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 
-from kymo import _imports, _iteration, _native  # noqa: F401  # those that watch for torch look for _imports
+from kymo import _imports, _native  # noqa: F401  # those that watch for torch look for _imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest of the package
@@ -58,7 +58,6 @@ def reset() -> None:
     """Stop, and forget options and nesting stacks, as if nothing had been started. Ranges made before stay valid."""
     _leave_environment()
     _native.reset()
-    _iteration.phase._now = None
 
 
 def tell_versions() -> None:

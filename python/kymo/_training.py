@@ -56,10 +56,10 @@ class Patches:
         if original is None:
             return False
 
-        @functools.wraps(original)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            return wrapper(original, *args, **kwargs)
-
+        wrapped: Any = functools.partial(wrapper, original)
+        if isinstance(owner, type):  # a method has to be bound, which a function is and a partial is not
+            wrapped = _function(wrapped)
+        functools.update_wrapper(wrapped, original)
         self._undo.append((owner, name, wrapped, vars(owner).get(name, _ABSENT)))
         setattr(owner, name, wrapped)
         return True
@@ -74,6 +74,13 @@ class Patches:
                 delattr(owner, name)
             else:
                 setattr(owner, name, before)
+
+
+def _function(call: Function) -> Function:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **kwargs)
+
+    return function
 
 
 def batch_size(batch: Any) -> int:

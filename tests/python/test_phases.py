@@ -140,3 +140,27 @@ def test_a_models_forward_is_a_phase_also_when_it_raises(record):
         model(torch.ones(1, 2))
     assert counts(path)["forward"] == 2
     assert (model._forward_hooks, model._forward_pre_hooks) == hooks
+
+
+def test_an_annotation_that_cannot_be_made_leaves_the_stack_as_it_was(record):
+    def broken(name):
+        raise OSError(name)
+
+    with record() as path, phases("data"):
+        _phases.annotate(broken)
+        with pytest.raises(OSError, match="kymo:logging"):
+            phases.enter("logging")
+        assert (phases.depth, phases.now) == (1, "data")
+        _phases.annotate(None)
+    assert counts(path) == {"data": 1}
+
+
+def test_a_stack_may_be_deep_and_names_be_bytes(record):
+    with record() as path, kymo.phase(b"\xff"):
+        assert phases.now == "\\xff"
+        for i in range(1000):
+            phases.enter(NAMES[i % len(NAMES)])
+        assert phases.depth == 1000
+        phases.unwind()
+        assert phases.now == "\\xff"
+    assert sum(counts(path).values()) == 1000

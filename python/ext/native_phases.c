@@ -1,0 +1,263 @@
+/*
+ * native_phases.c: the stack of training phases. kymo/_phases.py has the vocabulary and makes it comfortable.
+ *
+ * Between two phases a model works, and leaves nothing of ours in the caches. There, Python's frames and objects take
+ * ten times as long as in a loop of nothing else; so entering and leaving are here, a call each.
+ */
+#include "native.h"
+
+#include <kymo/iteration.h>
+
+/* A phase between enter and leave, and what it has to undo. */
+struct native_entered {
+    struct native_range *range; /* of the vocabulary; NULL: this phase does nothing */
+    PyObject *before;           /* the phase it was entered in; NULL: none */
+    PyObject *annotation;       /* a context manager that it is as well; NULL: none */
+    int is_recorded;
+};
+
+static struct native_phases *phases_of(PyObject *module)
+{
+    return &native_state_of(module)->phases;
+}
+
+static PyObject *or_none(PyObject *object)
+{
+    return Py_NewRef(object != NULL ? object : Py_None);
+}
+
+/* `name` is the phase from here on, None for none; returns the one before, a reference of the caller's, or NULL. */
+static PyObject *exchange(struct native_phases *phases, PyObject *name)
+{
+    PyObject *before = phases->now;
+    phases->now = name != NULL && name != Py_None ? Py_NewRef(name) : NULL;
+    return before;
+}
+
+static int tell(struct native_state *state, PyObject *name)
+{
+    kymo_id id = 0;
+    if (name != NULL && name != Py_None && native_id(state, name, &id) < 0)
+        return -1;
+    kymo_phase(id);
+    return 0;
+}
+
+static PyObject *phase(PyObject *module, PyObject *name)
+{
+    if (tell(native_state_of(module), name) < 0)
+        return NULL;
+    PyObject *before = exchange(phases_of(module), name);
+    return before != NULL ? before : Py_NewRef(Py_None);
+}
+
+/* ---- the stack ---- */
+
+static struct native_entered *push(struct native_phases *phases)
+{
+    if (phases->depth == phases->room) {
+        const size_t room = phases->room * 2 + 16;
+        struct native_entered *stack = PyMem_Realloc(phases->stack, room * sizeof *stack);
+        if (stack == NULL)
+            return (struct native_entered *)PyErr_NoMemory();
+        phases->stack = stack;
+        phases->room = room;
+    }
+    struct native_entered *entered = &phases->stack[phases->depth++];
+    *entered = (struct native_entered){0};
+    return entered;
+}
+
+static void end_annotation(PyObject *annotation)
+{
+    PyObject *done = PyObject_CallMethod(annotation, "__exit__", "OOO", Py_None, Py_None, Py_None);
+    if (done == NULL)
+        PyErr_WriteUnraisable(annotation); /* what follows has to be undone all the same */
+    Py_XDECREF(done);
+}
+
+/* A new reference to what annotation(text) made, entered. NULL and an exception otherwise. */
+static PyObject *begin_annotation(PyObject *make, PyObject *text)
+{
+    PyObject *annotation = PyObject_CallFunctionObjArgs(make, text, NULL);
+    PyObject *done = annotation != NULL ? PyObject_CallMethod(annotation, "__enter__", NULL) : NULL;
+    if (done == NULL)
+        Py_CLEAR(annotation);
+    Py_XDECREF(done);
+    return annotation;
+}
+
+static int is_now(const struct native_phases *phases, PyObject *name)
+{
+    PyObject *now = phases->now;
+    return now == name || (now != NULL && PyUnicode_Check(now) && PyUnicode_Check(name) &&
+                           PyUnicode_Compare(now, name) == 0);
+}
+
+/* The pair (range, text) of a name, lent. NULL and an exception for a name that is no phase. */
+static PyObject *find(const struct native_phases *phases, PyObject *name)
+{
+    PyObject *pair =
+        phases->vocabulary != NULL ? PyDict_GetItemWithError(phases->vocabulary, name) : NULL;
+    if (pair != NULL || PyErr_Occurred() || phases->unknown == NULL)
+        return pair;
+    PyObject *error = PyObject_CallFunctionObjArgs(phases->unknown, name, NULL);
+    if (error != NULL)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    return NULL;
+}
+
+/* Fill an entry that is on the stack already; what is called here may enter phases itself. */
+static int enter_at(struct native_state *state, size_t at, PyObject *name, int is_recorded)
+{
+    struct native_phases *phases = &state->phases;
+    PyObject *pair = find(phases, name), *annotation = NULL;
+    if (pair == NULL)
+        return -1;
+    if (phases->annotate != NULL) {
+        annotation = begin_annotation(phases->annotate, PyTuple_GET_ITEM(pair, 1));
+        if (annotation == NULL)
+            return -1;
+    }
+    struct native_entered *entered = &phases->stack[at];
+    entered->range = (struct native_range *)PyTuple_GET_ITEM(pair, 0);
+    entered->annotation = annotation;
+    entered->before = exchange(phases, name);
+    entered->is_recorded = is_recorded && tell(state, name) == 0;
+    if (entered->is_recorded)
+        native_begin(entered->range, kymo_on());
+    return entered->is_recorded == is_recorded ? 0 : -1;
+}
+
+static PyObject *phase_enter(PyObject *module, PyObject *name)
+{
+    struct native_state *state = native_state_of(module);
+    struct native_phases *phases = &state->phases;
+    const int is_recorded = kymo_enabled() != 0;
+    const size_t at = phases->depth;
+    if (push(phases) == NULL)
+        return NULL;
+    if ((!is_recorded && phases->annotate == NULL) || is_now(phases, name))
+        Py_RETURN_NONE;
+    if (enter_at(state, at, name, is_recorded) == 0)
+        Py_RETURN_NONE;
+    if (phases->stack[at].range == NULL)
+        phases->depth = at;
+    return NULL;
+}
+
+static PyObject *phase_leave(PyObject *module, PyObject *Py_UNUSED(unused))
+{
+    struct native_state *state = native_state_of(module);
+    struct native_phases *phases = &state->phases;
+    if (phases->depth == 0)
+        Py_RETURN_NONE;
+    struct native_entered entered = phases->stack[--phases->depth];
+    if (entered.range == NULL)
+        Py_RETURN_NONE;
+    if (entered.annotation != NULL)
+        end_annotation(entered.annotation);
+    int rc = 0;
+    if (entered.is_recorded) {
+        rc = native_end(entered.range, kymo_on(), 0);
+        rc = tell(state, entered.before) < 0 ? -1 : rc;
+    }
+    PyObject *name = exchange(phases, entered.before);
+    Py_XDECREF(name);
+    Py_XDECREF(entered.before);
+    Py_XDECREF(entered.annotation);
+    return rc == 0 ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *phase_depth(PyObject *module, PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromSize_t(phases_of(module)->depth);
+}
+
+static PyObject *phase_now(PyObject *module, PyObject *Py_UNUSED(unused))
+{
+    return or_none(phases_of(module)->now);
+}
+
+static PyObject *phase_annotate(PyObject *module, PyObject *annotate)
+{
+    struct native_phases *phases = phases_of(module);
+    PyObject *before = phases->annotate;
+    phases->annotate = annotate != Py_None ? Py_NewRef(annotate) : NULL;
+    Py_XDECREF(before);
+    Py_RETURN_NONE;
+}
+
+/* phase_vocabulary({name: (range, text)}, unknown) */
+static PyObject *phase_vocabulary(PyObject *module, PyObject *args)
+{
+    struct native_state *state = native_state_of(module);
+    PyObject *vocabulary, *unknown, *name, *pair, *range, *text;
+    if (state->phases.vocabulary != NULL) /* the stack may hold its ranges */
+        Py_RETURN_NONE;
+    if (!PyArg_ParseTuple(args, "O!O:phase_vocabulary", &PyDict_Type, &vocabulary, &unknown))
+        return NULL;
+    for (Py_ssize_t at = 0; PyDict_Next(vocabulary, &at, &name, &pair);)
+        if (!PyArg_ParseTuple(pair, "O!U:phase_vocabulary", state->range_type, &range, &text))
+            return NULL;
+    state->phases.vocabulary = PyDict_Copy(vocabulary);
+    state->phases.unknown = Py_NewRef(unknown);
+    return state->phases.vocabulary != NULL ? Py_NewRef(Py_None) : NULL;
+}
+
+/* ---- with the module ---- */
+
+void native_phases_forget(struct native_phases *phases)
+{
+    Py_CLEAR(phases->now);
+}
+
+int native_phases_traverse(struct native_phases *phases, visitproc visit, void *arg)
+{
+    Py_VISIT(phases->vocabulary);
+    Py_VISIT(phases->unknown);
+    Py_VISIT(phases->now);
+    Py_VISIT(phases->annotate);
+    for (size_t i = 0; i < phases->depth; i++) {
+        Py_VISIT(phases->stack[i].before);
+        Py_VISIT(phases->stack[i].annotation);
+    }
+    return 0;
+}
+
+void native_phases_clear(struct native_phases *phases)
+{
+    while (phases->depth > 0) {
+        struct native_entered entered = phases->stack[--phases->depth];
+        Py_XDECREF(entered.before);
+        Py_XDECREF(entered.annotation);
+    }
+    PyMem_Free(phases->stack);
+    phases->stack = NULL;
+    phases->room = 0;
+    Py_CLEAR(phases->annotate);
+    Py_CLEAR(phases->now);
+    Py_CLEAR(phases->unknown);
+    Py_CLEAR(phases->vocabulary);
+}
+
+PyMethodDef native_phase_functions[] = {
+    {"phase", phase, METH_O,
+     "phase($module, name, /)\n--\n\n"
+     "A phase begins; None ends the one that is open. The one before, or None."},
+    {"phase_enter", phase_enter, METH_O,
+     "phase_enter($module, name, /)\n--\n\nEnter a phase of the vocabulary."},
+    {"phase_leave", phase_leave, METH_NOARGS,
+     "phase_leave($module, /)\n--\n\nLeave the phase that was entered last."},
+    {"phase_depth", phase_depth, METH_NOARGS, "phase_depth($module, /)\n--\n\nHow many are entered."},
+    {"phase_now", phase_now, METH_NOARGS,
+     "phase_now($module, /)\n--\n\nThe phase that goes on, or None."},
+    {"phase_annotate", phase_annotate, METH_O,
+     "phase_annotate($module, annotate, /)\n--\n\n"
+     "Let each phase be the context manager annotate(text) as well; None: no longer."},
+    {"phase_vocabulary", phase_vocabulary, METH_VARARGS,
+     "phase_vocabulary($module, vocabulary, unknown, /)\n--\n\n"
+     "Say which phases there are, {name: (range, text)}, and what to raise for others, once."},
+    {NULL, NULL, 0, NULL},
+};
