@@ -22,13 +22,15 @@ from __future__ import annotations
 import warnings
 
 from kymo import _native
+from kymo._needs import cannot_import
 from kymo._phases import phases
 from kymo._training import ModuleRanges, OwnRecording, Patches, batch_size, find_self, tell_rank
 
 try:
+    import torch  # noqa: F401  # without it transformers imports, and has a Trainer that does nothing
     from transformers import Trainer, TrainerCallback
 except ImportError as error:
-    raise ImportError("kymo.hf needs transformers: pip install transformers") from error
+    raise cannot_import("kymo.hf", error, "transformers", "torch") from error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

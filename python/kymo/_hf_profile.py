@@ -17,10 +17,7 @@ import os
 import time
 import weakref
 
-try:
-    from transformers import Trainer, TrainerCallback
-except ImportError as error:
-    raise ImportError("kymo.hf needs transformers: pip install transformers") from error
+from transformers import Trainer, TrainerCallback  # kymo.hf has looked by then whether it is there
 
 from kymo import _nsight, _roles
 from kymo._hf_phases import Callback
@@ -248,8 +245,15 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
 
     def _finish(self, why: Optional[str]) -> None:
         training, self._training = self._training, None
-        if training is not None:
-            training.end(why)
+        if training is None:
+            return
+        n_steps, was_running = training.driver.step_num, training.driver.is_running
+        training.end(why)
+        if why is None and was_running and isinstance(self.schedule, Schedule) and n_steps < self.schedule.first:
+            self._tell(
+                f"nothing was recorded: the training had {n_steps} step{'s' * (n_steps != 1)}, and the first window "
+                f"begins with step {self.schedule.first}; choose skip_first, wait_steps and warmup_steps below that"
+            )
 
 
 def _selection(memory: bool, stacks: bool, averages: bool) -> set[str]:

@@ -19,12 +19,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 from kymo import _monitor_run
-from kymo._logging import Path, Point, need, place, tell
+from kymo._logging import Path, Point, place, tell
+from kymo._needs import need
 
 JOB_TAG = "kymo.job"
 FIND_S = 30.0
 METRICS_IN_A_BATCH = 1000  # MLflow takes no more, and of params a tenth
 PARAMS_IN_A_BATCH = 100
+
+_INSTALL = "mlflow-skinny sqlalchemy alembic (or mlflow)"
+_DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 
 
 class MLflowLogger:
@@ -49,7 +53,8 @@ class MLflowLogger:
         world_size: Optional[int] = None,
     ) -> None:
         """Say where to; nothing is imported or made before open()."""
-        need("kymo.loggers.MLflowLogger", "mlflow", "mlflow-skinny sqlalchemy alembic (or mlflow)")
+        need("kymo.loggers.MLflowLogger", "mlflow", _INSTALL)
+        _need_database(tracking_uri or "")
         self.run_id: Optional[str] = None
         self.parent_run_id = parent_run_id
         self._rank, self._world_size = place(rank, world_size)
@@ -182,6 +187,7 @@ class MLflowLogger:
         import mlflow
 
         self._uri = self._uri or mlflow.get_tracking_uri()
+        _need_database(self._uri)
         if _folder_of(self._uri) is not None and not self._uri.startswith("sqlite:"):
             # Newer versions refuse a store of files unless one insists; whoever names one does.
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
@@ -203,6 +209,13 @@ class MLflowLogger:
             yield
         finally:
             os.close(fd)
+
+
+def _need_database(uri: str) -> None:
+    """Say what a store in a database needs besides mlflow-skinny."""
+    if uri.split(":")[0].split("+")[0] in _DATABASES:
+        for package in ("sqlalchemy", "alembic"):
+            need(f"kymo.loggers.MLflowLogger with {uri.split(':')[0]}", package)
 
 
 def _folder_of(uri: str) -> Optional[str]:

@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
-from kymo._logging import Path, Point, need, place
+from kymo._logging import Path, Point, place
+from kymo._needs import need
 
 
 class TensorBoardLogger:
@@ -20,7 +21,7 @@ class TensorBoardLogger:
         self, folder: Path = "kymo_logs/tensorboard", *, rank: Optional[int] = None, world_size: Optional[int] = None
     ) -> None:
         """Log into a folder, which is made with the first line."""
-        need("kymo.loggers.TensorBoardLogger", "tensorboard", "tensorboard")
+        need("kymo.loggers.TensorBoardLogger", "tensorboard")
         rank, n_ranks = place(rank, world_size)
         self._folder = os.path.join(os.fspath(folder), f"worker_{rank}") if n_ranks > 1 else os.fspath(folder)
         self._writer: Any = None

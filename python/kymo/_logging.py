@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 import warnings
@@ -50,12 +49,6 @@ def place(rank: Optional[int], world_size: Optional[int]) -> tuple[int, int]:
     if not 0 <= rank < world_size:
         raise ValueError(f"rank {rank} is none of {world_size}: ranks count from 0")
     return rank, world_size
-
-
-def need(logger: str, package: str, install: str) -> None:
-    """Say now that a package is missing. It is imported later, by the thread that uses it."""
-    if importlib.util.find_spec(package) is None:
-        raise ImportError(f"{logger} needs {package}: pip install {install}")
 
 
 def tell(sentence: str) -> None:

@@ -75,6 +75,11 @@ class Schedule:
         self.skip_first = skip_first
         self.skip_first_wait = skip_first_wait
 
+    @property
+    def first(self) -> int:
+        """The first step that is recorded."""
+        return self.skip_first + (0 if self.skip_first_wait else self.wait) + self.warmup
+
     def __call__(self, step: int) -> Action:
         """Say what the step is, counted from 0."""
         if step < 0:

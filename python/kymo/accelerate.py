@@ -21,13 +21,14 @@ tells of epochs.
 from __future__ import annotations
 
 from kymo import _native
+from kymo._needs import cannot_import
 from kymo._phases import phases
 from kymo._training import OwnRecording, Patches, batch_size, tell_rank
 
 try:
     from accelerate import Accelerator
 except ImportError as error:
-    raise ImportError("kymo.accelerate needs accelerate: pip install accelerate") from error
+    raise cannot_import("kymo.accelerate", error, "accelerate", "torch") from error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

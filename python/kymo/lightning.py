@@ -17,6 +17,7 @@ import importlib
 import sys
 
 from kymo import _native
+from kymo._needs import cannot_import
 from kymo._phases import phases
 from kymo._training import ModuleRanges, OwnRecording, Patches, batch_size, tell_rank
 
@@ -43,9 +44,9 @@ def _packages() -> list[ModuleType]:
     for name in _NAMES:
         try:
             return [importlib.import_module(name)]
-        except ModuleNotFoundError:
-            pass
-    raise ImportError("kymo.lightning needs lightning: pip install lightning")
+        except ModuleNotFoundError as error:
+            why = error
+    raise cannot_import("kymo.lightning", why, "lightning", "torch") from why
 
 
 _PACKAGES = _packages()

@@ -27,10 +27,14 @@ import threading
 import time
 import weakref
 
-import torch
-import torch.distributed as dist
-
 from kymo import _native
+from kymo._needs import cannot_import
+
+try:
+    import torch
+    import torch.distributed as dist
+except ImportError as error:
+    raise cannot_import("kymo.torch", error, "torch") from error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

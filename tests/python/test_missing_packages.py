@@ -70,3 +70,38 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.parametrize("statement", SENTENCES)
 def test_what_to_install_is_told(statement: str, told: dict[str, str]) -> None:
     assert told[statement] == SENTENCES[statement]
+
+
+# One that is missing while the others are there: it is the one that is named.
+ONE = {
+    ("transformers", "import kymo.hf"): "kymo.hf needs transformers: pip install transformers",
+    ("torch", "import kymo.hf"): "kymo.hf needs torch: pip install torch",
+    ("torch", "import kymo.lightning"): "kymo.lightning needs torch: pip install torch",
+    ("torch", "import kymo.accelerate"): "kymo.accelerate needs torch: pip install torch",
+    ("torch", "import kymo.torch"): "kymo.torch needs torch: pip install torch",
+    ("sqlalchemy", "from kymo.loggers import MLflowLogger; MLflowLogger(tracking_uri='sqlite:///m.db')"): (
+        "kymo.loggers.MLflowLogger with sqlite needs sqlalchemy: pip install sqlalchemy"
+    ),
+    ("alembic", "from kymo.loggers import MLflowLogger; MLflowLogger(tracking_uri='sqlite:///m.db')"): (
+        "kymo.loggers.MLflowLogger with sqlite needs alembic: pip install alembic"
+    ),
+}
+
+HIDE = """
+import sys
+sys.modules[sys.argv[1]] = None
+try:
+    exec(sys.argv[2])
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("package", "statement"), ONE)
+def test_the_one_that_is_missing_is_named(package: str, statement: str) -> None:
+    for name in ("transformers", "lightning", "accelerate", "mlflow"):
+        pytest.importorskip(name, reason=f"{name} is not installed; tools/setup test installs it from 3.11 on")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", HIDE, package, statement]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout == ONE[package, statement] + "\n", done.stderr

@@ -116,6 +116,17 @@ def test_a_training_that_ends_inside_a_window_saves_it(tmp_path):
     assert "has 1 whole steps, from step 1 on: the training ended before the window did" in text
 
 
+@pytest.mark.parametrize(("steps", "word"), [(1, "1 step,"), (4, "4 steps,"), (5, None)])
+def test_a_training_too_short_for_its_schedule_says_so(tmp_path, capsys, steps, word):
+    callback = ProfCallback(output_dir=tmp_path / "out", **SMALL, **{**TWO, "wait_steps": 4})
+    make_trainer(tmp_path, callback, steps=steps).train()
+    told = [line for line in capsys.readouterr().err.splitlines() if "nothing was recorded" in line]
+    assert [f"the training had {word} and the first window begins with step 5" in line for line in told] == [True] * (
+        word is not None
+    )
+    assert (files_of(tmp_path / "out") == []) == (word is not None)
+
+
 def test_a_training_that_ends_with_the_window_is_whole(tmp_path):
     callback = ProfCallback(output_dir=tmp_path / "out", **SMALL, **TWO)
     make_trainer(tmp_path, callback, steps=3).train()
@@ -242,24 +253,6 @@ raise RuntimeError("oh")
     assert "RuntimeError: oh" in done.stderr
     assert "the program ended" in (tmp_path / "out" / "iteration_2" / "rank0_partial.txt").read_text()
     assert steps_of(the_trace(tmp_path / "out" / "iteration_2")) == ["ProfilerStep#1", "ProfilerStep#2"]
-
-
-# ---- packages that are missing ----
-
-
-def test_without_transformers_it_says_what_to_install(tmp_path):
-    done = run(
-        """
-import sys
-sys.modules["transformers"] = None
-try:
-    import kymo.hf
-except ImportError as error:
-    print(error)
-""",
-        tmp_path,
-    )
-    assert done.stdout == "kymo.hf needs transformers: pip install transformers\n"
 
 
 # ---- ranks ----
