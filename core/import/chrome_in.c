@@ -16,62 +16,32 @@ enum { MAX_DEVICES = 256 };
 
 /* ---- events ---- */
 
-/* An entry of the list that is no object. */
-static bool skip_entry(struct kymo__chrome *chrome)
-{
-    chrome->n_no_events++;
-    const enum kymo__scan_token token = kymo__scan_next(&chrome->scan);
-    if (token == KYMO__SCAN_ARRAY)
-        kymo__scan_skip(&chrome->scan);
-    return chrome->scan.mistake == NULL && token != KYMO__SCAN_END;
-}
-
 /* More bytes; false when there are none, or nobody wants them. */
-static bool refill(struct kymo__chrome *chrome)
+static bool refill(void *ctx)
 {
+    struct kymo__chrome *chrome = ctx;
     return !chrome->has_failed && !kymo__sink_has_failed(chrome->import->sink) &&
            kymo__scan_refill(&chrome->scan);
 }
 
-/* The event at the window's begin. False: the reading ends. */
-static bool read_event(struct kymo__chrome *chrome)
+static bool put(void *ctx)
 {
-    struct kymo__scan *scan = &chrome->scan;
-    const char *next, *mistake;
-    switch (kymo__chrome_parse(&chrome->event, scan->at, scan->end, &next, &mistake)) {
-    case KYMO__CHROME_WHOLE:
-        scan->at = next;
-        kymo__chrome_put(chrome);
-        return true;
-    case KYMO__CHROME_CUT:
-        if (refill(chrome))
-            return true;
-        scan->is_cut = scan->mistake == NULL;
-        kymo__scan_fail(scan, "it ends in the middle of an event");
-        return false;
-    default:
-        scan->at = next;
-        kymo__scan_fail(scan, mistake);
-        return false;
-    }
+    kymo__chrome_put(ctx);
+    return true;
 }
 
 /* Behind the bracket of a list of events: up to the one that closes it. */
 static void read_events(struct kymo__chrome *chrome)
 {
-    struct kymo__scan *scan = &chrome->scan;
     chrome->has_list = true;
-    for (bool goes_on = true; goes_on;) {
-        scan->at = json_skip_blanks(scan->at);
-        if (KYMO_UNLIKELY(scan->at == scan->end))
-            goes_on = refill(chrome);
-        else if (KYMO_LIKELY(*scan->at == '{'))
-            goes_on = read_event(chrome);
-        else if (*scan->at == ']')
-            return;
-        else
-            goes_on = skip_entry(chrome);
-    }
+    kymo__chrome_read_list(&(struct kymo__chrome_list){
+        .scan = &chrome->scan,
+        .event = &chrome->event,
+        .put = put,
+        .refill = refill,
+        .ctx = chrome,
+        .n_no_events = &chrome->n_no_events,
+    });
 }
 
 /* ---- what stands around them ---- */

@@ -61,6 +61,21 @@ bool kymo__chrome_begins(const struct kymo__chrome_value *value, const char *tex
 bool kymo__chrome_ns(const struct kymo__chrome_value *value, int64_t *ns);
 bool kymo__chrome_integer(const struct kymo__chrome_value *value, int64_t *out);
 
+/* ---- chrome_list.c ---- */
+
+/* A list of events, and what is done with each. */
+struct kymo__chrome_list {
+    struct kymo__scan *scan;          /* behind the bracket */
+    struct kymo__chrome_event *event; /* where put() finds the event */
+    bool (*put)(void *ctx);           /* false: no more */
+    bool (*refill)(void *ctx); /* more bytes; false when there are none, or nobody wants them */
+    void *ctx;
+    uint64_t *n_no_events; /* counts entries that are no objects; NULL: nobody asks */
+};
+
+/* Read up to the bracket that closes the list. What is wrong with it is in `scan`. */
+void kymo__chrome_read_list(const struct kymo__chrome_list *list);
+
 /* ---- chrome_args.c ---- */
 
 struct kymo__chrome_args {

@@ -5,68 +5,38 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "codec/json_chars.h"
 #include "torchtrace/torch_reader.h"
 
 /* ---- events ---- */
 
 /* More bytes; false when there are none, or nobody wants them. */
-static bool refill(struct kymo__torch_reader *reader)
+static bool refill(void *ctx)
 {
+    struct kymo__torch_reader *reader = ctx;
     const struct kymo__torch_options *options = &reader->options;
     if (options->progress != NULL)
         options->progress(options->progress_ctx, kymo__bytes_share(reader->scan.bytes));
     return !reader->has_failed && kymo__scan_refill(&reader->scan);
 }
 
-/* The event at the window's begin. False: the reading ends. */
-static bool read_event(struct kymo__torch_reader *reader)
+static bool put(void *ctx)
 {
-    struct kymo__scan *scan = &reader->scan;
-    const char *next, *mistake;
-    switch (kymo__chrome_parse(&reader->event, scan->at, scan->end, &next, &mistake)) {
-    case KYMO__CHROME_WHOLE:
-        scan->at = next;
-        kymo__torch_put_event(reader);
-        return !reader->has_failed;
-    case KYMO__CHROME_CUT:
-        if (refill(reader))
-            return true;
-        scan->is_cut = scan->mistake == NULL;
-        kymo__scan_fail(scan, "it ends in the middle of an event");
-        return false;
-    default:
-        scan->at = next;
-        kymo__scan_fail(scan, mistake);
-        return false;
-    }
-}
-
-/* An entry of the list that is no object. */
-static bool skip_entry(struct kymo__scan *scan)
-{
-    const enum kymo__scan_token token = kymo__scan_next(scan);
-    if (token == KYMO__SCAN_ARRAY)
-        kymo__scan_skip(scan);
-    return scan->mistake == NULL && token != KYMO__SCAN_END;
+    struct kymo__torch_reader *reader = ctx;
+    kymo__torch_put_event(reader);
+    return !reader->has_failed;
 }
 
 /* Behind the bracket of the list of events: up to the one that closes it. */
 static void read_events(struct kymo__torch_reader *reader)
 {
-    struct kymo__scan *scan = &reader->scan;
     reader->has_list = true;
-    for (bool goes_on = true; goes_on;) {
-        scan->at = json_skip_blanks(scan->at);
-        if (scan->at == scan->end)
-            goes_on = refill(reader);
-        else if (KYMO_LIKELY(*scan->at == '{'))
-            goes_on = read_event(reader);
-        else if (*scan->at == ']')
-            return;
-        else
-            goes_on = skip_entry(scan);
-    }
+    kymo__chrome_read_list(&(struct kymo__chrome_list){
+        .scan = &reader->scan,
+        .event = &reader->event,
+        .put = put,
+        .refill = refill,
+        .ctx = reader,
+    });
 }
 
 static void read_key(struct kymo__torch_reader *reader)

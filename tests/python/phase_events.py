@@ -1,12 +1,16 @@
-"""What the tests of trainers' phases read from recordings."""
+"""What the tests of trainers' phases share: what they read from recordings, and what has to hold behind each."""
 
 from __future__ import annotations
 
 import csv
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import kymo
+from kymo._phases import phases
 
 STEP = ("data", "forward", "backward", "optimizer")
 
@@ -36,3 +40,27 @@ def steps(path: Path) -> list[list[str]]:
         assert all(begin <= event[1] and event[2] <= end for event in inside)
         found.append([event[0] for event in inside])
     return found
+
+
+def shadowed(owner: object) -> set[str]:
+    """Methods that the object has its own version of: what a wrapper leaves that is not put back."""
+    return {name for name in vars(owner) if callable(getattr(type(owner), name, None))}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Such small work is slower with more."""
+    import torch
+
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    yield
+    assert phases.depth == 0
+    assert phases.leader is None
+    assert phases.now is None

@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from phase_events import counts, steps
+from phase_events import counts, nothing_stays, one_thread, shadowed, steps  # noqa: F401  # two are fixtures
 
 import kymo
-from kymo._phases import phases
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -86,34 +85,12 @@ def trainer_of(folder, *callbacks, kind=transformers.Trainer, model=None, data=N
     return trainer
 
 
-def shadowed(owner):
-    """Methods that the object has its own version of."""
-    return {name for name in vars(owner) if callable(getattr(type(owner), name, None))}
-
-
 def traces_of(trainer):
     """What wrappers and hooks would leave."""
     return [
         *map(shadowed, (trainer, trainer.accelerator, trainer.callback_handler)),
         *[(len(module._forward_hooks), len(module._forward_pre_hooks)) for module in trainer.model.modules()],
     ]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Such small work is slower with more."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    yield
-    assert phases.depth == 0
-    assert phases.leader is None
-    assert phases.now is None
 
 
 # ---- what is recorded ----

@@ -8,10 +8,9 @@ import sys
 import warnings
 
 import pytest
-from phase_events import counts, steps
+from phase_events import counts, nothing_stays, one_thread, shadowed, steps  # noqa: F401  # two are fixtures
 
 import kymo
-from kymo._phases import phases
 
 torch = pytest.importorskip("torch")
 lightning = pytest.importorskip("lightning.pytorch")
@@ -112,31 +111,10 @@ def fit(trainer, module):
         trainer.fit(module, loader(), loader())
 
 
-def shadowed(owner):
-    return {name for name in vars(owner) if callable(getattr(type(owner), name, None))}
-
-
 def traces_of(trainer, module):
     """What wrappers and hooks would leave."""
     owners = (trainer, trainer.strategy, trainer.fit_loop.epoch_loop, trainer._logger_connector)
     return [*map(shadowed, owners), [(len(m._forward_hooks), len(m._forward_pre_hooks)) for m in module.modules()]]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Such small work is slower with more."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    yield
-    assert phases.depth == 0
-    assert phases.leader is None
-    assert phases.now is None
 
 
 # ---- the callback ----
