@@ -1,7 +1,9 @@
 // The page: opens its data, then shows one view at a time.
 
-import type { ComparisonIndex, Index } from "./decode/format";
+import { type Profile, openProfiles } from "./decode/calls";
+import type { CallsIndex, ComparisonIndex, Index } from "./decode/format";
 import { openIndex, openRecording } from "./decode/recording";
+import { joinProfiles } from "./model/calls";
 import { Colors } from "./model/colors";
 import type { Recording } from "./model/recording";
 import { seriesTracks } from "./model/series";
@@ -10,6 +12,7 @@ import { Shell, type View } from "./ui/shell";
 import { start } from "./ui/start";
 import { about } from "./views/about";
 import { BreakdownView } from "./views/breakdown";
+import { ABOUT_CALLS, CallsView } from "./views/calls";
 import { GpusView } from "./views/gpus";
 import { CompareView } from "./views/compare";
 import { FlameView } from "./views/flame";
@@ -19,7 +22,12 @@ import { overview } from "./views/overview";
 import { Tables } from "./views/tables";
 import { Timeline } from "./views/timeline";
 
-function reportViews(recording: Recording, open: (id: string) => void): View[] {
+function callsView(profiles: Profile[]): View {
+  const view = new CallsView(joinProfiles(profiles));
+  return { id: "calls", title: "Calls", element: view.element, onShow: () => view.redraw() };
+}
+
+function reportViews(recording: Recording, profiles: Profile[], open: (id: string) => void): View[] {
   const { index } = recording;
   const colors = new Colors(recording);
   const timeline = new Timeline(recording, colors);
@@ -46,6 +54,7 @@ function reportViews(recording: Recording, open: (id: string) => void): View[] {
     ...(index.breakdown ? [{ id: "breakdown", title: "Breakdown", element: new BreakdownView(index.breakdown).element }] : []),
     ...(index.gpu ? [{ id: "gpus", title: "GPUs", element: new GpusView(index.gpu, find).element }] : []),
     ...(index.memory ? [{ id: "memory", title: "Memory", element: new MemoryView(index.memory).element }] : []),
+    ...(profiles.length > 0 ? [callsView(profiles)] : []),
     { id: "flame", title: "Flame graph", element: flame.element, onShow: () => flame.redraw() },
     { id: "tables", title: "Tables", element: tables.element },
     { id: "about", title: "About", element: about(index.version) },
@@ -60,6 +69,14 @@ function compareViews(index: ComparisonIndex): View[] {
   ];
 }
 
+function callsViews(index: CallsIndex, profiles: Profile[]): View[] {
+  return [
+    callsView(profiles),
+    ...(index.tables.length > 0 ? [{ id: "tables", title: "Tables", element: new Tables(index.tables, null, "calls", ABOUT_CALLS).element }] : []),
+    { id: "about", title: "About", element: about(index.version) },
+  ];
+}
+
 async function open(): Promise<void> {
   const index = await openIndex();
   const shell = new Shell(index.title);
@@ -67,10 +84,16 @@ async function open(): Promise<void> {
     shell.build(compareViews(index as ComparisonIndex));
     return;
   }
+  if (index.kind === "calls") {
+    const { calls } = index as CallsIndex;
+    shell.build(callsViews(index as CallsIndex, await openProfiles(calls)));
+    return;
+  }
+  const profiles = await openProfiles((index as Index).calls ?? []);
   const recording = await openRecording(index as Index, (share) => {
     document.body.dataset["loaded"] = share.toFixed(3);
   });
-  shell.build(reportViews(recording, (id) => shell.open(id)));
+  shell.build(reportViews(recording, profiles, (id) => shell.open(id)));
   await recording.events;
 }
 

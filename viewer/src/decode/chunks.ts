@@ -18,7 +18,7 @@ const DURATIONS = 0;
 export const WIDE = 0xffffffff;
 
 /** Numbers of `width` planes from `at` on, into `out`. */
-function readPlanes(bytes: Uint8Array, at: number, width: number, n: number, out: Float64Array): void {
+export function readPlanes(bytes: Uint8Array, at: number, width: number, n: number, out: Float64Array): void {
   if (width === 0) {
     out.fill(0, 0, n);
     return;

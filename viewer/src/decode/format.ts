@@ -6,7 +6,7 @@ export interface Column {
   name: string;
   title: string;
   type: "text" | "i64" | "u64" | "f64" | "bool";
-  unit: "" | "count" | "ns" | "bytes" | "share" | "unix_ns";
+  unit: "" | "count" | "ns" | "bytes" | "share" | "unix_ns" | "change_ns" | "ns_fine"; // the last two are of tables that the page makes
 }
 
 export interface TableData {
@@ -85,11 +85,33 @@ export interface Cost {
 /** What pages of every kind have. */
 export interface PageIndex {
   format: number;
-  kind: "report" | "compare";
+  kind: "report" | "compare" | "calls";
   version: string;
   title: string;
   damaged: boolean;
   tables: TableData[];
+}
+
+/** name, qualified name, file, line, module, kind (0 Python, 1 built-in, 2 compiled); number 0 stands for none */
+export type FunctionData = [string, string, string, number, string, number];
+/** function, text, elements of arrays in it (0 unknown); number 0 stands for none */
+export type SignatureData = [number, string, number];
+
+/** A profile of calls; the block calls-N has its nodes, N being its place in the list. */
+export interface CallsData {
+  title: string;
+  functions: FunctionData[];
+  signatures: SignatureData[];
+  threads: string[];
+  other_paths: number; // calls whose path was not kept
+  widened: number; // signatures that became "other shapes"
+  cost_ps: number; // of a call, of measuring
+  is_cpu_time: boolean;
+}
+
+/** A page of calls alone. */
+export interface CallsIndex extends PageIndex {
+  calls: CallsData[];
 }
 
 export interface ComparisonIndex extends PageIndex {
@@ -105,6 +127,7 @@ export interface Index extends PageIndex {
   breakdown?: TableData[]; // where there is GPU work or communication
   gpu?: TableData[]; // where there is GPU work
   memory?: TableData[]; // where memory was measured
+  calls?: CallsData[]; // where calls were profiled
   processes: ProcessInfo[];
   tracks: TrackData[];
 }

@@ -3,6 +3,7 @@
 
 import type { Recording } from "./recording";
 import { nameOf, tableOf } from "./recording";
+import { columnOf } from "./tables";
 
 export const PALETTE = ["#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#44bb99", "#99ddff", "#bbcc33", "#aaaa00"];
 /** Paul Tol's "bright" scheme and two more, for lines: these are thin, and want more contrast with either paper. */
@@ -20,18 +21,27 @@ function ownColor(argb: number): string {
   return `#${(argb & 0xffffff).toString(16).padStart(6, "0")}`;
 }
 
-export class Colors {
+/** The names that take most time, which come first, get colours one after the other, so that these differ. */
+export class NameColors {
   private readonly ranks = new Map<string, number>();
 
-  /** The names that take most time get colours one after the other, so that these differ. */
-  constructor(private readonly recording: Recording) {
-    const ranges = tableOf(recording, "ranges");
-    const names = ranges?.cells[ranges.columns.findIndex((c) => c.name === "name")] ?? [];
-    for (let i = 0; i < Math.min(names.length, PALETTE.length); i++) this.ranks.set(String(names[i]), i);
+  constructor(heaviest: string[]) {
+    for (let i = 0; i < Math.min(heaviest.length, PALETTE.length); i++) this.ranks.set(heaviest[i], i);
   }
 
   ofName(name: string): string {
     return PALETTE[(this.ranks.get(name) ?? hash(name)) % PALETTE.length];
+  }
+}
+
+function heaviestNames(recording: Recording): string[] {
+  const ranges = tableOf(recording, "ranges");
+  return ranges === undefined ? [] : columnOf(ranges, "name").slice(0, PALETTE.length).map(String);
+}
+
+export class Colors extends NameColors {
+  constructor(private readonly recording: Recording) {
+    super(heaviestNames(recording));
   }
 
   /** By site, for each process; 32 bits as an image's pixels are on this machine, and as CSS. */

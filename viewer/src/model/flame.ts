@@ -18,36 +18,46 @@ export interface Flame {
 
 const OTHERS = /^\(\d+ others?\)$/; // as core/present/page_tree.c calls them
 
-/** Siblings lie side by side from the left edge of their parent, in the table's order: the heaviest first. */
-export function buildFlame(tree: TableData): Flame {
-  const names = columnOf(tree, "name"), depths = columnOf(tree, "depth").map(Number);
-  const totals = columnOf(tree, "total_ns").map(Number);
-  const n = names.length + 1, hasOthers = (tree.others ?? 0) > 0;
+/** Boxes of nodes that come depth first, by depth and width; siblings lie side by side from the left edge of their parent. */
+export function placeBoxes(name: string[], depth: Uint32Array, total: Float64Array, self: Float64Array, count: Float64Array): Flame {
+  const n = name.length;
   const flame: Flame = {
-    n,
-    name: ["all", ...names.map(String)],
-    depth: Uint32Array.from([0, ...depths.map((depth) => depth + 1)]),
+    n, name, depth, total, self, count,
     parent: new Int32Array(n).fill(-1),
-    last: Int32Array.from({ length: n }, (_, i) => i),
+    last: new Int32Array(n),
     left: new Float64Array(n),
-    total: Float64Array.from([0, ...totals]),
-    self: Float64Array.from([0, ...columnOf(tree, "self_ns").map(Number)]),
-    count: Float64Array.from([0, ...columnOf(tree, "count").map(Number)]),
-    areOthers: Uint8Array.from([0, ...names.map((name) => (hasOthers && OTHERS.test(String(name)) ? 1 : 0))]),
+    areOthers: new Uint8Array(n),
   };
   const path = [0], ends = [0]; // the node at each depth, and where its next child goes
   for (let i = 1; i < n; i++) {
-    const depth = flame.depth[i];
-    const parent = path[depth - 1];
-    flame.parent[i] = parent;
-    flame.left[i] = ends[depth - 1];
-    ends[depth - 1] += flame.total[i];
-    path[depth] = i;
-    ends[depth] = flame.left[i];
-    path.length = ends.length = depth + 1;
-    if (depth === 1) flame.total[0] += flame.total[i];
-    for (const ancestor of path) flame.last[ancestor] = i;
+    const at = depth[i];
+    flame.parent[i] = path[at - 1];
+    flame.left[i] = ends[at - 1];
+    ends[at - 1] += total[i];
+    path[at] = i;
+    ends[at] = flame.left[i];
+    path.length = ends.length = at + 1;
   }
+  for (let i = n - 1; i >= 0; i--) {
+    flame.last[i] = Math.max(flame.last[i], i);
+    if (i > 0) flame.last[flame.parent[i]] = Math.max(flame.last[flame.parent[i]], flame.last[i]);
+  }
+  return flame;
+}
+
+/** Of the table `tree`, in its order: the heaviest first. */
+export function buildFlame(tree: TableData): Flame {
+  const names = columnOf(tree, "name"), depths = columnOf(tree, "depth").map(Number);
+  const totals = columnOf(tree, "total_ns").map(Number);
+  const whole = totals.reduce((sum, total, i) => sum + (depths[i] === 0 ? total : 0), 0), hasOthers = (tree.others ?? 0) > 0;
+  const flame = placeBoxes(
+    ["all", ...names.map(String)],
+    Uint32Array.from([0, ...depths.map((depth) => depth + 1)]),
+    Float64Array.from([whole, ...totals]),
+    Float64Array.from([0, ...columnOf(tree, "self_ns").map(Number)]),
+    Float64Array.from([0, ...columnOf(tree, "count").map(Number)]),
+  );
+  flame.areOthers.set(names.map((name) => (hasOthers && OTHERS.test(String(name)) ? 1 : 0)), 1);
   return flame;
 }
 
@@ -92,18 +102,31 @@ export function layoutFlame(flame: Flame, zoomed: number, width: number, narrowe
   return boxes;
 }
 
-/** Nodes whose name has the word, and the time of those that are in no other of them. */
-export function searchFlame(flame: Flame, word: string): { matches: Uint8Array; total: number; count: number } {
-  const wanted = word.trim().toLowerCase();
+export interface Found {
+  matches: Uint8Array; // by node
+  total: number; // of those that are in no other of them
+  count: number;
+  widest: number; // of them; 0 where there is none
+}
+
+/** Nodes that are wanted. */
+export function findBoxes(flame: Flame, isWanted: (node: number) => boolean): Found {
   const matches = new Uint8Array(flame.n);
-  let total = 0, count = 0, covered = -1;
+  let total = 0, count = 0, covered = -1, widest = 0;
   for (let node = 1; node < flame.n; node++) {
-    if (!flame.name[node].toLowerCase().includes(wanted)) continue;
+    if (!isWanted(node)) continue;
     matches[node] = 1;
     count++;
+    if (widest === 0 || flame.total[node] > flame.total[widest]) widest = node;
     if (node <= covered) continue;
     total += flame.total[node];
     covered = flame.last[node];
   }
-  return { matches, total, count };
+  return { matches, total, count, widest };
+}
+
+/** Nodes whose name has the word. */
+export function searchFlame(flame: Flame, word: string): Found {
+  const wanted = word.trim().toLowerCase();
+  return findBoxes(flame, (node) => flame.name[node].toLowerCase().includes(wanted));
 }

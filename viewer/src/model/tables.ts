@@ -56,6 +56,10 @@ export function cellText(cell: Cell, column: Column): string {
   switch (column.unit) {
     case "ns":
       return units.duration(value);
+    case "change_ns":
+      return units.change(value);
+    case "ns_fine":
+      return units.fineDuration(value);
     case "bytes":
       return units.bytes(value);
     case "share":

@@ -22,6 +22,16 @@ export function duration(ns: number): string {
   return inUnits(ns, TIMES);
 }
 
+/** A difference of times, with its sign. */
+export function change(ns: number): string {
+  return `${ns > 0 ? "+" : ns < 0 ? "\u2212" : ""}${duration(Math.abs(ns))}`;
+}
+
+/** Also of less than a nanosecond: the time of one element. */
+export function fineDuration(ns: number): string {
+  return ns < 1 ? `${threeDigits(ns * 1000)} ps` : ns < 999.5 ? `${threeDigits(ns)} ns` : duration(ns);
+}
+
 /** Times at even steps along an axis, all in one unit, with the digits that their step asks for. */
 export function durationTicks(times: number[]): string[] {
   const largest = Math.max(...times.map(Math.abs), 1), step = times.length > 1 ? Math.abs(times[1] - times[0]) : largest;

@@ -9,7 +9,7 @@ const PIECE = 200; // rows shown at first, and more with each click
 
 export interface TableOptions {
   caption: string;
-  onName?: (name: string) => void; // a click on the name of a row
+  onName?: (name: string, row: number) => void; // a click on the name of a row
   isBare?: boolean; // without tools
 }
 
@@ -23,6 +23,7 @@ export class TableView {
   private descending = true;
   private shown = PIECE;
   private word = "";
+  private chosen = -1;
 
   constructor(private readonly table: TableData, private readonly options: TableOptions) {
     this.rows = filterRows(table, "");
@@ -48,6 +49,23 @@ export class TableView {
     );
     this.drawHead();
     this.draw();
+  }
+
+  /** Mark a row and bring it into sight, where it passes the filter; -1: none. */
+  choose(row: number): void {
+    this.chosen = row;
+    const at = this.rows.indexOf(row);
+    this.body.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    if (at >= this.shown) {
+      this.shown = at + PIECE;
+      this.draw();
+    }
+    const element = this.body.children[at], scroll = this.element.querySelector(".table-scroll");
+    if (!(element instanceof HTMLElement) || scroll === null) return;
+    element.setAttribute("aria-current", "true");
+    // Within the table alone: the page stays where its reader looks.
+    const top = element.offsetTop - (this.head.offsetHeight || 0);
+    if (top < scroll.scrollTop || element.offsetTop + element.offsetHeight > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top;
   }
 
   private filter(word: string): void {
@@ -111,7 +129,7 @@ export class TableView {
     const depth = this.depthOf(row);
     const { onName } = this.options;
     const inner = onName
-      ? el("button", { type: "button", class: "link", title: text, onclick: () => onName(text) }, text)
+      ? el("button", { type: "button", class: "link", title: text, onclick: () => onName(text, row) }, text)
       : el("span", { title: text }, text);
     inner.style.marginLeft = `${depth * 1.1}em`;
     return el("th", { scope: "row" }, inner);
@@ -127,7 +145,7 @@ export class TableView {
     clear(this.body);
     const { columns } = this.table;
     for (const row of this.rows.slice(0, this.shown)) {
-      this.body.append(el("tr", {}, ...columns.map((column, c) => this.drawCell(column, c, row))));
+      this.body.append(el("tr", { "aria-current": row === this.chosen ? "true" : undefined }, ...columns.map((column, c) => this.drawCell(column, c, row))));
     }
     this.drawFoot();
   }

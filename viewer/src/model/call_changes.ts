@@ -1,0 +1,33 @@
+// Colours of changes, the same as in the flame graph of `kymo export --to flamegraph --baseline`: seven, beginning at round
+// numbers of time that are taken from the largest change there is.
+
+const COLORS = ["#5a9bd4", "#9ac6e6", "#d3e6f4", "#e8e8e8", "#fbdccb", "#f5ab89", "#e3705a"];
+const SAME = 3;
+
+/** The largest of 1, 2, 5, 10, 20, ... that is not above it; 0 for 0. */
+function roundDown(ns: number): number {
+  if (ns < 1) return 0;
+  const power = 10 ** Math.floor(Math.log10(ns) + 1e-12);
+  return (ns >= 5 * power ? 5 : ns >= 2 * power ? 2 : 1) * power;
+}
+
+export class ChangeColors {
+  /** Where the three colours of either sign begin. */
+  readonly steps: number[];
+
+  constructor(changes: Float64Array) {
+    const most = changes.reduce((largest, change) => Math.max(largest, Math.abs(change)), 0);
+    this.steps = [most / 100, most / 10, most / 2].map(roundDown);
+  }
+
+  of(change: number): string {
+    const size = Math.abs(change), n = size === 0 ? 0 : this.steps.filter((step) => size >= step).length;
+    return COLORS[change > 0 ? SAME + n : SAME - n];
+  }
+
+  /** Colour and where it begins, from much less to much more. */
+  legend(): [css: string, from: number][] {
+    const [a, b, c] = this.steps;
+    return [-c, -b, -a, 0, a, b, c].map((from, i) => [COLORS[i], from]);
+  }
+}

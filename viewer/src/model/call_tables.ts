@@ -1,0 +1,182 @@
+// Tables of calls: functions, signatures of one of them, who calls it and whom it calls.
+
+import type { Cell, Column, TableData } from "../decode/format";
+import { type CallTree, type Calls, OTHER, type Sums, THIS, nameOf, placeOf } from "./calls";
+
+/** Sums by function, or by whatever a row is. */
+interface RowSums {
+  calls: number;
+  self: number;
+  total: number;
+  gpu: number;
+}
+
+/** A table, and what each of its rows is about: a function, or a signature. */
+export interface CallTable {
+  table: TableData;
+  about: number[];
+}
+
+type Rows = Map<number, RowSums[]>;
+
+function rowOf(rows: Rows, about: number, nSides: number): RowSums[] {
+  let row = rows.get(about);
+  if (row === undefined) {
+    row = Array.from({ length: nSides }, () => ({ calls: 0, self: 0, total: 0, gpu: 0 }));
+    rows.set(about, row);
+  }
+  return row;
+}
+
+function add(row: RowSums[], sums: Sums[], node: number, isOutermost: boolean): void {
+  sums.forEach((from, side) => {
+    row[side].calls += from.calls[node];
+    row[side].self += from.self[node];
+    row[side].gpu += from.gpu[node];
+    if (isOutermost) row[side].total += from.total[node];
+  });
+}
+
+/** By whatever `key` tells of a box, -1 for none; time within a call of the same is not counted twice. */
+function addUp(tree: CallTree, key: (node: number) => number): Rows {
+  const rows: Rows = new Map(), { flame } = tree, covered = new Map<number, number>(); // where what is open ends
+  for (let node = 1; node < flame.n; node++) {
+    const about = key(node);
+    if (about < 0) continue;
+    const isOutermost = node > (covered.get(about) ?? -1);
+    if (isOutermost) covered.set(about, flame.last[node]);
+    add(rowOf(rows, about, tree.sums.length), tree.sums, node, isOutermost);
+  }
+  return rows;
+}
+
+// ---- as tables ----
+
+const column = (name: string, title: string, unit: Column["unit"] = "ns"): Column => ({ name, title, type: "f64", unit });
+
+interface Figure {
+  column: Column;
+  value: (row: RowSums[]) => Cell;
+}
+
+const perCall = (sums: RowSums): Cell => (sums.calls > 0 ? sums.total / sums.calls : null);
+
+/** Columns of one profile, or of the change between two; short ones are of a part. */
+function figures(calls: Calls, whole: number, hasGpu: boolean, isShort: boolean): Figure[] {
+  if (calls.profiles.length > 1) {
+    return isShort
+      ? [
+          { column: column("self_change_ns", "self, change", "change_ns"), value: (row) => row[THIS].self - row[OTHER].self },
+          { column: column("total_change_ns", "total, change", "change_ns"), value: (row) => row[THIS].total - row[OTHER].total },
+          { column: column("calls", "calls", "count"), value: (row) => row[THIS].calls },
+          { column: column("calls_before", "before", "count"), value: (row) => row[OTHER].calls },
+        ]
+      : [
+      { column: column("self_change_ns", "self, change", "change_ns"), value: (row) => row[THIS].self - row[OTHER].self },
+      { column: column("self_ns", "self"), value: (row) => row[THIS].self },
+      { column: column("self_before_ns", "before"), value: (row) => row[OTHER].self },
+      { column: column("total_change_ns", "total, change", "change_ns"), value: (row) => row[THIS].total - row[OTHER].total },
+      { column: column("calls", "calls", "count"), value: (row) => row[THIS].calls },
+      { column: column("calls_before", "before", "count"), value: (row) => row[OTHER].calls },
+    ];
+  }
+  return [
+    { column: column("calls", "calls", "count"), value: (row) => row[THIS].calls },
+    { column: column("self_ns", "self"), value: (row) => row[THIS].self },
+    ...(isShort ? [] : [{ column: column("share", "share", "share"), value: (row: RowSums[]): Cell => (whole > 0 ? row[THIS].self / whole : null) }]),
+    { column: column("total_ns", "total"), value: (row) => row[THIS].total },
+    { column: column("per_call_ns", "per call"), value: (row) => perCall(row[THIS]) },
+    ...(hasGpu ? [{ column: column("gpu_ns", "GPU"), value: (row: RowSums[]): Cell => row[THIS].gpu }] : []),
+  ];
+}
+
+/** What matters most first: self time, or how much it changed. */
+function weight(row: RowSums[]): number {
+  return row.length > 1 ? Math.abs(row[THIS].self - row[OTHER].self) : row[THIS].self;
+}
+
+function text(name: string, title: string): Column {
+  return { name, title, type: "text", unit: "" };
+}
+
+interface TableWish {
+  name: string;
+  title: string; // of the first column
+  label: (about: number) => string;
+  isShort: boolean;
+  more?: { column: Column; value: (about: number, row: RowSums[]) => Cell }[];
+}
+
+function toTable(calls: Calls, tree: CallTree, rows: Rows, wish: TableWish): CallTable {
+  const whole = tree.sums[THIS].self.reduce((sum, self) => sum + self, 0), hasGpu = tree.sums[THIS].gpu.some((ns) => ns > 0);
+  const list = [...rows].sort(([, a], [, b]) => weight(b) - weight(a) || b[0].total - a[0].total), columns = figures(calls, whole, hasGpu, wish.isShort), { more = [] } = wish;
+  return {
+    about: list.map(([about]) => about),
+    table: {
+      name: wish.name,
+      rows: list.length,
+      columns: [text("name", wish.title), ...columns.map((one) => one.column), ...more.map((one) => one.column)],
+      cells: [
+        list.map(([about]) => wish.label(about)),
+        ...columns.map((one) => list.map(([, row]) => one.value(row))),
+        ...more.map((one) => list.map(([about, row]) => one.value(about, row))),
+      ],
+    },
+  };
+}
+
+/** All functions. */
+export function functionTable(calls: Calls, tree: CallTree): CallTable {
+  const rows = addUp(tree, (node) => tree.func[node]);
+  return toTable(calls, tree, rows, {
+    name: "functions",
+    title: "function",
+    isShort: false,
+    label: (func) => nameOf(calls, func, 0),
+    more: [{ column: text("place", "where"), value: (func) => placeOf(calls, func) }],
+  });
+}
+
+/** What one function was called with; the tree tells signatures apart. */
+export function signatureTable(calls: Calls, tree: CallTree, func: number): CallTable {
+  const rows = addUp(tree, (node) => (tree.func[node] === func ? tree.signature[node] : -1));
+  const elements = (signature: number): number => calls.signatures[signature]?.[2] ?? 0;
+  const hasElements = [...rows.keys()].some((signature) => elements(signature) > 0);
+  const perElement = (signature: number, row: RowSums[]): Cell =>
+    elements(signature) > 0 && row[THIS].calls > 0 ? row[THIS].total / row[THIS].calls / elements(signature) : null;
+  return toTable(calls, tree, rows, {
+    name: "signatures",
+    title: "called with",
+    isShort: true,
+    label: (signature) => (signature === 0 ? "(no signature)" : calls.signatures[signature][1] || "(no arguments)"),
+    more: hasElements ? [{ column: column("per_element_ns", "per element", "ns_fine"), value: perElement }] : [],
+  });
+}
+
+/** Who calls a function, by the time it takes on their behalf. */
+export function callerTable(calls: Calls, tree: CallTree, func: number): CallTable {
+  const { flame } = tree, rows: Rows = new Map();
+  for (let node = 1; node < flame.n; node++) {
+    if (tree.func[node] === func) add(rowOf(rows, callerOf(tree, node), tree.sums.length), tree.sums, node, true);
+  }
+  return toTable(calls, tree, rows, { name: "callers", title: "called by", isShort: true, label: (by) => (by < 0 ? "(nobody)" : nameOf(calls, by, 0)) });
+}
+
+function callerOf(tree: CallTree, node: number): number {
+  const parent = tree.flame.parent[node];
+  return parent > 0 ? tree.func[parent] : -1;
+}
+
+/** Whom a function calls. */
+export function calleeTable(calls: Calls, tree: CallTree, func: number): CallTable {
+  const { flame } = tree, rows: Rows = new Map();
+  for (let node = 1; node < flame.n; node++) {
+    if (callerOf(tree, node) === func) add(rowOf(rows, tree.func[node], tree.sums.length), tree.sums, node, true);
+  }
+  return toTable(calls, tree, rows, { name: "callees", title: "calls", isShort: true, label: (callee) => nameOf(calls, callee, 0) });
+}
+
+/** The sums of one function. */
+export function sumsOf(tree: CallTree, func: number): RowSums[] {
+  return addUp(tree, (node) => (tree.func[node] === func ? func : -1)).get(func) ?? rowOf(new Map(), func, tree.sums.length);
+}

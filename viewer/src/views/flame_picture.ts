@@ -1,0 +1,234 @@
+// Boxes within boxes on a canvas: drawn, pointed at, walked through and zoomed. The flame graph and the calls show it.
+//
+// The canvas is as high as its place, however deep the tree is: it stays where it is while what it stands on is scrolled,
+// and draws the rows that are then in sight.
+
+import { textOn } from "../model/colors";
+import { CRUMBS, type Flame, type FlameBox, layoutFlame } from "../model/flame";
+import { append, el } from "../ui/dom";
+import { fitToPaper } from "../ui/paper";
+import { cssColor, onTheme } from "../ui/theme";
+import { fitText } from "./row_painter";
+
+const ROW = 20;
+const LABEL_FROM = 24;
+const HIGHEST = 0.62; // of the window
+const HIGHEST_ON_PAPER = 4000; // pixels, some pages
+
+export interface PictureOptions {
+  label: string; // for those who do not see it
+  keys: string; // id of the element that lists its keys
+  color: (node: number) => string;
+  onPoint: (node: number) => void; // -1: at nothing
+  onPick: (node: number) => void; // by a click or a key; it may be zoomed to at once
+  onSearch: () => void;
+}
+
+/** The style's colours, read once for a drawing: asking the browser for each box would take longer than drawing it. */
+interface Ink {
+  ink: string;
+  line: string;
+  band: string;
+  accent: string;
+}
+
+export class FlamePicture {
+  readonly element: HTMLElement;
+  readonly canvas: HTMLCanvasElement;
+  picked = 0;
+  zoomed = 0;
+  /** Where it is not 1 a box is faint; null: none is. */
+  matches: Uint8Array | null = null;
+  /** Boxes that are framed, besides the one that is picked. */
+  isFramed: ((node: number) => boolean) | null = null;
+  /** The whole is at the bottom, as in a flame graph; else on top, as in an icicle. */
+  isUpward = false;
+  private readonly space = el("div");
+  private boxes: FlameBox[] = [];
+  private nRows = 1;
+  private scrolled = 0; // how far, when it was last drawn
+  private isAsked = false;
+  private nFrames = 0;
+
+  constructor(private flame: Flame, private readonly options: PictureOptions) {
+    this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": options.label, "aria-describedby": options.keys });
+    this.element = el("div", { class: "flame-scroll" }, this.space);
+    append(this.space, this.canvas);
+    this.listen();
+    new ResizeObserver(() => this.redraw()).observe(this.element);
+    fitToPaper(this.element, () => this.redraw());
+    onTheme(() => this.redraw());
+  }
+
+  /** Another tree. */
+  show(flame: Flame, picked: number): void {
+    this.flame = flame;
+    this.picked = picked;
+    this.zoomed = 0;
+    this.redraw();
+    this.scrollToWhole();
+  }
+
+  turn(isUpward: boolean): void {
+    this.isUpward = isUpward;
+    this.redraw();
+    this.scrollToWhole();
+  }
+
+  private scrollToWhole(): void {
+    this.element.scrollTop = this.isUpward ? this.element.scrollHeight : 0;
+  }
+
+  // ---- drawing ----
+
+  /** With the next frame. */
+  private ask(): void {
+    if (this.isAsked) return;
+    this.isAsked = true;
+    requestAnimationFrame(() => {
+      this.isAsked = false;
+      this.draw();
+    });
+  }
+
+  redraw(): void {
+    const width = this.element.clientWidth;
+    if (width === 0) return;
+    this.boxes = layoutFlame(this.flame, this.zoomed, width);
+    this.nRows = 1 + this.boxes.reduce((row, box) => Math.max(row, box.row), 0);
+    const isPaper = this.element.style.width !== ""; // which nobody scrolls
+    const height = this.nRows * ROW + 2, highest = isPaper ? HIGHEST_ON_PAPER : Math.max(Math.round(window.innerHeight * HIGHEST), 8 * ROW);
+    this.space.style.height = `${height}px`;
+    this.element.style.height = `${Math.min(height, highest)}px`;
+    this.draw();
+  }
+
+  private draw(): void {
+    const { canvas, element } = this, ratio = Math.max(1, window.devicePixelRatio || 1);
+    if (element.clientWidth === 0) return;
+    const started = performance.now();
+    this.scrolled = element.scrollTop;
+    // What the canvas covers is whole pixels, also where the page is scaled.
+    canvas.style.height = `${element.clientHeight}px`;
+    canvas.width = Math.round(canvas.clientWidth * ratio);
+    canvas.height = Math.round(element.clientHeight * ratio);
+    const context = canvas.getContext("2d") as CanvasRenderingContext2D;
+    const ink: Ink = { ink: cssColor("--ink"), line: cssColor("--line"), band: cssColor("--band"), accent: cssColor("--accent") };
+    context.font = `${12 * ratio}px system-ui, sans-serif`;
+    context.textBaseline = "middle";
+    const height = element.clientHeight, inSight = this.boxes.filter((box) => this.y(box.row) > -ROW && this.y(box.row) < height);
+    for (const box of inSight) this.drawBox(context, box, ratio, ink);
+    for (const box of inSight) {
+      if (box.node !== this.picked && box.node >= 0 && this.isFramed?.(box.node)) this.frame(context, box, ratio, ink.accent);
+    }
+    const picked = inSight.find((box) => box.node === this.picked);
+    if (picked !== undefined) this.frame(context, picked, ratio, ink.ink);
+    // For whoever wants to know from outside how smooth it is.
+    canvas.dataset["frames"] = String(++this.nFrames);
+    canvas.dataset["boxes"] = String(inSight.length);
+    canvas.dataset["ms"] = (performance.now() - started).toFixed(2);
+  }
+
+  /** Where a row is on the canvas, in pixels of the page. */
+  private y(row: number): number {
+    return (this.isUpward ? this.nRows - 1 - row : row) * ROW - this.scrolled;
+  }
+
+  private frame(context: CanvasRenderingContext2D, box: FlameBox, ratio: number, css: string): void {
+    context.strokeStyle = css;
+    context.lineWidth = 2 * ratio;
+    context.strokeRect(box.x * ratio + ratio, this.y(box.row) * ratio + ratio, Math.max(box.width - 2, 1) * ratio, (ROW - 3) * ratio);
+  }
+
+  private drawBox(context: CanvasRenderingContext2D, box: FlameBox, ratio: number, ink: Ink): void {
+    const { node, x, width } = box, y = this.y(box.row);
+    if (node === CRUMBS) {
+      context.fillStyle = ink.line;
+      context.fillRect(x * ratio, y * ratio, Math.max(width, 0.5) * ratio, (ROW - 1) * ratio);
+      return;
+    }
+    const isPlain = node === 0 || (this.matches !== null && this.matches[node] === 0);
+    const css = isPlain ? ink.band : this.options.color(node);
+    context.globalAlpha = node < this.zoomed && this.flame.last[node] >= this.zoomed ? 0.6 : 1;
+    context.fillStyle = css;
+    context.fillRect(x * ratio, y * ratio, Math.max(width - (width > 2 ? 1 : 0), 0.5) * ratio, (ROW - 1) * ratio);
+    context.globalAlpha = 1;
+    if (width < LABEL_FROM) return;
+    context.fillStyle = isPlain ? ink.ink : textOn(css);
+    context.fillText(fitText(context, this.flame.name[node], (width - 6) * ratio), (x + 4) * ratio, (y + ROW / 2) * ratio);
+  }
+
+  // ---- what a reader does ----
+
+  private listen(): void {
+    const { canvas } = this;
+    canvas.addEventListener("pointermove", (event) => {
+      const node = this.nodeAt(event.offsetX, event.offsetY);
+      canvas.style.cursor = node >= 0 ? "pointer" : "default";
+      this.options.onPoint(node);
+    });
+    canvas.addEventListener("pointerleave", () => this.options.onPoint(-1));
+    canvas.addEventListener("click", (event) => {
+      const node = this.nodeAt(event.offsetX, event.offsetY);
+      if (node < 0) return;
+      this.picked = node;
+      this.zoom(node);
+    });
+    canvas.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !this.press(event.key)) return;
+      event.preventDefault();
+    });
+    this.element.addEventListener("scroll", () => this.ask());
+  }
+
+  private press(key: string): boolean {
+    const { flame } = this, inner = this.isUpward ? "ArrowUp" : "ArrowDown", outer = this.isUpward ? "ArrowDown" : "ArrowUp";
+    if (key === "Enter") this.zoom(this.picked);
+    else if (key === "Escape") this.zoom(Math.max(0, flame.parent[this.zoomed]));
+    else if (key === inner) this.pick(this.picked < flame.last[this.picked] ? this.picked + 1 : this.picked);
+    else if (key === outer) this.pick(Math.max(0, flame.parent[this.picked]));
+    else if (key === "ArrowRight") this.pick(this.sibling(1));
+    else if (key === "ArrowLeft") this.pick(this.sibling(-1));
+    else if (key === "/") this.options.onSearch();
+    else return false;
+    return true;
+  }
+
+  /** The next box of the same row, or the one before. */
+  private sibling(step: number): number {
+    const depth = this.flame.depth[this.picked];
+    for (let node = this.picked + step; node > 0 && node < this.flame.n; node += step) {
+      if (this.flame.depth[node] === depth) return node;
+    }
+    return this.picked;
+  }
+
+  pick(node: number): void {
+    this.picked = node;
+    if (node < this.zoomed || node > this.flame.last[this.zoomed]) this.zoomed = Math.max(0, this.flame.parent[node]);
+    this.redraw();
+    this.reveal(node);
+    this.options.onPick(node);
+  }
+
+  zoom(node: number): void {
+    this.zoomed = node;
+    if (this.picked < node || this.picked > this.flame.last[node]) this.picked = node;
+    this.redraw();
+    this.reveal(node);
+    this.options.onPick(this.picked);
+  }
+
+  /** Scroll so that the row of a box is in sight. */
+  reveal(node: number): void {
+    const { element } = this;
+    this.scrolled = element.scrollTop;
+    const y = this.y(this.flame.depth[node]);
+    if (y < 0) element.scrollTop += y;
+    else if (y + ROW > element.clientHeight) element.scrollTop += y + ROW - element.clientHeight + 2;
+  }
+
+  private nodeAt(x: number, y: number): number {
+    return this.boxes.find((box) => y >= this.y(box.row) && y < this.y(box.row) + ROW && x >= box.x && x <= box.x + Math.max(box.width, 1))?.node ?? -1;
+  }
+}
