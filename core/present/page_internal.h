@@ -181,6 +181,7 @@ struct kymo__page {
     struct kymo_memory_report *memory; /* NULL: nothing of it was recorded */
     kymo_energy_report *energy; /* NULL: none was measured */
     kymo_epoch_report *epochs;  /* NULL: the program told of none */
+    struct kymo__calls *calls;  /* NULL: none were profiled */
 };
 
 /* ---- page_breakdown.c ---- */
@@ -215,6 +216,13 @@ void kymo__page_put_energy(const struct kymo__page *page, struct kymo__buf *json
 /* The times of epochs, where the program told of some; and their tables, behind the summary's. */
 KYMO_WARN_UNUSED kymo_status kymo__page_time_epochs(struct kymo__page *page);
 void kymo__page_put_epochs(const struct kymo__page *page, struct kymo__buf *json);
+
+/* ---- page_calls.c ---- */
+
+/* Read the calls, where some were profiled, and put their nodes; then the names, as one more list of the index. */
+KYMO_WARN_UNUSED kymo_status kymo__page_profile(struct kymo__page *page);
+void kymo__page_put_calls(const struct kymo__page *page, struct kymo__buf *json);
+void kymo__page_free_calls(struct kymo__page *page);
 
 /* ---- page_tracks.c ---- */
 

@@ -4,8 +4,8 @@
  *     kymo_page_write(&recording, 1, NULL, fd);
  *
  * The file needs nothing besides itself: it opens from disk, asks no network, and has the summary's tables, the timeline
- * of every event, iterations and a flame graph in it, and where there is GPU work or communication its breakdown. Numbers are those of kymo_report_json. docs/formats/page.md has its
- * bytes. Where the library was built without Node the page has the tables alone, and kymo_page_is_plain() tells.
+ * of every event, iterations and a flame graph in it, where there is GPU work or communication its breakdown, and where
+ * calls were profiled these. Numbers are those of kymo_report_json. docs/formats/page.md has its bytes. Where the library was built without Node the page has the tables alone, and kymo_page_is_plain() tells.
  */
 #ifndef KYMO_PAGE_H
 #define KYMO_PAGE_H
@@ -41,6 +41,23 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_page_write(kymo_recording *const *rec
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_page_compare(kymo_comparison *comparison,
                                                         const char *title, int fd);
+
+struct kymo_page_calls_options {
+    const char *title; /* of the page; NULL: made of the next two */
+    const char *name;  /* of the profile; NULL: the recordings' names */
+    /* What it is held against: an earlier run, say. Lent until the call returns; none: there is no difference. */
+    kymo_recording *const *before;
+    size_t n_before;
+    const char *name_before;
+};
+
+/*
+ * The page of calls alone: the report page's view of them, its tables, and what changed against others. Read from the same
+ * as kymo_calls_report_create() reads; KYMO_EFORMAT where a side has neither calls nor ranges.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_page_calls(kymo_recording *const *recordings, size_t n,
+                                                      const struct kymo_page_calls_options *options,
+                                                      int fd);
 
 /* 1 where pages of this build are plain tables, because Node was missing when it was built; else 0. */
 KYMO_API int kymo_page_is_plain(void);

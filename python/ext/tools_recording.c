@@ -307,6 +307,43 @@ static PyObject *recording_page(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* The recordings of the other one, where there is one; -1 with an exception. It is busy until leave_baseline(). */
+static int take_before(PyObject *self, PyObject *before, struct kymo_page_calls_options *options)
+{
+    struct kymo_export_options lent = {0};
+    if (take_baseline(self, before, &lent) < 0)
+        return -1;
+    options->before = lent.baseline;
+    options->n_before = lent.n_baseline;
+    return 0;
+}
+
+/* calls_page(fd, title or None, name or None, before or None, name_before or None) */
+static PyObject *recording_calls_page(PyObject *object, PyObject *args)
+{
+    struct recording *self = (struct recording *)object;
+    struct kymo_page_calls_options options = {0};
+    PyObject *before;
+    int fd;
+    if (!PyArg_ParseTuple(args, "izzOz:calls_page", &fd, &options.title, &options.name, &before,
+                          &options.name_before))
+        return NULL;
+    if (take_before(object, before, &options) < 0)
+        return NULL;
+    if (enter(self) < 0) {
+        leave_baseline(object, before);
+        return NULL;
+    }
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_page_calls(self->opened, self->n, &options, fd);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    leave_baseline(object, before);
+    if (status != KYMO_OK)
+        return tools_raise(state_of(object), status);
+    Py_RETURN_NONE;
+}
+
 static void destroy_energy(PyObject *capsule)
 {
     kymo_energy_report_destroy(PyCapsule_GetPointer(capsule, ENERGY));
@@ -447,6 +484,8 @@ static PyMethodDef recording_methods[] = {
      METH_VARARGS, "export($self, format, fd, by, baseline, /)\n--\n\nThe events or their sums, for another tool."},
     {"page", recording_page, METH_VARARGS,
      "page($self, fd, title, max_ranges, /)\n--\n\nThe report page."},
+    {"calls_page", recording_calls_page, METH_VARARGS,
+     "calls_page($self, fd, title, name, before, name_before, /)\n--\n\nThe page of calls alone."},
     {"epochs", recording_epochs, METH_O,
      "epochs($self, with_first, /)\n--\n\nTables of epochs by their names, and a text for people."},
     {"energy", recording_energy, METH_VARARGS,

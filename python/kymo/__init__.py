@@ -51,6 +51,7 @@ from kymo._native import (
     set_warmup,
 )
 from kymo._native import version as __version__
+from kymo._plot import plot
 from kymo._recording import Recording, load, memory_report
 from kymo._start import get_include, get_library_dir, options_help, reset, start, stop
 from kymo._stopwatch import StopwatchStats
@@ -106,6 +107,7 @@ __all__ = [
     "operators",
     "options_help",
     "phase",
+    "plot",
     "pop",
     "profile_torch_trainer",
     "progress",

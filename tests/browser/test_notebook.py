@@ -37,6 +37,14 @@ CELLS = {
     "table": "recording.ranges",
     "page": "recording.page(title='in a notebook')",
     "comparison": "kymo.compare('run.kymo', 'run.kymo').page()",
+    "calls": """
+        import cProfile
+        def dot(n): return sum(range(n))
+        profile = cProfile.Profile()
+        profile.runcall(lambda: [dot(1000) for _ in range(20)])
+        kymo.plot(profile)
+        """,
+    "files": "import os; sorted(os.listdir('.'))",
 }
 
 # As notebooks put HTML into their own document: text/html of each output becomes the content of an element.
@@ -101,7 +109,7 @@ def test_a_name_that_is_html_stays_a_text(outputs, name):
     assert not re.search(r"<(script|img|style)", shown)
 
 
-@pytest.mark.parametrize("name", ["page", "comparison"])
+@pytest.mark.parametrize("name", ["page", "comparison", "calls"])
 def test_a_page_is_one_frame_that_reaches_nothing_outside(outputs, name):
     shown = outputs[name]["text/html"]
     assert re.fullmatch(r"<iframe srcdoc=\"[^\"<>]*\" sandbox=\"allow-scripts\" [^<>]*></iframe>", shown)
@@ -118,7 +126,7 @@ class NotebookInBrowser:
     """The outputs, in one document. What it complained of and asked the network for is kept."""
 
     def __init__(self, browser: Any, path: Path, outputs: dict[str, dict[str, str]]) -> None:
-        data = json.dumps({name: shown["text/html"] for name, shown in outputs.items() if shown})
+        data = json.dumps({name: shown["text/html"] for name, shown in outputs.items() if "text/html" in shown})
         path.write_text(NOTEBOOK % json.dumps(data).replace("<", "\\u003c"), encoding="utf-8")
         self.faults: list[str] = []
         self.page = browser.new_page(viewport={"width": 1000, "height": 2500})
@@ -165,3 +173,21 @@ def test_a_browser_shows_the_page_below_its_cell(opened, outputs):
     # The box of colours keeps its choice in the browser, which a frame like this may not use.
     frame.get_by_label("Colours").select_option("dark")
     opened.frame_locator("#comparison iframe").locator("body[data-state=ready]").wait_for(timeout=30_000)
+
+
+@needs_browser
+def test_a_browser_shows_calls_below_their_cell(opened, outputs):
+    frame = opened.frame_locator("#calls iframe")
+    if 'id="index"' not in source_of(outputs["calls"]["text/html"]):  # this build has no viewer
+        assert frame.locator("td", has_text="dot").count() > 0
+        return
+    frame.locator("body[data-state=ready]").wait_for(timeout=30_000)
+    table = frame.get_by_role("table", name="Functions")
+    table.get_by_role("button", name="dot", exact=True).click()
+    assert "dot" in table.locator("tr[aria-current]").inner_text()
+    assert float(frame.locator("canvas").get_attribute("data-boxes")) >= 3
+
+
+def test_a_plot_in_a_notebook_writes_no_file(outputs):
+    assert outputs["calls"]["text/plain"].startswith("<kymo page, ")
+    assert "kymo-calls.html" not in outputs["files"]["text/plain"]

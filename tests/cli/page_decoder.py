@@ -68,6 +68,17 @@ class Page:
             events += found
         return events
 
+    def call_nodes(self, number: int) -> list[list[int]]:
+        """Give the nodes of a profile of calls: parent, function, signature, thread, then sums; parents by number."""
+        data = self.blocks[f"calls-{number}"]
+        n, n_columns = struct.unpack_from("<IB", data)
+        at, columns = 5 + n_columns, []
+        for width in data[5:at]:
+            columns.append(planes(data, at, width, n))
+            at += width * n
+        assert at == len(data)
+        return [[i - back, *rest] for i, (back, *rest) in enumerate(zip(*columns))]
+
     def tracks(self, kind: str) -> list[dict[str, Any]]:
         """Give the tracks of one kind."""
         return [track for track in self.index["tracks"] if track["kind"] == kind]

@@ -189,6 +189,25 @@ def test_a_filter_holds_for_tables_and_timeline(kymo, busy, tmp_path):
 
 
 @needs_viewer
+def test_calls_are_the_nodes_of_the_log(page_of):
+    """The corpus's log of calls, whose bytes tests/fuzz/make_corpus.py says."""
+    page = page_of(ROOT / "tests/fuzz/corpus/calls/tree.klog")
+    (profile,) = page.index["calls"]
+    nodes = page.call_nodes(0)
+    assert profile["nodes"] == len(nodes) == 9  # the root, two profiles' eight
+    assert nodes[0] == [0] * 10
+    names = [function[0] for function in profile["functions"]]
+    texts = [signature[1] for signature in profile["signatures"]]
+    first = [i for i, node in enumerate(nodes) if names[node[1]] == "dot" and texts[node[2]].startswith("self:")]
+    assert len(first) == 1
+    parent, _function, _signature, thread, calls, resumes, self_ns, _total, _max, gpu = nodes[first[0]]
+    assert (names[nodes[parent][1]], texts[nodes[parent][2]][:9]) == ("dot", "a:ndarray")
+    assert (profile["threads"][thread], calls, resumes, self_ns, gpu) == ("MainThread", 6, 0, 10 * 10**6, 0)
+    assert profile["other_paths"] == 5
+    assert ["<built-in method builtins.len>", "len", "~", 0, "builtins", 1] in profile["functions"]
+
+
+@needs_viewer
 def test_several_recordings_share_one_axis(page_of, kymo, emit):
     for name in ("a", "b"):
         kymo("run", "-q", "-o", f"{name}.kymo", "--", emit, 3)

@@ -6,6 +6,7 @@ import { type CallTree, type Calls, OTHER, type Sums, THIS, nameOf, placeOf } fr
 /** Sums by function, or by whatever a row is. */
 interface RowSums {
   calls: number;
+  outermost: number; // calls that are not within another of the same row
   self: number;
   total: number;
   gpu: number;
@@ -22,7 +23,7 @@ type Rows = Map<number, RowSums[]>;
 function rowOf(rows: Rows, about: number, nSides: number): RowSums[] {
   let row = rows.get(about);
   if (row === undefined) {
-    row = Array.from({ length: nSides }, () => ({ calls: 0, self: 0, total: 0, gpu: 0 }));
+    row = Array.from({ length: nSides }, () => ({ calls: 0, outermost: 0, self: 0, total: 0, gpu: 0 }));
     rows.set(about, row);
   }
   return row;
@@ -33,7 +34,9 @@ function add(row: RowSums[], sums: Sums[], node: number, isOutermost: boolean): 
     row[side].calls += from.calls[node];
     row[side].self += from.self[node];
     row[side].gpu += from.gpu[node];
-    if (isOutermost) row[side].total += from.total[node];
+    if (!isOutermost) return;
+    row[side].outermost += from.calls[node];
+    row[side].total += from.total[node];
   });
 }
 
@@ -54,36 +57,39 @@ function addUp(tree: CallTree, key: (node: number) => number): Rows {
 
 const column = (name: string, title: string, unit: Column["unit"] = "ns"): Column => ({ name, title, type: "f64", unit });
 
+/** Tables beside that of the functions have less room, and that of signatures has long texts besides. */
+type Room = "wide" | "narrow" | "tight";
+
 interface Figure {
   column: Column;
   value: (row: RowSums[]) => Cell;
 }
 
-const perCall = (sums: RowSums): Cell => (sums.calls > 0 ? sums.total / sums.calls : null);
+const perCall = (sums: RowSums): Cell => (sums.outermost > 0 ? sums.total / sums.outermost : null);
 
-/** Columns of one profile, or of the change between two; short ones are of a part. */
-function figures(calls: Calls, whole: number, hasGpu: boolean, isShort: boolean): Figure[] {
+/** Columns of one profile, or of the change between two, as many as there is room for. */
+function figures(calls: Calls, whole: number, hasGpu: boolean, room: Room): Figure[] {
   if (calls.profiles.length > 1) {
-    return isShort
+    return room !== "wide"
       ? [
-          { column: column("self_change_ns", "self, change", "change_ns"), value: (row) => row[THIS].self - row[OTHER].self },
-          { column: column("total_change_ns", "total, change", "change_ns"), value: (row) => row[THIS].total - row[OTHER].total },
+          { column: column("self_change_ns", "self change", "change_ns"), value: (row) => row[THIS].self - row[OTHER].self },
+          { column: column("total_change_ns", "total change", "change_ns"), value: (row) => row[THIS].total - row[OTHER].total },
           { column: column("calls", "calls", "count"), value: (row) => row[THIS].calls },
           { column: column("calls_before", "before", "count"), value: (row) => row[OTHER].calls },
         ]
       : [
-      { column: column("self_change_ns", "self, change", "change_ns"), value: (row) => row[THIS].self - row[OTHER].self },
+      { column: column("self_change_ns", "self change", "change_ns"), value: (row) => row[THIS].self - row[OTHER].self },
       { column: column("self_ns", "self"), value: (row) => row[THIS].self },
       { column: column("self_before_ns", "before"), value: (row) => row[OTHER].self },
-      { column: column("total_change_ns", "total, change", "change_ns"), value: (row) => row[THIS].total - row[OTHER].total },
+      { column: column("total_change_ns", "total change", "change_ns"), value: (row) => row[THIS].total - row[OTHER].total },
       { column: column("calls", "calls", "count"), value: (row) => row[THIS].calls },
       { column: column("calls_before", "before", "count"), value: (row) => row[OTHER].calls },
     ];
   }
   return [
     { column: column("calls", "calls", "count"), value: (row) => row[THIS].calls },
-    { column: column("self_ns", "self"), value: (row) => row[THIS].self },
-    ...(isShort ? [] : [{ column: column("share", "share", "share"), value: (row: RowSums[]): Cell => (whole > 0 ? row[THIS].self / whole : null) }]),
+    ...(room === "tight" ? [] : [{ column: column("self_ns", "self"), value: (row: RowSums[]): Cell => row[THIS].self }]),
+    ...(room !== "wide" ? [] : [{ column: column("share", "share", "share"), value: (row: RowSums[]): Cell => (whole > 0 ? row[THIS].self / whole : null) }]),
     { column: column("total_ns", "total"), value: (row) => row[THIS].total },
     { column: column("per_call_ns", "per call"), value: (row) => perCall(row[THIS]) },
     ...(hasGpu ? [{ column: column("gpu_ns", "GPU"), value: (row: RowSums[]): Cell => row[THIS].gpu }] : []),
@@ -103,13 +109,13 @@ interface TableWish {
   name: string;
   title: string; // of the first column
   label: (about: number) => string;
-  isShort: boolean;
+  room: Room;
   more?: { column: Column; value: (about: number, row: RowSums[]) => Cell }[];
 }
 
 function toTable(calls: Calls, tree: CallTree, rows: Rows, wish: TableWish): CallTable {
   const whole = tree.sums[THIS].self.reduce((sum, self) => sum + self, 0), hasGpu = tree.sums[THIS].gpu.some((ns) => ns > 0);
-  const list = [...rows].sort(([, a], [, b]) => weight(b) - weight(a) || b[0].total - a[0].total), columns = figures(calls, whole, hasGpu, wish.isShort), { more = [] } = wish;
+  const list = [...rows].sort(([, a], [, b]) => weight(b) - weight(a) || b[0].total - a[0].total), columns = figures(calls, whole, hasGpu, wish.room), { more = [] } = wish;
   return {
     about: list.map(([about]) => about),
     table: {
@@ -131,7 +137,7 @@ export function functionTable(calls: Calls, tree: CallTree): CallTable {
   return toTable(calls, tree, rows, {
     name: "functions",
     title: "function",
-    isShort: false,
+    room: "wide",
     label: (func) => nameOf(calls, func, 0),
     more: [{ column: text("place", "where"), value: (func) => placeOf(calls, func) }],
   });
@@ -143,11 +149,11 @@ export function signatureTable(calls: Calls, tree: CallTree, func: number): Call
   const elements = (signature: number): number => calls.signatures[signature]?.[2] ?? 0;
   const hasElements = [...rows.keys()].some((signature) => elements(signature) > 0);
   const perElement = (signature: number, row: RowSums[]): Cell =>
-    elements(signature) > 0 && row[THIS].calls > 0 ? row[THIS].total / row[THIS].calls / elements(signature) : null;
+    elements(signature) > 0 && row[THIS].outermost > 0 ? row[THIS].total / row[THIS].outermost / elements(signature) : null;
   return toTable(calls, tree, rows, {
     name: "signatures",
     title: "called with",
-    isShort: true,
+    room: "tight",
     label: (signature) => (signature === 0 ? "(no signature)" : calls.signatures[signature][1] || "(no arguments)"),
     more: hasElements ? [{ column: column("per_element_ns", "per element", "ns_fine"), value: perElement }] : [],
   });
@@ -159,7 +165,7 @@ export function callerTable(calls: Calls, tree: CallTree, func: number): CallTab
   for (let node = 1; node < flame.n; node++) {
     if (tree.func[node] === func) add(rowOf(rows, callerOf(tree, node), tree.sums.length), tree.sums, node, true);
   }
-  return toTable(calls, tree, rows, { name: "callers", title: "called by", isShort: true, label: (by) => (by < 0 ? "(nobody)" : nameOf(calls, by, 0)) });
+  return toTable(calls, tree, rows, { name: "callers", title: "called by", room: "narrow", label: (by) => (by < 0 ? "(nobody)" : nameOf(calls, by, 0)) });
 }
 
 function callerOf(tree: CallTree, node: number): number {
@@ -173,7 +179,7 @@ export function calleeTable(calls: Calls, tree: CallTree, func: number): CallTab
   for (let node = 1; node < flame.n; node++) {
     if (callerOf(tree, node) === func) add(rowOf(rows, tree.func[node], tree.sums.length), tree.sums, node, true);
   }
-  return toTable(calls, tree, rows, { name: "callees", title: "calls", isShort: true, label: (callee) => nameOf(calls, callee, 0) });
+  return toTable(calls, tree, rows, { name: "callees", title: "calls", room: "narrow", label: (callee) => nameOf(calls, callee, 0) });
 }
 
 /** The sums of one function. */

@@ -7,6 +7,8 @@ import { announce, append, clear, copyText, el } from "../ui/dom";
 
 const PIECE = 200; // rows shown at first, and more with each click
 
+const TITLES = ["name", "function"]; // columns that say what a row is
+
 export interface TableOptions {
   caption: string;
   onName?: (name: string, row: number) => void; // a click on the name of a row
@@ -123,7 +125,7 @@ export class TableView {
       bar.style.width = `${Math.max(0, Math.min(100, cell * 100))}%`;
       return el("td", { class: "number share" }, bar, el("span", {}, text));
     }
-    if (column.name !== "name") {
+    if (!TITLES.includes(column.name)) {
       return el("td", { class: isNumber(column) ? "number" : "", title: exact(cell, column) }, text);
     }
     const depth = this.depthOf(row);
