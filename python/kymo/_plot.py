@@ -55,14 +55,14 @@ def _recording_of(p: Any, stack: Any, name: str) -> tuple[Recording, Optional[st
         return p, None
     if isinstance(p, (str, os.PathLike, list, tuple)):
         return load(p), None
-    write = getattr(p, "write_log", None) or getattr(p, "dump_stats", None)
-    if write is None:
+    if not hasattr(p, "dump_stats"):
         raise TypeError(f"kymo.plot takes a profile, a recording or the path of one, not {type(p).__name__}")
     import tempfile
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kymo-plot-"))
-    file = os.path.join(folder, "profile.klog" if hasattr(p, "write_log") else "profile.prof")
-    write(file)
+    has_paths = hasattr(p, "save")  # a kymo.Profile; what others dump has pairs of callers
+    file = os.path.join(folder, "profile.klog" if has_paths else "profile.prof")
+    (p.save if has_paths else p.dump_stats)(file)
     return load(file), name
 
 

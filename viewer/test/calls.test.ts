@@ -165,12 +165,12 @@ describe("two profiles", () => {
 
 describe("colours of changes", () => {
   it("begin at round numbers, less and more on either side", () => {
-    const colors = new ChangeColors(Float64Array.from([-3000, 100, 7]));
+    const colors = new ChangeColors(Float64Array.from([-3000, 100, 7]), false);
     expect(colors.steps).toEqual([20, 200, 1000]);
     expect(colors.of(-3000)).toBe("#5a9bd4");
     expect(colors.of(100)).toBe("#fbdccb");
     expect(colors.of(7)).toBe(colors.of(0));
-    expect(new ChangeColors(new Float64Array(2)).of(0)).toBe("#e8e8e8");
+    expect(new ChangeColors(new Float64Array(2), false).of(0)).toBe("#e8e8e8");
   });
 
   it("are told with their sign", () => {

@@ -2,6 +2,8 @@
 // numbers of time that are taken from the largest change there is.
 
 const COLORS = ["#5a9bd4", "#9ac6e6", "#d3e6f4", "#e8e8e8", "#fbdccb", "#f5ab89", "#e3705a"];
+/** On a dark page what did not change is dark. */
+const DARK_COLORS = ["#5a9bd4", "#44749d", "#3a5670", "#454c53", "#6a4d43", "#a65f49", "#e3705a"];
 const SAME = 3;
 
 /** The largest of 1, 2, 5, 10, 20, ... that is not above it; 0 for 0. */
@@ -14,20 +16,22 @@ function roundDown(ns: number): number {
 export class ChangeColors {
   /** Where the three colours of either sign begin. */
   readonly steps: number[];
+  private readonly colors: string[];
 
-  constructor(changes: Float64Array) {
+  constructor(changes: Float64Array, isDark: boolean) {
+    this.colors = isDark ? DARK_COLORS : COLORS;
     const most = changes.reduce((largest, change) => Math.max(largest, Math.abs(change)), 0);
     this.steps = [most / 100, most / 10, most / 2].map(roundDown);
   }
 
   of(change: number): string {
     const size = Math.abs(change), n = size === 0 ? 0 : this.steps.filter((step) => size >= step).length;
-    return COLORS[change > 0 ? SAME + n : SAME - n];
+    return this.colors[change > 0 ? SAME + n : SAME - n];
   }
 
   /** Colour and where it begins, from much less to much more. */
   legend(): [css: string, from: number][] {
     const [a, b, c] = this.steps;
-    return [-c, -b, -a, 0, a, b, c].map((from, i) => [COLORS[i], from]);
+    return [-c, -b, -a, 0, a, b, c].map((from, i) => [this.colors[i], from]);
   }
 }

@@ -65,35 +65,24 @@ interface Figure {
   value: (row: RowSums[]) => Cell;
 }
 
-const perCall = (sums: RowSums): Cell => (sums.outermost > 0 ? sums.total / sums.outermost : null);
+const CALLS: Figure = { column: column("calls", "calls", "count"), value: ([now]) => now.calls };
+const SELF: Figure = { column: column("self_ns", "self"), value: ([now]) => now.self };
+const TOTAL: Figure = { column: column("total_ns", "total"), value: ([now]) => now.total };
+const PER_CALL: Figure = { column: column("per_call_ns", "per call"), value: ([now]) => (now.outermost > 0 ? now.total / now.outermost : null) };
+const GPU: Figure = { column: column("gpu_ns", "GPU"), value: ([now]) => now.gpu };
+const CALLS_BEFORE: Figure = { column: column("calls_before", "before", "count"), value: ([, before]) => before.calls };
+const SELF_BEFORE: Figure = { column: column("self_before_ns", "before"), value: ([, before]) => before.self };
+const CHANGE: Figure = { column: column("self_change_ns", "change", "change_ns"), value: ([now, before]) => now.self - before.self };
+const TOTAL_CHANGE: Figure = { column: column("total_change_ns", "total change", "change_ns"), value: ([now, before]) => now.total - before.total };
 
 /** Columns of one profile, or of the change between two, as many as there is room for. */
 function figures(calls: Calls, whole: number, hasGpu: boolean, room: Room): Figure[] {
   if (calls.profiles.length > 1) {
-    return room !== "wide"
-      ? [
-          { column: column("self_change_ns", "self change", "change_ns"), value: (row) => row[THIS].self - row[OTHER].self },
-          { column: column("total_change_ns", "total change", "change_ns"), value: (row) => row[THIS].total - row[OTHER].total },
-          { column: column("calls", "calls", "count"), value: (row) => row[THIS].calls },
-          { column: column("calls_before", "before", "count"), value: (row) => row[OTHER].calls },
-        ]
-      : [
-      { column: column("self_change_ns", "self change", "change_ns"), value: (row) => row[THIS].self - row[OTHER].self },
-      { column: column("self_ns", "self"), value: (row) => row[THIS].self },
-      { column: column("self_before_ns", "before"), value: (row) => row[OTHER].self },
-      { column: column("total_change_ns", "total change", "change_ns"), value: (row) => row[THIS].total - row[OTHER].total },
-      { column: column("calls", "calls", "count"), value: (row) => row[THIS].calls },
-      { column: column("calls_before", "before", "count"), value: (row) => row[OTHER].calls },
-    ];
+    return room === "wide" ? [SELF, SELF_BEFORE, CHANGE, TOTAL_CHANGE, CALLS, CALLS_BEFORE] : [CHANGE, TOTAL_CHANGE, CALLS, CALLS_BEFORE];
   }
-  return [
-    { column: column("calls", "calls", "count"), value: (row) => row[THIS].calls },
-    ...(room === "tight" ? [] : [{ column: column("self_ns", "self"), value: (row: RowSums[]): Cell => row[THIS].self }]),
-    ...(room !== "wide" ? [] : [{ column: column("share", "share", "share"), value: (row: RowSums[]): Cell => (whole > 0 ? row[THIS].self / whole : null) }]),
-    { column: column("total_ns", "total"), value: (row) => row[THIS].total },
-    { column: column("per_call_ns", "per call"), value: (row) => perCall(row[THIS]) },
-    ...(hasGpu ? [{ column: column("gpu_ns", "GPU"), value: (row: RowSums[]): Cell => row[THIS].gpu }] : []),
-  ];
+  const share: Figure = { column: column("share", "share", "share"), value: ([now]) => (whole > 0 ? now.self / whole : null) };
+  const list = { wide: [CALLS, SELF, share, TOTAL, PER_CALL], narrow: [CALLS, SELF, TOTAL, PER_CALL], tight: [CALLS, TOTAL, PER_CALL] }[room];
+  return hasGpu ? [...list, GPU] : list;
 }
 
 /** What matters most first: self time, or how much it changed. */
@@ -147,7 +136,7 @@ export function functionTable(calls: Calls, tree: CallTree): CallTable {
 export function signatureTable(calls: Calls, tree: CallTree, func: number): CallTable {
   const rows = addUp(tree, (node) => (tree.func[node] === func ? tree.signature[node] : -1));
   const elements = (signature: number): number => calls.signatures[signature]?.[2] ?? 0;
-  const hasElements = [...rows.keys()].some((signature) => elements(signature) > 0);
+  const hasElements = calls.profiles.length === 1 && [...rows.keys()].some((signature) => elements(signature) > 0);
   const perElement = (signature: number, row: RowSums[]): Cell =>
     elements(signature) > 0 && row[THIS].outermost > 0 ? row[THIS].total / row[THIS].outermost / elements(signature) : null;
   return toTable(calls, tree, rows, {

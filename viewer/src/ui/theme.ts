@@ -1,5 +1,7 @@
 // Light, dark, or as the system is.
 
+import { textOn } from "../model/colors";
+
 export type Theme = "auto" | "light" | "dark";
 const THEMES: Theme[] = ["auto", "light", "dark"];
 
@@ -55,4 +57,9 @@ export function onTheme(listener: () => void): void {
 /** A colour of the style sheet, "--ink" and the like, as it is now. */
 export function cssColor(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** Whether the page is dark now, by whoever's wish. */
+export function isDark(): boolean {
+  return textOn(cssColor("--paper")) === "#ffffff";
 }

@@ -8,6 +8,7 @@ import { type Found, findBoxes } from "../model/flame";
 import * as units from "../model/units";
 import { announce, append, clear, el } from "../ui/dom";
 import { keyHints } from "../ui/keys";
+import { isDark, onTheme } from "../ui/theme";
 import { CallDetails } from "./call_details";
 import { FLAME_HINTS } from "./flame";
 import { FlamePicture } from "./flame_picture";
@@ -50,6 +51,7 @@ export class CallsView {
   private chosenSignature = NONE;
 
   constructor(private readonly calls: Calls) {
+    onTheme(() => this.readChanges()); // before the picture is drawn in them
     this.wish = { bySignature: false, thread: NONE, weight: "time", sides: calls.profiles.map((_, side) => side) };
     this.tree = this.grow(false);
     this.functions = functionTable(calls, this.tree);
@@ -124,7 +126,7 @@ export class CallsView {
     this.calls.profiles.forEach((profile) => {
       const whose = this.calls.profiles.length > 1 ? `${profile.title}: ` : "";
       if (profile.other_paths > 0) append(list, el("li", {}, `${whose}of ${units.countOf(profile.other_paths, "call")} the path was not kept, because the profile's memory was used up; they are in "(other paths)".`));
-      if (profile.widened > 0) append(list, el("li", {}, `${whose}${units.countOf(profile.widened, "signature")} were put together as others, because their functions have many.`));
+      if (profile.widened > 0) append(list, el("li", {}, `${whose}some functions were called with so many shapes that those are put together (${units.count(profile.widened)}).`));
       if (profile.cost_ps > 0) append(list, el("li", {}, `${whose}measuring a call took about ${units.fineDuration(profile.cost_ps / PS_PER_NS)}, which is in these times.`));
     });
     return list.childElementCount > 0 ? list : null;
@@ -168,7 +170,7 @@ export class CallsView {
   private readChanges(): void {
     const [now, before] = this.tree.sums;
     if (before === undefined) return;
-    this.changes = new ChangeColors(now.self.map((self, node) => self - before.self[node]));
+    this.changes = new ChangeColors(now.self.map((self, node) => self - before.self[node]), isDark());
     clear(this.legend);
     append(this.legend, "Change of self time: ");
     for (const [css, from] of this.changes.legend()) {
