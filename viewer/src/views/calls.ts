@@ -124,10 +124,11 @@ export class CallsView {
   private notes(): HTMLElement | null {
     const list = el("ul", { class: "hint" });
     this.calls.profiles.forEach((profile) => {
-      const whose = this.calls.profiles.length > 1 ? `${profile.title}: ` : "";
-      if (profile.other_paths > 0) append(list, el("li", {}, `${whose}of ${units.countOf(profile.other_paths, "call")} the path was not kept, because the profile's memory was used up; they are in "(other paths)".`));
-      if (profile.widened > 0) append(list, el("li", {}, `${whose}some functions were called with so many shapes that those are put together (${units.count(profile.widened)}).`));
-      if (profile.cost_ps > 0) append(list, el("li", {}, `${whose}measuring a call took about ${units.fineDuration(profile.cost_ps / PS_PER_NS)}, which is in these times.`));
+      const say = (text: string): void =>
+        append(list, el("li", {}, this.calls.profiles.length > 1 ? `${profile.title}: ${text}` : text.charAt(0).toUpperCase() + text.slice(1)));
+      if (profile.other_paths > 0) say(`of ${units.countOf(profile.other_paths, "call")} the path was not kept, because the profile's memory was used up; they are in "(other paths)".`);
+      if (profile.widened > 0) say(`some functions were called with so many shapes that those are put together (${units.count(profile.widened)}).`);
+      if (profile.cost_ps > 0) say(`measuring a call took about ${units.fineDuration(profile.cost_ps / PS_PER_NS)}, which is in these times.`);
     });
     return list.childElementCount > 0 ? list : null;
   }
