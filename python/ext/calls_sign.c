@@ -65,7 +65,7 @@ static PyObject *value_of(PyCodeObject *code, PyObject *const *locals, uint32_t 
 /* `self` is told by its type alone, which names the method. */
 static bool is_self(const struct calls_signer *signer, const struct calls_parameters *parameters)
 {
-    return parameters->n > 0 && PyTuple_GET_ITEM(parameters->names, 0) == signer->self_name &&
+    return parameters->n > 0 && PyTuple_GET_ITEM(parameters->names, 0) == signer->names[NAME_SELF] &&
            parameters->args != 0 && parameters->kwargs != 0;
 }
 

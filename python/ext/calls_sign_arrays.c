@@ -18,24 +18,28 @@ static bool is_getter(const PyObject *descriptor)
     return Py_TYPE(descriptor) == &PyGetSetDescr_Type || Py_TYPE(descriptor) == &PyMemberDescr_Type;
 }
 
-PyObject *calls_get(PyTypeObject *type, const char *name, PyObject *value)
+PyObject *calls_get(struct calls_signer *signer, PyTypeObject *type, enum calls_name name,
+                    PyObject *value)
 {
     PyObject *const descriptor =
-        type->tp_dict != NULL ? PyDict_GetItemString(type->tp_dict, name) : NULL;
+        type->tp_dict != NULL ? PyDict_GetItemWithError(type->tp_dict, signer->names[name]) : NULL;
     PyObject *got = NULL;
     if (descriptor != NULL && is_getter(descriptor))
         got = Py_TYPE(descriptor)->tp_descr_get(descriptor, value, (PyObject *)Py_TYPE(value));
-    PyErr_Clear();
+    if (got == NULL)
+        PyErr_Clear();
     return got;
 }
 
-PyObject *calls_get_own(PyObject *value, const char *name)
+PyObject *calls_get_own(struct calls_signer *signer, PyObject *value, enum calls_name name)
 {
     PyObject *dict = PyObject_GenericGetDict(value, NULL);
-    PyObject *const got =
-        dict != NULL && PyDict_CheckExact(dict) ? PyDict_GetItemString(dict, name) : NULL;
+    PyObject *const got = dict != NULL && PyDict_CheckExact(dict)
+                              ? PyDict_GetItemWithError(dict, signer->names[name])
+                              : NULL;
     Py_XDECREF(dict); /* the instance holds it */
-    PyErr_Clear();
+    if (got == NULL)
+        PyErr_Clear();
     return got;
 }
 
@@ -123,26 +127,27 @@ static void append_object(struct text *text, PyObject *str)
 }
 
 /* "<f4", "|S3" */
-static void append_str(struct text *text, PyObject *descr)
+static void append_str(struct calls_signer *signer, struct text *text, PyObject *descr)
 {
     PyTypeObject *const dtype = numpy_dtype_type(descr);
-    PyObject *str = dtype != NULL ? calls_get(dtype, "str", descr) : NULL;
+    PyObject *str = dtype != NULL ? calls_get(signer, dtype, NAME_STR, descr) : NULL;
     append_object(text, str);
     Py_XDECREF(str);
 }
 
 /* "<f4", "S3", "?": as numpy writes it within a record. */
-static void append_field(struct text *text, PyObject *descr)
+static void append_field(struct calls_signer *signer, struct text *text, PyObject *descr)
 {
     struct text str = {.n = 0};
-    append_str(&str, descr);
+    append_str(signer, &str, descr);
     append(text, strcmp(str.at, "|b1") == 0 ? "?" : str.at + (str.at[0] == '|'));
 }
 
 /* "[('x', '<f4'), ('y', '<i4')]" */
-static void append_record(struct text *text, PyTypeObject *dtype, PyObject *descr, PyObject *names)
+static void append_record(struct calls_signer *signer, struct text *text, PyTypeObject *dtype,
+                          PyObject *descr, PyObject *names)
 {
-    PyObject *fields = calls_get(dtype, "fields", descr);
+    PyObject *fields = calls_get(signer, dtype, NAME_FIELDS, descr);
     append(text, "[");
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names) && text->n < MAX_TEXT; i++) {
         PyObject *const name = PyTuple_GET_ITEM(names, i);
@@ -154,7 +159,7 @@ static void append_record(struct text *text, PyTypeObject *dtype, PyObject *desc
         append_object(text, name);
         append(text, "', '");
         if (field != NULL && PyTuple_Check(field) && PyTuple_GET_SIZE(field) > 0)
-            append_field(text, PyTuple_GET_ITEM(field, 0));
+            append_field(signer, text, PyTuple_GET_ITEM(field, 0));
         append(text, "')");
         Py_XDECREF(field);
     }
@@ -163,10 +168,11 @@ static void append_record(struct text *text, PyTypeObject *dtype, PyObject *desc
 }
 
 /* "datetime64[ns]" of "<M8[ns]" */
-static void append_time(struct text *text, const struct numpy_descr *descr)
+static void append_time(struct calls_signer *signer, struct text *text,
+                        const struct numpy_descr *descr)
 {
     struct text str = {.n = 0};
-    append_str(&str, (PyObject *)descr);
+    append_str(signer, &str, (PyObject *)descr);
     if (descr->byteorder == '>' || str.n < 3) {
         append(text, str.at);
         return;
@@ -183,18 +189,18 @@ static uint32_t make_numpy_text(struct calls_signer *signer, PyObject *object)
     struct text text = {.n = 0};
     if (dtype == NULL)
         return 0;
-    PyObject *names = descr->kind == 'V' ? calls_get(dtype, "names", object) : NULL;
+    PyObject *names = descr->kind == 'V' ? calls_get(signer, dtype, NAME_NAMES, object) : NULL;
     if (names != NULL && PyTuple_CheckExact(names))
-        append_record(&text, dtype, object, names);
+        append_record(signer, &text, dtype, object, names);
     else if (descr->kind == 'M' || descr->kind == 'm')
-        append_time(&text, descr);
+        append_time(signer, &text, descr);
     else if (descr->type_num >= NUMPY_USER && descr->type_num < NUMPY_NEW_STYLE &&
              descr->typeobj != NULL)
         append(&text, calls_type_name(descr->typeobj));
     else if (descr->type_num < 0 || descr->type_num >= NUMPY_USER)
         append(&text, calls_type_name(Py_TYPE(object)));
     else
-        append_str(&text, object);
+        append_str(signer, &text, object);
     Py_XDECREF(names);
     return calls_text(signer, text.at, text.n);
 }
@@ -279,20 +285,21 @@ bool calls_put_shape(struct calls_put *put, struct calls_array_word word, PyObje
 static const char cupy_base[] = "cupy._core.core._ndarray_base";
 
 /* nanobind's function behind jaxlib's property `aval`: lent. */
-static PyObject *jax_getter(PyTypeObject *type)
+static PyObject *jax_getter(struct calls_signer *signer, PyTypeObject *type)
 {
-    PyObject *const property =
-        type->tp_dict != NULL ? PyDict_GetItemString(type->tp_dict, "aval") : NULL;
+    PyObject *const property = type->tp_dict != NULL
+                                   ? PyDict_GetItemWithError(type->tp_dict, signer->names[NAME_AVAL])
+                                   : NULL;
     if (property == NULL || Py_TYPE(property) != &PyProperty_Type)
         return NULL;
-    PyObject *getter = PyObject_GetAttrString(property, "fget"); /* a member: no code */
+    PyObject *getter = PyObject_GetAttr(property, signer->names[NAME_FGET]); /* a member: no code */
     PyErr_Clear();
     const bool is_native = getter != NULL && strncmp(Py_TYPE(getter)->tp_name, "nanobind.", 9) == 0;
     Py_XDECREF(getter); /* the property holds it */
     return is_native ? getter : NULL;
 }
 
-bool calls_is_getters(PyTypeObject *type, enum calls_kind *kind)
+bool calls_is_getters(struct calls_signer *signer, PyTypeObject *type, enum calls_kind *kind)
 {
     const char *const name = calls_type_name(type);
     if (calls_base_in_c(type, cupy_base) != NULL)
@@ -300,7 +307,7 @@ bool calls_is_getters(PyTypeObject *type, enum calls_kind *kind)
     else if (strcmp(name, "ArrayImpl") == 0 &&
              (calls_imported("jaxlib._jax", name) == (PyObject *)type ||
               calls_imported("jaxlib.xla_extension", name) == (PyObject *)type) &&
-             jax_getter(type) != NULL)
+             jax_getter(signer, type) != NULL)
         *kind = KIND_JAX;
     else if (strcmp(name, "DeviceNDArray") == 0 &&
              calls_imported("numba.cuda.cudadrv.devicearray", name) == (PyObject *)type)
@@ -311,11 +318,12 @@ bool calls_is_getters(PyTypeObject *type, enum calls_kind *kind)
 }
 
 /* New references to shape and dtype; NULL where it has none. */
-static void ask(enum calls_kind kind, PyObject *value, PyObject **shape, PyObject **dtype)
+static void ask(struct calls_signer *signer, enum calls_kind kind, PyObject *value,
+                PyObject **shape, PyObject **dtype)
 {
     if (kind == KIND_DEVICE) {
-        *shape = calls_get_own(value, "shape");
-        *dtype = calls_get_own(value, "dtype");
+        *shape = calls_get_own(signer, value, NAME_SHAPE);
+        *dtype = calls_get_own(signer, value, NAME_DTYPE);
         Py_XINCREF(*shape);
         Py_XINCREF(*dtype);
         return;
@@ -325,13 +333,13 @@ static void ask(enum calls_kind kind, PyObject *value, PyObject **shape, PyObjec
     Py_INCREF(asked);
     if (kind == KIND_JAX) {
         Py_DECREF(asked);
-        PyObject *const getter = jax_getter(Py_TYPE(value));
+        PyObject *const getter = jax_getter(signer, Py_TYPE(value));
         asked = getter != NULL ? PyObject_CallFunctionObjArgs(getter, value, NULL) : NULL;
         type = asked != NULL ? Py_TYPE(asked) : NULL;
         PyErr_Clear();
     }
-    *shape = type != NULL ? calls_get(type, "shape", asked) : NULL;
-    *dtype = type != NULL ? calls_get(type, "dtype", asked) : NULL;
+    *shape = type != NULL ? calls_get(signer, type, NAME_SHAPE, asked) : NULL;
+    *dtype = type != NULL ? calls_get(signer, type, NAME_DTYPE, asked) : NULL;
     Py_XDECREF(asked);
 }
 
@@ -339,7 +347,7 @@ bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *va
 {
     PyObject *error, *error_value, *trace, *shape, *dtype;
     PyErr_Fetch(&error, &error_value, &trace);
-    ask(kind, value, &shape, &dtype);
+    ask(put->signer, kind, value, &shape, &dtype);
     bool is_put = false;
     if (dtype != NULL && numpy_dtype_type(dtype) != NULL) {
         struct calls_array_word word = {

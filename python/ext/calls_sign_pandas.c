@@ -43,13 +43,13 @@ static bool is_numpy(PyObject *value)
 }
 
 /* The array behind one of pandas' own: a new reference; NULL when it has none that we see. */
-static PyObject *array_within(PyObject *values)
+static PyObject *array_within(struct calls_signer *signer, PyObject *values)
 {
     PyTypeObject *const backed =
         calls_base_in_c(Py_TYPE(values), "pandas._libs.arrays.NDArrayBacked");
-    PyObject *array = backed != NULL ? calls_get(backed, "_ndarray", values) : NULL;
+    PyObject *array = backed != NULL ? calls_get(signer, backed, NAME_NDARRAY, values) : NULL;
     if (array == NULL && backed == NULL) {
-        array = calls_get_own(values, "_data");
+        array = calls_get_own(signer, values, NAME_DATA);
         Py_XINCREF(array);
     }
     if (array == NULL || is_numpy(array))
@@ -89,7 +89,7 @@ static void add_values(struct calls_signer *signer, struct table *table, PyObjec
     } else {
         const char *const name = calls_type_name(Py_TYPE(values));
         dtype = DTYPE_TEXT + calls_text(signer, name, strlen(name));
-        array = array_within(values);
+        array = array_within(signer, values);
     }
     const struct numpy_array *const numpy = (const struct numpy_array *)array;
     if (array != NULL)
@@ -99,16 +99,16 @@ static void add_values(struct calls_signer *signer, struct table *table, PyObjec
 }
 
 /* A tuple of blocks: a new reference, or NULL. */
-static PyObject *blocks_of(PyObject *value)
+static PyObject *blocks_of(struct calls_signer *signer, PyObject *value)
 {
-    PyObject *const manager = calls_get_own(value, "_mgr");
+    PyObject *const manager = calls_get_own(signer, value, NAME_MANAGER);
     if (manager == NULL)
         return NULL;
     PyTypeObject *const base =
         calls_base_in_c(Py_TYPE(manager), "pandas._libs.internals.BlockManager");
-    PyObject *blocks = base != NULL ? calls_get(base, "blocks", manager) : NULL;
+    PyObject *blocks = base != NULL ? calls_get(signer, base, NAME_BLOCKS, manager) : NULL;
     if (blocks == NULL && base == NULL) {
-        blocks = calls_get_own(manager, "blocks");
+        blocks = calls_get_own(signer, manager, NAME_BLOCKS);
         Py_XINCREF(blocks);
     }
     if (blocks == NULL || PyTuple_CheckExact(blocks))
@@ -119,7 +119,7 @@ static PyObject *blocks_of(PyObject *value)
 
 static bool read_table(struct calls_signer *signer, PyObject *value, struct table *table)
 {
-    PyObject *blocks = blocks_of(value);
+    PyObject *blocks = blocks_of(signer, value);
     if (blocks == NULL)
         return false;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(blocks); i++) {
@@ -127,7 +127,7 @@ static bool read_table(struct calls_signer *signer, PyObject *value, struct tabl
         PyTypeObject *base = calls_base_in_c(Py_TYPE(block), "pandas._libs.internals.Block");
         if (base == NULL)
             base = calls_base_in_c(Py_TYPE(block), "pandas._libs.internals.SharedBlock");
-        PyObject *values = base != NULL ? calls_get(base, "values", block) : NULL;
+        PyObject *values = base != NULL ? calls_get(signer, base, NAME_VALUES, block) : NULL;
         if (values != NULL)
             add_values(signer, table, values);
         else

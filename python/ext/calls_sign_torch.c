@@ -79,7 +79,7 @@ static uint32_t make_dtype_text(struct calls_signer *signer, PyObject *dtype)
 /* The text of "cuda:0", or 0. */
 static uint16_t device_of(struct calls_signer *signer, PyTypeObject *base, PyObject *value)
 {
-    PyObject *device = calls_get(base, "device", value);
+    PyObject *device = calls_get(signer, base, NAME_DEVICE, value);
     PyObject *str = device != NULL && calls_base_in_c(Py_TYPE(device), "torch.device") != NULL
                         ? PyObject_Str(device)
                         : NULL;
@@ -91,9 +91,10 @@ static uint16_t device_of(struct calls_signer *signer, PyTypeObject *base, PyObj
     return (uint16_t)number;
 }
 
-static bool is_contiguous(PyTypeObject *base, PyObject *value)
+static bool is_contiguous(struct calls_signer *signer, PyTypeObject *base, PyObject *value)
 {
-    PyObject *const method = PyDict_GetItemString(base->tp_dict, "is_contiguous");
+    PyObject *const method =
+        PyDict_GetItemWithError(base->tp_dict, signer->names[NAME_IS_CONTIGUOUS]);
     PyObject *answer = method != NULL && Py_TYPE(method) == &PyMethodDescr_Type
                            ? PyObject_CallFunctionObjArgs(method, value, NULL)
                            : NULL;
@@ -106,7 +107,7 @@ static bool put_tensor(struct calls_put *put, PyTypeObject *base, PyObject *valu
 {
     struct calls_signer *const signer = put->signer;
     struct calls_array_word word = {0};
-    PyObject *dtype = calls_get(base, "dtype", value);
+    PyObject *dtype = calls_get(signer, base, NAME_DTYPE, value);
     if (dtype != NULL)
         word.dtype = calls_dtype_by_object(signer, dtype, make_dtype_text);
     Py_XDECREF(dtype);
@@ -114,14 +115,15 @@ static bool put_tensor(struct calls_put *put, PyTypeObject *base, PyObject *valu
         return false;
     if (signer->options.level >= CALLS_LAYOUT) {
         word.device = device_of(signer, base, value);
-        word.flags = (uint8_t)(ARRAY_LAYOUT | (is_contiguous(base, value) ? ARRAY_C : 0));
+        word.flags = (uint8_t)(ARRAY_LAYOUT | (is_contiguous(signer, base, value) ? ARRAY_C : 0));
     }
     if (signer->options.requires_grad) {
-        PyObject *requires = calls_get(base, "requires_grad", value);
+        PyObject *requires = calls_get(signer, base, NAME_REQUIRES_GRAD, value);
         word.flags |= requires == Py_True ? ARRAY_GRAD : 0;
         Py_XDECREF(requires);
     }
-    PyObject *shape = signer->options.level >= CALLS_SHAPE ? calls_get(base, "shape", value) : NULL;
+    PyObject *shape =
+        signer->options.level >= CALLS_SHAPE ? calls_get(signer, base, NAME_SHAPE, value) : NULL;
     const bool is_put = calls_put_shape(put, word, shape);
     Py_XDECREF(shape);
     return is_put;

@@ -80,7 +80,7 @@ static enum calls_kind kind_of_builtin(const PyTypeObject *type)
     return KIND_PLAIN;
 }
 
-static enum calls_kind kind_of(PyTypeObject *type)
+static enum calls_kind kind_of(struct calls_signer *signer, PyTypeObject *type)
 {
     enum calls_kind kind = kind_of_builtin(type);
     if (kind != KIND_PLAIN)
@@ -91,7 +91,7 @@ static enum calls_kind kind_of(PyTypeObject *type)
         return KIND_ARRAY;
     if (calls_is_torch(type))
         return KIND_TENSOR;
-    return calls_is_pandas(type, &kind) || calls_is_getters(type, &kind) ? kind : KIND_PLAIN;
+    return calls_is_pandas(type, &kind) || calls_is_getters(signer, type, &kind) ? kind : KIND_PLAIN;
 }
 
 /* ---- the table ---- */
@@ -216,7 +216,7 @@ static uint32_t type_add(struct calls_signer *signer, PyTypeObject *type)
     PyObject *const formatter = formatter_of(signer->options.formatters, type);
     struct calls_type new = {.type = type, .detail = formatter};
     Py_XINCREF(formatter);
-    new.kind = formatter != NULL ? KIND_FORMATTED : kind_of(type);
+    new.kind = formatter != NULL ? KIND_FORMATTED : kind_of(signer, type);
     if (type->tp_flags & Py_TPFLAGS_HEAPTYPE && (new.weak = watch(signer, type)) == NULL)
         goto out;
     uint32_t index = signer->type_table[table_find(signer, type)];
@@ -265,6 +265,32 @@ void calls_types_forget(struct calls_signer *signer)
     }
 }
 
+static int make_names(struct calls_signer *signer)
+{
+    static const char *const names[CALLS_N_NAMES] = {
+        [NAME_SELF] = "self",
+        [NAME_SHAPE] = "shape",
+        [NAME_DTYPE] = "dtype",
+        [NAME_DEVICE] = "device",
+        [NAME_REQUIRES_GRAD] = "requires_grad",
+        [NAME_IS_CONTIGUOUS] = "is_contiguous",
+        [NAME_AVAL] = "aval",
+        [NAME_FGET] = "fget",
+        [NAME_STR] = "str",
+        [NAME_FIELDS] = "fields",
+        [NAME_NAMES] = "names",
+        [NAME_MANAGER] = "_mgr",
+        [NAME_BLOCKS] = "blocks",
+        [NAME_VALUES] = "values",
+        [NAME_DATA] = "_data",
+        [NAME_NDARRAY] = "_ndarray",
+    };
+    for (size_t i = 0; i < CALLS_N_NAMES; i++)
+        if ((signer->names[i] = PyUnicode_InternFromString(names[i])) == NULL)
+            return -1;
+    return 0;
+}
+
 int calls_types_init(struct calls_signer *signer)
 {
     enum { ROOM = 64 };
@@ -275,9 +301,8 @@ int calls_types_init(struct calls_signer *signer)
     signer->n_types = 1;
     signer->type_mask = 2 * ROOM - 1;
     signer->capsule = PyCapsule_New(signer, NULL, NULL);
-    signer->self_name = PyUnicode_InternFromString("self");
     if (signer->types != NULL && signer->type_table != NULL && signer->capsule != NULL &&
-        signer->self_name != NULL)
+        make_names(signer) == 0)
         return 0;
     if (!PyErr_Occurred())
         PyErr_NoMemory();
@@ -291,7 +316,8 @@ void calls_types_fini(struct calls_signer *signer)
     PyMem_Free(signer->types);
     PyMem_Free(signer->type_table);
     Py_XDECREF(signer->capsule);
-    Py_XDECREF(signer->self_name);
+    for (size_t i = 0; i < CALLS_N_NAMES; i++)
+        Py_XDECREF(signer->names[i]);
 }
 
 /* ---- texts ---- */

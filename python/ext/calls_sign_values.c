@@ -16,14 +16,17 @@ struct alternatives {
     uint32_t at[MAX_ALTERNATIVES + 1]; /* and where the last one ends */
     uint32_t n;
     bool has_more;
+    const PyTypeObject *plain; /* the type of an element that was put, of which nothing but its type is told */
 };
 
 static void alternatives_add(struct calls_put *put, struct alternatives *all, PyObject *element,
                              uint32_t depth)
 {
     const uint32_t begin = put->n;
-    if (all->has_more)
+    if (all->has_more || Py_TYPE(element) == all->plain)
         return;
+    if (calls_type(put->signer, Py_TYPE(element))->kind <= KIND_NONE)
+        all->plain = Py_TYPE(element);
     calls_put_value(put, element, depth);
     const uint32_t length = put->n - begin;
     for (uint32_t i = 0; i < all->n; i++)

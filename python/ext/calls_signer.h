@@ -106,6 +106,27 @@ struct calls_type {
     bool is_told; /* that its formatter raises */
 };
 
+/* Names of what is asked. */
+enum calls_name {
+    NAME_SELF,
+    NAME_SHAPE,
+    NAME_DTYPE,
+    NAME_DEVICE,
+    NAME_REQUIRES_GRAD,
+    NAME_IS_CONTIGUOUS,
+    NAME_AVAL,
+    NAME_FGET,
+    NAME_STR,
+    NAME_FIELDS,
+    NAME_NAMES,
+    NAME_MANAGER,
+    NAME_BLOCKS,
+    NAME_VALUES,
+    NAME_DATA,
+    NAME_NDARRAY,
+    CALLS_N_NAMES
+};
+
 /* In front of the table: most calls meet the same types again. */
 enum { TYPE_SLOTS = 256 };
 struct calls_type_slot {
@@ -132,7 +153,7 @@ struct calls_signer {
     uint32_t registered; /* calls_sign_registered as the types know it */
     struct calls_type_slot slots[TYPE_SLOTS];
     struct calls_type_slot other;            /* of types that do not fit */
-    PyObject *self_name;                     /* "self", interned */
+    PyObject *names[CALLS_N_NAMES];          /* owned, interned */
     struct calls_type *types;                /* [0] stands for those that do not fit */
     uint32_t n_types, room_types, free_type; /* free ones are a list through word; 0 ends it */
     uint32_t *type_table;                    /* by address: indices, 0: free */
@@ -211,13 +232,14 @@ bool calls_put_pandas(struct calls_put *put, enum calls_kind kind, PyObject *val
 /* Whether a type is one of them, by its address or its C base. */
 bool calls_is_torch(PyTypeObject *type);
 bool calls_is_pandas(PyTypeObject *type, enum calls_kind *kind);
-bool calls_is_getters(PyTypeObject *type, enum calls_kind *kind);
+bool calls_is_getters(struct calls_signer *signer, PyTypeObject *type, enum calls_kind *kind);
 /* sys.modules[module].__dict__[name]: lent; NULL when it is not there. */
 PyObject *calls_imported(const char *module, const char *name);
 /* The getter in C of a type's own dict, called: a new reference; NULL without an exception when there is none. */
-PyObject *calls_get(PyTypeObject *type, const char *name, PyObject *value);
+PyObject *calls_get(struct calls_signer *signer, PyTypeObject *type, enum calls_name name,
+                    PyObject *value);
 /* An attribute in the instance's own dict: lent; NULL when there is none. */
-PyObject *calls_get_own(PyObject *value, const char *name);
+PyObject *calls_get_own(struct calls_signer *signer, PyObject *value, enum calls_name name);
 
 /* ---- numpy's structures ---- */
 
