@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from kymo import _native
-from kymo._signatures import LEVELS, level_of, register, signature
+from kymo._signatures import LEVELS, level_of
+from kymo.profiler import register, signature
 
 
 def one(value):
@@ -709,3 +710,9 @@ def test_what_cannot_be_registered(arguments):
 def test_what_is_not_written_in_python_has_no_signature():
     with pytest.raises(TypeError, match="is not written in Python"):
         signature(len, [])
+
+
+def test_arrays_of_jax():
+    jax = pytest.importorskip("jax", reason="jax is not installed; pip install jax, which has a build for processors")
+    assert text(jax.numpy.zeros((2, 3))) == "ArrayImpl(dtype=float32, shape=(2, 3))"
+    assert text(jax.numpy.zeros(2, dtype=jax.numpy.bfloat16)) == "ArrayImpl(dtype=bfloat16, shape=(2,))"
