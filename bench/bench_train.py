@@ -4,9 +4,10 @@
     bench_train.py [--quick] [--dir DIR] [--results FILE] [PART...]
 
 Needs torch and transformers; without them it says so and ends with 77. A small GPT-2 is trained, on the GPU where there
-is one. What is always on adds less than two trainings differ by. So it takes part in every other step of one training,
-and neighbours are compared; the begin and the end of a recording and the thread that writes it are measured by
-themselves and added. Other tools are compared in two processes (train_server.py), one with it and one without, that
+is one. What is always on adds less than two trainings differ by, and less than two steps do. So it takes part in every
+other step of one training, and neighbours are compared: of a tiny model, which shows microseconds and leaves the caches
+as cold, and of the usual one beside it. The begin and the end of a recording and the thread that writes it are measured
+by themselves and added. Other tools are compared in two processes (train_server.py), one with it and one without, that
 take turns at every step: both meet the same moods of the machine, and nothing that a tool leaves behind reaches the
 other one. They train without any tool first, to know how they compare by themselves. Without a GPU times are of the
 processors, of all threads of a process, also those of the tool; with a GPU they are by the clock, the GPU's work done
@@ -178,24 +179,21 @@ def neighbours(answer: Answer) -> list[tuple[int, int]]:
 def measure_always(results: Results, folder: Path, n_rounds: int, n_steps: int, clock: str) -> None:
     answers = by_turns("by turns kymo", folder, n_steps, n_rounds)
     pairs = [pair for answer in answers for pair in neighbours(answer)]
+    tiny = [pair for one in by_turns("tiny by turns kymo", folder, 5 * n_steps, n_rounds) for pair in neighbours(one)]
     step = statistics.median(without for _, without in pairs)
-    added = median_with_interval([(with_tool - without) / without for with_tool, without in pairs])
+    tiny_step = statistics.median(without for _, without in tiny)
+    added = median_with_interval([float(with_tool - without) for with_tool, without in tiny])
     edges = statistics.median(ns for answer in answers for ns in answer["edges_ns"])
-    thread = statistics.median(
-        answer["thread_ns"] / sum(answer["with_ns"] + answer["without_ns"]) for answer in answers
-    )
-    besides = edges / (RUN * step) + thread
-    low, middle, high = (part + besides for part in added)
+    thread = statistics.median(one["thread_ns"] / sum(one["with_ns"] + one["without_ns"]) for one in answers)
+    low, middle, high = ((ns + edges / RUN) / step + thread for ns in added)
     what = f"Trainer, {RUN} steps of {step / 1e6:.1f} ms, kymo.hf.Callback"
     results.put(what, percent((low, middle, high)), "<= 0.5 %", middle <= 0.005)
-    results.put("Trainer, a step, kymo.hf.Callback", f"{percent(added)}, {len(pairs)} pairs of steps")
-    results.put("Trainer, begin and end of the recording", f"{edges / 1e6:.1f} ms, its thread {100 * thread:.3f} %")
-    tiny = [
-        pair for answer in by_turns("tiny by turns kymo", folder, 5 * n_steps, n_rounds) for pair in neighbours(answer)
-    ]
-    low, middle, high = median_with_interval([(with_tool - without) / 1e3 for with_tool, without in tiny])
-    step_us = statistics.median(without for _, without in tiny) / 1e3
-    results.put("a tiny step, kymo.hf.Callback", f"{middle:+.1f} us ({low:+.1f} to {high:+.1f}) to {step_us:.0f} us")
+    low, middle, high = (ns / 1e3 for ns in added)
+    words = f"{middle:+.1f} us ({low:+.1f} to {high:+.1f}) to {tiny_step / 1e6:.1f} ms"
+    results.put("  of it a step, by steps of a tiny model", words)
+    results.put("  of it begin and end, and the thread", f"{edges / 1e6:.1f} ms, and {100 * thread:.3f} %")
+    same = median_with_interval([(with_tool - without) / without for with_tool, without in pairs])
+    results.put("  a step, by its own neighbours", f"{percent(same)}, {len(pairs)} pairs")
     theirs = Pair("always torch", folder, n_steps, WINDOW, max(n_rounds // 4, 2), clock)
     results.put(f"Trainer, {n_steps} steps, torch.profiler", percent(theirs.added_to_run()))
     results.put("Trainer, a step, torch.profiler", percent(theirs.added_to_step()))
