@@ -110,8 +110,10 @@ def _read(config: Config) -> Any:
     except ImportError:
         raise ImportError("TrainingMonitor.from_config needs pyyaml to read a file: pip install pyyaml") from None
     with open(config, encoding="utf-8") as file:
+        # An ellipsis says on a page that something stands there; in a file it would be the end of a document.
+        text = "".join("\n" if line.strip() == "..." else line for line in file)
         try:
-            return yaml.safe_load(file)
+            return yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ValueError(f"{os.fspath(config)} is no YAML: {' '.join(str(error).split())}") from None
 

@@ -26,6 +26,17 @@ training_pipeline:
       measure_epoch_time: True
 """
 
+# With the page's indentation and its ellipsis.
+AS_ON_THE_PAGE = """
+      ...
+      training_step:
+        _target_: kymo.TrainingMonitor
+        enable_torch_profiling: True
+        store_torch_profiling_traces: True
+        measure_gpu_data: True
+        measure_epoch_time: True
+"""
+
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
@@ -371,10 +382,11 @@ def test_a_decorator_switches_on_what_it_is_named_for():
 # ---- configuration and environment ----
 
 
-def test_the_documented_block_works_with_another_target(tmp_path):
+@pytest.mark.parametrize("text", [DOCUMENTED, AS_ON_THE_PAGE], ids=["in its place", "as on the page"])
+def test_the_documented_block_works_with_another_target(tmp_path, text):
     pytest.importorskip("yaml")
     path = tmp_path / "config.yaml"
-    path.write_text(DOCUMENTED)
+    path.write_text(text)
     monitor = kymo.TrainingMonitor.from_config(path, "training_step", run_name="mine")
     switches = ("enable_torch_profiling", "store_torch_profiling_traces", "measure_gpu_data", "measure_epoch_time")
     assert all(monitor.settings[name] for name in switches) and monitor.run_name == "mine"
