@@ -6,8 +6,9 @@
  *     kymo_memory_report_text(m, NULL, stdout);
  *
  * Four sources, which the table `pools` names: samples of allocations in a recording of `kymo run --memory` (estimates, with
- * what they may be off by), CUDA's memory as CUPTI tells it in one of `kymo run --gpu`, the events of allocators in a trace of torch.profiler with profile_memory, and a snapshot of
- * torch's CUDA allocator (torch.cuda.memory._dump_snapshot), both exact. Resident memory comes with a recording.
+ * what they may be off by), CUDA's memory as CUPTI tells it in one of `kymo run --gpu`, the events of allocators in a trace of
+ * torch.profiler with profile_memory, and a snapshot of torch's CUDA allocator (torch.cuda.memory._dump_snapshot), both exact.
+ * Resident memory comes with a recording.
  */
 #ifndef KYMO_MEMORY_REPORT_H
 #define KYMO_MEMORY_REPORT_H
@@ -64,19 +65,21 @@ KYMO_API void kymo_memory_report_destroy(kymo_memory_report *report);
  * twice their standard deviation. Times count from the begin of the process. Stacks begin with the innermost frame.
  *
  * Blocks are grouped by `where`: of a stack that has Python's functions up to three of them, the innermost ones and the first
- * that is not of an installed package; of others compiled functions, without those of the allocator. `stack` is the whole stack of
- * the largest block in the group, null where there is none: "(allocated before recording)", "(no stack)".
+ * that is not of an installed package; of others compiled functions, without those of the allocator. `stack` is the whole
+ * stack of the largest block in the group, null where there is none: "(allocated before recording)", "(no stack)".
  *
  * Growth: what is alive at the end of each iteration (per "iteration"; warm-up is left out), or at fifty moments evenly apart
- * where there are no iterations and it was a second or more (per "second"), and of `resident` the last reading before. The slope is the median of the
- * slopes between any two points, low to high where it lies with 95 % confidence, what samples may be off by counted in. A leak is suspected where low is above 0, also
- * that of the second half alone, there are eight points or more, and the growth in all is above 1 MiB, three standard deviations of the samples, and a fiftieth of
- * the peak. Resident memory is
- * suspected by iterations only. Rows are of everything alive ("live"), of resident memory, and of the stacks whose live bytes grew most.
+ * where there are no iterations and it was a second or more (per "second"), and of `resident` the last reading before. The
+ * slope is the median of the slopes between any two points, low to high where it lies with 95 % confidence, what samples may
+ * be off by counted in. A leak is suspected where low is above 0, also that of the second half alone, there are eight points
+ * or more, and the growth in all is above 1 MiB, three standard deviations of the samples, and a fiftieth of the peak.
+ * Resident memory is suspected by iterations only. Rows are of everything alive ("live"), of resident memory, and of the
+ * stacks whose live bytes grew most.
  *
- * Fragmentation, of the state a snapshot ends with: of what torch has from CUDA (reserved), what is in blocks that are in use, and what
- * is free. Of that, whole_bytes lie in segments that nothing else is in, which torch.cuda.empty_cache() gives back; split_bytes
- * lie between blocks in use, good for later blocks that fit in and for nothing else. split_share is their share of what is reserved.
+ * Fragmentation, of the state a snapshot ends with: of what torch has from CUDA (reserved), what is in blocks that are in use,
+ * and what is free. Of that, whole_bytes lie in segments that nothing else is in, which torch.cuda.empty_cache() gives back;
+ * split_bytes lie between blocks in use, good for later blocks that fit in and for nothing else. split_share is their share of
+ * what is reserved.
  */
 KYMO_API kymo_table *kymo_memory_report_table(kymo_memory_report *report, const char *name);
 

@@ -110,11 +110,10 @@ static void open_corpus(const char *name, struct kymo__map *map)
     assert_int_equal(kymo__map_open(path, map), KYMO_OK);
 }
 
-static void snapshots_survive_a_lack_of_memory(void **state)
+static void survive(const char *name)
 {
     struct kymo__map map;
-    (void)state;
-    open_corpus("snapshot/4.pickle", &map);
+    open_corpus(name, &map);
     kymo_status status = KYMO_ENOMEM;
     for (uint64_t nth = 1; status != KYMO_OK; nth++) {
         kymo_memory_report *report = NULL;
@@ -126,6 +125,13 @@ static void snapshots_survive_a_lack_of_memory(void **state)
         assert_true(nth < 10000);
     }
     kymo__map_close(&map);
+}
+
+static void snapshots_survive_a_lack_of_memory(void **state)
+{
+    (void)state;
+    survive("snapshot/4.pickle");
+    survive("snapshot/marks.pickle"); /* with phases and iterations */
 }
 
 static void reports_of_logs_survive_a_lack_of_memory(void **state)
