@@ -35,6 +35,7 @@ enum cli_kind {
     CLI_CHOICE, /* const char *: one of the words in `value`, written a|b|c */
     CLI_COUNT,  /* uint32_t */
     CLI_TEXTS,  /* struct cli_texts: it may be given several times */
+    CLI_MAYBE,  /* const char *: any, but only as --name=VALUE; "" without one */
 };
 
 enum { CLI_MAX_TEXTS = 64 };
@@ -51,6 +52,12 @@ struct cli_option {
     void *into;        /* where the value goes; what is there before is the default */
     const char *help;  /* may have several lines */
 };
+
+/* Whether the next word may be its value. */
+static inline bool cli_takes_word(const struct cli_option *option)
+{
+    return option->kind != CLI_FLAG && option->kind != CLI_MAYBE;
+}
 
 struct cli_command {
     const char *name;

@@ -122,8 +122,9 @@ static void print_option(const struct cli_option *option)
     print_span(option->name, strlen(option->name));
     fputs("\\fR", stdout);
     if (option->value != NULL) {
-        putchar(' ');
+        fputs(option->kind == CLI_MAYBE ? "[=" : " ", stdout);
         print_value(option);
+        fputs(option->kind == CLI_MAYBE ? "]" : "", stdout);
     }
     putchar('\n');
     print_text(option->help);

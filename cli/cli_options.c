@@ -87,6 +87,9 @@ static int set_value(const struct cli_option *option, const char *text)
     case CLI_TEXT:
         *(const char **)option->into = text;
         return CLI_FINE;
+    case CLI_MAYBE:
+        *(const char **)option->into = text != NULL ? text : "";
+        return CLI_FINE;
     case CLI_TEXTS:
         return add_text(option, option->into, text);
     case CLI_COUNT:
@@ -110,7 +113,7 @@ static int take_value(struct parser *parser, const struct cli_option *option, co
 {
     if (option->kind == CLI_FLAG && text != NULL)
         return cli_fail("--%s takes no value", option->name);
-    if (option->kind != CLI_FLAG && text == NULL) {
+    if (cli_takes_word(option) && text == NULL) {
         text = *parser->next;
         if (text == NULL)
             return cli_fail("--%s needs a value: %s", option->name, option->value);
@@ -186,15 +189,39 @@ bool cli_parse(const struct cli_command *command, char **args, int *n_args, int 
 /* ---- help ---- */
 
 #define HELP_COLUMN 24
+#define HELP_WIDTH 90
+#define HELP_INDENT 10
 
-static void print_option(const char *name, char letter, const char *value, const char *help)
+/* An option with many choices takes several lines, each broken behind one of them. Returns the width of the last. */
+static int print_left(const char *left, int len)
 {
-    char left[128];
-    const char lead[] = {'-', letter, ',', ' ', '\0'};
-    const int len = snprintf(left, sizeof left, "  %s--%s%s%s", letter != 0 ? lead : "    ", name,
-                             value != NULL ? " " : "", value != NULL ? value : "");
+    while (len > HELP_WIDTH) {
+        int end = HELP_WIDTH;
+        while (end > HELP_INDENT && left[end - 1] != '|')
+            end--;
+        if (end <= HELP_INDENT)
+            break;
+        printf("%.*s\n%*s", end, left, HELP_INDENT, "");
+        left += end;
+        len -= end;
+    }
     printf("%s", left);
-    if (len >= HELP_COLUMN)
+    return len;
+}
+
+static void print_option(const struct cli_option *option)
+{
+    char left[160];
+    const char lead[] = {'-', option->letter, ',', ' ', '\0'};
+    const bool is_maybe = option->kind == CLI_MAYBE;
+    const char *help = option->help, *const value = option->value;
+    const int len = snprintf(left, sizeof left, "  %s--%s%s%s%s",
+                             option->letter != 0 ? lead : "    ", option->name,
+                             is_maybe        ? "[="
+                             : value != NULL ? " "
+                                             : "",
+                             value != NULL ? value : "", is_maybe ? "]" : "");
+    if (print_left(left, len) >= HELP_COLUMN || len > HELP_WIDTH)
         printf("\n%*s", HELP_COLUMN, "");
     else
         printf("%*s", HELP_COLUMN - len, "");
@@ -210,10 +237,9 @@ void cli_print_help(const struct cli_command *command)
 {
     printf("Usage: kymo %s %s\n\n%s\n\nOptions:\n", command->name, command->usage, command->about);
     for (size_t i = 0; i < command->n_options; i++) {
-        const struct cli_option *option = &command->options[i];
-        print_option(option->name, option->letter, option->value, option->help);
+        print_option(&command->options[i]);
     }
-    print_option("help", 'h', NULL, "show this and exit");
+    print_option(&(struct cli_option){"help", 'h', CLI_FLAG, NULL, NULL, "show this and exit"});
     printf("\nExamples:\n%s\n", command->examples);
     if (command->exits != NULL)
         printf("\nExit status: %s\n", command->exits);

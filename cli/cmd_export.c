@@ -13,13 +13,13 @@
 
 static struct {
     const char *to, *output, *filter, *by, *baseline, *from, *until, *launched_before, *about;
-    bool split, quiet;
+    bool split, quiet, calls;
 } given;
 
 static const struct cli_option options[] = {
-    {"to", 't', CLI_CHOICE,
-     "perfetto|perfetto-gpu|chrome|kineto|csv|sqlite|speedscope|collapsed|flamegraph", &given.to,
-     "the format (default: by the ending of FILE, else perfetto)"},
+    {"to", 't',
+     CLI_CHOICE, "perfetto|perfetto-gpu|chrome|kineto|csv|sqlite|speedscope|collapsed|flamegraph|pstats|callgrind",
+     &given.to, "the format (default: by the ending of FILE, else perfetto)"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
      "write there; - is standard output (default: the name of\n"
      "the recording with the ending of the format, here)"},
@@ -34,6 +34,9 @@ static const struct cli_option options[] = {
      "(default: all added up)"},
     {"baseline", 'b', CLI_TEXT, "OLD.kymo", &given.baseline,
      "collapsed, flamegraph: what changed since this one"},
+    {"calls", 0, CLI_FLAG, NULL, &given.calls,
+     "what a call profiler counted instead of ranges: each path\n"
+     "one box; of itself where there are no ranges"},
     {"from", 0, CLI_TEXT, "TIME", &given.from,
      "kineto: leave out what began before; in seconds since the\n"
      "first event, or as csv has it in start_ns, with ns behind"},
@@ -63,6 +66,8 @@ static const struct format {
     {"speedscope", ".speedscope.json",
      "open it at https://www.speedscope.app; it stays in your browser"},
     {"collapsed", ".collapsedstack.txt", "self time of each path in nanoseconds"},
+    {"pstats", ".prof", "open it with python -m pstats, snakeviz or gprof2dot -f pstats"},
+    {"callgrind", ".callgrind", "open it with kcachegrind, or callgrind_annotate"},
     {"flamegraph", ".svg", "open it in a browser; click a box to zoom, Ctrl-F to search"},
 };
 #define N_FORMATS (sizeof formats / sizeof formats[0])
@@ -206,6 +211,7 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
         .until_ns = window.until_ns,
         .launched_before = window.launched_before,
         .about = given.about,
+        .calls = given.calls,
         .progress = cli_progress,
         .progress_ctx = (void *)"writing",
     };
@@ -247,6 +253,8 @@ static int export_to_stdout(const struct cli_recordings *recordings, const struc
     if (isatty(STDOUT_FILENO) && is_perfetto(format))
         return cli_fail(
             "a Perfetto trace is no reading matter for a terminal; redirect it, or use -o FILE");
+    if (isatty(STDOUT_FILENO) && strcmp(format->name, "pstats") == 0)
+        return cli_fail("a marshalled profile is no reading matter for a terminal; use -o FILE");
     if (isatty(STDOUT_FILENO) && strcmp(format->name, "sqlite") == 0)
         return cli_fail("a database is no reading matter for a terminal; use -o FILE");
     return export_to(recordings, format, STDOUT_FILENO) == KYMO_OK
@@ -332,7 +340,10 @@ const struct cli_command cli_command_export = {
         "Or adds up the time of each path of ranges within ranges: flamegraph (a picture, SVG,\n"
         "that opens in any browser and needs nothing else), collapsed (lines for flamegraph.pl,\n"
         "inferno and others). With --baseline both show what changed. Ranges only: marks,\n"
-        "counters and async ranges have no place in a stack.",
+        "counters and async ranges have no place in a stack.\n"
+        "\n"
+        "Or has functions and who called them: pstats (what cProfile dumps), callgrind. Both are\n"
+        "of what a call profiler counted; of ranges where there was none.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
@@ -344,6 +355,8 @@ const struct cli_command cli_command_export = {
         "  kymo export new.kymo -b old.kymo -o d.svg  what became slower, what faster\n"
         "  kymo export trace.json.gz -o trace.db      one format into another\n"
         "  kymo export train.kymo --to kineto         train.pt.trace.json, for tools of torch\n"
+        "  kymo export train.kymo --to pstats         train.prof, for pstats and snakeviz\n"
+        "  kymo export train.kymo --calls -o t.svg    a flame graph of functions\n"
         "  kymo export train.kymo --to csv -o - | head\n"
         "  kymo export train.kymo -o train.db         a database, for sqlite3",
     .run = export,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "report_calls.h"
 #include "report_energy.h"
 #include "report_epochs.h"
 #include "report_memory.h"
@@ -16,9 +17,9 @@
 
 static struct {
     bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu, energy, epochs,
-        first, memory;
+        first, memory, calls, subtract;
     const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
-    const char *strategy, *itwinai;
+    const char *strategy, *itwinai, *callers, *callees;
     uint32_t depth, limit, jobs, group;
 } given = {.color = "auto"};
 
@@ -43,8 +44,12 @@ static const struct cli_option options[] = {
     {"first", 0, CLI_FLAG, NULL, &given.first, "with --epochs: the first epoch counts as well"},
     {"energy", 0, CLI_FLAG, NULL, &given.energy,
      "joules, watts and utilization of runs, devices, epochs, ranges"},
-    {"by", 0, CLI_CHOICE, "run|repeat|device|rank|node|epoch|iteration|phase|range", &given.by,
-     "with --energy: this table alone"},
+    {"by", 0, CLI_CHOICE,
+     "run|repeat|device|rank|node|epoch|iteration|phase|range|function|signature|shape|path|thread",
+     &given.by,
+     "with --energy: this table alone (the first nine); with\n"
+     "--calls: how they are added up (the last five; default:\n"
+     "function)"},
     {"group", 0, CLI_COUNT, "N", &given.group,
      "with --energy: N iterations in a row (default: as many as\n"
      "take ten times as long as readings take to change)"},
@@ -58,9 +63,17 @@ static const struct cli_option options[] = {
     {"memory", 0, CLI_FLAG, NULL, &given.memory,
      "what was allocated: the peak, what was alive then, growth and\n"
      "leaks; also of a CUDA snapshot (.pickle) or a torch trace"},
+    {"calls", 0, CLI_FLAG, NULL, &given.calls,
+     "what a call profiler counted (kymo run --calls, kymo.Profile):\n"
+     "functions, how often and how long; of others, their ranges"},
+    {"callers", 0, CLI_TEXT, "NAME", &given.callers, "with --calls: who called NAME; as --filter"},
+    {"callees", 0, CLI_TEXT, "NAME", &given.callees, "with --calls: whom NAME called"},
+    {"subtract", 0, CLI_FLAG, NULL, &given.subtract,
+     "with --calls: take what measuring cost out of the times"},
     {"sort", 's', CLI_TEXT, "COLUMN", &given.sort,
      "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
-     "(default: total); -COLUMN for the other direction"},
+     "(default: total); -COLUMN for the other direction. With\n"
+     "--calls: self (default), total, calls, percall, name"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
      "only ranges whose name has this word in it, or matches it\n"
      "where it has one of *?["},
@@ -78,7 +91,9 @@ static const struct cli_option options[] = {
      "--gpu devices, kernels, shapes, copies, streams, ranges,\n"
      "launch_bound, iterations, gaps; with --epochs epochs, ranks,\n"
      "averages, phases; with --memory pools, phases, categories,\n"
-     "modules, stacks, growth, fragmentation, resident, live"},
+     "modules, stacks, growth, fragmentation, resident, live; with\n"
+     "--calls functions, signatures, callers, callees, paths,\n"
+     "shapes, threads, totals"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},
@@ -196,6 +211,22 @@ static struct report_memory memory_wants(FILE *out)
                                   .csv = given.csv};
 }
 
+static int print_calls(const struct cli_recordings *recordings, FILE *out)
+{
+    const struct report_calls wants = {.text = text_wants(out),
+                                       .by = given.by,
+                                       .callers = given.callers,
+                                       .callees = given.callees,
+                                       .filter = given.filter,
+                                       .sort = given.sort,
+                                       .table = given.table,
+                                       .limit = limit_wanted(),
+                                       .subtract = given.subtract,
+                                       .json = given.json,
+                                       .csv = given.csv};
+    return report_calls(recordings, &wants, out);
+}
+
 /* What was found out; without a summary, energy, epochs, memory or the series is printed. */
 struct findings {
     kymo_summary *summary;
@@ -257,6 +288,8 @@ static int print(const struct findings *findings, const struct cli_recordings *r
         return findings->n_files != 0
                    ? report_memory_files(findings->n_files, findings->files, &of_memory, out)
                    : report_memory(recordings, &of_memory, out);
+    if (given.calls)
+        return print_calls(recordings, out);
     return findings->summary != NULL ? print_report(findings, recordings, out)
                                      : print_series(recordings, out);
 }
@@ -315,12 +348,35 @@ static kymo_status find_out(const struct cli_recordings *recordings, struct find
     const struct kymo_summary_options wants = summary_wants("reading");
     const struct kymo_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
     kymo_status status = KYMO_OK;
-    if (!given.per_iteration && !given.energy && !given.epochs && !given.memory)
+    if (!given.per_iteration && !given.energy && !given.epochs && !given.memory && !given.calls)
         status = kymo_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
     if (status == KYMO_OK && given.gpu)
         status = kymo_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
     cli_progress_end();
     return status;
+}
+
+/* What goes with --calls goes with nothing else; a sentence is said when not. */
+static bool calls_are_sound(void)
+{
+    const bool is_of_calls = given.by != NULL && report_calls_knows(given.by);
+    if (!given.calls &&
+        (given.callers != NULL || given.callees != NULL || given.subtract || is_of_calls))
+        cli_say("--callers, --callees, --subtract and --by %s go with --calls",
+                is_of_calls ? given.by : "function");
+    else if (given.calls && given.by != NULL && !is_of_calls)
+        cli_say("--by %s goes with --energy; calls are added up by function, signature, shape, "
+                "path or thread",
+                given.by);
+    else if (given.callers != NULL && given.callees != NULL)
+        cli_say("--callers and --callees exclude one another");
+    else if (given.calls && (given.per_iteration || given.html != NULL || given.gpu ||
+                             given.energy || given.epochs || given.memory))
+        cli_say("--calls is a report of its own and excludes --energy, --epochs, --gpu, --memory, "
+                "--per-iteration and --html");
+    else
+        return true;
+    return false;
 }
 
 static int report(int n_args, char **args)
@@ -334,7 +390,9 @@ static int report(int n_args, char **args)
     if (given.per_iteration && (given.json || given.csv || given.iterations || given.tree))
         return cli_fail("--per-iteration writes a CSV of its own and goes with --filter and "
                         "--output only");
-    if (!given.energy && (given.by != NULL || given.group != 0 || given.co2 != NULL ||
+    if (!calls_are_sound())
+        return CLI_BAD;
+    if (!given.energy && ((given.by != NULL && !given.calls) || given.group != 0 || given.co2 != NULL ||
                           given.pue != NULL || given.itwinai != NULL || given.strategy != NULL))
         return cli_fail(
             "--by, --group, --co2, --pue, --write-itwinai and --strategy go with --energy");
@@ -401,6 +459,9 @@ const struct cli_command cli_command_report = {
         "  kymo report --energy scalability-metrics/  joules by files of itwinai 0.3\n"
         "  kymo report train.kymo --memory            what was alive at the peak, what leaks\n"
         "  kymo report --memory snapshot.pickle       the same of torch's CUDA allocator\n"
+        "  kymo report train.kymo --calls             functions, most time by themselves first\n"
+        "  kymo report train.kymo --calls --by shape  which arguments make a function slow\n"
+        "  kymo report old.prof --calls --callers dot a profile of cProfile\n"
         "  kymo report train.kymo --html train.html   a page with everything\n"
         "  kymo report trace.json.gz --tree           a trace of torch.profiler\n"
         "  kymo report train.kymo --json | jq '.ranges[0]'",

@@ -10,7 +10,7 @@
 #include "run.h"
 
 static struct {
-    const char *output, *options, *gpu_schedule, *memory_sample;
+    const char *output, *options, *gpu_schedule, *memory_sample, *calls;
     bool append, force, energy, gpu, memory, mpi, nvtx, quiet;
     uint32_t repeat, energy_hz;
 } given = {.repeat = 1};
@@ -27,6 +27,10 @@ static const struct cli_option options[] = {
     {"gpu-schedule", 0, CLI_TEXT, "W:U:A[:R]", &given.gpu_schedule,
      "with --gpu, leave out W iterations, warm up for U, record A;\n"
      "and again, R times in all (default: for ever)"},
+    {"calls", 0, CLI_MAYBE, "MODULE,...", &given.calls,
+     "profile Python's functions: how often each was called, how\n"
+     "long it took, by whom and with which arguments; of these\n"
+     "modules and packages alone, others then cost nothing"},
     {"mpi", 0, CLI_FLAG, NULL, &given.mpi,
      "record MPI's calls: a range for each, with what it sends and\n"
      "gets; in front of mpirun or behind it"},
@@ -57,8 +61,11 @@ static const struct cli_option options[] = {
 /* KYMO_OPTIONS, then what our own options stand for, then --options, which win by being last. Free what comes back. */
 static char *joined_options(void)
 {
-    char hz[16];
+    char hz[16], modules[1024];
     snprintf(hz, sizeof hz, "%u", given.energy_hz);
+    snprintf(modules, sizeof modules, "%s", given.calls != NULL ? given.calls : "");
+    for (char *comma; (comma = strchr(modules, ',')) != NULL;)
+        *comma = ':'; /* a comma ends the option */
     const struct {
         const char *key, *value;
     } parts[] = {
@@ -67,6 +74,8 @@ static char *joined_options(void)
         {"gpu.schedule=", given.gpu_schedule},
         {"", given.energy ? "energy=1" : NULL},
         {"energy.hz=", given.energy_hz != 0 ? hz : NULL},
+        {"", given.calls != NULL ? "calls=1" : NULL},
+        {"calls.modules=", modules},
         {"", given.memory ? "memory=1" : NULL},
         {"memory.sample=", given.memory_sample},
         {"", given.options},
@@ -132,19 +141,22 @@ static void say_nothing_recorded(const struct run_target *target, char *const *p
                 where);
 }
 
-static void say_recorded(const kymo_recording *recording, const char *path, uint64_t n_events)
+static void say_recorded(kymo_recording *recording, const char *path, uint64_t n_events)
 {
     char quoted[PATH_MAX], events[32];
     const size_t n = kymo_recording_n_processes(recording);
-    const bool has_energy = kymo_recording_n_logs(recording) > n;
+    const bool has_energy = kymo_recording_n_logs(recording) > n,
+               has_calls = kymo_calls_are_there((kymo_recording *const[]){recording}, 1);
     cli_quote(short_path(path), quoted, sizeof quoted);
     if (run_is_one_of_many()) /* the others are still at it */
         cli_say("the ranks share %s; next: kymo report %s", quoted, quoted);
     else
-        cli_say("recorded %zu process%s, %s event%s%s; next: kymo report %s%s", n,
+        cli_say("recorded %zu process%s, %s event%s%s%s; next: kymo report %s%s", n,
                 n == 1 ? "" : "es", cli_count(n_events, events, sizeof events),
-                n_events == 1 ? "" : "s", has_energy ? ", and energy" : "",
-                has_energy     ? "--energy "
+                n_events == 1 ? "" : "s", has_calls ? ", calls" : "",
+                has_energy ? ", and energy" : "",
+                has_calls      ? "--calls "
+                : has_energy   ? "--energy "
                 : given.memory ? "--memory "
                                : "",
                 quoted);
@@ -160,7 +172,7 @@ static void say_what_came(const struct run_target *target, char *const *program)
     }
     const uint64_t n_events = count_events(recording);
     const bool has_energy = kymo_recording_n_logs(recording) > kymo_recording_n_processes(recording);
-    if (n_events == 0 && !has_energy)
+    if (n_events == 0 && !has_energy && !kymo_calls_are_there(&recording, 1))
         say_nothing_recorded(target, program);
     else if (!given.quiet && !run_is_a_later_rank())
         say_recorded(recording, target->path, n_events);

@@ -222,7 +222,7 @@ static void print_values(const char *function, bool with_action)
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         for (size_t o = 0; o < cli_commands[i]->n_options; o++) {
             const struct cli_option *option = &cli_commands[i]->options[o];
-            if (option->kind == CLI_FLAG)
+            if (!cli_takes_word(option))
                 continue;
             print_pattern(cli_commands[i], option);
             print_action(with_action ? completion_of_option(option) : COMPLETION_NOTHING,

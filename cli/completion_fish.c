@@ -66,7 +66,7 @@ static void print_launchers(void)
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         const struct cli_command *command = cli_commands[i];
         for (size_t o = 0; command->stops_at_argument && o < command->n_options; o++) {
-            if (command->options[o].kind == CLI_FLAG)
+            if (!cli_takes_word(&command->options[o]))
                 continue;
             printf(" --%s", command->options[o].name);
             if (command->options[o].letter != 0)
@@ -127,7 +127,7 @@ static void print_option(const struct cli_command *command, const struct cli_opt
     printf("complete -c kymo -n '__kymo_in %s' -l %s", command->name, option->name);
     if (option->letter != 0)
         printf(" -s %c", option->letter);
-    if (option->kind != CLI_FLAG) {
+    if (cli_takes_word(option)) {
         fputs(" -r", stdout);
         print_action(completion_of_option(option), option->value);
     }

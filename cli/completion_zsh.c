@@ -36,16 +36,16 @@ static void print_action(enum completion_kind kind, const char *choices)
 /* '(-o --output)'{-o+,--output=}'[help]:DIR:_files -/' */
 static void print_option(const struct cli_option *option)
 {
-    const bool has_value = option->kind != CLI_FLAG;
+    const bool has_value = option->kind != CLI_FLAG, is_maybe = option->kind == CLI_MAYBE;
     if (option->letter != 0)
         printf("                '(-%c --%s)'{-%c%s,--%s%s}'[", option->letter, option->name,
                option->letter, has_value ? "+" : "", option->name, has_value ? "=" : "");
     else
-        printf("                '--%s%s[", option->name, has_value ? "=" : "");
+        printf("                '--%s%s[", option->name, is_maybe ? "=-" : has_value ? "=" : "");
     completion_print_quoted(option->help, SPECIAL);
     putchar(']');
     if (has_value) {
-        putchar(':');
+        fputs(is_maybe ? "::" : ":", stdout);
         completion_print_quoted(option->value, SPECIAL);
         putchar(':');
         print_action(completion_of_option(option), option->value);

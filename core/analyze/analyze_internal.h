@@ -202,7 +202,7 @@ struct kymo__gpu_time {
 };
 
 /* By correlation: who launched, or what waits for its launch to come. */
-struct kymo__launch {
+struct kymo__gpu_launch {
     uint64_t correlation; /* 0: an empty slot */
     uint32_t lane, node;  /* lane KYMO__NO_LANE: not known so far */
     struct kymo__gpu_time waiting;
@@ -214,7 +214,7 @@ struct kymo__gpu_walk {
     size_t n_works, works_cap;
     uint32_t *by_name; /* the first of `works` for a name, plus one; NULL until there is one */
     struct kymo__pairs where; /* a work and its stream; a work and its device */
-    struct kymo__launch *launches;
+    struct kymo__gpu_launch *launches;
     size_t n_launches, n_slots;
 };
 

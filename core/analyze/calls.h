@@ -8,7 +8,7 @@
  *   calls_merge.c     the tree itself: texts to numbers, paths to nodes, merged over processes and ranks by value
  *   calls_walk.c     what follows from it: outermost calls, callers, sums below
  *        |
- *   calls_report.c, calls_rows.c, calls_tables.c   tables (<kymo/calls_report.h>)
+ *   calls_report.c, calls_paths.c, calls_tables.c   tables (<kymo/calls_report.h>)
  *
  * The tree is the truth: everything else is a way of adding it up.
  */
@@ -132,7 +132,7 @@ uint64_t kymo__calls_subtract(struct kymo__calls *calls);
  * "Class(a:int)". Without a signature the function's name.
  */
 void kymo__call_label(struct kymo__buf *label, const struct kymo__calls *calls, uint32_t function,
-                      uint32_t signature); /* both in calls_rows.c */
+                      uint32_t signature); /* both in calls_paths.c */
 void kymo__call_label_of(struct kymo__buf *label, const char *name, const char *text, bool is_signed);
 
 /* ---- calls_walk.c: what follows from the tree ---- */
@@ -208,7 +208,7 @@ struct kymo_calls_report {
     kymo_table *tables[KYMO__N_CALLS_TABLES];
 };
 
-/* ---- calls_tables.c, calls_rows.c ---- */
+/* ---- calls_tables.c, calls_paths.c ---- */
 
 KYMO_WARN_UNUSED kymo_status kymo__calls_tables_create(struct kymo_calls_report *report);
 /* Fill them. False without memory, which a table may also have met: see kymo_table_status(). */

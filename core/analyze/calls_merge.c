@@ -140,7 +140,6 @@ uint32_t kymo__calls_thread(struct kymo__calls *calls, const struct kymo__call_t
     struct kymo__buf key = {0};
     const char *kept = NULL;
     bool is_new;
-    put_text(&key, thread->name);
     kymo__buf_put(&key, &process, sizeof process);
     kymo__buf_put(&key, &thread->tid, sizeof thread->tid);
     if (!kymo__grow(&calls->threads, &calls->threads_cap, calls->n_threads + 1,
@@ -149,10 +148,20 @@ uint32_t kymo__calls_thread(struct kymo__calls *calls, const struct kymo__call_t
         return KYMO__NO_CALL;
     }
     const uint32_t number = number_key(calls, &calls->thread_keys, &key, &kept, &is_new);
-    if (number != KYMO__NO_NAME && is_new) {
-        struct kymo__call_thread *const made = &calls->threads[calls->n_threads++];
+    if (number == KYMO__NO_NAME)
+        return number;
+    struct kymo__call_thread *const made = &calls->threads[number];
+    if (is_new) {
+        calls->n_threads++;
         *made = *thread;
-        made->name = kept;
+        made->name = "";
+    }
+    /* Whoever knows its name: of several profiles not all may. */
+    if (made->name[0] == '\0' && thread->name[0] != '\0')
+        made->name = kymo__arena_text(&calls->texts, thread->name, strlen(thread->name));
+    if (made->name == NULL) {
+        made->name = "";
+        return KYMO__NO_CALL;
     }
     return number;
 }

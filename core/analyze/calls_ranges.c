@@ -17,12 +17,6 @@ static kymo_status no_memory(void)
     return kymo__fail(KYMO_ENOMEM, "no memory for the calls");
 }
 
-/* Profiles of Python say "~" of built-in functions. */
-static uint8_t kind_of(const struct kymo_site_info *site)
-{
-    return strcmp(site->file, "~") == 0 ? KYMO__CALL_BUILTIN : KYMO__CALL_PYTHON;
-}
-
 /*
  * The name of a function as its profiler wrote it. Where two functions have one name the importer has put the file
  * behind it, "name (file.py:12)", which the function's own file and line tell as well.
@@ -40,15 +34,16 @@ static size_t length_of_name(const struct kymo_site_info *site)
 static bool name_function(struct turning *t, uint32_t name, const struct kymo_site_info *site)
 {
     struct kymo__buf text = {0};
+    const bool has_file = site->file[0] != '\0';
     kymo__buf_put(&text, site->name, length_of_name(site));
     kymo__buf_put(&text, "", 1);
     const struct kymo__call_function function = {
         .name = text.failed ? "" : text.data,
         .qualified = site->name,
-        .file = site->file,
+        .file = has_file ? site->file : "~", /* as profiles of Python say of what has none */
         .module = site->category,
         .line = site->line,
-        .kind = kind_of(site),
+        .kind = has_file ? KYMO__CALL_PYTHON : KYMO__CALL_BUILTIN,
     };
     t->functions[name] = text.failed ? KYMO__NO_CALL : kymo__calls_function(t->calls, &function);
     kymo__buf_fini(&text);

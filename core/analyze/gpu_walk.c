@@ -36,7 +36,8 @@ void kymo__gpu_walk_fini(struct kymo__gpu_walk *gpu)
 
 /* ---- launches and what waits for them ---- */
 
-static struct kymo__launch *find_slot(struct kymo__launch *slots, size_t n_slots, uint64_t correlation)
+static struct kymo__gpu_launch *find_slot(struct kymo__gpu_launch *slots, size_t n_slots,
+                                          uint64_t correlation)
 {
     const size_t mask = n_slots - 1;
     size_t i = (size_t)((correlation * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
@@ -48,7 +49,7 @@ static struct kymo__launch *find_slot(struct kymo__launch *slots, size_t n_slots
 static bool grow_launches(struct kymo__gpu_walk *gpu)
 {
     const size_t n_slots = gpu->n_slots != 0 ? 2 * gpu->n_slots : 256;
-    struct kymo__launch *slots = kymo__calloc(n_slots, sizeof *slots);
+    struct kymo__gpu_launch *slots = kymo__calloc(n_slots, sizeof *slots);
     if (slots == NULL)
         return false;
     for (size_t i = 0; i < gpu->n_slots; i++)
@@ -61,13 +62,13 @@ static bool grow_launches(struct kymo__gpu_walk *gpu)
 }
 
 /* The entry of a correlation, made when new; NULL without memory. */
-static struct kymo__launch *launch_of(struct kymo__gpu_walk *gpu, uint64_t correlation)
+static struct kymo__gpu_launch *launch_of(struct kymo__gpu_walk *gpu, uint64_t correlation)
 {
     if (2 * (gpu->n_launches + 1) > gpu->n_slots && !grow_launches(gpu))
         return NULL;
-    struct kymo__launch *launch = find_slot(gpu->launches, gpu->n_slots, correlation);
+    struct kymo__gpu_launch *launch = find_slot(gpu->launches, gpu->n_slots, correlation);
     if (launch->correlation == 0) {
-        *launch = (struct kymo__launch){.correlation = correlation, .lane = KYMO__NO_LANE};
+        *launch = (struct kymo__gpu_launch){.correlation = correlation, .lane = KYMO__NO_LANE};
         gpu->n_launches++;
     }
     return launch;
@@ -100,7 +101,7 @@ kymo_status kymo__gpu_walk_launch(struct kymo__process_walk *walk, struct kymo__
 {
     if (!walk->gpu.has_streams || correlation == 0)
         return KYMO_OK;
-    struct kymo__launch *launch = launch_of(&walk->gpu, correlation);
+    struct kymo__gpu_launch *launch = launch_of(&walk->gpu, correlation);
     if (launch == NULL)
         return no_memory(walk);
     launch->lane = lane->info->lane;
@@ -114,7 +115,7 @@ kymo_status kymo__gpu_walk_launch(struct kymo__process_walk *walk, struct kymo__
 static bool find_launch(struct kymo__process_walk *walk, uint64_t correlation, uint64_t ns)
 {
     const struct kymo__gpu_time time = {1, ns};
-    struct kymo__launch *launch = launch_of(&walk->gpu, correlation);
+    struct kymo__gpu_launch *launch = launch_of(&walk->gpu, correlation);
     if (launch == NULL)
         return false;
     if (launch->lane != KYMO__NO_LANE)

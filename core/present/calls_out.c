@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/calls.h"
 #include "present/calls_out.h"
 #include "present/present_internal.h"
 #include "present/style.h"

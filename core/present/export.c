@@ -3,6 +3,7 @@
  * process at a time with everything they may ask about it prepared; this file decides on clocks,
  * numbers and filters for all of them.
  */
+#include "present/calls_out.h"
 #include "present/export_walk.h"
 #include "read/read_internal.h"
 
@@ -17,13 +18,13 @@ static const struct kymo__export_format *const formats[] = {
     &kymo__export_perfetto,   &kymo__export_chrome,       &kymo__export_csv,
     &kymo__export_sqlite,     &kymo__export_speedscope,   &kymo__export_collapsed,
     &kymo__export_flamegraph, &kymo__export_perfetto_tar, &kymo__export_perfetto_gpu,
-    &kymo__export_kineto,
+    &kymo__export_kineto,     &kymo__export_pstats,       &kymo__export_callgrind,
 };
 
 const char *kymo_export_formats(void)
 {
     return "perfetto,chrome,csv,kineto,perfetto-tar,perfetto-gpu" KYMO__SQLITE_FORMAT
-           ",speedscope,collapsed,flamegraph";
+           ",speedscope,collapsed,flamegraph,pstats,callgrind";
 }
 
 static const struct kymo__export_format *find_format(const char *name)
@@ -403,8 +404,8 @@ static kymo_status check_options(const struct kymo__export *x)
     return KYMO_OK;
 }
 
-kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char *format,
-                        const struct kymo_export_options *options, int fd)
+static kymo_status export_recordings(kymo_recording *const *recordings, size_t n, const char *format,
+                                     const struct kymo_export_options *options, int fd)
 {
     static const struct kymo_export_options defaults;
     struct kymo__export x = {
@@ -423,4 +424,41 @@ kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char 
     kymo__buf_fini(&x.texts);
     kymo__out_fini(&x.out);
     return status;
+}
+
+/* Recordings of calls alone, or those whose calls are asked for, as ranges. */
+static kymo_status export_calls(kymo_recording *const *recordings, size_t n, const char *format,
+                                const struct kymo_export_options *options, int fd)
+{
+    struct kymo_export_options wants = *options;
+    kymo_recording *laid = NULL, *before = NULL;
+    KYMO_TRY(kymo__calls_lay(recordings, n, &laid));
+    kymo_status status = KYMO_OK;
+    if (wants.n_baseline != 0)
+        status = kymo__calls_lay(wants.baseline, wants.n_baseline, &before);
+    if (before != NULL) {
+        wants.baseline = &before;
+        wants.n_baseline = 1;
+    }
+    if (status == KYMO_OK)
+        status = export_recordings(&laid, 1, format, &wants, fd);
+    kymo_recording_close(laid);
+    kymo_recording_close(before);
+    return status;
+}
+
+kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char *format,
+                        const struct kymo_export_options *options, int fd)
+{
+    static const struct kymo_export_options defaults;
+    const struct kymo__export_format *const found = find_format(format);
+    if (options == NULL)
+        options = &defaults;
+    if (options->calls && !kymo__calls_are_there(recordings, n))
+        return kymo__fail(KYMO_EINVAL, "no calls were recorded; record them with kymo run --calls, "
+                                       "kymo.start(calls=True) or kymo.Profile");
+    if (found != NULL && found->missing == NULL && !found->has_calls &&
+        (options->calls || kymo__calls_are_all(recordings, n)))
+        return export_calls(recordings, n, format, options, fd);
+    return export_recordings(recordings, n, format, options, fd);
 }

@@ -269,6 +269,7 @@ struct kymo__export_format {
     kymo_status (*whole)(struct kymo__export *x, kymo_recording *const *recordings, size_t n);
     bool adds_up;      /* knows the options `by` and `baseline` */
     bool takes_window; /* knows `from_ns`, `until_ns` and `about` */
+    bool has_calls;    /* is made of calls in any case */
 };
 
 extern const struct kymo__export_format kymo__export_perfetto;
@@ -281,6 +282,8 @@ extern const struct kymo__export_format kymo__export_sqlite;
 extern const struct kymo__export_format kymo__export_speedscope;
 extern const struct kymo__export_format kymo__export_collapsed;
 extern const struct kymo__export_format kymo__export_flamegraph;
+extern const struct kymo__export_format kymo__export_pstats;
+extern const struct kymo__export_format kymo__export_callgrind;
 
 /* ---- export_work.c: lanes that are streams ---- */
 

@@ -177,7 +177,10 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_report_per_iteration(kymo_recording *
  * and those of sums, one for each path of ranges within ranges, as the table `tree` has them:
  *   collapsed   lines "outer;inner NANOSECONDS" of self time, sorted; with a baseline "outer;inner OLD NEW"
  *   flamegraph  an SVG picture that stands alone, can be searched and zoomed; with a baseline coloured by the change
- * Async ranges overlap one another and are in none of the last three. What the filter leaves out of those three counts
+ * and those of functions, as a call profiler counted them, or of ranges where there was none (kymo/calls_report.h):
+ *   pstats      what cProfile dumps: Python's marshal, for pstats, snakeviz, gprof2dot
+ *   callgrind   text, for kcachegrind and callgrind_annotate
+ * These two take no filter. Async ranges overlap one another and are in none of the last five. What the filter leaves out of speedscope, collapsed and flamegraph counts
  * as time of the range around it.
  */
 struct kymo_export_options {
@@ -193,6 +196,7 @@ struct kymo_export_options {
         until_ns; /* what lies in between, on CLOCK_MONOTONIC of its machine; 0: from the begin, to the end */
     uint64_t launched_before; /* GPU work by the number of its launch and not by `until_ns`; 0: by that */
     const char *about; /* a JSON object, which the file has under the key "kymo"; NULL: none */
+    int calls; /* the calls of a call profiler, laid out as ranges, instead of ranges; so are recordings without any range */
 };
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n,
                                                   const char *format,

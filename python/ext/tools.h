@@ -9,6 +9,7 @@
  *     tools_table.c       Table: columns as lists, text, CSV, JSON, HTML
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_breakdown.c   breakdown(): what devices did
+ *     tools_calls.c       tables of calls
  *     tools_memory.c      memory(): what was allocated
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_diff.c        diff(): two dumps of tensors
@@ -59,6 +60,10 @@ PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
 
 /* diff(a, b, ...): whether two dumps are the same, the tables, and the answer as text and JSON. `b` None: ranks of `a`. */
 PyObject *tools_diff(PyObject *module, PyObject *args);
+
+/* The tables of a report by name, which keep it. Takes it. */
+struct kymo_calls_report;
+PyObject *tools_calls_tables(const struct tools_state *state, struct kymo_calls_report *report);
 
 /* memory(path, stacks): the tables of a file about memory. */
 PyObject *tools_memory(PyObject *module, PyObject *args);

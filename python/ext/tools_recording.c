@@ -6,6 +6,7 @@
  */
 #include "tools.h"
 
+#include <kymo/calls_report.h>
 #include <kymo/energy_report.h>
 #include <kymo/epochs.h>
 #include <kymo/gpu_report.h>
@@ -254,7 +255,7 @@ static void leave_baseline(PyObject *self, PyObject *baseline)
         ((struct recording *)baseline)->busy = 0;
 }
 
-/* export(format, fd, by or None, baseline or None) */
+/* export(format, fd, by or None, baseline or None, calls) */
 static PyObject *recording_export(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
@@ -262,7 +263,7 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     int fd;
     PyObject *baseline;
     struct kymo_export_options options = {0};
-    if (!PyArg_ParseTuple(args, "sizO:export", &format, &fd, &options.by, &baseline))
+    if (!PyArg_ParseTuple(args, "sizOp:export", &format, &fd, &options.by, &baseline, &options.calls))
         return NULL;
     if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
         return NULL;
@@ -470,6 +471,25 @@ static PyObject *recording_memory(PyObject *object, PyObject *args)
                              : tools_raise(state_of(object), status);
 }
 
+/* calls(filter, sort, by_signature, subtract) */
+static PyObject *recording_calls(PyObject *object, PyObject *args)
+{
+    struct recording *self = (struct recording *)object;
+    struct kymo_calls_report_options options = {0};
+    kymo_calls_report *report = NULL;
+    if (!PyArg_ParseTuple(args, "zzpp:calls", &options.filter, &options.sort, &options.by_signature,
+                          &options.subtract))
+        return NULL;
+    if (enter(self) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_calls_report_create(self->opened, self->n, &options, &report);
+    PyEval_RestoreThread(thread);
+    self->busy = 0;
+    return status == KYMO_OK ? tools_calls_tables(state_of(object), report)
+                             : tools_raise(state_of(object), status);
+}
+
 static PyMethodDef recording_methods[] = {
     {"table", recording_table, METH_O, "table($self, name, /)\n--\n\nA table of the summary."},
     {"gpu_table", recording_gpu_table, METH_O,
@@ -481,7 +501,7 @@ static PyMethodDef recording_methods[] = {
     {"report", recording_report,
      METH_VARARGS, "report($self, tables, sort, limit, width, as_json, with_gpus, /)\n--\n\nThe whole answer, as text or JSON."},
     {"export", recording_export,
-     METH_VARARGS, "export($self, format, fd, by, baseline, /)\n--\n\nThe events or their sums, for another tool."},
+     METH_VARARGS, "export($self, format, fd, by, baseline, calls, /)\n--\n\nThe events or their sums, for another tool."},
     {"page", recording_page, METH_VARARGS,
      "page($self, fd, title, max_ranges, /)\n--\n\nThe report page."},
     {"calls_page", recording_calls_page, METH_VARARGS,
@@ -490,6 +510,8 @@ static PyMethodDef recording_methods[] = {
      "epochs($self, with_first, /)\n--\n\nTables of epochs by their names, and a text for people."},
     {"energy", recording_energy, METH_VARARGS,
      "energy($self, group, co2, pue, /)\n--\n\nTables of joules by their names."},
+    {"calls", recording_calls,
+     METH_VARARGS, "calls($self, filter, sort, by_signature, subtract, /)\n--\n\nTables of calls by their names."},
     {"memory", recording_memory, METH_VARARGS,
      "memory($self, stacks, /)\n--\n\nTables of what was allocated, by their names."},
     {NULL, NULL, 0, NULL},

@@ -40,6 +40,9 @@ if TYPE_CHECKING:  # see _start.py
         "notes",
     ]
 
+    CallsBy = Literal["function", "signature", "shape", "path", "thread", "total", "note"]
+    CallsSort = Literal["self", "total", "calls", "percall", "name"]
+
 _EPOCHS = ("epoch", "rank", "average", "phase", "note")
 _ENERGY = ("run", "epoch", "iteration", "range", "phase", "device", "rank", "node", "repeat", "note")
 
@@ -242,6 +245,35 @@ class Recording:
             self._memory[stacks] = {name: Table(native) for name, native in self._native.memory(stacks).items()}
         return self._memory[stacks][table]
 
+    def calls(
+        self,
+        by: CallsBy = "function",
+        *,
+        callers: Optional[str] = None,
+        callees: Optional[str] = None,
+        filter: Optional[str] = None,
+        sort: CallsSort = "self",
+        subtract: bool = False,
+    ) -> Table:
+        """Give a table of what a call profiler counted, as `kymo report --calls` shows it.
+
+        "function": a row for each, as cProfile counts. "signature": a row for each function and the arguments it was
+        called with. "shape": functions with several of those, and the time for each element. "path": the exact paths,
+        depth first. "thread", "total" (one row), "note". `callers` or `callees`, a name or a pattern, give who called
+        that or whom it called instead, with `by="signature"` told apart by arguments. `filter` keeps functions by
+        name. `subtract` takes what measuring the calls cost out of the times.
+
+        Of a recording that has no calls these are its ranges, as of an imported profile. KymoError without either.
+        """
+        if callers is not None and callees is not None:
+            raise ValueError("callers and callees exclude one another")
+        only = next((name for name in (callers, callees, filter) if name is not None), None)
+        tables = self._native.calls(only, sort, by == "signature", subtract)
+        name = "callers" if callers is not None else "callees" if callees is not None else by + "s"
+        if name not in tables:
+            raise ValueError(f"calls are given by function, signature, shape, path, thread, total or note, not {by!r}")
+        return Table(tables[name])
+
     def gpu(self, table: GpuTable = "kernels") -> Table:
         """Give a table of what GPUs did, as `kymo report --gpu` shows it.
 
@@ -311,13 +343,21 @@ class Recording:
         return self._native.report(_names(tables), sort, limit, 0, True, gpu)
 
     def export(
-        self, format: str, path: Path, *, by: Optional[str] = None, baseline: Optional[Recording] = None
+        self,
+        format: str,
+        path: Path,
+        *,
+        by: Optional[str] = None,
+        baseline: Optional[Recording] = None,
+        calls: bool = False,
     ) -> None:
         """Write a file for another tool, or a picture.
 
         Of events: "perfetto", "perfetto-tar", "perfetto-gpu", "chrome", "csv", "speedscope", or "sqlite", a database.
         Of times added up by path: "collapsed" and "flamegraph", an SVG; for these two `by` ("thread" or "rank") makes
         that the outermost frame, and `baseline`, another recording, shows what changed since.
+        Of functions and their callers: "pstats", as cProfile dumps it, and "callgrind". `calls` writes what a call
+        profiler counted in the other formats, too, instead of ranges.
         """
         from kymo import _tools
 
@@ -326,7 +366,7 @@ class Recording:
             raise ValueError(f"no format {format!r}; there are {', '.join(known)}")
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         try:
-            self._native.export(format, fd, by, None if baseline is None else baseline._native)
+            self._native.export(format, fd, by, None if baseline is None else baseline._native, calls)
         except BaseException:
             _remove_partial(path, fd)
             raise

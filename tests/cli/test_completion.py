@@ -55,6 +55,8 @@ OFFERED = {
         "speedscope",
         "collapsed",
         "flamegraph",
+        "pstats",
+        "callgrind",
     ],
     "kymo export --to per": ["perfetto", "perfetto-gpu"],
     "kymo completion ": ["bash", "zsh", "fish"],

@@ -407,11 +407,31 @@ def log_of_calls() -> bytes:
     first = [("P", 0, 0.0, 3, 90000), ("T", 1, 70, "MainThread"), ("T", 2, 71, "worker")]
     first += [("F", 1, 0, 3, "main", "main", "/a/x.py", "x"), ("F", 2, 0, 9, "dot", "dot", "/a/x.py", "x")]
     first += [("F", 3, 1, 0, "<built-in method builtins.len>", "len", "~", "builtins")]
-    first += [("S", 1, 2, 32, "a:ndarray(dtype=float32, shape=(16,)), b:int"), ("S", 2, 2, 64, "self:Model, b:list(int)")]
-    first += [("N", 1, 1, 0, 1, 0), ("N", 2, 1, 1, 2, 1), ("N", 3, 1, 2, 2, 2), ("N", 4, 1, 3, 3, 0), ("N", 5, 2, 0, 2, 1)]
+    first += [
+        ("S", 1, 2, 32, "a:ndarray(dtype=float32, shape=(16,)), b:int"),
+        ("S", 2, 2, 64, "self:Model, b:list(int)"),
+    ]
+    first += [
+        ("N", 1, 1, 0, 1, 0),
+        ("N", 2, 1, 1, 2, 1),
+        ("N", 3, 1, 2, 2, 2),
+        ("N", 4, 1, 3, 3, 0),
+        ("N", 5, 2, 0, 2, 1),
+    ]
     first += [("C", i, 2 * i, i // 4, 10, 40 // i, 9) for i in range(1, 6)]
-    second = [("P", 0, 0.0, 3, 90000), ("N", 6, 1, 0, 0, 0), ("N", 7, 1, 6, 2, 1), ("C", 7, 5, 0, 6, 7, 8), ("O", 5, 1, 4096)]
-    other = [("P", 1, 1000.0, 8, 0), ("F", 1, 2, 4, "jitted", "jitted", "x.py", ""), ("T", 1, 70, ""), ("N", 1, 1, 0, 1, 0)]
+    second = [
+        ("P", 0, 0.0, 3, 90000),
+        ("N", 6, 1, 0, 0, 0),
+        ("N", 7, 1, 6, 2, 1),
+        ("C", 7, 5, 0, 6, 7, 8),
+        ("O", 5, 1, 4096),
+    ]
+    other = [
+        ("P", 1, 1000.0, 8, 0),
+        ("F", 1, 2, 4, "jitted", "jitted", "x.py", ""),
+        ("T", 1, 70, ""),
+        ("N", 1, 1, 0, 1, 0),
+    ]
     other += [("C", 1, 1, 0, 1, 1, 1)]
     blocks = [block(8, b"".join(calls_entry(*entry) for entry in entries)) for entries in (first, second, other)]
     return b"".join([block(1, texts), block(5, clock), *blocks])

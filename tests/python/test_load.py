@@ -126,9 +126,10 @@ def test_pandas(path):
     assert frame["total_ns"].dtype.kind in "iu"
 
 
-@pytest.mark.parametrize(
-    "form", ["perfetto", "perfetto-tar", "chrome", "csv", "sqlite", "speedscope", "collapsed", "flamegraph"]
-)
+FORMATS = ["perfetto", "perfetto-tar", "chrome", "csv", "sqlite", "speedscope", "collapsed", "flamegraph", "pstats"]
+
+
+@pytest.mark.parametrize("form", [*FORMATS, "callgrind"])
 def test_exports(path, tmp_path, form):
     if form not in _tools.export_formats.split(","):
         pytest.skip(f"this build has no {form}")

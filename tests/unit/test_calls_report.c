@@ -1,8 +1,10 @@
 /* The report of calls: what follows from a tree of paths, and what damaged blocks do to it. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -439,6 +441,59 @@ static void reports_survive_a_lack_of_memory(void **state)
     fclose(out);
 }
 
+static void exports_survive_a_lack_of_memory(void **state)
+{
+    static const char *const formats[] = {"pstats", "callgrind", "collapsed"};
+    (void)state;
+    kymo_recording *recording = open_program();
+    for (size_t i = 0; i < KYMO__COUNT_OF(formats); i++) {
+        kymo_status status = KYMO_ENOMEM;
+        for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+            const int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+            assert_true(fd >= 0);
+            kymo__alloc_fail_nth(nth);
+            status = kymo_export(&recording, 1, formats[i], NULL, fd);
+            kymo__alloc_fail_nth(0);
+            close(fd);
+            assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+            assert_true(nth < 10000);
+        }
+    }
+    log_close(recording);
+}
+
+/* What is written into a pipe, as text. */
+static void export_text(kymo_recording *recording, const char *format, char *text, size_t size)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(kymo_export(&recording, 1, format, NULL, ends[1]), KYMO_OK);
+    close(ends[1]);
+    const ssize_t n = read(ends[0], text, size - 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    close(ends[0]);
+}
+
+static void paths_of_calls_are_paths_of_ranges_in_other_exports(void **state)
+{
+    char text[4096];
+    (void)state;
+    kymo_recording *recording = open_program();
+    export_text(recording, "collapsed", text, sizeof text);
+    assert_string_equal(
+        text,
+        "main 10\n"
+        "main;dot(a:ndarray(dtype=float32, shape=(16,)), b:int) 60\n"
+        "main;dot(a:ndarray(dtype=float32, shape=(16,)), b:int);<built-in method builtins.len> 4\n"
+        "main;dot(a:ndarray(dtype=float32, shape=(1600,)), b:int) 630\n"
+        "main;dot(a:ndarray(dtype=float32, shape=(1600,)), b:int);<built-in method builtins.len> "
+        "10\n"
+        "main;even 50\nmain;even;odd 60\nmain;even;odd;even 70\nmain;even;odd;even;odd 20\n"
+        "main;fib 20\nmain;fib;fib 30\nmain;fib;fib;fib 36\n");
+    log_close(recording);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +511,8 @@ int main(void)
         cmocka_unit_test(a_block_that_does_not_say_whose_it_is_is_damage),
         cmocka_unit_test(nothing_recorded_is_told),
         cmocka_unit_test(reports_survive_a_lack_of_memory),
+        cmocka_unit_test(exports_survive_a_lack_of_memory),
+        cmocka_unit_test(paths_of_calls_are_paths_of_ranges_in_other_exports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -284,7 +284,7 @@ static void put_notes(struct kymo_calls_report *report)
                  (unsigned long long)calls->other_paths);
     if (calls->widened != 0)
         put_note(report,
-                 "%llu calls have a signature that stands for several, as there were too many",
+                 "calls whose signature stands for several, as the function had too many: %llu",
                  (unsigned long long)calls->widened);
     if (calls->n_profiles > 1 && calls->n_threads != 0)
         put_note(report, "%u profiles are added up", calls->n_profiles);
