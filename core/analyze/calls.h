@@ -98,6 +98,16 @@ KYMO_WARN_UNUSED kymo_status kymo__calls_add_ranges(struct kymo__calls *calls,
                                                     kymo_recording *recording, size_t process,
                                                     uint64_t key);
 
+/* ---- calls_gpu.c ---- */
+
+/* The node of the tree that a profile of the process at hand calls `node`; 0: none. */
+typedef uint32_t kymo__call_finder(void *ctx, uint64_t profile, uint64_t node);
+/* GPU work of a process to the nodes that launched it. */
+KYMO_WARN_UNUSED kymo_status kymo__calls_read_gpu(struct kymo__calls *calls,
+                                                  kymo_recording *recording,
+                                                  const struct kymo_process *process,
+                                                  kymo__call_finder *find, void *find_ctx);
+
 /* ---- calls_merge.c ---- */
 
 #define KYMO__NO_CALL UINT32_MAX

@@ -296,6 +296,18 @@ static void profile_fini(struct profile *profile)
     kymo__sparse_fini(&profile->nodes);
 }
 
+static uint32_t find_node(void *ctx, uint64_t profile, uint64_t node)
+{
+    struct reading *const r = ctx;
+    for (size_t i = 0; i < r->n_profiles; i++)
+        if (r->profiles[i].number == profile) {
+            r->now = &r->profiles[i];
+            const struct local_node *const found = node_of(r, node);
+            return found != NULL ? found->is : 0;
+        }
+    return 0;
+}
+
 static kymo_status read_process(struct kymo__calls *calls, kymo_recording *recording,
                                 size_t process, uint64_t key, double *cost_calls)
 {
@@ -306,7 +318,9 @@ static kymo_status read_process(struct kymo__calls *calls, kymo_recording *recor
                         .ns_per_tick = kymo__recording_ns_per_tick(recording, process),
                         /* Packed at most 512 to one, five bytes for a definition at least. */
                         .max_number = KYMO__MIN(size * 103, (uint64_t)MAX_NUMBER)};
-    const kymo_status status = kymo__recording_visit_calls(recording, process, take_block, &r);
+    kymo_status status = kymo__recording_visit_calls(recording, process, take_block, &r);
+    if (status == KYMO_OK && r.n_profiles != 0)
+        status = kymo__calls_read_gpu(calls, recording, r.process, find_node, &r);
     for (size_t i = 0; i < r.n_profiles; i++) {
         if (status == KYMO_OK)
             add_profile(calls, &r.profiles[i], cost_calls);

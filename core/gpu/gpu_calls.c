@@ -8,6 +8,7 @@
 
 #include "cuda/cuda_internal.h"
 #include "gpu/gpu_internal.h"
+#include <kymo/calls.h>
 
 enum { MAX_CALLS = 2048 };
 
@@ -248,6 +249,11 @@ static void begin_call(kymo_id site, int what, const struct kymo__cupti_call *ca
     const uint64_t words[] = {kymo__gpu_correlation(call->correlation), KYMO_WORK_MEMORY};
     if (what != OTHER)
         kymo__lane_put_record(KYMO_RECORD_LAUNCH, words, what == MEMORY ? 2 : 1);
+    uint32_t profile, node;
+    if (what == LAUNCH && kymo_calls_current(&profile, &node)) {
+        const uint64_t place[] = {profile, node};
+        kymo__lane_put_record(KYMO_RECORD_CALL_NODE, place, KYMO__COUNT_OF(place));
+    }
 }
 
 static void end_call(kymo_id site)

@@ -68,6 +68,7 @@ static bool is_sound_record(const uint64_t *words, size_t n)
         [KYMO_RECORD_ARGUMENTS] = 2,   [KYMO_RECORD_FLOW] = 4,
         [KYMO_RECORD_REPEAT] = 2,      [KYMO_RECORD_MEMORY_STACK] = 2,
         [KYMO_RECORD_MEMORY_TAKE] = 7, [KYMO_RECORD_MEMORY_GIVE] = 3,
+        [KYMO_RECORD_CALL_NODE] = 3,
     };
     const size_t length = kymo_record_length(words[0]);
     const uint32_t type = kymo_record_type_of(words[0]);

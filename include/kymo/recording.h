@@ -166,6 +166,8 @@ enum kymo_record_type {
         18, /* its number, from 1; sites of its frames, two to a word, the innermost first */
     KYMO_RECORD_MEMORY_TAKE = 19, /* a block was allocated */
     KYMO_RECORD_MEMORY_GIVE = 20, /* ticks since; number of the block that was freed */
+    KYMO_RECORD_CALL_NODE =
+        21, /* of the launch before: profile and node of the function that launches */
 };
 
 enum kymo_work_kind {

@@ -284,6 +284,36 @@ static void ranges_are_calls_where_nothing_was_profiled(void **state)
     log_close(recording);
 }
 
+static void gpu_time_is_that_of_the_path_that_launched(void **state)
+{
+    struct log_maker *const log = log_of_process("0");
+    (void)state;
+    put_program(log);
+    log_put_site(log, 1, "kernel");
+    log_put_lane(log, 0, 11, "MainThread");
+    log_put_stream(log, 1, 0, 7, "stream");
+    log_launch(log, 10, 5);
+    log_record(log, 10, KYMO_RECORD_CALL_NODE, (const uint64_t[]){0, 4}, 2);
+    log_launch(log, 20, 6); /* in no call */
+    log_launch(log, 30, 8);
+    log_record(log, 30, KYMO_RECORD_CALL_NODE, (const uint64_t[]){0, 8}, 2);
+    log_launch(log, 40, 9);
+    log_record(log, 40, KYMO_RECORD_CALL_NODE, (const uint64_t[]){3, 8}, 2); /* no such profile */
+    log_put_words(log, 0, 0);
+    for (uint64_t correlation = 5; correlation < 10; correlation++)
+        log_work(log, 100 * correlation, 1, KYMO_WORK_KERNEL, correlation, correlation, 0);
+    log_put_words(log, 1, 0);
+    kymo_recording *recording = open_log(log);
+    kymo_calls_report *report = report_of(recording, NULL);
+    const kymo_table *functions = kymo_calls_report_table(report, "functions");
+    assert_int_equal(table_number(functions, table_row(functions, "function", "dot"), "gpu_ns"), 5);
+    assert_int_equal(table_number(functions, table_row(functions, "function", "fib"), "gpu_ns"), 8);
+    assert_int_equal(table_number(functions, table_row(functions, "function", "main"), "gpu_ns"), 13);
+    assert_int_equal(table_number(functions, table_row(functions, "function", "odd"), "gpu_ns"), 0);
+    kymo_calls_report_destroy(report);
+    log_close(recording);
+}
+
 /* ---- labels ---- */
 
 static void labels_are_those_of_the_document(void **state)
@@ -506,6 +536,7 @@ int main(void)
         cmocka_unit_test(later_blocks_add_to_what_earlier_ones_said),
         cmocka_unit_test(other_paths_are_nobodys_calls),
         cmocka_unit_test(ranges_are_calls_where_nothing_was_profiled),
+        cmocka_unit_test(gpu_time_is_that_of_the_path_that_launched),
         cmocka_unit_test(labels_are_those_of_the_document),
         cmocka_unit_test(damage_is_told_and_the_rest_is_kept),
         cmocka_unit_test(a_block_that_does_not_say_whose_it_is_is_damage),
