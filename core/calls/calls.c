@@ -142,9 +142,9 @@ void kymo_calls_settle_at(struct kymo_calls *calls, uint64_t now)
     pthread_mutex_unlock(&calls->lock);
 }
 
-void kymo_calls_set_widened(struct kymo_calls *calls, uint64_t n)
+void kymo_calls_count_widened(struct kymo_calls *calls)
 {
-    __atomic_store_n(&calls->n_widened, n, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&calls->n_widened, 1, __ATOMIC_RELAXED);
 }
 
 void kymo_calls_set_cost(struct kymo_calls *calls, uint64_t cost_ps)

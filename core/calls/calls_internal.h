@@ -95,7 +95,7 @@ struct kymo__calls_text { /* a signature */
     uint32_t function;
     char *text;
     size_t len;
-    uint64_t elements;
+    double elements;
 };
 
 struct kymo__calls_index { /* numbers by hash; numbers begin with 1 */

@@ -198,7 +198,7 @@ static uint32_t add_signature(struct kymo_calls *calls, struct kymo__calls_text 
 }
 
 uint32_t kymo_calls_signature(struct kymo_calls *calls, uint32_t function, const char *text,
-                              size_t len, uint64_t elements)
+                              size_t len, double elements)
 {
     pthread_mutex_lock(&calls->lock);
     const uint32_t number =
@@ -211,7 +211,7 @@ uint32_t kymo_calls_signature(struct kymo_calls *calls, uint32_t function, const
 }
 
 int kymo_calls_signature_get(struct kymo_calls *calls, uint32_t number, uint32_t *function,
-                             const char **text, uint64_t *elements)
+                             const char **text, double *elements)
 {
     pthread_mutex_lock(&calls->lock);
     const bool is_there = number != 0 && number <= calls->n_texts;

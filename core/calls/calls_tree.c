@@ -5,6 +5,8 @@
 
 enum { STACK = 64, SLOTS = 64, LINE = 64 }; /* a thread with few calls takes some 8 KiB */
 
+__thread void *kymo_calls_own;
+
 /* ---- time ---- */
 
 static uint64_t cpu_ns(int64_t tid)

@@ -98,7 +98,7 @@ static void put_signatures(struct writer *w, size_t from)
         put_tag(&w->bytes, 'S');
         put(&w->bytes, i + 1);
         put(&w->bytes, s->function);
-        put(&w->bytes, s->elements);
+        put(&w->bytes, s->elements > 0 && s->elements < 0x1p63 ? (uint64_t)s->elements : 0);
         put_text(&w->bytes, s->text, s->len);
         maybe_next(w);
     }

@@ -84,11 +84,11 @@ KYMO_API int kymo_calls_function_get(struct kymo_calls *calls, uint32_t number,
  * thread.
  */
 KYMO_API uint32_t kymo_calls_signature(struct kymo_calls *calls, uint32_t function,
-                                       const char *text, size_t len, uint64_t elements);
+                                       const char *text, size_t len, double elements);
 KYMO_API int kymo_calls_signature_get(struct kymo_calls *calls, uint32_t number, uint32_t *function,
-                                      const char **text, uint64_t *elements);
-/* How many calls so far got a signature that stands for several, because their function had too many. */
-KYMO_API void kymo_calls_set_widened(struct kymo_calls *calls, uint64_t n);
+                                      const char **text, double *elements);
+/* A call got a signature that stands for several, because its function had too many. */
+KYMO_API void kymo_calls_count_widened(struct kymo_calls *calls);
 
 /* What one call costs the program, in picoseconds, as whoever tells of calls has measured it. */
 KYMO_API void kymo_calls_set_cost(struct kymo_calls *calls, uint64_t cost_ps);
@@ -123,6 +123,12 @@ KYMO_API size_t kymo_calls_depth(const struct kymo_calls_thread *thread);
 /* What is open on any thread is counted up to this moment, and closed. No thread may be entering or leaving. */
 KYMO_API void kymo_calls_settle(struct kymo_calls *calls);
 KYMO_API void kymo_calls_settle_at(struct kymo_calls *calls, uint64_t now);
+
+/*
+ * A place of each thread for who tells of calls, NULL at first: what it knows of the thread. It lies where it is found by one
+ * instruction, as a variable of a library that is loaded late does not.
+ */
+extern KYMO_API __thread void *kymo_calls_own __attribute__((tls_model("initial-exec")));
 
 /* ---- what was counted ---- */
 

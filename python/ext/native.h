@@ -278,6 +278,9 @@ extern PyMethodDef native_signature_functions[];
 /* Make Signer, and room for formatters in the module's state. -1 and an exception otherwise. */
 int native_signature_make(PyObject *module);
 
+/* The type Profiler and what belongs to it. -1 and an exception otherwise. In calls_profile.c. */
+int calls_make(PyObject *module);
+
 /* Stand in front of Python's allocators, for good, if memory is measured. With the GIL. In native_memory.c. */
 void native_memory_watch(void);
 

@@ -104,7 +104,7 @@ static int make_types(PyObject *module, struct native_state *state)
     state->ready_type = state->wrapper_type != NULL ? native_ready_type(module) : NULL;
     if (state->ready_type == NULL || native_nvtx_make(module) < 0 ||
         native_stopwatch_make(module) < 0 || native_dump_make(module) < 0 ||
-        native_signature_make(module) < 0)
+        native_signature_make(module) < 0 || calls_make(module) < 0)
         return -1;
     native_stream_make();
     state->ready = state->ready_type->tp_alloc(state->ready_type, 0);

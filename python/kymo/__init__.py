@@ -18,7 +18,7 @@ Without a recording open, a range costs next to nothing, so it can stay in the c
 
 from __future__ import annotations
 
-from kymo import gpu
+from kymo import gpu, profiler
 from kymo._breakdown import Breakdown, breakdown
 from kymo._compare import Comparison, FunctionComparison, compare, compare_functions
 from kymo._diff import Diff, check_deterministic, diff
@@ -57,6 +57,7 @@ from kymo._start import get_include, get_library_dir, options_help, reset, start
 from kymo._stopwatch import StopwatchStats
 from kymo._table import Table
 from kymo._torch_operators import operators
+from kymo.profiler import Profile
 
 # No __getattr__ here: CPython does not specialise attribute loads from a module that has one, and `kymo.push` would
 # then cost three times what it does.
@@ -71,6 +72,7 @@ __all__ = [
     "KymoError",
     "Measurement",
     "NVTXRangeWrapper",
+    "Profile",
     "Range",
     "RangeError",
     "Recording",
@@ -110,6 +112,7 @@ __all__ = [
     "plot",
     "pop",
     "profile_torch_trainer",
+    "profiler",
     "progress",
     "push",
     "range",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import Any, Callable, Optional, Union
-
 from kymo import _native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than all the rest of the package, as would inspect
+    from typing import Any, Callable, Optional, Union
 
 LEVELS: dict[str, int] = {"none": 0, "types": 1, "dtype": 2, "shape": 3, "layout": 4}
 
@@ -40,6 +41,8 @@ def signature(
     >>> kymo.profiler.signature(dot, a, b)
     'dot(a:ndarray(dtype=float32, shape=(16,)), b:ndarray(dtype=float32, shape=(16,)))'
     """
+    import inspect
+
     plain = inspect.unwrap(function)
     if inspect.ismethod(plain):
         args = (plain.__self__, *args)

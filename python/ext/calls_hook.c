@@ -1,0 +1,284 @@
+/* calls_hook.c: which profiles are on, and the calling thread in each of them. */
+#include "calls_hook.h"
+
+struct calls_hook calls_hook;
+static _Thread_local struct calls_here slots_here[CALLS_PROFILES];
+
+static _Thread_local uint64_t thread_id; /* of this thread, given at its first call; never given again */
+static _Thread_local bool is_in_timer; /* the user's clock runs: what it calls is not counted */
+static uint64_t last_thread_id;        /* guarded by the GIL, as is the rest */
+
+/* ---- this thread in a profile ---- */
+
+static struct kymo_calls_thread *known_thread(const struct calls_profile *profile)
+{
+    for (size_t i = profile->n_threads; i > 0; i--)
+        if (profile->threads[i - 1].thread == thread_id)
+            return profile->threads[i - 1].calls;
+    return NULL;
+}
+
+/* What the program calls the thread, where the thread is known to threading by now. */
+static void name_thread(struct kymo_calls_thread *thread)
+{
+    PyObject *const modules = PyImport_GetModuleDict(); /* lent */
+    PyObject *const threading = modules != NULL ? PyDict_GetItemString(modules, "threading") : NULL;
+    PyObject *const active =
+        threading != NULL ? PyDict_GetItemString(PyModule_GetDict(threading), "_active") : NULL;
+    PyObject *const ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+    PyObject *const object = active != NULL && PyDict_CheckExact(active) && ident != NULL
+                                 ? PyDict_GetItemWithError(active, ident)
+                                 : NULL;
+    PyObject **const dict = object != NULL ? _PyObject_GetDictPtr(object) : NULL;
+    PyObject *const name =
+        dict != NULL && *dict != NULL ? PyDict_GetItemString(*dict, "_name") : NULL;
+    const char *const text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    if (text != NULL)
+        kymo_calls_name_thread(thread, text);
+    Py_XDECREF(ident);
+    PyErr_Clear();
+}
+
+static struct kymo_calls_thread *new_thread(struct calls_profile *profile)
+{
+    struct calls_known *const threads =
+        PyMem_Realloc(profile->threads, (profile->n_threads + 1) * sizeof *threads);
+    if (threads == NULL)
+        return NULL;
+    profile->threads = threads;
+    struct kymo_calls_thread *const thread = kymo_calls_thread_create(profile->calls);
+    if (thread == NULL)
+        return NULL;
+    threads[profile->n_threads++] = (struct calls_known){thread_id, thread};
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    name_thread(thread);
+    PyErr_Restore(type, value, traceback);
+    return thread;
+}
+
+/* NULL without memory: the call is not counted. */
+static struct kymo_calls_thread *thread_in(struct calls_profile *profile)
+{
+    struct calls_here *const here = &slots_here[profile->slot];
+    if (KYMO_LIKELY(here->id == profile->id))
+        return here->thread;
+    struct kymo_calls_thread *thread = NULL;
+    if (thread_id != 0)
+        thread = known_thread(profile);
+    else
+        thread_id = ++last_thread_id;
+    if (thread == NULL)
+        thread = new_thread(profile);
+    if (thread != NULL)
+        *here = (struct calls_here){profile->id, thread};
+    kymo_calls_own = slots_here;
+    return thread;
+}
+
+/* ---- the user's clock ---- */
+
+/* Its time in ticks: units of timer_unit, or nanoseconds of a float. 0, told once, when it fails. */
+static uint64_t user_time(struct calls_profile *profile)
+{
+    PyObject *type, *value, *traceback;
+    int64_t ticks = 0;
+    PyErr_Fetch(&type, &value, &traceback);
+    is_in_timer = true;
+    PyObject *const time = PyObject_CallNoArgs(profile->timer);
+    is_in_timer = false;
+    if (time != NULL && profile->timer_unit > 0) {
+        ticks = PyLong_Check(time) ? PyLong_AsLongLong(time) : (int64_t)PyFloat_AsDouble(time);
+    } else if (time != NULL) {
+        ticks = (int64_t)(PyFloat_AsDouble(time) * 1e9);
+    }
+    if (PyErr_Occurred())
+        PyErr_WriteUnraisable(profile->timer);
+    Py_XDECREF(time);
+    PyErr_Restore(type, value, traceback);
+    return ticks > 0 ? (uint64_t)ticks : 0;
+}
+
+static void enter(struct calls_profile *profile, uint32_t function, uint32_t signature,
+                  bool is_resumed)
+{
+    struct kymo_calls_thread *const thread = thread_in(profile);
+    if (thread == NULL || function == CALLS_IGNORED)
+        return;
+    if (profile->timer != NULL) {
+        const uint64_t now = user_time(profile);
+        (is_resumed ? kymo_calls_resume_at : kymo_calls_enter_at)(thread, function, signature, now);
+    } else {
+        (is_resumed ? kymo_calls_resume : kymo_calls_enter)(thread, function, signature);
+    }
+}
+
+static void leave(struct calls_profile *profile, uint32_t function)
+{
+    struct kymo_calls_thread *const thread = thread_in(profile);
+    if (thread == NULL || function == CALLS_IGNORED || function == 0)
+        return;
+    if (profile->timer != NULL)
+        kymo_calls_leave_at(thread, function, user_time(profile));
+    else
+        kymo_calls_leave(thread, function);
+}
+
+/* ---- signatures ---- */
+
+enum { WAITS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR };
+
+/*
+ * What the function was called with; of one that goes on, what it was called with when it began. Entries stay when it is
+ * over, until another begins in its place: there are as many as ever waited at once.
+ */
+static uint32_t sign(struct calls_profile *profile, uint32_t function, const struct calls_frame *frame)
+{
+    uint64_t words[CALLS_SIGN_WORDS];
+    PyCodeObject *const code = (PyCodeObject *)frame->code;
+    if (frame->is_resumed)
+        return calls_table_get(&profile->generators, frame->key);
+    const size_t n = calls_sign_frame(profile->signer, code, frame->locals, words);
+    const uint32_t signature =
+        calls_sign_number(profile->signer, profile->calls, function, code, words, n);
+    if ((code->co_flags & WAITS) != 0 && signature != 0)
+        calls_table_set(&profile->generators, frame->key, signature);
+    else if ((code->co_flags & WAITS) != 0)
+        calls_table_remove(&profile->generators, frame->key); /* of one that was there before */
+    return signature;
+}
+
+/* ---- what the sources tell ---- */
+
+/* The program's own clock and formatters are not counted. */
+static bool is_ours(void)
+{
+    return is_in_timer || calls_sign_is_formatting;
+}
+
+static void begin_code(struct calls_profile *profile, const struct calls_frame *frame)
+{
+    const uint32_t function = calls_function_of_code(profile, frame->code, frame->globals);
+    const bool is_signed = profile->signer != NULL && function != CALLS_IGNORED && function != 0;
+    enter(profile, function, is_signed ? sign(profile, function, frame) : 0, frame->is_resumed);
+}
+
+void calls_begin_code(const struct calls_frame *frame)
+{
+    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++)
+        if (calls_hook.profiles[i] != NULL)
+            begin_code(calls_hook.profiles[i], frame);
+}
+
+void calls_end_code(PyObject *code)
+{
+    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++)
+        if (calls_hook.profiles[i] != NULL)
+            leave(calls_hook.profiles[i], calls_table_get(&calls_hook.profiles[i]->functions, code));
+}
+
+/* Of those who watch some modules, built-ins are told when a watched function calls them. */
+static bool wants_builtins(const struct calls_profile *profile)
+{
+    return profile != NULL && profile->with_builtins;
+}
+
+void calls_begin_builtin(const PyMethodDef *key, PyObject *callable, PyObject *self)
+{
+    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++)
+        if (wants_builtins(calls_hook.profiles[i]))
+            enter(calls_hook.profiles[i],
+                  calls_function_of_builtin(calls_hook.profiles[i], key, callable, self), 0, false);
+}
+
+void calls_end_builtin(const PyMethodDef *key)
+{
+    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++)
+        if (wants_builtins(calls_hook.profiles[i]))
+            leave(calls_hook.profiles[i], calls_table_get(&calls_hook.profiles[i]->functions, key));
+}
+
+bool calls_is_watched(PyObject *code, PyObject *globals)
+{
+    for (size_t i = 0; i < calls_hook.n_slots; i++)
+        if (calls_hook.profiles[i] != NULL &&
+            calls_function_of_code(calls_hook.profiles[i], code, globals) != CALLS_IGNORED)
+            return true;
+    return false;
+}
+
+/* ---- on and off ---- */
+
+static bool is_plain(const struct calls_profile *profile)
+{
+    return profile->timer == NULL && profile->modules == NULL && profile->with_builtins;
+}
+
+static void renew(void)
+{
+    size_t n = 0;
+    calls_hook.n_slots = 0;
+    for (size_t i = 0; i < CALLS_PROFILES; i++)
+        if (calls_hook.profiles[i] != NULL) {
+            calls_hook.n_slots = i + 1;
+            n++;
+        }
+    struct calls_profile *const first = calls_hook.profiles[0];
+    struct calls_profile *const only = n == 1 && first != NULL && is_plain(first) ? first : NULL;
+    calls_hook.one = only != NULL && only->signer == NULL ? only : NULL;
+    calls_hook.signing = only != NULL && only->signer != NULL ? only : NULL;
+}
+
+static int free_slot(void)
+{
+    for (int i = 0; i < CALLS_PROFILES; i++)
+        if (calls_hook.profiles[i] == NULL)
+            return i;
+    return -1;
+}
+
+int calls_enable(struct calls_profile *profile)
+{
+    if (profile->slot >= 0)
+        return 0;
+    const int slot = free_slot();
+    if (slot < 0) {
+        PyErr_Format(PyExc_RuntimeError, "%d call profiles are enabled already; disable one",
+                     CALLS_PROFILES);
+        return -1;
+    }
+    const bool is_first = calls_hook.n_slots == 0;
+    profile->slot = slot;
+    calls_hook.profiles[slot] = (struct calls_profile *)Py_NewRef((PyObject *)profile);
+    renew();
+    if ((is_first ? calls_source_start() : calls_source_change()) == 0)
+        return 0;
+    profile->slot = -1;
+    calls_hook.profiles[slot] = NULL;
+    Py_DECREF(profile);
+    renew();
+    return -1;
+}
+
+int calls_disable(struct calls_profile *profile)
+{
+    if (profile->slot < 0)
+        return 0;
+    if (profile->timer != NULL)
+        kymo_calls_settle_at(profile->calls, user_time(profile));
+    else
+        kymo_calls_settle(profile->calls);
+    calls_hook.profiles[profile->slot] = NULL;
+    profile->slot = -1;
+    renew();
+    const int status = calls_hook.n_slots == 0 ? calls_source_stop() : calls_source_change();
+    Py_DECREF(profile);
+    return status;
+}
+
+void calls_disable_all(void)
+{
+    for (size_t i = 0; i < CALLS_PROFILES; i++)
+        if (calls_hook.profiles[i] != NULL && calls_disable(calls_hook.profiles[i]) < 0)
+            PyErr_Clear();
+}

@@ -1,0 +1,322 @@
+/*
+ * calls_monitoring.c: calls by sys.monitoring, for all threads at once; Python 3.12 and later.
+ *
+ * The callbacks are built-in functions with METH_FASTCALL: nothing is allocated for a call. Where no profile watches a
+ * function, its events are disabled at that place, and cost nothing from then on.
+ */
+#include "calls_hook.h"
+
+#if CALLS_MONITORING
+
+#define Py_BUILD_CORE 1
+#include <internal/pycore_frame.h>
+#undef Py_BUILD_CORE
+
+static struct {
+    int tool;             /* -1: none */
+    PyObject *monitoring; /* sys.monitoring */
+    PyObject *disable;    /* what disables an event at its place */
+    PyObject *missing;    /* stands for no argument */
+    bool has_disabled;    /* some event, somewhere */
+} source = {.tool = -1};
+
+/* ---- callbacks ---- */
+
+static inline _PyInterpreterFrame *frame_here(void)
+{
+    PyThreadState *const thread = PyThreadState_Get();
+#if PY_VERSION_HEX >= 0x030d0000
+    return thread->current_frame;
+#else
+    return thread->cframe->current_frame;
+#endif
+}
+
+/* The function's own frame is the innermost while a callback runs: the callback is C's. */
+static PyObject *globals_here(void)
+{
+    const _PyInterpreterFrame *const frame = frame_here();
+    return frame != NULL ? frame->f_globals : NULL;
+}
+
+static void begin(PyObject *code, bool is_resumed)
+{
+    const _PyInterpreterFrame *const frame = frame_here();
+    if (frame != NULL)
+        calls_begin_code(&(struct calls_frame){.code = code,
+                                               .globals = frame->f_globals,
+                                               .locals = frame->localsplus,
+                                               .key = frame,
+                                               .is_resumed = is_resumed});
+}
+
+static PyObject *nothing_more(PyObject *code)
+{
+    if (calls_hook.n_slots == 0 || calls_is_watched(code, globals_here()))
+        Py_RETURN_NONE;
+    source.has_disabled = true;
+    return Py_NewRef(source.disable);
+}
+
+static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+{
+    struct calls_profile *const one = calls_hook.one;
+    struct kymo_calls_thread *const thread = calls_plain(one);
+    if (KYMO_LIKELY(thread != NULL)) {
+        const uint32_t function = calls_table_get(&one->functions, args[0]);
+        if (KYMO_LIKELY(function != 0)) {
+            kymo_calls_enter(thread, function, 0);
+            Py_RETURN_NONE;
+        }
+    }
+    begin(args[0], false);
+    return nothing_more(args[0]);
+}
+
+static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+{
+    begin(args[0], true);
+    return nothing_more(args[0]);
+}
+
+/* Throwing and unwinding cannot be disabled at a place. */
+static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+{
+    begin(args[0], true);
+    Py_RETURN_NONE;
+}
+
+static inline bool end_plain(PyObject *code)
+{
+    const struct calls_profile *const one = calls_hook.one;
+    struct kymo_calls_thread *const thread = calls_plain(one);
+    if (KYMO_UNLIKELY(thread == NULL))
+        return false;
+    const uint32_t function = calls_table_get(&one->functions, code);
+    if (KYMO_LIKELY(function != 0))
+        kymo_calls_leave(thread, function);
+    return true;
+}
+
+static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+{
+    if (KYMO_LIKELY(end_plain(args[0])))
+        Py_RETURN_NONE;
+    calls_end_code(args[0]);
+    return nothing_more(args[0]);
+}
+
+static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+{
+    if (!end_plain(args[0]))
+        calls_end_code(args[0]);
+    Py_RETURN_NONE;
+}
+
+/* The C function that a callable is, NULL for none; `arg0` is what a method descriptor is called on. */
+static inline const PyMethodDef *method_of(PyObject *callable, PyObject *arg0)
+{
+    if (PyCFunction_Check(callable))
+        return ((PyCFunctionObject *)callable)->m_ml;
+    if (Py_IS_TYPE(callable, &PyMethodDescr_Type) && arg0 != source.missing)
+        return ((PyMethodDescrObject *)callable)->d_method;
+    return NULL;
+}
+
+static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+{
+    const PyMethodDef *const key = method_of(args[2], args[3]);
+    struct calls_profile *const one = calls_hook.one;
+    struct kymo_calls_thread *const thread = calls_plain(one);
+    if (key == NULL)
+        Py_RETURN_NONE;
+    if (KYMO_LIKELY(thread != NULL)) {
+        const uint32_t function = calls_table_get(&one->functions, key);
+        if (KYMO_LIKELY(function != 0)) {
+            kymo_calls_enter(thread, function, 0);
+            Py_RETURN_NONE;
+        }
+    }
+    if (one == NULL && !calls_is_watched(args[0], globals_here()))
+        return nothing_more(args[0]);
+    calls_begin_builtin(key, args[2], args[3] != source.missing ? args[3] : NULL);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args,
+                             Py_ssize_t Py_UNUSED(n))
+{
+    const PyMethodDef *const key = method_of(args[2], args[3]);
+    const struct calls_profile *const one = calls_hook.one;
+    struct kymo_calls_thread *const thread = calls_plain(one);
+    if (key == NULL)
+        Py_RETURN_NONE;
+    if (KYMO_LIKELY(thread != NULL)) {
+        const uint32_t function = calls_table_get(&one->functions, key);
+        if (KYMO_LIKELY(function != 0))
+            kymo_calls_leave(thread, function);
+        Py_RETURN_NONE;
+    }
+    calls_end_builtin(key);
+    Py_RETURN_NONE;
+}
+
+static struct callback {
+    const char *event;
+    PyMethodDef method;
+    bool is_builtins; /* wanted where built-in functions are */
+    bool is_implied;  /* comes with CALL, and is not asked for */
+} callbacks[] = {
+#define CALLBACK(name, function) (PyCFunction)(void (*)(void)) function, METH_FASTCALL, NULL
+    {"PY_START", {"_py_start", CALLBACK("", on_start)}, false, false},
+    {"PY_RESUME", {"_py_resume", CALLBACK("", on_resume)}, false, false},
+    {"PY_THROW", {"_py_throw", CALLBACK("", on_throw)}, false, false},
+    {"PY_RETURN", {"_py_return", CALLBACK("", on_return)}, false, false},
+    {"PY_YIELD", {"_py_yield", CALLBACK("", on_return)}, false, false},
+    {"PY_UNWIND", {"_py_unwind", CALLBACK("", on_unwind)}, false, false},
+    {"CALL", {"_call", CALLBACK("", on_call)}, true, false},
+    {"C_RETURN", {"_c_return", CALLBACK("", on_c_return)}, true, true},
+    {"C_RAISE", {"_c_raise", CALLBACK("", on_c_return)}, true, true},
+};
+
+PyMethodDef calls_source_functions[] = {{NULL, NULL, 0, NULL}};
+
+/* ---- on and off ---- */
+
+static long event_number(const char *name)
+{
+    PyObject *const events = PyObject_GetAttrString(source.monitoring, "events");
+    PyObject *const number = events != NULL ? PyObject_GetAttrString(events, name) : NULL;
+    const long value = number != NULL ? PyLong_AsLong(number) : -1;
+    Py_XDECREF(number);
+    Py_XDECREF(events);
+    return value;
+}
+
+static int register_callback(struct callback *callback, bool on)
+{
+    const long event = event_number(callback->event);
+    PyObject *const function = on ? PyCFunction_New(&callback->method, NULL) : Py_NewRef(Py_None);
+    if (event < 0 || function == NULL) {
+        Py_XDECREF(function);
+        return -1;
+    }
+    PyObject *const before = PyObject_CallMethod(source.monitoring, "register_callback", "ilN",
+                                                 source.tool, event, function);
+    Py_XDECREF(before);
+    return before != NULL ? 0 : -1;
+}
+
+static int register_all(bool on)
+{
+    for (size_t i = 0; i < sizeof callbacks / sizeof *callbacks; i++)
+        if (register_callback(&callbacks[i], on) < 0)
+            return -1;
+    return 0;
+}
+
+static int set_events(bool on)
+{
+    bool with_builtins = false;
+    long events = 0;
+    for (size_t i = 0; i < calls_hook.n_slots; i++)
+        with_builtins |= calls_hook.profiles[i] != NULL && calls_hook.profiles[i]->with_builtins;
+    for (size_t i = 0; on && i < sizeof callbacks / sizeof *callbacks; i++)
+        if (!callbacks[i].is_implied && (!callbacks[i].is_builtins || with_builtins)) {
+            const long event = event_number(callbacks[i].event);
+            if (event < 0)
+                return -1;
+            events |= event;
+        }
+    PyObject *const done =
+        PyObject_CallMethod(source.monitoring, "set_events", "il", source.tool, events);
+    Py_XDECREF(done);
+    return done != NULL ? 0 : -1;
+}
+
+/* Places where events were disabled have them again. */
+static int restart_events(void)
+{
+    if (!source.has_disabled)
+        return 0;
+    source.has_disabled = false;
+    PyObject *const done = PyObject_CallMethod(source.monitoring, "restart_events", NULL);
+    Py_XDECREF(done);
+    return done != NULL ? 0 : -1;
+}
+
+static int find_monitoring(void)
+{
+    if (source.monitoring != NULL)
+        return 0;
+    PyObject *const monitoring = PySys_GetObject("monitoring"); /* lent */
+    if (monitoring == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "this Python has no sys.monitoring");
+        return -1;
+    }
+    source.disable = PyObject_GetAttrString(monitoring, "DISABLE");
+    source.missing = PyObject_GetAttrString(monitoring, "MISSING");
+    if (source.disable == NULL || source.missing == NULL)
+        return -1;
+    source.monitoring = Py_NewRef(monitoring);
+    return 0;
+}
+
+/* Take an id that is free. 0 is for debuggers, 1 for coverage, 2 for profilers, which others take as well; 5 for optimizers. */
+static int use_tool(void)
+{
+    static const int ids[] = {3, 4, 2, 5, 0, 1};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        PyObject *const done =
+            PyObject_CallMethod(source.monitoring, "use_tool_id", "is", ids[i], "kymo");
+        if (done != NULL) {
+            Py_DECREF(done);
+            source.tool = ids[i];
+            return 0;
+        }
+        if (!PyErr_ExceptionMatches(PyExc_ValueError))
+            return -1;
+        PyErr_Clear();
+    }
+    PyErr_SetString(PyExc_RuntimeError,
+                    "all six tool ids of sys.monitoring are taken by other tools (debuggers, "
+                    "coverage, profilers); end one of them");
+    return -1;
+}
+
+static int free_tool(void)
+{
+    if (source.tool < 0)
+        return 0;
+    int status = set_events(false);
+    if (register_all(false) < 0)
+        status = -1;
+    PyObject *const done = PyObject_CallMethod(source.monitoring, "free_tool_id", "i", source.tool);
+    source.tool = -1;
+    Py_XDECREF(done);
+    return done != NULL ? status : -1;
+}
+
+int calls_source_start(void)
+{
+    if (find_monitoring() == 0 && use_tool() == 0 && register_all(true) == 0 &&
+        restart_events() == 0 && set_events(true) == 0)
+        return 0;
+    PyObject *const error = PyErr_GetRaisedException();
+    if (free_tool() < 0)
+        PyErr_Clear();
+    PyErr_SetRaisedException(error);
+    return -1;
+}
+
+int calls_source_change(void)
+{
+    return restart_events() == 0 ? set_events(true) : -1;
+}
+
+int calls_source_stop(void)
+{
+    return free_tool();
+}
+
+#endif

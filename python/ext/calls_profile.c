@@ -1,0 +1,288 @@
+/* calls_profile.c: the type behind kymo.Profile. */
+#include "calls_hook.h"
+
+#define SELF(object) ((struct calls_profile *)(object))
+
+/* ---- life ---- */
+
+static PyObject *profile_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                             PyObject *Py_UNUSED(kwargs))
+{
+    struct calls_profile *const self = SELF(type->tp_alloc(type, 0));
+    if (self != NULL)
+        self->slot = -1;
+    return (PyObject *)self;
+}
+
+static int set_modules(struct calls_profile *self, PyObject *modules)
+{
+    if (modules == Py_None)
+        return 0;
+    PyObject *const names =
+        PyUnicode_Check(modules) ? PyTuple_Pack(1, modules) : PySequence_Tuple(modules);
+    if (names == NULL)
+        return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++)
+        if (!PyUnicode_Check(PyTuple_GET_ITEM(names, i))) {
+            PyErr_Format(PyExc_TypeError, "modules are names, and %R is none",
+                         PyTuple_GET_ITEM(names, i));
+            Py_DECREF(names);
+            return -1;
+        }
+    self->modules = names;
+    return 0;
+}
+
+struct arguments {
+    PyObject *timer, *modules;
+    double unit;
+    int subcalls, builtins, cpu, level, requires_grad;
+    unsigned depth, most;
+    unsigned long long memory;
+};
+
+static int make_signer(struct calls_profile *self, const struct arguments *a)
+{
+    PyObject *const module = PyImport_ImportModule("kymo._native");
+    if (module == NULL)
+        return -1;
+    const struct calls_sign_options options = {.level = (enum calls_level)a->level,
+                                               .depth = a->depth,
+                                               .most = a->most,
+                                               .requires_grad = a->requires_grad != 0,
+                                               .formatters = native_state_of(module)->formatters,
+                                               .define = kymo_calls_signature,
+                                               .count_widened = kymo_calls_count_widened};
+    self->signer = calls_signer_create(&options);
+    Py_DECREF(module);
+    return self->signer != NULL ? 0 : -1;
+}
+
+static int make(struct calls_profile *self, const struct arguments *a)
+{
+    static uint64_t last_id;
+    const bool has_timer = a->timer != Py_None;
+    const struct kymo_calls_options options = {
+        .flags = (a->builtins ? KYMO_CALLS_BUILTINS : 0u) | (a->cpu ? KYMO_CALLS_CPU : 0u) |
+                 (has_timer ? KYMO_CALLS_USER : 0u) | (a->level > 0 ? KYMO_CALLS_SIGNATURES : 0u),
+        .ns_per_tick = has_timer && a->unit > 0 ? a->unit * 1e9 : 0,
+        .memory_bytes = a->memory};
+    self->id = ++last_id;
+    self->timer = has_timer ? Py_NewRef(a->timer) : NULL;
+    self->timer_unit = a->unit;
+    self->with_builtins = a->builtins;
+    self->with_subcalls = a->subcalls;
+    self->calls = kymo_calls_create(&options);
+    if (self->calls == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (set_modules(self, a->modules) < 0 || calls_numbers_init(self) < 0)
+        return -1;
+    return a->level > CALLS_NONE ? make_signer(self, a) : 0;
+}
+
+static int profile_init(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"timer",      "timeunit", "subcalls",      "builtins",
+                                        "signatures", "modules",  "cpu",           "memory",
+                                        "depth",      "most",     "requires_grad", NULL};
+    struct calls_profile *const self = SELF(object);
+    struct arguments a = {.timer = Py_None, .modules = Py_None, .subcalls = 1, .builtins = 1};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OdppiOpKIIp:Profiler",
+                                     (char **)(uintptr_t)names, &a.timer, &a.unit, &a.subcalls,
+                                     &a.builtins, &a.level, &a.modules, &a.cpu, &a.memory, &a.depth,
+                                     &a.most, &a.requires_grad))
+        return -1;
+    if (a.level < CALLS_NONE || a.level > CALLS_LAYOUT) {
+        PyErr_Format(PyExc_ValueError, "%d is no level of signatures", a.level);
+        return -1;
+    }
+    if (self->calls != NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "a profile is made once");
+        return -1;
+    }
+    if (a.timer != Py_None && !PyCallable_Check(a.timer)) {
+        PyErr_SetString(PyExc_TypeError, "timer is a function that returns the time, or None");
+        return -1;
+    }
+    if (a.timer != Py_None && a.cpu) {
+        PyErr_SetString(PyExc_ValueError, "timer and cpu are two clocks; choose one");
+        return -1;
+    }
+    return make(self, &a);
+}
+
+static int profile_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    struct calls_profile *const self = SELF(object);
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->kept);
+    Py_VISIT(self->timer);
+    Py_VISIT(self->modules);
+    return 0;
+}
+
+static int profile_clear_references(PyObject *object)
+{
+    struct calls_profile *const self = SELF(object);
+    Py_CLEAR(self->kept);
+    Py_CLEAR(self->timer);
+    Py_CLEAR(self->modules);
+    return 0;
+}
+
+/* One that is on is referred to by its slot, and does not come here. */
+static void profile_dealloc(PyObject *object)
+{
+    struct calls_profile *const self = SELF(object);
+    PyTypeObject *const type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    calls_numbers_fini(self);
+    calls_signer_destroy(self->signer);
+    kymo_calls_destroy(self->calls);
+    PyMem_Free(self->threads);
+    profile_clear_references(object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+/* ---- methods ---- */
+
+static bool is_made(const struct calls_profile *self)
+{
+    if (self->calls == NULL)
+        PyErr_SetString(PyExc_RuntimeError, "the profile's __init__ was not called");
+    return self->calls != NULL;
+}
+
+static PyObject *profile_enable(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"subcalls", "builtins", NULL};
+    struct calls_profile *const self = SELF(object);
+    int subcalls = -1, builtins = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pp:enable", (char **)(uintptr_t)names,
+                                     &subcalls, &builtins) ||
+        !is_made(self))
+        return NULL;
+    if (self->slot < 0) { /* one that is on stays as it is */
+        if (subcalls >= 0)
+            self->with_subcalls = subcalls;
+        if (builtins >= 0)
+            self->with_builtins = builtins;
+    }
+    if (calls_enable(self) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *profile_disable(PyObject *object, PyObject *Py_UNUSED(unused))
+{
+    if (!is_made(SELF(object)) || calls_disable(SELF(object)) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *profile_clear(PyObject *object, PyObject *Py_UNUSED(unused))
+{
+    if (!is_made(SELF(object)))
+        return NULL;
+    kymo_calls_clear(SELF(object)->calls);
+    Py_RETURN_NONE;
+}
+
+static PyObject *profile_getstats(PyObject *object, PyObject *Py_UNUSED(unused))
+{
+    return is_made(SELF(object)) ? calls_getstats(SELF(object)) : NULL;
+}
+
+static PyObject *profile_stats(PyObject *object, PyObject *Py_UNUSED(unused))
+{
+    return is_made(SELF(object)) ? calls_stats_dict(SELF(object)) : NULL;
+}
+
+static PyObject *profile_write(PyObject *object, PyObject *file)
+{
+    struct calls_profile *const self = SELF(object);
+    const int fd = is_made(self) ? PyObject_AsFileDescriptor(file) : -1;
+    if (fd < 0)
+        return NULL;
+    const kymo_status status = kymo_calls_write(self->calls, fd);
+    if (status != KYMO_OK)
+        return PyErr_Format(status == KYMO_ENOMEM ? PyExc_MemoryError : PyExc_OSError, "%s",
+                            kymo_last_error());
+    Py_RETURN_NONE;
+}
+
+static PyObject *profile_counts(PyObject *object, PyObject *Py_UNUSED(unused))
+{
+    struct kymo_calls_counts c;
+    if (!is_made(SELF(object)))
+        return NULL;
+    kymo_calls_counts_get(SELF(object)->calls, &c);
+    return Py_BuildValue("{sKsKsKsKsIsIsI}", "paths", (unsigned long long)c.nodes, "other_paths",
+                         (unsigned long long)c.other_paths, "widened",
+                         (unsigned long long)c.widened, "bytes", (unsigned long long)c.bytes,
+                         "functions", c.functions, "signatures", c.signatures, "threads", c.threads);
+}
+
+static PyMethodDef profile_methods[] = {
+    {"enable", (PyCFunction)(void (*)(void))profile_enable, METH_VARARGS | METH_KEYWORDS,
+     "enable($self, subcalls=True, builtins=True)\n--\n\nCount calls from now on, on all threads."},
+    {"disable", profile_disable, METH_NOARGS, "disable($self)\n--\n\nCount no more."},
+    {"clear", profile_clear, METH_NOARGS, "clear($self)\n--\n\nForget what was counted."},
+    {"getstats", profile_getstats, METH_NOARGS,
+     "getstats($self)\n--\n\nA list of profiler_entry, as cProfile has it."},
+    {"_stats", profile_stats, METH_NOARGS, "_stats($self)\n--\n\nThe dictionary of pstats."},
+    {"_write", profile_write, METH_O, "_write($self, file, /)\n--\n\nWrite a log into a file."},
+    {"_counts", profile_counts, METH_NOARGS,
+     "_counts($self)\n--\n\nHow large the profile is, and what did not fit."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot profile_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "A call profile: which function was called from where, how "
+                                    "often, for how long."},
+    {Py_tp_new, profile_new},
+    {Py_tp_init, profile_init},
+    {Py_tp_dealloc, profile_dealloc},
+    {Py_tp_traverse, profile_traverse},
+    {Py_tp_clear, profile_clear_references},
+    {Py_tp_methods, profile_methods},
+    {0, NULL},
+};
+
+static PyType_Spec profile_spec = {
+    .name = "kymo._native.Profiler",
+    .basicsize = sizeof(struct calls_profile),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = profile_slots,
+};
+
+/* ---- the end of the interpreter, and forks ---- */
+
+static PyObject *end_calls(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    calls_disable_all();
+    Py_RETURN_NONE;
+}
+
+PyMethodDef calls_functions[] = {
+    {"_end_calls", end_calls,
+     METH_NOARGS, "_end_calls($module, /)\n--\n\nDisable all call profiles: the interpreter ends, or a child was forked."},
+    {NULL, NULL, 0, NULL},
+};
+
+int calls_make(PyObject *module)
+{
+    PyObject *const type = PyType_FromSpec(&profile_spec);
+    if (type == NULL)
+        return -1;
+    if (PyModule_AddObject(module, "Profiler", type) < 0) {
+        Py_DECREF(type);
+        return -1;
+    }
+    return PyModule_AddFunctions(module, calls_functions) == 0
+               ? PyModule_AddFunctions(module, calls_source_functions)
+               : -1;
+}

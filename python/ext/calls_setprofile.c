@@ -1,0 +1,335 @@
+/*
+ * calls_setprofile.c: calls by the profile hook, which each thread has for itself; Python 3.9 to 3.11.
+ *
+ * Threads that are there get it when a profile is enabled; those that threading starts later, by threading.setprofile().
+ * Whoever held the hook gets it back.
+ */
+#include "calls_hook.h"
+
+#if !CALLS_MONITORING
+
+#if PY_VERSION_HEX >= 0x030b0000
+#define Py_BUILD_CORE 1
+#include <internal/pycore_frame.h>
+#include <opcode.h>
+#undef Py_BUILD_CORE
+#else
+#include <frameobject.h>
+#endif
+
+/* ---- frames ---- */
+
+#if PY_VERSION_HEX >= 0x030b0000
+
+static inline PyObject *code_of(PyFrameObject *frame)
+{
+    return (PyObject *)frame->f_frame->f_code;
+}
+
+static PyObject *globals_of(PyFrameObject *frame)
+{
+    return frame->f_frame->f_globals;
+}
+
+static PyObject *const *locals_of(PyFrameObject *frame)
+{
+    return frame->f_frame->localsplus;
+}
+
+/* Where it lies while a generator waits. */
+static const void *key_of(PyFrameObject *frame)
+{
+    return frame->f_frame;
+}
+
+/* Of a frame that was made for a compiled function, such as numba's; of others, NULL when they begin. */
+static PyObject *dict_of(PyFrameObject *frame)
+{
+    return frame->f_frame->f_locals;
+}
+
+/* It goes on, unless it is at the instruction by which functions begin. */
+static inline bool is_resumed(PyFrameObject *frame)
+{
+    const _PyInterpreterFrame *const f = frame->f_frame;
+    return f->owner == FRAME_OWNED_BY_GENERATOR && _Py_OPARG(*f->prev_instr) != 0;
+}
+
+#else
+
+static inline PyObject *code_of(PyFrameObject *frame)
+{
+    return (PyObject *)frame->f_code;
+}
+
+static PyObject *globals_of(PyFrameObject *frame)
+{
+    return frame->f_globals;
+}
+
+static PyObject *const *locals_of(PyFrameObject *frame)
+{
+    return frame->f_localsplus;
+}
+
+static const void *key_of(PyFrameObject *frame)
+{
+    return frame;
+}
+
+static PyObject *dict_of(PyFrameObject *frame)
+{
+    return frame->f_locals;
+}
+
+static inline bool is_resumed(PyFrameObject *frame)
+{
+    return frame->f_lasti >= 0;
+}
+
+#endif
+
+/* ---- the hook ---- */
+
+static void begin_slowly(PyFrameObject *frame, bool goes_on)
+{
+    enum { MOST = 64 };
+    PyObject *values[MOST];
+    PyCodeObject *const code = (PyCodeObject *)code_of(frame);
+    PyObject *const dict = (code->co_flags & CO_OPTIMIZED) != 0 ? dict_of(frame) : NULL;
+    const bool is_compiled = dict != NULL && !goes_on && calls_sign_locals(code, dict, values, MOST);
+    calls_begin_code(&(struct calls_frame){.code = (PyObject *)code,
+                                           .globals = globals_of(frame),
+                                           .locals = is_compiled ? values : locals_of(frame),
+                                           .key = key_of(frame),
+                                           .is_resumed = goes_on});
+}
+
+static void begin_python(PyFrameObject *frame)
+{
+    struct calls_profile *const one = calls_hook.one;
+    struct kymo_calls_thread *const thread = calls_plain(one);
+    PyObject *const code = code_of(frame);
+    const bool goes_on = is_resumed(frame);
+    if (KYMO_LIKELY(thread != NULL && !goes_on)) {
+        const uint32_t function = calls_table_get(&one->functions, code);
+        if (KYMO_LIKELY(function != 0)) {
+            kymo_calls_enter(thread, function, 0);
+            return;
+        }
+    }
+    begin_slowly(frame, goes_on);
+}
+
+static void end_python(PyFrameObject *frame)
+{
+    const struct calls_profile *const one = calls_hook.one;
+    struct kymo_calls_thread *const thread = calls_plain(one);
+    PyObject *const code = code_of(frame);
+    if (KYMO_LIKELY(thread != NULL)) {
+        const uint32_t function = calls_table_get(&one->functions, code);
+        if (KYMO_LIKELY(function != 0))
+            kymo_calls_leave(thread, function);
+        return;
+    }
+    calls_end_code(code);
+}
+
+static void begin_builtin(PyFrameObject *frame, PyObject *callable)
+{
+    const PyMethodDef *const key = ((PyCFunctionObject *)callable)->m_ml;
+    struct calls_profile *const one = calls_hook.one;
+    struct kymo_calls_thread *const thread = calls_plain(one);
+    if (KYMO_LIKELY(thread != NULL)) {
+        const uint32_t function = calls_table_get(&one->functions, key);
+        if (KYMO_LIKELY(function != 0)) {
+            kymo_calls_enter(thread, function, 0);
+            return;
+        }
+    }
+    if (one != NULL || calls_is_watched(code_of(frame), globals_of(frame)))
+        calls_begin_builtin(key, callable, NULL);
+}
+
+static void end_builtin(PyObject *callable)
+{
+    const PyMethodDef *const key = ((PyCFunctionObject *)callable)->m_ml;
+    const struct calls_profile *const one = calls_hook.one;
+    struct kymo_calls_thread *const thread = calls_plain(one);
+    if (KYMO_LIKELY(thread != NULL)) {
+        const uint32_t function = calls_table_get(&one->functions, key);
+        if (KYMO_LIKELY(function != 0))
+            kymo_calls_leave(thread, function);
+        return;
+    }
+    calls_end_builtin(key);
+}
+
+static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, PyObject *arg)
+{
+    switch (what) {
+    case PyTrace_CALL:
+        begin_python(frame);
+        break;
+    case PyTrace_RETURN:
+        end_python(frame);
+        break;
+    case PyTrace_C_CALL:
+        if (PyCFunction_Check(arg))
+            begin_builtin(frame, arg);
+        break;
+    case PyTrace_C_RETURN:
+    case PyTrace_C_EXCEPTION:
+        if (PyCFunction_Check(arg))
+            end_builtin(arg);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+/* ---- threads ---- */
+
+/* Hooks of others, which get them back. */
+static struct others {
+    struct {
+        uint64_t thread;
+        Py_tracefunc function;
+        PyObject *argument; /* strong */
+    } * hooks;
+    size_t n;
+} others;
+
+static bool is_on;
+
+static int keep_other(const PyThreadState *thread)
+{
+    void *const hooks = PyMem_Realloc(others.hooks, (others.n + 1) * sizeof *others.hooks);
+    if (hooks == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    others.hooks = hooks;
+    others.hooks[others.n].thread = PyThreadState_GetID((PyThreadState *)(uintptr_t)thread);
+    others.hooks[others.n].function = thread->c_profilefunc;
+    others.hooks[others.n].argument = thread->c_profileobj;
+    Py_XINCREF(thread->c_profileobj);
+    others.n++;
+    return PyErr_WarnEx(PyExc_RuntimeWarning,
+                        "another profiler held this thread's profile hook (cProfile, or "
+                        "sys.setprofile); it sees nothing "
+                        "until kymo's profile is disabled, and goes on then",
+                        1);
+}
+
+static int each_thread(int (*work)(PyThreadState *thread))
+{
+    PyInterpreterState *const interpreter = PyInterpreterState_Get();
+    int status = 0;
+    for (PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter);
+         thread != NULL && status == 0; thread = PyThreadState_Next(thread))
+        status = work(thread);
+    return status;
+}
+
+static int hook_thread(PyThreadState *thread)
+{
+    if (thread->c_profilefunc == on_event)
+        return 0;
+    if (thread->c_profilefunc != NULL && keep_other(thread) < 0)
+        return -1;
+    return _PyEval_SetProfile(thread, on_event, NULL);
+}
+
+static int unhook_thread(PyThreadState *thread)
+{
+    const uint64_t id = PyThreadState_GetID(thread);
+    if (thread->c_profilefunc != on_event)
+        return 0; /* somebody else has it by now */
+    for (size_t i = 0; i < others.n; i++)
+        if (others.hooks[i].thread == id)
+            return _PyEval_SetProfile(thread, others.hooks[i].function, others.hooks[i].argument);
+    return _PyEval_SetProfile(thread, NULL, NULL);
+}
+
+/* What threading calls in a new thread at its first event: the hook takes over from here. */
+static PyObject *on_new_thread(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *frame, *event, *arg;
+    if (!PyArg_ParseTuple(args, "O!UO", &PyFrame_Type, &frame, &event, &arg))
+        return NULL;
+    PyEval_SetProfile(is_on ? on_event : NULL, NULL);
+    if (is_on && PyUnicode_CompareWithASCIIString(event, "call") == 0)
+        begin_python((PyFrameObject *)frame);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef calls_source_functions[] = {
+    {"_calls_new_thread", on_new_thread, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+/* threading.setprofile(); importing threading is what a program with threads does anyway. */
+static int tell_threading(bool on)
+{
+    PyObject *const threading = PyImport_ImportModule("threading");
+    PyObject *const native = PyImport_ImportModule("kymo._native");
+    PyObject *const ours =
+        native != NULL ? PyObject_GetAttrString(native, "_calls_new_thread") : NULL;
+    PyObject *const present =
+        threading != NULL ? PyObject_GetAttrString(threading, "_profile_hook") : NULL;
+    int status = -1;
+    if (ours != NULL && present != NULL) {
+        const bool is_ours = present == ours, is_others = !is_ours && present != Py_None;
+        PyObject *done = Py_None;
+        if (on && !is_others)
+            done = PyObject_CallMethod(threading, "setprofile", "O", ours);
+        else if (!on && is_ours)
+            done = PyObject_CallMethod(threading, "setprofile", "O", Py_None);
+        status = done != NULL ? 0 : -1;
+        if (done != Py_None)
+            Py_XDECREF(done);
+        if (status == 0 && on && is_others)
+            status = PyErr_WarnEx(PyExc_RuntimeWarning,
+                                  "threading.setprofile() was given a hook by another profiler: "
+                                  "threads that start from now on are not in kymo's profile",
+                                  1);
+    }
+    Py_XDECREF(present);
+    Py_XDECREF(ours);
+    Py_XDECREF(native);
+    Py_XDECREF(threading);
+    return status;
+}
+
+int calls_source_start(void)
+{
+    is_on = true;
+    if (tell_threading(true) == 0 && each_thread(hook_thread) == 0)
+        return 0;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    calls_source_stop();
+    PyErr_Restore(type, value, traceback);
+    return -1;
+}
+
+int calls_source_change(void)
+{
+    return 0;
+}
+
+int calls_source_stop(void)
+{
+    is_on = false;
+    int status = each_thread(unhook_thread);
+    for (size_t i = 0; i < others.n; i++)
+        Py_XDECREF(others.hooks[i].argument);
+    others.n = 0;
+    if (tell_threading(false) < 0)
+        status = -1;
+    return status;
+}
+
+#endif
