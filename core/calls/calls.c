@@ -214,14 +214,9 @@ static void nothing(void)
 {
 }
 
-static void configure(const struct kymo__settings *s)
-{
-    (void)s;
-}
-
 __attribute__((constructor(KYMO__INSTRUMENT_LOAD + 6))) static void load(void)
 {
-    static const struct kymo__instrument instrument = {.configure = configure,
+    static const struct kymo__instrument instrument = {.configure = kymo__calls_record_configure,
                                                        .stopping = kymo__calls_record_stop,
                                                        .reset = nothing,
                                                        .before_fork = before_fork,

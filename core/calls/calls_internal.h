@@ -164,6 +164,8 @@ kymo_status kymo__calls_append(struct kymo_calls *calls, struct kymo__log *log, 
 void kymo__calls_record_forget(struct kymo_calls *calls);
 /* A thread of the profile came to be, in itself. */
 void kymo__calls_record_thread(struct kymo_calls_thread *thread);
+/* Options were given. */
+void kymo__calls_record_configure(const struct kymo__settings *s);
 /* The recording closes next. */
 void kymo__calls_record_stop(void);
 void kymo__calls_record_after_fork(bool in_child);

@@ -1,4 +1,6 @@
 /* One profile goes into the recording: differences, written by the flush thread some seconds apart and when it stops. */
+#include <string.h>
+
 #include "calls/calls_internal.h"
 
 #define PERIOD_NS UINT64_C(5000000000) /* between two times */
@@ -7,6 +9,8 @@ static struct {
     pthread_mutex_t lock;     /* guards all */
     struct kymo_calls *calls; /* NULL: none */
     uint64_t written_ns;
+    bool is_asked; /* by options, for a profile that goes into the recording */
+    struct kymo__calls_settings asked;
     uint32_t turn; /* odd while there is one, another for each. Written under the lock, loaded anywhere */
 } recorded = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -90,6 +94,32 @@ void kymo__calls_record_stop(void)
         write_now();
     pthread_mutex_unlock(&recorded.lock);
 }
+
+/* ---- what options ask for ---- */
+
+void kymo__calls_record_configure(const struct kymo__settings *s)
+{
+    pthread_mutex_lock(&recorded.lock);
+    recorded.is_asked = s->calls.is_wanted;
+    recorded.asked = s->calls;
+    pthread_mutex_unlock(&recorded.lock);
+}
+
+int kymo_calls_asked_get(struct kymo_calls_asked *out)
+{
+    pthread_mutex_lock(&recorded.lock);
+    const bool is_asked = recorded.is_asked && kymo_enabled();
+    if (is_asked) {
+        *out = (struct kymo_calls_asked){.signatures = recorded.asked.signatures,
+                                         .builtins = !recorded.asked.no_builtins,
+                                         .memory_bytes = recorded.asked.memory_bytes};
+        memcpy(out->modules, recorded.asked.modules, sizeof out->modules);
+    }
+    pthread_mutex_unlock(&recorded.lock);
+    return is_asked;
+}
+
+/* ---- the calling thread ---- */
 
 void kymo__calls_record_thread(struct kymo_calls_thread *thread)
 {

@@ -67,6 +67,12 @@ struct kymo__settings {
         bool is_wanted;
         uint64_t interval; /* bytes between two samples; 0: the default, which may grow */
     } memory;
+    struct kymo__calls_settings {
+        bool is_wanted, no_builtins;
+        int signatures; /* a level, 0 to 4; -1: the default */
+        uint64_t memory_bytes;
+        char modules[512]; /* names with ':' between; "": all */
+    } calls;
     const char *role; /* a static text for a process that only measures others: it has no rank; else NULL */
     bool by_environment; /* KYMO started it: the program's own first kymo_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */

@@ -312,6 +312,42 @@ static bool set_memory_sample(struct kymo__settings *s, const char *text)
            s->memory.interval <= UINT64_C(1) << 40;
 }
 
+static bool set_calls(struct kymo__settings *s, const char *text)
+{
+    return read_bool(text, &s->calls.is_wanted);
+}
+
+static bool set_calls_modules(struct kymo__settings *s, const char *text)
+{
+    return snprintf(s->calls.modules, sizeof s->calls.modules, "%s", text) <
+           (int)sizeof s->calls.modules;
+}
+
+static bool set_calls_signatures(struct kymo__settings *s, const char *text)
+{
+    static const char *const words[] = {"none", "types", "dtype", "shape", "layout"};
+    bool value;
+    if (read_bool(text, &value)) {
+        s->calls.signatures = value ? -1 : 0;
+        return true;
+    }
+    return read_word(text, words, KYMO__COUNT_OF(words), &s->calls.signatures);
+}
+
+static bool set_calls_builtins(struct kymo__settings *s, const char *text)
+{
+    bool value;
+    if (!read_bool(text, &value))
+        return false;
+    s->calls.no_builtins = !value;
+    return true;
+}
+
+static bool set_calls_memory(struct kymo__settings *s, const char *text)
+{
+    return read_size(text, &s->calls.memory_bytes) && s->calls.memory_bytes > 0;
+}
+
 static bool set_children(struct kymo__settings *s, const char *text)
 {
     return read_bool(text, &s->follow_fork);
@@ -386,6 +422,14 @@ static const struct {
     {"memory", "0|1", "0", "records resident memory, and allocations by samples", set_memory},
     {"memory.sample", "SIZE", "512KiB, more where needed",
      "bytes between two samples of allocations; 1: every allocation", set_memory_sample},
+    {"calls", "0|1", "0", "records calls of Python functions", set_calls},
+    {"calls.modules", "NAME[:NAME...]", "all", "modules and packages whose functions are recorded",
+     set_calls_modules},
+    {"calls.signatures", "0|1|types|dtype|shape|layout", "1, which is shape",
+     "what of the arguments tells calls apart", set_calls_signatures},
+    {"calls.builtins", "0|1", "1", "calls of functions written in C are recorded too",
+     set_calls_builtins},
+    {"calls.memory", "SIZE", "64MiB", "memory for paths of calls", set_calls_memory},
 };
 
 void kymo__settings_init(struct kymo__settings *s)
@@ -393,6 +437,7 @@ void kymo__settings_init(struct kymo__settings *s)
     *s = (struct kymo__settings){.pool_bytes = POOL_DEFAULT,
                                  .follow_fork = true,
                                  .nvtx_out = true,
+                                 .calls = {.signatures = -1},
                                  .rank = -1,
                                  .world_size = -1,
                                  .local_rank = -1};

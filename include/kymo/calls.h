@@ -179,6 +179,16 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_calls_write(struct kymo_calls *calls,
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_calls_record(struct kymo_calls *calls);
 KYMO_API void kymo_calls_unrecord(struct kymo_calls *calls);
 
+/* What the options of the recording ask for: calls and what begins with calls. */
+struct kymo_calls_asked {
+    int signatures; /* 0 none, 1 types, 2 dtypes, 3 shapes, 4 layouts; -1: the default */
+    int builtins;
+    uint64_t memory_bytes; /* 0: the default */
+    char modules[512];     /* names with ':' between; "": all */
+};
+/* 1 and `out` while a recording with calls is on, else 0. */
+KYMO_API int kymo_calls_asked_get(struct kymo_calls_asked *out);
+
 /* The node that the calling thread is in, of the profile that goes into the recording; 0 when there is none. */
 KYMO_API int kymo_calls_current(uint32_t *profile, uint32_t *node);
 

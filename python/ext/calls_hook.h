@@ -152,6 +152,13 @@ int calls_source_stop(void);
 /* The profile hook of a new thread; NULL where none is needed. */
 extern PyMethodDef calls_source_functions[];
 
+/* ---- calls_profile.c ---- */
+
+/* The module kymo._native, lent. */
+PyObject *calls_module(void);
+/* What has to be there before the first profile is on: the ends of the interpreter and of forks. -1 and an exception. */
+int calls_prepare(void);
+
 /* ---- calls_stats.c ---- */
 
 PyObject *calls_getstats(struct calls_profile *profile);

@@ -43,18 +43,15 @@ struct arguments {
 
 static int make_signer(struct calls_profile *self, const struct arguments *a)
 {
-    PyObject *const module = PyImport_ImportModule("kymo._native");
-    if (module == NULL)
-        return -1;
     const struct calls_sign_options options = {.level = (enum calls_level)a->level,
                                                .depth = a->depth,
                                                .most = a->most,
                                                .requires_grad = a->requires_grad != 0,
-                                               .formatters = native_state_of(module)->formatters,
+                                               .formatters =
+                                                   native_state_of(calls_module())->formatters,
                                                .define = kymo_calls_signature,
                                                .count_widened = kymo_calls_count_widened};
     self->signer = calls_signer_create(&options);
-    Py_DECREF(module);
     return self->signer != NULL ? 0 : -1;
 }
 
@@ -263,26 +260,151 @@ static PyType_Spec profile_spec = {
 
 static PyObject *end_calls(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
+    calls_unwatch();
     calls_disable_all();
     Py_RETURN_NONE;
 }
 
-PyMethodDef calls_functions[] = {
-    {"_end_calls", end_calls,
-     METH_NOARGS, "_end_calls($module, /)\n--\n\nDisable all call profiles: the interpreter ends, or a child was forked."},
+/* A child goes on with the profile of a recording, into a log of its own; those of the program are off in it. */
+static PyObject *calls_forked(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    for (size_t i = 0; i < CALLS_PROFILES; i++) {
+        struct calls_profile *const profile = calls_hook.profiles[i];
+        const bool goes_on = profile != NULL && profile->is_recorded && kymo_enabled() &&
+                             kymo_calls_record(profile->calls) == KYMO_OK;
+        if (profile != NULL && !goes_on && calls_disable(profile) < 0)
+            PyErr_Clear();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"_end_calls", end_calls, METH_NOARGS,
+     "_end_calls($module, /)\n--\n\nDisable all call profiles: the interpreter ends."},
+    {"_calls_forked", calls_forked, METH_NOARGS,
+     "_calls_forked($module, /)\n--\n\nIn a forked child: profiles are off and empty."},
     {NULL, NULL, 0, NULL},
 };
 
+static PyObject *the_module; /* lent: it stays until the interpreter ends */
+
+PyObject *calls_module(void)
+{
+    return the_module;
+}
+
 int calls_make(PyObject *module)
 {
-    PyObject *const type = PyType_FromSpec(&profile_spec);
+    PyObject *const type = PyType_FromModuleAndSpec(module, &profile_spec, NULL);
     if (type == NULL)
         return -1;
     if (PyModule_AddObject(module, "Profiler", type) < 0) {
         Py_DECREF(type);
         return -1;
     }
-    return PyModule_AddFunctions(module, calls_functions) == 0
+    the_module = module;
+    return PyModule_AddFunctions(module, functions) == 0
                ? PyModule_AddFunctions(module, calls_source_functions)
                : -1;
+}
+
+/* Have the interpreter call us when it ends and when it was forked. */
+static int call_later(const char *module, const char *method, const char *keyword,
+                      const char *function)
+{
+    PyObject *const from = PyImport_ImportModule(module);
+    PyObject *const registers = from != NULL ? PyObject_GetAttrString(from, method) : NULL;
+    PyObject *const ours = PyObject_GetAttrString(the_module, function);
+    PyObject *const args = keyword == NULL ? PyTuple_Pack(1, ours) : PyTuple_New(0);
+    PyObject *const kwargs = keyword != NULL ? Py_BuildValue("{sO}", keyword, ours) : NULL;
+    PyObject *const done =
+        registers != NULL && args != NULL ? PyObject_Call(registers, args, kwargs) : NULL;
+    const int status = done != NULL ? 0 : -1;
+    Py_XDECREF(done);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(args);
+    Py_XDECREF(ours);
+    Py_XDECREF(registers);
+    Py_XDECREF(from);
+    return status;
+}
+
+int calls_prepare(void)
+{
+    static bool is_done;
+    if (is_done)
+        return 0;
+    if (call_later("atexit", "register", NULL, "_end_calls") < 0 ||
+        call_later("os", "register_at_fork", "after_in_child", "_calls_forked") < 0)
+        return -1;
+    is_done = true;
+    return 0;
+}
+
+/* ---- the profile of a recording ---- */
+
+static struct calls_profile *watching; /* strong; NULL: none */
+
+/* A list of names with ':' between them; None for none. */
+static PyObject *names_of(const char *text)
+{
+    if (text[0] == '\0')
+        return Py_NewRef(Py_None);
+    PyObject *const whole = PyUnicode_DecodeFSDefault(text), *const colon = PyUnicode_FromString(":");
+    PyObject *const names = whole != NULL && colon != NULL ? PyUnicode_Split(whole, colon, -1) : NULL;
+    Py_XDECREF(whole);
+    Py_XDECREF(colon);
+    return names;
+}
+
+static struct calls_profile *begin_watching(const struct kymo_calls_asked *asked)
+{
+    PyObject *const type = PyObject_GetAttrString(the_module, "Profiler");
+    PyObject *const modules = names_of(asked->modules);
+    PyObject *const args = PyTuple_New(0);
+    PyObject *const kwargs =
+        modules != NULL
+            ? Py_BuildValue("{sisisOsK}", "builtins", asked->builtins, "signatures",
+                            asked->signatures < 0 ? CALLS_SHAPE : asked->signatures, "modules",
+                            modules, "memory", (unsigned long long)asked->memory_bytes)
+            : NULL;
+    PyObject *profile =
+        type != NULL && args != NULL && kwargs != NULL ? PyObject_Call(type, args, kwargs) : NULL;
+    Py_XDECREF(kwargs);
+    Py_XDECREF(args);
+    Py_XDECREF(modules);
+    Py_XDECREF(type);
+    if (profile != NULL && kymo_calls_record(SELF(profile)->calls) != KYMO_OK) {
+        PyErr_SetString(PyExc_RuntimeError, kymo_last_error());
+        Py_CLEAR(profile);
+    }
+    if (profile != NULL)
+        SELF(profile)->is_recorded = true;
+    if (profile != NULL && calls_enable(SELF(profile)) < 0)
+        Py_CLEAR(profile);
+    return SELF(profile);
+}
+
+/* The program runs, whatever is in the way of its profile. */
+void calls_watch(void)
+{
+    struct kymo_calls_asked asked;
+    if (watching != NULL || !kymo_calls_asked_get(&asked))
+        return;
+    watching = begin_watching(&asked);
+    if (watching == NULL)
+        PyErr_WriteUnraisable(NULL);
+}
+
+void calls_unwatch(void)
+{
+    struct calls_profile *const profile = watching;
+    if (profile == NULL)
+        return;
+    watching = NULL;
+    if (calls_disable(profile) < 0)
+        PyErr_WriteUnraisable(NULL);
+    kymo_calls_unrecord(profile->calls);
+    profile->is_recorded = false;
+    Py_DECREF(profile);
 }

@@ -274,9 +274,7 @@ PyMethodDef calls_source_functions[] = {
 static int tell_threading(bool on)
 {
     PyObject *const threading = PyImport_ImportModule("threading");
-    PyObject *const native = PyImport_ImportModule("kymo._native");
-    PyObject *const ours =
-        native != NULL ? PyObject_GetAttrString(native, "_calls_new_thread") : NULL;
+    PyObject *const ours = PyObject_GetAttrString(calls_module(), "_calls_new_thread");
     PyObject *const present =
         threading != NULL ? PyObject_GetAttrString(threading, "_profile_hook") : NULL;
     int status = -1;
@@ -298,7 +296,6 @@ static int tell_threading(bool on)
     }
     Py_XDECREF(present);
     Py_XDECREF(ours);
-    Py_XDECREF(native);
     Py_XDECREF(threading);
     return status;
 }

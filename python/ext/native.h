@@ -280,6 +280,9 @@ int native_signature_make(PyObject *module);
 
 /* The type Profiler and what belongs to it. -1 and an exception otherwise. In calls_profile.c. */
 int calls_make(PyObject *module);
+/* Begin the profile that the recording's options ask for, if they do; end it before the recording stops. With the GIL. */
+void calls_watch(void);
+void calls_unwatch(void);
 
 /* Stand in front of Python's allocators, for good, if memory is measured. With the GIL. In native_memory.c. */
 void native_memory_watch(void);

@@ -147,6 +147,7 @@ static int native_exec(PyObject *module)
         add(module, "Range", (PyObject *)state->range_type) < 0)
         return -1;
     native_memory_watch(); /* where the environment asks for it */
+    calls_watch();
     return PyModule_AddStringConstant(module, "version", kymo_version());
 }
 

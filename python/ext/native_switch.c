@@ -23,11 +23,13 @@ static PyObject *switch_start(PyObject *module, PyObject *args)
     if (status != KYMO_OK)
         return native_raise(native_state_of(module), status);
     native_memory_watch();
+    calls_watch();
     Py_RETURN_NONE;
 }
 
 static PyObject *switch_stop(PyObject *module, PyObject *Py_UNUSED(unused))
 {
+    calls_unwatch();
     PyThreadState *thread = PyEval_SaveThread();
     const kymo_status status = kymo_stop();
     PyEval_RestoreThread(thread);
@@ -41,6 +43,7 @@ static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     native_state_of(module)->strict = 0; /* as libkymo knows nothing of it */
     native_phases_forget(&native_state_of(module)->phases);
+    calls_unwatch();
     PyThreadState *thread = PyEval_SaveThread();
     kymo_reset();
     PyEval_RestoreThread(thread);

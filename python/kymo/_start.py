@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest of the package
     from typing import Optional, Union
 
-    Option = Union[str, int, float, bool, os.PathLike[str]]
+    Option = Union[str, int, float, bool, os.PathLike[str], list[str], tuple[str, ...]]
 
 # What the environment held before start() changed it; empty while nothing has to be put back.
 _saved_environment: dict[str, Optional[str]] = {}
@@ -23,12 +23,13 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
 
     Options are those of KYMO_OPTIONS, listed by kymo.options_help(): `kymo.start(pool="64MiB", check=True)`. Keys with
     a dot are given as `**{"stopwatch.warmup": 5}`; `dump_dir` stands for "dump.dir". Sizes are bytes or texts like
-    "64MiB". An option that does not exist or fit raises ValueError, a recording that is open already KymoError.
+    "64MiB". `calls=True` records calls of Python functions; `calls_modules` (names of modules), `calls_signatures`,
+    `calls_builtins` and `calls_memory` stand for "calls.modules" and so on. An option that does not exist or fit raises ValueError, a recording that is open already KymoError.
 
     Processes started from here on record into the same directory, until stop(). Under `kymo run`, or with KYMO set,
     the first start() joins the recording that is on already, and neither `path` nor the options count.
     """
-    text = _options_text({"dump.dir" if key == "dump_dir" else key: value for key, value in options.items()})
+    text = _options_text({_option_key(key): value for key, value in options.items()})
     joins = _native.enabled()
     _native.start("" if path is None else path, text)
     _watch()
@@ -98,7 +99,13 @@ def _options_text(options: dict[str, Option]) -> str:
     return ",".join(f"{key}={_option_value(key, value)}" for key, value in options.items())
 
 
+def _option_key(key: str) -> str:
+    return key.replace("_", ".", 1) if key == "dump_dir" or key.startswith("calls_") else key
+
+
 def _option_value(key: str, value: Option) -> str:
+    if isinstance(value, (list, tuple)):
+        return ":".join(_option_value(key, item) for item in value)
     if isinstance(value, bool):
         return "1" if value else "0"
     text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else str(value)

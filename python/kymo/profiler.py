@@ -12,7 +12,6 @@ thread, and keeps exact paths of calls, which kymo.plot(p) draws and `kymo repor
 
 from __future__ import annotations
 
-import atexit
 import os
 from functools import wraps
 
@@ -164,7 +163,3 @@ def runctx(
             profile.dump_stats(filename)
         else:
             profile.print_stats(sort)
-
-
-atexit.register(_native._end_calls)
-os.register_at_fork(after_in_child=_native._end_calls)

@@ -1,0 +1,102 @@
+"""Calls in a recording: by kymo.start(calls=True), by the environment, in threads and children."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import kymo
+
+PROGRAM = """
+    import os, sys, threading
+    def leaf(n):
+        return n
+    def work(n):
+        return [leaf(n) for _ in range(n)]
+    def main():
+        work(5)
+        thread = threading.Thread(target=work, args=(3,))
+        thread.start()
+        thread.join()
+        if "fork" in sys.argv:
+            child = os.fork()
+            if child == 0:
+                work(7)
+                sys.exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def strings(path: Path) -> list[str]:
+    """Texts in the logs of a recording; blocks of calls are not packed."""
+    found: list[str] = []
+    for log in sorted(path.glob("*.klog")):
+        found.append(" ".join(t.decode() for t in re.findall(rb"[ -~]{4,}", log.read_bytes())))
+    return found
+
+
+def run(tmp_path: Path, program: str, *args: str, options: str = "") -> Path:
+    path = tmp_path / "run.kymo"
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    if options:
+        environment.update(KYMO=str(path), KYMO_OPTIONS=options)
+    script = tmp_path / "program.py"  # the recording has the command line, so no program is on it
+    script.write_text(textwrap.dedent(program))
+    done = subprocess.run(
+        [sys.executable, str(script), *args],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return path
+
+
+def test_start_with_calls_puts_them_into_the_recording(tmp_path: Path) -> None:
+    program = PROGRAM + "\n    import kymo\n    kymo.start('run.kymo', calls=True)\n    main()\n    kymo.stop()\n"
+    (text,) = strings(run(tmp_path, program))
+    assert "leaf" in text and "n:int" in text and "main" in text
+
+
+def test_the_environment_asks_for_calls_and_the_exit_writes_them(tmp_path: Path) -> None:
+    program = PROGRAM + "\n    import kymo\n    main()\n"
+    (text,) = strings(run(tmp_path, program, options="calls=1,calls.signatures=0"))
+    assert "leaf" in text and "n:int" not in text
+
+
+def test_a_forked_child_has_calls_of_its_own(tmp_path: Path) -> None:
+    program = PROGRAM + "\n    import kymo\n    main()\n"
+    texts = strings(run(tmp_path, program, "fork", options="calls=1"))
+    assert len(texts) == 2
+    assert all("leaf" in text for text in texts)
+
+
+def test_only_chosen_modules_are_in_the_recording(tmp_path: Path) -> None:
+    program = PROGRAM + (
+        "\n    import kymo, json\n    kymo.start('run.kymo', calls=True, calls_modules=['json', 'csv'])\n"
+        "    main()\n    json.dumps([1])\n    kymo.stop()\n"
+    )
+    (text,) = strings(run(tmp_path, program))
+    assert "dumps" in text and "leaf" not in text
+
+
+def test_a_recording_without_calls_has_none(tmp_path: Path) -> None:
+    program = PROGRAM + "\n    import kymo\n    kymo.start('run.kymo')\n    main()\n    kymo.stop()\n"
+    (text,) = strings(run(tmp_path, program))
+    assert "leaf" not in text
+
+
+def test_wrong_options_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"calls\.signatures"):
+        kymo.start(tmp_path / "r.kymo", calls=True, calls_signatures="all")
+    with pytest.raises(ValueError, match=r"calls\.memory"):
+        kymo.start(tmp_path / "r.kymo", calls=True, calls_memory="no")
