@@ -1,7 +1,7 @@
 /*
  * calls_monitoring.c: calls by sys.monitoring, for all threads at once; Python 3.12 and later.
  *
- * The callbacks are built-in functions with METH_FASTCALL: nothing is allocated for a call. Where no profile watches a
+ * The callbacks are called by the vectorcall protocol: nothing is allocated for a call. Where no profile watches a
  * function, its events are disabled at that place, and cost nothing from then on.
  */
 #include "calls_hook.h"
@@ -58,7 +58,8 @@ static PyObject *nothing_more(PyObject *code)
     return Py_NewRef(source.disable);
 }
 
-static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                          PyObject *Py_UNUSED(names))
 {
     struct calls_profile *const one = calls_hook.one;
     struct kymo_calls_thread *const thread = calls_plain(one);
@@ -73,14 +74,16 @@ static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, Py_s
     return nothing_more(args[0]);
 }
 
-static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                           PyObject *Py_UNUSED(names))
 {
     begin(args[0], true);
     return nothing_more(args[0]);
 }
 
 /* Throwing and unwinding cannot be disabled at a place. */
-static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                          PyObject *Py_UNUSED(names))
 {
     begin(args[0], true);
     Py_RETURN_NONE;
@@ -98,7 +101,8 @@ static inline bool end_plain(PyObject *code)
     return true;
 }
 
-static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                           PyObject *Py_UNUSED(names))
 {
     if (KYMO_LIKELY(end_plain(args[0])))
         Py_RETURN_NONE;
@@ -106,7 +110,8 @@ static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, Py_
     return nothing_more(args[0]);
 }
 
-static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                           PyObject *Py_UNUSED(names))
 {
     if (!end_plain(args[0]))
         calls_end_code(args[0]);
@@ -123,7 +128,8 @@ static inline const PyMethodDef *method_of(PyObject *callable, PyObject *arg0)
     return NULL;
 }
 
-static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t Py_UNUSED(n))
+static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                         PyObject *Py_UNUSED(names))
 {
     const PyMethodDef *const key = method_of(args[2], args[3]);
     struct calls_profile *const one = calls_hook.one;
@@ -143,8 +149,8 @@ static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ss
     Py_RETURN_NONE;
 }
 
-static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args,
-                             Py_ssize_t Py_UNUSED(n))
+static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                             PyObject *Py_UNUSED(names))
 {
     const PyMethodDef *const key = method_of(args[2], args[3]);
     const struct calls_profile *const one = calls_hook.one;
@@ -161,23 +167,53 @@ static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args,
     Py_RETURN_NONE;
 }
 
-static struct callback {
+static const struct callback {
     const char *event;
-    PyMethodDef method;
+    vectorcallfunc function;
     bool is_builtins; /* wanted where built-in functions are */
     bool is_implied;  /* comes with CALL, and is not asked for */
 } callbacks[] = {
-#define CALLBACK(name, function) (PyCFunction)(void (*)(void)) function, METH_FASTCALL, NULL
-    {"PY_START", {"_py_start", CALLBACK("", on_start)}, false, false},
-    {"PY_RESUME", {"_py_resume", CALLBACK("", on_resume)}, false, false},
-    {"PY_THROW", {"_py_throw", CALLBACK("", on_throw)}, false, false},
-    {"PY_RETURN", {"_py_return", CALLBACK("", on_return)}, false, false},
-    {"PY_YIELD", {"_py_yield", CALLBACK("", on_return)}, false, false},
-    {"PY_UNWIND", {"_py_unwind", CALLBACK("", on_unwind)}, false, false},
-    {"CALL", {"_call", CALLBACK("", on_call)}, true, false},
-    {"C_RETURN", {"_c_return", CALLBACK("", on_c_return)}, true, true},
-    {"C_RAISE", {"_c_raise", CALLBACK("", on_c_return)}, true, true},
+    {"PY_START", on_start, false, false},  {"PY_RESUME", on_resume, false, false},
+    {"PY_THROW", on_throw, false, false},  {"PY_RETURN", on_return, false, false},
+    {"PY_YIELD", on_return, false, false}, {"PY_UNWIND", on_unwind, false, false},
+    {"CALL", on_call, true, false},        {"C_RETURN", on_c_return, true, true},
+    {"C_RAISE", on_c_return, true, true},
 };
+
+/* What sys.monitoring calls: a function without what surrounds built-in functions, which would cost a tenth of a call. */
+struct callee {
+    PyObject_HEAD vectorcallfunc function;
+};
+
+static void callee_dealloc(PyObject *self)
+{
+    PyTypeObject *const type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *callee_create(vectorcallfunc function)
+{
+    static PyMemberDef members[] = {{"__vectorcalloffset__", Py_T_PYSSIZET,
+                                     offsetof(struct callee, function), Py_READONLY, NULL},
+                                    {NULL, 0, 0, 0, NULL}};
+    static PyType_Slot slots[] = {{Py_tp_dealloc, callee_dealloc},
+                                  {Py_tp_call, PyVectorcall_Call},
+                                  {Py_tp_members, members},
+                                  {0, NULL}};
+    static PyType_Spec spec = {.name = "kymo._native.calls_callback",
+                               .basicsize = sizeof(struct callee),
+                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
+                                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                               .slots = slots};
+    static PyTypeObject *type; /* for good */
+    if (type == NULL && (type = (PyTypeObject *)PyType_FromSpec(&spec)) == NULL)
+        return NULL;
+    struct callee *const self = (struct callee *)type->tp_alloc(type, 0);
+    if (self != NULL)
+        self->function = function;
+    return (PyObject *)self;
+}
 
 PyMethodDef calls_source_functions[] = {{NULL, NULL, 0, NULL}};
 
@@ -193,10 +229,10 @@ static long event_number(const char *name)
     return value;
 }
 
-static int register_callback(struct callback *callback, bool on)
+static int register_callback(const struct callback *callback, bool on)
 {
     const long event = event_number(callback->event);
-    PyObject *const function = on ? PyCFunction_New(&callback->method, NULL) : Py_NewRef(Py_None);
+    PyObject *const function = on ? callee_create(callback->function) : Py_NewRef(Py_None);
     if (event < 0 || function == NULL) {
         Py_XDECREF(function);
         return -1;
