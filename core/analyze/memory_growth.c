@@ -57,7 +57,8 @@ static void choose_moments(const struct kymo__memory_pool *pool, struct moments 
             m->ns[m->n++] = pool->iterations.at[i * (n - 1) / (n_points - 1)].end_ns;
         m->per = (double)(n - 1) / (double)(n_points - 1);
         m->unit = "iteration";
-    } else if (!pool->is_ordered && pool->last_ns >= pool->first_ns + NS_A_SECOND) {
+    } else if (!pool->is_ordered && pool->last_ns > pool->first_ns &&
+               pool->last_ns - pool->first_ns >= NS_A_SECOND) {
         /* Less than a second is how a program begins: what that comes to in a second, nobody knows. */
         const double span = (double)(pool->last_ns - pool->first_ns);
         for (size_t i = 0; i < N_SLICES;

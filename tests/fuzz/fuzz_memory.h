@@ -21,9 +21,9 @@ static inline void fuzz_memory_check(const kymo_table *table)
 
 static inline void fuzz_memory_tell(kymo_memory_report *report)
 {
-    static const char *const tables[] = {"pools",         "phases",   "categories",
-                                         "modules",       "stacks",   "growth",
-                                         "fragmentation", "resident", "notes"};
+    static const char *const tables[] = {"pools",  "phases", "categories",    "modules",
+                                         "stacks", "growth", "fragmentation", "resident",
+                                         "live",   "notes"};
     FILE *out = fopen("/dev/null", "w");
     for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++)
         fuzz_memory_check(kymo_memory_report_table(report, tables[i]));
