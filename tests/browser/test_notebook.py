@@ -38,9 +38,8 @@ CELLS = {
     "page": "recording.page(title='in a notebook')",
     "comparison": "kymo.compare('run.kymo', 'run.kymo').page()",
     "calls": """
-        import cProfile
         def dot(n): return sum(range(n))
-        profile = cProfile.Profile()
+        profile = kymo.Profile()
         profile.runcall(lambda: [dot(1000) for _ in range(20)])
         kymo.plot(profile)
         """,

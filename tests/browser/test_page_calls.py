@@ -33,7 +33,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kymo.plot(calls_log.deep(path / "deep.klog"), path=path / "deep.html", open_browser=False)
     kymo.plot(calls_log.large(path / "large.klog", MANY), path=path / "large.html", open_browser=False)
     make_page(path / "report.html", known)
+    profile = kymo.Profile()
+    profile.runcall(program)
+    kymo.plot(profile, path=path / "profile.html", open_browser=False)
     return path
+
+
+def program() -> None:
+    for one in ("a", "b", 3):
+        take(one)
+    again(50)
+
+
+def take(one: object) -> int:
+    return len(str(one))
+
+
+def again(n: int) -> int:
+    return take(n) if n == 0 else again(n - 1)
 
 
 class CallsPage:
@@ -356,6 +373,24 @@ def test_a_hundred_thousand_paths(opened, folder):
     page.view.get_by_role("searchbox", name="Search the calls").fill("function_7")
     assert page.view.get_by_role("status").first.inner_text().split(" ")[0].replace(",", "").isdigit()
     assert size < 4_000_000
+
+
+# ---- of a profiler ----
+
+
+def test_a_profile_has_its_paths_and_signatures(opened):
+    page = CallsPage(opened("profile.html"))
+    assert {"program", "take", "again"} <= set(page.names())
+    page.choose_row("take")
+    table = page.details.get_by_role("table", name="Called with")
+    rows = {
+        row.locator("th").inner_text(): row.locator("td").first.inner_text() for row in table.locator("tbody tr").all()
+    }
+    assert rows == {"one:str": "2", "one:int": "2"}
+    callers = page.details.get_by_role("table", name="Called by")
+    assert sorted(callers.locator("tbody th").all_inner_texts()) == ["again", "program"]
+    # again calls itself 50 times, one box within the other, and take in the innermost
+    assert page.view.locator(".flame-scroll").evaluate("(one) => one.scrollHeight") >= 53 * ROW
 
 
 # ---- in a report ----

@@ -73,13 +73,16 @@ def test_who_decides_is_the_caller(script, tmp_path):
     assert script("dict(path='c.html', open_browser=True)") == (["Page"], [(tmp_path / "c.html").as_uri()])
 
 
-@pytest.mark.parametrize("kind", ["profile", "stats", "file", "recording", "path"])
+@pytest.mark.parametrize("kind", ["kymo", "profile", "stats", "file", "recording", "path"])
 def test_everything_that_is_a_profile_is_taken(kind, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     profile = profile_of(3)
     profile.dump_stats("x.prof")
     kymo.import_trace("x.prof", into="x.kymo")
+    own = kymo.Profile()
+    own.runcall(sum, range(10))
     given = {
+        "kymo": own,
         "profile": profile,
         "stats": pstats.Stats(profile),
         "file": Path("x.prof"),
