@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""What the call profiler adds to a call, against cProfile, for each Python that is here.
+
+    bench_calls.py [--quick] [--dir DIR] [--results FILE]
+
+Each candidate is a loop of calls, run with nothing on, under cProfile and under kymo.Profile without and with
+signatures: all of them in each round, in rotating order, on one processor, by processor time. What a profiler adds is
+the loop's time less that of the bare loop in the same round, for each call. The figure is the median of the rounds'
+ratios to cProfile.
+
+The running Python is measured with the kymo that it has. Others, from 3.9 on, are those of pyenv (or KYMO_PYTHONS,
+paths with colons between them): kymo is built for each into build/bench-3.X, with numpy in an environment there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import cProfile
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from itertools import repeat
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from bench_results import Results, median_with_interval, options_of
+
+ROOT = Path(__file__).resolve().parent.parent
+NUMPY = {"3.9": "2.0.2", "3.10": "2.2.6", "3.11": "2.2.6", "3.12": "2.2.6", "3.13": "2.2.6"}
+DATA_PROFILER_NS = 3900.0  # of a call with signatures, measured once with its build for Python 3.8
+
+LOOP = """
+def loop(n, f, a, b):
+    clock = thread_time_ns
+    started = clock()
+    for _ in repeat(None, n):
+        {statement}
+    return clock() - started
+"""
+
+# ---- in the Python that is measured ----
+
+
+def empty() -> None:
+    pass
+
+
+def takes_two(a: Any, b: Any) -> None:
+    pass
+
+
+def workloads() -> dict[str, tuple[str, Any, Any, Any]]:
+    """Return the statement of each loop, the function and two arguments."""
+    found: dict[str, tuple[str, Any, Any, Any]] = {
+        "no arguments": ("f()", empty, None, None),
+        "a built-in": ("f(a)", len, [1, 2], None),
+        "int and str": ("f(a, b)", takes_two, 1, "text"),
+        "list and dict": ("f(a, b)", takes_two, [1, 2, 3], {"a": 1, "b": 2}),
+    }
+    with contextlib.suppress(ImportError):
+        import numpy as np
+
+        array = np.zeros(16, dtype=np.float32)
+        found["two arrays"] = ("f(a, b)", takes_two, array, np.zeros((4, 8)))
+        found["array and int"] = ("f(a, b)", takes_two, array, 1)
+    with contextlib.suppress(ImportError):
+        import torch
+
+        found["two tensors"] = ("f(a, b)", takes_two, torch.zeros(16), torch.zeros(4, 8))
+    return found
+
+
+def profilers() -> dict[str, Callable[[], Any]]:
+    import kymo
+
+    return {
+        "cProfile": cProfile.Profile,
+        "plain": lambda: kymo.Profile(signatures=False),
+        "signatures": lambda: kymo.Profile(signatures=True),
+    }
+
+
+def loop_of(statement: str) -> Callable[..., int]:
+    scope: dict[str, Any] = {"thread_time_ns": time.thread_time_ns, "repeat": repeat}
+    exec(LOOP.format(statement=statement), scope)
+    loop: Callable[..., int] = scope["loop"]
+    return loop
+
+
+def time_one(loop: Callable[..., int], n: int, make: Optional[Callable[[], Any]], given: tuple[Any, ...]) -> float:
+    if make is None:
+        return loop(n, *given) / n
+    profile = make()
+    profile.enable()
+    try:
+        return loop(n, *given) / n
+    finally:
+        profile.disable()
+
+
+def measure(rounds: int, n: int) -> dict[str, dict[str, list[float]]]:
+    """Return what each profiler adds to a call, for each workload and round."""
+    candidates: list[tuple[str, Optional[Callable[[], Any]]]] = [("bare", None), *profilers().items()]
+    added: dict[str, dict[str, list[float]]] = {}
+    for name, (statement, *given) in workloads().items():
+        loop = loop_of(statement)
+        added[name] = {candidate: [] for candidate, _ in candidates[1:]}
+        for _, make in candidates:  # types are met, caches filled
+            time_one(loop, 1000, make, tuple(given))
+        for i in range(rounds):
+            turn = candidates[i % len(candidates) :] + candidates[: i % len(candidates)]
+            ns = {candidate: time_one(loop, n, make, tuple(given)) for candidate, make in turn}
+            for candidate in added[name]:
+                added[name][candidate].append(ns[candidate] - ns["bare"])
+    return added
+
+
+def measure_here(is_quick: bool) -> None:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    print(json.dumps(measure(5 if is_quick else 31, 20_000 if is_quick else 200_000)))
+
+
+# ---- every Python ----
+
+
+def version_of(python: str) -> Optional[str]:
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def pythons() -> dict[str, str]:
+    """Return a Python for each version from 3.9 on; the running one for its own."""
+    if "KYMO_PYTHONS" in os.environ:
+        paths = [path for path in os.environ["KYMO_PYTHONS"].split(":") if path]
+    else:
+        root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+        paths = [str(path) for path in sorted(root.glob("versions/3.*/bin/python"))]
+    found = {version: path for path in paths if (version := version_of(path)) in NUMPY}
+    found[f"{sys.version_info[0]}.{sys.version_info[1]}"] = sys.executable
+    return dict(sorted(found.items(), key=lambda item: int(item[0].split(".")[1])))
+
+
+def run(*command: Any) -> None:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)
+        raise RuntimeError(f"{command[0]} failed")
+
+
+def prepare(version: str, python: str) -> tuple[str, dict[str, str]]:
+    """Build kymo for another Python; return one with numpy, and the environment in which it finds kymo."""
+    folder = ROOT / "build" / f"bench-{version}"
+    options = ["-DKYMO_BUILD_PYTHON=ON", f"-DPython_EXECUTABLE={python}"]
+    run("cmake", "--preset", "release", "-S", ROOT, "-B", folder, *options)
+    run("cmake", "--build", folder, "--target", "kymo_python_package")
+    inner = folder / "venv" / "bin" / "python"
+    if not inner.exists():
+        run(python, "-m", "venv", folder / "venv")
+    if subprocess.run([inner, "-c", "import numpy"], capture_output=True, check=False).returncode != 0:
+        try:
+            run(inner, "-m", "pip", "install", "--quiet", f"numpy=={NUMPY[version]}")
+        except RuntimeError:
+            print(
+                f"  Python {version}: numpy {NUMPY[version]} cannot be installed; its rows are left out",
+                file=sys.stderr,
+            )
+    return str(inner), dict(os.environ, PYTHONPATH=str(folder / "python"))
+
+
+def measure_python(version: str, python: str, is_quick: bool) -> dict[str, dict[str, list[float]]]:
+    environment = dict(os.environ)
+    if python != sys.executable:
+        python, environment = prepare(version, python)
+    command = [python, __file__, "--here", *["--quick"] * is_quick]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=ROOT / "bench")
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr else "it said nothing")
+    measured: dict[str, dict[str, list[float]]] = json.loads(done.stdout.splitlines()[-1])
+    return measured
+
+
+# ---- the table ----
+
+
+def put_ratio(results: Results, what: str, rows: dict[str, list[float]], candidate: str, bar: Optional[float]) -> None:
+    ratios = [ours / theirs for ours, theirs in zip(rows[candidate], rows["cProfile"])]
+    low, middle, high = median_with_interval(ratios)
+    ours, theirs = statistics.median(rows[candidate]), statistics.median(rows["cProfile"])
+    measured = f"{middle:.2f} x [{low:.2f}, {high:.2f}], {ours:.0f} ns; cProfile {theirs:.0f} ns"
+    results.put(what, measured, f"{bar:g} x cProfile" if bar else "", middle <= bar if bar else None)
+
+
+def put_python(results: Results, version: str, measured: dict[str, dict[str, list[float]]]) -> None:
+    has_monitoring = int(version.split(".")[1]) >= 12
+    for workload in ("no arguments", "a built-in"):
+        what = f"Python {version}: a call, {workload}, no signatures"
+        put_ratio(results, what, measured[workload], "plain", 0.5 if has_monitoring else 1.0)
+    for workload in ("int and str", "array and int", "two arrays", "list and dict", "two tensors"):
+        if workload not in measured:
+            continue
+        bar = 1.25 if workload not in ("list and dict", "two tensors") else None
+        put_ratio(results, f"Python {version}: a call, {workload}, signatures", measured[workload], "signatures", bar)
+    if "two arrays" in measured:
+        times = DATA_PROFILER_NS / statistics.median(measured["two arrays"]["signatures"])
+        what = f"Python {version}: two arrays, against data_profiler's 3.9 us"
+        results.put(what, f"{times:.0f} x less", "25 x less", times >= 25)
+
+
+def main() -> int:
+    parser = options_of(__doc__)
+    parser.add_argument("--here", action="store_true", help="measure the running Python alone, and print JSON")
+    options = parser.parse_args()
+    if options.here:
+        measure_here(options.quick)
+        return 0
+    results = Results(options.results)
+    is_whole = True
+    for version, python in pythons().items():
+        try:
+            put_python(results, version, measure_python(version, python, options.quick))
+        except RuntimeError as error:
+            print(f"bench: Python {version}: {error}", file=sys.stderr)
+            is_whole = False
+    return 0 if is_whole else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""Signatures of calls that are really made: what a profile sees of its functions' arguments."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+import pytest
+from test_signatures import NEVER, Meta, raising
+
+import kymo
+from kymo.profiler import register
+
+
+def rows(profile: kymo.Profile, name: str) -> list[str]:
+    """Names of a function in the table, one for each signature, without places."""
+    profile.create_stats()
+    shown = [key[2] for key in profile.stats]
+    return sorted(one for one in shown if one.split("(")[0].split(".")[-1] == name)
+
+
+def calls_of(profile: kymo.Profile) -> dict[str, int]:
+    profile.create_stats()
+    return {key[2]: row[1] for key, row in profile.stats.items()}
+
+
+def test_the_documented_example():
+    np = pytest.importorskip("numpy")
+
+    def dot(a, b):
+        total = 0
+        for i in range(len(a)):
+            total += a[i] * b[i]
+        return total
+
+    a = np.arange(16, dtype=np.float32)
+    profile = kymo.Profile()
+    profile.enable()
+    dot(a, a)
+    profile.disable()
+    counts = calls_of(profile)
+    assert counts["dot(a:ndarray(dtype=float32, shape=(16,)), b:ndarray(dtype=float32, shape=(16,)))"] == 1
+    assert counts["<built-in method builtins.len>"] == 1
+
+
+def test_arguments_of_every_kind():
+    def f(a, /, b, *args, c, d=None, **kwargs):
+        """All kinds."""
+
+    with kymo.Profile() as profile:
+        f(1, 2.0, "x", c=b"", z=1)
+        f(1, b=2.0, c=b"")
+    assert rows(profile, "f") == [
+        "f(a:int, b:float, c:bytes, d:None, *args:tuple(), **kwargs:dict(len=0))",
+        "f(a:int, b:float, c:bytes, d:None, *args:tuple(str), **kwargs:dict[str, int](len=1))",
+    ]
+
+
+def test_arguments_that_inner_functions_use():
+    def outer(a, b, *, c):
+        def inner():
+            return a, c
+
+        return inner
+
+    with kymo.Profile() as profile:
+        outer(1, "b", c=[1.5])()
+    assert rows(profile, "outer") == ["outer(a:int, b:str, c:list[float](len=1))"]
+
+
+def test_a_cell_that_is_an_argument():
+    def f(a):
+        return lambda: a
+
+    def g(a):
+        return a
+
+    cell = f(1).__closure__[0]
+    with kymo.Profile() as profile:
+        f(cell)
+        g(cell)
+    assert rows(profile, "f") == ["f(a:cell)"]
+    assert rows(profile, "g") == ["g(a:cell)"]
+
+
+def test_a_generator_keeps_the_signature_that_it_began_with():
+    def numbers(n):
+        for i in range(n):
+            n = str(i)
+            yield n
+        del n
+        yield None
+
+    with kymo.Profile() as profile:
+        assert len(list(numbers(3))) == 4
+    assert rows(profile, "numbers") == ["numbers(n:int)"]
+
+
+def test_methods_are_shown_by_their_class():
+    class Model:
+        def __init__(self, n):
+            self.n = n
+
+        def forward(self, x):
+            """A method."""
+
+    with kymo.Profile() as profile:
+        Model(3).forward(1.0)
+    counts = calls_of(profile)
+    assert counts["Model(n:int)"] == counts["Model.forward(x:float)"] == 1
+
+
+def test_one_function_with_other_arguments_each_time():
+    def f(x):
+        return f(x - 1.5) if x > 1 else x
+
+    with kymo.Profile() as profile:
+        f(2)
+    assert rows(profile, "f") == ["f(x:float)", "f(x:int)"]
+
+
+def test_hostile_objects_are_not_asked_anything():
+    np = pytest.importorskip("numpy")
+    hostile = dict(NEVER, __class__=property(raising), dtype=property(raising), shape=property(raising))
+    Hostile = type.__new__(Meta, "Hostile", (), hostile)
+    value = type.__call__(Hostile)
+    array = np.zeros(2).view(type("Sub", (np.ndarray,), {"shape": property(raising), "dtype": property(raising)}))
+
+    def f(x):
+        """What it is called with is never touched."""
+
+    with kymo.Profile(signatures="layout") as profile:
+        f(value)
+        f(array)
+        f([value])
+        f(Hostile)
+    assert rows(profile, "f") == [
+        "f(x:Hostile)",
+        "f(x:Meta[Hostile])",
+        "f(x:Sub(dtype=float64, shape=(2,), order=C))",
+        "f(x:list[Hostile](len=1))",
+    ]
+
+
+def test_an_object_that_dies_in_the_call():
+    class Short:
+        """Made for one call."""
+
+    def f(x):
+        del x
+        gc.collect(0)
+
+    with kymo.Profile() as profile:
+        for i in range(200):
+            f(type(f"T{i % 3}", (Short,), {})())
+    assert rows(profile, "f") == ["f(x:T0)", "f(x:T1)", "f(x:T2)"]
+
+
+def test_ten_thousand_shapes_stay_bounded():
+    np = pytest.importorskip("numpy")
+    base = np.zeros(10_000, "i1")
+
+    def f(x):
+        """Any length."""
+
+    with kymo.Profile() as profile:
+        for n in range(10_000):
+            f(base[:n])
+    counts = {name: n for name, n in calls_of(profile).items() if name.startswith("f(")}
+    assert sum(counts.values()) == 10_000
+    assert len(counts) <= 82
+    assert counts["f(x:ndarray(dtype=int8, shape=(8192..16383,)))"] == 10_000 - 8192
+
+
+def test_what_a_formatter_calls_is_not_in_the_profile():
+    class Batch:
+        """With a formatter."""
+
+    def helper():
+        return "helped"
+
+    def f(x):
+        """Takes a batch."""
+
+    register(Batch, lambda batch: f"Batch {helper()}")
+    try:
+        with kymo.Profile() as profile:
+            f(Batch())
+    finally:
+        register(Batch, None)
+    assert rows(profile, "f") == ["f(x:Batch helped)"]
+    assert rows(profile, "helper") == []
+
+
+@pytest.mark.needs_numba
+def test_a_function_that_numba_has_compiled():
+    np = pytest.importorskip("numpy")
+    import numba
+
+    @numba.njit
+    def dot(a, b):
+        return (a * b).sum()
+
+    a = np.zeros(16, "f4")
+    dot(a, a)
+    with kymo.Profile() as profile:
+        dot(a, a)
+    shown: list[Any] = rows(profile, "dot")
+    assert shown in (["dot(a:ndarray(dtype=float32, shape=(16,)), b:ndarray(dtype=float32, shape=(16,)))"], ["dot"]), (
+        sys.version
+    )
