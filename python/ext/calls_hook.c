@@ -241,9 +241,10 @@ int calls_enable(struct calls_profile *profile)
 {
     if (profile->slot >= 0)
         return 0;
-    const int slot = free_slot();
     if (calls_prepare() < 0)
         return -1;
+    calls_tell_cost(profile);
+    const int slot = free_slot();
     if (slot < 0) {
         PyErr_Format(PyExc_RuntimeError, "%d call profiles are enabled already; disable one",
                      CALLS_PROFILES);

@@ -5,7 +5,7 @@
  *                  └──> calls_setprofile.c, before: the profile hook of each thread
  *                            '──> calls_hook.c: which profiles are on, this thread in each ──> kymo_calls_enter, kymo_calls_leave
  *                                 calls_functions.c: code objects and built-ins to numbers
- *   calls_profile.c: the type behind kymo.Profile; calls_stats.c: its tables
+ *   calls_profile.c: the type behind kymo.Profile; calls_stats.c: its tables; calls_cost.c: what a call costs
  *
  * All of it happens with the GIL. Up to CALLS_PROFILES profiles are on at a time, each in a slot; a thread finds itself in a
  * profile by comparing that profile's id with the one it has in the slot.
@@ -158,6 +158,14 @@ extern PyMethodDef calls_source_functions[];
 PyObject *calls_module(void);
 /* What has to be there before the first profile is on: the ends of the interpreter and of forks. -1 and an exception. */
 int calls_prepare(void);
+
+/* The type Profiler, lent. */
+PyTypeObject *calls_type(void);
+
+/* ---- calls_cost.c ---- */
+
+/* Tell the profile what a call costs, measured once in a process where nothing is in the way. Leaves no exception. */
+void calls_tell_cost(struct calls_profile *profile);
 
 /* ---- calls_stats.c ---- */
 

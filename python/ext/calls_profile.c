@@ -286,7 +286,13 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyObject *the_module; /* lent: it stays until the interpreter ends */
+static PyObject *the_module; /* lent: they stay until the interpreter ends */
+static PyTypeObject *the_type;
+
+PyTypeObject *calls_type(void)
+{
+    return the_type;
+}
 
 PyObject *calls_module(void)
 {
@@ -303,6 +309,7 @@ int calls_make(PyObject *module)
         return -1;
     }
     the_module = module;
+    the_type = (PyTypeObject *)type;
     return PyModule_AddFunctions(module, functions) == 0
                ? PyModule_AddFunctions(module, calls_source_functions)
                : -1;

@@ -734,3 +734,20 @@ def test_counts_of_random_programs_are_their_own(seed: int) -> None:
     seen = {label[2]: sums[1] for label, sums in profile.stats.items() if label[0] == f"<random {seed}>"}
     seen.pop("count")
     assert seen == counts
+
+
+def test_what_a_call_costs_is_told(tmp_path: Path) -> None:
+    """A number of picoseconds in the block, between a tenth of a cheap call and what nobody would accept."""
+    profile = plain()
+    profile.runcall(fib, 5)
+    profile.save(tmp_path / "p.klog")
+    data = (tmp_path / "p.klog").read_bytes()
+    at = data.index(b"P\x00" + bytes(8))  # profile 0, ticks of the log
+    cost, shift, i = 0, 0, at + 2 + 8 + 1
+    while True:
+        cost |= (data[i] & 0x7F) << shift
+        shift += 7
+        if data[i] < 0x80:
+            break
+        i += 1
+    assert 5_000 < cost < 100_000_000
