@@ -67,6 +67,12 @@ static void unregister(const struct kymo_calls *calls)
     pthread_mutex_unlock(&registry.lock);
 }
 
+static void free_thread(struct kymo_calls_thread *thread)
+{
+    kymo__calls_tree_fini(thread);
+    kymo__free(thread);
+}
+
 void kymo_calls_destroy(struct kymo_calls *calls)
 {
     if (calls == NULL)
@@ -75,8 +81,7 @@ void kymo_calls_destroy(struct kymo_calls *calls)
     unregister(calls);
     for (struct kymo_calls_thread *thread = calls->threads, *next; thread != NULL; thread = next) {
         next = thread->next;
-        kymo__calls_tree_fini(thread);
-        kymo__free(thread);
+        free_thread(thread);
     }
     kymo__calls_names_fini(calls);
     pthread_mutex_destroy(&calls->lock);
@@ -105,8 +110,7 @@ struct kymo_calls_thread *kymo_calls_thread_create(struct kymo_calls *calls)
     thread->tid = (int64_t)syscall(SYS_gettid);
     prctl(PR_GET_NAME, thread->name);
     if (!kymo__calls_tree_init(thread)) {
-        kymo__calls_tree_fini(thread);
-        kymo__free(thread);
+        free_thread(thread);
         return NULL;
     }
     kymo__calls_spend(calls, sizeof *thread, true);
@@ -187,17 +191,37 @@ static void before_fork(void)
     registry.forking = (int64_t)syscall(SYS_gettid);
 }
 
+/* The thread that forked, of those with its id the latest: the system gives ids again. NULL: not known here. */
+static struct kymo_calls_thread *forking_thread(const struct kymo_calls *calls)
+{
+    struct kymo_calls_thread *found = NULL;
+    for (struct kymo_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
+        if (thread->tid == registry.forking)
+            found = thread;
+    return found;
+}
+
 /* The child has one thread, and nothing to tell of so far. Who held a profile's lock is not there any more. */
 static void start_anew(struct kymo_calls *calls)
 {
+    struct kymo_calls_thread *const left = forking_thread(calls);
     pthread_mutex_init(&calls->write_lock, NULL);
     pthread_mutex_init(&calls->lock, NULL);
     kymo_calls_clear(calls);
     calls->told = (struct kymo__calls_told){0};
-    for (struct kymo_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next) {
-        thread->last = 0;
-        if (thread->tid == registry.forking)
-            thread->tid = (int64_t)syscall(SYS_gettid);
+    for (struct kymo_calls_thread *thread = calls->threads, *next; thread != NULL; thread = next) {
+        next = thread->next;
+        if (thread != left)
+            free_thread(thread);
+    }
+    calls->threads = left;
+    calls->threads_end = left != NULL ? &left->next : &calls->threads;
+    calls->n_threads = left != NULL;
+    if (left != NULL) {
+        left->next = NULL;
+        left->number = 1;
+        left->last = 0;
+        left->tid = (int64_t)syscall(SYS_gettid);
     }
 }
 

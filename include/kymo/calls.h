@@ -50,7 +50,7 @@ KYMO_API void kymo_calls_destroy(struct kymo_calls *calls);
 
 /*
  * Nodes, sums and stacks go; functions, signatures and threads stay known. No thread may be entering or leaving. A forked
- * child finds its profiles like this.
+ * child finds its profiles like this, with the thread that forked as the only one.
  */
 KYMO_API void kymo_calls_clear(struct kymo_calls *calls);
 

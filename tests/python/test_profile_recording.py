@@ -49,7 +49,8 @@ def run(tmp_path: Path, program: str, *args: str, options: str = "") -> Path:
     script = tmp_path / "program.py"  # the recording has the command line, so no program is on it
     script.write_text(textwrap.dedent(program))
     done = subprocess.run(
-        [sys.executable, str(script), *args],
+        # From 3.12 on Python warns of a fork beside threads, and the one that writes the log may be there.
+        [sys.executable, "-W", "ignore::DeprecationWarning", str(script), *args],
         check=False,
         capture_output=True,
         text=True,
