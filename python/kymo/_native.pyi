@@ -41,7 +41,6 @@ class Profiler:
     def _write(self, file: Any, /) -> None: ...
     def _counts(self) -> dict[str, int]: ...
 
-
 @final
 class NVTXRangeWrapper:
     @overload

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "analyze/calls.h"
 #include "calls_maker.h"
 #include "table_view.h"
+#include <kymo/calls.h>
 
 static struct log_maker *log_of_process(const char *rank)
 {
@@ -183,6 +185,62 @@ static void cost_is_taken_out_when_asked_for(void **state)
     assert_int_equal(table_number(kymo_calls_report_table(report, "totals"), 0, "subtracted_ns"), 39);
     kymo_calls_report_destroy(report);
     log_close(recording);
+}
+
+/* ---- the writer ---- */
+
+/* fib(n) on a clock of its own: each call takes a nanosecond before and one behind what it calls. */
+static uint64_t call_fib(struct kymo_calls_thread *thread, uint32_t fib, unsigned n, uint64_t now)
+{
+    kymo_calls_enter_at(thread, fib, 0, now);
+    now += 1;
+    if (n >= 2) {
+        now = call_fib(thread, fib, n - 1, now);
+        now = call_fib(thread, fib, n - 2, now);
+    }
+    now += 1;
+    kymo_calls_leave_at(thread, fib, now);
+    return now;
+}
+
+static void what_a_profile_writes_is_read(void **state)
+{
+    static const char text[] = "a:ndarray(dtype=float32, shape=(16,)), b:int";
+    const struct kymo_calls_options options = {.flags = KYMO_CALLS_USER | KYMO_CALLS_SIGNATURES};
+    char path[] = "/tmp/kymo-calls-XXXXXX";
+    kymo_recording *recording = NULL;
+    (void)state;
+    struct kymo_calls *const calls = kymo_calls_create(&options);
+    assert_non_null(calls);
+    const uint32_t fib = kymo_calls_define(
+        calls, &(struct kymo_calls_function){.name = "fib", .file = "/src/f.py", .line = 3});
+    const uint32_t dot = kymo_calls_define(
+        calls, &(struct kymo_calls_function){.name = "dot", .file = "/src/f.py", .line = 9});
+    const uint32_t signature = kymo_calls_signature(calls, dot, text, sizeof text - 1, 32);
+    struct kymo_calls_thread *const thread = kymo_calls_thread_create(calls);
+    assert_non_null(thread);
+    kymo_calls_enter_at(thread, dot, signature, 100);
+    const uint64_t end = call_fib(thread, fib, 8, 110);
+    kymo_calls_leave_at(thread, dot, end + 20);
+    kymo_calls_settle_at(calls, end + 20);
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(kymo_calls_write(calls, fd), KYMO_OK);
+    close(fd);
+    kymo_calls_destroy(calls);
+
+    assert_int_equal(kymo_recording_open(path, &recording), KYMO_OK);
+    kymo_calls_report *report = report_of(recording, NULL);
+    const kymo_table *functions = kymo_calls_report_table(report, "functions"),
+                     *signatures = kymo_calls_report_table(report, "signatures");
+    check_sums(functions, table_row(functions, "function", "fib"), 67, 1, 2 * 67, 2 * 67);
+    check_sums(functions, table_row(functions, "function", "dot"), 1, 1, 30, 2 * 67 + 30);
+    assert_int_equal(table_number(signatures, table_row(signatures, "signature", text), "elements"),
+                     32);
+    assert_false(kymo_recording_is_damaged(recording));
+    kymo_calls_report_destroy(report);
+    kymo_recording_close(recording);
+    unlink(path);
 }
 
 /* ---- several ---- */
@@ -532,6 +590,7 @@ int main(void)
         cmocka_unit_test(the_slow_shape_is_the_one_with_the_most_time_for_an_element),
         cmocka_unit_test(paths_are_depth_first_and_the_heaviest_comes_first),
         cmocka_unit_test(cost_is_taken_out_when_asked_for),
+        cmocka_unit_test(what_a_profile_writes_is_read),
         cmocka_unit_test(processes_are_added_up_and_threads_stay_apart),
         cmocka_unit_test(later_blocks_add_to_what_earlier_ones_said),
         cmocka_unit_test(other_paths_are_nobodys_calls),
