@@ -235,9 +235,14 @@ def measure_window(results: Results, folder: Path, n_rounds: int, clock: str) ->
 # ---- the ends of windows ----
 
 
-def p99(answer: Answer) -> float:
-    steps = sorted(answer["wall_steps"][FIRST:])
-    return float(steps[min(int(len(steps) * 0.99), len(steps) - 1)]) / 1e6
+def p99(answer: Answer, is_all: bool) -> float:
+    """Of all steps; or of those outside of windows and their warm-ups, beside which windows are exported."""
+    wait, warmup, active, _ = REPEATED
+    steps = answer["wall_steps"]
+    chosen = sorted(
+        took for i, took in enumerate(steps) if i >= FIRST and (is_all or i % (wait + warmup + active) < wait)
+    )
+    return float(chosen[min(int(len(chosen) * 0.99), len(chosen) - 1)]) / 1e6
 
 
 def put_waits(results: Results, what: str, waits_ms: list[float]) -> None:
@@ -247,10 +252,14 @@ def put_waits(results: Results, what: str, waits_ms: list[float]) -> None:
 
 def measure_ends(results: Results, folder: Path, n_rounds: int, n_steps: int) -> None:
     ours = Pair("ends kymo", folder, n_steps, REPEATED, n_rounds, "wall")
-    later = median_with_interval([p99(one) / ours.by - p99(other) for one, other in ours.rounds])
-    plain = statistics.median(p99(other) for _, other in ours.rounds)
-    words = f"{milliseconds(later)} to {plain:.2f} ms"
-    results.put('p99 of steps, windows exported, engine="kymo"', words, "<= 1 ms", later[1] <= 1)
+    for is_all in (False, True):
+        later = median_with_interval([p99(one, is_all) / ours.by - p99(other, is_all) for one, other in ours.rounds])
+        plain = statistics.median(p99(other, is_all) for _, other in ours.rounds)
+        words = f"{milliseconds(later)} to {plain:.2f} ms"
+        if is_all:
+            results.put('p99 of all steps, every 25th recorded, engine="kymo"', words)
+        else:
+            results.put('p99 of steps while windows are exported, engine="kymo"', words, "<= 1 ms", later[1] <= 1)
     saved = [window for windows in ours.windows() for window in windows]
     put_waits(results, 'end of a window, engine="kymo"', [window["wait_ms"] for window in saved])
     put_waits(results, 'beginning of a window, engine="kymo"', [window["begin_ms"] for window in saved])

@@ -17,7 +17,7 @@ static const struct {
     [KYMO__DUE_COUNT] = {150, 4 * SECOND_MS, 30 * SECOND_MS},
     [KYMO__DUE_UTILIZATION] = {200, SECOND_MS, 10 * SECOND_MS},
     [KYMO__DUE_GPM] = {40, SECOND_MS, 8 * SECOND_MS},
-    [KYMO__DUE_STATE] = {50, SECOND_MS, 8 * SECOND_MS},
+    [KYMO__DUE_STATE] = {30, SECOND_MS, 8 * SECOND_MS},
 };
 
 void kymo__pace_note(struct kymo__due *due, uint64_t cost_ns)

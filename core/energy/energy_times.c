@@ -9,9 +9,10 @@
 #define COUNT_NS (4 * KYMO__SECOND_NS)
 #define COUNT_BETWEEN_EDGES_NS (30 * KYMO__SECOND_NS)
 
-static bool is_due(struct kymo__due *due, uint64_t now)
+/* `early_ns`: what would be due so soon is taken along, because to wake up takes as long as to read. */
+static bool is_due(struct kymo__due *due, uint64_t now, uint64_t early_ns)
 {
-    if (now < due->next_ns)
+    if (now + early_ns < due->next_ns)
         return false;
     due->next_ns += due->period_ns;
     if (due->next_ns <= now) /* it overslept: what was missed stays missed */
@@ -169,7 +170,7 @@ void kymo__energy_times_init(struct kymo__energy_session *s)
     s->due[KYMO__DUE_CPUS] =
         (struct kymo__due){.next_ns = now + 4 * quarter, .period_ns = 4 * quarter};
     s->due[KYMO__DUE_LINE] =
-        (struct kymo__due){.next_ns = now + 3 * quarter, .period_ns = 8 * quarter};
+        (struct kymo__due){.next_ns = now + 3 * quarter, .period_ns = 16 * quarter};
     look_at_rings(s);
     s->began_ns = now;
     s->cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -195,18 +196,21 @@ static uint64_t next_ns(const struct kymo__energy_session *s)
 uint64_t kymo__energy_times_read(struct kymo__energy_session *s, uint64_t now, uint32_t n_edges)
 {
     read_edge(s, now, n_edges);
-    if (s->n_rings > 0 && now >= s->due[KYMO__DUE_RING].next_ns)
+    uint64_t early_ns = 0;
+    if (s->n_rings > 0 && now >= s->due[KYMO__DUE_RING].next_ns) {
         read_rings(s, now);
-    if (s->n_rings < KYMO__MAX(s->n_gpus, (size_t)1) && is_due(&s->due[KYMO__DUE_POWER], now))
+        early_ns = s->due[KYMO__DUE_RING].period_ns / 2;
+    }
+    if (s->n_rings < KYMO__MAX(s->n_gpus, (size_t)1) && is_due(&s->due[KYMO__DUE_POWER], now, 0))
         kymo__energy_read_paced(s, KYMO__DUE_POWER, now);
-    if (is_due(&s->due[KYMO__DUE_CPUS], now))
+    if (is_due(&s->due[KYMO__DUE_CPUS], now, 0))
         kymo__energy_read_zones(s);
     for (enum kymo__due_kind kind = KYMO__DUE_UTILIZATION; kind < KYMO__N_PACED; kind++)
-        if (is_due(&s->due[kind], now))
+        if (is_due(&s->due[kind], now, KYMO__MIN(early_ns, s->due[kind].period_ns / 4)))
             kymo__energy_read_paced(s, kind, now);
     if (now >= next_count_ns(s))
         read_counts(s, now);
-    if (is_due(&s->due[KYMO__DUE_LINE], now))
+    if (is_due(&s->due[KYMO__DUE_LINE], now, early_ns))
         look_around(s);
     look_at_rings(s);
     kymo__energy_write(s, false);

@@ -254,7 +254,7 @@ static void where_readings_are_dear_there_are_fewer(void **state)
         {KYMO__DUE_UTILIZATION, 2600, 10000},
         {KYMO__DUE_GPM, 200, 5000},
         {KYMO__DUE_STATE, 9, 1000},
-        {KYMO__DUE_STATE, 300, 6000},
+        {KYMO__DUE_STATE, 150, 5000},
         {KYMO__DUE_STATE, 3000, 8000},
     };
     for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++)
