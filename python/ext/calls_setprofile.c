@@ -48,11 +48,15 @@ static PyObject *dict_of(PyFrameObject *frame)
     return frame->f_frame->f_locals;
 }
 
-/* It goes on, unless it is at the instruction by which functions begin. */
+/*
+ * It goes on, unless it is at the instruction by which functions begin. One that something is thrown into, as by close(), is
+ * still where it waits.
+ */
 static inline bool is_resumed(PyFrameObject *frame)
 {
     const _PyInterpreterFrame *const f = frame->f_frame;
-    return f->owner == FRAME_OWNED_BY_GENERATOR && _Py_OPARG(*f->prev_instr) != 0;
+    return f->owner == FRAME_OWNED_BY_GENERATOR &&
+           (_Py_OPARG(*f->prev_instr) != 0 || _Py_OPCODE(*f->prev_instr) == YIELD_VALUE);
 }
 
 #else
