@@ -248,6 +248,12 @@ uint32_t calls_function_of_code(struct calls_profile *profile, PyObject *code, P
 
 /* ---- built-in functions: named as cProfile names them ---- */
 
+/* A function may have no name. */
+static const char *own_name(const PyMethodDef *method)
+{
+    return method->ml_name != NULL ? method->ml_name : "?";
+}
+
 static PyObject *module_name(const PyCFunctionObject *function)
 {
     PyObject *const module = function->m_module;
@@ -263,7 +269,7 @@ static PyObject *module_name(const PyCFunctionObject *function)
 /* Of a function that belongs to no object. */
 static PyObject *name_of_function(const PyCFunctionObject *function)
 {
-    const char *const own = function->m_ml->ml_name;
+    const char *const own = own_name(function->m_ml);
     PyObject *const module = module_name(function);
     PyObject *const name = module != NULL && PyUnicode_CompareWithASCIIString(module, "builtins") != 0
                                ? PyUnicode_FromFormat("<%U.%s>", module, own)
@@ -283,15 +289,15 @@ static bool has_safe_repr(PyObject *found)
 /* Of a method of `self`: as its type writes it, where that is safe to ask; else by module and name. */
 static PyObject *name_of_method(const PyMethodDef *method, PyObject *self, PyObject *module)
 {
-    PyObject *const own = PyUnicode_FromString(method->ml_name);
+    PyObject *const own = PyUnicode_FromString(own_name(method));
     PyObject *const found = own != NULL ? _PyType_Lookup(Py_TYPE(self), own) : NULL;
     Py_XDECREF(own);
     if (found != NULL && has_safe_repr(found))
         return PyObject_Repr(found);
     PyErr_Clear();
     if (module != NULL && PyUnicode_Check(module))
-        return PyUnicode_FromFormat("<built-in method %S.%s>", module, method->ml_name);
-    return PyUnicode_FromFormat("<built-in method %s>", method->ml_name);
+        return PyUnicode_FromFormat("<built-in method %S.%s>", module, own_name(method));
+    return PyUnicode_FromFormat("<built-in method %s>", own_name(method));
 }
 
 /* What has to stay so that no other function gets the address `key`. */
@@ -322,9 +328,9 @@ static uint32_t define_builtin(struct calls_profile *profile, const PyMethodDef 
     PyObject *name = name_of_builtin(key, callable, self);
     if (name == NULL) {
         PyErr_Clear();
-        name = PyUnicode_FromFormat("<%s>", key->ml_name != NULL ? key->ml_name : "built-in");
+        name = PyUnicode_FromFormat("<%s>", own_name(key));
     }
-    PyObject *const own = PyUnicode_FromString(key->ml_name != NULL ? key->ml_name : "");
+    PyObject *const own = PyUnicode_FromFormat("%s", own_name(key)); /* %s takes what is no UTF-8 */
     PyObject *const file = PyUnicode_FromString("~");
     PyObject *const module =
         PyCFunction_Check(callable) ? module_name((PyCFunctionObject *)callable) : NULL;

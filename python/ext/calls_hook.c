@@ -99,15 +99,18 @@ static uint64_t user_time(struct calls_profile *profile)
     return ticks > 0 ? (uint64_t)ticks : 0;
 }
 
+/* Nothing of one that the clock or a formatter has disabled by now. */
 static void enter(struct calls_profile *profile, uint32_t function, uint32_t signature,
                   bool is_resumed)
 {
-    struct kymo_calls_thread *const thread = thread_in(profile);
+    struct kymo_calls_thread *const thread = profile->slot >= 0 ? thread_in(profile) : NULL;
     if (thread == NULL || function == CALLS_IGNORED)
         return;
     if (profile->timer != NULL) {
         const uint64_t now = user_time(profile);
-        (is_resumed ? kymo_calls_resume_at : kymo_calls_enter_at)(thread, function, signature, now);
+        if (profile->slot >= 0)
+            (is_resumed ? kymo_calls_resume_at : kymo_calls_enter_at)(thread, function, signature,
+                                                                      now);
     } else {
         (is_resumed ? kymo_calls_resume : kymo_calls_enter)(thread, function, signature);
     }
@@ -163,18 +166,32 @@ static void begin_code(struct calls_profile *profile, const struct calls_frame *
     enter(profile, function, is_signed ? sign(profile, function, frame) : 0, frame->is_resumed);
 }
 
+/* The program's clock and formatters may disable the profile, and drop it: it stays until we are through. NULL: none is on. */
+static struct calls_profile *hold(size_t slot)
+{
+    struct calls_profile *const profile = calls_hook.profiles[slot];
+    Py_XINCREF((PyObject *)profile);
+    return profile;
+}
+
 void calls_begin_code(const struct calls_frame *frame)
 {
-    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++)
-        if (calls_hook.profiles[i] != NULL)
-            begin_code(calls_hook.profiles[i], frame);
+    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++) {
+        struct calls_profile *const profile = hold(i);
+        if (profile != NULL)
+            begin_code(profile, frame);
+        Py_XDECREF(profile);
+    }
 }
 
 void calls_end_code(PyObject *code)
 {
-    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++)
-        if (calls_hook.profiles[i] != NULL)
-            leave(calls_hook.profiles[i], calls_table_get(&calls_hook.profiles[i]->functions, code));
+    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++) {
+        struct calls_profile *const profile = hold(i);
+        if (profile != NULL)
+            leave(profile, calls_table_get(&profile->functions, code));
+        Py_XDECREF(profile);
+    }
 }
 
 /* Of those who watch some modules, built-ins are told when a watched function calls them. */
@@ -185,17 +202,22 @@ static bool wants_builtins(const struct calls_profile *profile)
 
 void calls_begin_builtin(const PyMethodDef *key, PyObject *callable, PyObject *self)
 {
-    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++)
-        if (wants_builtins(calls_hook.profiles[i]))
-            enter(calls_hook.profiles[i],
-                  calls_function_of_builtin(calls_hook.profiles[i], key, callable, self), 0, false);
+    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++) {
+        struct calls_profile *const profile = hold(i);
+        if (wants_builtins(profile))
+            enter(profile, calls_function_of_builtin(profile, key, callable, self), 0, false);
+        Py_XDECREF(profile);
+    }
 }
 
 void calls_end_builtin(const PyMethodDef *key)
 {
-    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++)
-        if (wants_builtins(calls_hook.profiles[i]))
-            leave(calls_hook.profiles[i], calls_table_get(&calls_hook.profiles[i]->functions, key));
+    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++) {
+        struct calls_profile *const profile = hold(i);
+        if (wants_builtins(profile))
+            leave(profile, calls_table_get(&profile->functions, key));
+        Py_XDECREF(profile);
+    }
 }
 
 bool calls_is_watched(PyObject *code, PyObject *globals)
@@ -267,8 +289,12 @@ int calls_disable(struct calls_profile *profile)
 {
     if (profile->slot < 0)
         return 0;
+    /* A clock that disables its own profile has no time to tell. */
+    const uint64_t now = profile->timer != NULL && !is_in_timer ? user_time(profile) : 0;
+    if (profile->slot < 0)
+        return 0; /* the clock has disabled it */
     if (profile->timer != NULL)
-        kymo_calls_settle_at(profile->calls, user_time(profile));
+        kymo_calls_settle_at(profile->calls, now);
     else
         kymo_calls_settle(profile->calls);
     calls_hook.profiles[profile->slot] = NULL;

@@ -5,6 +5,12 @@
 
 /* ---- life ---- */
 
+/* Profiles are of the main interpreter: what they share is one process's. */
+static bool is_main(void)
+{
+    return PyInterpreterState_Get() == PyInterpreterState_Main();
+}
+
 static PyObject *profile_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                              PyObject *Py_UNUSED(kwargs))
 {
@@ -93,6 +99,11 @@ static int profile_init(PyObject *object, PyObject *args, PyObject *kwargs)
         return -1;
     if (a.level < CALLS_NONE || a.level > CALLS_LAYOUT) {
         PyErr_Format(PyExc_ValueError, "%d is no level of signatures", a.level);
+        return -1;
+    }
+    if (!is_main()) {
+        PyErr_SetString(PyExc_RuntimeError, "call profiles work in the main interpreter only; this "
+                                            "is a sub-interpreter");
         return -1;
     }
     if (self->calls != NULL) {
@@ -308,8 +319,10 @@ int calls_make(PyObject *module)
         Py_DECREF(type);
         return -1;
     }
-    the_module = module;
-    the_type = (PyTypeObject *)type;
+    if (is_main()) {
+        the_module = module;
+        the_type = (PyTypeObject *)type;
+    }
     return PyModule_AddFunctions(module, functions) == 0
                ? PyModule_AddFunctions(module, calls_source_functions)
                : -1;
@@ -396,7 +409,7 @@ static struct calls_profile *begin_watching(const struct kymo_calls_asked *asked
 void calls_watch(void)
 {
     struct kymo_calls_asked asked;
-    if (watching != NULL || !kymo_calls_asked_get(&asked))
+    if (watching != NULL || !is_main() || !kymo_calls_asked_get(&asked))
         return;
     watching = begin_watching(&asked);
     if (watching == NULL)

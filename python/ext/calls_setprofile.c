@@ -220,11 +220,18 @@ static int keep_other(const PyThreadState *thread)
     others.hooks[others.n].argument = thread->c_profileobj;
     Py_XINCREF(thread->c_profileobj);
     others.n++;
-    return PyErr_WarnEx(PyExc_RuntimeWarning,
-                        "another profiler held this thread's profile hook (cProfile, or "
-                        "sys.setprofile); it sees nothing "
-                        "until kymo's profile is disabled, and goes on then",
-                        1);
+    return 0;
+}
+
+/* Once all threads have the hook: a warning runs code, and threads may end while it does. */
+static int tell_of_others(void)
+{
+    return others.n == 0 ? 0
+                         : PyErr_WarnEx(PyExc_RuntimeWarning,
+                                        "another profiler held a thread's profile hook (cProfile, "
+                                        "or sys.setprofile); it sees nothing "
+                                        "until kymo's profile is disabled, and goes on then",
+                                        1);
 }
 
 static int each_thread(int (*work)(PyThreadState *thread))
@@ -307,7 +314,7 @@ static int tell_threading(bool on)
 int calls_source_start(void)
 {
     is_on = true;
-    if (tell_threading(true) == 0 && each_thread(hook_thread) == 0)
+    if (tell_threading(true) == 0 && each_thread(hook_thread) == 0 && tell_of_others() == 0)
         return 0;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
