@@ -18,8 +18,8 @@ static struct kymo_calls_thread *known_thread(const struct calls_profile *profil
     return NULL;
 }
 
-/* What the program calls the thread, where the thread is known to threading by now. */
-static void name_thread(struct kymo_calls_thread *thread)
+/* The Thread object of this thread as threading has it, a new reference; NULL without an exception for none. */
+static PyObject *active_thread(void)
 {
     PyObject *const modules = PyImport_GetModuleDict(); /* lent */
     PyObject *const threading = modules != NULL ? PyDict_GetItemString(modules, "threading") : NULL;
@@ -29,13 +29,45 @@ static void name_thread(struct kymo_calls_thread *thread)
     PyObject *const object = active != NULL && PyDict_CheckExact(active) && ident != NULL
                                  ? PyDict_GetItemWithError(active, ident)
                                  : NULL;
+    Py_XINCREF(object);
+    Py_XDECREF(ident);
+    PyErr_Clear();
+    return object;
+}
+
+#if CALLS_MONITORING
+/* The same while the thread begins, before threading has it: `self` of the function that it begins with. */
+static PyObject *starting_thread(void)
+{
+    PyFrameObject *const frame = PyEval_GetFrame(); /* lent */
+    PyCodeObject *const code = frame != NULL ? PyFrame_GetCode(frame) : NULL;
+    const bool begins =
+        code != NULL && PyUnicode_CompareWithASCIIString(code->co_name, "_bootstrap") == 0;
+    PyObject *const object = begins ? PyFrame_GetVarString(frame, "self") : NULL;
+    Py_XDECREF(code);
+    PyErr_Clear();
+    return object;
+}
+#else
+/* The hook comes to a new thread when threading has it. */
+static PyObject *starting_thread(void)
+{
+    return NULL;
+}
+#endif
+
+/* What the program calls the thread. */
+static void name_thread(struct kymo_calls_thread *thread)
+{
+    PyObject *const active = active_thread();
+    PyObject *const object = active != NULL ? active : starting_thread();
     PyObject **const dict = object != NULL ? _PyObject_GetDictPtr(object) : NULL;
     PyObject *const name =
         dict != NULL && *dict != NULL ? PyDict_GetItemString(*dict, "_name") : NULL;
     const char *const text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
     if (text != NULL)
         kymo_calls_name_thread(thread, text);
-    Py_XDECREF(ident);
+    Py_XDECREF(object);
     PyErr_Clear();
 }
 
