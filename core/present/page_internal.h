@@ -179,9 +179,9 @@ struct kymo__page {
     kymo_breakdown *breakdown; /* NULL: there is nothing to break down */
     struct kymo_gpu_report *gpu;
     struct kymo_memory_report *memory; /* NULL: nothing of it was recorded */
-    kymo_energy_report *energy; /* NULL: none was measured */
-    kymo_epoch_report *epochs;  /* NULL: the program told of none */
-    struct kymo__calls *calls;  /* NULL: none were profiled */
+    kymo_energy_report *energy;        /* NULL: none was measured */
+    kymo_epoch_report *epochs;         /* NULL: the program told of none */
+    struct kymo__calls *calls;         /* NULL: none were profiled */
 };
 
 /* ---- page_breakdown.c ---- */

@@ -14,9 +14,9 @@ static void destroy_report(PyObject *capsule)
 
 PyObject *tools_memory_tables(const struct tools_state *state, struct kymo_memory_report *report)
 {
-    static const char *const names[] = {"pools",         "phases",   "categories",
-                                        "modules",       "stacks",   "growth",
-                                        "fragmentation", "resident", "live", "notes"};
+    static const char *const names[] = {"pools",  "phases", "categories",    "modules",
+                                        "stacks", "growth", "fragmentation", "resident",
+                                        "live",   "notes"};
     PyObject *owner = PyCapsule_New(report, CAPSULE, destroy_report);
     if (owner == NULL) {
         kymo_memory_report_destroy(report);

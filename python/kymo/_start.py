@@ -24,7 +24,8 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
     Options are those of KYMO_OPTIONS, listed by kymo.options_help(): `kymo.start(pool="64MiB", check=True)`. Keys with
     a dot are given as `**{"stopwatch.warmup": 5}`; `dump_dir` stands for "dump.dir". Sizes are bytes or texts like
     "64MiB". `calls=True` records calls of Python functions; `calls_modules` (names of modules), `calls_signatures`,
-    `calls_builtins` and `calls_memory` stand for "calls.modules" and so on. An option that does not exist or fit raises ValueError, a recording that is open already KymoError.
+    `calls_builtins` and `calls_memory` stand for "calls.modules" and so on. An option that does not exist or
+    fit raises ValueError, a recording that is open already KymoError.
 
     Processes started from here on record into the same directory, until stop(). Under `kymo run`, or with KYMO set,
     the first start() joins the recording that is on already, and neither `path` nor the options count.
