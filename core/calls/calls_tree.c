@@ -166,25 +166,40 @@ __attribute__((noinline)) static bool grow_stack(struct kymo_calls_thread *threa
     return true;
 }
 
-/* Find the callee's node and put it on the stack; NULL when there is no room. The caller stores the time. */
-static inline struct kymo__calls_frame *push(struct kymo_calls_thread *thread, uint32_t function,
-                                             uint32_t signature, bool is_resumed)
+/* The caller stores the time. */
+static inline struct kymo__calls_frame *put_frame(struct kymo_calls_thread *thread,
+                                                  struct kymo__calls_node *node,
+                                                  uint32_t function, bool is_resumed)
 {
-    struct kymo__calls_node *const parent = thread->top->node;
-    struct kymo__calls_node *node = parent->last_child;
-    if (KYMO_UNLIKELY(node == NULL || node->function != function || node->signature != signature))
-        node = child_of(thread, parent, function, signature);
-    if (KYMO_UNLIKELY(thread->n_skipped != 0 ||
-                      (thread->top == thread->limit && !grow_stack(thread)))) {
-        thread->n_skipped++;
-        return NULL;
-    }
     struct kymo__calls_frame *const frame = ++thread->top;
     frame->node = node;
     frame->callees = 0;
     frame->function = function;
     frame->is_resumed = is_resumed;
     return frame;
+}
+
+static inline bool is_call_of(const struct kymo__calls_node *node, uint32_t function,
+                              uint32_t signature)
+{
+    return node != NULL && node->function == function && node->signature == signature;
+}
+
+/* Find the callee's node and put it on the stack; NULL when there is no room. */
+static inline struct kymo__calls_frame *push(struct kymo_calls_thread *thread, uint32_t function,
+                                             uint32_t signature, bool is_resumed)
+{
+    struct kymo__calls_node *const parent = thread->top->node;
+    struct kymo__calls_node *node = parent->last_child;
+    if (KYMO_UNLIKELY(!is_call_of(node, function, signature)))
+        node = child_of(thread, parent, function, signature);
+    /* What is skipped stands above a stack that is full. */
+    if (KYMO_UNLIKELY(thread->top == thread->limit &&
+                      (thread->n_skipped != 0 || !grow_stack(thread)))) {
+        thread->n_skipped++;
+        return NULL;
+    }
+    return put_frame(thread, node, function, is_resumed);
 }
 
 /* The innermost call ends. */
@@ -230,18 +245,30 @@ static inline void leave(struct kymo_calls_thread *thread, uint32_t function, ui
 {
     if (KYMO_UNLIKELY(thread->n_skipped != 0))
         thread->n_skipped--;
-    else if (KYMO_UNLIKELY(thread->top == thread->stack || thread->top->function != function))
+    else if (KYMO_UNLIKELY(thread->top->function != function))
         pop_to(thread, function, now);
     else
         pop(thread, now);
 }
 
 /* The clock is read last when a call begins and first when it ends: what this costs is the caller's. */
-void kymo_calls_enter(struct kymo_calls_thread *thread, uint32_t function, uint32_t signature)
+__attribute__((noinline)) static void enter_slowly(struct kymo_calls_thread *thread,
+                                                   uint32_t function, uint32_t signature)
 {
     struct kymo__calls_frame *const frame = push(thread, function, signature, false);
     if (KYMO_LIKELY(frame != NULL))
         frame->start = now_here(thread);
+}
+
+/* Whatever is not as usual is told apart first and goes elsewhere, so that the usual way calls nothing and saves no registers. */
+void kymo_calls_enter(struct kymo_calls_thread *thread, uint32_t function, uint32_t signature)
+{
+    struct kymo__calls_node *const node = thread->top->node->last_child;
+    if (KYMO_UNLIKELY(!is_call_of(node, function, signature) || thread->top == thread->limit ||
+                      thread->timer != KYMO__TIMER_TSC))
+        enter_slowly(thread, function, signature);
+    else
+        put_frame(thread, node, function, false)->start = kymo__clock_ticks_of(true);
 }
 
 void kymo_calls_resume(struct kymo_calls_thread *thread, uint32_t function, uint32_t signature)
@@ -251,9 +278,17 @@ void kymo_calls_resume(struct kymo_calls_thread *thread, uint32_t function, uint
         frame->start = now_here(thread);
 }
 
-void kymo_calls_leave(struct kymo_calls_thread *thread, uint32_t function)
+__attribute__((noinline)) static void leave_slowly(struct kymo_calls_thread *thread, uint32_t function)
 {
     leave(thread, function, now_here(thread));
+}
+
+void kymo_calls_leave(struct kymo_calls_thread *thread, uint32_t function)
+{
+    if (KYMO_UNLIKELY(thread->timer != KYMO__TIMER_TSC))
+        leave_slowly(thread, function);
+    else
+        leave(thread, function, kymo__clock_ticks_of(true));
 }
 
 void kymo_calls_enter_at(struct kymo_calls_thread *thread, uint32_t function, uint32_t signature,
@@ -302,6 +337,7 @@ bool kymo__calls_tree_init(struct kymo_calls_thread *thread)
     thread->top = thread->stack;
     thread->limit = thread->stack + STACK - 1;
     thread->stack->node = &thread->root;
+    thread->stack->function = UINT32_MAX; /* no function's number, so that none can end it */
     return true;
 }
 

@@ -191,11 +191,26 @@ static bool is_ours(void)
     return is_in_timer || calls_sign_is_formatting;
 }
 
+/* The profile stays for as long as it signs: a formatter, or another thread meanwhile, may disable it and let it go. */
 static void begin_code(struct calls_profile *profile, const struct calls_frame *frame)
 {
     const uint32_t function = calls_function_of_code(profile, frame->code, frame->globals);
     const bool is_signed = profile->signer != NULL && function != CALLS_IGNORED && function != 0;
-    enter(profile, function, is_signed ? sign(profile, function, frame) : 0, frame->is_resumed);
+    Py_INCREF(profile);
+    const uint32_t signature = is_signed ? sign(profile, function, frame) : 0;
+    if (KYMO_LIKELY(profile->slot >= 0))
+        enter(profile, function, signature, frame->is_resumed);
+    Py_DECREF(profile);
+}
+
+void calls_begin_signed(struct calls_profile *one, struct kymo_calls_thread *thread,
+                        uint32_t function, const struct calls_frame *frame)
+{
+    Py_INCREF(one);
+    const uint32_t signature = sign(one, function, frame);
+    if (KYMO_LIKELY(one->slot >= 0))
+        kymo_calls_enter(thread, function, signature);
+    Py_DECREF(one);
 }
 
 /* The program's clock and formatters may disable the profile, and drop it: it stays until we are through. NULL: none is on. */
@@ -278,9 +293,7 @@ static void renew(void)
             n++;
         }
     struct calls_profile *const first = calls_hook.profiles[0];
-    struct calls_profile *const only = n == 1 && first != NULL && is_plain(first) ? first : NULL;
-    calls_hook.one = only != NULL && only->signer == NULL ? only : NULL;
-    calls_hook.signing = only != NULL && only->signer != NULL ? only : NULL;
+    calls_hook.one = n == 1 && first != NULL && is_plain(first) ? first : NULL;
 }
 
 static int free_slot(void)

@@ -69,8 +69,7 @@ struct calls_profile {
 struct calls_hook {
     struct calls_profile *profiles[CALLS_PROFILES]; /* strong */
     size_t n_slots;                                 /* the last that is taken, plus 1 */
-    struct calls_profile *one; /* the only one, in slot 0, when it is plain: libkymo's clock, no filter, no signatures; else NULL */
-    struct calls_profile *signing; /* the same with signatures; else NULL */
+    struct calls_profile *one; /* the only one, in slot 0, when it is plain: libkymo's clock, no filter; else NULL */
 };
 extern struct calls_hook calls_hook;
 
@@ -80,11 +79,17 @@ struct calls_here {
     struct kymo_calls_thread *thread;
 };
 
-/* This thread in the one plain profile; NULL when there is none, or the thread is new to it: the long way then. */
+/*
+ * This thread in the one plain profile; NULL when there is none, the thread is new to it, or a formatter runs
+ * somewhere, whose calls are not counted: the long way then.
+ */
 static inline struct kymo_calls_thread *calls_plain(const struct calls_profile *one)
 {
     const struct calls_here *const here = kymo_calls_own;
-    return KYMO_LIKELY(one != NULL && here != NULL && here->id == one->id) ? here->thread : NULL;
+    return KYMO_LIKELY(one != NULL && here != NULL && here->id == one->id &&
+                       calls_sign_n_formatting == 0)
+               ? here->thread
+               : NULL;
 }
 
 /* ---- calls_functions.c ---- */
@@ -130,6 +135,9 @@ struct calls_frame {
 };
 /* Something begins or ends on this thread, in every profile that is on; the way for all that is not plain. */
 void calls_begin_code(const struct calls_frame *frame);
+/* A function that is known begins in the one plain profile, which signs, and is not going on. */
+void calls_begin_signed(struct calls_profile *one, struct kymo_calls_thread *thread,
+                        uint32_t function, const struct calls_frame *frame);
 void calls_end_code(PyObject *code);
 void calls_begin_builtin(const PyMethodDef *key, PyObject *callable, PyObject *self);
 void calls_end_builtin(const PyMethodDef *key);

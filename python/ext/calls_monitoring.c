@@ -39,15 +39,23 @@ static PyObject *globals_here(void)
     return frame != NULL ? frame->f_globals : NULL;
 }
 
+static inline struct calls_frame frame_of(PyObject *code, const _PyInterpreterFrame *frame,
+                                          bool is_resumed)
+{
+    return (struct calls_frame){.code = code,
+                                .globals = frame->f_globals,
+                                .locals = frame->localsplus,
+                                .key = frame,
+                                .is_resumed = is_resumed};
+}
+
 static void begin(PyObject *code, bool is_resumed)
 {
-    const _PyInterpreterFrame *const frame = frame_here();
-    if (frame != NULL)
-        calls_begin_code(&(struct calls_frame){.code = code,
-                                               .globals = frame->f_globals,
-                                               .locals = frame->localsplus,
-                                               .key = frame,
-                                               .is_resumed = is_resumed});
+    const _PyInterpreterFrame *const here = frame_here();
+    if (here == NULL)
+        return;
+    const struct calls_frame frame = frame_of(code, here, is_resumed);
+    calls_begin_code(&frame);
 }
 
 static PyObject *nothing_more(PyObject *code)
@@ -58,20 +66,37 @@ static PyObject *nothing_more(PyObject *code)
     return Py_NewRef(source.disable);
 }
 
+/* Out of line, as the other long ways are, so that the short ones save no registers for them. */
+__attribute__((noinline)) static PyObject *start_slowly(PyObject *code)
+{
+    begin(code, false);
+    return nothing_more(code);
+}
+
+__attribute__((noinline)) static PyObject *start_signed(struct calls_profile *one,
+                                                        struct kymo_calls_thread *thread,
+                                                        uint32_t function, PyObject *code)
+{
+    const _PyInterpreterFrame *const here = frame_here();
+    if (KYMO_UNLIKELY(here == NULL))
+        Py_RETURN_NONE;
+    const struct calls_frame frame = frame_of(code, here, false);
+    calls_begin_signed(one, thread, function, &frame);
+    Py_RETURN_NONE;
+}
+
 static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                           PyObject *Py_UNUSED(names))
 {
     struct calls_profile *const one = calls_hook.one;
     struct kymo_calls_thread *const thread = calls_plain(one);
-    if (KYMO_LIKELY(thread != NULL)) {
-        const uint32_t function = calls_table_get(&one->functions, args[0]);
-        if (KYMO_LIKELY(function != 0)) {
-            kymo_calls_enter(thread, function, 0);
-            Py_RETURN_NONE;
-        }
-    }
-    begin(args[0], false);
-    return nothing_more(args[0]);
+    const uint32_t function = thread != NULL ? calls_table_get(&one->functions, args[0]) : 0;
+    if (KYMO_UNLIKELY(function == 0))
+        return start_slowly(args[0]);
+    if (one->signer != NULL)
+        return start_signed(one, thread, function, args[0]);
+    kymo_calls_enter(thread, function, 0);
+    Py_RETURN_NONE;
 }
 
 static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
@@ -101,13 +126,18 @@ static inline bool end_plain(PyObject *code)
     return true;
 }
 
+__attribute__((noinline)) static PyObject *return_slowly(PyObject *code)
+{
+    calls_end_code(code);
+    return nothing_more(code);
+}
+
 static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                            PyObject *Py_UNUSED(names))
 {
     if (KYMO_LIKELY(end_plain(args[0])))
         Py_RETURN_NONE;
-    calls_end_code(args[0]);
-    return nothing_more(args[0]);
+    return return_slowly(args[0]);
 }
 
 static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
@@ -121,6 +151,8 @@ static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, siz
 /* The C function that a callable is, NULL for none; `arg0` is what a method descriptor is called on. */
 static inline const PyMethodDef *method_of(PyObject *callable, PyObject *arg0)
 {
+    if (Py_IS_TYPE(callable, &PyFunction_Type)) /* most are; the next would walk their bases */
+        return NULL;
     if (PyCFunction_Check(callable))
         return ((PyCFunctionObject *)callable)->m_ml;
     if (Py_IS_TYPE(callable, &PyMethodDescr_Type) && arg0 != source.missing)
@@ -128,24 +160,26 @@ static inline const PyMethodDef *method_of(PyObject *callable, PyObject *arg0)
     return NULL;
 }
 
+__attribute__((noinline)) static PyObject *call_slowly(const PyMethodDef *key, PyObject *const *args)
+{
+    if (calls_hook.one == NULL && !calls_is_watched(args[0], globals_here()))
+        return nothing_more(args[0]);
+    calls_begin_builtin(key, args[2], args[3] != source.missing ? args[3] : NULL);
+    Py_RETURN_NONE;
+}
+
 static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                          PyObject *Py_UNUSED(names))
 {
     const PyMethodDef *const key = method_of(args[2], args[3]);
-    struct calls_profile *const one = calls_hook.one;
-    struct kymo_calls_thread *const thread = calls_plain(one);
     if (key == NULL)
         Py_RETURN_NONE;
-    if (KYMO_LIKELY(thread != NULL)) {
-        const uint32_t function = calls_table_get(&one->functions, key);
-        if (KYMO_LIKELY(function != 0)) {
-            kymo_calls_enter(thread, function, 0);
-            Py_RETURN_NONE;
-        }
-    }
-    if (one == NULL && !calls_is_watched(args[0], globals_here()))
-        return nothing_more(args[0]);
-    calls_begin_builtin(key, args[2], args[3] != source.missing ? args[3] : NULL);
+    const struct calls_profile *const one = calls_hook.one;
+    struct kymo_calls_thread *const thread = calls_plain(one);
+    const uint32_t function = thread != NULL ? calls_table_get(&one->functions, key) : 0;
+    if (KYMO_UNLIKELY(function == 0))
+        return call_slowly(key, args);
+    kymo_calls_enter(thread, function, 0);
     Py_RETURN_NONE;
 }
 
@@ -153,10 +187,10 @@ static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args, s
                              PyObject *Py_UNUSED(names))
 {
     const PyMethodDef *const key = method_of(args[2], args[3]);
-    const struct calls_profile *const one = calls_hook.one;
-    struct kymo_calls_thread *const thread = calls_plain(one);
     if (key == NULL)
         Py_RETURN_NONE;
+    const struct calls_profile *const one = calls_hook.one;
+    struct kymo_calls_thread *const thread = calls_plain(one);
     if (KYMO_LIKELY(thread != NULL)) {
         const uint32_t function = calls_table_get(&one->functions, key);
         if (KYMO_LIKELY(function != 0))

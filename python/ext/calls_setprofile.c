@@ -95,18 +95,37 @@ static inline bool is_resumed(PyFrameObject *frame)
 
 /* ---- the hook ---- */
 
-static void begin_slowly(PyFrameObject *frame, bool goes_on)
+static inline struct calls_frame frame_of(PyFrameObject *frame, bool goes_on)
+{
+    return (struct calls_frame){.code = code_of(frame),
+                                .globals = globals_of(frame),
+                                .locals = locals_of(frame),
+                                .key = key_of(frame),
+                                .is_resumed = goes_on};
+}
+
+/* Out of line, so that the short way saves no registers for it. */
+__attribute__((noinline)) static void begin_slowly(PyFrameObject *frame, bool goes_on)
 {
     enum { MOST = 64 };
     PyObject *values[MOST];
-    PyCodeObject *const code = (PyCodeObject *)code_of(frame);
+    struct calls_frame begun = frame_of(frame, goes_on);
+    PyCodeObject *const code = (PyCodeObject *)begun.code;
     PyObject *const dict = (code->co_flags & CO_OPTIMIZED) != 0 ? dict_of(frame) : NULL;
-    const bool is_compiled = dict != NULL && !goes_on && calls_sign_locals(code, dict, values, MOST);
-    calls_begin_code(&(struct calls_frame){.code = (PyObject *)code,
-                                           .globals = globals_of(frame),
-                                           .locals = is_compiled ? values : locals_of(frame),
-                                           .key = key_of(frame),
-                                           .is_resumed = goes_on});
+    if (dict != NULL && !goes_on && calls_sign_locals(code, dict, values, MOST))
+        begun.locals = values;
+    calls_begin_code(&begun);
+}
+
+__attribute__((noinline)) static void begin_signed(PyFrameObject *frame, struct calls_profile *one,
+                                                   struct kymo_calls_thread *thread,
+                                                   uint32_t function)
+{
+    const struct calls_frame begun = frame_of(frame, false);
+    if (KYMO_UNLIKELY(dict_of(frame) != NULL)) /* a compiled function, or the body of a class */
+        begin_slowly(frame, false);
+    else
+        calls_begin_signed(one, thread, function, &begun);
 }
 
 static void begin_python(PyFrameObject *frame)
@@ -115,14 +134,14 @@ static void begin_python(PyFrameObject *frame)
     struct kymo_calls_thread *const thread = calls_plain(one);
     PyObject *const code = code_of(frame);
     const bool goes_on = is_resumed(frame);
-    if (KYMO_LIKELY(thread != NULL && !goes_on)) {
-        const uint32_t function = calls_table_get(&one->functions, code);
-        if (KYMO_LIKELY(function != 0)) {
-            kymo_calls_enter(thread, function, 0);
-            return;
-        }
-    }
-    begin_slowly(frame, goes_on);
+    const uint32_t function =
+        thread != NULL && !goes_on ? calls_table_get(&one->functions, code) : 0;
+    if (KYMO_UNLIKELY(function == 0))
+        begin_slowly(frame, goes_on);
+    else if (one->signer != NULL)
+        begin_signed(frame, one, thread, function);
+    else
+        kymo_calls_enter(thread, function, 0);
 }
 
 static void end_python(PyFrameObject *frame)

@@ -67,6 +67,8 @@ struct calls_signer *calls_signer_create(const struct calls_sign_options *option
 void calls_signer_destroy(struct calls_signer *signer);
 /* While a formatter of the user runs on this thread: the hook returns at once, neither signing nor counting. */
 extern _Thread_local bool calls_sign_is_formatting;
+/* On how many threads one runs: where it is 0, nobody need ask for this thread. */
+extern uint32_t calls_sign_n_formatting;
 
 /*
  * The words of a call that begins. `locals` are the frame's fast locals, all of them, as they lie in the frame (3.11 and

@@ -6,6 +6,7 @@
 #include "calls_signer.h"
 
 _Thread_local bool calls_sign_is_formatting;
+uint32_t calls_sign_n_formatting;
 
 enum { MAX_LOOKS = 8, MAX_ALTERNATIVES = 3, MAX_SET_SLOTS = 64 };
 
@@ -49,20 +50,21 @@ static uint64_t length_of(const struct calls_put *put, Py_ssize_t length)
     return put->signer->options.level >= CALLS_SHAPE ? (uint64_t)length : SIZE_UNKNOWN;
 }
 
-static void put_sequence(struct calls_put *put, PyObject *const *items, Py_ssize_t n, bool is_tuple,
-                         uint32_t depth)
+/* A list is asked for its length and its elements each time: a formatter may have changed it. */
+static void put_sequence(struct calls_put *put, PyObject *sequence, bool is_tuple, uint32_t depth)
 {
     const uint32_t at = put->n;
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence);
     struct calls_container_word word = {.n_first = 0};
     struct alternatives all = {.n = 0};
     calls_put(put, 0); /* filled when that is known */
     calls_put(put, length_of(put, n));
     word.is_each = is_tuple && n <= MAX_LOOKS;
-    for (Py_ssize_t i = 0; i < n && i < MAX_LOOKS; i++)
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence) && i < MAX_LOOKS; i++)
         if (word.is_each)
-            calls_put_value(put, items[i], depth);
+            calls_put_value(put, PySequence_Fast_GET_ITEM(sequence, i), depth);
         else
-            alternatives_add(put, &all, items[i], depth);
+            alternatives_add(put, &all, PySequence_Fast_GET_ITEM(sequence, i), depth);
     word.n_first = word.is_each ? (uint16_t)n : (uint16_t)all.n;
     word.has_more = all.has_more;
     if (!put->is_cut)
@@ -89,14 +91,41 @@ static void put_set(struct calls_put *put, PySetObject *set, uint32_t depth)
         put->words[at] = container_word(word);
 }
 
-static struct alternatives put_half(struct calls_put *put, PyObject *dict, bool is_values,
-                                    uint32_t depth)
+/* How many entries of a dict are looked at: PyDict_Next() is not asked whether there is one more. */
+static Py_ssize_t n_looks(PyObject *dict)
+{
+    return PyDict_GET_SIZE(dict) < MAX_LOOKS ? PyDict_GET_SIZE(dict) : MAX_LOOKS;
+}
+
+/* The keys of a dict. `value_word` is that of all values when they are of one plain type, as most are; else 0. */
+static struct alternatives put_keys(struct calls_put *put, PyObject *dict, uint32_t depth,
+                                    uint64_t *value_word)
+{
+    struct alternatives all = {.n = 0};
+    const PyTypeObject *plain = NULL;
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    *value_word = 0;
+    for (Py_ssize_t i = 0; i < n_looks(dict) && PyDict_Next(dict, &position, &key, &value); i++) {
+        if (i == 0) {
+            const struct calls_type_slot *const type = calls_type(put->signer, Py_TYPE(value));
+            plain = Py_TYPE(value);
+            *value_word = type->kind <= KIND_NONE ? type->word : 0;
+        } else if (Py_TYPE(value) != plain) {
+            *value_word = 0;
+        }
+        alternatives_add(put, &all, key, depth);
+    }
+    return all;
+}
+
+static struct alternatives put_values(struct calls_put *put, PyObject *dict, uint32_t depth)
 {
     struct alternatives all = {.n = 0};
     PyObject *key, *value;
     Py_ssize_t position = 0;
-    for (int i = 0; i < MAX_LOOKS && PyDict_Next(dict, &position, &key, &value); i++)
-        alternatives_add(put, &all, is_values ? value : key, depth);
+    for (Py_ssize_t i = 0; i < n_looks(dict) && PyDict_Next(dict, &position, &key, &value); i++)
+        alternatives_add(put, &all, value, depth);
     return all;
 }
 
@@ -105,8 +134,13 @@ static void put_dict(struct calls_put *put, PyObject *dict, uint32_t depth)
     const uint32_t at = put->n;
     calls_put(put, 0);
     calls_put(put, length_of(put, PyDict_GET_SIZE(dict)));
-    const struct alternatives keys = put_half(put, dict, false, depth);
-    const struct alternatives values = put_half(put, dict, true, depth);
+    uint64_t value_word;
+    const struct alternatives keys = put_keys(put, dict, depth, &value_word);
+    struct alternatives values = {.n = 1};
+    if (value_word != 0)
+        calls_put(put, value_word);
+    else
+        values = put_values(put, dict, depth);
     const struct calls_container_word word = {.n_first = (uint16_t)keys.n,
                                               .n_second = (uint16_t)values.n,
                                               .has_more = keys.has_more || values.has_more};
@@ -118,10 +152,10 @@ static void put_container(struct calls_put *put, enum calls_kind kind, PyObject 
 {
     switch (kind) {
     case KIND_LIST:
-        put_sequence(put, ((PyListObject *)value)->ob_item, PyList_GET_SIZE(value), false, depth);
+        put_sequence(put, value, false, depth);
         break;
     case KIND_TUPLE:
-        put_sequence(put, ((PyTupleObject *)value)->ob_item, PyTuple_GET_SIZE(value), true, depth);
+        put_sequence(put, value, true, depth);
         break;
     case KIND_SET:
         put_set(put, (PySetObject *)value, depth);
@@ -166,6 +200,7 @@ static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t ty
     PyErr_Fetch(&error, &error_value, &trace);
     Py_INCREF(formatter);
     calls_sign_is_formatting = true;
+    calls_sign_n_formatting++;
     PyObject *text = PyObject_CallFunctionObjArgs(formatter, value, NULL);
     if (text != NULL && !PyUnicode_CheckExact(text))
         PyErr_Format(PyExc_TypeError,
@@ -177,6 +212,7 @@ static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t ty
         PyErr_WriteUnraisable(formatter);
     }
     PyErr_Clear();
+    calls_sign_n_formatting--;
     calls_sign_is_formatting = false;
     const uint32_t number = text_of(signer, text);
     Py_XDECREF(text);
