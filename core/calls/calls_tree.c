@@ -168,8 +168,8 @@ __attribute__((noinline)) static bool grow_stack(struct kymo_calls_thread *threa
 
 /* The caller stores the time. */
 static inline struct kymo__calls_frame *put_frame(struct kymo_calls_thread *thread,
-                                                  struct kymo__calls_node *node,
-                                                  uint32_t function, bool is_resumed)
+                                                  struct kymo__calls_node *node, uint32_t function,
+                                                  bool is_resumed)
 {
     struct kymo__calls_frame *const frame = ++thread->top;
     frame->node = node;

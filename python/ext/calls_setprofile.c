@@ -134,8 +134,7 @@ static void begin_python(PyFrameObject *frame)
     struct kymo_calls_thread *const thread = calls_plain(one);
     PyObject *const code = code_of(frame);
     const bool goes_on = is_resumed(frame);
-    const uint32_t function =
-        thread != NULL && !goes_on ? calls_table_get(&one->functions, code) : 0;
+    const uint32_t function = thread != NULL && !goes_on ? calls_table_get(&one->functions, code) : 0;
     if (KYMO_UNLIKELY(function == 0))
         begin_slowly(frame, goes_on);
     else if (one->signer != NULL)

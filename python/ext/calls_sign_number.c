@@ -50,13 +50,16 @@ static bool is_same(const struct entry *entry, uint64_t hash, const uint64_t *wo
            memcmp(entry->words, words, n * sizeof *words) == 0;
 }
 
-/* The same for the few words of a call, where a call of memcmp() would cost more. */
+/*
+ * The same for the few words of a call, where a call of memcmp() would cost more. One by one: words that were stored a moment
+ * ago are there at once when they are loaded as they were stored, and not when two are loaded together.
+ */
 static bool has_same_words(const uint64_t *a, const uint64_t *b, size_t n)
 {
-    uint64_t different = 0;
     for (size_t i = 0; i < n; i++)
-        different |= a[i] ^ b[i];
-    return different == 0;
+        if (a[i] != b[i])
+            return false;
+    return true;
 }
 
 /* Whatever was there goes. False without memory; then it is free. */

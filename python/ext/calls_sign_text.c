@@ -98,9 +98,7 @@ static const char *order_of(uint8_t flags)
 
 static void append_array(struct reader *in, double times)
 {
-    struct calls_array_word word;
-    const uint64_t bits = next(in);
-    memcpy(&word, &bits, sizeof word);
+    const struct calls_array_word word = array_of_word(next(in));
     append(in->out, "(dtype=");
     append(in->out, calls_dtype_name(in->signer, word.dtype));
     if (word.n_dims != NO_SHAPE)
@@ -115,18 +113,10 @@ static void append_array(struct reader *in, double times)
     append(in->out, word.flags & ARRAY_GRAD ? ", requires_grad)" : ")");
 }
 
-static struct calls_container_word next_container(struct reader *in)
-{
-    struct calls_container_word word;
-    const uint64_t bits = next(in);
-    memcpy(&word, &bits, sizeof word);
-    return word;
-}
-
 /* "(dtypes=[int64*2, float64], rows=100)" */
 static void append_table(struct reader *in, enum calls_kind kind, double times)
 {
-    const struct calls_container_word word = next_container(in);
+    const struct calls_container_word word = container_of_word(next(in));
     const uint32_t rows_at = in->at++; /* told last */
     double columns = 0;
     append(in->out, kind == KIND_FRAME ? "(dtypes=[" : "(dtype=");
@@ -162,7 +152,7 @@ static void append_alternatives(struct reader *in, uint32_t n, const char *betwe
 /* "list[int](len=3)", "dict[str, int](len=1)", "tuple(int, str)" */
 static void append_container(struct reader *in, enum calls_kind kind, double times)
 {
-    const struct calls_container_word word = next_container(in);
+    const struct calls_container_word word = container_of_word(next(in));
     const uint32_t length_at = in->at;
     const uint64_t length = next(in);
     const bool is_told = length != SIZE_UNKNOWN && !word.is_each;

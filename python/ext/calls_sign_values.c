@@ -20,14 +20,10 @@ struct alternatives {
     const PyTypeObject *plain; /* the type of an element that was put, of which nothing but its type is told */
 };
 
-static void alternatives_add(struct calls_put *put, struct alternatives *all, PyObject *element,
-                             uint32_t depth)
+__attribute__((noinline)) static void
+alternatives_put(struct calls_put *put, struct alternatives *all, PyObject *element, uint32_t depth)
 {
     const uint32_t begin = put->n;
-    if (all->has_more || Py_TYPE(element) == all->plain)
-        return;
-    if (calls_type(put->signer, Py_TYPE(element))->kind <= KIND_NONE)
-        all->plain = Py_TYPE(element);
     calls_put_value(put, element, depth);
     const uint32_t length = put->n - begin;
     for (uint32_t i = 0; i < all->n; i++)
@@ -43,6 +39,24 @@ static void alternatives_add(struct calls_put *put, struct alternatives *all, Py
     }
     all->at[all->n++] = begin;
     all->at[all->n] = put->n;
+}
+
+static inline void alternatives_add(struct calls_put *put, struct alternatives *all,
+                                    PyObject *element, uint32_t depth)
+{
+    if (Py_TYPE(element) == all->plain || all->has_more)
+        return;
+    const struct calls_type_slot *const type = calls_type(put->signer, Py_TYPE(element));
+    if (type->kind <= KIND_NONE)
+        all->plain = Py_TYPE(element);
+    if (type->kind > KIND_NONE || all->n > 0) {
+        alternatives_put(put, all, element, depth);
+        return;
+    }
+    all->at[0] = put->n;
+    calls_put(put, type->word);
+    all->at[1] = put->n;
+    all->n = 1;
 }
 
 static uint64_t length_of(const struct calls_put *put, Py_ssize_t length)
@@ -264,17 +278,10 @@ static bool put_details(struct calls_put *put, const struct calls_type_slot *typ
     }
 }
 
-void calls_put_value(struct calls_put *put, PyObject *value, uint32_t depth)
+void calls_put_detailed(struct calls_put *put, const struct calls_type_slot *slot, PyObject *value,
+                        uint32_t depth)
 {
-    if (value == NULL) {
-        calls_put(put, WORD_DELETED);
-        return;
-    }
-    const struct calls_type_slot type = *calls_type(put->signer, Py_TYPE(value));
-    if (type.kind <= KIND_NONE) {
-        calls_put(put, type.word);
-        return;
-    }
+    const struct calls_type_slot type = *slot; /* another type may take its place meanwhile */
     const uint32_t begin = put->n;
     bool is_told = put->signer->options.level > CALLS_TYPES || type.kind == KIND_FORMATTED;
     if (is_told) {

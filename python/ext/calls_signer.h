@@ -81,20 +81,33 @@ struct calls_container_word {
 /* A size that is no number, as where torch or JAX trace a program; or a length that is not told. */
 #define SIZE_UNKNOWN UINT64_MAX
 
+/* By shifts: a word that is loaded in one piece right after its parts were stored would wait for them. */
 static inline uint64_t array_word(struct calls_array_word word)
 {
-    uint64_t bits;
-    static_assert(sizeof word == sizeof bits, "one word");
-    memcpy(&bits, &word, sizeof bits);
-    return bits;
+    return word.dtype | (uint64_t)word.n_dims << 32 | (uint64_t)word.flags << 40 |
+           (uint64_t)word.device << 48;
+}
+
+static inline struct calls_array_word array_of_word(uint64_t bits)
+{
+    return (struct calls_array_word){.dtype = (uint32_t)bits,
+                                     .n_dims = (uint8_t)(bits >> 32),
+                                     .flags = (uint8_t)(bits >> 40),
+                                     .device = (uint16_t)(bits >> 48)};
 }
 
 static inline uint64_t container_word(struct calls_container_word word)
 {
-    uint64_t bits;
-    static_assert(sizeof word == sizeof bits, "one word");
-    memcpy(&bits, &word, sizeof bits);
-    return bits;
+    return word.n_first | (uint64_t)word.n_second << 16 | (uint64_t)word.has_more << 32 |
+           (uint64_t)word.is_each << 48;
+}
+
+static inline struct calls_container_word container_of_word(uint64_t bits)
+{
+    return (struct calls_container_word){.n_first = (uint16_t)bits,
+                                         .n_second = (uint16_t)(bits >> 16),
+                                         .has_more = (uint16_t)(bits >> 32),
+                                         .is_each = (uint16_t)(bits >> 48)};
 }
 
 struct calls_type {
@@ -218,8 +231,23 @@ static inline void calls_put(struct calls_put *put, uint64_t word)
         put->is_cut = true;
 }
 
+/* A value of a type of which more than its name is told. */
+void calls_put_detailed(struct calls_put *put, const struct calls_type_slot *type, PyObject *value,
+                        uint32_t depth);
+
 /* A value with all that belongs to it; `depth` more levels of containers are looked into. */
-void calls_put_value(struct calls_put *put, PyObject *value, uint32_t depth);
+static inline void calls_put_value(struct calls_put *put, PyObject *value, uint32_t depth)
+{
+    if (value == NULL) {
+        calls_put(put, WORD_DELETED);
+        return;
+    }
+    const struct calls_type_slot *const type = calls_type(put->signer, Py_TYPE(value));
+    if (type->kind <= KIND_NONE)
+        calls_put(put, type->word);
+    else
+        calls_put_detailed(put, type, value, depth);
+}
 /* The words behind a type's own; each leaves what does not fit to the caller, by is_cut. */
 void calls_put_numpy(struct calls_put *put, PyObject *value);
 /* These return false, and put nothing, where the value cannot be asked. */
