@@ -9,7 +9,9 @@ the loop's time less that of the bare loop in the same round, for each call. The
 ratios to cProfile.
 
 The running Python is measured with the kymo that it has. Others, from 3.9 on, are those of pyenv (or KYMO_PYTHONS,
-paths with colons between them): kymo is built for each into build/bench-3.X, with numpy in an environment there.
+paths with colons between them), where there is a cmake: what a profile needs of kymo is built for each into
+build/bench-3.X. One without numpy gets it in an environment there. Both are kept for the next time. The last line says
+which versions were measured.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import contextlib
 import cProfile
 import json
 import os
+import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -118,9 +122,17 @@ def measure(rounds: int, n: int) -> dict[str, dict[str, list[float]]]:
     return added
 
 
+def words_here() -> str:
+    """Return what is measured, in words."""
+    numpy, torch = (sys.modules.get(name) for name in ("numpy", "torch"))
+    beside = [f"numpy {numpy.__version__}" if numpy else "no numpy", *([f"torch {torch.__version__}"] if torch else [])]
+    return f"Python {platform.python_version()} ({', '.join(beside)})"
+
+
 def measure_here(is_quick: bool) -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    print(json.dumps(measure(5 if is_quick else 31, 20_000 if is_quick else 200_000)))
+    added = measure(5 if is_quick else 31, 20_000 if is_quick else 200_000)
+    print(json.dumps({"what": words_here(), "added": added}))
 
 
 # ---- every Python ----
@@ -139,6 +151,8 @@ def pythons() -> dict[str, str]:
     else:
         root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
         paths = [str(path) for path in sorted(root.glob("versions/3.*/bin/python"))]
+    if shutil.which("cmake") is None:
+        paths = []
     found = {version: path for path in paths if (version := version_of(path)) in NUMPY}
     found[f"{sys.version_info[0]}.{sys.version_info[1]}"] = sys.executable
     return dict(sorted(found.items(), key=lambda item: int(item[0].split(".")[1])))
@@ -151,27 +165,39 @@ def run(*command: Any) -> None:
         raise RuntimeError(f"{command[0]} failed")
 
 
-def prepare(version: str, python: str) -> tuple[str, dict[str, str]]:
-    """Build kymo for another Python; return one with numpy, and the environment in which it finds kymo."""
-    folder = ROOT / "build" / f"bench-{version}"
-    options = ["-DKYMO_BUILD_PYTHON=ON", f"-DPython_EXECUTABLE={python}"]
-    run("cmake", "--preset", "release", "-S", ROOT, "-B", folder, *options)
-    run("cmake", "--build", folder, "--target", "kymo_python_package")
+def has_numpy(python: str) -> bool:
+    return subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode == 0
+
+
+def with_numpy(version: str, python: str, folder: Path) -> str:
+    """Return that Python if it has numpy, else one of an environment that does, where it can be had."""
     inner = folder / "venv" / "bin" / "python"
-    if not inner.exists():
-        run(python, "-m", "venv", folder / "venv")
-    if subprocess.run([inner, "-c", "import numpy"], capture_output=True, check=False).returncode != 0:
-        try:
-            run(inner, "-m", "pip", "install", "--quiet", f"numpy=={NUMPY[version]}")
-        except RuntimeError:
-            print(
-                f"  Python {version}: numpy {NUMPY[version]} cannot be installed; its rows are left out",
-                file=sys.stderr,
-            )
-    return str(inner), dict(os.environ, PYTHONPATH=str(folder / "python"))
+    if has_numpy(python):
+        return python
+    try:
+        if not inner.exists():
+            run(python, "-m", "venv", folder / "venv")
+        if not has_numpy(str(inner)):
+            run(inner, "-m", "pip", "install", "-q", "--retries=1", "--only-binary=:all:", f"numpy=={NUMPY[version]}")
+    except RuntimeError:
+        print(f"  Python {version}: numpy {NUMPY[version]} cannot be installed; its rows are left out", file=sys.stderr)
+        return python
+    return str(inner)
 
 
-def measure_python(version: str, python: str, is_quick: bool) -> dict[str, dict[str, list[float]]]:
+def prepare(version: str, python: str) -> tuple[str, dict[str, str]]:
+    """Build what a profile needs; return a Python with numpy, and the environment in which it finds kymo."""
+    folder = ROOT / "build" / f"bench-{version}"
+    options = ["-DKYMO_BUILD_PYTHON=ON", "-DKYMO_BUILD_EXAMPLES=OFF", f"-DPython_EXECUTABLE={python}"]
+    print(f"  Python {version}: building kymo in {folder.relative_to(ROOT)}", flush=True)
+    run("cmake", "--preset", "release", "-S", ROOT, "-B", folder, *options)
+    run("cmake", "--build", folder, "--target", "kymo", "kymo_python_native")
+    paths = {"PYTHONPATH": str(folder / "python"), "LD_LIBRARY_PATH": str(folder / "core")}
+    return with_numpy(version, python, folder), dict(os.environ, **paths)
+
+
+def measure_python(version: str, python: str, is_quick: bool) -> tuple[str, dict[str, dict[str, list[float]]]]:
+    """Return what was measured, in words, and what measure() found."""
     environment = dict(os.environ)
     if python != sys.executable:
         python, environment = prepare(version, python)
@@ -179,8 +205,8 @@ def measure_python(version: str, python: str, is_quick: bool) -> dict[str, dict[
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=ROOT / "bench")
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr else "it said nothing")
-    measured: dict[str, dict[str, list[float]]] = json.loads(done.stdout.splitlines()[-1])
-    return measured
+    measured = json.loads(done.stdout.splitlines()[-1])
+    return measured["what"], measured["added"]
 
 
 # ---- the table ----
@@ -202,7 +228,7 @@ def put_python(results: Results, version: str, measured: dict[str, dict[str, lis
     for workload in ("int and str", "array and int", "two arrays", "list and dict", "two tensors"):
         if workload not in measured:
             continue
-        bar = 1.25 if workload not in ("list and dict", "two tensors") else None
+        bar = 1.25 if workload != "two tensors" else None
         put_ratio(results, f"Python {version}: a call, {workload}, signatures", measured[workload], "signatures", bar)
     if "two arrays" in measured:
         times = DATA_PROFILER_NS / statistics.median(measured["two arrays"]["signatures"])
@@ -218,14 +244,18 @@ def main() -> int:
         measure_here(options.quick)
         return 0
     results = Results(options.results)
-    is_whole = True
+    measured, failed = [], []
     for version, python in pythons().items():
         try:
-            put_python(results, version, measure_python(version, python, options.quick))
+            what, added = measure_python(version, python, options.quick)
         except RuntimeError as error:
             print(f"bench: Python {version}: {error}", file=sys.stderr)
-            is_whole = False
-    return 0 if is_whole else 1
+            failed.append(f"Python {version}")
+            continue
+        put_python(results, version, added)
+        measured.append(what)
+    print(f"  measured: {', '.join(measured) or 'none'}" + (f"; not measured: {', '.join(failed)}" if failed else ""))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

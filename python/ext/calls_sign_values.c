@@ -64,7 +64,7 @@ static uint64_t length_of(const struct calls_put *put, Py_ssize_t length)
     return put->signer->options.level >= CALLS_SHAPE ? (uint64_t)length : SIZE_UNKNOWN;
 }
 
-/* A list is asked for its length and its elements each time: a formatter may have changed it. */
+/* Containers are asked for their size and their elements each time: a formatter may have changed them. */
 static void put_sequence(struct calls_put *put, PyObject *sequence, bool is_tuple, uint32_t depth)
 {
     const uint32_t at = put->n;
@@ -91,9 +91,8 @@ static void put_set(struct calls_put *put, PySetObject *set, uint32_t depth)
     struct alternatives all = {.n = 0};
     calls_put(put, 0);
     calls_put(put, length_of(put, set->used));
-    const Py_ssize_t n_slots = set->mask + 1;
     uint32_t looks = 0;
-    for (Py_ssize_t i = 0; i < n_slots && i < MAX_SET_SLOTS && looks < MAX_LOOKS; i++) {
+    for (Py_ssize_t i = 0; i <= set->mask && i < MAX_SET_SLOTS && looks < MAX_LOOKS; i++) {
         /* A free slot has no key, one whose key was removed has a hash that no key has. */
         if (set->table[i].key == NULL || set->table[i].hash == -1)
             continue;
@@ -286,7 +285,9 @@ void calls_put_detailed(struct calls_put *put, const struct calls_type_slot *slo
     bool is_told = put->signer->options.level > CALLS_TYPES || type.kind == KIND_FORMATTED;
     if (is_told) {
         calls_put(put, type.word);
+        Py_INCREF(value); /* a formatter may take it out of the container that holds it */
         is_told = put_details(put, &type, value, depth);
+        Py_DECREF(value);
     }
     if (is_told && !put->is_cut)
         return;

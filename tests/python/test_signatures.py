@@ -687,6 +687,29 @@ def test_a_formatter_that_signs_and_registers(registered):
     assert calls(one, value=Batch()) == "value:ok"
 
 
+@pytest.mark.parametrize("kind", [list, set, dict.fromkeys])
+def test_a_formatter_that_empties_what_is_being_looked_at(registered, kind):
+    class Batch:
+        pass
+
+    outer = []
+
+    def formatter(batch):
+        for container in outer[:]:
+            container.clear()
+        outer.clear()
+        return "ok"
+
+    registered(Batch, formatter)
+    calls = Calls()
+    for n in (1, 5, 40):
+        outer.append(kind(Batch() for _ in range(n)))
+        name = type(outer[0]).__name__
+        assert calls(one, value=outer).startswith(f"value:list[{name}[ok")
+    outer[:] = [[Batch()] + [object() for _ in range(1000)] for _ in range(8)]
+    assert calls(one, value=outer) == "value:list[list[ok](len=1001)](len=8)"
+
+
 def test_a_formatter_with_too_many_texts(registered):
     class Batch:
         pass

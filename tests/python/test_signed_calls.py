@@ -210,3 +210,32 @@ def test_a_function_that_numba_has_compiled():
     assert shown in (["dot(a:ndarray(dtype=float32, shape=(16,)), b:ndarray(dtype=float32, shape=(16,)))"], ["dot"]), (
         sys.version
     )
+
+
+def test_a_formatter_that_ends_the_profile():
+    class Batch:
+        """With a formatter."""
+
+    def f(x):
+        """Takes a batch, or anything."""
+
+    profiles = [kymo.Profile()]
+
+    def formatter(batch):
+        if profiles:
+            profiles.pop().disable()
+        return "ended"
+
+    register(Batch, formatter)
+    try:
+        profiles[0].enable()
+        f(1)  # known from now on
+        f(Batch())
+        assert profiles == []
+        profile = kymo.Profile()
+        profile.enable()
+        f(Batch())
+        profile.disable()
+    finally:
+        register(Batch, None)
+    assert rows(profile, "f") == ["f(x:ended)"]
