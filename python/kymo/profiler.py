@@ -13,7 +13,6 @@ thread, and keeps exact paths of calls, which kymo.plot(p) draws and `kymo repor
 from __future__ import annotations
 
 import os
-from functools import wraps
 
 from kymo import _native
 from kymo._signatures import level_of, register, signature
@@ -121,6 +120,7 @@ class Profile(_native.Profiler):
 
     def __call__(self, func: Callable[..., R]) -> Callable[..., R]:
         """Decorate a function: its calls are profiled, and added up."""
+        from functools import wraps
 
         @wraps(func)
         def profiled(*args: Any, **kw: Any) -> R:
