@@ -729,15 +729,16 @@ def test_a_hundred_million_calls_stay_flat(signatures: bool, run_python: Any) ->
         def rounds(n):
             for i in range(n):
                 f(i)
+        resident()
         p = kymo.Profile(signatures={signatures})
         p.enable()
         rounds(1_000_000)
-        before, size = resident(), p._counts()["bytes"]
         begin = time.monotonic()
+        before, size = resident(), p._counts()["bytes"]
         for _ in range({99 if not signatures else 29}):
             rounds(1_000_000)
-        seconds = time.monotonic() - begin
         grown = resident() - before, p._counts()["bytes"] - size
+        seconds = time.monotonic() - begin
         p.disable()
         p.create_stats()
         calls = [s[1] for label, s in p.stats.items() if label[2] in ("f", "f(x:int)")]
