@@ -127,6 +127,56 @@ kymo.stop()
     assert "cudaLaunchKernel" in ranges["name"]
 
 
+def test_gpu_time_stands_at_the_call_that_launched(run_gpu, tmp_path):
+    """By path and thread: a call has the work that it launched, and that of what it called."""
+    run_gpu("""
+import kymo, threading
+def attend(n):
+    for _ in range(n):
+        cuda.gpu_launch(names.setdefault(f"attend {n}", b"attend %d" % n), 7, 8, 128)
+def embed():
+    attend(2)
+    cuda.gpu_launch(names.setdefault("embed", b"embed"), 7, 8, 128)
+def idle():
+    return None
+def step():
+    attend(3)
+    embed()
+    idle()
+kymo.start("run.kymo", gpu=True, calls=True, calls_signatures="none")
+step()
+thread = threading.Thread(target=attend, args=(5,), name="other")
+thread.start()
+thread.join()
+kymo.stop()
+""")
+    recording = kymo.load(tmp_path / "run.kymo")
+    assert {row["name"]: row["count"] for row in recording.gpu("kernels")} == {
+        "attend 3": 3,
+        "attend 2": 2,
+        "embed": 1,
+        "attend 5": 5,
+    }
+    took = {row["name"]: row["total_ns"] for row in recording.gpu("kernels")}
+    functions, got = {0: "nobody"}, {}
+    for row in recording.calls("path"):
+        functions[row["node"]] = row["function"]
+        if row["function"] in ("attend", "embed", "idle", "step"):
+            got[row["thread"], functions[row["parent"]], row["function"]] = row["gpu_ns"]
+    expected = {
+        ("MainThread", "nobody", "step"): took["attend 3"] + took["attend 2"] + took["embed"],
+        ("MainThread", "step", "attend"): took["attend 3"],
+        ("MainThread", "step", "embed"): took["attend 2"] + took["embed"],
+        ("MainThread", "embed", "attend"): took["attend 2"],
+        ("MainThread", "step", "idle"): 0,
+        ("other", "run", "attend"): took["attend 5"],
+    }
+    assert set(got) == set(expected)
+    for path, ns in expected.items():
+        assert got[path] == pytest.approx(ns, abs=10), path  # each piece of work is rounded to a nanosecond
+    assert min(took.values()) > 100
+
+
 def test_a_schedule_by_iterations(run_gpu, kernels):
     run_gpu("""
 import kymo
