@@ -173,6 +173,8 @@ static uint32_t sign(struct calls_profile *profile, uint32_t function, const str
     PyCodeObject *const code = (PyCodeObject *)frame->code;
     if (frame->is_resumed)
         return calls_table_get(&profile->generators, frame->key);
+    if (frame->locals == NULL)
+        return 0;
     const size_t n = calls_sign_frame(profile->signer, code, frame->locals, words);
     const uint32_t signature =
         calls_sign_number(profile->signer, profile->calls, function, code, words, n);
@@ -296,6 +298,14 @@ static void renew(void)
     calls_hook.one = n == 1 && first != NULL && is_plain(first) ? first : NULL;
 }
 
+bool calls_is_signing(void)
+{
+    for (size_t i = 0; i < calls_hook.n_slots; i++)
+        if (calls_hook.profiles[i] != NULL && calls_hook.profiles[i]->signer != NULL)
+            return true;
+    return false;
+}
+
 static int free_slot(void)
 {
     for (int i = 0; i < CALLS_PROFILES; i++)
@@ -321,8 +331,11 @@ int calls_enable(struct calls_profile *profile)
     profile->slot = slot;
     calls_hook.profiles[slot] = (struct calls_profile *)Py_NewRef((PyObject *)profile);
     renew();
-    if ((is_first ? calls_source_start() : calls_source_change()) == 0)
+    if ((is_first ? calls_source_start() : calls_source_change()) == 0) {
+        if (profile->signer != NULL)
+            calls_numba_watch();
         return 0;
+    }
     profile->slot = -1;
     calls_hook.profiles[slot] = NULL;
     Py_DECREF(profile);
@@ -345,6 +358,8 @@ int calls_disable(struct calls_profile *profile)
     calls_hook.profiles[profile->slot] = NULL;
     profile->slot = -1;
     renew();
+    if (!calls_is_signing())
+        calls_numba_leave();
     const int status = calls_hook.n_slots == 0 ? calls_source_stop() : calls_source_change();
     Py_DECREF(profile);
     return status;

@@ -126,7 +126,7 @@ uint32_t calls_function_of_builtin(struct calls_profile *profile, const PyMethod
 
 /* ---- calls_hook.c ---- */
 
-/* A frame as it is met. `locals` as calls_sign_frame() wants them; `key` is its address. */
+/* A frame as it is met. `locals` as calls_sign_frame() wants them, NULL: not known; `key` is its address. */
 struct calls_frame {
     PyObject *code, *globals;
     PyObject *const *locals;
@@ -144,6 +144,8 @@ void calls_end_builtin(const PyMethodDef *key);
 /* Whether any profile that is on watches this code; false: it need not be told of again. */
 bool calls_is_watched(PyObject *code, PyObject *globals);
 
+/* Whether a profile with signatures is on. */
+bool calls_is_signing(void);
 /* On and off; on again is nothing. -1 and an exception when it cannot be. */
 int calls_enable(struct calls_profile *profile);
 int calls_disable(struct calls_profile *profile);
@@ -159,6 +161,17 @@ int calls_source_change(void);
 int calls_source_stop(void);
 /* The profile hook of a new thread; NULL where none is needed. */
 extern PyMethodDef calls_source_functions[];
+
+/* ---- calls_numba.c ---- */
+
+/*
+ * The arguments of the call that numba tells of, as calls_sign_frame() wants them, as many as `room`; lent until numba's function
+ * returns. False: not known. Leaves no exception; one that is set stays set.
+ */
+bool calls_compiled_locals(PyObject *code, PyObject **locals, size_t room);
+/* Keep arguments at hand where numba is imported; done already is nothing. No exception is set before or after. */
+void calls_numba_watch(void);
+void calls_numba_leave(void);
 
 /* ---- calls_profile.c ---- */
 

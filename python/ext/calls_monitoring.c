@@ -49,12 +49,26 @@ static inline struct calls_frame frame_of(PyObject *code, const _PyInterpreterFr
                                 .is_resumed = is_resumed};
 }
 
+/* A function that numba has compiled is told of without a frame of its own. */
+static inline bool is_of(const _PyInterpreterFrame *frame, const PyObject *code)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return frame->f_executable == code;
+#else
+    return (const PyObject *)frame->f_code == code;
+#endif
+}
+
 static void begin(PyObject *code, bool is_resumed)
 {
+    enum { MOST = 64 };
+    PyObject *values[MOST];
     const _PyInterpreterFrame *const here = frame_here();
     if (here == NULL)
         return;
-    const struct calls_frame frame = frame_of(code, here, is_resumed);
+    struct calls_frame frame = frame_of(code, here, is_resumed);
+    if (KYMO_UNLIKELY(!is_of(here, code)))
+        frame.locals = calls_compiled_locals(code, values, MOST) ? values : NULL;
     calls_begin_code(&frame);
 }
 
@@ -78,8 +92,8 @@ __attribute__((noinline)) static PyObject *start_signed(struct calls_profile *on
                                                         uint32_t function, PyObject *code)
 {
     const _PyInterpreterFrame *const here = frame_here();
-    if (KYMO_UNLIKELY(here == NULL))
-        Py_RETURN_NONE;
+    if (KYMO_UNLIKELY(here == NULL || !is_of(here, code)))
+        return start_slowly(code);
     const struct calls_frame frame = frame_of(code, here, false);
     calls_begin_signed(one, thread, function, &frame);
     Py_RETURN_NONE;

@@ -42,12 +42,6 @@ static const void *key_of(PyFrameObject *frame)
     return frame->f_frame;
 }
 
-/* Of a frame that was made for a compiled function, such as numba's; of others, NULL when they begin. */
-static PyObject *dict_of(PyFrameObject *frame)
-{
-    return frame->f_frame->f_locals;
-}
-
 /*
  * It goes on, unless it is at the instruction by which functions begin. One that something is thrown into, as by close(), is
  * still where it waits.
@@ -81,11 +75,6 @@ static const void *key_of(PyFrameObject *frame)
     return frame;
 }
 
-static PyObject *dict_of(PyFrameObject *frame)
-{
-    return frame->f_locals;
-}
-
 static inline bool is_resumed(PyFrameObject *frame)
 {
     return frame->f_lasti >= 0;
@@ -104,16 +93,20 @@ static inline struct calls_frame frame_of(PyFrameObject *frame, bool goes_on)
                                 .is_resumed = goes_on};
 }
 
+/* A module or the body of a class, or a function that numba has compiled: numba takes the flag from those it tells of. */
+static inline bool is_unusual(const struct calls_frame *frame)
+{
+    return (((PyCodeObject *)frame->code)->co_flags & CO_OPTIMIZED) == 0;
+}
+
 /* Out of line, so that the short way saves no registers for it. */
 __attribute__((noinline)) static void begin_slowly(PyFrameObject *frame, bool goes_on)
 {
     enum { MOST = 64 };
     PyObject *values[MOST];
     struct calls_frame begun = frame_of(frame, goes_on);
-    PyCodeObject *const code = (PyCodeObject *)begun.code;
-    PyObject *const dict = (code->co_flags & CO_OPTIMIZED) != 0 ? dict_of(frame) : NULL;
-    if (dict != NULL && !goes_on && calls_sign_locals(code, dict, values, MOST))
-        begun.locals = values;
+    if (is_unusual(&begun)) /* what locals numba's frame has are not the function's own */
+        begun.locals = calls_compiled_locals(begun.code, values, MOST) ? values : NULL;
     calls_begin_code(&begun);
 }
 
@@ -122,7 +115,7 @@ __attribute__((noinline)) static void begin_signed(PyFrameObject *frame, struct 
                                                    uint32_t function)
 {
     const struct calls_frame begun = frame_of(frame, false);
-    if (KYMO_UNLIKELY(dict_of(frame) != NULL)) /* a compiled function, or the body of a class */
+    if (KYMO_UNLIKELY(is_unusual(&begun)))
         begin_slowly(frame, false);
     else
         calls_begin_signed(one, thread, function, &begun);

@@ -89,9 +89,8 @@ uint32_t calls_sign_number(struct calls_signer *signer, struct kymo_calls *calls
                            PyCodeObject *code, const uint64_t *words, size_t n_words);
 
 /*
- * Frames whose arguments are in a dict, as those that numba makes for a jitted function (f_locals): put the parameters'
- * values into `locals`, as many as `room`, borrowed from `dict`, and return true. False: not a plain dict, not all of them,
- * or too many.
+ * A function whose arguments are in a dict: put the parameters' values into `locals`, as many as `room`, borrowed from `dict`,
+ * and return true. False: not a plain dict, not all of them, or too many.
  */
 bool calls_sign_locals(PyCodeObject *code, PyObject *dict, PyObject **locals, size_t room);
 

@@ -312,7 +312,7 @@ static uint32_t number_other(struct calls_signer *signer, struct kymo_calls *cal
 uint32_t calls_sign_number(struct calls_signer *signer, struct kymo_calls *calls, uint32_t number,
                            PyCodeObject *code, const uint64_t *words, size_t n_words)
 {
-    if (!(code->co_flags & CO_OPTIMIZED))
+    if (!(code->co_flags & CO_NEWLOCALS))
         return 0;
     struct calls_function *const function =
         number < signer->n_functions && signer->functions[number] != NULL

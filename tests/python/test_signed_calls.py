@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import gc
-import sys
-from typing import Any
 
 import pytest
 from test_signatures import NEVER, Meta, raising
@@ -193,23 +192,74 @@ def test_what_a_formatter_calls_is_not_in_the_profile():
     assert rows(profile, "helper") == []
 
 
+VECTOR = "ndarray(dtype=float32, shape=(16,))"
+
+# What numba tells profilers of: always before Python 3.12, and from there on when it is asked to before it is imported.
+TOLD = """
+import os
+os.environ["NUMBA_ENABLE_SYS_MONITORING"] = "1"
+import kymo, numba, numpy as np
+
+@numba.njit
+def dot(a, b):
+    return (a * b).sum()
+
+@numba.njit
+def scale(x, by=2.0, *more):
+    return x * by + len(more)
+
+@numba.njit
+def nothing():
+    return 1
+
+a = np.zeros(16, "f4")
+def use():
+    b = "not what dot is called with"
+    dot(a, a), dot(b=a, a=a), scale(a), scale(by=3, x=a), scale(a, 1.0, 1, 2), nothing()
+use()
+"""
+
+
 @pytest.mark.needs_numba
-def test_a_function_that_numba_has_compiled():
-    np = pytest.importorskip("numpy")
-    import numba
-
-    @numba.njit
-    def dot(a, b):
-        return (a * b).sum()
-
-    a = np.zeros(16, "f4")
-    dot(a, a)
-    with kymo.Profile() as profile:
-        dot(a, a)
-    shown: list[Any] = rows(profile, "dot")
-    assert shown in (["dot(a:ndarray(dtype=float32, shape=(16,)), b:ndarray(dtype=float32, shape=(16,)))"], ["dot"]), (
-        sys.version
+def test_functions_that_numba_has_compiled(run_python):
+    """Arguments by place, by name, by default; never what the caller has under the parameters' names."""
+    done = run_python(
+        TOLD
+        + """
+with kymo.Profile() as profile:
+    use()
+profile.create_stats()
+for label, row in sorted(profile.stats.items(), key=lambda item: item[0][2]):
+    if label[2].split("(")[0] in ("dot", "scale", "nothing"):
+        print(label[2], row[1])
+assert "__call__" not in vars(type(dot))  # numba is as it was
+"""
     )
+    assert done.stdout.splitlines() == [
+        f"dot(a:{VECTOR}, b:{VECTOR}) 2",
+        "nothing() 1",
+        f"scale(x:{VECTOR}, by:float, *more:tuple()) 1",
+        f"scale(x:{VECTOR}, by:float, *more:tuple(int, int)) 1",
+        f"scale(x:{VECTOR}, by:int, *more:tuple()) 1",
+    ]
+
+
+@pytest.mark.needs_numba
+def test_numba_that_is_imported_while_a_profile_is_on(run_python):
+    """From the second call on, and no call gets what is not its own."""
+    done = run_python(
+        "import kymo\nprofile = kymo.Profile()\nprofile.enable()\n"
+        + TOLD
+        + """
+use()
+profile.disable()
+profile.create_stats()
+print({label[2]: row[1] for label, row in profile.stats.items() if label[2].split("(")[0] == "dot"})
+"""
+    )
+    counts = ast.literal_eval(done.stdout)
+    assert set(counts) <= {"dot", f"dot(a:{VECTOR}, b:{VECTOR})"}
+    assert counts[f"dot(a:{VECTOR}, b:{VECTOR})"] >= 2 and sum(counts.values()) == 4
 
 
 def test_a_formatter_that_ends_the_profile():
