@@ -83,6 +83,7 @@ def run_python(tmp_path: Path) -> RunPython:
         flags: tuple[str, ...] = (),
         command: Optional[list[str]] = None,
         check: bool = True,
+        timeout: int = 120,
     ) -> subprocess.CompletedProcess[str]:
         script = tmp_path / "script.py"
         script.write_text(textwrap.dedent(source))
@@ -92,7 +93,7 @@ def run_python(tmp_path: Path) -> RunPython:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=timeout,
             check=False,
         )
         if check:

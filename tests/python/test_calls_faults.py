@@ -719,7 +719,8 @@ def test_a_budget_that_is_spent_is_told_and_counts_stay_exact(tmp_path: Path) ->
 @pytest.mark.parametrize("signatures", [False, True])
 def test_a_hundred_million_calls_stay_flat(signatures: bool, run_python: Any) -> None:
     """Nothing grows with calls: neither the process, nor what the profile says it uses."""
-    done = run_python(f"""
+    done = run_python(
+        f"""
         import json, os, time, kymo
         def resident():
             with open("/proc/self/statm") as file:
@@ -743,7 +744,9 @@ def test_a_hundred_million_calls_stay_flat(signatures: bool, run_python: Any) ->
         p.create_stats()
         calls = [s[1] for label, s in p.stats.items() if label[2] in ("f", "f(x:int)")]
         print(json.dumps([calls, grown, seconds]))
-    """)
+    """,
+        timeout=1200,
+    )
     calls, grown, seconds = json.loads(done.stdout)
     print(f"{calls[0]} calls in {seconds:.0f} s, grown by {grown[0]} bytes, by its own account {grown[1]}")
     assert calls == [30_000_000 if signatures else 100_000_000]
