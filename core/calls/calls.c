@@ -28,8 +28,9 @@ static enum kymo__calls_timer timer_of(uint32_t flags)
         return KYMO__TIMER_USER;
     if (flags & KYMO_CALLS_CPU)
         return KYMO__TIMER_CPU;
-    /* Ticks of the recording, where there is one: it said which clock it takes. */
-    const bool is_tsc = kymo_enabled() ? kymo__clock_is_tsc : kymo__clock_is_trusted();
+    /* Ticks of the recording, where one is open: it has chosen its clock. One that is yet to open has not. */
+    const bool is_open = __atomic_load_n(&kymo__record.state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN;
+    const bool is_tsc = is_open ? kymo__clock_is_tsc : kymo__clock_is_trusted();
     return is_tsc ? KYMO__TIMER_TSC : KYMO__TIMER_MONOTONIC;
 }
 

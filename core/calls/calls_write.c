@@ -20,6 +20,7 @@ struct writer {
     uint32_t profile;
     size_t head; /* bytes that each block begins with */
     kymo_status status;
+    double ns_per_tick; /* as the block says it */
 };
 
 static void put(struct kymo__buf *bytes, uint64_t value)
@@ -43,12 +44,22 @@ static void put_text(struct kymo__buf *bytes, const char *text, size_t len)
     kymo__buf_put(bytes, text, len);
 }
 
+/* 0: ticks of the log. A recording that opened after the profile was made may have taken another clock. */
+static double unit_of(const struct kymo_calls *calls, bool is_recording)
+{
+    if (calls->timer == KYMO__TIMER_MONOTONIC)
+        return 1.0;
+    if (calls->timer == KYMO__TIMER_TSC && is_recording && !kymo__clock_is_tsc)
+        return kymo_calls_ns_per_tick(calls);
+    return calls->ns_per_tick;
+}
+
 static void begin_block(struct writer *w)
 {
     w->bytes.len = 0;
     put_tag(&w->bytes, 'P');
     put(&w->bytes, w->profile);
-    kymo__buf_put(&w->bytes, &w->calls->ns_per_tick, sizeof w->calls->ns_per_tick);
+    kymo__buf_put(&w->bytes, &w->ns_per_tick, sizeof w->ns_per_tick);
     put(&w->bytes, w->calls->flags);
     put(&w->bytes, __atomic_load_n(&w->calls->cost_ps, __ATOMIC_RELAXED));
     w->head = w->bytes.len;
@@ -226,6 +237,7 @@ kymo_status kymo__calls_append(struct kymo_calls *calls, struct kymo__log *log, 
     static const struct kymo__calls_told none;
     struct writer w = {.calls = calls, .log = log, .is_delta = is_delta, .profile = profile};
     pthread_mutex_lock(&calls->write_lock);
+    w.ns_per_tick = unit_of(calls, is_delta);
     begin_block(&w);
     const struct kymo__calls_told told = put_definitions(&w, is_delta ? &calls->told : &none);
     uint64_t n_other = 0;

@@ -109,3 +109,23 @@ def test_times_of_a_clock_that_counts_sum_exactly() -> None:
     own = sum(row[2] for label, row in profile.stats.items() if "disable" not in label[2])
     assert whole > 0.001
     assert own == pytest.approx(whole, abs=2e-6)
+
+
+@pytest.mark.parametrize("options", ["calls=1", "calls=1,clock=monotonic"])
+def test_times_of_a_recording_that_opens_late(run_python, tmp_path: Path, options: str) -> None:
+    """By the environment, as `kymo run` does it, the profile is made before the recording has chosen its clock."""
+    script = """
+import kymo, time
+def work():
+    begin = now = time.perf_counter()
+    while now < begin + 0.2:
+        now = time.perf_counter()
+    return now - begin
+begin = time.perf_counter_ns()
+inside = work()
+print(inside, (time.perf_counter_ns() - begin) / 1e9)
+"""
+    done = run_python(script, env={"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": options})
+    inside, around = map(float, done.stdout.split())
+    (row,) = (row for row in kymo.load(tmp_path / "run.kymo").calls() if row["function"] == "work")
+    assert inside * 0.99 <= row["total_ns"] / 1e9 <= around * 1.01
