@@ -215,33 +215,30 @@ def test_a_formatter_that_disables_and_drops_its_profile(formatter: Any) -> None
     assert kymo.Profile().runcall(f, 1) == 5
 
 
-def test_a_clock_that_disables_and_drops_its_profile() -> None:
+@pytest.mark.parametrize("reading", range(1, 9))
+def test_a_clock_that_disables_and_drops_its_profile(reading: int) -> None:
+    """At each of its readings in turn: when calls begin and end, of Python and C, and within disable()."""
     held: list[Any] = []
-    ends = False
+    readings = 0
 
     def clock() -> float:
-        if ends and held:
+        nonlocal readings
+        readings += 1
+        if readings == reading:
             held.pop().disable()
             gc.collect()
         return 1.0
 
-    for when in ("begin", "end"):
-        held.append(plain(timer=clock))
-        died = weakref.ref(held[0])
-        held[0].enable()
-        ends = when == "begin"
-        down(1)
-        ends = True
-        down(1)
-        assert held == []
-        ends = False
-        gc.collect()
-        assert died() is None
     held.append(plain(timer=clock))
+    died = weakref.ref(held[0])
     held[0].enable()
-    ends = True
-    held[-1].disable()
+    down(1)
+    len(held)
+    if held:
+        held[-1].disable()
     assert held == []
+    gc.collect()
+    assert died() is None
 
 
 def test_clear_while_calls_are_open() -> None:
