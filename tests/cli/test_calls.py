@@ -135,9 +135,14 @@ def every_python():
         for path in sorted((Path.home() / ".pyenv" / "versions").glob(f"3.{minor}.*/bin/python")):
             found.setdefault((3, minor), str(path))
         on_path = shutil.which(f"python3.{minor}")
-        if on_path is not None:
-            found.setdefault((3, minor), on_path)
+        if on_path is not None and (3, minor) not in found and works(on_path):
+            found[3, minor] = on_path
     return sorted(found.items())
+
+
+def works(python):
+    """Whether it is one: pyenv has a script for every version it keeps, and most of them only say that they are off."""
+    return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture(scope="session")
