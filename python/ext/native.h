@@ -101,8 +101,8 @@ struct native_dump {
 /* The phases' part of the state: native_phases.c. */
 struct native_phases {
     PyObject *vocabulary; /* dict: name -> (Range, text of an annotation); NULL before kymo/_phases.py */
-    PyObject *unknown;  /* what to raise for other names: unknown(name) makes it */
-    PyObject *now;      /* the phase that goes on, whoever began it: str or bytes; NULL: none */
+    PyObject *make;       /* makes what is in it */
+    PyObject *now;        /* the phase that goes on, whoever began it: str or bytes; NULL: none */
     PyObject *annotate; /* makes the annotation of a phase; NULL: none is wanted */
     struct native_entered *stack;
     size_t depth, room;

@@ -94,25 +94,37 @@ static int is_now(const struct native_phases *phases, PyObject *name)
                            PyUnicode_Compare(now, name) == 0);
 }
 
-/* The pair (range, text) of a name, lent. NULL and an exception for a name that is no phase. */
-static PyObject *find(const struct native_phases *phases, PyObject *name)
+/* Make the pair of a name that was not entered before: no site is made for a phase that never comes. */
+static int make_pair(struct native_state *state, PyObject *name)
 {
-    PyObject *pair =
-        phases->vocabulary != NULL ? PyDict_GetItemWithError(phases->vocabulary, name) : NULL;
-    if (pair != NULL || PyErr_Occurred() || phases->unknown == NULL)
+    PyObject *range, *text, *pair = PyObject_CallFunctionObjArgs(state->phases.make, name, NULL);
+    if (pair == NULL)
+        return -1;
+    const int is_pair = PyArg_ParseTuple(pair, "O!U:phase", state->range_type, &range, &text);
+    const int rc = is_pair ? PyDict_SetItem(state->phases.vocabulary, name, pair) : -1;
+    Py_DECREF(pair);
+    return rc;
+}
+
+/* The pair (range, text) of a name, lent. NULL and an exception for a name that is no phase. */
+static PyObject *find(struct native_state *state, PyObject *name)
+{
+    PyObject *vocabulary = state->phases.vocabulary;
+    if (vocabulary == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "nobody has said which phases there are");
+        return NULL;
+    }
+    PyObject *pair = PyDict_GetItemWithError(vocabulary, name);
+    if (pair != NULL || PyErr_Occurred())
         return pair;
-    PyObject *error = PyObject_CallFunctionObjArgs(phases->unknown, name, NULL);
-    if (error != NULL)
-        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_XDECREF(error);
-    return NULL;
+    return make_pair(state, name) == 0 ? PyDict_GetItemWithError(vocabulary, name) : NULL;
 }
 
 /* Fill an entry that is on the stack already; what is called here may enter phases itself. */
 static int enter_at(struct native_state *state, size_t at, PyObject *name, int is_recorded)
 {
     struct native_phases *phases = &state->phases;
-    PyObject *pair = find(phases, name), *annotation = NULL;
+    PyObject *pair = find(state, name), *annotation = NULL;
     if (pair == NULL)
         return -1;
     if (phases->annotate != NULL) {
@@ -189,21 +201,14 @@ static PyObject *phase_annotate(PyObject *module, PyObject *annotate)
     Py_RETURN_NONE;
 }
 
-/* phase_vocabulary({name: (range, text)}, unknown) */
-static PyObject *phase_vocabulary(PyObject *module, PyObject *args)
+static PyObject *phase_vocabulary(PyObject *module, PyObject *make)
 {
-    struct native_state *state = native_state_of(module);
-    PyObject *vocabulary, *unknown, *name, *pair, *range, *text;
-    if (state->phases.vocabulary != NULL) /* the stack may hold its ranges */
+    struct native_phases *phases = phases_of(module);
+    if (phases->vocabulary != NULL) /* the stack may hold its ranges */
         Py_RETURN_NONE;
-    if (!PyArg_ParseTuple(args, "O!O:phase_vocabulary", &PyDict_Type, &vocabulary, &unknown))
-        return NULL;
-    for (Py_ssize_t at = 0; PyDict_Next(vocabulary, &at, &name, &pair);)
-        if (!PyArg_ParseTuple(pair, "O!U:phase_vocabulary", state->range_type, &range, &text))
-            return NULL;
-    state->phases.vocabulary = PyDict_Copy(vocabulary);
-    state->phases.unknown = Py_NewRef(unknown);
-    return state->phases.vocabulary != NULL ? Py_NewRef(Py_None) : NULL;
+    phases->vocabulary = PyDict_New();
+    phases->make = Py_NewRef(make);
+    return phases->vocabulary != NULL ? Py_NewRef(Py_None) : NULL;
 }
 
 /* ---- with the module ---- */
@@ -216,7 +221,7 @@ void native_phases_forget(struct native_phases *phases)
 int native_phases_traverse(struct native_phases *phases, visitproc visit, void *arg)
 {
     Py_VISIT(phases->vocabulary);
-    Py_VISIT(phases->unknown);
+    Py_VISIT(phases->make);
     Py_VISIT(phases->now);
     Py_VISIT(phases->annotate);
     for (size_t i = 0; i < phases->depth; i++) {
@@ -238,7 +243,7 @@ void native_phases_clear(struct native_phases *phases)
     phases->room = 0;
     Py_CLEAR(phases->annotate);
     Py_CLEAR(phases->now);
-    Py_CLEAR(phases->unknown);
+    Py_CLEAR(phases->make);
     Py_CLEAR(phases->vocabulary);
 }
 
@@ -256,8 +261,9 @@ PyMethodDef native_phase_functions[] = {
     {"phase_annotate", phase_annotate, METH_O,
      "phase_annotate($module, annotate, /)\n--\n\n"
      "Let each phase be the context manager annotate(text) as well; None: no longer."},
-    {"phase_vocabulary", phase_vocabulary, METH_VARARGS,
-     "phase_vocabulary($module, vocabulary, unknown, /)\n--\n\n"
-     "Say which phases there are, {name: (range, text)}, and what to raise for others, once."},
+    {"phase_vocabulary", phase_vocabulary, METH_O,
+     "phase_vocabulary($module, make, /)\n--\n\n"
+     "Say, once, how a phase is made: make(name) gives its range and text, or raises for what is "
+     "none."},
     {NULL, NULL, 0, NULL},
 };

@@ -110,7 +110,13 @@ def _unknown(name: str) -> ValueError:
     return ValueError(f"{name!r} is no phase of training: the phases are {', '.join(NAMES)}; use kymo.range for others")
 
 
-_native.phase_vocabulary({name: (_native.range(name, category="phase"), f"kymo:{name}") for name in NAMES}, _unknown)
+def _make(name: str) -> tuple[_native.Range, str]:
+    if name not in NAMES:
+        raise _unknown(name)
+    return _native.range(name, category="phase"), f"kymo:{name}"
+
+
+_native.phase_vocabulary(_make)
 phases = Phases()
 annotate = phases.annotate
 
