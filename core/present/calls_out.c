@@ -47,20 +47,8 @@ static const struct shown {
 struct answer {
     struct kymo_calls_report *report;
     const struct kymo_calls_text_options *options;
-    struct kymo__buf line;
-    FILE *out;
+    struct kymo__lines lines;
 };
-
-static const char *style(const struct answer *answer, const char *code)
-{
-    return answer->options->text.color ? code : "";
-}
-
-static kymo_status end_line(struct answer *answer)
-{
-    kymo__buf_puts(&answer->line, "\n");
-    return kymo__buf_to_stream(&answer->line, answer->out);
-}
 
 /* ---- functions ---- */
 
@@ -178,24 +166,24 @@ static kymo_status put_table(struct answer *answer, const struct shown *how)
     const size_t n = kymo_table_n_rows(table), limit = answer->options->limit;
     const size_t n_drawn = limit != 0 ? KYMO__MIN(n, limit) : n;
     kymo_table *drawn = NULL;
-    kymo__buf_puts(&answer->line, n == 0 ? "(nothing of the kind)" : "");
+    kymo__buf_puts(&answer->lines.line, n == 0 ? "(nothing of the kind)" : "");
     if (how->title != NULL && n != 0)
-        kymo__buf_printf(&answer->line, "%s%s%s\n", style(answer, DIM), how->title,
-                         style(answer, PLAIN));
+        kymo__buf_printf(&answer->lines.line, "%s%s%s\n", kymo__style(&answer->lines, DIM),
+                         how->title, kymo__style(&answer->lines, PLAIN));
     if (n == 0)
-        return end_line(answer);
-    KYMO_TRY(kymo__buf_to_stream(&answer->line, answer->out));
+        return kymo__lines_end(&answer->lines);
+    KYMO_TRY(kymo__buf_to_stream(&answer->lines.line, answer->lines.out));
     kymo_status status = make_drawn(how, table, n_drawn, &drawn);
     const struct kymo__text_view view = {
         .table = drawn, .options = answer->options->text, .n_rows = n_drawn};
     if (status == KYMO_OK)
-        status = kymo__text_draw(&view, answer->out);
+        status = kymo__text_draw(&view, answer->lines.out);
     kymo_table_destroy(drawn);
     if (status != KYMO_OK || n_drawn == n)
         return status;
-    kymo__buf_printf(&answer->line, "%s... of %zu; --all shows them%s", style(answer, DIM), n,
-                     style(answer, PLAIN));
-    return end_line(answer);
+    kymo__buf_printf(&answer->lines.line, "%s... of %zu; --all shows them%s",
+                     kymo__style(&answer->lines, DIM), n, kymo__style(&answer->lines, PLAIN));
+    return kymo__lines_end(&answer->lines);
 }
 
 /* ---- the whole ---- */
@@ -203,14 +191,14 @@ static kymo_status put_table(struct answer *answer, const struct shown *how)
 static kymo_status put_totals(struct answer *answer)
 {
     const kymo_table *const totals = answer->report->tables[KYMO__CALLS_TOTALS];
-    struct kymo__buf *const line = &answer->line;
+    struct kymo__buf *const line = &answer->lines.line;
     const uint64_t calls = kymo__cell_of(totals, 0, "calls").as.u64,
                    primitive = kymo__cell_of(totals, 0, "primitive_calls").as.u64;
     const struct kymo_cell cost = kymo__cell_of(totals, 0, "cost_per_call_ns");
     const char *const timer = kymo__cell_of(totals, 0, "timer").as.text;
-    kymo__buf_puts(line, style(answer, BOLD));
+    kymo__buf_puts(line, kymo__style(&answer->lines, BOLD));
     kymo__text_count_of(line, calls, answer->report->calls.from_ranges ? "range" : "call");
-    kymo__buf_puts(line, style(answer, PLAIN));
+    kymo__buf_puts(line, kymo__style(&answer->lines, PLAIN));
     if (primitive != calls) {
         kymo__buf_puts(line, " (");
         kymo__text_amount(line, (double)primitive);
@@ -234,20 +222,21 @@ static kymo_status put_totals(struct answer *answer)
                                  ? " in all"
                                  : " in all, which is in these times");
     }
-    KYMO_TRY(end_line(answer));
-    return end_line(answer);
+    KYMO_TRY(kymo__lines_end(&answer->lines));
+    return kymo__lines_end(&answer->lines);
 }
 
 static kymo_status put_notes(struct answer *answer)
 {
     const kymo_table *const notes = answer->report->tables[KYMO__CALLS_NOTES];
     if (kymo_table_n_rows(notes) != 0)
-        KYMO_TRY(end_line(answer));
+        KYMO_TRY(kymo__lines_end(&answer->lines));
     for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
         const struct kymo_cell text = kymo_table_cell(notes, row, 0);
-        kymo__buf_printf(&answer->line, "%snote:%s ", style(answer, YELLOW), style(answer, PLAIN));
-        kymo__text_put(&answer->line, text.as.text, text.len, 0);
-        KYMO_TRY(end_line(answer));
+        kymo__buf_printf(&answer->lines.line, "%snote:%s ", kymo__style(&answer->lines, YELLOW),
+                         kymo__style(&answer->lines, PLAIN));
+        kymo__text_put(&answer->lines.line, text.as.text, text.len, 0);
+        KYMO_TRY(kymo__lines_end(&answer->lines));
     }
     return KYMO_OK;
 }
@@ -264,7 +253,8 @@ kymo_status kymo_calls_report_text(kymo_calls_report *report,
 {
     static const struct kymo_calls_text_options defaults;
     struct answer answer = {
-        .report = report, .options = options != NULL ? options : &defaults, .out = out};
+        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
+    answer.lines.has_color = answer.options->text.color;
     const char *const wanted = answer.options->table != NULL ? answer.options->table : "functions";
     const struct shown *how = NULL;
     for (size_t i = 0; i < KYMO__COUNT_OF(shown); i++)
@@ -272,11 +262,7 @@ kymo_status kymo_calls_report_text(kymo_calls_report *report,
             how = &shown[i];
     if (how == NULL)
         return kymo__fail(KYMO_EINVAL, "there is no table '%s' of calls to be drawn", wanted);
-    kymo_status status = put_all(&answer, how);
-    kymo__buf_fini(&answer.line);
-    if (status == KYMO_OK && fflush(out) != 0)
-        status = kymo__fail_errno("write the report");
-    return status;
+    return kymo__lines_close(&answer.lines, put_all(&answer, how));
 }
 
 kymo_status kymo_calls_report_json(kymo_calls_report *report, FILE *out)

@@ -16,20 +16,8 @@ enum { MAX_COLUMNS = 40, MAX_ROWS = 30, SHORT_ROWS = 6 };
 struct answer {
     struct kymo_energy_report *report;
     const struct kymo_energy_text_options *options;
-    struct kymo__buf line;
-    FILE *out;
+    struct kymo__lines lines;
 };
-
-static const char *style(const struct answer *answer, const char *code)
-{
-    return answer->options->text.color ? code : "";
-}
-
-static kymo_status end_line(struct answer *answer)
-{
-    kymo__buf_puts(&answer->line, "\n");
-    return kymo__buf_to_stream(&answer->line, answer->out);
-}
 
 /* ---- the first lines ---- */
 
@@ -60,7 +48,7 @@ static void put_kind(struct kymo__buf *line, const kymo_table *runs, size_t row)
 
 static kymo_status put_run(struct answer *answer, const kymo_table *runs, size_t row, bool is_alone)
 {
-    struct kymo__buf *line = &answer->line;
+    struct kymo__buf *line = &answer->lines.line;
     const struct kymo_cell joules = kymo__cell_of(runs, row, "joules"),
                            mean = kymo__cell_of(runs, row, "mean_w"),
                            peak = kymo__cell_of(runs, row, "peak_w"),
@@ -75,11 +63,11 @@ static kymo_status put_run(struct answer *answer, const kymo_table *runs, size_t
     kymo__buf_puts(line, ": ");
     if (joules.is_null) {
         kymo__buf_puts(line, note.as.text);
-        return end_line(answer);
+        return kymo__lines_end(&answer->lines);
     }
-    kymo__buf_puts(line, style(answer, BOLD));
+    kymo__buf_puts(line, kymo__style(&answer->lines, BOLD));
     put_joules(line, joules.as.f64);
-    kymo__buf_puts(line, style(answer, PLAIN));
+    kymo__buf_puts(line, kymo__style(&answer->lines, PLAIN));
     kymo__buf_puts(line, " ± ");
     put_joules(line, kymo__cell_of(runs, row, "plus_minus_j").as.f64);
     kymo__buf_puts(line, " in ");
@@ -93,7 +81,7 @@ static kymo_status put_run(struct answer *answer, const kymo_table *runs, size_t
         kymo__buf_printf(line, ", %.4g g CO2", co2.as.f64);
     if (note.len != 0)
         kymo__buf_printf(line, " (%s)", note.as.text);
-    return end_line(answer);
+    return kymo__lines_end(&answer->lines);
 }
 
 static kymo_status put_runs(struct answer *answer)
@@ -105,16 +93,17 @@ static kymo_status put_runs(struct answer *answer)
     for (size_t row = 0; row < n && row < MAX_ROWS; row++)
         KYMO_TRY(put_run(answer, runs, row, is_alone));
     for (size_t row = 0; row < kymo_table_n_rows(repeats); row++) {
-        struct kymo__buf *line = &answer->line;
-        kymo__buf_printf(line, "mean of %" PRIu64 " runs, %s: %s",
-                         kymo__cell_of(repeats, row, "runs").as.u64,
-                         kymo__cell_of(repeats, row, "kind").as.text, style(answer, BOLD));
+        struct kymo__buf *line = &answer->lines.line;
+        kymo__buf_printf(
+            line, "mean of %" PRIu64 " runs, %s: %s", kymo__cell_of(repeats, row, "runs").as.u64,
+            kymo__cell_of(repeats, row, "kind").as.text, kymo__style(&answer->lines, BOLD));
         put_joules(line, kymo__cell_of(repeats, row, "mean_j").as.f64);
-        kymo__buf_printf(line, "%s, with 95 %% confidence between ", style(answer, PLAIN));
+        kymo__buf_printf(line, "%s, with 95 %% confidence between ",
+                         kymo__style(&answer->lines, PLAIN));
         put_joules(line, kymo__cell_of(repeats, row, "low_j").as.f64);
         kymo__buf_puts(line, " and ");
         put_joules(line, kymo__cell_of(repeats, row, "high_j").as.f64);
-        KYMO_TRY(end_line(answer));
+        KYMO_TRY(kymo__lines_end(&answer->lines));
     }
     return KYMO_OK;
 }
@@ -215,21 +204,22 @@ static kymo_status put_table(struct answer *answer, const kymo_table *table, siz
     choose_columns(answer, table, hide);
     kymo_status status = round_table(table, n_drawn, &drawn);
     if (status == KYMO_OK) {
-        kymo__buf_printf(&answer->line, "%s%s%s", style(answer, DIM), kymo_table_name(table),
-                         style(answer, PLAIN));
-        status = end_line(answer);
+        kymo__buf_printf(&answer->lines.line, "%s%s%s", kymo__style(&answer->lines, DIM),
+                         kymo_table_name(table), kymo__style(&answer->lines, PLAIN));
+        status = kymo__lines_end(&answer->lines);
     }
     const struct kymo__text_view view = {
         .table = drawn, .options = answer->options->text, .n_rows = n_drawn, .hide = hide};
     if (status == KYMO_OK)
-        status = kymo__text_draw(&view, answer->out);
+        status = kymo__text_draw(&view, answer->lines.out);
     kymo_table_destroy(drawn);
     KYMO_TRY(status);
     if (n_drawn == n)
         return KYMO_OK;
-    kymo__buf_printf(&answer->line, "%s... and %zu more; --all shows them%s", style(answer, DIM),
-                     n - n_drawn, style(answer, PLAIN));
-    return end_line(answer);
+    kymo__buf_printf(&answer->lines.line, "%s... and %zu more; --all shows them%s",
+                     kymo__style(&answer->lines, DIM), n - n_drawn,
+                     kymo__style(&answer->lines, PLAIN));
+    return kymo__lines_end(&answer->lines);
 }
 
 static kymo_status put_notes(struct answer *answer)
@@ -237,9 +227,10 @@ static kymo_status put_notes(struct answer *answer)
     const kymo_table *notes = answer->report->tables[KYMO__JOULES_NOTES];
     for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
         const struct kymo_cell text = kymo_table_cell(notes, row, 0);
-        kymo__buf_printf(&answer->line, "%snote:%s ", style(answer, YELLOW), style(answer, PLAIN));
-        kymo__text_put(&answer->line, text.as.text, text.len, 0);
-        KYMO_TRY(end_line(answer));
+        kymo__buf_printf(&answer->lines.line, "%snote:%s ", kymo__style(&answer->lines, YELLOW),
+                         kymo__style(&answer->lines, PLAIN));
+        kymo__text_put(&answer->lines.line, text.as.text, text.len, 0);
+        KYMO_TRY(kymo__lines_end(&answer->lines));
     }
     return KYMO_OK;
 }
@@ -259,11 +250,11 @@ static kymo_status put_all(struct answer *answer)
         if (kymo_table_n_rows(table) == 0 || (is_short && order[i] != KYMO__JOULES_EPOCHS) ||
             (is_one && kymo_table_n_rows(table) < 2))
             continue;
-        KYMO_TRY(end_line(answer)); /* an empty one */
+        KYMO_TRY(kymo__lines_end(&answer->lines)); /* an empty one */
         KYMO_TRY(put_table(answer, table, is_short ? SHORT_ROWS : answer->options->limit));
     }
     if (!is_short)
-        KYMO_TRY(end_line(answer));
+        KYMO_TRY(kymo__lines_end(&answer->lines));
     return put_notes(answer);
 }
 
@@ -273,8 +264,8 @@ static kymo_status put_one(struct answer *answer)
     if (table == NULL)
         return kymo__fail(KYMO_EINVAL, "energy has no table '%s'", answer->options->by);
     if (kymo_table_n_rows(table) == 0) {
-        kymo__buf_printf(&answer->line, "No %s.", answer->options->by);
-        KYMO_TRY(end_line(answer));
+        kymo__buf_printf(&answer->lines.line, "No %s.", answer->options->by);
+        KYMO_TRY(kymo__lines_end(&answer->lines));
     }
     KYMO_TRY(put_table(answer, table, answer->options->limit));
     return put_notes(answer);
@@ -285,12 +276,10 @@ kymo_status kymo_energy_report_text(kymo_energy_report *report,
 {
     static const struct kymo_energy_text_options defaults;
     struct answer answer = {
-        .report = report, .options = options != NULL ? options : &defaults, .out = out};
-    kymo_status status = answer.options->by != NULL ? put_one(&answer) : put_all(&answer);
-    kymo__buf_fini(&answer.line);
-    if (status == KYMO_OK && fflush(out) != 0)
-        status = kymo__fail_errno("write the report");
-    return status;
+        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
+    answer.lines.has_color = answer.options->text.color;
+    return kymo__lines_close(&answer.lines,
+                             answer.options->by != NULL ? put_one(&answer) : put_all(&answer));
 }
 
 kymo_status kymo_energy_report_json(kymo_energy_report *report, FILE *out)

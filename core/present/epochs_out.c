@@ -12,20 +12,8 @@ enum { MAX_COLUMNS = 24 };
 struct answer {
     kymo_epoch_report *report;
     const struct kymo_epoch_text_options *options;
-    struct kymo__buf line;
-    FILE *out;
+    struct kymo__lines lines;
 };
-
-static const char *style(const struct answer *answer, const char *code)
-{
-    return answer->options->text.color ? code : "";
-}
-
-static kymo_status end_line(struct answer *answer)
-{
-    kymo__buf_puts(&answer->line, "\n");
-    return kymo__buf_to_stream(&answer->line, answer->out);
-}
 
 static void put_time(struct kymo__buf *line, const kymo_table *table, size_t row, const char *column)
 {
@@ -53,7 +41,7 @@ static uint64_t epochs_of_run(const struct answer *answer, uint64_t run)
 static kymo_status put_run(struct answer *answer, size_t row)
 {
     const kymo_table *averages = answer->report->tables[KYMO__EPOCHS_AVERAGES];
-    struct kymo__buf *line = &answer->line;
+    struct kymo__buf *line = &answer->lines.line;
     const uint64_t run = kymo__cell_of(averages, row, "run").as.u64;
     const uint64_t n = kymo__cell_of(averages, row, "epochs").as.u64,
                    n_all = epochs_of_run(answer, run);
@@ -63,11 +51,11 @@ static kymo_status put_run(struct answer *answer, size_t row)
     if (n == 0) {
         kymo__text_count_of(line, n_all, "epoch");
         kymo__buf_puts(line, ", and none that is complete");
-        return end_line(answer);
+        return kymo__lines_end(&answer->lines);
     }
-    kymo__buf_printf(line, "an epoch takes %s", style(answer, BOLD));
+    kymo__buf_printf(line, "an epoch takes %s", kymo__style(&answer->lines, BOLD));
     put_time(line, averages, row, "median_ns");
-    kymo__buf_printf(line, "%s (", style(answer, PLAIN));
+    kymo__buf_printf(line, "%s (", kymo__style(&answer->lines, PLAIN));
     if (n > 1) {
         kymo__buf_printf(line, "median of %" PRIu64 " of %" PRIu64 "; mean ", n, n_all);
         put_time(line, averages, row, "mean_ns");
@@ -83,7 +71,7 @@ static kymo_status put_run(struct answer *answer, size_t row)
         kymo__buf_printf(line, rate.as.f64 < 1e4 ? ", %.4g samples/s" : ", %.0f samples/s",
                          rate.as.f64);
     }
-    return end_line(answer);
+    return kymo__lines_end(&answer->lines);
 }
 
 /* The rank that was the slowest most often, if any stands out in half of the epochs; 0: none. */
@@ -118,14 +106,14 @@ static kymo_status put_slowest(struct answer *answer, size_t row)
             !kymo__cell_of(epochs, e, "counted").as.u64 || whose.is_null ||
             whose.as.i64 != rank.as.i64)
             continue;
-        kymo__buf_printf(&answer->line,
+        kymo__buf_printf(&answer->lines.line,
                          "rank %" PRId64 " is the slowest in %" PRIu64 " of %" PRIu64 ", by ",
                          rank.as.i64, kymo__cell_of(averages, slowest, "slowest").as.u64,
                          kymo__cell_of(averages, row, "epochs").as.u64);
-        put_time(&answer->line, epochs, e, "behind_ns");
-        kymo__buf_printf(&answer->line, ", mostly in %s",
+        put_time(&answer->lines.line, epochs, e, "behind_ns");
+        kymo__buf_printf(&answer->lines.line, ", mostly in %s",
                          kymo__cell_of(epochs, e, "slowest_in").as.text);
-        return end_line(answer);
+        return kymo__lines_end(&answer->lines);
     }
     return KYMO_OK;
 }
@@ -199,25 +187,27 @@ static kymo_status put_table(struct answer *answer, enum kymo__epoch_table which
         if (says_nothing(answer, table, c))
             hide[n_hidden++] = kymo_table_column(table, c)->name;
     hide[n_hidden] = NULL;
-    kymo__buf_printf(&answer->line, "\n%s%s%s", style(answer, DIM), title, style(answer, PLAIN));
-    KYMO_TRY(end_line(answer));
+    kymo__buf_printf(&answer->lines.line, "\n%s%s%s", kymo__style(&answer->lines, DIM), title,
+                     kymo__style(&answer->lines, PLAIN));
+    KYMO_TRY(kymo__lines_end(&answer->lines));
     const struct kymo__text_view view = {
         .table = table, .options = answer->options->text, .n_rows = n_drawn, .hide = hide};
-    KYMO_TRY(kymo__text_draw(&view, answer->out));
+    KYMO_TRY(kymo__text_draw(&view, answer->lines.out));
     if (n_drawn == n)
         return KYMO_OK;
-    kymo__buf_printf(&answer->line, "%s... and %zu more; --all shows them%s", style(answer, DIM),
-                     n - n_drawn, style(answer, PLAIN));
-    return end_line(answer);
+    kymo__buf_printf(&answer->lines.line, "%s... and %zu more; --all shows them%s",
+                     kymo__style(&answer->lines, DIM), n - n_drawn,
+                     kymo__style(&answer->lines, PLAIN));
+    return kymo__lines_end(&answer->lines);
 }
 
 static kymo_status put_notes(struct answer *answer)
 {
     const kymo_table *notes = answer->report->tables[KYMO__EPOCHS_NOTES];
     for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
-        kymo__buf_printf(&answer->line, "%snote:%s %s", style(answer, YELLOW), style(answer, PLAIN),
-                         kymo_table_cell(notes, row, 0).as.text);
-        KYMO_TRY(end_line(answer));
+        kymo__buf_printf(&answer->lines.line, "%snote:%s %s", kymo__style(&answer->lines, YELLOW),
+                         kymo__style(&answer->lines, PLAIN), kymo_table_cell(notes, row, 0).as.text);
+        KYMO_TRY(kymo__lines_end(&answer->lines));
     }
     return KYMO_OK;
 }
@@ -245,12 +235,9 @@ kymo_status kymo_epoch_report_text(kymo_epoch_report *report,
 {
     static const struct kymo_epoch_text_options defaults;
     struct answer answer = {
-        .report = report, .options = options != NULL ? options : &defaults, .out = out};
-    kymo_status status = put_all(&answer);
-    kymo__buf_fini(&answer.line);
-    if (status == KYMO_OK && fflush(out) != 0)
-        status = kymo__fail_errno("write the report");
-    return status;
+        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
+    answer.lines.has_color = answer.options->text.color;
+    return kymo__lines_close(&answer.lines, put_all(&answer));
 }
 
 kymo_status kymo_epoch_report_json(kymo_epoch_report *report, FILE *out)

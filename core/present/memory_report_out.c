@@ -13,20 +13,8 @@ enum { MAX_COLUMNS = 20, RESIDENT_ROWS = 10, WIDEST_PLACE = 160 };
 struct answer {
     struct kymo_memory_report *report;
     const struct kymo_memory_text_options *options;
-    struct kymo__buf line;
-    FILE *out;
+    struct kymo__lines lines;
 };
-
-static const char *style(const struct answer *answer, const char *code)
-{
-    return answer->options->text.color ? code : "";
-}
-
-static kymo_status end_line(struct answer *answer)
-{
-    kymo__buf_puts(&answer->line, "\n");
-    return kymo__buf_to_stream(&answer->line, answer->out);
-}
 
 /* ---- the first lines ---- */
 
@@ -37,8 +25,8 @@ static void put_bytes(struct answer *answer, const char *words, const kymo_table
     const struct kymo_cell cell = kymo__cell_of(table, row, column);
     if (cell.is_null)
         return;
-    kymo__buf_puts(&answer->line, words);
-    kymo__text_bytes(&answer->line, cell.as.f64);
+    kymo__buf_puts(&answer->lines.line, words);
+    kymo__text_bytes(&answer->lines.line, cell.as.f64);
 }
 
 static bool is_same_pool(const kymo_table *a, size_t row_a, const kymo_table *b, size_t row_b)
@@ -55,15 +43,15 @@ static kymo_status put_leak(struct answer *answer, size_t pool)
 {
     const kymo_table *const pools = answer->report->tables[KYMO__MEMORY_POOLS],
                             *const growth = answer->report->tables[KYMO__MEMORY_GROWTH];
-    struct kymo__buf *const line = &answer->line;
+    struct kymo__buf *const line = &answer->lines.line;
     for (size_t row = 0; row < kymo_table_n_rows(growth); row++) {
         const char *what = kymo__cell_of(growth, row, "what").as.text;
         const struct kymo_cell where = kymo__cell_of(growth, row, "where");
         if (!is_same_pool(pools, pool, growth, row) ||
             kymo__cell_of(growth, row, "is_suspected").as.u64 == 0)
             continue;
-        kymo__buf_printf(line, "  %sleak suspected:%s %s grows by ", style(answer, YELLOW),
-                         style(answer, PLAIN),
+        kymo__buf_printf(line, "  %sleak suspected:%s %s grows by ",
+                         kymo__style(&answer->lines, YELLOW), kymo__style(&answer->lines, PLAIN),
                          strcmp(what, "stack") == 0  ? "what this allocates"
                          : strcmp(what, "live") == 0 ? "what is alive"
                                                      : "resident memory");
@@ -79,7 +67,7 @@ static kymo_status put_leak(struct answer *answer, size_t pool)
             kymo__buf_puts(line, ": ");
             kymo__text_put(line, where.as.text, where.len, 0);
         }
-        KYMO_TRY(end_line(answer));
+        KYMO_TRY(kymo__lines_end(&answer->lines));
     }
     return KYMO_OK;
 }
@@ -87,18 +75,19 @@ static kymo_status put_leak(struct answer *answer, size_t pool)
 static kymo_status put_pool(struct answer *answer, size_t row)
 {
     const kymo_table *const pools = answer->report->tables[KYMO__MEMORY_POOLS];
-    struct kymo__buf *const line = &answer->line;
+    struct kymo__buf *const line = &answer->lines.line;
     const struct kymo_cell rank = kymo__cell_of(pools, row, "rank"),
                            pid = kymo__cell_of(pools, row, "pid"),
                            at = kymo__cell_of(pools, row, "peak_at_ns"),
                            cost = kymo__cell_of(pools, row, "cost_ns"),
                            span = kymo__cell_of(pools, row, "span_ns");
-    kymo__buf_printf(line, "%s%s", style(answer, BOLD), kymo__cell_of(pools, row, "device").as.text);
+    kymo__buf_printf(line, "%s%s", kymo__style(&answer->lines, BOLD),
+                     kymo__cell_of(pools, row, "device").as.text);
     if (!rank.is_null)
         kymo__buf_printf(line, ", rank %" PRId64, rank.as.i64);
     if (!pid.is_null)
         kymo__buf_printf(line, ", process %" PRId64, pid.as.i64);
-    kymo__buf_printf(line, "%s:", style(answer, PLAIN));
+    kymo__buf_printf(line, "%s:", kymo__style(&answer->lines, PLAIN));
     const bool has_blocks = !kymo__cell_of(pools, row, "peak_bytes").is_null;
     put_bytes(answer, " at most ", pools, row, "peak_bytes");
     put_bytes(answer, " ± ", pools, row, "plus_minus_bytes");
@@ -112,8 +101,8 @@ static kymo_status put_pool(struct answer *answer, size_t row)
               "peak_resident_bytes");
     put_bytes(answer, ", of ", pools, row, "limit_bytes");
     put_bytes(answer, "; reserved at most ", pools, row, "peak_reserved_bytes");
-    KYMO_TRY(end_line(answer));
-    kymo__buf_printf(line, "  %sfrom %s", style(answer, DIM),
+    KYMO_TRY(kymo__lines_end(&answer->lines));
+    kymo__buf_printf(line, "  %sfrom %s", kymo__style(&answer->lines, DIM),
                      kymo__cell_of(pools, row, "source").as.text);
     if (!span.is_null) {
         kymo__buf_puts(line, " over ");
@@ -129,8 +118,8 @@ static kymo_status put_pool(struct answer *answer, size_t row)
         kymo__buf_puts(line, ", which took the program ");
         kymo__text_duration(line, (double)cost.as.u64, NULL);
     }
-    kymo__buf_puts(line, style(answer, PLAIN));
-    KYMO_TRY(end_line(answer));
+    kymo__buf_puts(line, kymo__style(&answer->lines, PLAIN));
+    KYMO_TRY(kymo__lines_end(&answer->lines));
     return put_leak(answer, row);
 }
 
@@ -208,8 +197,9 @@ static kymo_status put_table(struct answer *answer, enum kymo__memory_table whic
     kymo_table *drawn = NULL;
     if (n == 0)
         return KYMO_OK;
-    kymo__buf_printf(&answer->line, "\n%s%s%s", style(answer, DIM), title, style(answer, PLAIN));
-    kymo_status status = end_line(answer);
+    kymo__buf_printf(&answer->lines.line, "\n%s%s%s", kymo__style(&answer->lines, DIM), title,
+                     kymo__style(&answer->lines, PLAIN));
+    kymo_status status = kymo__lines_end(&answer->lines);
     if (status == KYMO_OK && is_thinned)
         status = thin(table, n_drawn, step, &drawn);
     choose_columns(answer, table, hide);
@@ -219,13 +209,13 @@ static kymo_status put_table(struct answer *answer, enum kymo__memory_table whic
                                          .hide = hide,
                                          .widest_text = WIDEST_PLACE};
     if (status == KYMO_OK)
-        status = kymo__text_draw(&view, answer->out);
+        status = kymo__text_draw(&view, answer->lines.out);
     kymo_table_destroy(drawn);
     if (status != KYMO_OK || n_drawn == n)
         return status;
-    kymo__buf_printf(&answer->line, "%s... of %zu; --all shows them%s", style(answer, DIM), n,
-                     style(answer, PLAIN));
-    return end_line(answer);
+    kymo__buf_printf(&answer->lines.line, "%s... of %zu; --all shows them%s",
+                     kymo__style(&answer->lines, DIM), n, kymo__style(&answer->lines, PLAIN));
+    return kymo__lines_end(&answer->lines);
 }
 
 static kymo_status put_notes(struct answer *answer)
@@ -233,9 +223,10 @@ static kymo_status put_notes(struct answer *answer)
     const kymo_table *notes = answer->report->tables[KYMO__MEMORY_NOTES];
     for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
         const struct kymo_cell text = kymo_table_cell(notes, row, 0);
-        kymo__buf_printf(&answer->line, "%snote:%s ", style(answer, YELLOW), style(answer, PLAIN));
-        kymo__text_put(&answer->line, text.as.text, text.len, 0);
-        KYMO_TRY(end_line(answer));
+        kymo__buf_printf(&answer->lines.line, "%snote:%s ", kymo__style(&answer->lines, YELLOW),
+                         kymo__style(&answer->lines, PLAIN));
+        kymo__text_put(&answer->lines.line, text.as.text, text.len, 0);
+        KYMO_TRY(kymo__lines_end(&answer->lines));
     }
     return KYMO_OK;
 }
@@ -263,7 +254,7 @@ static kymo_status put_all(struct answer *answer)
     for (size_t i = 0; i < KYMO__COUNT_OF(parts); i++)
         KYMO_TRY(put_table(answer, parts[i].which, parts[i].title));
     if (kymo_table_n_rows(answer->report->tables[KYMO__MEMORY_NOTES]) != 0)
-        KYMO_TRY(end_line(answer));
+        KYMO_TRY(kymo__lines_end(&answer->lines));
     return put_notes(answer);
 }
 
@@ -272,12 +263,9 @@ kymo_status kymo_memory_report_text(kymo_memory_report *report,
 {
     static const struct kymo_memory_text_options defaults;
     struct answer answer = {
-        .report = report, .options = options != NULL ? options : &defaults, .out = out};
-    kymo_status status = put_all(&answer);
-    kymo__buf_fini(&answer.line);
-    if (status == KYMO_OK && fflush(out) != 0)
-        status = kymo__fail_errno("write the report");
-    return status;
+        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
+    answer.lines.has_color = answer.options->text.color;
+    return kymo__lines_close(&answer.lines, put_all(&answer));
 }
 
 kymo_status kymo_memory_report_json(kymo_memory_report *report, FILE *out)
