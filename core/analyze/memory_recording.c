@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/elf_symbols.h"
 #include "analyze/memory_whole.h"
+#include "codec/elf_symbols.h"
 #include <kymo/memory.h>
 
 enum meter { NO_METER, RESIDENT, PEAK, LIMIT };

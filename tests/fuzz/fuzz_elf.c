@@ -1,7 +1,7 @@
 /* Any bytes as a program file: its functions lie within what it names. */
 #include <string.h>
 
-#include "analyze/elf_symbols.h"
+#include "codec/elf_symbols.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

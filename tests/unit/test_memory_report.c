@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "analyze/elf_symbols.h"
 #include "analyze/memory_whole.h"
+#include "codec/elf_symbols.h"
 #include "dumpfile/dumpfile_internal.h"
 #include "import/pickle_in.h"
 

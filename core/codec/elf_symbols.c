@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/elf_symbols.h"
+#include "codec/elf_symbols.h"
 
 struct image {
     const uint8_t *bytes;
