@@ -46,6 +46,7 @@
 #include <kymo/range.h>
 #include <kymo/recording.h>
 #include <kymo/report.h>
+#include <kymo/sampler.h>
 #include <kymo/samples.h>
 #include <kymo/stopwatch.h>
 #include <kymo/switchboard.h>
