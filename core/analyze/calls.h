@@ -68,6 +68,8 @@ struct kymo__calls {
     uint64_t cost_ps; /* of measuring a call, the mean over profiles by their calls; 0: not known */
     unsigned flags;   /* of all profiles together */
     uint32_t n_profiles;
+    /* Processes of which calls are missing: up to some seconds of them, and those that were under way. */
+    uint32_t n_killed, n_running, n_refused; /* the last: a write failed */
     bool has_gpu;     /* any node has time on a GPU */
     bool from_ranges; /* nothing was profiled: these are ranges */
 

@@ -271,9 +271,29 @@ static const char *timer_of(const struct kymo__calls *calls)
                                                          : "wall";
 }
 
+/* Whose calls are not all here. A call is counted when it ends, and counts are written every 5 s. */
+static void put_missing(struct kymo_calls_report *report, uint32_t n, const char *one,
+                        const char *several)
+{
+    if (n == 1)
+        put_note(report,
+                 "%s: its last calls, up to 5 s of them, and those that were under way are missing",
+                 one);
+    else if (n > 1)
+        put_note(
+            report,
+            "%u %s: their last calls, up to 5 s of them, and those that were under way are missing",
+            n, several);
+}
+
 static void put_notes(struct kymo_calls_report *report)
 {
     const struct kymo__calls *const calls = &report->calls;
+    put_missing(report, calls->n_killed, "the process died, by a kill or _exit",
+                "processes died, by a kill or _exit");
+    put_missing(report, calls->n_running, "the process still runs", "processes still run");
+    put_missing(report, calls->n_refused, "the process could not write its log to the end",
+                "processes could not write their logs to the end");
     if (calls->from_ranges)
         put_note(report, "nothing was profiled: these are the ranges of the recording");
     if (calls->other_paths != 0)

@@ -308,6 +308,13 @@ static uint32_t find_node(void *ctx, uint64_t profile, uint64_t node)
     return 0;
 }
 
+static void count_end(struct kymo__calls *calls, const char *end)
+{
+    calls->n_killed += strcmp(end, "unclosed") == 0;
+    calls->n_running += strcmp(end, "running") == 0;
+    calls->n_refused += strcmp(end, "write failed") == 0;
+}
+
 static kymo_status read_process(struct kymo__calls *calls, kymo_recording *recording,
                                 size_t process, uint64_t key, double *cost_calls)
 {
@@ -321,6 +328,8 @@ static kymo_status read_process(struct kymo__calls *calls, kymo_recording *recor
     kymo_status status = kymo__recording_visit_calls(recording, process, take_block, &r);
     if (status == KYMO_OK && r.n_profiles != 0)
         status = kymo__calls_read_gpu(calls, recording, r.process, find_node, &r);
+    if (r.n_profiles != 0)
+        count_end(calls, r.process->end);
     for (size_t i = 0; i < r.n_profiles; i++) {
         if (status == KYMO_OK)
             add_profile(calls, &r.profiles[i], cost_calls);

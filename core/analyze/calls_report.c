@@ -73,6 +73,11 @@ static kymo_status read_calls(struct kymo_calls_report *report, kymo_recording *
                               size_t n)
 {
     KYMO_TRY(kymo__calls_read(&report->calls, recordings, n));
+    if (report->calls.n_nodes < 2 && report->calls.n_killed != 0)
+        return kymo__fail(
+            KYMO_EFORMAT,
+            "no call is here: the process died, by a kill or _exit, before its calls were "
+            "written, which is every 5 s and at its end");
     if (report->calls.n_nodes < 2)
         return kymo__fail(KYMO_EFORMAT,
                           "no call and no range was recorded; record calls with kymo run --calls, "

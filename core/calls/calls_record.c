@@ -60,7 +60,7 @@ kymo_status kymo_calls_record(struct kymo_calls *calls)
     if (is_free) {
         kymo__calls_append_reset(calls);
         set_recorded(calls);
-        recorded.written_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+        write_now(); /* whoever reads the log of a process that is killed soon knows what is missing */
     }
     pthread_mutex_unlock(&recorded.lock);
     if (!is_free)

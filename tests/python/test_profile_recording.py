@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,31 @@ def test_a_forked_child_has_calls_of_its_own(tmp_path: Path) -> None:
     texts = strings(run(tmp_path, program, "fork", options="calls=1"))
     assert len(texts) == 2
     assert all("leaf" in text for text in texts)
+
+
+@pytest.mark.parametrize("is_written", [False, True], ids=["at once", "after a first writing"])
+def test_of_a_killed_process_it_is_told_what_is_missing(tmp_path: Path, is_written: bool) -> None:
+    """Counts are written every 5 s. What was there before the kill is in the table."""
+    path = tmp_path / "run.kymo"
+    program = (
+        PROGRAM + "\n    import time, kymo\n    kymo.start('run.kymo', calls=True)\n    main()\n    print(flush=True)\n"
+    )
+    (tmp_path / "program.py").write_text(textwrap.dedent(program + "    while True:\n        time.sleep(0.1)\n"))
+    victim = subprocess.Popen([sys.executable, "program.py"], cwd=tmp_path, stdout=subprocess.PIPE)
+    assert victim.stdout is not None and victim.stdout.read(1) == b"\n"  # main() is over
+    while is_written and "leaf" not in strings(path)[0]:
+        assert victim.poll() is None
+        time.sleep(0.1)
+    victim.kill()
+    victim.communicate()
+    if is_written:
+        calls = kymo.load(path).calls()
+        assert dict(zip(calls["function"], calls["calls"]))["leaf"] == 8
+        (note,) = kymo.load(path).calls(by="note")["text"]
+        assert "the process died, by a kill or _exit: its last calls, up to 5 s of them" in note
+    else:
+        with pytest.raises(kymo.KymoError, match="the process died, by a kill or _exit, before its calls were written"):
+            kymo.load(path).calls()
 
 
 def test_only_chosen_modules_are_in_the_recording(tmp_path: Path) -> None:
