@@ -20,13 +20,14 @@
 enum kymo__block_type {
     KYMO__BLOCK_LOG =
         1, /* key/value texts about this process; always the first, more may follow and override */
-    KYMO__BLOCK_SITES = 2, /* sites, each struct kymo__site_entry and its texts */
-    KYMO__BLOCK_LANE = 3,  /* struct kymo__lane_entry: a thread or GPU stream, and its name */
-    KYMO__BLOCK_WORDS = 4, /* words of one lane: delta-coded, in byte planes, zstd */
-    KYMO__BLOCK_CLOCK = 5, /* struct kymo__clock_entry, one or more */
-    KYMO__BLOCK_LOSS = 6,  /* struct kymo__loss_entry: totals so far; the last one counts */
-    KYMO__BLOCK_END = 7,   /* key/value texts: how it ended, what it cost; the log is sealed */
-    KYMO__BLOCK_CALLS = 8, /* functions, signatures, paths and what was spent on them */
+    KYMO__BLOCK_SITES = 2,   /* sites, each struct kymo__site_entry and its texts */
+    KYMO__BLOCK_LANE = 3,    /* struct kymo__lane_entry: a thread or GPU stream, and its name */
+    KYMO__BLOCK_WORDS = 4,   /* words of one lane: delta-coded, in byte planes, zstd */
+    KYMO__BLOCK_CLOCK = 5,   /* struct kymo__clock_entry, one or more */
+    KYMO__BLOCK_LOSS = 6,    /* struct kymo__loss_entry: totals so far; the last one counts */
+    KYMO__BLOCK_END = 7,     /* key/value texts: how it ended, what it cost; the log is sealed */
+    KYMO__BLOCK_CALLS = 8,   /* functions, signatures, paths and what was spent on them */
+    KYMO__BLOCK_SAMPLES = 9, /* stacks of threads of other processes, and when they were seen */
 };
 
 enum kymo__block_flags {
@@ -161,7 +162,10 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_BACKEND "backend" /* of communication between ranks */
 #define KYMO__KEY_DEVICES                                                                          \
     "devices" /* UUIDs of the CUDA devices of the process, in CUDA's order, comma-separated */
-#define KYMO__KEY_ROLE "role" /* "energy": the process only measures */
+#define KYMO__KEY_ROLE "role" /* "energy", "sampler": the process only measures */
+#define KYMO__ROLE_SAMPLER "sampler"
+#define KYMO__KEY_SAMPLING                                                                         \
+    "sampling" /* how a sampler works, lines KEY=VALUE: rate, strategy, native, seed */
 #define KYMO__KEY_ENERGY_SOURCES                                                                   \
     "energy_sources" /* a line for each device: what is read, how often it changes, what is not */
 #define KYMO__KEY_FLUSH_CPU "flush_cpu_ns"

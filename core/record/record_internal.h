@@ -108,12 +108,12 @@ void kymo__identity_fill(struct kymo__settings *s);
 /* The command line of this process as a shell would take it: arguments with spaces in quotes. */
 KYMO_PRIVATE_API void kymo__identity_command(struct kymo__buf *out);
 /* The host's name, letters that are awkward in file names replaced. */
-void kymo__identity_host(char *out, size_t size);
+KYMO_PRIVATE_API void kymo__identity_host(char *out, size_t size);
 KYMO_PRIVATE_API uint64_t kymo__identity_random(void);
 /* Of process `pid`: field 22 of /proc/PID/stat, 0 when it is gone. */
-uint64_t kymo__identity_start_time(int64_t pid);
-void kymo__identity_boot_id(char *out, size_t size);
-uint64_t kymo__identity_pid_namespace(void);
+KYMO_PRIVATE_API uint64_t kymo__identity_start_time(int64_t pid);
+KYMO_PRIVATE_API void kymo__identity_boot_id(char *out, size_t size);
+KYMO_PRIVATE_API uint64_t kymo__identity_pid_namespace(void);
 
 /* ---- machine.c: what its figures depend on; texts of the log ---- */
 void kymo__machine_describe(struct kymo__buf *texts);
@@ -155,19 +155,20 @@ struct kymo__log {
 };
 
 /* Create NAME in `dir`, locked by flock; the path is in `log->path`. */
-kymo_status kymo__log_create(struct kymo__log *log, const char *dir, const char *name);
+KYMO_PRIVATE_API kymo_status kymo__log_create(struct kymo__log *log, const char *dir,
+                                              const char *name);
 /* Open an existing log to add to it, `size` bytes being whole. Takes `fd`. */
 KYMO_PRIVATE_API void kymo__log_adopt(struct kymo__log *log, int fd, uint64_t size);
 KYMO_PRIVATE_API void kymo__log_close(struct kymo__log *log);
 /* Any thread. */
-bool kymo__log_is_broken(const struct kymo__log *log);
-uint64_t kymo__log_size(struct kymo__log *log);
+KYMO_PRIVATE_API bool kymo__log_is_broken(const struct kymo__log *log);
+KYMO_PRIVATE_API uint64_t kymo__log_size(struct kymo__log *log);
 /* Append one block; fills magic, version and crc. Any thread. */
 KYMO_PRIVATE_API kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block,
                                               const void *bytes, size_t len);
 KYMO_PRIVATE_API kymo_status kymo__log_append_texts(struct kymo__log *log, enum kymo__block_type type,
                                                     const struct kymo__buf *texts);
-kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc);
+KYMO_PRIVATE_API kymo_status kymo__log_append_moment(struct kymo__log *log, bool is_tsc);
 kymo_status kymo__log_append_lane(struct kymo__log *log, const struct kymo__chunk_head *chunk);
 /* The block of a thread that the program has named, with that name. */
 kymo_status kymo__log_append_thread(struct kymo__log *log, uint32_t lane, int64_t tid);

@@ -1,0 +1,209 @@
+/*
+ * Entries of a block SAMPLES: a tag and numbers as LEB128. docs/formats/recording.md has the bytes.
+ *
+ * Rounds of a process lie in columns: first all times, then all changes, field by field. A thread that is as it was in the
+ * round before takes no byte, so what a round costs is its time. That is kept as precisely as one byte allows where a
+ * process has one or two threads, and with one byte more where that is shared by many.
+ */
+#include <string.h>
+
+#include "samples/samples_log.h"
+
+static void put(struct kymo__buf *bytes, uint64_t value)
+{
+    uint8_t out[10];
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7)
+        out[n++] = (uint8_t)(value | 0x80);
+    out[n++] = (uint8_t)value;
+    kymo__buf_put(bytes, out, n);
+}
+
+static void put_tag(struct kymo__buf *bytes, char tag)
+{
+    kymo__buf_put(bytes, &tag, 1);
+}
+
+static void put_text(struct kymo__buf *bytes, const char *text)
+{
+    const size_t len = strlen(text);
+    put(bytes, len);
+    kymo__buf_put(bytes, text, len);
+}
+
+/* ---- definitions ---- */
+
+void kymo__samples_pack_process(struct kymo__buf *out, const kymo_samples *samples, uint32_t process)
+{
+    const struct kymo_samples_process *const p = kymo_samples_get_process(samples, process);
+    put_tag(out, 'M');
+    put(out, process);
+    put(out, (uint64_t)p->pid);
+    put(out, (uint64_t)p->ppid);
+    put(out, p->start_time);
+    put(out, (uint64_t)((int64_t)p->rank + 1));
+    put(out, (uint64_t)((int64_t)p->worker + 1));
+    put(out, p->python);
+    put_text(out, p->command);
+}
+
+void kymo__samples_pack_thread(struct kymo__buf *out, const kymo_samples *samples, uint32_t thread)
+{
+    const struct kymo_samples_thread *const t = kymo_samples_get_thread(samples, thread);
+    put_tag(out, 'T');
+    put(out, thread);
+    put(out, t->process);
+    put(out, (uint64_t)t->tid);
+    put(out, t->interpreter);
+    put(out, t->is_main != 0);
+    put_text(out, t->name);
+}
+
+void kymo__samples_pack_functions(struct kymo__buf *out, const kymo_samples *samples, uint32_t from)
+{
+    for (uint32_t i = from + 1; i <= kymo_samples_n_functions(samples); i++) {
+        const struct kymo_samples_function *const f = kymo_samples_get_function(samples, i);
+        put_tag(out, 'F');
+        put(out, i);
+        put(out, (uint64_t)f->kind);
+        put(out, f->first_line);
+        put_text(out, f->name);
+        put_text(out, f->file);
+        put_text(out, f->module);
+    }
+}
+
+void kymo__samples_pack_locations(struct kymo__buf *out, const kymo_samples *samples, uint32_t from)
+{
+    const uint32_t n = kymo_samples_n_locations(samples);
+    if (n <= from)
+        return;
+    put_tag(out, 'L');
+    put(out, (uint64_t)from + 1);
+    put(out, n - from);
+    for (uint32_t i = from + 1; i <= n; i++) {
+        const struct kymo_samples_location l = kymo_samples_get_location(samples, i);
+        put(out, l.function);
+        put(out, l.line);
+    }
+}
+
+/* A parent is most often the stack before. */
+void kymo__samples_pack_stacks(struct kymo__buf *out, const kymo_samples *samples, uint32_t from)
+{
+    const uint32_t n = kymo_samples_n_stacks(samples);
+    if (n <= from)
+        return;
+    put_tag(out, 'K');
+    put(out, (uint64_t)from + 1);
+    put(out, n - from);
+    for (uint32_t i = from + 1; i <= n; i++) {
+        const struct kymo_samples_stack k = kymo_samples_get_stack(samples, i);
+        put(out, k.parent != 0 ? i - k.parent : 0);
+        put(out, k.location);
+    }
+}
+
+void kymo__samples_pack_counts(struct kymo__buf *out, const kymo_samples *samples, uint32_t process)
+{
+    const struct kymo_samples_counts c = kymo_samples_get_counts(samples, process);
+    const uint64_t all[] = {
+        c.asked,          c.done,  c.missed,     c.late_ns,      c.samples, c.rejected,
+        c.unstable,       c.exact, c.audit,      c.stops,        c.stop_ns, c.stop_max_ns,
+        c.sampler_cpu_ns, c.reads, c.bytes_read, c.gil_switches, c.skipped, c.slowed};
+    static_assert(sizeof all == sizeof c, "all of them, in their order");
+    put_tag(out, 'O');
+    put(out, process);
+    put(out, KYMO__COUNT_OF(all));
+    for (size_t i = 0; i < KYMO__COUNT_OF(all); i++)
+        put(out, all[i]);
+}
+
+/* ---- rounds ---- */
+
+/* The largest power of two that is no larger; 0 for 0. */
+static unsigned log2_of(uint64_t value)
+{
+    return value > 1 ? 63u - (unsigned)__builtin_clzll(value) : 0;
+}
+
+/*
+ * Gaps between rounds are drawn at random, so their bits cannot be packed away. With units of 1/24 to 1/48 of the usual gap
+ * a time has some six and a half bits; three threads or more pay for seven bits besides.
+ */
+static unsigned shift_of(const struct kymo__samples_run *run, unsigned most)
+{
+    enum { USUAL = 24, MORE = 7, MANY = 3, LEAST_FOR_MANY = 8 };
+    const uint64_t span = run->at_ns[run->n_rounds - 1] - run->at_ns[0];
+    unsigned shift = most;
+    if (run->n_rounds > 1)
+        shift = KYMO__MIN(most, log2_of(span / (run->n_rounds - 1) / USUAL));
+    if (run->n_samples < MANY * (uint64_t)run->n_rounds || shift <= LEAST_FOR_MANY)
+        return shift;
+    return KYMO__MAX(shift - MORE, (unsigned)LEAST_FOR_MANY);
+}
+
+static uint64_t in_units(uint64_t ns, unsigned shift)
+{
+    return (ns + (shift > 0 ? UINT64_C(1) << (shift - 1) : 0)) >> shift;
+}
+
+static void put_times(struct kymo__buf *out, const struct kymo__samples_run *run, unsigned shift)
+{
+    uint64_t before = 0;
+    put(out, shift);
+    put(out, run->n_rounds);
+    for (size_t i = 0; i < run->n_rounds; i++) {
+        const uint64_t at = in_units(run->at_ns[i], shift);
+        put(out, at - before);
+        before = at;
+    }
+}
+
+static void put_weights(struct kymo__buf *out, const struct kymo__samples_run *run)
+{
+    size_t n = 0, before = 0;
+    for (size_t i = 0; i < run->n_rounds; i++)
+        n += run->weights_ns[i] != 0;
+    put(out, n);
+    for (size_t i = 0; i < run->n_rounds; i++)
+        if (run->weights_ns[i] != 0) {
+            put(out, i - before);
+            put(out, run->weights_ns[i]);
+            before = i;
+        }
+}
+
+static void put_changes(struct kymo__buf *out, const struct kymo__samples_run *run)
+{
+    const struct kymo__samples_change *const changes = run->changes;
+    uint32_t before = 0;
+    put(out, run->n_changes);
+    for (size_t i = 0; i < run->n_changes; i++) {
+        put(out, changes[i].round - before);
+        before = changes[i].round;
+    }
+    for (size_t i = 0; i < run->n_changes; i++)
+        put(out, changes[i].now.thread);
+    for (size_t i = 0; i < run->n_changes; i++)
+        put(out, changes[i].what);
+    for (size_t i = 0; i < run->n_changes; i++)
+        if ((changes[i].what & KYMO__CHANGE_STACK) != 0)
+            put(out, changes[i].now.stack);
+    for (size_t i = 0; i < run->n_changes; i++)
+        if ((changes[i].what & KYMO__CHANGE_FLAGS) != 0)
+            put(out, changes[i].now.flags);
+    for (size_t i = 0; i < run->n_changes; i++)
+        if ((changes[i].what & KYMO__CHANGE_WAIT) != 0)
+            put(out, changes[i].now.wait);
+}
+
+void kymo__samples_pack_run(struct kymo__buf *out, const struct kymo__samples_run *run,
+                            struct kymo__samples_run_pack how)
+{
+    put_tag(out, 'A');
+    put(out, how.process);
+    put_times(out, run, shift_of(run, how.most_shift));
+    put_weights(out, run);
+    put_changes(out, run);
+}
