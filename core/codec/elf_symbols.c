@@ -89,6 +89,88 @@ bool kymo__elf_symbols(const void *bytes, size_t len, struct kymo__elf_symbol **
     }
 }
 
+/* ---- single things ---- */
+
+static bool find_in(const struct image *image, const Elf64_Shdr *table, const Elf64_Shdr *texts,
+                    const char *name, uint64_t *value)
+{
+    const uint64_t count = table->sh_size / sizeof(Elf64_Sym);
+    const uint8_t *const symbols = part(image, table->sh_offset, table->sh_size);
+    const char *const names = part(image, texts->sh_offset, texts->sh_size);
+    if (symbols == NULL || names == NULL || texts->sh_size == 0 || names[texts->sh_size - 1] != '\0')
+        return false;
+    for (uint64_t i = 0; i < count; i++) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, symbols + i * sizeof symbol, sizeof symbol);
+        if (symbol.st_shndx != SHN_UNDEF && symbol.st_name < texts->sh_size &&
+            strcmp(names + symbol.st_name, name) == 0) {
+            *value = symbol.st_value;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool kymo__elf_find(const void *bytes, size_t len, const char *name, uint64_t *value)
+{
+    static const unsigned types[] = {SHT_DYNSYM, SHT_SYMTAB};
+    const struct image image = {bytes, len};
+    Elf64_Ehdr head;
+    Elf64_Shdr table, texts;
+    if (!is_elf(&image, &head))
+        return false;
+    for (size_t t = 0; t < KYMO__COUNT_OF(types); t++)
+        for (uint64_t i = 0; section(&image, &head, i, &table); i++)
+            if (table.sh_type == types[t] && section(&image, &head, table.sh_link, &texts) &&
+                find_in(&image, &table, &texts, name, value))
+                return true;
+    return false;
+}
+
+bool kymo__elf_section(const void *bytes, size_t len, const char *name, uint64_t *begin,
+                       uint64_t *n_bytes)
+{
+    const struct image image = {bytes, len};
+    Elf64_Ehdr head;
+    Elf64_Shdr texts, one;
+    if (!is_elf(&image, &head) || !section(&image, &head, head.e_shstrndx, &texts))
+        return false;
+    const char *const names = part(&image, texts.sh_offset, texts.sh_size);
+    if (names == NULL || texts.sh_size == 0 || names[texts.sh_size - 1] != '\0')
+        return false;
+    for (uint64_t i = 0; section(&image, &head, i, &one); i++)
+        if (one.sh_name < texts.sh_size && strcmp(names + one.sh_name, name) == 0) {
+            *begin = one.sh_addr;
+            *n_bytes = one.sh_size;
+            return true;
+        }
+    return false;
+}
+
+bool kymo__elf_first_address(const void *bytes, size_t len, uint64_t *out)
+{
+    const struct image image = {bytes, len};
+    Elf64_Ehdr head;
+    bool is_found = false;
+    if (!is_elf(&image, &head) || head.e_phentsize != sizeof(Elf64_Phdr))
+        return false;
+    for (uint64_t i = 0; i < head.e_phnum; i++) {
+        Elf64_Phdr one;
+        const void *const bytes_of =
+            head.e_phoff <= len ? part(&image, head.e_phoff + i * sizeof one, sizeof one) : NULL;
+        if (bytes_of == NULL)
+            return false;
+        memcpy(&one, bytes_of, sizeof one);
+        if (one.p_type != PT_LOAD)
+            continue;
+        const uint64_t begin = one.p_vaddr & ~(uint64_t)4095;
+        if (!is_found || begin < *out)
+            *out = begin;
+        is_found = true;
+    }
+    return is_found;
+}
+
 /* ---- files ---- */
 
 static void open_file(struct kymo__elf_files *files, struct kymo__elf_file *file, uint64_t run_unix_ns)

@@ -1,4 +1,4 @@
-/* elf_symbols.c: which function of a program file an address belongs to. */
+/* elf_symbols.c: which function of a program file an address belongs to, and where a named thing is. */
 #ifndef KYMO_ELF_SYMBOLS_H
 #define KYMO_ELF_SYMBOLS_H
 
@@ -11,6 +11,17 @@ struct kymo__elf_symbol {
 /* The functions that an ELF file of 64 bits names, by address; false without memory. Bytes that are none give none. */
 KYMO_WARN_UNUSED bool kymo__elf_symbols(const void *bytes, size_t len,
                                         struct kymo__elf_symbol **out, size_t *n);
+
+/*
+ * A symbol that is not undefined, of any kind, by its exact name: what the loader uses first (it survives strip), then the
+ * full table. Its value, an address before the file is loaded somewhere; false when there is none.
+ */
+bool kymo__elf_find(const void *bytes, size_t len, const char *name, uint64_t *value);
+/* A section by its name: its address before loading and its length; false when there is none. */
+bool kymo__elf_section(const void *bytes, size_t len, const char *name, uint64_t *begin,
+                       uint64_t *n_bytes);
+/* The lowest address that the file asks for, rounded down to a page: what was mapped lowest less this is the bias. */
+bool kymo__elf_first_address(const void *bytes, size_t len, uint64_t *out);
 
 /* Files that were looked into, zeroed at first. */
 struct kymo__elf_files {

@@ -12,9 +12,9 @@
 #include "record/record_internal.h"
 
 /* torchrun and its kin, Open MPI, MPICH and Intel MPI, PMIx, MVAPICH, Slurm: the first that is a number counts. */
-static const char *const rank_names[] = {"RANK",      "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-                                         "PMIX_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID",
-                                         NULL};
+const char *const kymo__rank_variables[] = {"RANK",      "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                            "PMIX_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID",
+                                            NULL};
 static const char *const world_names[] = {"WORLD_SIZE",          "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                           "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",         NULL};
 static const char *const local_names[] = {"LOCAL_RANK",      "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -77,7 +77,7 @@ bool kymo__identity_run_id(char *out, size_t size)
 
 void kymo__identity_launch(struct kymo__launch *out)
 {
-    out->rank = first_number(rank_names, &out->rank_from);
+    out->rank = first_number(kymo__rank_variables, &out->rank_from);
     out->world_size = first_number(world_names, &out->world_from);
     out->local_rank = first_number(local_names, &out->local_from);
 }

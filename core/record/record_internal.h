@@ -101,6 +101,8 @@ struct kymo__launch {
     const char *rank_from, *world_from, *local_from; /* names of variables; NULL: none */
 };
 KYMO_PRIVATE_API void kymo__identity_launch(struct kymo__launch *out);
+/* Where launchers put the rank: the first that is a number counts. NULL ends it. */
+KYMO_PRIVATE_API extern const char *const kymo__rank_variables[];
 /* The launcher's name for the run; false when it gives none. */
 KYMO_PRIVATE_API bool kymo__identity_run_id(char *out, size_t size);
 /* Fill rank, world size, local rank and run id from the launcher's variables where `s` does not have them. */

@@ -1,0 +1,178 @@
+/* Opening a process: who it is, where its Python is, which layout fits. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "remote/remote_internal.h"
+
+enum { FRAMES_TRIED = 64, YOUNG_MS = 500 };
+
+/* ---- a layout held against the process ---- */
+
+/* An interpreter, a thread state that points back to it, and code in its frames: nothing else looks like that. */
+static kymo_status prove(struct kymo__remote *remote)
+{
+    const struct kymo__remote_layout *const layout = &remote->layout;
+    const int pid = (int)remote->process.pid;
+    uint64_t interpreter, thread, back;
+    struct kymo__remote_frame frames[FRAMES_TRIED];
+    bool is_whole;
+    if (kymo__remote_interpreters(remote, &interpreter, 1) == 0 ||
+        kymo__remote_thread_states(remote, interpreter, &thread, 1) == 0)
+        return kymo__fail(KYMO_ESTATE, "Python in process %d is still starting, or ends", pid);
+    if (!kymo__remote_read_u64(remote, thread + layout->thread.interpreter, &back) ||
+        back != interpreter)
+        return kymo__fail(
+            KYMO_ESTATE,
+            "Python %u.%u in process %d: the thread state at %#llx does not point back to its "
+            "interpreter",
+            layout->version >> 24, layout->version >> 16 & 255, pid, (unsigned long long)thread);
+    const size_t n = kymo__remote_stack(remote, thread, frames, FRAMES_TRIED, &is_whole);
+    for (size_t i = 0; i < n; i++)
+        if (kymo__remote_code(remote, frames[i].code) != NULL)
+            return KYMO_OK;
+    return n == 0 ? KYMO_OK
+                  : kymo__fail(KYMO_ESTATE,
+                               "Python %u.%u in process %d: its frames lead to no code object",
+                               layout->version >> 24, layout->version >> 16 & 255, pid);
+}
+
+kymo_status kymo__remote_layout_choose(struct kymo__remote *remote, uint32_t version)
+{
+    const struct kymo__remote_layout *const fixed = kymo__remote_layout_fixed(version);
+    if (fixed != NULL) {
+        remote->layout = *fixed;
+        remote->layout.version = version;
+    } else if (version != 0 && version < 0x03080000) {
+        return kymo__fail(KYMO_EUNAVAILABLE,
+                          "process %d runs Python %u.%u; kymo reads Python 3.8 and later",
+                          (int)remote->process.pid, version >> 24, version >> 16 & 255);
+    } else {
+        KYMO_TRY(kymo__remote_layout_described(remote, &remote->layout));
+    }
+    remote->process.python_version = remote->layout.version;
+    return prove(remote);
+}
+
+/* ---- opening ---- */
+
+static struct kymo__remote *create(pid_t pid)
+{
+    struct kymo__remote *const remote = kymo__calloc(1, sizeof *remote);
+    if (remote == NULL)
+        return NULL;
+    remote->mem_fd = -1;
+    remote->process.pid = pid;
+    remote->memory = (struct kymo__remote_memory){kymo__remote_process_spans, remote};
+    return remote;
+}
+
+void kymo__remote_close(struct kymo__remote *remote)
+{
+    if (remote == NULL)
+        return;
+    kymo__remote_codes_fini(&remote->codes);
+    kymo__remote_threads_fini(&remote->threads);
+    if (remote->mem_fd >= 0)
+        close(remote->mem_fd);
+    kymo__free(remote);
+}
+
+static kymo_status may_read(pid_t pid)
+{
+    /* A read of no bytes is refused as any other would be. */
+    if (process_vm_readv(pid, NULL, 0, NULL, 0, 0) == 0 || errno == ENOSYS)
+        return KYMO_OK;
+    if (errno == ESRCH)
+        return kymo__fail(KYMO_EIO, "there is no process %d", (int)pid);
+    return kymo__remote_explain_denial(pid);
+}
+
+static kymo_status try_once(struct kymo__remote *remote, const struct kymo__remote *parent)
+{
+    /* A child that was forked has all of it where its parent has; one that began another program since has not. */
+    if (parent != NULL) {
+        remote->found = parent->found;
+        remote->layout = parent->layout;
+        remote->process.python_version = parent->process.python_version;
+        if (prove(remote) == KYMO_OK)
+            return KYMO_OK;
+        kymo__remote_codes_fini(&remote->codes);
+    }
+    KYMO_TRY(kymo__remote_find(remote, &remote->found));
+    return kymo__remote_layout_choose(remote, remote->found.version);
+}
+
+/* Milliseconds since the process began; programs that are this young may not be what they will be. */
+static bool is_young(const struct kymo__remote *remote)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    const uint64_t ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    const uint64_t began = remote->process.start_time * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    return ms < began + YOUNG_MS;
+}
+
+kymo_status kymo__remote_open(pid_t pid, const struct kymo__remote *parent, unsigned patience_ms,
+                              struct kymo__remote **out)
+{
+    struct kymo__remote *const remote = create(pid);
+    kymo_status status;
+    if (remote == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for process %d", (int)pid);
+    for (unsigned waited_ms = 0;; waited_ms++) {
+        status = kymo__remote_process_fill(remote)
+                     ? may_read(pid)
+                     : kymo__fail(KYMO_EIO, "there is no process %d", (int)pid);
+        if (status == KYMO_OK)
+            status = try_once(remote, parent);
+        if (status == KYMO_EUNAVAILABLE && is_young(remote))
+            status = KYMO_ESTATE;
+        if (status != KYMO_ESTATE || waited_ms >= patience_ms)
+            break;
+        kymo__remote_codes_fini(&remote->codes);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    if (status != KYMO_OK) {
+        kymo__remote_close(remote);
+        return status;
+    }
+    *out = remote;
+    return KYMO_OK;
+}
+
+kymo_status kymo__remote_open_image(const struct kymo__remote_memory *memory, uint64_t runtime,
+                                    uint32_t version, struct kymo__remote **out)
+{
+    struct kymo__remote *const remote = create(0);
+    if (remote == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for an image");
+    remote->memory = *memory;
+    remote->process.rank = remote->process.worker = -1;
+    remote->found = (struct kymo__remote_found){.runtime = runtime, .version = version};
+    const kymo_status status = kymo__remote_layout_choose(remote, version);
+    if (status != KYMO_OK) {
+        kymo__remote_close(remote);
+        return status;
+    }
+    *out = remote;
+    return KYMO_OK;
+}
+
+const struct kymo__remote_layout *kymo__remote_layout(const struct kymo__remote *remote)
+{
+    return &remote->layout;
+}
+
+uint64_t kymo__remote_runtime(const struct kymo__remote *remote)
+{
+    return remote->found.runtime;
+}
+
+const struct kymo__remote_process *kymo__remote_process(const struct kymo__remote *remote)
+{
+    return &remote->process;
+}

@@ -1,0 +1,117 @@
+/* Inside of core/remote: one process, what was found in it, and what is remembered of it. */
+#ifndef KYMO_REMOTE_INTERNAL_H
+#define KYMO_REMOTE_INTERNAL_H
+
+#include "remote/remote.h"
+
+/* ---- mappings of a process: remote_maps.c ---- */
+
+struct kymo__remote_map {
+    uint64_t begin, end, offset, inode;
+    const char *path; /* "" for none; without the " (deleted)" */
+    bool is_readable, is_writable, is_executable, is_deleted;
+};
+struct kymo__remote_maps {
+    struct kymo__remote_map *maps;
+    size_t n, cap;
+    struct kymo__buf text; /* the paths lie in it */
+};
+/* KYMO_EIO when it is gone or may not be read. */
+KYMO_WARN_UNUSED kymo_status kymo__remote_maps_read(pid_t pid, struct kymo__remote_maps *out);
+/* Of a text as /proc/PID/maps has it, which is changed and kept; false without memory. */
+KYMO_WARN_UNUSED bool kymo__remote_maps_parse(struct kymo__remote_maps *out);
+void kymo__remote_maps_fini(struct kymo__remote_maps *maps);
+
+/* ---- where Python's state stands: remote_find.c ---- */
+
+struct kymo__remote_found {
+    uint64_t runtime;   /* _PyRuntime */
+    uint64_t none;      /* _Py_NoneStruct; 0: not known */
+    uint64_t code_type; /* PyCode_Type; 0: not known */
+    uint32_t version;   /* Py_Version or its like; 0: not known */
+};
+/* KYMO_EUNAVAILABLE, with a sentence, when there is no Python in it. */
+KYMO_WARN_UNUSED kymo_status kymo__remote_find(struct kymo__remote *remote,
+                                               struct kymo__remote_found *out);
+
+/* ---- layouts: remote_layout.c, remote_offsets.c ---- */
+
+/* The layout of a version that says nothing of itself (3.8 to 3.12); NULL for others. */
+const struct kymo__remote_layout *kymo__remote_layout_fixed(uint32_t version);
+/* The layout of a Python that describes itself (3.13 and later). */
+KYMO_WARN_UNUSED kymo_status kymo__remote_layout_described(struct kymo__remote *remote,
+                                                           struct kymo__remote_layout *out);
+/* Find a layout for what was found and hold it against the process. */
+KYMO_WARN_UNUSED kymo_status kymo__remote_layout_choose(struct kymo__remote *remote,
+                                                        uint32_t version);
+
+/* ---- code objects: remote_code.c; lines: remote_lines.c ---- */
+
+struct kymo__remote_line_run {
+    uint32_t begin; /* in bytes of bytecode */
+    uint32_t line;  /* 0: none */
+};
+/* Runs of equal lines by where they begin; false without memory. A table that makes no sense ends where it does. */
+KYMO_WARN_UNUSED bool kymo__remote_lines_decode(enum kymo__remote_line_format format,
+                                                const uint8_t *table, size_t len, uint32_t first_line,
+                                                struct kymo__remote_line_run **out, size_t *n);
+/* The line at an offset; 0: none. */
+uint32_t kymo__remote_lines_at(const struct kymo__remote_line_run *runs, size_t n, uint32_t offset);
+
+struct kymo__remote_code_entry;
+struct kymo__remote_codes {
+    struct kymo__remote_code_entry **slots; /* by address, open; a power of two */
+    size_t n, n_slots;
+    struct kymo__remote_code_entry *retired; /* whose addresses were used again */
+    uint32_t last_generation, epoch;
+    uint64_t epoch_ns;
+};
+void kymo__remote_codes_fini(struct kymo__remote_codes *codes);
+
+/* ---- threads: remote_threads.c, thread_walk.c ---- */
+
+struct kymo__remote_thread_name {
+    uint64_t ident; /* as threading has it: the pthread */
+    char *name;
+};
+struct kymo__remote_threads {
+    struct kymo__remote_thread_name *names;
+    size_t n, cap;
+    uint64_t walked_ns; /* when the names were read */
+    uint32_t tid_offset; /* of the tid in glibc's struct of a thread; 0: not looked for; ABSENT: not found */
+    struct {
+        pid_t inner, outer;
+    } * tids; /* of another pid namespace */
+    size_t n_tids, tids_cap;
+    bool is_other_namespace;
+};
+void kymo__remote_threads_fini(struct kymo__remote_threads *threads);
+
+/* ---- the whole ---- */
+
+struct kymo__remote {
+    struct kymo__remote_memory memory;
+    struct kymo__remote_reads reads;
+    int mem_fd; /* /proc/PID/mem, where process_vm_readv is not allowed; -1: not needed */
+    struct kymo__remote_process process;
+    uint64_t start_stack; /* field 28 of its stat: another one after exec */
+    struct kymo__remote_found found;
+    struct kymo__remote_layout layout;
+    struct kymo__remote_codes codes;
+    struct kymo__remote_threads threads;
+};
+
+/* The memory of the process `remote->process.pid`. */
+size_t kymo__remote_process_spans(void *self, const struct kymo__remote_span *spans, size_t n);
+/* What /proc says; false when the process is not there. */
+bool kymo__remote_process_fill(struct kymo__remote *remote);
+bool kymo__remote_read_u64(struct kymo__remote *remote, uint64_t at, uint64_t *out);
+/* A NUL-terminated text, such as the name of a type; false when it cannot be read or is longer. */
+bool kymo__remote_read_text(struct kymo__remote *remote, uint64_t at, char *to, size_t cap);
+/* Whether the type of the object at `at` is called `name`. */
+bool kymo__remote_is_type(struct kymo__remote *remote, uint64_t at, const char *name);
+/* A str appended as valid UTF-8, at most `max_chars` of it; false when it is none or cannot be read. */
+bool kymo__remote_put_string(struct kymo__remote *remote, uint64_t address, size_t max_chars,
+                             struct kymo__buf *out);
+
+#endif

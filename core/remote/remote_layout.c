@@ -1,0 +1,235 @@
+/*
+ * Where the fields of CPython's structs stand. 3.8 to 3.12 say nothing of themselves: these numbers are what offsetof()
+ * gave with each version's own headers (tests/unit/test_remote_layout.c asks the Pythons of this machine again). From 3.13
+ * on Python describes itself (remote_offsets.c).
+ */
+#include "remote/remote_internal.h"
+
+#define NO KYMO__REMOTE_ABSENT
+
+/*
+ * A GIL of 3.8 to 3.11 lies in the runtime with a mutex before it where that is counted, whose size differs between
+ * processors: 40 bytes on x86-64, 48 on aarch64.
+ */
+#ifdef __aarch64__
+enum { MUTEX_MORE = 8, GIL_SIZE = 224 };
+#else
+enum { MUTEX_MORE = 0, GIL_SIZE = 208 };
+#endif
+
+/* What the versions of a span share. */
+#define CHUNK .chunk = {.previous = 0, .size = 8, .top = 16, .data = 24}
+#define NO_CHUNK .chunk = {.previous = NO, .size = NO, .top = NO, .data = NO}
+#define GIL .gil = {.size = 32, .last_holder = 8, .locked = 16, .switch_number = 24, .enabled = NO}
+#define UNICODE(ascii, compact)                                                                    \
+    .unicode = {.ascii_size = (ascii),                                                             \
+                .compact_size = (compact),                                                         \
+                .length = 16,                                                                      \
+                .state = 32,                                                                       \
+                .kind_shift = 2,                                                                   \
+                .compact_shift = 5,                                                                \
+                .ascii_shift = 6}
+#define BYTES .bytes = {.size = 16, .data = 32}
+#define OBJECT(cached_keys)                                                                        \
+    .object = {.type = 8,                                                                          \
+               .type_name = 24,                                                                    \
+               .type_basicsize = 32,                                                               \
+               .type_flags = 168,                                                                  \
+               .type_dictoffset = 288,                                                             \
+               .type_cached_keys = (cached_keys)}
+#define HEAP_THREAD(bytes)                                                                         \
+    .thread = {.size = (bytes),                                                                    \
+               .prev = 0,                                                                          \
+               .next = 8,                                                                          \
+               .interpreter = 16,                                                                  \
+               .thread_id = 176,                                                                   \
+               .native_thread_id = NO,                                                             \
+               .frame = 24,                                                                        \
+               .datastack_chunk = NO,                                                              \
+               .datastack_top = NO,                                                                \
+               .status = NO,                                                                       \
+               .exc_info = 144,                                                                    \
+               .exc_state = 112,                                                                   \
+               .current_exception = 88,                                                            \
+               .holds_gil = NO,                                                                    \
+               .gil_requested = NO}
+#define HEAP_FRAME(lasti)                                                                          \
+    .frame = {.size = (lasti) + 8,                                                                 \
+              .previous = 24,                                                                      \
+              .code = 32,                                                                          \
+              .instruction = (lasti),                                                              \
+              .owner = NO,                                                                         \
+              .is_entry = NO,                                                                      \
+              .tlbc_index = NO,                                                                    \
+              .code_mask = UINT64_MAX}
+#define HEAP_CODE                                                                                  \
+    .code = {.size = 128,                                                                          \
+             .type = 8,                                                                            \
+             .filename = 104,                                                                      \
+             .name = 112,                                                                          \
+             .qualname = NO,                                                                       \
+             .linetable = 120,                                                                     \
+             .first_line = 40,                                                                     \
+             .bytecode = 48,                                                                       \
+             .tlbc = NO}
+#define HEAP_REST                                                                                  \
+    .cframe = {.size = NO, .current_frame = NO}, .exception = {.value = 8, .previous = 24},        \
+    NO_CHUNK, GIL, UNICODE(48, 72), BYTES, OBJECT(NO), HEAP_CODE
+
+static const struct kymo__remote_layout layouts[] = {
+    {.version = 0x03080000,
+     .instruction_kind = KYMO__REMOTE_LASTI_BYTES,
+     .line_format = KYMO__REMOTE_LINES_LNOTAB,
+     .runtime = {.interpreters_head = 32, .tstate_current = 1368, .gil = 1152, .gc_collecting = 544},
+     .interpreter = {.next = 0,
+                     .id = 16,
+                     .threads_head = 8,
+                     .modules = 56,
+                     .gil = NO,
+                     .gc_collecting = NO,
+                     .code_generation = NO,
+                     .tlbc_generation = NO},
+     HEAP_THREAD(264),
+     HEAP_FRAME(104),
+     HEAP_REST},
+    {.version = 0x03090000,
+     .instruction_kind = KYMO__REMOTE_LASTI_BYTES,
+     .line_format = KYMO__REMOTE_LINES_LNOTAB,
+     .runtime = {.interpreters_head = 32, .tstate_current = 568, .gil = 352, .gc_collecting = NO},
+     .interpreter = {.next = 0,
+                     .id = 24,
+                     .threads_head = 8,
+                     .modules = 856,
+                     .gil = NO,
+                     .gc_collecting = 816,
+                     .code_generation = NO,
+                     .tlbc_generation = NO},
+     HEAP_THREAD(264),
+     HEAP_FRAME(104),
+     HEAP_REST},
+    {.version = 0x030a0000,
+     .instruction_kind = KYMO__REMOTE_LASTI_UNITS,
+     .line_format = KYMO__REMOTE_LINES_LINETABLE,
+     .runtime = {.interpreters_head = 32, .tstate_current = 568, .gil = 352, .gc_collecting = NO},
+     .interpreter = {.next = 0,
+                     .id = 24,
+                     .threads_head = 8,
+                     .modules = 856,
+                     .gil = NO,
+                     .gc_collecting = 816,
+                     .code_generation = NO,
+                     .tlbc_generation = NO},
+     HEAP_THREAD(280),
+     HEAP_FRAME(96),
+     HEAP_REST},
+    {.version = 0x030b0000,
+     .instruction_kind = KYMO__REMOTE_INSTRUCTION_POINTER,
+     .line_format = KYMO__REMOTE_LINES_LOCATIONS,
+     .runtime = {.interpreters_head = 40, .tstate_current = 576, .gil = 360, .gc_collecting = NO},
+     .interpreter = {.next = 0,
+                     .id = 48,
+                     .threads_head = 16,
+                     .modules = 888,
+                     .gil = NO,
+                     .gc_collecting = 848,
+                     .code_generation = NO,
+                     .tlbc_generation = NO},
+     .thread = {.size = 360,
+                .prev = 0,
+                .next = 8,
+                .interpreter = 16,
+                .thread_id = 152,
+                .native_thread_id = 160,
+                .frame = 56,
+                .datastack_chunk = 296,
+                .datastack_top = 304,
+                .status = NO,
+                .exc_info = 120,
+                .exc_state = 320,
+                .current_exception = 96,
+                .holds_gil = NO,
+                .gil_requested = NO},
+     .cframe = {.size = 24, .current_frame = 8},
+     .frame = {.size = 72,
+               .previous = 48,
+               .code = 32,
+               .instruction = 56,
+               .owner = 69,
+               .is_entry = 68,
+               .tlbc_index = NO,
+               .code_mask = UINT64_MAX},
+     .exception = {.value = 0, .previous = 8},
+     .code = {.size = 184,
+              .type = 8,
+              .filename = 112,
+              .name = 120,
+              .qualname = 128,
+              .linetable = 136,
+              .first_line = 72,
+              .bytecode = 184,
+              .tlbc = NO},
+     CHUNK,
+     GIL,
+     UNICODE(48, 72),
+     BYTES,
+     OBJECT(872)},
+    {.version = 0x030c0000,
+     .instruction_kind = KYMO__REMOTE_INSTRUCTION_POINTER,
+     .line_format = KYMO__REMOTE_LINES_LOCATIONS,
+     .runtime = {.interpreters_head = 40, .tstate_current = NO, .gil = NO, .gc_collecting = NO},
+     .interpreter = {.next = 0,
+                     .id = 8,
+                     .threads_head = 72,
+                     .modules = 944,
+                     .gil = 384,
+                     .gc_collecting = 312,
+                     .code_generation = NO,
+                     .tlbc_generation = NO},
+     .thread = {.size = 288,
+                .prev = 0,
+                .next = 8,
+                .interpreter = 16,
+                .thread_id = 136,
+                .native_thread_id = 144,
+                .frame = 56,
+                .datastack_chunk = 232,
+                .datastack_top = 240,
+                .status = 24,
+                .exc_info = 104,
+                .exc_state = 256,
+                .current_exception = 96,
+                .holds_gil = NO,
+                .gil_requested = NO},
+     .cframe = {.size = 16, .current_frame = 0},
+     .frame = {.size = 72,
+               .previous = 8,
+               .code = 0,
+               .instruction = 56,
+               .owner = 70,
+               .is_entry = NO,
+               .tlbc_index = NO,
+               .code_mask = UINT64_MAX},
+     .exception = {.value = 0, .previous = 8},
+     .code = {.size = 192,
+              .type = 8,
+              .filename = 112,
+              .name = 120,
+              .qualname = 128,
+              .linetable = 136,
+              .first_line = 68,
+              .bytecode = 192,
+              .tlbc = NO},
+     CHUNK,
+     GIL,
+     UNICODE(40, 56),
+     BYTES,
+     OBJECT(880)},
+};
+
+const struct kymo__remote_layout *kymo__remote_layout_fixed(uint32_t version)
+{
+    for (size_t i = 0; i < KYMO__COUNT_OF(layouts); i++)
+        if (layouts[i].version >> 16 == version >> 16)
+            return &layouts[i];
+    return NULL;
+}

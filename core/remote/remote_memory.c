@@ -1,0 +1,102 @@
+/* Bytes of another process: process_vm_readv, or /proc/PID/mem where a filter of system calls forbids that one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "remote/remote_internal.h"
+
+enum { SPANS_AT_ONCE = 1024 };
+
+static size_t read_by_file(struct kymo__remote *remote, const struct kymo__remote_span *spans,
+                           size_t n)
+{
+    if (remote->mem_fd < 0) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/mem", (int)remote->process.pid);
+        remote->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (remote->mem_fd < 0)
+            return 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        remote->reads.calls++;
+        if (spans[i].at > INT64_MAX || pread(remote->mem_fd, spans[i].to, spans[i].n_bytes,
+                                             (off_t)spans[i].at) != (ssize_t)spans[i].n_bytes)
+            return i;
+    }
+    return n;
+}
+
+/* How many of `n` spans the first `n_bytes` bytes fill. */
+static size_t whole_spans(const struct kymo__remote_span *spans, size_t n, size_t n_bytes)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (spans[i].n_bytes > n_bytes)
+            return i;
+        n_bytes -= spans[i].n_bytes;
+    }
+    return n;
+}
+
+size_t kymo__remote_process_spans(void *self, const struct kymo__remote_span *spans, size_t n)
+{
+    struct kymo__remote *const remote = self;
+    size_t done = 0;
+    if (remote->mem_fd >= 0)
+        return read_by_file(remote, spans, n);
+    while (done < n) {
+        struct iovec to[SPANS_AT_ONCE], from[SPANS_AT_ONCE];
+        const size_t some = KYMO__MIN(n - done, (size_t)SPANS_AT_ONCE);
+        for (size_t i = 0; i < some; i++) {
+            to[i] = (struct iovec){spans[done + i].to, spans[done + i].n_bytes};
+            from[i] = (struct iovec){(void *)(uintptr_t)spans[done + i].at, spans[done + i].n_bytes};
+        }
+        remote->reads.calls++;
+        const ssize_t got = process_vm_readv(remote->process.pid, to, some, from, some, 0);
+        if (got < 0 && done == 0 && (errno == ENOSYS || errno == EPERM))
+            return read_by_file(remote, spans, n);
+        const size_t whole = got < 0 ? 0 : whole_spans(spans + done, some, (size_t)got);
+        remote->reads.bytes += got < 0 ? 0 : (uint64_t)got;
+        done += whole;
+        if (whole < some)
+            break;
+    }
+    return done;
+}
+
+size_t kymo__remote_read_spans(struct kymo__remote *remote, const struct kymo__remote_span *spans,
+                               size_t n)
+{
+    return remote->memory.read_spans(remote->memory.self, spans, n);
+}
+
+bool kymo__remote_read(struct kymo__remote *remote, uint64_t at, void *to, size_t n_bytes)
+{
+    const struct kymo__remote_span span = {at, to, n_bytes};
+    return kymo__remote_read_spans(remote, &span, 1) == 1;
+}
+
+bool kymo__remote_read_u64(struct kymo__remote *remote, uint64_t at, uint64_t *out)
+{
+    return kymo__remote_read(remote, at, out, sizeof *out);
+}
+
+struct kymo__remote_reads kymo__remote_reads(const struct kymo__remote *remote)
+{
+    return remote->reads;
+}
+
+bool kymo__remote_read_text(struct kymo__remote *remote, uint64_t at, char *to, size_t cap)
+{
+    /* It may end shortly before a page that is not there, so no more is read than up to the next page. */
+    for (size_t len = 0; len < cap;) {
+        const size_t some = KYMO__MIN(cap - len, (size_t)(4096 - (at + len) % 4096));
+        if (!kymo__remote_read(remote, at + len, to + len, some))
+            return false;
+        if (memchr(to + len, '\0', some) != NULL)
+            return true;
+        len += some;
+    }
+    return false;
+}

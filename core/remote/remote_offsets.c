@@ -1,0 +1,278 @@
+/*
+ * From 3.13 on _PyRuntime begins with a table of offsets (_Py_DebugOffsets): a cookie, the version, whether it is
+ * free-threaded, then words. Which word is what differs from one minor version to the next, so there is a map for each.
+ * What the table leaves out stands here too. All that is taken from it is checked before it is believed.
+ */
+#include "remote/remote_internal.h"
+
+#define NO KYMO__REMOTE_ABSENT
+enum { TABLE_MAX = 1024, STRUCT_MAX = 1 << 16, INTERPRETER_MAX = 1 << 20 };
+
+static const char cookie[8] = {'x', 'd', 'e', 'b', 'u', 'g', 'p', 'y'};
+
+/* Where in the table which offset stands, in bytes; NO: it is not there. */
+struct map {
+    uint32_t minor, size;
+    uint32_t interpreters_head;
+    uint32_t interp_id, interp_next, interp_threads_head, interp_gc, interp_modules, interp_gil;
+    uint32_t code_generation, tlbc_generation;
+    uint32_t thread_size, thread_prev, thread_next, thread_interp, thread_frame, thread_id,
+        thread_native_id;
+    uint32_t thread_chunk, thread_status, holds_gil, gil_requested, current_exception, exc_state;
+    uint32_t frame_size, frame_previous, frame_executable, frame_instruction, frame_locals,
+        frame_owner;
+    uint32_t tlbc_index;
+    uint32_t code_size, code_filename, code_name, code_qualname, code_linetable, code_first_line;
+    uint32_t code_bytecode, code_tlbc;
+    uint32_t unicode_state, unicode_length, unicode_ascii_size;
+    uint32_t bytes_size, bytes_data;
+    uint32_t gc_collecting;
+    uint32_t object_type, type_name, type_flags;
+};
+
+static const struct map maps[] = {
+    {.minor = 13,
+     .size = 584,
+     .interpreters_head = 40,
+     .interp_id = 56,
+     .interp_next = 64,
+     .interp_threads_head = 72,
+     .interp_gc = 80,
+     .interp_modules = 88,
+     .interp_gil = 112,
+     .code_generation = NO,
+     .tlbc_generation = NO,
+     .thread_size = 152,
+     .thread_prev = 160,
+     .thread_next = 168,
+     .thread_interp = 176,
+     .thread_frame = 184,
+     .thread_id = 192,
+     .thread_native_id = 200,
+     .thread_chunk = 208,
+     .thread_status = 216,
+     .holds_gil = NO,
+     .gil_requested = NO,
+     .current_exception = NO,
+     .exc_state = NO,
+     .frame_size = 224,
+     .frame_previous = 232,
+     .frame_executable = 240,
+     .frame_instruction = 248,
+     .frame_locals = 256,
+     .frame_owner = 264,
+     .tlbc_index = NO,
+     .code_size = 272,
+     .code_filename = 280,
+     .code_name = 288,
+     .code_qualname = 296,
+     .code_linetable = 304,
+     .code_first_line = 312,
+     .code_bytecode = 344,
+     .code_tlbc = NO,
+     .unicode_state = 544,
+     .unicode_length = 552,
+     .unicode_ascii_size = 560,
+     .bytes_size = 520,
+     .bytes_data = 528,
+     .gc_collecting = 576,
+     .object_type = 360,
+     .type_name = 376,
+     .type_flags = 392},
+};
+
+/* What the table of a minor version does not say, of builds with a GIL; builds without have an object header of 32 bytes. */
+struct rest {
+    uint32_t minor, exc_info, exc_state, current_exception;
+    uint64_t code_mask;
+};
+static const struct rest rests[] = {
+    {.minor = 13, .exc_info = 120, .exc_state = 256, .current_exception = 112, .code_mask = UINT64_MAX},
+};
+
+struct table {
+    uint8_t bytes[TABLE_MAX];
+    const struct map *map;
+    const char *wrong; /* the first field that made no sense */
+};
+
+/* An offset or a size out of the table; one that cannot be is remembered. */
+static uint32_t word(struct table *table, uint32_t at, uint32_t n_bytes, uint32_t limit,
+                     const char *what)
+{
+    if (at == NO)
+        return NO;
+    const uint64_t value = kymo__remote_u64(table->bytes, at);
+    if (limit >= n_bytes && value <= limit - n_bytes &&
+        (n_bytes < 4 || value % KYMO__MIN(n_bytes, 8u) == 0))
+        return (uint32_t)value;
+    if (table->wrong == NULL)
+        table->wrong = what;
+    return NO;
+}
+
+static uint32_t size_of(struct table *table, uint32_t at, uint32_t least, uint32_t most,
+                        const char *what)
+{
+    const uint32_t size = word(table, at, 0, most, what);
+    if (size != NO && size < least && table->wrong == NULL)
+        table->wrong = what;
+    return size == NO ? 0 : size;
+}
+
+static void take_interpreter(struct table *table, struct kymo__remote_layout *out)
+{
+    const struct map *const map = table->map;
+    const uint32_t most = INTERPRETER_MAX;
+    out->runtime.interpreters_head =
+        word(table, map->interpreters_head, 8, most, "runtime.interpreters_head");
+    out->interpreter.id = word(table, map->interp_id, 8, most, "interpreter.id");
+    out->interpreter.next = word(table, map->interp_next, 8, most, "interpreter.next");
+    out->interpreter.threads_head =
+        word(table, map->interp_threads_head, 8, most, "interpreter.threads_head");
+    out->interpreter.modules =
+        word(table, map->interp_modules, 8, most, "interpreter.imports_modules");
+    out->interpreter.gil = word(table, map->interp_gil, 8, most, "interpreter.ceval_gil");
+    out->interpreter.code_generation =
+        word(table, map->code_generation, 8, most, "interpreter.code_object_generation");
+    out->interpreter.tlbc_generation =
+        word(table, map->tlbc_generation, 4, most, "interpreter.tlbc_generation");
+    const uint32_t gc = word(table, map->interp_gc, 8, most / 2, "interpreter.gc");
+    const uint32_t collecting = word(table, map->gc_collecting, 4, most / 2, "gc.collecting");
+    out->interpreter.gc_collecting = gc != NO && collecting != NO ? gc + collecting : NO;
+}
+
+static void take_thread(struct table *table, struct kymo__remote_layout *out)
+{
+    const struct map *const map = table->map;
+    const uint32_t size = size_of(table, map->thread_size, 64, STRUCT_MAX, "thread_state.size");
+    out->thread.size = size;
+    out->thread.prev = word(table, map->thread_prev, 8, size, "thread_state.prev");
+    out->thread.next = word(table, map->thread_next, 8, size, "thread_state.next");
+    out->thread.interpreter = word(table, map->thread_interp, 8, size, "thread_state.interp");
+    out->thread.frame = word(table, map->thread_frame, 8, size, "thread_state.current_frame");
+    out->thread.thread_id = word(table, map->thread_id, 8, size, "thread_state.thread_id");
+    out->thread.native_thread_id =
+        word(table, map->thread_native_id, 8, size, "thread_state.native_thread_id");
+    /* The live top of the newest chunk is the word behind the pointer to that chunk. */
+    out->thread.datastack_chunk =
+        word(table, map->thread_chunk, 16, size, "thread_state.datastack_chunk");
+    out->thread.datastack_top =
+        out->thread.datastack_chunk != NO ? out->thread.datastack_chunk + 8 : NO;
+    out->thread.status = word(table, map->thread_status, 4, size, "thread_state.status");
+    out->thread.holds_gil = word(table, map->holds_gil, 4, size, "thread_state.holds_gil");
+    out->thread.gil_requested =
+        word(table, map->gil_requested, 4, size, "thread_state.gil_requested");
+}
+
+static void take_frame(struct table *table, struct kymo__remote_layout *out)
+{
+    const struct map *const map = table->map;
+    const uint32_t size = size_of(table, map->frame_size, 40, 4096, "interpreter_frame.size");
+    out->frame.previous = word(table, map->frame_previous, 8, size, "interpreter_frame.previous");
+    out->frame.code = word(table, map->frame_executable, 8, size, "interpreter_frame.executable");
+    out->frame.instruction =
+        word(table, map->frame_instruction, 8, size, "interpreter_frame.instr_ptr");
+    out->frame.owner = word(table, map->frame_owner, 1, size, "interpreter_frame.owner");
+    out->frame.tlbc_index =
+        out->is_free_threaded ? word(table, map->tlbc_index, 4, size, "interpreter_frame.tlbc_index")
+                              : NO;
+    out->frame.size = word(table, map->frame_locals, 8, size, "interpreter_frame.localsplus");
+    out->frame.is_entry = NO;
+}
+
+static void take_code(struct table *table, struct kymo__remote_layout *out)
+{
+    const struct map *const map = table->map;
+    const uint32_t size = size_of(table, map->code_size, 64, 4096, "code_object.size");
+    out->code.filename = word(table, map->code_filename, 8, size, "code_object.filename");
+    out->code.name = word(table, map->code_name, 8, size, "code_object.name");
+    out->code.qualname = word(table, map->code_qualname, 8, size, "code_object.qualname");
+    out->code.linetable = word(table, map->code_linetable, 8, size, "code_object.linetable");
+    out->code.first_line = word(table, map->code_first_line, 4, size, "code_object.firstlineno");
+    out->code.bytecode = word(table, map->code_bytecode, 2, size, "code_object.co_code_adaptive");
+    out->code.tlbc =
+        out->is_free_threaded ? word(table, map->code_tlbc, 8, size, "code_object.co_tlbc") : NO;
+    out->code.size = out->code.bytecode;
+    out->code.type = out->object.type;
+}
+
+static void take_objects(struct table *table, struct kymo__remote_layout *out)
+{
+    const struct map *const map = table->map;
+    out->object.type = word(table, map->object_type, 8, 256, "pyobject.ob_type");
+    out->object.type_name = word(table, map->type_name, 8, 4096, "type_object.tp_name");
+    out->object.type_flags = word(table, map->type_flags, 8, 4096, "type_object.tp_flags");
+    out->unicode.state = word(table, map->unicode_state, 4, 256, "unicode_object.state");
+    out->unicode.length = word(table, map->unicode_length, 8, 256, "unicode_object.length");
+    out->unicode.ascii_size =
+        size_of(table, map->unicode_ascii_size, 24, 256, "unicode_object.asciiobject_size");
+    /* Behind the header of one that is not ASCII: a length and a pointer to its UTF-8. */
+    out->unicode.compact_size = out->unicode.ascii_size + 16;
+    out->bytes.size = word(table, map->bytes_size, 8, 256, "bytes_object.ob_size");
+    out->bytes.data = word(table, map->bytes_data, 1, 256, "bytes_object.ob_sval");
+}
+
+static void take_rest(const struct rest *rest, struct kymo__remote_layout *out)
+{
+    /* An object header that is 16 bytes longer, twice: as a thread state holds two of them at most before these. */
+    const bool is_free = out->is_free_threaded;
+    out->thread.exc_info = is_free ? NO : rest->exc_info;
+    out->thread.exc_state = is_free ? NO : rest->exc_state;
+    out->thread.current_exception = is_free ? NO : rest->current_exception;
+    out->exception.value = 0;
+    out->exception.previous = 8;
+    out->frame.code_mask = rest->code_mask;
+    out->cframe.size = out->cframe.current_frame = NO;
+    out->chunk.previous = 0;
+    out->chunk.size = 8;
+    out->chunk.top = 16;
+    out->chunk.data = 24;
+    out->gil.enabled = is_free ? 0 : NO;
+    out->gil.last_holder = is_free ? 16 : 8;
+    out->gil.locked = is_free ? 24 : 16;
+    out->gil.switch_number = is_free ? 32 : 24;
+    out->gil.size = is_free ? 40 : 32;
+    out->runtime.tstate_current = out->runtime.gil = out->runtime.gc_collecting = NO;
+    out->object.type_basicsize = out->object.type_name + 8;
+    out->object.type_dictoffset = out->object.type_flags + 120;
+    out->object.type_cached_keys = NO;
+    out->unicode.kind_shift = 2;
+    out->unicode.compact_shift = 5;
+    out->unicode.ascii_shift = 6;
+    out->instruction_kind = KYMO__REMOTE_INSTRUCTION_POINTER;
+    out->line_format = KYMO__REMOTE_LINES_LOCATIONS;
+}
+
+kymo_status kymo__remote_layout_described(struct kymo__remote *remote, struct kymo__remote_layout *out)
+{
+    struct table table = {.map = NULL};
+    if (!kymo__remote_read(remote, remote->found.runtime, table.bytes, sizeof table.bytes))
+        return kymo__fail(KYMO_EUNAVAILABLE, "the state of Python in process %d cannot be read",
+                          (int)remote->process.pid);
+    if (memcmp(table.bytes, cookie, sizeof cookie) != 0)
+        return kymo__fail(KYMO_ESTATE, "Python in process %d does not describe itself (yet)",
+                          (int)remote->process.pid);
+    const uint64_t version = kymo__remote_u64(table.bytes, 8);
+    *out = (struct kymo__remote_layout){.version = (uint32_t)version};
+    out->is_free_threaded = kymo__remote_u64(table.bytes, 16) != 0;
+    const uint32_t minor = version >> 16 & 0xff;
+    size_t i = 0; /* of a minor that is newer than all, the newest is tried */
+    while (i + 1 < KYMO__COUNT_OF(maps) && maps[i].minor < minor)
+        i++;
+    table.map = &maps[i];
+    take_objects(&table, out);
+    take_interpreter(&table, out);
+    take_thread(&table, out);
+    take_frame(&table, out);
+    take_code(&table, out);
+    take_rest(&rests[i], out);
+    if (table.wrong != NULL)
+        return kymo__fail(
+            KYMO_EUNAVAILABLE,
+            "process %d runs Python %u.%u, which this kymo does not know: its %s makes no sense "
+            "in the order of %u.%u",
+            (int)remote->process.pid, (unsigned)(version >> 24 & 0xff), minor, table.wrong, 3u,
+            table.map->minor);
+    return KYMO_OK;
+}

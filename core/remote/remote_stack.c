@@ -1,0 +1,145 @@
+/* Interpreters, thread states and frames by following pointers, one read for each: for those who read seldom. */
+#include "remote/remote_internal.h"
+
+enum { THREADS_MAX = 65536, INTERPRETERS_MAX = 4096, STRUCT_MAX = 1 << 16, FRAME_MAX = 4096 };
+
+size_t kymo__remote_interpreters(struct kymo__remote *remote, uint64_t *out, size_t cap)
+{
+    const struct kymo__remote_layout *const layout = &remote->layout;
+    uint64_t at;
+    size_t n = 0;
+    if (!kymo__remote_read_u64(remote, remote->found.runtime + layout->runtime.interpreters_head, &at))
+        return 0;
+    while (at != 0 && n < cap && n < INTERPRETERS_MAX) {
+        out[n++] = at;
+        if (!kymo__remote_read_u64(remote, at + layout->interpreter.next, &at) || at == out[n - 1])
+            break;
+    }
+    return n;
+}
+
+size_t kymo__remote_thread_states(struct kymo__remote *remote, uint64_t interpreter, uint64_t *out,
+                                  size_t cap)
+{
+    const struct kymo__remote_layout *const layout = &remote->layout;
+    uint64_t at;
+    size_t n = 0;
+    if (!kymo__remote_read_u64(remote, interpreter + layout->interpreter.threads_head, &at))
+        return 0;
+    while (at != 0 && n < cap && n < THREADS_MAX) {
+        out[n++] = at;
+        if (!kymo__remote_read_u64(remote, at + layout->thread.next, &at) || at == out[n - 1])
+            break;
+    }
+    return n;
+}
+
+uint64_t kymo__remote_gil(struct kymo__remote *remote, uint64_t interpreter)
+{
+    const struct kymo__remote_layout *const layout = &remote->layout;
+    uint64_t at;
+    if (layout->runtime.gil != KYMO__REMOTE_ABSENT)
+        return remote->found.runtime + layout->runtime.gil;
+    if (layout->interpreter.gil == KYMO__REMOTE_ABSENT ||
+        !kymo__remote_read_u64(remote, interpreter + layout->interpreter.gil, &at))
+        return 0;
+    return at;
+}
+
+static uint64_t innermost(struct kymo__remote *remote, uint64_t thread_state)
+{
+    const struct kymo__remote_layout *const layout = &remote->layout;
+    uint64_t at;
+    if (!kymo__remote_read_u64(remote, thread_state + layout->thread.frame, &at))
+        return UINT64_MAX;
+    if (at != 0 && layout->cframe.current_frame != KYMO__REMOTE_ABSENT &&
+        !kymo__remote_read_u64(remote, at + layout->cframe.current_frame, &at))
+        return UINT64_MAX;
+    return at;
+}
+
+size_t kymo__remote_stack(struct kymo__remote *remote, uint64_t thread_state,
+                          struct kymo__remote_frame *out, size_t cap, bool *is_whole)
+{
+    const struct kymo__remote_layout *const layout = &remote->layout;
+    uint8_t bytes[FRAME_MAX];
+    size_t n = 0, n_shims = 0;
+    uint64_t at = innermost(remote, thread_state);
+    KYMO_ASSERT(layout->frame.size <= sizeof bytes);
+    while (at != 0 && n < cap && n_shims <= cap &&
+           kymo__remote_read(remote, at, bytes, layout->frame.size)) {
+        const uint8_t owner = kymo__remote_u8(bytes, layout->frame.owner);
+        const uint64_t previous = kymo__remote_u64(bytes, layout->frame.previous);
+        if (owner >= KYMO__REMOTE_OWNER_SHIM) {
+            n_shims++;
+            if (n > 0)
+                out[n - 1].is_entry = true;
+        } else {
+            out[n++] = (struct kymo__remote_frame){
+                .address = at,
+                .code = kymo__remote_u64(bytes, layout->frame.code) & layout->frame.code_mask,
+                .instruction = layout->instruction_kind == KYMO__REMOTE_INSTRUCTION_POINTER
+                                   ? kymo__remote_u64(bytes, layout->frame.instruction)
+                                   : kymo__remote_u32(bytes, layout->frame.instruction),
+                .tlbc_index = kymo__remote_u32(bytes, layout->frame.tlbc_index),
+                .owner = owner,
+                .is_entry = layout->frame.owner == KYMO__REMOTE_ABSENT ||
+                            kymo__remote_u8(bytes, layout->frame.is_entry) != 0,
+            };
+        }
+        if (previous == at)
+            break;
+        at = previous;
+    }
+    *is_whole = at == 0;
+    return n;
+}
+
+/* Whether an item of handled exceptions holds one; None, which stands for none, is told by its type. */
+static bool holds_exception(struct kymo__remote *remote, uint64_t value)
+{
+    if (value == 0 || value == remote->found.none)
+        return false;
+    if (remote->found.none == 0 && kymo__remote_is_type(remote, value, "NoneType")) {
+        remote->found.none = value;
+        return false;
+    }
+    return true;
+}
+
+bool kymo__remote_in_exception(struct kymo__remote *remote, uint64_t thread_state, const void *bytes)
+{
+    const struct kymo__remote_layout *const layout = &remote->layout;
+    const uint32_t value = layout->exception.value, previous = layout->exception.previous;
+    if (kymo__remote_u64(bytes, layout->thread.current_exception) != 0)
+        return true;
+    if (layout->thread.exc_info == KYMO__REMOTE_ABSENT)
+        return false;
+    uint64_t at = kymo__remote_u64(bytes, layout->thread.exc_info);
+    /* Generators have items of their own; the chain ends in the thread state. */
+    for (int i = 0; i < 64 && at != 0; i++) {
+        uint8_t item[64];
+        const bool is_own = at == thread_state + layout->thread.exc_state;
+        if (is_own)
+            memcpy(item, (const char *)bytes + layout->thread.exc_state, previous + 8);
+        else if (!kymo__remote_read(remote, at, item, previous + 8))
+            return false;
+        if (holds_exception(remote, kymo__remote_u64(item, value)))
+            return true;
+        if (is_own)
+            return false;
+        at = kymo__remote_u64(item, previous);
+    }
+    return false;
+}
+
+bool kymo__remote_is_type(struct kymo__remote *remote, uint64_t at, const char *name)
+{
+    const struct kymo__remote_layout *const layout = &remote->layout;
+    uint64_t type, text;
+    char found[32];
+    return kymo__remote_read_u64(remote, at + layout->object.type, &type) &&
+           kymo__remote_read_u64(remote, type + layout->object.type_name, &text) &&
+           kymo__remote_read_text(remote, text, found, KYMO__MIN(strlen(name) + 1, sizeof found)) &&
+           strcmp(found, name) == 0;
+}

@@ -1,0 +1,117 @@
+/*
+ * Python's str objects as UTF-8. A string has one, two or four bytes for each character, in the object itself or, of those
+ * made by old interfaces, elsewhere. Half a surrogate pair, which UTF-8 cannot say, becomes U+FFFD.
+ */
+#include "remote/remote_internal.h"
+
+enum { HEADER_MAX = 320, AT_ONCE = 200 };
+
+static void put_character(struct kymo__buf *out, uint32_t c)
+{
+    char bytes[4];
+    size_t n;
+    if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000))
+        c = 0xfffd;
+    if (c < 0x80) {
+        bytes[0] = (char)c;
+        n = 1;
+    } else if (c < 0x800) {
+        bytes[0] = (char)(0xc0 | c >> 6);
+        bytes[1] = (char)(0x80 | (c & 63));
+        n = 2;
+    } else if (c < 0x10000) {
+        bytes[0] = (char)(0xe0 | c >> 12);
+        bytes[1] = (char)(0x80 | (c >> 6 & 63));
+        bytes[2] = (char)(0x80 | (c & 63));
+        n = 3;
+    } else {
+        bytes[0] = (char)(0xf0 | c >> 18);
+        bytes[1] = (char)(0x80 | (c >> 12 & 63));
+        bytes[2] = (char)(0x80 | (c >> 6 & 63));
+        bytes[3] = (char)(0x80 | (c & 63));
+        n = 4;
+    }
+    kymo__buf_put(out, bytes, n);
+}
+
+static void put_characters(struct kymo__buf *out, const uint8_t *bytes, size_t n, unsigned kind)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t c = bytes[i * kind];
+        if (kind >= 2)
+            c |= (uint32_t)bytes[i * kind + 1] << 8;
+        if (kind == 4)
+            c |= (uint32_t)bytes[i * kind + 2] << 16 | (uint32_t)bytes[i * kind + 3] << 24;
+        put_character(out, c);
+    }
+}
+
+/* Where the characters are; 0 when the header makes no sense. */
+static uint64_t data_of(const struct kymo__remote_layout *layout, uint64_t address,
+                        const uint8_t *header, unsigned *kind)
+{
+    const uint32_t state = kymo__remote_u32(header, layout->unicode.state);
+    *kind = state >> layout->unicode.kind_shift & 7;
+    if (*kind != 1 && *kind != 2 && *kind != 4)
+        return 0;
+    if ((state >> layout->unicode.compact_shift & 1) == 0)
+        return kymo__remote_u64(header, layout->unicode.compact_size);
+    return address + ((state >> layout->unicode.ascii_shift & 1) != 0 ? layout->unicode.ascii_size
+                                                                      : layout->unicode.compact_size);
+}
+
+bool kymo__remote_put_string(struct kymo__remote *remote, uint64_t address, size_t max_chars,
+                             struct kymo__buf *out)
+{
+    const struct kymo__remote_layout *const layout = &remote->layout;
+    const size_t header_size = layout->unicode.compact_size + 8;
+    uint8_t header[HEADER_MAX + AT_ONCE];
+    size_t n_read =
+        header_size + AT_ONCE; /* header and most names in one read, unless nothing lies behind it */
+    unsigned kind;
+    KYMO_ASSERT(header_size <= HEADER_MAX);
+    if (!kymo__remote_read(remote, address, header, n_read)) {
+        n_read = header_size;
+        if (!kymo__remote_read(remote, address, header, n_read))
+            return false;
+    }
+    uint64_t length = kymo__remote_u64(header, layout->unicode.length);
+    const uint64_t data = data_of(layout, address, header, &kind);
+    if (data == 0 || length > INT64_MAX)
+        return false;
+    const bool is_cut = length > max_chars;
+    length = KYMO__MIN(length, max_chars);
+    if (data >= address && data - address <= n_read && length * kind <= n_read - (data - address)) {
+        put_characters(out, header + (data - address), length, kind);
+    } else {
+        uint8_t *const bytes = kymo__alloc(length * kind + 1);
+        const bool is_read = bytes != NULL && kymo__remote_read(remote, data, bytes, length * kind);
+        if (is_read)
+            put_characters(out, bytes, length, kind);
+        kymo__free(bytes);
+        if (!is_read)
+            return false;
+    }
+    if (is_cut)
+        kymo__buf_puts(out, "...");
+    return !out->failed;
+}
+
+size_t kymo__remote_string(struct kymo__remote *remote, uint64_t address, char *to, size_t cap)
+{
+    struct kymo__buf text = {0};
+    size_t len = 0;
+    if (cap > 0 && kymo__remote_put_string(remote, address, cap, &text)) {
+        while (len < text.len) {
+            const size_t step = kymo__utf8_length(text.data + len, text.len - len);
+            if (step == 0 || len + step >= cap)
+                break;
+            len += step;
+        }
+        memcpy(to, text.data, len);
+    }
+    if (cap > 0)
+        to[len] = '\0';
+    kymo__buf_fini(&text);
+    return len;
+}

@@ -1,0 +1,28 @@
+/* The Pythons of this machine, started with a script, for tests that read them from outside. */
+#ifndef KYMO_TEST_PYTHONS_H
+#define KYMO_TEST_PYTHONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { PYTHONS_MAX = 32 };
+struct python {
+    char path[256];
+    unsigned minor; /* of 3.x */
+};
+/*
+ * Every CPython 3.8 or later here: those that pyenv keeps, the system's, and those that KYMO_TEST_PYTHONS names with colons
+ * between. How many.
+ */
+size_t pythons_find(struct python *out, size_t cap);
+
+struct target {
+    pid_t pid;
+    int out; /* what it prints */
+};
+/* Start `python -c script` and wait until it prints a line, which goes to `line` (at most `cap`). */
+struct target target_start(const char *python, const char *script, char *line, size_t cap);
+void target_stop(struct target *target);
+
+#endif

@@ -1,0 +1,104 @@
+/* core/remote against the Pythons of this machine: what is read from outside is what the program itself says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "pythons.h"
+#include "remote/remote_internal.h"
+
+static struct python pythons[PYTHONS_MAX];
+static size_t n_pythons;
+
+/* Three functions deep, a generator between, standing at known lines. */
+static const char nested[] = "import time, sys\n"
+                             "class Thing:\n"
+                             "    def method(self):\n"
+                             "        print('ready', flush=True)\n"
+                             "        x = 1\n"
+                             "        time.sleep(600)\n" /* 6 */
+                             "def generator():\n"
+                             "    yield 1\n"
+                             "    Thing().method()\n" /* 9 */
+                             "def caller():\n"
+                             "    for x in generator():\n" /* 11 */
+                             "        pass\n"
+                             "caller()\n"; /* 13 */
+
+struct place {
+    const char *name;
+    uint32_t line;
+};
+
+/* The stack of the only thread, once its innermost frame is at `line`: a target says "ready" before it is. */
+static size_t stack_at(struct kymo__remote *remote, uint32_t line,
+                       struct kymo__remote_frame *frames, size_t cap)
+{
+    uint64_t interpreter, thread;
+    bool is_whole;
+    size_t n = 0;
+    for (int tries = 0; tries < 5000; tries++) {
+        assert_int_equal(kymo__remote_interpreters(remote, &interpreter, 1), 1);
+        assert_int_equal(kymo__remote_thread_states(remote, interpreter, &thread, 1), 1);
+        n = kymo__remote_stack(remote, thread, frames, cap, &is_whole);
+        struct kymo__remote_code *const code =
+            n > 0 ? kymo__remote_code(remote, frames[0].code) : NULL;
+        if (code != NULL && is_whole &&
+            kymo__remote_line(remote, code, frames[0].instruction, frames[0].tlbc_index) == line)
+            return n;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return n;
+}
+
+static void stack_of_a_sleeper_is_what_its_source_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_pythons; i++) {
+        char line[64];
+        struct target target = target_start(pythons[i].path, nested, line, sizeof line);
+        struct kymo__remote *remote = NULL;
+        struct kymo__remote_frame frames[16];
+        assert_string_equal(line, "ready");
+        const kymo_status status = kymo__remote_open(target.pid, NULL, 1000, &remote);
+        if (status != KYMO_OK)
+            fail_msg("%s: %s", pythons[i].path, kymo_last_error());
+        assert_int_equal(kymo__remote_layout(remote)->version >> 16 & 255, pythons[i].minor);
+        const struct place expected[] = {{pythons[i].minor >= 11 ? "Thing.method" : "method", 6},
+                                         {"generator", 9},
+                                         {"caller", 11},
+                                         {"<module>", 13}};
+        assert_int_equal(stack_at(remote, 6, frames, 16), 4);
+        for (size_t f = 0; f < 4; f++) {
+            struct kymo__remote_code *const code = kymo__remote_code(remote, frames[f].code);
+            assert_non_null(code);
+            assert_string_equal(code->name, expected[f].name);
+            assert_string_equal(code->file, "<string>");
+            const uint32_t at =
+                kymo__remote_line(remote, code, frames[f].instruction, frames[f].tlbc_index);
+            if (at != expected[f].line)
+                fail_msg("%s: %s at %u", pythons[i].path, code->name, at);
+            assert_ptr_equal(kymo__remote_code(remote, frames[f].code), code);
+        }
+        kymo__remote_close(remote);
+        target_stop(&target);
+    }
+}
+
+static int find_pythons(void **state)
+{
+    (void)state;
+    n_pythons = pythons_find(pythons, PYTHONS_MAX);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stack_of_a_sleeper_is_what_its_source_says),
+    };
+    return cmocka_run_group_tests(tests, find_pythons, NULL);
+}
