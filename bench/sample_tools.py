@@ -1,0 +1,213 @@
+"""What bench_sample.py runs: targets that count their own work, and the profilers that watch them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLING = ROOT / "tests" / "sampling"
+sys.path.insert(0, str(SAMPLING))
+
+from call_grammar import Grammar, Stack  # noqa: E402
+from sampled_stacks import from_pyspy, read_austin  # noqa: E402
+
+PATIENCE_S = 60
+
+
+def targets_python() -> str:
+    """The newest CPython of pyenv, else this one; KYMO_TARGET_PYTHON names another."""
+    if "KYMO_TARGET_PYTHON" in os.environ:
+        return os.environ["KYMO_TARGET_PYTHON"]
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = [path for path in versions.glob("3.*/bin/python") if re.fullmatch(r"3\.\d+\.\d+", path.parts[-3])]
+    found.sort(key=lambda path: tuple(map(int, path.parts[-3].split("."))))
+    return str(found[-1]) if found else sys.executable
+
+
+def use_processor(i: int) -> None:
+    """The i-th of the processors that there are, where there are two."""
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) > 1:
+        os.sched_setaffinity(0, {allowed[i]})
+
+
+class Target:
+    """One of tests/sampling/targets, on the first processor, and what it says of its own speed."""
+
+    def __init__(self, name: str, *arguments: object, python: Optional[str] = None, pin: bool = True) -> None:
+        self.script = SAMPLING / "targets" / f"{name}.py"
+        command = [python or targets_python(), str(self.script), "600", *map(str, arguments)]
+        start = (lambda: use_processor(0)) if pin else None
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=start)
+        self.lines: list[tuple[float, str]] = []
+        self.ticks: list[tuple[float, int]] = []
+        self.is_ready = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+        if not self.is_ready.wait(PATIENCE_S):
+            raise RuntimeError(f"{name} does not start")
+        self.pid = self.process.pid
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            words = line.split()
+            if words[0] == "ready":
+                self.is_ready.set()
+            elif words[0] == "tick":
+                self.ticks.append((float(words[1]), int(words[2])))
+            else:
+                self.lines.append((time.perf_counter(), line))
+        self.is_ready.set()
+
+    def speed(self, begin: float, end: float) -> float:
+        """Rounds each second between two moments of perf_counter()."""
+        time.sleep(0.06)
+        inside = [tick for tick in self.ticks if begin <= tick[0] <= end]
+        return (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0])
+
+    def __enter__(self) -> Target:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class Watched(NamedTuple):
+    """What one run of a profiler gave and took."""
+
+    stacks: Counter[Stack]
+    seconds: float  # on the wall, all of it
+    cpu_s: float
+    rss_mb: float
+    status: int
+    said: str
+    facts: dict[str, Any]  # what the tool itself counted
+
+    def rounds(self, n_threads: int) -> float:
+        return sum(self.stacks.values()) / n_threads
+
+
+class PeakMemory(threading.Thread):
+    """The peak of a process's memory, read while it lives: what wait4 tells counts in the process that forked it."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.pid, self.peak_kb = pid, 0
+
+    def run(self) -> None:
+        while True:
+            try:
+                text = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
+            except OSError:
+                return
+            found = re.search(r"VmHWM:\s*(\d+)", text)
+            if not found:
+                return
+            self.peak_kb = int(found[1])
+            time.sleep(0.05)
+
+
+class Tool:
+    """A profiler: how it is called and how what it writes is read."""
+
+    name = ""
+
+    def command(self, pid: int, rate: float, seconds: float, out: Path) -> list[str]:
+        raise NotImplementedError
+
+    def read(self, out: Path, said: str) -> tuple[Counter[Stack], dict[str, Any]]:
+        raise NotImplementedError
+
+    def start(self, pid: int, rate: float, seconds: float, out: Path) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(pid, rate, seconds, out),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=lambda: use_processor(1),
+        )
+
+    def finish(self, process: subprocess.Popen[str], seconds: float) -> tuple[str, float, float]:
+        """Wait for it, and interrupt it when it is late; return what it said, its processor time and peak memory."""
+        late = threading.Timer(seconds + 3, process.send_signal, (signal.SIGINT,))
+        hopeless = threading.Timer(seconds + 20, process.kill)
+        rss = PeakMemory(process.pid)
+        for helper in (late, hopeless, rss):
+            helper.start()
+        assert process.stdout
+        said = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        for helper in (late, hopeless):
+            helper.cancel()
+        return said, usage.ru_utime + usage.ru_stime, rss.peak_kb / 1024
+
+    def watch(self, pid: int, rate: float, seconds: float, out: Path) -> Watched:
+        begin = time.perf_counter()
+        process = self.start(pid, rate, seconds, out)
+        said, cpu_s, rss_mb = self.finish(process, seconds)
+        took = time.perf_counter() - begin
+        try:
+            stacks, facts = self.read(out, said)
+        except (OSError, ValueError, KeyError) as error:
+            raise RuntimeError(f"{self.name}: {error}: {said[-500:]}") from error
+        return Watched(stacks, took, cpu_s, rss_mb, process.returncode, said, facts)
+
+
+class PySpy(Tool):
+    def __init__(self, program: str, *options: str) -> None:
+        self.program, self.options = program, options
+        self.name = " ".join(["py-spy", *options])
+
+    def command(self, pid: int, rate: float, seconds: float, out: Path) -> list[str]:
+        numbers = ["--rate", str(int(rate)), "--duration", str(max(int(seconds), 1))]
+        words = ["--format", "raw", "--idle", "--output", str(out), *self.options]
+        return [self.program, "record", "--pid", str(pid), *numbers, *words]
+
+    def read(self, out: Path, said: str) -> tuple[Counter[Stack], dict[str, Any]]:
+        errors = re.search(r"Errors: (\d+)", said)
+        return from_pyspy(out.read_text(encoding="utf-8")), {"rejected": int(errors[1]) if errors else 0}
+
+
+class Austin(Tool):
+    name = "austin"
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+
+    def command(self, pid: int, rate: float, seconds: float, out: Path) -> list[str]:
+        interval = f"{max(int(1e6 / rate), 1)}us"
+        return [self.program, "-i", interval, "-x", str(max(int(seconds), 1)), "-p", str(pid), "-o", str(out)]
+
+    def read(self, out: Path, said: str) -> tuple[Counter[Stack], dict[str, Any]]:
+        errors = re.search(r"(\d+)/(\d+)", re.sub(r"\x1b\[[0-9;]*m", "", said))
+        return read_austin(out), {"rejected": int(errors[1]) if errors else 0}
+
+
+def starts(program: str) -> bool:
+    try:
+        return subprocess.run([program, "--version"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def program_beside_python(name: str) -> Optional[str]:
+    """A peer's program: of the variable KYMO_AUSTIN or KYMO_PY_SPY, in this Python's environment, or built here."""
+    folders = [Path(sys.executable).parent, ROOT / "build" / "peers" / "bin"]
+    named = os.environ.get(f"KYMO_{name.upper().replace('-', '_')}")
+    candidates = [named] if named else [str(folder / name) for folder in folders]
+    return next((candidate for candidate in candidates if starts(candidate)), None)
+
+
+def grammar_of(target: Target) -> Grammar:
+    return Grammar(target.script)

@@ -1,0 +1,38 @@
+"""A second interpreter in a thread of its own, where the version has them; each computes."""
+
+import sys
+import threading
+import time
+
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+TEXT = """
+import time
+def inside(end):
+    while time.perf_counter() < end:
+        pass
+inside(%f)
+"""
+
+
+def second(end):
+    interpreters.run_string(interpreters.create(), TEXT % end)
+
+
+def outside(end):
+    while time.perf_counter() < end:
+        pass
+
+
+def main(seconds):
+    end = time.perf_counter() + seconds
+    threading.Thread(target=second, args=(end,), name="second", daemon=True).start()
+    time.sleep(0.1)
+    print("ready", flush=True)
+    outside(end)
+
+
+main(float(sys.argv[1]))

@@ -1,0 +1,34 @@
+"""A program whose main thread mostly waits for a lock that another thread keeps while it sleeps."""
+
+import sys
+import threading
+import time
+
+
+def keep(lock):
+    while True:
+        with lock:
+            time.sleep(0.01)
+        time.sleep(0.001)
+
+
+def take(lock):
+    lock.acquire()  # planted
+    lock.release()
+
+
+def compute(n):
+    return sum(i * i for i in range(n))
+
+
+def main(seconds):
+    lock = threading.Lock()
+    threading.Thread(target=keep, args=(lock,), name="keeper", daemon=True).start()
+    print("ready", flush=True)
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        take(lock)
+        compute(10000)
+
+
+main(float(sys.argv[1]))
