@@ -147,12 +147,18 @@ os.register_at_fork(after_in_child=_after_fork)
 def ready() -> None:
     """See that there is a process with room for orders. Call it when a millisecond does not matter."""
     with _Office.lock:
-        clerks = _Office.clerks = [clerk for clerk in _Office.clerks if clerk.is_here]
-        if clerks and clerks[-1].has_room:
+        if is_ready():
             return
+        clerks = _Office.clerks = [clerk for clerk in _Office.clerks if clerk.is_here]
         for clerk in clerks:
             clerk.finish()
         clerks.append(_Clerk())
+
+
+def is_ready() -> bool:
+    """Whether ready() has nothing to do."""
+    with _Office.lock:
+        return bool(_Office.clerks) and _Office.clerks[-1].is_here and _Office.clerks[-1].has_room
 
 
 def ready_behind() -> None:

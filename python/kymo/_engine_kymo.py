@@ -4,9 +4,9 @@ What torch.profiler collects, and turns into a trace when it stops, goes into a 
 each operator. Nothing has to be done at a window's end: a process beside reads the recording while training goes on,
 and makes the trace and the tables of it. Between windows no operators are recorded.
 
-GPU tracing takes some 10 ms to begin and as long as the GPU has work to end, so a thread does both: it begins with the
-warm-up, and the window's trace is ordered when it has ended. A window whose warm-up was too short for that waits at its
-beginning, and has a note of it.
+A recording takes some 5 ms to begin, GPU tracing some 10, and as long as the GPU has work to end. So threads do all of
+that: they begin with the warm-up, and the window's trace is ordered when GPU tracing has ended. A window whose warm-up
+was too short for that waits at its beginning, and has a note of it.
 
 A recording that is open is used. Else the engine has its own, `kymo_engine.kymo` in the output directory, from its
 first window until it is gone.
@@ -18,6 +18,7 @@ import contextlib
 import dataclasses
 import glob
 import os
+import threading
 import time
 import weakref
 
@@ -27,6 +28,7 @@ from kymo._window import say, who_am_i
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Optional, Union
 
     from kymo._window import Window
@@ -53,7 +55,8 @@ class KymoEngine:
         self._cuda = cuda
         self._operators, self._mistake = _make_operators(record_shapes) if cpu else (None, None)
         self._has_gpu = False  # tracing of GPU work that was begun here
-        self._late_ns = 0  # what the window waited for it
+        self._beginning: Optional[_Beginning] = None  # of a recording, beside the training
+        self._late_ns = 0  # what the window waited for either
         self._launched_before = 0  # the number that parts work of the window from later work; 0: none was traced
         self._log: Optional[str] = None
         self._step: Optional[_native.Range] = None
@@ -70,17 +73,18 @@ class KymoEngine:
     # ---- as the driver asks ----
 
     def prepare(self) -> None:
-        """Get ready. The first time there is a recording to begin: some milliseconds."""
+        """Get ready. The first time a thread does it, because there is a recording to begin: some milliseconds."""
         if self._mistake is not None:
             raise self._mistake
-        _background.ready()
-        if not _native.enabled():
-            self._begin_recording()
-        self._log = self._find_log()
-        self._begin_gpu()
+        self._late_ns = 0
+        if _native.enabled() and _background.is_ready():
+            self._get_ready()
+        else:
+            self._beginning = _Beginning(self._get_ready)
 
     def start(self) -> None:
         """Record operators from here on."""
+        self._await_recording()
         self._await_gpu()
         self._from_ns = time.monotonic_ns()
         if self._operators is not None:
@@ -104,7 +108,7 @@ class KymoEngine:
         self._end_gpu()
         self._until_ns = time.monotonic_ns()
         if self._late_ns:
-            window.notes.append(f"{self._late_ns / 1e6:.0f} ms of waiting for GPU tracing to begin")
+            window.notes.append(f"{self._late_ns / 1e6:.0f} ms of waiting for the recording to begin")
 
     def save(self, window: Window) -> None:
         """Have the trace and the tables made from the recording."""
@@ -130,12 +134,26 @@ class KymoEngine:
 
     def discard(self) -> None:
         """Stop, in whatever state. What was recorded stays in the recording."""
+        with contextlib.suppress(_native.KymoError, OSError):  # nobody wants it any more
+            self._await_recording()
         self.step_end()
         if self._operators is not None:
             self._operators.stop()
         self._end_gpu()
 
     # ---- the recording ----
+
+    def _get_ready(self) -> None:
+        _background.ready()
+        if not _native.enabled():
+            self._begin_recording()
+        self._log = self._find_log()
+        self._begin_gpu()
+
+    def _await_recording(self) -> None:
+        beginning, self._beginning = self._beginning, None
+        if beginning is not None:
+            self._late_ns += beginning.wait()
 
     def _begin_recording(self) -> None:
         os.makedirs(self.output_dir, exist_ok=True)
@@ -153,7 +171,6 @@ class KymoEngine:
     # ---- GPU work ----
 
     def _begin_gpu(self) -> None:
-        self._late_ns = 0
         if not self._cuda or self._has_gpu or _native.gpu_is_on():
             return
         import torch
@@ -177,7 +194,7 @@ class KymoEngine:
         if not _native.gpu_is_settled():
             began_ns = time.perf_counter_ns()
             _native.gpu_settle()
-            self._late_ns = time.perf_counter_ns() - began_ns
+            self._late_ns += time.perf_counter_ns() - began_ns
         # Where it could not begin, that was said; it would be the same with the next window.
         self._has_gpu = self._cuda = _native.gpu_is_on()
 
@@ -185,6 +202,30 @@ class KymoEngine:
         """Have it ended. What was launched so far is of the window, whenever it runs."""
         self._launched_before = _native.gpu_stop_later() if self._has_gpu else 0
         self._has_gpu = False
+
+
+class _Beginning:
+    """What a thread does in place of the one that trains."""
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self._begin = begin
+        self._error: Optional[Exception] = None
+        self._thread = threading.Thread(target=self._run, name="kymo-begin")
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._begin()
+        except Exception as error:
+            self._error = error
+
+    def wait(self) -> int:
+        """Come back when it is done: how long that took, in ns. What it raised is raised here."""
+        is_late, began_ns = self._thread.is_alive(), time.perf_counter_ns()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return time.perf_counter_ns() - began_ns if is_late else 0
 
 
 def _make_operators(shapes: bool) -> tuple[Optional[Operators], Optional[_native.KymoError]]:

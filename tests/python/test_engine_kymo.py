@@ -316,6 +316,49 @@ def test_an_open_recording_is_used(tmp_path: Path) -> None:
     assert "before" not in names
 
 
+class HeldEngine(KymoEngine):
+    """One whose recording begins when the test lets it."""
+
+    gate: threading.Event
+
+    def _begin_recording(self) -> None:
+        assert self.gate.wait(60)
+        super()._begin_recording()
+
+
+def test_a_warm_up_does_not_wait_for_the_recording_and_the_window_does(tmp_path: Path) -> None:
+    engine = HeldEngine(tmp_path)
+    engine.gate = threading.Event()
+    driver = Driver(Schedule(1, 1, 1, 1), engine, tmp_path)
+    training = Training()
+    driver.start()
+    for step in range(3):
+        training.step()
+        if step == 1:  # the warm-up is over: who waits now is the window
+            assert not kymo.enabled()
+            threading.Timer(0.01, engine.gate.set).start()
+        driver.step()
+    driver.stop()
+    (window,) = driver.windows
+    assert "of waiting for the recording to begin" in window.notes[0]
+    _background.wait()
+    assert "ProfilerStep#2" in {event["name"] for events in traces_in(tmp_path).values() for event in events}
+
+
+def test_a_recording_that_cannot_begin_is_told_and_training_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    driver = Driver(Schedule(0, 1, 1, 1), KymoEngine(tmp_path / "file"), tmp_path)
+    driver.start()
+    for _ in range(3):
+        driver.step()
+    driver.stop()
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kymo:")]
+    assert len(told) == 1
+    assert "profiling is off from step 1 on, training goes on: FileExistsError" in told[0]
+
+
 def test_an_exception_of_the_training_leaves_nothing_on(tmp_path: Path) -> None:
     engine = KymoEngine(tmp_path)
     engine.prepare()

@@ -326,7 +326,7 @@ launch("so that CUDA is there")
 driver = train(Schedule(0, 0, 1, 3), 4)
 driver.stop()
 for window in driver.windows:
-    assert "of waiting for GPU tracing to begin" in window.notes[0], window.notes
+    assert "of waiting for the recording to begin" in window.notes[0], window.notes
     assert window.begin_ns > 20_000_000
 _background.wait()
 """,
