@@ -7,8 +7,6 @@
  * the object's own pointers, the head of its name and of its table of lines, all of them in one read. Pointers alone would
  * not do, since a freed name of the same length leaves its place to the next name, too.
  */
-#include <time.h>
-
 #include "remote/remote_internal.h"
 
 enum {
@@ -237,9 +235,7 @@ static struct kymo__remote_code_entry *put_entry(struct kymo__remote *remote, ui
 
 static uint32_t epoch_of(struct kymo__remote_codes *codes)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    const uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    const uint64_t ns = kymo__remote_now_ns();
     if (ns - codes->epoch_ns >= EPOCH_NS) {
         codes->epoch_ns = ns;
         codes->epoch++;

@@ -68,7 +68,23 @@ struct kymo__remote_codes {
 };
 void kymo__remote_codes_fini(struct kymo__remote_codes *codes);
 
-/* ---- threads: remote_threads.c, thread_walk.c ---- */
+/* ---- objects: remote_objects.c ---- */
+
+struct kymo__remote_entry {
+    uint64_t hash; /* 0 where all keys are strings */
+    uint64_t key, value;
+};
+/* False ends the walk. */
+typedef bool kymo__remote_each(void *ctx, const struct kymo__remote_entry *entry);
+/* Whatever is in a dict; false when it cannot be read to its end. */
+bool kymo__remote_dict_each(struct kymo__remote *remote, uint64_t dict, kymo__remote_each *each,
+                            void *ctx);
+/* The value of the key `name`, which is ASCII and short; 0: there is none, or it cannot be read. */
+uint64_t kymo__remote_dict_get(struct kymo__remote *remote, uint64_t dict, const char *name);
+/* The attribute `name` that an instance has itself; 0: there is none, or it cannot be read. */
+uint64_t kymo__remote_attribute(struct kymo__remote *remote, uint64_t object, const char *name);
+
+/* ---- threads: remote_threads.c, remote_names.c ---- */
 
 struct kymo__remote_thread_name {
     uint64_t ident; /* as threading has it: the pthread */
@@ -77,15 +93,18 @@ struct kymo__remote_thread_name {
 struct kymo__remote_threads {
     struct kymo__remote_thread_name *names;
     size_t n, cap;
-    uint64_t walked_ns; /* when the names were read */
-    uint32_t tid_offset; /* of the tid in glibc's struct of a thread; 0: not looked for; ABSENT: not found */
-    struct {
-        pid_t inner, outer;
-    } * tids; /* of another pid namespace */
+    uint64_t walked_ns; /* when the names were read; 0: never */
+    uint64_t active;    /* the dict threading._active of the main interpreter; 0: not found yet */
+    uint32_t tid_offset; /* of the tid in libc's struct of a thread; 0: not looked for; ABSENT: not found */
+    struct kymo__remote_tid {
+        pid_t inner, outer; /* in the process's pid namespace, in ours */
+    } * tids;
     size_t n_tids, tids_cap;
-    bool is_other_namespace;
+    uint64_t listed_ns; /* when the ids were listed */
 };
 void kymo__remote_threads_fini(struct kymo__remote_threads *threads);
+/* The name that threading has for a pthread, lent until the next call; NULL: none. */
+const char *kymo__remote_python_name(struct kymo__remote *remote, uint64_t ident);
 
 /* ---- the whole ---- */
 
@@ -105,6 +124,8 @@ struct kymo__remote {
 size_t kymo__remote_process_spans(void *self, const struct kymo__remote_span *spans, size_t n);
 /* What /proc says; false when the process is not there. */
 bool kymo__remote_process_fill(struct kymo__remote *remote);
+/* CLOCK_MONOTONIC_COARSE: some milliseconds late at most, and cheap. */
+uint64_t kymo__remote_now_ns(void);
 bool kymo__remote_read_u64(struct kymo__remote *remote, uint64_t at, uint64_t *out);
 /* A NUL-terminated text, such as the name of a type; false when it cannot be read or is longer. */
 bool kymo__remote_read_text(struct kymo__remote *remote, uint64_t at, char *to, size_t cap);

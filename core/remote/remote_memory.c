@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "remote/remote_internal.h"
@@ -99,4 +100,11 @@ bool kymo__remote_read_text(struct kymo__remote *remote, uint64_t at, char *to, 
         len += some;
     }
     return false;
+}
+
+uint64_t kymo__remote_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

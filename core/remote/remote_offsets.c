@@ -12,27 +12,27 @@ static const char cookie[8] = {'x', 'd', 'e', 'b', 'u', 'g', 'p', 'y'};
 
 /* Where in the table which offset stands, in bytes; NO: it is not there. */
 struct map {
-    uint32_t minor, size;
+    uint32_t minor;
     uint32_t interpreters_head;
     uint32_t interp_id, interp_next, interp_threads_head, interp_gc, interp_modules, interp_gil;
     uint32_t code_generation, tlbc_generation;
     uint32_t thread_size, thread_prev, thread_next, thread_interp, thread_frame, thread_id,
-        thread_native_id;
-    uint32_t thread_chunk, thread_status, holds_gil, gil_requested, current_exception, exc_state;
+        thread_native_id, thread_chunk, thread_status, holds_gil, gil_requested;
     uint32_t frame_size, frame_previous, frame_executable, frame_instruction, frame_locals,
-        frame_owner;
-    uint32_t tlbc_index;
-    uint32_t code_size, code_filename, code_name, code_qualname, code_linetable, code_first_line;
-    uint32_t code_bytecode, code_tlbc;
-    uint32_t unicode_state, unicode_length, unicode_ascii_size;
-    uint32_t bytes_size, bytes_data;
-    uint32_t gc_collecting;
+        frame_owner, tlbc_index;
+    uint32_t code_size, code_filename, code_name, code_qualname, code_linetable, code_first_line,
+        code_bytecode, code_tlbc;
     uint32_t object_type, type_name, type_flags;
+    uint32_t bytes_size, bytes_data;
+    uint32_t unicode_state, unicode_length, unicode_ascii_size;
+    uint32_t gc_collecting;
+    /* Offsets themselves that the table leaves out, or has only since later. */
+    uint32_t exc_info, exc_state, current_exception, cached_keys;
+    uint64_t code_mask;
 };
 
 static const struct map maps[] = {
     {.minor = 13,
-     .size = 584,
      .interpreters_head = 40,
      .interp_id = 56,
      .interp_next = 64,
@@ -53,8 +53,6 @@ static const struct map maps[] = {
      .thread_status = 216,
      .holds_gil = NO,
      .gil_requested = NO,
-     .current_exception = NO,
-     .exc_state = NO,
      .frame_size = 224,
      .frame_previous = 232,
      .frame_executable = 240,
@@ -70,24 +68,120 @@ static const struct map maps[] = {
      .code_first_line = 312,
      .code_bytecode = 344,
      .code_tlbc = NO,
+     .object_type = 360,
+     .type_name = 376,
+     .type_flags = 392,
+     .bytes_size = 520,
+     .bytes_data = 528,
      .unicode_state = 544,
      .unicode_length = 552,
      .unicode_ascii_size = 560,
-     .bytes_size = 520,
-     .bytes_data = 528,
      .gc_collecting = 576,
-     .object_type = 360,
-     .type_name = 376,
-     .type_flags = 392},
-};
-
-/* What the table of a minor version does not say, of builds with a GIL; builds without have an object header of 32 bytes. */
-struct rest {
-    uint32_t minor, exc_info, exc_state, current_exception;
-    uint64_t code_mask;
-};
-static const struct rest rests[] = {
-    {.minor = 13, .exc_info = 120, .exc_state = 256, .current_exception = 112, .code_mask = UINT64_MAX},
+     .exc_info = 120,
+     .exc_state = 256,
+     .current_exception = 112,
+     .cached_keys = 880,
+     .code_mask = UINT64_MAX},
+    {.minor = 14,
+     .interpreters_head = 40,
+     .interp_id = 56,
+     .interp_next = 64,
+     .interp_threads_head = 72,
+     .interp_gc = 88,
+     .interp_modules = 96,
+     .interp_gil = 120,
+     .code_generation = 160,
+     .tlbc_generation = 168,
+     .thread_size = 176,
+     .thread_prev = 184,
+     .thread_next = 192,
+     .thread_interp = 200,
+     .thread_frame = 208,
+     .thread_id = 216,
+     .thread_native_id = 224,
+     .thread_chunk = 232,
+     .thread_status = 240,
+     .holds_gil = NO,
+     .gil_requested = NO,
+     .frame_size = 248,
+     .frame_previous = 256,
+     .frame_executable = 264,
+     .frame_instruction = 272,
+     .frame_locals = 280,
+     .frame_owner = 288,
+     .tlbc_index = 304,
+     .code_size = 312,
+     .code_filename = 320,
+     .code_name = 328,
+     .code_qualname = 336,
+     .code_linetable = 344,
+     .code_first_line = 352,
+     .code_bytecode = 384,
+     .code_tlbc = 392,
+     .object_type = 408,
+     .type_name = 424,
+     .type_flags = 440,
+     .bytes_size = 600,
+     .bytes_data = 608,
+     .unicode_state = 624,
+     .unicode_length = 632,
+     .unicode_ascii_size = 640,
+     .gc_collecting = 656,
+     .exc_info = 120,
+     .exc_state = 256,
+     .current_exception = 112,
+     .cached_keys = 880,
+     .code_mask = ~(uint64_t)3},
+    {.minor = 15,
+     .interpreters_head = 40,
+     .interp_id = 56,
+     .interp_next = 64,
+     .interp_threads_head = 72,
+     .interp_gc = 88,
+     .interp_modules = 96,
+     .interp_gil = 120,
+     .code_generation = 160,
+     .tlbc_generation = 168,
+     .thread_size = 176,
+     .thread_prev = 184,
+     .thread_next = 192,
+     .thread_interp = 200,
+     .thread_frame = 208,
+     .thread_id = 240,
+     .thread_native_id = 248,
+     .thread_chunk = 256,
+     .thread_status = 264,
+     .holds_gil = 272,
+     .gil_requested = 280,
+     .frame_size = 312,
+     .frame_previous = 320,
+     .frame_executable = 328,
+     .frame_instruction = 336,
+     .frame_locals = 344,
+     .frame_owner = 352,
+     .tlbc_index = 368,
+     .code_size = 376,
+     .code_filename = 384,
+     .code_name = 392,
+     .code_qualname = 400,
+     .code_linetable = 408,
+     .code_first_line = 416,
+     .code_bytecode = 448,
+     .code_tlbc = 456,
+     .object_type = 472,
+     .type_name = 488,
+     .type_flags = 504,
+     .bytes_size = 696,
+     .bytes_data = 704,
+     .unicode_state = 720,
+     .unicode_length = 728,
+     .unicode_ascii_size = 736,
+     .gc_collecting = 760,
+     .exc_info = 144,
+     .exc_state = 288,
+     .current_exception = 136,
+     .cached_keys = 888,
+     .code_mask = ~(uint64_t)3},
 };
 
 struct table {
@@ -213,30 +307,33 @@ static void take_objects(struct table *table, struct kymo__remote_layout *out)
     out->bytes.data = word(table, map->bytes_data, 1, 256, "bytes_object.ob_sval");
 }
 
-static void take_rest(const struct rest *rest, struct kymo__remote_layout *out)
+/* An object's header is 16 bytes longer in free-threaded builds, and the GIL's struct begins with another field. */
+static void take_rest(struct table *table, struct kymo__remote_layout *out)
 {
-    /* An object header that is 16 bytes longer, twice: as a thread state holds two of them at most before these. */
-    const bool is_free = out->is_free_threaded;
-    out->thread.exc_info = is_free ? NO : rest->exc_info;
-    out->thread.exc_state = is_free ? NO : rest->exc_state;
-    out->thread.current_exception = is_free ? NO : rest->current_exception;
+    const struct map *const map = table->map;
+    const uint32_t more = out->is_free_threaded ? 16 : 0, gil = out->is_free_threaded ? 8 : 0;
+    const bool is_room =
+        out->thread.size >= map->exc_state + 16 && out->thread.size >= map->exc_info + 8;
+    out->thread.exc_info = is_room ? map->exc_info : NO;
+    out->thread.exc_state = is_room ? map->exc_state : NO;
+    out->thread.current_exception = is_room ? map->current_exception : NO;
     out->exception.value = 0;
     out->exception.previous = 8;
-    out->frame.code_mask = rest->code_mask;
+    out->frame.code_mask = map->code_mask;
     out->cframe.size = out->cframe.current_frame = NO;
     out->chunk.previous = 0;
     out->chunk.size = 8;
     out->chunk.top = 16;
     out->chunk.data = 24;
-    out->gil.enabled = is_free ? 0 : NO;
-    out->gil.last_holder = is_free ? 16 : 8;
-    out->gil.locked = is_free ? 24 : 16;
-    out->gil.switch_number = is_free ? 32 : 24;
-    out->gil.size = is_free ? 40 : 32;
+    out->gil.enabled = out->is_free_threaded ? 0 : NO;
+    out->gil.last_holder = 8 + gil;
+    out->gil.locked = 16 + gil;
+    out->gil.switch_number = 24 + gil;
+    out->gil.size = 32 + gil;
     out->runtime.tstate_current = out->runtime.gil = out->runtime.gc_collecting = NO;
-    out->object.type_basicsize = out->object.type_name + 8;
-    out->object.type_dictoffset = out->object.type_flags + 120;
-    out->object.type_cached_keys = NO;
+    out->object.type_basicsize = 32 + more;
+    out->object.type_dictoffset = 288 + more;
+    out->object.type_cached_keys = map->cached_keys + more;
     out->unicode.kind_shift = 2;
     out->unicode.compact_shift = 5;
     out->unicode.ascii_shift = 6;
@@ -266,7 +363,7 @@ kymo_status kymo__remote_layout_described(struct kymo__remote *remote, struct ky
     take_thread(&table, out);
     take_frame(&table, out);
     take_code(&table, out);
-    take_rest(&rests[i], out);
+    take_rest(&table, out);
     if (table.wrong != NULL)
         return kymo__fail(
             KYMO_EUNAVAILABLE,

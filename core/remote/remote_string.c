@@ -50,7 +50,10 @@ static void put_characters(struct kymo__buf *out, const uint8_t *bytes, size_t n
 static uint64_t data_of(const struct kymo__remote_layout *layout, uint64_t address,
                         const uint8_t *header, unsigned *kind)
 {
-    const uint32_t state = kymo__remote_u32(header, layout->unicode.state);
+    uint32_t state = kymo__remote_u32(header, layout->unicode.state);
+    /* Free-threaded builds got a wider field before these, with a patch release, and no word of it in their table. */
+    if (layout->is_free_threaded && (state >> layout->unicode.kind_shift & 7) == 0)
+        state >>= 6;
     *kind = state >> layout->unicode.kind_shift & 7;
     if (*kind != 1 && *kind != 2 && *kind != 4)
         return 0;

@@ -88,6 +88,68 @@ static void stack_of_a_sleeper_is_what_its_source_says(void **state)
     }
 }
 
+/* Names that break readers of /proc: a parenthesis, and what is not ASCII. */
+static const char threads[] =
+    "import threading, time, sys\n"
+    "names = ['tr) S x', 'f\\xe4den \\u20ac \\U0001f600', 'a' * 300]\n"
+    "ids = []\n"
+    "def work():\n"
+    "    ids.append((threading.current_thread().name, threading.get_native_id()))\n"
+    "    time.sleep(600)\n"
+    "ts = [threading.Thread(target=work, name=n, daemon=True) for n in names]\n"
+    "for t in ts:\n"
+    "    t.start()\n"
+    "while len(ids) < 3:\n"
+    "    time.sleep(0.001)\n"
+    "d = dict(ids)\n"
+    "print(threading.get_native_id(), *[d[n] for n in names], flush=True)\n"
+    "time.sleep(600)\n";
+
+static void threads_have_their_ids_and_names(void **state)
+{
+    (void)state;
+    char long_name[256];
+    memset(long_name, 'a', 200);
+    strcpy(long_name + 200, "...");
+    const char *const names[] = {"MainThread", "tr) S x",
+                                 "f\xc3\xa4"
+                                 "den \xe2\x82\xac \xf0\x9f\x98\x80",
+                                 long_name};
+    for (size_t i = 0; i < n_pythons; i++) {
+        char line[128];
+        int ids[4];
+        bool is_seen[4] = {false};
+        struct target target = target_start(pythons[i].path, threads, line, sizeof line);
+        struct kymo__remote *remote = NULL;
+        assert_int_equal(sscanf(line, "%d %d %d %d", &ids[0], &ids[1], &ids[2], &ids[3]), 4);
+        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+        uint64_t interpreter, states[8];
+        assert_int_equal(kymo__remote_interpreters(remote, &interpreter, 1), 1);
+        assert_int_equal(kymo__remote_thread_states(remote, interpreter, states, 8), 4);
+        for (size_t t = 0; t < 4; t++) {
+            uint8_t bytes[2048];
+            char name[512];
+            assert_true(kymo__remote_read(remote, states[t], bytes,
+                                          kymo__remote_layout(remote)->thread.size));
+            const pid_t tid = kymo__remote_tid(remote, bytes);
+            size_t which = 0;
+            while (which < 4 && ids[which] != tid)
+                which++;
+            if (which == 4)
+                fail_msg("%s: no thread %d", pythons[i].path, (int)tid);
+            is_seen[which] = true;
+            kymo__remote_thread_name(remote, tid, states[t], name, sizeof name);
+            if (strcmp(name, names[which]) != 0)
+                fail_msg("%s: %s instead of %s", pythons[i].path, name, names[which]);
+            /* The kernel's, where Python's is not asked for. */
+            assert_true(kymo__remote_thread_name(remote, tid, 0, name, sizeof name) > 0);
+        }
+        assert_true(is_seen[0] && is_seen[1] && is_seen[2] && is_seen[3]);
+        kymo__remote_close(remote);
+        target_stop(&target);
+    }
+}
+
 static int find_pythons(void **state)
 {
     (void)state;
@@ -99,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stack_of_a_sleeper_is_what_its_source_says),
+        cmocka_unit_test(threads_have_their_ids_and_names),
     };
     return cmocka_run_group_tests(tests, find_pythons, NULL);
 }
