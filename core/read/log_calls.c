@@ -121,8 +121,7 @@ static bool unpack(const struct kymo__block *block, const uint8_t *packed, struc
         kymo__buf_put(raw, packed, block->packed_len);
         return !raw->failed;
     }
-    /* Paths repeat themselves, but a block that claims thousands of times its size is none of ours. */
-    if (block->raw_len == 0 || block->raw_len > 4096 + 512 * (uint64_t)block->packed_len)
+    if (block->raw_len == 0 || !kymo__packing_is_sound(block->raw_len, block->packed_len))
         return true;
     char *into = kymo__buf_extend(raw, block->raw_len);
     if (into == NULL)

@@ -42,6 +42,8 @@ static const struct field {
     {KYMO__KEY_ENERGY_SOURCES, FIELD_TEXT, offsetof(struct kymo_process, energy_sources)},
     {KYMO__KEY_MEMORY, FIELD_TEXT, offsetof(struct kymo_process, memory)},
     {KYMO__KEY_MEMORY_COUNTS, FIELD_TEXT, offsetof(struct kymo_process, memory_counts)},
+    {KYMO__KEY_SAMPLING, FIELD_TEXT, offsetof(struct kymo_process, sampling)},
+    {KYMO__KEY_START_TIME, FIELD_U64, offsetof(struct kymo_process, start_time)},
     {KYMO__KEY_EVENTS, FIELD_U64, offsetof(struct kymo_process, n_events)},
     {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
     {KYMO__KEY_ENERGY_CPU, FIELD_U64, offsetof(struct kymo_process, energy_cpu_ns)},
@@ -337,6 +339,8 @@ bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block 
         return count_block(scan, block);
     if (block->type == KYMO__BLOCK_CALLS)
         return kymo__log_note_calls(scan, block);
+    if (block->type == KYMO__BLOCK_SAMPLES)
+        return kymo__log_note_samples(scan, block);
     if (!unpack_payload(scan, block, packed, &at, &len))
         return false;
     switch (block->type) {

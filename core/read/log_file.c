@@ -245,6 +245,7 @@ static const struct kymo__log_file nothing_known = {
              .energy_sources = "",
              .memory = "",
              .memory_counts = "",
+             .sampling = "",
              .load = -1,
              .worker = -1},
 };
@@ -297,5 +298,6 @@ void kymo__log_file_fini(struct kymo__log_file *log)
     kymo__pool_copy_fini(&log->pool);
     kymo__free(log->pieces);
     kymo__free(log->calls);
+    kymo__free(log->samples);
     kymo__arena_fini(&log->texts);
 }

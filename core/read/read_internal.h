@@ -6,7 +6,7 @@
  *   log_visit.c, log_order.c ── pass 2: unpacks each block of words, as they were written or in order of time
  *   log_batches.c ── both of these: checks records, cuts where the clock's slope changes
  *   block_reader.c ── both passes: one block after the other, checked; finds its feet again after damage
- *   log_calls.c ── both passes: where blocks of a call profiler are; their entries, taken apart
+ *   log_calls.c, log_samples.c ── both passes: where blocks of a call profiler and of a sampler are; their entries, taken apart
  *   pool_copy.c ── the chunks of a process that still runs, or that died where nobody may write
  *   clock_map.c, unpack.c, sparse.c ── ticks to nanoseconds, bytes to words, arrays with holes
  *
@@ -185,6 +185,9 @@ struct kymo__log_file {
     uint64_t *calls;                    /* offsets of blocks CALLS, in order */
     size_t n_calls, calls_cap;
     bool is_damage_of_calls_told;
+    uint64_t *samples; /* offsets of blocks SAMPLES, in order */
+    size_t n_samples, samples_cap;
+    bool is_damage_of_samples_told;
 };
 
 /*
@@ -314,6 +317,62 @@ bool kymo__recording_has_calls(const kymo_recording *recording, size_t process);
 double kymo__recording_ns_per_tick(const kymo_recording *recording, size_t process);
 /* Bytes of the process's log, within which the numbers in it stay. */
 uint64_t kymo__recording_log_size(const kymo_recording *recording, size_t process);
+
+/* ---- log_samples.c: what a sampler left ---- */
+
+/* An entry of a block SAMPLES: numbers and texts in the order of docs/formats/recording.md, then its list. Lent. */
+struct kymo__samples_entry {
+    char tag;
+    uint64_t numbers[7];
+    const char *texts[3];
+    size_t lens[3];
+    const uint8_t *list, *list_end; /* of L, K, O and A */
+};
+/* Take the entry at `*at`, which moves behind it. */
+enum kymo__calls_step kymo__samples_next(const void **at, const void *end,
+                                         struct kymo__samples_entry *entry);
+/* The next number of its list. */
+bool kymo__samples_take(struct kymo__samples_entry *entry, uint64_t *number);
+
+/* What became of a thread in a round: bits of `what` are 1 stack, 2 flags, 4 wait, 8 it is gone. */
+struct kymo__samples_event {
+    uint32_t round, thread, what, stack, flags, wait;
+};
+/* The list of an A, taken apart. A zeroed one is empty, and is used again. */
+struct kymo__samples_rounds {
+    uint64_t *at_ns, *weights_ns; /* 0: not said */
+    size_t n, at_cap, weights_cap;
+    struct kymo__samples_event *events; /* in order of rounds */
+    size_t n_events, events_cap;
+};
+/* Damaged also without memory, which `*failed` tells. */
+enum kymo__calls_step kymo__samples_rounds(struct kymo__samples_entry *entry,
+                                           struct kymo__samples_rounds *rounds, bool *failed);
+void kymo__samples_rounds_fini(struct kymo__samples_rounds *rounds);
+
+/* Pass 1: remember where the block is, behind which the reader stands. False without memory. */
+bool kymo__log_note_samples(struct kymo__log_scan *scan, const struct kymo__block *block);
+
+/* Blocks of samples, one after the other. */
+struct kymo__samples_reader {
+    struct kymo__log_file *log; /* lent; NULL: closed */
+    struct kymo__warnings *warnings;
+    struct kymo__block_reader blocks;
+    struct kymo__buf raw;
+    size_t next;
+    size_t n_damaged; /* blocks; whoever finds an entry that is damaged counts it as well. Close tells, once */
+};
+KYMO_WARN_UNUSED kymo_status kymo__samples_reader_open(struct kymo__samples_reader *reader,
+                                                       struct kymo__log_file *log,
+                                                       struct kymo__warnings *warnings);
+void kymo__samples_reader_close(struct kymo__samples_reader *reader);
+/* The payload of the next block, lent until the one behind it; of length 0 when it is damaged. */
+KYMO_WARN_UNUSED kymo_status kymo__samples_reader_next(struct kymo__samples_reader *reader,
+                                                       const void **payload, size_t *len, bool *done);
+/* The same of a log of a recording. */
+KYMO_WARN_UNUSED kymo_status kymo__recording_read_samples(kymo_recording *recording, size_t log,
+                                                          struct kymo__samples_reader *reader);
+bool kymo__recording_has_samples(const kymo_recording *recording, size_t log);
 
 /* Copy what the pool at `path` holds, for which `log_path` may also give the folder. An unfit file copies nothing. */
 KYMO_WARN_UNUSED kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path,

@@ -332,3 +332,16 @@ uint64_t kymo__recording_log_size(const kymo_recording *recording, size_t proces
     KYMO_ASSERT(process < recording->n_logs);
     return recording->logs[process]->size;
 }
+
+kymo_status kymo__recording_read_samples(kymo_recording *recording, size_t log,
+                                         struct kymo__samples_reader *reader)
+{
+    KYMO_ASSERT(log < recording->n_logs);
+    return kymo__samples_reader_open(reader, recording->logs[log], &recording->warnings);
+}
+
+bool kymo__recording_has_samples(const kymo_recording *recording, size_t log)
+{
+    KYMO_ASSERT(log < recording->n_logs);
+    return recording->logs[log]->n_samples != 0;
+}

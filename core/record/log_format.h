@@ -38,6 +38,12 @@ enum kymo__block_flags {
 /* A block longer than this is damage, not data. */
 #define KYMO__BLOCK_MAX (64u << 20)
 
+/* Blocks of calls and samples repeat themselves, but one that claims thousands of times its size is none of ours. */
+static inline int kymo__packing_is_sound(uint64_t raw_len, uint64_t packed_len)
+{
+    return raw_len <= 4096 + 512 * packed_len;
+}
+
 struct kymo__block {
     uint32_t magic;
     uint8_t type;

@@ -45,7 +45,7 @@ struct kymo__samples_log_options {
     const char *strategy; /* "exact", "snapshot" */
     bool is_native;
     uint64_t seed;
-    uint64_t resolution_ns; /* of the times of rounds; 0: 2^15, see docs/formats/recording.md */
+    uint64_t resolution_ns; /* of the times of rounds; 0: 2^16, see docs/formats/recording.md */
 };
 
 /*

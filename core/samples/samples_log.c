@@ -16,39 +16,13 @@
 #include "samples/samples_log.h"
 
 enum {
-    MOST_SHIFT = 15,        /* times are known to 33 us */
+    MOST_SHIFT = 16,        /* times are known to 33 us, one way or the other */
     MANY_ROUNDS = 1 << 16,  /* of these, and of changes, as many are gathered */
     MANY_SAMPLES = 1 << 22, /* and so many samples; readers refuse twice as many in a block */
     FEW_SAMPLES = 1000,     /* that are left for another second */
     ZSTD_LEVEL = 3,
 };
 static const uint64_t second_ns = 1000000000;
-
-/* What the last round said of a thread. */
-struct known {
-    struct kymo_samples_seen seen;
-    uint64_t turn; /* of the round that it was seen in last; 0: it is not in this block */
-};
-
-struct kymo__samples_log {
-    struct kymo__log file;
-    const kymo_samples *samples;
-    struct kymo__samples_run *runs; /* by process */
-    size_t n_runs, runs_cap;
-    struct known *known; /* by thread */
-    size_t n_known, known_cap;
-    uint64_t turn; /* rounds so far */
-    size_t n_rounds, n_changes;
-    uint64_t n_samples;                          /* not written yet */
-    const char **thread_names;                   /* as they were written */
-    struct kymo_samples_process *processes_told; /* the same */
-    size_t thread_names_cap, processes_told_cap;
-    uint32_t n_processes, n_threads, n_functions, n_locations, n_stacks; /* written */
-    uint64_t written_ns, counted_ns, moment_ns;
-    unsigned most_shift;
-    struct kymo__buf raw, packed;
-    ZSTD_CCtx *zstd;
-};
 
 /* ---- opening ---- */
 
@@ -238,7 +212,7 @@ static kymo_status append_block(struct kymo__samples_log *log, struct kymo__bloc
         return kymo__fail(KYMO_ENOMEM, "no memory for a block of samples");
     const size_t n =
         ZSTD_compressCCtx(log->zstd, into, bound, log->raw.data, log->raw.len, ZSTD_LEVEL);
-    if (ZSTD_isError(n) || n >= log->raw.len)
+    if (ZSTD_isError(n) || n >= log->raw.len || !kymo__packing_is_sound(log->raw.len, n))
         return kymo__log_append(&log->file, block, log->raw.data, log->raw.len);
     block->flags = KYMO__FLAG_ZSTD;
     block->raw_len = (uint32_t)log->raw.len;
@@ -308,7 +282,7 @@ static bool put_new(struct kymo__samples_log *log, struct kymo__samples_run *run
 static bool take_seen(struct kymo__samples_log *log, struct kymo__samples_run *run,
                       const struct kymo_samples_seen *now)
 {
-    struct known *const known = &log->known[now->thread - 1];
+    struct kymo__samples_known *const known = &log->known[now->thread - 1];
     const struct kymo_samples_seen before = known->seen;
     const bool is_new = known->turn == 0;
     known->seen = *now;
@@ -326,7 +300,7 @@ static bool put_gone(struct kymo__samples_log *log, struct kymo__samples_run *ru
 {
     size_t n = 0;
     for (size_t i = 0; i < run->n_present; i++) {
-        struct known *const known = &log->known[run->present[i] - 1];
+        struct kymo__samples_known *const known = &log->known[run->present[i] - 1];
         if (known->turn == log->turn) {
             run->present[n++] = run->present[i];
             continue;

@@ -30,6 +30,32 @@ struct kymo__samples_run {
     uint64_t last_ns; /* of the last round ever; 0: none */
 };
 
+/* What the last round said of a thread. */
+struct kymo__samples_known {
+    struct kymo_samples_seen seen;
+    uint64_t turn; /* of the round that it was seen in last; 0: it is not in this block */
+};
+
+struct kymo__samples_log {
+    struct kymo__log file;
+    const kymo_samples *samples;
+    struct kymo__samples_run *runs; /* by process */
+    size_t n_runs, runs_cap;
+    struct kymo__samples_known *known; /* by thread */
+    size_t n_known, known_cap;
+    uint64_t turn; /* rounds so far */
+    size_t n_rounds, n_changes;
+    uint64_t n_samples;                          /* not written yet */
+    const char **thread_names;                   /* as they were written */
+    struct kymo_samples_process *processes_told; /* the same */
+    size_t thread_names_cap, processes_told_cap;
+    uint32_t n_processes, n_threads, n_functions, n_locations, n_stacks; /* written */
+    uint64_t written_ns, counted_ns, moment_ns;
+    unsigned most_shift;
+    struct kymo__buf raw, packed;
+    struct ZSTD_CCtx_s *zstd;
+};
+
 struct kymo__samples_run_pack {
     uint32_t process;
     unsigned most_shift; /* times are in units of 2^that ns at most */

@@ -128,12 +128,12 @@ static unsigned log2_of(uint64_t value)
 }
 
 /*
- * Gaps between rounds are drawn at random, so their bits cannot be packed away. With units of 1/24 to 1/48 of the usual gap
- * a time has some six and a half bits; three threads or more pay for seven bits besides.
+ * Gaps between rounds are drawn at random, so their bits cannot be packed away. with units of 1/12 to 1/24 of the usual gap
+ * a time has some five and a half bits; three threads or more pay for seven bits besides.
  */
 static unsigned shift_of(const struct kymo__samples_run *run, unsigned most)
 {
-    enum { USUAL = 24, MORE = 7, MANY = 3, LEAST_FOR_MANY = 8 };
+    enum { USUAL = 12, MORE = 7, MANY = 3, LEAST_FOR_MANY = 8 };
     const uint64_t span = run->at_ns[run->n_rounds - 1] - run->at_ns[0];
     unsigned shift = most;
     if (run->n_rounds > 1)

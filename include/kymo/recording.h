@@ -76,12 +76,14 @@ struct kymo_process {
     const char *backend; /* of communication, "nccl"; "" unknown */
     uint64_t n_words;    /* in the log */
     const char *devices; /* UUIDs of its CUDA devices in CUDA's order, comma-separated; "" unknown */
-    const char *role;    /* "energy": it only measures; "": the program, or a part of it */
+    const char *role; /* "energy", "sampler": it only measures; "": the program, or a part of it */
     const char *energy_sources; /* a line for each device that it measured; "" none */
     uint64_t energy_cpu_ns;     /* CPU time of its energy thread; 0 none */
     int32_t worker;     /* it loads data for its rank, as this worker, from 0; -1: it does not */
     const char *memory; /* how its memory was measured, lines KEY=VALUE; "" not */
     const char *memory_counts; /* what came of it, the same; "" unknown */
+    const char *sampling;      /* how a sampler worked, lines KEY=VALUE; "" it is none */
+    uint64_t start_time;       /* of the process, field 22 of its /proc/PID/stat; 0 unknown */
 };
 
 /* The range in which a worker of a data loader makes one batch; reports count them. */

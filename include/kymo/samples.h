@@ -99,7 +99,7 @@ enum kymo_sample_flags {
 struct kymo_samples_seen {
     uint32_t thread, stack; /* stack 0: no frames */
     uint32_t flags;
-    uint32_t wait; /* the system call it waits in, its number + 1; 0: none, or not known */
+    uint32_t wait; /* what it waits in: a code of the sampler's; 0: nothing, or not known */
 };
 /* All threads of a process that were read together. */
 struct kymo_samples_round {

@@ -1,0 +1,90 @@
+/*
+ * samples_*.c: where samplers found the threads of a job.
+ *
+ *   samples_read.c    definitions of all samplers' logs, merged into one store; their rounds, in order of time
+ *   samples_join.c    ranges and iterations of the processes that were sampled, as spans of time
+ *   samples_filter.c  which samples count
+ *        |
+ *   samples_sums.c    sums by thread, stack and what is waited for ──> samples_tables.c, samples_more.c, samples_audit.c
+ *        |
+ *   samples_tree.c    the same as a tree of calls, for exports
+ */
+#ifndef KYMO_SAMPLES_SET_H
+#define KYMO_SAMPLES_SET_H
+
+#include "analyze/analyze_internal.h"
+#include "samples/samples.h"
+#include <kymo/samples_report.h>
+
+/* ---- samples_read.c ---- */
+
+/* A log of a sampler. */
+struct kymo__samples_source {
+    kymo_recording *recording; /* lent */
+    size_t log;                /* its number there */
+    uint32_t *processes, *threads, *functions, *locations,
+        *stacks; /* numbers of the store, by those of the log */
+    size_t n_processes, n_threads, n_functions, n_locations, n_stacks;
+    size_t processes_cap, threads_cap, functions_cap, locations_cap, stacks_cap;
+    double rate_hz;    /* 0: not said */
+    char strategy[16]; /* "" not said */
+    struct kymo_samples_counts counts;
+    uint64_t first_ns, last_ns; /* of its rounds */
+    uint64_t n_rounds;
+};
+
+/* What is known of a process of the store besides. */
+struct kymo__samples_target {
+    kymo_recording *recording; /* of its sampler; lent */
+    uint32_t log;              /* its own log there; KYMO__NO_LOG: none */
+    uint32_t source;           /* the last sampler that saw it */
+    uint32_t parent;           /* among the processes of the store; 0: none */
+    uint64_t first_ns, last_ns;
+    uint64_t n_rounds;
+};
+#define KYMO__NO_LOG UINT32_MAX
+
+struct kymo__samples_set {
+    kymo_samples *samples; /* definitions of all, and counts by process */
+    struct kymo__samples_source *sources;
+    size_t n_sources, sources_cap;
+    struct kymo__samples_target *targets; /* by process, from 1 */
+};
+
+/*
+ * Read the definitions and counts that samplers left in `n` recordings, which are lent until fini. A set without sources when
+ * there are none. On failure it is left finished. KYMO_ENOMEM, KYMO_EIO.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__samples_open(struct kymo__samples_set *set,
+                                                kymo_recording *const *recordings, size_t n);
+void kymo__samples_fini(struct kymo__samples_set *set);
+
+/*
+ * A round: numbers are the store's, its time is CLOCK_MONOTONIC of its machine, the weight is always there. `seen` has the
+ * samples that count, maybe none; lent for the call.
+ */
+typedef kymo_status kymo__samples_visitor(void *ctx, const struct kymo_samples_round *round);
+
+struct kymo__samples_chosen;
+/*
+ * All rounds of all samplers in order of time (by the clocks' settings, over machines); each of a process in its own order.
+ * `chosen` NULL: every sample counts. What the visitor fails with ends it.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__samples_visit(struct kymo__samples_set *set,
+                                                 const struct kymo__samples_chosen *chosen,
+                                                 kymo__samples_visitor *visitor, void *ctx);
+
+/* ---- samples_filter.c ---- */
+
+/* A filter made ready: threads by name and rank are chosen, spans of ranges and iterations are read. */
+KYMO_WARN_UNUSED kymo_status kymo__samples_choose(struct kymo__samples_set *set,
+                                                  const struct kymo_samples_filter *filter,
+                                                  struct kymo__samples_chosen **out);
+void kymo__samples_chosen_destroy(struct kymo__samples_chosen *chosen);
+/* Whether a sample counts. */
+bool kymo__samples_counts(const struct kymo__samples_chosen *chosen, uint32_t process,
+                          uint64_t at_ns, const struct kymo_samples_seen *seen);
+/* What counts, as a sentence without its full stop: "main threads all the time, others while on a processor". */
+const char *kymo__samples_chosen_what(const struct kymo__samples_chosen *chosen);
+
+#endif

@@ -1,0 +1,305 @@
+/*
+ * Blocks SAMPLES of a log: entries of a tag and numbers, taken apart. What they mean together, and whether their numbers
+ * lead anywhere, is looked at by core/analyze/samples_read.c.
+ */
+#include <string.h>
+
+#include <zstd.h>
+
+#include "read/read_internal.h"
+
+/* ---- entries ---- */
+
+/* LEB128; false where it does not end, or has more than 64 bits. */
+static bool take_number(const uint8_t **at, const uint8_t *end, uint64_t *number)
+{
+    *number = 0;
+    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
+        const uint8_t byte = *(*at)++;
+        if (shift == 63 && byte > 1)
+            return false;
+        *number |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return true;
+    }
+    return false;
+}
+
+static bool take_text(const uint8_t **at, const uint8_t *end, const char **text, size_t *len)
+{
+    uint64_t n;
+    if (!take_number(at, end, &n) || n > (uint64_t)(end - *at))
+        return false;
+    *text = (const char *)*at;
+    *len = (size_t)n;
+    *at += n;
+    return true;
+}
+
+/* What follows each tag: n a number, t a text. The lists of L, K, A and O are taken by whoever wants them. */
+static const char *fields_of(uint8_t tag)
+{
+    switch (tag) {
+    case 'M':
+        return "nnnnnnnt";
+    case 'T':
+        return "nnnnnt";
+    case 'F':
+        return "nnnttt";
+    case 'L':
+    case 'K':
+    case 'O':
+        return "nn";
+    case 'A':
+        return "nn";
+    default:
+        return NULL;
+    }
+}
+
+static bool skip_numbers(const uint8_t **at, const uint8_t *end, uint64_t n)
+{
+    for (; n > 0; n--) {
+        while (*at < end && **at >= 0x80)
+            (*at)++;
+        if (*at == end)
+            return false;
+        (*at)++;
+    }
+    return true;
+}
+
+/* The columns of an A: times, weights, changes. */
+static bool skip_rounds(const uint8_t **at, const uint8_t *end)
+{
+    uint64_t n, values = 0;
+    if (!take_number(at, end, &n) || !skip_numbers(at, end, n) || !take_number(at, end, &n) ||
+        n > (uint64_t)(end - *at) || !skip_numbers(at, end, 2 * n) || !take_number(at, end, &n) ||
+        n > (uint64_t)(end - *at) || !skip_numbers(at, end, 2 * n))
+        return false;
+    for (; n > 0; n--) {
+        uint64_t what;
+        if (!take_number(at, end, &what))
+            return false;
+        values += (uint64_t)__builtin_popcountll(what & 7);
+    }
+    return skip_numbers(at, end, values);
+}
+
+static bool skip_list(const uint8_t **at, const uint8_t *end, const struct kymo__samples_entry *entry)
+{
+    switch (entry->tag) {
+    case 'L':
+    case 'K':
+        return entry->numbers[1] <= (uint64_t)(end - *at) &&
+               skip_numbers(at, end, 2 * entry->numbers[1]);
+    case 'O':
+        return skip_numbers(at, end, entry->numbers[1]);
+    case 'A':
+        return skip_rounds(at, end);
+    default:
+        return true;
+    }
+}
+
+enum kymo__calls_step kymo__samples_next(const void **from, const void *end,
+                                         struct kymo__samples_entry *entry)
+{
+    const uint8_t *at = *from;
+    size_t n_numbers = 0, n_texts = 0;
+    bool is_whole = true;
+    if (*from == end)
+        return KYMO__CALLS_END;
+    *entry = (struct kymo__samples_entry){.tag = (char)*at};
+    const char *field = fields_of(*at++);
+    if (field == NULL)
+        return KYMO__CALLS_DAMAGED;
+    for (; is_whole && *field != '\0'; field++) {
+        if (*field == 'n')
+            is_whole = take_number(&at, end, &entry->numbers[n_numbers++]);
+        else
+            is_whole = take_text(&at, end, &entry->texts[n_texts], &entry->lens[n_texts]), n_texts++;
+    }
+    entry->list = at;
+    is_whole = is_whole && skip_list(&at, end, entry);
+    entry->list_end = at;
+    *from = at;
+    return is_whole ? KYMO__CALLS_ENTRY : KYMO__CALLS_DAMAGED;
+}
+
+bool kymo__samples_take(struct kymo__samples_entry *entry, uint64_t *number)
+{
+    return take_number(&entry->list, entry->list_end, number);
+}
+
+/* ---- rounds ---- */
+
+static bool take_u32(struct kymo__samples_entry *entry, uint32_t *number)
+{
+    uint64_t value;
+    if (!kymo__samples_take(entry, &value) || value > UINT32_MAX)
+        return false;
+    *number = (uint32_t)value;
+    return true;
+}
+
+/* Times do not run over 2^62. */
+static bool take_times(struct kymo__samples_entry *e, struct kymo__samples_rounds *rounds)
+{
+    const uint64_t shift = e->numbers[1];
+    uint64_t at = 0, step;
+    for (size_t i = 0; i < rounds->n; i++) {
+        if (!kymo__samples_take(e, &step) || step > (UINT64_C(1) << 62) >> shift)
+            return false;
+        at += step;
+        if (at > (UINT64_C(1) << 62) >> shift)
+            return false;
+        rounds->at_ns[i] = at << shift;
+        rounds->weights_ns[i] = 0;
+    }
+    return true;
+}
+
+static bool take_weights(struct kymo__samples_entry *e, struct kymo__samples_rounds *rounds)
+{
+    uint64_t n, at = 0, step, weight;
+    if (!kymo__samples_take(e, &n))
+        return false;
+    for (; n > 0; n--) {
+        if (!kymo__samples_take(e, &step) || !kymo__samples_take(e, &weight) ||
+            step >= rounds->n - at || weight > UINT64_C(1) << 60)
+            return false;
+        at += step;
+        rounds->weights_ns[at] = weight;
+    }
+    return true;
+}
+
+static bool take_changes(struct kymo__samples_entry *e, struct kymo__samples_rounds *rounds)
+{
+    struct kymo__samples_event *const events = rounds->events;
+    const size_t n = rounds->n_events;
+    uint64_t at = 0, step;
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = kymo__samples_take(e, &step) && step < rounds->n - at;
+        at += ok ? step : 0;
+        events[i] = (struct kymo__samples_event){.round = (uint32_t)at};
+    }
+    for (size_t i = 0; ok && i < n; i++)
+        ok = take_u32(e, &events[i].thread);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = take_u32(e, &events[i].what);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = (events[i].what & 1) == 0 || take_u32(e, &events[i].stack);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = (events[i].what & 2) == 0 || take_u32(e, &events[i].flags);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = (events[i].what & 4) == 0 || take_u32(e, &events[i].wait);
+    return ok;
+}
+
+enum kymo__calls_step kymo__samples_rounds(struct kymo__samples_entry *entry,
+                                           struct kymo__samples_rounds *rounds, bool *failed)
+{
+    uint64_t n;
+    if (entry->numbers[1] > 40 || !kymo__samples_take(entry, &n) || n == 0 || n > UINT32_MAX)
+        return KYMO__CALLS_DAMAGED;
+    rounds->n = 0;
+    *failed = !kymo__grow(&rounds->at_ns, &rounds->at_cap, (size_t)n, sizeof *rounds->at_ns) ||
+              !kymo__grow(&rounds->weights_ns, &rounds->weights_cap, (size_t)n,
+                          sizeof *rounds->weights_ns);
+    if (*failed)
+        return KYMO__CALLS_DAMAGED;
+    rounds->n = (size_t)n;
+    if (!take_times(entry, rounds) || !take_weights(entry, rounds) ||
+        !kymo__samples_take(entry, &n) || n > UINT32_MAX)
+        return KYMO__CALLS_DAMAGED;
+    rounds->n_events = (size_t)n;
+    *failed = !kymo__grow(&rounds->events, &rounds->events_cap, (size_t)n, sizeof *rounds->events);
+    return !*failed && take_changes(entry, rounds) ? KYMO__CALLS_ENTRY : KYMO__CALLS_DAMAGED;
+}
+
+void kymo__samples_rounds_fini(struct kymo__samples_rounds *rounds)
+{
+    kymo__free(rounds->at_ns);
+    kymo__free(rounds->weights_ns);
+    kymo__free(rounds->events);
+    *rounds = (struct kymo__samples_rounds){0};
+}
+
+/* ---- blocks ---- */
+
+bool kymo__log_note_samples(struct kymo__log_scan *scan, const struct kymo__block *block)
+{
+    struct kymo__log_file *log = scan->log;
+    const uint64_t len = sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
+    if (!kymo__grow(&log->samples, &log->samples_cap, log->n_samples + 1, sizeof *log->samples))
+        return false;
+    log->samples[log->n_samples++] = scan->reader.offset - len;
+    return true;
+}
+
+kymo_status kymo__samples_reader_open(struct kymo__samples_reader *reader,
+                                      struct kymo__log_file *log, struct kymo__warnings *warnings)
+{
+    *reader = (struct kymo__samples_reader){.log = log, .warnings = warnings};
+    return kymo__log_file_acquire(log, &reader->blocks);
+}
+
+void kymo__samples_reader_close(struct kymo__samples_reader *reader)
+{
+    if (reader->log == NULL)
+        return;
+    if (reader->n_damaged != 0 && !reader->log->is_damage_of_samples_told) {
+        kymo__warn_damage(
+            reader->warnings,
+            "%s: %zu of %zu blocks of samples are damaged; samples in them are missing.",
+            reader->log->info.log_path, reader->n_damaged, reader->log->n_samples);
+        reader->log->is_damage_of_samples_told = true;
+    }
+    kymo__buf_fini(&reader->raw);
+    kymo__log_file_release(reader->log, &reader->blocks);
+    *reader = (struct kymo__samples_reader){0};
+}
+
+/* The payload, empty for what cannot be unpacked. False without memory. */
+static bool unpack(const struct kymo__block *block, const uint8_t *packed, struct kymo__buf *raw)
+{
+    raw->len = 0;
+    if ((block->flags & KYMO__FLAG_ZSTD) == 0) {
+        kymo__buf_put(raw, packed, block->packed_len);
+        return !raw->failed;
+    }
+    if (block->raw_len == 0 || !kymo__packing_is_sound(block->raw_len, block->packed_len))
+        return true;
+    char *into = kymo__buf_extend(raw, block->raw_len);
+    if (into == NULL)
+        return false;
+    const size_t n = ZSTD_decompress(into, block->raw_len, packed, block->packed_len);
+    raw->len = ZSTD_isError(n) ? 0 : n;
+    return true;
+}
+
+kymo_status kymo__samples_reader_next(struct kymo__samples_reader *reader, const void **payload,
+                                      size_t *len, bool *done)
+{
+    struct kymo__block block;
+    const uint8_t *packed;
+    *done = reader->next == reader->log->n_samples;
+    *len = 0;
+    if (*done)
+        return KYMO_OK;
+    bool is_end;
+    reader->blocks.offset = reader->log->samples[reader->next++];
+    KYMO_TRY(kymo__block_reader_next(&reader->blocks, &block, &packed, &is_end));
+    if (is_end || block.type != KYMO__BLOCK_SAMPLES)
+        return KYMO_OK; /* the file has changed since it was opened */
+    if (!unpack(&block, packed, &reader->raw))
+        return kymo__fail(KYMO_ENOMEM, "no memory to read the samples in %s",
+                          reader->log->info.log_path);
+    *payload = reader->raw.data;
+    *len = reader->raw.len;
+    reader->n_damaged += *len == 0;
+    return KYMO_OK;
+}
