@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from pathlib import Path
@@ -115,35 +116,35 @@ def test_garbage_collection_is_as_before():
     assert gc.isenabled()
 
 
-BURN = """
-import os, time
+ITERATE = """
+import ctypes, os
 import kymo
 
-def burn(microseconds):
-    end = time.perf_counter_ns() + 1000 * microseconds
-    while time.perf_counter_ns() < end:
-        pass
-
+pass_ns = ctypes.CDLL(None).kymo_test_clock_advance
 watch = kymo.Stopwatch()
 watch.enable(num_warmup_iters=5)
 for i in range(65):
     with watch("forward"):
-        burn(100 * (50 if i < 5 else float(os.environ['FACTOR'])))
+        pass_ns(100_000 * (50 if i < 5 else int(os.environ["FACTOR"])))
     with watch("backward"):
-        burn(300)
+        pass_ns(300_000)
     watch.finish_iter()
-watch.to_json(os.environ['INTO'])
+watch.to_json(os.environ["INTO"])
 """
 
 
 def test_a_stopwatch_s_iterations_are_compared_from_recordings_and_from_json(run_python, tmp_path):
+    """By a clock that the program moves, so that times are exact."""
+    clock = Path(os.environ["KYMO_BUILD"]) / "tests" / "standin" / "clock_standin.so"
     for name, factor in (("a", 1), ("b", 2)):
-        run_python(BURN, env={"KYMO": f"{name}.kymo", "FACTOR": str(factor), "INTO": f"{name}.json"})
+        env = {"KYMO": f"{name}.kymo", "KYMO_OPTIONS": "clock=monotonic", "LD_PRELOAD": str(clock)}
+        run_python(ITERATE, env={**env, "FACTOR": str(factor), "INTO": f"{name}.json"})
     for ending in ("kymo", "json"):
         found = kymo.compare(tmp_path / f"a.{ending}", tmp_path / f"b.{ending}")
         assert found.row(name="forward")["verdict"] == "slower"
-        assert found.row(name="forward")["change_percent"] == pytest.approx(100, abs=10)
+        assert found.row(name="forward")["change_percent"] == pytest.approx(100)
+        assert found.row(name="backward")["verdict"] == "same"
         assert found.iteration is not None
         assert found.iteration["n_a"] == 60
-        assert 15 < found.iteration["change_percent"] < 35
+        assert found.iteration["change_percent"] == pytest.approx(25)
         assert {row["n_iterations"] for row in found.runs} == {60}
