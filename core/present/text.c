@@ -3,6 +3,7 @@
  * it is too wide, texts are cut first, then columns are left out, least interesting first, and
  * named below the table.
  */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -45,10 +46,23 @@ static double number_of(const struct kymo_cell *cell, enum kymo_type type)
     return type == KYMO_TYPE_I64 ? (double)cell->as.i64 : (double)cell->as.u64;
 }
 
+/*
+ * Four digits, and all of those before the point: 9.919, 123457, 0.0001235. Whole numbers stay as they are. What is just below
+ * one, as a cosine, keeps more, lest it look like one.
+ */
+static void put_real(struct kymo__buf *buf, double value)
+{
+    const double size = fabs(value);
+    if (size < 1e15 && (size >= 1000 || value == floor(value)))
+        kymo__buf_printf(buf, "%.0f", value);
+    else
+        kymo__buf_printf(buf, size > 0.999 && size < 1 ? "%.6g" : "%.4g", value);
+}
+
 static void put_plain_number(struct kymo__buf *buf, const struct kymo_cell *cell, enum kymo_type type)
 {
     if (type == KYMO_TYPE_F64)
-        kymo__buf_printf(buf, "%.6g", cell->as.f64);
+        put_real(buf, cell->as.f64);
     else if (type == KYMO_TYPE_I64)
         kymo__buf_printf(buf, "%lld", (long long)cell->as.i64);
     else if (type == KYMO_TYPE_BOOL)

@@ -1,4 +1,5 @@
 /* Presenters of tables, and the report. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,6 +67,33 @@ static void durations_have_three_digits_and_a_unit_that_fits(void **state)
     expect_duration(1234567, "us", "1234.567");
     expect_duration(1234567, "ms", "1.235");
     expect_duration(1234567, "s", "0.001235");
+}
+
+static void expect_real(double value, const char *want)
+{
+    struct kymo__buf buf = {0};
+    const struct kymo_cell cell = {.as.f64 = value};
+    const struct kymo_column column = {"x", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE};
+    kymo__text_number(&buf, &cell, &column, NULL);
+    kymo__buf_put(&buf, "", 1);
+    assert_string_equal(buf.data, want);
+    kymo__buf_fini(&buf);
+}
+
+static void numbers_have_four_digits_and_all_before_the_point(void **state)
+{
+    (void)state;
+    expect_real(9.91883, "9.919");
+    expect_real(1.0, "1");
+    expect_real(-0.000123456, "-0.0001235");
+    expect_real(123456.78, "123457");
+    expect_real(1048576, "1048576");
+    expect_real(999.96, "1000");
+    expect_real(0.999165, "0.999165");
+    expect_real(0.9, "0.9");
+    expect_real(1.23456e18, "1.235e+18");
+    expect_real(NAN, "nan");
+    expect_real(-INFINITY, "-inf");
 }
 
 static void expect_text(const char *text, size_t len, size_t width, const char *want)
@@ -427,6 +455,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations_have_three_digits_and_a_unit_that_fits),
+        cmocka_unit_test(numbers_have_four_digits_and_all_before_the_point),
         cmocka_unit_test(names_are_made_fit_for_a_terminal),
         cmocka_unit_test(text_lines_up),
         cmocka_unit_test(narrow_text_cuts_names_then_leaves_columns_out),
