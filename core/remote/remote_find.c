@@ -1,7 +1,8 @@
 /*
  * Where Python's state stands in a process: the symbol _PyRuntime of its program, of a libpython, or of any other file it
- * has mapped. Files are opened as the process sees them (/proc/PID/root, /proc/PID/exe), so that containers and programs
- * that were deleted or replaced since are found as well.
+ * has mapped, as programs have that embed Python. A file is opened as the process sees it (/proc/PID/exe, /proc/PID/root),
+ * so that containers are no obstacle, and believed when its first page is the one that is mapped: after an upgrade another
+ * file has the name. Where no file helps (deleted, stripped of its symbols), memory is searched (remote_scan.c).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,64 +13,97 @@
 #include "codec/elf_symbols.h"
 #include "remote/remote_internal.h"
 
+enum { PAGE = 4096 };
+
 /* A file of the process, mapped here. */
 struct file {
-    const void *bytes;
+    void *bytes;
     size_t len;
 };
 
-static bool file_open(pid_t pid, const struct kymo__remote_map *map, bool is_program, struct file *out)
+static bool is_the_mapped_one(struct kymo__remote *remote, const struct kymo__remote_map *map,
+                              const struct file *file)
 {
-    char path[4200];
+    uint8_t page[PAGE];
+    const size_t n = KYMO__MIN(file->len, (size_t)PAGE);
+    return kymo__remote_read(remote, map->begin, page, n) && memcmp(page, file->bytes, n) == 0;
+}
+
+static bool open_path(struct kymo__remote *remote, const struct kymo__remote_map *map,
+                      const char *path, struct file *out)
+{
     struct stat status;
-    if (is_program)
-        snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-    else
-        snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, map->path);
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return false;
-    *out = (struct file){0};
-    /* Another file of the same name, as after an upgrade, has another inode and is of no use. */
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
-        (uint64_t)status.st_ino == map->inode) {
-        out->len = (size_t)status.st_size;
-        out->bytes = mmap(NULL, out->len, PROT_READ, MAP_PRIVATE, fd, 0);
-    }
+    void *bytes = MAP_FAILED;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
-    return out->bytes != NULL && out->bytes != MAP_FAILED;
+    if (bytes == MAP_FAILED)
+        return false;
+    *out = (struct file){bytes, (size_t)status.st_size};
+    if (is_the_mapped_one(remote, map, out))
+        return true;
+    munmap(out->bytes, out->len);
+    return false;
 }
 
-/* What one file has: false when it is no Python. */
+static bool open_file(struct kymo__remote *remote, const struct kymo__remote_map *map,
+                      bool is_program, struct file *out)
+{
+    char path[4200];
+    const int pid = (int)remote->process.pid;
+    if (is_program) {
+        snprintf(path, sizeof path, "/proc/%d/exe", pid);
+        if (open_path(remote, map, path, out))
+            return true;
+    }
+    /* As the process names it; as we would, when it only changed its root; by the mapping itself, which asks for rights. */
+    snprintf(path, sizeof path, "/proc/%d/root%s", pid, map->path);
+    if (open_path(remote, map, path, out) || open_path(remote, map, map->path, out))
+        return true;
+    snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)map->begin,
+             (unsigned long long)map->end);
+    return open_path(remote, map, path, out);
+}
+
+/* An object of the file by name, where it stands in the process; 0: none. */
+static uint64_t symbol_of(const struct file *file, uint64_t bias, const char *name)
+{
+    uint64_t value;
+    return kymo__elf_find(file->bytes, file->len, name, &value) ? value + bias : 0;
+}
+
+/* What one file has; false when it is no Python. */
 static bool look_into(struct kymo__remote *remote, const struct kymo__remote_map *map,
                       bool is_program, struct kymo__remote_found *out)
 {
     struct file file;
-    uint64_t first, value, n_bytes;
-    if (map->is_deleted && !is_program)
+    uint64_t first, section, n_bytes;
+    if (!open_file(remote, map, is_program, &file))
         return false;
-    if (!file_open(remote->process.pid, map, is_program, &file))
-        return false;
-    const bool is_found = kymo__elf_first_address(file.bytes, file.len, &first) &&
-                          (kymo__elf_find(file.bytes, file.len, "_PyRuntime", &value) ||
-                           kymo__elf_section(file.bytes, file.len, ".PyRuntime", &value, &n_bytes));
-    if (is_found) {
+    *out = (struct kymo__remote_found){0};
+    if (kymo__elf_first_address(file.bytes, file.len, &first)) {
         const uint64_t bias = map->begin - first;
-        *out = (struct kymo__remote_found){.runtime = value + bias};
-        if (kymo__elf_find(file.bytes, file.len, "_Py_NoneStruct", &value))
-            out->none = value + bias;
-        if (kymo__elf_find(file.bytes, file.len, "PyCode_Type", &value))
-            out->code_type = value + bias;
-        uint64_t version;
-        if (kymo__elf_find(file.bytes, file.len, "Py_Version", &value) &&
-            kymo__remote_read_u64(remote, value + bias, &version))
-            out->version = (uint32_t)version;
+        out->runtime = symbol_of(&file, bias, "_PyRuntime");
+        if (out->runtime == 0 &&
+            kymo__elf_section(file.bytes, file.len, ".PyRuntime", &section, &n_bytes))
+            out->runtime = section + bias;
+        if (out->runtime != 0) {
+            uint64_t version;
+            const uint64_t version_at = symbol_of(&file, bias, "Py_Version");
+            out->none = symbol_of(&file, bias, "_Py_NoneStruct");
+            out->code_type = symbol_of(&file, bias, "PyCode_Type");
+            if (version_at != 0 && kymo__remote_read_u64(remote, version_at, &version))
+                out->version = (uint32_t)version;
+        }
     }
-    munmap((void *)file.bytes, file.len);
-    return is_found;
+    munmap(file.bytes, file.len);
+    return out->runtime != 0;
 }
 
-static const char *base_name(const char *path)
+const char *kymo__remote_base_name(const char *path)
 {
     const char *const slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
@@ -78,34 +112,45 @@ static const char *base_name(const char *path)
 /* "python3.9", "libpython3.9.so.1.0": 0x03090000; 0 when the name does not say. */
 static uint32_t version_of_name(const char *path)
 {
-    const char *const at = strstr(base_name(path), "python3.");
+    const char *const at = strstr(kymo__remote_base_name(path), "python3.");
     uint64_t minor;
     if (at == NULL || !kymo__parse_number(at + 8, strlen(at + 8), &minor) || minor > 255)
         return 0;
     return 0x03000000u | (uint32_t)minor << 16;
 }
 
-/* The first mapping of each file, the program first, then what is called libpython, then all others. */
-static bool search(struct kymo__remote *remote, const struct kymo__remote_maps *maps,
-                   struct kymo__remote_found *out)
+static void read_program_path(pid_t pid, char *out, size_t size)
 {
-    char exe[4096];
+    static const char deleted[] = " (deleted)";
     char link[64];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)remote->process.pid);
-    const ssize_t len = readlink(link, exe, sizeof exe - 1);
-    exe[len > 0 ? len : 0] = '\0';
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    const ssize_t len = readlink(link, out, size - 1);
+    out[len > 0 ? len : 0] = '\0';
+    const size_t n = strlen(out);
+    if (n >= sizeof deleted && strcmp(out + n - (sizeof deleted - 1), deleted) == 0)
+        out[n - (sizeof deleted - 1)] = '\0';
+}
+
+/* The start of each file, the program first, then what is called libpython, then all others. */
+static bool search_files(struct kymo__remote *remote, const struct kymo__remote_maps *maps,
+                         struct kymo__remote_found *out)
+{
     for (int turn = 0; turn < 3; turn++)
         for (size_t i = 0; i < maps->n; i++) {
             const struct kymo__remote_map *const map = &maps->maps[i];
-            const bool is_new = i == 0 || strcmp(map->path, maps->maps[i - 1].path) != 0;
-            const bool is_program = strncmp(exe, map->path, strlen(map->path)) == 0;
-            const bool is_libpython = strstr(base_name(map->path), "libpython") != NULL;
-            const int its_turn = is_program ? 0 : is_libpython ? 1 : 2;
-            if (!is_new || map->path[0] != '/' || map->offset != 0 || its_turn != turn ||
+            const bool is_program = strcmp(maps->program, map->path) == 0;
+            const bool is_libpython = strstr(kymo__remote_base_name(map->path), "libpython") != NULL;
+            if (map->path[0] != '/' || map->offset != 0 || !map->is_readable ||
+                (is_program     ? 0
+                 : is_libpython ? 1
+                                : 2) != turn ||
+                (i > 0 && strcmp(map->path, maps->maps[i - 1].path) == 0) ||
                 !look_into(remote, map, is_program, out))
                 continue;
             if (out->version == 0)
                 out->version = version_of_name(map->path);
+            if (out->version == 0)
+                out->version = kymo__remote_scan_version(remote, maps, map->path);
             return true;
         }
     return false;
@@ -115,12 +160,23 @@ kymo_status kymo__remote_find(struct kymo__remote *remote, struct kymo__remote_f
 {
     struct kymo__remote_maps maps;
     KYMO_TRY(kymo__remote_maps_read(remote->process.pid, &maps));
-    const bool is_found = search(remote, &maps, out);
+    read_program_path(remote->process.pid, maps.program, sizeof maps.program);
+    bool is_found = search_files(remote, &maps, out);
+    /* Files that are gone, or say nothing: the names of the files of a Python still say what they are. */
+    for (size_t i = 0; !is_found && i < maps.n; i++) {
+        const char *const path = maps.maps[i].path;
+        const bool is_next = i > 0 && strcmp(path, maps.maps[i - 1].path) == 0;
+        if (path[0] == '/' && !is_next &&
+            (strstr(kymo__remote_base_name(path), "python") != NULL ||
+             strcmp(path, maps.program) == 0))
+            is_found = kymo__remote_scan(remote, &maps, path, version_of_name(path), out);
+    }
     kymo__remote_maps_fini(&maps);
     return is_found
                ? KYMO_OK
                : kymo__fail(
                      KYMO_EUNAVAILABLE,
-                     "process %d (%s) is no Python: nothing that it has mapped holds _PyRuntime",
+                     "process %d (%s) is no Python that kymo can find: neither a file that it has "
+                     "mapped nor its memory shows a _PyRuntime",
                      (int)remote->process.pid, remote->process.command);
 }

@@ -15,6 +15,7 @@ struct kymo__remote_maps {
     struct kymo__remote_map *maps;
     size_t n, cap;
     struct kymo__buf text; /* the paths lie in it */
+    char program[4096];    /* what /proc/PID/exe names, without the " (deleted)" */
 };
 /* KYMO_EIO when it is gone or may not be read. */
 KYMO_WARN_UNUSED kymo_status kymo__remote_maps_read(pid_t pid, struct kymo__remote_maps *out);
@@ -33,6 +34,14 @@ struct kymo__remote_found {
 /* KYMO_EUNAVAILABLE, with a sentence, when there is no Python in it. */
 KYMO_WARN_UNUSED kymo_status kymo__remote_find(struct kymo__remote *remote,
                                                struct kymo__remote_found *out);
+
+const char *kymo__remote_base_name(const char *path);
+/* The same by searching the data of the file `path`, of which no symbols can be had: remote_scan.c. */
+bool kymo__remote_scan(struct kymo__remote *remote, const struct kymo__remote_maps *maps,
+                       const char *path, uint32_t version, struct kymo__remote_found *out);
+/* The version by the text that sys.version begins with, without what follows the patch; 0: not found. */
+uint32_t kymo__remote_scan_version(struct kymo__remote *remote,
+                                   const struct kymo__remote_maps *maps, const char *path);
 
 /* ---- layouts: remote_layout.c, remote_offsets.c ---- */
 

@@ -57,6 +57,11 @@ size_t pythons_find(struct python *out, size_t cap)
 
 struct target target_start(const char *python, const char *script, char *line, size_t cap)
 {
+    return target_start_program((const char *const[]){python, "-c", script, NULL}, line, cap);
+}
+
+struct target target_start_program(const char *const *arguments, char *line, size_t cap)
+{
     int ends[2];
     if (pipe(ends) != 0)
         abort();
@@ -68,7 +73,7 @@ struct target target_start(const char *python, const char *script, char *line, s
         unsetenv("PYTHONPATH");
         unsetenv("PYTHONHOME");
         unsetenv("LD_PRELOAD");
-        execl(python, python, "-c", script, (char *)NULL);
+        execvp(arguments[0], (char *const *)arguments);
         _exit(127);
     }
     close(ends[1]);

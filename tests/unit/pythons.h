@@ -23,6 +23,8 @@ struct target {
 };
 /* Start `python -c script` and wait until it prints a line, which goes to `line` (at most `cap`). */
 struct target target_start(const char *python, const char *script, char *line, size_t cap);
+/* The same with any program and its arguments, NULL last. */
+struct target target_start_program(const char *const *arguments, char *line, size_t cap);
 void target_stop(struct target *target);
 
 #endif

@@ -1,9 +1,12 @@
 /* core/remote against the Pythons of this machine: what is read from outside is what the program itself says. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -150,6 +153,66 @@ static void threads_have_their_ids_and_names(void **state)
     }
 }
 
+/* ---- ways to find it ---- */
+
+/* The file that Python's state is in: the first that is called libpython, else the program. */
+static const char *python_file(const struct kymo__remote_maps *maps)
+{
+    for (size_t i = 0; i < maps->n; i++)
+        if (strstr(maps->maps[i].path, "/libpython3.") != NULL)
+            return maps->maps[i].path;
+    return maps->maps[0].path;
+}
+
+static void memory_alone_tells_where_python_is_and_which(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_pythons; i++) {
+        char line[64];
+        struct target target = target_start(pythons[i].path, nested, line, sizeof line);
+        struct kymo__remote *remote = NULL;
+        struct kymo__remote_maps maps;
+        struct kymo__remote_found found;
+        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+        const uint64_t runtime = kymo__remote_runtime(remote);
+        assert_int_equal(kymo__remote_maps_read(target.pid, &maps), KYMO_OK);
+        const char *const path = python_file(&maps);
+        assert_int_equal(kymo__remote_scan_version(remote, &maps, path) >> 16,
+                         0x0300 | pythons[i].minor);
+        assert_true(kymo__remote_scan(remote, &maps, path, 0, &found));
+        if (found.runtime != runtime)
+            fail_msg("%s: %#llx instead of %#llx", pythons[i].path,
+                     (unsigned long long)found.runtime, (unsigned long long)runtime);
+        assert_int_equal(found.version >> 16, 0x0300 | pythons[i].minor);
+        kymo__remote_maps_fini(&maps);
+        kymo__remote_close(remote);
+        target_stop(&target);
+    }
+}
+
+static void what_is_no_python_is_said_so(void **state)
+{
+    (void)state;
+    struct kymo__remote *remote = NULL;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        execl("/bin/sleep", "sleep", "600", (char *)NULL);
+        _exit(127);
+    }
+    kymo_status status =
+        kymo__remote_open(pid, NULL, 2000, &remote); /* longer than it counts as young */
+    assert_int_equal(status, KYMO_EUNAVAILABLE);
+    assert_non_null(strstr(kymo_last_error(), "sleep 600"));
+    assert_non_null(strstr(kymo_last_error(), "no Python"));
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0)
+        ;
+    status = kymo__remote_open(pid, NULL, 0, &remote);
+    assert_int_equal(status, KYMO_EIO);
+    assert_non_null(strstr(kymo_last_error(), "there is no process"));
+    assert_null(remote);
+}
+
 static int find_pythons(void **state)
 {
     (void)state;
@@ -162,6 +225,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stack_of_a_sleeper_is_what_its_source_says),
         cmocka_unit_test(threads_have_their_ids_and_names),
+        cmocka_unit_test(memory_alone_tells_where_python_is_and_which),
+        cmocka_unit_test(what_is_no_python_is_said_so),
     };
     return cmocka_run_group_tests(tests, find_pythons, NULL);
 }
