@@ -1,5 +1,4 @@
 /* Symbols of ELF files of 64 bits in this machine's byte order. The bytes are trusted in nothing. */
-#include <elf.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,35 +7,61 @@
 
 #include "codec/elf_symbols.h"
 
-struct image {
-    const uint8_t *bytes;
-    size_t len;
-};
-
-/* Bytes from `at` on, NULL when they are not all there. */
-static const void *part(const struct image *image, uint64_t at, uint64_t len)
+bool kymo__elf_init(struct kymo__elf *elf, const void *bytes, size_t len)
 {
-    return at <= image->len && len <= image->len - at ? image->bytes + at : NULL;
+    *elf = (struct kymo__elf){.bytes = bytes, .len = len};
+    if (len < sizeof elf->head)
+        return false;
+    memcpy(&elf->head, bytes, sizeof elf->head);
+    return memcmp(elf->head.e_ident, ELFMAG, SELFMAG) == 0 &&
+           elf->head.e_ident[EI_CLASS] == ELFCLASS64 && elf->head.e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
-static bool section(const struct image *image, const Elf64_Ehdr *head, uint64_t i, Elf64_Shdr *out)
+const void *kymo__elf_part(const struct kymo__elf *elf, uint64_t at, uint64_t len)
 {
-    const void *const found = i < head->e_shnum && i < UINT32_MAX
-                                  ? part(image, head->e_shoff + i * sizeof *out, sizeof *out)
-                                  : NULL;
-    if (found == NULL || head->e_shoff > image->len)
-        return false;
-    memcpy(out, found, sizeof *out);
-    return true;
+    return at <= elf->len && len <= elf->len - at ? elf->bytes + at : NULL;
 }
 
-static bool is_elf(const struct image *image, Elf64_Ehdr *head)
+bool kymo__elf_section_head(const struct kymo__elf *elf, uint64_t i, Elf64_Shdr *out)
 {
-    if (image->len < sizeof *head)
+    const Elf64_Ehdr *const head = &elf->head;
+    if (i >= head->e_shnum || head->e_shentsize != sizeof *out || head->e_shoff > elf->len)
         return false;
-    memcpy(head, image->bytes, sizeof *head);
-    return memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 &&
-           head->e_ident[EI_DATA] == ELFDATA2LSB && head->e_shentsize == sizeof(Elf64_Shdr);
+    const void *const found = kymo__elf_part(elf, head->e_shoff + i * sizeof *out, sizeof *out);
+    if (found != NULL)
+        memcpy(out, found, sizeof *out);
+    return found != NULL;
+}
+
+bool kymo__elf_segment_head(const struct kymo__elf *elf, uint64_t i, Elf64_Phdr *out)
+{
+    const Elf64_Ehdr *const head = &elf->head;
+    if (i >= head->e_phnum || head->e_phentsize != sizeof *out || head->e_phoff > elf->len)
+        return false;
+    const void *const found = kymo__elf_part(elf, head->e_phoff + i * sizeof *out, sizeof *out);
+    if (found != NULL)
+        memcpy(out, found, sizeof *out);
+    return found != NULL;
+}
+
+const uint8_t *kymo__elf_named(const struct kymo__elf *elf, const char *name, size_t *len)
+{
+    const size_t n = strlen(name) + 1;
+    Elf64_Shdr names, section;
+    if (!kymo__elf_section_head(elf, elf->head.e_shstrndx, &names))
+        return NULL;
+    for (uint64_t i = 0; kymo__elf_section_head(elf, i, &section); i++) {
+        const char *const own =
+            section.sh_name < names.sh_size && names.sh_size - section.sh_name >= n
+                ? kymo__elf_part(elf, names.sh_offset, names.sh_size)
+                : NULL;
+        if (own == NULL || section.sh_type == SHT_NOBITS ||
+            memcmp(own + section.sh_name, name, n) != 0)
+            continue;
+        *len = (size_t)section.sh_size;
+        return kymo__elf_part(elf, section.sh_offset, section.sh_size);
+    }
+    return NULL;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -46,12 +71,12 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* The functions of one table of symbols. */
-static bool take_table(const struct image *image, const Elf64_Shdr *table, const Elf64_Shdr *texts,
-                       struct kymo__elf_symbol **out, size_t *n)
+static bool take_table(const struct kymo__elf *elf, const Elf64_Shdr *table,
+                       const Elf64_Shdr *texts, struct kymo__elf_symbol **out, size_t *n)
 {
     const uint64_t count = table->sh_size / sizeof(Elf64_Sym);
-    const uint8_t *const symbols = part(image, table->sh_offset, table->sh_size);
-    const char *const names = part(image, texts->sh_offset, texts->sh_size);
+    const uint8_t *const symbols = kymo__elf_part(elf, table->sh_offset, table->sh_size);
+    const char *const names = kymo__elf_part(elf, texts->sh_offset, texts->sh_size);
     if (symbols == NULL || names == NULL || count == 0 || texts->sh_size == 0 ||
         names[texts->sh_size - 1] != '\0')
         return true;
@@ -67,36 +92,57 @@ static bool take_table(const struct image *image, const Elf64_Shdr *table, const
                 symbol.st_value, symbol.st_value + symbol.st_size, names + symbol.st_name};
     }
     qsort(*out, *n, sizeof **out, by_begin);
+    if (*n > 0) { /* Half of a table may be other things than functions. */
+        struct kymo__elf_symbol *const fitting = kymo__realloc(*out, *n * sizeof **out);
+        *out = fitting != NULL ? fitting : *out;
+    }
     return true;
 }
 
 /* The full table where it is there, else the one that the loader uses. */
 bool kymo__elf_symbols(const void *bytes, size_t len, struct kymo__elf_symbol **out, size_t *n)
 {
-    const struct image image = {bytes, len};
-    Elf64_Ehdr head;
+    struct kymo__elf elf;
     Elf64_Shdr table, texts;
     *out = NULL;
     *n = 0;
-    if (!is_elf(&image, &head))
+    if (!kymo__elf_init(&elf, bytes, len))
         return true;
     for (unsigned type = SHT_SYMTAB;; type = SHT_DYNSYM) {
-        for (uint64_t i = 0; section(&image, &head, i, &table); i++)
-            if (table.sh_type == type && section(&image, &head, table.sh_link, &texts))
-                return take_table(&image, &table, &texts, out, n);
+        for (uint64_t i = 0; kymo__elf_section_head(&elf, i, &table); i++)
+            if (table.sh_type == type && kymo__elf_section_head(&elf, table.sh_link, &texts))
+                return take_table(&elf, &table, &texts, out, n);
         if (type == SHT_DYNSYM)
             return true;
     }
 }
 
+const struct kymo__elf_symbol *kymo__elf_symbol_at(const struct kymo__elf_symbol *symbols, size_t n,
+                                                   uint64_t address)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (symbols[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    /* Of several that begin here, some without a size, the one that reaches so far. */
+    for (size_t i = low; i > 0 && low - i < 8; i--)
+        if (address < symbols[i - 1].end)
+            return &symbols[i - 1];
+    return NULL;
+}
+
 /* ---- single things ---- */
 
-static bool find_in(const struct image *image, const Elf64_Shdr *table, const Elf64_Shdr *texts,
+static bool find_in(const struct kymo__elf *elf, const Elf64_Shdr *table, const Elf64_Shdr *texts,
                     const char *name, uint64_t *value)
 {
     const uint64_t count = table->sh_size / sizeof(Elf64_Sym);
-    const uint8_t *const symbols = part(image, table->sh_offset, table->sh_size);
-    const char *const names = part(image, texts->sh_offset, texts->sh_size);
+    const uint8_t *const symbols = kymo__elf_part(elf, table->sh_offset, table->sh_size);
+    const char *const names = kymo__elf_part(elf, texts->sh_offset, texts->sh_size);
     if (symbols == NULL || names == NULL || texts->sh_size == 0 || names[texts->sh_size - 1] != '\0')
         return false;
     for (uint64_t i = 0; i < count; i++) {
@@ -114,15 +160,14 @@ static bool find_in(const struct image *image, const Elf64_Shdr *table, const El
 bool kymo__elf_find(const void *bytes, size_t len, const char *name, uint64_t *value)
 {
     static const unsigned types[] = {SHT_DYNSYM, SHT_SYMTAB};
-    const struct image image = {bytes, len};
-    Elf64_Ehdr head;
+    struct kymo__elf elf;
     Elf64_Shdr table, texts;
-    if (!is_elf(&image, &head))
+    if (!kymo__elf_init(&elf, bytes, len))
         return false;
     for (size_t t = 0; t < KYMO__COUNT_OF(types); t++)
-        for (uint64_t i = 0; section(&image, &head, i, &table); i++)
-            if (table.sh_type == types[t] && section(&image, &head, table.sh_link, &texts) &&
-                find_in(&image, &table, &texts, name, value))
+        for (uint64_t i = 0; kymo__elf_section_head(&elf, i, &table); i++)
+            if (table.sh_type == types[t] && kymo__elf_section_head(&elf, table.sh_link, &texts) &&
+                find_in(&elf, &table, &texts, name, value))
                 return true;
     return false;
 }
@@ -130,15 +175,15 @@ bool kymo__elf_find(const void *bytes, size_t len, const char *name, uint64_t *v
 bool kymo__elf_section(const void *bytes, size_t len, const char *name, uint64_t *begin,
                        uint64_t *n_bytes)
 {
-    const struct image image = {bytes, len};
-    Elf64_Ehdr head;
+    struct kymo__elf elf;
     Elf64_Shdr texts, one;
-    if (!is_elf(&image, &head) || !section(&image, &head, head.e_shstrndx, &texts))
+    if (!kymo__elf_init(&elf, bytes, len) ||
+        !kymo__elf_section_head(&elf, elf.head.e_shstrndx, &texts))
         return false;
-    const char *const names = part(&image, texts.sh_offset, texts.sh_size);
+    const char *const names = kymo__elf_part(&elf, texts.sh_offset, texts.sh_size);
     if (names == NULL || texts.sh_size == 0 || names[texts.sh_size - 1] != '\0')
         return false;
-    for (uint64_t i = 0; section(&image, &head, i, &one); i++)
+    for (uint64_t i = 0; kymo__elf_section_head(&elf, i, &one); i++)
         if (one.sh_name < texts.sh_size && strcmp(names + one.sh_name, name) == 0) {
             *begin = one.sh_addr;
             *n_bytes = one.sh_size;
@@ -149,21 +194,15 @@ bool kymo__elf_section(const void *bytes, size_t len, const char *name, uint64_t
 
 bool kymo__elf_first_address(const void *bytes, size_t len, uint64_t *out)
 {
-    const struct image image = {bytes, len};
-    Elf64_Ehdr head;
+    struct kymo__elf elf;
+    Elf64_Phdr one;
     bool is_found = false;
-    if (!is_elf(&image, &head) || head.e_phentsize != sizeof(Elf64_Phdr))
+    if (!kymo__elf_init(&elf, bytes, len))
         return false;
-    for (uint64_t i = 0; i < head.e_phnum; i++) {
-        Elf64_Phdr one;
-        const void *const bytes_of =
-            head.e_phoff <= len ? part(&image, head.e_phoff + i * sizeof one, sizeof one) : NULL;
-        if (bytes_of == NULL)
-            return false;
-        memcpy(&one, bytes_of, sizeof one);
+    for (uint64_t i = 0; kymo__elf_segment_head(&elf, i, &one); i++) {
+        const uint64_t begin = one.p_vaddr & ~(uint64_t)4095;
         if (one.p_type != PT_LOAD)
             continue;
-        const uint64_t begin = one.p_vaddr & ~(uint64_t)4095;
         if (!is_found || begin < *out)
             *out = begin;
         is_found = true;
@@ -217,19 +256,9 @@ const char *kymo__elf_function(struct kymo__elf_files *files, const char *path, 
                                uint64_t run_unix_ns)
 {
     const struct kymo__elf_file *const file = file_of(files, path, run_unix_ns);
-    size_t low = 0, high = file != NULL ? file->n_symbols : 0;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (file->symbols[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    /* Of several that begin here, some without a size, the one that reaches so far. */
-    for (size_t i = low; i > 0 && low - i < 8; i--)
-        if (address < file->symbols[i - 1].end)
-            return file->symbols[i - 1].name;
-    return NULL;
+    const struct kymo__elf_symbol *const found =
+        file != NULL ? kymo__elf_symbol_at(file->symbols, file->n_symbols, address) : NULL;
+    return found != NULL ? found->name : NULL;
 }
 
 void kymo__elf_files_fini(struct kymo__elf_files *files)

@@ -1,8 +1,26 @@
-/* elf_symbols.c: which function of a program file an address belongs to, and where a named thing is. */
+/* elf_symbols.c: parts of a program file, which of its functions an address belongs to, and where a named thing is. */
 #ifndef KYMO_ELF_SYMBOLS_H
 #define KYMO_ELF_SYMBOLS_H
 
+#include <elf.h>
+
 #include "base/base_internal.h"
+
+/* A program file of 64 bits in this machine's byte order, trusted in nothing. */
+struct kymo__elf {
+    const uint8_t *bytes;
+    size_t len;
+    Elf64_Ehdr head;
+};
+/* False: the bytes are no such file. */
+bool kymo__elf_init(struct kymo__elf *elf, const void *bytes, size_t len);
+/* Bytes from `at` on, NULL when they are not all there. */
+const void *kymo__elf_part(const struct kymo__elf *elf, uint64_t at, uint64_t len);
+/* The i-th section and segment; false when there are no more. */
+bool kymo__elf_section_head(const struct kymo__elf *elf, uint64_t i, Elf64_Shdr *out);
+bool kymo__elf_segment_head(const struct kymo__elf *elf, uint64_t i, Elf64_Phdr *out);
+/* The bytes of the section called `name`; NULL: there is none, or not all of it. */
+const uint8_t *kymo__elf_named(const struct kymo__elf *elf, const char *name, size_t *len);
 
 struct kymo__elf_symbol {
     uint64_t begin, end;
@@ -12,6 +30,9 @@ struct kymo__elf_symbol {
 KYMO_WARN_UNUSED bool kymo__elf_symbols(const void *bytes, size_t len,
                                         struct kymo__elf_symbol **out, size_t *n);
 
+/* The one of `n` symbols in order that reaches over `address`; NULL: none. */
+const struct kymo__elf_symbol *kymo__elf_symbol_at(const struct kymo__elf_symbol *symbols, size_t n,
+                                                   uint64_t address);
 /*
  * A symbol that is not undefined, of any kind, by its exact name: what the loader uses first (it survives strip), then the
  * full table. Its value, an address before the file is loaded somewhere; false when there is none.

@@ -10,8 +10,8 @@
  *
  * Call frame information comes from .eh_frame by libdw (elfutils), where the build has it. What libdw says of an address
  * is kept as a rule of a few words for the range it holds for, so that the second unwinding through it asks nobody. Where a
- * file has no such information, or the build no libdw, frame pointers are followed, and where they lead nowhere the stack
- * is searched for return addresses behind calls. Everything in the target's memory and files is input and may be hostile.
+ * file has no such information, or the build no libdw, the first instructions of the function are read, frame pointers are
+ * followed, and where they lead nowhere the stack is searched for return addresses behind calls. Everything in the target's memory and files is input and may be hostile.
  *
  * All objects belong to one thread at a time.
  */
@@ -73,6 +73,7 @@ size_t kymo__unwind_stack_size(struct kymo__unwind *unwind, uint64_t sp, size_t 
 enum kymo__unwind_by {
     KYMO__BY_REGISTERS = 0,
     KYMO__BY_RULE,
+    KYMO__BY_PROLOGUE,
     KYMO__BY_FRAME_POINTER,
     KYMO__BY_SCAN
 };
@@ -141,7 +142,7 @@ size_t kymo__unwind_merge(struct kymo__unwind *unwind, const struct kymo__unwind
 /* ---- what it took ---- */
 
 struct kymo__unwind_counts {
-    uint64_t n_stacks, n_complete, n_frames, n_by_rule, n_by_frame_pointer, n_by_scan;
+    uint64_t n_stacks, n_complete, n_frames, n_by_rule, n_by_prologue, n_by_frame_pointer, n_by_scan;
     uint64_t n_asked;         /* questions to libdw: what was not known yet */
     uint64_t n_maps_reads;    /* /proc/PID/maps, at the start and when an address led nowhere */
     uint64_t n_without_rules; /* frames in files that have no information or could not be read */
@@ -153,10 +154,15 @@ bool kymo__unwind_has_rules(void);
 /* ---- wait_reason.c: why the kernel holds a thread; used without native frames too ---- */
 
 /*
- * What thread `tid` of `pid` waits in: a code that kymo__wait_text puts into words, the same on every machine. 0: it runs,
- * or that may not be read. Looks at /proc/PID/task/TID/syscall, at the file that the call names, and at wchan.
+ * What thread `tid` of `pid` waits in: a code that kymo__wait_text puts into words, the same on every machine and for good.
+ * 0: it runs, or that may not be read. Looks at /proc/PID/task/TID/syscall, at the file that the call names, and at wchan.
+ * Ask before the thread is stopped.
  */
 uint32_t kymo__wait_reason(pid_t pid, pid_t tid);
+/* The same, a third of the time, by a descriptor of /proc/PID/task/TID/syscall that the caller keeps open. */
+uint32_t kymo__wait_reason_by(pid_t pid, pid_t tid, int syscall_fd);
+/* The same of texts: that of `syscall`, and what the descriptor in it is a link to ("" or NULL: not known). */
+uint32_t kymo__wait_parse(const char *text, const char *link);
 /* "futex", "poll", "read socket", "ioctl nvidia", "sleep"; a static text, or `to`. "" for 0. */
 const char *kymo__wait_text(uint32_t wait, char *to, size_t cap);
 

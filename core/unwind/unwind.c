@@ -1,0 +1,237 @@
+/* One process: what it has mapped, and what was found for the addresses that its stacks went through. */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "unwind/unwind_internal.h"
+
+/* Reading the mappings takes a millisecond or two in a process with torch. An address that stays unknown is no reason. */
+static const uint64_t first_pause_ns = 10000000u, longest_pause_ns = 5000000000u;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* False: they cannot be read, or no memory; then nothing is mapped. */
+static bool read_maps(struct kymo__unwind *unwind)
+{
+    struct kymo__buf text = {0};
+    unwind->counts.n_maps_reads++;
+    unwind->maps_read_ns = now_ns();
+    const bool is_read = unwind->source.maps(unwind->source.self, &text);
+    kymo__buf_fini(&unwind->text);
+    unwind->text = text;
+    unwind->n_maps = 0;
+    /* An address that belonged to one library may belong to another now. */
+    memset(unwind->known, 0, KYMO__UNWIND_KNOWN * sizeof *unwind->known);
+    return is_read && kymo__unwind_parse_maps(text.data, text.len, &unwind->maps, &unwind->maps_cap,
+                                              &unwind->n_maps);
+}
+
+kymo_status kymo__unwind_create_from(const struct kymo__unwind_source *source,
+                                     struct kymo__unwind_files *files, struct kymo__unwind **out)
+{
+    struct kymo__unwind *const unwind = kymo__calloc(1, sizeof *unwind);
+    if (unwind == NULL) {
+        source->close(source->self);
+        return kymo__fail(KYMO_ENOMEM, "no memory for native frames");
+    }
+    unwind->source = *source;
+    unwind->files = files;
+    unwind->maps_pause_ns = first_pause_ns;
+    unwind->known = kymo__calloc(KYMO__UNWIND_KNOWN, sizeof *unwind->known);
+    kymo_status status = KYMO_OK;
+    if (unwind->known == NULL)
+        status = kymo__fail(KYMO_ENOMEM, "no memory for native frames");
+    else if (!read_maps(unwind))
+        status = kymo__fail(
+            KYMO_EUNAVAILABLE,
+            "what the process has mapped cannot be read: it has ended, or /proc/PID/maps "
+            "may not be read");
+    if (status != KYMO_OK) {
+        kymo__unwind_destroy(unwind);
+        return status;
+    }
+    *out = unwind;
+    return KYMO_OK;
+}
+
+kymo_status kymo__unwind_create(pid_t pid, struct kymo__unwind_files *files, struct kymo__unwind **out)
+{
+    struct kymo__unwind_source source;
+    KYMO_TRY(kymo__unwind_source_open(pid, &source));
+    return kymo__unwind_create_from(&source, files, out);
+}
+
+static void forget_jit(struct kymo__unwind *unwind)
+{
+    for (size_t i = 0; i < unwind->n_jit; i++)
+        kymo__free(unwind->jit[i].symbol);
+    unwind->n_jit = 0;
+    unwind->jit_read_ns = 0;
+}
+
+void kymo__unwind_destroy(struct kymo__unwind *unwind)
+{
+    if (unwind == NULL)
+        return;
+    forget_jit(unwind);
+    kymo__free(unwind->jit);
+    kymo__free(unwind->known);
+    kymo__free(unwind->maps);
+    kymo__buf_fini(&unwind->text);
+    unwind->source.close(unwind->source.self);
+    kymo__free(unwind);
+}
+
+void kymo__unwind_forget(struct kymo__unwind *unwind)
+{
+    forget_jit(unwind);
+    (void)read_maps(unwind); /* what cannot be read now is read when it is wanted */
+}
+
+void kymo__unwind_counts(const struct kymo__unwind *unwind, struct kymo__unwind_counts *out)
+{
+    *out = unwind->counts;
+}
+
+/* ---- mappings ---- */
+
+struct kymo__unwind_map *kymo__unwind_map_known(struct kymo__unwind *unwind, uint64_t address)
+{
+    size_t low = 0, high = unwind->n_maps;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (unwind->maps[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < unwind->n_maps && unwind->maps[low].start <= address ? &unwind->maps[low] : NULL;
+}
+
+struct kymo__unwind_map *kymo__unwind_map_at(struct kymo__unwind *unwind, uint64_t address)
+{
+    struct kymo__unwind_map *map = kymo__unwind_map_known(unwind, address);
+    if (map != NULL || now_ns() - unwind->maps_read_ns < unwind->maps_pause_ns)
+        return map;
+    if (read_maps(unwind))
+        map = kymo__unwind_map_known(unwind, address);
+    unwind->maps_pause_ns =
+        map != NULL ? first_pause_ns : KYMO__MIN(2 * unwind->maps_pause_ns, longest_pause_ns);
+    return map;
+}
+
+size_t kymo__unwind_stack_size(struct kymo__unwind *unwind, uint64_t sp, size_t cap)
+{
+    /* Libraries may come and go at addresses that were seen; once in a while is enough for that. */
+    if (now_ns() - unwind->maps_read_ns > longest_pause_ns)
+        (void)read_maps(unwind);
+    const struct kymo__unwind_map *map = kymo__unwind_map_at(unwind, sp);
+    if (map ==
+        NULL) { /* The first thread's stack grows down from what it was when the mappings were read. */
+        map = kymo__unwind_map_known(unwind, sp + cap);
+        if (map == NULL || strcmp(map->path, "[stack]") != 0)
+            return 0;
+    }
+    return (size_t)KYMO__MIN(map->end - sp, (uint64_t)cap);
+}
+
+/* ---- programs ---- */
+
+/* A file by that path may be a younger one: its first page is compared with what is mapped of it. */
+static bool is_same(struct kymo__unwind *unwind, const struct kymo__unwind_map *map,
+                    const struct kymo__program *program)
+{
+    uint8_t page[4096];
+    for (const struct kymo__unwind_map *first = map;; first--) {
+        if (first->inode != map->inode || strcmp(first->path, map->path) != 0)
+            break;
+        if (first->offset == 0) {
+            const size_t n = KYMO__MIN(sizeof page, program->len);
+            return unwind->source.memory(unwind->source.self, first->start, page, n)
+                       ? memcmp(page, program->bytes, n) == 0
+                       : program->inode == map->inode;
+        }
+        if (first == unwind->maps)
+            break;
+    }
+    return program->inode == map->inode;
+}
+
+/* The kernel's own library, and a deleted one that is small enough, are in memory as they are in a file. */
+static struct kymo__program *copy_memory(struct kymo__unwind *unwind,
+                                         const struct kymo__unwind_map *map)
+{
+    const size_t len = (size_t)(map->end - map->start);
+    void *const bytes = len <= 1 << 20 ? kymo__alloc(len) : NULL;
+    if (bytes == NULL)
+        return NULL;
+    if (!unwind->source.memory(unwind->source.self, map->start, bytes, len)) {
+        kymo__free(bytes);
+        return NULL;
+    }
+    return kymo__program_copy(unwind->files, bytes, len, map->path);
+}
+
+static struct kymo__program *look_for(struct kymo__unwind *unwind, const struct kymo__unwind_map *map)
+{
+    if (strcmp(map->path, "[vdso]") == 0)
+        return copy_memory(unwind, map);
+    if (map->path[0] != '/')
+        return NULL;
+    const int fd = unwind->source.open_map(unwind->source.self, map);
+    if (fd < 0)
+        return NULL;
+    struct kymo__program *const program = kymo__program_open(unwind->files, fd, map->path);
+    close(fd);
+    return program != NULL && is_same(unwind, map, program) ? program : NULL;
+}
+
+struct kymo__program *kymo__unwind_program_at(struct kymo__unwind *unwind, uint64_t pc,
+                                              uint64_t *address)
+{
+    struct kymo__unwind_map *const map = kymo__unwind_map_known(unwind, pc);
+    if (map == NULL || !map->is_executable)
+        return NULL;
+    if (!map->was_looked_for) {
+        map->was_looked_for = true;
+        map->program = look_for(unwind, map);
+    }
+    if (map->program == NULL ||
+        !kymo__program_address(map->program, pc - map->start + map->offset, address))
+        return NULL;
+    return map->program;
+}
+
+/* ---- addresses ---- */
+
+const struct kymo__unwind_known *kymo__unwind_know(struct kymo__unwind *unwind, uint64_t pc)
+{
+    struct kymo__unwind_known *const place =
+        &unwind->known[pc * 0x9e3779b97f4a7c15u >> 32 & (KYMO__UNWIND_KNOWN - 1)];
+    if (place->pc == pc && pc != 0)
+        return place;
+    uint64_t address = 0;
+    (void)kymo__unwind_map_at(unwind, pc);
+    struct kymo__unwind_known found = {.pc = pc, .symbol = &kymo__native_unknown};
+    struct kymo__program *const program = kymo__unwind_program_at(unwind, pc, &address);
+    const struct kymo__program_function *function = NULL;
+    if (program != NULL) {
+        bool has_asked = false;
+        found.rule = kymo__program_rule(unwind->files, program, address, &has_asked);
+        unwind->counts.n_asked += has_asked;
+        function = kymo__program_name(program, &unwind->source, address);
+    } else {
+        function = kymo__unwind_jit_at(unwind, pc);
+    }
+    if (function != NULL) {
+        found.symbol = function->symbol;
+        found.is_outermost = function->is_outermost;
+    }
+    *place = found;
+    return place;
+}

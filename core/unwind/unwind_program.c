@@ -1,0 +1,318 @@
+/*
+ * Program files of the target: where their segments lie, what identifies them, where functions begin, which rules hold.
+ * One list serves all processes of a sampler. Files are mapped, not read: of half a gigabyte of libtorch a few pages count.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "unwind/unwind_internal.h"
+
+enum { MAX_RANGES = 1 << 20 };
+
+kymo_status kymo__unwind_files_create(struct kymo__unwind_files **out)
+{
+    struct kymo__unwind_files *const files = kymo__calloc(1, sizeof *files);
+    if (files == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for the program files of native frames");
+    *out = files;
+    return KYMO_OK;
+}
+
+void kymo__unwind_files_destroy(struct kymo__unwind_files *files)
+{
+    if (files == NULL)
+        return;
+    while (files->first != NULL) {
+        struct kymo__program *const program = files->first;
+        files->first = program->next;
+        kymo__program_destroy(program);
+    }
+    kymo__cfi_rules_fini(&files->rules);
+    kymo__free(files);
+}
+
+static void free_bytes(void *bytes, size_t len, bool is_mapped)
+{
+    if (bytes != NULL && is_mapped)
+        munmap(bytes, len);
+    else
+        kymo__free(bytes);
+}
+
+void kymo__program_destroy(struct kymo__program *program)
+{
+    kymo__cfi_close(program->cfi);
+    for (size_t i = 0; i < program->n_functions; i++)
+        kymo__free(program->functions[i].symbol);
+    kymo__free(program->functions);
+    kymo__free(program->ranges);
+    for (size_t i = 0; i < KYMO__COUNT_OF(program->symbols); i++) {
+        kymo__free(program->symbols[i].symbols);
+        free_bytes(program->symbols[i].bytes, program->symbols[i].len, program->symbols[i].is_mapped);
+    }
+    free_bytes(program->bytes, program->len, program->is_mapped);
+    free_bytes(program->cfi_bytes, program->len, program->is_mapped);
+    kymo__free(program->path);
+    kymo__free(program);
+}
+
+/* ---- what a file says of itself ---- */
+
+/* Notes: a build id is four bytes of name size, size, type 3, "GNU". */
+static void take_notes(struct kymo__program *program, const struct kymo__elf *elf,
+                       const Elf64_Phdr *segment)
+{
+    const uint8_t *const notes = kymo__elf_part(elf, segment->p_offset, segment->p_filesz);
+    for (uint64_t at = 0; notes != NULL && segment->p_filesz - at >= sizeof(Elf64_Nhdr);) {
+        Elf64_Nhdr note;
+        memcpy(&note, notes + at, sizeof note);
+        at += sizeof note;
+        const uint64_t name = ((uint64_t)note.n_namesz + 3) & ~(uint64_t)3;
+        const uint64_t size = ((uint64_t)note.n_descsz + 3) & ~(uint64_t)3;
+        if (segment->p_filesz - at < name || segment->p_filesz - at - name < size)
+            return;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            memcmp(notes + at, "GNU", 4) == 0 && note.n_descsz <= 32) {
+            for (uint32_t i = 0; i < note.n_descsz; i++) {
+                static const char digits[] = "0123456789abcdef";
+                program->build_id[2 * i] = digits[notes[at + name + i] >> 4];
+                program->build_id[2 * i + 1] = digits[notes[at + name + i] & 15];
+            }
+            return;
+        }
+        at += name + size;
+    }
+}
+
+/* .eh_frame_hdr as every linker writes it: numbers of four bytes, counted from its own address. */
+static void take_starts(struct kymo__program *program, const struct kymo__elf *elf,
+                        const Elf64_Phdr *segment)
+{
+    static const uint8_t usual[4] = {1, 0x1b, 0x03, 0x3b};
+    const uint8_t *const head = kymo__elf_part(elf, segment->p_offset, 12);
+    uint32_t n;
+    if (head == NULL || memcmp(head, usual, sizeof usual) != 0)
+        return;
+    memcpy(&n, head + 8, sizeof n);
+    if (kymo__elf_part(elf, segment->p_offset + 12, (uint64_t)n * 8) == NULL)
+        return;
+    program->starts_at = segment->p_offset + 12;
+    program->n_starts = n;
+    program->starts_base = segment->p_vaddr;
+}
+
+static void take_sections(struct kymo__program *program, const struct kymo__elf *elf)
+{
+    size_t len;
+    const uint8_t *found = kymo__elf_named(elf, ".gnu_debuglink", &len);
+    if (found != NULL && len > 0 &&
+        memchr(found, '\0', KYMO__MIN(len, sizeof program->debug_link)) != NULL)
+        memcpy(program->debug_link, found, strlen((const char *)found) + 1);
+    found = kymo__elf_named(elf, ".gnu_debugdata", &len);
+    if (found != NULL && len > 0) {
+        program->minidebug_at = (uint64_t)(found - elf->bytes);
+        program->n_minidebug = len;
+    }
+}
+
+static bool describe(struct kymo__program *program)
+{
+    struct kymo__elf elf;
+    Elf64_Phdr segment;
+    if (!kymo__elf_init(&elf, program->bytes, program->len))
+        return false;
+    for (uint64_t i = 0; kymo__elf_segment_head(&elf, i, &segment); i++) {
+        if (segment.p_type == PT_LOAD && program->n_loads < KYMO__COUNT_OF(program->loads)) {
+            program->loads[program->n_loads].offset = segment.p_offset;
+            program->loads[program->n_loads].n_bytes = segment.p_filesz;
+            program->loads[program->n_loads].address = segment.p_vaddr;
+            program->loads[program->n_loads++].is_executable = (segment.p_flags & PF_X) != 0;
+        } else if (segment.p_type == PT_NOTE && program->build_id[0] == '\0') {
+            take_notes(program, &elf, &segment);
+        } else if (segment.p_type == PT_GNU_EH_FRAME) {
+            take_starts(program, &elf, &segment);
+        }
+    }
+    take_sections(program, &elf);
+    return program->n_loads > 0;
+}
+
+/* ---- finding ---- */
+
+void *kymo__program_map(int fd, size_t *len)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0)
+        return NULL;
+    void *const bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    *len = (size_t)status.st_size;
+    return bytes != MAP_FAILED ? bytes : NULL;
+}
+
+/* A second view of the file, whose first page can be written to and stays ours. NULL: it cannot be had. */
+static void *map_again(int fd, size_t len)
+{
+    void *const bytes = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return NULL;
+    if (mprotect(bytes, KYMO__MIN(len, 4096), PROT_READ | PROT_WRITE) == 0)
+        return bytes;
+    munmap(bytes, len);
+    return NULL;
+}
+
+/* Takes `made->bytes` and the other view over. */
+static struct kymo__program *add(struct kymo__unwind_files *files, const struct kymo__program *made,
+                                 const char *path)
+{
+    struct kymo__program *const program = kymo__alloc(sizeof *program);
+    if (program == NULL) {
+        free_bytes(made->bytes, made->len, made->is_mapped);
+        free_bytes(made->cfi_bytes, made->len, made->is_mapped);
+        return NULL;
+    }
+    *program = *made;
+    program->path = kymo__strndup(path, strlen(path));
+    if (program->path == NULL || !describe(program)) {
+        kymo__program_destroy(program);
+        return NULL;
+    }
+    const char *const slash = strrchr(program->path, '/');
+    program->base = slash != NULL ? slash + 1 : program->path;
+    program->next = files->first;
+    files->first = program;
+    return program;
+}
+
+struct kymo__program *kymo__program_open(struct kymo__unwind_files *files, int fd, const char *path)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return NULL;
+    struct kymo__program made = {.device = (uint64_t)status.st_dev,
+                                 .inode = (uint64_t)status.st_ino,
+                                 .changed_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u +
+                                               (uint64_t)status.st_mtim.tv_nsec,
+                                 .is_mapped = true};
+    for (struct kymo__program *p = files->first; p != NULL; p = p->next)
+        if (p->is_mapped && p->device == made.device && p->inode == made.inode &&
+            p->changed_ns == made.changed_ns && p->len == (uint64_t)status.st_size)
+            return p;
+    made.bytes = kymo__program_map(fd, &made.len);
+    if (made.bytes == NULL)
+        return NULL;
+    made.cfi_bytes = map_again(fd, made.len);
+    return add(files, &made, path);
+}
+
+struct kymo__program *kymo__program_copy(struct kymo__unwind_files *files, void *bytes, size_t len,
+                                         const char *path)
+{
+    for (struct kymo__program *p = files->first; p != NULL; p = p->next)
+        if (!p->is_mapped && p->len == len && memcmp(p->bytes, bytes, len) == 0) {
+            kymo__free(bytes);
+            return p;
+        }
+    void *const again = kymo__alloc(len);
+    if (again != NULL)
+        memcpy(again, bytes, len);
+    return add(files, &(struct kymo__program){.bytes = bytes, .cfi_bytes = again, .len = len}, path);
+}
+
+/* ---- addresses ---- */
+
+bool kymo__program_address(const struct kymo__program *program, uint64_t offset, uint64_t *address)
+{
+    for (size_t i = 0; i < program->n_loads; i++)
+        if (offset >= program->loads[i].offset &&
+            offset - program->loads[i].offset < program->loads[i].n_bytes) {
+            *address = program->loads[i].address + (offset - program->loads[i].offset);
+            if (program->loads[i].is_executable)
+                return true;
+        }
+    return false;
+}
+
+const uint8_t *kymo__program_at(const struct kymo__program *program, uint64_t address, size_t n_bytes)
+{
+    for (size_t i = 0; i < program->n_loads; i++) {
+        const uint64_t into = address - program->loads[i].address;
+        if (address >= program->loads[i].address && into < program->loads[i].n_bytes &&
+            n_bytes <= program->loads[i].n_bytes - into && program->loads[i].offset <= program->len &&
+            into <= program->len - program->loads[i].offset &&
+            n_bytes <= program->len - program->loads[i].offset - into)
+            return (const uint8_t *)program->bytes + program->loads[i].offset + into;
+    }
+    return NULL;
+}
+
+static uint64_t start_of(const struct kymo__program *program, uint64_t i)
+{
+    int32_t from_table;
+    memcpy(&from_table, (const uint8_t *)program->bytes + program->starts_at + i * 8,
+           sizeof from_table);
+    return program->starts_base + (uint64_t)(int64_t)from_table;
+}
+
+bool kymo__program_start(const struct kymo__program *program, uint64_t address, uint64_t *begin,
+                         uint64_t *end)
+{
+    uint64_t low = 0, high = program->n_starts;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (start_of(program, middle) <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return false;
+    *begin = start_of(program, low - 1);
+    *end = low < program->n_starts ? start_of(program, low) : UINT64_MAX;
+    return *begin <= address && address < *end;
+}
+
+/* ---- rules ---- */
+
+/* Where the first range that begins behind `address` is. */
+static size_t behind(const struct kymo__program *program, uint64_t address)
+{
+    size_t low = 0, high = program->n_ranges;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (program->ranges[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t kymo__program_rule(struct kymo__unwind_files *files, struct kymo__program *program,
+                            uint64_t address, bool *has_asked)
+{
+    struct kymo__cfi_range found;
+    const size_t at = behind(program, address);
+    if (at > 0 && address < program->ranges[at - 1].end)
+        return program->ranges[at - 1].rule;
+    if (!program->was_cfi_opened) {
+        program->was_cfi_opened = true;
+        if (program->cfi_bytes != NULL)
+            program->cfi = kymo__cfi_open(program->cfi_bytes, program->len);
+    }
+    *has_asked = program->cfi != NULL;
+    if (program->cfi == NULL || !kymo__cfi_at(program->cfi, address, &files->rules, &found))
+        return 0;
+    /* A hostile table may overlap itself: what was found first stays, and the rest is asked for each time. */
+    const bool has_room = (at == 0 || program->ranges[at - 1].end <= found.begin) &&
+                          (at == program->n_ranges || found.end <= program->ranges[at].begin);
+    if (has_room && program->n_ranges < MAX_RANGES &&
+        kymo__grow(&program->ranges, &program->ranges_cap, program->n_ranges + 1, sizeof found)) {
+        memmove(program->ranges + at + 1, program->ranges + at,
+                (program->n_ranges - at) * sizeof found);
+        program->ranges[at] = found;
+        program->n_ranges++;
+    }
+    return found.rule;
+}
