@@ -15,15 +15,26 @@ static kymo_status no_memory(void)
 
 /* ---- a block ---- */
 
-/* How many samples the rounds at hand are; more than a block may have when they are none of ours. */
-static uint64_t count_samples(const struct kymo__samples_rounds *rounds)
+/*
+ * How many samples the rounds at hand are; more than a block may have when they are none of ours. `is_there` has room for
+ * each of `n_threads` threads.
+ */
+static uint64_t count_samples(const struct kymo__samples_rounds *rounds, bool *is_there,
+                              size_t n_threads)
 {
-    uint64_t n_threads = 0, n_samples = 0;
+    uint64_t n_present = 0, n_samples = 0;
     size_t event = 0;
+    memset(is_there, 0, n_threads * sizeof *is_there);
     for (size_t i = 0; i < rounds->n; i++) {
-        for (; event < rounds->n_events && rounds->events[event].round == i; event++)
-            n_threads += (rounds->events[event].what & 8) == 0; /* at most */
-        n_samples += n_threads;
+        for (; event < rounds->n_events && rounds->events[event].round == i; event++) {
+            const uint32_t thread = rounds->events[event].thread;
+            if (thread == 0 || thread > n_threads)
+                continue;
+            const bool is_now = (rounds->events[event].what & 8) == 0;
+            n_present += (uint64_t)is_now - (uint64_t)is_there[thread - 1];
+            is_there[thread - 1] = is_now;
+        }
+        n_samples += n_present;
         if (n_samples > (uint64_t)MAX_SAMPLES * 64)
             break;
     }
@@ -68,7 +79,7 @@ static bool take_rounds(struct kymo__samples_player *p, struct kymo__samples_ent
     const uint64_t number = entry->numbers[0];
     const uint32_t process = number != 0 && number <= s->n_processes ? s->processes[number - 1] : 0;
     if (process == 0 || kymo__samples_rounds(entry, &p->rounds, failed) != KYMO__CALLS_ENTRY ||
-        count_samples(&p->rounds) > (uint64_t)MAX_SAMPLES * 2)
+        count_samples(&p->rounds, p->is_there, s->n_threads) > (uint64_t)MAX_SAMPLES * 2)
         return false;
     *failed = !add_turns(p, process);
     return !*failed;
@@ -210,7 +221,8 @@ kymo_status kymo__samples_player_open(struct kymo__samples_player *p, struct kym
     p->states = kymo__calloc((size_t)kymo_samples_n_processes(set->samples) + 1, sizeof *p->states);
     p->places = kymo__calloc((size_t)kymo_samples_n_threads(set->samples) + 1, sizeof *p->places);
     p->to_unix_ns = kymo_recording_process(source->recording, source->log)->mono_to_unix_ns;
-    if (p->states == NULL || p->places == NULL)
+    p->is_there = kymo__calloc(source->n_threads + 1, sizeof *p->is_there);
+    if (p->states == NULL || p->places == NULL || p->is_there == NULL)
         return no_memory();
     return kymo__recording_read_samples(source->recording, source->log, &p->blocks);
 }
@@ -223,6 +235,7 @@ void kymo__samples_player_close(struct kymo__samples_player *p)
         kymo__free(p->states[i].seen);
     kymo__free(p->states);
     kymo__free(p->places);
+    kymo__free(p->is_there);
     kymo__free(p->turns);
     kymo__free(p->events);
     kymo__samples_rounds_fini(&p->rounds);

@@ -256,6 +256,20 @@ static void a_thread_is_renamed(void **state)
     kymo__free(text);
 }
 
+/* A thread that changes counts once in each round, however often it has changed. */
+static void fast_changes_are_all_read(void **state)
+{
+    struct samples_maker *m = *state;
+    const uint32_t t = samples_thread(m, 1, "MainThread"), a = samples_stack(m, "main:3;a:1"),
+                   b = samples_stack(m, "main:4;b:1");
+    struct tape tape;
+    for (uint64_t i = 1; i <= 20000; i++)
+        samples_round(m, i * 20, 1, (struct kymo_samples_seen[]){{t, i % 2 ? a : b, 1, 0}});
+    samples_end(m, "stop");
+    kymo__free(play_all(m, NULL, &tape));
+    assert_int_equal(tape.n_samples, 20000);
+}
+
 /* ---- size ---- */
 
 /* Rounds at random, as a sampler makes them: bytes of the log for each sample. */
@@ -410,6 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(several_samplers_are_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_killed_sampler_leaves_what_it_wrote, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_thread_is_renamed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fast_changes_are_all_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stable_stacks_take_less_than_a_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_threads_take_less_still, set_up, tear_down),
         cmocka_unit_test_setup_teardown(writing_without_memory_fails_and_leaks_nothing, set_up,
