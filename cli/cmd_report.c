@@ -11,15 +11,18 @@
 #include "report_energy.h"
 #include "report_epochs.h"
 #include "report_memory.h"
+#include "report_samples.h"
 
 /* Rows a screen takes in at one glance. */
 #define DEFAULT_LIMIT 30
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, iterations, per_iteration, gpu, energy, epochs,
-        first, memory, calls, subtract;
+    bool json, csv, tree, threads, ranks, all, per_iteration, gpu, energy, epochs, first, memory,
+        calls, subtract, samples, idle, native;
     const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
     const char *strategy, *itwinai, *callers, *callees;
+    const char *iterations; /* "" without a value */
+    const char *mode, *range, *epoch, *phase, *thread, *rank, *library;
     uint32_t depth, limit, jobs, group;
 } given = {.color = "auto"};
 
@@ -30,9 +33,10 @@ static const struct cli_option options[] = {
     {"gpu", 0, CLI_FLAG, NULL, &given.gpu,
      "what GPUs did: kernels, launch shapes, copies, streams, the\n"
      "ranges that launched them, where GPUs wait for the host"},
-    {"iterations", 0, CLI_FLAG, NULL, &given.iterations,
+    {"iterations", 0, CLI_MAYBE, "slow|A..B", &given.iterations,
      "the time of each range in an iteration, warm-up left out;\n"
-     "ranks, epochs, phases and outliers"},
+     "ranks, epochs, phases and outliers. With --samples: those of\n"
+     "slow iterations alone, or of these"},
     {"data", 0, CLI_TEXT, "RANGE", &given.data,
      "the range in which an iteration waits for its data: say\n"
      "what share of the time that is"},
@@ -45,11 +49,13 @@ static const struct cli_option options[] = {
     {"energy", 0, CLI_FLAG, NULL, &given.energy,
      "joules, watts and utilization of runs, devices, epochs, ranges"},
     {"by", 0, CLI_CHOICE,
-     "run|repeat|device|rank|node|epoch|iteration|phase|range|function|signature|shape|path|thread",
+     "run|repeat|device|rank|node|epoch|iteration|phase|range|function|signature|shape|path|thread|"
+     "line|file|module|process|stack",
      &given.by,
      "with --energy: this table alone (the first nine); with\n"
-     "--calls: how they are added up (the last five; default:\n"
-     "function)"},
+     "--calls: how they are added up (the next five; default:\n"
+     "function); with --samples: function, line, file, module,\n"
+     "thread, process, rank or stack"},
     {"group", 0, CLI_COUNT, "N", &given.group,
      "with --energy: N iterations in a row (default: as many as\n"
      "take ten times as long as readings take to change)"},
@@ -70,10 +76,32 @@ static const struct cli_option options[] = {
     {"callees", 0, CLI_TEXT, "NAME", &given.callees, "with --calls: whom NAME called"},
     {"subtract", 0, CLI_FLAG, NULL, &given.subtract,
      "with --calls: take what measuring cost out of the times"},
+    {"samples", 0, CLI_FLAG, NULL, &given.samples,
+     "where a sampler found the threads (kymo attach, kymo run\n"
+     "--sample): functions and lines, with the error of each"},
+    {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &given.mode,
+     "with --samples: main threads all the time and others while on\n"
+     "a processor (the default); threads on a processor; holders of\n"
+     "the GIL; threads that handle an exception"},
+    {"idle", 0, CLI_FLAG, NULL, &given.idle, "with --samples: all threads all the time"},
+    {"range", 0, CLI_TEXT, "NAME", &given.range,
+     "with --samples: threads that have a range NAME open"},
+    {"epoch", 0, CLI_TEXT, "A..B", &given.epoch, "with --samples: in these epochs, or in one"},
+    {"phase", 0, CLI_TEXT, "NAME", &given.phase, "with --samples: in this phase of the program"},
+    {"thread", 0, CLI_TEXT, "NAME", &given.thread,
+     "with --samples: threads of this name; as --filter"},
+    {"rank", 0, CLI_TEXT, "R", &given.rank, "with --samples: processes of this rank"},
+    {"library", 0, CLI_TEXT, "NAME", &given.library,
+     "with --samples: what is called in files with NAME in their\n"
+     "path, and who called into it"},
+    {"native", 0, CLI_FLAG, NULL, &given.native,
+     "with --samples: native functions by themselves (default: their\n"
+     "time is that of the Python function that called them)"},
     {"sort", 's', CLI_TEXT, "COLUMN", &given.sort,
      "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
      "(default: total); -COLUMN for the other direction. With\n"
-     "--calls: self (default), total, calls, percall, name"},
+     "--calls: self (default), total, calls, percall, name; with\n"
+     "--samples: self (default), total, samples, name"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
      "only ranges whose name has this word in it, or matches it\n"
      "where it has one of *?["},
@@ -93,7 +121,9 @@ static const struct cli_option options[] = {
      "averages, phases; with --memory pools, phases, categories,\n"
      "modules, stacks, growth, fragmentation, resident, live; with\n"
      "--calls functions, signatures, callers, callees, paths,\n"
-     "shapes, threads, totals"},
+     "shapes, threads, totals; with --samples functions, lines,\n"
+     "files, modules, threads, processes, ranks, stacks, contacts,\n"
+     "waits, gil, audit, totals"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},
@@ -110,7 +140,7 @@ static const struct cli_option options[] = {
 static const char *table_list(char *into, size_t size)
 {
     snprintf(into, size, "%s%s%s%s", given.tree ? ",tree" : "", given.threads ? ",threads" : "",
-             given.ranks ? ",ranks" : "", given.iterations ? ",iterations" : "");
+             given.ranks ? ",ranks" : "", given.iterations != NULL ? ",iterations" : "");
     return into[0] != '\0' ? into + 1 : given.gpu ? "" : "ranges";
 }
 
@@ -227,6 +257,34 @@ static int print_calls(const struct cli_recordings *recordings, FILE *out)
     return report_calls(recordings, &wants, out);
 }
 
+/* `is_short`: a few lines, of what counts when nothing is asked for. */
+static int print_samples(const struct cli_recordings *recordings, bool is_short, FILE *out)
+{
+    if (is_short) {
+        const struct report_samples few = {.text = text_wants(out), .is_short = true};
+        return report_samples(recordings, &few, out);
+    }
+    const struct report_samples wants = {.text = text_wants(out),
+                                         .which = {.mode = given.mode,
+                                                   .idle = given.idle,
+                                                   .range = given.range,
+                                                   .iterations = given.iterations,
+                                                   .epochs = given.epoch,
+                                                   .phase = given.phase,
+                                                   .thread = given.thread,
+                                                   .rank = given.rank},
+                                         .by = given.by,
+                                         .library = given.library,
+                                         .filter = given.filter,
+                                         .sort = given.sort,
+                                         .table = given.table,
+                                         .limit = limit_wanted(),
+                                         .native = given.native,
+                                         .json = given.json,
+                                         .csv = given.csv};
+    return report_samples(recordings, &wants, out);
+}
+
 /* What was found out; without a summary, energy, epochs, memory or the series is printed. */
 struct findings {
     kymo_summary *summary;
@@ -252,11 +310,15 @@ static int print_report(const struct findings *findings, const struct cli_record
                                           : kymo_report_text(findings->summary, &wants, out);
     if (status != KYMO_OK)
         return cli_fail("%s", kymo_last_error());
-    if (given.json || strcmp(wants.tables, "ranges") != 0 ||
-        !kymo_energy_is_there(recordings->list, recordings->n))
+    if (given.json || strcmp(wants.tables, "ranges") != 0)
         return CLI_FINE;
     const struct report_energy of_energy = energy_wants(true, out);
-    return report_energy(recordings, &of_energy, out);
+    int result = CLI_FINE;
+    if (kymo_energy_is_there(recordings->list, recordings->n))
+        result = report_energy(recordings, &of_energy, out);
+    if (result == CLI_FINE && kymo_samples_are_there(recordings->list, recordings->n))
+        result = print_samples(recordings, true, out);
+    return result;
 }
 
 static int print_series(const struct cli_recordings *recordings, FILE *out)
@@ -290,6 +352,8 @@ static int print(const struct findings *findings, const struct cli_recordings *r
                    : report_memory(recordings, &of_memory, out);
     if (given.calls)
         return print_calls(recordings, out);
+    if (given.samples)
+        return print_samples(recordings, false, out);
     return findings->summary != NULL ? print_report(findings, recordings, out)
                                      : print_series(recordings, out);
 }
@@ -348,7 +412,8 @@ static kymo_status find_out(const struct cli_recordings *recordings, struct find
     const struct kymo_summary_options wants = summary_wants("reading");
     const struct kymo_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
     kymo_status status = KYMO_OK;
-    if (!given.per_iteration && !given.energy && !given.epochs && !given.memory && !given.calls)
+    if (!given.per_iteration && !given.energy && !given.epochs && !given.memory && !given.calls &&
+        !given.samples)
         status = kymo_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
     if (status == KYMO_OK && given.gpu)
         status = kymo_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
@@ -359,7 +424,7 @@ static kymo_status find_out(const struct cli_recordings *recordings, struct find
 /* What goes with --calls goes with nothing else; a sentence is said when not. */
 static bool calls_are_sound(void)
 {
-    const bool is_of_calls = given.by != NULL && report_calls_knows(given.by);
+    const bool is_of_calls = given.by != NULL && !given.samples && report_calls_knows(given.by);
     if (!given.calls &&
         (given.callers != NULL || given.callees != NULL || given.subtract || is_of_calls))
         cli_say("--callers, --callees, --subtract and --by %s go with --calls",
@@ -371,29 +436,80 @@ static bool calls_are_sound(void)
     else if (given.callers != NULL && given.callees != NULL)
         cli_say("--callers and --callees exclude one another");
     else if (given.calls && (given.per_iteration || given.html != NULL || given.gpu ||
-                             given.energy || given.epochs || given.memory))
+                             given.energy || given.epochs || given.memory || given.samples))
         cli_say("--calls is a report of its own and excludes --energy, --epochs, --gpu, --memory, "
-                "--per-iteration and --html");
+                "--samples, --per-iteration and --html");
     else
         return true;
     return false;
 }
 
+/* The same of --samples. */
+static bool samples_are_sound(void)
+{
+    const bool is_of_samples = given.by != NULL && report_samples_knows(given.by);
+    const bool has_value = given.iterations != NULL && given.iterations[0] != '\0';
+    if (!given.samples && (given.mode != NULL || given.idle || given.range != NULL || has_value ||
+                           given.epoch != NULL || given.phase != NULL || given.thread != NULL ||
+                           given.rank != NULL || given.library != NULL || given.native))
+        cli_say(
+            "--mode, --idle, --range, --epoch, --phase, --thread, --rank, --library, --native and "
+            "--iterations with a value go with --samples");
+    else if (given.samples && given.by != NULL && !is_of_samples)
+        cli_say("samples are added up by function, line, file, module, thread, process, rank or "
+                "stack, not by %s",
+                given.by);
+    else if (given.samples && given.iterations != NULL && !has_value)
+        cli_say(
+            "--samples takes --iterations with a value: --iterations=slow, --iterations=10..20");
+    else if (given.samples && given.library != NULL && given.by != NULL)
+        cli_say("--library is a way of adding samples up and excludes --by");
+    else if (given.samples && (given.per_iteration || given.html != NULL || given.gpu ||
+                               given.energy || given.epochs || given.memory || given.tree))
+        cli_say(
+            "--samples is a report of its own and excludes --energy, --epochs, --gpu, --memory, "
+            "--tree, --per-iteration and --html");
+    else
+        return true;
+    return false;
+}
+
+/* Nobody in it but samplers: then where they found the threads is the report. */
+static bool has_samples_alone(const struct cli_recordings *recordings)
+{
+    for (size_t i = 0; i < recordings->n; i++)
+        if (kymo_recording_n_processes(recordings->list[i]) != 0)
+            return false;
+    return kymo_samples_are_there(recordings->list, recordings->n);
+}
+
+static bool is_plain(void)
+{
+    return !given.per_iteration && !given.energy && !given.epochs && !given.memory &&
+           !given.calls && !given.gpu && !given.tree && !given.threads && !given.ranks &&
+           given.iterations == NULL && given.table == NULL;
+}
+
 static int report(int n_args, char **args)
 {
+    if (given.samples && given.iterations != NULL && given.iterations[0] == '\0') {
+        const char *const which = report_samples_take_iterations(args, &n_args);
+        given.iterations = which != NULL ? which : "";
+    }
     if (n_args == 0)
         return cli_fail("report needs a recording: kymo report RUN.kymo");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
-    if (given.table != NULL && !given.csv)
-        return cli_fail("--table NAME goes with --csv");
-    if (given.per_iteration && (given.json || given.csv || given.iterations || given.tree))
+    if (given.table != NULL && !given.csv && !given.samples)
+        return cli_fail("--table NAME goes with --csv, or with --samples");
+    if (given.per_iteration && (given.json || given.csv || given.iterations != NULL || given.tree))
         return cli_fail("--per-iteration writes a CSV of its own and goes with --filter and "
                         "--output only");
-    if (!calls_are_sound())
+    if (!calls_are_sound() || !samples_are_sound())
         return CLI_BAD;
-    if (!given.energy && ((given.by != NULL && !given.calls) || given.group != 0 || given.co2 != NULL ||
-                          given.pue != NULL || given.itwinai != NULL || given.strategy != NULL))
+    if (!given.energy &&
+        ((given.by != NULL && !given.calls && !given.samples) || given.group != 0 ||
+         given.co2 != NULL || given.pue != NULL || given.itwinai != NULL || given.strategy != NULL))
         return cli_fail(
             "--by, --group, --co2, --pue, --write-itwinai and --strategy go with --energy");
     if (given.energy && (given.per_iteration || given.html != NULL || given.gpu))
@@ -424,6 +540,8 @@ static int report(int n_args, char **args)
     /* How kernels were launched is told by the arguments of a trace. */
     if (!(given.gpu ? cli_open_whole : cli_open)(&recordings, args, n_args))
         return CLI_BAD;
+    if (is_plain() && has_samples_alone(&recordings))
+        given.samples = true;
     struct findings findings = {0};
     const int status =
         find_out(&recordings, &findings) == KYMO_OK
@@ -462,6 +580,8 @@ const struct cli_command cli_command_report = {
         "  kymo report train.kymo --calls             functions, most time by themselves first\n"
         "  kymo report train.kymo --calls --by shape  which arguments make a function slow\n"
         "  kymo report old.prof --calls --callers dot a profile of cProfile\n"
+        "  kymo report train.kymo --samples           where a sampler found the threads\n"
+        "  kymo report train.kymo --samples --iterations=slow --by line\n"
         "  kymo report train.kymo --html train.html   a page with everything\n"
         "  kymo report trace.json.gz --tree           a trace of torch.profiler\n"
         "  kymo report train.kymo --json | jq '.ranges[0]'",

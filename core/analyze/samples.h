@@ -84,6 +84,11 @@ void kymo__samples_chosen_destroy(struct kymo__samples_chosen *chosen);
 /* Whether a sample counts. */
 bool kymo__samples_counts(const struct kymo__samples_chosen *chosen, uint32_t process,
                           uint64_t at_ns, const struct kymo_samples_seen *seen);
+/* Both halves of that: who and when, and what the thread did. */
+bool kymo__samples_is_there(const struct kymo__samples_chosen *chosen, uint32_t process,
+                            uint64_t at_ns, uint32_t thread);
+bool kymo__samples_is_of_mode(const struct kymo__samples_chosen *chosen,
+                              const struct kymo_samples_seen *seen);
 /* What counts, as a sentence without its full stop: "main threads all the time, others while on a processor". */
 const char *kymo__samples_chosen_what(const struct kymo__samples_chosen *chosen);
 

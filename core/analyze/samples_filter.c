@@ -143,8 +143,8 @@ static kymo_status join_range(struct kymo__samples_chosen *c, struct kymo__sampl
 
 static void say_slow(struct kymo__samples_chosen *c, const struct kymo__slow_found *slow)
 {
-    kymo__buf_printf(&c->what, ", in %" PRIu64 " slow iterations of %" PRIu64 " (%s)", slow->n_slow,
-                     slow->n_iterations,
+    kymo__buf_printf(&c->what, ", in %" PRIu64 " of %" PRIu64 " iterations, the slow ones (%s)",
+                     slow->n_slow, slow->n_iterations,
                      slow->is_by_rank ? "none was 1.5 times the median: the slowest 5 %"
                                       : "more than 1.5 times the median");
 }
@@ -280,7 +280,8 @@ const char *kymo__samples_chosen_what(const struct kymo__samples_chosen *c)
     return c->what.data;
 }
 
-static bool is_of_mode(const struct kymo__samples_chosen *c, const struct kymo_samples_seen *seen)
+bool kymo__samples_is_of_mode(const struct kymo__samples_chosen *c,
+                              const struct kymo_samples_seen *seen)
 {
     switch (c->mode) {
     case MODE_CPU:
@@ -295,14 +296,21 @@ static bool is_of_mode(const struct kymo__samples_chosen *c, const struct kymo_s
     }
 }
 
-bool kymo__samples_counts(const struct kymo__samples_chosen *c, uint32_t process, uint64_t at_ns,
-                          const struct kymo_samples_seen *seen)
+bool kymo__samples_is_there(const struct kymo__samples_chosen *c, uint32_t process, uint64_t at_ns,
+                            uint32_t thread)
 {
-    if ((c->threads[seen->thread] & IS_CHOSEN) == 0 || !is_of_mode(c, seen) ||
-        (c->ranges != NULL && !kymo__spans_have(&c->ranges[seen->thread], at_ns)))
+    if ((c->threads[thread] & IS_CHOSEN) == 0 ||
+        (c->ranges != NULL && !kymo__spans_have(&c->ranges[thread], at_ns)))
         return false;
     for (int i = 0; i < N_DURING; i++)
         if (c->during[i] != NULL && !kymo__spans_have(&c->during[i][c->spans_of[i][process]], at_ns))
             return false;
     return true;
+}
+
+bool kymo__samples_counts(const struct kymo__samples_chosen *c, uint32_t process, uint64_t at_ns,
+                          const struct kymo_samples_seen *seen)
+{
+    return kymo__samples_is_there(c, process, at_ns, seen->thread) &&
+           kymo__samples_is_of_mode(c, seen);
 }

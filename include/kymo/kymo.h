@@ -48,6 +48,7 @@
 #include <kymo/report.h>
 #include <kymo/sampler.h>
 #include <kymo/samples.h>
+#include <kymo/samples_report.h>
 #include <kymo/stopwatch.h>
 #include <kymo/switchboard.h>
 #include <kymo/table.h>

@@ -72,7 +72,8 @@ KYMO_API void kymo_samples_report_destroy(kymo_samples_report *report);
  *   processes   rank worker pid command samples self_ns share error cpu gil waits
  *   ranks       rank processes samples self_ns share error cpu gil waits
  *   stacks      stack samples self_ns share error cpu gil waits; frames from the outermost, with ";" between
- *   contacts    function file line caller caller_file caller_line samples self_ns share error, of `library`
+ *   contacts    function file line contact contact_file contact_line caller caller_file caller_line samples self_ns share
+ *               error: where samples are, the innermost frame of `library` around that, and who called into it
  *   waits       waits function file line thread samples self_ns share
  *   gil         rank pid thread held_ns held wants_ns wants switches_per_s
  *   audit       host pid strategy rate_hz achieved_hz seconds rounds asked missed missed_share samples rejected

@@ -1,0 +1,281 @@
+/*
+ * What the samplers say about themselves: the rate they kept, what they left out, what they cost, and how far samples of
+ * running threads are from those of threads that were stopped by chance.
+ *
+ * That distance is half the sum of the differences of shares, over functions that were innermost. Two draws from one
+ * distribution have one, too: what is to be expected by chance stands beside it. Its interval comes from drawing the exact
+ * samples again from themselves, some hundred times.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/samples_whole.h"
+
+/* ---- the distance ---- */
+
+struct distance {
+    bool is_known;
+    double value, low, high, by_chance;
+};
+
+enum { LEAST_SAMPLES = 20, DRAWS = 200, MOST_AUDITS = 100000 };
+
+static uint64_t sum_of(const uint64_t *counts, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += counts[i];
+    return sum;
+}
+
+static double distance_of(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += fabs((double)a[i] / (double)n_a - (double)b[i] / (double)n_b);
+    return sum / 2;
+}
+
+/* The mean of what two draws of one distribution have, each difference taken as normal. */
+static double distance_by_chance(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
+                                 size_t n)
+{
+    const double root_2_by_pi = 0.7978845608028654;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double p = (double)(a[i] + b[i]) / (double)(n_a + n_b);
+        sum += sqrt(p * (1 - p) * (1 / (double)n_a + 1 / (double)n_b));
+    }
+    return sum * root_2_by_pi / 2;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* One more draw of the exact samples from themselves; `drawn` gets how often each function came. */
+static void draw(const uint32_t *audits, uint64_t n_audits, uint64_t *drawn, size_t n,
+                 uint64_t *random)
+{
+    memset(drawn, 0, n * sizeof *drawn);
+    for (uint64_t i = 0; i < n_audits; i++)
+        drawn[audits[next_random(random) % n_audits]]++;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* False without memory. */
+static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, size_t n,
+                          struct distance *out)
+{
+    const uint64_t n_snapshots = sum_of(snapshots, n), n_audits = sum_of(audits, n);
+    uint32_t *const list = kymo__calloc((size_t)n_audits, sizeof *list);
+    uint64_t *const drawn = kymo__calloc(n, sizeof *drawn);
+    double values[DRAWS];
+    uint64_t random = UINT64_C(0x2545f4914f6cdd1d); /* the same recording has the same interval */
+    if (list == NULL || drawn == NULL) {
+        kymo__free(list);
+        kymo__free(drawn);
+        return false;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++)
+        for (uint64_t k = 0; k < audits[i]; k++)
+            list[at++] = (uint32_t)i;
+    for (size_t i = 0; i < DRAWS; i++) {
+        draw(list, n_audits, drawn, n, &random);
+        values[i] = distance_of(snapshots, n_snapshots, drawn, n_audits, n);
+    }
+    qsort(values, DRAWS, sizeof *values, by_value);
+    /* A draw of a draw is farther off than the draw was; by as much it is turned round. */
+    out->low = fmax(0, 2 * out->value - values[DRAWS - 1 - DRAWS / 40]);
+    out->high = fmax(out->low, 2 * out->value - values[DRAWS / 40]);
+    kymo__free(list);
+    kymo__free(drawn);
+    return true;
+}
+
+static bool find_distance(const struct kymo__samples_sums *sums, size_t source, struct distance *out)
+{
+    const size_t n = sums->n_functions;
+    const uint64_t *const snapshots = sums->snapshots + source * n, *const audits =
+                                                                        sums->audits + source * n;
+    const uint64_t n_snapshots = sum_of(snapshots, n), n_audits = sum_of(audits, n);
+    *out = (struct distance){0};
+    if (n_snapshots < LEAST_SAMPLES || n_audits < LEAST_SAMPLES || n_audits > UINT32_MAX)
+        return true;
+    out->is_known = true;
+    out->value = distance_of(snapshots, n_snapshots, audits, n_audits, n);
+    out->by_chance = distance_by_chance(snapshots, n_snapshots, audits, n_audits, n);
+    if (n_audits <= MOST_AUDITS)
+        return find_interval(snapshots, audits, n, out);
+    /* With so many the scatter is that of a normal one. */
+    const double half = 1.96 * 0.5 / sqrt((double)n_audits);
+    out->low = fmax(0, out->value - half);
+    out->high = out->value + half;
+    return true;
+}
+
+/* ---- the table ---- */
+
+static void put_rate(kymo_table *table, double value)
+{
+    if (value > 0)
+        kymo_table_f64(table, value);
+    else
+        kymo_table_null(table);
+}
+
+/* Rounds of its processes, and for how long these were sampled, all together. */
+static uint64_t sampled_ns(const struct kymo_samples_report *report, size_t source, uint64_t *n_rounds)
+{
+    uint64_t ns = 0;
+    *n_rounds = 0;
+    for (uint32_t i = 1; i <= kymo_samples_n_processes(report->set.samples); i++) {
+        const struct kymo__samples_target *const t = &report->set.targets[i];
+        if (t->source != source || t->n_rounds == 0)
+            continue;
+        ns += t->last_ns - t->first_ns;
+        *n_rounds += t->n_rounds - 1;
+    }
+    return ns;
+}
+
+static void put_distance(kymo_table *table, const struct distance *d)
+{
+    const double values[] = {d->value, d->low, d->high, d->by_chance};
+    for (size_t i = 0; i < KYMO__COUNT_OF(values); i++)
+        if (d->is_known)
+            kymo_table_f64(table, values[i]);
+        else
+            kymo_table_null(table);
+}
+
+static void put_counts(kymo_table *table, const struct kymo__samples_source *source,
+                       uint64_t targets_ns)
+{
+    const struct kymo_samples_counts *const c = &source->counts;
+    const uint64_t seconds_ns = source->last_ns - KYMO__MIN(source->first_ns, source->last_ns);
+    kymo_table_u64(table, source->n_rounds);
+    kymo_table_u64(table, c->asked);
+    kymo_table_u64(table, c->missed);
+    kymo__put_share(table, c->missed, c->asked);
+    kymo_table_u64(table, c->samples);
+    kymo_table_u64(table, c->rejected);
+    kymo__put_share(table, c->rejected, c->samples + c->rejected);
+    kymo_table_u64(table, c->unstable);
+    kymo__put_share(table, c->unstable, c->samples);
+    kymo_table_u64(table, c->exact);
+    kymo__put_share(table, c->exact, c->samples);
+    kymo_table_u64(table, c->audit);
+    kymo_table_u64(table, c->stops);
+    kymo_table_u64(table, c->stop_ns);
+    kymo_table_u64(table, c->stop_max_ns);
+    kymo__put_share(table, c->stop_ns, targets_ns);
+    kymo_table_u64(table, c->sampler_cpu_ns);
+    kymo__put_share(table, c->sampler_cpu_ns, seconds_ns);
+    kymo_table_u64(table, c->bytes_read);
+}
+
+bool kymo__samples_put_audit(struct kymo_samples_report *report)
+{
+    kymo_table *const table = report->tables[KYMO__SAMPLES_AUDIT];
+    for (size_t i = 0; i < report->set.n_sources; i++) {
+        const struct kymo__samples_source *const source = &report->set.sources[i];
+        const struct kymo_process *const log = kymo_recording_process(source->recording, source->log);
+        struct distance distance;
+        uint64_t n_rounds;
+        const uint64_t targets_ns = sampled_ns(report, i, &n_rounds);
+        if (!find_distance(&report->sums, i, &distance))
+            return false;
+        kymo__put_string(table, log->host);
+        kymo_table_i64(table, log->pid);
+        kymo__put_string(table, source->strategy);
+        put_rate(table, source->rate_hz);
+        put_rate(table, targets_ns != 0 ? (double)n_rounds * 1e9 / (double)targets_ns : 0);
+        kymo_table_f64(
+            table, (double)(source->last_ns - KYMO__MIN(source->first_ns, source->last_ns)) / 1e9);
+        put_counts(table, source, targets_ns);
+        put_rate(table, source->counts.samples != 0
+                            ? (double)log->log_bytes / (double)source->counts.samples
+                            : 0);
+        kymo_table_u64(table, log->log_bytes);
+        kymo_table_u64(table, source->counts.skipped);
+        kymo_table_u64(table, source->counts.slowed);
+        kymo__put_string(table, log->end);
+        put_distance(table, &distance);
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+void kymo__samples_put_totals(struct kymo_samples_report *report)
+{
+    kymo_table *const table = report->tables[KYMO__SAMPLES_TOTALS];
+    const struct kymo__samples_sum *const whole = &report->sums.whole;
+    uint64_t longest_ns = 0;
+    for (size_t i = 0; i < report->set.n_sources; i++) {
+        const struct kymo__samples_source *const s = &report->set.sources[i];
+        if (s->n_rounds != 0)
+            longest_ns = KYMO__MAX(longest_ns, s->last_ns - s->first_ns);
+    }
+    kymo_table_u64(table, whole->n);
+    kymo_table_u64(table, whole->ns);
+    kymo_table_f64(table, (double)longest_ns / 1e9);
+    kymo_table_u64(table, kymo_table_n_rows(report->tables[KYMO__SAMPLES_PROCESSES]));
+    kymo_table_u64(table, kymo_table_n_rows(report->tables[KYMO__SAMPLES_THREADS]));
+    kymo_table_u64(table, kymo_table_n_rows(report->tables[KYMO__SAMPLES_FUNCTIONS]));
+    kymo_table_u64(table, kymo_table_n_rows(report->tables[KYMO__SAMPLES_STACKS]));
+    kymo__put_string(table, kymo__samples_chosen_what(report->chosen));
+}
+
+static void put_note(kymo_table *table, const char *format, ...) KYMO_PRINTF(2, 3);
+static void put_note(kymo_table *table, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    kymo__put_string(table, text);
+}
+
+void kymo__samples_put_notes(struct kymo_samples_report *report)
+{
+    kymo_table *const notes = report->tables[KYMO__SAMPLES_NOTES];
+    for (size_t i = 0; i < report->set.n_sources; i++) {
+        const struct kymo__samples_source *const s = &report->set.sources[i];
+        const struct kymo_process *const log = kymo_recording_process(s->recording, s->log);
+        if (strcmp(log->end, "unclosed") == 0)
+            put_note(notes,
+                     "The sampler %" PRId64
+                     " was killed: its last two seconds are missing, and its "
+                     "counts are up to five seconds older.",
+                     log->pid);
+        else if (strcmp(log->end, "running") == 0)
+            put_note(notes, "The sampler %" PRId64 " is still at work.", log->pid);
+        if (s->counts.missed * 20 > s->counts.asked)
+            put_note(
+                notes,
+                "%.0f %% of the rounds were missed: the sampler was late. A lower rate would be "
+                "kept.",
+                100 * (double)s->counts.missed / (double)s->counts.asked);
+        if (s->counts.slowed != 0)
+            put_note(notes,
+                     "%" PRIu64
+                     " rounds were left out so that the program is not slowed by more than "
+                     "--max-slowdown allows.",
+                     s->counts.slowed);
+    }
+}

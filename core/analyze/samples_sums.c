@@ -1,0 +1,360 @@
+/*
+ * One pass over all rounds adds samples up by thread, stack and what is waited for; every table is then made of these sums,
+ * which are as many as there are different stacks, however long the recording is.
+ *
+ * Sums of frames follow from the tree of stacks: a stack's samples and those of all stacks below it, added at the outermost
+ * frame of an entity alone, so that recursion counts once.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/samples_whole.h"
+
+static kymo_status no_memory(void)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory for the report of samples");
+}
+
+void kymo__samples_sum_add(struct kymo__samples_sum *into, const struct kymo__samples_sum *from)
+{
+    into->n += from->n;
+    into->ns += from->ns;
+    into->known_ns += from->known_ns;
+    into->cpu_ns += from->cpu_ns;
+    into->gil_ns += from->gil_ns;
+}
+
+/* ---- frames that are not shown ---- */
+
+static bool is_shown(const struct kymo_samples_report *report, uint32_t location)
+{
+    const kymo_samples *const s = report->set.samples;
+    const uint32_t function = kymo_samples_get_location(s, location).function;
+    const enum kymo_frame_kind kind = kymo_samples_get_function(s, function)->kind;
+    return report->options.native || (kind != KYMO_FRAME_NATIVE && kind != KYMO_FRAME_KERNEL);
+}
+
+/* A thread that has native frames alone is shown with its innermost one. */
+static bool fold_stacks(struct kymo_samples_report *report)
+{
+    struct kymo__samples_sums *const sums = &report->sums;
+    kymo_samples *const s = report->set.samples;
+    const uint32_t n = kymo_samples_n_stacks(s);
+    sums->n_folds = n;
+    sums->folds = kymo__calloc((size_t)n + 1, sizeof *sums->folds);
+    uint8_t *const has_shown = kymo__calloc((size_t)n + 1, sizeof *has_shown);
+    bool done = sums->folds != NULL && has_shown != NULL;
+    for (uint32_t i = 1; done && i <= n; i++) {
+        const struct kymo_samples_stack k = kymo_samples_get_stack(s, i);
+        const bool is_one = is_shown(report, k.location);
+        const uint32_t around = has_shown[k.parent] ? sums->folds[k.parent] : 0;
+        has_shown[i] = is_one || has_shown[k.parent];
+        sums->folds[i] =
+            has_shown[i] && !is_one ? around : kymo__samples_stack(s, around, k.location);
+        done = sums->folds[i] != 0;
+    }
+    kymo__free(has_shown);
+    return done;
+}
+
+/* ---- cells ---- */
+
+static size_t slot_of(const struct kymo__samples_sums *sums, const struct kymo__samples_cell *key)
+{
+    uint64_t hash = ((uint64_t)key->thread << 32 | key->stack) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= ((uint64_t)key->wait << 1 | key->is_chosen) * UINT64_C(0xff51afd7ed558ccd);
+    hash ^= hash >> 29;
+    return (size_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (sums->n_slots - 1);
+}
+
+static bool is_same_cell(const struct kymo__samples_cell *a, const struct kymo__samples_cell *b)
+{
+    return a->thread == b->thread && a->stack == b->stack && a->wait == b->wait &&
+           a->is_chosen == b->is_chosen;
+}
+
+static bool grow_slots(struct kymo__samples_sums *sums)
+{
+    const size_t n_slots = sums->n_slots != 0 ? 2 * sums->n_slots : 1024;
+    uint32_t *const slots = kymo__calloc(n_slots, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    kymo__free(sums->slots);
+    sums->slots = slots;
+    sums->n_slots = n_slots;
+    for (size_t i = 0; i < sums->n_cells; i++) {
+        size_t slot = slot_of(sums, &sums->cells[i]);
+        while (slots[slot] != 0)
+            slot = (slot + 1) & (n_slots - 1);
+        slots[slot] = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+/* The cell of this key, made when new; NULL without memory. */
+static struct kymo__samples_cell *cell_of(struct kymo__samples_sums *sums,
+                                          const struct kymo__samples_cell *key)
+{
+    if (2 * (sums->n_cells + 1) > sums->n_slots && !grow_slots(sums))
+        return NULL;
+    size_t slot = slot_of(sums, key);
+    for (; sums->slots[slot] != 0; slot = (slot + 1) & (sums->n_slots - 1))
+        if (is_same_cell(&sums->cells[sums->slots[slot] - 1], key))
+            return &sums->cells[sums->slots[slot] - 1];
+    if (!kymo__grow(&sums->cells, &sums->cells_cap, sums->n_cells + 1, sizeof *sums->cells))
+        return NULL;
+    sums->cells[sums->n_cells] = *key;
+    sums->slots[slot] = (uint32_t)++sums->n_cells;
+    return &sums->cells[sums->n_cells - 1];
+}
+
+/* ---- the pass ---- */
+
+static void add_audit(struct kymo_samples_report *report, uint32_t process, uint32_t stack,
+                      uint32_t flags)
+{
+    struct kymo__samples_sums *const sums = &report->sums;
+    const kymo_samples *const s = report->set.samples;
+    const uint32_t location = kymo_samples_get_stack(s, stack).location,
+                   function = kymo_samples_get_location(s, location).function;
+    uint64_t *const counts = (flags & KYMO_SAMPLE_AUDIT) != 0   ? sums->audits
+                             : (flags & KYMO_SAMPLE_EXACT) == 0 ? sums->snapshots
+                                                                : NULL;
+    if (counts != NULL)
+        counts[report->set.targets[process].source * sums->n_functions + function]++;
+}
+
+static bool add_sample(struct kymo_samples_report *report, const struct kymo_samples_round *round,
+                       const struct kymo_samples_seen *seen, bool is_chosen)
+{
+    struct kymo__samples_sums *const sums = &report->sums;
+    const bool is_off = (seen->flags & KYMO_SAMPLE_OFF_CPU) != 0;
+    const uint64_t ns = round->weight_ns;
+    const struct kymo__samples_sum one = {
+        .n = 1,
+        .ns = ns,
+        .known_ns = is_off || (seen->flags & KYMO_SAMPLE_ON_CPU) != 0 ? ns : 0,
+        .cpu_ns = (seen->flags & KYMO_SAMPLE_ON_CPU) != 0 ? ns : 0,
+        .gil_ns = (seen->flags & KYMO_SAMPLE_GIL) != 0 ? ns : 0};
+    const struct kymo__samples_cell key = {.thread = seen->thread,
+                                           .stack = sums->folds[seen->stack],
+                                           .wait = is_off ? seen->wait : 0,
+                                           .is_chosen = is_chosen};
+    struct kymo__samples_cell *const cell = cell_of(sums, &key);
+    if (cell == NULL)
+        return false;
+    kymo__samples_sum_add(&cell->sum, &one);
+    cell->wants_ns += (seen->flags & KYMO_SAMPLE_WANTS_GIL) != 0 ? ns : 0;
+    if (!is_chosen)
+        return true;
+    kymo__samples_sum_add(&sums->whole, &one);
+    sums->squares += (double)ns * (double)ns;
+    add_audit(report, round->process, key.stack, seen->flags);
+    return true;
+}
+
+static kymo_status take_round(void *ctx, const struct kymo_samples_round *round)
+{
+    struct kymo_samples_report *const report = ctx;
+    for (size_t i = 0; i < round->n_seen; i++) {
+        const struct kymo_samples_seen *const seen = &round->seen[i];
+        if (kymo__samples_is_there(report->chosen, round->process, round->at_ns, seen->thread) &&
+            !add_sample(report, round, seen, kymo__samples_is_of_mode(report->chosen, seen)))
+            return no_memory();
+    }
+    return KYMO_OK;
+}
+
+kymo_status kymo__samples_sums_make(struct kymo_samples_report *report)
+{
+    struct kymo__samples_sums *const sums = &report->sums;
+    if (!fold_stacks(report))
+        return no_memory();
+    sums->n_functions = (size_t)kymo_samples_n_functions(report->set.samples) + 1;
+    sums->snapshots = kymo__calloc(sums->n_functions * report->set.n_sources, sizeof(uint64_t));
+    sums->audits = kymo__calloc(sums->n_functions * report->set.n_sources, sizeof(uint64_t));
+    if (sums->snapshots == NULL || sums->audits == NULL)
+        return no_memory();
+    return kymo__samples_visit(&report->set, NULL, take_round, report);
+}
+
+void kymo__samples_sums_fini(struct kymo__samples_sums *sums)
+{
+    kymo__free(sums->cells);
+    kymo__free(sums->slots);
+    kymo__free(sums->folds);
+    kymo__free(sums->snapshots);
+    kymo__free(sums->audits);
+    *sums = (struct kymo__samples_sums){0};
+}
+
+/*
+ * Of samples of unequal weight as many count as there would be of equal weight with the same scatter. 1.96 standard
+ * deviations of a binomial share.
+ */
+double kymo__samples_error(const struct kymo__samples_sums *sums, uint64_t ns)
+{
+    const double whole = (double)sums->whole.ns;
+    if (whole <= 0 || sums->squares <= 0)
+        return 0;
+    const double p = (double)ns / whole, n = whole * whole / sums->squares;
+    return 1.96 * sqrt(p * (1 - p) / n);
+}
+
+/* ---- rows ---- */
+
+/* What is waited for most, of each entity: times by pair, the entity's before one another. */
+struct wait_time {
+    uint32_t entity, wait;
+    uint64_t ns;
+};
+
+static int by_entity_and_wait(const void *a, const void *b)
+{
+    const struct wait_time *x = a, *y = b;
+    if (x->entity != y->entity)
+        return x->entity < y->entity ? -1 : 1;
+    return x->wait < y->wait ? -1 : x->wait > y->wait;
+}
+
+static void find_waits(struct kymo__samples_row *rows, struct wait_time *times, size_t n)
+{
+    if (n != 0)
+        qsort(times, n, sizeof *times, by_entity_and_wait);
+    uint64_t most_ns = 0;
+    for (size_t i = 0; i < n;) {
+        const struct wait_time first = times[i];
+        uint64_t ns = 0;
+        if (i == 0 || times[i - 1].entity != first.entity)
+            most_ns = 0;
+        for (; i < n && times[i].entity == first.entity && times[i].wait == first.wait; i++)
+            ns += times[i].ns;
+        if (ns > most_ns) {
+            most_ns = ns;
+            rows[first.entity].wait = first.wait;
+        }
+    }
+}
+
+struct kymo__samples_row *kymo__samples_rows_of_cells(const struct kymo_samples_report *report,
+                                                      kymo__samples_entity *entity, const void *ctx,
+                                                      uint32_t n)
+{
+    const struct kymo__samples_sums *const sums = &report->sums;
+    struct kymo__samples_row *rows = kymo__calloc((size_t)n + 1, sizeof *rows);
+    struct wait_time *const times = kymo__calloc(sums->n_cells + 1, sizeof *times);
+    size_t n_times = 0;
+    for (size_t i = 0; rows != NULL && times != NULL && i < sums->n_cells; i++) {
+        const struct kymo__samples_cell *const cell = &sums->cells[i];
+        if (!cell->is_chosen)
+            continue;
+        const uint32_t of = entity(ctx, report, cell);
+        kymo__samples_sum_add(&rows[of].own, &cell->sum);
+        rows[of].total_ns += cell->sum.ns;
+        if (cell->wait != 0)
+            times[n_times++] = (struct wait_time){of, cell->wait, cell->sum.ns};
+    }
+    if (rows != NULL && times != NULL) {
+        find_waits(rows, times, n_times);
+    } else {
+        kymo__free(rows);
+        rows = NULL;
+    }
+    kymo__free(times);
+    return rows;
+}
+
+/* ---- totals, by the tree ---- */
+
+struct tree {
+    uint64_t *below_ns;           /* by stack: its own samples and those below it */
+    uint32_t *first_child, *next; /* by stack */
+    uint32_t *n_open;             /* by entity: on the way down */
+    uint32_t n_stacks;
+};
+
+static bool tree_init(struct tree *tree, const struct kymo_samples_report *report, uint32_t n_entities)
+{
+    const kymo_samples *const s = report->set.samples;
+    const size_t n = (size_t)kymo_samples_n_stacks(s) + 1;
+    tree->n_stacks = (uint32_t)n - 1;
+    tree->below_ns = kymo__calloc(n, sizeof *tree->below_ns);
+    tree->first_child = kymo__calloc(n, sizeof *tree->first_child);
+    tree->next = kymo__calloc(n, sizeof *tree->next);
+    tree->n_open = kymo__calloc((size_t)n_entities + 1, sizeof *tree->n_open);
+    if (tree->below_ns == NULL || tree->first_child == NULL || tree->next == NULL ||
+        tree->n_open == NULL)
+        return false;
+    for (size_t i = 0; i < report->sums.n_cells; i++)
+        if (report->sums.cells[i].is_chosen)
+            tree->below_ns[report->sums.cells[i].stack] += report->sums.cells[i].sum.ns;
+    for (uint32_t i = tree->n_stacks; i > 0; i--) { /* a parent's number is lower */
+        const uint32_t parent = kymo_samples_get_stack(s, i).parent;
+        if (parent != 0)
+            tree->below_ns[parent] += tree->below_ns[i];
+        tree->next[i] = tree->first_child[parent];
+        tree->first_child[parent] = i;
+    }
+    return true;
+}
+
+static void tree_fini(struct tree *tree)
+{
+    kymo__free(tree->below_ns);
+    kymo__free(tree->first_child);
+    kymo__free(tree->next);
+    kymo__free(tree->n_open);
+}
+
+static void add_totals(struct tree *tree, const struct kymo_samples_report *report,
+                       const struct kymo__samples_entities *entities, struct kymo__samples_row *rows)
+{
+    const kymo_samples *const s = report->set.samples;
+    uint32_t at = tree->first_child[0];
+    while (at != 0) {
+        uint32_t of = entities->of_location[kymo_samples_get_stack(s, at).location];
+        if (of != 0 && tree->n_open[of]++ == 0)
+            rows[of].total_ns += tree->below_ns[at];
+        if (tree->first_child[at] != 0 && tree->below_ns[at] != 0) {
+            at = tree->first_child[at];
+            continue;
+        }
+        for (;;) { /* up, to where there is a next one */
+            of = entities->of_location[kymo_samples_get_stack(s, at).location];
+            if (of != 0)
+                tree->n_open[of]--;
+            if (tree->next[at] != 0) {
+                at = tree->next[at];
+                break;
+            }
+            at = kymo_samples_get_stack(s, at).parent;
+            if (at == 0)
+                return;
+        }
+    }
+}
+
+static uint32_t innermost(const void *ctx, const struct kymo_samples_report *report,
+                          const struct kymo__samples_cell *cell)
+{
+    const struct kymo__samples_entities *const entities = ctx;
+    return entities->of_location[kymo_samples_get_stack(report->set.samples, cell->stack).location];
+}
+
+struct kymo__samples_row *kymo__samples_rows(const struct kymo_samples_report *report,
+                                             const struct kymo__samples_entities *entities)
+{
+    struct tree tree = {0};
+    struct kymo__samples_row *rows =
+        kymo__samples_rows_of_cells(report, innermost, entities, entities->n);
+    if (rows != NULL && tree_init(&tree, report, entities->n)) {
+        for (uint32_t i = 1; i <= entities->n; i++)
+            rows[i].total_ns = 0;
+        add_totals(&tree, report, entities, rows);
+    } else {
+        kymo__free(rows);
+        rows = NULL;
+    }
+    tree_fini(&tree);
+    return rows;
+}
