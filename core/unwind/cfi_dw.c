@@ -125,11 +125,23 @@ static bool take_register(const Dwarf_Op *ops, size_t n, bool is_lost,
     return true;
 }
 
+/* libdw's table of what callees keep has rax in the place of rbx. */
+static bool is_kept_anyway(int reg)
+{
+#if defined(__x86_64__)
+    return reg == 3;
+#else
+    (void)reg;
+    return false;
+#endif
+}
+
 static bool take_rule(Dwarf_Frame *frame, struct kymo__cfi_rules *rules, struct kymo__cfi_range *out)
 {
     struct kymo__cfi_rule rule;
     memset(&rule, 0, sizeof rule);
-    const int ra = dwarf_frame_info(frame, &out->begin, &out->end, &rule.is_signal);
+    Dwarf_Addr begin;
+    const int ra = dwarf_frame_info(frame, &begin, &out->end, &rule.is_signal);
     if (ra < 0 || ra >= KYMO__UNWIND_REGISTERS)
         return false;
     rule.ra = (uint8_t)ra;
@@ -139,7 +151,7 @@ static bool take_rule(Dwarf_Frame *frame, struct kymo__cfi_rules *rules, struct 
         int32_t value;
         uint8_t where;
         if (dwarf_frame_register(frame, i, memory, &ops, &n) != 0 ||
-            !take_register(ops, n, ops == memory, rules, &value, &where))
+            !take_register(ops, n, ops == memory && !is_kept_anyway(i), rules, &value, &where))
             continue;
         rule.saved[rule.n_saved].value = value;
         rule.saved[rule.n_saved].reg = (uint8_t)i;
@@ -161,5 +173,6 @@ bool kymo__cfi_at(struct kymo__cfi *cfi, uint64_t address, struct kymo__cfi_rule
         return false;
     const bool is_good = take_rule(frame, rules, out);
     free(frame); /* libdw's own, by malloc */
-    return is_good && out->begin <= address && address < out->end;
+    out->begin = address;
+    return is_good && address < out->end;
 }

@@ -106,7 +106,7 @@ struct kymo__cfi;
 /* `bytes` are lent, and not shared with anybody: their first page is written to. NULL: there is none in them. */
 struct kymo__cfi *kymo__cfi_open(void *bytes, size_t len);
 void kymo__cfi_close(struct kymo__cfi *cfi);
-/* The rule for `address`, and from where to where it holds. False: nothing is said of it. */
+/* The rule for `address`, and up to where it holds; `begin` is that address. False: nothing is said of it. */
 struct kymo__cfi_range {
     uint64_t begin, end;
     uint32_t rule;

@@ -289,6 +289,27 @@ static size_t behind(const struct kymo__program *program, uint64_t address)
     return low;
 }
 
+/*
+ * Keep what was found, as the range number `at`. It begins at the address that was asked for: libdw's own begin is too low
+ * where the entry goes back to an earlier state, as it does behind every return in the middle of a function.
+ */
+static void keep_range(struct kymo__program *program, size_t at, struct kymo__cfi_range range)
+{
+    if (at < program->n_ranges && program->ranges[at].begin <= range.end) {
+        if (program->ranges[at].rule == range.rule) {
+            program->ranges[at].begin = range.begin;
+            return;
+        }
+        range.end = program->ranges[at].begin;
+    }
+    if (program->n_ranges >= MAX_RANGES ||
+        !kymo__grow(&program->ranges, &program->ranges_cap, program->n_ranges + 1, sizeof range))
+        return;
+    memmove(program->ranges + at + 1, program->ranges + at, (program->n_ranges - at) * sizeof range);
+    program->ranges[at] = range;
+    program->n_ranges++;
+}
+
 uint32_t kymo__program_rule(struct kymo__unwind_files *files, struct kymo__program *program,
                             uint64_t address, bool *has_asked)
 {
@@ -304,15 +325,6 @@ uint32_t kymo__program_rule(struct kymo__unwind_files *files, struct kymo__progr
     *has_asked = program->cfi != NULL;
     if (program->cfi == NULL || !kymo__cfi_at(program->cfi, address, &files->rules, &found))
         return 0;
-    /* A hostile table may overlap itself: what was found first stays, and the rest is asked for each time. */
-    const bool has_room = (at == 0 || program->ranges[at - 1].end <= found.begin) &&
-                          (at == program->n_ranges || found.end <= program->ranges[at].begin);
-    if (has_room && program->n_ranges < MAX_RANGES &&
-        kymo__grow(&program->ranges, &program->ranges_cap, program->n_ranges + 1, sizeof found)) {
-        memmove(program->ranges + at + 1, program->ranges + at,
-                (program->n_ranges - at) * sizeof found);
-        program->ranges[at] = found;
-        program->n_ranges++;
-    }
+    keep_range(program, at, found);
     return found.rule;
 }

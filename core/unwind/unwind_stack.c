@@ -179,8 +179,6 @@ static enum outcome by_rule(struct walk *walk, uint32_t number, uint64_t *cfa)
     /* Stacks grow down: only a signal may have been delivered on another one, only the innermost may be empty. */
     if (!rule->is_signal && (*cfa < sp || (*cfa == sp && !walk->is_exact)))
         return STUCK;
-    if (pc == 0)
-        return ENDED;
     if (!is_code(walk->unwind, rule->is_signal ? pc : pc - 1))
         return STUCK;
     walk->state = next;

@@ -73,10 +73,10 @@ __asm__(
     "  leave\n  ret\n"
     ".size kymo_test_bare_pointer,.-kymo_test_bare_pointer\n"
     ".type kymo_test_bare_odd,@function\n"
-    "kymo_test_bare_odd:\n"
-    "  lea -0x48(%rsp),%rsp\n"
+    "kymo_test_bare_odd:\n" /* nothing that was left on the stack, and no frame pointer, leads on */
+    "  push $0\n  push $0\n  push $0\n  push $0\n  push %rbp\n  xor %ebp,%ebp\n"
     "  call kymo_test_wait\n"
-    "  lea 0x48(%rsp),%rsp\n  ret\n"
+    "  pop %rbp\n  add $0x20,%rsp\n  ret\n"
     ".size kymo_test_bare_odd,.-kymo_test_bare_odd\n");
 #endif
 
@@ -215,6 +215,41 @@ static void the_second_walk_asks_nobody(void **state)
     assert_int_equal(second.n_asked, 0);
     kymo__unwind_destroy(other);
     close_child();
+}
+
+/* The rules of all addresses of a function, asked for in an order; each is the same in another one. */
+static void rules_do_not_depend_on_what_was_asked_before(void **state)
+{
+    (void)state;
+    enum { N = 2048 };
+    static struct kymo__cfi_rule first[N];
+    const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    for (unsigned step = 1; step < N; step += 722) { /* 1, 723, 1445: odd, so that each comes once */
+        struct kymo__unwind_files *own;
+        bool has_asked;
+        assert_int_equal(kymo__unwind_files_create(&own), KYMO_OK);
+        struct kymo__program *const program = kymo__program_open(own, fd, "test");
+        assert_non_null(program);
+        kymo__program_read_symbols(program, NULL);
+        uint64_t begin = 0;
+        for (size_t i = 0; i < program->symbols[0].n; i++)
+            if (strcmp(program->symbols[0].symbols[i].name, "kymo__demangle") == 0)
+                begin = program->symbols[0].symbols[i].begin;
+        assert_true(begin != 0);
+        for (unsigned i = 0; i < N; i++) {
+            const unsigned at = i * step % N;
+            const uint32_t rule = kymo__program_rule(own, program, begin + at, &has_asked);
+            const struct kymo__cfi_rule found =
+                rule != 0 ? own->rules.rules[rule - 1] : (struct kymo__cfi_rule){0};
+            if (step == 1)
+                first[at] = found;
+            assert_int_equal(found.cfa_offset, first[at].cfa_offset);
+            assert_int_equal(found.n_saved, first[at].n_saved);
+        }
+        kymo__unwind_files_destroy(own);
+    }
+    close(fd);
 }
 
 static void a_signal_handler_leads_to_what_it_interrupted(void **state)
@@ -602,6 +637,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stack_reaches_the_start_of_the_program),
         cmocka_unit_test(the_second_walk_asks_nobody),
+        cmocka_unit_test(rules_do_not_depend_on_what_was_asked_before),
         cmocka_unit_test(a_signal_handler_leads_to_what_it_interrupted),
 #if defined(__x86_64__)
         cmocka_unit_test(functions_without_rules_are_read_followed_or_searched),
