@@ -10,15 +10,17 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include <kymo/samples_report.h>
 
 static struct {
     const char *to, *output, *filter, *by, *baseline, *from, *until, *launched_before, *about;
-    bool split, quiet, calls;
+    const char *mode, *range, *iterations, *epochs, *phase, *thread, *rank;
+    bool split, quiet, calls, samples, idle;
 } given;
 
 static const struct cli_option options[] = {
     {"to", 't',
-     CLI_CHOICE, "perfetto|perfetto-gpu|chrome|kineto|csv|sqlite|speedscope|collapsed|flamegraph|pstats|callgrind",
+     CLI_CHOICE, "perfetto|perfetto-gpu|chrome|kineto|csv|sqlite|speedscope|collapsed|flamegraph|pstats|callgrind|pyspy",
      &given.to, "the format (default: by the ending of FILE, else perfetto)"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
      "write there; - is standard output (default: the name of\n"
@@ -30,13 +32,27 @@ static const struct cli_option options[] = {
      "only ranges whose name has this word in it, or matches it\n"
      "where it has one of *?["},
     {"by", 0, CLI_CHOICE, "thread|rank", &given.by,
-     "collapsed, flamegraph: threads or ranks apart\n"
+     "collapsed, flamegraph, pyspy: threads or ranks apart\n"
      "(default: all added up)"},
     {"baseline", 'b', CLI_TEXT, "OLD.kymo", &given.baseline,
      "collapsed, flamegraph: what changed since this one"},
     {"calls", 0, CLI_FLAG, NULL, &given.calls,
      "what a call profiler counted instead of ranges: each path\n"
      "one box; of itself where there are no ranges"},
+    {"samples", 0, CLI_FLAG, NULL, &given.samples,
+     "what a sampler saw instead of ranges; beside them in what\n"
+     "draws time. So does each of the next ones, which choose"},
+    {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &given.mode,
+     "samples: which threads (default: wall, that is main threads\n"
+     "all the time, others on a processor)"},
+    {"idle", 0, CLI_FLAG, NULL, &given.idle, "samples: all threads, all the time"},
+    {"range", 0, CLI_TEXT, "NAME", &given.range, "samples: while this range was open"},
+    {"iterations", 0, CLI_TEXT, "WHICH", &given.iterations,
+     "samples: of these iterations: slow, 7, 10..20"},
+    {"epochs", 0, CLI_TEXT, "WHICH", &given.epochs, "samples: of these epochs"},
+    {"phase", 0, CLI_TEXT, "NAME", &given.phase, "samples: of this phase"},
+    {"thread", 0, CLI_TEXT, "NAME", &given.thread, "samples: of threads of this name"},
+    {"rank", 0, CLI_TEXT, "R", &given.rank, "samples: of this rank"},
     {"from", 0, CLI_TEXT, "TIME", &given.from,
      "kineto: leave out what began before; in seconds since the\n"
      "first event, or as csv has it in start_ns, with ns behind"},
@@ -68,6 +84,7 @@ static const struct format {
     {"collapsed", ".collapsedstack.txt", "self time of each path in nanoseconds"},
     {"pstats", ".prof", "open it with python -m pstats, snakeviz or gprof2dot -f pstats"},
     {"callgrind", ".callgrind", "open it with kcachegrind, or callgrind_annotate"},
+    {"pyspy", ".raw", "stacks and how many samples had them, as py-spy record -f raw writes them"},
     {"flamegraph", ".svg", "open it in a browser; click a box to zoom, Ctrl-F to search"},
 };
 #define N_FORMATS (sizeof formats / sizeof formats[0])
@@ -199,10 +216,27 @@ static bool parse_window(const struct cli_recordings *recordings)
     return false;
 }
 
+/* Whether samples were asked for, or chosen among. */
+static bool wants_samples(void)
+{
+    return given.samples || given.mode != NULL || given.idle || given.range != NULL ||
+           given.iterations != NULL || given.epochs != NULL || given.phase != NULL ||
+           given.thread != NULL || given.rank != NULL;
+}
+
 static kymo_status export_to(const struct cli_recordings *recordings, const struct format *format,
                              int fd)
 {
+    const struct kymo_samples_filter chosen = {.mode = given.mode,
+                                               .idle = given.idle,
+                                               .range = given.range,
+                                               .iterations = given.iterations,
+                                               .epochs = given.epochs,
+                                               .phase = given.phase,
+                                               .thread = given.thread,
+                                               .rank = given.rank};
     const struct kymo_export_options wants = {
+        .samples = wants_samples() ? &chosen : NULL,
         .filter = given.filter,
         .by = given.by,
         .baseline = baseline.list,
@@ -262,10 +296,11 @@ static int export_to_stdout(const struct cli_recordings *recordings, const struc
                : cli_fail("%s", kymo_last_error());
 }
 
-/* These two have sums by path; the others have single events. */
+/* These have sums by path; the others have single events. */
 static bool adds_up(const struct format *format)
 {
-    return strcmp(format->name, "collapsed") == 0 || strcmp(format->name, "flamegraph") == 0;
+    return strcmp(format->name, "collapsed") == 0 || strcmp(format->name, "flamegraph") == 0 ||
+           strcmp(format->name, "pyspy") == 0;
 }
 
 static int export(int n_args, char **args)
@@ -284,6 +319,9 @@ static int export(int n_args, char **args)
     if ((given.by != NULL || given.baseline != NULL) && !adds_up(format))
         return cli_fail("%s goes with --to collapsed or --to flamegraph, which add times up",
                         given.by != NULL ? "--by" : "--baseline");
+    if (given.calls && wants_samples())
+        return cli_fail("calls and samples go into files of their own: leave --calls out, or what "
+                        "chooses samples");
     const char *const of_kineto = given.from != NULL              ? "from"
                                   : given.until != NULL           ? "until"
                                   : given.launched_before != NULL ? "launched-before"
@@ -343,7 +381,10 @@ const struct cli_command cli_command_export = {
         "counters and async ranges have no place in a stack.\n"
         "\n"
         "Or has functions and who called them: pstats (what cProfile dumps), callgrind. Both are\n"
-        "of what a call profiler counted; of ranges where there was none.",
+        "of what a call profiler counted; of samples, else of ranges, where there was none.\n"
+        "\n"
+        "Of samples ('kymo attach', 'kymo run --sample') all of these, and pyspy (stacks with\n"
+        "lines, as py-spy writes them). Perfetto and chrome have samples beside other events.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
@@ -357,6 +398,7 @@ const struct cli_command cli_command_export = {
         "  kymo export train.kymo --to kineto         train.pt.trace.json, for tools of torch\n"
         "  kymo export train.kymo --to pstats         train.prof, for pstats and snakeviz\n"
         "  kymo export train.kymo --calls -o t.svg    a flame graph of functions\n"
+        "  kymo export train.kymo --iterations slow -o slow.svg    samples of slow iterations\n"
         "  kymo export train.kymo --to csv -o - | head\n"
         "  kymo export train.kymo -o train.db         a database, for sqlite3",
     .run = export,

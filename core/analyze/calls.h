@@ -2,7 +2,8 @@
  * calls_*.c: which functions ran, how often and how long, from where and with what arguments.
  *
  *   calls_read.c     blocks CALLS of recordings           \
- *   calls_ranges.c   ranges, where there are no such blocks -> one tree: struct kymo__calls
+ *   samples_tree.c   samples, where there are no such blocks
+ *   calls_ranges.c   ranges, where there is neither       -> one tree: struct kymo__calls
  *   calls_gpu.c      GPU work, by the path that launched it /
  *        |
  *   calls_merge.c     the tree itself: texts to numbers, paths to nodes, merged over processes and ranks by value
@@ -70,8 +71,9 @@ struct kymo__calls {
     uint32_t n_profiles;
     /* Processes of which calls are missing: up to some seconds of them, and those that were under way. */
     uint32_t n_killed, n_running, n_refused; /* the last: a write failed */
-    bool has_gpu;     /* any node has time on a GPU */
-    bool from_ranges; /* nothing was profiled: these are ranges */
+    bool has_gpu;                            /* any node has time on a GPU */
+    bool from_ranges;                        /* nothing was profiled: these are ranges */
+    bool from_samples;                       /* calls are samples, and times what these stand for */
 
     /* How texts and paths are found again. */
     size_t functions_cap, signatures_cap, threads_cap, nodes_cap;
@@ -85,13 +87,24 @@ struct kymo__calls {
 
 /*
  * Read the calls of `n` recordings, merged over processes and ranks; threads stay apart. Where none of them has any, from
- * ranges. Lent recordings; `calls` is the caller's to fini, on failure it is left finished. KYMO_ENOMEM, KYMO_EIO.
+ * samples, and where there are none of those either, from ranges. Lent recordings; `calls` is the caller's to fini, on failure it is left finished. KYMO_ENOMEM, KYMO_EIO.
  */
 KYMO_WARN_UNUSED kymo_status kymo__calls_read(struct kymo__calls *calls,
                                               kymo_recording *const *recordings, size_t n);
 void kymo__calls_fini(struct kymo__calls *calls);
 /* Whether a process of these recordings was profiled. */
 bool kymo__calls_are_there(kymo_recording *const *recordings, size_t n);
+
+/* ---- samples_tree.c ---- */
+
+struct kymo_samples_filter;
+/*
+ * The tree of samples: those that `filter` lets count (NULL: the defaults). Native frames are functions in it. As
+ * kymo__calls_read, and KYMO_EINVAL for a filter that cannot be.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__calls_read_samples(struct kymo__calls *calls,
+                                                      kymo_recording *const *recordings, size_t n,
+                                                      const struct kymo_samples_filter *filter);
 
 /* ---- calls_ranges.c ---- */
 

@@ -10,6 +10,7 @@
 
 #include "analyze/calls.h"
 #include "read/read_internal.h"
+#include <kymo/samples_report.h>
 
 enum { MAX_PROFILES = 1 << 12, MAX_NUMBER = 1 << 26 };
 
@@ -353,6 +354,8 @@ kymo_status kymo__calls_read(struct kymo__calls *calls, kymo_recording *const *r
     const bool from_ranges = !kymo__calls_are_there(recordings, n);
     double cost_calls = 0;
     uint64_t key = 0;
+    if (from_ranges && kymo_samples_are_there(recordings, n))
+        return kymo__calls_read_samples(calls, recordings, n, NULL);
     if (!kymo__calls_init(calls))
         return no_memory();
     calls->from_ranges = from_ranges;

@@ -61,6 +61,8 @@ kymo__sink_process *kymo__sink_process_get(kymo__sink *sink, uint64_t key);
 void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_identity *identity);
 /* All its times, of events to come too, count from `ns`: some files tell at their end since when. 0 before it is said. */
 void kymo__sink_shift(kymo__sink_process *process, uint64_t ns);
+/* What to add to its times for those since 1970, where they are on another clock. */
+void kymo__sink_set_wall(kymo__sink_process *process, int64_t to_unix_ns);
 /*
  * A sentence for people about this process, shown by every report; each different one once. What could not be read of a
  * damaged file is told here: the answer is given from the rest.

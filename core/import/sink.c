@@ -158,6 +158,11 @@ void kymo__sink_shift(kymo__sink_process *process, uint64_t ns)
     process->shift_ns = ns;
 }
 
+void kymo__sink_set_wall(kymo__sink_process *process, int64_t to_unix_ns)
+{
+    process->to_unix_ns = to_unix_ns;
+}
+
 void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...)
 {
     enum { MOST = 50 }; /* a damaged file may have something wrong in each of its lines */

@@ -104,7 +104,8 @@ struct kymo__sink_process {
     size_t n_extras, extras_cap;
     uint64_t n_events;
     uint64_t first_ns;
-    uint64_t shift_ns;                                                    /* to add to all times */
+    uint64_t shift_ns;  /* to add to all times */
+    int64_t to_unix_ns; /* and besides, for the wall clock */
     uint64_t n_other_names, n_other_lanes, n_long_arguments, n_misplaced; /* told when it is written */
 };
 

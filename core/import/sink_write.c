@@ -53,9 +53,10 @@ static kymo_status write_identity(struct kymo__log *log, const kymo__sink_proces
 }
 
 /* One moment: ticks are nanoseconds of the trace's own clock, which is so far behind what the log shall tell. */
-static kymo_status write_clock(struct kymo__log *log, uint64_t ns, uint64_t shift_ns)
+static kymo_status write_clock(struct kymo__log *log, const kymo__sink_process *process)
 {
-    const struct kymo__clock_entry entry = {ns, ns + shift_ns, ns + shift_ns, 0};
+    const uint64_t ns = process->first_ns, told_ns = ns + process->shift_ns;
+    const struct kymo__clock_entry entry = {ns, told_ns, told_ns + (uint64_t)process->to_unix_ns, 0};
     struct kymo__block block = {.type = KYMO__BLOCK_CLOCK, .first_tick = ns, .last_tick = ns};
     return kymo__log_append(log, &block, &entry, sizeof entry);
 }
@@ -247,7 +248,7 @@ kymo_status kymo__sink_write(kymo__sink *sink, kymo__sink_process *process)
     if (status == KYMO_OK) {
         status = write_identity(&log.log, process);
         if (status == KYMO_OK)
-            status = write_clock(&log.log, process->first_ns, process->shift_ns);
+            status = write_clock(&log.log, process);
         if (status == KYMO_OK)
             status = write_sites(&log.log, process);
         if (status == KYMO_OK)

@@ -144,10 +144,19 @@ static kymo_status lay_all(struct laying *l, kymo_recording **out)
     return status;
 }
 
-kymo_status kymo__calls_lay(kymo_recording *const *recordings, size_t n, kymo_recording **out)
+kymo_status kymo__calls_wanted(struct kymo__calls *calls, kymo_recording *const *recordings,
+                               size_t n, const struct kymo_export_options *options)
+{
+    return options->samples != NULL && !options->calls
+               ? kymo__calls_read_samples(calls, recordings, n, options->samples)
+               : kymo__calls_read(calls, recordings, n);
+}
+
+kymo_status kymo__calls_lay(kymo_recording *const *recordings, size_t n,
+                            const struct kymo_export_options *options, kymo_recording **out)
 {
     struct laying l = {.recordings = recordings, .n_recordings = n};
-    KYMO_TRY(kymo__calls_read(&l.calls, recordings, n));
+    KYMO_TRY(kymo__calls_wanted(&l.calls, recordings, n, options));
     kymo__frames_init(&l.frames);
     l.frames.names_lines = true;
     const kymo_status status = lay_all(&l, out);

@@ -39,11 +39,17 @@ void kymo__call_files_fini(struct kymo__call_files *files);
 
 /* ---- calls_lay.c ---- */
 
+/* The tree that an export asks for: of samples where it has a filter of them, else kymo__calls_read. */
+KYMO_WARN_UNUSED kymo_status kymo__calls_wanted(struct kymo__calls *calls,
+                                                kymo_recording *const *recordings, size_t n,
+                                                const struct kymo_export_options *options);
+
 /*
  * A recording whose ranges are the calls of `recordings`: each path one range on its thread's track, what it called first, its
  * own time behind. There are no times of day in it, only durations. The caller closes it.
  */
 KYMO_WARN_UNUSED kymo_status kymo__calls_lay(kymo_recording *const *recordings, size_t n,
+                                             const struct kymo_export_options *options,
                                              kymo_recording **out);
 /* Whether these are all there is: calls, and no event. */
 bool kymo__calls_are_all(kymo_recording *const *recordings, size_t n);

@@ -364,6 +364,8 @@ void kymo__chrome_close(struct kymo__export *x)
 
 const struct kymo__export_format kymo__export_chrome = {
     .name = "chrome",
+    .draws_time = true,
+    .is_timeline = true,
     .start = on_start,
     .process = on_process,
     .batch = on_batch,

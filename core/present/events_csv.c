@@ -366,6 +366,7 @@ static void on_process_done(struct kymo__export *x)
 
 const struct kymo__export_format kymo__export_csv = {
     .name = "csv",
+    .draws_time = true,
     .start = on_start,
     .process = on_process,
     .batch = on_batch,

@@ -5,6 +5,7 @@
  */
 #include "present/calls_out.h"
 #include "present/export_walk.h"
+#include "present/samples_out.h"
 #include "read/read_internal.h"
 
 /* Formats that this build may lack are named only where they are there. */
@@ -19,12 +20,13 @@ static const struct kymo__export_format *const formats[] = {
     &kymo__export_sqlite,     &kymo__export_speedscope,   &kymo__export_collapsed,
     &kymo__export_flamegraph, &kymo__export_perfetto_tar, &kymo__export_perfetto_gpu,
     &kymo__export_kineto,     &kymo__export_pstats,       &kymo__export_callgrind,
+    &kymo__export_pyspy,
 };
 
 const char *kymo_export_formats(void)
 {
     return "perfetto,chrome,csv,kineto,perfetto-tar,perfetto-gpu" KYMO__SQLITE_FORMAT
-           ",speedscope,collapsed,flamegraph,pstats,callgrind";
+           ",speedscope,collapsed,flamegraph,pstats,callgrind,pyspy";
 }
 
 static const struct kymo__export_format *find_format(const char *name)
@@ -147,15 +149,20 @@ void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *b
 
 /* ---- what holds for all recordings together ---- */
 
+/* Whoever sampled others has no events of its own. */
+static bool passes(kymo_recording *recording, size_t log)
+{
+    return kymo_recording_process(recording, log)->n_words == 0 &&
+           kymo__recording_has_samples(recording, log);
+}
+
 const struct kymo_process *kymo__export_nth(const struct kymo__export *x, uint32_t number)
 {
-    size_t i = number;
-    for (size_t r = 0; r < x->n_recordings; r++) {
-        const size_t n = kymo_recording_n_logs(x->recordings[r]);
-        if (i < n)
-            return kymo_recording_process(x->recordings[r], i);
-        i -= n;
-    }
+    uint32_t n = 0;
+    for (size_t r = 0; r < x->n_recordings; r++)
+        for (size_t i = 0; i < kymo_recording_n_logs(x->recordings[r]); i++)
+            if (!passes(x->recordings[r], i) && n++ == number)
+                return kymo_recording_process(x->recordings[r], i);
     return NULL;
 }
 
@@ -210,12 +217,16 @@ static kymo_status survey(struct kymo__export *x, kymo_recording *const *recordi
     for (size_t r = 0; r < n; r++) {
         for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]); i++) {
             const struct kymo_process *process = kymo_recording_process(recordings[r], i);
+            if (passes(recordings[r], i))
+                continue;
             x->is_wall_clock |= host != NULL && strcmp(host, process->host) != 0;
             host = process->host;
-            pids[k++] = process->pid;
+            /* Samples of a process lie on tracks of their own, beside its events. */
+            if (n == 1 || strcmp(process->source, KYMO__SAMPLES_SOURCE) != 0)
+                pids[k++] = process->pid;
         }
     }
-    x->has_own_ids = has_repeats(pids, n_processes);
+    x->has_own_ids = has_repeats(pids, k);
     kymo__free(pids);
 
     for (size_t r = 0; r < n; r++) {
@@ -365,7 +376,8 @@ static kymo_status export_by_events(struct kymo__export *x, kymo_recording *cons
     KYMO_TRY(x->status);
     for (size_t r = 0; r < n; r++) {
         for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]); i++)
-            KYMO_TRY(export_process(x, recordings[r], i));
+            if (!passes(recordings[r], i))
+                KYMO_TRY(export_process(x, recordings[r], i));
     }
     if (x->format->finish != NULL)
         x->format->finish(x);
@@ -426,16 +438,16 @@ static kymo_status export_recordings(kymo_recording *const *recordings, size_t n
     return status;
 }
 
-/* Recordings of calls alone, or those whose calls are asked for, as ranges. */
+/* Sums by path, of calls or of samples, laid out as ranges. */
 static kymo_status export_calls(kymo_recording *const *recordings, size_t n, const char *format,
                                 const struct kymo_export_options *options, int fd)
 {
     struct kymo_export_options wants = *options;
     kymo_recording *laid = NULL, *before = NULL;
-    KYMO_TRY(kymo__calls_lay(recordings, n, &laid));
+    KYMO_TRY(kymo__calls_lay(recordings, n, options, &laid));
     kymo_status status = KYMO_OK;
     if (wants.n_baseline != 0)
-        status = kymo__calls_lay(wants.baseline, wants.n_baseline, &before);
+        status = kymo__calls_lay(wants.baseline, wants.n_baseline, options, &before);
     if (before != NULL) {
         wants.baseline = &before;
         wants.n_baseline = 1;
@@ -444,6 +456,28 @@ static kymo_status export_calls(kymo_recording *const *recordings, size_t n, con
         status = export_recordings(&laid, 1, format, &wants, fd);
     kymo_recording_close(laid);
     kymo_recording_close(before);
+    return status;
+}
+
+/* Samples in order of time; beside the events of the recordings, or alone. */
+static kymo_status export_samples(kymo_recording *const *recordings, size_t n,
+                                  const struct kymo__export_format *format,
+                                  const struct kymo_export_options *options, int fd)
+{
+    const bool is_beside = format->draws_time && !kymo__samples_are_all(recordings, n);
+    kymo_recording **const all = kymo__calloc(n + 1, sizeof *all);
+    kymo_recording *laid = NULL;
+    if (all == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for the export");
+    kymo_status status = kymo__samples_lay(recordings, n, options->samples, is_beside, &laid);
+    if (status == KYMO_OK) {
+        memcpy(all, recordings, n * sizeof *all);
+        all[n] = laid;
+        status = is_beside ? export_recordings(all, n + 1, format->name, options, fd)
+                           : export_recordings(&laid, 1, format->name, options, fd);
+        kymo_recording_close(laid);
+    }
+    kymo__free(all);
     return status;
 }
 
@@ -457,8 +491,18 @@ kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char 
     if (options->calls && !kymo__calls_are_there(recordings, n))
         return kymo__fail(KYMO_EINVAL, "no calls were recorded; record them with kymo run --calls, "
                                        "kymo.start(calls=True) or kymo.Profile");
-    if (found != NULL && found->missing == NULL && !found->has_calls &&
-        (options->calls || kymo__calls_are_all(recordings, n)))
+    if (options->samples != NULL && !kymo_samples_are_there(recordings, n))
+        return kymo__fail(KYMO_EINVAL, "nothing was sampled; sample with kymo attach PID or kymo "
+                                       "run --sample");
+    if (found == NULL || found->missing != NULL || found->has_calls)
+        return export_recordings(recordings, n, format, options, fd);
+    const bool wants_samples = options->samples != NULL || kymo__samples_are_all(recordings, n);
+    if (wants_samples && !options->calls && found->adds_up)
+        return export_calls(recordings, n, format, options, fd);
+    if (!options->calls &&
+        (wants_samples || (found->is_timeline && kymo_samples_are_there(recordings, n))))
+        return export_samples(recordings, n, found, options, fd);
+    if (options->calls || kymo__calls_are_all(recordings, n))
         return export_calls(recordings, n, format, options, fd);
     return export_recordings(recordings, n, format, options, fd);
 }

@@ -270,6 +270,8 @@ struct kymo__export_format {
     bool adds_up;      /* knows the options `by` and `baseline` */
     bool takes_window; /* knows `from_ns`, `until_ns` and `about` */
     bool has_calls;    /* is made of calls in any case */
+    bool draws_time;   /* samples stand in it beside events, where both are asked for */
+    bool is_timeline;  /* and without being asked for */
 };
 
 extern const struct kymo__export_format kymo__export_perfetto;
@@ -284,6 +286,7 @@ extern const struct kymo__export_format kymo__export_collapsed;
 extern const struct kymo__export_format kymo__export_flamegraph;
 extern const struct kymo__export_format kymo__export_pstats;
 extern const struct kymo__export_format kymo__export_callgrind;
+extern const struct kymo__export_format kymo__export_pyspy;
 
 /* ---- export_work.c: lanes that are streams ---- */
 

@@ -186,6 +186,8 @@ kymo_status kymo__perfetto_batch(struct kymo__export *x, struct kymo__export_lan
  */
 const struct kymo__export_format kymo__export_perfetto = {
     .name = "perfetto",
+    .draws_time = true,
+    .is_timeline = true,
     .start = kymo__perfetto_start,
     .process = kymo__perfetto_process,
     .batch = kymo__perfetto_batch,

@@ -341,6 +341,7 @@ static void on_close(struct kymo__export *x)
 
 const struct kymo__export_format kymo__export_sqlite = {
     .name = "sqlite",
+    .draws_time = true,
     .start = on_start,
     .process = on_process,
     .batch = on_batch,

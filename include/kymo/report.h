@@ -183,6 +183,7 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_report_per_iteration(kymo_recording *
  * These two take no filter. Async ranges overlap one another and are in none of the last five. What the filter leaves out of speedscope, collapsed and flamegraph counts
  * as time of the range around it.
  */
+struct kymo_samples_filter;
 struct kymo_export_options {
     const char *filter; /* as in the summary */
     kymo_progress *progress;
@@ -197,6 +198,11 @@ struct kymo_export_options {
     uint64_t launched_before; /* GPU work by the number of its launch and not by `until_ns`; 0: by that */
     const char *about; /* a JSON object, which the file has under the key "kymo"; NULL: none */
     int calls; /* the calls of a call profiler, laid out as ranges, instead of ranges; so are recordings without any range */
+    /*
+     * Samples that it lets count, instead of ranges; perfetto, chrome, csv and sqlite have both. Lent. NULL: samples are taken
+     * where there is nothing else, and perfetto and chrome have them beside events; then by the defaults of a filter.
+     */
+    const struct kymo_samples_filter *samples; /* <kymo/samples_report.h> */
 };
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n,
                                                   const char *format,

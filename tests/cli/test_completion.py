@@ -56,7 +56,7 @@ OFFERED = {
         "collapsed",
         "flamegraph",
         "pstats",
-        "callgrind",
+        "callgrind", "pyspy",
     ],
     "kymo export --to per": ["perfetto", "perfetto-gpu"],
     "kymo completion ": ["bash", "zsh", "fish"],
