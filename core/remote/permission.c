@@ -1,16 +1,140 @@
-/* Why a process may not be read, and what to type. */
+/*
+ * Why a process may not be read, and what to type. The kernel says EPERM and nothing else; what it looked at can be looked
+ * at again: whose process it is, what Yama allows, which capabilities either has, filters of system calls, namespaces.
+ */
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "remote/permission.h"
 #include "remote/remote_internal.h"
+
+enum { CAP_PTRACE = 19 };
+
+/* A number of a line such as "CapEff:\t000..." of a status text; 0 when it is not there. */
+static uint64_t status_number(const char *text, const char *name, int base)
+{
+    const char *const at = strstr(text, name);
+    return at != NULL ? strtoull(at + strlen(name), NULL, base) : 0;
+}
+
+static bool is_descendant(pid_t pid)
+{
+    for (int steps = 0; pid > 1 && steps < 64; steps++) {
+        char path[64], text[1024];
+        struct kymo__process_stat stat;
+        if (pid == getpid())
+            return true;
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+        const size_t len = kymo__read_text(path, text, sizeof text);
+        if (!kymo__parse_process_stat(text, len, &stat))
+            return false;
+        pid = (pid_t)stat.parent;
+    }
+    return false;
+}
+
+/* Whether both live in the same user namespace; that of another may not be shown, which counts as the same. */
+static bool shares_user_namespace(pid_t pid)
+{
+    char path[64];
+    struct stat own, other;
+    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+    return stat("/proc/self/ns/user", &own) != 0 || stat(path, &other) != 0 ||
+           own.st_ino == other.st_ino;
+}
+
+bool kymo__permission_look(pid_t pid, struct kymo__permission *out)
+{
+    char path[64], text[4096];
+    struct stat status;
+    uint64_t scope;
+    *out = (struct kymo__permission){.pid = pid, .own_uid = geteuid(), .yama = -1};
+    kymo__read_text("/proc/self/status", text, sizeof text);
+    out->own_capabilities = status_number(text, "\nCapEff:", 16);
+    out->is_filtered = status_number(text, "\nSeccomp:", 10) != 0;
+    const size_t len = kymo__read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+    if (kymo__parse_number(text, len, &scope) && scope <= 3)
+        out->yama = (int)scope;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    if (kymo__read_text(path, text, sizeof text) == 0)
+        return false;
+    out->uid = (uid_t)status_number(text, "\nUid:", 10);
+    out->capabilities = status_number(text, "\nCapPrm:", 16);
+    out->tracer = (pid_t)status_number(text, "\nTracerPid:", 10);
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    /* The kernel gives the folder to root when the program may not be looked into. */
+    out->is_undumpable = stat(path, &status) == 0 && status.st_uid != out->uid && status.st_uid == 0;
+    out->is_descendant = is_descendant(pid);
+    out->is_other_user_namespace = !shares_user_namespace(pid);
+    return true;
+}
+
+void kymo__permission_explain(const struct kymo__permission *p, char *out, size_t size)
+{
+    const bool may_trace = (p->own_capabilities >> CAP_PTRACE & 1) != 0;
+    const int pid = (int)p->pid;
+    if (p->yama == 3)
+        snprintf(out, size,
+                 "kernel.yama.ptrace_scope is 3 here: no process may be read until the machine is "
+                 "started with another "
+                 "value in /etc/sysctl.d");
+    else if (p->is_other_user_namespace)
+        snprintf(out, size,
+                 "process %d lives in another user namespace, as in a rootless container: type "
+                 "`sudo kymo attach %d` "
+                 "outside of it, or run kymo inside",
+                 pid, pid);
+    else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0)
+        snprintf(out, size,
+                 "process %d belongs to the user with uid %u and kymo runs as uid %u: type `sudo "
+                 "kymo attach %d`, or "
+                 "`sudo -u '#%u' kymo attach %d`",
+                 pid, (unsigned)p->uid, (unsigned)p->own_uid, pid, (unsigned)p->uid, pid);
+    else if (!may_trace && p->yama == 2)
+        snprintf(
+            out,
+            size, "kernel.yama.ptrace_scope is 2 here, which leaves it to root: type `sudo kymo attach %d`",
+            pid);
+    else if (!may_trace && p->yama == 1 && !p->is_descendant)
+        snprintf(out, size,
+                 "kernel.yama.ptrace_scope is 1 here and process %d was not started by kymo: type "
+                 "`sudo kymo attach %d`, "
+                 "or `sudo sysctl kernel.yama.ptrace_scope=0`, or call kymo.allow_attach() in the "
+                 "program, or start it by "
+                 "`kymo run --sample`",
+                 pid, pid);
+    else if (!may_trace && p->is_undumpable)
+        snprintf(out, size,
+                 "process %d runs a program that may not be looked into (setuid, with "
+                 "capabilities, or by "
+                 "prctl(PR_SET_DUMPABLE, 0)): type `sudo kymo attach %d`",
+                 pid, pid);
+    else if (!may_trace && (p->own_uid == 0 || (p->capabilities & ~p->own_capabilities) != 0))
+        snprintf(out, size,
+                 "process %d may do what kymo may not, and kymo lacks the capability "
+                 "CAP_SYS_PTRACE: in Docker start the "
+                 "container with `--cap-add=SYS_PTRACE`, in Kubernetes add SYS_PTRACE to "
+                 "securityContext.capabilities.add, elsewhere type `sudo kymo attach %d`",
+                 pid, pid);
+    else if (p->is_filtered)
+        snprintf(out, size,
+                 "a filter of system calls (seccomp) forbids to read process %d: in Docker start "
+                 "the container with "
+                 "`--cap-add=SYS_PTRACE`, or with `--security-opt seccomp=unconfined`",
+                 pid);
+    else
+        snprintf(out, size,
+                 "the kernel does not let kymo read process %d: type `sudo kymo attach %d`", pid,
+                 pid);
+}
 
 kymo_status kymo__remote_explain_denial(pid_t pid)
 {
-    char path[64];
-    struct stat status;
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    if (stat(path, &status) != 0)
+    struct kymo__permission permission;
+    char sentence[512];
+    if (!kymo__permission_look(pid, &permission))
         return kymo__fail(KYMO_EIO, "there is no process %d", (int)pid);
-    return kymo__fail(KYMO_EIO, "process %d may not be read", (int)pid);
+    kymo__permission_explain(&permission, sentence, sizeof sentence);
+    return kymo__fail(KYMO_EIO, "%s", sentence);
 }
