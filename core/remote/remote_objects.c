@@ -6,7 +6,7 @@
 #include "remote/remote_internal.h"
 
 enum {
-    ENTRIES_MAX = 1 << 17, /* of one dict; sys.modules has thousands */
+    ENTRIES_MAX = 1 << 15, /* of one dict; sys.modules has thousands */
     AT_ONCE = 512,         /* entries, and their keys, in one read */
     KEY_HEAD = 96,         /* bytes of a key that are read to compare it */
     TYPE_MANAGED_DICT = 1 << 4,

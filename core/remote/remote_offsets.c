@@ -6,7 +6,13 @@
 #include "remote/remote_internal.h"
 
 #define NO KYMO__REMOTE_ABSENT
-enum { TABLE_MAX = 1024, STRUCT_MAX = 1 << 16, INTERPRETER_MAX = 1 << 20 };
+enum {
+    TABLE_MAX = 1024,
+    STRUCT_MAX = 1 << 16,
+    INTERPRETER_MAX = 1 << 20,
+    FRAME_MAX = 1024,
+    CODE_MAX = 1024
+};
 
 static const char cookie[8] = {'x', 'd', 'e', 'b', 'u', 'g', 'p', 'y'};
 
@@ -259,10 +265,14 @@ static void take_thread(struct table *table, struct kymo__remote_layout *out)
         word(table, map->gil_requested, 4, size, "thread_state.gil_requested");
 }
 
+/* What is read of a frame ends where its locals begin, and what is read of a code object where its bytecode does. */
 static void take_frame(struct table *table, struct kymo__remote_layout *out)
 {
     const struct map *const map = table->map;
-    const uint32_t size = size_of(table, map->frame_size, 40, 4096, "interpreter_frame.size");
+    const uint32_t whole = size_of(table, map->frame_size, 40, FRAME_MAX, "interpreter_frame.size");
+    const uint32_t size =
+        size_of(table, map->frame_locals, 40, whole, "interpreter_frame.localsplus");
+    out->frame.size = size;
     out->frame.previous = word(table, map->frame_previous, 8, size, "interpreter_frame.previous");
     out->frame.code = word(table, map->frame_executable, 8, size, "interpreter_frame.executable");
     out->frame.instruction =
@@ -271,40 +281,41 @@ static void take_frame(struct table *table, struct kymo__remote_layout *out)
     out->frame.tlbc_index =
         out->is_free_threaded ? word(table, map->tlbc_index, 4, size, "interpreter_frame.tlbc_index")
                               : NO;
-    out->frame.size = word(table, map->frame_locals, 8, size, "interpreter_frame.localsplus");
     out->frame.is_entry = NO;
 }
 
 static void take_code(struct table *table, struct kymo__remote_layout *out)
 {
     const struct map *const map = table->map;
-    const uint32_t size = size_of(table, map->code_size, 64, 4096, "code_object.size");
+    const uint32_t whole = size_of(table, map->code_size, 64, CODE_MAX, "code_object.size");
+    const uint32_t size =
+        size_of(table, map->code_bytecode, 64, whole, "code_object.co_code_adaptive");
+    out->code.size = out->code.bytecode = size;
     out->code.filename = word(table, map->code_filename, 8, size, "code_object.filename");
     out->code.name = word(table, map->code_name, 8, size, "code_object.name");
     out->code.qualname = word(table, map->code_qualname, 8, size, "code_object.qualname");
     out->code.linetable = word(table, map->code_linetable, 8, size, "code_object.linetable");
     out->code.first_line = word(table, map->code_first_line, 4, size, "code_object.firstlineno");
-    out->code.bytecode = word(table, map->code_bytecode, 2, size, "code_object.co_code_adaptive");
     out->code.tlbc =
         out->is_free_threaded ? word(table, map->code_tlbc, 8, size, "code_object.co_tlbc") : NO;
-    out->code.size = out->code.bytecode;
     out->code.type = out->object.type;
 }
 
 static void take_objects(struct table *table, struct kymo__remote_layout *out)
 {
     const struct map *const map = table->map;
-    out->object.type = word(table, map->object_type, 8, 256, "pyobject.ob_type");
-    out->object.type_name = word(table, map->type_name, 8, 4096, "type_object.tp_name");
-    out->object.type_flags = word(table, map->type_flags, 8, 4096, "type_object.tp_flags");
-    out->unicode.state = word(table, map->unicode_state, 4, 256, "unicode_object.state");
-    out->unicode.length = word(table, map->unicode_length, 8, 256, "unicode_object.length");
-    out->unicode.ascii_size =
-        size_of(table, map->unicode_ascii_size, 24, 256, "unicode_object.asciiobject_size");
+    out->object.type = word(table, map->object_type, 8, 32, "pyobject.ob_type");
+    out->object.type_name = word(table, map->type_name, 8, 1024, "type_object.tp_name");
+    out->object.type_flags = word(table, map->type_flags, 8, 1024, "type_object.tp_flags");
+    const uint32_t ascii =
+        size_of(table, map->unicode_ascii_size, 24, 128, "unicode_object.asciiobject_size");
+    out->unicode.ascii_size = ascii;
     /* Behind the header of one that is not ASCII: a length and a pointer to its UTF-8. */
-    out->unicode.compact_size = out->unicode.ascii_size + 16;
-    out->bytes.size = word(table, map->bytes_size, 8, 256, "bytes_object.ob_size");
-    out->bytes.data = word(table, map->bytes_data, 1, 256, "bytes_object.ob_sval");
+    out->unicode.compact_size = ascii + 16;
+    out->unicode.state = word(table, map->unicode_state, 4, ascii, "unicode_object.state");
+    out->unicode.length = word(table, map->unicode_length, 8, ascii, "unicode_object.length");
+    out->bytes.size = word(table, map->bytes_size, 8, 128, "bytes_object.ob_size");
+    out->bytes.data = word(table, map->bytes_data, 1, 128, "bytes_object.ob_sval");
 }
 
 /* An object's header is 16 bytes longer in free-threaded builds, and the GIL's struct begins with another field. */

@@ -53,27 +53,44 @@ static bool scan_file(struct kymo__remote *remote, const struct kymo__remote_map
 
 /* ---- the version ---- */
 
-/* "3.9.18 (main, ..." as sys.version begins: the text of a build, which no other text looks like. */
+/* How far the decimal number at the start of `text` reaches. */
+static size_t digits(const char *text, size_t len)
+{
+    size_t n = 0;
+    while (n < len && text[n] >= '0' && text[n] <= '9')
+        n++;
+    return n;
+}
+
+/* "3.9.18 (main, ...", "3.15.0rc1 (", "3.14.7 free-threading build (": the text of a build. The version, or 0. */
+static uint32_t version_of_text(const char *text, size_t len)
+{
+    static const char *const next[] = {" (", " free-threading", " experimental"};
+    uint64_t minor, micro;
+    if (len < 4 || text[0] != '3' || text[1] != '.' || !kymo__parse_number(text + 2, len - 2, &minor))
+        return 0;
+    size_t i = 2 + digits(text + 2, len - 2);
+    if (minor > 99 || i + 2 > len || text[i] != '.' ||
+        !kymo__parse_number(text + i + 1, len - i - 1, &micro))
+        return 0;
+    i += 1 + digits(text + i + 1, len - i - 1);
+    for (const size_t suffix = i + 4; i < len && i < suffix && text[i] != ' ';) /* "+", "rc1" */
+        i++;
+    for (size_t n = 0; micro <= 99 && n < KYMO__COUNT_OF(next); n++)
+        if (len - i >= strlen(next[n]) && memcmp(text + i, next[n], strlen(next[n])) == 0)
+            return 0x03000000u | (uint32_t)minor << 16 | (uint32_t)micro << 8;
+    return 0;
+}
+
 static bool look_for_version(void *ctx, uint64_t at, const uint8_t *bytes, size_t n)
 {
     uint32_t *const version = ctx;
     (void)at;
     for (const uint8_t *c = bytes, *end = bytes + n;
          (c = memchr(c, '3', (size_t)(end - c))) != NULL; c++) {
-        uint64_t minor, micro;
-        const char *text = (const char *)c;
-        const size_t left = KYMO__MIN((size_t)(end - c), (size_t)VERSION_TEXT);
-        if (left < 12 || text[1] != '.' || !kymo__parse_number(text + 2, left - 2, &minor) ||
-            minor > 99)
-            continue;
-        size_t i = 2 + (minor > 9 ? 2 : 1);
-        if (text[i] != '.' || !kymo__parse_number(text + i + 1, left - i - 1, &micro) || micro > 99)
-            continue;
-        i += 1 + (micro > 9 ? 2 : 1);
-        if (i + 2 > left || text[i] != ' ' || text[i + 1] != '(')
-            continue;
-        *version = 0x03000000u | (uint32_t)minor << 16 | (uint32_t)micro << 8;
-        return true;
+        *version = version_of_text((const char *)c, (size_t)KYMO__MIN(end - c, VERSION_TEXT));
+        if (*version != 0)
+            return true;
     }
     return false;
 }

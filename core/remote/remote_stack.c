@@ -1,37 +1,55 @@
 /* Interpreters, thread states and frames by following pointers, one read for each: for those who read seldom. */
 #include "remote/remote_internal.h"
 
-enum { THREADS_MAX = 65536, INTERPRETERS_MAX = 4096, STRUCT_MAX = 1 << 16, FRAME_MAX = 4096 };
+enum { FRAME_MAX = 1024 };
+
+/* Lists of another process may run in a circle: a mark that is set ever more seldom is met again in each of them. */
+struct circle {
+    uint64_t mark;
+    size_t n, next;
+};
+
+static bool is_circle(struct circle *circle, uint64_t at)
+{
+    if (at == circle->mark)
+        return true;
+    if (circle->n++ >= circle->next) {
+        circle->mark = at;
+        circle->next = 2 * circle->next + 1;
+    }
+    return false;
+}
+
+/* What a list holds: the address `from` points to the first, each one's word at `next` to the one behind. */
+static size_t read_list(struct kymo__remote *remote, uint64_t from, uint32_t next, uint64_t *out,
+                        size_t cap)
+{
+    struct circle circle = {0};
+    uint64_t at;
+    size_t n = 0;
+    if (!kymo__remote_read_u64(remote, from, &at))
+        return 0;
+    while (at != 0 && n < cap && !is_circle(&circle, at)) {
+        out[n++] = at;
+        if (!kymo__remote_read_u64(remote, at + next, &at))
+            break;
+    }
+    return n;
+}
 
 size_t kymo__remote_interpreters(struct kymo__remote *remote, uint64_t *out, size_t cap)
 {
     const struct kymo__remote_layout *const layout = &remote->layout;
-    uint64_t at;
-    size_t n = 0;
-    if (!kymo__remote_read_u64(remote, remote->found.runtime + layout->runtime.interpreters_head, &at))
-        return 0;
-    while (at != 0 && n < cap && n < INTERPRETERS_MAX) {
-        out[n++] = at;
-        if (!kymo__remote_read_u64(remote, at + layout->interpreter.next, &at) || at == out[n - 1])
-            break;
-    }
-    return n;
+    return read_list(remote, remote->found.runtime + layout->runtime.interpreters_head,
+                     layout->interpreter.next, out, cap);
 }
 
 size_t kymo__remote_thread_states(struct kymo__remote *remote, uint64_t interpreter, uint64_t *out,
                                   size_t cap)
 {
     const struct kymo__remote_layout *const layout = &remote->layout;
-    uint64_t at;
-    size_t n = 0;
-    if (!kymo__remote_read_u64(remote, interpreter + layout->interpreter.threads_head, &at))
-        return 0;
-    while (at != 0 && n < cap && n < THREADS_MAX) {
-        out[n++] = at;
-        if (!kymo__remote_read_u64(remote, at + layout->thread.next, &at) || at == out[n - 1])
-            break;
-    }
-    return n;
+    return read_list(remote, interpreter + layout->interpreter.threads_head, layout->thread.next,
+                     out, cap);
 }
 
 uint64_t kymo__remote_gil(struct kymo__remote *remote, uint64_t interpreter)
@@ -63,15 +81,15 @@ size_t kymo__remote_stack(struct kymo__remote *remote, uint64_t thread_state,
 {
     const struct kymo__remote_layout *const layout = &remote->layout;
     uint8_t bytes[FRAME_MAX];
-    size_t n = 0, n_shims = 0;
+    struct circle circle = {0};
+    size_t n = 0;
     uint64_t at = innermost(remote, thread_state);
     KYMO_ASSERT(layout->frame.size <= sizeof bytes);
-    while (at != 0 && n < cap && n_shims <= cap &&
+    while (at != 0 && n < cap && !is_circle(&circle, at) &&
            kymo__remote_read(remote, at, bytes, layout->frame.size)) {
         const uint8_t owner = kymo__remote_u8(bytes, layout->frame.owner);
         const uint64_t previous = kymo__remote_u64(bytes, layout->frame.previous);
         if (owner >= KYMO__REMOTE_OWNER_SHIM) {
-            n_shims++;
             if (n > 0)
                 out[n - 1].is_entry = true;
         } else {
@@ -87,8 +105,6 @@ size_t kymo__remote_stack(struct kymo__remote *remote, uint64_t thread_state,
                             kymo__remote_u8(bytes, layout->frame.is_entry) != 0,
             };
         }
-        if (previous == at)
-            break;
         at = previous;
     }
     *is_whole = at == 0;

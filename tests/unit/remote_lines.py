@@ -8,7 +8,6 @@ Works from 3.8 to the newest.
 """
 
 import os
-import struct
 import sys
 import types
 
@@ -31,6 +30,11 @@ def lines(code):
     return ((2, line_at(code, at)) for at in range(0, len(code.co_code), 2))
 
 
+def numbers(a, b):
+    """Not struct.pack: a Python without extension modules does as well."""
+    return a.to_bytes(4, "little") + b.to_bytes(4, "little")
+
+
 def put(code):
     runs = []
     for n_bytes, line in lines(code):
@@ -38,10 +42,10 @@ def put(code):
             runs.append([0, line or 0])
         runs[-1][0] += n_bytes
     table = code.co_linetable if sys.version_info >= (3, 10) else code.co_lnotab
-    out.write(struct.pack("<2I", code.co_firstlineno, len(table)) + table)
-    out.write(struct.pack("<2I", sum(n for n, _ in runs), len(runs)))
+    out.write(numbers(code.co_firstlineno, len(table)) + table)
+    out.write(numbers(sum(n for n, _ in runs), len(runs)))
     for run in runs:
-        out.write(struct.pack("<2I", *run))
+        out.write(numbers(*run))
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             put(constant)

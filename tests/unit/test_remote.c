@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "pythons.h"
-#include "remote/remote_internal.h"
+#include "remote_image.h"
 
 static struct python pythons[PYTHONS_MAX];
 static size_t n_pythons;
@@ -161,7 +161,10 @@ static const char *python_file(const struct kymo__remote_maps *maps)
     for (size_t i = 0; i < maps->n; i++)
         if (strstr(maps->maps[i].path, "/libpython3.") != NULL)
             return maps->maps[i].path;
-    return maps->maps[0].path;
+    size_t first = 0;
+    while (maps->maps[first].path[0] != '/') /* an allocator may map something below the program */
+        first++;
+    return maps->maps[first].path;
 }
 
 static void memory_alone_tells_where_python_is_and_which(void **state)
@@ -179,7 +182,8 @@ static void memory_alone_tells_where_python_is_and_which(void **state)
         const char *const path = python_file(&maps);
         assert_int_equal(kymo__remote_scan_version(remote, &maps, path) >> 16,
                          0x0300 | pythons[i].minor);
-        assert_true(kymo__remote_scan(remote, &maps, path, 0, &found));
+        if (!kymo__remote_scan(remote, &maps, path, 0, &found))
+            fail_msg("%s: not in %s: %s", pythons[i].path, path, kymo_last_error());
         if (found.runtime != runtime)
             fail_msg("%s: %#llx instead of %#llx", pythons[i].path,
                      (unsigned long long)found.runtime, (unsigned long long)runtime);
@@ -213,6 +217,152 @@ static void what_is_no_python_is_said_so(void **state)
     assert_null(remote);
 }
 
+/* ---- images ---- */
+
+/* Bytes of a process, each remembered that was read. */
+struct recorder {
+    struct kymo__remote_memory memory;
+    struct recorded {
+        uint64_t at;
+        size_t len;
+    } * ranges;
+    size_t n, cap;
+};
+
+static size_t record_spans(void *self, const struct kymo__remote_span *spans, size_t n)
+{
+    struct recorder *const recorder = self;
+    const size_t done = recorder->memory.read_spans(recorder->memory.self, spans, n);
+    for (size_t i = 0; i < done; i++) {
+        assert_true(kymo__grow(&recorder->ranges, &recorder->cap, recorder->n + 1,
+                               sizeof *recorder->ranges));
+        recorder->ranges[recorder->n++] = (struct recorded){spans[i].at, spans[i].n_bytes};
+    }
+    return done;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct recorded *const x = a, *const y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* What was read, ranges that touch joined, as an image. */
+static void write_image(const struct recorder *recorder, const struct kymo__remote *remote,
+                        struct kymo__buf *out)
+{
+    const uint64_t runtime = kymo__remote_runtime(remote);
+    const uint32_t version = kymo__remote_layout(remote)->version;
+    kymo__buf_puts(out, "kymoimg1");
+    kymo__buf_put(out, &runtime, 8);
+    kymo__buf_put(out, &version, 4);
+    qsort(recorder->ranges, recorder->n, sizeof *recorder->ranges, by_address);
+    for (size_t i = 0; i < recorder->n;) {
+        const uint64_t at = recorder->ranges[i].at;
+        uint64_t end = at;
+        for (; i < recorder->n && recorder->ranges[i].at <= end; i++)
+            end = KYMO__MAX(end, recorder->ranges[i].at + recorder->ranges[i].len);
+        const uint32_t len = (uint32_t)(end - at);
+        kymo__buf_put(out, &at, 8);
+        kymo__buf_put(out, &len, 4);
+        void *const room = kymo__buf_extend(out, len);
+        const struct kymo__remote_span span = {at, room, len};
+        assert_int_equal(recorder->memory.read_spans(recorder->memory.self, &span, 1), 1);
+    }
+}
+
+/* A thread with a name, and one that handles an exception: what an image is to show. */
+static const char telling[] =
+    "import threading, time\n"
+    "def wait():\n"
+    "    time.sleep(600)\n" /* 3 */
+    "def caller():\n"
+    "    try:\n"
+    "        1 / 0\n"
+    "    except ZeroDivisionError:\n"
+    "        print('ready', flush=True)\n"
+    "        time.sleep(600)\n" /* 9 */
+    "threading.Thread(target=wait, name='s) \\xe4', daemon=True).start()\n"
+    "caller()\n"; /* 11 */
+
+static bool has_all(const char *told)
+{
+    return told != NULL && strstr(told, "gil ") != NULL &&
+           strstr(told, "thread MainThread in an exception\n  caller (<string>:9)\n  <module> "
+                        "(<string>:11)\n  whole\n") != NULL &&
+           strstr(told, "thread s) \xc3\xa4\n  wait (<string>:3)\n") != NULL;
+}
+
+static void read_whole_process(struct kymo__remote *remote, struct recorder *recorder,
+                               struct kymo__buf *told)
+{
+    struct kymo__remote *recorded = NULL;
+    const struct kymo__remote_memory memory = {record_spans, recorder};
+    *recorder = (struct recorder){.memory = {kymo__remote_process_spans, remote}};
+    assert_int_equal(kymo__remote_open_image(&memory, kymo__remote_runtime(remote),
+                                             kymo__remote_layout(remote)->version, &recorded),
+                     KYMO_OK);
+    image_tell(recorded, told);
+    kymo__remote_close(recorded);
+}
+
+static void keep_image(const struct python *python, bool is_free_threaded,
+                       const struct kymo__buf *bytes)
+{
+    char path[512];
+    const char *const folder = getenv("KYMO_WRITE_IMAGES");
+    if (folder == NULL)
+        return;
+    snprintf(path, sizeof path, "%s/py3%u%s", folder, python->minor, is_free_threaded ? "t" : "");
+    FILE *const file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes->data, 1, bytes->len, file), bytes->len);
+    fclose(file);
+}
+
+/* Stopped, so that nothing moves; read, remembered, and read again out of the image. */
+static void image_says_what_the_process_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_pythons; i++) {
+        char line[64];
+        const char *const arguments[] = {pythons[i].path, "-S", "-c", telling, NULL};
+        struct target target = target_start_program(arguments, line, sizeof line);
+        struct kymo__remote *remote = NULL, *again = NULL;
+        struct kymo__buf told = {0}, told_again = {0}, bytes = {0};
+        struct recorder recorder = {0};
+        struct image image;
+        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+        for (int tries = 0; tries < 3000 && !has_all(told.data); tries++) {
+            kill(target.pid, SIGCONT);
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+            kill(target.pid, SIGSTOP);
+            kymo__free(recorder.ranges);
+            kymo__buf_fini(&told);
+            told = (struct kymo__buf){0};
+            read_whole_process(remote, &recorder, &told);
+        }
+        if (!has_all(told.data))
+            fail_msg("%s: %s", pythons[i].path, told.data);
+        write_image(&recorder, remote, &bytes);
+        assert_true(image_parse((const uint8_t *)bytes.data, bytes.len, &image));
+        const struct kymo__remote_memory from_image = image_memory(&image);
+        if (kymo__remote_open_image(&from_image, image.runtime, image.version, &again) != KYMO_OK)
+            fail_msg("%s: %s", pythons[i].path, kymo_last_error());
+        image_tell(again, &told_again);
+        assert_string_equal(told_again.data, told.data);
+        keep_image(&pythons[i], kymo__remote_layout(remote)->is_free_threaded, &bytes);
+        kymo__free(image.pieces);
+        kymo__free(recorder.ranges);
+        kymo__buf_fini(&told);
+        kymo__buf_fini(&told_again);
+        kymo__buf_fini(&bytes);
+        kymo__remote_close(again);
+        kymo__remote_close(remote);
+        target_stop(&target);
+    }
+}
+
 static int find_pythons(void **state)
 {
     (void)state;
@@ -227,6 +377,7 @@ int main(void)
         cmocka_unit_test(threads_have_their_ids_and_names),
         cmocka_unit_test(memory_alone_tells_where_python_is_and_which),
         cmocka_unit_test(what_is_no_python_is_said_so),
+        cmocka_unit_test(image_says_what_the_process_says),
     };
     return cmocka_run_group_tests(tests, find_pythons, NULL);
 }
