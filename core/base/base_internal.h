@@ -87,7 +87,8 @@ size_t kymo__parse_numbers(const char *text, size_t len, uint64_t *out, size_t n
 struct kymo__process_stat {
     uint64_t parent, reaped_ticks, start_time; /* fields 4, 16 + 17, 22 */
 };
-bool kymo__parse_process_stat(const char *text, size_t len, struct kymo__process_stat *out);
+KYMO_PRIVATE_API bool kymo__parse_process_stat(const char *text, size_t len,
+                                               struct kymo__process_stat *out);
 
 /* write(2) until all is out; false with errno set. */
 KYMO_PRIVATE_API bool kymo__write_all(int fd, const void *bytes, size_t len);
