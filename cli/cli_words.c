@@ -101,9 +101,9 @@ const char *cli_quote(const char *path, char *into, size_t size)
 
 const char *cli_stem(const char *path, char *into, size_t size, const char *otherwise)
 {
-    static const char *const endings[] = {".kymo",   ".klog", ".gz",         ".json",
-                                          ".trace",  ".pt",   ".speedscope", ".prof",
-                                          ".pstats", ".txt",  ".folded",     ".collapsed"};
+    static const char *const endings[] = {".kymo",   ".klog",       ".gz",   ".json",   ".trace",
+                                          ".pt",     ".speedscope", ".prof", ".pstats", ".txt",
+                                          ".folded", ".collapsed",  ".raw",  ".austin", ".mojo"};
     size_t len = strlen(path);
     while (len > 1 && path[len - 1] == '/')
         len--;

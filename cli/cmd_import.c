@@ -20,7 +20,7 @@ static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output,
      "the recording (default: the name of the first file, with\n"
      ".kymo, here)"},
-    {"from", 0, CLI_CHOICE, "kineto|speedscope|pstats|collapsed", &given.from,
+    {"from", 0, CLI_CHOICE, "kineto|speedscope|pstats|austin|collapsed", &given.from,
      "what the files are, where they do not tell themselves"},
     {"rate", 0, CLI_COUNT, "HZ", &given.rate,
      "how many samples a second has, for stacks without times: py-spy\n"
@@ -149,7 +149,7 @@ const struct cli_command cli_command_import = {
     .about =
         "Reads files of other tools into a recording, on which every command here then works:\n"
         "traces of torch.profiler (Kineto) and other Chrome traces, viztracer's files, stacks of\n"
-        "py-spy and other collapsed stacks, speedscope's files, profiles of cProfile (pstats).\n"
+        "py-spy, other collapsed stacks, files of austin and speedscope, and of cProfile (pstats).\n"
         "Each may be packed by gzip. Several files, or a folder of them, are the ranks of one "
         "run.\n"
         "\n"

@@ -395,7 +395,7 @@ static bool looks_like_collapsed(const char *path, const char *bytes, size_t len
         uint64_t count;
         if (end == NULL && n_good + n_bad != 0)
             break;
-        if (kymo__collapsed_line(bytes, line_len, false, &stack, &count))
+        if (kymo__collapsed_line(bytes, line_len, false, &stack, &count) && stack.len != 0)
             n_good++;
         else if (!is_empty(bytes, line_len))
             n_bad++;

@@ -61,7 +61,7 @@ bool kymo__collapsed_line(const char *line, size_t len, bool is_difference,
         return false;
     if (is_difference)
         (void)take_number(stack, &before);
-    return stack->len != 0;
+    return true;
 }
 
 bool kymo__collapsed_is_difference(const char *bytes, size_t len)

@@ -16,6 +16,7 @@ const struct kymo__import_format *const kymo__import_formats[] = {
     &kymo__import_speedscope,
     &kymo__import_pstats,
     &kymo__import_chrome,
+    &kymo__import_austin,
     &kymo__import_collapsed,
     NULL,
 };

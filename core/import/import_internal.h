@@ -5,7 +5,7 @@
  *
  *   import.c ── which format, one file or a folder of ranks, into a directory or a temporary recording
  *   chrome*.c ── Kineto and Chrome traces, viztracer's among them
- *   collapsed.c (py-spy's raw too), speedscope_in.c, pstats.c
+ *   collapsed_in.c (py-spy's raw too), austin_*.c, speedscope_in.c, pstats.c
  *   sink*.c ── puts events in order within a budget of memory, turns slices into begins and ends, writes the logs
  *
  * An importer says what it finds in any order; the sink makes it a log that a reader can stream. Every byte here comes
@@ -174,6 +174,6 @@ struct kymo__import_format {
     kymo_status (*read)(struct kymo__import *import);
 };
 extern const struct kymo__import_format kymo__import_chrome, kymo__import_speedscope,
-    kymo__import_pstats, kymo__import_collapsed;
+    kymo__import_pstats, kymo__import_austin, kymo__import_collapsed;
 
 #endif

@@ -98,7 +98,7 @@ struct kymo__text {
 
 /*
  * Take a line apart: frames, then a number behind a blank, which leaves `*stack` and is rounded. With `is_difference` there are two
- * numbers, of which the latter counts. False for what is no stack.
+ * numbers, of which the latter counts. A stack may have no frames. False for what is no stack.
  */
 bool kymo__collapsed_line(const char *line, size_t len, bool is_difference,
                           struct kymo__text *stack, uint64_t *count);

@@ -5,7 +5,7 @@
  *     kymo_open("trace.json.gz", NULL, &recording);          a recording, or any file of these as if it were one
  *
  * Known: Kineto and Chrome traces (JSON: an object with traceEvents or a bare list), viztracer's files among them; py-spy
- * raw and collapsed stacks; speedscope; pstats. Each may be packed by gzip. A folder of traces is a recording of ranks.
+ * raw and collapsed stacks; austin; speedscope; pstats. Each may be packed by gzip. A folder of traces is a recording of ranks.
  * docs/guide/import.md has what becomes of what.
  *
  * Reading streams: memory is bounded by `memory_bytes` whatever the file's size; what does not fit is sorted on disk.

@@ -136,7 +136,7 @@ static void stacks_count_where_there_is_nothing_else(void **state)
 static void every_format_has_a_name_to_ask_for(void **state)
 {
     (void)state;
-    assert_string_equal(kymo_import_formats(), "speedscope,pstats,kineto,collapsed");
+    assert_string_equal(kymo_import_formats(), "speedscope,pstats,kineto,austin,collapsed");
 }
 
 /* ---- whole imports ---- */

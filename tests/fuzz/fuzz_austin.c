@@ -1,0 +1,9 @@
+/* Any bytes as a profile of austin, text or MOJO. */
+#include "fuzz.h"
+#include "import/import_internal.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_import(&kymo__import_austin, data, size);
+    return 0;
+}
