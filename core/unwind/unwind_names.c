@@ -121,8 +121,8 @@ static void take_line(struct kymo__unwind *unwind, const char *line, size_t len)
     len = KYMO__MIN(len, sizeof text - 1);
     memcpy(text, line, len);
     text[len] = '\0';
-    if (sscanf(text, "%llx %llx %n", &begin, &size, &used) != 2 || used == 0 || size == 0 ||
-        begin + size < begin)
+    if (sscanf(text, "%llx %llx %n", &begin, &size, &used) != 2 || used == 0 ||
+        text[used] == '\0' || size == 0 || begin + size < begin)
         return;
     const size_t at = behind(unwind->jit, unwind->n_jit, begin);
     /* The file only grows. A function that is known stays, and so does its name; others may have its place later. */
