@@ -1,0 +1,262 @@
+/*
+ * When: rounds come at random moments, as many in a second as asked for on the mean. Equal gaps would see a program that
+ * does the same thing again and again always at the same point. A round that is late is made all the same; when the
+ * sampler is far behind, rounds are left out and counted as missed. Each round stands for the mean gap, times as many rounds
+ * as were due since the one before: with random moments this varies less than the time that went by.
+ *
+ * How much: the share of a process's time for which threads are kept stopped stays below a budget. What stops cost is
+ * known from the last ones; which rounds may stop is drawn by lot, whatever the process does at that moment.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "clock/clock_internal.h"
+#include "sampler/sampler_loop.h"
+
+static const uint64_t second_ns = 1000000000;
+static const uint64_t ms_ns = 1000000;
+enum {
+    SLICE_MS = 50,      /* how long a stop is unheard at most */
+    TELL_MS = 100,      /* between two tellings of the counts */
+    AHEAD_NS = 1000000, /* by which stops may be ahead of the budget */
+    BEHIND_MS = 1,      /* and four gaps: what is further behind is missed */
+};
+
+static uint64_t gap_ns(struct kymo_sampler *sampler)
+{
+    const double mean = 1e9 / sampler->rate_hz;
+    const double gap =
+        sampler->has_fixed_gaps ? mean : -log(kymo__looker_random(&sampler->looker)) * mean;
+    return (uint64_t)fmin(gap, 3600e9);
+}
+
+static void sleep_until(uint64_t due_ns)
+{
+    const struct timespec due = {
+        .tv_sec = (time_t)(due_ns / second_ns),
+        .tv_nsec = (long)(due_ns % second_ns),
+    };
+    /* A signal is as good a reason to look around as any. */
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+}
+
+/* ---- the budget ---- */
+
+/* Of the rounds of this process, the share that may stop threads; 0 while it was stopped for too long already. */
+static double share_of_budget(const struct kymo_sampler *sampler, const struct kymo__target *target,
+                              uint64_t now_ns)
+{
+    const double age_ns = (double)(now_ns - target->opened_ns);
+    if (sampler->max_slowdown >= 1)
+        return 1;
+    if ((double)target->counts.stop_ns > sampler->max_slowdown * age_ns + AHEAD_NS)
+        return 0;
+    const double wanted = target->mean_stop_ns * 1e-9 * sampler->rate_hz;
+    return wanted <= sampler->max_slowdown ? 1 : sampler->max_slowdown / wanted;
+}
+
+static enum kymo__look choose_look(struct kymo_sampler *sampler, struct kymo__target *target,
+                                   uint64_t now_ns)
+{
+    if (target->mean_stop_ns < 0)
+        target->mean_stop_ns = sampler->mean_stop_ns;
+    const double share = share_of_budget(sampler, target, now_ns);
+    const double drawn = kymo__looker_random(&sampler->looker);
+    if (sampler->is_exact)
+        return drawn <= share ? KYMO__LOOK_EXACT : KYMO__LOOK_SNAPSHOT;
+    return drawn <= fmin(sampler->audit_share, share) ? KYMO__LOOK_AUDIT : KYMO__LOOK_SNAPSHOT;
+}
+
+/* What a round of this process costs it, and one of any: a new process begins with that. */
+static void count_stops(struct kymo_sampler *sampler, struct kymo__target *target, uint64_t stop_ns)
+{
+    enum { MEMORY = 32 };
+    target->mean_stop_ns += ((double)stop_ns - target->mean_stop_ns) / MEMORY;
+    sampler->mean_stop_ns += ((double)stop_ns - sampler->mean_stop_ns) / MEMORY;
+}
+
+/* ---- rounds ---- */
+
+static kymo_status put_round(struct kymo_sampler *sampler, struct kymo__target *target)
+{
+    const struct kymo_samples_round round = {
+        .process = target->number,
+        .at_ns = target->at_ns,
+        .weight_ns = target->weight_ns,
+        .seen = target->seen,
+        .n_seen = target->n_seen,
+    };
+    target->weight_ns = 0;
+    if (sampler->on_round != NULL)
+        sampler->on_round(sampler->on_round_ctx, sampler->samples, &round);
+    return sampler->log != NULL ? kymo__samples_log_round(sampler->log, &round) : KYMO_OK;
+}
+
+static kymo_status look_at_member(struct kymo_sampler *sampler, size_t number, uint64_t n_due,
+                                  uint64_t now_ns)
+{
+    struct kymo__member *member = &sampler->family.members[number];
+    struct kymo__target *target = member->target;
+    target->counts.asked += n_due;
+    target->counts.missed += n_due - 1;
+    target->weight_ns += (uint64_t)((double)n_due * 1e9 / sampler->rate_hz);
+    const enum kymo__look how = choose_look(sampler, target, now_ns);
+    if (how == KYMO__LOOK_SNAPSHOT && sampler->is_exact) {
+        target->counts.slowed++;
+        if (sampler->is_strict)
+            return KYMO_OK;
+    }
+    const uint64_t stopped_ns = target->counts.stop_ns;
+    if (!kymo__target_look(&sampler->looker, target, how)) {
+        kymo__family_settle(&sampler->family, member);
+        return KYMO_OK;
+    }
+    if (how != KYMO__LOOK_SNAPSHOT)
+        count_stops(sampler, target, target->counts.stop_ns - stopped_ns);
+    return target->n_seen > 0 ? put_round(sampler, target) : KYMO_OK;
+}
+
+static kymo_status look_at_all(struct kymo_sampler *sampler, uint64_t n_due, uint64_t now_ns)
+{
+    if (sampler->looker.stops.n_late > 0)
+        kymo__stops_settle(&sampler->looker.stops, false);
+    for (size_t i = 0; i < sampler->family.n; i++)
+        if (sampler->family.members[i].kind == KYMO__MEMBER_PYTHON)
+            KYMO_TRY(look_at_member(sampler, i, n_due, now_ns));
+    return KYMO_OK;
+}
+
+/* How many rounds are due by now: one, and those that are missed. */
+static uint64_t take_due(struct kymo_sampler *sampler, uint64_t now_ns)
+{
+    const uint64_t behind_ns = (uint64_t)(4e9 / sampler->rate_hz) + BEHIND_MS * ms_ns;
+    uint64_t n = 1;
+    const uint64_t late_ns = now_ns - sampler->next_ns;
+    sampler->next_ns += gap_ns(sampler);
+    while (sampler->next_ns + behind_ns < now_ns) {
+        sampler->next_ns += gap_ns(sampler);
+        n++;
+    }
+    sampler->n_asked += n;
+    sampler->n_missed += n - 1;
+    sampler->late_ns += late_ns;
+    sampler->n_late += (double)late_ns > 0.5e9 / sampler->rate_hz;
+    return n;
+}
+
+/* ---- what others read ---- */
+
+static void sum_counts(struct kymo_sampler *sampler, struct kymo_sampler_counts *out)
+{
+    struct kymo__family *family = &sampler->family;
+    *out = (struct kymo_sampler_counts){
+        .rate_hz = sampler->rate_hz,
+        .target_ns = family->ended_target_ns,
+        .late = sampler->n_late,
+        .processes = family->n_processes,
+        .children = family->n_born,
+        .threads = kymo_samples_n_threads(sampler->samples),
+        .all = family->ended,
+    };
+    for (size_t i = 0; i < family->n; i++) {
+        const struct kymo__target *target = family->members[i].target;
+        if (target == NULL)
+            continue;
+        out->alive++;
+        out->target_ns += target->at_ns > target->opened_ns ? target->at_ns - target->opened_ns : 0;
+        kymo__counts_add(&out->all, &target->counts);
+        kymo__samples_set_counts(sampler->samples, target->number, &target->counts);
+    }
+    if (out->target_ns > 0)
+        out->achieved_hz = (double)out->all.done * 1e9 / (double)out->target_ns;
+    out->all.late_ns = sampler->late_ns;
+    out->all.skipped = family->n_skipped;
+    out->all.sampler_cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID) - sampler->cpu_begin_ns;
+    kymo__samples_set_counts(sampler->samples, 0, &out->all);
+    if (sampler->log != NULL)
+        out->recording_bytes = kymo__samples_log_size(sampler->log);
+}
+
+void kymo__sampler_tell(struct kymo_sampler *sampler)
+{
+    struct kymo_sampler_counts counts;
+    sum_counts(sampler, &counts);
+    pthread_mutex_lock(&sampler->lock);
+    sampler->told = counts;
+    pthread_mutex_unlock(&sampler->lock);
+}
+
+/* Those that kymo_sampler_add named. One that cannot be read is skipped. */
+static void take_joining(struct kymo_sampler *sampler)
+{
+    for (;;) {
+        pid_t pid = 0;
+        pthread_mutex_lock(&sampler->lock);
+        if (sampler->n_joining > 0)
+            pid = sampler->joining[--sampler->n_joining];
+        pthread_mutex_unlock(&sampler->lock);
+        if (pid == 0)
+            return;
+        kymo__family_join(&sampler->family, pid);
+    }
+}
+
+/* ---- the loop ---- */
+
+static kymo_status tell(struct kymo_sampler *sampler, uint64_t now_ns)
+{
+    if (now_ns - sampler->told_ns < TELL_MS * ms_ns)
+        return KYMO_OK;
+    sampler->told_ns = now_ns;
+    take_joining(sampler);
+    kymo__sampler_tell(sampler);
+    return sampler->log != NULL ? kymo__samples_log_tick(sampler->log) : KYMO_OK;
+}
+
+static bool is_over(struct kymo_sampler *sampler, uint64_t now_ns)
+{
+    if (atomic_load_explicit(&sampler->is_stopped, memory_order_relaxed) != 0)
+        return true;
+    if (sampler->duration_s > 0 && (double)(now_ns - sampler->begin_ns) >= sampler->duration_s * 1e9)
+        return true;
+    return kymo__family_is_over(&sampler->family);
+}
+
+static uint64_t wake_ns(const struct kymo_sampler *sampler, uint64_t now_ns)
+{
+    uint64_t wake = now_ns + SLICE_MS * ms_ns;
+    wake = KYMO__MIN(wake, sampler->next_ns);
+    wake = KYMO__MIN(wake, kymo__family_due_ns(&sampler->family));
+    if (sampler->looker.stops.n_late > 0)
+        wake = KYMO__MIN(wake, now_ns + ms_ns);
+    if (sampler->duration_s > 0)
+        wake = KYMO__MIN(wake, sampler->begin_ns + (uint64_t)(sampler->duration_s * 1e9));
+    return wake;
+}
+
+kymo_status kymo__sampler_loop(struct kymo_sampler *sampler)
+{
+    uint64_t now_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    sampler->cpu_begin_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    sampler->begin_ns = now_ns;
+    sampler->next_ns = now_ns; /* the first one at once */
+    take_joining(sampler);
+    while (!is_over(sampler, now_ns)) {
+        if (now_ns >= sampler->next_ns)
+            KYMO_TRY(look_at_all(sampler, take_due(sampler, now_ns), now_ns));
+        if (now_ns >= kymo__family_due_ns(&sampler->family)) {
+            kymo__stops_settle(&sampler->looker.stops, false);
+            kymo__family_poll(&sampler->family, now_ns);
+        }
+        KYMO_TRY(tell(sampler, now_ns));
+        now_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t wake = wake_ns(sampler, now_ns);
+        if (wake > now_ns) {
+            sleep_until(wake);
+            now_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+        }
+    }
+    return KYMO_OK;
+}

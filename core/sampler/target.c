@@ -1,0 +1,312 @@
+/*
+ * One process: its interpreters and threads, and one look at all of them.
+ *
+ *   1. /proc says of each thread whether it has had a processor since the last look
+ *   2. one read: the heads of lists, the locks, and the stacks of the threads that have and need not be stopped
+ *   3. one stop and one read for each thread that shall be exact and runs. A thread that sleeps is exact without a stop,
+ *      when it still slept after the read
+ */
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "clock/clock_internal.h"
+#include "sampler/sampler_internal.h"
+
+enum {
+    GIL_BYTES = 208, /* of its struct, with the condition variables that threads wait on */
+    MEET_NS =
+        5000000, /* for so long a code object that was read stays what it is, without a closer look */
+};
+
+/* ---- 1: what the kernel says ---- */
+
+static void find_reason(struct kymo__target *target, struct kymo__target_thread *thread)
+{
+    const struct kymo__thread_state *state = &thread->state;
+    if (!state->is_known || state->is_running || state->call < 0) {
+        thread->wait = 0;
+        thread->wait_call = -1;
+    } else if (state->call != thread->wait_call || state->place != thread->wait_place) {
+        thread->wait = kymo__wait_reason(target->pid, thread->tid);
+        thread->wait_call = state->call;
+        thread->wait_place = state->place;
+    }
+}
+
+static void look_at_threads(struct kymo__looker *looker, struct kymo__target *target)
+{
+    for (size_t i = 0; i < target->n_threads; i++) {
+        struct kymo__target_thread *thread = &target->threads[i];
+        if (thread->tid != 0) {
+            kymo__thread_look(&thread->files, target->pid, thread->tid, &looker->n_spare_files,
+                              &thread->state);
+            if (!thread->state.has_slept)
+                find_reason(target, thread);
+            if (thread->state.is_gone)
+                target->is_stale = true;
+        }
+        thread->is_due = !thread->state.is_gone && !(thread->state.has_slept && thread->is_read);
+        thread->is_exact = false;
+    }
+}
+
+/* ---- 2: what all share ---- */
+
+static void plan_shared(struct kymo__looker *looker, struct kymo__target *target)
+{
+    const struct kymo__remote_layout *layout = target->layout;
+    const uint64_t runtime = kymo__remote_runtime(target->remote);
+    struct kymo__batch *batch = &looker->batch;
+    kymo__batch_clear(batch);
+    target->head_copy = kymo__batch_add(batch, runtime + layout->runtime.interpreters_head, 8);
+    target->gc_copy = KYMO__BATCH_NONE;
+    if (layout->runtime.gc_collecting != KYMO__REMOTE_ABSENT)
+        target->gc_copy = kymo__batch_add(batch, runtime + layout->runtime.gc_collecting, 4);
+    for (size_t i = 0; i < target->n_interpreters; i++) {
+        struct kymo__target_interpreter *interpreter = &target->interpreters[i];
+        interpreter->head_copy =
+            kymo__batch_add(batch, interpreter->address + layout->interpreter.threads_head, 8);
+        interpreter->gc_copy = KYMO__BATCH_NONE;
+        if (layout->interpreter.gc_collecting != KYMO__REMOTE_ABSENT)
+            interpreter->gc_copy =
+                kymo__batch_add(batch, interpreter->address + layout->interpreter.gc_collecting, 4);
+        interpreter->gil_copy = kymo__batch_add(batch, interpreter->gil, layout->gil.size);
+    }
+}
+
+static void take_lock(struct kymo__target *target, struct kymo__target_interpreter *interpreter,
+                      const uint8_t *gil)
+{
+    const struct kymo__remote_layout *layout = target->layout;
+    interpreter->has_gil = gil != NULL && (layout->gil.enabled == KYMO__REMOTE_ABSENT ||
+                                           kymo__remote_u32(gil, layout->gil.enabled) != 0);
+    interpreter->holder = 0;
+    if (!interpreter->has_gil)
+        return;
+    if (kymo__remote_u32(gil, layout->gil.locked) == 1)
+        interpreter->holder = kymo__remote_u64(gil, layout->gil.last_holder);
+    const uint64_t switches = kymo__remote_u64(gil, layout->gil.switch_number);
+    /* Interpreters share a lock, or have their own: those that share are counted once. */
+    for (const struct kymo__target_interpreter *other = target->interpreters; other != interpreter;
+         other++)
+        if (other->gil == interpreter->gil)
+            return;
+    if (interpreter->switch_number != 0 && switches > interpreter->switch_number)
+        target->counts.gil_switches += switches - interpreter->switch_number;
+    interpreter->switch_number = switches;
+}
+
+/* False: nothing could be read, so the process is not what it was. */
+static bool take_shared(struct kymo__looker *looker, struct kymo__target *target)
+{
+    const struct kymo__batch *batch = &looker->batch;
+    const uint8_t *head = kymo__batch_at(batch, target->head_copy);
+    if (head == NULL)
+        return false;
+    if (kymo__remote_u64(head, 0) != target->interpreters_head)
+        target->is_stale = target->is_doubtful = true;
+    const uint8_t *shared_gc = kymo__batch_at(batch, target->gc_copy);
+    for (size_t i = 0; i < target->n_interpreters; i++) {
+        struct kymo__target_interpreter *interpreter = &target->interpreters[i];
+        const uint8_t *threads = kymo__batch_at(batch, interpreter->head_copy);
+        if (threads == NULL || kymo__remote_u64(threads, 0) != interpreter->threads_head)
+            target->is_stale = true;
+        if (threads == NULL)
+            target->is_doubtful = true;
+        const uint8_t *gc = kymo__batch_at(batch, interpreter->gc_copy);
+        interpreter->is_collecting = (gc != NULL && kymo__remote_u32(gc, 0) != 0) ||
+                                     (shared_gc != NULL && kymo__remote_u32(shared_gc, 0) != 0);
+        take_lock(target, interpreter, kymo__batch_at(batch, interpreter->gil_copy));
+    }
+    return true;
+}
+
+/* ---- 3: threads ---- */
+
+/* What was walked becomes what is known of the thread. */
+static void take_walk(struct kymo__looker *looker, struct kymo__target *target,
+                      struct kymo__target_thread *thread, enum kymo__walked walked, uint32_t flags)
+{
+    uint32_t stack = 0;
+    thread->is_read = false;
+    if (walked == KYMO__WALK_ENDED) {
+        target->is_stale = true;
+        return;
+    }
+    kymo__looker_lock(looker);
+    const bool is_fine =
+        walked == KYMO__WALKED && kymo__thread_resolve(looker, target, thread, &stack);
+    kymo__looker_unlock(looker);
+    if (!is_fine) {
+        target->counts.rejected++;
+        return;
+    }
+    thread->stack = stack;
+    thread->flags = flags;
+    thread->is_read = true;
+}
+
+static void look_without_stop(struct kymo__looker *looker, struct kymo__target *target,
+                              struct kymo__target_thread *thread, bool shall_be_exact)
+{
+    uint32_t flags = 0;
+    const enum kymo__walked walked = kymo__thread_walk(looker, target, thread, false, &flags);
+    if (walked == KYMO__WALKED && (shall_be_exact || (flags & KYMO_SAMPLE_UNSTABLE) != 0) &&
+        kymo__thread_slept_on(&thread->files, target->pid, thread->tid, &thread->state)) {
+        flags &= ~(uint32_t)KYMO_SAMPLE_UNSTABLE; /* it slept through all of it */
+        thread->is_exact = shall_be_exact;
+    }
+    if (walked == KYMO__WALKED && target->at_ns - target->met_ns > MEET_NS)
+        kymo__walk_meet(target, &looker->walk, &thread->walk);
+    take_walk(looker, target, thread, walked, flags);
+}
+
+static void look_with_stop(struct kymo__looker *looker, struct kymo__target *target,
+                           struct kymo__target_thread *thread)
+{
+    struct kymo__target_interpreter *interpreter = &target->interpreters[thread->interpreter];
+    struct kymo__native_copy native = {0};
+    size_t native_index = KYMO__BATCH_NONE;
+    if (thread->places.n_reads == 0) { /* find its way while it runs, that the stop be short */
+        kymo__batch_clear(&looker->batch);
+        kymo__thread_plan(looker, target, thread);
+        kymo__batch_read(&looker->batch, target->remote, 0);
+        look_without_stop(looker, target, thread, false);
+    }
+    kymo__batch_clear(&looker->batch);
+    const enum kymo__stopped stopped = kymo__thread_stop(&looker->stops, thread->tid);
+    if (stopped == KYMO__STOP_GONE) {
+        thread->is_read = false;
+        target->is_stale = true;
+        return;
+    }
+    const bool is_still = stopped == KYMO__STOPPED;
+    const size_t gil = kymo__batch_add(&looker->batch, interpreter->gil, target->layout->gil.size);
+    kymo__thread_plan(looker, target, thread);
+    if (is_still && target->unwind != NULL)
+        kymo__native_plan(looker, target, thread->tid, &native, &native_index);
+    kymo__batch_read(&looker->batch, target->remote, 0);
+    uint32_t flags = 0;
+    const enum kymo__walked walked = kymo__thread_walk(looker, target, thread, is_still, &flags);
+    if (walked == KYMO__WALKED)
+        kymo__walk_meet(target, &looker->walk, &thread->walk);
+    if (is_still) {
+        const uint64_t stood = kymo__thread_go(&looker->stops, thread->tid);
+        target->counts.stops++;
+        target->counts.stop_ns += stood;
+        target->counts.stop_max_ns = KYMO__MAX(target->counts.stop_max_ns, stood);
+    }
+    thread->is_exact = is_still;
+    take_lock(target, interpreter, kymo__batch_at(&looker->batch, gil));
+    take_walk(looker, target, thread, walked, flags);
+    if (thread->is_read && native.is_there) {
+        kymo__looker_lock(looker);
+        thread->stack =
+            kymo__native_resolve(looker, target, thread, &native, native_index, &thread->flags);
+        kymo__looker_unlock(looker);
+    }
+}
+
+static void look_at_stacks(struct kymo__looker *looker, struct kymo__target *target,
+                           enum kymo__look how)
+{
+    const bool shall_be_exact = how != KYMO__LOOK_SNAPSHOT;
+    for (size_t i = 0; i < target->n_threads; i++) {
+        struct kymo__target_thread *thread = &target->threads[i];
+        if (thread->is_due && thread->places.state_copy != KYMO__BATCH_NONE)
+            look_without_stop(looker, target, thread, shall_be_exact);
+        else if (!thread->is_due)
+            thread->is_exact = shall_be_exact; /* asleep since it was read */
+    }
+    if (!shall_be_exact)
+        return;
+    for (size_t i = 0; i < target->n_threads; i++) {
+        struct kymo__target_thread *thread = &target->threads[i];
+        if (thread->is_due && !thread->is_exact && thread->tid != 0)
+            look_with_stop(looker, target, thread);
+    }
+}
+
+/* Whether a thread is read by the first, common read. With native frames all that moved are stopped. */
+static bool is_read_with_all(const struct kymo__target *target,
+                             const struct kymo__target_thread *thread, enum kymo__look how)
+{
+    if (!thread->is_due)
+        return false;
+    return how == KYMO__LOOK_SNAPSHOT || thread->tid == 0 ||
+           (target->unwind == NULL && thread->state.is_known && !thread->state.is_running);
+}
+
+/* ---- the result ---- */
+
+static uint32_t flags_of(const struct kymo__target *target,
+                         const struct kymo__target_thread *thread, enum kymo__look how)
+{
+    const struct kymo__target_interpreter *interpreter = &target->interpreters[thread->interpreter];
+    const struct kymo__thread_state *state = &thread->state;
+    uint32_t flags = thread->flags;
+    if (state->is_known)
+        flags |= state->is_running ? KYMO_SAMPLE_ON_CPU : KYMO_SAMPLE_OFF_CPU;
+    if (interpreter->has_gil && interpreter->holder == thread->address) {
+        flags |= KYMO_SAMPLE_GIL;
+        if (interpreter->is_collecting)
+            flags |= KYMO_SAMPLE_GC;
+    } else if (state->is_known && !state->is_running && state->call == SYS_futex &&
+               interpreter->gil != 0 && state->place - interpreter->gil < GIL_BYTES) {
+        flags |= KYMO_SAMPLE_WANTS_GIL; /* it waits for a word of that very lock */
+    }
+    if (thread->is_exact)
+        flags |= KYMO_SAMPLE_EXACT | (how == KYMO__LOOK_AUDIT ? KYMO_SAMPLE_AUDIT : 0);
+    return flags;
+}
+
+static void put_seen(struct kymo__target *target, enum kymo__look how)
+{
+    struct kymo_samples_counts *counts = &target->counts;
+    target->n_seen = 0;
+    if (!kymo__grow(&target->seen, &target->seen_cap, target->n_threads, sizeof *target->seen))
+        return;
+    for (size_t i = 0; i < target->n_threads; i++) {
+        const struct kymo__target_thread *thread = &target->threads[i];
+        if (!thread->is_read || thread->state.is_gone)
+            continue;
+        const uint32_t flags = flags_of(target, thread, how);
+        target->seen[target->n_seen++] = (struct kymo_samples_seen){
+            .thread = thread->number,
+            .stack = thread->stack,
+            .flags = flags,
+            .wait = thread->wait,
+        };
+        counts->samples++;
+        counts->unstable += (flags & KYMO_SAMPLE_UNSTABLE) != 0;
+        counts->exact += (flags & KYMO_SAMPLE_EXACT) != 0;
+        counts->audit += (flags & KYMO_SAMPLE_AUDIT) != 0;
+    }
+}
+
+bool kymo__target_look(struct kymo__looker *looker, struct kymo__target *target, enum kymo__look how)
+{
+    target->at_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    if (!kymo__target_keep_up(looker, target))
+        return false;
+    look_at_threads(looker, target);
+    plan_shared(looker, target);
+    for (size_t i = 0; i < target->n_threads; i++) {
+        struct kymo__target_thread *thread = &target->threads[i];
+        thread->places.state_copy = KYMO__BATCH_NONE;
+        if (is_read_with_all(target, thread, how))
+            kymo__thread_plan(looker, target, thread);
+    }
+    kymo__batch_read(&looker->batch, target->remote, 0);
+    if (!take_shared(looker, target)) {
+        target->is_doubtful = true;
+        return kymo__target_keep_up(looker, target);
+    }
+    look_at_stacks(looker, target, how);
+    put_seen(target, how);
+    target->counts.done++;
+    const struct kymo__remote_reads reads = kymo__remote_reads(target->remote);
+    target->counts.reads = reads.calls;
+    target->counts.bytes_read = reads.bytes;
+    return true;
+}

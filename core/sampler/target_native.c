@@ -1,0 +1,68 @@
+/* Native frames of a thread: copied in the same stop as Python's, put together afterwards. */
+#include "sampler/sampler_internal.h"
+
+void kymo__native_plan(struct kymo__looker *looker, struct kymo__target *target, pid_t tid,
+                       struct kymo__native_copy *copy, size_t *index)
+{
+    copy->is_there = kymo__unwind_registers(tid, &copy->input);
+    if (!copy->is_there)
+        return;
+    const uint64_t sp = copy->input.registers[KYMO__UNWIND_SP];
+    copy->input.stack_at = sp;
+    copy->input.n_stack = kymo__unwind_stack_size(target->unwind, sp, KYMO__UNWIND_MAX_STACK);
+    *index = kymo__batch_add(&looker->batch, sp, copy->input.n_stack);
+}
+
+static uint32_t native_location(struct kymo__looker *looker, struct kymo__target *target, uint64_t pc)
+{
+    const struct kymo__native_symbol *symbol = kymo__unwind_symbol(target->unwind, pc);
+    const uint32_t function = kymo__samples_function(looker->samples, KYMO_FRAME_NATIVE,
+                                                     symbol->name, "", symbol->library, 0);
+    return kymo__samples_location(looker->samples, function, 0);
+}
+
+static uint32_t put_merged(struct kymo__looker *looker, struct kymo__target *target,
+                           const struct kymo__walk *walk, size_t n)
+{
+    uint32_t stack = 0;
+    for (size_t i = n; i-- > 0;) {
+        const struct kymo__unwind_merged *entry = &looker->merged[i];
+        const uint32_t location =
+            entry->is_python
+                ? kymo_samples_get_stack(looker->samples, walk->frames[entry->index].stack).location
+                : native_location(looker, target, looker->native[entry->index].pc);
+        if (location != 0)
+            stack = kymo__samples_stack(looker->samples, stack, location);
+    }
+    return stack;
+}
+
+uint32_t kymo__native_resolve(struct kymo__looker *looker, struct kymo__target *target,
+                              const struct kymo__target_thread *thread,
+                              struct kymo__native_copy *copy, size_t index, uint32_t *flags)
+{
+    const struct kymo__walk *walk = &thread->walk;
+    bool is_complete = false, is_mismatch = false;
+    copy->input.stack = kymo__batch_at(&looker->batch, index);
+    if (copy->input.stack == NULL)
+        copy->input.n_stack = 0;
+    const size_t n_native = kymo__unwind_stack(target->unwind, &copy->input, looker->native,
+                                               KYMO__UNWIND_MAX_FRAMES, &is_complete);
+    if (!kymo__grow(&looker->merged, &looker->merged_cap, n_native + walk->n, sizeof *looker->merged))
+        return thread->stack;
+    const size_t n = kymo__unwind_merge(target->unwind,
+                                        &(struct kymo__unwind_merge){
+                                            .native = looker->native,
+                                            .n_native = n_native,
+                                            .is_complete = is_complete,
+                                            .runs = looker->runs,
+                                            .n_runs = looker->n_runs,
+                                        },
+                                        looker->merged, &is_mismatch);
+    *flags |= KYMO_SAMPLE_NATIVE;
+    if (is_mismatch)
+        *flags |= KYMO_SAMPLE_MERGE_MISMATCH;
+    if (!is_complete)
+        *flags |= KYMO_SAMPLE_NATIVE_CUT;
+    return put_merged(looker, target, walk, n);
+}

@@ -1,0 +1,144 @@
+/*
+ * From frames to the number of a stack. Of a stack that was there before, only the frames that differ, counted from the
+ * outermost, are looked up: a stack of a hundred frames whose innermost has moved on costs one.
+ */
+#include "sampler/sampler_internal.h"
+
+enum { FIRST_SLOTS = 1024, MAX_SLOTS = 1 << 16, MAX_MET = 64 };
+
+void kymo__locations_fini(struct kymo__location_cache *cache)
+{
+    kymo__free(cache->slots);
+    *cache = (struct kymo__location_cache){0};
+}
+
+static size_t hash(uint64_t code, uint64_t instruction)
+{
+    const uint64_t mixed = (code ^ (instruction * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
+    return (size_t)(mixed ^ (mixed >> 29));
+}
+
+static struct kymo__location_slot *slot_of(const struct kymo__location_cache *cache, uint64_t code,
+                                           uint64_t instruction)
+{
+    size_t i = hash(code, instruction) & (cache->n_slots - 1);
+    while (cache->slots[i].code != 0 &&
+           (cache->slots[i].code != code || cache->slots[i].instruction != instruction))
+        i = (i + 1) & (cache->n_slots - 1);
+    return &cache->slots[i];
+}
+
+/* Room for one more; a cache that has grown too large begins anew. False without memory. */
+static bool make_room(struct kymo__location_cache *cache)
+{
+    if (cache->n_slots != 0 && cache->n < cache->n_slots / 2)
+        return true;
+    const size_t n_slots = cache->n_slots == 0          ? FIRST_SLOTS
+                           : cache->n_slots < MAX_SLOTS ? 2 * cache->n_slots
+                                                        : MAX_SLOTS;
+    struct kymo__location_cache larger = {
+        .slots = kymo__calloc(n_slots, sizeof *larger.slots),
+        .n_slots = n_slots,
+    };
+    if (larger.slots == NULL)
+        return false;
+    for (size_t i = 0; i < cache->n_slots && n_slots > cache->n_slots; i++) {
+        const struct kymo__location_slot *old = &cache->slots[i];
+        if (old->code == 0)
+            continue;
+        *slot_of(&larger, old->code, old->instruction) = *old;
+        larger.n++;
+    }
+    kymo__free(cache->slots);
+    *cache = larger;
+    return true;
+}
+
+static uint32_t find_location(struct kymo__looker *looker, struct kymo__target *target,
+                              struct kymo__remote_code *code, const struct kymo__walk_frame *frame)
+{
+    if (code->tag == 0)
+        code->tag = kymo__samples_function(looker->samples, KYMO_FRAME_PYTHON, code->name,
+                                           code->file, "", code->first_line);
+    const uint32_t line =
+        kymo__remote_line(target->remote, code, frame->instruction, frame->tlbc_index);
+    return kymo__samples_location(looker->samples, code->tag, line);
+}
+
+uint32_t kymo__frame_location(struct kymo__looker *looker, struct kymo__target *target,
+                              const struct kymo__walk_frame *frame)
+{
+    struct kymo__remote_code *code = kymo__remote_code(target->remote, frame->code);
+    if (code == NULL)
+        return 0;
+    struct kymo__location_cache *cache = &target->locations;
+    if (frame->tlbc_index != 0 || !make_room(cache)) /* copies of bytecode come and go */
+        return find_location(looker, target, code, frame);
+    struct kymo__location_slot *slot = slot_of(cache, frame->code, frame->instruction);
+    if (slot->code != 0 && slot->generation == code->generation)
+        return slot->location;
+    const uint32_t location = find_location(looker, target, code, frame);
+    cache->n += slot->code == 0;
+    *slot = (struct kymo__location_slot){
+        .code = frame->code,
+        .instruction = frame->instruction,
+        .generation = code->generation,
+        .location = location,
+    };
+    return location;
+}
+
+/* How many frames, from the outermost on, are as they were. */
+static size_t count_same(const struct kymo__walk *walk, const struct kymo__walk *before)
+{
+    const size_t most = KYMO__MIN(walk->n, before->n);
+    const struct kymo__walk_frame *now = walk->frames + walk->n, *then = before->frames + before->n;
+    size_t n = 0;
+    while (n < most && now[-1].code == then[-1].code &&
+           now[-1].instruction == then[-1].instruction && now[-1].tlbc_index == then[-1].tlbc_index) {
+        n++;
+        now--;
+        then--;
+    }
+    return n;
+}
+
+void kymo__walk_meet(struct kymo__target *target, const struct kymo__walk *walk,
+                     const struct kymo__walk *before)
+{
+    uint64_t codes[MAX_MET] = {0};
+    const size_t n_new = walk->n - count_same(walk, before);
+    size_t n = 0;
+    for (size_t i = 0; i < n_new && n < MAX_MET; i++)
+        if (i >= before->n || walk->frames[i].code != before->frames[i].code)
+            codes[n++] = walk->frames[i].code;
+    target->met_ns = target->at_ns;
+    kymo__remote_check_codes(target->remote, codes, n);
+    for (size_t i = 0; i < n_new; i++)
+        (void)kymo__remote_code(target->remote, walk->frames[i].code);
+}
+
+bool kymo__thread_resolve(struct kymo__looker *looker, struct kymo__target *target,
+                          struct kymo__target_thread *thread, uint32_t *stack)
+{
+    struct kymo__walk *walk = &looker->walk;
+    const size_t n_same = count_same(walk, &thread->walk), n_new = walk->n - n_same;
+    *stack = 0;
+    for (size_t i = walk->n; i-- > 0;) {
+        struct kymo__walk_frame *frame = &walk->frames[i];
+        if (i >= n_new) {
+            frame->stack = thread->walk.frames[thread->walk.n - (walk->n - i)].stack;
+        } else {
+            const uint32_t location = kymo__frame_location(looker, target, frame);
+            if (location == 0)
+                return false;
+            frame->stack = kymo__samples_stack(looker->samples, *stack, location);
+        }
+        *stack = frame->stack;
+    }
+    /* What was read becomes what the next one is held against. */
+    const struct kymo__walk before = thread->walk;
+    thread->walk = *walk;
+    *walk = before;
+    return true;
+}

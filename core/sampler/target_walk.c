@@ -1,0 +1,233 @@
+/*
+ * From copies to frames, from the innermost on. Every pointer may lead anywhere: a frame is taken from a copy or read,
+ * never more than KYMO__WALK_MAX of them, and what makes no sense ends the walk.
+ */
+#include "sampler/sampler_internal.h"
+
+enum {
+    MAX_LATE_STILL =
+        1024, /* frames read one by one while a thread stands still: some milliseconds at worst */
+    MAX_LATE = 8192,
+};
+
+/* A walk under way. */
+struct walker {
+    struct kymo__looker *looker;
+    struct kymo__target *target;
+    struct kymo__places *places;
+    size_t chunk, heap; /* where the last frame was found */
+    size_t n_late, max_late;
+    bool is_torn;
+    bool is_cut;    /* it ended at a limit of ours */
+    uint32_t n_run; /* Python frames since the last shim */
+};
+
+static const uint8_t *find_in_chunks(struct walker *w, uint64_t at)
+{
+    const struct kymo__places *places = w->places;
+    for (size_t k = 0; k < places->n_chunks; k++) {
+        size_t i = w->chunk + k;
+        if (i >= places->n_chunks)
+            i -= places->n_chunks;
+        const struct kymo__chunk *chunk = &places->chunks[i];
+        if (at < chunk->at || at - chunk->at + w->target->layout->frame.size > chunk->n_copied)
+            continue;
+        w->chunk = i;
+        return kymo__batch_at(&w->looker->batch, chunk->copy) + (at - chunk->at);
+    }
+    return NULL;
+}
+
+/* To 3.10: in the list of last time, usually right behind the one before. */
+static const uint8_t *find_on_heap(struct walker *w, uint64_t at)
+{
+    struct kymo__places *places = w->places;
+    struct kymo__place place = {.at = at, .copy = KYMO__BATCH_NONE};
+    for (size_t k = 0; k < places->n_heap_before; k++) {
+        const size_t i = (w->heap + k) % places->n_heap_before;
+        if (places->heap_before[i].at != at)
+            continue;
+        place.copy = places->heap_before[i].copy;
+        w->heap = i + 1;
+        break;
+    }
+    if (kymo__batch_at(&w->looker->batch, place.copy) == NULL) {
+        w->is_cut = w->n_late == w->max_late;
+        if (w->is_cut)
+            return NULL;
+        w->n_late++;
+        place.copy = kymo__batch_add(&w->looker->batch, at, w->target->layout->frame.size);
+        if (place.copy == KYMO__BATCH_NONE)
+            return NULL;
+        w->is_torn = true;
+        kymo__batch_read(&w->looker->batch, w->target->remote, place.copy);
+    }
+    if (kymo__grow(&places->heap, &places->heap_cap, places->n_heap + 1, sizeof place))
+        places->heap[places->n_heap++] = place;
+    return kymo__batch_at(&w->looker->batch, place.copy);
+}
+
+static const uint8_t *find_frame(struct walker *w, uint64_t at)
+{
+    if (w->target->layout->frame.owner == KYMO__REMOTE_ABSENT)
+        return find_on_heap(w, at);
+    const uint8_t *frame = find_in_chunks(w, at);
+    if (frame != NULL)
+        return frame;
+    bool is_torn = false;
+    w->is_cut = w->n_late == w->max_late;
+    if (w->is_cut)
+        return NULL;
+    frame = kymo__places_stray(w->looker, w->target, w->places, at, &is_torn);
+    w->n_late += is_torn;
+    w->is_torn = w->is_torn || is_torn;
+    return frame;
+}
+
+static void end_run(struct walker *w, uint64_t anchor)
+{
+    struct kymo__looker *looker = w->looker;
+    if (looker->native_files != NULL &&
+        kymo__grow(&looker->runs, &looker->runs_cap, looker->n_runs + 1, sizeof *looker->runs))
+        looker->runs[looker->n_runs++] =
+            (struct kymo__unwind_run){.n_frames = w->n_run, .anchor = anchor};
+    w->n_run = 0;
+}
+
+/* Whether an evaluation loop of C begins with this frame, where versions say so in the frame itself. */
+static bool is_entry(const struct kymo__remote_layout *layout, const uint8_t *frame)
+{
+    if (layout->frame.owner == KYMO__REMOTE_ABSENT)
+        return true;
+    return layout->frame.is_entry != KYMO__REMOTE_ABSENT &&
+           kymo__remote_u8(frame, layout->frame.is_entry) != 0;
+}
+
+static bool put_frame(struct walker *w, const uint8_t *frame)
+{
+    const struct kymo__remote_layout *layout = w->target->layout;
+    struct kymo__walk *walk = &w->looker->walk;
+    struct kymo__walk_frame found = {
+        .code = kymo__remote_u64(frame, layout->frame.code) & layout->frame.code_mask,
+        .tlbc_index = kymo__remote_u32(frame, layout->frame.tlbc_index),
+    };
+    found.instruction = layout->instruction_kind == KYMO__REMOTE_INSTRUCTION_POINTER
+                            ? kymo__remote_u64(frame, layout->frame.instruction)
+                            : kymo__remote_u32(frame, layout->frame.instruction);
+    w->is_cut = walk->n == KYMO__WALK_MAX;
+    if (found.code == 0 || w->is_cut ||
+        !kymo__grow(&walk->frames, &walk->cap, walk->n + 1, sizeof found))
+        return false;
+    walk->frames[walk->n++] = found;
+    w->n_run++;
+    if (is_entry(layout, frame))
+        end_run(w, 0);
+    return true;
+}
+
+/* From `at` outwards; true when the end of the chain was reached. */
+static bool walk_from(struct walker *w, uint64_t at)
+{
+    const struct kymo__remote_layout *layout = w->target->layout;
+    for (size_t n = 0; at != 0; n++) {
+        const uint8_t *frame = n < 2 * KYMO__WALK_MAX ? find_frame(w, at) : NULL;
+        if (frame == NULL)
+            return false;
+        if (kymo__remote_u8(frame, layout->frame.owner) >= KYMO__REMOTE_OWNER_SHIM)
+            end_run(w, at);
+        else if (!put_frame(w, frame))
+            return false;
+        const uint64_t previous = kymo__remote_u64(frame, layout->frame.previous);
+        if (previous == at)
+            return false;
+        at = previous;
+    }
+    return true;
+}
+
+/*
+ * Whether frames at the end of the newest chunk were others in the first copy. The instruction of the innermost one
+ * changes all the time and means nothing.
+ */
+static bool differs_from_twin(const struct walker *w, uint64_t innermost)
+{
+    const struct kymo__remote_layout *layout = w->target->layout;
+    const struct kymo__places *places = w->places;
+    const struct kymo__batch *batch = &w->looker->batch;
+    const uint8_t *twin = kymo__batch_at(batch, places->twin_copy);
+    if (twin == NULL || places->n_chunks == 0)
+        return false;
+    const struct kymo__chunk *newest = &places->chunks[0];
+    const uint8_t *copy = kymo__batch_at(batch, newest->copy);
+    uint64_t at = innermost;
+    while (at >= places->twin_at && at >= newest->at &&
+           at + layout->frame.size <= places->twin_at + places->twin_bytes &&
+           at + layout->frame.size <= newest->at + newest->n_copied) {
+        const uint8_t *now = copy + (at - newest->at), *then = twin + (at - places->twin_at);
+        const uint64_t previous = kymo__remote_u64(now, layout->frame.previous);
+        if (previous != kymo__remote_u64(then, layout->frame.previous) ||
+            kymo__remote_u64(now, layout->frame.code) != kymo__remote_u64(then, layout->frame.code) ||
+            (at != innermost && kymo__remote_u64(now, layout->frame.instruction) !=
+                                    kymo__remote_u64(then, layout->frame.instruction)))
+            return true;
+        if (previous >= at)
+            return false; /* it leaves the chunk, or makes no sense, which the walk has seen */
+        at = previous;
+    }
+    return false;
+}
+
+/* Where the stack begins; false: it cannot be known. */
+static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *innermost)
+{
+    const struct kymo__remote_layout *layout = w->target->layout;
+    *innermost = kymo__remote_u64(state, layout->thread.frame);
+    if (layout->cframe.current_frame != KYMO__REMOTE_ABSENT && *innermost != 0) {
+        bool is_torn = false;
+        const uint8_t *cframe =
+            kymo__places_cframe(w->looker, w->target, w->places, *innermost, &is_torn);
+        w->is_torn = w->is_torn || is_torn;
+        if (cframe == NULL)
+            return false;
+        *innermost = kymo__remote_u64(cframe, layout->cframe.current_frame);
+    }
+    return layout->thread.datastack_chunk == KYMO__REMOTE_ABSENT ||
+           kymo__places_refresh(w->looker, w->target, w->places, state, &w->is_torn);
+}
+
+enum kymo__walked kymo__thread_walk(struct kymo__looker *looker, struct kymo__target *target,
+                                    struct kymo__target_thread *thread, bool is_still,
+                                    uint32_t *flags)
+{
+    const struct kymo__remote_layout *layout = target->layout;
+    struct walker w = {
+        .looker = looker,
+        .target = target,
+        .places = &thread->places,
+        .max_late = is_still ? MAX_LATE_STILL : MAX_LATE,
+    };
+    looker->walk.n = 0;
+    looker->n_runs = 0;
+    const uint8_t *state = kymo__batch_at(&looker->batch, thread->places.state_copy);
+    if (state == NULL || kymo__remote_u64(state, layout->thread.interpreter) !=
+                             target->interpreters[thread->interpreter].address)
+        return KYMO__WALK_ENDED;
+    uint64_t innermost;
+    if (!find_innermost(&w, state, &innermost))
+        return KYMO__WALK_REJECTED;
+    if (!walk_from(&w, innermost)) {
+        /* A chain that breaks off in a thread that moved is two stacks in one. */
+        if (looker->walk.n == 0 || (!is_still && !w.is_cut))
+            return KYMO__WALK_REJECTED;
+        *flags |= KYMO_SAMPLE_TRUNCATED;
+    }
+    if (w.n_run > 0)
+        end_run(&w, 0);
+    if (looker->walk.n == 0)
+        *flags |= KYMO_SAMPLE_NO_FRAMES;
+    if (!is_still && (w.is_torn || differs_from_twin(&w, innermost)))
+        *flags |= KYMO_SAMPLE_UNSTABLE;
+    if (kymo__remote_in_exception(target->remote, thread->address, state))
+        *flags |= KYMO_SAMPLE_EXCEPTION;
+    return KYMO__WALKED;
+}
