@@ -147,11 +147,22 @@ void calls_numbers_fini(struct calls_profile *profile)
 
 /* ---- names ---- */
 
-/* The text of a str, with what UTF-8 cannot hold escaped; "" otherwise. `owner` keeps it. */
+/* Bytes without a zero among them: where there is one it is escaped. Takes `bytes`, which may be NULL. */
+static PyObject *without_zeros(PyObject *bytes)
+{
+    if (bytes == NULL || strlen(PyBytes_AS_STRING(bytes)) == (size_t)PyBytes_GET_SIZE(bytes))
+        return bytes;
+    PyObject *const escaped =
+        PyObject_CallMethod(bytes, "replace", "y#y", "", (Py_ssize_t)1, "\\x00");
+    Py_DECREF(bytes);
+    return escaped;
+}
+
+/* The text of a str, with what a C string of UTF-8 cannot hold escaped; "" otherwise. `owner` keeps it. */
 static const char *utf8_of(PyObject *text, PyObject **owner)
 {
     *owner = text != NULL && PyUnicode_Check(text)
-                 ? PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace")
+                 ? without_zeros(PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace"))
                  : NULL;
     if (*owner == NULL)
         PyErr_Clear();

@@ -193,18 +193,17 @@ static bool is_ours(void)
     return is_in_timer || calls_sign_is_formatting;
 }
 
-/* The profile stays for as long as it signs: a formatter, or another thread meanwhile, may disable it and let it go. */
+/* The caller holds the profile. */
 static void begin_code(struct calls_profile *profile, const struct calls_frame *frame)
 {
     const uint32_t function = calls_function_of_code(profile, frame->code, frame->globals);
     const bool is_signed = profile->signer != NULL && function != CALLS_IGNORED && function != 0;
-    Py_INCREF(profile);
     const uint32_t signature = is_signed ? sign(profile, function, frame) : 0;
     if (KYMO_LIKELY(profile->slot >= 0))
         enter(profile, function, signature, frame->is_resumed);
-    Py_DECREF(profile);
 }
 
+/* The profile stays for as long as it signs: a formatter, or another thread meanwhile, may disable it and let it go. */
 void calls_begin_signed(struct calls_profile *one, struct kymo_calls_thread *thread,
                         uint32_t function, const struct calls_frame *frame)
 {

@@ -192,3 +192,26 @@ class Axis:
 
     def time(self, x: float) -> float:
         return self.time0 + (x - self.x0) * self.ns_per_pixel
+
+
+class Fingers:
+    """Fingers on a canvas; places are the canvas's."""
+
+    def __init__(self, page: PageInBrowser, canvas: str) -> None:
+        self.page = page
+        self.session = page.context.new_cdp_session(page.page)
+        self.canvas = page.page.locator(canvas)
+
+    def send(self, kind: str, *places: tuple[float, float]) -> None:
+        box = self.canvas.bounding_box()
+        points = [{"x": box["x"] + x, "y": box["y"] + y, "id": i} for i, (x, y) in enumerate(places)]
+        self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    def go(self, *ways: tuple[tuple[float, float], tuple[float, float]], steps: int = 8) -> None:
+        """Put down a finger for each way, move all from its begin to its end, and lift them."""
+        self.send("touchStart", *(start for start, _end in ways))
+        for k in range(1, steps + 1):
+            part = k / steps
+            self.send("touchMove", *((a + (c - a) * part, b + (d - b) * part) for (a, b), (c, d) in ways))
+        self.send("touchEnd")
+        self.page.settle()

@@ -10,7 +10,7 @@ import calls_log
 import perfetto_page
 import pytest
 from calls_log import HOSTILE, LARGE, SMALL, US
-from page_in_browser import PageInBrowser, block_of, has_viewer, make_page
+from page_in_browser import Fingers, PageInBrowser, block_of, has_viewer, make_page
 
 import kymo
 
@@ -161,6 +161,45 @@ def test_a_search_finds_functions_files_and_built_ins(known):
     assert known.view.get_by_role("status").first.inner_text() == ""
 
 
+def test_the_wheel_zooms_to_what_is_below_it(known):
+    """With Ctrl, as touchpads send a pinch; what is below the pointer stays there. Without, the page scrolls."""
+    mouse, keyboard = known.page.page.mouse, known.page.page.keyboard
+    box, whole = known.canvas.bounding_box(), known.counter("sight")
+    assert whole == 1250 * US
+    x = box["width"] * 500 / 1250  # 50 us from where fib begins
+    mouse.move(box["x"] + x, box["y"] + 2.5 * ROW)
+    assert known.facts().startswith("fib (train.py:20)")
+    keyboard.down("Control")
+    for _ in range(4):
+        mouse.wheel(0, -120)
+    known.page.settle()
+    keyboard.up("Control")
+    seen = known.counter("sight")
+    assert seen < whole / 3
+    begin = x - 50 * US * box["width"] / seen  # of fib, now
+    mouse.move(box["x"] + begin + 3, box["y"] + 2.5 * ROW)
+    assert known.facts().startswith("fib (train.py:20)")
+    mouse.move(box["x"] + begin - 3, box["y"] + 2.5 * ROW)
+    assert known.facts().startswith("dot (train.py:7)")
+
+    known.canvas.evaluate("(canvas) => canvas.addEventListener('wheel', (event) => (window.wheel = event))")
+    mouse.wheel(0, 300)
+    known.page.settle()
+    assert known.page.page.evaluate("window.wheel.defaultPrevented") is False  # it is the page's
+    assert known.counter("sight") == seen
+    mouse.move(box["x"] + 400, box["y"] + 2.5 * ROW)
+    mouse.down()
+    mouse.move(box["x"] + 600, box["y"] + 2.5 * ROW, steps=4)  # moves what is wider than its place
+    mouse.up()
+    mouse.move(box["x"] + begin + 197, box["y"] + 2.5 * ROW)
+    assert known.facts().startswith("dot (train.py:7)")
+    assert known.chosen_rows() == []  # neither is a click
+    known.canvas.focus()
+    for _ in range(9):
+        keyboard.press("-")
+    assert known.counter("sight") == whole
+
+
 def test_a_flame_has_the_whole_at_the_bottom(known):
     def place(text: str) -> float:
         known.page.page.evaluate("window.written = []")
@@ -309,6 +348,21 @@ def test_a_finger_zooms(opened):
     page.page.settle()
     assert page.facts().startswith("fib (train.py:20)")
     assert page.chosen_rows() == ["fib"]
+
+
+def test_two_fingers_zoom_and_are_no_click(opened):
+    page = CallsPage(opened("known.html", has_touch=True, is_mobile=True, width=800))
+    whole, width = page.counter("sight"), page.canvas.bounding_box()["width"]
+    middle, y = width * 650 / 1250, 2.5 * ROW  # in the middle of fib
+    fingers = Fingers(page.page, "#view-calls canvas")
+    fingers.go(((middle - 50, y), (middle - 100, y)), ((middle + 50, y), (middle + 100, y)))
+    assert page.counter("sight") == pytest.approx(whole / 2, rel=0.05)
+    assert page.facts().startswith("all:") and page.chosen_rows() == []
+    page.page.page.touchscreen.tap(page.canvas.bounding_box()["x"] + middle, page.canvas.bounding_box()["y"] + y)
+    page.page.settle()
+    assert page.chosen_rows() == ["fib"]
+    fingers.go(((middle - 200, y), (middle - 20, y)), ((middle + 200, y), (middle + 20, y)))
+    assert page.counter("sight") == pytest.approx(whole, rel=0.05)  # past fib and past main
 
 
 def test_everything_has_a_name(known):

@@ -9,34 +9,11 @@ from typing import Any
 import page_traces
 import perfetto_page
 import pytest
-from page_in_browser import Axis, PageInBrowser, has_viewer, make_page
+from page_in_browser import Axis, Fingers, PageInBrowser, has_viewer, make_page
 
 pytestmark = pytest.mark.skipif(
     bool(perfetto_page.what_is_missing(needs_ui=False)), reason=perfetto_page.what_is_missing(needs_ui=False)
 )
-
-
-class Fingers:
-    """Fingers on a canvas; places are the canvas's."""
-
-    def __init__(self, page: PageInBrowser) -> None:
-        self.page = page
-        self.session = page.context.new_cdp_session(page.page)
-        self.canvas = page.page.locator("#view-timeline canvas")
-
-    def send(self, kind: str, *places: tuple[float, float]) -> None:
-        box = self.canvas.bounding_box()
-        points = [{"x": box["x"] + x, "y": box["y"] + y, "id": i} for i, (x, y) in enumerate(places)]
-        self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
-    def go(self, *ways: tuple[tuple[float, float], tuple[float, float]], steps: int = 8) -> None:
-        """Put down a finger for each way, move all from its begin to its end, and lift them."""
-        self.send("touchStart", *(start for start, _end in ways))
-        for k in range(1, steps + 1):
-            part = k / steps
-            self.send("touchMove", *((a + (c - a) * part, b + (d - b) * part) for (a, b), (c, d) in ways))
-        self.send("touchEnd")
-        self.page.settle()
 
 
 @pytest.fixture(scope="module")
@@ -62,19 +39,19 @@ def details(page: PageInBrowser) -> str:
 
 def test_two_fingers_zoom_and_what_is_between_them_stays(timeline):
     before = Axis(timeline)
-    Fingers(timeline).go(((550, 100), (450, 100)), ((650, 100), (750, 100)))
+    Fingers(timeline, "#view-timeline canvas").go(((550, 100), (450, 100)), ((650, 100), (750, 100)))
     after = Axis(timeline)
     assert after.ns_per_pixel == pytest.approx(before.ns_per_pixel / 3, rel=0.05)
     assert after.time(600) == pytest.approx(before.time(600), abs=4 * before.ns_per_pixel)
-    Fingers(timeline).go(((450, 100), (550, 100)), ((750, 100), (650, 100)))
+    Fingers(timeline, "#view-timeline canvas").go(((450, 100), (550, 100)), ((750, 100), (650, 100)))
     assert Axis(timeline).ns_per_pixel == pytest.approx(before.ns_per_pixel, rel=0.05)
     assert details(timeline).startswith("Click a range")  # two fingers are no click
 
 
 def test_one_finger_moves(timeline):
-    Fingers(timeline).go(((550, 100), (450, 100)), ((650, 100), (750, 100)))
+    Fingers(timeline, "#view-timeline canvas").go(((550, 100), (450, 100)), ((650, 100), (750, 100)))
     before = Axis(timeline)
-    Fingers(timeline).go(((700, 90), (500, 90)))
+    Fingers(timeline, "#view-timeline canvas").go(((700, 90), (500, 90)))
     after = Axis(timeline)
     assert after.ns_per_pixel == pytest.approx(before.ns_per_pixel, rel=0.02)
     assert after.time(500) == pytest.approx(before.time(700), abs=3 * before.ns_per_pixel)
@@ -84,13 +61,13 @@ def test_a_tap_picks(timeline):
     axis = Axis(timeline)
     _x, y = timeline.place_of("step")
     x = axis.x(325e3)
-    Fingers(timeline).go(((x, y + 18), (x + 5, y + 20)))  # no finger is steady
+    Fingers(timeline, "#view-timeline canvas").go(((x, y + 18), (x + 5, y + 20)))  # no finger is steady
     assert details(timeline).startswith("forward")
 
 
 def test_a_finger_along_the_axis_selects(timeline):
     axis = Axis(timeline)
-    Fingers(timeline).go(((axis.x(0), 12), (axis.x(500e3), 12)), steps=20)
+    Fingers(timeline, "#view-timeline canvas").go(((axis.x(0), 12), (axis.x(500e3), 12)), steps=20)
     rows = timeline.view("Details").locator("tbody tr")
     counts = {row.locator("th").inner_text(): row.locator("td").first.inner_text() for row in rows.all()}
     assert (counts["forward"], counts["backward"]) == ("5", "5")

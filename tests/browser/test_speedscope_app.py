@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import http.server
 import json
 import re
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import calls_log
 import perfetto_page
 import pytest
 from kymo_command import run_kymo
@@ -35,6 +37,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_kymo("run", "-q", "-o", path, "--", sys.executable, WORKLOAD)
     for name in ("run.speedscope.json", "run.collapsedstack.txt"):
         run_kymo("export", path, "-o", path.with_name(name))
+    calls = calls_log.known(path.with_name("calls.klog"))
+    run_kymo("export", calls, "--calls", "-o", path.with_name("calls.speedscope.json"))
     empty = path.with_name("empty.kymo")
     empty.mkdir()
     (empty / "meta.json").write_text('{"format": "kymo recording"}')
@@ -48,7 +52,8 @@ def address(recording: Path) -> Iterator[str]:
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def translate_path(self, path: str) -> str:
-            self.directory = str(recording.parent if path.startswith("/run.") or path.startswith("/empty.") else APP)
+            is_ours = path.startswith(("/run.", "/empty.", "/calls."))
+            self.directory = str(recording.parent if is_ours else APP)
             return super().translate_path(path)
 
         def log_message(self, format: str, *args: object) -> None:
@@ -95,6 +100,20 @@ def test_the_application_shows_the_reports_times(browser, address, recording, na
     for name_, row in expected.items():
         assert shown[name_][0] == pytest.approx(row["total_ns"], rel=tolerance), name_
         assert shown[name_][1] == pytest.approx(row["self_ns"], rel=tolerance), name_
+
+
+def test_calls_are_shown_with_the_times_of_their_functions(browser, address, recording):
+    """Each thread is a profile of its own; that of the first one is opened."""
+    page = opened(browser, address, "calls.speedscope.json")
+    shown = rows(page)
+    page.close()
+    paths = json.loads(run_kymo("report", recording.with_name("calls.klog"), "--calls", "--json"))["paths"]
+    own = collections.Counter()
+    for row in paths:
+        if row["thread"] == paths[0]["thread"]:
+            own[row["function"] + (f"({row['signature']})" if row["signature"] else "")] += row["self_ns"]
+    assert len(own) > 3
+    assert {name: self_ns for name, (_, self_ns) in shown.items()} == pytest.approx(own, rel=0.006)
 
 
 def test_an_empty_recording_opens(browser, address):

@@ -455,6 +455,30 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     assert any("nnnn" in str(row) for row in kymo.load(tmp_path / "p.kymo").calls())
 
 
+def test_functions_whose_names_have_a_zero_are_told_apart(tmp_path: Path) -> None:
+    """On one line of one file, so that only the name is another."""
+
+    def f() -> None:
+        pass
+
+    def g() -> None:
+        pass
+
+    code = f.__code__
+    f.__code__, g.__code__ = (code.replace(co_name=f"zero\0{name}") for name in "fg")
+    with kymo.Profile() as profile:
+        f()
+        g()
+        g()
+    profile.save(tmp_path / "p.kymo")
+    counts = {row["function"]: row["calls"] for row in kymo.load(tmp_path / "p.kymo").calls()}
+    assert {name: n for name, n in counts.items() if "zero" in name} == {r"zero\x00f": 1, r"zero\x00g": 2}
+    assert {name: n for name, n in calls_of(profile).items() if "zero" in name} == {
+        r"zero\x00f()": 1,
+        r"zero\x00g()": 2,
+    }
+
+
 # ---- deep ----
 
 

@@ -5,7 +5,7 @@ import { IDLE, barsOf, windowTitle, windowsOf } from "../src/model/breakdown";
 import { toPixel, textOn } from "../src/model/colors";
 import { curvesOf, percent, regionsOf } from "../src/model/comparison";
 import { endOf, lossOf } from "../src/model/losses";
-import { CRUMBS, buildFlame, layoutFlame, searchFlame } from "../src/model/flame";
+import { ALL, CRUMBS, buildFlame, layoutFlame, magnify, searchFlame, shiftSight } from "../src/model/flame";
 import { held, leaksOf, linesOf } from "../src/model/memory_pools";
 import { type Series, histogram, thin, warmups } from "../src/model/series";
 import { cellText, filterRows, keptRows, sortRows, sumOfColumn, toCsv } from "../src/model/tables";
@@ -137,6 +137,23 @@ describe("the flame graph", () => {
     expect(boxes.map((box) => [flame.name[box.node], box.x, box.width])).toEqual([
       ["step", 0, 600], ["all", 0, 600], ["forward", 0, 600], ["gemm", 0, 100],
     ]);
+  });
+
+  it("magnifies what is below the pointer, and goes out into what encloses it", () => {
+    const [zoomed, sight] = magnify(flame, 0, ALL, 3, 0.5); // 75 ns of 150 stays in the middle
+    expect([zoomed, sight]).toEqual([0, { scale: 3, shift: 1 }]);
+    const boxes = layoutFlame(flame, 0, 150, 0.4, sight); // 50 to 100 ns
+    expect(boxes.map((box) => [flame.name[box.node], box.x, box.width])).toEqual([
+      ["all", 0, 150], ["step", 0, 150], ["forward", 0, 30], ["backward", 30, 120], ["other", 150, 0],
+    ]);
+    expect(magnify(flame, zoomed, sight, 1 / 6, 0.5)).toEqual([0, ALL]);
+    // "backward" fills the width, 60 to 100 ns; narrower, what encloses it comes into sight around it.
+    const [outer, around] = magnify(flame, 4, ALL, 0.8, 0);
+    expect([outer, around.scale]).toEqual([1, 2]);
+    expect(around.shift).toBeCloseTo(1);
+    expect(magnify(flame, 4, ALL, 1e9, 0.5)[1].scale).toBe(4); // 10 ns are the least
+    expect(shiftSight(sight, 5)).toEqual({ scale: 3, shift: 2 });
+    expect(shiftSight(sight, -5)).toEqual({ scale: 3, shift: 0 });
   });
 
   it("draws what is too narrow as crumbs, with all in it", () => {

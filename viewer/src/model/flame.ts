@@ -82,22 +82,54 @@ function addCrumb(boxes: FlameBox[], last: Map<number, FlameBox>, x: number, wid
   last.set(row, crumbs);
 }
 
-/** The boxes that are to be seen when `zoomed` fills the width. */
-export function layoutFlame(flame: Flame, zoomed: number, width: number, narrowest = 0.4): FlameBox[] {
+/** A part of a box that fills the width: it is `scale` times as wide, and `shift` widths of it are out of sight on the left. */
+export interface Sight {
+  scale: number; // from 1 on
+  shift: number; // 0 to scale - 1
+}
+
+export const ALL: Sight = { scale: 1, shift: 0 };
+const LEAST_NS = 10; // that are worth the whole width
+
+/** Move a sight by a part of the width. */
+export function shiftSight({ scale, shift }: Sight, by: number): Sight {
+  return { scale, shift: Math.min(Math.max(shift + by, 0), scale - 1) };
+}
+
+/**
+ * The box and the part of it that are to be seen when everything gets `factor` times as wide, and what is at `part` of the
+ * width stays there. What gets smaller than the width makes room for what encloses it.
+ */
+export function magnify(flame: Flame, zoomed: number, sight: Sight, factor: number, part: number): [zoomed: number, sight: Sight] {
+  const { left, total, parent } = flame, ns = left[zoomed] + ((sight.shift + part) / sight.scale) * total[zoomed];
+  let scale = sight.scale * factor;
+  while (scale < 1 && zoomed > 0) {
+    scale = total[zoomed] > 0 ? (scale * total[parent[zoomed]]) / total[zoomed] : 1;
+    zoomed = parent[zoomed];
+  }
+  scale = Math.max(Math.min(scale, total[zoomed] / LEAST_NS), 1);
+  return [zoomed, shiftSight({ scale, shift: total[zoomed] > 0 ? ((ns - left[zoomed]) / total[zoomed]) * scale : 0 }, -part)];
+}
+
+/** The boxes that are to be seen when `zoomed`, or a part of it, fills the width. */
+export function layoutFlame(flame: Flame, zoomed: number, width: number, narrowest = 0.4, sight = ALL): FlameBox[] {
   const boxes: FlameBox[] = [], crumbs = new Map<number, FlameBox>();
   for (let node = flame.parent[zoomed]; node >= 0; node = flame.parent[node]) {
     boxes.push({ node, x: 0, width, row: flame.depth[node] });
   }
-  const scale = flame.total[zoomed] > 0 ? width / flame.total[zoomed] : 0;
-  for (let node = zoomed; node <= flame.last[zoomed]; ) {
-    const x = (flame.left[node] - flame.left[zoomed]) * scale, size = node === zoomed ? width : flame.total[node] * scale;
-    if (size < narrowest) {
-      addCrumb(boxes, crumbs, x, size, flame.depth[node], narrowest);
-      node = flame.last[node] + 1; // nothing in it is wider
+  boxes.push({ node: zoomed, x: 0, width, row: flame.depth[zoomed] });
+  const scale = flame.total[zoomed] > 0 ? (width * sight.scale) / flame.total[zoomed] : 0, shift = sight.shift * width;
+  for (let node = zoomed + 1; node <= flame.last[zoomed]; ) {
+    const from = (flame.left[node] - flame.left[zoomed]) * scale - shift, size = flame.total[node] * scale;
+    const isInSight = from + size >= 0 && from <= width;
+    if (isInSight && size >= narrowest) {
+      const x = Math.max(from, 0);
+      boxes.push({ node, x, width: Math.min(from + size, width) - x, row: flame.depth[node] });
+      node++;
       continue;
     }
-    boxes.push({ node, x, width: size, row: flame.depth[node] });
-    node++;
+    if (isInSight) addCrumb(boxes, crumbs, from, size, flame.depth[node], narrowest);
+    node = flame.last[node] + 1; // nothing in it is wider, nor elsewhere
   }
   return boxes;
 }

@@ -113,7 +113,7 @@ export class CallsView {
       this.facts,
       this.picture.element,
       this.legend,
-      el("p", { class: "hint" }, "Width is the time of a path of calls; what stands below a box, or above it in a flame, was called from it. What is too narrow to be drawn is pale grey. Click a box to zoom to it; choose a row to see where its function is."),
+      el("p", { class: "hint" }, "Width is the time of a path of calls; what stands below a box, or above it in a flame, was called from it. What is too narrow to be drawn is pale grey. Click a box to zoom to it; Ctrl and the wheel, or two fingers, zoom to what is there; choose a row to see where its function is."),
       keyHints("calls-keys", FLAME_HINTS),
       this.notes(),
       el("div", { class: "calls-below" }, this.tablePlace, this.details.element),
@@ -227,7 +227,7 @@ export class CallsView {
     const { picture } = this, result = findBoxes(this.tree.flame, isWanted);
     this.search.value = "";
     picture.picked = result.widest;
-    picture.zoomed = 0;
+    picture.sightOn(0);
     this.mark(result);
     picture.reveal(picture.picked);
     this.describe(picture.picked);

@@ -12,6 +12,7 @@ import { FlamePicture } from "./flame_picture";
 export const FLAME_HINTS: Hint[] = [
   [["\u2190", "\u2192", "\u2191", "\u2193"], "go from box to box"],
   [["Enter"], "zoom to it"],
+  [["+", "-"], "wider, narrower"],
   [["Esc"], "back out"],
   [["/"], "search"],
 ];
@@ -69,7 +70,7 @@ export class FlameView {
       ),
       this.facts,
       this.picture.element,
-      el("p", { class: "hint" }, "Width is total time; where nothing stands below a box, it was busy itself. What is too narrow to be drawn is pale grey. Click a box to zoom to it."),
+      el("p", { class: "hint" }, "Width is total time; where nothing stands below a box, it was busy itself. What is too narrow to be drawn is pale grey. Click a box to zoom to it; Ctrl and the wheel, or two fingers, zoom to what is there."),
       keyHints("flame-keys", FLAME_HINTS),
       nLeftOut > 0 ? el("p", { class: "hint" }, `${units.countOf(nLeftOut, "path")} of little time ${nLeftOut === 1 ? "is" : "are"} not in this page; grey boxes, "(3 others)" for instance, are as wide as they were.`) : null,
     );

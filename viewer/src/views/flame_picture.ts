@@ -4,10 +4,11 @@
 // and draws the rows that are then in sight.
 
 import { textOn } from "../model/colors";
-import { CRUMBS, type Flame, type FlameBox, layoutFlame } from "../model/flame";
+import { ALL, CRUMBS, type Flame, type FlameBox, layoutFlame, magnify, shiftSight } from "../model/flame";
 import { append, el } from "../ui/dom";
 import { fitToPaper } from "../ui/paper";
 import { cssColor, onTheme } from "../ui/theme";
+import { listen } from "./flame_input";
 import { fitText } from "./row_painter";
 
 const ROW = 20;
@@ -44,6 +45,7 @@ export class FlamePicture {
   /** The whole is at the bottom, as in a flame graph; else on top, as in an icicle. */
   isUpward = false;
   private readonly space = el("div");
+  private sight = ALL; // of the box that is zoomed to
   private boxes: FlameBox[] = [];
   private nRows = 1;
   private scrolled = 0; // how far, when it was last drawn
@@ -54,7 +56,8 @@ export class FlamePicture {
     this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": options.label, "aria-describedby": options.keys });
     this.element = el("div", { class: "flame-scroll" }, this.space);
     append(this.space, this.canvas);
-    this.listen();
+    listen(this);
+    this.element.addEventListener("scroll", () => this.ask());
     new ResizeObserver(() => this.redraw()).observe(this.element);
     fitToPaper(this.element, () => this.redraw());
     onTheme(() => this.redraw());
@@ -64,7 +67,7 @@ export class FlamePicture {
   show(flame: Flame, picked: number): void {
     this.flame = flame;
     this.picked = picked;
-    this.zoomed = 0;
+    this.sightOn(0);
     this.redraw();
     this.scrollToWhole();
   }
@@ -94,7 +97,7 @@ export class FlamePicture {
   redraw(): void {
     const width = this.element.clientWidth;
     if (width === 0) return;
-    this.boxes = layoutFlame(this.flame, this.zoomed, width);
+    this.boxes = layoutFlame(this.flame, this.zoomed, width, undefined, this.sight);
     this.nRows = 1 + this.boxes.reduce((row, box) => Math.max(row, box.row), 0);
     const isPaper = this.element.style.width !== ""; // which nobody scrolls
     const height = this.nRows * ROW + 2, highest = isPaper ? HIGHEST_ON_PAPER : Math.max(Math.round(window.innerHeight * HIGHEST), 8 * ROW);
@@ -124,6 +127,7 @@ export class FlamePicture {
     const picked = inSight.find((box) => box.node === this.picked);
     if (picked !== undefined) this.frame(context, picked, ratio, ink.ink);
     // For whoever wants to know from outside how smooth it is.
+    canvas.dataset["sight"] = String(this.flame.total[this.zoomed] / this.sight.scale);
     canvas.dataset["frames"] = String(++this.nFrames);
     canvas.dataset["boxes"] = String(inSight.length);
     canvas.dataset["ms"] = (performance.now() - started).toFixed(2);
@@ -160,28 +164,44 @@ export class FlamePicture {
 
   // ---- what a reader does ----
 
-  private listen(): void {
-    const { canvas } = this;
-    canvas.addEventListener("pointermove", (event) => {
-      const node = this.nodeAt(event.offsetX, event.offsetY);
-      canvas.style.cursor = node >= 0 ? "pointer" : "default";
-      this.options.onPoint(node);
-    });
-    canvas.addEventListener("pointerleave", () => this.options.onPoint(-1));
-    canvas.addEventListener("click", (event) => {
-      const node = this.nodeAt(event.offsetX, event.offsetY);
-      if (node < 0) return;
-      this.picked = node;
-      this.zoom(node);
-    });
-    canvas.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || !this.press(event.key)) return;
-      event.preventDefault();
-    });
-    this.element.addEventListener("scroll", () => this.ask());
+  pointAt(x: number, y: number): void {
+    const node = this.nodeAt(x, y);
+    this.canvas.style.cursor = node >= 0 ? "pointer" : "default";
+    this.options.onPoint(node);
   }
 
-  private press(key: string): boolean {
+  pointAway(): void {
+    this.options.onPoint(-1);
+  }
+
+  clickAt(x: number, y: number): void {
+    const node = this.nodeAt(x, y);
+    if (node < 0) return;
+    this.picked = node;
+    this.zoom(node);
+  }
+
+  /** Wider or narrower; what is at `x` stays there. */
+  magnify(factor: number, x: number): void {
+    [this.zoomed, this.sight] = magnify(this.flame, this.zoomed, this.sight, factor, x / this.element.clientWidth);
+    this.redraw();
+  }
+
+  /** To the right by so many pixels. False where it is all in sight. */
+  pan(by: number): boolean {
+    if (this.sight.scale === 1) return false;
+    this.sight = shiftSight(this.sight, by / this.element.clientWidth);
+    this.redraw();
+    return true;
+  }
+
+  /** Have all of a box in sight, with the next drawing. */
+  sightOn(node: number): void {
+    this.zoomed = node;
+    this.sight = ALL;
+  }
+
+  press(key: string): boolean {
     const { flame } = this, inner = this.isUpward ? "ArrowUp" : "ArrowDown", outer = this.isUpward ? "ArrowDown" : "ArrowUp";
     if (key === "Enter") this.zoom(this.picked);
     else if (key === "Escape") this.zoom(Math.max(0, flame.parent[this.zoomed]));
@@ -189,6 +209,8 @@ export class FlamePicture {
     else if (key === outer) this.pick(Math.max(0, flame.parent[this.picked]));
     else if (key === "ArrowRight") this.pick(this.sibling(1));
     else if (key === "ArrowLeft") this.pick(this.sibling(-1));
+    else if (key === "+" || key === "=") this.magnify(1.5, this.element.clientWidth / 2);
+    else if (key === "-") this.magnify(1 / 1.5, this.element.clientWidth / 2);
     else if (key === "/") this.options.onSearch();
     else return false;
     return true;
@@ -205,14 +227,15 @@ export class FlamePicture {
 
   pick(node: number): void {
     this.picked = node;
-    if (node < this.zoomed || node > this.flame.last[this.zoomed]) this.zoomed = Math.max(0, this.flame.parent[node]);
+    if (node < this.zoomed || node > this.flame.last[this.zoomed]) this.sightOn(Math.max(0, this.flame.parent[node]));
+    else if (!this.boxes.some((box) => box.node === node)) this.sight = ALL;
     this.redraw();
     this.reveal(node);
     this.options.onPick(node);
   }
 
   zoom(node: number): void {
-    this.zoomed = node;
+    this.sightOn(node);
     if (this.picked < node || this.picked > this.flame.last[node]) this.picked = node;
     this.redraw();
     this.reveal(node);

@@ -1,13 +1,11 @@
 // Mouse, wheel, touchpad, touch and keys on the timeline's canvas.
 
+import { type Point, pinched, wheelFactor } from "../ui/fingers";
 import { AXIS } from "./plot";
 import type { Timeline } from "./timeline";
 
-type Point = [x: number, y: number];
-
 const CLICK = 4; // pixels that a click may move
 const TAP = 10; // and a finger, which is not as steady
-const NEAREST = 20; // pixels between two fingers, below which they are one
 
 function position(timeline: Timeline, event: MouseEvent): Point {
   const box = timeline.canvas.getBoundingClientRect();
@@ -70,10 +68,9 @@ class Pointers {
 
   /** One finger rests at `still` while the other goes. */
   private pinch(still: Point, from: Point, to: Point): void {
-    const apart = (point: Point): number => Math.max(Math.hypot(point[0] - still[0], point[1] - still[1]), NEAREST);
-    const middle = (point: Point): Point => [(point[0] + still[0]) / 2, (point[1] + still[1]) / 2];
-    this.drag(middle(from), middle(to));
-    this.timeline.zoom(apart(to) / apart(from), middle(to)[0] - this.timeline.gutter);
+    const { factor, before, after } = pinched(still, from, to);
+    this.drag(before, after);
+    this.timeline.zoom(factor, after[0] - this.timeline.gutter);
   }
 
   private select(to: Point, isDone: boolean): void {
@@ -113,7 +110,7 @@ function listenToWheel(timeline: Timeline): void {
       const down = event.shiftKey ? 0 : event.deltaY * unit;
       event.preventDefault();
       if (event.ctrlKey || event.metaKey || event.altKey) {
-        timeline.zoom(Math.exp(-event.deltaY * unit * (event.deltaMode === 0 && Math.abs(event.deltaY) < 50 ? 0.01 : 0.003)), x - timeline.gutter);
+        timeline.zoom(wheelFactor(event), x - timeline.gutter);
       } else if (Math.abs(across) > Math.abs(down)) {
         timeline.pan(across);
       } else if (timeline.canScroll) {
