@@ -1,20 +1,20 @@
 /*
  * Where the fields of CPython's structs stand. 3.8 to 3.12 say nothing of themselves: these numbers are what offsetof()
- * gave with each version's own headers (tests/unit/test_remote_layout.c asks the Pythons of this machine again). From 3.13
- * on Python describes itself (remote_offsets.c).
+ * gave with each version's own headers, and tests/unit/test_remote.c holds them against running Pythons. From 3.13 on Python
+ * describes itself (remote_offsets.c).
  */
 #include "remote/remote_internal.h"
 
 #define NO KYMO__REMOTE_ABSENT
 
 /*
- * A GIL of 3.8 to 3.11 lies in the runtime with a mutex before it where that is counted, whose size differs between
- * processors: 40 bytes on x86-64, 48 on aarch64.
+ * A GIL of 3.8 to 3.11 lies in the runtime and has two mutexes in it, of 40 bytes on x86-64 and of 48 on aarch64; of what
+ * is read, one field stands behind it.
  */
 #ifdef __aarch64__
-enum { MUTEX_MORE = 8, GIL_SIZE = 224 };
+enum { MORE = 16 };
 #else
-enum { MUTEX_MORE = 0, GIL_SIZE = 208 };
+enum { MORE = 0 };
 #endif
 
 /* What the versions of a span share. */
@@ -80,7 +80,7 @@ static const struct kymo__remote_layout layouts[] = {
     {.version = 0x03080000,
      .instruction_kind = KYMO__REMOTE_LASTI_BYTES,
      .line_format = KYMO__REMOTE_LINES_LNOTAB,
-     .runtime = {.interpreters_head = 32, .tstate_current = 1368, .gil = 1152, .gc_collecting = 544},
+     .runtime = {.interpreters_head = 32, .tstate_current = 1368 + MORE, .gil = 1152, .gc_collecting = 544},
      .interpreter = {.next = 0,
                      .id = 16,
                      .threads_head = 8,
@@ -95,7 +95,7 @@ static const struct kymo__remote_layout layouts[] = {
     {.version = 0x03090000,
      .instruction_kind = KYMO__REMOTE_LASTI_BYTES,
      .line_format = KYMO__REMOTE_LINES_LNOTAB,
-     .runtime = {.interpreters_head = 32, .tstate_current = 568, .gil = 352, .gc_collecting = NO},
+     .runtime = {.interpreters_head = 32, .tstate_current = 568 + MORE, .gil = 352, .gc_collecting = NO},
      .interpreter = {.next = 0,
                      .id = 24,
                      .threads_head = 8,
@@ -110,7 +110,7 @@ static const struct kymo__remote_layout layouts[] = {
     {.version = 0x030a0000,
      .instruction_kind = KYMO__REMOTE_LASTI_UNITS,
      .line_format = KYMO__REMOTE_LINES_LINETABLE,
-     .runtime = {.interpreters_head = 32, .tstate_current = 568, .gil = 352, .gc_collecting = NO},
+     .runtime = {.interpreters_head = 32, .tstate_current = 568 + MORE, .gil = 352, .gc_collecting = NO},
      .interpreter = {.next = 0,
                      .id = 24,
                      .threads_head = 8,
@@ -125,7 +125,7 @@ static const struct kymo__remote_layout layouts[] = {
     {.version = 0x030b0000,
      .instruction_kind = KYMO__REMOTE_INSTRUCTION_POINTER,
      .line_format = KYMO__REMOTE_LINES_LOCATIONS,
-     .runtime = {.interpreters_head = 40, .tstate_current = 576, .gil = 360, .gc_collecting = NO},
+     .runtime = {.interpreters_head = 40, .tstate_current = 576 + MORE, .gil = 360, .gc_collecting = NO},
      .interpreter = {.next = 0,
                      .id = 48,
                      .threads_head = 16,

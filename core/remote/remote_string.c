@@ -69,15 +69,17 @@ bool kymo__remote_put_string(struct kymo__remote *remote, uint64_t address, size
     const struct kymo__remote_layout *const layout = &remote->layout;
     const size_t header_size = layout->unicode.compact_size + 8;
     uint8_t header[HEADER_MAX + AT_ONCE];
-    size_t n_read =
-        header_size + AT_ONCE; /* header and most names in one read, unless nothing lies behind it */
+    /* Header and most names in one read; less where nothing is mapped behind them. */
+    const size_t sizes[] = {header_size + AT_ONCE, header_size, layout->unicode.ascii_size};
+    size_t n_read = 0;
     unsigned kind;
     KYMO_ASSERT(header_size <= HEADER_MAX);
-    if (!kymo__remote_read(remote, address, header, n_read)) {
-        n_read = header_size;
-        if (!kymo__remote_read(remote, address, header, n_read))
-            return false;
-    }
+    memset(header, 0, header_size);
+    for (size_t i = 0; i < KYMO__COUNT_OF(sizes) && n_read == 0; i++)
+        if (kymo__remote_read(remote, address, header, sizes[i]))
+            n_read = sizes[i];
+    if (n_read == 0)
+        return false;
     uint64_t length = kymo__remote_u64(header, layout->unicode.length);
     const uint64_t data = data_of(layout, address, header, &kind);
     if (data == 0 || length > INT64_MAX)

@@ -36,7 +36,7 @@ struct place {
     uint32_t line;
 };
 
-/* The stack of the only thread, once its innermost frame is at `line`: a target says "ready" before it is. */
+/* The stack of the only thread, once its innermost frame is at `line` (0: any): a target says "ready" before it is. */
 static size_t stack_at(struct kymo__remote *remote, uint32_t line,
                        struct kymo__remote_frame *frames, size_t cap)
 {
@@ -49,6 +49,8 @@ static size_t stack_at(struct kymo__remote *remote, uint32_t line,
         n = kymo__remote_stack(remote, thread, frames, cap, &is_whole);
         struct kymo__remote_code *const code =
             n > 0 ? kymo__remote_code(remote, frames[0].code) : NULL;
+        if (code != NULL && is_whole && line == 0)
+            return n;
         if (code != NULL && is_whole &&
             kymo__remote_line(remote, code, frames[0].instruction, frames[0].tlbc_index) == line)
             return n;
@@ -148,6 +150,153 @@ static void threads_have_their_ids_and_names(void **state)
             assert_true(kymo__remote_thread_name(remote, tid, 0, name, sizeof name) > 0);
         }
         assert_true(is_seen[0] && is_seen[1] && is_seen[2] && is_seen[3]);
+        kymo__remote_close(remote);
+        target_stop(&target);
+    }
+}
+
+/* ---- who holds the lock, whether garbage is collected ---- */
+
+static void lock_and_collector_are_seen(void **state)
+{
+    (void)state;
+    static const char collecting[] = "import gc, os, time\n"
+                                     "def note(phase, info):\n"
+                                     "    print('ready', flush=True)\n"
+                                     "    while True:\n"
+                                     "        pass\n"
+                                     "gc.callbacks.append(note)\n"
+                                     "gc.collect()\n";
+    for (size_t i = 0; i < n_pythons; i++) {
+        char line[64];
+        uint64_t interpreter, thread, current = 0;
+        uint32_t collected = 0;
+        uint8_t gil[64];
+        struct kymo__remote *remote = NULL;
+        struct target target = target_start(pythons[i].path, collecting, line, sizeof line);
+        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+        const struct kymo__remote_layout *const layout = kymo__remote_layout(remote);
+        assert_int_equal(kymo__remote_interpreters(remote, &interpreter, 1), 1);
+        assert_int_equal(kymo__remote_thread_states(remote, interpreter, &thread, 1), 1);
+        const uint64_t at = layout->runtime.gc_collecting != KYMO__REMOTE_ABSENT
+                                ? kymo__remote_runtime(remote) + layout->runtime.gc_collecting
+                                : interpreter + layout->interpreter.gc_collecting;
+        assert_true(kymo__remote_read(remote, at, &collected, sizeof collected));
+        assert_int_equal(collected, 1);
+        assert_true(kymo__remote_read(remote, kymo__remote_gil(remote, interpreter), gil,
+                                      layout->gil.size));
+        if (!layout->is_free_threaded) {
+            assert_int_equal(kymo__remote_u32(gil, layout->gil.locked), 1);
+            assert_int_equal(kymo__remote_u64(gil, layout->gil.last_holder), thread);
+        } else {
+            assert_int_equal(kymo__remote_u32(gil, layout->gil.enabled), 0);
+        }
+        if (layout->runtime.tstate_current != KYMO__REMOTE_ABSENT) {
+            assert_true(kymo__remote_read(
+                remote, kymo__remote_runtime(remote) + layout->runtime.tstate_current, &current,
+                sizeof current));
+            assert_int_equal(current, thread);
+        }
+        kymo__remote_close(remote);
+        target_stop(&target);
+    }
+}
+
+/* ---- code that comes and goes, and code of all sizes ---- */
+
+/* Each line on its input makes a new function where the last one was freed; it says so and waits in it. */
+static const char churning[] = "import os\n"
+                               "def once(n):\n"
+                               "    d = {'os': os}\n"
+                               "    exec(compile('def made%03d():\\n' % n + '\\n' * (n % 7) +\n"
+                               "         '    os.write(1, b\"in\\\\n\")\\n    os.read(0, 1)\\n', "
+                               "'<made%03d>' % n, 'exec'), d)\n"
+                               "    d['made%03d' % n]()\n"
+                               "    d.clear()\n"
+                               "for n in range(1000):\n"
+                               "    once(n)\n";
+
+static void reused_address_is_another_function(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 12 };
+    for (size_t i = 0; i < n_pythons; i++) {
+        char line[64];
+        int ends[2];
+        uint64_t before = 0;
+        uint32_t generation = 0;
+        size_t n_reused = 0;
+        struct kymo__remote *remote = NULL;
+        assert_int_equal(pipe(ends), 0);
+        const int kept = dup(STDIN_FILENO);
+        dup2(ends[0], STDIN_FILENO);
+        struct target target = target_start(pythons[i].path, churning, line, sizeof line);
+        dup2(kept, STDIN_FILENO);
+        close(kept);
+        close(ends[0]);
+        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+        for (unsigned n = 0; n < ROUNDS; n++) {
+            char name[16], file[16], byte;
+            struct kymo__remote_frame frames[8];
+            snprintf(name, sizeof name, "made%03u", n);
+            snprintf(file, sizeof file, "<made%03u>", n);
+            /* As exact as it gets: what is on the stack is looked at again before it is believed. */
+            assert_int_equal(stack_at(remote, 0, frames, 8), 3);
+            kymo__remote_check_codes(remote, &frames[0].code, 1);
+            struct kymo__remote_code *const code = kymo__remote_code(remote, frames[0].code);
+            assert_non_null(code);
+            assert_string_equal(code->name, name);
+            assert_string_equal(code->file, file);
+            if (code->address == before) {
+                n_reused++;
+                assert_int_not_equal(code->generation, generation);
+            }
+            before = code->address;
+            generation = code->generation;
+            assert_int_equal(write(ends[1], "\n", 1), 1);
+            do
+                assert_int_equal(read(target.out, &byte, 1), 1);
+            while (byte != '\n');
+        }
+        print_message("%s: %zu of %d at the address of the one before\n", pythons[i].path, n_reused,
+                      ROUNDS - 1);
+        close(ends[1]);
+        kymo__remote_close(remote);
+        target_stop(&target);
+    }
+}
+
+/* A function of 3000 lines, a name of 100000 letters with half a surrogate in it, 3000 calls deep. */
+static const char huge[] = "import sys, time\n"
+                           "sys.setrecursionlimit(20000)\n"
+                           "name = 'n' * 100000\n"
+                           "text = 'def ' + name + '(depth):\\n' + '    x = depth + 1\\n' * 3000\n"
+                           "text += '    if depth:\\n        return ' + name + '(depth - 1)\\n'\n"
+                           "text += '    print(\"ready\", flush=True)\\n    time.sleep(600)\\n'\n"
+                           "exec(compile(text, 'f\\udc80ile', 'exec'))\n"
+                           "locals()[name](2990)\n";
+
+static void size_costs_no_frame(void **state)
+{
+    (void)state;
+    enum { CAP = 4096 };
+    static struct kymo__remote_frame frames[CAP];
+    for (size_t i = 0; i < n_pythons; i++) {
+        char line[64];
+        struct kymo__remote *remote = NULL;
+        struct target target = target_start(pythons[i].path, huge, line, sizeof line);
+        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+        const size_t n = stack_at(remote, 3005, frames, CAP);
+        assert_int_equal(n, 2992);
+        struct kymo__remote_code *const code = kymo__remote_code(remote, frames[0].code);
+        assert_int_equal(strspn(code->name, "n"), 4000);
+        assert_string_equal(code->name + 4000, "...");
+        assert_string_equal(code->file, "f\xef\xbf\xbdile");
+        for (size_t f = 1; f < n - 1; f++) {
+            assert_ptr_equal(kymo__remote_code(remote, frames[f].code), code);
+            assert_int_equal(
+                kymo__remote_line(remote, code, frames[f].instruction, frames[f].tlbc_index), 3003);
+        }
         kymo__remote_close(remote);
         target_stop(&target);
     }
@@ -375,6 +524,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stack_of_a_sleeper_is_what_its_source_says),
         cmocka_unit_test(threads_have_their_ids_and_names),
+        cmocka_unit_test(lock_and_collector_are_seen),
+        cmocka_unit_test(reused_address_is_another_function),
+        cmocka_unit_test(size_costs_no_frame),
         cmocka_unit_test(memory_alone_tells_where_python_is_and_which),
         cmocka_unit_test(what_is_no_python_is_said_so),
         cmocka_unit_test(image_says_what_the_process_says),
