@@ -2,11 +2,23 @@
 #include "../unit/remote_image.h"
 #include "fuzz.h"
 
+/* The same bytes as a list of mappings. */
+static void parse_maps(const uint8_t *data, size_t size)
+{
+    struct kymo__remote_maps maps = {0};
+    kymo__buf_put(&maps.text, data, size);
+    if (kymo__remote_maps_parse(&maps))
+        for (size_t i = 0; i < maps.n; i++)
+            KYMO_ASSERT(maps.maps[i].begin < maps.maps[i].end && strlen(maps.maps[i].path) <= size);
+    kymo__remote_maps_fini(&maps);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct image image;
     struct kymo__remote *remote;
     struct kymo__buf told = {0};
+    parse_maps(data, size);
     if (!image_parse(data, size, &image))
         return 0;
     const struct kymo__remote_memory memory = image_memory(&image);
