@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include <kymo/kymo.h>
 
@@ -73,7 +74,8 @@ struct cli_command {
     int (*run)(int n_args, char **args);
 };
 
-extern const struct cli_command cli_command_run, cli_command_report, cli_command_export,
+extern const struct cli_command cli_command_run, cli_command_attach, cli_command_top,
+    cli_command_stacks, cli_command_watch, cli_command_report, cli_command_export,
     cli_command_compare, cli_command_artifacts, cli_command_breakdown, cli_command_import,
     cli_command_dump, cli_command_diff, cli_command_doctor, cli_command_completion;
 
@@ -122,6 +124,15 @@ const char *cli_quote(const char *path, char *into, size_t size);
  * nothing is left of it. Returned in `into`, of `size` bytes.
  */
 const char *cli_stem(const char *path, char *into, size_t size, const char *otherwise);
+
+/* What `option` says: '2' or '2%' as 2; '60', '60s', '500ms', '5m', '1h' as seconds. False with a sentence said. */
+bool cli_percent(const char *option, const char *text, double *percent);
+bool cli_seconds(const char *option, const char *text, double *seconds);
+/* Samples a second: '100', '0.5', '2k'. */
+bool cli_rate(const char *option, const char *text, double *hz);
+
+/* Arguments that are process ids, `n` of them. False with a sentence said; else free `*pids`. */
+bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t **pids);
 
 /* 1234567 as "1.2 million", 12345 as "12,345". Returned in `into`. */
 const char *cli_count(uint64_t n, char *into, size_t size);

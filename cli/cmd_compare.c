@@ -1,6 +1,5 @@
 /* kymo compare: two sets of runs; is B faster, by how much, how surely? */
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,21 +48,6 @@ static const struct cli_option options[] = {
     {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
      "threads to read with (default: as many as there are cores)"},
 };
-
-/* ---- what was asked for ---- */
-
-/* "2", "2%", "0.5 %". */
-static bool parse_percent(const char *option, const char *text, double *out)
-{
-    char *end;
-    *out = strtod(text, &end);
-    end += strspn(end, " ");
-    end += *end == '%';
-    if (end != text && *end == '\0' && isfinite(*out) && *out >= 0)
-        return true;
-    cli_fail("--%s takes a percentage such as 2 or 2%%, not '%s'", option, text);
-    return false;
-}
 
 static int print_comparison(kymo_comparison *comparison, FILE *out)
 {
@@ -141,7 +125,7 @@ static bool add_all(kymo_comparison *comparison, enum kymo_compare_side side, ch
 static int compare_sides(kymo_comparison *comparison, double gate)
 {
     double smallest = 0;
-    if (given.smallest != NULL && !parse_percent("smallest", given.smallest, &smallest))
+    if (given.smallest != NULL && !cli_percent("smallest", given.smallest, &smallest))
         return CLI_BAD;
     const struct kymo_compare_options wants = {
         .smallest_percent = smallest,
@@ -177,7 +161,7 @@ static int compare(int n_args, char **args)
         return cli_fail("--json, --csv, --markdown and --html exclude one another");
     if (given.html != NULL && given.output != NULL)
         return cli_fail("--html FILE writes the page there and excludes --output");
-    if (given.gate != NULL && !parse_percent("fail-if-slower", given.gate, &gate))
+    if (given.gate != NULL && !cli_percent("fail-if-slower", given.gate, &gate))
         return CLI_BAD;
     if (given.region != NULL && given.gate == NULL)
         return cli_fail("--region goes with --fail-if-slower; --filter chooses what is shown");

@@ -54,10 +54,11 @@ const struct cli_command cli_command_doctor = {
     .name = "doctor",
     .usage = "[RUN_DIR] [OPTIONS]",
     .brief = "what can be measured here, and what is missing",
-    .about = "Tells what can be measured on this machine, how finely, at what cost, and what is\n"
-             "missing, each with what to do: clock, machine, files, permissions, NVTX, CUDA,\n"
-             "Python, versions, launcher. A small recording is made in RUN_DIR, or in the current\n"
-             "directory, and removed again. No CUDA context is made and no network used.",
+    .about =
+        "Tells what can be measured on this machine, how finely, at what cost, and what is\n"
+        "missing, each with what to do: clock, machine, files, permissions, NVTX, CUDA,\n"
+        "Python, sampling, versions, launcher. A small recording is made in RUN_DIR, or in the\n"
+        "current directory, and removed again. No CUDA context is made and no network used.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo doctor                        about recordings in this directory\n"

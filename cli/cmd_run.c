@@ -10,7 +10,7 @@
 #include "run.h"
 
 static struct {
-    const char *output, *options, *gpu_schedule, *memory_sample, *calls;
+    const char *output, *options, *gpu_schedule, *memory_sample, *calls, *sample;
     bool append, force, energy, gpu, memory, mpi, nvtx, quiet;
     uint32_t repeat, energy_hz;
 } given = {.repeat = 1};
@@ -31,6 +31,10 @@ static const struct cli_option options[] = {
      "profile Python's functions: how often each was called, how\n"
      "long it took, by whom and with which arguments; of these\n"
      "modules and packages alone, others then cost nothing"},
+    {"sample", 0, CLI_MAYBE, "HZ", &given.sample,
+     "sample what Python's threads do, in the program and in all\n"
+     "that it starts, HZ times a second (default: 100); nothing of\n"
+     "it runs in the program"},
     {"mpi", 0, CLI_FLAG, NULL, &given.mpi,
      "record MPI's calls: a range for each, with what it sends and\n"
      "gets; in front of mpirun or behind it"},
@@ -141,21 +145,31 @@ static void say_nothing_recorded(const struct run_target *target, char *const *p
                 where);
 }
 
+static bool has_role(const kymo_recording *recording, const char *role)
+{
+    for (size_t i = 0; i < kymo_recording_n_logs(recording); i++)
+        if (strcmp(kymo_recording_process(recording, i)->role, role) == 0)
+            return true;
+    return false;
+}
+
 static void say_recorded(kymo_recording *recording, const char *path, uint64_t n_events)
 {
     char quoted[PATH_MAX], events[32];
     const size_t n = kymo_recording_n_processes(recording);
-    const bool has_energy = kymo_recording_n_logs(recording) > n,
-               has_calls = kymo_calls_are_there((kymo_recording *const[]){recording}, 1);
+    const bool has_calls = kymo_calls_are_there(&recording, 1),
+               has_energy = has_role(recording, "energy"),
+               has_samples = kymo_samples_are_there(&recording, 1);
     cli_quote(short_path(path), quoted, sizeof quoted);
     if (run_is_one_of_many()) /* the others are still at it */
         cli_say("the ranks share %s; next: kymo report %s", quoted, quoted);
     else
-        cli_say("recorded %zu process%s, %s event%s%s%s; next: kymo report %s%s", n,
+        cli_say("recorded %zu process%s, %s event%s%s%s%s; next: kymo report %s%s", n,
                 n == 1 ? "" : "es", cli_count(n_events, events, sizeof events),
                 n_events == 1 ? "" : "s", has_calls ? ", calls" : "",
-                has_energy ? ", and energy" : "",
+                has_samples ? ", samples" : "", has_energy ? ", and energy" : "",
                 has_calls      ? "--calls "
+                : has_samples  ? "--samples "
                 : has_energy   ? "--energy "
                 : given.memory ? "--memory "
                                : "",
@@ -171,8 +185,8 @@ static void say_what_came(const struct run_target *target, char *const *program)
         return;
     }
     const uint64_t n_events = count_events(recording);
-    const bool has_energy = kymo_recording_n_logs(recording) > kymo_recording_n_processes(recording);
-    if (n_events == 0 && !has_energy && !kymo_calls_are_there(&recording, 1))
+    if (n_events == 0 && kymo_recording_n_logs(recording) == kymo_recording_n_processes(recording) &&
+        !kymo_calls_are_there(&recording, 1))
         say_nothing_recorded(target, program);
     else if (!given.quiet && !run_is_a_later_rank())
         say_recorded(recording, target->path, n_events);
@@ -195,14 +209,25 @@ static int not_started(const struct run_target *target, const char *program, int
     return CLI_NOT_STARTED;
 }
 
+/* As run_child, with samples taken beside where they are asked for. */
+static int run_sampled(const char *recording, char **program, int *wait_status)
+{
+    struct run_sample sample;
+    if (given.sample == NULL || !run_sample_prepare(&sample, recording, given.sample))
+        return run_child(program, wait_status, NULL, NULL);
+    const int error = run_child(program, wait_status, run_sample_begin, &sample);
+    run_sample_end(&sample);
+    return error;
+}
+
 /* As run_child, with energy measured beside where the options ask for it. */
 static int run_measured(const char *recording, const char *how, char **program, int *wait_status)
 {
     if (!kymo_energy_asked(how))
-        return run_child(program, wait_status);
+        return run_sampled(recording, program, wait_status);
     if (kymo_energy_start(recording, how) != KYMO_OK)
         cli_say("%s", kymo_last_error());
-    const int error = run_child(program, wait_status);
+    const int error = run_sampled(recording, program, wait_status);
     kymo_energy_stop();
     return error;
 }
@@ -265,6 +290,9 @@ static int run(int n_args, char **args)
         return cli_fail("--gpu-schedule says when --gpu records, which is not given");
     if (given.memory_sample != NULL && !given.memory)
         return cli_fail("--memory-sample says how --memory samples, which is not given");
+    double hz;
+    if (given.sample != NULL && given.sample[0] != '\0' && !cli_rate("sample", given.sample, &hz))
+        return CLI_BAD;
     if (given.append && given.force)
         return cli_fail("--append and --force exclude one another");
     if (given.force && run_is_one_of_many())
@@ -301,6 +329,7 @@ const struct cli_command cli_command_run = {
         "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
         "  kymo run --gpu -- python train.py          kernels, copies and who launched them\n"
         "  kymo run --energy -- python train.py       power, energy and utilization beside it\n"
+        "  kymo run --sample -- python train.py       where Python is, a hundred times a second\n"
         "  kymo run --memory -- ./solver              what it allocates, what it never frees\n"
         "  kymo run --mpi -- mpirun -n 4 ./solver     MPI's calls as well\n"
         "  kymo run --nvtx -- python train.py         NVTX's ranges as well\n"

@@ -9,7 +9,8 @@
 #include "cli.h"
 
 const struct cli_command *const cli_commands[] = {
-    &cli_command_run,       &cli_command_report,    &cli_command_export,     &cli_command_compare,
+    &cli_command_run,       &cli_command_attach,    &cli_command_top,        &cli_command_stacks,
+    &cli_command_watch,     &cli_command_report,    &cli_command_export,     &cli_command_compare,
     &cli_command_breakdown, &cli_command_artifacts, &cli_command_import,     &cli_command_diff,
     &cli_command_dump,      &cli_command_doctor,    &cli_command_completion, NULL,
 };
@@ -22,7 +23,8 @@ const struct cli_command cli_program = {
     .about = "Records what a training program does and tells where its time goes.",
     .examples = "  kymo run -- python train.py              records into train.kymo\n"
                 "  kymo report train.kymo                   the table: which range took how long\n"
-                "  kymo export train.kymo --to perfetto     the timeline, for ui.perfetto.dev",
+                "  kymo export train.kymo --to perfetto     the timeline, for ui.perfetto.dev\n"
+                "  kymo top 4711                            what a Python that runs does right now",
     .exits = "0 fine, 1 the answer is no, 2 wrong usage or input, 3 the program could\n"
              "not be started; 'kymo run' passes the program's own status on.",
 };

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sampling.h"
+
 /* ---- run_target.c: the directory ---- */
 
 struct run_target {
@@ -79,13 +81,28 @@ const char *run_python_script(char *const *program);
 /* The option (-I, -E, -S) that keeps this interpreter from reading PYTHONPATH, or 0. */
 char run_python_deaf(char *const *program);
 
+/* ---- run_sample.c: samples of the program ---- */
+
+struct run_sample {
+    kymo_sampler *sampler; /* NULL: none is asked for */
+    struct sampling sampling;
+};
+/* Make a sampler that writes to `recording`; `rate` as --sample has it. False with a sentence said. */
+bool run_sample_prepare(struct run_sample *sample, const char *recording, const char *rate);
+/* A run_started: sample what was started. */
+void run_sample_begin(void *sample, pid_t pid);
+/* The program has ended: close the recording's log. */
+void run_sample_end(struct run_sample *sample);
+
 /* ---- run_child.c: the program ---- */
 
+/* The program has been started; signals that are passed on are blocked, also in threads that are made here. */
+typedef void run_started(void *ctx, pid_t pid);
 /*
- * Start `program` (found by PATH), pass signals on until it ends, and give its wait status. Returns
- * an errno when it does not start, else 0.
+ * Start `program` (found by PATH), tell `started` (may be NULL), pass signals on until it ends, and give its wait status.
+ * Returns an errno when it does not start, else 0.
  */
-int run_child(char *const *program, int *wait_status);
+int run_child(char *const *program, int *wait_status, run_started *started, void *ctx);
 /* The status to leave with. Dies by the same signal if the program did. */
 int run_pass_on(int wait_status);
 

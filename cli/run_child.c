@@ -43,6 +43,18 @@ static int spawn(char *const *program, const sigset_t *mask, pid_t *pid)
     return error;
 }
 
+/*
+ * Whether the program has ended. Only looked at: a sampler in another of our threads stops the program for moments, and
+ * what waitpid took away of that, the sampler would never hear of.
+ */
+static bool has_ended(pid_t pid)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != pid)
+        return false;
+    return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+}
+
 static int wait_and_pass_signals(pid_t pid, const sigset_t *taken)
 {
     for (;;) {
@@ -50,7 +62,7 @@ static int wait_and_pass_signals(pid_t pid, const sigset_t *taken)
         int wait_status;
         const int sig = sigwaitinfo(taken, &info);
         if (sig == SIGCHLD) {
-            if (waitpid(pid, &wait_status, WNOHANG) == pid)
+            if (has_ended(pid) && waitpid(pid, &wait_status, 0) == pid)
                 return wait_status;
         } else if (sig > 0 && info.si_code <= 0) { /* from a process, not from the kernel */
             kill(pid, sig);
@@ -58,15 +70,24 @@ static int wait_and_pass_signals(pid_t pid, const sigset_t *taken)
     }
 }
 
-int run_child(char *const *program, int *wait_status)
+static void do_nothing(int sig)
 {
+    (void)sig;
+}
+
+int run_child(char *const *program, int *wait_status, run_started *started, void *ctx)
+{
+    const struct sigaction handled = {.sa_handler = do_nothing, .sa_flags = SA_NOCLDSTOP};
     sigset_t taken, before;
     pid_t pid;
     signals_to_take(&taken);
-    /* Somebody may have left it ignored, and then no program's end would be told. */
-    signal(SIGCHLD, SIG_DFL);
+    /* Somebody may have left it ignored, and then no program's end would be told. By default it is ignored too: where
+     * anybody sets that again, what is pending is lost. */
+    sigaction(SIGCHLD, &handled, NULL);
     sigprocmask(SIG_BLOCK, &taken, &before);
     const int error = spawn(program, &before, &pid);
+    if (error == 0 && started != NULL)
+        started(ctx, pid);
     if (error == 0)
         *wait_status = wait_and_pass_signals(pid, &taken);
     sigprocmask(SIG_SETMASK, &before, NULL);

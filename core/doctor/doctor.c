@@ -126,8 +126,8 @@ static const struct {
     {"files", kymo__doctor_files},       {"permissions", kymo__doctor_permissions},
     {"nvtx", kymo__doctor_nvtx},         {"cuda", kymo__doctor_cuda},
     {"energy", kymo__doctor_energy},     {"python", kymo__doctor_python},
-    {"versions", kymo__doctor_versions}, {"build", kymo__doctor_build},
-    {"launcher", kymo__doctor_launcher},
+    {"sampling", kymo__doctor_sampling}, {"versions", kymo__doctor_versions},
+    {"build", kymo__doctor_build},       {"launcher", kymo__doctor_launcher},
 };
 
 static void look_at_all(struct kymo__doctor *doctor, uint32_t wait_ms)

@@ -85,6 +85,7 @@ void kymo__doctor_nvtx(struct kymo__doctor *doctor);
 void kymo__doctor_cuda(struct kymo__doctor *doctor);
 void kymo__doctor_energy(struct kymo__doctor *doctor);
 void kymo__doctor_python(struct kymo__doctor *doctor);
+void kymo__doctor_sampling(struct kymo__doctor *doctor);
 void kymo__doctor_versions(struct kymo__doctor *doctor);
 void kymo__doctor_build(struct kymo__doctor *doctor);
 void kymo__doctor_launcher(struct kymo__doctor *doctor);

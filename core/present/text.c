@@ -174,9 +174,10 @@ static void leave_out(struct layout *layout, size_t i)
 static bool leave_one_out(struct layout *layout)
 {
     static const char *const expendable[] = {
-        "processes", "host",     "clock",   "event_cost_ns", "flush_cpu_ns", "log_bytes", "threads",
-        "p90_ns",    "min_ns",   "p99_ns",  "tid",           "max_ns",       "p50_ns",    "domain",
-        "color",     "category", "command", "share",         "self_ns",      "mean_ns"};
+        "place",        "wait",      "processes", "host",   "clock",  "event_cost_ns",
+        "flush_cpu_ns", "log_bytes", "threads",   "p90_ns", "min_ns", "p99_ns",
+        "tid",          "max_ns",    "p50_ns",    "domain", "color",  "category",
+        "command",      "share",     "self_ns",   "mean_ns"};
     for (size_t e = 0; e < KYMO__COUNT_OF(expendable); e++)
         for (size_t i = 0; i < layout->n; i++)
             if (strcmp(layout->columns[i].info->name, expendable[e]) == 0) {

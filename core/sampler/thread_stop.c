@@ -16,6 +16,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -85,24 +88,45 @@ static int signal_of(pid_t tid)
     return is_known && info.si_code >> 8 != PTRACE_EVENT_STOP ? info.si_signo : 0;
 }
 
+/* Whether the thread is the first of a process that we have started. */
+static bool is_child_of_ours(pid_t tid)
+{
+    char path[32], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
+    text[kymo__read_text(path, text, sizeof text)] = '\0';
+    const char *group = strstr(text, "\nTgid:"), *parent = strstr(text, "\nPPid:");
+    return group != NULL && parent != NULL && strtol(group + 6, NULL, 10) == tid &&
+           strtol(parent + 6, NULL, 10) == getpid();
+}
+
+/* The thread has ended while we traced it, and waits to be told of. How a child of ours ended, its parent wants to know. */
+static void take_leave(pid_t tid)
+{
+    int status;
+    if (!is_child_of_ours(tid))
+        (void)waitpid(tid, &status, __WALL | WNOHANG);
+}
+
 /*
  * What there is to say of a thread that was interrupted. `*sig` gets the signal that it was about to take, else 0. The
  * program's parent may wait for it in another of our threads and be told of the stop in our place; hence stands_still.
  */
 static enum kymo__stopped ask(pid_t tid, bool shall_wait, int *sig)
 {
-    int status;
-    const pid_t got = waitpid(tid, &status, __WALL | (shall_wait ? 0 : WNOHANG));
-    if (got == 0 || (got < 0 && errno == EINTR)) {
+    siginfo_t info = {.si_pid = 0};
+    const int got = waitid(P_PID, (id_t)tid, &info, WSTOPPED | __WALL | (shall_wait ? 0 : WNOHANG));
+    if (got == 0 && info.si_pid == tid) {
+        *sig = info.si_status >> 8 == 0 ? info.si_status : 0;
+        return KYMO__STOPPED;
+    }
+    if (got == 0 || errno == EINTR) {
         if (got == 0 || !stands_still(tid))
             return KYMO__STOP_LATE;
         *sig = signal_of(tid);
         return KYMO__STOPPED;
     }
-    if (got < 0 || !WIFSTOPPED(status))
-        return KYMO__STOP_GONE;
-    *sig = status >> 16 == 0 ? WSTOPSIG(status) : 0;
-    return KYMO__STOPPED;
+    take_leave(tid);
+    return KYMO__STOP_GONE;
 }
 
 static enum kymo__stopped await(struct kymo__stops *stops, pid_t tid)

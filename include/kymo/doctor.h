@@ -31,7 +31,7 @@ struct kymo_doctor_options {
 
 /*
  * Look at everything. `options` lent, may be NULL. `*out` is the caller's; its columns:
- *   subject  clock, machine, files, permissions, nvtx, cuda, energy, python, versions, build, launcher; rows of one stand together
+ *   subject  clock, machine, files, permissions, nvtx, cuda, energy, python, sampling, versions, build, launcher; rows of one stand together
  *   thing    what was looked at, unique in its subject
  *   state    "ok"; "limited": it works, and not as well as it could; "missing": not there, or refused; "off": there
  *            and not switched on, or nothing to look at

@@ -37,6 +37,7 @@
 #include <kymo/import.h>
 #include <kymo/iteration.h>
 #include <kymo/legacy.h>
+#include <kymo/live.h>
 #include <kymo/memory.h>
 #include <kymo/memory_report.h>
 #include <kymo/memory_timeline.h>
@@ -49,6 +50,7 @@
 #include <kymo/sampler.h>
 #include <kymo/samples.h>
 #include <kymo/samples_report.h>
+#include <kymo/stacks.h>
 #include <kymo/stopwatch.h>
 #include <kymo/switchboard.h>
 #include <kymo/table.h>

@@ -124,6 +124,14 @@ KYMO_API int kymo_run_id(char *out, size_t size);
 KYMO_API void kymo_set_versions(const char *text);
 
 /*
+ * Let a sampling profiler of the same user attach to this process and to the children that it forks from now on, where the
+ * kernel's Yama otherwise allows that to its parents alone: `pid` and what that starts, 0 for any. Without Yama
+ * nothing needs to be said, and it is KYMO_OK. KYMO_EUNAVAILABLE where a process cannot allow it (kernel.yama.ptrace_scope 2 or 3), with
+ * what to do. Not from a signal handler.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_allow_attach(int64_t pid);
+
+/*
  * Check options in the syntax of KYMO_OPTIONS without applying them: KYMO_EINVAL and a sentence that lists the valid
  * keys. `kymo_options_help` is one line per key: name, default, meaning; a static text.
  */

@@ -96,6 +96,25 @@ static PyObject *switch_set_worker(PyObject *Py_UNUSED(module), PyObject *number
     Py_RETURN_NONE;
 }
 
+static PyObject *switch_allow_attach(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    static const char *const names[] = {"pid", NULL};
+    PyObject *value = NULL;
+    int pid = 0;
+    if (native_arguments("allow_attach", names, 0, args, nargs, kwnames, &value) < 0 ||
+        (value != NULL && value != Py_None && int_of(value, 0, &pid) < 0))
+        return NULL;
+    if (value != NULL && value != Py_None && pid <= 0) {
+        PyErr_Format(PyExc_ValueError, "%d is no process id; None allows any process", pid);
+        return NULL;
+    }
+    const kymo_status status = kymo_allow_attach(pid);
+    if (status != KYMO_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
 static PyObject *switch_rank(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     int rank, world_size;
@@ -159,6 +178,9 @@ PyMethodDef native_switch_functions[] = {
      "set_rank($module, /, rank, world_size=-1)\n--\n\nSay which rank this process is."},
     {"set_worker", switch_set_worker, METH_O,
      "set_worker($module, number, /)\n--\n\nSay which worker of a data loader this process is."},
+    {"allow_attach", (PyCFunction)(void (*)(void))switch_allow_attach, METH_FASTCALL | METH_KEYWORDS,
+     "allow_attach($module, /, pid=None)\n--\n\n"
+     "Let a sampling profiler of the same user attach to this process; pid: that one alone."},
     {"run_id", switch_run_id, METH_NOARGS,
      "run_id($module, /)\n--\n\n"
      "What processes of one run share, as the launcher says it; None when it does not."},

@@ -21,6 +21,7 @@ SUBJECTS = [
     "cuda",
     "energy",
     "python",
+    "sampling",
     "versions",
     "build",
     "launcher",

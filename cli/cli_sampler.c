@@ -1,0 +1,104 @@
+/* A sampler for a command: made from options, run in a thread. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampling.h"
+
+/* ---- making one ---- */
+
+/* Whether a process can be read; else it is named with the reason. */
+static bool can_read(const struct kymo_sampler_options *options, pid_t pid)
+{
+    struct kymo_sampler_options one = *options;
+    kymo_sampler *sampler = NULL;
+    one.path = NULL;
+    one.pids = &pid;
+    one.n_pids = 1;
+    const kymo_status status = kymo_sampler_create(&one, &sampler);
+    if (status != KYMO_OK)
+        cli_say("%s", kymo_last_error());
+    kymo_sampler_destroy(sampler);
+    return status == KYMO_OK;
+}
+
+static kymo_sampler *create(const struct kymo_sampler_options *options)
+{
+    kymo_sampler *sampler = NULL;
+    return kymo_sampler_create(options, &sampler) == KYMO_OK ? sampler : NULL;
+}
+
+kymo_sampler *sampling_create(struct kymo_sampler_options *options, const pid_t *pids, size_t n,
+                              size_t *n_failed)
+{
+    *n_failed = 0;
+    options->pids = pids;
+    options->n_pids = n;
+    kymo_sampler *sampler = create(options);
+    if (sampler != NULL)
+        return sampler;
+    pid_t *readable = n > 1 ? calloc(n, sizeof *readable) : NULL;
+    if (readable == NULL) {
+        *n_failed = n;
+        cli_say("%s", kymo_last_error());
+        return NULL;
+    }
+    options->pids = readable;
+    options->n_pids = 0;
+    for (size_t i = 0; i < n; i++)
+        if (can_read(options, pids[i]))
+            readable[options->n_pids++] = pids[i];
+    *n_failed = n - options->n_pids;
+    if (options->n_pids != 0 && (sampler = create(options)) == NULL)
+        cli_say("%s", kymo_last_error());
+    free(readable);
+    return sampler;
+}
+
+/* ---- running it ---- */
+
+static void *run(void *ctx)
+{
+    struct sampling *sampling = ctx;
+    sampling->status = kymo_sampler_run(sampling->sampler);
+    if (sampling->status != KYMO_OK) /* the sentence is this thread's */
+        snprintf(sampling->error, sizeof sampling->error, "%s", kymo_last_error());
+    return NULL;
+}
+
+bool sampling_start(struct sampling *sampling, kymo_sampler *sampler)
+{
+    *sampling = (struct sampling){.sampler = sampler};
+    const int error = pthread_create(&sampling->thread, NULL, run, sampling);
+    if (error != 0)
+        cli_say("no thread to sample in: %s", strerror(error));
+    else
+        pthread_setname_np(sampling->thread, "kymo-sampler");
+    sampling->is_running = error == 0;
+    return sampling->is_running;
+}
+
+bool sampling_goes_on(struct sampling *sampling)
+{
+    if (sampling->is_running && pthread_tryjoin_np(sampling->thread, NULL) == 0)
+        sampling->is_running = false;
+    return sampling->is_running;
+}
+
+void sampling_stop(struct sampling *sampling)
+{
+    if (!sampling->is_running)
+        return;
+    kymo_sampler_stop(sampling->sampler);
+    pthread_join(sampling->thread, NULL);
+    sampling->is_running = false;
+}
+
+/* ---- what came of it ---- */
+
+void sampling_summarize(const char *path)
+{
+    char quoted[4096];
+    cli_quote(path, quoted, sizeof quoted);
+    cli_say("sampled into %s; next: kymo report %s --samples", quoted, quoted);
+}

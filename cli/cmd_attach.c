@@ -1,0 +1,210 @@
+/* kymo attach: sample Python processes that run already, into a recording. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "run.h"
+#include "sampling.h"
+
+static struct {
+    const char *output, *rate, *duration, *max_slowdown;
+    bool append, force, exact, snapshot, native, no_children, quiet;
+} given;
+
+static const struct cli_option options[] = {
+    {"output", 'o', CLI_TEXT, "DIR", &given.output,
+     "record there (default: attach-PID.kymo here, or the first free\n"
+     "of attach-PID-2.kymo, ...)"},
+    {"rate", 'r', CLI_TEXT, "HZ", &given.rate, "samples a second of each process (default: 100)"},
+    {"duration", 'd', CLI_TEXT, "TIME", &given.duration,
+     "for how long: 10, 500ms, 5m (default: until ctrl-C, or until the\n"
+     "processes have ended)"},
+    {"append", 0, CLI_FLAG, NULL, &given.append, "add to the recording that is there"},
+    {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
+    {"exact", 0, CLI_FLAG, NULL, &given.exact,
+     "stop each thread for some 50 us while it is read; its stack is\n"
+     "true (default: up to 250 Hz)"},
+    {"snapshot", 0, CLI_FLAG, NULL, &given.snapshot,
+     "stop nothing; a stack that changed meanwhile is marked, and one\n"
+     "sample of a hundred is exact, to tell the error (default: above)"},
+    {"native", 'n', CLI_FLAG, NULL, &given.native,
+     "frames of C and C++ as well; each sample stops its thread"},
+    {"no-children", 0, CLI_FLAG, NULL, &given.no_children,
+     "these processes alone, not those that they start"},
+    {"max-slowdown", 0, CLI_TEXT, "PERCENT", &given.max_slowdown,
+     "of its time that a process may be kept stopped; fewer samples\n"
+     "are taken where that would be more (default: 0.5%)"},
+    {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "no progress and no summary"},
+};
+
+/* ---- options ---- */
+
+static bool read_options(struct kymo_sampler_options *wants)
+{
+    double percent = 0;
+    *wants = (struct kymo_sampler_options){.size = sizeof *wants,
+                                           .native = given.native,
+                                           .no_children = given.no_children,
+                                           .strategy = given.exact      ? KYMO_SAMPLER_EXACT
+                                                       : given.snapshot ? KYMO_SAMPLER_SNAPSHOT
+                                                                        : KYMO_SAMPLER_AUTO};
+    if (given.exact && given.snapshot) {
+        cli_fail("--exact and --snapshot exclude one another");
+        return false;
+    }
+    if (given.append && given.force) {
+        cli_fail("--append and --force exclude one another");
+        return false;
+    }
+    if ((given.rate != NULL && !cli_rate("rate", given.rate, &wants->rate_hz)) ||
+        (given.duration != NULL && !cli_seconds("duration", given.duration, &wants->duration_s)) ||
+        (given.max_slowdown != NULL && !cli_percent("max-slowdown", given.max_slowdown, &percent)))
+        return false;
+    if (given.max_slowdown != NULL && (percent <= 0 || percent > 100)) {
+        cli_fail("--max-slowdown takes more than 0 and up to 100 percent, not '%s'",
+                 given.max_slowdown);
+        return false;
+    }
+    wants->max_slowdown = percent / 100;
+    return true;
+}
+
+/* ---- while it samples ---- */
+
+static kymo_sampler *running; /* for the handler */
+
+static void stop(int sig)
+{
+    (void)sig;
+    kymo_sampler_stop(running);
+}
+
+static void stop_on_signals(kymo_sampler *sampler)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    running = sampler;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+struct progress {
+    const kymo_sampler *sampler;
+    uint64_t begin_ns, next_ns;
+};
+
+/* Twice a second, in the sampler's thread. */
+static void tell_progress(void *ctx, const kymo_samples *samples,
+                          const struct kymo_samples_round *round)
+{
+    struct progress *progress = ctx;
+    struct kymo_sampler_counts counts;
+    char text[32];
+    (void)samples;
+    if (progress->begin_ns == 0)
+        progress->begin_ns = round->at_ns;
+    if (round->at_ns < progress->next_ns)
+        return;
+    progress->next_ns = round->at_ns + 500000000;
+    kymo_sampler_counts_get(progress->sampler, &counts, sizeof counts);
+    fprintf(stderr, "\rkymo: %.0f s, %s samples of %llu process%s (ctrl-C ends it)\033[K",
+            (double)(round->at_ns - progress->begin_ns) / 1e9,
+            cli_count(counts.all.samples, text, sizeof text), (unsigned long long)counts.alive,
+            counts.alive == 1 ? "" : "es");
+}
+
+static kymo_status sample(kymo_sampler *sampler)
+{
+    struct progress progress = {.sampler = sampler};
+    const bool is_told = !given.quiet && isatty(STDERR_FILENO);
+    stop_on_signals(sampler);
+    if (is_told)
+        kymo_sampler_on_round(sampler, tell_progress, &progress);
+    const kymo_status status = kymo_sampler_run(sampler);
+    if (is_told)
+        cli_progress_end();
+    return status;
+}
+
+/* ---- from the command line to the exit status ---- */
+
+/* The recording is closed; what it has, in short. */
+static int tell_end(const struct run_target *target, const struct kymo_sampler_counts *counts)
+{
+    if (counts->all.samples == 0) {
+        run_target_abandon(target);
+        return cli_fail("nothing was sampled: %s", counts->processes == 0
+                                                       ? "no Python was found in these processes"
+                                                       : "the processes ended at once");
+    }
+    if (!given.quiet)
+        sampling_summarize(target->path);
+    return CLI_FINE;
+}
+
+static int sample_into(const struct run_target *target, struct kymo_sampler_options *wants,
+                       const pid_t *pids, size_t n)
+{
+    struct kymo_sampler_counts counts;
+    size_t n_failed;
+    wants->path = target->path;
+    kymo_sampler *sampler = sampling_create(wants, pids, n, &n_failed);
+    if (sampler == NULL) {
+        run_target_abandon(target);
+        return CLI_BAD;
+    }
+    int status = CLI_FINE;
+    if (sample(sampler) != KYMO_OK)
+        status = cli_fail("%s", kymo_last_error());
+    kymo_sampler_counts_get(sampler, &counts, sizeof counts);
+    kymo_sampler_destroy(sampler);
+    const int end = tell_end(target, &counts);
+    return status != CLI_FINE || n_failed != 0 ? CLI_BAD : end;
+}
+
+static int attach(int n_args, char **args)
+{
+    struct kymo_sampler_options wants;
+    struct run_target target;
+    char name[64];
+    pid_t *pids;
+    if (!read_options(&wants) || !cli_pids(&cli_command_attach, n_args, args, &pids))
+        return CLI_BAD;
+    snprintf(name, sizeof name, "attach-%d", (int)pids[0]);
+    char *const program[] = {name, NULL};
+    int status = CLI_BAD;
+    if (run_target_prepare(&target, given.output,
+                           given.append  ? RUN_APPEND
+                           : given.force ? RUN_FORCE
+                                         : RUN_REFUSE,
+                           program))
+        status = sample_into(&target, &wants, pids, (size_t)n_args);
+    free(pids);
+    return status;
+}
+
+const struct cli_command cli_command_attach = {
+    .name = "attach",
+    .usage = "PID... [OPTIONS]",
+    .brief = "sample what running Python processes do, into a recording",
+    .about =
+        "Reads the stacks of all threads of Python processes that run already, CPython 3.8 to "
+        "3.14,\n"
+        "and of the processes they start, at random moments. Nothing runs in them and nothing is\n"
+        "written into them. A launcher (a shell, torchrun, mpirun) is looked through. What it\n"
+        "needs to be allowed, 'kymo doctor' tells.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples =
+        "  kymo attach 4711 --duration 10s              ten seconds into attach-4711.kymo\n"
+        "  kymo attach $(pgrep -f train.py)             all ranks, until ctrl-C\n"
+        "  kymo attach 4711 -o run.kymo --append        into the recording of 'kymo run'\n"
+        "  kymo attach 4711 --rate 1k --native          a thousand a second, with C frames\n"
+        "  kymo report run.kymo --samples               then: functions and lines",
+    .exits = "0 fine, also when it was interrupted; 2 wrong usage, or a process could not\n"
+             "be read; the others are sampled.",
+    .run = attach,
+};

@@ -1,0 +1,214 @@
+/*
+ * kymo top: what Python processes do, live. A thread samples; this one asks for a table twice a second, draws it and waits
+ * for keys. Without a terminal a table a second goes to standard output.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "sampling.h"
+#include "terminal.h"
+#include "top.h"
+
+enum { DRAW_MS = 500, PRINT_MS = 1000, ANSWER_MS = 400 };
+
+static struct {
+    const char *rate, *by, *window, *color;
+    bool total, idle, once, native, no_children;
+    uint32_t limit;
+} given = {.by = "functions", .color = "auto", .limit = 20};
+
+static const struct cli_option options[] = {
+    {"by", 0, CLI_CHOICE, "functions|lines|threads|ranks", &given.by, "what to begin with"},
+    {"total", 0, CLI_FLAG, NULL, &given.total,
+     "sort by the time of a function with all that it calls"},
+    {"idle", 0, CLI_FLAG, NULL, &given.idle,
+     "time counts on all threads; else on main threads, and on others\n"
+     "while they are on a processor"},
+    {"window", 'w', CLI_TEXT, "TIME", &given.window, "of the last seconds (default: 5s)"},
+    {"rate", 'r', CLI_TEXT, "HZ", &given.rate, "samples a second of each process (default: 100)"},
+    {"once", 0, CLI_FLAG, NULL, &given.once,
+     "print one table after the time of --window (then default: 1s)"},
+    {"limit", 'l', CLI_COUNT, "N", &given.limit,
+     "rows at most, where there is no terminal (default: 20)"},
+    {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
+    {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "these processes alone"},
+    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
+     "auto: when standard output is a terminal"},
+};
+
+/* All that a loop needs. */
+struct top {
+    struct sampling sampling;
+    kymo_live *live;
+    struct top_view view;
+    struct top_screen screen;
+    kymo_table *table; /* the latest */
+    char what[64];
+};
+
+/* ---- what is seen ---- */
+
+static void refresh(struct top *top, uint32_t wait_ms)
+{
+    kymo_table *table;
+    const unsigned flags =
+        (top->view.by_total ? KYMO_LIVE_BY_TOTAL : 0u) | (top->view.is_idle ? KYMO_LIVE_IDLE : 0u);
+    top->screen.has_ended = !sampling_goes_on(&top->sampling);
+    if (top->screen.has_ended ||
+        kymo_live_table(top->live, top->view.by, flags, wait_ms, &table) != KYMO_OK)
+        return; /* what was there is shown on */
+    kymo_table_destroy(top->table);
+    top->table = table;
+    top->screen.table = table;
+    kymo_live_state_get(top->live, 0, &top->screen.state, sizeof top->screen.state);
+    kymo_sampler_counts_get(top->sampling.sampler, &top->screen.counts, sizeof top->screen.counts);
+}
+
+static void draw(struct top *top)
+{
+    uint32_t columns, rows;
+    char *text = NULL;
+    size_t len;
+    terminal_size(&columns, &rows);
+    if (top_draw(&top->screen, columns, rows, &text, &len))
+        terminal_show(text, len);
+    free(text);
+}
+
+/* ---- with a terminal ---- */
+
+/* Until a key, a signal or the end of all processes; the last table stays until a key then. */
+static void watch_terminal(struct top *top)
+{
+    for (;;) {
+        if (!top->view.is_paused)
+            refresh(top, ANSWER_MS);
+        draw(top);
+        const int event = terminal_wait(top->screen.has_ended ? -1 : DRAW_MS);
+        if (event == TERMINAL_ENDED || (event > 0 && !top_key(&top->view, event)))
+            return;
+    }
+}
+
+static int show_on_terminal(struct top *top, kymo_sampler *sampler)
+{
+    if (!terminal_open()) {
+        terminal_close();
+        return cli_fail("cannot take the terminal; 'kymo top --once' needs none");
+    }
+    if (sampling_start(&top->sampling, sampler))
+        watch_terminal(top);
+    sampling_stop(&top->sampling);
+    terminal_close();
+    const int sig = terminal_signal();
+    if (sig != 0 && sig != SIGINT) {
+        signal(sig, SIG_DFL);
+        raise(sig);
+    }
+    return CLI_FINE;
+}
+
+/* ---- without ---- */
+
+static bool print(const struct top *top)
+{
+    char *text;
+    size_t len;
+    if (!top_draw(&top->screen, cli_terminal_width(stdout) != 0 ? cli_terminal_width(stdout) : 0,
+                  given.limit + 3, &text, &len))
+        return false;
+    const bool is_fine = fwrite(text, 1, len, stdout) == len && fputc('\n', stdout) != EOF;
+    free(text);
+    return is_fine && fflush(stdout) == 0;
+}
+
+static int print_tables(struct top *top, kymo_sampler *sampler, double window_s)
+{
+    if (!sampling_start(&top->sampling, sampler))
+        return CLI_BAD;
+    const int first_ms = given.once ? (int)(window_s * 1000) : PRINT_MS;
+    bool is_fine = true;
+    do {
+        poll(NULL, 0, first_ms);
+        refresh(top, PRINT_MS);
+        is_fine = top->table == NULL || print(top);
+    } while (is_fine && !given.once && !top->screen.has_ended);
+    sampling_stop(&top->sampling);
+    if (!is_fine)
+        return cli_fail("cannot write to standard output");
+    return top->table != NULL ? CLI_FINE : cli_fail("nothing was sampled: the processes have ended");
+}
+
+/* ---- from the command line to the exit status ---- */
+
+static enum kymo_live_by view_of(const char *name)
+{
+    static const char *const names[] = {"functions", "lines", "threads", "ranks"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum kymo_live_by)i;
+    return KYMO_LIVE_FUNCTIONS;
+}
+
+static int show(kymo_sampler *sampler, double window_s, const char *what)
+{
+    struct top top = {
+        .view = {.by = view_of(given.by), .by_total = given.total, .is_idle = given.idle}};
+    snprintf(top.what, sizeof top.what, "%s", what);
+    top.screen = (struct top_screen){
+        .view = &top.view, .what = top.what, .has_color = cli_wants_color(stdout, given.color)};
+    if (kymo_live_create(window_s, &top.live) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    kymo_live_hang_on(top.live, sampler);
+    const int status = !given.once && terminal_is_there() ? show_on_terminal(&top, sampler)
+                                                          : print_tables(&top, sampler, window_s);
+    kymo_table_destroy(top.table);
+    kymo_live_destroy(top.live);
+    return status;
+}
+
+static int top(int n_args, char **args)
+{
+    struct kymo_sampler_options wants = {
+        .size = sizeof wants, .native = given.native, .no_children = given.no_children};
+    double window_s = given.once ? 1 : 5;
+    size_t n_failed;
+    pid_t *pids;
+    char what[64];
+    if ((given.rate != NULL && !cli_rate("rate", given.rate, &wants.rate_hz)) ||
+        (given.window != NULL && !cli_seconds("window", given.window, &window_s)) ||
+        !cli_pids(&cli_command_top, n_args, args, &pids))
+        return CLI_BAD;
+    signal(SIGPIPE, SIG_IGN);
+    snprintf(what, sizeof what, "pid %d%s", (int)pids[0], n_args > 1 ? ", ..." : "");
+    kymo_sampler *sampler = sampling_create(&wants, pids, (size_t)n_args, &n_failed);
+    free(pids);
+    if (sampler == NULL)
+        return CLI_BAD;
+    const int status = show(sampler, window_s, what);
+    kymo_sampler_destroy(sampler);
+    return status != CLI_FINE || n_failed == 0 ? status : CLI_BAD;
+}
+
+const struct cli_command cli_command_top = {
+    .name = "top",
+    .usage = "PID... [OPTIONS]",
+    .brief = "what running Python processes do right now, live",
+    .about =
+        "Shows where Python processes and those that they start have been in the last seconds, by\n"
+        "function, line, thread or rank. Keys: f functions, l lines, t threads, r ranks, s sort "
+        "by\n"
+        "self, o by total, i idle threads too, p pause, q quit. Where standard output is no\n"
+        "terminal, a table a second is printed.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples =
+        "  kymo top 4711\n"
+        "  kymo top $(pgrep -f train.py) --by ranks     all ranks of a job on this machine\n"
+        "  kymo top 4711 --once --by lines              one table, for a script",
+    .run = top,
+};

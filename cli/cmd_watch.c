@@ -1,0 +1,187 @@
+/*
+ * kymo watch: wait until nothing moves any more in a job, then print where everybody is. A thread looks ten times a second,
+ * and stops nothing; this one asks it how long nothing has moved.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli.h"
+#include "sampling.h"
+
+enum { LOOK_HZ = 10, ASK_MS = 200 };
+
+static struct {
+    const char *stall, *output, *color;
+    bool once, busy, native, no_children;
+} given = {.stall = "60s", .color = "auto"};
+
+static const struct cli_option options[] = {
+    {"stall", 's', CLI_TEXT, "TIME", &given.stall,
+     "how long nothing may move: 60s, 5m (default: 60s)"},
+    {"busy", 0, CLI_FLAG, NULL, &given.busy,
+     "stacks alone count, whatever processors do: for threads that\n"
+     "spin until a GPU or another rank answers"},
+    {"once", 0, CLI_FLAG, NULL, &given.once, "end with status 1 behind the first stall"},
+    {"output", 'o', CLI_TEXT, "FILE", &given.output,
+     "append stacks to this file (default: standard output)"},
+    {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
+    {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "these processes alone"},
+    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
+     "auto: when standard output is a terminal"},
+};
+
+static volatile sig_atomic_t is_asked_to_end;
+
+static void ask_to_end(int sig)
+{
+    (void)sig;
+    is_asked_to_end = 1;
+}
+
+struct watch {
+    struct sampling sampling;
+    kymo_live *live;
+    const pid_t *pids;
+    size_t n_pids;
+    double stall_s;
+};
+
+/* ---- stacks ---- */
+
+static kymo_status print_stacks(const struct watch *watch, FILE *out)
+{
+    const struct kymo_sampler_options wants = {
+        .size = sizeof wants, .native = given.native, .no_children = given.no_children};
+    const struct kymo_text_options text = {.width = cli_terminal_width(out),
+                                           .color = cli_wants_color(out, given.color)};
+    struct kymo_sampler_stacks *stacks;
+    kymo_stack_groups *groups;
+    KYMO_TRY(kymo_sampler_stacks_read(watch->pids, watch->n_pids, &wants, &stacks));
+    kymo_status status = kymo_stack_groups_create(stacks, &groups);
+    if (status == KYMO_OK) {
+        status = kymo_stacks_text(groups, &text, out);
+        kymo_stack_groups_destroy(groups);
+    }
+    kymo_sampler_stacks_free(stacks);
+    return status;
+}
+
+static void print_moment(const struct watch *watch, FILE *out)
+{
+    const time_t now = time(NULL);
+    struct tm tm;
+    char text[40] = "";
+    if (localtime_r(&now, &tm) != NULL)
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
+    fprintf(out, "%s: nothing has moved for %g s\n", text, watch->stall_s);
+}
+
+static int tell_stall(const struct watch *watch)
+{
+    FILE *out = given.output != NULL ? fopen(given.output, "a") : stdout;
+    if (out == NULL)
+        return cli_fail("cannot write %s: %s", given.output, strerror(errno));
+    print_moment(watch, out);
+    const kymo_status status = print_stacks(watch, out);
+    const bool is_written = fputc('\n', out) != EOF && fflush(out) == 0;
+    if (out != stdout)
+        fclose(out);
+    if (status != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    if (!is_written)
+        return cli_fail("cannot write the stacks: %s", strerror(errno));
+    if (given.output != NULL)
+        cli_say("nothing has moved for %g s; the stacks are in %s", watch->stall_s, given.output);
+    return CLI_FINE;
+}
+
+/* ---- waiting ---- */
+
+/* Each stall is told once: it is over when something moves. */
+static int wait_for_stalls(struct watch *watch)
+{
+    bool is_told = false;
+    while (!is_asked_to_end && sampling_goes_on(&watch->sampling)) {
+        struct kymo_live_state state;
+        kymo_live_state_get(watch->live, given.busy, &state, sizeof state);
+        const bool is_stalled = (double)state.still_ns >= watch->stall_s * 1e9;
+        if (is_stalled && !is_told) {
+            const int status = tell_stall(watch);
+            if (status != CLI_FINE)
+                return status;
+            if (given.once)
+                return CLI_NO;
+        }
+        is_told = is_stalled;
+        poll(NULL, 0, ASK_MS);
+    }
+    return CLI_FINE;
+}
+
+static int watch_sampler(struct watch *watch, kymo_sampler *sampler)
+{
+    int status = CLI_BAD;
+    if (kymo_live_create(0, &watch->live) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    kymo_live_hang_on(watch->live, sampler);
+    if (sampling_start(&watch->sampling, sampler))
+        status = wait_for_stalls(watch);
+    sampling_stop(&watch->sampling);
+    if (watch->sampling.status != KYMO_OK)
+        return cli_fail("%s", watch->sampling.error);
+    return status;
+}
+
+static int watch(int n_args, char **args)
+{
+    struct kymo_sampler_options wants = {.size = sizeof wants,
+                                         .rate_hz = LOOK_HZ,
+                                         .strategy = KYMO_SAMPLER_SNAPSHOT,
+                                         .audit_share = -1,
+                                         .no_children = given.no_children};
+    struct watch watch = {.n_pids = (size_t)n_args};
+    struct sigaction end = {.sa_handler = ask_to_end};
+    size_t n_failed;
+    pid_t *pids;
+    if (!cli_seconds("stall", given.stall, &watch.stall_s) ||
+        !cli_pids(&cli_command_watch, n_args, args, &pids))
+        return CLI_BAD;
+    sigaction(SIGINT, &end, NULL);
+    sigaction(SIGTERM, &end, NULL);
+    sigaction(SIGHUP, &end, NULL);
+    watch.pids = pids;
+    kymo_sampler *sampler = sampling_create(&wants, pids, watch.n_pids, &n_failed);
+    const int status = sampler != NULL ? watch_sampler(&watch, sampler) : CLI_BAD;
+    kymo_sampler_destroy(sampler);
+    kymo_live_destroy(watch.live);
+    free(pids);
+    return status == CLI_FINE && n_failed != 0 ? CLI_BAD : status;
+}
+
+const struct cli_command cli_command_watch = {
+    .name = "watch",
+    .usage = "PID... [OPTIONS]",
+    .brief = "wait until nothing moves any more, then print all stacks",
+    .about = "Watches Python processes and those that they start. When no thread of any has had "
+             "another\n"
+             "stack and none has taken 2 % of a processor for the time of --stall, it prints the "
+             "stacks\n"
+             "of all threads, equal ones together, with what they wait for; once for each stall. "
+             "It ends\n"
+             "with the processes, or by ctrl-C.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples =
+        "  kymo watch $(pgrep -f train.py) --stall 60s          all ranks of a job on this "
+        "machine\n"
+        "  kymo watch 4711 --stall 5m -o hang.txt --once        for a script: status 1 on a stall\n"
+        "  kymo watch 4711 --busy --native                      also while it spins in NCCL",
+    .exits = "0 the processes ended, or ctrl-C; with --once 1 after a stall; 2 wrong usage,\n"
+             "or a process could not be read.",
+    .run = watch,
+};

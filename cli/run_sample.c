@@ -1,0 +1,39 @@
+/*
+ * kymo run --sample: the program and all that it starts, sampled by a thread of ours. It begins with the program, which is
+ * no Python yet and may never be one: a launcher is looked through.
+ *
+ * Whatever goes wrong here is told, and the program goes on.
+ */
+#include "run.h"
+#include "sampling.h"
+
+bool run_sample_prepare(struct run_sample *sample, const char *recording, const char *rate)
+{
+    struct kymo_sampler_options wants = {
+        .size = sizeof wants, .path = recording, .patience_ms = UINT32_MAX};
+    *sample = (struct run_sample){0};
+    if (rate[0] != '\0' && !cli_rate("sample", rate, &wants.rate_hz))
+        return false;
+    if (kymo_sampler_create(&wants, &sample->sampler) == KYMO_OK)
+        return true;
+    cli_say("%s", kymo_last_error());
+    return false;
+}
+
+void run_sample_begin(void *ctx, pid_t pid)
+{
+    struct run_sample *sample = ctx;
+    if (kymo_sampler_add(sample->sampler, pid) != KYMO_OK)
+        cli_say("%s", kymo_last_error());
+    else
+        sampling_start(&sample->sampling, sample->sampler);
+}
+
+void run_sample_end(struct run_sample *sample)
+{
+    sampling_stop(&sample->sampling);
+    if (sample->sampling.status != KYMO_OK)
+        cli_say("%s", sample->sampling.error);
+    kymo_sampler_destroy(sample->sampler);
+    sample->sampler = NULL;
+}

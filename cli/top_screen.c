@@ -1,0 +1,132 @@
+/*
+ * The screen of `kymo top`: a line on what is seen, the table, a line of keys. Where there is little room the table keeps
+ * most of it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "top.h"
+
+enum { KEY_CTRL_D = 4, FIRST_NS = 300000000 /* before, rates are chance */ };
+
+bool top_key(struct top_view *view, int key)
+{
+    switch (key) {
+    case 'f':
+        view->by = KYMO_LIVE_FUNCTIONS;
+        break;
+    case 'l':
+        view->by = KYMO_LIVE_LINES;
+        break;
+    case 't':
+        view->by = KYMO_LIVE_THREADS;
+        break;
+    case 'r':
+        view->by = KYMO_LIVE_RANKS;
+        break;
+    case 's':
+        view->by_total = false;
+        break;
+    case 'o':
+        view->by_total = true;
+        break;
+    case 'i':
+        view->is_idle = !view->is_idle;
+        break;
+    case 'p':
+    case ' ':
+        view->is_paused = !view->is_paused;
+        break;
+    default:
+        return key != 'q' && key != 'Q' && key != KEY_CTRL_D;
+    }
+    return true;
+}
+
+/* ---- lines ---- */
+
+static const char *style(const struct top_screen *screen, const char *code)
+{
+    return screen->has_color ? code : "";
+}
+
+static void put_head(const struct top_screen *screen, uint32_t columns, FILE *out)
+{
+    const struct kymo_live_state *state = &screen->state;
+    char line[256];
+    int len = snprintf(line, sizeof line, "%s  %.1f cpu  %.0f%% GIL  %.0f Hz", screen->what,
+                       state->cpu, state->gil * 100, screen->counts.achieved_hz);
+    if (state->n_processes > 1)
+        len = snprintf(line, sizeof line, "%s, %llu processes  %.1f cpu  %.1f GIL  %.0f Hz",
+                       screen->what, (unsigned long long)state->n_processes, state->cpu, state->gil,
+                       screen->counts.achieved_hz);
+    if (state->seen_ns < FIRST_NS)
+        len = snprintf(line, sizeof line, "%s", screen->what);
+    const int room = columns != 0 && (int)columns < len ? (int)columns : len;
+    fprintf(out, "%s%.*s%s%s\n", style(screen, "\033[1m"), room, line, style(screen, "\033[0m"),
+            screen->view->is_paused ? " [paused]"
+            : screen->has_ended     ? " [ended]"
+                                    : "");
+}
+
+/* Which columns are sorted by, and which time counts, is said where there is room. */
+static void put_keys(const struct top_screen *screen, uint32_t columns, FILE *out)
+{
+    static const char *const names[] = {"functions", "lines", "threads", "ranks"};
+    const struct top_view *view = screen->view;
+    if (columns == 0)
+        return;
+    if (columns < 76)
+        fprintf(out, "%s%.*s%s", style(screen, "\033[2m"), (int)columns,
+                "f l t r  s self o total  i p  q quit", style(screen, "\033[0m"));
+    else
+        fprintf(out, "%s%s by %s%s | f l t r view  s self o total  i idle  p pause  q quit%s",
+                style(screen, "\033[2m"), names[view->by], view->by_total ? "total" : "self",
+                view->is_idle ? ", idle too" : "", style(screen, "\033[0m"));
+}
+
+/* The table's lines, `rows` at most, each with its end. */
+static bool put_table(const struct top_screen *screen, uint32_t columns, uint32_t rows, FILE *out)
+{
+    const struct kymo_text_options options = {.width = columns, .color = screen->has_color};
+    char *text = NULL;
+    size_t len = 0;
+    if (screen->table == NULL) {
+        fputs("no sample yet\n", out);
+        return true;
+    }
+    FILE *lines = open_memstream(&text, &len);
+    if (lines == NULL)
+        return false;
+    const kymo_status status = kymo_present_text(screen->table, &options, lines);
+    const bool is_fine = fclose(lines) == 0 && status == KYMO_OK;
+    const char *end = text;
+    for (uint32_t row = 0; is_fine && row < rows && end != NULL && *end != '\0'; row++) {
+        end = strchr(end, '\n');
+        end += end != NULL;
+    }
+    if (is_fine)
+        fwrite(text, 1, end != NULL ? (size_t)(end - text) : len, out);
+    free(text);
+    return is_fine;
+}
+
+bool top_draw(const struct top_screen *screen, uint32_t columns, uint32_t rows, char **text,
+              size_t *len)
+{
+    const uint32_t around = 2; /* lines above and below the table */
+    FILE *out = open_memstream(text, len);
+    if (out == NULL)
+        return false;
+    put_head(screen, columns, out);
+    const bool is_fine = put_table(screen, columns, rows > around ? rows - around : 1, out);
+    put_keys(screen, columns, out);
+    const bool is_whole = fclose(out) == 0;
+    if (!is_fine || !is_whole) {
+        free(*text);
+        *text = NULL;
+    }
+    return is_fine && is_whole;
+}

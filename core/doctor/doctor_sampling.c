@@ -1,0 +1,158 @@
+/*
+ * Whether other processes' Python can be read from outside, and what that takes: an interpreter is started, read and ended.
+ * Then the Python processes that run here, of anybody, are tried, and left as they are.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock/clock_internal.h"
+#include "doctor/doctor_internal.h"
+#include "remote/remote.h"
+
+enum { READ_BYTES = 2048, N_READS = 200, N_STOPS = 20, MOST_RUNNING = 64, MS_NS = 1000000 };
+
+/* ---- a Python of ours ---- */
+
+static int be_python(void *ctx, int fd)
+{
+    const struct kymo__python *python = ctx;
+    char *argv[] = {(char *)(uintptr_t)python->path, (char *)(uintptr_t) "-S",
+                    (char *)(uintptr_t) "-c", (char *)(uintptr_t) "import time; time.sleep(60)",
+                    NULL};
+    return kymo__probe_exec(argv, fd);
+}
+
+static unsigned left_ms(const struct kymo__doctor *doctor)
+{
+    const uint64_t now_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    return now_ns < doctor->deadline_ns ? (unsigned)((doctor->deadline_ns - now_ns) / MS_NS) + 1 : 1;
+}
+
+/* The least of many, in nanoseconds: what it takes when nothing comes between. Negative: it is refused. */
+static double cost_of_read(struct kymo__remote *remote)
+{
+    char bytes[READ_BYTES];
+    uint64_t least_ns = UINT64_MAX;
+    for (int i = 0; i < N_READS; i++) {
+        const uint64_t begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+        if (!kymo__remote_read(remote, kymo__remote_runtime(remote), bytes, sizeof bytes))
+            return -1;
+        least_ns = KYMO__MIN(least_ns, kymo__clock_ns(CLOCK_MONOTONIC) - begin_ns);
+    }
+    return (double)least_ns;
+}
+
+static bool stop_once(pid_t pid)
+{
+    if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0)
+        return false;
+    const bool is_stopped = ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0 &&
+                            waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WSTOPPED | __WALL) == 0;
+    return ptrace(PTRACE_DETACH, pid, NULL, NULL) == 0 && is_stopped;
+}
+
+static double cost_of_stop(pid_t pid)
+{
+    uint64_t least_ns = UINT64_MAX;
+    for (int i = 0; i < N_STOPS; i++) {
+        const uint64_t begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+        if (!stop_once(pid))
+            return -1;
+        least_ns = KYMO__MIN(least_ns, kymo__clock_ns(CLOCK_MONOTONIC) - begin_ns);
+    }
+    return (double)least_ns;
+}
+
+static void tell_costs(struct kymo__doctor *doctor, struct kymo__remote *remote, pid_t pid)
+{
+    const double read_ns = cost_of_read(remote), stop_ns = cost_of_stop(pid);
+    if (read_ns >= 0)
+        kymo__doctor_amount(doctor, "cost of a read", KYMO__STATE_OK, NULL, read_ns, "ns");
+    if (stop_ns >= 0)
+        kymo__doctor_amount(doctor, "cost of a stop", KYMO__STATE_OK, NULL, stop_ns, "ns");
+    else
+        kymo__doctor_tell(doctor, "cost of a stop", KYMO__STATE_LIMITED,
+                          "allow ptrace in the container: docker run --cap-add=SYS_PTRACE",
+                          "threads cannot be stopped here: samples are snapshots alone");
+}
+
+static void tell_python(struct kymo__doctor *doctor, const struct kymo__python *python, bool is_first)
+{
+    struct kymo__probe *probe = kymo__calloc(1, sizeof *probe);
+    struct kymo__remote *remote = NULL;
+    if (probe == NULL)
+        return;
+    kymo__probe_start(probe, be_python, (void *)(uintptr_t)python);
+    if (probe->outcome == KYMO__PROBE_RUNNING) {
+        if (kymo__remote_open(probe->pid, NULL, left_ms(doctor), &remote) == KYMO_OK)
+            kymo__doctor_tell(doctor, python->command, KYMO__STATE_OK, NULL,
+                              "%s (%s) can be read from outside", python->path, python->version);
+        else
+            kymo__doctor_tell(doctor, python->command, KYMO__STATE_MISSING,
+                              "'kymo doctor --wait 5' gives it more time to start", "%s: %s",
+                              python->path, kymo_last_error());
+        if (remote != NULL && is_first)
+            tell_costs(doctor, remote, probe->pid);
+        kymo__remote_close(remote);
+        kill(probe->pid, SIGKILL);
+    }
+    kymo__probe_wait(probe, 1, kymo__clock_ns(CLOCK_MONOTONIC) + 1000 * (uint64_t)MS_NS);
+    kymo__free(probe);
+}
+
+/* ---- those that run ---- */
+
+static bool is_python_named(const char *pid)
+{
+    char path[300], name[32];
+    snprintf(path, sizeof path, "/proc/%s/comm", pid);
+    return kymo__read_text(path, name, sizeof name) > 0 && strncmp(name, "python", 6) == 0;
+}
+
+static void tell_running(struct kymo__doctor *doctor)
+{
+    unsigned n = 0, n_read = 0;
+    char why[512] = "";
+    DIR *proc = opendir("/proc");
+    if (proc == NULL)
+        return;
+    for (struct dirent *entry; n < MOST_RUNNING && (entry = readdir(proc)) != NULL;) {
+        struct kymo__remote *remote = NULL;
+        if (!isdigit((unsigned char)entry->d_name[0]) || !is_python_named(entry->d_name))
+            continue;
+        const kymo_status status =
+            kymo__remote_open((pid_t)strtol(entry->d_name, NULL, 10), NULL, 0, &remote);
+        n++;
+        n_read += status == KYMO_OK;
+        if (status != KYMO_OK && why[0] == '\0')
+            snprintf(why, sizeof why, "%s", kymo_last_error());
+        kymo__remote_close(remote);
+    }
+    closedir(proc);
+    if (n == 0)
+        kymo__doctor_tell(doctor, "running Pythons", KYMO__STATE_OFF, NULL, "none");
+    else
+        kymo__doctor_tell(doctor, "running Pythons",
+                          n_read == n ? KYMO__STATE_OK : KYMO__STATE_LIMITED,
+                          why[0] != '\0' ? why : NULL, "%u of %u can be attached to", n_read, n);
+}
+
+void kymo__doctor_sampling(struct kymo__doctor *doctor)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < doctor->n_pythons; i++) {
+        if (doctor->pythons[i].version[0] == '\0')
+            continue;
+        tell_python(doctor, &doctor->pythons[i], is_first);
+        is_first = false;
+    }
+    tell_running(doctor);
+}

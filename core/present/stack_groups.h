@@ -1,0 +1,32 @@
+/* Threads at one moment by equal stacks: <kymo/stacks.h> from inside. */
+#ifndef KYMO_PRESENT_STACK_GROUPS_H
+#define KYMO_PRESENT_STACK_GROUPS_H
+
+#include <stdbool.h>
+
+#include "base/base_internal.h"
+#include <kymo/stacks.h>
+
+struct kymo__stack_member {
+    const struct kymo_samples_seen *seen;
+    const struct kymo_samples_thread *thread;
+    const struct kymo_samples_process *process;
+    bool leads; /* the main thread of a rank; without ranks, of a process that none of the others started */
+};
+
+struct kymo__stack_group {
+    uint32_t stack, shared; /* `shared`: outer frames that the majority has as well */
+    const struct kymo__stack_member *members; /* those that lead first, then by rank, pid and tid */
+    size_t n, n_leading;
+    bool is_majority;
+};
+
+struct kymo_stack_groups {
+    const struct kymo_sampler_stacks *stacks;
+    struct kymo__stack_member *members;
+    size_t n_members, n_leading;
+    struct kymo__stack_group *groups; /* most that lead first, then most threads */
+    size_t n_groups;
+};
+
+#endif

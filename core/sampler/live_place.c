@@ -1,0 +1,28 @@
+/* Where a frame is, as short as it can be and still be told from others. */
+#include <string.h>
+
+#include "sampler/live_internal.h"
+
+/* A path without the folder that packages are installed in; else its last part. */
+static const char *short_path(const char *path)
+{
+    static const char *const homes[] = {"/site-packages/", "/dist-packages/", "/lib/python3"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(homes); i++) {
+        const char *home = strstr(path, homes[i]);
+        if (home == NULL)
+            continue;
+        const char *rest = strchr(home + strlen(homes[i]) - 1, '/');
+        if (rest != NULL && rest[1] != '\0')
+            return rest + 1;
+    }
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+void kymo__live_place(struct kymo__buf *buf, const struct kymo_samples_function *function,
+                      uint32_t line)
+{
+    kymo__buf_puts(buf, short_path(function->file[0] != '\0' ? function->file : function->module));
+    if (line != 0)
+        kymo__buf_printf(buf, ":%u", line);
+}
