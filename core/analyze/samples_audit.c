@@ -265,7 +265,7 @@ void kymo__samples_put_notes(struct kymo_samples_report *report)
                      log->pid);
         else if (strcmp(log->end, "running") == 0)
             put_note(notes, "The sampler %" PRId64 " is still at work.", log->pid);
-        if (s->counts.missed * 20 > s->counts.asked)
+        if (s->counts.asked != 0 && s->counts.missed > s->counts.asked / 20)
             put_note(
                 notes,
                 "%.0f %% of the rounds were missed: the sampler was late. A lower rate would be "

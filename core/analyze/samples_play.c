@@ -60,7 +60,8 @@ static bool add_turns(struct kymo__samples_player *p, uint32_t process)
                                         .n_events = (uint32_t)(event - first),
                                         .is_first = i == 0};
     }
-    memcpy(p->events + p->n_events, rounds->events, rounds->n_events * sizeof *p->events);
+    if (rounds->n_events != 0)
+        memcpy(p->events + p->n_events, rounds->events, rounds->n_events * sizeof *p->events);
     p->n_events += rounds->n_events;
     return true;
 }
@@ -120,11 +121,12 @@ kymo_status kymo__samples_player_ready(struct kymo__samples_player *p, bool *don
         KYMO_TRY(kymo__samples_reader_next(&p->blocks, &payload, &len, done));
         if (*done)
             return KYMO_OK;
+        if (p->blocks.has_gap || p->was_damaged)
+            forget_times(p);
         p->n_turns = p->next = 0;
         if (len != 0)
             KYMO_TRY(take_block(p, payload, len));
-        if (p->blocks.n_damaged != n_damaged)
-            forget_times(p);
+        p->was_damaged = p->blocks.n_damaged != n_damaged;
     }
     return KYMO_OK;
 }

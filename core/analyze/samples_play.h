@@ -32,6 +32,7 @@ struct kymo__samples_player {
     struct kymo__samples_state *states; /* by process of the store */
     uint32_t *places; /* by thread of the store: its place in the state of its process, plus one */
     bool *is_there;   /* by thread of the log, while the samples of a block are counted */
+    bool was_damaged; /* the block before this one */
     int64_t to_unix_ns;
 };
 

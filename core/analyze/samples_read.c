@@ -349,6 +349,8 @@ static kymo_status find_targets(struct kymo__samples_set *set)
     set->targets = kymo__calloc((size_t)n + 1, sizeof *set->targets);
     if (set->targets == NULL)
         return no_memory();
+    for (uint32_t i = 0; i <= n; i++)
+        set->targets[i].log = KYMO__NO_LOG; /* a damaged log may have given its number to another */
     for (size_t i = 0; i < set->n_sources; i++)
         for (size_t k = 0; k < set->sources[i].n_processes; k++) {
             const uint32_t process = set->sources[i].processes[k];

@@ -42,8 +42,8 @@ static kymo_status no_memory(void)
 #define WHAT SHARE("error", "+-"), SHARE("cpu", "on CPU"), SHARE("gil", "GIL"), TEXT("waits")
 #define SUMS COUNT("samples"), NS("self_ns", "self"), SHARE("share", NULL), WHAT
 #define FRAME_SUMS                                                                                 \
-    COUNT("samples"), NS("self_ns", "self"), NS("total_ns", "total"), SHARE("share", NULL),        \
-        SHARE("total_share", "of total"), WHAT
+    COUNT("samples"), NS("self_ns", "self"), NS("total_ns", "total time"), SHARE("share", NULL),   \
+        SHARE("total_share", "total"), WHAT
 #define WHERE TEXT("function"), TEXT("file"), LINE("line")
 
 static const struct kymo_column functions[] = {WHERE, TEXT("module"), TEXT("kind"), FRAME_SUMS};

@@ -135,12 +135,16 @@ static kymo_status make_drawn(const struct shown *how, const kymo_table *table, 
     return kymo_table_status(*out);
 }
 
-/* Functions that are only on the way to others have no sample of their own: they are left out where rows are few. */
+/* Functions that are only on the way to others have no time of their own: a few rows are of those that have. */
 static size_t rows_to_draw(const struct answer *answer, const kymo_table *table)
 {
-    const size_t n = kymo_table_n_rows(table);
-    const size_t limit = answer->options->is_short ? SHORT_ROWS : answer->options->limit;
-    return limit != 0 ? KYMO__MIN(n, limit) : n;
+    const size_t n = kymo_table_n_rows(table), limit = answer->options->limit;
+    if (!answer->options->is_short)
+        return limit != 0 ? KYMO__MIN(n, limit) : n;
+    size_t n_own = 0;
+    while (n_own < n && n_own < SHORT_ROWS && kymo__cell_of(table, n_own, "samples").as.u64 != 0)
+        n_own++;
+    return n_own;
 }
 
 static kymo_status put_table(struct answer *answer, const struct shown *how)

@@ -298,6 +298,8 @@ kymo_status kymo__samples_reader_next(struct kymo__samples_reader *reader, const
     if (!unpack(&block, packed, &reader->raw))
         return kymo__fail(KYMO_ENOMEM, "no memory to read the samples in %s",
                           reader->log->info.log_path);
+    reader->has_gap = block.sequence != reader->next_sequence;
+    reader->next_sequence = (uint64_t)block.sequence + 1;
     *payload = reader->raw.data;
     *len = reader->raw.len;
     reader->n_damaged += *len == 0;

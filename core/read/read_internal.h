@@ -360,6 +360,8 @@ struct kymo__samples_reader {
     struct kymo__block_reader blocks;
     struct kymo__buf raw;
     size_t next;
+    uint64_t next_sequence;
+    bool has_gap; /* a block before this one is missing */
     size_t n_damaged; /* blocks; whoever finds an entry that is damaged counts it as well. Close tells, once */
 };
 KYMO_WARN_UNUSED kymo_status kymo__samples_reader_open(struct kymo__samples_reader *reader,

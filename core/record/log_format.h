@@ -49,9 +49,9 @@ struct kymo__block {
     uint8_t type;
     uint8_t version;
     uint16_t flags;
-    uint32_t lane;     /* WORDS and LANE; else 0 */
-    uint32_t sequence; /* WORDS: the lane's chunks are numbered from 0; a number missing is a gap */
-    uint32_t raw_len;  /* bytes once unpacked */
+    uint32_t lane; /* WORDS and LANE; else 0 */
+    uint32_t sequence; /* WORDS: the lane's chunks are numbered from 0, SAMPLES: the blocks; a number missing is a gap */
+    uint32_t raw_len;    /* bytes once unpacked */
     uint32_t packed_len; /* bytes that follow */
     uint64_t first_tick; /* WORDS: the chunk's base, to which the words' ticks are relative */
     uint64_t last_tick;

@@ -205,6 +205,7 @@ static kymo_status append_block(struct kymo__samples_log *log, struct kymo__bloc
         return kymo__fail(KYMO_ENOMEM, "no memory for a block of samples");
     if (log->raw.len == 0)
         return KYMO_OK;
+    log->n_blocks++;
     log->packed.len = 0;
     const size_t bound = ZSTD_compressBound(log->raw.len);
     void *const into = kymo__buf_extend(&log->packed, bound);
@@ -221,7 +222,7 @@ static kymo_status append_block(struct kymo__samples_log *log, struct kymo__bloc
 
 static kymo_status write_all(struct kymo__samples_log *log, uint64_t now_ns, bool with_counts)
 {
-    struct kymo__block block = {.type = KYMO__BLOCK_SAMPLES};
+    struct kymo__block block = {.type = KYMO__BLOCK_SAMPLES, .sequence = log->n_blocks};
     log->written_ns = now_ns;
     log->raw.len = 0;
     put_definitions(log);

@@ -50,6 +50,7 @@ struct kymo__samples_log {
     struct kymo_samples_process *processes_told; /* the same */
     size_t thread_names_cap, processes_told_cap;
     uint32_t n_processes, n_threads, n_functions, n_locations, n_stacks; /* written */
+    uint32_t n_blocks;
     uint64_t written_ns, counted_ns, moment_ns;
     unsigned most_shift;
     struct kymo__buf raw, packed;

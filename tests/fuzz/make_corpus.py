@@ -444,6 +444,48 @@ def write_calls() -> None:
     (CORPUS / "calls" / "cut.klog").write_bytes(whole[:-20])
 
 
+def log_of_samples() -> bytes:
+    """A sampler that sampled itself, so that a range is in the same log; two processes, three threads."""
+    pairs = {"pid": "7", "host": "h", "clock": "monotonic", "tick_hz": "1000000000"}
+    pairs["sampling"] = "rate=100\nstrategy=exact"
+    texts = b"".join(struct.pack("<II", len(k), len(v)) + k.encode() + v.encode() for k, v in pairs.items())
+    clock = struct.pack("<8Q", 0, 0, 10**18, 20, 10**10, 10**10, 10**18 + 10**10, 20)
+    name = b"forward"
+    site = struct.pack("<7I", 1, 3, 0, len(name), 0, 0, 0) + name + b"\0"
+    thread = struct.pack("<qII", 70, 0, 1) + b"m"
+    events = words((10**9, 1, 1), (2 * 10**9, 2, 1), (3 * 10**9, 1, 1), (4 * 10**9, 2, 1))
+    first = [
+        ("M", 1, 7, 1, 0, 1, 0, 0x030B00F0, "python train.py"),
+        ("M", 2, 8, 7, 5, 0, 3, 0, "python -c worker"),
+        ("T", 1, 1, 70, 0, 1, "MainThread"),
+        ("T", 2, 1, 71, 0, 0, "pool"),
+        ("T", 3, 2, 80, 0, 1, "MainThread"),
+        ("F", 1, 0, 3, "main", "/a/train.py", ""),
+        ("F", 2, 0, 9, "Linear.forward", "/x/site-packages/torch/nn/linear.py", ""),
+        ("F", 3, 1, 0, "gemm", "", "libblas.so"),
+        ("L", 1, 3, 1, 4, 2, 10, 3, 0),
+        ("K", 1, 4, 0, 1, 1, 2, 1, 3, 3, 2),
+        # Process 1, units of 2^20 ns, three rounds, no weights; changes: rounds, threads, what, stacks, flags, waits.
+        ("A", 1, 20, 3, 1000, 500, 1500, 0, 4, 0, 0, 1, 1, 1, 2, 1, 2, 7, 3, 3, 8, 3, 1, 2, 5, 2, 4, 513),
+        ("A", 2, 16, 2, 20000, 3000, 1, 1, 5000000, 1, 0, 3, 3, 4, 193),
+    ]
+    second = [
+        ("K", 5, 1, 1, 2),
+        ("A", 1, 0, 1, 4 * 10**9, 0, 1, 0, 1, 3, 5, 320),
+        ("O", 1, 3, 4, 4, 0),
+        ("O", 0, 18, *range(18)),
+    ]
+    blocks = [block(9, b"".join(calls_entry(*entry) for entry in entries)) for entries in (first, second)]
+    return b"".join([block(1, texts), block(5, clock), block(2, site), block(3, thread), block(4, events), *blocks])
+
+
+def write_samples() -> None:
+    (CORPUS / "samples").mkdir(exist_ok=True)
+    whole = log_of_samples()
+    (CORPUS / "samples" / "rounds.klog").write_bytes(whole)
+    (CORPUS / "samples" / "cut.klog").write_bytes(whole[:-30])
+
+
 def main() -> None:
     for target in ("log", "pool", "options", "doctor", "energy", "stopwatch", "usage", "sink", "open", "png", "epochs"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
@@ -475,6 +517,7 @@ def main() -> None:
     (CORPUS / "epochs" / "phases.klog").write_bytes(log_of_energy())
     write_memory()
     write_calls()
+    write_samples()
     with tempfile.TemporaryDirectory() as folder:
         for name, options in {
             "plain": {},

@@ -1,5 +1,6 @@
 /* The report of samples: sums by frames, owners and waits; which samples count; what it says about itself. */
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #include "log_maker.h"
 #include "samples_maker.h"
 #include "table_view.h"
-#include <kymo/samples_report.h>
+#include <kymo/kymo.h>
 
 enum { ON = KYMO_SAMPLE_ON_CPU, OFF = KYMO_SAMPLE_OFF_CPU, GIL = KYMO_SAMPLE_GIL };
 
@@ -451,6 +452,61 @@ static void no_sampler_is_said_with_how_to_get_one(void **state)
     close_report(&r);
 }
 
+/* ---- with others in one recording ---- */
+
+static void a_sampler_is_no_process_of_the_program(void **state)
+{
+    struct samples_maker *m = *state;
+    kymo_recording *recording = NULL;
+    kymo_summary *summary = NULL;
+    kymo_breakdown *breakdown = NULL;
+    kymo_epoch_report *epochs = NULL;
+    put_joined(m);
+    put_target(m, "5");
+    assert_int_equal(kymo_recording_open(m->path, &recording), KYMO_OK);
+    assert_int_equal(kymo_recording_n_processes(recording), 1);
+    assert_int_equal(kymo_summary_create(&recording, 1, NULL, &summary), KYMO_OK);
+    assert_int_equal(kymo_table_n_rows(kymo_summary_table(summary, "processes")), 1);
+    assert_int_equal(kymo_breakdown_create(&recording, 1, NULL, &breakdown), KYMO_OK);
+    /* Of one process: its whole time, and its iterations. */
+    assert_int_equal(kymo_table_n_rows(kymo_breakdown_table(breakdown, "devices")), 2);
+    assert_int_equal(kymo_epoch_report_create(&recording, 1, NULL, &epochs), KYMO_EFORMAT);
+    assert_int_equal(kymo_energy_is_there(&recording, 1), 0);
+    kymo_epoch_report_destroy(epochs);
+    kymo_breakdown_destroy(breakdown);
+    kymo_summary_destroy(summary);
+    kymo_recording_close(recording);
+}
+
+/* A block that cannot be read takes its own samples, and the names that were in it. */
+static void damage_is_told_and_the_rest_is_kept(void **state)
+{
+    struct samples_maker *m = *state;
+    const uint32_t t = samples_thread(m, true, "MainThread"), a = samples_stack(m, "a:1");
+    uint64_t at = 1000000;
+    put_rounds(m, &at, 100, t, a, ON, 0);
+    samples_write(m);
+    const uint64_t first = kymo__samples_log_size(m->log);
+    const uint32_t b = samples_stack(m, "b:1");
+    put_rounds(m, &at, 50, t, b, ON, 0);
+    samples_write(m);
+    put_rounds(m, &at, 30, t, b, ON, 0);
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", kymo__samples_log_path(m->log));
+    samples_end(m, "stop");
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && pwrite(fd, "xxxx", 4, (off_t)first + 60) == 4);
+    close(fd);
+    struct opened r = report_of(m, NULL);
+    assert_int_equal(table_number(table_of(&r, "totals"), 0, "samples"), 130);
+    assert_true(kymo_recording_is_damaged(r.recording));
+    const kymo_table *functions = table_of(&r, "functions");
+    assert_int_equal(table_number(functions, table_row(functions, "function", "a"), "samples"), 100);
+    /* The gap behind what is lost is no sample's. */
+    assert_in_range(table_number(table_of(&r, "totals"), 0, "self_ns"), 125000000, 135000000);
+    close_report(&r);
+}
+
 /* ---- text and memory ---- */
 
 static void the_text_says_what_counts_and_how_good_it_is(void **state)
@@ -522,6 +578,8 @@ int main(void)
         TEST(the_audit_tells_snapshots_from_exact_samples),
         TEST(a_killed_sampler_is_told),
         TEST(no_sampler_is_said_with_how_to_get_one),
+        TEST(a_sampler_is_no_process_of_the_program),
+        TEST(damage_is_told_and_the_rest_is_kept),
         TEST(the_text_says_what_counts_and_how_good_it_is),
         TEST(a_report_without_memory_fails_and_leaks_nothing),
     };

@@ -1,0 +1,50 @@
+/* Any bytes as a log: its samples, all of them and chosen by ranges, iterations and modes, as tables and as text. */
+#include <math.h>
+#include <stdio.h>
+
+#include "analyze/samples_whole.h"
+#include "fuzz.h"
+
+static void check(const kymo_table *table)
+{
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
+        for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
+            const struct kymo_cell cell = kymo_table_cell(table, row, c);
+            if (!cell.is_null && kymo_table_column(table, c)->type == KYMO_TYPE_F64)
+                KYMO_ASSERT(isfinite(cell.as.f64));
+        }
+}
+
+static void tell(kymo_samples_report *report)
+{
+    FILE *const out = fopen("/dev/null", "w");
+    for (size_t i = 0; i < KYMO__N_SAMPLES_TABLES; i++)
+        check(report->tables[i]);
+    if (out == NULL)
+        return;
+    for (size_t i = 0; i < KYMO__SAMPLES_TOTALS; i++) {
+        const struct kymo_samples_text_options options = {.table =
+                                                              kymo_table_name(report->tables[i])};
+        KYMO_ASSERT(kymo_samples_report_text(report, &options, out) == KYMO_OK);
+    }
+    (void)!kymo_samples_report_json(report, out);
+    fclose(out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    kymo_recording *recording = fuzz_open_log(data, size);
+    if (recording == NULL)
+        return 0;
+    const struct kymo_samples_report_options all[] = {
+        {.library = "torch", .native = 1},
+        {.filter = {.idle = 1, .range = "forward"}, .sort = "total"},
+        {.filter = {.mode = "cpu", .iterations = "slow"}, .names = "main"},
+    };
+    kymo_samples_report *report = NULL;
+    if (kymo_samples_report_create(&recording, 1, &all[size % 3], &report) == KYMO_OK)
+        tell(report);
+    kymo_samples_report_destroy(report);
+    kymo_recording_close(recording);
+    return 0;
+}
