@@ -1,9 +1,14 @@
 /* core/remote against the Pythons of this machine: what is read from outside is what the program itself says. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -425,6 +430,50 @@ static void what_is_no_python_is_said_so(void **state)
     assert_null(remote);
 }
 
+/* Refuse process_vm_readv to this process and its children, as containers do. */
+static bool refuse_reading(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = KYMO__COUNT_OF(filter), .filter = filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void refused_call_leaves_the_file(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < KYMO__MIN(n_pythons, (size_t)1); i++) {
+        char line[64];
+        struct target target = target_start(pythons[i].path, nested, line, sizeof line);
+        const pid_t pid = fork();
+        if (pid ==
+            0) { /* what is not as it should be is the exit status: assertions belong to the test's process */
+            struct kymo__remote *remote;
+            struct kymo__remote_frame frames[16];
+            uint64_t interpreter, thread;
+            bool is_whole;
+            if (!refuse_reading())
+                _exit(1);
+            if (kymo__remote_open(target.pid, NULL, 1000, &remote) != KYMO_OK)
+                _exit(2);
+            _exit(kymo__remote_interpreters(remote, &interpreter, 1) == 1 &&
+                          kymo__remote_thread_states(remote, interpreter, &thread, 1) == 1 &&
+                          kymo__remote_stack(remote, thread, frames, 16, &is_whole) >= 4 && is_whole
+                      ? 0
+                      : 3);
+        }
+        int status;
+        waitpid(pid, &status, 0);
+        target_stop(&target);
+        assert_int_equal(status, 0);
+    }
+}
+
 /* ---- images ---- */
 
 /* Bytes of a process, each remembered that was read. */
@@ -589,6 +638,7 @@ int main(void)
         cmocka_unit_test(size_costs_no_frame),
         cmocka_unit_test(memory_alone_tells_where_python_is_and_which),
         cmocka_unit_test(what_is_no_python_is_said_so),
+        cmocka_unit_test(refused_call_leaves_the_file),
         cmocka_unit_test(image_says_what_the_process_says),
     };
     return cmocka_run_group_tests(tests, find_pythons, NULL);
