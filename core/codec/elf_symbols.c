@@ -157,14 +157,14 @@ static bool find_in(const struct kymo__elf *elf, const Elf64_Shdr *table, const 
     return false;
 }
 
-bool kymo__elf_find(const void *bytes, size_t len, const char *name, uint64_t *value)
+bool kymo__elf_find(const void *bytes, size_t len, const char *name, bool is_thorough, uint64_t *value)
 {
     static const unsigned types[] = {SHT_DYNSYM, SHT_SYMTAB};
     struct kymo__elf elf;
     Elf64_Shdr table, texts;
     if (!kymo__elf_init(&elf, bytes, len))
         return false;
-    for (size_t t = 0; t < KYMO__COUNT_OF(types); t++)
+    for (size_t t = 0; t < (is_thorough ? 2u : 1u); t++)
         for (uint64_t i = 0; kymo__elf_section_head(&elf, i, &table); i++)
             if (table.sh_type == types[t] && kymo__elf_section_head(&elf, table.sh_link, &texts) &&
                 find_in(&elf, &table, &texts, name, value))

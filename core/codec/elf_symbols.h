@@ -34,10 +34,12 @@ KYMO_WARN_UNUSED bool kymo__elf_symbols(const void *bytes, size_t len,
 const struct kymo__elf_symbol *kymo__elf_symbol_at(const struct kymo__elf_symbol *symbols, size_t n,
                                                    uint64_t address);
 /*
- * A symbol that is not undefined, of any kind, by its exact name: what the loader uses first (it survives strip), then the
- * full table. Its value, an address before the file is loaded somewhere; false when there is none.
+ * A symbol that is not undefined, of any kind, by its exact name: among those that the loader uses (they survive strip),
+ * then, if `is_thorough`, in the full table, which may take long. Its value, an address before the file is loaded
+ * somewhere; false when there is none.
  */
-bool kymo__elf_find(const void *bytes, size_t len, const char *name, uint64_t *value);
+bool kymo__elf_find(const void *bytes, size_t len, const char *name, bool is_thorough,
+                    uint64_t *value);
 /* A section by its name: its address before loading and its length; false when there is none. */
 bool kymo__elf_section(const void *bytes, size_t len, const char *name, uint64_t *begin,
                        uint64_t *n_bytes);

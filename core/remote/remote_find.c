@@ -69,15 +69,15 @@ static bool open_file(struct kymo__remote *remote, const struct kymo__remote_map
 }
 
 /* An object of the file by name, where it stands in the process; 0: none. */
-static uint64_t symbol_of(const struct file *file, uint64_t bias, const char *name)
+static uint64_t symbol_of(const struct file *file, uint64_t bias, const char *name, bool is_thorough)
 {
     uint64_t value;
-    return kymo__elf_find(file->bytes, file->len, name, &value) ? value + bias : 0;
+    return kymo__elf_find(file->bytes, file->len, name, is_thorough, &value) ? value + bias : 0;
 }
 
-/* What one file has; false when it is no Python. */
+/* What one file has, which is likely to have it or one of many; false when it is no Python. */
 static bool look_into(struct kymo__remote *remote, const struct kymo__remote_map *map,
-                      bool is_program, struct kymo__remote_found *out)
+                      bool is_program, bool is_likely, struct kymo__remote_found *out)
 {
     struct file file;
     uint64_t first, section, n_bytes;
@@ -86,15 +86,16 @@ static bool look_into(struct kymo__remote *remote, const struct kymo__remote_map
     *out = (struct kymo__remote_found){0};
     if (kymo__elf_first_address(file.bytes, file.len, &first)) {
         const uint64_t bias = map->begin - first;
-        out->runtime = symbol_of(&file, bias, "_PyRuntime");
+        /* Programs that are no Python may have mapped hundreds of files with long tables: not searched for nothing. */
+        out->runtime = symbol_of(&file, bias, "_PyRuntime", is_likely);
         if (out->runtime == 0 &&
             kymo__elf_section(file.bytes, file.len, ".PyRuntime", &section, &n_bytes))
             out->runtime = section + bias;
         if (out->runtime != 0) {
             uint64_t version;
-            const uint64_t version_at = symbol_of(&file, bias, "Py_Version");
-            out->none = symbol_of(&file, bias, "_Py_NoneStruct");
-            out->code_type = symbol_of(&file, bias, "PyCode_Type");
+            const uint64_t version_at = symbol_of(&file, bias, "Py_Version", true);
+            out->none = symbol_of(&file, bias, "_Py_NoneStruct", true);
+            out->code_type = symbol_of(&file, bias, "PyCode_Type", true);
             if (version_at != 0 && kymo__remote_read_u64(remote, version_at, &version))
                 out->version = (uint32_t)version;
         }
@@ -145,7 +146,7 @@ static bool search_files(struct kymo__remote *remote, const struct kymo__remote_
                  : is_libpython ? 1
                                 : 2) != turn ||
                 (i > 0 && strcmp(map->path, maps->maps[i - 1].path) == 0) ||
-                !look_into(remote, map, is_program, out))
+                !look_into(remote, map, is_program, turn < 2, out))
                 continue;
             if (out->version == 0)
                 out->version = version_of_name(map->path);

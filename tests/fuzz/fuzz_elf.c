@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             total += strlen(symbols[i].name);
     KYMO_ASSERT(n == 0 || total > 0);
     uint64_t value, n_bytes;
-    (void)kymo__elf_find(copy, size, "main", &value);
+    (void)kymo__elf_find(copy, size, "main", true, &value);
     (void)kymo__elf_section(copy, size, ".data", &value, &n_bytes);
     (void)kymo__elf_first_address(copy, size, &value);
     kymo__free(symbols);
