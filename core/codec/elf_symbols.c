@@ -86,8 +86,9 @@ static bool take_table(const struct kymo__elf *elf, const Elf64_Shdr *table,
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Sym symbol;
         memcpy(&symbol, symbols + i * sizeof symbol, sizeof symbol);
+        /* Names are not looked at: that would fetch tens of megabytes of a large library. */
         if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
-            symbol.st_name < texts->sh_size && names[symbol.st_name] != '\0')
+            symbol.st_name != 0 && symbol.st_name < texts->sh_size)
             (*out)[(*n)++] = (struct kymo__elf_symbol){
                 symbol.st_value, symbol.st_value + symbol.st_size, names + symbol.st_name};
     }
@@ -130,7 +131,7 @@ const struct kymo__elf_symbol *kymo__elf_symbol_at(const struct kymo__elf_symbol
     }
     /* Of several that begin here, some without a size, the one that reaches so far. */
     for (size_t i = low; i > 0 && low - i < 8; i--)
-        if (address < symbols[i - 1].end)
+        if (address < symbols[i - 1].end && symbols[i - 1].name[0] != '\0')
             return &symbols[i - 1];
     return NULL;
 }

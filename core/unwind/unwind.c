@@ -6,6 +6,7 @@
 #include "unwind/unwind_internal.h"
 
 /* Reading the mappings takes a millisecond or two in a process with torch. An address that stays unknown is no reason. */
+enum { MAX_COPY = 32 << 20 };
 static const uint64_t first_pause_ns = 10000000u, longest_pause_ns = 5000000000u;
 
 static uint64_t now_ns(void)
@@ -142,13 +143,18 @@ size_t kymo__unwind_stack_size(struct kymo__unwind *unwind, uint64_t sp, size_t 
 
 /* ---- programs ---- */
 
+static bool is_part(const struct kymo__unwind_map *map, const struct kymo__unwind_map *other)
+{
+    return other->inode == map->inode && strcmp(other->path, map->path) == 0;
+}
+
 /* A file by that path may be a younger one: its first page is compared with what is mapped of it. */
 static bool is_same(struct kymo__unwind *unwind, const struct kymo__unwind_map *map,
                     const struct kymo__program *program)
 {
     uint8_t page[4096];
     for (const struct kymo__unwind_map *first = map;; first--) {
-        if (first->inode != map->inode || strcmp(first->path, map->path) != 0)
+        if (!is_part(map, first))
             break;
         if (first->offset == 0) {
             const size_t n = KYMO__MIN(sizeof page, program->len);
@@ -162,33 +168,41 @@ static bool is_same(struct kymo__unwind *unwind, const struct kymo__unwind_map *
     return program->inode == map->inode;
 }
 
-/* The kernel's own library, and a deleted one that is small enough, are in memory as they are in a file. */
+/*
+ * Put a program together from what is mapped of it: the kernel's own library, and a file that is deleted or may not be
+ * opened. What is written to is left out, and so are tables of symbols, which nobody maps.
+ */
 static struct kymo__program *copy_memory(struct kymo__unwind *unwind,
                                          const struct kymo__unwind_map *map)
 {
-    const size_t len = (size_t)(map->end - map->start);
-    void *const bytes = len <= 1 << 20 ? kymo__alloc(len) : NULL;
+    const struct kymo__unwind_map *first = map, *last = map;
+    while (first > unwind->maps && is_part(map, first - 1) && first->offset > first[-1].offset)
+        first--;
+    while (last + 1 < unwind->maps + unwind->n_maps && is_part(map, last + 1) &&
+           last->offset < last[1].offset)
+        last++;
+    const uint64_t len = last->offset + (last->end - last->start);
+    uint8_t *const bytes =
+        first->offset == 0 && len <= MAX_COPY ? kymo__calloc(1, (size_t)len) : NULL;
     if (bytes == NULL)
         return NULL;
-    if (!unwind->source.memory(unwind->source.self, map->start, bytes, len)) {
-        kymo__free(bytes);
-        return NULL;
-    }
-    return kymo__program_copy(unwind->files, bytes, len, map->path);
+    for (const struct kymo__unwind_map *part = first; part <= last; part++)
+        if (part->is_readable && !part->is_writable && part->offset + (part->end - part->start) <= len)
+            (void)unwind->source.memory(unwind->source.self, part->start, bytes + part->offset,
+                                        (size_t)(part->end - part->start));
+    return kymo__program_copy(unwind->files, bytes, (size_t)len, map->path);
 }
 
 static struct kymo__program *look_for(struct kymo__unwind *unwind, const struct kymo__unwind_map *map)
 {
-    if (strcmp(map->path, "[vdso]") == 0)
-        return copy_memory(unwind, map);
     if (map->path[0] != '/')
-        return NULL;
+        return strcmp(map->path, "[vdso]") == 0 ? copy_memory(unwind, map) : NULL;
     const int fd = unwind->source.open_map(unwind->source.self, map);
-    if (fd < 0)
-        return NULL;
-    struct kymo__program *const program = kymo__program_open(unwind->files, fd, map->path);
-    close(fd);
-    return program != NULL && is_same(unwind, map, program) ? program : NULL;
+    struct kymo__program *const program =
+        fd >= 0 ? kymo__program_open(unwind->files, fd, map->path) : NULL;
+    if (fd >= 0)
+        close(fd);
+    return program != NULL && is_same(unwind, map, program) ? program : copy_memory(unwind, map);
 }
 
 struct kymo__program *kymo__unwind_program_at(struct kymo__unwind *unwind, uint64_t pc,

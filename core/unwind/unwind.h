@@ -113,6 +113,9 @@ struct kymo__native_symbol {
 /* The name of a frame's `pc`; lent until `unwind` is destroyed or forgets. Never NULL. Cached by address. */
 const struct kymo__native_symbol *kymo__unwind_symbol(struct kymo__unwind *unwind, uint64_t pc);
 
+/* A number of the caller's own, 0 at first, that lives as long as the symbol; NULL: this one has none. */
+uint32_t *kymo__native_symbol_tag(const struct kymo__native_symbol *symbol);
+
 /* ---- Python's frames and native ones ---- */
 
 /* Python frames that one call of CPython's evaluation loop runs; innermost run first, frames counted from the innermost. */

@@ -23,7 +23,7 @@ struct kymo__program;
 struct kymo__unwind_map {
     uint64_t start, end, offset, inode;
     const char *path; /* in the text that was read; "" for none */
-    bool is_executable, is_readable;
+    bool is_executable, is_readable, is_writable;
     bool was_looked_for;           /* `program` is what there is */
     struct kymo__program *program; /* NULL: none, or it cannot be had */
 };

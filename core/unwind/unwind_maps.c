@@ -34,6 +34,7 @@ static bool parse_line(const char *line, const char *end, struct kymo__unwind_ma
         end - at < 5)
         return false;
     map->is_readable = at[0] == 'r';
+    map->is_writable = at[1] == 'w';
     map->is_executable = at[2] == 'x';
     at += 5;
     if (!hexadecimal(&at, end, ' ', &map->offset) || !hexadecimal(&at, end, ':', &device) ||

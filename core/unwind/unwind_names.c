@@ -13,22 +13,35 @@ static const uint64_t jit_again_ns = 1000000000u;
 const struct kymo__native_symbol kymo__native_unknown = {
     .name = "[unknown]", .library = "[anon]", .path = "", .build_id = ""};
 
+struct made {
+    struct kymo__native_symbol symbol;
+    uint32_t tag;
+    char name[];
+};
+
 struct kymo__native_symbol *kymo__native_symbol_make(const char *name,
                                                      const struct kymo__program *program,
                                                      uint64_t address, bool *is_outermost)
 {
     const size_t len = strlen(name);
-    struct kymo__native_symbol *const symbol = kymo__alloc(sizeof *symbol + len + 1);
-    if (symbol == NULL)
+    struct made *const made = kymo__alloc(sizeof *made + len + 1);
+    if (made == NULL)
         return NULL;
-    memcpy(symbol + 1, name, len + 1);
-    *symbol = (struct kymo__native_symbol){.name = (const char *)(symbol + 1),
-                                           .library = program != NULL ? program->base : "[jit]",
-                                           .path = program != NULL ? program->path : "",
-                                           .build_id = program != NULL ? program->build_id : "",
-                                           .address = address,
-                                           .role = kymo__native_role(name, is_outermost)};
-    return symbol;
+    memcpy(made->name, name, len + 1);
+    made->tag = 0;
+    made->symbol = (struct kymo__native_symbol){.name = made->name,
+                                                .library = program != NULL ? program->base : "[jit]",
+                                                .path = program != NULL ? program->path : "",
+                                                .build_id = program != NULL ? program->build_id : "",
+                                                .address = address,
+                                                .role = kymo__native_role(name, is_outermost)};
+    return &made->symbol;
+}
+
+uint32_t *kymo__native_symbol_tag(const struct kymo__native_symbol *symbol)
+{
+    /* All but the one for unknown addresses were made above, in memory that can be written to. */
+    return symbol != &kymo__native_unknown ? &((struct made *)(uintptr_t)symbol)->tag : NULL;
 }
 
 /* Where the first one that begins behind `address` is. */

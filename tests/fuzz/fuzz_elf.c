@@ -14,9 +14,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(copy, data, size);
     if (kymo__elf_symbols(copy, size, &symbols, &n))
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+            const struct kymo__elf_symbol *const found =
+                kymo__elf_symbol_at(symbols, n, symbols[i].begin);
+            KYMO_ASSERT(found == NULL || found->name[0] != '\0');
             total += strlen(symbols[i].name);
-    KYMO_ASSERT(n == 0 || total > 0);
+        }
+    KYMO_ASSERT(total <= n * size);
     uint64_t value, n_bytes;
     (void)kymo__elf_find(copy, size, "main", true, &value);
     (void)kymo__elf_section(copy, size, ".data", &value, &n_bytes);

@@ -318,6 +318,28 @@ static void the_kernels_own_library_has_names(void **state)
     close_child();
 }
 
+static int fake_map(void *self, const struct kymo__unwind_map *map);
+
+static void programs_that_cannot_be_opened_are_read_from_memory(void **state)
+{
+    (void)state;
+    struct kymo__unwind_source source;
+    if (!kymo__unwind_has_rules())
+        skip();
+    child_start(&child, kymo_test_wait);
+    assert_int_equal(kymo__unwind_source_open(child.pid, &source), KYMO_OK);
+    source.open_map = fake_map; /* opens none */
+    assert_int_equal(kymo__unwind_files_create(&files), KYMO_OK);
+    assert_int_equal(kymo__unwind_create_from(&source, files, &unwind), KYMO_OK);
+    child_copy(&child, unwind);
+    walk(&child, unwind);
+    assert_true(child.is_complete);
+    assert_true(child.n > 5);
+    for (size_t i = 1; i < child.n; i++)
+        assert_int_equal(child.frames[i].by, KYMO__BY_RULE);
+    close_child();
+}
+
 static void without_memory_there_are_fewer_frames_and_no_leak(void **state)
 {
     (void)state;
@@ -644,6 +666,7 @@ int main(void)
 #endif
         cmocka_unit_test(a_copy_that_is_too_small_is_no_whole_stack),
         cmocka_unit_test(the_kernels_own_library_has_names),
+        cmocka_unit_test(programs_that_cannot_be_opened_are_read_from_memory),
         cmocka_unit_test(without_memory_there_are_fewer_frames_and_no_leak),
         cmocka_unit_test(lines_that_are_no_mappings_are_left_out),
         cmocka_unit_test(generated_code_has_the_names_of_its_perf_map),
