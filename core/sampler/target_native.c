@@ -13,12 +13,19 @@ void kymo__native_plan(struct kymo__looker *looker, struct kymo__target *target,
     *index = kymo__batch_add(&looker->batch, sp, copy->input.n_stack);
 }
 
+/* The symbol remembers: names of C++ are long, and a stack of torch has dozens of them. */
 static uint32_t native_location(struct kymo__looker *looker, struct kymo__target *target, uint64_t pc)
 {
     const struct kymo__native_symbol *symbol = kymo__unwind_symbol(target->unwind, pc);
+    uint32_t *const tag = kymo__native_symbol_tag(symbol);
+    if (tag != NULL && *tag != 0)
+        return *tag;
     const uint32_t function = kymo__samples_function(looker->samples, KYMO_FRAME_NATIVE,
                                                      symbol->name, "", symbol->library, 0);
-    return kymo__samples_location(looker->samples, function, 0);
+    const uint32_t location = kymo__samples_location(looker->samples, function, 0);
+    if (tag != NULL)
+        *tag = location;
+    return location;
 }
 
 static uint32_t put_merged(struct kymo__looker *looker, struct kymo__target *target,
