@@ -95,6 +95,7 @@ struct kymo__stops {
     uint64_t begin_ns; /* of the stop under way */
     timer_t timer;     /* ends a wait that takes too long */
     bool has_timer;
+    bool may_not_hurry; /* a higher priority is refused */
 };
 enum kymo__stopped kymo__thread_stop(struct kymo__stops *stops, pid_t tid);
 /* Let it go on; how long it stood. */

@@ -103,10 +103,9 @@ static kymo_status look_at_member(struct kymo_sampler *sampler, size_t number, u
     target->counts.missed += n_due - 1;
     target->weight_ns += (uint64_t)((double)n_due * 1e9 / sampler->rate_hz);
     const enum kymo__look how = choose_look(sampler, target, now_ns);
-    if (how == KYMO__LOOK_SNAPSHOT && sampler->is_exact) {
+    if (how == KYMO__LOOK_SNAPSHOT && sampler->is_strict) {
         target->counts.slowed++;
-        if (sampler->is_strict)
-            return KYMO_OK;
+        return KYMO_OK;
     }
     const uint64_t stopped_ns = target->counts.stop_ns;
     if (!kymo__target_look(&sampler->looker, target, how)) {
