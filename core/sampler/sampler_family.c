@@ -158,7 +158,7 @@ static kymo_status open_member(struct kymo__family *family, struct kymo__member 
         member->worker = free_worker(family, member->parent);
     KYMO_TRY(kymo__target_create(family->looker, remote, member->worker, &member->target));
     member->kind = KYMO__MEMBER_PYTHON;
-    member->is_counted = true; /* whatever it becomes */
+    member->is_counted = true;
     family->n_processes++;
     return KYMO_OK;
 }
@@ -172,6 +172,9 @@ static kymo_status try_member(struct kymo__family *family, struct kymo__member *
         end(family, member);
         return kymo__fail(KYMO_EUNAVAILABLE, "there is no process %d", (int)member->pid);
     }
+    /* A process that ends has none any more, which is not another one. */
+    if (facts.program != 0 && facts.program != member->program)
+        member->is_counted = false;
     member->program = facts.program;
     const kymo_status status = open_member(family, member);
     if (status == KYMO_OK)
