@@ -29,4 +29,12 @@ struct kymo_stack_groups {
     size_t n_groups;
 };
 
+/* PY_VERSION_HEX as people write it. Of versions before 3.11 the last part is not known, nor the release level: 3.8. */
+static inline void kymo__put_python_version(struct kymo__buf *to, uint32_t hex)
+{
+    kymo__buf_printf(to, "%u.%u", hex >> 24, hex >> 16 & 255);
+    if ((hex & 255) != 0)
+        kymo__buf_printf(to, ".%u", hex >> 8 & 255);
+}
+
 #endif

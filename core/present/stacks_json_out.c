@@ -26,17 +26,15 @@ static void put_flag(struct kymo__buf *line, const char *key, bool value)
 
 static void put_process(struct kymo__buf *line, const struct kymo_samples_process *process)
 {
-    char version[32];
-    snprintf(version, sizeof version, "%u.%u.%u", process->python >> 24,
-             process->python >> 16 & 255, process->python >> 8 & 255);
     kymo__buf_printf(line, "{\"pid\": %" PRId64 ", \"ppid\": %" PRId64 ", ", process->pid,
                      process->ppid);
     put_number(line, "rank", process->rank);
     kymo__buf_puts(line, ", ");
     put_number(line, "worker", process->worker);
     kymo__buf_puts(line, ", ");
-    put_text(line, "python", version);
-    kymo__buf_puts(line, ", ");
+    kymo__buf_puts(line, "\"python\": \"");
+    kymo__put_python_version(line, process->python);
+    kymo__buf_puts(line, "\", ");
     put_text(line, "command", process->command);
     kymo__buf_puts(line, "}");
 }

@@ -221,8 +221,9 @@ static kymo_status put_head(struct answer *answer)
         kymo__buf_printf(line, "  pid %" PRId64, process->pid);
         if (process->rank >= 0)
             kymo__buf_printf(line, ", rank %d", process->rank);
-        kymo__buf_printf(line, ", Python %u.%u.%u: ", process->python >> 24,
-                         process->python >> 16 & 255, process->python >> 8 & 255);
+        kymo__buf_puts(line, ", Python ");
+        kymo__put_python_version(line, process->python);
+        kymo__buf_puts(line, ": ");
         put_name(answer, process->command, answer->width > 60 ? answer->width - 30 : 80);
         KYMO_TRY(kymo__lines_end(&answer->lines));
     }

@@ -30,6 +30,7 @@ struct kymo__remote_code_entry {
     struct print print;
     uint8_t *table; /* as read; NULL when it could not be, or was decoded */
     size_t n_table;
+    bool is_one_line; /* the table is there and empty, as that of a lambda before 3.10 */
     struct kymo__remote_line_run *runs;
     size_t n_runs;
     uint32_t n_bytecode; /* 0: not known */
@@ -152,8 +153,12 @@ static void take_table(struct kymo__remote *remote, struct kymo__remote_code_ent
     const struct kymo__remote_layout *const layout = &remote->layout;
     if (entry->print.table == 0 ||
         !kymo__remote_read_u64(remote, entry->print.table + layout->bytes.size, &size) ||
-        size == 0 || size > TABLE_MAX)
+        size > TABLE_MAX)
         return;
+    if (size == 0) {
+        entry->is_one_line = true;
+        return;
+    }
     entry->table = kymo__alloc((size_t)size);
     entry->n_table = (size_t)size;
     if (entry->table != NULL && !kymo__remote_read(remote, entry->print.table + layout->bytes.data,
@@ -393,7 +398,7 @@ uint32_t kymo__remote_line(struct kymo__remote *remote, struct kymo__remote_code
 {
     struct kymo__remote_code_entry *const entry = (struct kymo__remote_code_entry *)code;
     const int64_t offset = offset_of(remote, entry, instruction, tlbc_index);
-    if (offset == -1)
+    if (offset == -1 || entry->is_one_line)
         return entry->code.first_line;
     if (offset < 0 || offset > UINT32_MAX)
         return 0;
