@@ -21,10 +21,7 @@ static struct kymo_calls_thread *known_thread(const struct calls_profile *profil
 /* The Thread object of this thread as threading has it, a new reference; NULL without an exception for none. */
 static PyObject *active_thread(void)
 {
-    PyObject *const modules = PyImport_GetModuleDict(); /* lent */
-    PyObject *const threading = modules != NULL ? PyDict_GetItemString(modules, "threading") : NULL;
-    PyObject *const active =
-        threading != NULL ? PyDict_GetItemString(PyModule_GetDict(threading), "_active") : NULL;
+    PyObject *const active = calls_imported("threading", "_active"); /* lent */
     PyObject *const ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
     PyObject *const object = active != NULL && PyDict_CheckExact(active) && ident != NULL
                                  ? PyDict_GetItemWithError(active, ident)

@@ -95,12 +95,7 @@ bool calls_compiled_locals(PyObject *code, PyObject **locals, size_t room)
 /* A class of a module that is imported, a new reference; NULL without an exception for none. */
 static PyTypeObject *imported_class(const char *module, const char *name)
 {
-    PyObject *const modules = PyImport_GetModuleDict(); /* lent */
-    PyObject *const found = modules != NULL ? PyDict_GetItemString(modules, module) : NULL;
-    PyObject *const type = found != NULL && PyModule_CheckExact(found)
-                               ? PyDict_GetItemString(PyModule_GetDict(found), name)
-                               : NULL;
-    PyErr_Clear();
+    PyObject *const type = calls_imported(module, name); /* lent */
     return type != NULL && PyType_Check(type) ? (PyTypeObject *)Py_NewRef(type) : NULL;
 }
 

@@ -99,5 +99,7 @@ bool calls_sign_locals(PyCodeObject *code, PyObject *dict, PyObject **locals, si
  * "self:Class" "Class.method(rest)", and for __init__ "Class(rest)". NULL and an exception when memory is short.
  */
 PyObject *calls_sign_display(const char *name, const char *text);
+/* sys.modules[module].__dict__[name]: lent; NULL when it is not there. */
+PyObject *calls_imported(const char *module, const char *name);
 
 #endif

@@ -33,7 +33,8 @@ PyTypeObject *calls_base_in_c(PyTypeObject *type, const char *name)
 
 PyObject *calls_imported(const char *module, const char *name)
 {
-    PyObject *const modules = PyImport_GetModuleDict();
+    PyObject *const modules =
+        PySys_GetObject("modules"); /* by PyImport_ it is fatal while Python ends */
     PyObject *found = NULL;
     PyObject *key =
         modules != NULL && PyDict_CheckExact(modules) ? PyUnicode_FromString(module) : NULL;

@@ -261,8 +261,6 @@ bool calls_put_pandas(struct calls_put *put, enum calls_kind kind, PyObject *val
 bool calls_is_torch(PyTypeObject *type);
 bool calls_is_pandas(PyTypeObject *type, enum calls_kind *kind);
 bool calls_is_getters(struct calls_signer *signer, PyTypeObject *type, enum calls_kind *kind);
-/* sys.modules[module].__dict__[name]: lent; NULL when it is not there. */
-PyObject *calls_imported(const char *module, const char *name);
 /* The getter in C of a type's own dict, called: a new reference; NULL without an exception when there is none. */
 PyObject *calls_get(struct calls_signer *signer, PyTypeObject *type, enum calls_name name,
                     PyObject *value);

@@ -29,9 +29,9 @@ WORK = """
                     pass
             stopwatch.finish_iter()
         return stopwatch
-    def show(rank, merged, alone):
+    def show(rank, merged, alone, folder="."):
         tables = None if merged is None else {name: list(merged[name]) for name in merged}
-        with open(f"rank{rank}.json", "w") as file:
+        with open(f"{folder}/rank{rank}.json", "w") as file:
             json.dump([rank, tables, list(alone.iterations)], file)
 """
 
@@ -62,19 +62,21 @@ def answers(folder: Path) -> dict[int, tuple[dict, list]]:
 
 
 @pytest.mark.needs_torch
-@pytest.mark.parametrize("dst", [0, 2, None])
-def test_three_ranks_of_a_torch_job_merge(run_python, tmp_path, dst):
+def test_three_ranks_of_a_torch_job_merge(run_python, tmp_path):
+    for dst in (0, 2, None):
+        (tmp_path / f"to-{dst}").mkdir()
     run_python(
         textwrap.dedent(WORK)
         + textwrap.dedent(
-            f"""
+            """
             import tempfile, os
             import torch.distributed as dist
             import torch.multiprocessing as mp
             def rank_main(rank, store):
                 dist.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=3)
                 stopwatch = work(rank)
-                show(rank, stopwatch.gather(dst={dst}), stopwatch.stats())
+                for dst in (0, 2, None):
+                    show(rank, stopwatch.gather(dst=dst), stopwatch.stats(), f"to-{dst}")
                 dist.destroy_process_group()
             if __name__ == "__main__":
                 with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +84,8 @@ def test_three_ranks_of_a_torch_job_merge(run_python, tmp_path, dst):
             """
         )
     )
-    check(answers(tmp_path), {0, 1, 2} if dst is None else {dst})
+    for dst in (0, 2, None):
+        check(answers(tmp_path / f"to-{dst}"), {0, 1, 2} if dst is None else {dst})
 
 
 def test_three_ranks_of_an_mpi_job_merge(tmp_path):
