@@ -25,8 +25,9 @@
 static const uint64_t ms_ns = 1000000;
 enum {
     START_MS = 500,   /* which a program takes at most until it shows that it is a Python */
+    SHOW_MS = 10,     /* in which a new process shows as a child, once it has its number */
     QUICK_MS = 2,     /* between two looks for children while there are new ones */
-    QUIET_MS = 10,    /* else */
+    QUIET_MS = 20,    /* else */
     BIRTHS_MS = 3000, /* for how long after a birth more are expected */
     SEARCH_MS = 100,  /* between two looks in all threads */
     MEMORY_MS = 5000, /* for how long an ended process is kept in mind: its number may stand in lists */
@@ -290,7 +291,7 @@ static bool may_have_children(struct kymo__family *family, uint64_t now_ns)
         family->last_pid = pid;
         family->changed_ns = now_ns;
     }
-    return now_ns - family->changed_ns < QUIET_MS * ms_ns;
+    return now_ns - family->changed_ns < SHOW_MS * ms_ns;
 }
 
 /* ---- those that are no Pythons yet ---- */
@@ -337,9 +338,10 @@ static bool is_quick(const struct kymo__family *family)
     return false;
 }
 
-uint64_t kymo__family_due_ns(const struct kymo__family *family)
+/* Not so often that looking costs more than sampling: a wake-up is dearer than what it is for. */
+uint64_t kymo__family_due_ns(const struct kymo__family *family, bool is_awake)
 {
-    return family->polled_ns + (is_quick(family) ? QUICK_MS : QUIET_MS) * ms_ns;
+    return family->polled_ns + (is_awake || is_quick(family) ? QUICK_MS : QUIET_MS) * ms_ns;
 }
 
 void kymo__family_poll(struct kymo__family *family, uint64_t now_ns)

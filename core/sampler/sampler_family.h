@@ -49,8 +49,8 @@ void kymo__family_fini(struct kymo__family *family);
 KYMO_WARN_UNUSED kymo_status kymo__family_name(struct kymo__family *family, pid_t pid);
 /* The same while the sampler runs: it is looked at with the others. */
 kymo_status kymo__family_join(struct kymo__family *family, pid_t pid);
-/* When to call the next one. */
-uint64_t kymo__family_due_ns(const struct kymo__family *family);
+/* When to call the next one; sooner where somebody `is_awake` anyway. */
+uint64_t kymo__family_due_ns(const struct kymo__family *family, bool is_awake);
 /* Look for children, for Pythons that were not ready, for other programs begun. */
 void kymo__family_poll(struct kymo__family *family, uint64_t now_ns);
 /* After a look that failed: it has ended, or is looked at anew. */

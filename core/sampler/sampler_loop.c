@@ -227,7 +227,7 @@ static uint64_t wake_ns(const struct kymo_sampler *sampler, uint64_t now_ns)
 {
     uint64_t wake = now_ns + SLICE_MS * ms_ns;
     wake = KYMO__MIN(wake, sampler->next_ns);
-    wake = KYMO__MIN(wake, kymo__family_due_ns(&sampler->family));
+    wake = KYMO__MIN(wake, kymo__family_due_ns(&sampler->family, false));
     if (sampler->looker.stops.n_late > 0)
         wake = KYMO__MIN(wake, now_ns + ms_ns);
     if (sampler->duration_s > 0)
@@ -245,7 +245,7 @@ kymo_status kymo__sampler_loop(struct kymo_sampler *sampler)
     while (!is_over(sampler, now_ns)) {
         if (now_ns >= sampler->next_ns)
             KYMO_TRY(look_at_all(sampler, take_due(sampler, now_ns), now_ns));
-        if (now_ns >= kymo__family_due_ns(&sampler->family)) {
+        if (now_ns >= kymo__family_due_ns(&sampler->family, true)) {
             kymo__stops_settle(&sampler->looker.stops, false);
             kymo__family_poll(&sampler->family, now_ns);
         }
