@@ -115,6 +115,7 @@ struct kymo__remote_layout {
     } thread;
     struct {
         uint32_t size, current_frame; /* 3.11 and 3.12; else absent, and thread.frame is the frame */
+        uint32_t previous;            /* that of the evaluation loop around it */
     } cframe;
     struct {
         uint32_t size; /* the fields that are here; locals stand behind */

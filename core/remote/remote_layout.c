@@ -73,8 +73,9 @@ enum { MORE = 0 };
              .bytecode = 48,                                                                       \
              .tlbc = NO}
 #define HEAP_REST                                                                                  \
-    .cframe = {.size = NO, .current_frame = NO}, .exception = {.value = 8, .previous = 24},        \
-    NO_CHUNK, GIL, UNICODE(48, 72), BYTES, OBJECT(NO), HEAP_CODE
+    .cframe = {.size = NO, .current_frame = NO, .previous = NO},                                   \
+    .exception = {.value = 8, .previous = 24}, NO_CHUNK, GIL, UNICODE(48, 72), BYTES, OBJECT(NO),  \
+    HEAP_CODE
 
 static const struct kymo__remote_layout layouts[] = {
     {.version = 0x03080000,
@@ -149,7 +150,7 @@ static const struct kymo__remote_layout layouts[] = {
                 .current_exception = 96,
                 .holds_gil = NO,
                 .gil_requested = NO},
-     .cframe = {.size = 24, .current_frame = 8},
+     .cframe = {.size = 24, .current_frame = 8, .previous = 16},
      .frame = {.size = 72,
                .previous = 48,
                .code = 32,
@@ -200,7 +201,7 @@ static const struct kymo__remote_layout layouts[] = {
                 .current_exception = 96,
                 .holds_gil = NO,
                 .gil_requested = NO},
-     .cframe = {.size = 16, .current_frame = 0},
+     .cframe = {.size = 16, .current_frame = 0, .previous = 8},
      .frame = {.size = 72,
                .previous = 8,
                .code = 0,

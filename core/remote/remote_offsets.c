@@ -331,7 +331,7 @@ static void take_rest(struct table *table, struct kymo__remote_layout *out)
     out->exception.value = 0;
     out->exception.previous = 8;
     out->frame.code_mask = map->code_mask;
-    out->cframe.size = out->cframe.current_frame = NO;
+    out->cframe.size = out->cframe.current_frame = out->cframe.previous = NO;
     out->chunk.previous = 0;
     out->chunk.size = 8;
     out->chunk.top = 16;

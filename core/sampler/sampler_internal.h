@@ -109,6 +109,7 @@ void kymo__stops_fini(struct kymo__stops *stops);
 #define KYMO__WALK_MAX ((size_t)1 << 17) /* frames; more are cut */
 enum { KYMO__CFRAMES = 4, KYMO__STRAYS = 64 };
 
+enum { KYMO__WALK_MARK = 1 }; /* in place of an address of code: outer frames are missing here */
 struct kymo__walk_frame {
     uint64_t code, instruction;
     uint32_t tlbc_index;

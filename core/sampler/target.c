@@ -123,30 +123,30 @@ static bool take_shared(struct kymo__looker *looker, struct kymo__target *target
 
 /* ---- 3: threads ---- */
 
-/* What was walked becomes what is known of the thread. */
-static void take_walk(struct kymo__looker *looker, struct kymo__target *target,
+/* What was walked becomes what is known of the thread; false when nothing can be made of it. */
+static bool take_walk(struct kymo__looker *looker, struct kymo__target *target,
                       struct kymo__target_thread *thread, enum kymo__walked walked, uint32_t flags)
 {
     uint32_t stack = 0;
     thread->is_read = false;
     if (walked == KYMO__WALK_ENDED) {
         target->is_stale = true;
-        return;
+        return true;
     }
     kymo__looker_lock(looker);
     const bool is_fine =
         walked == KYMO__WALKED && kymo__thread_resolve(looker, target, thread, &stack);
     kymo__looker_unlock(looker);
-    if (!is_fine) {
-        target->counts.rejected++;
-        return;
-    }
+    if (!is_fine)
+        return false;
     thread->stack = stack;
     thread->flags = flags;
     thread->is_read = true;
+    return true;
 }
 
-static void look_without_stop(struct kymo__looker *looker, struct kymo__target *target,
+/* False when nothing can be made of what was read. */
+static bool look_without_stop(struct kymo__looker *looker, struct kymo__target *target,
                               struct kymo__target_thread *thread, bool shall_be_exact)
 {
     uint32_t flags = 0;
@@ -158,10 +158,11 @@ static void look_without_stop(struct kymo__looker *looker, struct kymo__target *
     }
     if (walked == KYMO__WALKED && target->at_ns - target->met_ns > MEET_NS)
         kymo__walk_meet(target, &looker->walk, &thread->walk);
-    take_walk(looker, target, thread, walked, flags);
+    return take_walk(looker, target, thread, walked, flags);
 }
 
-static void look_with_stop(struct kymo__looker *looker, struct kymo__target *target,
+/* The same. */
+static bool look_with_stop(struct kymo__looker *looker, struct kymo__target *target,
                            struct kymo__target_thread *thread)
 {
     struct kymo__target_interpreter *interpreter = &target->interpreters[thread->interpreter];
@@ -171,14 +172,14 @@ static void look_with_stop(struct kymo__looker *looker, struct kymo__target *tar
         kymo__batch_clear(&looker->batch);
         kymo__thread_plan(looker, target, thread);
         kymo__batch_read(&looker->batch, target->remote, 0);
-        look_without_stop(looker, target, thread, false);
+        (void)look_without_stop(looker, target, thread, false);
     }
     kymo__batch_clear(&looker->batch);
     const enum kymo__stopped stopped = kymo__thread_stop(&looker->stops, thread->tid);
     if (stopped == KYMO__STOP_GONE) {
         thread->is_read = false;
         target->is_stale = true;
-        return;
+        return true;
     }
     const bool is_still = stopped == KYMO__STOPPED;
     const size_t gil = kymo__batch_add(&looker->batch, interpreter->gil, target->layout->gil.size);
@@ -198,13 +199,14 @@ static void look_with_stop(struct kymo__looker *looker, struct kymo__target *tar
     }
     thread->is_exact = is_still;
     take_lock(target, interpreter, kymo__batch_at(&looker->batch, gil));
-    take_walk(looker, target, thread, walked, flags);
+    const bool is_fine = take_walk(looker, target, thread, walked, flags);
     if (thread->is_read && native.is_there) {
         kymo__looker_lock(looker);
         thread->stack =
             kymo__native_resolve(looker, target, thread, &native, native_index, &thread->flags);
         kymo__looker_unlock(looker);
     }
+    return is_fine;
 }
 
 static void look_at_stacks(struct kymo__looker *looker, struct kymo__target *target,
@@ -213,17 +215,20 @@ static void look_at_stacks(struct kymo__looker *looker, struct kymo__target *tar
     const bool shall_be_exact = how != KYMO__LOOK_SNAPSHOT;
     for (size_t i = 0; i < target->n_threads; i++) {
         struct kymo__target_thread *thread = &target->threads[i];
-        if (thread->is_due && thread->places.state_copy != KYMO__BATCH_NONE)
-            look_without_stop(looker, target, thread, shall_be_exact);
-        else if (!thread->is_due)
+        if (thread->is_due && thread->places.state_copy != KYMO__BATCH_NONE) {
+            const bool is_last = !shall_be_exact || thread->tid == 0; /* else it is stopped below */
+            if (!look_without_stop(looker, target, thread, shall_be_exact) && is_last)
+                target->counts.rejected++;
+        } else if (!thread->is_due)
             thread->is_exact = shall_be_exact; /* asleep since it was read */
     }
     if (!shall_be_exact)
         return;
     for (size_t i = 0; i < target->n_threads; i++) {
         struct kymo__target_thread *thread = &target->threads[i];
-        if (thread->is_due && !thread->is_exact && thread->tid != 0)
-            look_with_stop(looker, target, thread);
+        if (thread->is_due && !thread->is_exact && thread->tid != 0 &&
+            !look_with_stop(looker, target, thread))
+            target->counts.rejected++;
     }
 }
 

@@ -68,6 +68,10 @@ static uint32_t find_location(struct kymo__looker *looker, struct kymo__target *
 uint32_t kymo__frame_location(struct kymo__looker *looker, struct kymo__target *target,
                               const struct kymo__walk_frame *frame)
 {
+    if (frame->code == KYMO__WALK_MARK)
+        return kymo__samples_location(
+            looker->samples,
+            kymo__samples_function(looker->samples, KYMO_FRAME_MARK, "(truncated)", "", "", 0), 0);
     struct kymo__remote_code *code = kymo__remote_code(target->remote, frame->code);
     if (code == NULL)
         return 0;
@@ -110,12 +114,14 @@ void kymo__walk_meet(struct kymo__target *target, const struct kymo__walk *walk,
     const size_t n_new = walk->n - count_same(walk, before);
     size_t n = 0;
     for (size_t i = 0; i < n_new && n < MAX_MET; i++)
-        if (i >= before->n || walk->frames[i].code != before->frames[i].code)
+        if (walk->frames[i].code != KYMO__WALK_MARK &&
+            (i >= before->n || walk->frames[i].code != before->frames[i].code))
             codes[n++] = walk->frames[i].code;
     target->met_ns = target->at_ns;
     kymo__remote_check_codes(target->remote, codes, n);
     for (size_t i = 0; i < n_new; i++)
-        (void)kymo__remote_code(target->remote, walk->frames[i].code);
+        if (walk->frames[i].code != KYMO__WALK_MARK)
+            (void)kymo__remote_code(target->remote, walk->frames[i].code);
 }
 
 bool kymo__thread_resolve(struct kymo__looker *looker, struct kymo__target *target,
@@ -130,9 +136,11 @@ bool kymo__thread_resolve(struct kymo__looker *looker, struct kymo__target *targ
             frame->stack = thread->walk.frames[thread->walk.n - (walk->n - i)].stack;
         } else {
             const uint32_t location = kymo__frame_location(looker, target, frame);
-            if (location == 0)
+            if (location == 0 && (i > 0 || walk->n == 1))
                 return false;
-            frame->stack = kymo__samples_stack(looker->samples, *stack, location);
+            /* The innermost one may be a shim that is not written yet. */
+            frame->stack =
+                location == 0 ? *stack : kymo__samples_stack(looker->samples, *stack, location);
         }
         *stack = frame->stack;
     }

@@ -18,7 +18,9 @@ struct walker {
     size_t chunk, heap; /* where the last frame was found */
     size_t n_late, max_late;
     bool is_torn;
-    bool is_cut;    /* it ended at a limit of ours */
+    bool is_cut;     /* it ended at a limit of ours */
+    bool is_partial; /* the chain ended, but not where a thread's stack does */
+    uint64_t around; /* 3.11 and 3.12: the cframe of the evaluation loop around the innermost; 0: none */
     uint32_t n_run; /* Python frames since the last shim */
 };
 
@@ -125,15 +127,34 @@ static bool put_frame(struct walker *w, const uint8_t *frame)
     return true;
 }
 
-/* From `at` outwards; true when the end of the chain was reached. */
+/*
+ * Whether a stack can end with a frame of this owner. Generators that do not run have no caller, and the interpreter takes
+ * theirs away a moment before it leaves them. From 3.12 on each evaluation loop begins with a shim.
+ */
+static bool is_outermost(const struct kymo__remote_layout *layout, unsigned owner)
+{
+    if (layout->frame.owner == KYMO__REMOTE_ABSENT)
+        return true;
+    return layout->frame.is_entry != KYMO__REMOTE_ABSENT ? owner != KYMO__REMOTE_OWNER_GENERATOR
+                                                         : owner >= KYMO__REMOTE_OWNER_SHIM;
+}
+
+/* From `at` outwards; true when the end of the stack was reached. */
 static bool walk_from(struct walker *w, uint64_t at)
 {
     const struct kymo__remote_layout *layout = w->target->layout;
+    /* Without any frame there is no evaluation loop, and no other one around it. */
+    unsigned owner =
+        w->around == 0 || at != 0 ? KYMO__REMOTE_OWNER_SHIM : KYMO__REMOTE_OWNER_GENERATOR;
+    w->looker->walk.n = w->looker->n_runs = 0;
+    w->n_run = 0;
+    w->is_cut = w->is_partial = false;
     for (size_t n = 0; at != 0; n++) {
         const uint8_t *frame = n < 2 * KYMO__WALK_MAX ? find_frame(w, at) : NULL;
         if (frame == NULL)
             return false;
-        if (kymo__remote_u8(frame, layout->frame.owner) >= KYMO__REMOTE_OWNER_SHIM)
+        owner = kymo__remote_u8(frame, layout->frame.owner);
+        if (owner >= KYMO__REMOTE_OWNER_SHIM)
             end_run(w, at);
         else if (!put_frame(w, frame))
             return false;
@@ -142,7 +163,50 @@ static bool walk_from(struct walker *w, uint64_t at)
             return false;
         at = previous;
     }
-    return true;
+    w->is_partial = !is_outermost(layout, owner);
+    return !w->is_partial;
+}
+
+/* From the frame that the cframe at `at` has; true when that is a whole stack. */
+static bool walk_from_cframe(struct walker *w, uint64_t at, uint64_t *innermost)
+{
+    const struct kymo__remote_layout *layout = w->target->layout;
+    bool is_torn = false;
+    const uint8_t *cframe = kymo__places_cframe(w->looker, w->target, w->places, at, &is_torn);
+    w->is_torn = w->is_torn || is_torn;
+    if (cframe == NULL)
+        return false;
+    *innermost = kymo__remote_u64(cframe, layout->cframe.current_frame);
+    return *innermost != 0 && walk_from(w, *innermost);
+}
+
+/*
+ * 3.11 and 3.12: while an evaluation loop begins, its cframe is the thread's already, and what stands in it is left over from
+ * whatever stood there on the C stack before. The stack is that of the loop around it: the one that the cframe names, or
+ * the nearest further out that is known. True when one is whole; else the walk is the one from `innermost`.
+ */
+static bool walk_around(struct walker *w, uint64_t cframe, uint64_t *innermost)
+{
+    const uint64_t first = *innermost;
+    uint64_t known[KYMO__CFRAMES];
+    size_t n = 0;
+    if (w->target->layout->cframe.current_frame == KYMO__REMOTE_ABSENT)
+        return false;
+    for (size_t i = 0; i < w->places->n_cframes; i++)
+        if (w->places->cframes[i].at > cframe)
+            known[n++] = w->places->cframes[i].at;
+    if (w->around > cframe && walk_from_cframe(w, w->around, innermost))
+        return true;
+    while (n > 0) {
+        size_t nearest = 0;
+        for (size_t i = 1; i < n; i++)
+            nearest = known[i] < known[nearest] ? i : nearest;
+        if (walk_from_cframe(w, known[nearest], innermost))
+            return true;
+        known[nearest] = known[--n];
+    }
+    *innermost = first;
+    return walk_from(w, first);
 }
 
 /*
@@ -190,9 +254,17 @@ static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *inn
         if (cframe == NULL)
             return false;
         *innermost = kymo__remote_u64(cframe, layout->cframe.current_frame);
+        w->around = kymo__remote_u64(cframe, layout->cframe.previous);
     }
     return layout->thread.datastack_chunk == KYMO__REMOTE_ABSENT ||
            kymo__places_refresh(w->looker, w->target, w->places, state, &w->is_torn);
+}
+
+/* Says where frames are missing, to whoever looks at the stack alone. */
+static void put_mark(struct kymo__walk *walk)
+{
+    if (kymo__grow(&walk->frames, &walk->cap, walk->n + 1, sizeof *walk->frames))
+        walk->frames[walk->n++] = (struct kymo__walk_frame){.code = KYMO__WALK_MARK};
 }
 
 enum kymo__walked kymo__thread_walk(struct kymo__looker *looker, struct kymo__target *target,
@@ -206,8 +278,6 @@ enum kymo__walked kymo__thread_walk(struct kymo__looker *looker, struct kymo__ta
         .places = &thread->places,
         .max_late = is_still ? MAX_LATE_STILL : MAX_LATE,
     };
-    looker->walk.n = 0;
-    looker->n_runs = 0;
     const uint8_t *state = kymo__batch_at(&looker->batch, thread->places.state_copy);
     if (state == NULL || kymo__remote_u64(state, layout->thread.interpreter) !=
                              target->interpreters[thread->interpreter].address)
@@ -215,14 +285,18 @@ enum kymo__walked kymo__thread_walk(struct kymo__looker *looker, struct kymo__ta
     uint64_t innermost;
     if (!find_innermost(&w, state, &innermost))
         return KYMO__WALK_REJECTED;
-    if (!walk_from(&w, innermost)) {
+    if (!walk_from(&w, innermost) &&
+        !walk_around(&w, kymo__remote_u64(state, layout->thread.frame), &innermost)) {
         /* A chain that breaks off in a thread that moved is two stacks in one. */
-        if (looker->walk.n == 0 || (!is_still && !w.is_cut))
+        if (looker->walk.n == 0 || (!is_still && !w.is_cut && !w.is_partial))
             return KYMO__WALK_REJECTED;
         *flags |= KYMO_SAMPLE_TRUNCATED;
+        w.is_torn = w.is_torn || w.is_partial;
     }
     if (w.n_run > 0)
         end_run(&w, 0);
+    if ((*flags & KYMO_SAMPLE_TRUNCATED) != 0)
+        put_mark(&looker->walk);
     if (looker->walk.n == 0)
         *flags |= KYMO_SAMPLE_NO_FRAMES;
     if (!is_still && (w.is_torn || differs_from_twin(&w, innermost)))
