@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,11 +35,11 @@ def targets_python() -> str:
     return str(found[-1]) if found else sys.executable
 
 
-def use_processor(i: int) -> None:
+def put_on_processor(pid: int, i: int) -> None:
     """The i-th of the processors that there are, where there are two."""
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) > 1:
-        os.sched_setaffinity(0, {allowed[i]})
+        os.sched_setaffinity(pid, {allowed[i]})
 
 
 class Target:
@@ -46,9 +48,10 @@ class Target:
     def __init__(self, name: str, *arguments: object, python: Optional[str] = None, pin: bool = True) -> None:
         self.script = SAMPLING / "targets" / f"{name}.py"
         command = [python or targets_python(), str(self.script), "600", *map(str, arguments)]
-        start = (lambda: use_processor(0)) if pin else None
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=start)
-        self.lines: list[tuple[float, str]] = []
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        if pin:
+            put_on_processor(self.process.pid, 0)
+        self.lines: list[tuple[float, list[str]]] = []
         self.ticks: list[tuple[float, int]] = []
         self.is_ready = threading.Event()
         threading.Thread(target=self._read, daemon=True).start()
@@ -65,8 +68,12 @@ class Target:
             elif words[0] == "tick":
                 self.ticks.append((float(words[1]), int(words[2])))
             else:
-                self.lines.append((time.perf_counter(), line))
+                self.lines.append((time.perf_counter(), words))
         self.is_ready.set()
+
+    def words(self, first: str) -> list[list[str]]:
+        """Its lines that begin with this word."""
+        return [words for _, words in list(self.lines) if words[0] == first]
 
     def speed(self, begin: float, end: float) -> float:
         """Rounds each second between two moments of perf_counter()."""
@@ -129,17 +136,14 @@ class Tool:
         raise NotImplementedError
 
     def start(self, pid: int, rate: float, seconds: float, out: Path) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            self.command(pid, rate, seconds, out),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=lambda: use_processor(1),
-        )
+        command = self.command(pid, rate, seconds, out)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        put_on_processor(process.pid, 1)
+        return process
 
     def finish(self, process: subprocess.Popen[str], seconds: float) -> tuple[str, float, float]:
         """Wait for it, and interrupt it when it is late; return what it said, its processor time and peak memory."""
-        late = threading.Timer(seconds + 3, process.send_signal, (signal.SIGINT,))
+        late = threading.Timer(seconds + 1, process.send_signal, (signal.SIGINT,))
         hopeless = threading.Timer(seconds + 20, process.kill)
         rss = PeakMemory(process.pid)
         for helper in (late, hopeless, rss):
@@ -211,3 +215,60 @@ def program_beside_python(name: str) -> Optional[str]:
 
 def grammar_of(target: Target) -> Grammar:
     return Grammar(target.script)
+
+
+class Kymo(Tool):
+    """kymo attach, with options; what it writes is read by kymo export and kymo report."""
+
+    name = "kymo"
+
+    def __init__(self, *options: str) -> None:
+        self.program = str(Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "bench")) / "cli" / "kymo")
+        self.options = options
+
+    def command(self, pid: int, rate: float, seconds: float, out: Path) -> list[str]:
+        shutil.rmtree(out, ignore_errors=True)
+        numbers = ["--rate", str(rate), "--duration", str(seconds), "-o", str(out)]
+        return [self.program, "attach", str(pid), "-q", *numbers, *self.options]
+
+    def ask(self, *arguments: object) -> str:
+        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"kymo {arguments[0]}: {done.stderr[-500:]}")
+        return done.stdout
+
+    def tables(self, out: Path, *options: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.ask("report", out, "--samples", "--json", *options))
+        return found
+
+    def read(self, out: Path, said: str) -> tuple[Counter[Stack], dict[str, Any]]:
+        text = self.ask("export", out, "-q", "--to", "pyspy", "--idle", "-o", "-")
+        return from_pyspy(text), dict(self.tables(out)["audit"][0])
+
+
+# ---- how much slower a target is ----
+
+
+def slowdowns(target: Target, ways: dict[str, tuple[Tool, float]], rounds: int, out: Path) -> dict[str, list[float]]:
+    """Return of each way how much slower the target is, in percent, in each round: without, with, with, without."""
+    window = 0.4
+    losses: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        order = ["", *ways, *reversed(ways), ""]
+        speeds: dict[str, list[float]] = {}
+        for name in order:
+            process = None
+            if name:
+                tool, rate = ways[name]
+                process = tool.start(target.pid, rate, 60, out)
+                time.sleep(0.3)
+            begin = time.perf_counter()
+            time.sleep(window)
+            speeds.setdefault(name, []).append(target.speed(begin, begin + window))
+            if process:
+                process.send_signal(signal.SIGINT)
+                ways[name][0].finish(process, 1)
+        still = sum(speeds[""]) / 2
+        for name in ways:
+            losses[name].append(100 * (1 - sum(speeds[name]) / 2 / still))
+    return losses

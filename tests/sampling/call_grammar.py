@@ -23,6 +23,7 @@ class Frame(NamedTuple):
 
 
 Stack = tuple[Frame, ...]  # outermost first
+TRUNCATED = Frame("(truncated)", "", 0)  # outer frames are missing, and the tool says so
 
 
 class Grammar:
@@ -51,6 +52,8 @@ class Grammar:
     def _take(self, name: str, node: ast.AST, lines: Iterable[int], marks: list[str]) -> None:
         self.lines[name] = set(lines)
         for call in ast.walk(node):
+            if isinstance(call, (ast.Import, ast.ImportFrom)):
+                self.calls_others.add((name, call.lineno))
             if not isinstance(call, ast.Call):
                 continue
             if isinstance(call.func, ast.Name) and call.func.id in self.names:
@@ -66,7 +69,7 @@ class Grammar:
         """Say why `stack` cannot be; the empty text when it can."""
         if not stack:
             return "no frames"
-        frames = [frame._replace(function=frame.function.rpartition(".")[2]) for frame in stack]
+        frames = [frame._replace(function=frame.function.rpartition(".")[2]) for frame in stack if frame != TRUNCATED]
         is_own = [Path(frame.file).name == self.file for frame in frames]
         for i, frame in enumerate(frames):
             if is_own[i] and frame.line not in self.lines.get(frame.function, ()):
@@ -74,7 +77,7 @@ class Grammar:
             fault = self._edge_fault(frames[i - 1], is_own[i - 1], frame, is_own[i]) if i else ""
             if fault:
                 return fault
-        if is_own[0] and frames[0].function != "<module>":
+        if stack[0] != TRUNCATED and is_own[0] and frames[0].function != "<module>":
             return f"begins with {frames[0].function}"
         deepest = Counter(frame.function for i, frame in enumerate(frames) if is_own[i])
         if self.depth is not None and max(deepest.values(), default=0) > self.depth:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Optional
 
-from call_grammar import Frame, Stack
+from call_grammar import TRUNCATED, Frame, Stack
 
 PYSPY_FRAME = re.compile(r"(?P<function>.*) \((?P<file>.*):(?P<line>\d+)\)$", re.S)
 AUSTIN_FRAME = re.compile(r"(?P<file>.*):(?P<function>[^:]*):(?P<line>\d+)$", re.S)
@@ -20,8 +20,8 @@ def from_pyspy(text: str) -> Counter[Stack]:
     stacks: Counter[Stack] = Counter()
     for line in text.splitlines():
         frames, _, n = line.rpartition(" ")
-        found = (PYSPY_FRAME.match(frame) for frame in frames.split(";"))
-        stacks[tuple(frame_of(match) for match in found if match)] += int(n)
+        found = (TRUNCATED if frame == TRUNCATED.function else PYSPY_FRAME.match(frame) for frame in frames.split(";"))
+        stacks[tuple(one if one is TRUNCATED else frame_of(one) for one in found if one)] += int(n)
     return stacks
 
 

@@ -28,7 +28,7 @@ def main(seconds):
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         ask(near)
-        compute(10000)
+        compute(1000)
 
 
 main(float(sys.argv[1]))

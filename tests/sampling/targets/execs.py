@@ -1,21 +1,19 @@
-"""A process that becomes another program N times, Python each time: execs.py SECONDS N."""
+"""A process that becomes another program, Python each time, N times: execs.py SECONDS N LIFE."""
 
 import os
 import sys
 import time
 
-
-def stage(seconds):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
+TEXT = "def stage_{n}(end):\n    while clock() < end: pass\n"
 
 
-def main(seconds, n):
-    print("ready" if "again" not in sys.argv else "again", n, flush=True)
-    stage(seconds / 4)
+def main(n, life):
+    scope = {"clock": time.perf_counter}
+    exec(compile(TEXT.format(n=n), "<stage>", "exec"), scope)
+    print("ready" if len(sys.argv) < 5 else "again", n, flush=True)
+    scope[f"stage_{n}"](time.perf_counter() + life)
     if n > 0:
-        os.execv(sys.executable, [sys.executable, __file__, str(seconds), str(n - 1), "again"])
+        os.execv(sys.executable, [sys.executable, __file__, sys.argv[1], str(n - 1), sys.argv[3], "again"])
 
 
-main(float(sys.argv[1]), int(sys.argv[2]))
+main(int(sys.argv[2]), float(sys.argv[3]))

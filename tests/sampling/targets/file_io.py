@@ -22,7 +22,7 @@ def main(seconds):
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             write_checkpoint(out, block)
-            step(10000)
+            step(1000)
 
 
 main(float(sys.argv[1]))

@@ -18,7 +18,8 @@ def main(seconds):
     code = compile(TEXT.format(name="plain"), "dir (a:1);b\n.py", "exec")
     exec(code, scope)
     hostile = scope["plain"]
-    hostile.__code__ = hostile.__code__.replace(co_name="f (x.py:3);g\nh 12")
+    names = {name: "f (x.py:3);g\nh 12" for name in ("co_name", "co_qualname") if hasattr(hostile.__code__, name)}
+    hostile.__code__ = hostile.__code__.replace(**names)
     functions = [scope[name] for name in FUNCTIONS] + [hostile]
     for i, name in enumerate(THREADS):
         threading.Thread(target=functions[i % len(functions)], args=(end,), name=name, daemon=True).start()

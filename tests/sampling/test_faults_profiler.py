@@ -1,0 +1,214 @@
+"""What may happen to the profiler: it is killed, its disk is full, it may not. The target goes on in any case."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from watching import IS_LONG, KYMO, Kymo, functions_in, running, thread_states, tracers, wait_until
+
+N_KILLS = 1000 if IS_LONG else 30
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user, mounts and unshares")
+
+
+def test_killed_at_random_it_leaves_no_thread_stopped(kymo: Kymo) -> None:
+    """SIGKILL at any moment, in the midst of stops: the kernel lets the thread go on."""
+    chance, n_tracing = random.Random(20261116), 0
+    options = ("--exact", "--rate", 5000, "--max-slowdown", "100%")
+    with running("threads", 4) as target:
+        for i in range(N_KILLS):
+            command = [KYMO, "attach", str(target.pid), "-q", "-o", f"{i}.kymo", *map(str, options)]
+            sampler = subprocess.Popen(command, cwd=kymo.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(chance.random() * 0.08)
+            n_tracing += bool(tracers(target.pid))
+            sampler.kill()
+            sampler.wait()
+            assert tracers(target.pid) == set()
+            assert not set(thread_states(target.pid).values()) & {"t", "T"}
+            shutil.rmtree(kymo.folder / f"{i}.kymo", ignore_errors=True)
+        target.wait_for_more("tick")
+        assert n_tracing > 0, "it was never killed while it traced"
+
+
+def test_what_was_written_before_a_kill_is_read(kymo: Kymo) -> None:
+    recording = kymo.new_recording()
+    with running("flat") as target:
+        sampler = kymo.start("attach", target.pid, "-q", "-o", recording, "--rate", 200)
+        time.sleep(2.4)
+        sampler.kill()
+        sampler.communicate()
+    tables = kymo.report(recording)
+    assert sum(row["samples"] for row in tables["processes"]) > 20
+    assert "main" in functions_in(kymo.stacks(recording))
+    # What was lost is at most two seconds of it.
+    assert tables["audit"][0]["seconds"] > 0.3
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)], check=True)
+    with (folder / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+        while True:
+            filler.write(bytes(4096))
+    os.truncate(folder / "filler", (64 << 10) - (16 << 10))
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@needs_root
+def test_a_full_disk_is_said_and_what_was_written_is_read(kymo: Kymo, small_disk: Path) -> None:
+    recording = small_disk / "run.kymo"
+    with running("churn") as target:
+        options = ("--snapshot", "--rate", 20000, "--duration", 30)
+        done = kymo.run("attach", target.pid, "-q", "-o", recording, *options, status=None)
+        assert done.returncode != 0
+        assert "No space left" in done.stderr, done.stderr
+        assert len(done.stderr.strip().splitlines()) <= 3
+        target.wait_for_more("tick")
+    kymo.run("report", recording, "--samples", status=None)
+    assert kymo.run("report", recording, status=None).returncode in (0, 2)
+
+
+@needs_root
+def test_another_users_process_is_refused_with_the_reason(kymo: Kymo) -> None:
+    kymo.folder.chmod(0o777)
+    with running("flat") as target:
+        done = kymo.run("attach", target.pid, "-o", "/tmp/never.kymo", "--duration", 1, before=NOBODY, status=2)
+        assert str(target.pid) in done.stderr
+        assert re.search(r"permission|user|sudo|CAP_SYS_PTRACE", done.stderr), done.stderr
+        done = kymo.run("stacks", target.pid, before=NOBODY, status=2)
+        assert str(target.pid) in done.stderr + done.stdout
+
+
+def visible_to_all(path: Path) -> bool:
+    """Whether any user may go to `path`."""
+    return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.resolve().parents)
+
+
+@needs_root
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="needs an interpreter that all users may run")
+def test_without_root_ones_own_processes_are_read(kymo: Kymo) -> None:
+    if not visible_to_all(Path(KYMO)) or not visible_to_all(Path(__file__)):
+        pytest.skip("another user cannot reach this tree")
+    with running("flat", command=[*NOBODY, "/usr/bin/python3"]) as target:
+        done = kymo.run("stacks", target.pid, "--json", before=NOBODY)
+        assert '"leaf_a"' in done.stdout or '"main"' in done.stdout
+
+
+def test_what_is_no_python_is_refused(kymo: Kymo) -> None:
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        try:
+            done = kymo.run("attach", sleeper.pid, "-o", kymo.new_recording(), "--duration", 1, status=2)
+            assert str(sleeper.pid) in done.stderr
+            assert "Python" in done.stderr
+            assert len(done.stderr.strip().splitlines()) <= 2
+        finally:
+            sleeper.kill()
+    gone = kymo.run("attach", sleeper.pid, "-o", kymo.new_recording(), "--duration", 1, status=2)
+    assert str(sleeper.pid) in gone.stderr
+
+
+@pytest.fixture
+def slow_to_start(tmp_path: Path) -> tuple[str, Path]:
+    """A Python that reads a pipe where its settings should be, before anything of it is there, and the pipe."""
+    import sys
+
+    home = tmp_path / "slow"
+    (home / "bin").mkdir(parents=True)
+    real = Path(sys.executable).resolve()
+    (home / "bin" / "python").symlink_to(real)
+    pipe = home / "pyvenv.cfg"
+    os.mkfifo(pipe)
+    return str(home / "bin" / "python"), pipe
+
+
+def test_a_python_that_has_not_finished_starting_is_waited_for(kymo: Kymo, slow_to_start: tuple[str, Path]) -> None:
+    import sys
+
+    python, pipe = slow_to_start
+    script = Path(__file__).parent / "targets" / "flat.py"
+    recording = kymo.new_recording()
+    with subprocess.Popen([python, str(script), "600"], stdout=subprocess.DEVNULL) as target:
+        try:
+            # Nothing opens the pipe for writing: it waits.
+            wait_until(lambda: thread_states(target.pid).get(target.pid) == "S", "it does not wait")
+            done = kymo.run("attach", target.pid, "-o", recording, "--duration", 0.3, status=None)
+            assert done.returncode in (0, 2)
+            assert done.returncode == 0 or str(target.pid) in done.stderr
+            sampler = kymo.start("attach", target.pid, "-q", "-o", kymo.new_recording(), "--duration", 1)
+            time.sleep(0.2)
+            settings = f"home = {Path(sys.executable).resolve().parent}\n"
+            # It may be read more than once.
+            for _ in range(3):
+                try:
+                    pipe_fd = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+                except OSError:
+                    break
+                os.write(pipe_fd, settings.encode())
+                os.close(pipe_fd)
+                time.sleep(0.05)
+            pipe.unlink()
+            out, error = sampler.communicate(timeout=60)
+            assert sampler.returncode in (0, 2), (out, error)
+        finally:
+            target.kill()
+
+
+def test_a_python_may_be_watched_from_its_first_moment(kymo: Kymo) -> None:
+    """Attached at any moment of its start, it is either sampled or refused with a sentence."""
+    chance = random.Random(7)
+    import sys
+
+    script = Path(__file__).parent / "targets" / "flat.py"
+    n_fine = 0
+    for _ in range(60 if IS_LONG else 6):
+        with subprocess.Popen([sys.executable, str(script), "600"], stdout=subprocess.DEVNULL) as target:
+            time.sleep(chance.random() * 0.03)
+            done = kymo.run("attach", target.pid, "-q", "-o", kymo.new_recording(), "--duration", 0.2, status=None)
+            target.kill()
+        assert done.returncode in (0, 2), (done.returncode, done.stderr)
+        n_fine += done.returncode == 0
+    assert n_fine > 0
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not here")
+def test_nothing_is_written_into_the_target(kymo: Kymo) -> None:
+    """No call that writes memory or registers of another process, in any way of reading."""
+    with running("threads", 4) as target:
+        for options in (("--exact",), ("--snapshot", "--rate", "1000"), ("--native",)):
+            trace = kymo.folder / "calls.txt"
+            calls = "trace=ptrace,process_vm_writev,openat,pwrite64,process_madvise"
+            before = ("strace", "-f", "-qq", "-o", str(trace), "-e", calls)
+            command = ("attach", target.pid, "-q", "-o", kymo.new_recording(), "--duration", "0.4", *options)
+            kymo.run(*command, before=before)
+            text = trace.read_text(errors="replace")
+            assert f"/proc/{target.pid}" in text or "/proc/" in text
+            assert not re.search(r"PTRACE_(POKE\w*|SET(REGS|FPREGS|REGSET|SIGINFO)|KILL|CONT|SYSCALL)", text)
+            assert "process_vm_writev" not in text
+            assert not re.search(r'"/proc/\d+/(task/\d+/)?mem", [^)]*O_(RDWR|WRONLY)', text)
+
+
+def test_ctrl_c_ends_it_in_order(kymo: Kymo) -> None:
+    recording = kymo.new_recording()
+    with running("flat") as target:
+        sampler = kymo.start("attach", target.pid, "-o", recording)
+        time.sleep(0.6)
+        sampler.send_signal(signal.SIGINT)
+        out, error = sampler.communicate(timeout=60)
+        assert sampler.returncode == 0, (out, error)
+        assert tracers(target.pid) == set()
+    assert sum(kymo.stacks(recording).values()) > 0
+    assert kymo.report(recording)["audit"][0]["end"] != "unclosed"

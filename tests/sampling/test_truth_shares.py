@@ -1,0 +1,47 @@
+"""Shares of time that a target counts itself, against those that the samples give."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from sampled_stacks import distance, floor, functions_on
+from watching import IS_LONG, Kymo, running
+
+SECONDS = 20 if IS_LONG else 1.5
+NAMES = ("seventy", "twenty", "ten")
+
+
+@pytest.mark.parametrize("strategy", ["--exact", "--snapshot"])
+def test_duty_cycles_are_found(kymo: Kymo, strategy: str) -> None:
+    with running("duty") as target:
+        recording = kymo.attach(target.pid, strategy, "--rate", 1000, "--max-slowdown", "100%", seconds=SECONDS)
+        took = target.said("took")
+    truth = Counter({name: sum(float(line[i]) for line in took) for i, name in enumerate(NAMES)})
+    found = functions_on(kymo.stacks(recording), NAMES)
+    n = sum(found.values())
+    assert n > 200
+    _, most = floor(truth, n)
+    assert distance(found, truth) < 1.5 * most, (found, truth)
+
+
+def test_threads_that_fight_for_the_interpreter_hold_it_in_turns(kymo: Kymo) -> None:
+    """One holds it at a time, so the holders' samples are as many as the rounds at most."""
+    with running("gil", 3) as target:
+        recording = kymo.attach(target.pid, "--exact", "--rate", 500, "--max-slowdown", "100%", seconds=SECONDS)
+    found = kymo.report(recording, "--mode", "gil")
+    rounds = found["audit"][0]["rounds"]
+    fighters = [row for row in found["threads"] if row["thread"].startswith("fighter")]
+    held = sum(row["samples"] for row in fighters)
+    assert len(fighters) == 3
+    assert rounds * 0.5 < held <= rounds
+    assert all(row["samples"] > held * 0.1 for row in fighters)
+
+
+def test_work_without_the_interpreter_counts_as_work(kymo: Kymo) -> None:
+    """Threads that hash have given the interpreter up; they are on a processor, and hold nothing."""
+    with running("releases") as target:
+        recording = kymo.attach(target.pid, "--rate", 200, seconds=SECONDS)
+    rows = [row for row in kymo.report(recording, "--mode", "cpu")["threads"] if row["thread"].startswith("hasher")]
+    assert len(rows) == 2
+    assert all(row["gil"] < 0.5 for row in rows), rows

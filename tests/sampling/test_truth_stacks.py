@@ -1,0 +1,95 @@
+"""No stack that the source cannot have: none at all where threads are stopped, few where they are not."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from call_grammar import Stack
+from sampled_stacks import by_function, distance, from_pyspy
+from watching import IS_LONG, PYTHONS, Kymo, running
+
+# As many as can be had: a stop takes some 50 us, so this is far above what one would ask for.
+FAST = ("--rate", 4000, "--max-slowdown", "100%")
+FLUTTERING = ("flat", "churn", "generators", "flutter", "callbacks")
+
+
+@pytest.mark.parametrize("name", FLUTTERING)
+def test_stopped_threads_have_only_possible_stacks(kymo: Kymo, name: str) -> None:
+    with running(name) as target:
+        recording = kymo.attach(target.pid, "--exact", *FAST, seconds=20 if IS_LONG else 0.8)
+    n, impossible, why = target.grammar.judge(kymo.stacks(recording))
+    assert n > 100
+    assert impossible == 0, why
+    audit = kymo.report(recording)["audit"][0]
+    assert audit["rejected"] == 0
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_so_in_every_python(kymo: Kymo, version: str) -> None:
+    names = FLUTTERING if IS_LONG else ("flat",)
+    for name in names:
+        with running(name, command=[PYTHONS[version]]) as target:
+            recording = kymo.attach(target.pid, "--exact", *FAST, seconds=3 if IS_LONG else 0.3)
+        n, impossible, why = target.grammar.judge(kymo.stacks(recording))
+        assert n > 30
+        assert impossible == 0, (name, why)
+        assert kymo.report(recording)["processes"][0]["samples"] > 30
+
+
+def test_snapshots_of_fast_code_are_mostly_possible(kymo: Kymo) -> None:
+    with running("flat") as target:
+        recording = kymo.attach(target.pid, "--snapshot", "--rate", 2000)
+    n, impossible, why = target.grammar.judge(kymo.stacks(recording))
+    assert n > 100
+    # Others that read one frame after another have 15 to 80 of 100 here.
+    assert impossible < n * 0.1, why
+    audit = kymo.report(recording)["audit"][0]
+    assert audit["rejected"] <= audit["samples"] * 0.01
+
+
+def test_snapshots_of_ordinary_code_are_possible(kymo: Kymo) -> None:
+    with running("deep", 30) as target:
+        recording = kymo.attach(target.pid, "--snapshot", "--rate", 2000)
+    n, impossible, why = target.grammar.judge(kymo.stacks(recording))
+    assert n > 100
+    assert impossible == 0, why
+
+
+def test_snapshots_are_where_stopped_threads_are(kymo: Kymo) -> None:
+    """Neither kind of samples prefers slow or fast places.
+
+    Samples that come soon one after another are alike where the machine is busy, so what chance does is told by the
+    recordings themselves: by the distances when the two kinds are exchanged among them.
+    """
+    kinds = [("--exact", *FAST), ("--snapshot", "--rate", 4000)] * (20 if IS_LONG else 5)
+    with running("churn") as target:
+        found = [by_function(kymo.stacks(kymo.attach(target.pid, *kind, seconds=0.15))) for kind in kinds]
+    parts = [Counter({name: n / sum(one.values()) for name, n in one.items()}) for one in found]
+
+    def apart(is_exact: list[bool]) -> float:
+        sums: list[Counter[str]] = [Counter(), Counter()]
+        for part, which in zip(parts, is_exact):
+            sums[which].update(part)
+        return distance(*sums)
+
+    chance, truth = random.Random(3), [kind[0] == "--exact" for kind in kinds]
+    by_chance = sorted(apart(chance.sample(truth, len(truth))) for _ in range(1000))
+    assert apart(truth) <= max(by_chance[-2], 0.02), (parts, by_chance[-10:])
+
+
+def test_the_judge_would_notice(kymo: Kymo) -> None:
+    """What is asked above is not empty: with one frame of each stack exchanged, every sample is impossible."""
+    with running("flat") as target:
+        stacks = kymo.stacks(kymo.attach(target.pid, "--exact", "--rate", 500, seconds=0.3))
+    swapped = {"leaf_a": "leaf_b", "leaf_b": "leaf_a", "a": "b", "b": "a"}
+
+    def exchange(stack: Stack) -> Stack:
+        return tuple(frame._replace(function=swapped.get(frame.function, frame.function)) for frame in stack)
+
+    calls = {stack: n for stack, n in stacks.items() if len(stack) > 2}
+    assert calls
+    for stack in calls:
+        assert target.grammar.fault(exchange(stack)) != ""
+    assert from_pyspy("") == {}
