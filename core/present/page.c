@@ -175,6 +175,7 @@ static kymo_status put_data(struct kymo__page *page)
     KYMO_TRY(kymo__page_measure(page));
     KYMO_TRY(kymo__page_time_epochs(page));
     KYMO_TRY(kymo__page_profile(page));
+    KYMO_TRY(kymo__page_sample(page));
     KYMO_TRY(put_texts(page));
     KYMO_TRY(put_json(page, "names", kymo__page_names));
     return put_json(page, "index", kymo__page_index);
@@ -234,5 +235,6 @@ kymo_status kymo_page_write(kymo_recording *const *recordings, size_t n,
     kymo_energy_report_destroy(page.energy);
     kymo_epoch_report_destroy(page.epochs);
     kymo__page_free_calls(&page);
+    kymo__page_free_samples(&page);
     return status;
 }

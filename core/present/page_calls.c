@@ -91,18 +91,24 @@ static void put_nodes(struct kymo__buf *block, const struct kymo__calls *calls)
             put_plane(block, calls, c, 8 * plane);
 }
 
-static kymo_status put_block(struct kymo__page_packer *packer, const struct kymo__calls *calls,
-                             size_t number)
+kymo_status kymo__page_put_nodes(struct kymo__page_packer *packer, const struct kymo__calls *calls,
+                                 const char *name)
 {
     struct kymo__buf block = {0};
-    char name[32];
-    snprintf(name, sizeof name, "calls-%zu", number);
     put_nodes(&block, calls);
     const kymo_status status = block.failed
                                    ? kymo__fail(KYMO_ENOMEM, "no memory for the page's calls")
                                    : kymo__page_packer_put(packer, name, block.data, block.len);
     kymo__buf_fini(&block);
     return status;
+}
+
+static kymo_status put_block(struct kymo__page_packer *packer, const struct kymo__calls *calls,
+                             size_t number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "calls-%zu", number);
+    return kymo__page_put_nodes(packer, calls, name);
 }
 
 /* ---- names ---- */
@@ -177,7 +183,7 @@ static void put_threads(struct kymo__buf *json, const struct kymo__calls *calls)
     kymo__page_close(json, "],");
 }
 
-static void put_profile(struct kymo__buf *json, const struct kymo__calls *calls, const char *title)
+void kymo__page_put_profile(struct kymo__buf *json, const struct kymo__calls *calls, const char *title)
 {
     kymo__buf_puts(json, "{");
     kymo__page_put_text(json, "title", title);
@@ -188,7 +194,8 @@ static void put_profile(struct kymo__buf *json, const struct kymo__calls *calls,
     kymo__page_put_number(json, "other_paths", calls->other_paths);
     kymo__page_put_number(json, "widened", calls->widened);
     kymo__page_put_number(json, "cost_ps", calls->cost_ps);
-    kymo__buf_printf(json, "\"is_cpu_time\":%s},",
+    kymo__buf_printf(json, "\"is_samples\":%s,\"is_cpu_time\":%s},",
+                     calls->from_samples ? "true" : "false",
                      (calls->flags & KYMO__CALLS_CPU_TIMER) != 0 ? "true" : "false");
 }
 
@@ -211,7 +218,7 @@ void kymo__page_put_calls(const struct kymo__page *page, struct kymo__buf *json)
         return;
     kymo__page_put_key(json, "calls");
     kymo__buf_puts(json, "[");
-    put_profile(json, page->calls, page->summary->title);
+    kymo__page_put_profile(json, page->calls, page->summary->title);
     kymo__page_close(json, "],");
 }
 
@@ -259,7 +266,8 @@ static kymo_status read_side(struct side *side)
         return KYMO_OK;
     return kymo__fail(
         KYMO_EFORMAT,
-        "%s has neither calls nor ranges; record some with kymo run --calls or kymo.Profile",
+        "%s has neither calls nor samples nor ranges; record some with kymo run --calls, kymo "
+        "attach or kymo.Profile",
         title_of(side));
 }
 
@@ -286,7 +294,7 @@ static void put_index(const struct call_page *page, struct kymo__buf *json, cons
     kymo__page_put_key(json, "calls");
     kymo__buf_puts(json, "[");
     for (size_t s = 0; s < page->n_sides; s++)
-        put_profile(json, &page->sides[s].calls, title_of(&page->sides[s]));
+        kymo__page_put_profile(json, &page->sides[s].calls, title_of(&page->sides[s]));
     kymo__page_close(json, "]}");
 }
 
@@ -333,7 +341,11 @@ static kymo_status write_page(struct call_page *page)
     KYMO_TRY(
         kymo_calls_report_create(page->sides[0].recordings, page->sides[0].n, NULL, &page->report));
     for (size_t s = 0; s < page->n_sides; s++)
-        kymo__buf_printf(&own, "%s%s", s == 0 ? "calls of " : " against ", title_of(&page->sides[s]));
+        kymo__buf_printf(&own, "%s%s",
+                         s != 0                              ? " against "
+                         : page->sides[0].calls.from_samples ? "samples of "
+                                                             : "calls of ",
+                         title_of(&page->sides[s]));
     kymo__buf_put(&own, "", 1);
     const kymo_status status =
         own.failed ? kymo__fail(KYMO_ENOMEM, "no memory for the page")

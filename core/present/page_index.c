@@ -230,6 +230,7 @@ kymo_status kymo__page_index(const struct kymo__page *page, struct kymo__buf *js
     kymo__page_put_gpus(page, json);
     kymo__page_put_memory(page, json);
     kymo__page_put_calls(page, json);
+    kymo__page_put_samples(page, json);
     put_processes(json, page);
     put_tracks(json, page);
     kymo__page_close(json, "}");

@@ -21,6 +21,7 @@
 #include <kymo/energy_report.h>
 #include <kymo/epochs.h>
 #include <kymo/page.h>
+#include <kymo/samples_report.h>
 
 /* ---- rows: events of one kind, in order of their begin ---- */
 
@@ -182,6 +183,8 @@ struct kymo__page {
     kymo_energy_report *energy;        /* NULL: none was measured */
     kymo_epoch_report *epochs;         /* NULL: the program told of none */
     struct kymo__calls *calls;         /* NULL: none were profiled */
+    struct kymo__calls *samples;       /* NULL: nothing was sampled */
+    kymo_samples_report *sampled;      /* with it */
 };
 
 /* ---- page_breakdown.c ---- */
@@ -217,7 +220,20 @@ void kymo__page_put_energy(const struct kymo__page *page, struct kymo__buf *json
 KYMO_WARN_UNUSED kymo_status kymo__page_time_epochs(struct kymo__page *page);
 void kymo__page_put_epochs(const struct kymo__page *page, struct kymo__buf *json);
 
+/* ---- page_samples.c ---- */
+
+/* Read the samples, where there are some, and put their nodes; then names and tables, as one more object of the index. */
+KYMO_WARN_UNUSED kymo_status kymo__page_sample(struct kymo__page *page);
+void kymo__page_put_samples(const struct kymo__page *page, struct kymo__buf *json);
+void kymo__page_free_samples(struct kymo__page *page);
+
 /* ---- page_calls.c ---- */
+
+/* The nodes of a tree as a block of this name, and its names as an object. */
+KYMO_WARN_UNUSED kymo_status kymo__page_put_nodes(struct kymo__page_packer *packer,
+                                                  const struct kymo__calls *calls, const char *name);
+void kymo__page_put_profile(struct kymo__buf *json, const struct kymo__calls *calls,
+                            const char *title);
 
 /* Read the calls, where some were profiled, and put their nodes; then the names, as one more list of the index. */
 KYMO_WARN_UNUSED kymo_status kymo__page_profile(struct kymo__page *page);

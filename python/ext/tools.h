@@ -10,6 +10,7 @@
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_breakdown.c   breakdown(): what devices did
  *     tools_calls.c       tables of calls
+ *     tools_samples.c     tables of samples, and which count
  *     tools_memory.c      memory(): what was allocated
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_diff.c        diff(): two dumps of tensors
@@ -62,6 +63,12 @@ PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
 PyObject *tools_diff(PyObject *module, PyObject *args);
 
 /* The tables of a report by name, which keep it. Takes it. */
+struct kymo_samples_report;
+struct kymo_samples_filter;
+PyObject *tools_samples_tables(const struct tools_state *state, struct kymo_samples_report *report);
+/* Of a tuple (mode, idle, range, iterations, epochs, phase, thread, rank), which lends its texts. -1 with an exception. */
+int tools_samples_filter(PyObject *chosen, struct kymo_samples_filter *filter);
+
 struct kymo_calls_report;
 PyObject *tools_calls_tables(const struct tools_state *state, struct kymo_calls_report *report);
 

@@ -13,6 +13,7 @@
 #include <kymo/import.h>
 #include <kymo/memory_report.h>
 #include <kymo/page.h>
+#include <kymo/samples_report.h>
 
 #define ENERGY "kymo._tools.energy"
 #define EPOCHS "kymo._tools.epochs"
@@ -255,16 +256,23 @@ static void leave_baseline(PyObject *self, PyObject *baseline)
         ((struct recording *)baseline)->busy = 0;
 }
 
-/* export(format, fd, by or None, baseline or None, calls) */
+/* export(format, fd, by or None, baseline or None, calls, samples or None) */
 static PyObject *recording_export(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
     const char *format;
     int fd;
-    PyObject *baseline;
+    PyObject *baseline, *chosen;
     struct kymo_export_options options = {0};
-    if (!PyArg_ParseTuple(args, "sizOp:export", &format, &fd, &options.by, &baseline, &options.calls))
+    struct kymo_samples_filter samples = {0};
+    if (!PyArg_ParseTuple(args, "sizOpO:export", &format, &fd, &options.by, &baseline,
+                          &options.calls, &chosen))
         return NULL;
+    if (chosen != Py_None) {
+        if (tools_samples_filter(chosen, &samples) < 0)
+            return NULL;
+        options.samples = &samples;
+    }
     if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
         return NULL;
     if (take_baseline(object, baseline, &options) < 0)
@@ -471,6 +479,25 @@ static PyObject *recording_memory(PyObject *object, PyObject *args)
                              : tools_raise(state_of(object), status);
 }
 
+/* samples(chosen, sort or None, library or None, native, names or None) */
+static PyObject *recording_samples(PyObject *object, PyObject *args)
+{
+    struct recording *self = (struct recording *)object;
+    struct kymo_samples_report_options options = {0};
+    kymo_samples_report *report = NULL;
+    PyObject *chosen;
+    if (!PyArg_ParseTuple(args, "Ozzpz:samples", &chosen, &options.sort, &options.library,
+                          &options.native, &options.names))
+        return NULL;
+    if (tools_samples_filter(chosen, &options.filter) < 0 || enter(self) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    const kymo_status status = kymo_samples_report_create(self->opened, self->n, &options, &report);
+    if (leave(self, thread, status) < 0)
+        return NULL;
+    return tools_samples_tables(state_of(object), report);
+}
+
 /* calls(filter, sort, by_signature, subtract) */
 static PyObject *recording_calls(PyObject *object, PyObject *args)
 {
@@ -501,7 +528,7 @@ static PyMethodDef recording_methods[] = {
     {"report", recording_report,
      METH_VARARGS, "report($self, tables, sort, limit, width, as_json, with_gpus, /)\n--\n\nThe whole answer, as text or JSON."},
     {"export", recording_export,
-     METH_VARARGS, "export($self, format, fd, by, baseline, calls, /)\n--\n\nThe events or their sums, for another tool."},
+     METH_VARARGS, "export($self, format, fd, by, baseline, calls, samples, /)\n--\n\nThe events or their sums, for another tool."},
     {"page", recording_page, METH_VARARGS,
      "page($self, fd, title, max_ranges, /)\n--\n\nThe report page."},
     {"calls_page", recording_calls_page, METH_VARARGS,
@@ -510,6 +537,8 @@ static PyMethodDef recording_methods[] = {
      "epochs($self, with_first, /)\n--\n\nTables of epochs by their names, and a text for people."},
     {"energy", recording_energy, METH_VARARGS,
      "energy($self, group, co2, pue, /)\n--\n\nTables of joules by their names."},
+    {"samples", recording_samples,
+     METH_VARARGS, "samples($self, chosen, sort, library, native, names, /)\n--\n\nTables of samples by their names."},
     {"calls", recording_calls,
      METH_VARARGS, "calls($self, filter, sort, by_signature, subtract, /)\n--\n\nTables of calls by their names."},
     {"memory", recording_memory, METH_VARARGS,

@@ -8,7 +8,7 @@ from kymo._table import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Literal, Optional, Union
 
     from kymo._page import Page
@@ -42,6 +42,32 @@ if TYPE_CHECKING:  # see _start.py
 
     CallsBy = Literal["function", "signature", "shape", "path", "thread", "total", "note"]
     CallsSort = Literal["self", "total", "calls", "percall", "name"]
+    SamplesBy = Literal[
+        "function",
+        "line",
+        "file",
+        "module",
+        "thread",
+        "process",
+        "rank",
+        "stack",
+        "contact",
+        "wait",
+        "gil",
+        "audit",
+        "total",
+        "note",
+    ]
+    Chosen = tuple[
+        Optional[str],
+        bool,
+        Optional[str],
+        Optional[str],
+        Optional[str],
+        Optional[str],
+        Optional[str],
+        Optional[str],
+    ]
 
 _EPOCHS = ("epoch", "rank", "average", "phase", "note")
 _ENERGY = ("run", "epoch", "iteration", "range", "phase", "device", "rank", "node", "repeat", "note")
@@ -274,6 +300,36 @@ class Recording:
             raise ValueError(f"calls are given by function, signature, shape, path, thread, total or note, not {by!r}")
         return Table(tables[name])
 
+    def samples(
+        self,
+        by: SamplesBy = "function",
+        *,
+        library: Optional[str] = None,
+        native: bool = False,
+        sort: Optional[str] = None,
+        filter: Optional[str] = None,
+        **chosen: Union[str, int, bool, None],
+    ) -> Table:
+        """Give a table of what a sampler saw, as `kymo report --samples` shows it.
+
+        A row for each "function", "line", "file", "module", "thread", "process", "rank", "stack" or "wait"; "contact"
+        has where `library` is entered, and from where; "gil" who held the interpreter lock; "audit" how sure it all
+        is. `native` makes functions of native frames, whose time is otherwise that of the Python frame around them.
+        Rows are by `sort` ("self", "total", "samples", "name"), and only those whose name matches `filter`.
+
+        Which samples count is said by `mode` ("wall", "cpu", "gil", "exception"), `idle` (all threads, all the time),
+        `range`, `iterations` ("slow", "10..20"), `epochs`, `phase`, `thread` and `rank`.
+        """
+        tables = self._native.samples(_chosen(chosen), sort, library, native, filter)
+        names = {"process": "processes", "gil": "gil", "audit": "audit"}
+        name = names.get(by, by + "s")
+        if name not in tables:
+            raise ValueError(
+                f"samples are not given by {by!r}, but by function, line, file, module, thread, process, "
+                "rank, stack, contact, wait, gil, audit, total or note"
+            )
+        return Table(tables[name])
+
     def gpu(self, table: GpuTable = "kernels") -> Table:
         """Give a table of what GPUs did, as `kymo report --gpu` shows it.
 
@@ -350,6 +406,7 @@ class Recording:
         by: Optional[str] = None,
         baseline: Optional[Recording] = None,
         calls: bool = False,
+        samples: Union[bool, Mapping[str, Union[str, int, bool, None]]] = False,
     ) -> None:
         """Write a file for another tool, or a picture.
 
@@ -357,16 +414,19 @@ class Recording:
         Of times added up by path: "collapsed" and "flamegraph", an SVG; for these two `by` ("thread" or "rank") makes
         that the outermost frame, and `baseline`, another recording, shows what changed since.
         Of functions and their callers: "pstats", as cProfile dumps it, and "callgrind". `calls` writes what a call
-        profiler counted in the other formats, too, instead of ranges.
+        profiler counted in the other formats, too, instead of ranges. `samples` does so with what a sampler saw: True,
+        or what chooses among them as in samples(), {"iterations": "slow"}. "pyspy" has their stacks as py-spy does.
         """
         from kymo import _tools
 
         known = _tools.export_formats.split(",")
         if format not in known:
             raise ValueError(f"no format {format!r}; there are {', '.join(known)}")
+        wanted = None if samples is False else _chosen({} if samples is True else samples)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         try:
-            self._native.export(format, fd, by, None if baseline is None else baseline._native, calls)
+            before = None if baseline is None else baseline._native
+            self._native.export(format, fd, by, before, calls, wanted)
         except BaseException:
             _remove_partial(path, fd)
             raise
@@ -399,6 +459,25 @@ class Recording:
 
     def __str__(self) -> str:
         return self.report()
+
+
+def _chosen(by: Mapping[str, Union[str, int, bool, None]]) -> Chosen:
+    """Make what C takes of keyword arguments that choose samples."""
+    known = ("mode", "idle", "range", "iterations", "epochs", "phase", "thread", "rank")
+    for name in by:
+        if name not in known:
+            raise TypeError(f"samples are not chosen by {name!r}, but by {', '.join(known)}")
+    text = {name: None if value is None else str(value) for name, value in by.items() if name != "idle"}
+    return (
+        text.get("mode"),
+        bool(by.get("idle", False)),
+        text.get("range"),
+        text.get("iterations"),
+        text.get("epochs"),
+        text.get("phase"),
+        text.get("thread"),
+        text.get("rank"),
+    )
 
 
 def _remove_partial(path: Path, fd: int) -> None:

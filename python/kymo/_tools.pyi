@@ -3,6 +3,17 @@ from os import PathLike
 from typing import Any, Optional, TypedDict, Union, final
 
 _Cell = Union[str, int, float, bool, None]
+# Which samples count: mode, idle, range, iterations, epochs, phase, thread, rank.
+_Chosen = tuple[
+    Optional[str],
+    bool,
+    Optional[str],
+    Optional[str],
+    Optional[str],
+    Optional[str],
+    Optional[str],
+    Optional[str],
+]
 
 export_formats: str
 import_formats: str
@@ -33,7 +44,14 @@ class Recording:
         self, tables: Optional[str], sort: Optional[str], limit: int, width: int, as_json: bool, with_gpus: bool, /
     ) -> str: ...
     def export(
-        self, format: str, fd: int, by: Optional[str], baseline: Optional[Recording], calls: bool, /
+        self,
+        format: str,
+        fd: int,
+        by: Optional[str],
+        baseline: Optional[Recording],
+        calls: bool,
+        samples: Optional[_Chosen],
+        /,
     ) -> None: ...
     def page(self, fd: int, title: Optional[str], max_ranges: int, /) -> None: ...
     def calls_page(
@@ -48,6 +66,15 @@ class Recording:
     def epochs(self, with_first: bool, /) -> tuple[dict[str, Table], str]: ...
     def energy(self, group: int, co2: float, pue: float, /) -> dict[str, Table]: ...
     def memory(self, stacks: int, /) -> dict[str, Table]: ...
+    def samples(
+        self,
+        chosen: _Chosen,
+        sort: Optional[str],
+        library: Optional[str],
+        native: bool,
+        names: Optional[str],
+        /,
+    ) -> dict[str, Table]: ...
     def calls(
         self, filter: Optional[str], sort: Optional[str], by_signature: bool, subtract: bool, /
     ) -> dict[str, Table]: ...

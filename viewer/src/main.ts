@@ -1,7 +1,7 @@
 // The page: opens its data, then shows one view at a time.
 
 import { type Profile, openProfiles } from "./decode/calls";
-import type { CallsIndex, ComparisonIndex, Index } from "./decode/format";
+import type { CallsIndex, ComparisonIndex, Index, TableData } from "./decode/format";
 import { openIndex, openRecording } from "./decode/recording";
 import { joinProfiles } from "./model/calls";
 import { Colors } from "./model/colors";
@@ -19,15 +19,22 @@ import { FlameView } from "./views/flame";
 import { Iterations } from "./views/iterations";
 import { MemoryView } from "./views/memory_report";
 import { overview } from "./views/overview";
+import { SamplesView } from "./views/samples";
 import { Tables } from "./views/tables";
 import { Timeline } from "./views/timeline";
 
 function callsView(profiles: Profile[]): View {
   const view = new CallsView(joinProfiles(profiles));
-  return { id: "calls", title: "Calls", element: view.element, onShow: () => view.redraw() };
+  const title = profiles[0].is_samples === true ? "Samples" : "Calls";
+  return { id: title.toLowerCase(), title, element: view.element, onShow: () => view.redraw() };
 }
 
-function reportViews(recording: Recording, profiles: Profile[], open: (id: string) => void): View[] {
+function samplesView(profiles: Profile[], tables: TableData[]): View {
+  const view = new SamplesView(profiles, tables);
+  return { id: "samples", title: "Samples", element: view.element, onShow: () => view.redraw() };
+}
+
+function reportViews(recording: Recording, profiles: Profile[], sampled: Profile[], open: (id: string) => void): View[] {
   const { index } = recording;
   const colors = new Colors(recording);
   const timeline = new Timeline(recording, colors);
@@ -55,6 +62,7 @@ function reportViews(recording: Recording, profiles: Profile[], open: (id: strin
     ...(index.gpu ? [{ id: "gpus", title: "GPUs", element: new GpusView(index.gpu, find).element }] : []),
     ...(index.memory ? [{ id: "memory", title: "Memory", element: new MemoryView(index.memory).element }] : []),
     ...(profiles.length > 0 ? [callsView(profiles)] : []),
+    ...(sampled.length > 0 ? [samplesView(sampled, index.samples?.tables ?? [])] : []),
     { id: "flame", title: "Flame graph", element: flame.element, onShow: () => flame.redraw() },
     { id: "tables", title: "Tables", element: tables.element },
     { id: "about", title: "About", element: about(index.version) },
@@ -90,10 +98,11 @@ async function open(): Promise<void> {
     return;
   }
   const profiles = await openProfiles((index as Index).calls ?? []);
+  const sampled = await openProfiles((index as Index).samples?.calls ?? [], "samples");
   const recording = await openRecording(index as Index, (share) => {
     document.body.dataset["loaded"] = share.toFixed(3);
   });
-  shell.build(reportViews(recording, profiles, (id) => shell.open(id)));
+  shell.build(reportViews(recording, profiles, sampled, (id) => shell.open(id)));
   await recording.events;
 }
 

@@ -32,7 +32,7 @@ export function decodeNodes(block: Uint8Array): CallNodes {
   return nodes;
 }
 
-/** The profile of the page, and the one it is held against where there is one. */
-export async function openProfiles(list: CallsData[]): Promise<Profile[]> {
-  return Promise.all(list.map(async (data, i) => ({ ...data, nodes: decodeNodes(await takeBlock(`calls-${i}`)) })));
+/** The profile of the page, and the one it is held against where there is one; their blocks are called `kind`-N. */
+export async function openProfiles(list: CallsData[], kind: "calls" | "samples" = "calls"): Promise<Profile[]> {
+  return Promise.all(list.map(async (data, i) => ({ ...data, nodes: decodeNodes(await takeBlock(`${kind}-${i}`)) })));
 }

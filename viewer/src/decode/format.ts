@@ -106,7 +106,14 @@ export interface CallsData {
   other_paths: number; // calls whose path was not kept
   widened: number; // signatures that became "other shapes"
   cost_ps: number; // of a call, of measuring
+  is_samples?: boolean; // calls are samples, and times what these stand for
   is_cpu_time: boolean;
+}
+
+/** What samplers saw; the block samples-0 has the nodes of its one tree. */
+export interface SamplesData {
+  calls: CallsData[];
+  tables: TableData[];
 }
 
 /** A page of calls alone. */
@@ -128,6 +135,7 @@ export interface Index extends PageIndex {
   gpu?: TableData[]; // where there is GPU work
   memory?: TableData[]; // where memory was measured
   calls?: CallsData[]; // where calls were profiled
+  samples?: SamplesData; // where something was sampled
   processes: ProcessInfo[];
   tracks: TrackData[];
 }

@@ -1,7 +1,7 @@
 // Tables of calls: functions, signatures of one of them, who calls it and whom it calls.
 
 import type { Cell, Column, TableData } from "../decode/format";
-import { type CallTree, type Calls, OTHER, type Sums, THIS, nameOf, placeOf } from "./calls";
+import { type CallTree, type Calls, OTHER, type Sums, THIS, isSampled, nameOf, placeOf } from "./calls";
 
 /** Sums by function, or by whatever a row is. */
 interface RowSums {
@@ -66,21 +66,25 @@ interface Figure {
 }
 
 const CALLS: Figure = { column: column("calls", "calls", "count"), value: ([now]) => now.calls };
+const SAMPLES: Figure = { column: column("calls", "samples", "count"), value: ([now]) => now.outermost };
 const SELF: Figure = { column: column("self_ns", "self"), value: ([now]) => now.self };
 const TOTAL: Figure = { column: column("total_ns", "total"), value: ([now]) => now.total };
 const PER_CALL: Figure = { column: column("per_call_ns", "per call"), value: ([now]) => (now.outermost > 0 ? now.total / now.outermost : null) };
 const GPU: Figure = { column: column("gpu_ns", "GPU"), value: ([now]) => now.gpu };
 const CALLS_BEFORE: Figure = { column: column("calls_before", "before", "count"), value: ([, before]) => before.calls };
+const SAMPLES_BEFORE: Figure = { column: column("calls_before", "before", "count"), value: ([, before]) => before.outermost };
 const SELF_BEFORE: Figure = { column: column("self_before_ns", "before"), value: ([, before]) => before.self };
 const CHANGE: Figure = { column: column("self_change_ns", "change", "change_ns"), value: ([now, before]) => now.self - before.self };
 const TOTAL_CHANGE: Figure = { column: column("total_change_ns", "total change", "change_ns"), value: ([now, before]) => now.total - before.total };
 
 /** Columns of one profile, or of the change between two, as many as there is room for. */
 function figures(calls: Calls, whole: number, hasGpu: boolean, room: Room): Figure[] {
+  const counts = isSampled(calls) ? SAMPLES : CALLS, before = isSampled(calls) ? SAMPLES_BEFORE : CALLS_BEFORE;
   if (calls.profiles.length > 1) {
-    return room === "wide" ? [SELF, SELF_BEFORE, CHANGE, TOTAL_CHANGE, CALLS, CALLS_BEFORE] : [CHANGE, TOTAL_CHANGE, CALLS, CALLS_BEFORE];
+    return room === "wide" ? [SELF, SELF_BEFORE, CHANGE, TOTAL_CHANGE, counts, before] : [CHANGE, TOTAL_CHANGE, counts, before];
   }
   const share: Figure = { column: column("share", "share", "share"), value: ([now]) => (whole > 0 ? now.self / whole : null) };
+  if (isSampled(calls)) return room === "wide" ? [counts, SELF, share, TOTAL] : [counts, SELF, TOTAL];
   const list = { wide: [CALLS, SELF, share, TOTAL, PER_CALL], narrow: [CALLS, SELF, TOTAL, PER_CALL], tight: [CALLS, TOTAL, PER_CALL] }[room];
   return hasGpu ? [...list, GPU] : list;
 }

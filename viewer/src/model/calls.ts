@@ -34,6 +34,11 @@ export interface Calls {
   profiles: Profile[];
 }
 
+/** Whether calls are samples, which have no length of their own. */
+export function isSampled(calls: Calls): boolean {
+  return calls.profiles[THIS].is_samples === true;
+}
+
 function makeSums(n: number): Sums {
   return { calls: new Float64Array(n), self: new Float64Array(n), total: new Float64Array(n), gpu: new Float64Array(n) };
 }

@@ -1,7 +1,7 @@
 // What is known of one function: where it stands, what it was called with, who calls it and whom it calls.
 
 import { type CallTable, calleeTable, callerTable, signatureTable, sumsOf } from "../model/call_tables";
-import { type CallTree, type Calls, OTHER, THIS, nameOf } from "../model/calls";
+import { type CallTree, type Calls, OTHER, THIS, isSampled, nameOf } from "../model/calls";
 import * as units from "../model/units";
 import { append, clear, el } from "../ui/dom";
 import { TableView } from "./table_view";
@@ -22,7 +22,7 @@ export class CallDetails {
 
   showNone(): void {
     clear(this.element);
-    append(this.element, el("p", { class: "faint" }, "Choose a function in the picture or in the table: here is then what it was called with, by whom, and whom it calls."));
+    append(this.element, el("p", { class: "faint" }, `Choose a function in the picture or in the table: here is then ${isSampled(this.calls) ? "" : "what it was called with, "}by whom it was called, and whom it calls.`));
   }
 
   /** `tree` has a box for each function, `split` one for each signature. */
@@ -45,7 +45,7 @@ export class CallDetails {
   private sums(func: number, tree: CallTree): string {
     const [now, before] = [sumsOf(tree, func)[THIS], sumsOf(tree, func)[OTHER]];
     const text = (sums: typeof now): string =>
-      `${units.countOf(sums.calls, "call")}; itself ${units.duration(sums.self)}, with what it calls ${units.duration(sums.total)}`;
+      `${isSampled(this.calls) ? units.countOf(sums.outermost, "sample") : units.countOf(sums.calls, "call")}; itself ${units.duration(sums.self)}, with what it calls ${units.duration(sums.total)}`;
     return before === undefined ? text(now) : `${text(now)}. Before: ${text(before)}`;
   }
 

@@ -2,7 +2,7 @@
 
 import { ChangeColors } from "../model/call_changes";
 import { type CallTable, functionTable } from "../model/call_tables";
-import { type CallTree, type Calls, OTHER, THIS, type TreeWish, growTree, placeOf } from "../model/calls";
+import { type CallTree, type Calls, OTHER, THIS, type TreeWish, growTree, isSampled, placeOf } from "../model/calls";
 import { GREY, NameColors } from "../model/colors";
 import { type Found, findBoxes } from "../model/flame";
 import * as units from "../model/units";
@@ -37,7 +37,8 @@ export class CallsView {
   private readonly picture: FlamePicture;
   private readonly details: CallDetails;
   private readonly facts = el("p", { class: "facts" });
-  private readonly search = el("input", { type: "search", placeholder: "Search functions", "aria-label": "Search the calls" });
+  private readonly noun: "call" | "sample";
+  private readonly search = el("input", { type: "search", placeholder: "Search functions" });
   private readonly found = el("span", { class: "found", role: "status" });
   private readonly tablePlace = el("div");
   private readonly legend = el("p", { class: "hint legend" });
@@ -51,6 +52,8 @@ export class CallsView {
   private chosenSignature = NONE;
 
   constructor(private readonly calls: Calls) {
+    this.noun = isSampled(calls) ? "sample" : "call";
+    this.search.setAttribute("aria-label", `Search the ${this.noun}s`);
     onTheme(() => this.readChanges()); // before the picture is drawn in them
     this.wish = { bySignature: false, thread: NONE, weight: "time", sides: calls.profiles.map((_, side) => side) };
     this.tree = this.grow(false);
@@ -58,8 +61,8 @@ export class CallsView {
     this.table = this.makeTable();
     this.colors = new NameColors(this.functions.table.cells[0].map(String));
     this.picture = new FlamePicture(this.tree.flame, {
-      label: "Calls",
-      keys: "calls-keys",
+      label: this.noun === "sample" ? "Samples" : "Calls",
+      keys: `${this.noun}s-keys`,
       color: (node) => this.color(node),
       onPoint: (node) => this.describe(node >= 0 ? node : this.picture.picked),
       onPick: (node) => this.onPick(node),
@@ -99,7 +102,7 @@ export class CallsView {
       this.element,
       el(
         "div",
-        { class: "timeline-tools", role: "toolbar", "aria-label": "Calls" },
+        { class: "timeline-tools", role: "toolbar", "aria-label": this.noun === "sample" ? "Samples" : "Calls" },
         this.search,
         this.found,
         el("span", { class: "spring" }),
@@ -113,8 +116,8 @@ export class CallsView {
       this.facts,
       this.picture.element,
       this.legend,
-      el("p", { class: "hint" }, "Width is the time of a path of calls; what stands below a box, or above it in a flame, was called from it. What is too narrow to be drawn is pale grey. Click a box to zoom to it; Ctrl and the wheel, or two fingers, zoom to what is there; choose a row to see where its function is."),
-      keyHints("calls-keys", FLAME_HINTS),
+      el("p", { class: "hint" }, `Width is the time ${this.noun === "sample" ? "that samples of a path stand for" : "of a path of calls"}; what stands below a box, or above it in a flame, was called from it. What is too narrow to be drawn is pale grey. Click a box to zoom to it; Ctrl and the wheel, or two fingers, zoom to what is there; choose a row to see where its function is.`),
+      keyHints(`${this.noun}s-keys`, FLAME_HINTS),
       this.notes(),
       el("div", { class: "calls-below" }, this.tablePlace, this.details.element),
     );
@@ -274,13 +277,13 @@ export class CallsView {
     const part = flame.total[0] > 0 ? units.share(flame.total[node] / flame.total[0]) : "", where = placeOf(this.calls, func[node]);
     if (node === 0) {
       const whole = (side: number): string => units.duration(sums[side].self.reduce((sum, self) => sum + self, 0));
-      this.facts.textContent = before === undefined ? `all: ${whole(THIS)} in calls` : `all: ${whole(THIS)} in calls of ${this.calls.titles[THIS]}, ${whole(OTHER)} in ${this.calls.titles[OTHER]}`;
+      this.facts.textContent = before === undefined ? `all: ${whole(THIS)} in ${this.noun}s` : `all: ${whole(THIS)} in ${this.noun}s of ${this.calls.titles[THIS]}, ${whole(OTHER)} in ${this.calls.titles[OTHER]}`;
       return;
     }
     const change = before === undefined ? "" : `; before ${units.duration(before.total[node])}, itself ${units.change(now.self[node] - before.self[node])}`;
     const gpu = now.gpu[node] > 0 ? `; GPU ${units.duration(now.gpu[node])}` : "";
     this.facts.textContent =
       `${flame.name[node]}${where !== "" ? ` (${where})` : ""}: ${units.duration(now.total[node])}, ${part}; ` +
-      `itself ${units.duration(now.self[node])}; ${units.countOf(now.calls[node], "call")}${change}${gpu}`;
+      `itself ${units.duration(now.self[node])}; ${units.countOf(now.calls[node], this.noun)}${change}${gpu}`;
   }
 }

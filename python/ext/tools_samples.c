@@ -1,0 +1,48 @@
+/*
+ * tools_samples.c: tables of kymo/samples_report.h, and which samples count.
+ */
+#include "tools.h"
+
+#include <kymo/samples_report.h>
+
+#define CAPSULE "kymo._tools.samples"
+
+int tools_samples_filter(PyObject *chosen, struct kymo_samples_filter *filter)
+{
+    if (!PyTuple_Check(chosen)) {
+        PyErr_SetString(PyExc_TypeError, "what chooses samples is no tuple");
+        return -1;
+    }
+    return PyArg_ParseTuple(chosen, "zpzzzzzz:samples", &filter->mode, &filter->idle,
+                            &filter->range, &filter->iterations, &filter->epochs, &filter->phase,
+                            &filter->thread, &filter->rank)
+               ? 0
+               : -1;
+}
+
+static void destroy_report(PyObject *capsule)
+{
+    kymo_samples_report_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
+}
+
+PyObject *tools_samples_tables(const struct tools_state *state, struct kymo_samples_report *report)
+{
+    static const char *const names[] = {"functions", "lines", "files",  "modules",  "threads",
+                                        "processes", "ranks", "stacks", "contacts", "waits",
+                                        "gil",       "audit", "totals", "notes"};
+    PyObject *owner = PyCapsule_New(report, CAPSULE, destroy_report);
+    if (owner == NULL) {
+        kymo_samples_report_destroy(report);
+        return NULL;
+    }
+    PyObject *tables = PyDict_New();
+    for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
+        PyObject *table =
+            tools_table_create(state, kymo_samples_report_table(report, names[i]), owner);
+        if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
+            Py_CLEAR(tables);
+        Py_XDECREF(table);
+    }
+    Py_DECREF(owner);
+    return tables;
+}
