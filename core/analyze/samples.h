@@ -2,6 +2,7 @@
  * samples_*.c: where samplers found the threads of a job.
  *
  *   samples_read.c    definitions of all samplers' logs, merged into one store; their rounds, in order of time
+ *   samples_import.c  files of other samplers: their ranges as stacks
  *   samples_join.c    ranges and iterations of the processes that were sampled, as spans of time
  *   samples_filter.c  which samples count
  *        |
@@ -44,11 +45,20 @@ struct kymo__samples_target {
 };
 #define KYMO__NO_LOG UINT32_MAX
 
+/* Samples with one stack, of a file of another sampler: they are not in rounds. */
+struct kymo__samples_told {
+    uint32_t process, thread, stack;
+    uint64_t n, at_ns, weight_ns; /* weight: of all of them */
+};
+
 struct kymo__samples_set {
     kymo_samples *samples; /* definitions of all, and counts by process */
     struct kymo__samples_source *sources;
     size_t n_sources, sources_cap;
     struct kymo__samples_target *targets; /* by process, from 1 */
+    struct kymo__samples_told *told;      /* where there is no sampler's log */
+    size_t n_told, told_cap;
+    uint64_t n_told_samples;
 };
 
 /*
@@ -73,6 +83,20 @@ struct kymo__samples_chosen;
 KYMO_WARN_UNUSED kymo_status kymo__samples_visit(struct kymo__samples_set *set,
                                                  const struct kymo__samples_chosen *chosen,
                                                  kymo__samples_visitor *visitor, void *ctx);
+
+/* ---- samples_import.c ---- */
+
+/* Whether files of other samplers are among these. kymo_samples_are_there() is about our own. */
+bool kymo__samples_are_imported(kymo_recording *const *recordings, size_t n);
+/* Their processes, stacks and samples into the store and `told`. */
+KYMO_WARN_UNUSED kymo_status kymo__samples_take_imports(struct kymo__samples_set *set,
+                                                        kymo_recording *const *recordings, size_t n);
+/* From the first of them to the last. */
+uint64_t kymo__samples_told_ns(const struct kymo__samples_set *set);
+/* Hand each on as a round by itself. */
+typedef kymo_status kymo__samples_handing(void *ctx, struct kymo_samples_round *round);
+KYMO_WARN_UNUSED kymo_status kymo__samples_tell(struct kymo__samples_set *set,
+                                                kymo__samples_handing *hand, void *ctx);
 
 /* ---- samples_filter.c ---- */
 

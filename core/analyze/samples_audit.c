@@ -224,7 +224,7 @@ void kymo__samples_put_totals(struct kymo_samples_report *report)
 {
     kymo_table *const table = report->tables[KYMO__SAMPLES_TOTALS];
     const struct kymo__samples_sum *const whole = &report->sums.whole;
-    uint64_t longest_ns = 0;
+    uint64_t longest_ns = kymo__samples_told_ns(&report->set);
     for (size_t i = 0; i < report->set.n_sources; i++) {
         const struct kymo__samples_source *const s = &report->set.sources[i];
         if (s->n_rounds != 0)

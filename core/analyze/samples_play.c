@@ -257,8 +257,9 @@ struct visit {
     size_t seen_cap;
 };
 
-static kymo_status hand_on(struct visit *v, struct kymo_samples_round *round)
+static kymo_status hand_on(void *ctx, struct kymo_samples_round *round)
 {
+    struct visit *const v = ctx;
     size_t n = 0;
     if (v->chosen != NULL) {
         if (!kymo__grow(&v->seen, &v->seen_cap, round->n_seen, sizeof *v->seen))
@@ -330,6 +331,8 @@ kymo_status kymo__samples_visit(struct kymo__samples_set *set,
         status = kymo__samples_player_open(&v.players[i], set, &set->sources[i]);
     if (status == KYMO_OK)
         status = play(&v);
+    if (status == KYMO_OK)
+        status = kymo__samples_tell(set, hand_on, &v);
     for (size_t i = 0; v.players != NULL && i < set->n_sources; i++)
         kymo__samples_player_close(&v.players[i]);
     kymo__free(v.players);

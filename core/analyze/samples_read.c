@@ -343,7 +343,7 @@ static uint32_t find_parent(const kymo_samples *samples, uint32_t child)
     return 0;
 }
 
-static kymo_status find_targets(struct kymo__samples_set *set)
+static kymo_status find_targets(struct kymo__samples_set *set, kymo_recording *first)
 {
     const uint32_t n = kymo_samples_n_processes(set->samples);
     set->targets = kymo__calloc((size_t)n + 1, sizeof *set->targets);
@@ -351,6 +351,12 @@ static kymo_status find_targets(struct kymo__samples_set *set)
         return no_memory();
     for (uint32_t i = 0; i <= n; i++)
         set->targets[i].log = KYMO__NO_LOG; /* a damaged log may have given its number to another */
+    /* Files of other samplers are whole jobs: nothing else tells of their processes. */
+    for (uint32_t i = 1; set->n_sources == 0 && i <= n; i++) {
+        set->targets[i] = (struct kymo__samples_target){.recording = first,
+                                                        .parent = find_parent(set->samples, i)};
+        find_log(&set->targets[i], kymo_samples_get_process(set->samples, i));
+    }
     for (size_t i = 0; i < set->n_sources; i++)
         for (size_t k = 0; k < set->sources[i].n_processes; k++) {
             const uint32_t process = set->sources[i].processes[k];
@@ -375,6 +381,7 @@ void kymo__samples_fini(struct kymo__samples_set *set)
     }
     kymo__free(set->sources);
     kymo__free(set->targets);
+    kymo__free(set->told);
     kymo_samples_destroy(set->samples);
     *set = (struct kymo__samples_set){0};
 }
@@ -388,8 +395,10 @@ kymo_status kymo__samples_open(struct kymo__samples_set *set, kymo_recording *co
         for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]) && status == KYMO_OK; i++)
             if (kymo__recording_has_samples(recordings[r], i))
                 status = read_source(set, recordings[r], i);
+    if (status == KYMO_OK && set->n_sources == 0)
+        status = kymo__samples_take_imports(set, recordings, n);
     if (status == KYMO_OK)
-        status = find_targets(set);
+        status = find_targets(set, recordings[0]);
     if (status != KYMO_OK)
         kymo__samples_fini(set);
     return status;

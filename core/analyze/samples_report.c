@@ -195,7 +195,7 @@ static kymo_status make_report(struct kymo_samples_report *r, kymo_recording *co
                                size_t n)
 {
     KYMO_TRY(kymo__samples_open(&r->set, recordings, n));
-    if (r->set.n_sources == 0)
+    if (r->set.n_sources == 0 && r->set.n_told == 0)
         return kymo__fail(KYMO_EFORMAT,
                           "no sampler was at work in this recording; kymo attach PID -o "
                           "RUN.kymo and kymo run --sample make one");

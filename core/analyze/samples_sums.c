@@ -171,8 +171,9 @@ kymo_status kymo__samples_sums_make(struct kymo_samples_report *report)
     if (!fold_stacks(report))
         return no_memory();
     sums->n_functions = (size_t)kymo_samples_n_functions(report->set.samples) + 1;
-    sums->snapshots = kymo__calloc(sums->n_functions * report->set.n_sources, sizeof(uint64_t));
-    sums->audits = kymo__calloc(sums->n_functions * report->set.n_sources, sizeof(uint64_t));
+    const size_t n = sums->n_functions * KYMO__MAX(report->set.n_sources, (size_t)1);
+    sums->snapshots = kymo__calloc(n, sizeof(uint64_t));
+    sums->audits = kymo__calloc(n, sizeof(uint64_t));
     if (sums->snapshots == NULL || sums->audits == NULL)
         return no_memory();
     return kymo__samples_visit(&report->set, NULL, take_round, report);

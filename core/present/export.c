@@ -3,6 +3,7 @@
  * process at a time with everything they may ask about it prepared; this file decides on clocks,
  * numbers and filters for all of them.
  */
+#include "analyze/samples.h"
 #include "present/calls_out.h"
 #include "present/export_walk.h"
 #include "present/samples_out.h"
@@ -491,7 +492,8 @@ kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char 
     if (options->calls && !kymo__calls_are_there(recordings, n))
         return kymo__fail(KYMO_EINVAL, "no calls were recorded; record them with kymo run --calls, "
                                        "kymo.start(calls=True) or kymo.Profile");
-    if (options->samples != NULL && !kymo_samples_are_there(recordings, n))
+    const bool is_sampled = kymo_samples_are_there(recordings, n);
+    if (options->samples != NULL && !is_sampled && !kymo__samples_are_imported(recordings, n))
         return kymo__fail(KYMO_EINVAL, "nothing was sampled; sample with kymo attach PID or kymo "
                                        "run --sample");
     if (found == NULL || found->missing != NULL || found->has_calls)
@@ -499,8 +501,7 @@ kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char 
     const bool wants_samples = options->samples != NULL || kymo__samples_are_all(recordings, n);
     if (wants_samples && !options->calls && found->adds_up)
         return export_calls(recordings, n, format, options, fd);
-    if (!options->calls &&
-        (wants_samples || (found->is_timeline && kymo_samples_are_there(recordings, n))))
+    if (!options->calls && is_sampled && (wants_samples || found->is_timeline))
         return export_samples(recordings, n, found, options, fd);
     if (options->calls || kymo__calls_are_all(recordings, n))
         return export_calls(recordings, n, format, options, fd);

@@ -216,7 +216,7 @@ static kymo_status export_whole(struct kymo__export *x, kymo_recording *const *r
     if (x->options->filter != NULL)
         return kymo__fail(KYMO_EINVAL, "py-spy's format has whole stacks: a filter of names goes "
                                        "with collapsed and flamegraph");
-    if (!kymo_samples_are_there(recordings, n))
+    if (!kymo_samples_are_there(recordings, n) && !kymo__samples_are_imported(recordings, n))
         return kymo__fail(KYMO_EINVAL, "nothing was sampled; sample with kymo attach or kymo run "
                                        "--sample, or export to collapsed");
     KYMO_TRY(kymo__samples_open(&w.set, recordings, n));

@@ -142,3 +142,44 @@ def test_py_spy_s_file_for_speedscope_has_every_weight(kymo):
     times, told = read(kymo, path)
     assert times == +expected
     assert len(told["processes"]) == 3
+
+
+# ---- as samples ----
+
+
+def samples(kymo, path: Path, *options: str) -> dict:
+    done = kymo("report", path, "--samples", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", ["text.austin", "austin4.mojo", "py-spy-threads.raw", "py-spy-native.raw"])
+def test_files_of_other_samplers_are_read_as_samples(kymo, name):
+    """The same tables as of our own: counts, time and lines are those of the file."""
+    path = FILES / name
+    told = samples(kymo, path)
+    times, _ = read(kymo, path)
+    assert sum(row["self_ns"] for row in told["lines"]) == times.total()
+    if name.endswith(".raw"):
+        lines = path.read_text().splitlines()
+        assert told["totals"][0]["samples"] == sum(int(line.rpartition(" ")[2]) for line in lines)
+    elif name.endswith(".austin"):
+        assert told["totals"][0]["samples"] == sum(line.startswith("P") for line in path.read_text().splitlines())
+    inner = {row["line"] for row in told["lines"] if row["function"] == "inner" and row["samples"] > 0}
+    assert inner <= {17, 18, 19} and inner
+
+
+def test_stacks_of_py_spy_come_back_as_they_were(kymo, tmp_path):
+    path = FILES / "py-spy-plain.raw"
+    out = tmp_path / "again.raw"
+    assert kymo("export", path, "--samples", "-o", out).returncode == 0
+    written = [line.replace("(no frames)", "") for line in out.read_text().splitlines()]
+    assert Counter(written) == Counter(path.read_text().splitlines())
+
+
+def test_a_file_of_austin_becomes_one_of_py_spy(kymo, tmp_path):
+    out = tmp_path / "austin.raw"
+    assert kymo("export", FILES / "text.austin", "--samples", "--by", "thread", "-o", out).returncode == 0
+    count = sum(int(line.rpartition(" ")[2]) for line in out.read_text().splitlines())
+    assert count == sum(line.startswith("P") for line in (FILES / "text.austin").read_text().splitlines())
+    assert ";inner (/home/user/work.py:18) " in out.read_text()

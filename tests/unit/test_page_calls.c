@@ -128,7 +128,7 @@ static void nothing_to_show_is_told(void **state)
     const int fd = memfd_create("page", MFD_CLOEXEC);
     assert_int_equal(kymo_page_calls(&none, 1, NULL, fd), KYMO_EFORMAT);
     assert_int_equal(kymo_page_calls(&some, 1, &options, fd), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), "has neither calls nor ranges"));
+    assert_non_null(strstr(kymo_last_error(), "has neither calls nor samples nor ranges"));
     assert_int_equal(lseek(fd, 0, SEEK_END), 0);
     close(fd);
     log_close(some);

@@ -248,11 +248,37 @@ static void what_cannot_be_is_told(void **state)
     assert_int_equal(kymo_export(&recording, 1, "pyspy", &by_rank, 1), KYMO_EINVAL);
     assert_int_equal(kymo_export(&recording, 1, "pyspy", &named, 1), KYMO_EINVAL);
     kymo_recording_close(recording);
-    recording = import_text(&kymo__import_collapsed, "main;step 3\n");
+    recording =
+        import_text(&kymo__import_chrome,
+                    "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}]");
     const struct kymo_samples_filter any = {0};
     const struct kymo_export_options wants = {.samples = &any};
     assert_int_equal(kymo_export(&recording, 1, "chrome", &wants, 1), KYMO_EINVAL);
     assert_non_null(strstr(kymo_last_error(), "nothing was sampled"));
+    kymo_recording_close(recording);
+}
+
+/* ---- files of other samplers ---- */
+
+#define STACKS                                                                                     \
+    "process 7:\"python\";thread (0x8): main;f (a.py:1);g (a.py:2) 3\n"                            \
+    "process 7:\"python\";thread (0x8): main;f (a.py:1) 2\n"                                       \
+    "process 7:\"python\";thread (0x8): main;f (b.py:4);memcpy (libc.so.6) 1\n"
+
+static void files_of_others_are_samples(void **state)
+{
+    struct kymo__calls calls;
+    kymo_recording *recording = import_text(&kymo__import_collapsed, STACKS);
+    (void)state;
+    assert_false(kymo_samples_are_there(&recording, 1));
+    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, NULL), KYMO_OK);
+    expect_node(&calls, "g", "f", 3, 30 * MS, 30 * MS);
+    expect_node(&calls, "memcpy", "f", 1, 10 * MS, 10 * MS);
+    const struct kymo__call_node *const f = find_node(&calls, "f", "");
+    assert_int_equal(f->calls, 5); /* that of a.py came first */
+    assert_int_equal(f->self_ns, 20 * MS);
+    assert_string_equal(calls.functions[f->function].file, "a.py");
+    kymo__calls_fini(&calls);
     kymo_recording_close(recording);
 }
 
@@ -298,6 +324,16 @@ static void every_allocation_may_fail(void **state)
             assert_int_equal(status, KYMO_ENOMEM);
         }
     kymo_recording_close(recording);
+    recording = import_text(&kymo__import_collapsed, STACKS);
+    for (unsigned nth = 1;; nth++) {
+        kymo__alloc_fail_nth(nth);
+        const kymo_status status = read_tree(recording);
+        kymo__alloc_fail_nth(0);
+        if (status == KYMO_OK)
+            break;
+        assert_int_equal(status, KYMO_ENOMEM);
+    }
+    kymo_recording_close(recording);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -313,6 +349,7 @@ int main(void)
         TEST(py_spy_s_format_has_lines_and_counts),
         TEST(every_format_has_the_samples),
         TEST(what_cannot_be_is_told),
+        TEST(files_of_others_are_samples),
         TEST(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

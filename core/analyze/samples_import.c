@@ -1,0 +1,237 @@
+/*
+ * Files of other samplers, read as samples. Their importers made ranges of them, whose sites have the lines and whose counts
+ * are samples; here the ranges become stacks again: each has as many samples of its own as it has more than what is within it,
+ * and its own time is what these stand for.
+ *
+ * What such files do not say is who was on a processor. Their threads count as main ones, so that none is left out.
+ */
+#include <string.h>
+
+#include "analyze/samples.h"
+
+enum { MOST_SAMPLES = 1 << 26 }; /* beyond, a file counts nanoseconds, and a stack is one sample */
+
+struct turning {
+    struct kymo__samples_set *set;
+    const struct kymo__process_walk *walk;
+    uint32_t process;
+    uint32_t *locations; /* by site; 0: not made */
+    struct lane {
+        uint32_t thread; /* 0: not made */
+        uint64_t *inner; /* by depth: samples of what has ended within what is open there */
+        size_t inner_cap;
+    } * lanes;
+    struct kymo__buf name;
+};
+
+static kymo_status no_memory(void)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory for the samples");
+}
+
+/* ---- names ---- */
+
+/* Without the file that an importer puts behind names that several functions have. */
+static size_t length_of_name(const struct kymo_site_info *site)
+{
+    const char *const open = site->file[0] != '\0' ? strstr(site->name, " (") : NULL;
+    const char *const slash = strrchr(site->file, '/');
+    const char *const file = slash != NULL ? slash + 1 : site->file;
+    const bool is_added = open != NULL && open != site->name && strstr(open, file) != NULL &&
+                          site->name[site->name_len - 1] == ')';
+    return is_added ? (size_t)(open - site->name) : site->name_len;
+}
+
+static bool is_library(const char *file)
+{
+    const char *const so = strstr(file, ".so");
+    return so != NULL && (so[3] == '\0' || so[3] == '.');
+}
+
+static uint32_t location_of(struct turning *t, uint32_t site)
+{
+    kymo_samples *const samples = t->set->samples;
+    if (site > t->walk->info->n_sites)
+        site = 0;
+    if (t->locations[site] != 0)
+        return t->locations[site];
+    const struct kymo_site_info *const info =
+        kymo_recording_site(t->walk->recording, t->walk->info->index, site);
+    t->name.len = 0;
+    kymo__buf_put(&t->name, info->name, length_of_name(info));
+    kymo__buf_put(&t->name, "", 1);
+    if (t->name.failed)
+        return 0;
+    const bool is_native = is_library(info->file);
+    const enum kymo_frame_kind kind = is_native                                  ? KYMO_FRAME_NATIVE
+                                      : strcmp(t->name.data, "(no frames)") == 0 ? KYMO_FRAME_MARK
+                                                                                 : KYMO_FRAME_PYTHON;
+    const uint32_t function = kymo__samples_function(
+        samples, kind, t->name.data, is_native ? "" : info->file, is_native ? info->file : "", 0);
+    t->locations[site] = function != 0 ? kymo__samples_location(samples, function, info->line) : 0;
+    return t->locations[site];
+}
+
+static uint32_t thread_of(struct turning *t, const struct kymo_lane_info *lane)
+{
+    uint32_t *const thread = &t->lanes[lane->lane].thread;
+    if (*thread == 0)
+        *thread = kymo__samples_thread(t->set->samples, t->process, lane->tid, lane->name, 0, true);
+    return *thread;
+}
+
+/* ---- stacks ---- */
+
+/* What is open on the lane, and `frame` on top of it; 0 without memory. */
+static uint32_t stack_of(struct turning *t, const struct kymo__lane_walk *lane,
+                         const struct kymo__frame *frame)
+{
+    uint32_t stack = 0;
+    for (size_t i = 1; i <= lane->n_frames; i++) {
+        const uint32_t site = i < lane->n_frames ? lane->frames[i].site : frame->site;
+        const uint32_t location = location_of(t, site);
+        stack = location != 0 ? kymo__samples_stack(t->set->samples, stack, location) : 0;
+        if (stack == 0)
+            return 0;
+    }
+    return stack;
+}
+
+/* The samples of a range that has ended, less those of what was within it, which are kept for the one around it. */
+static bool take_own(struct lane *lane, size_t depth, const struct kymo__frame *frame, uint64_t *own)
+{
+    const size_t had = lane->inner_cap;
+    if (!kymo__grow(&lane->inner, &lane->inner_cap, depth + 2, sizeof *lane->inner))
+        return false;
+    if (lane->inner_cap > had)
+        memset(lane->inner + had, 0, (lane->inner_cap - had) * sizeof *lane->inner);
+    const uint64_t all = frame->repeat != 0 ? frame->repeat - 1 : 1, within = lane->inner[depth + 1];
+    *own = all > within ? all - within : 0;
+    lane->inner[depth + 1] = 0;
+    lane->inner[depth] += KYMO__MAX(all, within);
+    return true;
+}
+
+static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct kymo__frame *frame,
+                    uint64_t end_ns)
+{
+    struct turning *const t = ctx;
+    struct kymo__samples_set *const set = t->set;
+    const uint64_t all_ns = end_ns - frame->start_ns,
+                   own_ns = all_ns > frame->children_ns ? all_ns - frame->children_ns : 0;
+    uint64_t own;
+    if (!take_own(&t->lanes[lane->info->lane], lane->n_frames, frame, &own))
+        return false;
+    if (own_ns == 0)
+        return true;
+    const struct kymo__samples_told told = {
+        .process = t->process,
+        .thread = thread_of(t, lane->info),
+        .stack = stack_of(t, lane, frame),
+        .n = own != 0 ? own : 1,
+        .at_ns = end_ns - own_ns / 2,
+        .weight_ns = own_ns,
+    };
+    if (told.thread == 0 || told.stack == 0 ||
+        !kymo__grow(&set->told, &set->told_cap, set->n_told + 1, sizeof *set->told))
+        return false;
+    set->told[set->n_told++] = told;
+    set->n_told_samples += told.n;
+    return true;
+}
+
+/* ---- processes ---- */
+
+static kymo_status turn_process(struct kymo__samples_set *set, kymo_recording *recording, size_t log)
+{
+    static const struct kymo__walk_tap tap = {.call = on_call};
+    const struct kymo_process *const info = kymo_recording_process(recording, log);
+    const struct kymo_samples_process process = {.pid = info->pid,
+                                                 .ppid = info->ppid,
+                                                 .start_time = info->start_time,
+                                                 .rank = info->rank,
+                                                 .worker = info->worker,
+                                                 .command = info->command,
+                                                 .host = info->host};
+    struct kymo__process_walk walk;
+    struct turning t = {.set = set, .walk = &walk};
+    t.process = kymo__samples_process(set->samples, &process);
+    t.locations = kymo__calloc((size_t)info->n_sites + 1, sizeof *t.locations);
+    t.lanes = kymo__calloc((size_t)info->n_lanes + 1, sizeof *t.lanes);
+    kymo_status status =
+        t.process != 0 && t.locations != NULL && t.lanes != NULL ? KYMO_OK : no_memory();
+    if (status == KYMO_OK) {
+        status = kymo__process_walk_init(&walk, recording, log);
+        walk.tap = &tap;
+        walk.tap_ctx = &t;
+        if (status == KYMO_OK)
+            status = kymo__process_walk_run(&walk);
+        kymo__process_walk_fini(&walk);
+    }
+    kymo__free(t.locations);
+    for (size_t i = 0; t.lanes != NULL && i < info->n_lanes; i++)
+        kymo__free(t.lanes[i].inner);
+    kymo__free(t.lanes);
+    kymo__buf_fini(&t.name);
+    return status;
+}
+
+static bool is_of_sampler(const struct kymo_process *process)
+{
+    static const char *const sources[] = {"collapsed", "austin", "speedscope"};
+    for (size_t i = 0; i < KYMO__COUNT_OF(sources); i++)
+        if (strcmp(process->source, sources[i]) == 0)
+            return true;
+    return false;
+}
+
+bool kymo__samples_are_imported(kymo_recording *const *recordings, size_t n)
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++)
+            if (is_of_sampler(kymo_recording_process(recordings[r], i)))
+                return true;
+    return false;
+}
+
+kymo_status kymo__samples_take_imports(struct kymo__samples_set *set,
+                                       kymo_recording *const *recordings, size_t n)
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++)
+            if (is_of_sampler(kymo_recording_process(recordings[r], i)))
+                KYMO_TRY(turn_process(set, recordings[r], i));
+    for (size_t i = 0; set->n_told_samples > MOST_SAMPLES && i < set->n_told; i++)
+        set->told[i].n = 1;
+    return KYMO_OK;
+}
+
+uint64_t kymo__samples_told_ns(const struct kymo__samples_set *set)
+{
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
+    for (size_t i = 0; i < set->n_told; i++) {
+        const uint64_t half_ns = set->told[i].weight_ns / 2;
+        first_ns = KYMO__MIN(first_ns, set->told[i].at_ns - KYMO__MIN(half_ns, set->told[i].at_ns));
+        last_ns = KYMO__MAX(last_ns, set->told[i].at_ns + half_ns);
+    }
+    return set->n_told != 0 ? last_ns - first_ns : 0;
+}
+
+kymo_status kymo__samples_tell(struct kymo__samples_set *set, kymo__samples_handing *hand, void *ctx)
+{
+    for (size_t i = 0; i < set->n_told; i++) {
+        const struct kymo__samples_told *const told = &set->told[i];
+        const struct kymo_samples_seen seen = {.thread = told->thread, .stack = told->stack};
+        for (uint64_t k = 0; k < told->n; k++) {
+            /* Of shares that do not come out even the first ones are a nanosecond longer. */
+            struct kymo_samples_round round = {.process = told->process,
+                                               .at_ns = told->at_ns,
+                                               .weight_ns = told->weight_ns / told->n +
+                                                            (k < told->weight_ns % told->n),
+                                               .seen = &seen,
+                                               .n_seen = 1};
+            KYMO_TRY(hand(ctx, &round));
+        }
+    }
+    return KYMO_OK;
+}
