@@ -117,7 +117,7 @@ static uint32_t function_of(struct adding *a, uint32_t function)
     const struct kymo_samples_function *const from =
         kymo_samples_get_function(a->set->samples, function);
     const bool is_python = function != 0 && from->kind == KYMO_FRAME_PYTHON;
-    const char *const name = function != 0 ? from->name : "(no frames)";
+    const char *const name = function != 0 ? from->name : "(no Python frames)";
     const char *const place = is_python || from->file[0] != '\0' ? from->file : from->module;
     const struct kymo__call_function made = {
         .name = name,

@@ -154,7 +154,7 @@ static bool put_line(struct writing *w, struct kymo__buf *text, const struct lin
         w->path[n++] = at;
     }
     if (n == 0)
-        kymo__buf_puts(text, "(no frames)");
+        kymo__buf_puts(text, "(no Python frames)");
     while (n > 0) {
         put_frame(w, text, w->path[--n]);
         kymo__buf_puts(text, n > 0 ? ";" : "");

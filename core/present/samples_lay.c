@@ -1,6 +1,7 @@
 /*
  * Samples as ranges, for exports that draw time: a function is a range on its thread's track for as long as it is found there
- * without a break. A round stands for the time before it, up to the round before.
+ * without a break. What a round finds is drawn back to the round before, whose gaps are random; after a longer pause, and of
+ * threads that the round before has not seen, it is drawn for the time that it stands for.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 struct thread {
     kymo__sink_process *process; /* NULL: not met yet */
     uint32_t lane;
-    uint32_t stack;  /* what was seen last */
-    uint64_t end_ns; /* up to when */
+    uint32_t stack;         /* what was seen last */
+    uint64_t end_ns, round; /* up to when, and in which round of its process */
     struct open {
         uint32_t function;
         uint64_t begin_ns, n_samples;
@@ -29,6 +30,7 @@ struct laying {
     struct kymo__frames frames;
     uint32_t *frame_of;     /* by function */
     struct thread *threads; /* by number */
+    uint64_t *rounds;       /* by process: how many there were */
     size_t n_threads;
     uint32_t *functions; /* of the stack at hand, outermost first */
     size_t functions_cap;
@@ -45,7 +47,7 @@ static bool make_frame(struct laying *l, uint32_t function)
 {
     const struct kymo_samples_function *const f =
         kymo_samples_get_function(l->set->samples, function);
-    const char *const name = function != 0 ? f->name : "(no frames)";
+    const char *const name = function != 0 ? f->name : "(no Python frames)";
     const char *const file = f->file[0] != '\0' ? f->file : f->module;
     const struct kymo__text_frame frame = {.name = name,
                                            .name_len = strlen(name),
@@ -117,6 +119,9 @@ static bool meet_thread(struct laying *l, uint32_t number, struct thread *thread
 
 /* ---- ranges ---- */
 
+/* Random gaps are that many times the usual one once in twenty thousand. */
+enum { LONGEST_GAP = 10 };
+
 /* End what is open from `depth` on. Of slices with equal times the outer one is put first. */
 static void close_from(struct laying *l, struct thread *thread, size_t depth, uint64_t end_ns)
 {
@@ -174,24 +179,27 @@ static kymo_status lay_sample(struct laying *l, const struct kymo_samples_round 
     struct thread *const thread = &l->threads[seen->thread];
     if (thread->process == NULL && !meet_thread(l, seen->thread, thread))
         return no_memory();
-    const uint64_t from = round->at_ns - KYMO__MIN(round->weight_ns, round->at_ns);
-    /* Times of rounds are rounded: a gap that is much shorter than what the sample stands for is none. */
-    const bool goes_on = from <= thread->end_ns + round->weight_ns / 2;
+    const uint64_t number = l->rounds[round->process],
+                   from = round->at_ns - KYMO__MIN(round->weight_ns, round->at_ns);
+    const bool goes_on = thread->round + 1 == number &&
+                         round->at_ns < thread->end_ns + LONGEST_GAP * round->weight_ns;
     if (!goes_on)
         close_from(l, thread, 0, thread->end_ns);
-    const uint64_t begin_ns = goes_on && thread->end_ns != 0 ? thread->end_ns : from;
+    const uint64_t begin_ns = goes_on ? thread->end_ns : KYMO__MAX(from, thread->end_ns);
     if ((thread->depth == 0 || thread->stack != seen->stack) &&
         !change_to(l, thread, seen->stack, begin_ns))
         return no_memory();
     for (size_t i = 0; i < thread->depth; i++)
         thread->open[i].n_samples++;
     thread->end_ns = KYMO__MAX(round->at_ns, begin_ns);
+    thread->round = number;
     return KYMO_OK;
 }
 
 static kymo_status lay_round(void *ctx, const struct kymo_samples_round *round)
 {
     struct laying *const l = ctx;
+    l->rounds[round->process]++;
     for (size_t i = 0; i < round->n_seen; i++)
         KYMO_TRY(lay_sample(l, round, &round->seen[i]));
     return kymo__sink_status(l->sink);
@@ -206,7 +214,9 @@ static kymo_status lay_rounds(struct laying *l, const struct kymo_samples_filter
     l->threads = kymo__calloc(l->n_threads, sizeof *l->threads);
     l->frame_of =
         kymo__calloc((size_t)kymo_samples_n_functions(l->set->samples) + 1, sizeof *l->frame_of);
-    if (l->threads == NULL || l->frame_of == NULL || !make_frames(l))
+    l->rounds =
+        kymo__calloc((size_t)kymo_samples_n_processes(l->set->samples) + 1, sizeof *l->rounds);
+    if (l->threads == NULL || l->frame_of == NULL || l->rounds == NULL || !make_frames(l))
         return no_memory();
     KYMO_TRY(kymo__samples_choose(l->set, filter, &chosen));
     const kymo_status status = kymo__samples_visit(l->set, chosen, lay_round, l);
@@ -249,6 +259,7 @@ kymo_status kymo__samples_lay(kymo_recording *const *recordings, size_t n,
         kymo__free(l.threads[i].open);
     kymo__free(l.threads);
     kymo__free(l.frame_of);
+    kymo__free(l.rounds);
     kymo__free(l.functions);
     kymo__frames_fini(&l.frames);
     kymo__samples_fini(&set);

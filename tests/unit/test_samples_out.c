@@ -95,7 +95,7 @@ static void paths_have_samples_and_their_time(void **state)
     expect_node(&calls, "main", "", 4, 0, 40 * MS);
     expect_node(&calls, "step", "main", 4, 30 * MS, 40 * MS);
     expect_node(&calls, "conv", "step", 1, 10 * MS, 10 * MS);
-    expect_node(&calls, "(no frames)", "", 1, 10 * MS, 10 * MS);
+    expect_node(&calls, "(no Python frames)", "", 1, 10 * MS, 10 * MS);
     expect_node(&calls, "load", "", 1, 10 * MS, 10 * MS); /* others count on a processor */
     kymo__calls_fini(&calls);
     kymo_recording_close(recording);
@@ -208,7 +208,7 @@ static void py_spy_s_format_has_lines_and_counts(void **state)
     sample_some(m);
     char *text = export(m, "pyspy", NULL);
     assert_string_equal(text, "main (/src/main.py:3);step (/src/step.py:9) 3\n"
-                              "(no frames) 1\n"
+                              "(no Python frames) 1\n"
                               "main (/src/main.py:3);step (/src/step.py:10);conv (libtorch.so) 1\n"
                               "load (/src/load.py:7) 1\n");
     free(text);
