@@ -119,6 +119,9 @@ const char *cli_nearest(const char *word, const void *words, size_t n, size_t st
 /* `path` as one can paste it into a shell. Returned in `into`, of `size` bytes. */
 const char *cli_quote(const char *path, char *into, size_t size);
 
+/* A recording as the user would type it: relative when it lies below the current directory. A part of `path`. */
+const char *cli_short_path(const char *path);
+
 /*
  * The name of a recording or a trace without folders and endings, "rank0" for "runs/rank0.json.gz"; `otherwise` when
  * nothing is left of it. Returned in `into`, of `size` bytes.

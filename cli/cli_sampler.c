@@ -96,9 +96,29 @@ void sampling_stop(struct sampling *sampling)
 
 /* ---- what came of it ---- */
 
+/* The functions and lines that took most, and the audit. */
+static kymo_status print_short(kymo_recording *recording)
+{
+    const struct kymo_samples_text_options options = {
+        .text = {.width = cli_terminal_width(stderr), .color = cli_wants_color(stderr, "auto")},
+        .is_short = 1};
+    kymo_samples_report *report;
+    KYMO_TRY(kymo_samples_report_create(&recording, 1, NULL, &report));
+    const kymo_status status = kymo_samples_report_text(report, &options, stderr);
+    kymo_samples_report_destroy(report);
+    return status;
+}
+
 void sampling_summarize(const char *path)
 {
     char quoted[4096];
-    cli_quote(path, quoted, sizeof quoted);
-    cli_say("sampled into %s; next: kymo report %s --samples", quoted, quoted);
+    kymo_recording *recording = NULL;
+    kymo_status status = kymo_recording_open(path, &recording);
+    if (status == KYMO_OK)
+        status = print_short(recording);
+    if (status != KYMO_OK)
+        cli_say("%s", kymo_last_error());
+    kymo_recording_close(recording);
+    cli_quote(cli_short_path(path), quoted, sizeof quoted);
+    cli_say("next: kymo report %s --samples", quoted);
 }

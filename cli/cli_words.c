@@ -1,4 +1,5 @@
 /* Sentences and words: to stderr, for the shell, for people. */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,13 @@ const char *cli_quote(const char *path, char *into, size_t size)
     *p++ = '\'';
     *p = '\0';
     return into;
+}
+
+const char *cli_short_path(const char *path)
+{
+    char cwd[PATH_MAX];
+    const size_t len = getcwd(cwd, sizeof cwd) != NULL ? strlen(cwd) : 0;
+    return len > 1 && strncmp(path, cwd, len) == 0 && path[len] == '/' ? path + len + 1 : path;
 }
 
 const char *cli_stem(const char *path, char *into, size_t size, const char *otherwise)

@@ -104,18 +104,10 @@ static uint64_t count_events(const kymo_recording *recording)
     return n;
 }
 
-/* The recording as the user would type it: relative when it lies below the current directory. */
-static const char *short_path(const char *path)
-{
-    char cwd[PATH_MAX];
-    const size_t len = getcwd(cwd, sizeof cwd) != NULL ? strlen(cwd) : 0;
-    return len > 1 && strncmp(path, cwd, len) == 0 && path[len] == '/' ? path + len + 1 : path;
-}
-
 static void say_nothing_recorded(const struct run_target *target, char *const *program)
 {
     char quoted[PATH_MAX], where[PATH_MAX + 32];
-    cli_quote(short_path(target->path), quoted, sizeof quoted);
+    cli_quote(cli_short_path(target->path), quoted, sizeof quoted);
     snprintf(where, sizeof where, "%s%s", quoted,
              run_target_discard(target) ? ", which is removed again" : "");
 
@@ -160,9 +152,11 @@ static void say_recorded(kymo_recording *recording, const char *path, uint64_t n
     const bool has_calls = kymo_calls_are_there(&recording, 1),
                has_energy = has_role(recording, "energy"),
                has_samples = kymo_samples_are_there(&recording, 1);
-    cli_quote(short_path(path), quoted, sizeof quoted);
+    cli_quote(cli_short_path(path), quoted, sizeof quoted);
     if (run_is_one_of_many()) /* the others are still at it */
         cli_say("the ranks share %s; next: kymo report %s", quoted, quoted);
+    else if (n == 0 && has_samples && !has_energy)
+        cli_say("recorded samples; next: kymo report --samples %s", quoted);
     else
         cli_say("recorded %zu process%s, %s event%s%s%s%s; next: kymo report %s%s", n,
                 n == 1 ? "" : "es", cli_count(n_events, events, sizeof events),
