@@ -11,13 +11,22 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock/clock_internal.h"
 #include "doctor/doctor_internal.h"
 #include "remote/remote.h"
 
-enum { READ_BYTES = 2048, N_READS = 200, N_STOPS = 20, MOST_RUNNING = 64, MS_NS = 1000000 };
+enum {
+    READ_BYTES = 2048,
+    N_READS = 200,
+    N_STOPS = 20,
+    MOST_RUNNING = 64,
+    LEAST_MS = 500,
+    MOST_MS = 3000,
+    MS_NS = 1000000
+};
 
 /* ---- a Python of ours ---- */
 
@@ -30,10 +39,20 @@ static int be_python(void *ctx, int fd)
     return kymo__probe_exec(argv, fd);
 }
 
-static unsigned left_ms(const struct kymo__doctor *doctor)
+/* Open it once it is a Python: what is on the PATH may be a script that looks for one. */
+static kymo_status open_python(const struct kymo__doctor *doctor, pid_t pid, struct kymo__remote **out)
 {
-    const uint64_t now_ns = kymo__clock_ns(CLOCK_MONOTONIC);
-    return now_ns < doctor->deadline_ns ? (unsigned)((doctor->deadline_ns - now_ns) / MS_NS) + 1 : 1;
+    const uint64_t begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t end_ns =
+        KYMO__MIN(KYMO__MAX(doctor->deadline_ns, begin_ns + LEAST_MS * (uint64_t)MS_NS),
+                  begin_ns + MOST_MS * (uint64_t)MS_NS);
+    kymo_status status;
+    do {
+        status = kymo__remote_open(pid, NULL, 20, out);
+    } while ((status == KYMO_EUNAVAILABLE || status == KYMO_ESTATE) &&
+             kymo__clock_ns(CLOCK_MONOTONIC) < end_ns &&
+             nanosleep(&(struct timespec){.tv_nsec = 5 * MS_NS}, NULL) == 0);
+    return status;
 }
 
 /* The least of many, in nanoseconds: what it takes when nothing comes between. Negative: it is refused. */
@@ -92,7 +111,7 @@ static void tell_python(struct kymo__doctor *doctor, const struct kymo__python *
         return;
     kymo__probe_start(probe, be_python, (void *)(uintptr_t)python);
     if (probe->outcome == KYMO__PROBE_RUNNING) {
-        if (kymo__remote_open(probe->pid, NULL, left_ms(doctor), &remote) == KYMO_OK)
+        if (open_python(doctor, probe->pid, &remote) == KYMO_OK)
             kymo__doctor_tell(doctor, python->command, KYMO__STATE_OK, NULL,
                               "%s (%s) can be read from outside", python->path, python->version);
         else

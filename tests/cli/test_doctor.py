@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -70,7 +71,8 @@ def test_the_text_has_the_same_findings_in_short_lines(kymo, doctor):
     text = kymo("doctor", *PATIENT).stdout
     for (subject, thing), row in doctor().items():
         assert f"\n{subject}\n" in "\n" + text
-        assert any(line.startswith(f"  {row['state']:<7}  {thing} ") for line in text.splitlines())
+        state = r"\w+ *" if thing == "running Pythons" else f"{row['state']:<7}"  # others' processes come and go
+        assert re.search(rf"^  {state}  {re.escape(thing)} ", text, re.MULTILINE)
     assert "\033" not in text
     assert "kymo can record here" in text.splitlines()[-1]
     assert all(len(line) <= 100 or "/" in line for line in text.splitlines()), "only paths may be longer"
@@ -476,3 +478,17 @@ def test_a_reader_that_goes_away(kymo):
         done = kymo("doctor", *PATIENT, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2
     assert "standard output" in done.stderr or "cannot write" in done.stderr
+
+
+def test_a_python_is_read_from_outside(doctor):
+    found = doctor()
+    python = next(
+        row for (subject, thing), row in found.items() if subject == "sampling" and thing.startswith("python")
+    )
+    assert python["state"] == "ok" and "can be read from outside" in python["value"]
+    for thing in ("cost of a read", "cost of a stop"):
+        assert found["sampling", thing]["unit"] == "ns" and found["sampling", thing]["amount"] > 0
+    assert (
+        found["sampling", "running Pythons"]["value"] == "none"
+        or " can be attached to" in found["sampling", "running Pythons"]["value"]
+    )
