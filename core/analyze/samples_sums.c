@@ -204,6 +204,9 @@ double kymo__samples_error(const struct kymo__samples_sums *sums, uint64_t ns)
 
 /* ---- rows ---- */
 
+/* A wait that is less than a twentieth of what it is part of says nothing about that. */
+enum { LEAST_WAIT = 20 };
+
 /* What is waited for most, of each entity: times by pair, the entity's before one another. */
 struct wait_time {
     uint32_t entity, wait;
@@ -230,7 +233,7 @@ static void find_waits(struct kymo__samples_row *rows, struct wait_time *times, 
             most_ns = 0;
         for (; i < n && times[i].entity == first.entity && times[i].wait == first.wait; i++)
             ns += times[i].ns;
-        if (ns > most_ns) {
+        if (ns > most_ns && ns >= rows[first.entity].own.ns / LEAST_WAIT) {
             most_ns = ns;
             rows[first.entity].wait = first.wait;
         }

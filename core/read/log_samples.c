@@ -160,18 +160,22 @@ static bool take_times(struct kymo__samples_entry *e, struct kymo__samples_round
     return true;
 }
 
+/* A weight holds from its round on, up to the next one. */
 static bool take_weights(struct kymo__samples_entry *e, struct kymo__samples_rounds *rounds)
 {
-    uint64_t n, at = 0, step, weight;
+    uint64_t n, at = 0, step, weight = 0, next;
     if (!kymo__samples_take(e, &n))
         return false;
     for (; n > 0; n--) {
-        if (!kymo__samples_take(e, &step) || !kymo__samples_take(e, &weight) ||
-            step >= rounds->n - at || weight > UINT64_C(1) << 60)
+        if (!kymo__samples_take(e, &step) || !kymo__samples_take(e, &next) ||
+            step >= rounds->n - at || next > UINT64_C(1) << 60)
             return false;
-        at += step;
-        rounds->weights_ns[at] = weight;
+        for (const uint64_t end = at + step; at < end; at++)
+            rounds->weights_ns[at] = weight;
+        weight = next;
     }
+    for (; at < rounds->n; at++)
+        rounds->weights_ns[at] = weight;
     return true;
 }
 

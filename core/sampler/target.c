@@ -260,9 +260,9 @@ static uint32_t flags_of(const struct kymo__target *target,
                interpreter->gil != 0 && state->place - interpreter->gil < GIL_BYTES) {
         flags |= KYMO_SAMPLE_WANTS_GIL; /* it waits for a word of that very lock */
     }
-    if (thread->is_exact)
-        flags |= KYMO_SAMPLE_EXACT | (how == KYMO__LOOK_AUDIT ? KYMO_SAMPLE_AUDIT : 0);
-    return flags;
+    /* One that did not stop in time is of the audit all the same: those are threads that run, and would be missing there. */
+    return flags | (thread->is_exact ? KYMO_SAMPLE_EXACT : 0) |
+           (how == KYMO__LOOK_AUDIT ? KYMO_SAMPLE_AUDIT : 0);
 }
 
 static void put_seen(struct kymo__target *target, enum kymo__look how)

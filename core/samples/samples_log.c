@@ -314,13 +314,15 @@ static bool put_gone(struct kymo__samples_log *log, struct kymo__samples_run *ru
     return true;
 }
 
-/* What the reader would not find by itself. */
+/* What the reader would not find by itself: it is told once, and holds for all rounds until it changes. */
 static uint64_t weight_to_tell(const struct kymo__samples_run *run,
                                const struct kymo_samples_round *round)
 {
     const uint64_t gap = run->last_ns != 0 ? round->at_ns - run->last_ns : 0;
     const uint64_t weight = round->weight_ns;
     const uint64_t off = weight > gap ? weight - gap : gap - weight;
+    if (run->n_rounds != 0 && weight == run->weights_ns[run->n_rounds - 1])
+        return weight;
     return off > (UINT64_C(1) << MOST_SHIFT) && off > gap / 32 ? weight : 0;
 }
 

@@ -160,14 +160,15 @@ static void put_times(struct kymo__buf *out, const struct kymo__samples_run *run
     }
 }
 
+/* Where it changes what rounds stand for: samplers give all rounds one weight, or none. */
 static void put_weights(struct kymo__buf *out, const struct kymo__samples_run *run)
 {
     size_t n = 0, before = 0;
     for (size_t i = 0; i < run->n_rounds; i++)
-        n += run->weights_ns[i] != 0;
+        n += run->weights_ns[i] != (i > 0 ? run->weights_ns[i - 1] : 0);
     put(out, n);
     for (size_t i = 0; i < run->n_rounds; i++)
-        if (run->weights_ns[i] != 0) {
+        if (run->weights_ns[i] != (i > 0 ? run->weights_ns[i - 1] : 0)) {
             put(out, i - before);
             put(out, run->weights_ns[i]);
             before = i;

@@ -81,16 +81,17 @@ KYMO_API struct kymo_samples_stack kymo_samples_get_stack(const kymo_samples *sa
 enum kymo_sample_flags {
     KYMO_SAMPLE_ON_CPU = 1 << 0, /* with neither of these two it is not known */
     KYMO_SAMPLE_OFF_CPU = 1 << 1,
-    KYMO_SAMPLE_GIL = 1 << 2,        /* it holds the interpreter lock */
-    KYMO_SAMPLE_WANTS_GIL = 1 << 3,  /* it waits for it */
-    KYMO_SAMPLE_EXCEPTION = 1 << 4,  /* it handles an exception */
-    KYMO_SAMPLE_GC = 1 << 5,         /* it collects garbage */
-    KYMO_SAMPLE_UNSTABLE = 1 << 6,   /* the stack changed while it was copied */
-    KYMO_SAMPLE_EXACT = 1 << 7,      /* the thread was stopped while it was read */
-    KYMO_SAMPLE_AUDIT = 1 << 8,      /* stopped by chance, to judge the others by; besides EXACT */
-    KYMO_SAMPLE_TRUNCATED = 1 << 9,  /* outer frames are missing */
-    KYMO_SAMPLE_NO_FRAMES = 1 << 10, /* it runs no Python */
-    KYMO_SAMPLE_NATIVE = 1 << 11,    /* native frames are in the stack */
+    KYMO_SAMPLE_GIL = 1 << 2,       /* it holds the interpreter lock */
+    KYMO_SAMPLE_WANTS_GIL = 1 << 3, /* it waits for it */
+    KYMO_SAMPLE_EXCEPTION = 1 << 4, /* it handles an exception */
+    KYMO_SAMPLE_GC = 1 << 5,        /* it collects garbage */
+    KYMO_SAMPLE_UNSTABLE = 1 << 6,  /* the stack changed while it was copied */
+    KYMO_SAMPLE_EXACT = 1 << 7,     /* the thread was stopped while it was read */
+    KYMO_SAMPLE_AUDIT =
+        1 << 8, /* to be stopped by chance, to judge the others by; without EXACT it did not stop in time */
+    KYMO_SAMPLE_TRUNCATED = 1 << 9,       /* outer frames are missing */
+    KYMO_SAMPLE_NO_FRAMES = 1 << 10,      /* it runs no Python */
+    KYMO_SAMPLE_NATIVE = 1 << 11,         /* native frames are in the stack */
     KYMO_SAMPLE_MERGE_MISMATCH = 1 << 12, /* native frames and Python's do not fit together */
     KYMO_SAMPLE_NATIVE_CUT = 1 << 13,     /* native frames end before the thread's start */
 };
