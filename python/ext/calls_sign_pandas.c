@@ -5,6 +5,8 @@
  */
 #include "calls_signer.h"
 
+#include <stdio.h>
+
 enum { MAX_GROUPS = 8 };
 
 struct table {
@@ -37,6 +39,18 @@ bool calls_is_pandas(PyTypeObject *type, enum calls_kind *kind)
 
 /* ---- blocks ---- */
 
+/* The class of pandas' own in C that a type derives from; of some versions it is made while they are loaded. NULL for none. */
+static PyTypeObject *base_in_c(PyTypeObject *type, const char *module, const char *name)
+{
+    char whole[64];
+    snprintf(whole, sizeof whole, "%s.%s", module, name);
+    PyTypeObject *const base = calls_base_in_c(type, whole);
+    if (base != NULL)
+        return base;
+    PyObject *const imported = calls_imported(module, name);
+    return imported != NULL && derives(type, imported) ? (PyTypeObject *)imported : NULL;
+}
+
 static bool is_numpy(PyObject *value)
 {
     return calls_base_in_c(Py_TYPE(value), "numpy.ndarray") != NULL;
@@ -45,8 +59,7 @@ static bool is_numpy(PyObject *value)
 /* The array behind one of pandas' own: a new reference; NULL when it has none that we see. */
 static PyObject *array_within(struct calls_signer *signer, PyObject *values)
 {
-    PyTypeObject *const backed =
-        calls_base_in_c(Py_TYPE(values), "pandas._libs.arrays.NDArrayBacked");
+    PyTypeObject *const backed = base_in_c(Py_TYPE(values), "pandas._libs.arrays", "NDArrayBacked");
     PyObject *array = backed != NULL ? calls_get(signer, backed, NAME_NDARRAY, values) : NULL;
     if (array == NULL && backed == NULL) {
         array = calls_get_own(signer, values, NAME_DATA);
@@ -104,8 +117,7 @@ static PyObject *blocks_of(struct calls_signer *signer, PyObject *value)
     PyObject *const manager = calls_get_own(signer, value, NAME_MANAGER);
     if (manager == NULL)
         return NULL;
-    PyTypeObject *const base =
-        calls_base_in_c(Py_TYPE(manager), "pandas._libs.internals.BlockManager");
+    PyTypeObject *const base = base_in_c(Py_TYPE(manager), "pandas._libs.internals", "BlockManager");
     PyObject *blocks = base != NULL ? calls_get(signer, base, NAME_BLOCKS, manager) : NULL;
     if (blocks == NULL && base == NULL) {
         blocks = calls_get_own(signer, manager, NAME_BLOCKS);
@@ -124,9 +136,9 @@ static bool read_table(struct calls_signer *signer, PyObject *value, struct tabl
         return false;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(blocks); i++) {
         PyObject *const block = PyTuple_GET_ITEM(blocks, i);
-        PyTypeObject *base = calls_base_in_c(Py_TYPE(block), "pandas._libs.internals.Block");
+        PyTypeObject *base = base_in_c(Py_TYPE(block), "pandas._libs.internals", "Block");
         if (base == NULL)
-            base = calls_base_in_c(Py_TYPE(block), "pandas._libs.internals.SharedBlock");
+            base = base_in_c(Py_TYPE(block), "pandas._libs.internals", "SharedBlock");
         PyObject *values = base != NULL ? calls_get(signer, base, NAME_VALUES, block) : NULL;
         if (values != NULL)
             add_values(signer, table, values);
