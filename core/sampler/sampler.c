@@ -10,6 +10,7 @@
 
 #define EXACT_UP_TO_HZ 250.0
 #define RATE_MAX_HZ 1e6
+enum { STRICT_PATIENCE_NS = 100000000 };
 
 /* ---- options ---- */
 
@@ -64,6 +65,9 @@ static kymo_status open_all(struct kymo_sampler *sampler, const struct kymo_samp
     if (sampler->samples == NULL || !kymo__looker_init(&sampler->looker, sampler->samples, NULL,
                                                        options->native != 0, options->seed))
         return kymo__fail(KYMO_ENOMEM, "no memory for a sampler");
+    /* Without a processor a thread stands where it stood: to wait for it costs rounds, and no truth. */
+    if (sampler->is_strict)
+        sampler->looker.stops.patience_ns = STRICT_PATIENCE_NS;
     kymo__family_init(&sampler->family, &sampler->looker, !options->no_children,
                       options->patience_ms);
     for (size_t i = 0; i < options->n_pids; i++)

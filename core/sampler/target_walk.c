@@ -139,7 +139,10 @@ static bool is_outermost(const struct kymo__remote_layout *layout, unsigned owne
                                                          : owner >= KYMO__REMOTE_OWNER_SHIM;
 }
 
-/* From `at` outwards; true when the end of the stack was reached. */
+/*
+ * From `at` outwards; true when the end of the stack was reached. A chain of two moments may run in circles, as frames are
+ * freed and used again: the frame of each power of two is remembered and must not come again (Brent).
+ */
 static bool walk_from(struct walker *w, uint64_t at)
 {
     const struct kymo__remote_layout *layout = w->target->layout;
@@ -149,7 +152,12 @@ static bool walk_from(struct walker *w, uint64_t at)
     w->looker->walk.n = w->looker->n_runs = 0;
     w->n_run = 0;
     w->is_cut = w->is_partial = false;
+    uint64_t remembered = 0;
     for (size_t n = 0; at != 0; n++) {
+        if (at == remembered)
+            return false;
+        if ((n & (n - 1)) == 0)
+            remembered = at;
         const uint8_t *frame = n < 2 * KYMO__WALK_MAX ? find_frame(w, at) : NULL;
         if (frame == NULL)
             return false;
@@ -158,10 +166,7 @@ static bool walk_from(struct walker *w, uint64_t at)
             end_run(w, at);
         else if (!put_frame(w, frame))
             return false;
-        const uint64_t previous = kymo__remote_u64(frame, layout->frame.previous);
-        if (previous == at)
-            return false;
-        at = previous;
+        at = kymo__remote_u64(frame, layout->frame.previous);
     }
     w->is_partial = !is_outermost(layout, owner);
     return !w->is_partial;
