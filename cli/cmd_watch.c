@@ -13,7 +13,7 @@
 #include "cli.h"
 #include "sampling.h"
 
-enum { LOOK_HZ = 10, ASK_MS = 200 };
+enum { LOOK_HZ = 10, ASK_MS = 200, MOST_PROCESSES = 4096 };
 
 static struct {
     const char *stall, *output, *color;
@@ -46,8 +46,6 @@ static void ask_to_end(int sig)
 struct watch {
     struct sampling sampling;
     kymo_live *live;
-    const pid_t *pids;
-    size_t n_pids;
     double stall_s;
 };
 
@@ -55,13 +53,16 @@ struct watch {
 
 static kymo_status print_stacks(const struct watch *watch, FILE *out)
 {
+    /* All that were seen: who was named may have ended, and those that it started go on. */
     const struct kymo_sampler_options wants = {
-        .size = sizeof wants, .native = given.native, .no_children = given.no_children};
+        .size = sizeof wants, .native = given.native, .no_children = 1};
     const struct kymo_text_options text = {.width = cli_terminal_width(out),
                                            .color = cli_wants_color(out, given.color)};
     struct kymo_sampler_stacks *stacks;
     kymo_stack_groups *groups;
-    KYMO_TRY(kymo_sampler_stacks_read(watch->pids, watch->n_pids, &wants, &stacks));
+    pid_t pids[MOST_PROCESSES];
+    const size_t n = kymo_live_pids(watch->live, pids, MOST_PROCESSES);
+    KYMO_TRY(kymo_sampler_stacks_read(pids, n < MOST_PROCESSES ? n : MOST_PROCESSES, &wants, &stacks));
     kymo_status status = kymo_stack_groups_create(stacks, &groups);
     if (status == KYMO_OK) {
         status = kymo_stacks_text(groups, &text, out);
@@ -144,7 +145,7 @@ static int watch(int n_args, char **args)
                                          .strategy = KYMO_SAMPLER_SNAPSHOT,
                                          .audit_share = -1,
                                          .no_children = given.no_children};
-    struct watch watch = {.n_pids = (size_t)n_args};
+    struct watch watch = {.live = NULL};
     struct sigaction end = {.sa_handler = ask_to_end};
     size_t n_failed;
     pid_t *pids;
@@ -154,8 +155,7 @@ static int watch(int n_args, char **args)
     sigaction(SIGINT, &end, NULL);
     sigaction(SIGTERM, &end, NULL);
     sigaction(SIGHUP, &end, NULL);
-    watch.pids = pids;
-    kymo_sampler *sampler = sampling_create(&wants, pids, watch.n_pids, &n_failed);
+    kymo_sampler *sampler = sampling_create(&wants, pids, (size_t)n_args, &n_failed);
     const int status = sampler != NULL ? watch_sampler(&watch, sampler) : CLI_BAD;
     kymo_sampler_destroy(sampler);
     kymo_live_destroy(watch.live);

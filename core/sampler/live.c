@@ -254,6 +254,21 @@ static void add_up(const struct kymo_live *live, struct kymo_live_state *state)
     state->gc = state->seen_ns != 0 ? state->gc / seen_ns : 0;
 }
 
+size_t kymo_live_pids(kymo_live *live, pid_t *pids, size_t cap)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&live->lock);
+    for (size_t i = 0; i < live->n_processes; i++) {
+        if (!kymo__live_is_recent(live, live->processes[i].seen_ns))
+            continue;
+        if (n < cap)
+            pids[n] = live->processes[i].pid;
+        n++;
+    }
+    pthread_mutex_unlock(&live->lock);
+    return n;
+}
+
 void kymo_live_state_get(kymo_live *live, int ignore_cpu, struct kymo_live_state *out, size_t size)
 {
     struct kymo_live_state state = {0};

@@ -66,6 +66,9 @@ struct kymo_live_state {
 KYMO_API void kymo_live_state_get(kymo_live *live, int ignore_cpu, struct kymo_live_state *out,
                                   size_t size);
 
+/* The processes that were seen lately, at most `cap`: how many there are in all. Any thread. */
+KYMO_API size_t kymo_live_pids(kymo_live *live, pid_t *pids, size_t cap);
+
 #ifdef __cplusplus
 }
 #endif

@@ -232,6 +232,10 @@ static void equal_stacks_without_work_are_still(void **state)
         see_main(world, 1, BEGIN + i * SECOND, world->in_wait);
     }
     assert_int_equal(still_for(world, false), 30 * SECOND);
+    pid_t pids[2];
+    assert_int_equal(kymo_live_pids(world->live, pids, 2), 2);
+    assert_int_equal(pids[1], NOBODY + 1);
+    assert_int_equal(kymo_live_pids(world->live, NULL, 0), 2);
     see_main(world, 1, BEGIN + 31 * SECOND, world->in_load);
     assert_int_equal(still_for(world, false), 0);
     see_main(world, 1, BEGIN + 33 * SECOND, world->in_load);
