@@ -85,6 +85,10 @@ void kymo__permission_explain(const struct kymo__permission *p, char *out, size_
                  "`sudo kymo attach %d` "
                  "outside of it, or run kymo inside",
                  pid, pid);
+    else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0 && p->uid == 0)
+        snprintf(out, size,
+                 "process %d belongs to root and kymo runs as uid %u: type `sudo kymo attach %d`",
+                 pid, (unsigned)p->own_uid, pid);
     else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0)
         snprintf(out, size,
                  "process %d belongs to the user with uid %u and kymo runs as uid %u: type `sudo "

@@ -120,6 +120,15 @@ static uint32_t version_of_name(const char *path)
     return 0x03000000u | (uint32_t)minor << 16;
 }
 
+/* Of a file that has no Py_Version: by the text of the build, which knows the patch; else by the file's name. */
+static uint32_t version_by_text(struct kymo__remote *remote, const struct kymo__remote_maps *maps,
+                                const char *path)
+{
+    const uint32_t named = version_of_name(path),
+                   said = kymo__remote_scan_version(remote, maps, path);
+    return said != 0 && (named == 0 || said >> 16 == named >> 16) ? said : named;
+}
+
 static void read_program_path(pid_t pid, char *out, size_t size)
 {
     static const char deleted[] = " (deleted)";
@@ -149,9 +158,7 @@ static bool search_files(struct kymo__remote *remote, const struct kymo__remote_
                 !look_into(remote, map, is_program, turn < 2, out))
                 continue;
             if (out->version == 0)
-                out->version = version_of_name(map->path);
-            if (out->version == 0)
-                out->version = kymo__remote_scan_version(remote, maps, map->path);
+                out->version = version_by_text(remote, maps, map->path);
             return true;
         }
     return false;

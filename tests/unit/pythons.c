@@ -8,18 +8,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the program says of itself: CPython's minor version, or 0. */
-static unsigned minor_of(const char *path)
+/* What the program says of itself: CPython's version, 0x030d00 for 3.13.0, or 0. */
+static unsigned version_of(const char *path)
 {
     char line[64] = "";
-    unsigned minor = 0;
+    unsigned version = 0;
     struct target target = target_start(
-        path, "import sys; print(sys.implementation.name, sys.version_info[1], flush=True)", line,
+        path, "import sys; print(sys.implementation.name, sys.hexversion >> 8, flush=True)", line,
         sizeof line);
-    if (sscanf(line, "cpython %u", &minor) != 1)
-        minor = 0;
+    if (sscanf(line, "cpython %u", &version) != 1)
+        version = 0;
     target_stop(&target);
-    return minor;
+    return version;
 }
 
 static size_t take(struct python *out, size_t n, size_t cap, const char *path)
@@ -31,8 +31,9 @@ static size_t take(struct python *out, size_t n, size_t cap, const char *path)
         if (realpath(out[i].path, known) != NULL && strcmp(known, resolved) == 0)
             return n;
     snprintf(out[n].path, sizeof out[n].path, "%.255s", path);
-    out[n].minor = minor_of(path);
-    return out[n].minor >= 8 ? n + 1 : n;
+    out[n].version = version_of(path);
+    out[n].minor = out[n].version >> 8 & 255;
+    return out[n].version >= 0x030800 ? n + 1 : n;
 }
 
 size_t pythons_find(struct python *out, size_t cap)

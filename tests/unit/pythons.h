@@ -9,7 +9,8 @@
 enum { PYTHONS_MAX = 32 };
 struct python {
     char path[256];
-    unsigned minor; /* of 3.x */
+    unsigned minor;   /* of 3.x */
+    unsigned version; /* 0x030d00 is 3.13.0 */
 };
 /*
  * Every CPython 3.8 or later here: those that pyenv keeps, the system's, and those that KYMO_TEST_PYTHONS names with colons

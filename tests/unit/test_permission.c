@@ -102,7 +102,7 @@ static void another_users_process_is_refused_in_words(void **state)
     waitpid(pid, &how, 0);
     assert_int_equal(how, 0);
     assert_int_equal(atoi(text), KYMO_EIO);
-    assert_non_null(strstr(text, "belongs to the user with uid 0 and kymo runs as uid 65534"));
+    assert_non_null(strstr(text, "belongs to root and kymo runs as uid 65534"));
     assert_non_null(strstr(text, "sudo kymo attach"));
     close(ends[0]);
     close(ends[1]);

@@ -77,7 +77,7 @@ static void stack_of_a_sleeper_is_what_its_source_says(void **state)
         const kymo_status status = kymo__remote_open(target.pid, NULL, 1000, &remote);
         if (status != KYMO_OK)
             fail_msg("%s: %s", pythons[i].path, kymo_last_error());
-        assert_int_equal(kymo__remote_layout(remote)->version >> 16 & 255, pythons[i].minor);
+        assert_int_equal(kymo__remote_layout(remote)->version >> 8, pythons[i].version);
         const struct place expected[] = {
             {pythons[i].minor >= 11 ? "Thing.method" : "method", 6},
             {pythons[i].minor >= 11 ? "generator.<locals>.<lambda>" : "<lambda>", 9},
