@@ -22,9 +22,16 @@ static bool read_maps(struct kymo__unwind *unwind)
     struct kymo__buf text = {0};
     unwind->counts.n_maps_reads++;
     unwind->maps_read_ns = now_ns();
+    unwind->wants_maps = false;
     const bool is_read = unwind->source.maps(unwind->source.self, &text);
+    const uint32_t sum = kymo__crc32c(0, text.data, text.len);
+    if (is_read && unwind->n_maps > 0 && text.len == unwind->text.len && sum == unwind->text_sum) {
+        kymo__buf_fini(&text); /* Nothing has come or gone, and so all that was found still holds. */
+        return true;
+    }
     kymo__buf_fini(&unwind->text);
     unwind->text = text;
+    unwind->text_sum = sum;
     unwind->n_maps = 0;
     /* An address that belonged to one library may belong to another now. */
     memset(unwind->known, 0, KYMO__UNWIND_KNOWN * sizeof *unwind->known);
@@ -91,6 +98,7 @@ void kymo__unwind_destroy(struct kymo__unwind *unwind)
 void kymo__unwind_forget(struct kymo__unwind *unwind)
 {
     forget_jit(unwind);
+    unwind->n_maps = 0;
     (void)read_maps(unwind); /* what cannot be read now is read when it is wanted */
 }
 
@@ -128,17 +136,25 @@ struct kymo__unwind_map *kymo__unwind_map_at(struct kymo__unwind *unwind, uint64
 
 size_t kymo__unwind_stack_size(struct kymo__unwind *unwind, uint64_t sp, size_t cap)
 {
-    /* Libraries may come and go at addresses that were seen; once in a while is enough for that. */
-    if (now_ns() - unwind->maps_read_ns > longest_pause_ns)
-        (void)read_maps(unwind);
-    const struct kymo__unwind_map *map = kymo__unwind_map_at(unwind, sp);
+    const struct kymo__unwind_map *map = kymo__unwind_map_known(unwind, sp);
     if (map ==
         NULL) { /* The first thread's stack grows down from what it was when the mappings were read. */
         map = kymo__unwind_map_known(unwind, sp + cap);
-        if (map == NULL || strcmp(map->path, "[stack]") != 0)
-            return 0;
+        if (map != NULL && strcmp(map->path, "[stack]") != 0)
+            map = NULL;
     }
-    return (size_t)KYMO__MIN(map->end - sp, (uint64_t)cap);
+    if (map != NULL)
+        return (size_t)KYMO__MIN(map->end - sp, (uint64_t)cap);
+    unwind->wants_maps = true;
+    return KYMO__MIN(cap, 4096 - (size_t)(sp % 4096));
+}
+
+void kymo__unwind_keep_up(struct kymo__unwind *unwind)
+{
+    /* Libraries may come and go at addresses that were seen; once in a while is enough for that. */
+    const uint64_t age_ns = now_ns() - unwind->maps_read_ns;
+    if (age_ns > longest_pause_ns || (unwind->wants_maps && age_ns > first_pause_ns))
+        (void)read_maps(unwind);
 }
 
 /* ---- programs ---- */

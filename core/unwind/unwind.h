@@ -67,7 +67,10 @@ void kymo__unwind_destroy(struct kymo__unwind *unwind);
 /* The process has called exec: nothing of what was known holds. */
 void kymo__unwind_forget(struct kymo__unwind *unwind);
 
-/* How many bytes from `sp` on are mapped, at most `cap`: what to copy. 0: nothing is mapped there. */
+/*
+ * How many bytes to copy from `sp` on, at most `cap`: what is mapped there. Asks nobody, for the thread stands still
+ * meanwhile: of a stack that is new it is the rest of the page, and the next time all of it.
+ */
 size_t kymo__unwind_stack_size(struct kymo__unwind *unwind, uint64_t sp, size_t cap);
 
 enum kymo__unwind_by {

@@ -215,6 +215,8 @@ struct kymo__unwind {
     struct kymo__unwind_source source;
     struct kymo__unwind_files *files;
     struct kymo__buf text; /* of the mappings, cut into strings */
+    uint32_t text_sum;     /* as it was before it was cut */
+    bool wants_maps;       /* a stack was nowhere */
     struct kymo__unwind_map *maps;
     size_t n_maps, maps_cap;
     uint64_t maps_read_ns, maps_pause_ns; /* when last, and how long not again */
@@ -232,6 +234,8 @@ KYMO_WARN_UNUSED bool kymo__unwind_parse_maps(char *text, size_t len, struct kym
 struct kymo__unwind_map *kymo__unwind_map_known(struct kymo__unwind *unwind, uint64_t address);
 /* The same, and the mappings are read again, now and then, when there is none: for addresses that must be somewhere. */
 struct kymo__unwind_map *kymo__unwind_map_at(struct kymo__unwind *unwind, uint64_t address);
+/* Read the mappings again when they are old, or when a stack was in none. */
+void kymo__unwind_keep_up(struct kymo__unwind *unwind);
 /* The program of code that is mapped, looked for once, and the address as that counts. NULL: it has none. */
 struct kymo__program *kymo__unwind_program_at(struct kymo__unwind *unwind, uint64_t pc,
                                               uint64_t *address);

@@ -232,6 +232,7 @@ static void count(struct kymo__unwind_counts *counts, const struct kymo__native_
 size_t kymo__unwind_stack(struct kymo__unwind *unwind, const struct kymo__unwind_input *input,
                           struct kymo__native_frame *out, size_t cap, bool *is_complete)
 {
+    kymo__unwind_keep_up(unwind);
     struct walk walk = {.unwind = unwind,
                         .state = {.known = BIT(KYMO__UNWIND_REGISTERS) - 1, .input = input},
                         .is_exact = true};

@@ -19,7 +19,7 @@ struct program {
 static bool maps(void *self, struct kymo__buf *to)
 {
     (void)self;
-    kymo__buf_puts(to, "00400000-00500000 r-xp 00000000 00:00 7 /program\n"
+    kymo__buf_puts(to, "00400000-00410000 r-xp 00000000 00:00 7 /program\n"
                        "00600000-00700000 rwxp 00000000 00:00 0 \n"
                        "007ff000-00900000 rw-p 00000000 00:00 0 [stack]\n");
     return !to->failed;

@@ -463,6 +463,25 @@ static void close_fake(void)
     kymo__unwind_files_destroy(files);
 }
 
+static void a_stack_that_is_new_is_copied_to_the_end_of_its_page(void **state)
+{
+    (void)state;
+    fake_maps_text = "10000-20000 rwxp 00000000 00:00 0 \n";
+    fake_perf_text = "";
+    open_fake();
+    assert_int_equal(kymo__unwind_stack_size(unwind, 0x10ff0, 65536), 0xf010);
+    assert_int_equal(kymo__unwind_stack_size(unwind, 0x10ff0, 64), 64);
+    assert_int_equal(kymo__unwind_stack_size(unwind, 0x90ff0, 65536), 16);
+    const struct kymo__unwind_input input = {.registers = {[KYMO__UNWIND_SP] = 0x90ff0}};
+    struct kymo__native_frame frames[4];
+    bool is_complete;
+    fake_maps_text = "10000-20000 rwxp 00000000 00:00 0 \n90000-a0000 rw-p 00000000 00:00 0 \n";
+    usleep(30000); /* they are not read all the time */
+    assert_int_equal(kymo__unwind_stack(unwind, &input, frames, 4, &is_complete), 1);
+    assert_int_equal(kymo__unwind_stack_size(unwind, 0x90ff0, 65536), 0xf010);
+    close_fake();
+}
+
 static void generated_code_has_the_names_of_its_perf_map(void **state)
 {
     (void)state;
@@ -669,6 +688,7 @@ int main(void)
         cmocka_unit_test(programs_that_cannot_be_opened_are_read_from_memory),
         cmocka_unit_test(without_memory_there_are_fewer_frames_and_no_leak),
         cmocka_unit_test(lines_that_are_no_mappings_are_left_out),
+        cmocka_unit_test(a_stack_that_is_new_is_copied_to_the_end_of_its_page),
         cmocka_unit_test(generated_code_has_the_names_of_its_perf_map),
         cmocka_unit_test(pythons_frames_stand_where_their_loop_is),
         cmocka_unit_test(anchors_tell_without_names),
