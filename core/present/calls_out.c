@@ -66,7 +66,10 @@ void kymo__call_place(struct kymo__buf *text, const char *file, uint64_t line, c
             kymo__buf_puts(text, "}");
         return;
     }
-    kymo__buf_printf(text, "%s:%" PRIu64 "(", slash != NULL ? slash + 1 : file, line);
+    kymo__buf_puts(text, slash != NULL ? slash + 1 : file);
+    if (line != 0) /* native functions have none: "libc.so.6(poll)" */
+        kymo__buf_printf(text, ":%" PRIu64, line);
+    kymo__buf_puts(text, "(");
     kymo__buf_put(text, label, len);
     kymo__buf_puts(text, ")");
 }
