@@ -36,6 +36,10 @@ function samplesView(profiles: Profile[], tables: TableData[]): View {
 
 function reportViews(recording: Recording, profiles: Profile[], sampled: Profile[], open: (id: string) => void): View[] {
   const { index } = recording;
+  const counted = [...(profiles.length > 0 ? [callsView(profiles)] : []), ...(sampled.length > 0 ? [samplesView(sampled, index.samples?.tables ?? [])] : [])];
+  const last = { id: "about", title: "About", element: about(index.version) };
+  // A sampler or a call profile alone has no events, which all other views are made of.
+  if (index.cost.events === 0 && !index.damaged && counted.length > 0) return [...counted, last];
   const colors = new Colors(recording);
   const timeline = new Timeline(recording, colors);
   const find = (name: string): void => {
@@ -61,11 +65,10 @@ function reportViews(recording: Recording, profiles: Profile[], sampled: Profile
     ...(index.breakdown ? [{ id: "breakdown", title: "Breakdown", element: new BreakdownView(index.breakdown).element }] : []),
     ...(index.gpu ? [{ id: "gpus", title: "GPUs", element: new GpusView(index.gpu, find).element }] : []),
     ...(index.memory ? [{ id: "memory", title: "Memory", element: new MemoryView(index.memory).element }] : []),
-    ...(profiles.length > 0 ? [callsView(profiles)] : []),
-    ...(sampled.length > 0 ? [samplesView(sampled, index.samples?.tables ?? [])] : []),
+    ...counted,
     { id: "flame", title: "Flame graph", element: flame.element, onShow: () => flame.redraw() },
     { id: "tables", title: "Tables", element: tables.element },
-    { id: "about", title: "About", element: about(index.version) },
+    last,
   ];
 }
 
