@@ -1,0 +1,67 @@
+"""What a sampler saw on the report page: sentences about it, boxes, tables; and kymo.plot of two sampled runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import perfetto_page
+import pytest
+from kymo_command import run_kymo
+from page_in_browser import has_viewer, make_page
+
+import kymo
+
+pytestmark = pytest.mark.skipif(
+    bool(perfetto_page.what_is_missing(needs_ui=False)), reason=perfetto_page.what_is_missing(needs_ui=False)
+)
+PROGRAM = """
+import time
+def spin(n):
+    while n > 0:
+        n -= 1
+def step():
+    spin(50000)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    step()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("samples")
+    (path / "train.py").write_text(PROGRAM)
+    run_kymo("run", "--sample=200", "-o", path / "run.kymo", "--", sys.executable, path / "train.py")
+    make_page(path / "report.html", path / "run.kymo")
+    if not has_viewer(path / "report.html"):
+        pytest.skip("this build has no viewer: Node is missing")
+    kymo.plot(path / "run.kymo", path / "run.kymo", path=path / "difference.html", open_browser=False)
+    return path
+
+
+def test_the_report_page_has_a_view_of_samples(opened):
+    page = opened("report.html")
+    page.open("Samples")
+    view = page.page.locator(".samples")
+    assert "in 1 process: main threads all the time" in view.locator("p").first.inner_text()
+    assert "of 200 rounds a second" in view.locator(".audit").inner_text()
+    assert view.locator(".facts").first.inner_text().endswith("in samples")
+    first = view.locator("table").first.locator("tbody tr").first
+    assert "spin" in first.inner_text()
+
+
+def test_every_table_of_samples_can_be_chosen(opened):
+    page = opened("report.html")
+    page.open("Samples")
+    options = page.page.locator("#table-of-samples option").all_inner_texts()
+    names = [option.split(" ")[0] for option in options]
+    assert names[0] == "lines" and {"functions", "threads", "stacks", "audit", "totals"} <= set(names)
+    page.page.locator("#table-of-samples").select_option(index=names.index("audit"))
+    assert "achieved_hz" in page.page.locator(".samples").inner_text()
+
+
+def test_two_sampled_runs_are_held_against_each_other(opened):
+    page = opened("difference.html")
+    text = page.page.locator(".calls").inner_text()
+    assert "in samples of" in text and "Change of self time" in text
