@@ -231,6 +231,21 @@ def test_a_signal_leaves_the_terminal_as_it_was(program, environment, python, en
     assert screen.end() == (0 if ending == signal.SIGINT else -ending)
 
 
+def test_put_to_sleep_it_gives_the_terminal_back_and_takes_it_again(program, environment, python):
+    process = python(STUCK)
+    screen = Screen(program, environment, "top", process.pid)
+    screen.wait_for(r"wait_for_ever(?s:.*)\033\[J")
+    os.kill(screen.process.pid, signal.SIGTSTP)
+    assert os.WIFSTOPPED(os.waitpid(screen.process.pid, os.WUNTRACED)[1])
+    screen.wait_for(r"\033\[\?1049l")
+    assert termios.tcgetattr(screen.theirs) == screen.before
+    screen.bytes = b""
+    os.kill(screen.process.pid, signal.SIGCONT)
+    screen.wait_for(r"\033\[\?1049h(?s:.*)wait_for_ever")
+    screen.press("q")
+    assert screen.end() == 0
+
+
 # ---- watch ----
 
 
