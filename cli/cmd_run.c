@@ -11,7 +11,7 @@
 
 static struct {
     const char *output, *options, *gpu_schedule, *memory_sample, *calls, *sample;
-    bool append, force, energy, gpu, memory, mpi, nvtx, quiet;
+    bool append, force, energy, gpu, memory, mpi, native, nvtx, quiet;
     uint32_t repeat, energy_hz;
 } given = {.repeat = 1};
 
@@ -35,6 +35,7 @@ static const struct cli_option options[] = {
      "sample what Python's threads do, in the program and in all\n"
      "that it starts, HZ times a second (default: 100); nothing of\n"
      "it runs in the program"},
+    {"native", 0, CLI_FLAG, NULL, &given.native, "with --sample, frames of C and C++ as well"},
     {"mpi", 0, CLI_FLAG, NULL, &given.mpi,
      "record MPI's calls: a range for each, with what it sends and\n"
      "gets; in front of mpirun or behind it"},
@@ -207,7 +208,7 @@ static int not_started(const struct run_target *target, const char *program, int
 static int run_sampled(const char *recording, char **program, int *wait_status)
 {
     struct run_sample sample;
-    if (given.sample == NULL || !run_sample_prepare(&sample, recording, given.sample))
+    if (given.sample == NULL || !run_sample_prepare(&sample, recording, given.sample, given.native))
         return run_child(program, wait_status, NULL, NULL);
     const int error = run_child(program, wait_status, run_sample_begin, &sample);
     run_sample_end(&sample);
@@ -284,6 +285,8 @@ static int run(int n_args, char **args)
         return cli_fail("--gpu-schedule says when --gpu records, which is not given");
     if (given.memory_sample != NULL && !given.memory)
         return cli_fail("--memory-sample says how --memory samples, which is not given");
+    if (given.native && given.sample == NULL)
+        return cli_fail("--native says what --sample reads, which is not given");
     double hz;
     if (given.sample != NULL && given.sample[0] != '\0' && !cli_rate("sample", given.sample, &hz))
         return CLI_BAD;

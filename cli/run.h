@@ -88,7 +88,8 @@ struct run_sample {
     struct sampling sampling;
 };
 /* Make a sampler that writes to `recording`; `rate` as --sample has it. False with a sentence said. */
-bool run_sample_prepare(struct run_sample *sample, const char *recording, const char *rate);
+bool run_sample_prepare(struct run_sample *sample, const char *recording, const char *rate,
+                        bool native);
 /* A run_started: sample what was started. */
 void run_sample_begin(void *sample, pid_t pid);
 /* The program has ended: close the recording's log. */

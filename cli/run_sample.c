@@ -7,10 +7,11 @@
 #include "run.h"
 #include "sampling.h"
 
-bool run_sample_prepare(struct run_sample *sample, const char *recording, const char *rate)
+bool run_sample_prepare(struct run_sample *sample, const char *recording, const char *rate,
+                        bool native)
 {
     struct kymo_sampler_options wants = {
-        .size = sizeof wants, .path = recording, .patience_ms = UINT32_MAX};
+        .size = sizeof wants, .path = recording, .native = native, .patience_ms = UINT32_MAX};
     *sample = (struct run_sample){0};
     if (rate[0] != '\0' && !cli_rate("sample", rate, &wants.rate_hz))
         return false;
