@@ -249,6 +249,7 @@ struct kymo__target {
     bool is_doubtful; /* it may be another program by now, or none */
     bool is_ended, is_replaced;
     double mean_stop_ns; /* of an exact round, lately; below 0: not known */
+    double mean_look_ns; /* how long we were at it */
     uint64_t at_ns;      /* of the last look */
     uint64_t weight_ns;  /* for which the next round stands */
     struct kymo_samples_counts counts;

@@ -17,6 +17,7 @@
 
 static const uint64_t second_ns = 1000000000;
 static const uint64_t ms_ns = 1000000;
+#define TIME_SHARE 0.3 /* of our time that exact looks may take */
 enum {
     SLICE_MS = 50,      /* how long a stop is unheard at most */
     TELL_MS = 100,      /* between two tellings of the counts */
@@ -57,12 +58,25 @@ static double share_of_budget(const struct kymo_sampler *sampler, const struct k
     return wanted <= sampler->max_slowdown ? 1 : sampler->max_slowdown / wanted;
 }
 
+/*
+ * The same, so that exact looks take no more than a part of our own time: threads without a processor keep us waiting
+ * where there are more of them than processors, and rounds would be missed.
+ */
+static double share_of_time(const struct kymo_sampler *sampler, const struct kymo__target *target)
+{
+    const double wanted = target->mean_look_ns * 1e-9 * sampler->rate_hz * sampler->n_looked;
+    return sampler->is_strict || wanted <= TIME_SHARE ? 1 : TIME_SHARE / wanted;
+}
+
 static enum kymo__look choose_look(struct kymo_sampler *sampler, struct kymo__target *target,
                                    uint64_t now_ns)
 {
-    if (target->mean_stop_ns < 0)
+    if (target->mean_stop_ns < 0) {
         target->mean_stop_ns = sampler->mean_stop_ns;
-    const double share = share_of_budget(sampler, target, now_ns);
+        target->mean_look_ns = sampler->mean_look_ns;
+    }
+    const double share =
+        fmin(share_of_budget(sampler, target, now_ns), share_of_time(sampler, target));
     const double drawn = kymo__looker_random(&sampler->looker);
     if (sampler->is_exact)
         return drawn <= share ? KYMO__LOOK_EXACT : KYMO__LOOK_SNAPSHOT;
@@ -72,7 +86,10 @@ static enum kymo__look choose_look(struct kymo_sampler *sampler, struct kymo__ta
 /* What a round of this process costs it, and one of any: a new process begins with that. */
 static void count_stops(struct kymo_sampler *sampler, struct kymo__target *target, uint64_t stop_ns)
 {
-    enum { MEMORY = 32 };
+    enum { MEMORY = 32, SHORT_MEMORY = 8 };
+    const double look_ns = (double)(kymo__clock_ns(CLOCK_MONOTONIC) - target->at_ns);
+    target->mean_look_ns += (look_ns - target->mean_look_ns) / SHORT_MEMORY;
+    sampler->mean_look_ns += (look_ns - sampler->mean_look_ns) / SHORT_MEMORY;
     target->mean_stop_ns += ((double)stop_ns - target->mean_stop_ns) / MEMORY;
     sampler->mean_stop_ns += ((double)stop_ns - sampler->mean_stop_ns) / MEMORY;
 }
@@ -121,6 +138,7 @@ static kymo_status look_at_all(struct kymo_sampler *sampler, uint64_t n_due, uin
 {
     if (sampler->looker.stops.n_late > 0)
         kymo__stops_settle(&sampler->looker.stops, false);
+    sampler->n_looked = (double)kymo__family_count(&sampler->family, KYMO__MEMBER_PYTHON);
     for (size_t i = 0; i < sampler->family.n; i++)
         if (sampler->family.members[i].kind == KYMO__MEMBER_PYTHON)
             KYMO_TRY(look_at_member(sampler, i, n_due, now_ns));

@@ -23,6 +23,8 @@ struct kymo_sampler {
     uint64_t begin_ns, next_ns, told_ns;
     uint64_t n_asked, n_missed, n_late, late_ns;
     uint64_t cpu_begin_ns;
+    double n_looked;     /* processes in a round */
+    double mean_look_ns; /* how long an exact round took us, lately */
     double mean_stop_ns; /* of an exact round, lately */
 
     _Atomic int is_stopped; /* stored by anybody; the loop alone loads it. Relaxed: it guards nothing */

@@ -27,7 +27,9 @@ static void find_reason(struct kymo__target *target, struct kymo__target_thread 
         thread->wait = 0;
         thread->wait_call = -1;
     } else if (state->call != thread->wait_call || state->place != thread->wait_place) {
-        thread->wait = kymo__wait_reason(target->pid, thread->tid);
+        const int kept = thread->files.syscall_fd;
+        thread->wait = kept >= 0 ? kymo__wait_reason_by(target->pid, thread->tid, kept)
+                                 : kymo__wait_reason(target->pid, thread->tid);
         thread->wait_call = state->call;
         thread->wait_place = state->place;
     }
