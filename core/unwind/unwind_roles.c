@@ -57,7 +57,7 @@ void kymo__demangle(const char *name, char *to, size_t cap)
     char plain[MAX_MANGLED];
     /* "foo.cold", "foo.part.0", "foo.constprop.1": the compiler cut foo into pieces. */
     size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$@");
-    if (name[len] != '.' || strncmp(name + len, ".so", 3) == 0)
+    if (len == 0 || name[len] != '.' || strncmp(name + len, ".so", 3) == 0)
         len = strlen(name);
     char *readable = NULL;
     if (len < sizeof plain && len > 2 && memcmp(name, "_Z", 2) == 0) {

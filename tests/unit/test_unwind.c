@@ -597,6 +597,7 @@ static void names_are_readable(void **state)
     expect_name("plain.cold", "plain");
     expect_name("plain.part.0.constprop.1", "plain");
     expect_name("libfoo.so.6", "libfoo.so.6");
+    expect_name(".hidden", ".hidden");
     expect_name("with\x01\xff", "with??");
     expect_name("", "");
     expect_name("_Z", "_Z");
