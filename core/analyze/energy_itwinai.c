@@ -65,7 +65,7 @@ static bool find_place(struct hosts *hosts, const char *host, struct place *plac
 static void put_whose(const struct kymo_energy_report *report, kymo_table *table, uint32_t run)
 {
     kymo_table_u64(table, run + 1);
-    kymo__put_string(table, report->runs[run].id);
+    kymo__put_string(table, report->runs.list[run].id);
 }
 
 static void put_gpu(const struct kymo_energy_report *report, kymo_table *table,

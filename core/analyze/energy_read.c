@@ -271,24 +271,6 @@ static kymo_status walk(struct reading *r)
 
 /* ---- whose it is ---- */
 
-static bool find_run(struct kymo_energy_report *report, const struct kymo_process *process,
-                     uint32_t *out)
-{
-    for (size_t i = 0; i < report->n_runs; i++)
-        if (strcmp(report->runs[i].id, process->run_id) == 0) {
-            *out = (uint32_t)i;
-            report->runs[i].start_unix_ns =
-                KYMO__MIN(report->runs[i].start_unix_ns, process->start_unix_ns);
-            return true;
-        }
-    if (!kymo__grow(&report->runs, &report->runs_cap, report->n_runs + 1, sizeof *report->runs))
-        return false;
-    *out = (uint32_t)report->n_runs;
-    report->runs[report->n_runs++] =
-        (struct kymo__energy_run){.id = process->run_id, .start_unix_ns = process->start_unix_ns};
-    return true;
-}
-
 /* Which devices of its list had work: streams say of which device they are. */
 static void take_streams(struct kymo__energy_member *member, kymo_recording *recording,
                          const struct kymo_process *process)
@@ -308,7 +290,7 @@ static bool find_member(struct reading *r)
     struct kymo_energy_report *report = r->report;
     const struct kymo_process *process = r->process;
     uint32_t run;
-    if (!find_run(report, process, &run))
+    if (!kymo__process_runs_find(&report->runs, process, &run))
         return false;
     size_t i = 0;
     while (i < report->n_members &&
@@ -356,7 +338,7 @@ static bool begin_measuring(struct reading *r)
     bool is_alone = true;
     for (uint32_t i = 0; i < report->n_members; i++) {
         struct kymo__energy_member *member = &report->members[i];
-        if (strcmp(report->runs[member->run].id, r->process->run_id) != 0 ||
+        if (strcmp(report->runs.list[member->run].id, r->process->run_id) != 0 ||
             strcmp(member->host, r->process->host) != 0)
             continue;
         is_alone = false;

@@ -123,7 +123,7 @@ static void free_making(struct kymo_energy_report *report)
     kymo__free(report->meters);
     kymo__free(report->windows);
     kymo__free(report->targets);
-    kymo__free(report->runs);
+    kymo__free(report->runs.list);
     kymo__free(report->members);
     kymo__free(report->iterations);
     kymo__names_fini(&report->window_keys);

@@ -57,7 +57,7 @@ bool kymo__energy_sections_make(struct kymo__energy_sections *s,
     if (s->windows == NULL)
         return false;
     /* Run by run, so that the windows of a section stand side by side. */
-    for (uint32_t run = 0; run < report->n_runs; run++) {
+    for (uint32_t run = 0; run < report->runs.n; run++) {
         const size_t first = n;
         for (size_t i = 0; i < report->n_windows; i++)
             if (report->members[report->windows[i].member].run == run)

@@ -193,7 +193,7 @@ static void put_run(const struct target_row *to)
 static void put_whose_run(const struct target_row *to)
 {
     put_run(to);
-    kymo__put_string(to->table, to->report->runs[to->section->run].id);
+    kymo__put_string(to->table, to->report->runs.list[to->section->run].id);
 }
 
 static void put_whose_epoch(const struct target_row *to)

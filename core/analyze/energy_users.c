@@ -12,12 +12,13 @@
 void kymo__energy_order_runs(struct kymo_energy_report *report)
 {
     /* Few, and mostly in order. */
-    for (size_t i = 1; i < report->n_runs; i++)
+    for (size_t i = 1; i < report->runs.n; i++)
         for (size_t j = i;
-             j > 0 && report->runs[j].start_unix_ns < report->runs[j - 1].start_unix_ns; j--) {
-            const struct kymo__energy_run run = report->runs[j];
-            report->runs[j] = report->runs[j - 1];
-            report->runs[j - 1] = run;
+             j > 0 && report->runs.list[j].start_unix_ns < report->runs.list[j - 1].start_unix_ns;
+             j--) {
+            const struct kymo__process_run run = report->runs.list[j];
+            report->runs.list[j] = report->runs.list[j - 1];
+            report->runs.list[j - 1] = run;
             for (size_t m = 0; m < report->n_members; m++) {
                 uint32_t *of = &report->members[m].run;
                 *of = *of == j ? (uint32_t)j - 1 : *of == j - 1 ? (uint32_t)j : *of;
@@ -58,8 +59,8 @@ static uint64_t overlap_with_run(const struct kymo_energy_report *report, size_t
     for (size_t m = 0; m < report->n_members; m++) {
         const struct kymo__energy_member *member = &report->members[m];
         if (member->run == run && strcmp(member->host, host) == 0)
-            longest =
-                KYMO__MAX(longest, overlap(&report->meters[meter], member, report->runs[run].id));
+            longest = KYMO__MAX(longest,
+                                overlap(&report->meters[meter], member, report->runs.list[run].id));
     }
     return longest;
 }
@@ -234,7 +235,7 @@ static void leave_out_idle(struct kymo_energy_report *report)
 
 bool kymo__energy_find_users(struct kymo_energy_report *report)
 {
-    for (uint32_t run = 0; run < report->n_runs; run++)
+    for (uint32_t run = 0; run < report->runs.n; run++)
         for (size_t meter = 0; meter < report->n_meters; meter++)
             if (!add_target(report, run, meter))
                 return false;

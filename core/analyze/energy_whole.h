@@ -21,6 +21,7 @@
 #define KYMO_ENERGY_WHOLE_H
 
 #include "analyze/breakdown_internal.h"
+#include "analyze/process_runs.h"
 #include <kymo/energy_report.h>
 
 /* ---- energy_sets.c: times, each moment once ---- */
@@ -215,11 +216,6 @@ struct kymo__energy_target {
     uint32_t n_users;
 };
 
-struct kymo__energy_run {
-    const char *id;
-    uint64_t start_unix_ns;
-};
-
 enum kymo__energy_table {
     KYMO__JOULES_RUNS,
     KYMO__JOULES_REPEATS,
@@ -243,8 +239,7 @@ struct kymo_energy_report {
     /* What follows is gone once the tables are made. */
     struct kymo__meter *meters;
     size_t n_meters, meters_cap;
-    struct kymo__energy_run *runs;
-    size_t n_runs, runs_cap;
+    struct kymo__process_runs runs;
     struct kymo__energy_member *members;
     size_t n_members, members_cap;
     struct kymo__energy_window *windows;

@@ -17,10 +17,10 @@ static kymo_status no_memory(void)
 static void order_runs(struct kymo_epoch_report *report)
 {
     for (size_t i = 0; i < report->n_times; i++) {
-        const struct kymo__epoch_run *own = &report->runs[report->times[i].run];
+        const struct kymo__process_run *own = &report->runs.list[report->times[i].run];
         uint32_t place = 0;
-        for (size_t r = 0; r < report->n_runs; r++) {
-            const struct kymo__epoch_run *run = &report->runs[r];
+        for (size_t r = 0; r < report->runs.n; r++) {
+            const struct kymo__process_run *run = &report->runs.list[r];
             place += run->start_unix_ns < own->start_unix_ns ||
                      (run->start_unix_ns == own->start_unix_ns && run < own);
         }
@@ -140,7 +140,7 @@ static void free_making(struct kymo_epoch_report *report)
 {
     kymo__free(report->times);
     kymo__free(report->parts);
-    kymo__free(report->runs);
+    kymo__free(report->runs.list);
     kymo__free(report->groups);
     kymo__names_fini(&report->names);
 }

@@ -144,24 +144,6 @@ static kymo_status walk(struct reading *r)
     return KYMO_OK;
 }
 
-static bool find_run(struct kymo_epoch_report *report, const struct kymo_process *process,
-                     uint32_t *out)
-{
-    for (size_t i = 0; i < report->n_runs; i++)
-        if (strcmp(report->runs[i].id, process->run_id) == 0) {
-            *out = (uint32_t)i;
-            report->runs[i].start_unix_ns =
-                KYMO__MIN(report->runs[i].start_unix_ns, process->start_unix_ns);
-            return true;
-        }
-    if (!kymo__grow(&report->runs, &report->runs_cap, report->n_runs + 1, sizeof *report->runs))
-        return false;
-    *out = (uint32_t)report->n_runs;
-    report->runs[report->n_runs++] =
-        (struct kymo__epoch_run){.id = process->run_id, .start_unix_ns = process->start_unix_ns};
-    return true;
-}
-
 kymo_status kymo__epochs_read(struct kymo_epoch_report *report, kymo_recording *recording)
 {
     for (size_t i = 0; i < kymo_recording_n_processes(recording); i++) {
@@ -170,7 +152,7 @@ kymo_status kymo__epochs_read(struct kymo_epoch_report *report, kymo_recording *
                             .process = kymo_recording_process(recording, i),
                             .is_first = true};
         r.last_ns = r.process->first_ns;
-        if (!find_run(report, r.process, &r.run))
+        if (!kymo__process_runs_find(&report->runs, r.process, &r.run))
             return no_memory();
         kymo__progress_init(&r.progress, r.process->first_ns);
         KYMO_TRY(walk(&r));

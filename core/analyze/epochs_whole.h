@@ -10,6 +10,7 @@
 #define KYMO_EPOCHS_WHOLE_H
 
 #include "analyze/analyze_internal.h"
+#include "analyze/process_runs.h"
 #include <kymo/epochs.h>
 
 /* The phases that have a column, in the order of a training step; then what is in none of them. */
@@ -49,11 +50,6 @@ struct kymo__epoch_time {
     uint32_t run, flags;
 };
 
-struct kymo__epoch_run {
-    const char *id;
-    uint64_t start_unix_ns;
-};
-
 /* The same epoch on all ranks of a run: successive times. */
 struct kymo__epoch_group {
     size_t first, n;
@@ -82,8 +78,7 @@ struct kymo_epoch_report {
     size_t n_times, times_cap;
     struct kymo__epoch_part *parts;
     size_t n_parts, parts_cap;
-    struct kymo__epoch_run *runs;
-    size_t n_runs, runs_cap;
+    struct kymo__process_runs runs;
     struct kymo__epoch_group *groups;
     size_t n_groups, groups_cap;
     struct kymo__names names;
