@@ -63,6 +63,8 @@ static const struct cli_option options[] = {
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
 
+static uint64_t n_sampled; /* of all repeats */
+
 /* KYMO_OPTIONS, then what our own options stand for, then --options, which win by being last. Free what comes back. */
 static char *joined_options(void)
 {
@@ -105,18 +107,32 @@ static uint64_t count_events(const kymo_recording *recording)
     return n;
 }
 
-static void say_nothing_recorded(const struct run_target *target, char *const *program)
+static bool has_role(const kymo_recording *recording, const char *role)
+{
+    for (size_t i = 0; i < kymo_recording_n_logs(recording); i++)
+        if (strcmp(kymo_recording_process(recording, i)->role, role) == 0)
+            return true;
+    return false;
+}
+
+static void say_nothing_recorded(const struct run_target *target, char *const *program,
+                                 bool has_process)
 {
     char quoted[PATH_MAX], where[PATH_MAX + 32];
     cli_quote(cli_short_path(target->path), quoted, sizeof quoted);
-    snprintf(where, sizeof where, "%s%s", quoted,
-             run_target_discard(target) ? ", which is removed again" : "");
+    /* A sampler that saw nothing has left a log that says so. */
+    const bool is_gone = given.sample != NULL && !has_process ? run_target_abandon(target)
+                                                              : run_target_discard(target);
+    snprintf(where, sizeof where, "%s%s", quoted, is_gone ? ", which is removed again" : "");
 
     const char deaf = run_python_deaf(program);
     if (deaf != 0)
         cli_say("nothing was recorded in %s: Python's option -%c keeps kymo out of the program; "
                 "call kymo.start() there, or leave the option away",
                 where, deaf);
+    else if (given.sample != NULL)
+        cli_say("nothing was recorded in %s: no Python ran in the program, or it ended at once",
+                where);
     else if (given.memory)
         cli_say("nothing was recorded in %s: the program allocated too little to be sampled "
                 "(--memory-sample 1 takes every allocation), or is linked statically",
@@ -136,14 +152,6 @@ static void say_nothing_recorded(const struct run_target *target, char *const *p
         cli_say("nothing was recorded in %s: the program has no kymo ranges, or is not linked "
                 "with libkymo",
                 where);
-}
-
-static bool has_role(const kymo_recording *recording, const char *role)
-{
-    for (size_t i = 0; i < kymo_recording_n_logs(recording); i++)
-        if (strcmp(kymo_recording_process(recording, i)->role, role) == 0)
-            return true;
-    return false;
 }
 
 static void say_recorded(kymo_recording *recording, const char *path, uint64_t n_events)
@@ -180,9 +188,9 @@ static void say_what_came(const struct run_target *target, char *const *program)
         return;
     }
     const uint64_t n_events = count_events(recording);
-    if (n_events == 0 && kymo_recording_n_logs(recording) == kymo_recording_n_processes(recording) &&
+    if (n_events == 0 && n_sampled == 0 && !has_role(recording, "energy") &&
         !kymo_calls_are_there(&recording, 1))
-        say_nothing_recorded(target, program);
+        say_nothing_recorded(target, program, kymo_recording_n_processes(recording) != 0);
     else if (!given.quiet && !run_is_a_later_rank())
         say_recorded(recording, target->path, n_events);
     kymo_recording_close(recording);
@@ -211,7 +219,7 @@ static int run_sampled(const char *recording, char **program, int *wait_status)
     if (given.sample == NULL || !run_sample_prepare(&sample, recording, given.sample, given.native))
         return run_child(program, wait_status, NULL, NULL);
     const int error = run_child(program, wait_status, run_sample_begin, &sample);
-    run_sample_end(&sample);
+    n_sampled += run_sample_end(&sample);
     return error;
 }
 

@@ -92,8 +92,8 @@ bool run_sample_prepare(struct run_sample *sample, const char *recording, const 
                         bool native);
 /* A run_started: sample what was started. */
 void run_sample_begin(void *sample, pid_t pid);
-/* The program has ended: close the recording's log. */
-void run_sample_end(struct run_sample *sample);
+/* The program has ended: close the recording's log. How many samples there are. */
+uint64_t run_sample_end(struct run_sample *sample);
 
 /* ---- run_child.c: the program ---- */
 

@@ -30,11 +30,14 @@ void run_sample_begin(void *ctx, pid_t pid)
         sampling_start(&sample->sampling, sample->sampler);
 }
 
-void run_sample_end(struct run_sample *sample)
+uint64_t run_sample_end(struct run_sample *sample)
 {
+    struct kymo_sampler_counts counts = {0};
     sampling_stop(&sample->sampling);
     if (sample->sampling.status != KYMO_OK)
         cli_say("%s", sample->sampling.error);
+    kymo_sampler_counts_get(sample->sampler, &counts, sizeof counts);
     kymo_sampler_destroy(sample->sampler);
     sample->sampler = NULL;
+    return counts.all.samples;
 }
