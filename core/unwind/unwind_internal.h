@@ -190,6 +190,8 @@ void kymo__program_read_symbols(struct kymo__program *program,
 const struct kymo__program_function *kymo__program_name(struct kymo__program *program,
                                                         const struct kymo__unwind_source *source,
                                                         uint64_t address);
+/* `len` bytes of text into `to`, cut to its size, control characters replaced. */
+void kymo__native_clean(const char *text, size_t len, char *to, size_t cap);
 /* A readable name into `to`, cut to its size, control characters replaced, without parameters. */
 void kymo__demangle(const char *name, char *to, size_t cap);
 /* What kind of function it is. `is_outermost`: a thread or a program begins with it. */

@@ -78,7 +78,7 @@ static void describe(const struct kymo__program *program, uint64_t address,
         return;
     }
     char base[128];
-    kymo__demangle(program->base, base, sizeof base);
+    kymo__native_clean(program->base, strlen(program->base), base, sizeof base);
     if (kymo__program_start(program, address, &function->begin, &function->end)) {
         snprintf(name, cap, "[%s+0x%llx]", base, (unsigned long long)function->begin);
     } else {

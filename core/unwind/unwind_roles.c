@@ -52,12 +52,20 @@ static size_t without_parameters(const char *name)
     return strlen(name);
 }
 
+void kymo__native_clean(const char *text, size_t len, char *to, size_t cap)
+{
+    len = KYMO__MIN(len, cap - 1);
+    for (size_t i = 0; i < len; i++)
+        to[i] = (unsigned char)text[i] >= ' ' && (unsigned char)text[i] < 127 ? text[i] : '?';
+    to[len] = '\0';
+}
+
 void kymo__demangle(const char *name, char *to, size_t cap)
 {
     char plain[MAX_MANGLED];
     /* "foo.cold", "foo.part.0", "foo.constprop.1": the compiler cut foo into pieces. */
     size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$@");
-    if (len == 0 || name[len] != '.' || strncmp(name + len, ".so", 3) == 0)
+    if (len == 0 || name[len] != '.')
         len = strlen(name);
     char *readable = NULL;
     if (len < sizeof plain && len > 2 && memcmp(name, "_Z", 2) == 0) {
@@ -70,10 +78,7 @@ void kymo__demangle(const char *name, char *to, size_t cap)
     const char *const text = readable != NULL ? readable : name;
     if (readable != NULL)
         len = without_parameters(readable);
-    len = KYMO__MIN(len, cap - 1);
-    for (size_t i = 0; i < len; i++)
-        to[i] = (unsigned char)text[i] >= ' ' && (unsigned char)text[i] < 127 ? text[i] : '?';
-    to[len] = '\0';
+    kymo__native_clean(text, len, to, cap);
     free(readable); /* by malloc, as __cxa_demangle promises */
 }
 

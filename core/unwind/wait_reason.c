@@ -37,7 +37,8 @@
     X(23, "copy between files")                                                                    \
     X(24, "disk")                                                                                  \
     X(25, "network file system")                                                                   \
-    X(26, "stopped")
+    X(26, "stopped")                                                                               \
+    X(27, "interrupted wait")
 enum { OTHER = 255 }; /* the system call's number in the upper half */
 
 enum {
@@ -66,7 +67,8 @@ enum {
     COPY,
     DISK,
     NETWORK_FILES,
-    STOPPED
+    STOPPED,
+    RESTARTED
 };
 
 static const struct call {
@@ -122,7 +124,8 @@ static const struct call {
     {SYS_madvise, MAPPING, false},
     {SYS_copy_file_range, COPY, true},
     {SYS_splice, COPY, true},
-#ifdef SYS_poll /* older names that newer processors do not have */
+    {SYS_restart_syscall, RESTARTED, false}, /* a sleep, poll or futex with a timeout, after a stop */
+#ifdef SYS_poll                              /* older names that newer processors do not have */
     {SYS_poll, POLL, false},
     {SYS_select, SELECT, false},
     {SYS_epoll_wait, EPOLL, false},
@@ -273,7 +276,9 @@ uint32_t kymo__wait_reason_by(pid_t pid, pid_t tid, int syscall_fd)
         return by_wchan(pid, tid);
     text[n] = '\0';
     read_link(pid, text, link, sizeof link);
-    return kymo__wait_parse(text, link);
+    const uint32_t wait = kymo__wait_parse(text, link);
+    const uint32_t slept = wait == RESTARTED ? by_wchan(pid, tid) : 0; /* which one it was */
+    return slept != 0 ? slept : wait;
 }
 
 uint32_t kymo__wait_reason(pid_t pid, pid_t tid)
