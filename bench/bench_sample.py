@@ -11,6 +11,7 @@ others go on.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -41,6 +42,7 @@ from sample_tools import (
 from sampled_stacks import by_function, distance, floor
 from watching import PYTHONS, thread_states, tracers
 
+BUILD = Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "bench"))
 MAX_HZ = 1_000_000
 NO_LIMIT = ("--max-slowdown", "100%")
 
@@ -63,7 +65,6 @@ class Bench:
         for name in ("py-spy", "austin"):
             if name not in self.peers:
                 results.put(f"sampling: {name}", "not installed, or does not start here")
-        self.stacks_of: dict[str, Counter[Stack]] = {}  # exact ones, by target, for distances
 
     def put(self, bar: str, what: str, measured: str, wants: str = "", met: Optional[bool] = None) -> None:
         self.results.put(f"{bar} {what}", measured, wants, met)
@@ -190,23 +191,25 @@ def b5(bench: Bench) -> None:
             seen = bench.watch(exact, target, MAX_HZ, n_each / trial)
         n, wrong, _why = grammar_of(target).judge(seen.stacks)
         total, impossible, rejected = total + n, impossible + wrong, rejected + seen.facts["rejected"]
-        bench.stacks_of[name] = seen.stacks
         bench.put("B5", f"exact, {name}", f"{wrong} of {n} impossible, at {achieved(seen):.0f} samples/s")
     measured = f"{impossible} impossible, {rejected} rejected of {total}"
     bench.put("B5", "exact, all four", measured, "0 and 0 of a million", impossible == rejected == 0)
     with Target("flat") as target:
-        b5_distance(bench, exact, target)
+        b5_distance(bench, target)
         ways: dict[str, tuple[Tool, float]] = {"100 Hz": (exact, 100), "1 kHz": (exact, 1000)}
         found = slowdowns(target, ways, 2 if bench.is_quick else 8, bench.out)
     losses(bench, "B5", "exact at 100 Hz, the target slower by", found["100 Hz"], 0.5)
     losses(bench, "B5", "exact at 1 kHz, the target slower by", found["1 kHz"], 5)
 
 
-def b5_distance(bench: Bench, exact: Kymo, target: Target) -> None:
-    """Samples at a usual rate are where those as fast as can be are: stopping more often shifts nothing."""
-    one = bench.watch(exact, target, 2000).stacks
-    other = bench.stacks_of["flat"]
-    usual, most = floor(other, sum(one.values()), rounds=40)
+def reference(bench: Bench, target: Target) -> Counter[Stack]:
+    """Stacks of stopped threads, at a rate at which one stop has nothing to do with the next."""
+    return bench.watch(Kymo("--exact", *NO_LIMIT), target, 2000).stacks
+
+
+def b5_distance(bench: Bench, target: Target) -> None:
+    one, other = reference(bench, target), reference(bench, target)
+    usual, most = floor(one + other, sum(one.values()), sum(other.values()), rounds=100)
     far = distance(one, other)
     measured = f"{far:.4f}, by chance {usual:.4f} (99.5 of 100 under {most:.4f})"
     bench.put("B5", "distance of two exact runs of flat", measured, "that of chance", far <= most)
@@ -220,7 +223,7 @@ def b6(bench: Bench) -> None:
         peers["py-spy --nonblocking"] = PySpy(bench.py_spy, "--nonblocking")
     for name, limit in (("flat", 0.04), ("churn", 0.04), ("deep", 0.0001)):
         with Target(name, *((30,) if name == "deep" else ())) as target:
-            reference = bench.stacks_of.get(name) or bench.watch(Kymo("--exact", *NO_LIMIT), target, MAX_HZ, 3).stacks
+            exact = reference(bench, target)
             seen = bench.watch(snapshot, target, 5000)
             words = [
                 f"{peer} {wrong_share(bench.watch(tool, target, 1000, 2), target)}" for peer, tool in peers.items()
@@ -230,7 +233,7 @@ def b6(bench: Bench) -> None:
         bench.put("B6", f"snapshot, {name}", measured, f"<= {percent(limit)}", wrong <= n * limit)
         rejected = seen.facts["rejected"] / max(seen.facts["samples"], 1)
         bench.put("B6", f"snapshot, {name}, rejected", percent(rejected), "<= 1 %", rejected <= 0.01)
-        one, other = by_function(seen.stacks), by_function(reference)
+        one, other = by_function(seen.stacks), by_function(exact)
         usual, most = floor(other, sum(one.values()), sum(other.values()), rounds=40)
         far = distance(one, other)
         measured = f"{far:.4f}, by chance {usual:.4f} (most {most:.4f})"
@@ -255,21 +258,22 @@ def b7(bench: Bench) -> None:
     bench.put("B7", "native frames of 8 threads at 1 kHz", measured, "1 kHz, <= 60 us", hz >= 990 and mean_us <= 60)
     with Target("training", python=sys.executable) as target:
         seen = bench.watch(native, target, 200)
-    whole, cut, differ = native_shares(native, bench.out)
+    whole, cut, differ = native_shares(bench.out)
     share = percent(whole / max(whole + cut, 1))
     measured = f"{share} of {whole + cut} reach the thread's start; {differ} differ from Python's"
     bench.put("B7", "native stacks of a torch training", measured, ">= 98 %", whole >= 0.98 * (whole + cut))
 
 
-def native_shares(tool: Kymo, out: Path) -> tuple[int, int, int]:
+def native_shares(out: Path) -> tuple[int, int, int]:
     """Native stacks that are whole, that are cut, and that could not be joined with Python's frame by frame."""
-    audit = tool.tables(out, "--native", "--idle")["audit"][0]
-    return audit["native"] - audit["native_cut"], audit["native_cut"], audit["merge_mismatch"]
+    done = subprocess.run([BUILD / "bench" / "sample_flags", out], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    return found["native"] - found["native_cut"], found["native_cut"], found["merge_mismatch"]
 
 
 def b8(bench: Bench) -> None:
     """Every instruction of the standard library of each Python: its line by our decoder, and by the interpreter."""
-    checker = Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "bench")) / "bench" / "bench_sampling_lines"
+    checker = BUILD / "bench" / "bench_sampling_lines"
     total, wrong = 0, 0
     for version, python in PYTHONS.items():
         every = "50" if bench.is_quick else "3"

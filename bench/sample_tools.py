@@ -76,10 +76,19 @@ class Target:
         return [words for _, words in list(self.lines) if words[0] == first]
 
     def speed(self, begin: float, end: float) -> float:
-        """Rounds each second between two moments of perf_counter()."""
-        time.sleep(0.06)
-        inside = [tick for tick in self.ticks if begin <= tick[0] <= end]
-        return (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0])
+        """Rounds each second between two moments of perf_counter(), between which it may have said nothing."""
+        deadline = time.perf_counter() + PATIENCE_S
+        while not self.ticks or self.ticks[-1][0] < end:
+            if time.perf_counter() > deadline:
+                raise RuntimeError(f"{self.script.name} does not go on")
+            time.sleep(0.01)
+        return (self._rounds_at(end) - self._rounds_at(begin)) / (end - begin)
+
+    def _rounds_at(self, moment: float) -> float:
+        ticks = list(self.ticks)
+        i = next(i for i, tick in enumerate(ticks) if tick[0] >= moment)
+        (t0, n0), (t1, n1) = ticks[max(i - 1, 0)], ticks[i]
+        return n1 if t1 == t0 else n0 + (n1 - n0) * (moment - t0) / (t1 - t0)
 
     def __enter__(self) -> Target:
         return self
@@ -136,6 +145,10 @@ class Tool:
         raise NotImplementedError
 
     def start(self, pid: int, rate: float, seconds: float, out: Path) -> subprocess.Popen[str]:
+        if out.is_dir():
+            shutil.rmtree(out)
+        else:
+            out.unlink(missing_ok=True)
         command = self.command(pid, rate, seconds, out)
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         put_on_processor(process.pid, 1)
@@ -227,7 +240,6 @@ class Kymo(Tool):
         self.options = options
 
     def command(self, pid: int, rate: float, seconds: float, out: Path) -> list[str]:
-        shutil.rmtree(out, ignore_errors=True)
         numbers = ["--rate", str(rate), "--duration", str(seconds), "-o", str(out)]
         return [self.program, "attach", str(pid), "-q", *numbers, *self.options]
 
