@@ -12,10 +12,12 @@ import time
 import zlib
 
 SIZE = 4000
+VALUES = [i * 31 % 251 for i in range(2 * SIZE)]
 
 
 def load(number: int) -> list[int]:
-    return [(number * 31 + i) % 251 for i in range(SIZE)]
+    start = number % SIZE
+    return VALUES[start : start + SIZE]
 
 
 def augment(sample: list[int]) -> list[int]:
