@@ -9,7 +9,7 @@
 
 #include "analyze/samples.h"
 
-enum { MOST_SAMPLES = 1 << 26 }; /* beyond, a file counts nanoseconds, and a stack is one sample */
+enum { MOST_SAMPLES = 1 << 24 }; /* beyond, a file counts nanoseconds, and a stack is one sample */
 
 struct turning {
     struct kymo__samples_set *set;

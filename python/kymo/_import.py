@@ -18,9 +18,10 @@ def import_trace(paths: Union[Path, Sequence[Path]], into: Path, *, format: Opti
     """Read files of other tools into the new recording `into`, and open that.
 
     Known are traces of torch.profiler (Kineto) and other Chrome traces, viztracer's among them, py-spy's raw and other
-    collapsed stacks, files of austin and speedscope, and pstats; each may be packed by gzip. Several files, or a folder of them,
-    are the ranks of one run. `format` says what they are where they do not tell themselves: "kineto", "speedscope",
-    "pstats", "austin" or "collapsed". kymo.load() reads such files as well, without leaving a recording behind.
+    collapsed stacks, files of austin and speedscope, and pstats; each may be packed by gzip. Several files, or a
+    folder of them, are the ranks of one run. `format` says what they are where they do not tell themselves: "kineto",
+    "speedscope", "pstats", "austin" or "collapsed". kymo.load() reads such files as well, without leaving a recording
+    behind.
     """
     from kymo import _tools
     from kymo._recording import Recording

@@ -1,7 +1,8 @@
-/* Any bytes as a file of some format: a recording that can be summarised, or a sentence. */
+/* Any bytes as a file of some format: a recording that can be summarised and read as samples, or a sentence. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/calls.h"
 #include "codec/codec_internal.h"
 #include "fuzz.h"
 #include "import/import_internal.h"
@@ -39,6 +40,19 @@ static uint64_t summarise(kymo_recording *recording)
     return sum;
 }
 
+/* The time of its samples; formats that have none give none. */
+static uint64_t sample(kymo_recording *recording)
+{
+    struct kymo__calls calls;
+    uint64_t sum = 0;
+    if (kymo__calls_read_samples(&calls, &recording, 1, NULL) != KYMO_OK)
+        abort();
+    for (size_t i = 0; i < calls.n_nodes; i++)
+        sum += calls.nodes[i].self_ns;
+    kymo__calls_fini(&calls);
+    return sum;
+}
+
 static uint64_t import_and_read(const struct kymo__import_format *format, const uint8_t *data,
                                 size_t size, size_t cut)
 {
@@ -54,7 +68,7 @@ static uint64_t import_and_read(const struct kymo__import_format *format, const 
     const kymo_status status = read_bytes(format, bytes, store);
     KYMO_ASSERT(status == KYMO_OK || (status == KYMO_EFORMAT && kymo_last_error()[0] != '\0'));
     if (status == KYMO_OK && kymo__log_store_read(store, "fuzzed", &recording) == KYMO_OK)
-        sum = summarise(recording);
+        sum = summarise(recording) + sample(recording);
     kymo_recording_close(recording);
     kymo__log_store_close(store);
     kymo__bytes_close(bytes);
