@@ -49,6 +49,7 @@ static kymo_status open_log(struct kymo_sampler *sampler, const struct kymo_samp
 {
     if (options->path == NULL)
         return KYMO_OK;
+    KYMO_TRY(kymo_recording_create(options->path, "kymo attach"));
     return kymo__samples_log_open(options->path,
                                   &(struct kymo__samples_log_options){
                                       .rate_hz = sampler->rate_hz,

@@ -17,6 +17,8 @@
 
 #include "pythons.h"
 #include "sampler/sampler_internal.h"
+#include "scratch.h"
+#include <kymo/samples_report.h>
 
 static struct python pythons[PYTHONS_MAX];
 static size_t n_pythons;
@@ -543,6 +545,26 @@ static void a_sampler_that_is_killed_leaves_nothing_stopped(void **state)
     target_stop(&target);
 }
 
+/* ---- the recording ---- */
+
+static void the_recording_is_made_and_read(void **state)
+{
+    const struct scratch *scratch = *state;
+    if (n_pythons == 0)
+        return;
+    char line[64];
+    struct target target = target_start(pythons[0].path, flat, line, sizeof line);
+    struct tally tally = {.enough = 50};
+    const struct kymo_sampler_counts counts = sample(
+        (struct kymo_sampler_options){.rate_hz = 1000, .path = scratch->path}, target.pid, &tally);
+    assert_true(counts.recording_bytes > 0);
+    kymo_recording *recording;
+    assert_int_equal(kymo_recording_open(scratch->path, &recording), KYMO_OK);
+    assert_int_equal(kymo_samples_are_there(&recording, 1), 1);
+    kymo_recording_close(recording);
+    target_stop(&target);
+}
+
 /* ---- budget, rates, failures ---- */
 
 static void the_budget_is_kept(void **state)
@@ -684,6 +706,8 @@ int main(void)
         cmocka_unit_test(another_thread_may_add_and_stop),
         cmocka_unit_test(signals_reach_a_thread_that_is_sampled),
         cmocka_unit_test(a_sampler_that_is_killed_leaves_nothing_stopped),
+        cmocka_unit_test_setup_teardown(the_recording_is_made_and_read, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test(the_budget_is_kept),
         cmocka_unit_test(the_same_seed_draws_the_same),
         cmocka_unit_test(what_cannot_be_sampled_is_refused_with_a_sentence),
