@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from sampled_stacks import distance, floor, functions_on
+from sampled_stacks import distance, floor
 from watching import IS_LONG, Kymo, running
 
 SECONDS = 20 if IS_LONG else 1.5
@@ -15,14 +15,16 @@ NAMES = ("seventy", "twenty", "ten")
 @pytest.mark.parametrize("strategy", ["--exact", "--snapshot"])
 def test_duty_cycles_are_found(kymo: Kymo, strategy: str) -> None:
     with running("duty") as target:
-        recording = kymo.attach(target.pid, strategy, "--rate", 1000, "--max-slowdown", "100%", seconds=SECONDS)
+        recording = kymo.attach(target.pid, strategy, "--rate", 500, "--max-slowdown", "100%", seconds=SECONDS)
         took = target.said("took")
     truth = Counter({name: sum(float(line[i]) for line in took) for i, name in enumerate(NAMES)})
-    found = functions_on(kymo.stacks(recording), NAMES)
-    n = sum(found.values())
-    assert n > 200
+    rows = {row["function"]: row for row in kymo.report(recording)["functions"]}
+    # By the time that samples stand for: on a busy machine one that had to wait for a processor stands for more.
+    found = Counter({name: rows[name]["total_ns"] for name in NAMES})
+    n = sum(rows[name]["samples"] for name in NAMES)
+    assert n > 100
     _, most = floor(truth, n)
-    assert distance(found, truth) < 1.5 * most, (found, truth)
+    assert distance(found, truth) < max(1.5 * most, 0.1), (found, truth)
 
 
 def test_threads_that_fight_for_the_interpreter_hold_it_in_turns(kymo: Kymo) -> None:

@@ -1,4 +1,4 @@
-"""A program whose main thread mostly waits for a lock that another thread keeps while it sleeps."""
+"""A program whose main thread mostly waits for a lock that another thread gives back late."""
 
 import sys
 import threading
@@ -7,14 +7,13 @@ import time
 
 def keep(lock):
     while True:
-        with lock:
-            time.sleep(0.01)
-        time.sleep(0.001)
+        time.sleep(0.01)
+        if lock.locked():
+            lock.release()
 
 
 def take(lock):
     lock.acquire()  # planted
-    lock.release()
 
 
 def compute(n):
@@ -23,6 +22,7 @@ def compute(n):
 
 def main(seconds):
     lock = threading.Lock()
+    lock.acquire()
     threading.Thread(target=keep, args=(lock,), name="keeper", daemon=True).start()
     print("ready", flush=True)
     end = time.perf_counter() + seconds
