@@ -24,7 +24,7 @@ struct job {
     struct kymo_sampler_options options;
     struct task *tasks;
     size_t n_tasks;
-    _Atomic size_t next; /* the task to be taken next. Relaxed: tasks are made before and read after all work */
+    size_t next; /* the task to be taken next. By __atomic, relaxed: tasks are made before and read after all work */
     struct kymo_samples_round *rounds;
     struct kymo_sampler_failure *failures;
 };
