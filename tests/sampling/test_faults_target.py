@@ -136,7 +136,7 @@ def test_a_stack_of_50000_calls_is_whole(kymo: Kymo, version: str) -> None:
         # Frames of 3.10 and before lie here and there; a thousand more are found each time.
         is_old = version.startswith(("3.8.", "3.9.", "3.10."))
         options = ("--rate", 200 if is_old else 10, "--max-slowdown", "100%")
-        recording = kymo.attach(target.pid, *options, seconds=3 if is_old else 0.4)
+        recording = kymo.attach(target.pid, *options, seconds=8 if is_old else 0.4)
     deepest = max(kymo.stacks(recording), key=len)
     assert sum(frame.function == "down" for frame in deepest) == 50000
     assert deepest[-1].function == "spin"
