@@ -149,7 +149,8 @@ const struct cli_command cli_command_import = {
     .about =
         "Reads files of other tools into a recording, on which every command here then works:\n"
         "traces of torch.profiler (Kineto) and other Chrome traces, viztracer's files, stacks of\n"
-        "py-spy, other collapsed stacks, files of austin and speedscope, and of cProfile (pstats).\n"
+        "py-spy, other collapsed stacks, files of austin and speedscope, and of cProfile "
+        "(pstats).\n"
         "Each may be packed by gzip. Several files, or a folder of them, are the ranks of one "
         "run.\n"
         "\n"

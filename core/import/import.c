@@ -13,12 +13,8 @@
 
 /* Those that are known by their first bytes before those that look like much else: collapsed stacks are any text. */
 const struct kymo__import_format *const kymo__import_formats[] = {
-    &kymo__import_speedscope,
-    &kymo__import_pstats,
-    &kymo__import_chrome,
-    &kymo__import_austin,
-    &kymo__import_collapsed,
-    NULL,
+    &kymo__import_speedscope, &kymo__import_pstats,    &kymo__import_chrome,
+    &kymo__import_austin,     &kymo__import_collapsed, NULL,
 };
 
 static char format_names[128];
