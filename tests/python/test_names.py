@@ -58,6 +58,8 @@ def test_all_presenters_and_exports_take_it(record, tmp_path, name):
     assert recording.ranges.to_json()
     assert "<script>" not in recording.ranges._repr_html_()
     for form in _tools.export_formats.split(","):
+        if form == "pyspy":  # of samples alone, which this recording has none of
+            continue
         recording.export(form, tmp_path / form)
         assert (tmp_path / form).stat().st_size > 0
 
