@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import struct
@@ -336,7 +337,7 @@ def test_options_that_make_no_sense(kymo, tmp_path, words, sentence):
 
 def test_run_samples_the_program_and_what_it_starts(kymo, tmp_path):
     (tmp_path / "family.py").write_text(FAMILY.replace("SECONDS", "1"))
-    done = kymo("run", "--sample", "--", "sh", "-c", f"{sys.executable} family.py; exit $?")
+    done = kymo("run", "--sample", "--", "sh", "-c", f"{shlex.quote(sys.executable)} family.py; exit $?")
     assert done.returncode == 5
     assert done.stderr.endswith("kymo: recorded samples; next: kymo report --samples sh.kymo\n")
     report = json.loads(kymo("report", "sh.kymo", "--samples", "--json").stdout)

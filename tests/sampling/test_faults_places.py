@@ -44,7 +44,7 @@ def test_an_interpreter_that_was_deleted_is_read(kymo: Kymo, tmp_path: Path) -> 
         with running("flat", command=[python], env=environment_of(PYTHONS[version], place)) as target:
             shutil.rmtree(place)
             assert "(deleted)" in Path(f"/proc/{target.pid}/maps").read_text()
-            stacks = kymo.stacks(kymo.attach(target.pid, "--rate", 200, seconds=0.4))
+            stacks = kymo.stacks(kymo.attach(target.pid, "--exact", "--rate", 200, seconds=0.4))
         assert target.grammar.judge(stacks)[:2] == (sum(stacks.values()), 0)
         assert "main" in functions_in(stacks)
 
@@ -59,7 +59,7 @@ def test_an_interpreter_without_symbols_is_read(kymo: Kymo, tmp_path: Path) -> N
         for file in [Path(copied), *place.glob("lib/*")]:
             subprocess.run(["strip", "--strip-all", str(file)], check=True)
         with running("flat", command=[copied], env=environment_of(python, place)) as target:
-            stacks = kymo.stacks(kymo.attach(target.pid, "--rate", 200, seconds=0.4))
+            stacks = kymo.stacks(kymo.attach(target.pid, "--exact", "--rate", 200, seconds=0.4))
         assert "main" in functions_in(stacks), name
         assert target.grammar.judge(stacks)[1] == 0
 
@@ -84,7 +84,7 @@ def test_an_interpreter_that_only_the_container_sees_is_read(kymo: Kymo, tmp_pat
     place.mkdir()
     python = PYTHONS[NEWEST]
     copied = copy_interpreter(python, tmp_path / "source")
-    mounts = f"mount -t tmpfs none {place} && cp -r {tmp_path}/source/. {place} && exec {place}/bin/python $0 $@"
+    mounts = f'mount -t tmpfs none {place} && cp -r {tmp_path}/source/. {place} && exec {place}/bin/python "$0" "$@"'
     environment = environment_of(python, place)
     with running("flat", command=["unshare", "-m", "sh", "-c", mounts], env=environment) as target:
         assert Path(copied).exists()

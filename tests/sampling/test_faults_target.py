@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shlex
 import signal
 import subprocess
 import time
@@ -44,7 +45,7 @@ def test_short_children_are_seen(kymo: Kymo) -> None:
 def test_a_launcher_is_looked_through(kymo: Kymo) -> None:
     recording = kymo.new_recording()
     script = Path(__file__).parent / "targets" / "execs.py"
-    line = f"true; {PYTHONS[NEWEST]} {script} 1 0 0.4; true"
+    line = f"true; {shlex.join([PYTHONS[NEWEST], str(script)])} 1 0 0.4; true"
     kymo.run("run", "-q", "--sample=100", "-o", recording, "--", "sh", "-c", line)
     assert "stage_0" in functions_in(kymo.stacks(recording))
 

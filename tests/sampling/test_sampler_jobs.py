@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -31,7 +32,8 @@ def test_ranks_behind_a_shell_and_their_workers_are_in_one_recording(kymo: Kymo,
     script = tmp_path / "rank.py"
     script.write_text(RANK, encoding="utf-8")
     recording = kymo.new_recording()
-    job = f"RANK=0 {sys.executable} {script} & RANK=1 {sys.executable} {script}; wait; exit 3"
+    rank = shlex.join([sys.executable, str(script)])
+    job = f"RANK=0 {rank} & RANK=1 {rank}; wait; exit 3"
     kymo.run("run", "-q", "--sample=100", "-o", recording, "--", "sh", "-c", job, status=3)
     rows = kymo.report(recording)["processes"]
     found = sorted((row["rank"], -1 if row["worker"] is None else row["worker"]) for row in rows)
