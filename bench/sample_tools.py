@@ -65,7 +65,7 @@ class Target:
             words = line.split()
             if words[0] == "ready":
                 self.is_ready.set()
-            elif words[0] == "tick":
+            elif words[0] == "tick" and len(words) == 3:  # the last line of a target that was killed may be cut
                 self.ticks.append((float(words[1]), int(words[2])))
             else:
                 self.lines.append((time.perf_counter(), words))
