@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import json
 import os
 import re
@@ -133,16 +134,18 @@ class PeakMemory(threading.Thread):
             time.sleep(0.05)
 
 
-class Tool:
+class Tool(abc.ABC):
     """A profiler: how it is called and how what it writes is read."""
 
     name = ""
 
+    @abc.abstractmethod
     def command(self, pid: int, rate: float, seconds: float, out: Path) -> list[str]:
-        raise NotImplementedError
+        """What is typed to sample `pid` into `out`."""
 
+    @abc.abstractmethod
     def read(self, out: Path, said: str) -> tuple[Counter[Stack], dict[str, Any]]:
-        raise NotImplementedError
+        """How often each stack was seen, and what else it tells."""
 
     def start(self, pid: int, rate: float, seconds: float, out: Path) -> subprocess.Popen[str]:
         if out.is_dir():

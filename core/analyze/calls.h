@@ -248,4 +248,12 @@ KYMO_WARN_UNUSED bool kymo__calls_put_threads(struct kymo_calls_report *report);
 void kymo__calls_put_totals(struct kymo_calls_report *report,
                             const struct kymo__call_sums *by_function);
 
+/* ---- calls_ranges.c ---- */
+
+/*
+ * How much of a site's name is the function's, as its profiler wrote it. Where two functions have one name the importer has
+ * put the file behind it, "name (file.py:12)", which the function's own file and line tell as well.
+ */
+size_t kymo__function_name_len(const struct kymo_site_info *site);
+
 #endif

@@ -17,11 +17,7 @@ static kymo_status no_memory(void)
     return kymo__fail(KYMO_ENOMEM, "no memory for the calls");
 }
 
-/*
- * The name of a function as its profiler wrote it. Where two functions have one name the importer has put the file
- * behind it, "name (file.py:12)", which the function's own file and line tell as well.
- */
-static size_t length_of_name(const struct kymo_site_info *site)
+size_t kymo__function_name_len(const struct kymo_site_info *site)
 {
     const char *const open = site->file[0] != '\0' ? strstr(site->name, " (") : NULL;
     const char *const slash = strrchr(site->file, '/');
@@ -35,7 +31,7 @@ static bool name_function(struct turning *t, uint32_t name, const struct kymo_si
 {
     struct kymo__buf text = {0};
     const bool has_file = site->file[0] != '\0';
-    kymo__buf_put(&text, site->name, length_of_name(site));
+    kymo__buf_put(&text, site->name, kymo__function_name_len(site));
     kymo__buf_put(&text, "", 1);
     const struct kymo__call_function function = {
         .name = text.failed ? "" : text.data,

@@ -2,43 +2,17 @@
 #include <string.h>
 
 #include "analyze/calls.h"
+#include "analyze/columns.h"
 
-#define TEXT(name)                                                                                 \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE                                                 \
-    }
-#define LINE(name)                                                                                 \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE                                                  \
-    }
-#define NUMBER(name)                                                                               \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE                                                  \
-    }
-#define COUNT(name, title)                                                                         \
-    {                                                                                              \
-        name, title, KYMO_TYPE_U64, KYMO_UNIT_COUNT                                                \
-    }
-#define NS(name, title)                                                                            \
-    {                                                                                              \
-        name, title, KYMO_TYPE_U64, KYMO_UNIT_NS                                                   \
-    }
-#define MEAN(name, title)                                                                          \
-    {                                                                                              \
-        name, title, KYMO_TYPE_F64, KYMO_UNIT_NS                                                   \
-    }
-#define SHARE                                                                                      \
-    {                                                                                              \
-        "share", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE                                              \
-    }
-#define WHERE TEXT("file"), LINE("line")
+#define WHERE TEXT("file"), WHOLE("line")
 #define SUMS                                                                                       \
     COUNT("calls", NULL), COUNT("primitive_calls", "primitive"), COUNT("resumes", NULL),           \
         NS("self_ns", "self"), MEAN("self_per_call_ns", "self/call"), NS("total_ns", "total"),     \
-        MEAN("total_per_call_ns", "total/call"), NS("max_ns", "max"), SHARE, NS("gpu_ns", "GPU")
+        MEAN("total_per_call_ns", "total/call"), NS("max_ns", "max"), SHARE("share", NULL),        \
+        NS("gpu_ns", "GPU")
 #define PAIR_SUMS                                                                                  \
     COUNT("calls", NULL), COUNT("primitive_calls", "primitive"), NS("self_ns", "self"),            \
-        NS("total_ns", "total"), SHARE
+        NS("total_ns", "total"), SHARE("share", NULL)
 
 static const struct kymo_column functions[] = {TEXT("function"), WHERE, TEXT("module"),
                                                TEXT("kind"), SUMS};
@@ -50,21 +24,14 @@ static const struct kymo_column signatures[] = {TEXT("function"),
                                                 TEXT("kind"),
                                                 SUMS};
 static const struct kymo_column callers[] = {
-    TEXT("function"), WHERE, TEXT("caller"), TEXT("caller_file"), LINE("caller_line"), PAIR_SUMS};
+    TEXT("function"), WHERE, TEXT("caller"), TEXT("caller_file"), WHOLE("caller_line"), PAIR_SUMS};
 static const struct kymo_column callees[] = {
-    TEXT("function"), WHERE, TEXT("callee"), TEXT("callee_file"), LINE("callee_line"), PAIR_SUMS};
-static const struct kymo_column paths[] = {COUNT("node", NULL),
-                                           COUNT("parent", NULL),
-                                           COUNT("depth", NULL),
-                                           TEXT("function"),
-                                           TEXT("signature"),
-                                           WHERE,
-                                           TEXT("thread"),
-                                           COUNT("calls", NULL),
-                                           NS("self_ns", "self"),
-                                           NS("total_ns", "total"),
-                                           SHARE,
-                                           NS("gpu_ns", "GPU")};
+    TEXT("function"), WHERE, TEXT("callee"), TEXT("callee_file"), WHOLE("callee_line"), PAIR_SUMS};
+static const struct kymo_column paths[] = {
+    COUNT("node", NULL),     COUNT("parent", NULL), COUNT("depth", NULL),
+    TEXT("function"),        TEXT("signature"),     WHERE,
+    TEXT("thread"),          COUNT("calls", NULL),  NS("self_ns", "self"),
+    NS("total_ns", "total"), SHARE("share", NULL),  NS("gpu_ns", "GPU")};
 static const struct kymo_column shapes[] = {TEXT("function"),
                                             WHERE,
                                             TEXT("signature"),
@@ -72,8 +39,8 @@ static const struct kymo_column shapes[] = {TEXT("function"),
                                             MEAN("per_call_ns", "per call"),
                                             COUNT("elements", NULL),
                                             MEAN("ns_per_element", "per element"),
-                                            {"times_best", "x best", KYMO_TYPE_F64, KYMO_UNIT_NONE},
-                                            SHARE};
+                                            REAL("times_best", "x best"),
+                                            SHARE("share", NULL)};
 static const struct kymo_column threads[] = {NUMBER("rank"),       NUMBER("pid"),
                                              NUMBER("tid"),        TEXT("thread"),
                                              COUNT("calls", NULL), COUNT("functions", NULL),

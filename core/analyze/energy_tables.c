@@ -3,32 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/columns.h"
 #include "analyze/energy_whole.h"
 
 const char *const kymo__energy_kind_names[KYMO__N_ENERGY_KINDS] = {"gpu", "cpu", "dram"};
 
 /* ---- columns ---- */
 
-#define TEXT(name)                                                                                 \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE                                                 \
-    }
-#define WHOLE(name)                                                                                \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE                                                  \
-    }
-#define FLAG(name)                                                                                 \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_BOOL, KYMO_UNIT_NONE                                                 \
-    }
-#define REAL(name, title)                                                                          \
-    {                                                                                              \
-        name, title, KYMO_TYPE_F64, KYMO_UNIT_NONE                                                 \
-    }
-#define SHARE(name, title)                                                                         \
-    {                                                                                              \
-        name, title, KYMO_TYPE_F64, KYMO_UNIT_SHARE                                                \
-    }
 #define NUMBERS                                                                                    \
     TEXT("kind"), WHOLE("devices"), {"count", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},               \
         {"duration_ns", "time", KYMO_TYPE_U64, KYMO_UNIT_NS}, REAL("joules", "J"),                 \

@@ -2,16 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyze/columns.h"
 #include "analyze/epochs_whole.h"
 
-#define WHOLE(name)                                                                                \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE                                                  \
-    }
-#define TEXT(name)                                                                                 \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE                                                 \
-    }
 #define RANK(name, title)                                                                          \
     {                                                                                              \
         name, title, KYMO_TYPE_I64, KYMO_UNIT_NONE                                                 \

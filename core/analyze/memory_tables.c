@@ -2,27 +2,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/columns.h"
 #include "analyze/memory_whole.h"
 
-#define TEXT(name)                                                                                 \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE                                                 \
-    }
-#define COUNT(name)                                                                                \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT                                                 \
-    }
 #define BYTES(name, title)                                                                         \
     {                                                                                              \
         name, title, KYMO_TYPE_F64, KYMO_UNIT_BYTES                                                \
-    }
-#define SHARE(name)                                                                                \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE                                                 \
-    }
-#define NS(name, title)                                                                            \
-    {                                                                                              \
-        name, title, KYMO_TYPE_U64, KYMO_UNIT_NS                                                   \
     }
 #define WHOSE                                                                                      \
     {"rank", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE}, {"pid", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE},   \
@@ -33,8 +18,8 @@ static const struct kymo_column pool_columns[] = {
     TEXT("source"),
     NS("span_ns", "over"),
     BYTES("interval_bytes", "sampled every"),
-    COUNT("samples"),
-    COUNT("dropped"),
+    COUNT("samples", NULL),
+    COUNT("dropped", NULL),
     NS("cost_ns", "cost"),
     BYTES("peak_bytes", "peak"),
     BYTES("plus_minus_bytes", "+/-"),
@@ -44,17 +29,20 @@ static const struct kymo_column pool_columns[] = {
     BYTES("end_resident_bytes", "resident at the end"),
     BYTES("limit_bytes", "limit"),
     BYTES("peak_reserved_bytes", "peak reserved")};
-static const struct kymo_column phase_columns[] = {WHOSE, TEXT("phase"), COUNT("count"),
+static const struct kymo_column phase_columns[] = {WHOSE, TEXT("phase"), COUNT("count", NULL),
                                                    BYTES("peak_bytes", "peak"),
                                                    BYTES("peak_resident_bytes", "peak resident")};
 static const struct kymo_column category_columns[] = {WHOSE, TEXT("category"), BYTES("bytes", NULL),
-                                                      SHARE("share"), COUNT("blocks")};
+                                                      SHARE("share", NULL), COUNT("blocks", NULL)};
 static const struct kymo_column module_columns[] = {WHOSE, TEXT("module"), BYTES("bytes", NULL),
-                                                    SHARE("share"), COUNT("blocks")};
-static const struct kymo_column stack_columns[] = {
-    WHOSE,          BYTES("bytes", NULL), BYTES("plus_minus_bytes", "+/-"),
-    SHARE("share"), COUNT("blocks"),      TEXT("where"),
-    TEXT("stack")};
+                                                    SHARE("share", NULL), COUNT("blocks", NULL)};
+static const struct kymo_column stack_columns[] = {WHOSE,
+                                                   BYTES("bytes", NULL),
+                                                   BYTES("plus_minus_bytes", "+/-"),
+                                                   SHARE("share", NULL),
+                                                   COUNT("blocks", NULL),
+                                                   TEXT("where"),
+                                                   TEXT("stack")};
 static const struct kymo_column growth_columns[] = {
     WHOSE,
     TEXT("what"),
@@ -63,7 +51,7 @@ static const struct kymo_column growth_columns[] = {
     BYTES("low_bytes", "from"),
     BYTES("high_bytes", "to"),
     BYTES("total_bytes", "in all"),
-    COUNT("points"),
+    COUNT("points", NULL),
     {"is_suspected", "leak?", KYMO_TYPE_BOOL, KYMO_UNIT_NONE},
     TEXT("where"),
     TEXT("stack")};
@@ -77,7 +65,7 @@ static const struct kymo_column fragmentation_columns[] = {
     {"split_share", "of reserved", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
     BYTES("largest_free_bytes", "largest free"),
     {"free_blocks", "free pieces", KYMO_TYPE_U64, KYMO_UNIT_COUNT},
-    COUNT("segments")};
+    COUNT("segments", NULL)};
 static const struct kymo_column resident_columns[] = {WHOSE, NS("at_ns", "at"), BYTES("bytes", NULL)};
 static const struct kymo_column live_columns[] = {WHOSE, NS("at_ns", "at"), BYTES("bytes", NULL)};
 static const struct kymo_column note_columns[] = {TEXT("text")};

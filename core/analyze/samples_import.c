@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "analyze/calls.h"
 #include "analyze/samples.h"
 
 enum { MOST_SAMPLES = 1 << 24 }; /* beyond, a file counts nanoseconds, and a stack is one sample */
@@ -31,17 +32,6 @@ static kymo_status no_memory(void)
 
 /* ---- names ---- */
 
-/* Without the file that an importer puts behind names that several functions have. */
-static size_t length_of_name(const struct kymo_site_info *site)
-{
-    const char *const open = site->file[0] != '\0' ? strstr(site->name, " (") : NULL;
-    const char *const slash = strrchr(site->file, '/');
-    const char *const file = slash != NULL ? slash + 1 : site->file;
-    const bool is_added = open != NULL && open != site->name && strstr(open, file) != NULL &&
-                          site->name[site->name_len - 1] == ')';
-    return is_added ? (size_t)(open - site->name) : site->name_len;
-}
-
 static bool is_library(const char *file)
 {
     const char *const so = strstr(file, ".so");
@@ -58,7 +48,7 @@ static uint32_t location_of(struct turning *t, uint32_t site)
     const struct kymo_site_info *const info =
         kymo_recording_site(t->walk->recording, t->walk->info->index, site);
     t->name.len = 0;
-    kymo__buf_put(&t->name, info->name, length_of_name(info));
+    kymo__buf_put(&t->name, info->name, kymo__function_name_len(info));
     kymo__buf_put(&t->name, "", 1);
     if (t->name.failed)
         return 0;

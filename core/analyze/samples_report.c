@@ -1,6 +1,7 @@
 /* The report of samples: from recordings to sums, from sums to tables. */
 #include <string.h>
 
+#include "analyze/columns.h"
 #include "analyze/samples_whole.h"
 
 static kymo_status no_memory(void)
@@ -10,41 +11,13 @@ static kymo_status no_memory(void)
 
 /* ---- columns ---- */
 
-#define TEXT(name)                                                                                 \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE                                                 \
-    }
-#define LINE(name)                                                                                 \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE                                                  \
-    }
-#define NUMBER(name)                                                                               \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE                                                  \
-    }
-#define COUNT(name)                                                                                \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT                                                 \
-    }
-#define NS(name, title)                                                                            \
-    {                                                                                              \
-        name, title, KYMO_TYPE_U64, KYMO_UNIT_NS                                                   \
-    }
-#define REAL(name)                                                                                 \
-    {                                                                                              \
-        name, NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE                                                  \
-    }
-#define SHARE(name, title)                                                                         \
-    {                                                                                              \
-        name, title, KYMO_TYPE_F64, KYMO_UNIT_SHARE                                                \
-    }
-#define PLACE(prefix) TEXT(prefix), TEXT(prefix "_file"), LINE(prefix "_line")
+#define PLACE(prefix) TEXT(prefix), TEXT(prefix "_file"), WHOLE(prefix "_line")
 #define WHAT SHARE("error", "+-"), SHARE("cpu", "on CPU"), SHARE("gil", "GIL"), TEXT("waits")
-#define SUMS COUNT("samples"), NS("self_ns", "self"), SHARE("share", NULL), WHAT
+#define SUMS COUNT("samples", NULL), NS("self_ns", "self"), SHARE("share", NULL), WHAT
 #define FRAME_SUMS                                                                                 \
-    COUNT("samples"), NS("self_ns", "self"), NS("total_ns", "total time"), SHARE("share", NULL),   \
-        SHARE("total_share", "total"), WHAT
-#define WHERE TEXT("function"), TEXT("file"), LINE("line")
+    COUNT("samples", NULL), NS("self_ns", "self"), NS("total_ns", "total time"),                   \
+        SHARE("share", NULL), SHARE("total_share", "total"), WHAT
+#define WHERE TEXT("function"), TEXT("file"), WHOLE("line")
 
 static const struct kymo_column functions[] = {WHERE, TEXT("module"), TEXT("kind"), FRAME_SUMS};
 static const struct kymo_column lines[] = {WHERE, TEXT("module"), FRAME_SUMS};
@@ -58,59 +31,60 @@ static const struct kymo_column threads[] = {NUMBER("rank"),
                                              SUMS};
 static const struct kymo_column processes[] = {NUMBER("rank"), NUMBER("worker"), NUMBER("pid"),
                                                TEXT("command"), SUMS};
-static const struct kymo_column ranks[] = {NUMBER("rank"), COUNT("processes"), SUMS};
+static const struct kymo_column ranks[] = {NUMBER("rank"), COUNT("processes", NULL), SUMS};
 static const struct kymo_column stacks[] = {TEXT("stack"), SUMS};
 static const struct kymo_column contacts[] = {WHERE,
                                               PLACE("contact"),
                                               PLACE("caller"),
-                                              COUNT("samples"),
+                                              COUNT("samples", NULL),
                                               NS("self_ns", "self"),
                                               SHARE("share", NULL),
                                               SHARE("error", "+-")};
 static const struct kymo_column waits[] = {TEXT("waits"),         WHERE,
-                                           TEXT("thread"),        COUNT("samples"),
+                                           TEXT("thread"),        COUNT("samples", NULL),
                                            NS("self_ns", "time"), SHARE("share", NULL)};
 static const struct kymo_column gil[] = {NUMBER("rank"),       NUMBER("pid"),
                                          TEXT("thread"),       NS("held_ns", "time held"),
                                          SHARE("held", NULL),  NS("wants_ns", "time waited"),
-                                         SHARE("wants", NULL), REAL("switches_per_s")};
+                                         SHARE("wants", NULL), REAL("switches_per_s", NULL)};
 static const struct kymo_column audit[] = {TEXT("host"),
                                            NUMBER("pid"),
                                            TEXT("strategy"),
-                                           REAL("rate_hz"),
-                                           REAL("achieved_hz"),
-                                           REAL("seconds"),
-                                           COUNT("rounds"),
-                                           COUNT("asked"),
-                                           COUNT("missed"),
+                                           REAL("rate_hz", NULL),
+                                           REAL("achieved_hz", NULL),
+                                           REAL("seconds", NULL),
+                                           COUNT("rounds", NULL),
+                                           COUNT("asked", NULL),
+                                           COUNT("missed", NULL),
                                            SHARE("missed_share", NULL),
-                                           COUNT("samples"),
-                                           COUNT("rejected"),
+                                           COUNT("samples", NULL),
+                                           COUNT("rejected", NULL),
                                            SHARE("rejected_share", NULL),
-                                           COUNT("unstable"),
+                                           COUNT("unstable", NULL),
                                            SHARE("unstable_share", NULL),
-                                           COUNT("exact"),
+                                           COUNT("exact", NULL),
                                            SHARE("exact_share", NULL),
-                                           COUNT("audit"),
-                                           COUNT("stops"),
+                                           COUNT("audit", NULL),
+                                           COUNT("stops", NULL),
                                            NS("stop_ns", NULL),
                                            NS("stop_max_ns", NULL),
                                            SHARE("cost_share", NULL),
                                            NS("sampler_cpu_ns", NULL),
                                            SHARE("sampler_cpu_share", NULL),
-                                           COUNT("bytes_read"),
-                                           REAL("bytes_per_sample"),
-                                           COUNT("log_bytes"),
-                                           COUNT("skipped"),
-                                           COUNT("slowed"),
+                                           COUNT("bytes_read", NULL),
+                                           REAL("bytes_per_sample", NULL),
+                                           COUNT("log_bytes", NULL),
+                                           COUNT("skipped", NULL),
+                                           COUNT("slowed", NULL),
                                            TEXT("end"),
                                            SHARE("distance", NULL),
                                            SHARE("distance_low", NULL),
                                            SHARE("distance_high", NULL),
                                            SHARE("distance_by_chance", NULL)};
-static const struct kymo_column totals[] = {
-    COUNT("samples"), NS("self_ns", "self"), REAL("seconds"), COUNT("processes"),
-    COUNT("threads"), COUNT("functions"),    COUNT("stacks"), TEXT("what")};
+static const struct kymo_column totals[] = {COUNT("samples", NULL), NS("self_ns", "self"),
+                                            REAL("seconds", NULL),  COUNT("processes", NULL),
+                                            COUNT("threads", NULL), COUNT("functions", NULL),
+                                            COUNT("stacks", NULL),  TEXT("what")};
 static const struct kymo_column notes[] = {TEXT("text")};
 
 static const struct {

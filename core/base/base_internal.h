@@ -61,6 +61,8 @@ KYMO_PRIVATE_API void kymo__buf_puts(struct kymo__buf *buf, const char *text);
 /* Decimal digits; a tenth of what printf takes for it. */
 KYMO_PRIVATE_API void kymo__buf_put_u64(struct kymo__buf *buf, uint64_t value);
 KYMO_PRIVATE_API void kymo__buf_put_i64(struct kymo__buf *buf, int64_t value);
+/* LEB128: seven bits in each byte, the lowest first, bit 7 set in all but the last. */
+KYMO_PRIVATE_API void kymo__buf_put_leb128(struct kymo__buf *buf, uint64_t value);
 KYMO_PRIVATE_API void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...) KYMO_PRINTF(2, 3);
 
 /* ---- text ---- */

@@ -56,6 +56,16 @@ void kymo__buf_put_i64(struct kymo__buf *buf, int64_t value)
     kymo__buf_put_u64(buf, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
+void kymo__buf_put_leb128(struct kymo__buf *buf, uint64_t value)
+{
+    uint8_t out[10];
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7)
+        out[n++] = (uint8_t)(value | 0x80);
+    out[n++] = (uint8_t)value;
+    kymo__buf_put(buf, out, n);
+}
+
 void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...)
 {
     va_list args;

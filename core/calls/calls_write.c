@@ -23,16 +23,6 @@ struct writer {
     double ns_per_tick; /* as the block says it */
 };
 
-static void put(struct kymo__buf *bytes, uint64_t value)
-{
-    uint8_t out[10];
-    size_t n = 0;
-    for (; value >= 0x80; value >>= 7)
-        out[n++] = (uint8_t)(value | 0x80);
-    out[n++] = (uint8_t)value;
-    kymo__buf_put(bytes, out, n);
-}
-
 static void put_tag(struct kymo__buf *bytes, char tag)
 {
     kymo__buf_put(bytes, &tag, 1);
@@ -40,7 +30,7 @@ static void put_tag(struct kymo__buf *bytes, char tag)
 
 static void put_text(struct kymo__buf *bytes, const char *text, size_t len)
 {
-    put(bytes, len);
+    kymo__buf_put_leb128(bytes, len);
     kymo__buf_put(bytes, text, len);
 }
 
@@ -58,10 +48,10 @@ static void begin_block(struct writer *w)
 {
     w->bytes.len = 0;
     put_tag(&w->bytes, 'P');
-    put(&w->bytes, w->profile);
+    kymo__buf_put_leb128(&w->bytes, w->profile);
     kymo__buf_put(&w->bytes, &w->ns_per_tick, sizeof w->ns_per_tick);
-    put(&w->bytes, w->calls->flags);
-    put(&w->bytes, __atomic_load_n(&w->calls->cost_ps, __ATOMIC_RELAXED));
+    kymo__buf_put_leb128(&w->bytes, w->calls->flags);
+    kymo__buf_put_leb128(&w->bytes, __atomic_load_n(&w->calls->cost_ps, __ATOMIC_RELAXED));
     w->head = w->bytes.len;
 }
 
@@ -91,9 +81,9 @@ static void put_functions(struct writer *w, size_t from)
     for (size_t i = from; i < w->calls->n_names; i++) {
         const struct kymo_calls_function *const f = &w->calls->names[i].function;
         put_tag(&w->bytes, 'F');
-        put(&w->bytes, i + 1);
-        put(&w->bytes, (uint64_t)f->kind);
-        put(&w->bytes, f->line);
+        kymo__buf_put_leb128(&w->bytes, i + 1);
+        kymo__buf_put_leb128(&w->bytes, (uint64_t)f->kind);
+        kymo__buf_put_leb128(&w->bytes, f->line);
         put_text(&w->bytes, f->name, strlen(f->name));
         put_text(&w->bytes, f->qualified, strlen(f->qualified));
         put_text(&w->bytes, f->file, strlen(f->file));
@@ -107,9 +97,10 @@ static void put_signatures(struct writer *w, size_t from)
     for (size_t i = from; i < w->calls->n_texts; i++) {
         const struct kymo__calls_text *const s = &w->calls->texts[i];
         put_tag(&w->bytes, 'S');
-        put(&w->bytes, i + 1);
-        put(&w->bytes, s->function);
-        put(&w->bytes, s->elements > 0 && s->elements < 0x1p63 ? (uint64_t)s->elements : 0);
+        kymo__buf_put_leb128(&w->bytes, i + 1);
+        kymo__buf_put_leb128(&w->bytes, s->function);
+        kymo__buf_put_leb128(&w->bytes,
+                             s->elements > 0 && s->elements < 0x1p63 ? (uint64_t)s->elements : 0);
         put_text(&w->bytes, s->text, s->len);
         maybe_next(w);
     }
@@ -120,8 +111,8 @@ static void put_threads(struct writer *w, size_t from)
     for (const struct kymo_calls_thread *t = w->calls->threads; t != NULL; t = t->next)
         if (t->number > from) {
             put_tag(&w->bytes, 'T');
-            put(&w->bytes, t->number);
-            put(&w->bytes, (uint64_t)t->tid);
+            kymo__buf_put_leb128(&w->bytes, t->number);
+            kymo__buf_put_leb128(&w->bytes, (uint64_t)t->tid);
             put_text(&w->bytes, t->name, strlen(t->name));
             maybe_next(w);
         }
@@ -133,23 +124,23 @@ static void put_node(struct writer *w, const struct kymo_calls_thread *thread,
                      const struct kymo__calls_node *node)
 {
     put_tag(&w->bytes, 'N');
-    put(&w->bytes, node->number);
-    put(&w->bytes, thread->number);
-    put(&w->bytes, node->parent);
-    put(&w->bytes, node->function);
-    put(&w->bytes, node->signature);
+    kymo__buf_put_leb128(&w->bytes, node->number);
+    kymo__buf_put_leb128(&w->bytes, thread->number);
+    kymo__buf_put_leb128(&w->bytes, node->parent);
+    kymo__buf_put_leb128(&w->bytes, node->function);
+    kymo__buf_put_leb128(&w->bytes, node->signature);
 }
 
 static void put_sums(struct writer *w, uint32_t node, const struct kymo__calls_sums *now,
                      const struct kymo__calls_sums *before)
 {
     put_tag(&w->bytes, 'C');
-    put(&w->bytes, node);
-    put(&w->bytes, now->calls - before->calls);
-    put(&w->bytes, now->resumes - before->resumes);
-    put(&w->bytes, now->self - before->self);
-    put(&w->bytes, now->total - before->total);
-    put(&w->bytes, now->max);
+    kymo__buf_put_leb128(&w->bytes, node);
+    kymo__buf_put_leb128(&w->bytes, now->calls - before->calls);
+    kymo__buf_put_leb128(&w->bytes, now->resumes - before->resumes);
+    kymo__buf_put_leb128(&w->bytes, now->self - before->self);
+    kymo__buf_put_leb128(&w->bytes, now->total - before->total);
+    kymo__buf_put_leb128(&w->bytes, now->max);
 }
 
 /* Nodes of a chunk, the first `n`. What is known of them is of this profile's recording. */
@@ -197,9 +188,9 @@ static void put_nodes(struct writer *w, const struct kymo_calls_thread *thread)
 static void put_losses(struct writer *w, uint64_t n_other)
 {
     put_tag(&w->bytes, 'O');
-    put(&w->bytes, n_other);
-    put(&w->bytes, __atomic_load_n(&w->calls->n_widened, __ATOMIC_RELAXED));
-    put(&w->bytes, __atomic_load_n(&w->calls->n_bytes, __ATOMIC_RELAXED));
+    kymo__buf_put_leb128(&w->bytes, n_other);
+    kymo__buf_put_leb128(&w->bytes, __atomic_load_n(&w->calls->n_widened, __ATOMIC_RELAXED));
+    kymo__buf_put_leb128(&w->bytes, __atomic_load_n(&w->calls->n_bytes, __ATOMIC_RELAXED));
 }
 
 void kymo__calls_append_reset(struct kymo_calls *calls)

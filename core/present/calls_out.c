@@ -4,16 +4,14 @@
 #include <string.h>
 
 #include "present/calls_out.h"
+#include "present/drawn.h"
 #include "present/present_internal.h"
 #include "present/style.h"
-
-enum { MAX_COLUMNS = 16 };
 
 /* How a table is drawn: numbers first, then who they are of. */
 static const struct shown {
     enum kymo__calls_table table;
-    const char *title, *columns[MAX_COLUMNS];
-    const char *labels[2]; /* prefixes of functions to be written: "" or "caller_" */
+    const char *title, *columns[KYMO__DRAWN_COLUMNS], *places[KYMO__DRAWN_PLACES];
 } shown[] = {
     {KYMO__CALLS_FUNCTIONS,
      NULL,
@@ -109,28 +107,13 @@ static void put_function(struct kymo_table *into, const kymo_table *table, size_
 
 /* ---- the table ---- */
 
-static void copy_cell(kymo_table *into, const kymo_table *table, size_t row, size_t column)
-{
-    const struct kymo_cell cell = kymo_table_cell(table, row, column);
-    const enum kymo_type type = kymo_table_column(table, column)->type;
-    if (cell.is_null)
-        kymo_table_null(into);
-    else if (type == KYMO_TYPE_TEXT)
-        kymo_table_text(into, cell.as.text, cell.len);
-    else if (type == KYMO_TYPE_I64)
-        kymo_table_i64(into, cell.as.i64);
-    else if (type == KYMO_TYPE_U64)
-        kymo_table_u64(into, cell.as.u64);
-    else
-        kymo_table_f64(into, cell.as.f64);
-}
-
-static bool is_dull(const kymo_table *table, const char *name)
+/* Recursion shows in the difference of calls and primitive calls; whatever else is missing everywhere is not shown. */
+static bool is_dull(const kymo_table *table, const char *name, size_t n_rows)
 {
     const size_t column = (size_t)kymo_table_find(table, name);
     const int calls = kymo_table_find(table, "calls");
     const bool is_primitive = strcmp(name, "primitive_calls") == 0;
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
+    for (size_t row = 0; row < n_rows; row++) {
         const struct kymo_cell cell = kymo_table_cell(table, row, column);
         if (is_primitive ? cell.as.u64 != kymo_table_cell(table, row, (size_t)calls).as.u64
                          : !cell.is_null)
@@ -139,36 +122,11 @@ static bool is_dull(const kymo_table *table, const char *name)
     return true;
 }
 
-static kymo_status make_drawn(const struct shown *how, const kymo_table *table, size_t n_rows,
-                              kymo_table **out)
-{
-    struct kymo_column columns[MAX_COLUMNS + 2];
-    size_t n = 0, sources[MAX_COLUMNS];
-    for (size_t i = 0; i < MAX_COLUMNS && how->columns[i] != NULL; i++)
-        if (!is_dull(table, how->columns[i])) {
-            sources[n] = (size_t)kymo_table_find(table, how->columns[i]);
-            columns[n] = *kymo_table_column(table, sources[n]);
-            n++;
-        }
-    const size_t n_numbers = n;
-    for (size_t i = 0; i < 2 && how->labels[i] != NULL; i++)
-        columns[n++] = (struct kymo_column){.name = how->labels[i], .type = KYMO_TYPE_TEXT};
-    KYMO_TRY(kymo_table_create(kymo_table_name(table), columns, n, out));
-    for (size_t row = 0; row < n_rows; row++) {
-        for (size_t i = 0; i < n_numbers; i++)
-            copy_cell(*out, table, row, sources[i]);
-        for (size_t i = 0; i < 2 && how->labels[i] != NULL; i++)
-            put_function(*out, table, row, how->labels[i]);
-    }
-    return kymo_table_status(*out);
-}
-
 static kymo_status put_table(struct answer *answer, const struct shown *how)
 {
     const kymo_table *const table = answer->report->tables[how->table];
     const size_t n = kymo_table_n_rows(table), limit = answer->options->limit;
     const size_t n_drawn = limit != 0 ? KYMO__MIN(n, limit) : n;
-    kymo_table *drawn = NULL;
     kymo__buf_puts(&answer->lines.line, n == 0 ? "(nothing of the kind)" : "");
     if (how->title != NULL && n != 0)
         kymo__buf_printf(&answer->lines.line, "%s%s%s\n", kymo__style(&answer->lines, DIM),
@@ -176,17 +134,9 @@ static kymo_status put_table(struct answer *answer, const struct shown *how)
     if (n == 0)
         return kymo__lines_end(&answer->lines);
     KYMO_TRY(kymo__buf_to_stream(&answer->lines.line, answer->lines.out));
-    kymo_status status = make_drawn(how, table, n_drawn, &drawn);
-    const struct kymo__text_view view = {
-        .table = drawn, .options = answer->options->text, .n_rows = n_drawn};
-    if (status == KYMO_OK)
-        status = kymo__text_draw(&view, answer->lines.out);
-    kymo_table_destroy(drawn);
-    if (status != KYMO_OK || n_drawn == n)
-        return status;
-    kymo__buf_printf(&answer->lines.line, "%s... of %zu; --all shows them%s",
-                     kymo__style(&answer->lines, DIM), n, kymo__style(&answer->lines, PLAIN));
-    return kymo__lines_end(&answer->lines);
+    const struct kymo__drawn drawn = {
+        .columns = how->columns, .places = how->places, .is_dull = is_dull, .put_place = put_function};
+    return kymo__drawn_put(&drawn, table, n_drawn, &answer->options->text, true, &answer->lines);
 }
 
 /* ---- the whole ---- */

@@ -4,16 +4,16 @@
 
 #include "analyze/samples_whole.h"
 #include "present/calls_out.h"
+#include "present/drawn.h"
 #include "present/present_internal.h"
 #include "present/style.h"
 
-enum { MAX_COLUMNS = 10, SHORT_ROWS = 5 };
+enum { SHORT_ROWS = 5 };
 
 /* How a table is drawn: numbers first, then who they are of. */
 static const struct shown {
     enum kymo__samples_table table;
-    const char *title, *columns[MAX_COLUMNS];
-    const char *places[3]; /* prefixes of functions to be written */
+    const char *title, *columns[KYMO__DRAWN_COLUMNS], *places[KYMO__DRAWN_PLACES];
 } shown[] = {
     {KYMO__SAMPLES_FUNCTIONS,
      "functions",
@@ -66,22 +66,6 @@ struct answer {
 
 /* ---- tables ---- */
 
-static void copy_cell(kymo_table *into, const kymo_table *table, size_t row, size_t column)
-{
-    const struct kymo_cell cell = kymo_table_cell(table, row, column);
-    const enum kymo_type type = kymo_table_column(table, column)->type;
-    if (cell.is_null)
-        kymo_table_null(into);
-    else if (type == KYMO_TYPE_TEXT)
-        kymo_table_text(into, cell.as.text, cell.len);
-    else if (type == KYMO_TYPE_I64)
-        kymo_table_i64(into, cell.as.i64);
-    else if (type == KYMO_TYPE_U64)
-        kymo_table_u64(into, cell.as.u64);
-    else
-        kymo_table_f64(into, cell.as.f64);
-}
-
 /* A column without anything to tell, as of ranks where there are none. */
 static bool is_dull(const kymo_table *table, const char *name, size_t n_rows)
 {
@@ -111,30 +95,6 @@ static void put_place(kymo_table *into, const kymo_table *table, size_t row, con
     kymo__buf_fini(&text);
 }
 
-static kymo_status make_drawn(const struct shown *how, const kymo_table *table, size_t n_rows,
-                              kymo_table **out)
-{
-    struct kymo_column columns[MAX_COLUMNS + 3];
-    size_t n = 0, sources[MAX_COLUMNS];
-    for (size_t i = 0; i < MAX_COLUMNS && how->columns[i] != NULL; i++)
-        if (!is_dull(table, how->columns[i], n_rows)) {
-            sources[n] = (size_t)kymo_table_find(table, how->columns[i]);
-            columns[n] = *kymo_table_column(table, sources[n]);
-            n++;
-        }
-    const size_t n_numbers = n;
-    for (size_t i = 0; i < 3 && how->places[i] != NULL; i++)
-        columns[n++] = (struct kymo_column){.name = how->places[i], .type = KYMO_TYPE_TEXT};
-    KYMO_TRY(kymo_table_create(kymo_table_name(table), columns, n, out));
-    for (size_t row = 0; row < n_rows; row++) {
-        for (size_t i = 0; i < n_numbers; i++)
-            copy_cell(*out, table, row, sources[i]);
-        for (size_t i = 0; i < 3 && how->places[i] != NULL; i++)
-            put_place(*out, table, row, how->places[i]);
-    }
-    return kymo_table_status(*out);
-}
-
 /* Functions that are only on the way to others have no time of their own: a few rows are of those that have. */
 static size_t rows_to_draw(const struct answer *answer, const kymo_table *table)
 {
@@ -151,7 +111,6 @@ static kymo_status put_table(struct answer *answer, const struct shown *how)
 {
     const kymo_table *const table = answer->report->tables[how->table];
     const size_t n = kymo_table_n_rows(table), n_drawn = rows_to_draw(answer, table);
-    kymo_table *drawn = NULL;
     KYMO_TRY(kymo__lines_end(&answer->lines));
     if (how->title != NULL)
         kymo__buf_printf(&answer->lines.line, "%s%s%s\n", kymo__style(&answer->lines, DIM),
@@ -161,17 +120,10 @@ static kymo_status put_table(struct answer *answer, const struct shown *how)
     KYMO_TRY(kymo__buf_to_stream(&answer->lines.line, answer->lines.out));
     if (n == 0)
         return KYMO_OK;
-    kymo_status status = make_drawn(how, table, n_drawn, &drawn);
-    const struct kymo__text_view view = {
-        .table = drawn, .options = answer->options->text, .n_rows = n_drawn};
-    if (status == KYMO_OK)
-        status = kymo__text_draw(&view, answer->lines.out);
-    kymo_table_destroy(drawn);
-    if (status != KYMO_OK || n_drawn == n || answer->options->is_short)
-        return status;
-    kymo__buf_printf(&answer->lines.line, "%s... of %zu; --all shows them%s",
-                     kymo__style(&answer->lines, DIM), n, kymo__style(&answer->lines, PLAIN));
-    return kymo__lines_end(&answer->lines);
+    const struct kymo__drawn drawn = {
+        .columns = how->columns, .places = how->places, .is_dull = is_dull, .put_place = put_place};
+    return kymo__drawn_put(&drawn, table, n_drawn, &answer->options->text,
+                           !answer->options->is_short, &answer->lines);
 }
 
 /* What a sampler says about itself, a line for each column that says something. */

@@ -4,8 +4,6 @@
  */
 #include <string.h>
 
-#include <zstd.h>
-
 #include "read/read_internal.h"
 
 /* ---- entries ---- */
@@ -14,38 +12,12 @@ struct cursor {
     const uint8_t *at, *end;
 };
 
-/* LEB128; false where it does not end, or has more than 64 bits. */
-static bool take_number(struct cursor *from, uint64_t *number)
-{
-    *number = 0;
-    for (unsigned shift = 0; shift < 64 && from->at < from->end; shift += 7) {
-        const uint8_t byte = *from->at++;
-        if (shift == 63 && byte > 1)
-            return false;
-        *number |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return true;
-    }
-    return false;
-}
-
 static bool take_real(struct cursor *from, double *real)
 {
     if ((size_t)(from->end - from->at) < sizeof *real)
         return false;
     memcpy(real, from->at, sizeof *real);
     from->at += sizeof *real;
-    return true;
-}
-
-static bool take_text(struct cursor *from, const char **text, size_t *len)
-{
-    uint64_t n;
-    if (!take_number(from, &n) || n > (uint64_t)(from->end - from->at))
-        return false;
-    *text = (const char *)from->at;
-    *len = (size_t)n;
-    from->at += n;
     return true;
 }
 
@@ -86,11 +58,13 @@ enum kymo__calls_step kymo__calls_next(const void **at, const void *end,
         return KYMO__CALLS_DAMAGED;
     for (; is_whole && *field != '\0'; field++) {
         if (*field == 'n')
-            is_whole = take_number(&from, &entry->numbers[n_numbers++]);
+            is_whole = kymo__take_number(&from.at, from.end, &entry->numbers[n_numbers++]);
         else if (*field == 'r')
             is_whole = take_real(&from, &entry->real);
         else
-            is_whole = take_text(&from, &entry->texts[n_texts], &entry->lens[n_texts]), n_texts++;
+            is_whole =
+                kymo__take_text(&from.at, from.end, &entry->texts[n_texts], &entry->lens[n_texts]),
+            n_texts++;
     }
     *at = from.at;
     return is_whole ? KYMO__CALLS_ENTRY : KYMO__CALLS_DAMAGED;
@@ -113,24 +87,6 @@ static kymo_status no_memory(const struct kymo__log_file *log)
     return kymo__fail(KYMO_ENOMEM, "no memory to read the calls in %s", log->info.log_path);
 }
 
-/* The payload into `raw`; an empty one for what cannot be unpacked. False without memory. */
-static bool unpack(const struct kymo__block *block, const uint8_t *packed, struct kymo__buf *raw)
-{
-    raw->len = 0;
-    if ((block->flags & KYMO__FLAG_ZSTD) == 0) {
-        kymo__buf_put(raw, packed, block->packed_len);
-        return !raw->failed;
-    }
-    if (block->raw_len == 0 || !kymo__packing_is_sound(block->raw_len, block->packed_len))
-        return true;
-    char *into = kymo__buf_extend(raw, block->raw_len);
-    if (into == NULL)
-        return false;
-    const size_t n = ZSTD_decompress(into, block->raw_len, packed, block->packed_len);
-    raw->len = ZSTD_isError(n) ? 0 : n;
-    return true;
-}
-
 static kymo_status visit_block(const struct kymo__log_file *log, struct kymo__block_reader *reader,
                                struct kymo__buf *raw, kymo__calls_visitor *visitor, void *ctx)
 {
@@ -140,7 +96,7 @@ static kymo_status visit_block(const struct kymo__log_file *log, struct kymo__bl
     KYMO_TRY(kymo__block_reader_next(reader, &block, &packed, &done));
     if (done || block.type != KYMO__BLOCK_CALLS)
         return KYMO_OK; /* the file has changed since it was opened */
-    if (!unpack(&block, packed, raw))
+    if (!kymo__unpack_payload(&block, packed, raw))
         return no_memory(log);
     if (raw->len == 0)
         return kymo__fail(KYMO_EFORMAT, "a block cannot be unpacked");

@@ -2,39 +2,9 @@
  * Blocks SAMPLES of a log: entries of a tag and numbers, taken apart. What they mean together, and whether their numbers
  * lead anywhere, is looked at by core/analyze/samples_read.c.
  */
-#include <string.h>
-
-#include <zstd.h>
-
 #include "read/read_internal.h"
 
 /* ---- entries ---- */
-
-/* LEB128; false where it does not end, or has more than 64 bits. */
-static bool take_number(const uint8_t **at, const uint8_t *end, uint64_t *number)
-{
-    *number = 0;
-    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
-        const uint8_t byte = *(*at)++;
-        if (shift == 63 && byte > 1)
-            return false;
-        *number |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return true;
-    }
-    return false;
-}
-
-static bool take_text(const uint8_t **at, const uint8_t *end, const char **text, size_t *len)
-{
-    uint64_t n;
-    if (!take_number(at, end, &n) || n > (uint64_t)(end - *at))
-        return false;
-    *text = (const char *)*at;
-    *len = (size_t)n;
-    *at += n;
-    return true;
-}
 
 /* What follows each tag: n a number, t a text. The lists of L, K, A and O are taken by whoever wants them. */
 static const char *fields_of(uint8_t tag)
@@ -73,13 +43,14 @@ static bool skip_numbers(const uint8_t **at, const uint8_t *end, uint64_t n)
 static bool skip_rounds(const uint8_t **at, const uint8_t *end)
 {
     uint64_t n, values = 0;
-    if (!take_number(at, end, &n) || !skip_numbers(at, end, n) || !take_number(at, end, &n) ||
-        n > (uint64_t)(end - *at) || !skip_numbers(at, end, 2 * n) || !take_number(at, end, &n) ||
+    if (!kymo__take_number(at, end, &n) || !skip_numbers(at, end, n) ||
+        !kymo__take_number(at, end, &n) || n > (uint64_t)(end - *at) ||
+        !skip_numbers(at, end, 2 * n) || !kymo__take_number(at, end, &n) ||
         n > (uint64_t)(end - *at) || !skip_numbers(at, end, 2 * n))
         return false;
     for (; n > 0; n--) {
         uint64_t what;
-        if (!take_number(at, end, &what))
+        if (!kymo__take_number(at, end, &what))
             return false;
         values += (uint64_t)__builtin_popcountll(what & 7);
     }
@@ -116,9 +87,10 @@ enum kymo__calls_step kymo__samples_next(const void **from, const void *end,
         return KYMO__CALLS_DAMAGED;
     for (; is_whole && *field != '\0'; field++) {
         if (*field == 'n')
-            is_whole = take_number(&at, end, &entry->numbers[n_numbers++]);
+            is_whole = kymo__take_number(&at, end, &entry->numbers[n_numbers++]);
         else
-            is_whole = take_text(&at, end, &entry->texts[n_texts], &entry->lens[n_texts]), n_texts++;
+            is_whole = kymo__take_text(&at, end, &entry->texts[n_texts], &entry->lens[n_texts]),
+            n_texts++;
     }
     entry->list = at;
     is_whole = is_whole && skip_list(&at, end, entry);
@@ -129,7 +101,7 @@ enum kymo__calls_step kymo__samples_next(const void **from, const void *end,
 
 bool kymo__samples_take(struct kymo__samples_entry *entry, uint64_t *number)
 {
-    return take_number(&entry->list, entry->list_end, number);
+    return kymo__take_number(&entry->list, entry->list_end, number);
 }
 
 /* ---- rounds ---- */
@@ -267,24 +239,6 @@ void kymo__samples_reader_close(struct kymo__samples_reader *reader)
     *reader = (struct kymo__samples_reader){0};
 }
 
-/* The payload, empty for what cannot be unpacked. False without memory. */
-static bool unpack(const struct kymo__block *block, const uint8_t *packed, struct kymo__buf *raw)
-{
-    raw->len = 0;
-    if ((block->flags & KYMO__FLAG_ZSTD) == 0) {
-        kymo__buf_put(raw, packed, block->packed_len);
-        return !raw->failed;
-    }
-    if (block->raw_len == 0 || !kymo__packing_is_sound(block->raw_len, block->packed_len))
-        return true;
-    char *into = kymo__buf_extend(raw, block->raw_len);
-    if (into == NULL)
-        return false;
-    const size_t n = ZSTD_decompress(into, block->raw_len, packed, block->packed_len);
-    raw->len = ZSTD_isError(n) ? 0 : n;
-    return true;
-}
-
 kymo_status kymo__samples_reader_next(struct kymo__samples_reader *reader, const void **payload,
                                       size_t *len, bool *done)
 {
@@ -299,7 +253,7 @@ kymo_status kymo__samples_reader_next(struct kymo__samples_reader *reader, const
     KYMO_TRY(kymo__block_reader_next(&reader->blocks, &block, &packed, &is_end));
     if (is_end || block.type != KYMO__BLOCK_SAMPLES)
         return KYMO_OK; /* the file has changed since it was opened */
-    if (!unpack(&block, packed, &reader->raw))
+    if (!kymo__unpack_payload(&block, packed, &reader->raw))
         return kymo__fail(KYMO_ENOMEM, "no memory to read the samples in %s",
                           reader->log->info.log_path);
     reader->has_gap = block.sequence != reader->next_sequence;

@@ -8,6 +8,7 @@
  *   block_reader.c ── both passes: one block after the other, checked; finds its feet again after damage
  *   log_calls.c, log_samples.c ── both passes: where blocks of a call profiler and of a sampler are; their entries, taken apart
  *   pool_copy.c ── the chunks of a process that still runs, or that died where nobody may write
+ *   log_calls.c, log_samples.c ── blocks of entries taken apart, by what log_entries.c has for both
  *   clock_map.c, unpack.c, sparse.c ── ticks to nanoseconds, bytes to words, arrays with holes
  *
  * Every byte here comes from outside: lengths, counts and offsets are checked before use, and what is allocated stays
@@ -84,6 +85,16 @@ size_t kymo__clock_map_find(const struct kymo__clock_map *map, uint64_t tick);
 bool kymo__unpack_words(const uint8_t *planes, uint64_t *words, size_t n);
 /* Whether any of the words has the kind of a record. */
 bool kymo__words_have_records(const uint64_t *words, size_t n);
+
+/* ---- log_entries.c ---- */
+
+/* The payload of a block without words into `raw`; an empty one for what cannot be unpacked. False without memory. */
+bool kymo__unpack_payload(const struct kymo__block *block, const uint8_t *packed,
+                          struct kymo__buf *raw);
+/* LEB128; false where it does not end, or has more than 64 bits. */
+bool kymo__take_number(const uint8_t **at, const uint8_t *end, uint64_t *number);
+/* A length and as many bytes, which are lent. */
+bool kymo__take_text(const uint8_t **at, const uint8_t *end, const char **text, size_t *len);
 
 /* What unpacking needs besides the block. */
 struct kymo__unpacker {

@@ -9,16 +9,6 @@
 
 #include "samples/samples_log.h"
 
-static void put(struct kymo__buf *bytes, uint64_t value)
-{
-    uint8_t out[10];
-    size_t n = 0;
-    for (; value >= 0x80; value >>= 7)
-        out[n++] = (uint8_t)(value | 0x80);
-    out[n++] = (uint8_t)value;
-    kymo__buf_put(bytes, out, n);
-}
-
 static void put_tag(struct kymo__buf *bytes, char tag)
 {
     kymo__buf_put(bytes, &tag, 1);
@@ -27,7 +17,7 @@ static void put_tag(struct kymo__buf *bytes, char tag)
 static void put_text(struct kymo__buf *bytes, const char *text)
 {
     const size_t len = strlen(text);
-    put(bytes, len);
+    kymo__buf_put_leb128(bytes, len);
     kymo__buf_put(bytes, text, len);
 }
 
@@ -37,13 +27,13 @@ void kymo__samples_pack_process(struct kymo__buf *out, const kymo_samples *sampl
 {
     const struct kymo_samples_process *const p = kymo_samples_get_process(samples, process);
     put_tag(out, 'M');
-    put(out, process);
-    put(out, (uint64_t)p->pid);
-    put(out, (uint64_t)p->ppid);
-    put(out, p->start_time);
-    put(out, (uint64_t)((int64_t)p->rank + 1));
-    put(out, (uint64_t)((int64_t)p->worker + 1));
-    put(out, p->python);
+    kymo__buf_put_leb128(out, process);
+    kymo__buf_put_leb128(out, (uint64_t)p->pid);
+    kymo__buf_put_leb128(out, (uint64_t)p->ppid);
+    kymo__buf_put_leb128(out, p->start_time);
+    kymo__buf_put_leb128(out, (uint64_t)((int64_t)p->rank + 1));
+    kymo__buf_put_leb128(out, (uint64_t)((int64_t)p->worker + 1));
+    kymo__buf_put_leb128(out, p->python);
     put_text(out, p->command);
 }
 
@@ -51,11 +41,11 @@ void kymo__samples_pack_thread(struct kymo__buf *out, const kymo_samples *sample
 {
     const struct kymo_samples_thread *const t = kymo_samples_get_thread(samples, thread);
     put_tag(out, 'T');
-    put(out, thread);
-    put(out, t->process);
-    put(out, (uint64_t)t->tid);
-    put(out, t->interpreter);
-    put(out, t->is_main != 0);
+    kymo__buf_put_leb128(out, thread);
+    kymo__buf_put_leb128(out, t->process);
+    kymo__buf_put_leb128(out, (uint64_t)t->tid);
+    kymo__buf_put_leb128(out, t->interpreter);
+    kymo__buf_put_leb128(out, t->is_main != 0);
     put_text(out, t->name);
 }
 
@@ -64,9 +54,9 @@ void kymo__samples_pack_functions(struct kymo__buf *out, const kymo_samples *sam
     for (uint32_t i = from + 1; i <= kymo_samples_n_functions(samples); i++) {
         const struct kymo_samples_function *const f = kymo_samples_get_function(samples, i);
         put_tag(out, 'F');
-        put(out, i);
-        put(out, (uint64_t)f->kind);
-        put(out, f->first_line);
+        kymo__buf_put_leb128(out, i);
+        kymo__buf_put_leb128(out, (uint64_t)f->kind);
+        kymo__buf_put_leb128(out, f->first_line);
         put_text(out, f->name);
         put_text(out, f->file);
         put_text(out, f->module);
@@ -79,12 +69,12 @@ void kymo__samples_pack_locations(struct kymo__buf *out, const kymo_samples *sam
     if (n <= from)
         return;
     put_tag(out, 'L');
-    put(out, (uint64_t)from + 1);
-    put(out, n - from);
+    kymo__buf_put_leb128(out, (uint64_t)from + 1);
+    kymo__buf_put_leb128(out, n - from);
     for (uint32_t i = from + 1; i <= n; i++) {
         const struct kymo_samples_location l = kymo_samples_get_location(samples, i);
-        put(out, l.function);
-        put(out, l.line);
+        kymo__buf_put_leb128(out, l.function);
+        kymo__buf_put_leb128(out, l.line);
     }
 }
 
@@ -95,12 +85,12 @@ void kymo__samples_pack_stacks(struct kymo__buf *out, const kymo_samples *sample
     if (n <= from)
         return;
     put_tag(out, 'K');
-    put(out, (uint64_t)from + 1);
-    put(out, n - from);
+    kymo__buf_put_leb128(out, (uint64_t)from + 1);
+    kymo__buf_put_leb128(out, n - from);
     for (uint32_t i = from + 1; i <= n; i++) {
         const struct kymo_samples_stack k = kymo_samples_get_stack(samples, i);
-        put(out, k.parent != 0 ? i - k.parent : 0);
-        put(out, k.location);
+        kymo__buf_put_leb128(out, k.parent != 0 ? i - k.parent : 0);
+        kymo__buf_put_leb128(out, k.location);
     }
 }
 
@@ -113,10 +103,10 @@ void kymo__samples_pack_counts(struct kymo__buf *out, const kymo_samples *sample
         c.sampler_cpu_ns, c.reads, c.bytes_read, c.gil_switches, c.skipped, c.slowed};
     static_assert(sizeof all == sizeof c, "all of them, in their order");
     put_tag(out, 'O');
-    put(out, process);
-    put(out, KYMO__COUNT_OF(all));
+    kymo__buf_put_leb128(out, process);
+    kymo__buf_put_leb128(out, KYMO__COUNT_OF(all));
     for (size_t i = 0; i < KYMO__COUNT_OF(all); i++)
-        put(out, all[i]);
+        kymo__buf_put_leb128(out, all[i]);
 }
 
 /* ---- rounds ---- */
@@ -151,11 +141,11 @@ static uint64_t in_units(uint64_t ns, unsigned shift)
 static void put_times(struct kymo__buf *out, const struct kymo__samples_run *run, unsigned shift)
 {
     uint64_t before = 0;
-    put(out, shift);
-    put(out, run->n_rounds);
+    kymo__buf_put_leb128(out, shift);
+    kymo__buf_put_leb128(out, run->n_rounds);
     for (size_t i = 0; i < run->n_rounds; i++) {
         const uint64_t at = in_units(run->at_ns[i], shift);
-        put(out, at - before);
+        kymo__buf_put_leb128(out, at - before);
         before = at;
     }
 }
@@ -166,11 +156,11 @@ static void put_weights(struct kymo__buf *out, const struct kymo__samples_run *r
     size_t n = 0, before = 0;
     for (size_t i = 0; i < run->n_rounds; i++)
         n += run->weights_ns[i] != (i > 0 ? run->weights_ns[i - 1] : 0);
-    put(out, n);
+    kymo__buf_put_leb128(out, n);
     for (size_t i = 0; i < run->n_rounds; i++)
         if (run->weights_ns[i] != (i > 0 ? run->weights_ns[i - 1] : 0)) {
-            put(out, i - before);
-            put(out, run->weights_ns[i]);
+            kymo__buf_put_leb128(out, i - before);
+            kymo__buf_put_leb128(out, run->weights_ns[i]);
             before = i;
         }
 }
@@ -179,31 +169,31 @@ static void put_changes(struct kymo__buf *out, const struct kymo__samples_run *r
 {
     const struct kymo__samples_change *const changes = run->changes;
     uint32_t before = 0;
-    put(out, run->n_changes);
+    kymo__buf_put_leb128(out, run->n_changes);
     for (size_t i = 0; i < run->n_changes; i++) {
-        put(out, changes[i].round - before);
+        kymo__buf_put_leb128(out, changes[i].round - before);
         before = changes[i].round;
     }
     for (size_t i = 0; i < run->n_changes; i++)
-        put(out, changes[i].now.thread);
+        kymo__buf_put_leb128(out, changes[i].now.thread);
     for (size_t i = 0; i < run->n_changes; i++)
-        put(out, changes[i].what);
+        kymo__buf_put_leb128(out, changes[i].what);
     for (size_t i = 0; i < run->n_changes; i++)
         if ((changes[i].what & KYMO__CHANGE_STACK) != 0)
-            put(out, changes[i].now.stack);
+            kymo__buf_put_leb128(out, changes[i].now.stack);
     for (size_t i = 0; i < run->n_changes; i++)
         if ((changes[i].what & KYMO__CHANGE_FLAGS) != 0)
-            put(out, changes[i].now.flags);
+            kymo__buf_put_leb128(out, changes[i].now.flags);
     for (size_t i = 0; i < run->n_changes; i++)
         if ((changes[i].what & KYMO__CHANGE_WAIT) != 0)
-            put(out, changes[i].now.wait);
+            kymo__buf_put_leb128(out, changes[i].now.wait);
 }
 
 void kymo__samples_pack_run(struct kymo__buf *out, const struct kymo__samples_run *run,
                             struct kymo__samples_run_pack how)
 {
     put_tag(out, 'A');
-    put(out, how.process);
+    kymo__buf_put_leb128(out, how.process);
     put_times(out, run, shift_of(run, how.most_shift));
     put_weights(out, run);
     put_changes(out, run);

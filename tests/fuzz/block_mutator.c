@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,4 +144,14 @@ void fuzz_read(const char *path, unsigned which)
         /* A damaged log may well be refused; a crash is all that is wrong here. */
     }
     kymo_recording_close(recording);
+}
+
+void fuzz_check_table(const kymo_table *table)
+{
+    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
+        for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
+            const struct kymo_cell cell = kymo_table_cell(table, row, c);
+            if (!cell.is_null && kymo_table_column(table, c)->type == KYMO_TYPE_F64)
+                KYMO_ASSERT(isfinite(cell.as.f64));
+        }
 }

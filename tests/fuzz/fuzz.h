@@ -25,6 +25,10 @@ const char *fuzz_folder(void);
 /* Open the bytes as a log; NULL when they are none. Close what comes back. */
 struct kymo_recording *fuzz_open_log(const uint8_t *data, size_t size);
 
+/* Every number of the table is finite. */
+struct kymo_table;
+void fuzz_check_table(const struct kymo_table *table);
+
 /* Open the recording or log at `path` and look at every word. */
 void fuzz_visit(const char *path);
 

@@ -1,25 +1,14 @@
 /* Any bytes as a log: its calls, as tables and as each of the files that are made of them. */
-#include <math.h>
 #include <stdio.h>
 
 #include "analyze/calls.h"
 #include "fuzz.h"
 
-static void check(const kymo_table *table)
-{
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
-        for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
-            const struct kymo_cell cell = kymo_table_cell(table, row, c);
-            if (!cell.is_null && kymo_table_column(table, c)->type == KYMO_TYPE_F64)
-                KYMO_ASSERT(isfinite(cell.as.f64));
-        }
-}
-
 static void tell(kymo_calls_report *report)
 {
     FILE *const out = fopen("/dev/null", "w");
     for (size_t i = 0; i < KYMO__N_CALLS_TABLES; i++)
-        check(report->tables[i]);
+        fuzz_check_table(report->tables[i]);
     if (out == NULL)
         return;
     for (size_t i = 0; i < KYMO__CALLS_TOTALS; i++) {

@@ -1,20 +1,9 @@
 /* Any bytes as a log: its energy, printed, as JSON and as itwinai's rows. Every figure is a number, whatever it holds. */
-#include <math.h>
 #include <stdio.h>
 
 #include "base/base_internal.h"
 #include "fuzz.h"
 #include <kymo/energy_report.h>
-
-static void check(const kymo_table *table)
-{
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
-        for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
-            const struct kymo_cell cell = kymo_table_cell(table, row, c);
-            if (!cell.is_null && kymo_table_column(table, c)->type == KYMO_TYPE_F64)
-                KYMO_ASSERT(isfinite(cell.as.f64));
-        }
-}
 
 static void tell(kymo_recording *recording, unsigned which)
 {
@@ -26,7 +15,7 @@ static void tell(kymo_recording *recording, unsigned which)
     FILE *out = fopen("/dev/null", "w");
     if (out != NULL && kymo_energy_report_create(&recording, 1, &options, &report) == KYMO_OK) {
         for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++)
-            check(kymo_energy_report_table(report, tables[i]));
+            fuzz_check_table(kymo_energy_report_table(report, tables[i]));
         (void)kymo_energy_report_text(report, NULL, out);
         (void)kymo_energy_report_json(report, out);
         kymo_energy_report_destroy(report);
