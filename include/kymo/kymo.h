@@ -50,6 +50,7 @@
 #include <kymo/sampler.h>
 #include <kymo/samples.h>
 #include <kymo/samples_report.h>
+#include <kymo/scaling.h>
 #include <kymo/stacks.h>
 #include <kymo/stopwatch.h>
 #include <kymo/switchboard.h>
