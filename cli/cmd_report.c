@@ -15,6 +15,7 @@
 
 /* Rows a screen takes in at one glance. */
 #define DEFAULT_LIMIT 30
+#define NOT_GIVEN UINT32_MAX
 
 static struct {
     bool json, csv, tree, threads, ranks, all, per_iteration, gpu, energy, epochs, first, memory,
@@ -24,12 +25,14 @@ static struct {
     const char *iterations; /* "" without a value */
     const char *mode, *range, *epoch, *phase, *thread, *rank, *library;
     uint32_t depth, limit, jobs, group;
-} given = {.color = "auto"};
+} given = {.color = "auto", .limit = NOT_GIVEN};
 
 static const struct cli_option options[] = {
     {"tree", 0, CLI_FLAG, NULL, &given.tree, "which range was called from which"},
     {"threads", 0, CLI_FLAG, NULL, &given.threads, "a row for each range and thread"},
-    {"ranks", 0, CLI_FLAG, NULL, &given.ranks, "a row for each range and rank"},
+    {"ranks", 0, CLI_FLAG, NULL, &given.ranks,
+     "a row for each range and rank; of more than 16 ranks what is\n"
+     "usual, and which ranks and hosts are not: --all shows each row"},
     {"gpu", 0, CLI_FLAG, NULL, &given.gpu,
      "what GPUs did: kernels, launch shapes, copies, streams, the\n"
      "ranges that launched them, where GPUs wait for the host"},
@@ -108,7 +111,8 @@ static const struct cli_option options[] = {
     {"depth", 'd', CLI_COUNT, "N", &given.depth,
      "only ranges less than N deep in others (default: all)"},
     {"limit", 'n', CLI_COUNT, "N", &given.limit,
-     "at most N rows (default: 30; all with --json and --csv)"},
+     "at most N rows, 0 for all (default: 30; all with --json and\n"
+     "--csv)"},
     {"all", 'a', CLI_FLAG, NULL, &given.all, "all rows"},
     {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
      "one unit for all times (default: what fits each)"},
@@ -209,7 +213,10 @@ static struct kymo_text_options text_wants(FILE *out)
 static uint32_t limit_wanted(void)
 {
     const bool is_for_people = !given.json && !given.csv;
-    return given.all ? 0 : given.limit != 0 ? given.limit : is_for_people ? DEFAULT_LIMIT : 0;
+    return given.all                  ? 0
+           : given.limit != NOT_GIVEN ? given.limit
+           : is_for_people            ? DEFAULT_LIMIT
+                                      : 0;
 }
 
 /* `is_short`: a few lines. */

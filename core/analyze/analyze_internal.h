@@ -461,6 +461,7 @@ struct kymo__name_row {
     uint32_t name;
     const struct kymo_lane_info *lane;
     uint64_t count, total_ns, self_ns;
+    uint64_t iteration_ns; /* of a process: its time in the iterations that count */
 };
 
 struct kymo__open_row {
@@ -484,6 +485,7 @@ struct kymo__iteration_name {
 };
 
 /* The iterations of one process. */
+enum { KYMO__N_RANK_QUANTILES = 33 };
 struct kymo__iteration_row {
     uint32_t process; /* in kymo__merge.processes */
     uint32_t recording;
@@ -497,6 +499,7 @@ struct kymo__iteration_row {
     uint64_t n_compared; /* iterations that other ranks have as well */
     uint64_t n_slowest;  /* of these, in which it was the slowest */
     double behind_ns;    /* by how much in those, against the mean of the others, summed up */
+    float quantiles[KYMO__N_RANK_QUANTILES]; /* of those that count, at even steps from the least to the longest */
 };
 
 struct kymo__outlier_row {
@@ -630,6 +633,10 @@ enum kymo__summary_table {
     KYMO__TABLE_COPIES,
     KYMO__TABLE_GPU_RANGES,
     KYMO__TABLE_WORKERS,
+    KYMO__TABLE_RANK_SPREAD,
+    KYMO__TABLE_RANK_TIMES,
+    KYMO__TABLE_RANK_OUTLIERS,
+    KYMO__TABLE_RANK_HOSTS,
     KYMO__TABLE_SITES,
     KYMO__TABLE_WARNINGS,
     KYMO__N_TABLES,
@@ -669,12 +676,14 @@ KYMO_WARN_UNUSED kymo_status kymo__summary_make_tables(kymo_summary *summary,
 
 /* ---- tables in the making ---- */
 
+struct kymo__ranks;
 struct kymo__making {
     const struct kymo__merge *merge;
     const char *filter;
     kymo_recording *const *recordings;
     size_t n_recordings;
     const struct kymo_cost *cost;
+    const struct kymo__ranks *ranks; /* in ranks.h */
 };
 
 #define KYMO__NAME_COLUMN                                                                          \
@@ -744,6 +753,9 @@ struct kymo__table_kind {
 /* iteration_tables.c: those from KYMO__TABLE_ITERATIONS on. */
 enum { KYMO__N_ITERATION_TABLES = 6 };
 extern const struct kymo__table_kind kymo__iteration_kinds[KYMO__N_ITERATION_TABLES];
+/* rank_tables.c: those from KYMO__TABLE_RANK_SPREAD on. */
+enum { KYMO__N_RANK_TABLES = 4 };
+extern const struct kymo__table_kind kymo__rank_kinds[KYMO__N_RANK_TABLES];
 /* How the row of whole iterations is called. */
 #define KYMO__WHOLE_ITERATION "(whole iteration)"
 /*

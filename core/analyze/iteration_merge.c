@@ -213,6 +213,9 @@ static bool add_row(struct kymo__iteration_merge *it, const struct kymo__process
         .samples = stats->samples,
         .samples_ns = stats->samples_ns,
     };
+    for (int i = 0; i < KYMO__N_RANK_QUANTILES; i++)
+        row->quantiles[i] =
+            (float)kymo__sketch_quantile(whole, (double)i / (KYMO__N_RANK_QUANTILES - 1));
     add_data(row, it->data, walk);
     return true;
 }

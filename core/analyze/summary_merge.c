@@ -235,6 +235,7 @@ static bool add_thread_rows(struct adding *adding)
 static bool add_process_rows(const struct adding *adding)
 {
     struct kymo__merge *merge = adding->merge;
+    const struct kymo__iteration_values *in_iterations = adding->walk->iteration_stats.by_name;
     const size_t first = merge->ranks.n;
     for (size_t i = 0; i < adding->walk->names.n; i++) {
         const struct kymo__name_row *total = &adding->total[i];
@@ -246,6 +247,7 @@ static bool add_process_rows(const struct adding *adding)
         *row = *total;
         row->process = adding->process;
         row->name = adding->names[i];
+        row->iteration_ns = in_iterations != NULL ? in_iterations[i].ns.sum : 0;
         merge->ranges[row->name].total_ns += total->total_ns;
         merge->ranges[row->name].self_ns += total->self_ns;
     }

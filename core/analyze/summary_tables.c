@@ -6,6 +6,7 @@
 
 #include "analyze/analyze_internal.h"
 #include "analyze/gpu_tables.h"
+#include "analyze/ranks.h"
 
 /* ---- cells ---- */
 
@@ -375,21 +376,34 @@ static const struct kymo__table_kind *kind_of(enum kymo__summary_table table)
         return &kymo__copies_kind;
     if (table == KYMO__TABLE_GPU_RANGES)
         return &kymo__gpu_ranges_kind;
+    if (table >= KYMO__TABLE_RANK_SPREAD && table < KYMO__TABLE_RANK_SPREAD + KYMO__N_RANK_TABLES)
+        return &kymo__rank_kinds[table - KYMO__TABLE_RANK_SPREAD];
     const bool is_of_iterations = table >= KYMO__TABLE_ITERATIONS &&
                                   table < KYMO__TABLE_ITERATIONS + KYMO__N_ITERATION_TABLES;
     return is_of_iterations ? &kymo__iteration_kinds[table - KYMO__TABLE_ITERATIONS] : &kinds[table];
+}
+
+static kymo_status make_tables(kymo_summary *summary, const struct kymo__making *making)
+{
+    for (size_t t = 0; t < KYMO__N_TABLES; t++) {
+        const struct kymo__table_kind *kind = kind_of((enum kymo__summary_table)t);
+        KYMO_TRY(kymo_table_create(kind->name, kind->columns, kind->n_columns, &summary->tables[t]));
+        KYMO_TRY(kind->fill(summary->tables[t], making));
+        KYMO_TRY(kymo_table_status(summary->tables[t]));
+    }
+    return KYMO_OK;
 }
 
 kymo_status kymo__summary_make_tables(kymo_summary *summary, const struct kymo__merge *merge,
                                       kymo_recording *const *recordings, size_t n,
                                       const struct kymo_summary_options *options)
 {
-    const struct kymo__making making = {merge, options->filter, recordings, n, &summary->cost};
-    for (size_t t = 0; t < KYMO__N_TABLES; t++) {
-        const struct kymo__table_kind *kind = kind_of((enum kymo__summary_table)t);
-        KYMO_TRY(kymo_table_create(kind->name, kind->columns, kind->n_columns, &summary->tables[t]));
-        KYMO_TRY(kind->fill(summary->tables[t], &making));
-        KYMO_TRY(kymo_table_status(summary->tables[t]));
-    }
-    return KYMO_OK;
+    struct kymo__ranks ranks;
+    const struct kymo__making making = {merge, options->filter, recordings,
+                                        n,     &summary->cost,  &ranks};
+    const kymo_status status = kymo__ranks_make(&ranks, merge)
+                                   ? make_tables(summary, &making)
+                                   : kymo__fail(KYMO_ENOMEM, "no memory for the tables of ranks");
+    kymo__ranks_fini(&ranks);
+    return status;
 }

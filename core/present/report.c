@@ -114,19 +114,23 @@ static kymo_status put_headline(struct report *report)
 
 /* ---- tables ---- */
 
-static kymo_status put_table(struct report *report, const kymo_table *table, bool has_title)
+static kymo_status put_table(struct report *report, const kymo_table *table, bool has_title,
+                             uint32_t limit)
 {
     static const char *const one_process[] = {"processes", "rank_min_ns", "rank_max_ns", "max_rank",
                                               NULL};
+    /* What is the same in all rows of these; a line below the tables says it. */
+    static const char *const many_ranks[] = {"per", "median_ns", NULL};
     const size_t n = kymo_table_n_rows(table);
-    const uint32_t limit = report->options->limit;
     const bool is_tree = strcmp(kymo_table_name(table), "tree") == 0;
     const bool is_alone = kymo_table_n_rows(table_of(report, KYMO__TABLE_PROCESSES)) <= 1;
     struct kymo__text_view view = {
         .table = table,
         .options = report->options->text,
         .n_rows = limit != 0 && n > limit ? limit : n,
-        .hide = is_alone ? one_process : NULL,
+        .hide = is_alone                                            ? one_process
+                : table == table_of(report, KYMO__TABLE_RANK_TIMES) ? many_ranks
+                                                                    : NULL,
     };
     view.options.tree = is_tree ? "name" : NULL;
     KYMO_TRY(end_line(report)); /* an empty one */
@@ -147,13 +151,37 @@ static kymo_status put_table(struct report *report, const kymo_table *table, boo
     return end_line(report);
 }
 
+/* Many ranks: what is usual, and who is not; each row of each rank where all rows are wanted. */
+static kymo_status put_exceptions(struct report *report)
+{
+    static const enum kymo__summary_table tables[] = {KYMO__TABLE_RANK_SPREAD, KYMO__TABLE_RANK_TIMES,
+                                                      KYMO__TABLE_RANK_OUTLIERS,
+                                                      KYMO__TABLE_RANK_HOSTS};
+    const uint32_t limit = report->options->limit;
+    for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++) {
+        const bool is_spread = tables[i] == KYMO__TABLE_RANK_SPREAD;
+        const kymo_table *table = table_of(report, tables[i]);
+        if (kymo_table_n_rows(table) != 0)
+            KYMO_TRY(put_table(report, table, true,
+                               is_spread ? limit : KYMO__MIN(limit, (uint32_t)KYMO__RANK_ROWS)));
+    }
+    return KYMO_OK;
+}
+
 static kymo_status put_tables(struct report *report)
 {
     kymo_table *tables[KYMO__N_TABLES + 1];
     size_t n;
+    const uint32_t limit = report->options->limit;
     KYMO_TRY(kymo__report_tables(report->summary, report->options->tables, tables, &n));
-    for (size_t i = 0; i < n; i++)
-        KYMO_TRY(put_table(report, tables[i], n > 1));
+    for (size_t i = 0; i < n; i++) {
+        const bool is_by_exception = tables[i] == table_of(report, KYMO__TABLE_RANKS) &&
+                                     kymo__report_has_many_ranks(report->summary);
+        if (is_by_exception)
+            KYMO_TRY(put_exceptions(report));
+        if (!is_by_exception || limit == 0)
+            KYMO_TRY(put_table(report, tables[i], n > 1 || is_by_exception, limit));
+    }
     return KYMO_OK;
 }
 
@@ -323,6 +351,7 @@ static kymo_status put_report(struct report *report)
     KYMO_TRY(end_line(report));
     KYMO_TRY(put_gpu(report));
     KYMO_TRY(kymo__report_iterations(report->summary, &report->line, report->out));
+    KYMO_TRY(kymo__report_ranks(report->summary, &report->line, report->out));
     KYMO_TRY(kymo__report_workers(report->summary, &report->line, report->out));
     KYMO_TRY(put_open(report));
     KYMO_TRY(put_loss(report));

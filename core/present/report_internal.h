@@ -52,6 +52,13 @@ KYMO_WARN_UNUSED kymo_status kymo__gpu_report_text(const struct kymo_gpu_report 
 KYMO_WARN_UNUSED kymo_status kymo__report_iterations(kymo_summary *summary, struct kymo__buf *line,
                                                      FILE *out);
 
+/* More than so many ranks are shown by exception. */
+enum { KYMO__FEW_RANKS = 16, KYMO__RANK_ROWS = 10 };
+bool kymo__report_has_many_ranks(const kymo_summary *summary);
+/* Lines about many ranks, in report_ranks.c: what is usual, the slowest and the fastest, outliers, hosts that stand out. */
+KYMO_WARN_UNUSED kymo_status kymo__report_ranks(const kymo_summary *summary, struct kymo__buf *line,
+                                                FILE *out);
+
 /* One line about the workers of data loaders, where there are any: how busy they were. */
 KYMO_WARN_UNUSED kymo_status kymo__report_workers(kymo_summary *summary, struct kymo__buf *line,
                                                   FILE *out);

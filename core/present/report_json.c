@@ -28,7 +28,9 @@ static kymo_status put_tables(kymo_summary *summary, const struct kymo_report_op
         KYMO__TABLE_THROUGHPUT, KYMO__TABLE_EPOCHS,
         KYMO__TABLE_PHASES,     KYMO__TABLE_OUTLIERS,
         KYMO__TABLE_KERNELS,    KYMO__TABLE_COPIES,
-        KYMO__TABLE_GPU_RANGES,
+        KYMO__TABLE_GPU_RANGES, KYMO__TABLE_RANK_SPREAD,
+        KYMO__TABLE_RANK_TIMES, KYMO__TABLE_RANK_OUTLIERS,
+        KYMO__TABLE_RANK_HOSTS,
     };
     kymo_table *asked[KYMO__N_TABLES];
     size_t n;

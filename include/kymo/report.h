@@ -47,6 +47,12 @@ KYMO_API void kymo_summary_destroy(kymo_summary *summary);
  *   async      as ranges, of async ranges                        counters   name count min mean max last
  *   marks      name count                                        open       rank pid thread name since_ns
  *   sites      name category domain color file line              warnings   text
+ * and where there are several ranks, else empty:
+ *   rank_spread name per ranks median_ns mad_ns p25_ns p75_ns min_ns min_rank max_ns max_rank spread outliers
+ *   rank_times rank pid host per mean_ns median_ns by_ns by_share score outlier slow_share longer longer_by_ns
+ *   rank_outliers
+ *              rank pid host name per mean_ns median_ns by_ns by_share score
+ *   rank_hosts host per ranks median_ns others_ns by_ns by_share score outliers outlier    (of several machines)
  * and where there is work of GPUs (records GPU), else empty:
  *   kernels    name kind count total_ns mean_ns min_ns p50_ns p90_ns p99_ns max_ns share streams devices processes
  *   copies     name direction count bytes total_ns mean_ns min_ns max_ns bytes_per_s            (copies and sets)
@@ -75,6 +81,14 @@ KYMO_API void kymo_summary_destroy(kymo_summary *summary);
  * than the third quartile by three times the distance between the quartiles, and than the median by a fifth; `longer`
  * is the innermost range that accounts for it. The 16 longest of a process at most. Memory: 4 bytes for each iteration
  * of a process while it is read, and 16 for each of the longest process.
+ *
+ * Ranks held against one another: processes that load no data for another. The value of a name is its mean time in an
+ * iteration (`per` is "iteration"); of names that run in none, and of programs that tell no iterations, its time in all
+ * ("run"). `mad_ns` is the median of the distances from the median, and `score` how many typical distances (1.48 times
+ * that, a hundredth of the median at least) a value lies from it. Of five ranks or more, one is an outlier that is more
+ * than five of these away, and more than a hundredth of the whole. rank_times has each rank, the slowest first: by_ns
+ * against the median, slow_share the part of its iterations beyond that bound, `longer` the innermost range that makes it
+ * slower than the median rank. rank_outliers has the largest first, and those that are too fast last.
  *
  * GPU work: the streams of a process are no threads and their work no ranges. `kind` is kernel, copy, set, annotation, sync
  * or memory. The last three are no work: they have no share and come last. `share` is the total over the times of all work
@@ -129,7 +143,9 @@ struct kymo_report_options {
     struct kymo_text_options text;
     /*
      * Which tables, comma separated; NULL: "ranges". Behind ranges come kernels, copies, async, counters and marks where there are any,
-     * behind iterations iteration_ranks, epochs, phases and outliers.
+     * behind iterations iteration_ranks, epochs, phases and outliers. In text, where there are more than 16 ranks,
+     * `ranks` gives way to rank_spread, the first ten of rank_times, rank_outliers and rank_hosts; with a limit of 0 it
+     * stands behind these.
      */
     const char *tables;
     const char *sort; /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" turns it round */
@@ -140,8 +156,8 @@ struct kymo_report_options {
 KYMO_API kymo_status kymo_report_text(kymo_summary *summary,
                                       const struct kymo_report_options *options, FILE *out);
 /*
- * An object: the tables asked for (always ranges, async, counters, marks, open, processes, those of iterations and of
- * GPU work),
+ * An object: the tables asked for (always ranges, async, counters, marks, open, processes, those of iterations, of
+ * ranks held against one another and of GPU work),
  * warnings, loss, cost.
  */
 KYMO_API kymo_status kymo_report_json(kymo_summary *summary,

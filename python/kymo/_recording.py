@@ -155,6 +155,26 @@ class Recording:
         return self.table("ranks")
 
     @property
+    def rank_spread(self) -> Table:
+        """The whole iteration, then one row per name: its median, spread and extremes over ranks."""
+        return self.table("rank_spread")
+
+    @property
+    def rank_times(self) -> Table:
+        """One row per rank, the slowest first: against the median, how often it is slow, and in which range."""
+        return self.table("rank_times")
+
+    @property
+    def rank_outliers(self) -> Table:
+        """One row per rank and name that is far from the other ranks, the largest difference first."""
+        return self.table("rank_outliers")
+
+    @property
+    def rank_hosts(self) -> Table:
+        """One row per machine, the slowest first, against the ranks elsewhere; empty where there is one machine."""
+        return self.table("rank_hosts")
+
+    @property
     def processes(self) -> Table:
         """One row per process: what it was, when it ran, what measuring it cost, how it ended."""
         return self.table("processes")
