@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "analyze/analyze_internal.h"
+#include "analyze/path_times.h"
 
 /* While the processes of one side are added. */
 struct adding {

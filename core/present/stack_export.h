@@ -5,6 +5,7 @@
 #ifndef KYMO_STACK_EXPORT_H
 #define KYMO_STACK_EXPORT_H
 
+#include "analyze/path_times.h"
 #include "present/export_internal.h"
 
 struct kymo__stack_export {
