@@ -70,6 +70,7 @@ struct cli_command {
     const char *examples; /* lines, and what they do */
     const char *exits; /* its exit statuses, where there is more to say than `kymo --help` does */
     int *divider; /* set to how many arguments stand before "--", for two lists of them; NULL: it ends the options */
+    bool is_of_itwinai;     /* a command that itwinai has: listed behind our own */
     bool stops_at_argument; /* options end at the first argument: the rest is another program's */
     int (*run)(int n_args, char **args);
 };
@@ -77,7 +78,8 @@ struct cli_command {
 extern const struct cli_command cli_command_run, cli_command_attach, cli_command_top,
     cli_command_stacks, cli_command_watch, cli_command_report, cli_command_export,
     cli_command_compare, cli_command_artifacts, cli_command_breakdown, cli_command_import,
-    cli_command_dump, cli_command_diff, cli_command_doctor, cli_command_completion;
+    cli_command_dump, cli_command_diff, cli_command_doctor, cli_command_completion,
+    cli_command_generate_py_spy_report, cli_command_generate_flamegraph;
 
 /* Every command, then NULL; and what stands above them all, described as if it were one. In main.c. */
 extern const struct cli_command *const cli_commands[];
@@ -174,6 +176,9 @@ bool cli_has_no_log(const char *path);
  */
 int cli_write_file(const char *path, kymo_status (*write)(void *ctx, int fd), void *ctx,
                    const char *next);
+/* The same by way of a new file beside it, which takes its place once it is whole: an old one stays until then. */
+int cli_replace_file(const char *path, kymo_status (*write)(void *ctx, int fd), void *ctx,
+                     const char *next);
 /* What to do with a report page of this build. */
 const char *cli_page_next(void);
 

@@ -95,8 +95,8 @@ static const struct cli_option options[] = {
      "with --samples: threads of this name; as --filter"},
     {"rank", 0, CLI_TEXT, "R", &given.rank, "with --samples: processes of this rank"},
     {"library", 0, CLI_TEXT, "NAME", &given.library,
-     "with --samples: what is called in files with NAME in their\n"
-     "path, and who called into it"},
+     "with --samples: what is called by a library, a folder or file\n"
+     "of that name, and who called into it"},
     {"native", 0, CLI_FLAG, NULL, &given.native,
      "with --samples: native functions by themselves (default: their\n"
      "time is that of the Python function that called them)"},

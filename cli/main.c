@@ -9,10 +9,24 @@
 #include "cli.h"
 
 const struct cli_command *const cli_commands[] = {
-    &cli_command_run,       &cli_command_attach,    &cli_command_top,        &cli_command_stacks,
-    &cli_command_watch,     &cli_command_report,    &cli_command_export,     &cli_command_compare,
-    &cli_command_breakdown, &cli_command_artifacts, &cli_command_import,     &cli_command_diff,
-    &cli_command_dump,      &cli_command_doctor,    &cli_command_completion, NULL,
+    &cli_command_run,
+    &cli_command_attach,
+    &cli_command_top,
+    &cli_command_stacks,
+    &cli_command_watch,
+    &cli_command_report,
+    &cli_command_export,
+    &cli_command_compare,
+    &cli_command_breakdown,
+    &cli_command_artifacts,
+    &cli_command_import,
+    &cli_command_diff,
+    &cli_command_dump,
+    &cli_command_doctor,
+    &cli_command_completion,
+    &cli_command_generate_py_spy_report,
+    &cli_command_generate_flamegraph,
+    NULL,
 };
 #define N_COMMANDS (sizeof cli_commands / sizeof cli_commands[0] - 1)
 
@@ -38,11 +52,19 @@ static const struct cli_command *find_command(const char *name)
     return NULL;
 }
 
+static void print_commands(bool of_itwinai, int width)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (cli_commands[i]->is_of_itwinai == of_itwinai)
+            printf("  %-*s%s\n", width, cli_commands[i]->name, cli_commands[i]->brief);
+}
+
 static void print_overview(void)
 {
     printf("Usage: kymo %s\n\n%s\n\nCommands:\n", cli_program.usage, cli_program.about);
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        printf("  %-12s%s\n", cli_commands[i]->name, cli_commands[i]->brief);
+    print_commands(false, 12);
+    printf("\nCommands of itwinai, with its options:\n");
+    print_commands(true, 29);
     printf("\nA first look:\n%s\n\n"
            "'kymo COMMAND --help' tells about one command, 'kymo --version' which kymo this is.\n"
            "Exit status: %s\n",

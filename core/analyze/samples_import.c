@@ -10,7 +10,9 @@
 #include "analyze/calls.h"
 #include "analyze/samples.h"
 
-enum { MOST_SAMPLES = 1 << 24 }; /* beyond, a file counts nanoseconds, and a stack is one sample */
+enum {
+    MOST_SAMPLES = 1000000000
+}; /* beyond, a file counts nanoseconds, and a stack is one sample */
 
 struct turning {
     struct kymo__samples_set *set;
@@ -212,16 +214,13 @@ kymo_status kymo__samples_tell(struct kymo__samples_set *set, kymo__samples_hand
     for (size_t i = 0; i < set->n_told; i++) {
         const struct kymo__samples_told *const told = &set->told[i];
         const struct kymo_samples_seen seen = {.thread = told->thread, .stack = told->stack};
-        for (uint64_t k = 0; k < told->n; k++) {
-            /* Of shares that do not come out even the first ones are a nanosecond longer. */
-            struct kymo_samples_round round = {.process = told->process,
-                                               .at_ns = told->at_ns,
-                                               .weight_ns = told->weight_ns / told->n +
-                                                            (k < told->weight_ns % told->n),
-                                               .seen = &seen,
-                                               .n_seen = 1};
-            KYMO_TRY(hand(ctx, &round));
-        }
+        struct kymo_samples_round round = {.process = told->process,
+                                           .at_ns = told->at_ns,
+                                           .weight_ns = told->weight_ns,
+                                           .n_same = told->n,
+                                           .seen = &seen,
+                                           .n_seen = 1};
+        KYMO_TRY(hand(ctx, &round));
     }
     return KYMO_OK;
 }

@@ -1,4 +1,4 @@
-/* Tables of samples by who they are of, by what is waited for, by who holds the interpreter lock, by the way into a library. */
+/* Tables of samples by who they are of, by what is waited for, by who holds the interpreter lock. */
 #include <string.h>
 
 #include "analyze/samples_whole.h"
@@ -124,22 +124,16 @@ bool kymo__samples_put_owners(struct kymo_samples_report *report)
 
 /* ---- groups of cells by a few numbers ---- */
 
-struct group {
-    uint32_t key[3];
-    struct kymo__samples_sum sum;
-};
-
 static int by_key(const void *a, const void *b)
 {
-    const struct group *x = a, *y = b;
+    const struct kymo__samples_group *x = a, *y = b;
     for (size_t i = 0; i < 3; i++)
         if (x->key[i] != y->key[i])
             return x->key[i] < y->key[i] ? -1 : 1;
     return 0;
 }
 
-/* Equal ones become one; how many are left. */
-static size_t add_groups(struct group *groups, size_t n)
+size_t kymo__samples_groups_add(struct kymo__samples_group *groups, size_t n)
 {
     size_t last = 0;
     if (n == 0)
@@ -158,64 +152,10 @@ static uint32_t leaf_of(const struct kymo_samples_report *report, uint32_t stack
     return kymo_samples_get_stack(report->set.samples, stack).location;
 }
 
-/* ---- the way into a library ---- */
-
-static bool is_of_library(const struct kymo_samples_report *report, uint32_t stack)
-{
-    const kymo_samples *const s = report->set.samples;
-    const struct kymo_samples_location l = kymo_samples_get_location(s, leaf_of(report, stack));
-    const struct kymo_samples_function *const f = kymo_samples_get_function(s, l.function);
-    return strstr(f->file, report->options.library) != NULL ||
-           strstr(f->module, report->options.library) != NULL;
-}
-
-/* The innermost frame of the library, and the innermost one outside that called into it. */
-static void find_contact(const struct kymo_samples_report *report, uint32_t stack,
-                         uint32_t *contact, uint32_t *caller)
-{
-    const kymo_samples *const s = report->set.samples;
-    *contact = *caller = 0;
-    while (stack != 0 && !is_of_library(report, stack))
-        stack = kymo_samples_get_stack(s, stack).parent;
-    *contact = stack != 0 ? leaf_of(report, stack) : 0;
-    while (stack != 0 && is_of_library(report, stack))
-        stack = kymo_samples_get_stack(s, stack).parent;
-    *caller = stack != 0 ? leaf_of(report, stack) : 0;
-}
-
-bool kymo__samples_put_contacts(struct kymo_samples_report *report)
-{
-    const struct kymo__samples_sums *const sums = &report->sums;
-    kymo_table *const table = report->tables[KYMO__SAMPLES_CONTACTS];
-    if (report->options.library == NULL)
-        return true;
-    struct group *const groups = kymo__calloc(sums->n_cells + 1, sizeof *groups);
-    size_t n = 0;
-    for (size_t i = 0; groups != NULL && i < sums->n_cells; i++) {
-        const struct kymo__samples_cell *const cell = &sums->cells[i];
-        if (!cell->is_chosen)
-            continue;
-        groups[n] = (struct group){.key = {leaf_of(report, cell->stack)}, .sum = cell->sum};
-        find_contact(report, cell->stack, &groups[n].key[1], &groups[n].key[2]);
-        n++;
-    }
-    n = groups != NULL ? add_groups(groups, n) : 0;
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < 3; k++)
-            kymo__samples_put_place(table, report->set.samples, groups[i].key[k]);
-        kymo_table_u64(table, groups[i].sum.n);
-        kymo_table_u64(table, groups[i].sum.ns);
-        kymo__put_share(table, groups[i].sum.ns, sums->whole.ns);
-        kymo_table_f64(table, kymo__samples_error(sums, groups[i].sum.ns));
-    }
-    kymo__free(groups);
-    return groups != NULL;
-}
-
 /* ---- what is waited for ---- */
 
 static void put_wait_row(kymo_table *table, const struct kymo_samples_report *report,
-                         const struct group *group, uint64_t whole_ns)
+                         const struct kymo__samples_group *group, uint64_t whole_ns)
 {
     const kymo_samples *const s = report->set.samples;
     kymo__samples_put_wait(table, group->key[0]);
@@ -231,19 +171,19 @@ bool kymo__samples_put_waits(struct kymo_samples_report *report)
 {
     const struct kymo__samples_sums *const sums = &report->sums;
     kymo_table *const table = report->tables[KYMO__SAMPLES_WAITS];
-    struct group *const groups = kymo__calloc(sums->n_cells + 1, sizeof *groups);
+    struct kymo__samples_group *const groups = kymo__calloc(sums->n_cells + 1, sizeof *groups);
     uint64_t whole_ns = 0;
     size_t n = 0;
     for (size_t i = 0; groups != NULL && i < sums->n_cells; i++) {
         const struct kymo__samples_cell *const cell = &sums->cells[i];
         whole_ns += cell->sum.ns;
-        const struct group group = {.key = {cell->wait, leaf_of(report, cell->stack), cell->thread},
-                                    .sum = cell->sum};
+        const struct kymo__samples_group group = {
+            .key = {cell->wait, leaf_of(report, cell->stack), cell->thread}, .sum = cell->sum};
         /* A cell has both kinds of samples where nothing is known of what is waited for. */
         if (cell->wait != 0)
             groups[n++] = group;
     }
-    n = groups != NULL ? add_groups(groups, n) : 0;
+    n = groups != NULL ? kymo__samples_groups_add(groups, n) : 0;
     for (size_t i = 0; i < n; i++)
         put_wait_row(table, report, &groups[i], whole_ns);
     kymo__free(groups);

@@ -40,6 +40,12 @@ static const struct kymo_column contacts[] = {WHERE,
                                               NS("self_ns", "self"),
                                               SHARE("share", NULL),
                                               SHARE("error", "+-")};
+#define LEAF                                                                                       \
+    TEXT("name"), TEXT("path"), WHOLE("line"), TEXT("library_function_name"),                      \
+        TEXT("library_function_path"), WHOLE("library_function_line"), COUNT("samples", NULL),     \
+        NS("self_ns", "self"), SHARE("share", NULL), SHARE("error", "+-")
+static const struct kymo_column leaves[] = {LEAF};
+static const struct kymo_column leaf_paths[] = {LEAF};
 static const struct kymo_column waits[] = {TEXT("waits"),         WHERE,
                                            TEXT("thread"),        COUNT("samples", NULL),
                                            NS("self_ns", "time"), SHARE("share", NULL)};
@@ -105,6 +111,8 @@ static const struct {
     [KYMO__SAMPLES_RANKS] = KIND(ranks),
     [KYMO__SAMPLES_STACKS] = KIND(stacks),
     [KYMO__SAMPLES_CONTACTS] = KIND(contacts),
+    [KYMO__SAMPLES_LEAVES] = KIND(leaves),
+    [KYMO__SAMPLES_LEAF_PATHS] = KIND(leaf_paths),
     [KYMO__SAMPLES_WAITS] = KIND(waits),
     [KYMO__SAMPLES_GIL] = KIND(gil),
     [KYMO__SAMPLES_AUDIT] = KIND(audit),
@@ -116,12 +124,12 @@ static const struct {
 
 /* Columns that rows may be sorted by, as people call them; a table sorts by the first that it has. */
 static const struct sort {
-    const char *name, *columns[4];
+    const char *name, *columns[5];
 } sorts[] = {
     {"self", {"self_ns", "held_ns"}},
     {"total", {"total_ns", "self_ns", "held_ns"}},
     {"samples", {"samples", "held_ns"}},
-    {"name", {"function", "file", "module", "thread"}},
+    {"name", {"function", "file", "module", "thread", "name"}},
 };
 
 static const struct sort *find_sort(const char *name)

@@ -129,9 +129,9 @@ static bool add_sample(struct kymo_samples_report *report, const struct kymo_sam
 {
     struct kymo__samples_sums *const sums = &report->sums;
     const bool is_off = (seen->flags & KYMO_SAMPLE_OFF_CPU) != 0;
-    const uint64_t ns = round->weight_ns;
+    const uint64_t ns = round->weight_ns, n = KYMO__MAX(round->n_same, 1);
     const struct kymo__samples_sum one = {
-        .n = 1,
+        .n = n,
         .ns = ns,
         .known_ns = is_off || (seen->flags & KYMO_SAMPLE_ON_CPU) != 0 ? ns : 0,
         .cpu_ns = (seen->flags & KYMO_SAMPLE_ON_CPU) != 0 ? ns : 0,
@@ -148,7 +148,7 @@ static bool add_sample(struct kymo_samples_report *report, const struct kymo_sam
     if (!is_chosen)
         return true;
     kymo__samples_sum_add(&sums->whole, &one);
-    sums->squares += (double)ns * (double)ns;
+    sums->squares += (double)ns * (double)ns / (double)n;
     add_audit(report, round->process, key.stack, seen->flags);
     return true;
 }

@@ -86,7 +86,7 @@ static kymo_status add_round(void *ctx, const struct kymo_samples_round *round)
         struct sum *const sum = find_sum(a, round->seen[i].thread, round->seen[i].stack);
         if (sum == NULL)
             return no_memory();
-        sum->n++;
+        sum->n += KYMO__MAX(round->n_same, 1);
         sum->weight_ns += round->weight_ns;
     }
     return KYMO_OK;

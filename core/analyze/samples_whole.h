@@ -14,6 +14,8 @@ enum kymo__samples_table {
     KYMO__SAMPLES_RANKS,
     KYMO__SAMPLES_STACKS,
     KYMO__SAMPLES_CONTACTS,
+    KYMO__SAMPLES_LEAVES,
+    KYMO__SAMPLES_LEAF_PATHS,
     KYMO__SAMPLES_WAITS,
     KYMO__SAMPLES_GIL,
     KYMO__SAMPLES_AUDIT,
@@ -91,7 +93,18 @@ struct kymo__samples_row *kymo__samples_rows_of_cells(const struct kymo_samples_
 /* Half of the interval of a share. */
 double kymo__samples_error(const struct kymo__samples_sums *sums, uint64_t ns);
 
-/* ---- samples_tables.c, samples_more.c, samples_audit.c: fill tables; false without memory ---- */
+/* Samples by a few numbers that they have in common. */
+struct kymo__samples_group {
+    uint32_t key[3];
+    struct kymo__samples_sum sum;
+};
+/* Equal ones become one, in the order of their keys; how many are left. In samples_more.c. */
+size_t kymo__samples_groups_add(struct kymo__samples_group *groups, size_t n);
+
+/* Whether a function is of a library of this name; see samples_library.c. */
+bool kymo__samples_is_of_library(const struct kymo_samples_function *function, const char *library);
+
+/* ---- samples_tables.c, samples_more.c, samples_library.c, samples_audit.c: fill tables; false without memory ---- */
 
 bool kymo__samples_put_frames(struct kymo_samples_report *report);
 bool kymo__samples_put_stacks(struct kymo_samples_report *report);

@@ -62,16 +62,16 @@ static bool make_slots(struct writing *w, uint32_t log2)
     return true;
 }
 
-static bool count(struct writing *w, uint32_t owner, uint32_t stack)
+static bool count(struct writing *w, uint32_t owner, uint32_t stack, uint64_t n)
 {
     uint32_t *const slot = find_slot(w, owner, stack);
     if (*slot != 0) {
-        w->lines[*slot - 1].n++;
+        w->lines[*slot - 1].n += n;
         return true;
     }
     if (!kymo__grow(&w->lines, &w->lines_cap, w->n_lines + 1, sizeof *w->lines))
         return false;
-    w->lines[w->n_lines++] = (struct line){owner, stack, 1};
+    w->lines[w->n_lines++] = (struct line){owner, stack, n};
     *slot = (uint32_t)w->n_lines;
     return w->n_lines * 2 <= (size_t)1 << w->n_slots_log2 || make_slots(w, w->n_slots_log2 + 1);
 }
@@ -83,7 +83,7 @@ static kymo_status take_round(void *ctx, const struct kymo_samples_round *round)
         const uint32_t owner = w->by_thread       ? round->seen[i].thread
                                : w->has_processes ? round->process
                                                   : 0;
-        if (!count(w, owner, round->seen[i].stack))
+        if (!count(w, owner, round->seen[i].stack, KYMO__MAX(round->n_same, 1)))
             return no_memory();
     }
     return KYMO_OK;

@@ -190,7 +190,7 @@ static kymo_status lay_sample(struct laying *l, const struct kymo_samples_round 
         !change_to(l, thread, seen->stack, begin_ns))
         return no_memory();
     for (size_t i = 0; i < thread->depth; i++)
-        thread->open[i].n_samples++;
+        thread->open[i].n_samples += KYMO__MAX(round->n_same, 1);
     thread->end_ns = KYMO__MAX(round->at_ns, begin_ns);
     thread->round = number;
     return KYMO_OK;

@@ -122,6 +122,8 @@ struct kymo_text_options {
 KYMO_API kymo_status kymo_present_text(const kymo_table *table,
                                        const struct kymo_text_options *options, FILE *out);
 KYMO_API kymo_status kymo_present_csv(const kymo_table *table, FILE *out);
+/* Columns between bars, names above a line, as tabulate's format "presto": what itwinai's commands print. Nothing is cut. */
+KYMO_API kymo_status kymo_present_presto(const kymo_table *table, FILE *out);
 /*
  * Append the rows to the file `path`, which is made where there is none; the line of names goes into an empty one. One
  * write for all rows: whoever reads meanwhile, or after a kill, finds whole lines, and where the disk is full the file

@@ -107,6 +107,7 @@ struct kymo_samples_round {
     uint32_t process;
     uint64_t at_ns;     /* CLOCK_MONOTONIC */
     uint64_t weight_ns; /* the time it stands for; 0: as long as since this process's round before */
+    uint64_t n_same; /* how many equal rounds this one stands for, their weights added up; 0: itself alone */
     const struct kymo_samples_seen *seen;
     size_t n_seen;
 };

@@ -45,7 +45,12 @@ typedef struct kymo_samples_report kymo_samples_report;
 struct kymo_samples_report_options {
     struct kymo_samples_filter filter;
     const char *sort; /* self, total, samples, name; "-" before it turns round; NULL: self */
-    const char *library; /* table `contacts`: what is called in files or libraries with this in their path; NULL: none */
+    /*
+     * Tables `contacts`, `leaves`, `leaf_paths`: the library whose frames are looked for. A folder or file on the path of a
+     * frame is called so, endings apart, or matches it where it has one of *?[; "torch/nn" and "torch.nn" are a folder in
+     * one. NULL: these tables are empty.
+     */
+    const char *library;
     const char *names; /* rows whose name has this in it, as the summary's filter; sums do not change by it */
     int native; /* native frames count as functions of their own; else their time is that of the Python frame around them */
 };
@@ -74,6 +79,9 @@ KYMO_API void kymo_samples_report_destroy(kymo_samples_report *report);
  *   stacks      stack samples self_ns share error cpu gil waits; frames from the outermost, with ";" between
  *   contacts    function file line contact contact_file contact_line caller caller_file caller_line samples self_ns share
  *               error: where samples are, the innermost frame of `library` around that, and who called into it
+ *   leaves      name path line library_function_name library_function_path library_function_line samples self_ns share error:
+ *               a row for each stack, its innermost frame and the innermost of `library`, as in itwinai's report
+ *   leaf_paths  the same, stacks with both frames in common added up
  *   waits       waits function file line thread samples self_ns share
  *   gil         rank pid thread held_ns held wants_ns wants switches_per_s
  *   audit       host pid strategy rate_hz achieved_hz seconds rounds asked missed missed_share samples rejected
@@ -102,6 +110,13 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_samples_report_text(
     kymo_samples_report *report, const struct kymo_samples_text_options *options, FILE *out);
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_samples_report_json(kymo_samples_report *report,
                                                                FILE *out);
+
+/*
+ * The first `limit` rows (0: all) of `leaves`, or with `merged` of `leaf_paths`, as itwinai's generate-py-spy-report draws them:
+ * the last column is "proportion (n)", the share of all samples and how many these are. KYMO_EIO, KYMO_ENOMEM.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_samples_report_leaves(kymo_samples_report *report,
+                                                                 int merged, size_t limit, FILE *out);
 
 #ifdef __cplusplus
 }

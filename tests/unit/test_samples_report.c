@@ -226,7 +226,7 @@ static void a_library_is_met_where_it_is_called(void **state)
     put_rounds(m, &at, 60, t, samples_stack(m, "main:1;lib_call:5;lib_inner:6;numpy:7"), ON, 0);
     put_rounds(m, &at, 40, t, samples_stack(m, "main:2"), ON, 0);
     samples_end(m, "stop");
-    struct opened r = report_of(m, &(struct kymo_samples_report_options){.library = "/lib_"});
+    struct opened r = report_of(m, &(struct kymo_samples_report_options){.library = "lib_*"});
     const kymo_table *contacts = table_of(&r, "contacts");
     assert_int_equal(kymo_table_n_rows(contacts), 2);
     assert_string_equal(table_cell(contacts, 0, "function").as.text, "numpy");
@@ -234,6 +234,65 @@ static void a_library_is_met_where_it_is_called(void **state)
     assert_string_equal(table_cell(contacts, 0, "caller").as.text, "main");
     assert_int_equal(table_number(contacts, 0, "caller_line"), 1);
     assert_true(table_cell(contacts, 1, "contact").is_null);
+    close_report(&r);
+}
+
+static const char *contact_at(const char *place, const char *library)
+{
+    static char name[64];
+    struct samples_maker m;
+    assert_int_equal(samples_maker_init(&m), 0);
+    const uint32_t t = samples_thread(&m, true, "MainThread");
+    char stack[256];
+    uint64_t at = 1000000;
+    snprintf(stack, sizeof stack, "main:1;%s:5;leaf:9", place);
+    put_rounds(&m, &at, 1, t, samples_stack(&m, stack), ON, 0);
+    samples_end(&m, "stop");
+    struct opened r = report_of(&m, &(struct kymo_samples_report_options){.library = library});
+    const struct kymo_cell cell = table_cell(table_of(&r, "contacts"), 0, "contact");
+    snprintf(name, sizeof name, "%s", cell.is_null ? "" : cell.as.text);
+    close_report(&r);
+    samples_maker_fini(&m);
+    return name;
+}
+
+/* The maker's functions are of files /src/NAME.py. */
+static void a_library_is_a_part_of_a_path_and_not_of_a_word(void **state)
+{
+    (void)state;
+    assert_string_equal(contact_at("lib/torch/nn/linear", "torch"), "lib/torch/nn/linear");
+    assert_string_equal(contact_at("lib/torch/nn/linear", "torch/nn"), "lib/torch/nn/linear");
+    assert_string_equal(contact_at("lib/torch/nn/linear", "torch.nn"), "lib/torch/nn/linear");
+    assert_string_equal(contact_at("lib/torch/nn/linear", "/torch/"), "lib/torch/nn/linear");
+    assert_string_equal(contact_at("lib/torch/nn/linear", "torch.nn.linear"),
+                        "lib/torch/nn/linear");
+    assert_string_equal(contact_at("lib/torch/nn/linear", "tor*"), "lib/torch/nn/linear");
+    assert_string_equal(contact_at("my/helpers", "helpers"), "my/helpers");
+    assert_string_equal(contact_at("lib/torchvision/ops", "torch"), "");
+    assert_string_equal(contact_at("home/torchard/train", "torch"), "");
+    assert_string_equal(contact_at("lib/torch/linear", "torch/nn"), "");
+    assert_string_equal(contact_at("lib/torch/linear", ""), "");
+}
+
+static void leaves_are_rows_of_stacks_or_of_frames(void **state)
+{
+    struct samples_maker *m = *state;
+    const uint32_t t = samples_thread(m, true, "MainThread");
+    uint64_t at = 1000000;
+    put_rounds(m, &at, 30, t, samples_stack(m, "main:1;mine:5;dot:7"), ON, 0);
+    put_rounds(m, &at, 20, t, samples_stack(m, "main:2;mine:5;dot:7"), ON, 0);
+    put_rounds(m, &at, 50, t, samples_stack(m, "main:3"), ON, 0);
+    samples_end(m, "stop");
+    struct opened r = report_of(m, &(struct kymo_samples_report_options){.library = "mine"});
+    const kymo_table *leaves = table_of(&r, "leaves"), *merged = table_of(&r, "leaf_paths");
+    assert_int_equal(kymo_table_n_rows(leaves), 3);
+    assert_int_equal(table_number(leaves, 1, "samples"), 30);
+    assert_int_equal(kymo_table_n_rows(merged), 2);
+    assert_int_equal(table_number(merged, 0, "samples") + table_number(merged, 1, "samples"), 100);
+    const size_t dot = table_cell(merged, 0, "library_function_name").is_null ? 1 : 0;
+    assert_string_equal(table_cell(merged, dot, "name").as.text, "dot");
+    assert_string_equal(table_cell(merged, dot, "library_function_name").as.text, "mine");
+    assert_int_equal(table_number(merged, dot, "library_function_line"), 5);
     close_report(&r);
 }
 
@@ -571,6 +630,8 @@ int main(void)
         TEST(a_line_says_what_it_waits_for),
         TEST(the_lock_is_shared_out),
         TEST(a_library_is_met_where_it_is_called),
+        TEST(a_library_is_a_part_of_a_path_and_not_of_a_word),
+        TEST(leaves_are_rows_of_stacks_or_of_frames),
         TEST(modes_choose_samples),
         TEST(a_filter_that_cannot_be_is_one_sentence),
         TEST(ranges_and_iterations_choose_samples),
