@@ -1,0 +1,171 @@
+/* What a series comes to, in sentences: how far it scales, what by, and why no further. */
+#include <math.h>
+
+#include "analyze/scaling_whole.h"
+
+/* Above the ideal by more than this is not what more workers can do by themselves. */
+#define ABOVE_IDEAL 0.05
+/* A part of a step that grows by less does not stop anything. */
+#define WORTH_TELLING 0.05
+
+void kymo__scaling_name(struct kymo__buf *text, const struct kymo__scaling_series *series)
+{
+    const bool has_experiment = *series->experiment != '\0', has_strategy = *series->strategy != '\0';
+    kymo__buf_puts(text, series->experiment);
+    kymo__buf_puts(text, has_experiment && has_strategy ? ", " : "");
+    kymo__buf_puts(text, series->strategy);
+    kymo__buf_puts(text, has_experiment || has_strategy ? "" : "all runs");
+    kymo__buf_puts(text, ": ");
+}
+
+/* " (1.2 % to 3.4 %)", where it is known. */
+static void put_between(struct kymo__buf *text, const struct kymo__scaling_interval *interval)
+{
+    if (isnan(interval->low))
+        return;
+    kymo__buf_puts(text, " (");
+    kymo__text_share(text, interval->low);
+    kymo__buf_puts(text, " to ");
+    kymo__text_share(text, interval->high);
+    kymo__buf_puts(text, ")");
+}
+
+/* ---- efficiency ---- */
+
+static void find_efficiency(struct kymo__buf *text, const struct kymo__scaling_series *series,
+                            const struct kymo__scaling_point *points)
+{
+    const struct kymo__scaling_point *last = &points[series->n - 1];
+    if (isnan(last->speedup.value))
+        return;
+    kymo__scaling_name(text, series);
+    kymo__buf_printf(text, "%u workers are %.3g times as fast as %u", last->workers,
+                     last->speedup.value, points[0].workers);
+    if (series->kind == KYMO__SCALING_WEAK)
+        kymo__buf_puts(text, " by the work done in a second");
+    kymo__buf_puts(text, ", which is ");
+    kymo__text_share(text, last->speedup.value / last->ideal);
+    kymo__buf_puts(text, " of the ideal\n");
+}
+
+static void find_too_good(struct kymo__buf *text, const struct kymo__scaling_series *series,
+                          const struct kymo__scaling_point *points)
+{
+    for (size_t i = 1; i < series->n; i++) {
+        const struct kymo__scaling_level *speedup = &points[i].speedup;
+        if (!(speedup->low / points[i].ideal > 1 + ABOVE_IDEAL))
+            continue;
+        kymo__scaling_name(text, series);
+        kymo__buf_printf(text, "%u workers do better than the ideal (", points[i].workers);
+        kymo__text_share(text, speedup->value / points[i].ideal);
+        kymo__buf_printf(
+            text,
+            "): with %u something holds the baseline back, as too little memory does, or "
+            "the runs do not do the same\n",
+            points[0].workers);
+        return;
+    }
+}
+
+/* ---- Karp and Flatt ---- */
+
+static void find_trend(struct kymo__buf *text, const struct kymo__scaling_series *series,
+                       const struct kymo__scaling_point *points)
+{
+    if (series->n < 3)
+        return;
+    const struct kymo__scaling_point *first = &points[1], *last = &points[series->n - 1];
+    const double growth = last->karp_flatt - first->karp_flatt,
+                 error = hypot(first->karp_flatt_error, last->karp_flatt_error);
+    if (!(growth > 2 * error) || !(growth > 0.005))
+        return;
+    kymo__scaling_name(text, series);
+    kymo__buf_puts(text, "the serial share by Karp and Flatt rises from ");
+    kymo__text_share(text, fmax(first->karp_flatt, 0));
+    kymo__buf_printf(text, " at %u workers to ", first->workers);
+    kymo__text_share(text, last->karp_flatt);
+    kymo__buf_printf(text, " at %u: it is overhead that grows with workers, not serial work alone\n",
+                     last->workers);
+}
+
+/* ---- fits ---- */
+
+static void find_amdahl(struct kymo__buf *text, const struct kymo__scaling_series *series)
+{
+    const struct kymo__scaling_fit *fit = &series->fits[KYMO__SCALING_AMDAHL];
+    if (!fit->is_fitted || series->fits[KYMO__SCALING_USL].coherency.low > 0)
+        return; /* where coherency is sure, Amdahl's limit is no answer */
+    kymo__scaling_name(text, series);
+    kymo__buf_puts(text, "by Amdahl's law ");
+    kymo__text_share(text, fit->serial.value);
+    put_between(text, &fit->serial);
+    kymo__buf_puts(text, " of the work of one worker is serial");
+    if (fit->serial.value > 0)
+        kymo__buf_printf(text, ": no number of workers is more than %.3g times as fast as one",
+                         1 / fit->serial.value);
+    kymo__buf_puts(text, "\n");
+}
+
+static void find_usl(struct kymo__buf *text, const struct kymo__scaling_series *series,
+                     const struct kymo__scaling_point *last)
+{
+    const struct kymo__scaling_fit *fit = &series->fits[KYMO__SCALING_USL];
+    if (!fit->is_fitted || isinf(fit->best.value) || fit->reason != NULL)
+        return;
+    kymo__scaling_name(text, series);
+    kymo__buf_printf(text, "by the universal scalability law %.0f workers are fastest",
+                     fit->best.value);
+    if (isfinite(fit->best.low) && isfinite(fit->best.high))
+        kymo__buf_printf(text, " (%.0f to %.0f)", fit->best.low, fit->best.high);
+    else if (isfinite(fit->best.low))
+        kymo__buf_printf(text, " (%.0f at least)", fit->best.low);
+    if (fit->best.value > last->workers)
+        kymo__buf_printf(text, "; the most that was measured are %u", last->workers);
+    kymo__buf_puts(text, "\n");
+}
+
+/* ---- parts of a step ---- */
+
+static void find_what_grows(struct kymo__buf *text, const struct kymo__scaling_series *series,
+                            const struct kymo__scaling_point *first,
+                            const struct kymo__scaling_point *last)
+{
+    const double step_s = last->compute_s + last->communication_s + last->memory_s + last->idle_s;
+    const struct {
+        const char *words;
+        double from_s, to_s;
+    } parts[] = {
+        {"communication that nothing hides grows", first->communication_s, last->communication_s},
+        {"copies that nothing hides grow", first->memory_s, last->memory_s},
+        {"time without work on the device grows", first->idle_s, last->idle_s},
+    };
+    size_t most = 0;
+    for (size_t i = 1; i < KYMO__COUNT_OF(parts); i++)
+        if (parts[i].to_s - parts[i].from_s > parts[most].to_s - parts[most].from_s)
+            most = i;
+    if (!(parts[most].to_s - parts[most].from_s > WORTH_TELLING * step_s))
+        return;
+    kymo__scaling_name(text, series);
+    kymo__buf_printf(text, "from %u to %u workers %s from ", first->workers, last->workers,
+                     parts[most].words);
+    kymo__text_duration(text, parts[most].from_s * 1e9, NULL);
+    kymo__buf_puts(text, " to ");
+    kymo__text_duration(text, parts[most].to_s * 1e9, NULL);
+    kymo__buf_puts(text, " of a step, which is then ");
+    kymo__text_share(text, parts[most].to_s / step_s);
+    kymo__buf_puts(text, " of it\n");
+}
+
+void kymo__scaling_find(struct kymo__buf *text, const struct kymo_scaling *scaling,
+                        const struct kymo__scaling_series *series)
+{
+    const struct kymo__scaling_point *points = &scaling->points[series->first];
+    if (series->n < 2)
+        return;
+    find_efficiency(text, series, points);
+    find_too_good(text, series, points);
+    find_what_grows(text, series, &points[0], &points[series->n - 1]);
+    find_trend(text, series, points);
+    find_amdahl(text, series);
+    find_usl(text, series, &points[series->n - 1]);
+}

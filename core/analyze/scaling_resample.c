@@ -1,0 +1,216 @@
+/*
+ * Medians of points and how sure they are.
+ *
+ * A standard error comes from resampling: runs are drawn out of the runs of a point, and units out of each drawn run;
+ * the deviation of the logarithm of the median of medians, over many draws. Few values show too little of the spread
+ * they come from, so that it grows by sqrt(n / (n - 1)) and its interval is Student's.
+ *
+ * Two repeats are usual, and by themselves say next to nothing of how runs differ. So repeats of all points of a series
+ * speak together: what they show in common is the least that is taken for each, also for a point with one run.
+ */
+#include <math.h>
+
+#include "analyze/compare_internal.h"
+#include "analyze/scaling_whole.h"
+
+/* ---- numbers (splitmix64) ---- */
+
+static uint64_t next(struct kymo__scaling_random *random)
+{
+    uint64_t x = random->state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+struct kymo__scaling_random kymo__scaling_random_of(uint64_t seed, uint64_t a, uint64_t b)
+{
+    struct kymo__scaling_random random = {seed};
+    random.state = next(&random) ^ a;
+    random.state = next(&random) ^ b;
+    return random;
+}
+
+/* Above 0, at most 1. */
+static double next_share(struct kymo__scaling_random *random)
+{
+    return (double)((next(random) >> 11) + 1) * 0x1p-53;
+}
+
+/* Below `n`, which is far below 2^32. */
+static size_t next_below(struct kymo__scaling_random *random, size_t n)
+{
+    return (size_t)((next(random) >> 32) * n >> 32);
+}
+
+double kymo__scaling_random_normal(struct kymo__scaling_random *random)
+{
+    const double radius = sqrt(-2 * log(next_share(random)));
+    return radius * cos(2 * M_PI * next_share(random));
+}
+
+/* ---- drawing ---- */
+
+/* The median of as many units as there are, drawn with repetition. They are in order: it is enough to count places. */
+static double draw_median(const struct kymo__scaling_values *values,
+                          struct kymo__scaling_random *random)
+{
+    const size_t n = values->n_units;
+    uint8_t counts[KYMO__SCALING_UNITS] = {0};
+    for (size_t i = 0; i < n; i++)
+        counts[next_below(random, n)]++;
+    size_t below = 0, place = 0;
+    while (below + counts[place] <= (n - 1) / 2)
+        below += counts[place++];
+    size_t upper = place;
+    if (n % 2 == 0 && below + counts[place] == n / 2)
+        for (upper++; counts[upper] == 0;)
+            upper++;
+    return (values->units[place] + values->units[upper]) / 2;
+}
+
+/* The members of a point that have values of a measure. */
+struct sample {
+    const struct kymo__scaling_values **runs;
+    size_t n;
+    double *medians; /* room for n */
+};
+
+static double draw(const struct sample *sample, struct kymo__scaling_random *random)
+{
+    for (size_t i = 0; i < sample->n; i++) {
+        const size_t run = sample->n == 1 ? 0 : next_below(random, sample->n);
+        sample->medians[i] = draw_median(sample->runs[run], random);
+    }
+    return log(kymo__median(sample->medians, sample->n));
+}
+
+/* The standard error of the logarithm, NaN when there is but one value. */
+static double error_of(const struct sample *sample, struct kymo__scaling_random *random,
+                       uint32_t n_resamples, double *df)
+{
+    /* Thousands of repeats need few draws; this bounds the time that a hostile file can take. */
+    enum { MOST_DRAWS = 1 << 23, FEWEST = 64 };
+    const size_t most = KYMO__MAX(MOST_DRAWS / sample->n, (size_t)FEWEST);
+    const size_t n_draws = KYMO__MIN((size_t)n_resamples, most);
+    const double n = (double)(sample->n > 1 ? sample->n : sample->runs[0]->n_units);
+    *df = n - 1;
+    if (n < 2)
+        return NAN;
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < n_draws; i++) {
+        const double value = draw(sample, random), step = value - mean;
+        mean += step / (double)(i + 1);
+        squares += step * (value - mean);
+    }
+    return sqrt(squares / (double)(n_draws - 1) * n / (n - 1));
+}
+
+/* ---- levels ---- */
+
+/* A run whose only epoch warms up counts where no other run of the point has a better one. */
+static bool is_left_out(const struct kymo_scaling *scaling, const struct kymo__scaling_point *point,
+                        const struct kymo__scaling_member *member, enum kymo__scaling_measure measure)
+{
+    if (measure == KYMO__SCALING_STEP || !member->has_only_first)
+        return false;
+    for (size_t i = point->first; i < point->first + point->n; i++) {
+        const struct kymo__scaling_member *other = &scaling->members[i];
+        if (!other->has_only_first && other->values[measure].n != 0)
+            return true;
+    }
+    return false;
+}
+
+static struct kymo__scaling_level level_of(const struct kymo_scaling *scaling,
+                                           const struct kymo__scaling_point *point,
+                                           enum kymo__scaling_measure measure, struct sample *sample)
+{
+    struct kymo__scaling_level level = {.value = NAN, .error = NAN, .low = NAN, .high = NAN};
+    double least = INFINITY, most = 0;
+    sample->n = 0;
+    for (size_t i = point->first; i < point->first + point->n; i++) {
+        const struct kymo__scaling_member *member = &scaling->members[i];
+        const struct kymo__scaling_values *values = &member->values[measure];
+        if (values->n == 0 || is_left_out(scaling, point, member, measure))
+            continue;
+        sample->runs[sample->n] = values;
+        sample->medians[sample->n++] = values->median;
+        level.n_values += values->n;
+        least = fmin(least, values->median);
+        most = fmax(most, values->median);
+    }
+    level.n_runs = sample->n;
+    if (sample->n == 0)
+        return level;
+    level.value = kymo__median(sample->medians, sample->n);
+    level.spread = (most - least) / level.value;
+    struct kymo__scaling_random random =
+        kymo__scaling_random_of(scaling->options.seed, point->workers, measure);
+    level.error = error_of(sample, &random, scaling->options.n_resamples, &level.df);
+    return level;
+}
+
+/* What repeats of all points show in common of how runs differ, as a variance of one run; 0 degrees without repeats. */
+static double variance_of_runs(const struct kymo__scaling_point *points, size_t n,
+                               enum kymo__scaling_measure measure, double *df)
+{
+    double sum = 0;
+    *df = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct kymo__scaling_level *level = &points[i].levels[measure];
+        if (level->n_runs < 2)
+            continue;
+        sum += level->df * level->error * level->error * (double)level->n_runs;
+        *df += level->df;
+    }
+    return *df > 0 ? sum / *df : 0;
+}
+
+void kymo__scaling_level_bound(struct kymo__scaling_level *level, double confidence)
+{
+    const double half = kymo__t_quantile(confidence, KYMO__MAX(level->df, 1)) * level->error;
+    level->low = level->value * exp(-half);
+    level->high = level->value * exp(half);
+}
+
+static void bound(const struct kymo_scaling *scaling, const struct kymo__scaling_series *series,
+                  enum kymo__scaling_measure measure)
+{
+    struct kymo__scaling_point *points = &scaling->points[series->first];
+    double df;
+    const double variance = variance_of_runs(points, series->n, measure, &df);
+    for (size_t i = 0; i < series->n; i++) {
+        struct kymo__scaling_level *level = &points[i].levels[measure];
+        if (level->n_runs == 0)
+            continue;
+        if (df > 0) {
+            level->error = fmax(level->error, sqrt(variance / (double)level->n_runs));
+            level->df = df;
+        }
+        if (!isnan(level->error))
+            kymo__scaling_level_bound(level, scaling->options.confidence);
+    }
+}
+
+void kymo__scaling_bound(const struct kymo_scaling *scaling, const struct kymo__scaling_series *series)
+{
+    for (unsigned measure = 0; measure < KYMO__N_SCALING_MEASURES; measure++)
+        bound(scaling, series, measure);
+}
+
+kymo_status kymo__scaling_levels(struct kymo_scaling *scaling)
+{
+    struct sample sample = {
+        .runs = kymo__calloc(scaling->n_members, sizeof *sample.runs),
+        .medians = kymo__calloc(scaling->n_members, sizeof *sample.medians),
+    };
+    const bool done = sample.runs != NULL && sample.medians != NULL;
+    for (size_t i = 0; done && i < scaling->n_points; i++)
+        for (unsigned measure = 0; measure < KYMO__N_SCALING_MEASURES; measure++)
+            scaling->points[i].levels[measure] =
+                level_of(scaling, &scaling->points[i], measure, &sample);
+    kymo__free(sample.runs);
+    kymo__free(sample.medians);
+    return done ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for scaling");
+}

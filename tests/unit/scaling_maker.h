@@ -1,0 +1,141 @@
+/* Measured runs for tests of scaling, and the tables that come of them. */
+#ifndef KYMO_TEST_SCALING_MAKER_H
+#define KYMO_TEST_SCALING_MAKER_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base_internal.h"
+#include "table/table_internal.h"
+#include <kymo/scaling.h>
+
+/* A run of which nothing is known but how many workers it had; the caller fills in the rest. */
+static inline struct kymo_scaling_run run_with(const char *strategy, uint32_t workers)
+{
+    return (struct kymo_scaling_run){
+        .strategy = strategy,
+        .name = "a run",
+        .workers = workers,
+        .samples_per_epoch = NAN,
+        .batch = NAN,
+        .compute_s = NAN,
+        .communication_s = NAN,
+        .memory_s = NAN,
+        .idle_s = NAN,
+        .joules = NAN,
+        .utilization = NAN,
+        .computation_fraction = NAN,
+        .computation_vs_communication = NAN,
+    };
+}
+
+static inline void add(kymo_scaling_runs *runs, const struct kymo_scaling_run *run)
+{
+    assert_int_equal(kymo_scaling_runs_add(runs, run), KYMO_OK);
+}
+
+/* A warm-up of 100 s, then these epochs. */
+static inline void add_epochs(kymo_scaling_runs *runs, const char *strategy, uint32_t workers,
+                              const double *epochs, size_t n)
+{
+    double all[64] = {100};
+    assert_true(n < 64);
+    memcpy(all + 1, epochs, n * sizeof *epochs);
+    struct kymo_scaling_run run = run_with(strategy, workers);
+    run.epoch_s = all;
+    run.n_epochs = n + 1;
+    add(runs, &run);
+}
+
+static inline kymo_scaling *scale_with(const kymo_scaling_runs *runs,
+                                       const struct kymo_scaling_options *options)
+{
+    kymo_scaling *scaling = NULL;
+    const kymo_status status = kymo_scaling_create(runs, options, &scaling);
+    if (status != KYMO_OK)
+        fail_msg("%s", kymo_last_error());
+    return scaling;
+}
+
+/* ---- tables ---- */
+
+static inline size_t n_rows(kymo_scaling *scaling, const char *table)
+{
+    return kymo_table_n_rows(kymo_scaling_table(scaling, table));
+}
+
+static inline struct kymo_cell cell(kymo_scaling *scaling, const char *table, size_t row,
+                                    const char *column)
+{
+    const kymo_table *t = kymo_scaling_table(scaling, table);
+    assert_non_null(t);
+    assert_true(kymo_table_find(t, column) >= 0);
+    assert_true(row < kymo_table_n_rows(t));
+    return kymo__cell_of(t, row, column);
+}
+
+/* NaN for null. */
+static inline double real(kymo_scaling *scaling, const char *table, size_t row, const char *column)
+{
+    const struct kymo_cell c = cell(scaling, table, row, column);
+    return c.is_null ? NAN : c.as.f64;
+}
+
+static inline uint64_t whole(kymo_scaling *scaling, const char *table, size_t row, const char *column)
+{
+    return cell(scaling, table, row, column).as.u64;
+}
+
+static inline const char *text(kymo_scaling *scaling, const char *table, size_t row,
+                               const char *column)
+{
+    return cell(scaling, table, row, column).as.text;
+}
+
+static inline bool has_note(kymo_scaling *scaling, const char *part)
+{
+    for (size_t row = 0; row < n_rows(scaling, "notes"); row++)
+        if (strstr(text(scaling, "notes", row, "text"), part) != NULL)
+            return true;
+    return false;
+}
+
+static inline void expect_note(kymo_scaling *scaling, const char *part)
+{
+    if (has_note(scaling, part))
+        return;
+    for (size_t row = 0; row < n_rows(scaling, "notes"); row++)
+        print_message("note: %s\n", text(scaling, "notes", row, "text"));
+    fail_msg("no note says \"%s\"", part);
+}
+
+static inline void expect_near(double value, double want, double share)
+{
+    if (!(fabs(value - want) <= fabs(want) * share + 1e-300))
+        fail_msg("%.17g is not %.17g", value, want);
+}
+
+/* ---- chance, the same each time ---- */
+
+static inline uint64_t next_number(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static inline double next_normal(uint64_t *state)
+{
+    const double a = (double)((next_number(state) >> 11) + 1) * 0x1p-53,
+                 b = (double)(next_number(state) >> 11) * 0x1p-53;
+    return sqrt(-2 * log(a)) * cos(2 * M_PI * b);
+}
+
+#endif
