@@ -1,9 +1,9 @@
 """Where does a Lightning training spend its time?
 
-    python examples/lightning_loop.py [RUN.kymo]
+    python examples/lightning_loop.py [RUN.kymo [--actions]]
 
 One callback makes ranges of the phases of each step; the loop knows nothing of it. Two workers load the data, and the
-report tells how busy they were.
+report tells how busy they were. With `--actions` what Lightning itself does has ranges as well.
 """
 
 import logging
@@ -17,7 +17,7 @@ import lightning.pytorch as pl
 import torch
 
 import kymo
-from kymo.lightning import Callback
+from kymo.lightning import Callback, Profiler
 
 SAMPLES, BATCH = 64, 8
 
@@ -56,6 +56,7 @@ def main() -> None:
         accelerator="cpu",
         max_epochs=2,
         callbacks=[Callback(path)],
+        profiler=Profiler() if "--actions" in sys.argv else None,
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,

@@ -4,10 +4,12 @@
     kymo report run.kymo
 
 The task is made up on the spot: noisy pictures of stripes, and the network tells in which of sixteen directions they
-run. Run without `kymo run` the script does the same; a range then costs a few nanoseconds.
+run. Run without `kymo run` the script does the same; a range then costs a few nanoseconds. Arguments
+are the number of epochs (3) and of pictures (6400).
 """
 
 import math
+import sys
 
 import torch
 from torch import nn
@@ -17,7 +19,8 @@ import kymo
 
 CLASSES = 16
 SIZE = 32  # pixels on a side
-EPOCHS = 3
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+PICTURES = int(sys.argv[2]) if len(sys.argv) > 2 else 6400
 
 
 @kymo.range("make pictures")
@@ -66,8 +69,8 @@ def accuracy(model, loader):
 
 def main():
     torch.manual_seed(0)
-    train = DataLoader(make_pictures(6400, seed=1), batch_size=64, shuffle=True)
-    test = DataLoader(make_pictures(1280, seed=2), batch_size=256)
+    train = DataLoader(make_pictures(PICTURES, seed=1), batch_size=64, shuffle=True)
+    test = DataLoader(make_pictures(PICTURES // 5, seed=2), batch_size=256)
     model = make_model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
 

@@ -1,0 +1,51 @@
+"""Is one function faster than another, and is one run faster than the run before?
+
+    python examples/faster_function.py [SECONDS]
+
+Two callables in turns, with an interval and a verdict; then two recordings by the same method, as `kymo compare` does.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Callable
+
+import kymo
+
+WORDS = [f"word {i}" for i in range(2000)]
+
+
+def joined() -> str:
+    return ",".join(WORDS)
+
+
+def added() -> str:
+    text = ""
+    for word in WORDS:
+        text = text + word + ","
+    return text
+
+
+def record(path: Path, make: Callable[[], str]) -> Path:
+    kymo.start(path)
+    for _ in range(200):
+        with kymo.iteration(), kymo.range("make"):
+            make()
+    kymo.stop()
+    return path
+
+
+def main() -> None:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+    answer = kymo.compare_functions(added, joined, seconds=seconds)
+    print(f"joined() is {answer.verdict}: {answer.change_percent:+.0f} % of the time, {answer.rounds} rounds")
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = [], []
+        for i in range(5):  # repeats, in turns: what differs from run to run must not look like a change
+            before.append(record(Path(folder) / f"added-{i}.kymo", added))
+            after.append(record(Path(folder) / f"joined-{i}.kymo", joined))
+        print(kymo.compare(before, after))
+
+
+if __name__ == "__main__":
+    main()

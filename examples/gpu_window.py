@@ -1,0 +1,50 @@
+"""GPU work of some iterations only, by the program itself; and room for another tool that wants CUPTI.
+
+    python examples/gpu_window.py [RUN.kymo]
+
+Where CUPTI or a GPU is missing, the first call says so in a sentence, and the loop goes on unmeasured.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import kymo
+
+
+def make_step():
+    try:
+        import torch
+    except ImportError:
+        return lambda: None
+    if not torch.cuda.is_available():
+        return lambda: None
+    a = torch.rand(1024, 1024, device="cuda")
+    return lambda: (a @ a).sum().item()
+
+
+def main(path):
+    step = make_step()
+    kymo.start(path)
+    try:
+        kymo.gpu.start(wait=5, warmup=1, active=10, repeat=1)
+    except kymo.KymoError as error:
+        print(f"no GPU work is traced: {error}")
+    for _ in range(20):
+        with kymo.iteration():
+            step()
+    with kymo.gpu.paused():
+        step()  # torch.profiler, say
+    kymo.gpu.settle()
+    print(f"tracing: {kymo.gpu.is_on()}, settled: {kymo.gpu.is_settled()}, seen: {kymo.gpu.counts()}")
+    kymo.gpu.stop()
+    kymo.stop()
+    print(kymo.load(path).kernels)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        main(sys.argv[1])
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            main(str(Path(folder) / "gpu.kymo"))

@@ -1,0 +1,39 @@
+"""A trainer whose attributes are its switches, as itwinai's TorchTrainer has them, with two decorators.
+
+    python examples/trainer_switches.py [FOLDER]
+
+`measure_epoch_time` and `measure_gpu_data` are read when train() is called. Where there is no GPU one sentence says so.
+"""
+
+import sys
+import time
+
+import kymo
+
+
+class Trainer:
+    """What it is told, and a loop of three epochs."""
+
+    def __init__(self, output_dir: str) -> None:
+        self.measure_epoch_time = True
+        self.measure_gpu_data = True
+        self.enable_torch_profiling = False
+        self.output_dir = output_dir
+        self.run_name = "switches"
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    @kymo.profile_torch_trainer
+    @kymo.measure_gpu_utilization
+    def train(self) -> None:
+        monitor = kymo.current_monitor()
+        for epoch in range(3):
+            self.set_epoch(epoch)
+            time.sleep(0.02)
+            if monitor is not None:  # None where all switches are off
+                monitor.log_metrics({"loss": 1 / (epoch + 1)}, step=epoch)
+
+
+if __name__ == "__main__":
+    Trainer(sys.argv[1] if len(sys.argv) > 1 else "switches-runs").train()

@@ -1,0 +1,141 @@
+"""The examples: each runs, each is in the list of them, and each helper of the package is in one."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kymo
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+README = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+
+# What is run here, and what its output says. The others have tests of their own, which run_elsewhere() finds.
+SHORT = {
+    "accelerate_loop.py": ["backward", "optimizer"],
+    "accvlab_import.py": ["step"],
+    "calls_dot.py": ["dot(a:ndarray(dtype=float32, shape=(16,)), b:ndarray(dtype=float32, shape=(16,)))"],
+    "count_steps.py": ["(whole iteration)", "'driver': 'kymo.iteration'"],
+    "faster_batches.py loader": ["loss"],
+    "faster_function.py 0.2": ["joined() is faster", "B is"],
+    "hf_triggers.py out": ["iteration_", ": recorded in detail"],
+    "gpu_window.py": ["settled: True"],
+    "look_around.py": ["can record here: True"],
+    "numba_ranges.py": ["solve: 10 times"],
+    "nvtx_ranges.py run.kymo": ["A mistake is told before it takes effect"],
+    "own_words.py": ["told, and nothing popped", "took most"],
+    "read_trace.py": ["computation", "memory, pools"],
+    "signed_calls.py": ["a call is told as total(batch:Batch(n=3))", "Batch(n=2000)"],
+    "train_torch.py 1 640": ["epoch 1 of 1: loss"],
+    "trainer_switches.py runs": ["an epoch takes"],
+    "training_log.py": ["epoch_time_s,1.5", "by name: ['CSVLogger']"],
+}
+PACKAGES = {
+    "accelerate_loop.py": "accelerate",
+    "accvlab_import.py": "numpy",
+    "calls_dot.py": "numpy",
+    "faster_batches.py": "torch",
+    "hf_triggers.py": "transformers",
+    "nvtx_ranges.py": "torch",
+    "read_trace.py": "torch",
+    "test_golden.py": "numpy",
+    "train_torch.py": "torch",
+}
+
+
+def needs(script: str) -> None:
+    package = PACKAGES.get(script)
+    if package is not None and importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed; tools/setup test installs it where an index is at hand")
+
+
+@pytest.mark.parametrize("command", SHORT)
+def test_it_runs_and_says_what_its_reader_expects(command, tmp_path):
+    script, *arguments = command.split()
+    needs(script)
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / script, *arguments],
+        cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [words for words in SHORT[command] if words not in done.stdout] == []
+
+
+def test_golden_dumps_are_written_then_hold_then_fail(tmp_path):
+    needs("test_golden.py")
+    script = tmp_path / "test_golden.py"
+    shutil.copy(EXAMPLES / script.name, script)
+
+    def run(*options: str) -> int:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, str(script)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode
+
+    assert run("--golden-update") == 0
+    assert run() == 0
+    script.write_text(script.read_text().replace("np.ones(3) / 3", "np.ones(3) / 3.001"))
+    assert run() != 0
+
+
+def run_elsewhere() -> set[str]:
+    """Examples that another test runs."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+    scripts = {path.name for path in EXAMPLES.glob("*.py")}
+    # All in C and C++ are built and run against an installed kymo, by tests/package/installed_examples.
+    compiled = {path.name for path in EXAMPLES.glob("*.c*")}
+    return compiled | {name for name in scripts if any(re.search(rf"\b{name}\b", text) for text in texts)}
+
+
+def test_each_example_is_run_by_a_test_and_listed():
+    names = {path.name for path in EXAMPLES.glob("*.*") if path.suffix in (".py", ".c", ".cpp")}
+    here = {command.split()[0] for command in SHORT} | {"test_golden.py"}
+    assert names - here - run_elsewhere() == set()
+    assert {name for name in names if f"]({name})" not in README} == set()
+    assert {name for name in re.findall(r"\]\(([\w.]+)\)", README) if not (EXAMPLES / name).exists()} == set()
+
+
+def used_names() -> set[str]:
+    """All that examples use of the package, by full names."""
+    used: set[str] = set()
+    for path in EXAMPLES.rglob("*.py"):
+        aliases = {"kymo": "kymo"}
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "kymo":
+                for alias in node.names:
+                    aliases[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                    used.add(f"{node.module}.{alias.name}")
+        for node in ast.walk(tree):
+            parts, at = [], node
+            while isinstance(at, ast.Attribute):
+                parts.append(at.attr)
+                at = at.value
+            if parts and isinstance(at, ast.Name) and at.id in aliases:
+                used.add(".".join([aliases[at.id], *reversed(parts)]))
+    return used
+
+
+# What a helper gives or raises, met by its use.
+RESULTS = (
+    "Breakdown|Comparison|Diff|Dump|DumpHandle|Findings|FunctionComparison|KymoError|Measurement|Range|Recording|"
+    "StateError|StopwatchStats|Table|Tracing|Point|__version__"
+)
+
+
+def test_each_helper_is_in_an_example():
+    page = (ROOT / "docs" / "reference" / "python-names.md").read_text(encoding="utf-8")
+    helpers = set(re.findall(r"^\| `(kymo\.[\w.]+)", page, re.MULTILINE))
+    assert {f"kymo.{name}" for name in kymo.__all__} <= helpers
+    helpers.remove("kymo.profiler.Profile")  # kymo.Profile
+    used = used_names()
+    missing = {name for name in helpers if not any(u == name or u.startswith(f"{name}.") for u in used)}
+    assert {name for name in missing if not re.search(rf"\.({RESULTS})$", name)} == set()
