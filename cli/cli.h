@@ -189,6 +189,8 @@ struct cli_recordings {
     size_t n;
 };
 
+/* The threads that open recordings from now on; 0, as at first: as many as there are cores. */
+void cli_use_jobs(uint32_t n_jobs);
 /* Open all of `paths`, recordings or traces of others; false, with a sentence said, when one cannot be. */
 bool cli_open(struct cli_recordings *recordings, char **paths, int n);
 /* The same with the arguments of each event of a trace, for an export. */

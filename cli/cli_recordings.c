@@ -4,9 +4,17 @@
 
 #include "cli.h"
 
+static uint32_t jobs;
+
+void cli_use_jobs(uint32_t n_jobs)
+{
+    jobs = n_jobs;
+}
+
 static bool open_all(struct cli_recordings *recordings, char **paths, int n, bool keep_arguments)
 {
     const struct kymo_import_options wants = {.keep_arguments = keep_arguments,
+                                              .n_jobs = jobs,
                                               .progress = cli_progress,
                                               .progress_ctx = (void *)"importing"};
     *recordings = (struct cli_recordings){.list = calloc((size_t)n, sizeof recordings->list[0])};

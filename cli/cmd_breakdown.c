@@ -181,6 +181,7 @@ static int run(int n_args, char **args)
     if (n_averages != 0)
         return tell_fractions(args, n_args);
     struct cli_recordings recordings;
+    cli_use_jobs(given.jobs);
     if (!cli_open(&recordings, args, n_args))
         return CLI_BAD;
     int status = break_down(&recordings);

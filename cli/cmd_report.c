@@ -536,6 +536,7 @@ static int report(int n_args, char **args)
      * SIGPIPE.
      */
     signal(SIGPIPE, SIG_DFL);
+    cli_use_jobs(given.jobs);
     if (given.html != NULL)
         return make_page(n_args, args);
 

@@ -1,11 +1,13 @@
 /* Several threads over one list of tasks. */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/base_internal.h"
 
-enum { MAX_JOBS = 64 };
+/* Beside those of the workers, a process has its three streams, what it reads from and what it writes to. */
+enum { MAX_JOBS = 64, FILES_OF_WORKER = 2, OTHER_FILES = 24 };
 
 struct crew {
     kymo__worker *work;
@@ -19,11 +21,23 @@ static void *work_in_thread(void *arg)
     return NULL;
 }
 
+/* Workers that can have their files open at the same time. */
+static size_t most_by_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 ||
+        files.rlim_cur >= OTHER_FILES + FILES_OF_WORKER * MAX_JOBS)
+        return MAX_JOBS;
+    return files.rlim_cur < OTHER_FILES + FILES_OF_WORKER
+               ? 1
+               : (size_t)(files.rlim_cur - OTHER_FILES) / FILES_OF_WORKER;
+}
+
 size_t kymo__work_crew(size_t n_jobs, size_t n_tasks)
 {
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     n_jobs = n_jobs != 0 ? n_jobs : (size_t)KYMO__MAX(n_cores, 1);
-    return KYMO__MIN(KYMO__MIN(n_jobs, n_tasks), (size_t)MAX_JOBS);
+    return KYMO__MIN(KYMO__MIN(n_jobs, n_tasks), most_by_files());
 }
 
 void kymo__work_together(kymo__worker *work, void *ctx, size_t n_jobs, size_t n_tasks)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "import/import_files.h"
+#include "read/read_internal.h"
 #include "record/log_format.h"
 #include "record/record_internal.h"
 
@@ -237,7 +238,7 @@ kymo_status kymo_open(const char *path, const struct kymo_import_options *option
     if (options == NULL)
         options = &defaults;
     if (options->from == NULL && is_recording(path))
-        return kymo_recording_open(path, out);
+        return kymo__recording_open(path, options->n_jobs, out);
     kymo_status status = kymo__import_files_list(&files, &path, 1, options->from);
     if (status == KYMO_OK)
         status = read_temporary(&files, path, options, out);

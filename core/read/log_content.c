@@ -151,29 +151,10 @@ static bool take_site(struct kymo__log_scan *scan, const struct kymo__site_entry
      */
     if (entry->id == 0 || entry->id >= KYMO__MAX_SITES || entry->id > scan->reader.size)
         return true;
-    struct kymo__log_file *log = scan->log;
-    struct kymo_site_info *site = kymo__sparse_make(&log->sites, entry->id, sizeof *site);
-    if (site == NULL)
+    struct kymo__site_table *sites = kymo__site_table_make(&scan->log->sites);
+    if (sites == NULL || !kymo__site_table_add(sites, entry, texts))
         return false;
-    if (site->name != NULL)
-        return true; /* a site is said again after a fork; the first saying holds */
-    const uint32_t lengths[4] = {entry->name_len, entry->category_len, entry->domain_len,
-                                 entry->file_len};
-    const char *kept[4];
-    for (size_t t = 0; t < 4; t++) {
-        kept[t] = lengths[t] == 0 ? "" : kymo__arena_text(&log->texts, texts, lengths[t]);
-        if (kept[t] == NULL)
-            return false;
-        texts += lengths[t];
-    }
-    *site = (struct kymo_site_info){.name = kept[0],
-                                    .category = kept[1],
-                                    .domain = kept[2],
-                                    .file = kept[3],
-                                    .name_len = entry->name_len,
-                                    .line = entry->line,
-                                    .color = entry->color};
-    log->info.n_sites = KYMO__MAX(log->info.n_sites, entry->id);
+    scan->log->info.n_sites = sites->n;
     return true;
 }
 

@@ -7,12 +7,50 @@
 #include "energy/energy_internal.h"
 #include "read/read_internal.h"
 
-static const char *gpus_of_host(struct kymo__log_file *const *logs, size_t n, const char *host)
+/* The logs that say which GPUs their machine has, by host; of one host the first. */
+struct tellers {
+    struct kymo__log_file **logs;
+    size_t n;
+};
+
+static int by_host(const void *a, const void *b)
 {
+    const struct kymo__log_file *x = *(struct kymo__log_file *const *)a,
+                                *y = *(struct kymo__log_file *const *)b;
+    const int order = strcmp(x->info.host, y->info.host);
+    return order != 0 ? order : (x->info.index > y->info.index) - (x->info.index < y->info.index);
+}
+
+static bool find_tellers(struct tellers *tellers, struct kymo__log_file *const *logs, size_t n)
+{
+    size_t n_tell = 0;
     for (size_t i = 0; i < n; i++)
-        if (logs[i]->gpus != NULL && strcmp(logs[i]->info.host, host) == 0)
-            return logs[i]->gpus;
-    return NULL;
+        n_tell += logs[i]->gpus != NULL;
+    if (n_tell == 0)
+        return true;
+    tellers->logs = kymo__calloc(n_tell, sizeof(struct kymo__log_file *));
+    if (tellers->logs == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (logs[i]->gpus != NULL)
+            tellers->logs[tellers->n++] = logs[i];
+    qsort(tellers->logs, tellers->n, sizeof(struct kymo__log_file *), by_host);
+    return true;
+}
+
+static const char *gpus_of_host(const struct tellers *tellers, const char *host)
+{
+    size_t low = 0, high = tellers->n; /* the first that is not before `host` */
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(tellers->logs[middle]->info.host, host) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < tellers->n && strcmp(tellers->logs[low]->info.host, host) == 0
+               ? tellers->logs[low]->gpus
+               : NULL;
 }
 
 static bool find_devices(struct kymo__log_file *log, const char *text, struct kymo__node_gpu *gpus)
@@ -33,10 +71,11 @@ static bool find_devices(struct kymo__log_file *log, const char *text, struct ky
 
 bool kymo__log_devices_find(struct kymo__log_file *const *logs, size_t n)
 {
+    struct tellers tellers = {0};
     struct kymo__node_gpu *gpus = NULL;
-    bool done = true;
-    for (size_t i = 0; i < n && done; i++) {
-        const char *text = gpus_of_host(logs, n, logs[i]->info.host);
+    bool done = find_tellers(&tellers, logs, n);
+    for (size_t i = 0; i < n && done && tellers.n != 0; i++) {
+        const char *text = gpus_of_host(&tellers, logs[i]->info.host);
         if (text == NULL || logs[i]->info.devices[0] != '\0' || logs[i]->info.role[0] != '\0')
             continue;
         if (gpus == NULL)
@@ -44,5 +83,6 @@ bool kymo__log_devices_find(struct kymo__log_file *const *logs, size_t n)
         done = gpus != NULL && find_devices(logs[i], text, gpus);
     }
     kymo__free(gpus);
+    kymo__free(tellers.logs);
     return done;
 }

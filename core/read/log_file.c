@@ -292,7 +292,7 @@ void kymo__log_file_release(const struct kymo__log_file *log, struct kymo__block
 
 void kymo__log_file_fini(struct kymo__log_file *log)
 {
-    kymo__sparse_fini(&log->sites);
+    kymo__site_table_release(log->sites);
     kymo__sparse_fini(&log->lanes);
     kymo__clock_map_fini(&log->clock);
     kymo__pool_copy_fini(&log->pool);

@@ -2,6 +2,7 @@
  * read: from a recording's directory to batches of words with nanoseconds.
  *
  *   recording.c ── the directory, its logs in order, warnings
+ *   log_folder.c, site_table.c ── its logs, opened several at a time; names that they share
  *   log_file.c, log_content.c ── pass 1 over one log: texts, sites, lanes, clocks, loss; counts words, unpacks none
  *   log_visit.c, log_order.c ── pass 2: unpacks each block of words, as they were written or in order of time
  *   log_batches.c ── both of these: checks records, cuts where the clock's slope changes
@@ -16,6 +17,8 @@
  */
 #ifndef KYMO_READ_INTERNAL_H
 #define KYMO_READ_INTERNAL_H
+
+#include <pthread.h>
 
 #include "base/base_internal.h"
 #include "record/log_format.h"
@@ -41,6 +44,8 @@ struct kymo__warnings {
 void kymo__warn(struct kymo__warnings *warnings, const char *fmt, ...) KYMO_PRINTF(2, 3);
 /* The same, about bytes that are not as they were written. */
 void kymo__warn_damage(struct kymo__warnings *warnings, const char *fmt, ...) KYMO_PRINTF(2, 3);
+/* Hand all of them on, behind those that `into` has. */
+void kymo__warnings_move(struct kymo__warnings *into, struct kymo__warnings *from);
 void kymo__warnings_fini(struct kymo__warnings *warnings);
 
 /* ---- an array with holes: pages made on demand, elements zeroed and never moved ---- */
@@ -54,6 +59,37 @@ void *kymo__sparse_get(const struct kymo__sparse *sparse, size_t i, size_t size)
 /* Element `i`, made when new; NULL without memory. */
 void *kymo__sparse_make(struct kymo__sparse *sparse, size_t i, size_t size);
 void kymo__sparse_fini(struct kymo__sparse *sparse);
+
+/* ---- site_table.c: the sites of a process by id ---- */
+
+/* Read by any thread once its log is open. Users come and go while a recording is opened or closed, by one thread at a time. */
+struct kymo__site_table {
+    struct kymo__sparse sites; /* struct kymo_site_info by id; known when `name` is set */
+    struct kymo__arena texts;
+    uint32_t n; /* the highest id */
+    uint32_t n_users;
+};
+/* The table at `*table`, made when there is none; NULL without memory. */
+struct kymo__site_table *kymo__site_table_make(struct kymo__site_table **table);
+/* One user less; the last one's frees it. Takes NULL. */
+void kymo__site_table_release(struct kymo__site_table *table);
+/* NULL for an id that was not said, or without a table. */
+const struct kymo_site_info *kymo__site_table_get(const struct kymo__site_table *table, uint32_t id);
+/* What an entry says, its four texts behind one another at `texts`. False without memory. */
+bool kymo__site_table_add(struct kymo__site_table *table, const struct kymo__site_entry *entry,
+                          const char *texts);
+
+/* Some tables that logs may share. Beyond a few different ones, each log keeps its own. */
+enum { KYMO__MAX_SHARED_TABLES = 16 };
+struct kymo__site_tables {
+    pthread_mutex_t lock; /* guards what follows, and `n_users` of tables that are shared */
+    struct kymo__site_table *known[KYMO__MAX_SHARED_TABLES];
+    size_t n;
+};
+void kymo__site_tables_init(struct kymo__site_tables *tables);
+void kymo__site_tables_fini(struct kymo__site_tables *tables);
+/* Put an equal one in the place of `*table`, or remember it for others. Any thread. */
+void kymo__site_tables_share(struct kymo__site_tables *tables, struct kymo__site_table **table);
 
 /* ---- ticks to nanoseconds ---- */
 
@@ -184,8 +220,8 @@ struct kymo__log_file {
     int fd; /* of a log that is a part of a file without a name, lent; -1: by its path */
     uint64_t start, size; /* of the file: where the log is, up to where it ended when it was opened */
     struct kymo__arena texts;
-    struct kymo__sparse sites; /* struct kymo_site_info by id; known when `name` is set */
-    struct kymo__sparse lanes; /* struct kymo__log_lane by number */
+    struct kymo__site_table *sites; /* may be that of other logs, too; NULL: none was said */
+    struct kymo__sparse lanes;      /* struct kymo__log_lane by number */
     struct kymo__clock_map clock;
     struct kymo__pool_copy pool;
     struct kymo__piece *pieces; /* each lane's in order; at most 2^32 - 2 */
@@ -232,6 +268,27 @@ bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece
 /* Say whose a lane is; `kind` is an enum kymo_lane_kind, or one of a later version. False without memory. */
 bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t lane, uint32_t kind, int64_t tid,
                          const char *name, size_t len);
+
+/* ---- log_folder.c: the logs of a folder, in the order of their names ---- */
+
+struct kymo__log_entry {
+    char *name;
+    struct kymo__log_file *log; /* NULL: it could not be read, or is empty so far */
+    kymo_status status;
+    struct kymo__warnings warnings;
+};
+struct kymo__log_folder {
+    struct kymo__log_entry *entries;
+    size_t n, cap;
+    bool has_meta; /* a meta.json is there as well */
+};
+/* Pass 1 over all of them by `n_jobs` threads, 0: as many as there are cores. Fini takes what a failure leaves, too. */
+KYMO_WARN_UNUSED kymo_status kymo__log_folder_open(struct kymo__log_folder *folder,
+                                                   const char *path, size_t n_jobs);
+void kymo__log_folder_fini(struct kymo__log_folder *folder);
+/* kymo_recording_open with so many threads. */
+KYMO_WARN_UNUSED kymo_status kymo__recording_open(const char *path, size_t n_jobs,
+                                                  kymo_recording **out);
 
 /* Where a log is in a file without a name. */
 struct kymo__log_part {

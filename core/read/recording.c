@@ -1,6 +1,4 @@
 /* A recording: the logs of a directory in order, or one log, and what is doubtful about them. */
-#include <dirent.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,66 +42,42 @@ static kymo_status add_log(kymo_recording *recording, const char *path,
 
 /* ---- directories ---- */
 
-static bool is_log_name(const char *name)
+/* What the folder has, in its order. */
+static kymo_status take_logs(kymo_recording *recording, struct kymo__log_folder *folder,
+                             const char *path)
 {
-    const size_t len = strlen(name);
-    return len > 5 && strcmp(name + len - 5, ".klog") == 0;
-}
-
-/*
- * One file of the directory. What is wrong with one log is a warning as long as others can be read.
- */
-static kymo_status add_entry(kymo_recording *recording, const char *folder, const char *name,
-                             bool *is_broken)
-{
-    struct kymo__buf path = {0};
-    kymo__buf_printf(&path, "%s/%s", folder, name);
-    kymo__buf_put(&path, "", 1);
-    struct stat st;
-    kymo_status status = KYMO_OK;
-    if (path.failed) {
-        status = no_memory(folder);
-    } else if (stat(path.data, &st) != 0 || st.st_size != 0) { /* an empty one is about to be written */
-        status = add_log(recording, path.data, NULL);
-        if (status == KYMO_EFORMAT || status == KYMO_EIO) {
-            kymo__warn_damage(&recording->warnings, "%s.", kymo_last_error());
-            *is_broken = true;
-            status = KYMO_OK;
-        }
-    }
-    kymo__buf_fini(&path);
-    return status;
-}
-
-static kymo_status add_entries(kymo_recording *recording, const char *folder, DIR *dir)
-{
-    bool has_meta = false, is_broken = false;
-    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        has_meta |= strcmp(entry->d_name, "meta.json") == 0;
-        if (is_log_name(entry->d_name))
-            KYMO_TRY(add_entry(recording, folder, entry->d_name, &is_broken));
+    bool is_broken = false;
+    if (!kymo__grow(&recording->logs, &recording->logs_cap, folder->n, sizeof *recording->logs))
+        return no_memory(path);
+    for (size_t i = 0; i < folder->n; i++) {
+        struct kymo__log_entry *entry = &folder->entries[i];
+        kymo__warnings_move(&recording->warnings, &entry->warnings);
+        is_broken |= entry->status != KYMO_OK;
+        if (entry->log != NULL)
+            recording->logs[recording->n_logs++] = entry->log;
+        entry->log = NULL;
     }
     if (recording->n_logs != 0)
         return KYMO_OK;
     if (is_broken) /* a copy: the sentence lies in what is about to be freed */
-        return kymo__fail(KYMO_EFORMAT, "%s has no log that can be read: %s", folder,
+        return kymo__fail(KYMO_EFORMAT, "%s has no log that can be read: %s", path,
                           recording->warnings.n != 0 ? recording->warnings.sentences[0] : "");
-    if (!has_meta)
+    if (!folder->has_meta)
         return kymo__fail(KYMO_EFORMAT, "%s is not a recording: no log and no meta.json is in it",
-                          folder);
+                          path);
     return KYMO_OK;
 }
 
-static kymo_status open_directory(kymo_recording *recording, const char *path)
+static kymo_status open_directory(kymo_recording *recording, const char *path, size_t n_jobs)
 {
     if (kymo_recording_seal(path) != KYMO_OK)
         kymo__warn(&recording->warnings,
                    "A process's last events could not be written to its log: %s.", kymo_last_error());
-    DIR *dir = opendir(path);
-    if (dir == NULL)
-        return kymo__fail_errno("open %s", path);
-    const kymo_status status = add_entries(recording, path, dir);
-    closedir(dir);
+    struct kymo__log_folder folder = {0};
+    kymo_status status = kymo__log_folder_open(&folder, path, n_jobs);
+    if (status == KYMO_OK)
+        status = take_logs(recording, &folder, path);
+    kymo__log_folder_fini(&folder);
     return status;
 }
 
@@ -160,7 +134,7 @@ static kymo_status put_in_order(kymo_recording *recording)
     return KYMO_OK;
 }
 
-static kymo_status open_path(kymo_recording *recording, const char *path)
+static kymo_status open_path(kymo_recording *recording, const char *path, size_t n_jobs)
 {
     struct stat st;
     if (stat(path, &st) != 0)
@@ -168,17 +142,23 @@ static kymo_status open_path(kymo_recording *recording, const char *path)
     recording->name = name_of(path);
     if (recording->name == NULL)
         return no_memory(path);
-    KYMO_TRY(S_ISDIR(st.st_mode) ? open_directory(recording, path) : add_log(recording, path, NULL));
+    KYMO_TRY(S_ISDIR(st.st_mode) ? open_directory(recording, path, n_jobs)
+                                 : add_log(recording, path, NULL));
     return put_in_order(recording);
 }
 
 kymo_status kymo_recording_open(const char *path, kymo_recording **out)
 {
+    return kymo__recording_open(path, 0, out);
+}
+
+kymo_status kymo__recording_open(const char *path, size_t n_jobs, kymo_recording **out)
+{
     kymo_recording *recording = kymo__calloc(1, sizeof *recording);
     if (recording == NULL)
         return no_memory(path);
     recording->fd = -1;
-    const kymo_status status = open_path(recording, path);
+    const kymo_status status = open_path(recording, path, n_jobs);
     if (status != KYMO_OK) {
         kymo_recording_close(recording);
         return status;
@@ -269,10 +249,9 @@ const struct kymo_site_info *kymo_recording_site(const kymo_recording *recording
     static const struct kymo_site_info nameless = {
         .name = "", .category = "", .domain = "", .file = ""};
     const struct kymo_site_info *found =
-        process < recording->n_logs
-            ? kymo__sparse_get(&recording->logs[process]->sites, site, sizeof *found)
-            : NULL;
-    return found != NULL && found->name != NULL ? found : &nameless;
+        process < recording->n_logs ? kymo__site_table_get(recording->logs[process]->sites, site)
+                                    : NULL;
+    return found != NULL ? found : &nameless;
 }
 
 const struct kymo_lane_info *kymo_recording_lane(const kymo_recording *recording, size_t process,

@@ -7,7 +7,8 @@
 
 #include "read/read_internal.h"
 
-enum { PAGE_ELEMENTS = 64 };
+/* Few: most processes have one thread and some dozen names, and there may be thousands of processes. */
+enum { PAGE_ELEMENTS = 8 };
 
 void *kymo__sparse_get(const struct kymo__sparse *sparse, size_t i, size_t size)
 {
@@ -43,9 +44,10 @@ void kymo__sparse_fini(struct kymo__sparse *sparse)
     *sparse = (struct kymo__sparse){0};
 }
 
+enum { MAX_WARNINGS = 1000 }; /* a file of rubbish would have no end of them */
+
 static void keep(struct kymo__warnings *warnings, const char *fmt, va_list args)
 {
-    enum { MAX_WARNINGS = 1000 }; /* a file of rubbish would have no end of them */
     if (warnings->n == MAX_WARNINGS)
         return;
     char sentence[1200];
@@ -78,6 +80,22 @@ void kymo__warn_damage(struct kymo__warnings *warnings, const char *fmt, ...)
         keep(warnings, fmt, args);
     }
     va_end(args);
+}
+
+void kymo__warnings_move(struct kymo__warnings *into, struct kymo__warnings *from)
+{
+    const size_t n = KYMO__MIN(from->n, MAX_WARNINGS - into->n);
+    into->n_damaged += from->n_damaged;
+    into->failed |= from->failed;
+    if (n != 0 && !kymo__grow(&into->sentences, &into->cap, into->n + n, sizeof *into->sentences)) {
+        into->failed = true;
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            into->sentences[into->n++] = from->sentences[i];
+            from->sentences[i] = NULL;
+        }
+    }
+    kymo__warnings_fini(from);
 }
 
 void kymo__warnings_fini(struct kymo__warnings *warnings)

@@ -360,8 +360,33 @@ static void remove_energy_lock(const char *path)
         close(fd);
 }
 
+static bool is_pool_name(const char *name, const char *prefix)
+{
+    const size_t len = strlen(name);
+    return strncmp(name, prefix, strlen(prefix)) == 0 && len > 5 &&
+           strcmp(name + len - 5, ".pool") == 0;
+}
+
+static bool folder_has_pool(const char *path, const char *prefix)
+{
+    DIR *dir = opendir(path);
+    bool found = false;
+    for (const struct dirent *entry; dir != NULL && !found && (entry = readdir(dir)) != NULL;)
+        found = is_pool_name(entry->d_name, prefix);
+    if (dir != NULL)
+        closedir(dir);
+    return found;
+}
+
+/* Whether any log may have a pool: to ask for each of thousands is dear where files are behind a network. */
+static bool may_have_pools(const char *path)
+{
+    return folder_has_pool(path, "") || folder_has_pool("/dev/shm", "kymo-");
+}
+
 kymo_status kymo_recording_seal(const char *path)
 {
+    const bool has_pools = may_have_pools(path);
     DIR *dir = opendir(path);
     if (dir == NULL)
         return kymo__fail_errno("read the recording %s", path);
@@ -379,7 +404,7 @@ kymo_status kymo_recording_seal(const char *path)
             remove_energy_lock(log);
             continue;
         }
-        const kymo_status one = kymo__seal_log(log);
+        const kymo_status one = has_pools ? kymo__seal_log(log) : KYMO_OK;
         st = st != KYMO_OK ? st : one;
     }
     closedir(dir);

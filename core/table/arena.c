@@ -3,7 +3,8 @@
 
 #include "table/table_internal.h"
 
-enum { BLOCK_BYTES = 16 << 10 };
+/* A recording of thousands of ranks has an arena for each of them, with a few hundred bytes in it. */
+enum { FIRST_BYTES = 480, MOST_BYTES = 16 << 10 };
 
 struct kymo__arena_block {
     struct kymo__arena_block *next;
@@ -17,7 +18,9 @@ char *kymo__arena_text(struct kymo__arena *arena, const char *text, size_t len)
     if (block == NULL || block->size - block->used < len + 1) {
         if (len > SIZE_MAX / 2)
             return NULL;
-        const size_t size = KYMO__MAX(len + 1, (size_t)BLOCK_BYTES);
+        const size_t usual =
+            block == NULL ? FIRST_BYTES : KYMO__MIN(2 * block->size, (size_t)MOST_BYTES);
+        const size_t size = KYMO__MAX(len + 1, usual);
         block = kymo__alloc(sizeof *block + size);
         if (block == NULL)
             return NULL;
