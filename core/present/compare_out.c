@@ -251,20 +251,6 @@ static kymo_status put_text(struct answer *answer, kymo_table **drawn)
 
 /* ---- Markdown ---- */
 
-/* A cell: no bar, no line break, nothing that a renderer takes for HTML or emphasis. */
-static void put_cell(struct kymo__buf *line, const char *text, size_t len)
-{
-    struct kymo__buf clean = {0};
-    kymo__text_put(&clean, text, len, 0);
-    for (size_t i = 0; i < clean.len; i++) {
-        if (strchr("|\\`*_<>[]&", clean.data[i]) != NULL)
-            kymo__buf_puts(line, "\\");
-        kymo__buf_put(line, &clean.data[i], 1);
-    }
-    line->failed |= clean.failed;
-    kymo__buf_fini(&clean);
-}
-
 static kymo_status put_markdown_row(struct answer *answer, const kymo_table *drawn, size_t row,
                                     size_t n_columns)
 {
@@ -277,7 +263,7 @@ static kymo_status put_markdown_row(struct answer *answer, const kymo_table *dra
         else if (drawn_columns[i].type == KYMO_TYPE_F64)
             kymo__text_duration(line, cell.as.f64, answer->options->text.unit);
         else
-            put_cell(line, cell.as.text, cell.len);
+            kymo__markdown_put(line, cell.as.text, cell.len);
     }
     kymo__buf_puts(line, " |");
     return end_line(answer);

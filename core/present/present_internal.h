@@ -57,6 +57,13 @@ void kymo__xml_put(struct kymo__buf *buf, const char *text, size_t len);
 /* The first rows of a table as HTML, everything escaped; where some are left out, a sentence below says how many. 0: all. */
 void kymo__html_table(struct kymo__buf *html, const kymo_table *table, size_t max_rows);
 
+/* ---- markdown.c ---- */
+
+/* A text or the cell of a table: no bar, no line break, nothing that a renderer takes for HTML or emphasis. */
+void kymo__markdown_put(struct kymo__buf *line, const char *text, size_t len);
+/* All of a table, titles first. */
+void kymo__markdown_table(struct kymo__buf *lines, const kymo_table *table);
+
 /* ---- json.c ---- */
 
 /* The first `n_rows` rows as a list of objects, one in a line; `indent` stands before each. */

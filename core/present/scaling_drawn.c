@@ -1,0 +1,277 @@
+/*
+ * Tables for people: those of the analysis with times in units that fit, shares in percent, intervals in one column. What
+ * is the same in each row because it is not there is left out.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "present/scaling_out.h"
+
+enum how {
+    AS_TEXT,
+    AS_COUNT,
+    AS_SECONDS,
+    AS_REAL,
+    AS_PERCENT,
+    AS_YES,
+    TO_SECONDS,
+    TO_PERCENT,
+    TO_REAL
+};
+
+struct drawn {
+    const char *title, *from, *high; /* of an interval: its low and high columns */
+    enum how how;
+    bool is_key;   /* says whose row it is: a row of nothing else is not drawn */
+    bool is_extra; /* not in a narrow terminal */
+};
+
+enum { NARROW = 120, MOST_COLUMNS = 16 };
+
+#define SERIES                                                                                     \
+    {"experiment", "experiment", NULL, AS_TEXT, true, false},                                      \
+    {                                                                                              \
+        "strategy", "strategy", NULL, AS_TEXT, true, false                                         \
+    }
+#define WORKERS                                                                                    \
+    {                                                                                              \
+        "workers", "workers", NULL, AS_COUNT, true, false                                          \
+    }
+
+static const struct drawn point_columns[] = {
+    SERIES,
+    WORKERS,
+    {"nodes", "nodes", NULL, AS_COUNT, true, true},
+    {"runs", "runs", NULL, AS_COUNT, true, false},
+    {"epochs", "epochs", NULL, AS_COUNT, true, true},
+    {"scaling", "kind", NULL, AS_TEXT, true, true},
+    {"of", "measure", NULL, AS_TEXT, true, false},
+    {"time", "time_s", NULL, AS_SECONDS, false, false},
+    {"interval", "low_s", "high_s", TO_SECONDS, false, false},
+    {"speedup", "speedup", NULL, AS_REAL, false, false},
+    {"efficiency %", "efficiency", NULL, AS_PERCENT, false, false},
+    {"interval %", "efficiency_low", "efficiency_high", TO_PERCENT, false, false},
+    {"samples/s", "throughput", NULL, AS_REAL, false, false},
+    {"Karp-Flatt %", "karp_flatt", NULL, AS_PERCENT, false, true},
+    {"repeats disagree", "disagrees", NULL, AS_YES, false, false},
+};
+static const struct drawn step_columns[] = {
+    SERIES,
+    WORKERS,
+    {"compute", "compute_s", NULL, AS_SECONDS, false, false},
+    {"exposed communication", "communication_s", NULL, AS_SECONDS, false, false},
+    {"exposed copies", "memory_s", NULL, AS_SECONDS, false, false},
+    {"idle", "idle_s", NULL, AS_SECONDS, false, false},
+};
+static const struct drawn energy_columns[] = {
+    SERIES,
+    WORKERS,
+    {"J/epoch", "joules_per_epoch", NULL, AS_REAL, false, false},
+    {"interval", "joules_low", "joules_high", TO_REAL, false, false},
+    {"J/sample", "joules_per_sample", NULL, AS_REAL, false, false},
+    {"energy efficiency %", "energy_efficiency", NULL, AS_PERCENT, false, false},
+    {"energy x delay Js", "energy_delay", NULL, AS_REAL, false, true},
+    {"GPU utilization %", "utilization", NULL, AS_PERCENT, false, false},
+};
+static const struct drawn fit_columns[] = {
+    SERIES,
+    {"model", "model", NULL, AS_TEXT, true, false},
+    {"serial %", "serial", NULL, AS_PERCENT, false, false},
+    {"interval %", "serial_low", "serial_high", TO_PERCENT, false, false},
+    {"contention", "contention", NULL, AS_REAL, false, false},
+    {"interval", "contention_low", "contention_high", TO_REAL, false, true},
+    {"coherency", "coherency", NULL, AS_REAL, false, false},
+    {"interval", "coherency_low", "coherency_high", TO_REAL, false, true},
+    {"off by %", "residual", NULL, AS_PERCENT, false, false},
+    {"fastest at", "best_workers", NULL, AS_REAL, false, false},
+    {"interval", "best_low", "best_high", TO_REAL, false, true},
+    {"note", "note", NULL, AS_TEXT, false, false},
+};
+static const struct drawn forecast_columns[] = {
+    SERIES,
+    {"model", "model", NULL, AS_TEXT, true, false},
+    WORKERS,
+    {"time", "time_s", NULL, AS_SECONDS, false, false},
+    {"interval", "low_s", "high_s", TO_SECONDS, false, false},
+    {"speedup", "speedup", NULL, AS_REAL, false, false},
+    {"efficiency %", "efficiency", NULL, AS_PERCENT, false, false},
+};
+static const struct drawn best_columns[] = {
+    SERIES,
+    {"for", "for", NULL, AS_TEXT, true, false},
+    WORKERS,
+    {"measured", "measured", NULL, AS_YES, false, false},
+};
+static const struct drawn run_columns[] = {
+    SERIES,
+    WORKERS,
+    {"run", "run", NULL, AS_TEXT, true, false},
+    {"epochs", "epochs", NULL, AS_COUNT, true, false},
+    {"median epoch", "median_epoch_s", NULL, AS_SECONDS, false, false},
+    {"median step", "median_step_s", NULL, AS_SECONDS, false, false},
+    {"joules", "joules", NULL, AS_REAL, false, false},
+    {"stopped half-way", "partial", NULL, AS_YES, false, false},
+};
+
+#define SECTION(heading, table, columns)                                                           \
+    {                                                                                              \
+        heading, table, columns, KYMO__COUNT_OF(columns)                                           \
+    }
+static const struct {
+    const char *heading, *table;
+    const struct drawn *columns;
+    size_t n;
+} sections[] = {
+    SECTION("time, speedup, efficiency", "points", point_columns),
+    SECTION("a step, mean over ranks", "points", step_columns),
+    SECTION("energy", "points", energy_columns),
+    SECTION("fits", "fits", fit_columns),
+    SECTION("forecast", "forecast", forecast_columns),
+    SECTION("best number of workers", "best", best_columns),
+    SECTION("runs", "runs", run_columns),
+};
+static_assert(KYMO__COUNT_OF(sections) == KYMO__SCALING_SECTIONS, "scaling_out.h says how many");
+
+const char *kymo__scaling_heading(size_t section)
+{
+    return sections[section].heading;
+}
+
+/* ---- what is worth a column, and a row ---- */
+
+static bool is_empty(const kymo_table *from, size_t row, const struct drawn *column)
+{
+    if (column->how == AS_TEXT)
+        return kymo__cell_of(from, row, column->from).len == 0;
+    const double value = kymo__scaling_number(from, row, column->from);
+    if (column->high != NULL)
+        return !isfinite(value) || !isfinite(kymo__scaling_number(from, row, column->high));
+    return !isfinite(value) || (value == 0 && column->how == AS_YES);
+}
+
+static bool is_worth_a_row(const kymo_table *from, size_t row, const struct drawn *columns, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!columns[i].is_key && columns[i].how != AS_YES && !is_empty(from, row, &columns[i]))
+            return true;
+    return columns == best_columns;
+}
+
+/* All of one machine, all measured by epochs: not worth telling. */
+static bool is_usual(const kymo_table *from, const struct drawn *column, size_t row)
+{
+    if (strcmp(column->from, "nodes") == 0)
+        return kymo__scaling_number(from, row, "nodes") <= 1;
+    if (strcmp(column->from, "measure") == 0)
+        return strcmp(kymo__cell_of(from, row, "measure").as.text, "epoch") == 0;
+    return false;
+}
+
+static bool is_worth_a_column(const kymo_table *from, const struct drawn *column, uint32_t width)
+{
+    if (column->is_extra && width != 0 && width < NARROW)
+        return false;
+    for (size_t row = 0; row < kymo_table_n_rows(from); row++)
+        if (!is_empty(from, row, column) && !is_usual(from, column, row))
+            return true;
+    return false;
+}
+
+/* ---- cells ---- */
+
+/* Both ends in one text: "9.8 s to 10.4 s", "78.1 to 82.0". */
+static void put_interval(kymo_table *into, struct kymo__buf *text, const kymo_table *from,
+                         size_t row, const struct drawn *column)
+{
+    const double ends[] = {kymo__scaling_number(from, row, column->from),
+                           kymo__scaling_number(from, row, column->high)};
+    text->len = 0;
+    for (size_t i = 0; i < KYMO__COUNT_OF(ends); i++) {
+        kymo__buf_puts(text, i != 0 ? " to " : "");
+        if (column->how == TO_SECONDS)
+            kymo__text_duration(text, ends[i] * 1e9, NULL);
+        else if (column->how == TO_PERCENT)
+            kymo__buf_printf(text, "%.1f", ends[i] * 100);
+        else
+            kymo__buf_printf(text, fabs(ends[i]) >= 1000 ? "%.0f" : "%.3g", ends[i]);
+    }
+    kymo_table_text(into, text->data, text->failed ? 0 : text->len);
+}
+
+/* `text` is room for a text, and remembers when there was no memory. */
+static void put_cell(kymo_table *into, struct kymo__buf *text, const kymo_table *from, size_t row,
+                     const struct drawn *column)
+{
+    const struct kymo_cell cell = kymo__cell_of(from, row, column->from);
+    const double value = column->how == AS_TEXT ? NAN : kymo__scaling_number(from, row, column->from);
+    if (is_empty(from, row, column) && column->how != AS_YES)
+        kymo_table_null(into);
+    else if (column->how == AS_TEXT)
+        kymo_table_text(into, cell.as.text, cell.len);
+    else if (column->high != NULL)
+        put_interval(into, text, from, row, column);
+    else if (column->how == AS_YES)
+        kymo_table_bool(into, value > 0);
+    else if (column->how == AS_COUNT)
+        kymo_table_u64(into, (uint64_t)value);
+    else if (column->how == AS_SECONDS)
+        kymo_table_f64(into, value * 1e9);
+    else if (column->how == AS_PERCENT)
+        kymo_table_f64(into, round(value * 1000) / 10);
+    else
+        kymo_table_f64(into, value);
+}
+
+static struct kymo_column column_of(const struct drawn *column)
+{
+    static const struct {
+        enum kymo_type type;
+        enum kymo_unit unit;
+    } kinds[] = {
+        [AS_TEXT] = {KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+        [AS_COUNT] = {KYMO_TYPE_U64, KYMO_UNIT_COUNT},
+        [AS_SECONDS] = {KYMO_TYPE_F64, KYMO_UNIT_NS},
+        [AS_REAL] = {KYMO_TYPE_F64, KYMO_UNIT_NONE},
+        [AS_PERCENT] = {KYMO_TYPE_F64, KYMO_UNIT_NONE},
+        [AS_YES] = {KYMO_TYPE_BOOL, KYMO_UNIT_NONE},
+        [TO_SECONDS] = {KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+        [TO_PERCENT] = {KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+        [TO_REAL] = {KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    };
+    return (struct kymo_column){column->from, column->title, kinds[column->how].type,
+                                kinds[column->how].unit};
+}
+
+/* ---- the table ---- */
+
+kymo_status kymo__scaling_drawn(kymo_scaling *scaling, size_t section, uint32_t width,
+                                kymo_table **out)
+{
+    const kymo_table *from = kymo_scaling_table(scaling, sections[section].table);
+    const struct drawn *columns = sections[section].columns, *chosen[MOST_COLUMNS];
+    struct kymo_column made[MOST_COLUMNS];
+    struct kymo__buf text = {0};
+    kymo_table *table = NULL;
+    size_t n = 0;
+    *out = NULL;
+    for (size_t i = 0; i < sections[section].n; i++)
+        if (is_worth_a_column(from, &columns[i], width)) {
+            chosen[n] = &columns[i];
+            made[n++] = column_of(&columns[i]);
+        }
+    if (n == 0)
+        return KYMO_OK;
+    KYMO_TRY(kymo_table_create(sections[section].table, made, n, &table));
+    for (size_t row = 0; row < kymo_table_n_rows(from); row++)
+        for (size_t i = 0; i < n && is_worth_a_row(from, row, columns, sections[section].n); i++)
+            put_cell(table, &text, from, row, chosen[i]);
+    const kymo_status status = text.failed ? kymo__fail(KYMO_ENOMEM, "no memory to show scaling")
+                                           : kymo_table_status(table);
+    kymo__buf_fini(&text);
+    if (status != KYMO_OK || kymo_table_n_rows(table) == 0)
+        kymo_table_destroy(table);
+    else
+        *out = table;
+    return status;
+}
