@@ -140,6 +140,17 @@ static bool is_outermost(const struct kymo__remote_layout *layout, unsigned owne
 }
 
 /*
+ * 3.11 and 3.12: whether the frame that the walk ended with is one. The cframe of a loop that just begins may point
+ * anywhere, and what is there may look like a frame without a caller.
+ */
+static bool ends_with_code(const struct walker *w)
+{
+    const struct kymo__walk *walk = &w->looker->walk;
+    return w->target->layout->cframe.current_frame == KYMO__REMOTE_ABSENT || walk->n == 0 ||
+           kymo__remote_code(w->target->remote, walk->frames[walk->n - 1].code) != NULL;
+}
+
+/*
  * From `at` outwards; true when the end of the stack was reached. A chain of two moments may run in circles, as frames are
  * freed and used again: the frame of each power of two is remembered and must not come again (Brent).
  */
@@ -169,7 +180,7 @@ static bool walk_from(struct walker *w, uint64_t at)
         at = kymo__remote_u64(frame, layout->frame.previous);
     }
     w->is_partial = !is_outermost(layout, owner);
-    return !w->is_partial;
+    return !w->is_partial && ends_with_code(w);
 }
 
 /* From the frame that the cframe at `at` has; true when that is a whole stack. */
