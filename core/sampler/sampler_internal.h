@@ -107,7 +107,7 @@ void kymo__stops_fini(struct kymo__stops *stops);
 /* ---- one thread of a target ---- */
 
 #define KYMO__WALK_MAX ((size_t)1 << 17) /* frames; more are cut */
-enum { KYMO__CFRAMES = 4, KYMO__STRAYS = 64 };
+enum { KYMO__CFRAMES = 8, KYMO__STRAYS = 64 };
 
 enum { KYMO__WALK_MARK = 1 }; /* in place of an address of code: outer frames are missing here */
 struct kymo__walk_frame {
@@ -278,6 +278,8 @@ void kymo__thread_plan(struct kymo__looker *looker, struct kymo__target *target,
  */
 bool kymo__places_refresh(struct kymo__looker *looker, struct kymo__target *target,
                           struct kymo__places *places, const uint8_t *state, bool *is_torn);
+/* The cframe at `at` is read from now on as well, as long as others do not take its place. */
+void kymo__places_expect_cframe(struct kymo__places *places, uint64_t at);
 /* The copy of the cframe at `at`, made now when there is none; NULL: it cannot be read. */
 const uint8_t *kymo__places_cframe(struct kymo__looker *looker, struct kymo__target *target,
                                    struct kymo__places *places, uint64_t at, bool *is_torn);

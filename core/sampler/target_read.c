@@ -128,6 +128,16 @@ static struct kymo__place *keep(struct kymo__place *places, size_t *n, size_t ca
     return &places[0];
 }
 
+void kymo__places_expect_cframe(struct kymo__places *places, uint64_t at)
+{
+    for (size_t i = 0; i < places->n_cframes; i++)
+        if (places->cframes[i].at == at)
+            return;
+    if (places->n_cframes < KYMO__CFRAMES)
+        places->n_cframes++;
+    places->cframes[places->n_cframes - 1] = (struct kymo__place){.at = at, .copy = KYMO__BATCH_NONE};
+}
+
 const uint8_t *kymo__places_cframe(struct kymo__looker *looker, struct kymo__target *target,
                                    struct kymo__places *places, uint64_t at, bool *is_torn)
 {

@@ -301,8 +301,10 @@ enum kymo__walked kymo__thread_walk(struct kymo__looker *looker, struct kymo__ta
     uint64_t innermost;
     if (!find_innermost(&w, state, &innermost))
         return KYMO__WALK_REJECTED;
-    if (!walk_from(&w, innermost) &&
-        !walk_around(&w, kymo__remote_u64(state, layout->thread.frame), &innermost)) {
+    if (walk_from(&w, innermost)) {
+        if (w.around != 0) /* where to look when a loop within it begins */
+            kymo__places_expect_cframe(&thread->places, w.around);
+    } else if (!walk_around(&w, kymo__remote_u64(state, layout->thread.frame), &innermost)) {
         /* A chain that breaks off in a thread that moved is two stacks in one. */
         if (looker->walk.n == 0 || (!is_still && !w.is_cut && !w.is_partial))
             return KYMO__WALK_REJECTED;
