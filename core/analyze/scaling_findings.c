@@ -110,7 +110,7 @@ static void find_usl(struct kymo__buf *text, const struct kymo__scaling_series *
                      const struct kymo__scaling_point *last)
 {
     const struct kymo__scaling_fit *fit = &series->fits[KYMO__SCALING_USL];
-    if (!fit->is_fitted || isinf(fit->best.value) || fit->reason != NULL)
+    if (!fit->is_fitted || !(fit->coherency.low > 0))
         return;
     kymo__scaling_name(text, series);
     kymo__buf_printf(text, "by the universal scalability law %.0f workers are fastest",

@@ -232,6 +232,17 @@ static bool fit_model(struct task *task)
     return true;
 }
 
+/* Which of the two to trust. */
+static void weigh(struct kymo__scaling_fit *amdahl, struct kymo__scaling_fit *usl)
+{
+    if (!usl->is_fitted || usl->reason != NULL || isnan(usl->coherency.low))
+        return;
+    if (usl->coherency.low > 0)
+        amdahl->reason = "coherency is more than chance: usl tells more";
+    else
+        usl->reason = "coherency cannot be told from none: amdahl tells as much";
+}
+
 kymo_status kymo__scaling_fit_series(const struct kymo_scaling *scaling,
                                      struct kymo__scaling_series *series)
 {
@@ -259,5 +270,7 @@ kymo_status kymo__scaling_fit_series(const struct kymo_scaling *scaling,
         done = fit_model(&task);
     }
     kymo__free(room);
+    if (done)
+        weigh(&series->fits[KYMO__SCALING_AMDAHL], &series->fits[KYMO__SCALING_USL]);
     return done ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for scaling");
 }

@@ -7,7 +7,8 @@
  *
  * and without its last term is Amdahl's. It is linear in the three, so that the nearest curve without a negative term
  * is found exactly: it is the best one of those that leave some terms out and come out without a negative one. No start
- * value, no iteration, and nothing that a strange series could keep from converging.
+ * value, no iteration, and nothing that a strange series could keep from converging. One with the last term alone has no
+ * T(1), and is not taken.
  */
 #include <math.h>
 
@@ -123,7 +124,7 @@ struct kymo__scaling_curve kymo__scaling_curve_fit(const double *workers, const 
     double best_squares = INFINITY;
     for (unsigned chosen = 1; chosen < (has_coherency ? 8u : 4u); chosen++) {
         double terms[N_TERMS];
-        if ((chosen & 3) == 0 || !solve(&e, chosen, terms)) /* no curve without a T(1) */
+        if ((chosen & 3) == 0 || !solve(&e, chosen, terms))
             continue;
         const struct kymo__scaling_curve curve = {terms[0], terms[1], terms[2]};
         const double its_squares = squares(&data, &curve);

@@ -79,7 +79,7 @@ static void compare_point(const struct kymo_scaling *scaling,
     const double ideal = (double)point->workers / baseline->workers;
     point->ideal = ideal;
     point->karp_flatt = point->karp_flatt_error = NAN;
-    point->speedup = (struct kymo__scaling_level){1, 0, 0, 1, 1, 0, 0, 0};
+    point->speedup = (struct kymo__scaling_level){.value = 1, .low = 1, .high = 1};
     if (point == baseline)
         return;
     point->speedup.value = first->value / time->value * point->work;

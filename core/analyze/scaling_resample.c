@@ -1,17 +1,21 @@
 /*
  * Medians of points and how sure they are.
  *
- * A standard error comes from resampling: runs are drawn out of the runs of a point, and units out of each drawn run;
- * the deviation of the logarithm of the median of medians, over many draws. Few values show too little of the spread
- * they come from, so that it grows by sqrt(n / (n - 1)) and its interval is Student's.
+ * A standard error comes from resampling: runs are drawn out of the runs of a point, and besides units out of each run;
+ * it is the deviation of the logarithm of the median of medians over many draws, the larger of the two. Its interval is
+ * Student's.
  *
  * Two repeats are usual, and by themselves say next to nothing of how runs differ. So repeats of all points of a series
- * speak together: what they show in common is the least that is taken for each, also for a point with one run.
+ * speak together: what they show in common is taken for each, also for a point with one run, unless a point by itself
+ * is plainly less sure.
  */
 #include <math.h>
 
 #include "analyze/compare_internal.h"
 #include "analyze/scaling_whole.h"
+
+/* By less than this, a point's own standard error differs from the common one by chance. */
+enum { PLAINLY_MORE = 2 };
 
 /* ---- numbers (splitmix64) ---- */
 
@@ -76,49 +80,47 @@ struct sample {
     double *medians; /* room for n */
 };
 
-static double draw(const struct sample *sample, struct kymo__scaling_random *random)
+/* What is drawn. The medians of runs have in them how epochs differ; epochs alone show what no accident of runs hides. */
+enum drawn { RUNS, EPOCHS };
+
+static double draw(const struct sample *sample, enum drawn drawn, struct kymo__scaling_random *random)
 {
-    for (size_t i = 0; i < sample->n; i++) {
-        const size_t run = sample->n == 1 ? 0 : next_below(random, sample->n);
-        sample->medians[i] = draw_median(sample->runs[run], random);
-    }
+    for (size_t i = 0; i < sample->n; i++)
+        sample->medians[i] = drawn == RUNS ? sample->runs[next_below(random, sample->n)]->median
+                                           : draw_median(sample->runs[i], random);
     return log(kymo__median(sample->medians, sample->n));
 }
 
-/* The standard error of the logarithm, NaN when there is but one value. */
-static double error_of(const struct sample *sample, struct kymo__scaling_random *random,
-                       uint32_t n_resamples, double *df)
+/* The standard error of the logarithm, of `n` things that can be drawn; NaN when there is but one. */
+static double error_of(const struct sample *sample, enum drawn drawn, size_t n,
+                       struct kymo__scaling_random *random, uint32_t n_resamples)
 {
     /* Thousands of repeats need few draws; this bounds the time that a hostile file can take. */
     enum { MOST_DRAWS = 1 << 23, FEWEST = 64 };
     const size_t most = KYMO__MAX(MOST_DRAWS / sample->n, (size_t)FEWEST);
     const size_t n_draws = KYMO__MIN((size_t)n_resamples, most);
-    const double n = (double)(sample->n > 1 ? sample->n : sample->runs[0]->n_units);
-    *df = n - 1;
     if (n < 2)
         return NAN;
     double mean = 0, squares = 0;
     for (size_t i = 0; i < n_draws; i++) {
-        const double value = draw(sample, random), step = value - mean;
+        const double value = draw(sample, drawn, random), step = value - mean;
         mean += step / (double)(i + 1);
         squares += step * (value - mean);
     }
-    return sqrt(squares / (double)(n_draws - 1) * n / (n - 1));
+    /* Half of the draws of two are one of them twice; of more, draws spread about as medians do. */
+    return sqrt(squares / (double)(n_draws - 1) * (n == 2 ? 2 : 1));
 }
 
 /* ---- levels ---- */
 
-/* A run whose only epoch warms up counts where no other run of the point has a better one. */
-static bool is_left_out(const struct kymo_scaling *scaling, const struct kymo__scaling_point *point,
-                        const struct kymo__scaling_member *member, enum kymo__scaling_measure measure)
+/* A run whose only epoch warms up counts where no run of the point has a better one. */
+static bool has_better_than_first(const struct kymo_scaling *scaling,
+                                  const struct kymo__scaling_point *point,
+                                  enum kymo__scaling_measure measure)
 {
-    if (measure == KYMO__SCALING_STEP || !member->has_only_first)
-        return false;
-    for (size_t i = point->first; i < point->first + point->n; i++) {
-        const struct kymo__scaling_member *other = &scaling->members[i];
-        if (!other->has_only_first && other->values[measure].n != 0)
+    for (size_t i = point->first; i < point->first + point->n; i++)
+        if (!scaling->members[i].has_only_first && scaling->members[i].values[measure].n != 0)
             return true;
-    }
     return false;
 }
 
@@ -127,16 +129,20 @@ static struct kymo__scaling_level level_of(const struct kymo_scaling *scaling,
                                            enum kymo__scaling_measure measure, struct sample *sample)
 {
     struct kymo__scaling_level level = {.value = NAN, .error = NAN, .low = NAN, .high = NAN};
+    const bool skips_firsts =
+        measure != KYMO__SCALING_STEP && has_better_than_first(scaling, point, measure);
     double least = INFINITY, most = 0;
+    size_t n_units = 0;
     sample->n = 0;
     for (size_t i = point->first; i < point->first + point->n; i++) {
         const struct kymo__scaling_member *member = &scaling->members[i];
         const struct kymo__scaling_values *values = &member->values[measure];
-        if (values->n == 0 || is_left_out(scaling, point, member, measure))
+        if (values->n == 0 || (skips_firsts && member->has_only_first))
             continue;
         sample->runs[sample->n] = values;
         sample->medians[sample->n++] = values->median;
         level.n_values += values->n;
+        n_units += values->n_units;
         least = fmin(least, values->median);
         most = fmax(most, values->median);
     }
@@ -147,7 +153,10 @@ static struct kymo__scaling_level level_of(const struct kymo_scaling *scaling,
     level.spread = (most - least) / level.value;
     struct kymo__scaling_random random =
         kymo__scaling_random_of(scaling->options.seed, point->workers, measure);
-    level.error = error_of(sample, &random, scaling->options.n_resamples, &level.df);
+    const uint32_t n_resamples = scaling->options.n_resamples;
+    level.error = error_of(sample, RUNS, sample->n, &random, n_resamples);
+    level.epoch_error = error_of(sample, EPOCHS, n_units, &random, n_resamples);
+    level.df = (double)(sample->n > 1 ? sample->n : n_units) - 1;
     return level;
 }
 
@@ -185,9 +194,11 @@ static void bound(const struct kymo_scaling *scaling, const struct kymo__scaling
         if (level->n_runs == 0)
             continue;
         if (df > 0) {
-            level->error = fmax(level->error, sqrt(variance / (double)level->n_runs));
+            const double common = sqrt(variance / (double)level->n_runs);
+            level->error = level->error > PLAINLY_MORE * common ? level->error : common;
             level->df = df;
         }
+        level->error = fmax(level->error, level->epoch_error); /* whichever is known */
         if (!isnan(level->error))
             kymo__scaling_level_bound(level, scaling->options.confidence);
     }

@@ -56,6 +56,7 @@ struct kymo__scaling_member {
 /* A figure and how sure it is: a standard error of its logarithm by so many degrees of freedom. NaN: not known. */
 struct kymo__scaling_level {
     double value, error, df;
+    double epoch_error; /* as far as epochs of runs differ; the error is at least as large */
     double low, high;
     double spread; /* between the medians of runs, over the value */
     size_t n_runs, n_values;
