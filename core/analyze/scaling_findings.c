@@ -1,12 +1,10 @@
-/* What a series comes to, in sentences: how far it scales, what by, and why no further. */
+/* What is behind the figures of a series, in sentences. How far it scales is said by who presents it. */
 #include <math.h>
 
 #include "analyze/scaling_whole.h"
 
 /* Above the ideal by more than this is not what more workers can do by themselves. */
 #define ABOVE_IDEAL 0.05
-/* A part of a step that grows by less does not stop anything. */
-#define WORTH_TELLING 0.05
 
 void kymo__scaling_name(struct kymo__buf *text, const struct kymo__scaling_series *series)
 {
@@ -28,24 +26,6 @@ static void put_between(struct kymo__buf *text, const struct kymo__scaling_inter
     kymo__buf_puts(text, " to ");
     kymo__text_share(text, interval->high);
     kymo__buf_puts(text, ")");
-}
-
-/* ---- efficiency ---- */
-
-static void find_efficiency(struct kymo__buf *text, const struct kymo__scaling_series *series,
-                            const struct kymo__scaling_point *points)
-{
-    const struct kymo__scaling_point *last = &points[series->n - 1];
-    if (isnan(last->speedup.value))
-        return;
-    kymo__scaling_name(text, series);
-    kymo__buf_printf(text, "%u workers are %.3g times as fast as %u", last->workers,
-                     last->speedup.value, points[0].workers);
-    if (series->kind == KYMO__SCALING_WEAK)
-        kymo__buf_puts(text, " by the work done in a second");
-    kymo__buf_puts(text, ", which is ");
-    kymo__text_share(text, last->speedup.value / last->ideal);
-    kymo__buf_puts(text, " of the ideal\n");
 }
 
 static void find_too_good(struct kymo__buf *text, const struct kymo__scaling_series *series,
@@ -124,47 +104,13 @@ static void find_usl(struct kymo__buf *text, const struct kymo__scaling_series *
     kymo__buf_puts(text, "\n");
 }
 
-/* ---- parts of a step ---- */
-
-static void find_what_grows(struct kymo__buf *text, const struct kymo__scaling_series *series,
-                            const struct kymo__scaling_point *first,
-                            const struct kymo__scaling_point *last)
-{
-    const double step_s = last->compute_s + last->communication_s + last->memory_s + last->idle_s;
-    const struct {
-        const char *words;
-        double from_s, to_s;
-    } parts[] = {
-        {"communication that nothing hides grows", first->communication_s, last->communication_s},
-        {"copies that nothing hides grow", first->memory_s, last->memory_s},
-        {"time without work on the device grows", first->idle_s, last->idle_s},
-    };
-    size_t most = 0;
-    for (size_t i = 1; i < KYMO__COUNT_OF(parts); i++)
-        if (parts[i].to_s - parts[i].from_s > parts[most].to_s - parts[most].from_s)
-            most = i;
-    if (!(parts[most].to_s - parts[most].from_s > WORTH_TELLING * step_s))
-        return;
-    kymo__scaling_name(text, series);
-    kymo__buf_printf(text, "from %u to %u workers %s from ", first->workers, last->workers,
-                     parts[most].words);
-    kymo__text_duration(text, parts[most].from_s * 1e9, NULL);
-    kymo__buf_puts(text, " to ");
-    kymo__text_duration(text, parts[most].to_s * 1e9, NULL);
-    kymo__buf_puts(text, " of a step, which is then ");
-    kymo__text_share(text, parts[most].to_s / step_s);
-    kymo__buf_puts(text, " of it\n");
-}
-
 void kymo__scaling_find(struct kymo__buf *text, const struct kymo_scaling *scaling,
                         const struct kymo__scaling_series *series)
 {
     const struct kymo__scaling_point *points = &scaling->points[series->first];
     if (series->n < 2)
         return;
-    find_efficiency(text, series, points);
     find_too_good(text, series, points);
-    find_what_grows(text, series, &points[0], &points[series->n - 1]);
     find_trend(text, series, points);
     find_amdahl(text, series);
     find_usl(text, series, &points[series->n - 1]);

@@ -170,6 +170,9 @@ static void bound_best(const struct task *task, struct kymo__scaling_interval *i
     bound_share(task, &inverse, draws);
     interval->low = 1 / fmin(inverse.high, 1);
     interval->high = 1 / inverse.low;
+    /* A best that may as well be nowhere is an accident of noise. */
+    if (isinf(interval->high))
+        interval->value = INFINITY;
 }
 
 /* ---- a fit ---- */

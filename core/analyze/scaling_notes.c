@@ -230,13 +230,6 @@ static void note_work(const struct notes *notes)
         kymo__buf_printf(notes->text, "there is no run with one worker; speedup is against %u\n",
                          notes->points[0].workers);
     }
-    if (series->n == 1) {
-        kymo__scaling_name(notes->text, series);
-        kymo__text_count_of(notes->text, notes->points[0].workers, "worker");
-        kymo__buf_puts(notes->text,
-                       " alone; scaling is told from runs with two numbers of workers at "
-                       "least\n");
-    }
 }
 
 static void note_energy(const struct notes *notes)

@@ -141,7 +141,8 @@ KYMO_API void kymo_scaling_destroy(kymo_scaling *scaling);
  * fits: `model` is "amdahl", T(n) = T(1) (serial + (1 - serial) / n), or "usl", T(n) = T(1) (1 + contention (n - 1) +
  * coherency n (n - 1)) / n, of the time for the baseline's work. No parameter is negative. time_one_s is T(1). residual
  * is the root mean square of the points' relative distances. best_workers is where more workers are no longer faster;
- * null where that never happens. A model that cannot be fitted has a row with its reason in `note`.
+ * null where that never happens, or may never happen: best_low is then the least it may be. A model that cannot be
+ * fitted has a row with its reason in `note`.
  *
  * best: `for` is "time" (value: seconds for the baseline's work), "energy" (joules) or "energy_delay" (their product).
  * `measured`: the best of the points; else by the fit of "usl".

@@ -216,7 +216,7 @@ static void experiments_are_apart(void **state)
     assert_int_equal(n_rows(scaling, "points"), 2);
     assert_string_equal(text(scaling, "points", 0, "experiment"), "a");
     assert_string_equal(text(scaling, "points", 1, "experiment"), "as");
-    expect_note(scaling, "a, s: 1 worker alone");
+    expect_note(scaling, "a, s: one run with 1 worker");
     kymo_scaling_destroy(scaling);
 }
 
@@ -442,26 +442,6 @@ static void a_measure_can_be_chosen(void **state)
     kymo_scaling_destroy(scaling);
 }
 
-static void what_grows_in_a_step_is_said(void **state)
-{
-    add_steps(*state, 1, 1, 64);
-    struct kymo_scaling_run run = run_with("s", 8);
-    const double steps[] = {1, 1};
-    run.step_s = steps;
-    run.n_steps = 2;
-    run.batch = 64;
-    run.compute_s = 0.1;
-    run.communication_s = 0.8;
-    run.memory_s = 0.05;
-    run.idle_s = 0.05;
-    add(*state, &run);
-    kymo_scaling *scaling = scale_with(*state, NULL);
-    expect_note(scaling,
-                "from 1 to 8 workers communication that nothing hides grows from 250 ms to "
-                "800 ms of a step, which is then 80.0 % of it");
-    kymo_scaling_destroy(scaling);
-}
-
 /* ---- energy and the best ---- */
 
 static void add_energy(kymo_scaling_runs *runs, uint32_t workers, double seconds, double joules)
@@ -661,7 +641,6 @@ int main(void)
         TEST(points_without_a_time_are_left_out_and_said),
         TEST(steps_tell_where_there_are_no_epochs),
         TEST(a_measure_can_be_chosen),
-        TEST(what_grows_in_a_step_is_said),
         TEST(the_best_is_another_for_time_and_for_energy),
         TEST(energy_of_the_whole_run_serves_and_is_said),
         TEST(the_order_of_runs_changes_nothing),

@@ -141,6 +141,30 @@ static void times_that_follow_no_law_are_said(void **state)
     kymo_scaling_runs_destroy(runs);
 }
 
+/* Noise alone makes a little coherency: no best number of workers comes of it. */
+static void a_best_that_may_be_nowhere_is_not_told(void **state)
+{
+    (void)state;
+    kymo_scaling_runs *runs = NULL;
+    assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
+    const double times[] = {100, 51, 25, 13};
+    for (uint32_t i = 0; i < 4; i++) {
+        const double epochs[] = {times[i] * 0.98, times[i], times[i] * 1.02};
+        add_epochs(runs, "s", 1u << i, epochs, 3);
+    }
+    kymo_scaling *scaling = scale_with(runs, NULL);
+    assert_true(real(scaling, "fits", USL, "coherency") > 0);
+    assert_true(real(scaling, "fits", USL, "coherency_low") == 0);
+    assert_true(cell(scaling, "fits", USL, "best_workers").is_null);
+    assert_true(cell(scaling, "fits", USL, "best_high").is_null);
+    assert_true(real(scaling, "fits", USL, "best_low") > 1);
+    assert_string_equal(text(scaling, "fits", USL, "note"),
+                        "coherency cannot be told from none: amdahl tells as much");
+    assert_int_equal(n_rows(scaling, "best"), 1);
+    kymo_scaling_destroy(scaling);
+    kymo_scaling_runs_destroy(runs);
+}
+
 /* ---- the nearest curve ---- */
 
 static double distance(const struct kymo__scaling_curve *curve, const double *workers,
@@ -366,6 +390,7 @@ int main(void)
         cmocka_unit_test(the_best_count_is_a_whole_one),
         cmocka_unit_test(what_cannot_be_fitted_is_said),
         cmocka_unit_test(times_that_follow_no_law_are_said),
+        cmocka_unit_test(a_best_that_may_be_nowhere_is_not_told),
         cmocka_unit_test(no_curve_is_nearer),
         cmocka_unit_test(intervals_of_three_repeats_hold_the_truth),
         cmocka_unit_test(intervals_of_two_repeats_hold_the_truth),
