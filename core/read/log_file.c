@@ -41,7 +41,7 @@ static kymo_status take_blocks(struct kymo__log_scan *scan)
             return KYMO_OK;
         scan->n_blocks++;
         if (block.version > KYMO__LOG_VERSION)
-            scan->has_newer = true;
+            scan->newest = KYMO__MAX(scan->newest, block.version);
         else if (!kymo__log_take_block(scan, &block, packed))
             return no_memory(scan);
     }
@@ -101,9 +101,13 @@ static void tell_damage(const struct kymo__log_scan *scan)
 {
     const char *path = scan->reader.path;
     const uint64_t size = scan->reader.size, at = scan->reader.offset;
-    if (scan->has_newer)
-        kymo__warn(scan->warnings,
-                   "%s was written by a later version of kymo; part of it was skipped.", path);
+    if (scan->newest != 0)
+        kymo__warn(
+            scan->warnings,
+            "%s was written by a later version of kymo, in format %u, of which this one knows "
+            "%d: what it does not know was skipped. A kymo at least as new as that reads all "
+            "of it.",
+            path, scan->newest, KYMO__LOG_VERSION);
     if (!scan->has_log)
         kymo__warn_damage(scan->warnings, "%s has lost the block that describes its process.", path);
     if (scan->n_moments == 0 && scan->has_words)
@@ -177,6 +181,12 @@ static kymo_status scan_log(struct kymo__log_scan *scan)
     if (scan->n_blocks == 0)
         return kymo__fail(KYMO_EFORMAT, "%s is damaged: %s", scan->reader.path,
                           scan->reader.torn != NULL ? scan->reader.torn : "no whole block is in it");
+    if (!scan->has_log && !scan->has_words && scan->newest != 0)
+        return kymo__fail(
+            KYMO_EFORMAT,
+            "%s is in format %u, and this kymo reads formats up to %d: read it with a "
+            "kymo at least as new as the one that wrote it",
+            scan->reader.path, scan->newest, KYMO__LOG_VERSION);
     if (!scan->has_end)
         scan->log->info.end = guess_end(scan);
     KYMO_TRY(count_pool(scan));

@@ -3,6 +3,7 @@
  *
  *   recording.c ── the directory, its logs in order, warnings
  *   log_folder.c, site_table.c ── its logs, opened several at a time; names that they share
+ *   log_check.c, log_twins.c ── what is odd about the logs of a directory together
  *   log_file.c, log_content.c ── pass 1 over one log: texts, sites, lanes, clocks, loss; counts words, unpacks none
  *   log_visit.c, log_order.c ── pass 2: unpacks each block of words, as they were written or in order of time
  *   log_batches.c ── both of these: checks records, cuts where the clock's slope changes
@@ -255,7 +256,8 @@ struct kymo__log_scan {
     const char *pool; /* NULL: not said */
     uint64_t tick_hz;
     uint64_t n_blocks, first_tick, last_tick;
-    bool has_log, has_words, has_end, has_newer;
+    bool has_log, has_words, has_end;
+    uint32_t newest; /* the format of blocks that are too new; 0: none is */
     struct kymo__loss_entry loss;
 };
 

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "read/read_internal.h"
+#include "read/log_check.h"
 
 struct kymo_recording {
     char *name;
@@ -11,6 +11,7 @@ struct kymo_recording {
     struct kymo__log_file **logs; /* by rank, then start */
     size_t n_logs, logs_cap;
     size_t n_processes; /* of the program; the logs behind are of processes that measured them */
+    size_t n_broken, n_empty; /* files of the directory that gave no log */
     struct kymo__warnings warnings;
 };
 
@@ -46,20 +47,20 @@ static kymo_status add_log(kymo_recording *recording, const char *path,
 static kymo_status take_logs(kymo_recording *recording, struct kymo__log_folder *folder,
                              const char *path)
 {
-    bool is_broken = false;
     if (!kymo__grow(&recording->logs, &recording->logs_cap, folder->n, sizeof *recording->logs))
         return no_memory(path);
     for (size_t i = 0; i < folder->n; i++) {
         struct kymo__log_entry *entry = &folder->entries[i];
         kymo__warnings_move(&recording->warnings, &entry->warnings);
-        is_broken |= entry->status != KYMO_OK;
+        recording->n_broken += entry->status != KYMO_OK;
+        recording->n_empty += entry->status == KYMO_OK && entry->log == NULL;
         if (entry->log != NULL)
             recording->logs[recording->n_logs++] = entry->log;
         entry->log = NULL;
     }
     if (recording->n_logs != 0)
         return KYMO_OK;
-    if (is_broken) /* a copy: the sentence lies in what is about to be freed */
+    if (recording->n_broken != 0) /* a copy: the sentence lies in what is about to be freed */
         return kymo__fail(KYMO_EFORMAT, "%s has no log that can be read: %s", path,
                           recording->warnings.n != 0 ? recording->warnings.sentences[0] : "");
     if (!folder->has_meta)
@@ -134,6 +135,15 @@ static kymo_status put_in_order(kymo_recording *recording)
     return KYMO_OK;
 }
 
+/* What is odd about the logs of a directory together. */
+static kymo_status check_logs(kymo_recording *recording)
+{
+    const struct kymo__checked_logs all = {recording->logs, recording->n_logs, recording->n_broken,
+                                           recording->n_empty};
+    kymo__logs_check(&all, &recording->warnings);
+    return recording->warnings.failed ? no_memory(recording->name) : KYMO_OK;
+}
+
 static kymo_status open_path(kymo_recording *recording, const char *path, size_t n_jobs)
 {
     struct stat st;
@@ -144,7 +154,8 @@ static kymo_status open_path(kymo_recording *recording, const char *path, size_t
         return no_memory(path);
     KYMO_TRY(S_ISDIR(st.st_mode) ? open_directory(recording, path, n_jobs)
                                  : add_log(recording, path, NULL));
-    return put_in_order(recording);
+    KYMO_TRY(put_in_order(recording));
+    return S_ISDIR(st.st_mode) ? check_logs(recording) : KYMO_OK;
 }
 
 kymo_status kymo_recording_open(const char *path, kymo_recording **out)

@@ -1,0 +1,192 @@
+/*
+ * Ranks that a run has more than once, and hosts whose clocks disagree.
+ *
+ * Two logs of a rank in one run are: one log that was copied (the same process), a rank that ended and was started anew
+ * (the one after the other), a process that the rank itself started and that took its rank over with the environment (no
+ * twin), or two processes that take themselves for the same rank (side by side).
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/log_check.h"
+
+enum { MAX_TOLD = 5 };
+
+enum twin { TWIN_NONE, TWIN_COPY, TWIN_RESTART, TWIN_BESIDE };
+
+static bool is_same_process(const struct kymo_process *a, const struct kymo_process *b)
+{
+    return a->pid == b->pid && strcmp(a->host, b->host) == 0 && a->start_time == b->start_time &&
+           a->start_unix_ns == b->start_unix_ns;
+}
+
+/* Both of one rank and run; `a` begins first. */
+static enum twin compare(const struct kymo__run_rank *a, const struct kymo__run_rank *b)
+{
+    if (is_same_process(a->process, b->process))
+        return TWIN_COPY;
+    const bool is_same_host = strcmp(a->process->host, b->process->host) == 0;
+    if (is_same_host && (a->process->pid == b->process->ppid || a->process->ppid == b->process->pid))
+        return TWIN_NONE;
+    if (b->begin_ns >= a->end_ns)
+        return TWIN_RESTART;
+    /* What began later and ended before is likely started by it, unless both are of one launcher. */
+    const bool is_within = b->end_ns <= a->end_ns && a->process->ppid != b->process->ppid;
+    return is_same_host && is_within ? TWIN_NONE : TWIN_BESIDE;
+}
+
+static const char *file_of(const struct kymo_process *process)
+{
+    const char *slash = strrchr(process->log_path, '/');
+    return slash != NULL ? slash + 1 : process->log_path;
+}
+
+static void tell_twin(const struct kymo__run_rank *a, const struct kymo__run_rank *b,
+                      enum twin twin, struct kymo__warnings *warnings)
+{
+    const struct kymo_process *x = a->process, *y = b->process;
+    if (twin == TWIN_COPY)
+        kymo__warn(warnings,
+                   "%s and %s are of the same process, rank %d: it is counted twice; remove one of "
+                   "the two files.",
+                   file_of(x), file_of(y), x->rank);
+    else if (twin == TWIN_RESTART)
+        kymo__warn(warnings,
+                   "Rank %d was started anew: process %" PRId64
+                   " on %s ended before process %" PRId64 " on %s began. Its figures are of both.",
+                   x->rank, x->pid, x->host, y->pid, y->host);
+    else
+        kymo__warn(warnings,
+                   "Two processes took themselves for rank %d at the same time, %" PRId64
+                   " on %s and %" PRId64 " on %s: both are counted. Look at the ranks that the "
+                   "launcher gives, or remove %s or %s.",
+                   x->rank, x->pid, x->host, y->pid, y->host, file_of(x), file_of(y));
+}
+
+void kymo__check_twins(const struct kymo__run_rank *ranks, size_t n, struct kymo__warnings *warnings)
+{
+    static const char *const words[] = {
+        [TWIN_COPY] = "are there in two copies",
+        [TWIN_RESTART] = "were started anew",
+        [TWIN_BESIDE] = "had two processes at the same time",
+    };
+    size_t n_found[TWIN_BESIDE + 1] = {0};
+    for (size_t i = 1; i < n; i++) {
+        const struct kymo__run_rank *a = &ranks[i - 1], *b = &ranks[i];
+        if (a->process->rank != b->process->rank || strcmp(a->run, b->run) != 0)
+            continue;
+        const enum twin twin = compare(a, b);
+        if (twin != TWIN_NONE && n_found[twin]++ < MAX_TOLD)
+            tell_twin(a, b, twin, warnings);
+    }
+    for (enum twin twin = TWIN_COPY; twin <= TWIN_BESIDE; twin++)
+        if (n_found[twin] > MAX_TOLD)
+            kymo__warn(warnings, "%zu more ranks %s.", n_found[twin] - MAX_TOLD, words[twin]);
+}
+
+/* ---- clocks ---- */
+
+/* When the ranks of a host ran, by its clock. */
+struct host_time {
+    const char *host;
+    uint64_t begin_ns, end_ns;
+};
+
+static int by_host(const void *a, const void *b)
+{
+    return strcmp(((const struct host_time *)a)->host, ((const struct host_time *)b)->host);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct host_time *x = a, *y = b;
+    if (x->begin_ns != y->begin_ns)
+        return x->begin_ns > y->begin_ns ? 1 : -1;
+    return strcmp(x->host, y->host);
+}
+
+/* One for each host, by when they begin; how many. */
+static size_t join_hosts(struct host_time *hosts, size_t n)
+{
+    size_t n_hosts = 0;
+    qsort(hosts, n, sizeof *hosts, by_host);
+    for (size_t i = 0; i < n; i++) {
+        struct host_time *last = n_hosts != 0 ? &hosts[n_hosts - 1] : NULL;
+        if (last == NULL || strcmp(last->host, hosts[i].host) != 0) {
+            hosts[n_hosts++] = hosts[i];
+            continue;
+        }
+        last->begin_ns = KYMO__MIN(last->begin_ns, hosts[i].begin_ns);
+        last->end_ns = KYMO__MAX(last->end_ns, hosts[i].end_ns);
+    }
+    qsort(hosts, n_hosts, sizeof *hosts, by_begin);
+    return n_hosts;
+}
+
+static void tell_clock(const struct host_time *usual, const struct host_time *host,
+                       struct kymo__warnings *warnings)
+{
+    const bool is_later = host->begin_ns > usual->begin_ns;
+    const uint64_t apart_ns =
+        is_later ? host->begin_ns - usual->begin_ns : usual->begin_ns - host->begin_ns;
+    struct kymo__buf text = {0};
+    kymo__text_duration(&text, (double)apart_ns, NULL);
+    kymo__buf_put(&text, "", 1);
+    warnings->failed |= text.failed;
+    if (!text.failed)
+        kymo__warn(warnings,
+                   "By its clock the ranks on %s began %s %s those on %s, and none ran at the same "
+                   "time, though they are of one run: the clocks of the two hosts differ, or the "
+                   "ranks ran one after the other. Times within a rank hold; moments on different "
+                   "hosts cannot be compared until their clocks agree (chrony, NTP).",
+                   host->host, text.data, is_later ? "after" : "before", usual->host);
+    kymo__buf_fini(&text);
+}
+
+/* The hosts of one run: those that do not overlap with the one in the middle. */
+static void check_run(struct host_time *hosts, size_t n, struct kymo__warnings *warnings)
+{
+    const uint64_t least_ns = 1000000000; /* a rank may start so much later than another has ended */
+    const size_t n_hosts = join_hosts(hosts, n);
+    size_t n_found = 0;
+    /* The one that runs at the same time as most. */
+    size_t usual = n_hosts / 2, most = 0;
+    for (size_t i = 0; i < n_hosts; i++) {
+        size_t n_beside = 0;
+        for (size_t k = 0; k < n_hosts && n_hosts <= 4096; k++)
+            n_beside += hosts[k].begin_ns <= hosts[i].end_ns && hosts[i].begin_ns <= hosts[k].end_ns;
+        if (n_beside > most) {
+            most = n_beside;
+            usual = i;
+        }
+    }
+    for (size_t i = 0; i < n_hosts; i++) {
+        const bool is_apart = hosts[i].begin_ns > hosts[usual].end_ns + least_ns ||
+                              hosts[usual].begin_ns > hosts[i].end_ns + least_ns;
+        if (is_apart && n_found++ < MAX_TOLD)
+            tell_clock(&hosts[usual], &hosts[i], warnings);
+    }
+    if (n_found > MAX_TOLD)
+        kymo__warn(warnings, "The clocks of %zu more hosts differ.", n_found - MAX_TOLD);
+}
+
+void kymo__check_clocks(const struct kymo__run_rank *ranks, size_t n, struct kymo__warnings *warnings)
+{
+    struct host_time *hosts = kymo__calloc(n + 1, sizeof *hosts);
+    if (hosts == NULL) {
+        warnings->failed = true;
+        return;
+    }
+    for (size_t from = 0, to = 0; from < n; from = to) {
+        size_t n_of_run = 0;
+        for (; to < n && strcmp(ranks[to].joined, ranks[from].joined) == 0; to++)
+            if (ranks[to].process->last_ns != 0)
+                hosts[n_of_run++] = (struct host_time){ranks[to].process->host, ranks[to].begin_ns,
+                                                       ranks[to].end_ns};
+        /* Runs of one rank each may well have come one after the other. */
+        if (n_of_run > 1 && ranks[from].joined[0] != '\0')
+            check_run(hosts, n_of_run, warnings);
+    }
+    kymo__free(hosts);
+}
