@@ -74,7 +74,7 @@ void kymo__check_twins(const struct kymo__run_rank *ranks, size_t n, struct kymo
     size_t n_found[TWIN_BESIDE + 1] = {0};
     for (size_t i = 1; i < n; i++) {
         const struct kymo__run_rank *a = &ranks[i - 1], *b = &ranks[i];
-        if (a->process->rank != b->process->rank || strcmp(a->run, b->run) != 0)
+        if (a->process->rank != b->process->rank || a->run[0] == '\0' || strcmp(a->run, b->run) != 0)
             continue;
         const enum twin twin = compare(a, b);
         if (twin != TWIN_NONE && n_found[twin]++ < MAX_TOLD)

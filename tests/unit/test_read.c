@@ -523,7 +523,9 @@ static void a_directory_is_ordered_by_rank_and_start(void **state)
         assert_int_equal(kymo_recording_process(recording, i)->index, i);
     }
     assert_non_null(strstr(kymo_recording_warning(recording, 0), "e.klog is not a log"));
-    assert_null(kymo_recording_warning(recording, 1));
+    assert_non_null(strstr(kymo_recording_warning(recording, 1), "1 of 5 logs could not be read"));
+    assert_non_null(strstr(kymo_recording_warning(recording, 2), "1 log is empty"));
+    assert_null(kymo_recording_warning(recording, 3));
     kymo_recording_close(recording);
 
     for (size_t i = 0; i < 4; i++)
