@@ -228,6 +228,18 @@ pid_t kymo__remote_tid(struct kymo__remote *remote, const void *thread_state_byt
 size_t kymo__remote_thread_name(struct kymo__remote *remote, pid_t tid, uint64_t thread_state,
                                 char *to, size_t cap);
 
+/* ---- asyncio, 3.14 and later ---- */
+
+struct kymo__remote_task {
+    uint64_t address, coroutine, name; /* of the name's object */
+};
+/* The task that a thread runs; false: none, or this Python does not tell. */
+bool kymo__remote_task(struct kymo__remote *remote, uint64_t thread_state,
+                       struct kymo__remote_task *out);
+/* Its name, cut where it is longer; the length without the NUL, 0 when it cannot be read. */
+size_t kymo__remote_task_name(struct kymo__remote *remote, const struct kymo__remote_task *task,
+                              char *to, size_t cap);
+
 /* ---- the process ---- */
 
 struct kymo__remote_process {

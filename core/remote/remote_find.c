@@ -104,6 +104,21 @@ static bool look_into(struct kymo__remote *remote, const struct kymo__remote_map
     return out->runtime != 0;
 }
 
+/* Where a section of a mapped file stands; 0: it has none. */
+static uint64_t section_of(struct kymo__remote *remote, const struct kymo__remote_map *map,
+                           bool is_program, const char *name)
+{
+    struct file file;
+    uint64_t first, section, n_bytes, at = 0;
+    if (!open_file(remote, map, is_program, &file))
+        return 0;
+    if (kymo__elf_first_address(file.bytes, file.len, &first) &&
+        kymo__elf_section(file.bytes, file.len, name, &section, &n_bytes))
+        at = section + (map->begin - first);
+    munmap(file.bytes, file.len);
+    return at;
+}
+
 const char *kymo__remote_base_name(const char *path)
 {
     const char *const slash = strrchr(path, '/');
@@ -187,4 +202,24 @@ kymo_status kymo__remote_find(struct kymo__remote *remote, struct kymo__remote_f
                      "process %d (%s) is no Python that kymo can find: neither a file that it has "
                      "mapped nor its memory shows a _PyRuntime",
                      (int)remote->process.pid, remote->process.command);
+}
+
+uint64_t kymo__remote_find_asyncio(struct kymo__remote *remote)
+{
+    struct kymo__remote_maps maps;
+    uint64_t at = 0;
+    if (kymo__remote_maps_read(remote->process.pid, &maps) != KYMO_OK)
+        return 0;
+    read_program_path(remote->process.pid, maps.program, sizeof maps.program);
+    for (size_t i = 0; i < maps.n && at == 0; i++) {
+        const struct kymo__remote_map *const map = &maps.maps[i];
+        const bool is_program = strcmp(maps.program, map->path) == 0;
+        const char *const name = kymo__remote_base_name(map->path);
+        if (map->path[0] == '/' && map->offset == 0 && map->is_readable &&
+            (is_program || strstr(name, "libpython") != NULL ||
+             strncmp(name, "_asyncio", strlen("_asyncio")) == 0))
+            at = section_of(remote, map, is_program, ".AsyncioDebug");
+    }
+    kymo__remote_maps_fini(&maps);
+    return at;
 }

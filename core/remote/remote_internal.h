@@ -36,6 +36,8 @@ KYMO_WARN_UNUSED kymo_status kymo__remote_find(struct kymo__remote *remote,
                                                struct kymo__remote_found *out);
 
 const char *kymo__remote_base_name(const char *path);
+/* Where asyncio's table of offsets stands; 0: it is not imported, or has none. */
+uint64_t kymo__remote_find_asyncio(struct kymo__remote *remote);
 /* The same by searching the data of the file `path`, of which no symbols can be had: remote_scan.c. */
 bool kymo__remote_scan(struct kymo__remote *remote, const struct kymo__remote_maps *maps,
                        const char *path, uint32_t version, struct kymo__remote_found *out);
@@ -115,6 +117,14 @@ void kymo__remote_threads_fini(struct kymo__remote_threads *threads);
 /* The name that threading has for a pthread, lent until the next call; NULL: none. */
 const char *kymo__remote_python_name(struct kymo__remote *remote, uint64_t ident);
 
+/* ---- asyncio: remote_tasks.c ---- */
+
+struct kymo__remote_task_layout {
+    uint32_t size, name, coroutine; /* of a task; size 0: not known */
+    uint32_t running;               /* the task, from the thread state on */
+    uint64_t looked_ns;
+};
+
 /* ---- the whole ---- */
 
 struct kymo__remote {
@@ -127,6 +137,7 @@ struct kymo__remote {
     struct kymo__remote_layout layout;
     struct kymo__remote_codes codes;
     struct kymo__remote_threads threads;
+    struct kymo__remote_task_layout tasks;
 };
 
 /* The memory of the process `remote->process.pid`. */

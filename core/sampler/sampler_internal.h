@@ -109,7 +109,15 @@ void kymo__stops_fini(struct kymo__stops *stops);
 #define KYMO__WALK_MAX ((size_t)1 << 17) /* frames; more are cut */
 enum { KYMO__CFRAMES = 8, KYMO__STRAYS = 64 };
 
-enum { KYMO__WALK_MARK = 1 }; /* in place of an address of code: outer frames are missing here */
+/* In place of an address of code. */
+enum {
+    KYMO__WALK_MARK = 1, /* outer frames are missing here */
+    KYMO__WALK_TASK = 2, /* the instruction is the number of a task's name */
+};
+static inline bool kymo__is_code(uint64_t address)
+{
+    return address > KYMO__WALK_TASK;
+}
 struct kymo__walk_frame {
     uint64_t code, instruction;
     uint32_t tlbc_index;
@@ -118,6 +126,12 @@ struct kymo__walk_frame {
 struct kymo__walk {
     struct kymo__walk_frame *frames; /* innermost first */
     size_t n, cap;
+};
+
+/* A frame in looker->walk that is part of a generator or a coroutine, and its address. */
+struct kymo__walk_coroutine {
+    uint64_t at;
+    size_t index;
 };
 
 /* A piece of the data stack of 3.11 and later. */
@@ -242,6 +256,10 @@ struct kymo__target {
     struct kymo_samples_seen *seen;
     size_t n_seen, seen_cap;
     struct kymo__location_cache locations;
+    struct kymo__task_names {
+        struct kymo__task_name *list;
+        size_t n, cap, last;
+    } tasks;
     size_t head_copy, gil_copy, gc_copy; /* of the runtime */
     uint64_t interpreters_head;
     uint64_t listed_ns, checked_ns, opened_ns, met_ns;
@@ -316,6 +334,14 @@ uint32_t kymo__frame_location(struct kymo__looker *looker, struct kymo__target *
 bool kymo__thread_resolve(struct kymo__looker *looker, struct kymo__target *target,
                           struct kymo__target_thread *thread, uint32_t *stack);
 void kymo__locations_fini(struct kymo__location_cache *cache);
+
+/* ---- target_tasks.c ---- */
+/* Put a mark with the name of the task that the thread runs around the frames of its coroutine, one of `n`. */
+void kymo__walk_put_task(struct kymo__looker *looker, struct kymo__target *target,
+                         uint64_t thread_state, const struct kymo__walk_coroutine *coroutines,
+                         size_t n);
+uint32_t kymo__task_location(struct kymo__looker *looker, struct kymo__target *target, uint64_t name);
+void kymo__task_names_fini(struct kymo__task_names *names);
 
 /* ---- target_native.c ---- */
 struct kymo__native_copy {

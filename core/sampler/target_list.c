@@ -62,6 +62,7 @@ void kymo__target_destroy(struct kymo__looker *looker, struct kymo__target *targ
     kymo__free(target->interpreters);
     kymo__free(target->seen);
     kymo__locations_fini(&target->locations);
+    kymo__task_names_fini(&target->tasks);
     kymo__unwind_destroy(target->unwind);
     kymo__remote_close(target->remote);
     kymo__free(target);

@@ -72,6 +72,8 @@ uint32_t kymo__frame_location(struct kymo__looker *looker, struct kymo__target *
         return kymo__samples_location(
             looker->samples,
             kymo__samples_function(looker->samples, KYMO_FRAME_MARK, "(truncated)", "", "", 0), 0);
+    if (frame->code == KYMO__WALK_TASK)
+        return kymo__task_location(looker, target, frame->instruction);
     struct kymo__remote_code *code = kymo__remote_code(target->remote, frame->code);
     if (code == NULL)
         return 0;
@@ -114,13 +116,13 @@ void kymo__walk_meet(struct kymo__target *target, const struct kymo__walk *walk,
     const size_t n_new = walk->n - count_same(walk, before);
     size_t n = 0;
     for (size_t i = 0; i < n_new && n < MAX_MET; i++)
-        if (walk->frames[i].code != KYMO__WALK_MARK &&
+        if (kymo__is_code(walk->frames[i].code) &&
             (i >= before->n || walk->frames[i].code != before->frames[i].code))
             codes[n++] = walk->frames[i].code;
     target->met_ns = target->at_ns;
     kymo__remote_check_codes(target->remote, codes, n);
     for (size_t i = 0; i < n_new; i++)
-        if (walk->frames[i].code != KYMO__WALK_MARK)
+        if (kymo__is_code(walk->frames[i].code))
             (void)kymo__remote_code(target->remote, walk->frames[i].code);
 }
 

@@ -8,6 +8,7 @@ enum {
     MAX_LATE_STILL =
         1024, /* frames read one by one while a thread stands still: some milliseconds at worst */
     MAX_LATE = 8192,
+    MAX_COROUTINES = 16,
 };
 
 /* A walk under way. */
@@ -21,7 +22,9 @@ struct walker {
     bool is_cut;     /* it ended at a limit of ours */
     bool is_partial; /* the chain ended, but not where a thread's stack does */
     uint64_t around; /* 3.11 and 3.12: the cframe of the evaluation loop around the innermost; 0: none */
-    uint32_t n_run; /* Python frames since the last shim */
+    uint32_t n_run;                                         /* Python frames since the last shim */
+    struct kymo__walk_coroutine coroutines[MAX_COROUTINES]; /* the outermost ones, where there are more */
+    size_t n_coroutines;
 };
 
 static const uint8_t *find_in_chunks(struct walker *w, uint64_t at)
@@ -162,6 +165,7 @@ static bool walk_from(struct walker *w, uint64_t at)
         w->around == 0 || at != 0 ? KYMO__REMOTE_OWNER_SHIM : KYMO__REMOTE_OWNER_GENERATOR;
     w->looker->walk.n = w->looker->n_runs = 0;
     w->n_run = 0;
+    w->n_coroutines = 0;
     w->is_cut = w->is_partial = false;
     uint64_t remembered = 0;
     for (size_t n = 0; at != 0; n++) {
@@ -177,6 +181,9 @@ static bool walk_from(struct walker *w, uint64_t at)
             end_run(w, at);
         else if (!put_frame(w, frame))
             return false;
+        else if (owner == KYMO__REMOTE_OWNER_GENERATOR)
+            w->coroutines[w->n_coroutines++ % MAX_COROUTINES] =
+                (struct kymo__walk_coroutine){.at = at, .index = w->looker->walk.n - 1};
         at = kymo__remote_u64(frame, layout->frame.previous);
     }
     w->is_partial = !is_outermost(layout, owner);
@@ -315,6 +322,8 @@ enum kymo__walked kymo__thread_walk(struct kymo__looker *looker, struct kymo__ta
         end_run(&w, 0);
     if ((*flags & KYMO_SAMPLE_TRUNCATED) != 0)
         put_mark(&looker->walk);
+    kymo__walk_put_task(looker, target, thread->address, w.coroutines,
+                        KYMO__MIN(w.n_coroutines, (size_t)MAX_COROUTINES));
     if (looker->walk.n == 0)
         *flags |= KYMO_SAMPLE_NO_FRAMES;
     if (!is_still && (w.is_torn || differs_from_twin(&w, innermost)))

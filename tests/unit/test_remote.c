@@ -218,6 +218,45 @@ static void every_interpreter_is_walked(void **state)
 
 /* ---- who holds the lock, whether garbage is collected ---- */
 
+/* A task with a name, one with a number, one with letters that are no ASCII, each asleep in its coroutine. */
+static void tasks_have_their_names_where_python_tells(void **state)
+{
+    (void)state;
+    static const char *const given[] = {"reader", "Task-2", "\xc3\xa4rger"};
+    static const char script[] = "import asyncio, time\n"
+                                 "async def work():\n"
+                                 "    print('ready', flush=True)\n"
+                                 "    time.sleep(600)\n"
+                                 "async def main():\n"
+                                 "    await asyncio.create_task(work(), name=%s)\n"
+                                 "asyncio.run(main())\n";
+    static const char *const names[] = {"'reader'", "None", "'\\xe4rger'"};
+    for (size_t i = 0; i < n_pythons; i++)
+        for (size_t k = 0; k < 3; k++) {
+            char line[64], text[512], name[64];
+            uint64_t interpreter, thread;
+            struct kymo__remote *remote = NULL;
+            struct kymo__remote_task task;
+            snprintf(text, sizeof text, script, names[k]);
+            struct target target = target_start(pythons[i].path, text, line, sizeof line);
+            if (line[0] == '\0') { /* without extension modules */
+                target_stop(&target);
+                continue;
+            }
+            assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+            assert_int_equal(kymo__remote_interpreters(remote, &interpreter, 1), 1);
+            assert_int_equal(kymo__remote_thread_states(remote, interpreter, &thread, 1), 1);
+            assert_int_equal(kymo__remote_task(remote, thread, &task), pythons[i].minor >= 14);
+            if (pythons[i].minor >= 14) {
+                assert_int_equal(kymo__remote_task_name(remote, &task, name, sizeof name),
+                                 strlen(given[k]));
+                assert_string_equal(name, given[k]);
+            }
+            kymo__remote_close(remote);
+            target_stop(&target);
+        }
+}
+
 static void lock_and_collector_are_seen(void **state)
 {
     (void)state;
@@ -636,6 +675,7 @@ int main(void)
         cmocka_unit_test(stack_of_a_sleeper_is_what_its_source_says),
         cmocka_unit_test(threads_have_their_ids_and_names),
         cmocka_unit_test(every_interpreter_is_walked),
+        cmocka_unit_test(tasks_have_their_names_where_python_tells),
         cmocka_unit_test(lock_and_collector_are_seen),
         cmocka_unit_test(reused_address_is_another_function),
         cmocka_unit_test(size_costs_no_frame),
