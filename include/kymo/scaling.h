@@ -149,6 +149,19 @@ KYMO_API void kymo_scaling_destroy(kymo_scaling *scaling);
  */
 KYMO_API kymo_table *kymo_scaling_table(kymo_scaling *scaling, const char *name);
 
+/*
+ * One of the tables that itwinai's generate-scalability-report prints, with its columns and what it does not have behind them, as
+ * texts; the caller destroys it:
+ *   "epoch"          strategy global_world_size avg_epoch_time interval speedup efficiency runs
+ *   "gpu"            strategy global_world_size total_energy_wh utilization runs
+ *   "computation"    strategy num_gpus computation_fraction
+ *   "communication"  strategy num_gpus computation_vs_communication
+ * Points that do not have what it is about are left out, so that it may be empty. Times are as in `points`; energy is that of a
+ * whole run, the median of repeats, which itwinai adds up. KYMO_EINVAL for another name.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_scaling_itwinai(kymo_scaling *scaling, const char *name,
+                                                           kymo_table **out);
+
 /* For people, for a page of markdown, as a JSON object with all tables, and as a page that stands alone. KYMO_EIO when the stream refuses. */
 KYMO_API kymo_status kymo_scaling_text(kymo_scaling *scaling,
                                        const struct kymo_text_options *options, FILE *out);

@@ -80,6 +80,8 @@ PyObject *tools_memory_tables(const struct tools_state *state, struct kymo_memor
 
 /* breakdown(paths, by, rules, window): the tables, and the answer as text and JSON. `rules` "": none. */
 PyObject *tools_breakdown(PyObject *module, PyObject *args);
+/* legacy(paths): itwinai's fractions of its files of averages, a Table. */
+PyObject *tools_legacy(PyObject *module, PyObject *args);
 /* import_trace(paths, into, format): how many files, events and bytes, and the format. */
 PyObject *tools_import_trace(PyObject *module, PyObject *args);
 

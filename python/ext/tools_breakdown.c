@@ -1,10 +1,11 @@
 /*
- * tools_breakdown.c: breakdown() for Python: kymo/breakdown.h over recordings and traces.
+ * tools_breakdown.c: breakdown() for Python: kymo/breakdown.h over recordings and traces; itwinai's fractions of its files.
  */
 #include "tools.h"
 
 #include <kymo/breakdown.h>
 #include <kymo/import.h>
+#include <kymo/legacy.h>
 
 #define CAPSULE "kymo._tools.breakdown"
 
@@ -92,6 +93,49 @@ static PyObject *results(const struct tools_state *state, kymo_breakdown *breakd
         return NULL;
     }
     return Py_BuildValue("(NNN)", tables, text, json);
+}
+
+static void destroy_fractions(PyObject *capsule)
+{
+    kymo_table_destroy(PyCapsule_GetPointer(capsule, CAPSULE ".legacy"));
+}
+
+static kymo_status read_fractions(PyObject *encoded, kymo_table **out)
+{
+    const size_t n = (size_t)PyTuple_GET_SIZE(encoded);
+    const char **paths = calloc(n + 1, sizeof *paths);
+    for (size_t i = 0; paths != NULL && i < n; i++)
+        paths[i] = PyBytes_AS_STRING(PyTuple_GET_ITEM(encoded, (Py_ssize_t)i));
+    const kymo_status status = paths != NULL ? kymo_legacy_read(paths, n, out, NULL) : KYMO_ENOMEM;
+    free(paths);
+    return status;
+}
+
+PyObject *tools_legacy(PyObject *module, PyObject *args)
+{
+    const struct tools_state *state = PyModule_GetState(module);
+    PyObject *paths;
+    kymo_table *fractions = NULL;
+    if (!PyArg_ParseTuple(args, "O!:legacy", &PyTuple_Type, &paths))
+        return NULL;
+    PyObject *encoded = encode_paths(paths);
+    if (encoded == NULL)
+        return NULL;
+    kymo_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = read_fractions(encoded, &fractions);
+    Py_END_ALLOW_THREADS;
+    Py_DECREF(encoded);
+    if (status != KYMO_OK)
+        return tools_raise(state, status);
+    PyObject *owner = PyCapsule_New(fractions, CAPSULE ".legacy", destroy_fractions);
+    if (owner == NULL) {
+        kymo_table_destroy(fractions);
+        return NULL;
+    }
+    PyObject *table = tools_table_create(state, fractions, owner);
+    Py_DECREF(owner); /* the table keeps it */
+    return table;
 }
 
 PyObject *tools_breakdown(PyObject *module, PyObject *args)

@@ -72,6 +72,8 @@ static PyMethodDef tools_functions[] = {
      "memory(path, stacks, /)\n--\n\nTables about a snapshot of torch's allocator, or a trace."},
     {"breakdown", tools_breakdown, METH_VARARGS,
      "breakdown(paths, by, rules, window, /)\n--\n\nTables, text and JSON of a breakdown."},
+    {"legacy", tools_legacy, METH_VARARGS,
+     "legacy(paths, /)\n--\n\nitwinai's fractions of its files of averages."},
     {"import_trace", tools_import_trace, METH_VARARGS,
      "import_trace(paths, into, format, /)\n--\n\nFiles of other tools into a recording: files, "
      "events, bytes, format."},

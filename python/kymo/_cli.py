@@ -8,6 +8,7 @@ import sys
 
 def main() -> int:
     """Become the program `kymo` of this package. Returns only when there is none."""
+    os.environ.setdefault("KYMO_PYTHON", sys.executable)  # for commands that need packages of Python
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "kymo")
     try:
         os.execv(program, ["kymo", *sys.argv[1:]])

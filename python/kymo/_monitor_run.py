@@ -218,7 +218,7 @@ def _log_epochs(monitor: TrainingMonitor) -> None:
 
 
 def _log_energy(monitor: TrainingMonitor, log: Batched) -> None:
-    """Log the two metrics that itwinai has of GPUs, for each epoch."""
+    """Log the two metrics that itwinai has of GPUs, and joules, for each epoch."""
     if not (monitor.settings[_GPU] and monitor.recording):
         return
     try:
@@ -229,6 +229,8 @@ def _log_energy(monitor: TrainingMonitor, log: Batched) -> None:
         if row["kind"] != "gpu":
             continue
         found = {}
+        if row["joules"] is not None:
+            found["energy_j"] = row["joules"]
         if row["mean_w"] is not None:
             found["gpu_power_W"] = row["mean_w"]
         if row["utilization"] is not None:
