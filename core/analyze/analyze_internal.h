@@ -57,6 +57,8 @@ struct kymo__node {
     uint32_t name, parent;
     uint32_t depth;    /* of the root: 0 */
     uint32_t n_active; /* folded nodes: how many times it is on the stack */
+    uint32_t next_inside,
+        next_behind;   /* begun next when it had begun, when it had ended; 0: not known */
     bool is_outermost; /* no ancestor has this name */
 };
 
@@ -405,6 +407,12 @@ void kymo__process_walk_fini(struct kymo__process_walk *walk);
 KYMO_WARN_UNUSED kymo_status kymo__lane_walk_batch(struct kymo__process_walk *walk,
                                                    struct kymo__lane_walk *lane,
                                                    const struct kymo_batch *batch);
+/*
+ * The usual case alone, from `word` of the batch on; the first word that is not of it. For walks without a tap and without
+ * a limit of depth, while the lane has neither frames that found no room nor a repeat. In lane_plain.c.
+ */
+const uint64_t *kymo__lane_walk_plain(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
+                                      const struct kymo_batch *batch, const uint64_t *word);
 /* A record other than the begin of a range. `words` is whole and of the length its type needs. */
 KYMO_WARN_UNUSED kymo_status kymo__process_walk_record(struct kymo__process_walk *walk, uint32_t lane,
                                                        const uint64_t *words, uint64_t ns);

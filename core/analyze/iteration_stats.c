@@ -9,10 +9,15 @@ enum { MAX_DURATIONS = 1 << 27, MAX_JUMP = 1 << 20 };
 /* Epochs that get a row; a loop that begins one for each batch needs no more. */
 enum { MAX_EPOCHS = 1 << 20 };
 
-bool kymo__iteration_values_add(struct kymo__iteration_values *values, uint64_t ns)
+static inline bool add_value(struct kymo__iteration_values *values, uint64_t ns)
 {
     values->sum_of_squares += (double)ns * (double)ns;
-    return kymo__sketch_add(&values->ns, ns);
+    return kymo__sketch_add_known(&values->ns, ns) || kymo__sketch_add(&values->ns, ns);
+}
+
+bool kymo__iteration_values_add(struct kymo__iteration_values *values, uint64_t ns)
+{
+    return add_value(values, ns);
 }
 
 bool kymo__iteration_values_merge(struct kymo__iteration_values *into,
@@ -104,7 +109,7 @@ static bool take_values(struct kymo__iteration_stats *stats,
 {
     for (size_t i = 0; i < iteration->n_ran; i++) {
         const uint32_t name = iteration->ran[i];
-        if (!kymo__iteration_values_add(&stats->by_name[name], iteration->times[name].ns))
+        if (!add_value(&stats->by_name[name], iteration->times[name].ns))
             return false;
     }
     if (iteration->span.samples > 0) {

@@ -1,7 +1,7 @@
 /*
  * The stack machine: begins and ends of one thread, in order, become counts and times in its call
- * tree. This is the loop that every event of a recording goes through, so it neither divides, calls
- * nor allocates for a known path.
+ * tree. lane_plain.c takes what is usual, which is nearly everything; here is the rest, and whatever
+ * somebody else listens to.
  *
  *   an end of the name on top                closes it
  *   an end of a name further down            closes what lies above it at that moment: those were left open
@@ -272,7 +272,12 @@ kymo_status kymo__lane_walk_batch(struct kymo__process_walk *walk, struct kymo__
         give_up_open_ranges(walk, lane);
     }
     const uint64_t *word = batch->words, *const end = word + batch->n;
-    while (word < end) {
+    const bool may_be_plain = tap == NULL && walk->max_depth == 0;
+    for (;;) {
+        if (may_be_plain && (lane->n_too_deep | lane->repeat) == 0)
+            word = kymo__lane_walk_plain(walk, lane, batch, word);
+        if (word == end)
+            return KYMO_OK;
         const uint64_t w = *word++;
         const uint64_t ns = kymo_batch_ns(batch, w);
         switch (kymo_word_kind(w)) {
@@ -297,5 +302,4 @@ kymo_status kymo__lane_walk_batch(struct kymo__process_walk *walk, struct kymo__
             break;
         }
     }
-    return KYMO_OK;
 }

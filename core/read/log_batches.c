@@ -86,6 +86,16 @@ static bool is_sound_record(const uint64_t *words, size_t n)
     return payload == 0 || length >= 3;
 }
 
+/* Where plain words before `ticks` end, from `i` on. */
+static size_t skip_plain(const struct kymo__run *run, size_t i, uint64_t ticks)
+{
+    const uint64_t *const words = run->words;
+    const uint64_t limit = ticks >> 40 != 0 ? UINT64_MAX : ticks << 24;
+    while (i < run->n && words[i] < limit && kymo_word_kind(words[i]) != KYMO_KIND_RECORD)
+        i++;
+    return i;
+}
+
 /* Cut a run into batches at clock segments and at records that are unsound. */
 static kymo_status walk_run(const struct kymo__run *run)
 {
@@ -95,6 +105,12 @@ static kymo_status walk_run(const struct kymo__run *run)
     size_t segment = kymo__clock_map_find(clock, run->base_tick + kymo_word_ticks(words[0]));
     uint64_t end = end_of_segment(clock, segment, run->base_tick);
     while (i < run->n) {
+        const size_t plain = skip_plain(run, i, end);
+        if (plain != i) {
+            last = plain - 1;
+            i = plain;
+            continue;
+        }
         const uint64_t ticks = kymo_word_ticks(words[i]);
         if (ticks >= end) {
             KYMO_TRY(hand_on(run, from, i, last, segment));

@@ -111,6 +111,28 @@ static inline KYMO_WARN_UNUSED bool kymo__sketch_add(struct kymo__sketch *sketch
     return true;
 }
 
+/*
+ * The same of a sketch that nobody merges from meanwhile and for which no room was reserved, once its page for the value is
+ * there; false, with nothing changed, when it is not.
+ */
+static inline bool kymo__sketch_add_known(struct kymo__sketch *sketch, uint64_t value)
+{
+    uint32_t bucket;
+    const uint32_t page = kymo__sketch_page_of(value, &bucket);
+    uint64_t *const *const pages = sketch->pages;
+    if (KYMO_UNLIKELY(pages == NULL || pages[page] == NULL))
+        return false;
+    pages[page][bucket]++;
+    /* One that has pages has values: they are made for the sixth. */
+    if (KYMO_UNLIKELY(value < sketch->min))
+        sketch->min = value;
+    if (KYMO_UNLIKELY(value > sketch->max))
+        sketch->max = value;
+    sketch->sum += value;
+    sketch->count++;
+    return true;
+}
+
 /* ---- text_units.c: numbers as people read them ---- */
 
 /* Three digits that count and a unit: "1.23 ms". With `unit` ("ns", "us", "ms", "s") the bare number in that unit. */
