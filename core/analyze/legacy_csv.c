@@ -59,7 +59,7 @@ kymo_status kymo__legacy_read_csv(struct kymo__legacy *legacy, kymo__byte_source
                                   const char *path, bool *is_other)
 {
     struct kymo__csv csv = {.path = path,
-                            .what = "averages",
+                            .what = "averages as itwinai writes",
                             .names = column_names,
                             .n_names = N_COLUMNS,
                             .n_needed = RANK,

@@ -32,6 +32,12 @@ struct kymo__old_run {
     double epochs_s, last_epoch;
 };
 
+/* An epoch of a run, in the order of the files. */
+struct kymo__old_epoch {
+    uint32_t run; /* in kymo__old_energy.runs */
+    double s;
+};
+
 struct kymo__old_energy {
     struct kymo__names gpu_keys, run_keys;
     struct kymo__arena texts;
@@ -39,6 +45,8 @@ struct kymo__old_energy {
     size_t gpus_cap;
     struct kymo__old_run *runs; /* by key */
     size_t runs_cap;
+    struct kymo__old_epoch *epochs;
+    size_t n_epochs, epochs_cap;
     uint64_t n_dropped;   /* rows that lack something */
     const char *run_name; /* of the file that is read; lent */
     size_t run_name_len;

@@ -167,6 +167,11 @@ static bool take_epoch(void *ctx, const struct kymo__csv *csv)
             return false;
         if ((double)epoch <= run->last_epoch)
             continue;
+        if (!kymo__grow(&energy->epochs, &energy->epochs_cap, energy->n_epochs + 1,
+                        sizeof *energy->epochs))
+            return false;
+        energy->epochs[energy->n_epochs++] =
+            (struct kymo__old_epoch){.run = (uint32_t)(run - energy->runs), .s = s};
         run->last_epoch = (double)epoch;
         run->n_epochs++;
         run->epochs_s += s;
@@ -211,7 +216,8 @@ kymo_status kymo__old_energy_read(struct kymo__old_energy *energy, kymo__byte_so
 {
     const bool is_epochs = has_epochs(bytes);
     struct kymo__csv csv = {.path = path,
-                            .what = is_epochs ? "epoch times" : "GPU power",
+                            .what = is_epochs ? "epoch times as itwinai writes"
+                                              : "GPU power as itwinai writes",
                             .names = is_epochs ? epoch_names : gpu_names,
                             .n_names = is_epochs ? (size_t)N_EPOCH : (size_t)N_GPU,
                             .n_needed = is_epochs ? (size_t)N_EPOCH : (size_t)LOCAL_RANK,
@@ -228,5 +234,6 @@ void kymo__old_energy_fini(struct kymo__old_energy *energy)
     kymo__arena_fini(&energy->texts);
     kymo__free(energy->gpus);
     kymo__free(energy->runs);
+    kymo__free(energy->epochs);
     *energy = (struct kymo__old_energy){0};
 }

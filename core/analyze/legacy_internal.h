@@ -53,9 +53,9 @@ KYMO_WARN_UNUSED bool kymo__legacy_take(struct kymo__legacy *legacy,
 KYMO_WARN_UNUSED kymo_status kymo__legacy_table(const struct kymo__legacy *legacy, kymo_table **out);
 void kymo__legacy_fini(struct kymo__legacy *legacy);
 
-/* ---- legacy_rows.c: files of CSV with a line of names ---- */
+/* ---- legacy_rows.c: files of CSV with a line of names, of others too ---- */
 
-enum { KYMO__CSV_FIELDS = 64, KYMO__CSV_COLUMNS = 12 };
+enum { KYMO__CSV_FIELDS = 64, KYMO__CSV_COLUMNS = 32 };
 
 struct kymo__csv_field {
     const char *text; /* not NUL-terminated */
@@ -64,7 +64,7 @@ struct kymo__csv_field {
 
 /* What is to be read, and the row under way. The first five and `ctx` are the caller's; the rest begins zeroed. */
 struct kymo__csv {
-    const char *path, *what; /* for sentences: "averages" */
+    const char *path, *what; /* for sentences: "averages as itwinai writes" */
     const char *const *names; /* of columns that are wanted; those from `n_needed` on may be missing */
     size_t n_names, n_needed;
     bool (*take)(void *ctx, const struct kymo__csv *csv); /* a row; false without memory */

@@ -13,8 +13,7 @@ enum state { AT_BEGIN, IN_PLAIN, IN_QUOTES, AFTER_QUOTE };
 
 static kymo_status is_no_file(const struct kymo__csv *csv, const char *why)
 {
-    return kymo__fail(KYMO_EFORMAT, "%s is no file of %s as itwinai writes: %s", csv->path,
-                      csv->what, why);
+    return kymo__fail(KYMO_EFORMAT, "%s is no file of %s: %s", csv->path, csv->what, why);
 }
 
 static kymo_status no_memory(const struct kymo__csv *csv)
@@ -51,9 +50,7 @@ static kymo_status take_names(struct kymo__csv *csv)
                 csv->columns[c] = (int)i;
         }
         if (c < csv->n_needed && csv->columns[c] < 0)
-            return kymo__fail(KYMO_EFORMAT,
-                              "%s is no file of %s as itwinai writes: its first line has no "
-                              "column %s",
+            return kymo__fail(KYMO_EFORMAT, "%s is no file of %s: its first line has no column %s",
                               csv->path, csv->what, csv->names[c]);
     }
     csv->has_names = true;

@@ -43,6 +43,8 @@ static const struct field {
     {KYMO__KEY_MEMORY, FIELD_TEXT, offsetof(struct kymo_process, memory)},
     {KYMO__KEY_MEMORY_COUNTS, FIELD_TEXT, offsetof(struct kymo_process, memory_counts)},
     {KYMO__KEY_SAMPLING, FIELD_TEXT, offsetof(struct kymo_process, sampling)},
+    {KYMO__KEY_EXPERIMENT, FIELD_TEXT, offsetof(struct kymo_process, experiment)},
+    {KYMO__KEY_STRATEGY, FIELD_TEXT, offsetof(struct kymo_process, strategy)},
     {KYMO__KEY_START_TIME, FIELD_U64, offsetof(struct kymo_process, start_time)},
     {KYMO__KEY_EVENTS, FIELD_U64, offsetof(struct kymo_process, n_events)},
     {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},

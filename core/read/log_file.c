@@ -256,6 +256,8 @@ static const struct kymo__log_file nothing_known = {
              .memory = "",
              .memory_counts = "",
              .sampling = "",
+             .experiment = "",
+             .strategy = "",
              .load = -1,
              .worker = -1},
 };

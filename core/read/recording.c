@@ -12,6 +12,7 @@ struct kymo_recording {
     size_t n_logs, logs_cap;
     size_t n_processes; /* of the program; the logs behind are of processes that measured them */
     size_t n_broken, n_empty; /* files of the directory that gave no log */
+    bool is_part;       /* what the logs hold is another recording's */
     struct kymo__warnings warnings;
 };
 
@@ -206,12 +207,48 @@ kymo_status kymo__recording_open_parts(const char *name, int fd, const struct ky
     return KYMO_OK;
 }
 
+/* A log of the whole once more, under its number in the part. */
+static bool share_log(kymo_recording *part, const struct kymo__log_file *log)
+{
+    struct kymo__log_file *copy = kymo__alloc(sizeof *copy);
+    if (copy == NULL ||
+        !kymo__grow(&part->logs, &part->logs_cap, part->n_logs + 1, sizeof *part->logs)) {
+        kymo__free(copy);
+        return false;
+    }
+    *copy = *log;
+    copy->info.index = (uint32_t)part->n_logs;
+    part->n_processes += copy->info.role[0] == '\0';
+    part->logs[part->n_logs++] = copy;
+    return true;
+}
+
+kymo_status kymo__recording_part(const kymo_recording *whole, const bool *keep, kymo_recording **out)
+{
+    kymo_recording *part = kymo__calloc(1, sizeof *part);
+    if (part == NULL)
+        return no_memory(whole->name);
+    part->fd = -1;
+    part->is_part = true;
+    part->name = name_of(whole->name);
+    bool is_done = part->name != NULL;
+    for (size_t i = 0; is_done && i < whole->n_logs; i++)
+        is_done = !keep[i] || share_log(part, whole->logs[i]);
+    if (!is_done) {
+        kymo_recording_close(part);
+        return no_memory(whole->name);
+    }
+    *out = part;
+    return KYMO_OK;
+}
+
 void kymo_recording_close(kymo_recording *recording)
 {
     if (recording == NULL)
         return;
     for (size_t i = 0; i < recording->n_logs; i++) {
-        kymo__log_file_fini(recording->logs[i]);
+        if (!recording->is_part)
+            kymo__log_file_fini(recording->logs[i]);
         kymo__free(recording->logs[i]);
     }
     if (recording->fd >= 0)

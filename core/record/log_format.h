@@ -159,6 +159,9 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_KERNEL "kernel"
 #define KYMO__KEY_VERSIONS                                                                         \
     "versions" /* of what the program stands on, in its own words; the last one counts */
+#define KYMO__KEY_EXPERIMENT                                                                       \
+    "experiment" /* what is compared, "mnist"; this and the next may be missing, the last one counts */
+#define KYMO__KEY_STRATEGY "strategy" /* how it is distributed, "torch-ddp" */
 #define KYMO__KEY_LOAD "load_percent" /* of the last minute, times 100 */
 #define KYMO__KEY_NOTE "note"         /* a sentence; may come more than once */
 #define KYMO__KEY_END "end" /* stop, exit, unclosed (killed, or left by _exit), write failed */

@@ -64,6 +64,18 @@ static bool on_site(const struct kymo__site *site)
 
 /* ---- opening ---- */
 
+/* What the program told counts more than what the options say. */
+static void describe_experiment(struct kymo__buf *texts)
+{
+    const struct kymo__settings *s = &record->settings;
+    const char *experiment = record->experiment[0] != '\0' ? record->experiment : s->experiment;
+    const char *strategy = record->strategy[0] != '\0' ? record->strategy : s->strategy;
+    if (experiment[0] != '\0')
+        kymo__texts_put(texts, KYMO__KEY_EXPERIMENT, experiment);
+    if (strategy[0] != '\0')
+        kymo__texts_put(texts, KYMO__KEY_STRATEGY, strategy);
+}
+
 static void describe_process(struct kymo__buf *texts, const char *note)
 {
     const struct kymo__settings *s = &record->settings;
@@ -98,6 +110,7 @@ static void describe_process(struct kymo__buf *texts, const char *note)
     kymo__machine_describe(texts);
     kymo__machine_describe_devices(texts);
     kymo__texts_put(texts, KYMO__KEY_VERSIONS, record->versions);
+    describe_experiment(texts);
     if (note[0] != '\0')
         kymo__texts_put(texts, KYMO__KEY_NOTE, note);
     kymo__buf_fini(&command);

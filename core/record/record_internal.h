@@ -77,6 +77,7 @@ struct kymo__settings {
     bool by_environment; /* KYMO started it: the program's own first kymo_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */
     char run_id[64];
+    char experiment[64], strategy[64]; /* "": not said */
 };
 
 enum {
@@ -410,6 +411,8 @@ struct kymo__record {
     int64_t owner; /* the pid that opened it: a child made by a raw clone() must keep its hands off */
     char path[PATH_MAX]; /* of the recording that is open or was last */
     char versions[256];  /* as kymo_set_versions() told; guarded by the lock */
+    char experiment[64],
+        strategy[64]; /* as kymo_set_experiment() told, for later recordings too; by the lock */
     bool is_rank_told; /* by kymo_set_rank(), for this recording and later ones; guarded by the lock */
     int told_rank, told_world_size;
     uint32_t n_worker; /* which worker of a loader this is, from 1, as kymo_set_worker() told; 0: none. By the lock */

@@ -369,6 +369,16 @@ static bool set_run_id(struct kymo__settings *s, const char *text)
            snprintf(s->run_id, sizeof s->run_id, "%s", text) < (int)sizeof s->run_id;
 }
 
+static bool set_experiment(struct kymo__settings *s, const char *text)
+{
+    return snprintf(s->experiment, sizeof s->experiment, "%s", text) < (int)sizeof s->experiment;
+}
+
+static bool set_strategy(struct kymo__settings *s, const char *text)
+{
+    return snprintf(s->strategy, sizeof s->strategy, "%s", text) < (int)sizeof s->strategy;
+}
+
 static const struct {
     const char *key, *values, *fallback, *meaning;
     bool (*set)(struct kymo__settings *s, const char *text);
@@ -384,6 +394,9 @@ static const struct {
     {"rank", "N", "from the launcher", "this process's rank", set_rank},
     {"world_size", "N", "from the launcher", "how many ranks there are", set_world},
     {"run_id", "TEXT", "from the launcher, else random", "what joins the logs of one run", set_run_id},
+    {"experiment", "TEXT", "none", "what reports of scaling compare", set_experiment},
+    {"strategy", "TEXT", "none", "how it is distributed: a series in reports of scaling",
+     set_strategy},
     {"pool_in", "auto|dir|shm|memory", "auto",
      "where the pool lies; memory does not survive kill -9", set_place},
     {"nvtx", "0|1", "1", "ranges also go to an NVTX tool when there is one", set_nvtx},

@@ -262,6 +262,24 @@ void kymo_set_versions(const char *text)
     kymo__lane_resume(lane);
 }
 
+void kymo_set_experiment(const char *experiment, const char *strategy)
+{
+    struct kymo__lane *const lane = kymo__lane_set_aside();
+    struct kymo__buf texts = {0};
+    pthread_mutex_lock(&record->lock);
+    if (experiment != NULL) {
+        snprintf(record->experiment, sizeof record->experiment, "%s", experiment);
+        kymo__texts_put(&texts, KYMO__KEY_EXPERIMENT, record->experiment);
+    }
+    if (strategy != NULL) {
+        snprintf(record->strategy, sizeof record->strategy, "%s", strategy);
+        kymo__texts_put(&texts, KYMO__KEY_STRATEGY, record->strategy);
+    }
+    tell_log(&texts);
+    pthread_mutex_unlock(&record->lock);
+    kymo__lane_resume(lane);
+}
+
 void kymo_counts_get(struct kymo_counts *out)
 {
     struct kymo__lane *const lane = kymo__lane_set_aside();

@@ -81,9 +81,10 @@ struct kymo_process {
     uint64_t energy_cpu_ns;     /* CPU time of its energy thread; 0 none */
     int32_t worker;     /* it loads data for its rank, as this worker, from 0; -1: it does not */
     const char *memory; /* how its memory was measured, lines KEY=VALUE; "" not */
-    const char *memory_counts; /* what came of it, the same; "" unknown */
-    const char *sampling;      /* how a sampler worked, lines KEY=VALUE; "" it is none */
-    uint64_t start_time;       /* of the process, field 22 of its /proc/PID/stat; 0 unknown */
+    const char *memory_counts;         /* what came of it, the same; "" unknown */
+    const char *sampling;              /* how a sampler worked, lines KEY=VALUE; "" it is none */
+    const char *experiment, *strategy; /* as the program or its options told; "" not */
+    uint64_t start_time; /* of the process, field 22 of its /proc/PID/stat; 0 unknown */
 };
 
 /* The range in which a worker of a data loader makes one batch; reports count them. */

@@ -124,6 +124,13 @@ KYMO_API int kymo_run_id(char *out, size_t size);
 KYMO_API void kymo_set_versions(const char *text);
 
 /*
+ * Say what this run is to be compared with, for reports of scaling: an experiment, "mnist", and a strategy, "torch-ddp",
+ * of which each is a series. NULL: as it is, by the options of these names. Before or during a recording; what is past 63
+ * bytes is cut.
+ */
+KYMO_API void kymo_set_experiment(const char *experiment, const char *strategy);
+
+/*
  * Let a sampling profiler of the same user attach to this process and to the children that it forks from now on, where the
  * kernel's Yama otherwise allows that to its parents alone: `pid` and what that starts, 0 for any. Without Yama
  * nothing needs to be said, and it is KYMO_OK. KYMO_EUNAVAILABLE where a process cannot allow it (kernel.yama.ptrace_scope 2 or 3), with

@@ -139,6 +139,15 @@ static PyObject *switch_set_versions(PyObject *Py_UNUSED(module), PyObject *text
     Py_RETURN_NONE;
 }
 
+static PyObject *switch_set_experiment(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *experiment, *strategy;
+    if (!PyArg_ParseTuple(args, "zz:set_experiment", &experiment, &strategy))
+        return NULL;
+    kymo_set_experiment(experiment, strategy);
+    Py_RETURN_NONE;
+}
+
 static PyObject *switch_recording_path(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     return PyUnicode_DecodeFSDefault(kymo_recording_path());
@@ -188,6 +197,9 @@ PyMethodDef native_switch_functions[] = {
      "rank($module, /)\n--\n\nWhich rank this process is and of how many, -1 when nobody said."},
     {"set_versions", switch_set_versions, METH_O,
      "set_versions($module, text, /)\n--\n\nSay which versions the figures depend on."},
+    {"set_experiment", switch_set_experiment, METH_VARARGS,
+     "set_experiment($module, experiment, strategy, /)\n--\n\n"
+     "Say what the run is compared with in reports of scaling; None: as it is."},
     {"recording_path", switch_recording_path,
      METH_NOARGS, "recording_path($module, /)\n--\n\nThe directory of the recording that is open or was last; \"\" before any."},
     {"counts", switch_counts, METH_NOARGS,

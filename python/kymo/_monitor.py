@@ -176,6 +176,8 @@ class TrainingMonitor:
             os.makedirs(self.settings["output_dir"], exist_ok=True)
             path = os.path.join(self.settings["output_dir"], f"{self.run_name}.kymo")
             _start.start(path, **_monitor_run.options(self))
+        if self.settings["strategy"]:
+            _native.set_experiment(None, self.settings["strategy"])
         self.recording = os.path.abspath(_native.recording_path())
 
     def _begin_traces(self) -> None:

@@ -1,0 +1,404 @@
+/* One run of a recording, by what the analyses say of it. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/compare_internal.h"
+#include "analyze/scaling_read.h"
+#include "analyze/tasks.h"
+#include <kymo/energy_report.h>
+#include <kymo/epochs.h>
+#include <kymo/legacy.h>
+
+/* Missing ranks that are named one by one. */
+enum { MAX_NAMED = 8 };
+
+/* What is made for a run besides plain numbers. */
+struct values {
+    double *epoch_s, *epoch_j, *step_s;
+    uint64_t *epoch_number;
+    size_t n_epochs;
+    struct kymo__scaling_steps steps; /* of all ranks */
+};
+
+static kymo_status no_memory(const struct kymo__scaling_source *source)
+{
+    return kymo__fail(KYMO_ENOMEM, "no memory for the runs of %s", source->path);
+}
+
+static double number_at(const kymo_table *table, size_t row, const char *column)
+{
+    const int at = kymo_table_find(table, column);
+    const struct kymo_cell cell = kymo_table_cell(table, row, (size_t)at);
+    if (cell.is_null)
+        return NAN;
+    return kymo_table_column(table, (size_t)at)->type == KYMO_TYPE_F64 ? cell.as.f64
+                                                                       : (double)cell.as.u64;
+}
+
+static bool text_is(const kymo_table *table, size_t row, const char *column, const char *text)
+{
+    const struct kymo_cell cell = kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
+    return cell.len == strlen(text) && memcmp(cell.as.text, text, cell.len) == 0;
+}
+
+/* ---- epochs ---- */
+
+/* Whole epochs, of as many ranks as any epoch has. */
+static bool take_epochs(const kymo_table *table, struct values *values, struct kymo_scaling_run *run)
+{
+    const size_t n = kymo_table_n_rows(table);
+    double most = 0, *samples = kymo__calloc(n + 1, sizeof *samples);
+    size_t n_samples = 0;
+    values->epoch_s = kymo__calloc(n + 1, sizeof(double));
+    values->epoch_j = kymo__calloc(n + 1, sizeof(double));
+    values->epoch_number = kymo__calloc(n + 1, sizeof(uint64_t));
+    if (samples == NULL || values->epoch_s == NULL || values->epoch_j == NULL ||
+        values->epoch_number == NULL) {
+        kymo__free(samples);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, number_at(table, i, "ranks"));
+    for (size_t i = 0; i < n; i++) {
+        const double ns = number_at(table, i, "duration_ns"), of = number_at(table, i, "samples");
+        if (number_at(table, i, "counted") == 0 || number_at(table, i, "ranks") < most || !(ns > 0)) {
+            run->first_epoch_counts |= i == 0; /* the one that warmed up is not among them */
+            continue;
+        }
+        values->epoch_j[values->n_epochs] = NAN;
+        values->epoch_number[values->n_epochs] = (uint64_t)number_at(table, i, "epoch");
+        values->epoch_s[values->n_epochs++] = ns * 1e-9;
+        if (of > 0)
+            samples[n_samples++] = of;
+    }
+    run->samples_per_epoch = n_samples != 0 ? kymo__median(samples, n_samples) : NAN;
+    kymo__free(samples);
+    return true;
+}
+
+static kymo_status add_epochs(const struct kymo__scaling_source *source, struct values *values,
+                              struct kymo_scaling_run *run)
+{
+    const struct kymo_epoch_report_options options = {.with_first = 1};
+    kymo_epoch_report *report = NULL;
+    bool any = false;
+    for (size_t i = 0; i < source->n; i++)
+        any |= source->workers[i]->steps.n_epochs != 0;
+    if (!any)
+        return KYMO_OK;
+    KYMO_TRY(kymo_epoch_report_create(&source->recording, 1, &options, &report));
+    const bool is_done = take_epochs(kymo_epoch_report_table(report, "epochs"), values, run);
+    kymo_epoch_report_destroy(report);
+    return is_done ? KYMO_OK : no_memory(source);
+}
+
+/* ---- energy ---- */
+
+/* Of all kinds of devices where several were measured; GPUs are how busy they were. */
+static void take_energy(kymo_energy_report *report, const struct values *values,
+                        struct kymo_scaling_run *run)
+{
+    const kymo_table *runs = kymo_energy_report_table(report, "runs"),
+                     *epochs = kymo_energy_report_table(report, "epochs");
+    for (size_t i = 0; i < kymo_table_n_rows(runs); i++) {
+        run->joules = number_at(runs, i, "joules"); /* the row of all comes last */
+        if (text_is(runs, i, "kind", "gpu"))
+            run->utilization = number_at(runs, i, "utilization");
+    }
+    for (size_t i = 0, e = 0; i < kymo_table_n_rows(epochs) && e < values->n_epochs; i++) {
+        const uint64_t number = (uint64_t)number_at(epochs, i, "epoch");
+        while (e < values->n_epochs && values->epoch_number[e] < number)
+            e++;
+        if (e < values->n_epochs && values->epoch_number[e] == number)
+            values->epoch_j[e] = number_at(epochs, i, "joules");
+    }
+    for (size_t e = 0; e < values->n_epochs; e++)
+        if (!isnan(values->epoch_j[e]))
+            run->epoch_j = values->epoch_j;
+}
+
+/* A recording without readings has no energy, which is nothing to tell. */
+static kymo_status add_energy(const struct kymo__scaling_source *source,
+                              const struct values *values, struct kymo_scaling_run *run)
+{
+    kymo_energy_report *report = NULL;
+    if (!kymo_energy_is_there(&source->recording, 1))
+        return KYMO_OK;
+    const kymo_status status = kymo_energy_report_create(&source->recording, 1, NULL, &report);
+    if (status == KYMO_OK)
+        take_energy(report, values, run);
+    kymo_energy_report_destroy(report);
+    return status == KYMO_EFORMAT ? KYMO_OK : status;
+}
+
+/* ---- steps ---- */
+
+/* Of those that all ranks took: their times, of many an even sample, and how many samples one has. */
+static bool take_steps(struct values *values, struct kymo_scaling_run *run)
+{
+    const struct kymo__scaling_steps *steps = &values->steps;
+    double *samples = kymo__calloc(steps->n + 1, sizeof *samples);
+    uint32_t most = 0;
+    size_t n = 0, n_samples = 0;
+    values->step_s = kymo__calloc(steps->n + 1, sizeof *values->step_s);
+    if (samples == NULL || values->step_s == NULL) {
+        kymo__free(samples);
+        return false;
+    }
+    for (size_t i = 0; i < steps->n; i++)
+        most = KYMO__MAX(most, steps->list[i].n);
+    for (size_t i = 0; i < steps->n; i++) {
+        if (steps->list[i].n < most)
+            continue;
+        values->step_s[n++] = steps->list[i].s;
+        if (steps->list[i].samples > 0)
+            samples[n_samples++] = steps->list[i].samples;
+    }
+    run->n_steps = KYMO__MIN(n, (size_t)KYMO__SCALING_STEPS);
+    for (size_t i = 0; i < run->n_steps; i++)
+        values->step_s[i] = values->step_s[i * n / run->n_steps];
+    run->batch = n_samples != 0 ? kymo__median(samples, n_samples) : NAN;
+    kymo__free(samples);
+    return true;
+}
+
+static kymo_status add_steps(const struct kymo__scaling_source *source, struct values *values,
+                             struct kymo_scaling_run *run)
+{
+    for (size_t i = 0; i < source->n; i++)
+        if (!kymo__scaling_steps_join(&values->steps, &source->workers[i]->steps))
+            return no_memory(source);
+    return take_steps(values, run) ? KYMO_OK : no_memory(source);
+}
+
+/* ---- what a step is made of ---- */
+
+struct breaking {
+    const struct kymo__scaling_source *source;
+    struct kymo__rules rules;
+    struct kymo__scaling_parts *parts; /* by worker */
+};
+
+static kymo_status break_nth(void *ctx, size_t i)
+{
+    const struct breaking *b = ctx;
+    const struct kymo__scaling_source *source = b->source;
+    if (source->workers[i]->steps.n_seen == 0)
+        return KYMO_OK;
+    return kymo__scaling_parts_read(&b->parts[i], source->recording, source->indices[i], &b->rules,
+                                    source->workers[i]->steps.n_warmup);
+}
+
+/* Where some have GPUs, what those did is the step. */
+static void take_parts(const struct breaking *b, struct kymo_scaling_run *run)
+{
+    struct kymo__scaling_parts sum = {0};
+    for (size_t i = 0; i < b->source->n; i++)
+        sum.has_device |= b->parts[i].has_device;
+    for (size_t i = 0; i < b->source->n; i++) {
+        const struct kymo__scaling_parts *part = &b->parts[i];
+        if (part->has_device != sum.has_device)
+            continue;
+        sum.compute_ns += part->compute_ns;
+        sum.communication_ns += part->communication_ns;
+        sum.memory_ns += part->memory_ns;
+        sum.idle_ns += part->idle_ns;
+        sum.n_steps += part->n_steps;
+    }
+    if (sum.n_steps == 0)
+        return;
+    const double scale = 1e-9 / (double)sum.n_steps;
+    run->compute_s = sum.compute_ns * scale;
+    run->communication_s = sum.communication_ns * scale;
+    run->memory_s = sum.memory_ns * scale;
+    run->idle_s = sum.idle_ns * scale;
+}
+
+static kymo_status add_parts(const struct kymo__scaling_source *source, struct kymo_scaling_run *run)
+{
+    struct breaking b = {.source = source, .parts = kymo__calloc(source->n + 1, sizeof *b.parts)};
+    const struct kymo__tasks tasks = {
+        .run = break_nth, .ctx = &b, .n = source->n, .n_jobs = source->reading->n_jobs};
+    if (b.parts == NULL)
+        return no_memory(source);
+    kymo_status status = kymo__rules_load(&b.rules, NULL);
+    if (status == KYMO_OK)
+        status = kymo__tasks_run(&tasks);
+    if (status == KYMO_OK)
+        take_parts(&b, run);
+    kymo__rules_fini(&b.rules);
+    kymo__free(b.parts);
+    return status;
+}
+
+/* itwinai's fractions, which only GPU work has. */
+static kymo_status add_fractions(const struct kymo__scaling_source *source,
+                                 struct kymo_scaling_run *run)
+{
+    kymo_table *averages = NULL, *fractions = NULL;
+    bool has_streams = false;
+    for (size_t i = 0; !has_streams && i < source->n; i++)
+        for (uint32_t lane = 0; lane < source->workers[i]->process->n_lanes; lane++)
+            has_streams |= kymo_recording_lane(source->recording, source->indices[i], lane)->kind ==
+                           KYMO_LANE_GPU;
+    if (!has_streams)
+        return KYMO_OK;
+    KYMO_TRY(kymo_averages_create(&source->recording, 1, NULL, &averages));
+    const kymo_status status = kymo_legacy_create(averages, &fractions);
+    if (status == KYMO_OK && kymo_table_n_rows(fractions) != 0) {
+        run->computation_fraction = number_at(fractions, 0, "computation_fraction");
+        run->computation_vs_communication = number_at(fractions, 0, "computation_vs_communication");
+    }
+    kymo_table_destroy(averages);
+    kymo_table_destroy(fractions);
+    return status;
+}
+
+/* ---- who ---- */
+
+/* How many ranks there are here; processes without a rank count one each. */
+static uint32_t count_ranks(const struct kymo__scaling_source *source)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < source->n; i++)
+        n += i == 0 || source->workers[i]->process->rank < 0 ||
+             source->workers[i]->process->rank != source->workers[i - 1]->process->rank;
+    return n;
+}
+
+static uint32_t count_hosts(const struct kymo__scaling_source *source)
+{
+    struct kymo__names names = {0};
+    for (size_t i = 0; i < source->n; i++) {
+        const char *host = source->workers[i]->process->host;
+        if (host[0] != '\0')
+            (void)kymo__names_number(&names, host, strlen(host)); /* without memory one less is told */
+    }
+    const uint32_t n = (uint32_t)names.n;
+    kymo__names_fini(&names);
+    return n;
+}
+
+/* The ranks from 0 on that are not here, the first few by number. */
+static kymo_status note_missing(const struct kymo__scaling_source *source,
+                                struct kymo_scaling_run *run, uint32_t n_ranks)
+{
+    struct kymo__buf names = {0};
+    size_t at = 0;
+    uint32_t n_named = 0;
+    const bool has_ranks = source->workers[0]->process->rank >= 0;
+    for (int64_t rank = 0; has_ranks && rank < run->workers && n_named < MAX_NAMED; rank++) {
+        while (at < source->n && source->workers[at]->process->rank < rank &&
+               source->workers[at]->process->rank >= 0)
+            at++;
+        if (at < source->n && source->workers[at]->process->rank == rank)
+            continue;
+        kymo__buf_printf(&names, "%s%" PRId64, n_named++ == 0 ? " (" : ", ", rank);
+    }
+    const uint32_t n_missing = run->workers - n_ranks;
+    if (n_named != 0)
+        kymo__buf_puts(&names, n_missing > n_named ? ", ...)" : ")");
+    kymo__buf_put(&names, "", 1);
+    const kymo_status status =
+        names.failed ? no_memory(source)
+                     : kymo__scaling_read_note(source->reading,
+                                               "%s: %u of %u ranks are missing%s; the slowest of "
+                                               "the others counts, and they are taken to have as "
+                                               "many samples.",
+                                               run->name, (unsigned)n_missing,
+                                               (unsigned)run->workers, names.data);
+    run->samples_per_epoch *= (double)run->workers / n_ranks;
+    run->batch *= (double)run->workers / n_ranks;
+    kymo__buf_fini(&names);
+    return status;
+}
+
+static kymo_status note_ends(const struct kymo__scaling_source *source, struct kymo_scaling_run *run)
+{
+    size_t n_running = 0, n_open = 0;
+    const char *other = NULL;
+    for (size_t i = 0; i < source->n; i++) {
+        const struct kymo__scaling_worker *worker = source->workers[i];
+        const bool is_over = worker->process->source[0] != '\0' ||
+                             strcmp(worker->process->end, "stop") == 0 ||
+                             strcmp(worker->process->end, "exit") == 0;
+        n_running += strcmp(worker->process->end, "running") == 0;
+        n_open += worker->steps.has_open_epoch || (!is_over && worker->steps.n_epochs == 0);
+        if (strcmp(worker->process->version, source->workers[0]->process->version) != 0)
+            other = worker->process->version;
+    }
+    run->is_partial = n_running != 0 || n_open != 0;
+    if (n_running != 0)
+        KYMO_TRY(
+            kymo__scaling_read_note(source->reading,
+                                    "%s is still being written by %zu of %zu processes; what is "
+                                    "there so far counts.",
+                                    run->name, n_running, source->n));
+    if (other != NULL)
+        KYMO_TRY(kymo__scaling_read_note(
+            source->reading, "%s was recorded by different versions of kymo, %s and %s.", run->name,
+            source->workers[0]->process->version, other));
+    return KYMO_OK;
+}
+
+static kymo_status add_identity(const struct kymo__scaling_source *source,
+                                struct kymo_scaling_run *run)
+{
+    const uint32_t n_ranks = count_ranks(source);
+    int32_t world_size = 0;
+    for (size_t i = 0; i < source->n; i++) {
+        const struct kymo_process *p = source->workers[i]->process;
+        world_size = KYMO__MAX(world_size, p->world_size);
+        run->strategy = run->strategy[0] == '\0' ? p->strategy : run->strategy;
+        run->experiment = run->experiment[0] == '\0' ? p->experiment : run->experiment;
+    }
+    run->workers = KYMO__MAX((uint32_t)world_size, n_ranks);
+    run->nodes = count_hosts(source);
+    if (n_ranks < run->workers)
+        KYMO_TRY(note_missing(source, run, n_ranks));
+    return note_ends(source, run);
+}
+
+/* ---- all ---- */
+
+static kymo_status fill(const struct kymo__scaling_source *source, struct values *values,
+                        struct kymo_scaling_run *run)
+{
+    KYMO_TRY(add_epochs(source, values, run));
+    KYMO_TRY(add_steps(source, values, run));
+    KYMO_TRY(add_energy(source, values, run));
+    KYMO_TRY(add_parts(source, run));
+    KYMO_TRY(add_fractions(source, run));
+    run->epoch_s = values->epoch_s;
+    run->n_epochs = values->n_epochs;
+    run->step_s = values->step_s;
+    return add_identity(source, run);
+}
+
+static void free_values(struct values *values)
+{
+    kymo__free(values->epoch_s);
+    kymo__free(values->epoch_j);
+    kymo__free(values->epoch_number);
+    kymo__free(values->step_s);
+    kymo__scaling_steps_fini(&values->steps);
+}
+
+kymo_status kymo__scaling_read_run(const struct kymo__scaling_source *source)
+{
+    struct values values = {0};
+    struct kymo__buf name = {0};
+    kymo__buf_puts(&name, source->path);
+    if (!source->is_alone)
+        kymo__buf_printf(&name, " (%s)", source->workers[0]->process->run_id);
+    kymo__buf_put(&name, "", 1);
+    struct kymo_scaling_run run = kymo__scaling_run_unknown(name.data);
+    kymo_status status = name.failed ? no_memory(source) : fill(source, &values, &run);
+    if (status == KYMO_OK)
+        status = kymo__scaling_read_add(source->reading, &run);
+    free_values(&values);
+    kymo__buf_fini(&name);
+    return status;
+}
