@@ -131,34 +131,26 @@ static bool ends_in(const char *path, const char *end)
     return len >= end_len && strcmp(path + len - end_len, end) == 0;
 }
 
-/* How a file begins. An empty text when it cannot be read, which its reader will tell. */
-static void peek(const char *path, kymo__byte_source **bytes, const char **text, size_t *len)
-{
-    *len = 0;
-    if (kymo__bytes_open(path, bytes) == KYMO_OK && kymo__bytes_peek(*bytes, text, len) != KYMO_OK)
-        *len = 0;
-}
-
-static enum kymo__scaling_csv csv_kind(const char *path)
+/* What a file is, by how it begins. One that cannot be read is none; KYMO_ENOMEM alone is a failure. */
+enum what { IS_OTHER, IS_MEASUREMENTS, IS_OLD, IS_TRACE };
+static kymo_status look_at_bytes(const char *path, enum what *out)
 {
     kymo__byte_source *bytes = NULL;
     const char *text = "";
-    size_t len;
-    peek(path, &bytes, &text, &len);
-    const enum kymo__scaling_csv kind = kymo__scaling_csv_kind(text, len);
+    size_t len = 0;
+    *out = IS_OTHER;
+    kymo_status status = kymo__bytes_open(path, &bytes);
+    if (status == KYMO_OK)
+        status = kymo__bytes_peek(bytes, &text, &len);
+    if (status == KYMO_OK && len != 0) {
+        const enum kymo__scaling_csv csv = kymo__scaling_csv_kind(text, len);
+        *out = csv == KYMO__CSV_MEASUREMENTS                     ? IS_MEASUREMENTS
+               : csv == KYMO__CSV_OLD                            ? IS_OLD
+               : kymo__import_chrome.looks_like(path, text, len) ? IS_TRACE
+                                                                 : IS_OTHER;
+    }
     kymo__bytes_close(bytes);
-    return kind;
-}
-
-static bool is_trace(const char *path)
-{
-    kymo__byte_source *bytes = NULL;
-    const char *text = "";
-    size_t len;
-    peek(path, &bytes, &text, &len);
-    const bool is_one = len != 0 && kymo__import_chrome.looks_like(path, text, len);
-    kymo__bytes_close(bytes);
-    return is_one;
+    return status == KYMO_ENOMEM ? status : KYMO_OK;
 }
 
 /* ---- a folder ---- */
@@ -182,20 +174,18 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* A file of a folder; `*has_traces` is set by one of a trace. */
+/* A file of a folder; `*has_traces` is set by one of a trace. Others are known by their names, and not opened. */
 static bool look_at_file(struct sources *sources, const char *path, bool *has_traces)
 {
-    if (ends_in(path, ".csv") || ends_in(path, ".csv.gz")) {
-        const enum kymo__scaling_csv kind = csv_kind(path);
-        sources->has_old |= kind == KYMO__CSV_OLD;
-        sources->n_other += kind == KYMO__CSV_OTHER;
-        return kind != KYMO__CSV_MEASUREMENTS || add_source(sources, path, CSV);
-    }
-    const bool is_json = ends_in(path, ".json") || ends_in(path, ".json.gz");
-    if (is_json && !*has_traces)
-        *has_traces = is_trace(path);
-    sources->n_other += !is_json || !*has_traces;
-    return true;
+    static const char *const endings[] = {".csv", ".csv.gz", ".json", ".json.gz"};
+    enum what what = IS_OTHER;
+    for (size_t i = 0; i < KYMO__COUNT_OF(endings); i++)
+        if (ends_in(path, endings[i]) && look_at_bytes(path, &what) != KYMO_OK)
+            return false;
+    sources->has_old |= what == IS_OLD;
+    *has_traces |= what == IS_TRACE;
+    sources->n_other += what == IS_OTHER;
+    return what != IS_MEASUREMENTS || add_source(sources, path, CSV);
 }
 
 static bool look_into(struct sources *sources, const char *folder, int depth);
@@ -251,18 +241,16 @@ static kymo_status find_in_folder(struct sources *sources, const char *path)
 
 static kymo_status find_file(struct sources *sources, const char *path)
 {
-    const enum kymo__scaling_csv csv = csv_kind(path);
-    const enum kind kind = csv == KYMO__CSV_MEASUREMENTS ? CSV
-                           : csv == KYMO__CSV_OLD        ? OLD
-                           : is_trace(path)              ? TRACES
-                                                         : RECORDING;
-    if (kind == RECORDING && !ends_in(path, ".klog"))
+    static const enum kind kinds[] = {RECORDING, CSV, OLD, TRACES}; /* by what it is */
+    enum what what;
+    KYMO_TRY(look_at_bytes(path, &what));
+    if (what == IS_OTHER && !ends_in(path, ".klog"))
         return kymo__fail(
             KYMO_EFORMAT,
             "%s is no recording, no trace of torch.profiler, and no CSV with a column "
             "workers and measures or as itwinai writes",
             path);
-    return add_source(sources, path, kind) ? KYMO_OK : no_memory();
+    return add_source(sources, path, kinds[what]) ? KYMO_OK : no_memory();
 }
 
 static kymo_status find_sources(struct sources *sources, const char *path)

@@ -268,17 +268,17 @@ static uint32_t count_ranks(const struct kymo__scaling_source *source)
     return n;
 }
 
-static uint32_t count_hosts(const struct kymo__scaling_source *source)
+static bool count_hosts(const struct kymo__scaling_source *source, uint32_t *out)
 {
     struct kymo__names names = {0};
-    for (size_t i = 0; i < source->n; i++) {
+    bool is_done = true;
+    for (size_t i = 0; is_done && i < source->n; i++) {
         const char *host = source->workers[i]->process->host;
-        if (host[0] != '\0')
-            (void)kymo__names_number(&names, host, strlen(host)); /* without memory one less is told */
+        is_done = host[0] == '\0' || kymo__names_number(&names, host, strlen(host)) != KYMO__NO_NAME;
     }
-    const uint32_t n = (uint32_t)names.n;
+    *out = (uint32_t)names.n;
     kymo__names_fini(&names);
-    return n;
+    return is_done;
 }
 
 /* The ranks from 0 on that are not here, the first few by number. */
@@ -355,7 +355,8 @@ static kymo_status add_identity(const struct kymo__scaling_source *source,
         run->experiment = run->experiment[0] == '\0' ? p->experiment : run->experiment;
     }
     run->workers = KYMO__MAX((uint32_t)world_size, n_ranks);
-    run->nodes = count_hosts(source);
+    if (!count_hosts(source, &run->nodes))
+        return no_memory(source);
     if (n_ranks < run->workers)
         KYMO_TRY(note_missing(source, run, n_ranks));
     return note_ends(source, run);

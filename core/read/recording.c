@@ -12,7 +12,7 @@ struct kymo_recording {
     size_t n_logs, logs_cap;
     size_t n_processes; /* of the program; the logs behind are of processes that measured them */
     size_t n_broken, n_empty; /* files of the directory that gave no log */
-    bool is_part;       /* what the logs hold is another recording's */
+    bool is_part;             /* what the logs hold is another recording's */
     struct kymo__warnings warnings;
 };
 

@@ -1,0 +1,459 @@
+/* Paths to measured runs: recordings with one run and several, folders, CSVs of measurements, itwinai's older files. */
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+
+#include "log_maker.h"
+#include "scratch.h"
+#include <kymo/scaling.h>
+
+/* ---- files ---- */
+
+static void write_file(const char *path, const void *bytes, size_t len)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0 && kymo__write_all(fd, bytes, len));
+    close(fd);
+}
+
+static void write_text(const struct scratch *s, const char *name, const char *text)
+{
+    char path[192];
+    snprintf(path, sizeof path, "%s/%s", s->folder, name);
+    for (char *slash = path + strlen(s->folder) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
+    write_file(path, text, strlen(text));
+}
+
+/* A rank of a run that trains `n` epochs of `steps` steps, `step_s` seconds each. */
+struct rank {
+    const char *run, *strategy;
+    int rank, world_size, pid;
+    int n_epochs, n_steps;
+    double step_s;
+    const char *end; /* NULL: killed within one more epoch */
+};
+
+static void write_rank(const struct scratch *s, const char *folder, const char *name,
+                       const struct rank *r)
+{
+    struct log_maker *log = calloc(1, sizeof *log);
+    char path[192], rank[16], world[16], pid[16];
+    uint64_t ns = 1000000000;
+    snprintf(rank, sizeof rank, "%d", r->rank);
+    snprintf(world, sizeof world, "%d", r->world_size);
+    snprintf(pid, sizeof pid, "%d", r->pid);
+    const char *const pairs[] = {"pid",        pid,    "rank",    rank,    "run_id",   r->run,
+                                 "world_size", world,  "host",    "node0", "strategy", r->strategy,
+                                 "experiment", "unit", "version", "1.0.0", NULL};
+    log_put_process(log, NULL, NULL);
+    log_put_pairs(log, KYMO__BLOCK_LOG, pairs);
+    log_put_site_of(log, 1, "all_reduce", "communication", "");
+    log_put_lane(log, 0, 100, "main");
+    log_put_moment(log, 0, 0);
+    log_put_moment(log, 1000000000, 1000000000);
+    for (int e = 0, number = 0; e < r->n_epochs; e++) {
+        log_epoch(log, ns, (uint64_t)e, true);
+        for (int i = 0; i < r->n_steps; i++, number++) {
+            const uint64_t end = ns + (uint64_t)(r->step_s * 1e9);
+            log_begin(log, end - (end - ns) / 4, 1); /* a quarter of it is communication */
+            log_end(log, end, 1);
+            log_iteration(log, end, (uint64_t)number, false, 32);
+            ns = end;
+        }
+        log_epoch(log, ns, (uint64_t)e, false);
+    }
+    if (r->end == NULL)
+        log_epoch(log, ns, (uint64_t)r->n_epochs, true);
+    log_put_words(log, 0, 0);
+    log_put_end(log, r->end != NULL ? r->end : "unclosed");
+    snprintf(path, sizeof path, "%s/%s", s->folder, folder);
+    (void)mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/%s/%s.klog", s->folder, folder, name);
+    write_file(path, log->bytes.data, log->bytes.len);
+    log_maker_fini(log);
+    free(log);
+}
+
+static const struct rank plain = {.run = "a",
+                                  .strategy = "ddp",
+                                  .world_size = 2,
+                                  .pid = 100,
+                                  .n_epochs = 3,
+                                  .n_steps = 4,
+                                  .step_s = 0.5,
+                                  .end = "stop"};
+
+/* ---- runs ---- */
+
+static kymo_status read_into(kymo_scaling_runs *runs, const struct scratch *s, const char *name)
+{
+    char path[192];
+    const struct kymo_scaling_read_options options = {.n_jobs = 1};
+    snprintf(path, sizeof path, "%s/%s", s->folder, name);
+    return kymo_scaling_runs_read(runs, path, &options);
+}
+
+static kymo_scaling_runs *read_path(const struct scratch *s, const char *name)
+{
+    kymo_scaling_runs *runs = NULL;
+    assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
+    const kymo_status status = read_into(runs, s, name);
+    if (status != KYMO_OK)
+        fail_msg("%s", kymo_last_error());
+    return runs;
+}
+
+/* What was noted, by the table that shows it. */
+static void expect_note(kymo_scaling_runs *runs, const char *part)
+{
+    kymo_scaling *scaling = NULL;
+    assert_int_equal(kymo_scaling_create(runs, NULL, &scaling), KYMO_OK);
+    const kymo_table *notes = kymo_scaling_table(scaling, "notes");
+    bool is_there = false;
+    for (size_t i = 0; i < kymo_table_n_rows(notes); i++)
+        is_there |= strstr(kymo_table_cell(notes, i, 0).as.text, part) != NULL;
+    if (!is_there)
+        fail_msg("no note says \"%s\"", part);
+    kymo_scaling_destroy(scaling);
+}
+
+static void expect_failure(const struct scratch *s, const char *name, const char *part)
+{
+    kymo_scaling_runs *runs = NULL;
+    assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
+    assert_int_equal(read_into(runs, s, name), KYMO_EFORMAT);
+    if (strstr(kymo_last_error(), part) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", kymo_last_error(), part);
+    assert_int_equal(kymo_scaling_runs_count(runs), 0);
+    kymo_scaling_runs_destroy(runs);
+}
+
+static void expect_near(double value, double expected)
+{
+    if (!(fabs(value - expected) < 1e-6 * fabs(expected) + 1e-12))
+        fail_msg("%.9g is not %.9g", value, expected);
+}
+
+/* ---- recordings ---- */
+
+static void the_slowest_rank_counts(void **state)
+{
+    const struct scratch *s = *state;
+    struct rank r = plain;
+    write_rank(s, "two.kymo", "r0", &r);
+    r.rank = 1, r.pid = 101, r.step_s = 0.75;
+    write_rank(s, "two.kymo", "r1", &r);
+    kymo_scaling_runs *runs = read_path(s, "two.kymo");
+    assert_int_equal(kymo_scaling_runs_count(runs), 1);
+    const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
+    assert_string_equal(run->strategy, "ddp");
+    assert_string_equal(run->experiment, "unit");
+    assert_int_equal(run->workers, 2);
+    assert_int_equal(run->nodes, 1);
+    assert_int_equal(run->n_epochs, 3);
+    expect_near(run->epoch_s[0], 3);
+    assert_int_equal(run->n_steps, 11); /* the first warms up */
+    expect_near(run->step_s[0], 0.75);
+    expect_near(run->batch, 64);
+    expect_near(run->samples_per_epoch, 4 * 64);
+    /* Means over ranks, a quarter of each step. */
+    expect_near(run->communication_s, 0.625 / 4);
+    expect_near(run->compute_s, 0.625 * 3 / 4);
+    expect_near(run->idle_s + run->memory_s, 0);
+    assert_int_equal(run->is_partial, 0);
+    assert_true(isnan(run->joules) && run->epoch_j == NULL);
+    kymo_scaling_runs_destroy(runs);
+}
+
+static void repeats_in_one_recording_are_runs(void **state)
+{
+    const struct scratch *s = *state;
+    struct rank r = plain;
+    r.world_size = 1;
+    write_rank(s, "again.kymo", "a", &r);
+    r.run = "b", r.pid = 200, r.step_s = 1;
+    write_rank(s, "again.kymo", "b", &r);
+    kymo_scaling_runs *runs = read_path(s, "again.kymo");
+    assert_int_equal(kymo_scaling_runs_count(runs), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, i);
+        assert_int_equal(run->workers, 1);
+        assert_int_equal(run->n_epochs, 3);
+        expect_near(run->epoch_s[1], strstr(run->name, "(b)") != NULL ? 4 : 2);
+    }
+    kymo_scaling_runs_destroy(runs);
+}
+
+/* One run id for two starts: torchrun --rdzv-id, KYMO_RUN_ID. */
+static void ranks_that_are_there_twice_are_repeats(void **state)
+{
+    const struct scratch *s = *state;
+    for (int repeat = 0; repeat < 2; repeat++)
+        for (int rank = 0; rank < 2; rank++) {
+            struct rank r = plain;
+            char name[16];
+            r.rank = rank;
+            r.pid = 100 + 10 * repeat + rank;
+            r.step_s = repeat == 0 ? 0.5 : 2;
+            snprintf(name, sizeof name, "%d-%d", repeat, rank);
+            write_rank(s, "same.kymo", name, &r);
+        }
+    kymo_scaling_runs *runs = read_path(s, "same.kymo");
+    assert_int_equal(kymo_scaling_runs_count(runs), 2);
+    expect_near(kymo_scaling_runs_at(runs, 0)->epoch_s[0] + kymo_scaling_runs_at(runs, 1)->epoch_s[0],
+                2 + 8);
+    expect_note(runs, "several times under one run id");
+    kymo_scaling_runs_destroy(runs);
+}
+
+static void missing_ranks_and_a_run_that_stopped_are_told(void **state)
+{
+    const struct scratch *s = *state;
+    struct rank r = plain;
+    r.world_size = 4;
+    r.end = NULL;
+    write_rank(s, "some.kymo", "r0", &r);
+    r.rank = 2, r.pid = 102;
+    write_rank(s, "some.kymo", "r2", &r);
+    kymo_scaling_runs *runs = read_path(s, "some.kymo");
+    const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
+    assert_int_equal(run->workers, 4);
+    assert_int_equal(run->is_partial, 1);
+    assert_int_equal(run->n_epochs, 3); /* the one that was not ended is none */
+    expect_near(run->samples_per_epoch, 4 * 4 * 32);
+    expect_note(runs, "2 of 4 ranks are missing (1, 3)");
+    kymo_scaling_runs_destroy(runs);
+}
+
+static void a_folder_is_looked_through_and_damage_is_named(void **state)
+{
+    const struct scratch *s = *state;
+    struct rank r = plain;
+    r.world_size = 1;
+    write_text(s, "all/notes.txt", "main;f 3\n");
+    write_text(s, "all/config.json", "{\"a\": 1}");
+    write_text(s, "all/deep/er/none.txt", "");
+    write_rank(s, "all/one.kymo", "r0", &r);
+    r.rank = 0, r.world_size = 2;
+    write_rank(s, "all/deep/two.kymo", "r0", &r);
+    r.rank = 1, r.pid = 101;
+    write_rank(s, "all/deep/two.kymo", "r1", &r);
+    write_text(s, "all/bad.kymo/r0.klog", "this is no log at all, and never was one");
+    kymo_scaling_runs *runs = read_path(s, "all");
+    assert_int_equal(kymo_scaling_runs_count(runs), 2);
+    assert_int_equal(kymo_scaling_runs_at(runs, 0)->workers + kymo_scaling_runs_at(runs, 1)->workers,
+                     3);
+    expect_note(runs, "Left out: ");
+    expect_note(runs, "bad.kymo");
+    kymo_scaling_runs_destroy(runs);
+}
+
+static void what_is_nothing_of_ours_is_one_sentence(void **state)
+{
+    const struct scratch *s = *state;
+    write_text(s, "other/a.txt", "hello\n");
+    write_text(s, "other/b.csv", "a,b\n1,2\n");
+    write_text(s, "other/c.json", "{\"a\": 1}");
+    expect_failure(s, "other", "has nothing measured in it");
+    expect_failure(s, "other", "3 files are something else");
+    expect_failure(s, "other/a.txt", "is no recording");
+    write_text(s, "empty.csv", "workers,epoch_time_s\n");
+    expect_failure(s, "empty.csv", "no row");
+    kymo_scaling_runs *runs = NULL;
+    assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
+    assert_int_equal(read_into(runs, s, "not there"), KYMO_EIO);
+    kymo_scaling_runs_destroy(runs);
+}
+
+/* ---- a CSV of measurements ---- */
+
+static const char long_form[] =
+    "experiment,strategy,workers,nodes,run,rank,measure,step,unix_ms,value\n"
+    "mnist,ddp,2,1,first,0,epoch_time_s,0,1010000,10\n"
+    "mnist,ddp,2,1,first,0,epoch_time_s,1,1014000,4\n"
+    "mnist,ddp,2,1,first,1,epoch_time_s,1,1014000,3\n"
+    "mnist,ddp,2,1,first,,samples_per_epoch,,,1000\n"
+    "mnist,ddp,2,1,first,,loss,0,,0.25\n"
+    "mnist,ddp,2,1,first,,probing_interval,,,1\n"
+    "mnist,ddp,2,1,first,0,gpu_utilization_percent,0,1000000,50\n"
+    "mnist,ddp,2,1,first,1,gpu_utilization_percent,0,1000000,100\n"
+    "mnist,ddp,2,1,first,0,gpu_power_W,0,1000000,100\n"
+    "mnist,ddp,2,1,first,0,gpu_power_W,14,1014000,100\n"
+    "mnist,ddp,2,1,first,1,gpu_power_W,0,1000000,50\n"
+    "mnist,ddp,2,1,first,1,gpu_power_W,14,1014000,50\n"
+    "mnist,ddp,0,1,first,0,epoch_time_s,7,,4\n"
+    "mnist,ddp,4,1,second,,compute_s,,,0.5\n"
+    "mnist,ddp,4,1,second,,compute_s,,,1.5\n"
+    "mnist,ddp,4,1,second,0,epoch_time_s,,,5\n"
+    "mnist,ddp,4,1,second,0,epoch_time_s,,,6\n";
+
+static void the_long_form_is_read(void **state)
+{
+    const struct scratch *s = *state;
+    write_text(s, "m.csv", long_form);
+    kymo_scaling_runs *runs = read_path(s, "m.csv");
+    assert_int_equal(kymo_scaling_runs_count(runs), 2);
+    const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
+    assert_string_equal(run->experiment, "mnist");
+    assert_int_equal(run->n_epochs, 2);
+    expect_near(run->epoch_s[0], 10);
+    expect_near(run->epoch_s[1], 4); /* of two ranks the slower */
+    expect_near(run->samples_per_epoch, 1000);
+    expect_near(run->utilization, 0.75);
+    /* 150 W for 14 s and half a second at both ends. */
+    expect_near(run->joules, 150 * 15);
+    expect_near(run->epoch_j[0], 150 * 10);
+    expect_near(run->epoch_j[1], 150 * 4);
+    run = kymo_scaling_runs_at(runs, 1);
+    assert_int_equal(run->workers, 4);
+    assert_int_equal(run->n_epochs, 2);
+    expect_near(run->compute_s, 1);
+    assert_true(isnan(run->joules));
+    expect_note(runs, "1 rows of other measures are left out, the first of 'loss'");
+    expect_note(runs, "1 rows are left out");
+    kymo_scaling_runs_destroy(runs);
+}
+
+static void power_of_some_ranks_is_no_energy(void **state)
+{
+    const struct scratch *s = *state;
+    write_text(s, "m.csv",
+               "workers,rank,measure,step,value\n2,0,epoch_time_s,0,3\n2,0,gpu_power_W,0,100\n"
+               "2,0,gpu_power_W,3,100\n");
+    kymo_scaling_runs *runs = read_path(s, "m.csv");
+    assert_true(isnan(kymo_scaling_runs_at(runs, 0)->joules));
+    expect_note(runs, "power is known of 1 of 2 ranks");
+    kymo_scaling_runs_destroy(runs);
+}
+
+static void the_wide_form_is_read_and_epochs_that_begin_anew_are_repeats(void **state)
+{
+    const struct scratch *s = *state;
+    write_text(s, "wide.csv",
+               "\xef\xbb\xbf\"strategy\",workers,epoch,epoch_time_s,energy_j,note\r\n"
+               "ddp,1,0,9,90,x\r\nddp,1,1,8,80,\r\nddp,1,0,7,70,\"a, b\"\r\nddp,2,0,5,,\r\n");
+    kymo_scaling_runs *runs = read_path(s, "wide.csv");
+    assert_int_equal(kymo_scaling_runs_count(runs), 3);
+    assert_int_equal(kymo_scaling_runs_at(runs, 0)->n_epochs, 2);
+    expect_near(kymo_scaling_runs_at(runs, 0)->epoch_j[1], 80);
+    assert_int_equal(kymo_scaling_runs_at(runs, 1)->n_epochs, 1);
+    expect_near(kymo_scaling_runs_at(runs, 1)->epoch_s[0], 7);
+    assert_int_equal(kymo_scaling_runs_at(runs, 2)->workers, 2);
+    kymo_scaling_runs_destroy(runs);
+}
+
+static void the_options_win(void **state)
+{
+    const struct scratch *s = *state;
+    char path[192];
+    kymo_scaling_runs *runs = NULL;
+    const struct kymo_scaling_read_options options = {
+        .experiment = "own", .strategy = "fsdp", .workers = 16, .n_jobs = 1};
+    write_text(s, "m.csv", long_form);
+    snprintf(path, sizeof path, "%s/m.csv", s->folder);
+    assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
+    assert_int_equal(kymo_scaling_runs_read(runs, path, &options), KYMO_OK);
+    const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
+    assert_string_equal(run->experiment, "own");
+    assert_string_equal(run->strategy, "fsdp");
+    assert_int_equal(run->workers, 16);
+    kymo_scaling_runs_destroy(runs);
+}
+
+/* ---- itwinai's older files ---- */
+
+static void write_old(const struct scratch *s)
+{
+    static const char power[] = "sample_idx,utilization,power,local_rank,node_idx,num_global_gpus,"
+                                "strategy,probing_interval\n"
+                                "0,50,100,0,0,2,torch-ddp,1\n0,70,100,1,0,2,torch-ddp,1\n"
+                                "1,50,100,0,0,2,torch-ddp,1\n1,70,100,1,0,2,torch-ddp,1\n";
+    write_text(s, "old/run1/gpu-energy-data/torch-ddp_2.csv", power);
+    write_text(s, "old/run1/epoch-time/epochtime_torch-ddp_1N.csv",
+               "epoch_id,time,name,nodes\n1,1.5,torch-ddp,1\n2,0.5,torch-ddp,1\n");
+    write_text(s, "old/run2/epoch-time/epochtime_torch-ddp_1N.csv",
+               "epoch_id,time,name,nodes\n1,1.25,torch-ddp,1\n2,0.75,torch-ddp,1\n");
+    write_text(s, "old/run1/epoch-time/epochtime_horovod_2N.csv",
+               "epoch_id,time,name,nodes\n1,1,horovod,2\n");
+    write_text(s, "old/run1/computation-data/torch-ddp_2_0.csv",
+               ",name,self_cuda_time_total,strategy,num_gpus,global_rank\n"
+               "0,aten::mm,75,torch-ddp,2,0\n1,ncclKernel,25,torch-ddp,2,0\n");
+}
+
+static void itwinais_older_files_are_runs(void **state)
+{
+    const struct scratch *s = *state;
+    write_old(s);
+    kymo_scaling_runs *runs = read_path(s, "old");
+    assert_int_equal(kymo_scaling_runs_count(runs), 3);
+    const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
+    assert_string_equal(run->strategy, "torch-ddp");
+    assert_int_equal(run->workers, 2);
+    assert_int_equal(run->n_epochs, 2);
+    expect_near(run->epoch_s[1], 0.5);
+    expect_near(run->utilization, 0.6);
+    expect_near(run->joules, 400); /* two GPUs, 100 W, two seconds */
+    expect_near(run->computation_fraction, 0.75);
+    run = kymo_scaling_runs_at(runs, 2);
+    assert_int_equal(run->workers, 2); /* one node has two GPUs, as the other run says */
+    expect_near(run->epoch_s[0], 1.25);
+    run = kymo_scaling_runs_at(runs, 1);
+    assert_string_equal(run->strategy, "horovod");
+    assert_int_equal(run->workers, 2);
+    expect_note(runs, "nodes count as workers");
+    kymo_scaling_runs_destroy(runs);
+}
+
+/* ---- memory ---- */
+
+static void expect_each_failure_to_be_clean(const struct scratch *s, const char *name)
+{
+    for (uint64_t nth = 1;; nth++) {
+        kymo_scaling_runs *runs = NULL;
+        assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
+        kymo__alloc_fail_nth(nth);
+        const kymo_status status = read_into(runs, s, name);
+        kymo__alloc_fail_nth(0);
+        kymo_scaling_runs_destroy(runs);
+        if (status == KYMO_OK)
+            break;
+        assert_int_equal(status, KYMO_ENOMEM);
+    }
+}
+
+static void without_memory_nothing_is_left(void **state)
+{
+    const struct scratch *s = *state;
+    struct rank r = plain;
+    write_rank(s, "two.kymo", "r0", &r);
+    r.run = "b", r.pid = 101;
+    write_rank(s, "two.kymo", "r1", &r);
+    write_text(s, "m.csv", long_form);
+    write_old(s);
+    expect_each_failure_to_be_clean(s, "m.csv");
+    expect_each_failure_to_be_clean(s, "old");
+    expect_each_failure_to_be_clean(s, "two.kymo");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(the_slowest_rank_counts),
+        SCRATCH_TEST(repeats_in_one_recording_are_runs),
+        SCRATCH_TEST(ranks_that_are_there_twice_are_repeats),
+        SCRATCH_TEST(missing_ranks_and_a_run_that_stopped_are_told),
+        SCRATCH_TEST(a_folder_is_looked_through_and_damage_is_named),
+        SCRATCH_TEST(what_is_nothing_of_ours_is_one_sentence),
+        SCRATCH_TEST(the_long_form_is_read),
+        SCRATCH_TEST(power_of_some_ranks_is_no_energy),
+        SCRATCH_TEST(the_wide_form_is_read_and_epochs_that_begin_anew_are_repeats),
+        SCRATCH_TEST(the_options_win),
+        SCRATCH_TEST(itwinais_older_files_are_runs),
+        SCRATCH_TEST(without_memory_nothing_is_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
