@@ -60,9 +60,8 @@ static bool take_points(struct task *task)
         task->seconds[task->n] = seconds;
         task->errors[task->n++] = isnan(time->error) ? 0 : time->error;
         is_known &= !isnan(time->error);
-        /* Points share their degrees of freedom where there are repeats, and add theirs up where there are none. */
-        task->df =
-            time->n_runs > 1 || isnan(time->error) ? fmax(task->df, time->df) : task->df + time->df;
+        if (!isnan(time->error))
+            task->df = time->is_common ? time->df : task->df + time->df;
     }
     return is_known;
 }

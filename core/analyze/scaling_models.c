@@ -73,7 +73,7 @@ static struct equations equations_of(const struct data *data)
 /* Solve for the terms in `chosen` (bits), by Cholesky's way. False when they cannot be told apart, or one is negative. */
 static bool solve(const struct equations *e, unsigned chosen, double out[N_TERMS])
 {
-    size_t list[N_TERMS], n = 0;
+    size_t list[N_TERMS] = {0}, n = 0;
     double root[N_TERMS][N_TERMS] = {{0}}, half[N_TERMS] = {0};
     for (size_t a = 0; a < N_TERMS; a++) {
         out[a] = 0;

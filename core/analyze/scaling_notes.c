@@ -246,6 +246,22 @@ static void note_energy(const struct notes *notes)
         kymo__buf_puts(notes->text, ": start and warm-up are in it\n");
 }
 
+static void note_forecast(const struct notes *notes)
+{
+    const struct kymo__scaling_series *series = notes->series;
+    const uint32_t most = notes->points[series->n - 1].workers;
+    double furthest = 0;
+    for (size_t i = 0; i < kymo__scaling_n_asked(notes->scaling); i++)
+        furthest = fmax(furthest, kymo__scaling_asked(notes->scaling, series, i));
+    if (series->n < 2 || !(furthest > (double)most * KYMO__SCALING_FURTHEST))
+        return;
+    kymo__scaling_name(notes->text, series);
+    kymo__buf_printf(
+        notes->text,
+        "%.0f workers are %.0f times as many as were measured; their forecast is a guess\n",
+        furthest, furthest / most);
+}
+
 static void note_series(const struct notes *notes)
 {
     const struct kymo__scaling_series *series = notes->series;
@@ -260,6 +276,7 @@ static void note_series(const struct notes *notes)
         note_sureness(notes);
         note_disagreement(notes);
         note_energy(notes);
+        note_forecast(notes);
     }
     note_partial(notes, first, end);
     note_left_out(notes);

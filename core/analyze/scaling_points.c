@@ -64,8 +64,8 @@ static double work_of(const struct kymo__scaling_point *point,
 static double joint_df(const struct kymo__scaling_level *a, const struct kymo__scaling_level *b)
 {
     const double x = a->error * a->error, y = b->error * b->error;
-    if (!(x + y > 0))
-        return fmax(a->df, b->df);
+    if (a->is_common || !(x + y > 0))
+        return a->df;
     return (x + y) * (x + y) / (x * x / fmax(a->df, 1) + y * y / fmax(b->df, 1));
 }
 

@@ -197,6 +197,7 @@ static void bound(const struct kymo_scaling *scaling, const struct kymo__scaling
             const double common = sqrt(variance / (double)level->n_runs);
             level->error = level->error > PLAINLY_MORE * common ? level->error : common;
             level->df = df;
+            level->is_common = true;
         }
         level->error = fmax(level->error, level->epoch_error); /* whichever is known */
         if (!isnan(level->error))

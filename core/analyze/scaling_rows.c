@@ -6,9 +6,6 @@
 
 static const char *const model_names[KYMO__N_SCALING_MODELS] = {"amdahl", "usl"};
 
-/* A best number of workers further out than this, against the largest measured, is no more than a guess. */
-enum { FURTHEST = 8 };
-
 /* ---- cells ---- */
 
 static void put(kymo_table *table, double value)
@@ -201,7 +198,7 @@ static void put_fitted_best(kymo_table *table, const struct kymo_scaling *scalin
 {
     const struct kymo__scaling_fit *fit = &series->fits[KYMO__SCALING_USL];
     const uint32_t most = scaling->points[series->first + series->n - 1].workers;
-    if (!fit->is_fitted || !(fit->best.value <= (double)most * FURTHEST))
+    if (!fit->is_fitted || !(fit->best.value <= (double)most * KYMO__SCALING_FURTHEST))
         return;
     const double below = floor(fit->best.value),
                  below_s = kymo__scaling_curve_at(&fit->curve, below),

@@ -163,8 +163,9 @@ kymo_status kymo__scaling_group(struct kymo_scaling *scaling)
 
 /* ---- the measure ---- */
 
-static size_t count(const struct kymo_scaling *scaling, const struct kymo__scaling_series *series,
-                    enum kymo__scaling_measure measure)
+static size_t count_points(const struct kymo_scaling *scaling,
+                           const struct kymo__scaling_series *series,
+                           enum kymo__scaling_measure measure)
 {
     size_t n = 0;
     for (size_t i = series->first; i < series->first + series->n; i++)
@@ -175,8 +176,8 @@ static size_t count(const struct kymo_scaling *scaling, const struct kymo__scali
 void kymo__scaling_choose(const struct kymo_scaling *scaling, struct kymo__scaling_series *series)
 {
     const char *asked = scaling->options.measure;
-    const size_t n_epoch = count(scaling, series, KYMO__SCALING_EPOCH),
-                 n_step = count(scaling, series, KYMO__SCALING_STEP);
+    const size_t n_epoch = count_points(scaling, series, KYMO__SCALING_EPOCH),
+                 n_step = count_points(scaling, series, KYMO__SCALING_STEP);
     const bool by_step = asked != NULL ? strcmp(asked, "step") == 0 : n_step > n_epoch;
     series->measure = by_step ? KYMO__SCALING_STEP : KYMO__SCALING_EPOCH;
     struct kymo__scaling_point *points = &scaling->points[series->first];

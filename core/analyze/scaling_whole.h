@@ -60,6 +60,7 @@ struct kymo__scaling_level {
     double low, high;
     double spread; /* between the medians of runs, over the value */
     size_t n_runs, n_values;
+    bool is_common; /* its degrees of freedom are those of all points of the series together */
 };
 
 /* Runs of a series with one number of workers. */
@@ -169,6 +170,9 @@ void kymo__scaling_bound(const struct kymo_scaling *scaling,
 void kymo__scaling_level_bound(struct kymo__scaling_level *level, double confidence);
 
 /* ---- scaling_points.c ---- */
+
+/* A number of workers further out than this, against the largest measured, is no more than a guess. */
+enum { KYMO__SCALING_FURTHEST = 8 };
 
 /* Work, speedup and what follows from them. */
 void kymo__scaling_compare_points(const struct kymo_scaling *scaling,

@@ -71,8 +71,9 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_scaling_runs_add(kymo_scaling_runs *r
 /* Append a sentence (copied) to what `notes` tells: something that could not be read. */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_scaling_runs_note(kymo_scaling_runs *runs,
                                                              const char *sentence);
+/* How many runs there are. */
 KYMO_API size_t kymo_scaling_runs_count(const kymo_scaling_runs *runs);
-/* Lent until the list changes; texts until it goes. NULL past the end. */
+/* One of them, lent until the list changes; its texts until it goes. NULL past the end. */
 KYMO_API const struct kymo_scaling_run *kymo_scaling_runs_at(const kymo_scaling_runs *runs, size_t i);
 
 struct kymo_scaling_read_options {
@@ -162,14 +163,17 @@ KYMO_API kymo_table *kymo_scaling_table(kymo_scaling *scaling, const char *name)
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_scaling_itwinai(kymo_scaling *scaling, const char *name,
                                                            kymo_table **out);
 
-/* For people, for a page of markdown, as a JSON object with all tables, and as a page that stands alone. KYMO_EIO when the stream refuses. */
+/* For people: whether each series scales, its tables, notes. These four give KYMO_EIO when the stream refuses. */
 KYMO_API kymo_status kymo_scaling_text(kymo_scaling *scaling,
                                        const struct kymo_text_options *options, FILE *out);
+/* The same as Markdown. */
 KYMO_API kymo_status kymo_scaling_markdown(kymo_scaling *scaling, FILE *out);
+/* An object with all tables. */
 KYMO_API kymo_status kymo_scaling_json(kymo_scaling *scaling, FILE *out);
+/* A page that stands alone, with pictures. */
 KYMO_API kymo_status kymo_scaling_html(kymo_scaling *scaling, FILE *out);
 /*
- * One picture as SVG: "epoch-time", "speedup", "efficiency", "step-breakdown", "energy", "utilization", "throughput", or by
+ * One picture as SVG. Names: "epoch-time", "speedup", "efficiency", "step-breakdown", "energy", "utilization", "throughput", or by
  * itwinai's names "absolute_epoch_time", "relative_epoch_time_speedup", "gpu_energy_plot", "utilization_plot",
  * "computation_vs_other_plot", "computation_vs_communication_plot". KYMO_EINVAL for another name, KYMO_EFORMAT when
  * the runs do not have what it shows.

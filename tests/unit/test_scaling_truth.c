@@ -81,6 +81,7 @@ static void usl_is_recovered_in_strong_and_weak_scaling(void **state)
                         1e-6);
             assert_string_equal(text(scaling, "fits", AMDAHL, "note"),
                                 "coherency is more than chance: usl tells more");
+            assert_true(has_note(scaling, "3000 workers are") == (grids[g][4] < 375));
             kymo_scaling_destroy(scaling);
         }
 }
@@ -357,6 +358,29 @@ static void intervals_of_one_run_hold_the_truth_where_runs_are_alike(void **stat
                  AMDAHL);
 }
 
+/* Where they are not, nothing in the data tells by how much; it has to be said. */
+static void one_run_cannot_know_how_runs_differ(void **state)
+{
+    (void)state;
+    const struct trial trial = {.law = {100, 0.05, 0, false},
+                                .n_points = 5,
+                                .n_runs = 1,
+                                .n_epochs = 10,
+                                .run_noise = 0.02,
+                                .epoch_noise = 0.02};
+    struct tally time = {0};
+    uint64_t seed = 77;
+    for (size_t i = 0; i < N_TRIALS; i++) {
+        kymo_scaling *scaling = scale_trial(&trial, &seed);
+        for (size_t p = 0; p < trial.n_points; p++)
+            count(&time, scaling, "points", p, "low_s", "high_s", law_s(&trial.law, 1u << p));
+        expect_note(scaling, "how much runs differ is in no interval; repeats would tell");
+        kymo_scaling_destroy(scaling);
+    }
+    expect_tally(&time, "time", 0.4, best_width(&trial));
+    assert_true(time.n_held < 0.8 * time.n);
+}
+
 static void intervals_of_usl_hold_the_truth(void **state)
 {
     (void)state;
@@ -395,6 +419,7 @@ int main(void)
         cmocka_unit_test(intervals_of_three_repeats_hold_the_truth),
         cmocka_unit_test(intervals_of_two_repeats_hold_the_truth),
         cmocka_unit_test(intervals_of_one_run_hold_the_truth_where_runs_are_alike),
+        cmocka_unit_test(one_run_cannot_know_how_runs_differ),
         cmocka_unit_test(intervals_of_usl_hold_the_truth),
         cmocka_unit_test(intervals_bear_runs_that_stray),
     };
