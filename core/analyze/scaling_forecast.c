@@ -2,8 +2,8 @@
  * Both laws fitted to a series, and where they lead.
  *
  * How sure a fit is comes from fitting it again and again to times that are moved by chance, as far as each point is
- * unsure and as far as the points lie off the curve beyond that. What the law itself leaves out, beyond the largest number
- * of workers that was measured, is in no interval.
+ * unsure and as far as the points lie off the curve beyond that. What the law itself leaves out, beyond the largest
+ * number of workers that was measured, is in no interval.
  */
 #include <math.h>
 
@@ -124,12 +124,6 @@ static void draw(struct task *task, struct kymo__scaling_random *random, size_t 
             kymo__scaling_curve_at(&curve, kymo__scaling_asked(task->scaling, task->series, i));
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Where the middle `confidence` of the draws lies, stretched around the value by Student's t over the normal's. */
 static struct kymo__scaling_interval bound(const struct task *task, double value, double *draws)
 {
@@ -137,7 +131,7 @@ static struct kymo__scaling_interval bound(const struct task *task, double value
     const double stretch =
         kymo__t_quantile(confidence, fmax(task->df, 1)) / kymo__t_quantile(confidence, 1e6);
     const size_t outside = (size_t)((1 - confidence) / 2 * (double)task->n_draws);
-    qsort(draws, task->n_draws, sizeof *draws, compare);
+    (void)kymo__median(draws, task->n_draws); /* which puts them in order */
     const double low = draws[outside], high = draws[task->n_draws - 1 - outside];
     return (struct kymo__scaling_interval){value, value - fmax(value - low, 0) * stretch,
                                            value + fmax(high - value, 0) * stretch};

@@ -70,7 +70,7 @@ static struct equations equations_of(const struct data *data)
     return e;
 }
 
-/* Solve for the terms in `chosen` (bits), by Cholesky's way. False when they cannot be told apart, or one is negative. */
+/* Solve for the terms in `chosen` (bits) by Cholesky's way. False when they cannot be told apart or one is negative. */
 static bool solve(const struct equations *e, unsigned chosen, double out[N_TERMS])
 {
     size_t list[N_TERMS] = {0}, n = 0;

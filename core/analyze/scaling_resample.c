@@ -80,7 +80,7 @@ struct sample {
     double *medians; /* room for n */
 };
 
-/* What is drawn. The medians of runs have in them how epochs differ; epochs alone show what no accident of runs hides. */
+/* What is drawn. Medians of runs have in them how epochs differ; epochs alone show what no accident of runs hides. */
 enum drawn { RUNS, EPOCHS };
 
 static double draw(const struct sample *sample, enum drawn drawn, struct kymo__scaling_random *random)

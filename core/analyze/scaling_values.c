@@ -11,12 +11,6 @@
 /* Neighbouring steps are alike; medians of blocks as long as these are hardly so (docs/internals/compare.md). */
 enum { N_BLOCKS = 16 };
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* `scratch` has room for `n` values. */
 static void fill(struct kymo__scaling_values *values, const double *list, size_t n, double *scratch)
 {
@@ -27,7 +21,7 @@ static void fill(struct kymo__scaling_values *values, const double *list, size_t
         memcpy(scratch, list + from, (to - from) * sizeof *list);
         values->units[i] = kymo__median(scratch, to - from);
     }
-    qsort(values->units, values->n_units, sizeof *values->units, compare);
+    (void)kymo__median(values->units, values->n_units); /* which puts them in order */
     memcpy(scratch, list, n * sizeof *list);
     values->median = kymo__median(scratch, n);
 }

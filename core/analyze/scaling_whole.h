@@ -2,7 +2,7 @@
  * scaling: from measured runs to what more workers bring.
  *
  *   paths ── scaling_read*.c ──> scaling_runs.c (the list)
- *         ── scaling_series.c ──> series of points of members; which epochs of a run count
+ *         ── scaling_series.c ──> series of points of members; scaling_values.c: which epochs of a run count
  *         ── scaling_resample.c ─> medians and how sure they are
  *         ── scaling_points.c ──> speedup, efficiency, energy, by points
  *         ── scaling_models.c ──> Amdahl and USL ── scaling_forecast.c ── where they lead, and the best of all
@@ -69,8 +69,8 @@ struct kymo__scaling_point {
     size_t first, n;         /* members */
     struct kymo__scaling_level levels[KYMO__N_SCALING_MEASURES];
     double samples_per_epoch, batch;
-    double work,
-        epoch_work; /* against the baseline's, in what is measured and in an epoch. NaN: unknown */
+    double work;       /* in what is measured, against the baseline's. NaN: unknown */
+    double epoch_work; /* in an epoch */
     double compute_s, communication_s, memory_s, idle_s; /* means: they add up, as those of a run do */
     double utilization, computation_fraction, computation_vs_communication;
     struct kymo__scaling_level speedup;

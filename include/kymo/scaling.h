@@ -173,10 +173,10 @@ KYMO_API kymo_status kymo_scaling_json(kymo_scaling *scaling, FILE *out);
 /* A page that stands alone, with pictures. */
 KYMO_API kymo_status kymo_scaling_html(kymo_scaling *scaling, FILE *out);
 /*
- * One picture as SVG. Names: "epoch-time", "speedup", "efficiency", "step-breakdown", "energy", "utilization", "throughput", or by
- * itwinai's names "absolute_epoch_time", "relative_epoch_time_speedup", "gpu_energy_plot", "utilization_plot",
- * "computation_vs_other_plot", "computation_vs_communication_plot". KYMO_EINVAL for another name, KYMO_EFORMAT when
- * the runs do not have what it shows.
+ * One picture as SVG. Names: "epoch-time", "speedup", "efficiency", "step-breakdown", "energy", "utilization",
+ * "throughput", or by itwinai's names "absolute_epoch_time", "relative_epoch_time_speedup", "gpu_energy_plot",
+ * "utilization_plot", "computation_vs_other_plot", "computation_vs_communication_plot". KYMO_EINVAL for another name,
+ * KYMO_EFORMAT when the runs do not have what it shows.
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_scaling_picture(kymo_scaling *scaling,
                                                            const char *picture, FILE *out);

@@ -1,5 +1,5 @@
 /*
- * Scaling against the truth: runs made by a known law are told with its parameters, and intervals hold what they promise.
+ * Scaling against the truth: runs made by a known law are told with its parameters, intervals hold what they promise.
  * All chance has fixed seeds: what passes once passes always.
  */
 #include "analyze/scaling_whole.h"
