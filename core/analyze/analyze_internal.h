@@ -36,7 +36,11 @@ struct kymo__names {
 
 /* The number of a text, a new one when it is new; KYMO__NO_NAME without memory. */
 uint32_t kymo__names_number(struct kymo__names *names, const char *text, size_t len);
+/* The number of a text; KYMO__NO_NAME when it has none. */
+uint32_t kymo__names_find(const struct kymo__names *names, const char *text, size_t len);
 void kymo__names_fini(struct kymo__names *names);
+/* Which of two names comes first by its bytes, negative for `a`: numbers depend on who was added first. */
+int kymo__names_compare(const struct kymo__names *names, uint32_t a, uint32_t b);
 
 /* Whether `name` passes the filter (NULL: all do): a pattern when it has one of * ? [, else a word found anywhere. */
 bool kymo__name_matches(const char *filter, const char *name, size_t len);
@@ -73,6 +77,8 @@ KYMO_WARN_UNUSED bool kymo__tree_init(struct kymo__tree *tree);
 void kymo__tree_fini(struct kymo__tree *tree);
 /* A new node; 0 without memory. When the tree is full, ranges of all names share one node, named `other`. */
 uint32_t kymo__tree_add(struct kymo__tree *tree, uint32_t parent, uint32_t name, uint32_t other);
+/* How ranges are called that have found no node. */
+#define KYMO__OTHER_RANGES "(other)"
 
 static inline size_t kymo__tree_slot(const struct kymo__tree *tree, uint32_t parent, uint32_t name)
 {
@@ -294,10 +300,12 @@ struct kymo__iteration_walk {
     void *visitor_ctx;
 };
 
+__extension__ typedef unsigned __int128 kymo__u128;
+
 /* Values of one name, or of whole iterations: one for each iteration in which it ran. */
 struct kymo__iteration_values {
     struct kymo__sketch ns;
-    double sum_of_squares;
+    kymo__u128 sum_of_squares; /* whole numbers: in any order the same */
 };
 
 /* One of the longest iterations, and what ran in it for a hundredth of its time or more. */
@@ -371,6 +379,7 @@ struct kymo__walk_tap {
 
 struct kymo__process_walk {
     kymo_recording *recording;
+    uint32_t recording_number; /* among those of the summary, from 0 */
     const struct kymo_process *info;
     uint32_t max_depth;
     struct kymo__names names;
@@ -478,6 +487,32 @@ struct kymo__open_row {
     uint64_t since_ns; /* after the process's first event */
 };
 
+/* A process's own; they are added up in the order of processes, since sums of such numbers depend on it. */
+struct kymo__counter_row {
+    uint32_t process, name;
+    struct kymo__counter counter;
+};
+
+/* A site, where it was met first. */
+struct kymo__site_row {
+    uint32_t process, id;
+    struct kymo_site_info info; /* its texts are lent */
+};
+
+struct kymo__site_rows {
+    struct kymo__names keys;  /* numbers as in `rows` */
+    struct kymo__arena texts; /* of the keys */
+    struct kymo__site_row *rows;
+    size_t n, cap;
+};
+
+/* A sentence of a recording about itself. */
+struct kymo__told_row {
+    uint32_t recording;
+    bool is_note; /* of a process that measured: behind those about logs */
+    const char *text;
+};
+
 struct kymo__row_list {
     struct kymo__name_row *rows;
     size_t n, cap;
@@ -521,11 +556,19 @@ struct kymo__epoch_row {
     struct kymo__span span;
 };
 
-/* One iteration over the ranks of a recording: 16 bytes. */
+/* One iteration over the ranks of a recording: 24 bytes. */
 struct kymo__race {
-    float slowest_ns, sum_ns;
+    float slowest_ns;
     uint32_t slowest; /* row; KYMO__NO_NAME: two took equally long */
+    uint64_t sum_ns;
     uint32_t n;
+};
+
+/* The iterations of a recording's ranks. */
+struct kymo__racecourse {
+    uint32_t recording;
+    struct kymo__race *races; /* by the iteration's place */
+    size_t n, cap;
 };
 
 /* iteration_merge.c: the iterations of all processes. */
@@ -542,11 +585,9 @@ struct kymo__iteration_merge {
     size_t n_epochs, epochs_cap;
     struct kymo__phase_stats *phases; /* by name */
     size_t n_phases, phases_cap;
-    const kymo_recording *recording; /* whose ranks are in the race */
-    uint32_t n_recordings;           /* so far */
-    size_t first_row;                /* of this recording */
-    struct kymo__race *races;        /* by the iteration's place */
-    size_t n_races, races_cap;
+    struct kymo__racecourse *courses; /* that are not finished, one for a recording */
+    size_t n_courses, courses_cap;
+    bool keeps_courses; /* further ranks of any recording may come: a recording's end ends nothing */
 };
 
 /* gpu_merge.c: the work of all processes. */
@@ -587,6 +628,13 @@ struct kymo__merge {
     size_t n_open, open_cap;
     const struct kymo_process **processes; /* lent by the recordings */
     size_t n_processes, processes_cap;
+    uint32_t *process_recordings; /* the number of each one's recording */
+    size_t process_recordings_cap;
+    struct kymo__counter_row *counter_rows; /* `counters` is made of these at the end */
+    size_t n_counter_rows, counter_rows_cap;
+    struct kymo__site_rows sites;
+    struct kymo__told_row *told;
+    size_t n_told, told_cap;
     uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped;
     struct kymo__iteration_merge iterations;
     struct kymo__gpu_merge gpu;
@@ -598,6 +646,27 @@ void kymo__merge_fini(struct kymo__merge *merge);
 KYMO_WARN_UNUSED kymo_status kymo__merge_add(struct kymo__merge *merge,
                                              struct kymo__process_walk *walk);
 
+/* What the recordings say of themselves and of their sites; once the processes of all of them are added. */
+KYMO_WARN_UNUSED bool kymo__merge_add_recordings(struct kymo__merge *merge,
+                                                 kymo_recording *const *recordings, size_t n);
+/*
+ * Once all is added: processes in their order whoever was added first, counters added up, races decided. In
+ * summary_order.c.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__merge_finish(struct kymo__merge *merge);
+/* Whether process `a` comes before `b`. */
+bool kymo__merge_is_before(const struct kymo__merge *merge, uint32_t a, uint32_t b);
+/* Add a site, unless it is there; of two the one that was met first stays. False without memory. */
+KYMO_WARN_UNUSED bool kymo__merge_add_site(struct kymo__merge *merge,
+                                           const struct kymo__site_row *site);
+/*
+ * Add all of another one, whose texts must stay; it is finished as one that was added, and freed by the caller. False
+ * without memory. In summary_join.c.
+ */
+KYMO_WARN_UNUSED bool kymo__merge_join(struct kymo__merge *into, struct kymo__merge *from);
+/* Room for as many processes. */
+KYMO_WARN_UNUSED bool kymo__merge_grow_processes(struct kymo__merge *merge, size_t n);
+
 /*
  * Add the GPU work of a process, and what its ranges have launched; `names` are its names as the summary numbers them.
  * The sketches may be gone from `walk` afterwards. False without memory.
@@ -605,13 +674,23 @@ KYMO_WARN_UNUSED kymo_status kymo__merge_add(struct kymo__merge *merge,
 KYMO_WARN_UNUSED bool kymo__gpu_merge_add(struct kymo__merge *merge,
                                           struct kymo__process_walk *walk, const uint32_t *names);
 void kymo__gpu_merge_fini(struct kymo__gpu_merge *gpu);
+/* Room for the names that there are. */
+KYMO_WARN_UNUSED bool kymo__gpu_merge_cover(struct kymo__merge *merge);
+/* The work of a name and kind, made when new; NULL without memory. */
+struct kymo__merged_work *kymo__gpu_merge_work(struct kymo__gpu_merge *gpu, uint32_t name,
+                                               uint32_t kind);
 
 /* Add the iterations of a process; `names` are its names as the summary numbers them. False without memory. */
 KYMO_WARN_UNUSED bool kymo__iteration_merge_add(struct kymo__merge *merge,
                                                 const struct kymo__process_walk *walk,
                                                 uint32_t process, const uint32_t *names);
-/* Once all are added: who was slowest in the last recording. */
+/* Who was slowest, in the recordings that are not finished. */
 void kymo__iteration_merge_finish(struct kymo__iteration_merge *iterations);
+/* The races of a recording, at least `n` of them; NULL without memory. */
+struct kymo__racecourse *kymo__iteration_course(struct kymo__iteration_merge *iterations,
+                                                uint32_t recording, size_t n);
+/* Add what is known of a race among others to a race. */
+void kymo__race_add(struct kymo__race *race, const struct kymo__race *from);
 void kymo__iteration_merge_fini(struct kymo__iteration_merge *iterations);
 /* The standard deviation of `n` values, those that are not in `values` being zero; 0 for one. */
 double kymo__iteration_std(const struct kymo__iteration_values *values, uint64_t n);
@@ -679,8 +758,19 @@ KYMO_WARN_UNUSED kymo_status kymo__summary_create(kymo_recording *const *recordi
 
 KYMO_WARN_UNUSED kymo_status kymo__summary_make_tables(kymo_summary *summary,
                                                        const struct kymo__merge *merge,
-                                                       kymo_recording *const *recordings, size_t n,
                                                        const struct kymo_summary_options *options);
+/*
+ * The two halves of it: all processes of the recordings added up, which lend their texts, and the summary of what was
+ * added up, by this and by kymo__merge_join.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__summary_merge(kymo_recording *const *recordings, size_t n,
+                                                 const struct kymo_summary_options *options,
+                                                 const struct kymo__summary_tap *tap,
+                                                 struct kymo__merge *merge);
+KYMO_WARN_UNUSED kymo_status kymo__summary_make(struct kymo__merge *merge,
+                                                kymo_recording *const *recordings, size_t n,
+                                                const struct kymo_summary_options *options,
+                                                kymo_summary **out);
 
 /* ---- tables in the making ---- */
 
@@ -688,8 +778,6 @@ struct kymo__ranks;
 struct kymo__making {
     const struct kymo__merge *merge;
     const char *filter;
-    kymo_recording *const *recordings;
-    size_t n_recordings;
     const struct kymo_cost *cost;
     const struct kymo__ranks *ranks; /* in ranks.h */
 };

@@ -25,7 +25,8 @@ static struct kymo__merged_work *new_work(struct kymo__gpu_merge *gpu, uint32_t 
     return work;
 }
 
-static struct kymo__merged_work *work_of(struct kymo__gpu_merge *gpu, uint32_t name, uint32_t kind)
+struct kymo__merged_work *kymo__gpu_merge_work(struct kymo__gpu_merge *gpu, uint32_t name,
+                                               uint32_t kind)
 {
     for (uint32_t i = gpu->by_name[name]; i != 0; i = gpu->works[i - 1].next)
         if (gpu->works[i - 1].kind == kind)
@@ -35,7 +36,7 @@ static struct kymo__merged_work *work_of(struct kymo__gpu_merge *gpu, uint32_t n
 
 static bool add_work(struct kymo__gpu_merge *gpu, uint32_t name, struct kymo__work_stats *from)
 {
-    struct kymo__merged_work *work = work_of(gpu, name, from->kind);
+    struct kymo__merged_work *work = kymo__gpu_merge_work(gpu, name, from->kind);
     if (work == NULL)
         return false;
     gpu->work_ns += kymo__is_work(from->kind) ? from->calls.sum : 0;
@@ -75,6 +76,15 @@ static bool add_lane(struct kymo__gpu_merge *gpu, const struct kymo__lane_walk *
     return true;
 }
 
+bool kymo__gpu_merge_cover(struct kymo__merge *merge)
+{
+    struct kymo__gpu_merge *gpu = &merge->gpu;
+    return kymo__cover_names(&merge->names, &gpu->by_name, &gpu->n_by_name, &gpu->by_name_cap,
+                             sizeof *gpu->by_name) &&
+           kymo__cover_names(&merge->names, &gpu->ranges, &gpu->n_ranges, &gpu->ranges_cap,
+                             sizeof *gpu->ranges);
+}
+
 bool kymo__gpu_merge_add(struct kymo__merge *merge, struct kymo__process_walk *walk,
                          const uint32_t *names)
 {
@@ -82,10 +92,7 @@ bool kymo__gpu_merge_add(struct kymo__merge *merge, struct kymo__process_walk *w
     struct kymo__gpu_walk *from = &walk->gpu;
     if (from->n_works == 0)
         return true;
-    if (!kymo__cover_names(&merge->names, &gpu->by_name, &gpu->n_by_name, &gpu->by_name_cap,
-                           sizeof *gpu->by_name) ||
-        !kymo__cover_names(&merge->names, &gpu->ranges, &gpu->n_ranges, &gpu->ranges_cap,
-                           sizeof *gpu->ranges))
+    if (!kymo__gpu_merge_cover(merge))
         return false;
     for (size_t i = 0; i < from->n_works; i++)
         if (!add_work(gpu, names[from->works[i].name], &from->works[i]))

@@ -17,7 +17,9 @@ void kymo__iteration_merge_fini(struct kymo__iteration_merge *it)
     kymo__free(it->outliers);
     kymo__free(it->epochs);
     kymo__free(it->phases);
-    kymo__free(it->races);
+    for (size_t i = 0; i < it->n_courses; i++)
+        kymo__free(it->courses[i].races);
+    kymo__free(it->courses);
     *it = (struct kymo__iteration_merge){0};
 }
 
@@ -26,7 +28,7 @@ double kymo__iteration_std(const struct kymo__iteration_values *values, uint64_t
     if (n < 2)
         return 0;
     const double sum = (double)values->ns.sum;
-    const double squares = values->sum_of_squares - sum * (sum / (double)n);
+    const double squares = (double)values->sum_of_squares - sum * (sum / (double)n);
     return squares > 0 ? sqrt(squares / (double)(n - 1)) : 0;
 }
 
@@ -201,7 +203,7 @@ static bool add_row(struct kymo__iteration_merge *it, const struct kymo__process
     struct kymo__iteration_row *row = &it->rows[it->n_rows++];
     *row = (struct kymo__iteration_row){
         .process = process,
-        .recording = it->n_recordings,
+        .recording = walk->recording_number,
         .n_iterations = stats->n_iterations,
         .n_warmup = stats->n_warmup,
         .n_cut = stats->n_cut,
@@ -220,51 +222,91 @@ static bool add_row(struct kymo__iteration_merge *it, const struct kymo__process
     return true;
 }
 
-static void run_race(struct kymo__race *race, uint32_t row, float ns)
+void kymo__race_add(struct kymo__race *race, const struct kymo__race *from)
 {
-    race->sum_ns += ns;
-    race->n++;
-    if (race->n > 1 && ns == race->slowest_ns)
+    const bool is_first = race->n == 0;
+    race->sum_ns += from->sum_ns;
+    race->n += from->n;
+    if (!is_first && from->slowest_ns == race->slowest_ns)
         race->slowest = KYMO__NO_NAME;
-    if (race->n > 1 && ns <= race->slowest_ns)
+    if (!is_first && from->slowest_ns <= race->slowest_ns)
         return;
-    race->slowest_ns = ns;
-    race->slowest = row;
+    race->slowest_ns = from->slowest_ns;
+    race->slowest = from->slowest;
+}
+
+/* Whole numbers add up to the same in any order. A float may be 2^64, which a damaged file makes possible. */
+static uint64_t whole_ns(float ns)
+{
+    return ns < 0x1p63f ? (uint64_t)ns : UINT64_C(1) << 63;
+}
+
+struct kymo__racecourse *kymo__iteration_course(struct kymo__iteration_merge *it,
+                                                uint32_t recording, size_t n)
+{
+    size_t i = it->n_courses;
+    while (i > 0 && it->courses[i - 1].recording != recording)
+        i--;
+    if (i == 0) {
+        if (!kymo__grow(&it->courses, &it->courses_cap, it->n_courses + 1, sizeof *it->courses))
+            return NULL;
+        i = ++it->n_courses;
+        it->courses[i - 1] = (struct kymo__racecourse){.recording = recording};
+    }
+    struct kymo__racecourse *course = &it->courses[i - 1];
+    if (!kymo__grow(&course->races, &course->cap, n, sizeof *course->races))
+        return NULL;
+    if (n > course->n)
+        memset(course->races + course->n, 0, (n - course->n) * sizeof *course->races);
+    course->n = KYMO__MAX(course->n, n);
+    return course;
 }
 
 /* The durations of the process whose row is the last. */
-static bool join_races(struct kymo__iteration_merge *it, const struct kymo__iteration_stats *stats)
+static bool join_races(struct kymo__iteration_merge *it, const struct kymo__iteration_stats *stats,
+                       uint32_t recording)
 {
-    const size_t n = stats->n_durations;
-    if (!kymo__grow(&it->races, &it->races_cap, n, sizeof *it->races))
+    const struct kymo__racecourse *course = kymo__iteration_course(it, recording, stats->n_durations);
+    if (course == NULL)
         return false;
-    if (n > it->n_races)
-        memset(it->races + it->n_races, 0, (n - it->n_races) * sizeof *it->races);
-    it->n_races = KYMO__MAX(it->n_races, n);
-    for (size_t i = 0; i < n; i++)
-        if (stats->durations[i] > 0)
-            run_race(&it->races[i], (uint32_t)it->n_rows - 1, stats->durations[i]);
+    for (size_t i = 0; i < stats->n_durations; i++) {
+        const float ns = stats->durations[i];
+        if (ns > 0)
+            kymo__race_add(&course->races[i], &(struct kymo__race){.slowest_ns = ns,
+                                                                   .slowest = (uint32_t)it->n_rows - 1,
+                                                                   .sum_ns = whole_ns(ns),
+                                                                   .n = 1});
+    }
     return true;
 }
 
-void kymo__iteration_merge_finish(struct kymo__iteration_merge *it)
+static void finish_course(struct kymo__iteration_merge *it, const struct kymo__racecourse *course)
 {
     uint64_t n_compared = 0;
-    for (size_t i = 0; i < it->n_races; i++) {
-        const struct kymo__race *race = &it->races[i];
+    for (size_t i = 0; i < course->n; i++) {
+        const struct kymo__race *race = &course->races[i];
         if (race->n < 2)
             continue;
         n_compared++;
         if (race->slowest == KYMO__NO_NAME)
             continue;
-        const double others = (double)(race->sum_ns - race->slowest_ns) / (double)(race->n - 1);
+        const double others =
+            (double)(race->sum_ns - whole_ns(race->slowest_ns)) / (double)(race->n - 1);
         it->rows[race->slowest].n_slowest++;
         it->rows[race->slowest].behind_ns += (double)race->slowest_ns - others;
     }
-    for (size_t i = it->first_row; i < it->n_rows; i++)
-        it->rows[i].n_compared = n_compared;
-    it->n_races = 0;
-    it->first_row = it->n_rows;
+    for (size_t i = 0; i < it->n_rows; i++)
+        if (it->rows[i].recording == course->recording)
+            it->rows[i].n_compared = n_compared;
+}
+
+void kymo__iteration_merge_finish(struct kymo__iteration_merge *it)
+{
+    for (size_t i = 0; i < it->n_courses; i++) {
+        finish_course(it, &it->courses[i]);
+        kymo__free(it->courses[i].races);
+    }
+    it->n_courses = 0;
 }
 
 const struct kymo__iteration_row *kymo__find_straggler(const struct kymo__iteration_merge *it)
@@ -293,16 +335,13 @@ bool kymo__iteration_merge_add(struct kymo__merge *merge, const struct kymo__pro
 {
     struct kymo__iteration_merge *it = &merge->iterations;
     const struct kymo__iteration_stats *stats = &walk->iteration_stats;
-    if (walk->recording != it->recording) {
+    if (!it->keeps_courses && it->n_courses != 0 && it->courses[0].recording != walk->recording_number)
         kymo__iteration_merge_finish(it);
-        it->recording = walk->recording;
-        it->n_recordings++;
-    }
     if (!add_phases(merge, walk, names) || !add_epochs(it, stats, process))
         return false;
     if (stats->n_iterations == 0)
         return true;
     return add_names(merge, walk, process, names) && add_row(it, walk, process) &&
            add_outliers(it, stats, process, names) &&
-           (walk->info->rank < 0 || join_races(it, stats));
+           (walk->info->rank < 0 || join_races(it, stats, walk->recording_number));
 }

@@ -11,7 +11,7 @@ enum { MAX_EPOCHS = 1 << 20 };
 
 static inline bool add_value(struct kymo__iteration_values *values, uint64_t ns)
 {
-    values->sum_of_squares += (double)ns * (double)ns;
+    values->sum_of_squares += (kymo__u128)ns * ns;
     return kymo__sketch_add_known(&values->ns, ns) || kymo__sketch_add(&values->ns, ns);
 }
 

@@ -101,15 +101,15 @@ static void put_whole(kymo_table *table, const struct kymo__making *m)
                    (double)highest->sum_ns / (double)highest->n_counted, highest->process);
 }
 
-static int heaviest_first(const void *a, const void *b, void *names)
+static int heaviest_first(const void *a, const void *b, void *ctx)
 {
-    const struct kymo__iteration_name *x = (struct kymo__iteration_name *)names +
-                                           *(const uint32_t *)a,
-                                      *y = (struct kymo__iteration_name *)names +
-                                           *(const uint32_t *)b;
-    if (x->values.ns.sum != y->values.ns.sum)
-        return x->values.ns.sum < y->values.ns.sum ? 1 : -1;
-    return *(const uint32_t *)a > *(const uint32_t *)b ? 1 : -1;
+    const struct kymo__merge *merge = ctx;
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const uint64_t x_ns = merge->iterations.names[x].values.ns.sum,
+                   y_ns = merge->iterations.names[y].values.ns.sum;
+    if (x_ns != y_ns)
+        return x_ns < y_ns ? 1 : -1;
+    return kymo__names_compare(&merge->names, x, y);
 }
 
 static kymo_status fill_iterations(kymo_table *table, const struct kymo__making *m)
@@ -122,7 +122,7 @@ static kymo_status fill_iterations(kymo_table *table, const struct kymo__making 
     for (uint32_t name = 0; name < it->n_names; name++)
         if (it->names[name].n_processes != 0 && kymo__is_wanted(m, name))
             order[n++] = name;
-    qsort_r(order, n, sizeof *order, heaviest_first, it->names);
+    qsort_r(order, n, sizeof *order, heaviest_first, (void *)m->merge);
     put_whole(table, m);
     for (size_t i = 0; i < n; i++) {
         const struct kymo__iteration_name *name = &it->names[order[i]];
@@ -292,7 +292,8 @@ static kymo_status fill_phases(kymo_table *table, const struct kymo__making *m)
         kymo_table_u64(table, phase->total_ns);
         kymo__put_share(table, phase->total_ns, m->cost->program_ns);
     }
-    kymo_table_sort(table, (size_t)kymo_table_find(table, "total_ns"), 1);
+    kymo__sort_by(table, "name", 0);
+    kymo__sort_by(table, "total_ns", 1);
     return KYMO_OK;
 }
 

@@ -51,24 +51,44 @@ static bool make_room(struct kymo__names *names)
     return true;
 }
 
+static uint32_t find(const struct kymo__names *names, const char *text, size_t len, uint64_t hash)
+{
+    const size_t mask = names->n_slots - 1;
+    if (names->n_slots == 0)
+        return KYMO__NO_NAME;
+    for (size_t slot = hash & mask; names->slots[slot] != 0; slot = (slot + 1) & mask) {
+        const uint32_t number = names->slots[slot] - 1;
+        const struct kymo__name *name = &names->names[number];
+        if (name->hash == hash && name->len == len && memcmp(name->text, text, len) == 0)
+            return number;
+    }
+    return KYMO__NO_NAME;
+}
+
+uint32_t kymo__names_find(const struct kymo__names *names, const char *text, size_t len)
+{
+    return find(names, text, len, hash_of(text, len));
+}
+
 uint32_t kymo__names_number(struct kymo__names *names, const char *text, size_t len)
 {
     const uint64_t hash = hash_of(text, len);
-    if (names->n_slots != 0) {
-        const size_t mask = names->n_slots - 1;
-        for (size_t slot = hash & mask; names->slots[slot] != 0; slot = (slot + 1) & mask) {
-            const uint32_t number = names->slots[slot] - 1;
-            const struct kymo__name *name = &names->names[number];
-            if (name->hash == hash && name->len == len && memcmp(name->text, text, len) == 0)
-                return number;
-        }
-    }
+    const uint32_t found = find(names, text, len, hash);
+    if (found != KYMO__NO_NAME)
+        return found;
     if (!make_room(names))
         return KYMO__NO_NAME;
     const uint32_t number = (uint32_t)names->n++;
     names->names[number] = (struct kymo__name){text, len, hash};
     enter(names, number);
     return number;
+}
+
+int kymo__names_compare(const struct kymo__names *names, uint32_t a, uint32_t b)
+{
+    const struct kymo__name *x = &names->names[a], *y = &names->names[b];
+    const int order = memcmp(x->text, y->text, KYMO__MIN(x->len, y->len));
+    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
 }
 
 void kymo__names_fini(struct kymo__names *names)

@@ -11,7 +11,7 @@ static kymo_status no_memory(const struct kymo__process_walk *walk)
 
 static bool number_sites(struct kymo__process_walk *walk)
 {
-    static const char nameless[] = "(unnamed)", other[] = "(other)";
+    static const char nameless[] = "(unnamed)", other[] = KYMO__OTHER_RANGES;
     const size_t process = walk->info->index;
     walk->site_names[0] = kymo__names_number(&walk->names, nameless, strlen(nameless));
     walk->other = kymo__names_number(&walk->names, other, strlen(other));

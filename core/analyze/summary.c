@@ -13,6 +13,7 @@
 
 struct task {
     kymo_recording *recording;
+    uint32_t recording_number;
     size_t process;
 };
 
@@ -27,7 +28,7 @@ struct jobs {
     pthread_mutex_t lock;  /* guards what follows */
     pthread_cond_t turned;
     size_t next_merged;
-    struct kymo__merge merge;
+    struct kymo__merge *merge;
     kymo_status status; /* the first failure, and its sentence */
     char error[1024];
 };
@@ -53,6 +54,7 @@ static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *wa
     const struct task *task = &jobs->tasks[number];
     KYMO_TRY(kymo__process_walk_init(walk, task->recording, task->process));
     walk->max_depth = jobs->options->max_depth;
+    walk->recording_number = task->recording_number;
     walk->iterations.visitor = kymo__iteration_stats_take;
     walk->iterations.visitor_ctx = walk;
     walk->progress = &jobs->n_words_done;
@@ -75,7 +77,7 @@ static void merge_in_turn(struct jobs *jobs, size_t task, struct kymo__process_w
     while (jobs->next_merged != task)
         pthread_cond_wait(&jobs->turned, &jobs->lock);
     if (status == KYMO_OK && jobs->status == KYMO_OK)
-        status = kymo__merge_add(&jobs->merge, walk);
+        status = kymo__merge_add(jobs->merge, walk);
     if (status != KYMO_OK && jobs->status == KYMO_OK) {
         jobs->status = status;
         strncpy(jobs->error, kymo_last_error(), sizeof jobs->error - 1);
@@ -109,7 +111,7 @@ static kymo_status list_tasks(struct jobs *jobs, kymo_recording *const *recordin
         return no_memory();
     for (size_t r = 0; r < n; r++)
         for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++) {
-            jobs->tasks[jobs->n_tasks++] = (struct task){recordings[r], p};
+            jobs->tasks[jobs->n_tasks++] = (struct task){recordings[r], (uint32_t)r, p};
             jobs->n_words_total += kymo_recording_process(recordings[r], p)->n_words;
         }
     return KYMO_OK;
@@ -162,42 +164,68 @@ char *kymo__recordings_title(kymo_recording *const *recordings, size_t n)
     return title.data;
 }
 
-static kymo_status make_result(kymo_summary *summary, struct jobs *jobs,
-                               kymo_recording *const *recordings, size_t n)
+static kymo_status make_result(kymo_summary *summary, struct kymo__merge *merge,
+                               kymo_recording *const *recordings, size_t n,
+                               const struct kymo_summary_options *options)
 {
-    struct kymo__iteration_merge *iterations = &jobs->merge.iterations;
-    kymo__iteration_merge_finish(iterations);
+    const struct kymo__iteration_merge *iterations = &merge->iterations;
+    KYMO_TRY(kymo__merge_finish(merge));
     const struct kymo__iteration_row *straggler = kymo__find_straggler(iterations);
     summary->straggler = straggler != NULL ? (int32_t)(straggler - iterations->rows) : -1;
-    for (size_t i = 0; i < jobs->merge.n_processes; i++)
-        add_cost(&summary->cost, jobs->merge.processes[i]);
-    note_source(summary, &jobs->merge);
-    summary->n_threads = jobs->merge.n_threads;
+    for (size_t i = 0; i < merge->n_processes; i++)
+        add_cost(&summary->cost, merge->processes[i]);
+    note_source(summary, merge);
+    summary->n_threads = merge->n_threads;
     summary->title = kymo__recordings_title(recordings, n);
     if (summary->title == NULL)
         return no_memory();
-    return kymo__summary_make_tables(summary, &jobs->merge, recordings, n, jobs->options);
+    return kymo__summary_make_tables(summary, merge, options);
 }
 
-static kymo_status run_jobs(struct jobs *jobs, kymo_summary *summary,
-                            kymo_recording *const *recordings, size_t n)
+kymo_status kymo__summary_make(struct kymo__merge *merge, kymo_recording *const *recordings, size_t n,
+                               const struct kymo_summary_options *options, kymo_summary **out)
 {
-    KYMO_TRY(kymo__merge_init(&jobs->merge));
-    jobs->merge.iterations.data = jobs->options->data;
+    kymo_summary *summary = kymo__calloc(1, sizeof *summary);
+    if (summary == NULL)
+        return no_memory();
+    const kymo_status status = make_result(summary, merge, recordings, n, options);
+    if (status != KYMO_OK)
+        kymo_summary_destroy(summary);
+    else
+        *out = summary;
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static kymo_status run_jobs(struct jobs *jobs, kymo_recording *const *recordings, size_t n)
+{
+    jobs->merge->iterations.data = jobs->options->data;
     KYMO_TRY(list_tasks(jobs, recordings, n));
     kymo__work_together(work, jobs, jobs->options->n_jobs, jobs->n_tasks);
     if (jobs->status != KYMO_OK)
         return kymo__fail(jobs->status, "%s", jobs->error);
-    KYMO_TRY(make_result(summary, jobs, recordings, n));
-    if (jobs->options->progress != NULL)
-        jobs->options->progress(jobs->options->progress_ctx, 1);
-    return KYMO_OK;
+    return kymo__merge_add_recordings(jobs->merge, recordings, n) ? KYMO_OK : no_memory();
 }
 
-kymo_status kymo_summary_create(kymo_recording *const *recordings, size_t n,
-                                const struct kymo_summary_options *options, kymo_summary **out)
+kymo_status kymo__summary_merge(kymo_recording *const *recordings, size_t n,
+                                const struct kymo_summary_options *options,
+                                const struct kymo__summary_tap *tap, struct kymo__merge *merge)
 {
-    return kymo__summary_create(recordings, n, options, NULL, out);
+    struct jobs *jobs = kymo__calloc(1, sizeof *jobs);
+    if (jobs == NULL)
+        return no_memory();
+    jobs->options = options;
+    jobs->tap = tap;
+    jobs->merge = merge;
+    pthread_mutex_init(&jobs->lock, NULL);
+    pthread_cond_init(&jobs->turned, NULL);
+    const kymo_status status = run_jobs(jobs, recordings, n);
+    pthread_cond_destroy(&jobs->turned);
+    pthread_mutex_destroy(&jobs->lock);
+    kymo__free(jobs->tasks);
+    kymo__free(jobs);
+    return status;
 }
 
 kymo_status kymo__summary_create(kymo_recording *const *recordings, size_t n,
@@ -205,29 +233,22 @@ kymo_status kymo__summary_create(kymo_recording *const *recordings, size_t n,
                                  const struct kymo__summary_tap *tap, kymo_summary **out)
 {
     static const struct kymo_summary_options defaults;
-    kymo_summary *summary = kymo__calloc(1, sizeof *summary);
-    struct jobs *jobs = kymo__calloc(1, sizeof *jobs);
-    if (summary == NULL || jobs == NULL) {
-        kymo__free(summary);
-        kymo__free(jobs);
-        return no_memory();
-    }
-    jobs->options = options != NULL ? options : &defaults;
-    jobs->tap = tap;
-    pthread_mutex_init(&jobs->lock, NULL);
-    pthread_cond_init(&jobs->turned, NULL);
-    const kymo_status status = run_jobs(jobs, summary, recordings, n);
-    pthread_cond_destroy(&jobs->turned);
-    pthread_mutex_destroy(&jobs->lock);
-    kymo__merge_fini(&jobs->merge);
-    kymo__free(jobs->tasks);
-    kymo__free(jobs);
-    if (status != KYMO_OK) {
-        kymo_summary_destroy(summary);
-        return status;
-    }
-    *out = summary;
-    return KYMO_OK;
+    struct kymo__merge merge;
+    const struct kymo_summary_options *wants = options != NULL ? options : &defaults;
+    KYMO_TRY(kymo__merge_init(&merge));
+    kymo_status status = kymo__summary_merge(recordings, n, wants, tap, &merge);
+    if (status == KYMO_OK)
+        status = kymo__summary_make(&merge, recordings, n, wants, out);
+    kymo__merge_fini(&merge);
+    if (status == KYMO_OK && wants->progress != NULL)
+        wants->progress(wants->progress_ctx, 1);
+    return status;
+}
+
+kymo_status kymo_summary_create(kymo_recording *const *recordings, size_t n,
+                                const struct kymo_summary_options *options, kymo_summary **out)
+{
+    return kymo__summary_create(recordings, n, options, NULL, out);
 }
 
 void kymo_summary_destroy(kymo_summary *summary)

@@ -48,6 +48,12 @@ void kymo__merge_fini(struct kymo__merge *merge)
     kymo__free(merge->ranks.rows);
     kymo__free(merge->open);
     kymo__free(merge->processes);
+    kymo__free(merge->process_recordings);
+    kymo__free(merge->counter_rows);
+    kymo__free(merge->told);
+    kymo__free(merge->sites.rows);
+    kymo__names_fini(&merge->sites.keys);
+    kymo__arena_fini(&merge->sites.texts);
     kymo__iteration_merge_fini(&merge->iterations);
     kymo__gpu_merge_fini(&merge->gpu);
     kymo__names_fini(&merge->names);
@@ -68,15 +74,13 @@ bool kymo__cover_names(const struct kymo__names *names, void *array, size_t *n, 
     return true;
 }
 
-/* Most programs have neither async ranges nor counters; a million names need no room for them. */
+/* Most programs have no async ranges; a million names need no room for them. */
 static bool grow_stats(struct kymo__merge *m, const struct kymo__process_walk *walk)
 {
     return kymo__cover_names(&m->names, &m->ranges, &m->n_ranges, &m->ranges_cap, sizeof *m->ranges) &&
            kymo__cover_names(&m->names, &m->marks, &m->n_marks, &m->marks_cap, sizeof *m->marks) &&
            (walk->async == NULL ||
-            kymo__cover_names(&m->names, &m->async, &m->n_async, &m->async_cap, sizeof *m->async)) &&
-           (walk->counters == NULL || kymo__cover_names(&m->names, &m->counters, &m->n_counters,
-                                                        &m->counters_cap, sizeof *m->counters));
+            kymo__cover_names(&m->names, &m->async, &m->n_async, &m->async_cap, sizeof *m->async));
 }
 
 static bool map_names(struct adding *adding)
@@ -91,21 +95,18 @@ static bool map_names(struct adding *adding)
     return grow_stats(adding->merge, adding->walk);
 }
 
-static void add_counter(struct kymo__counter *into, const struct kymo__counter *from, uint64_t shift)
+static bool keep_counter(const struct adding *adding, const struct kymo__counter *counter,
+                         uint32_t name)
 {
-    if (from->count == 0)
-        return;
-    const bool is_first = into->count == 0;
-    const uint64_t last_ns =
-        from->last_ns + shift; /* since 1970: processes may be on different machines */
-    into->min = is_first || from->min < into->min ? from->min : into->min;
-    into->max = is_first || from->max > into->max ? from->max : into->max;
-    if (is_first || last_ns >= into->last_ns) {
-        into->last = from->last;
-        into->last_ns = last_ns;
-    }
-    into->count += from->count;
-    into->sum += from->sum;
+    struct kymo__merge *merge = adding->merge;
+    if (counter->count == 0)
+        return true;
+    if (!kymo__grow(&merge->counter_rows, &merge->counter_rows_cap, merge->n_counter_rows + 1,
+                    sizeof *merge->counter_rows))
+        return false;
+    merge->counter_rows[merge->n_counter_rows++] =
+        (struct kymo__counter_row){adding->process, name, *counter};
+    return true;
 }
 
 /* The first to have a name hands its sketch over, so that names are not in memory twice. */
@@ -128,9 +129,8 @@ static bool add_by_name(const struct adding *adding)
         if (!add_calls(&merge->ranges[name], &walk->ranges[i]))
             return false;
         merge->marks[name] += walk->marks[i];
-        if (walk->counters != NULL)
-            add_counter(&merge->counters[name], &walk->counters[i],
-                        (uint64_t)walk->info->mono_to_unix_ns);
+        if (walk->counters != NULL && !keep_counter(adding, &walk->counters[i], name))
+            return false;
         if (walk->async == NULL)
             continue;
         merge->async[name].total_ns += walk->async[i].sum;
@@ -166,12 +166,12 @@ static bool add_tree(const struct adding *adding, const struct kymo__tree *tree)
 
 /* ---- rows ---- */
 
-static int heaviest_first(const void *a, const void *b)
+static int heaviest_first(const void *a, const void *b, void *names)
 {
     const struct kymo__name_row *x = a, *y = b;
     if (x->total_ns != y->total_ns)
         return x->total_ns < y->total_ns ? 1 : -1;
-    return (x->name > y->name) - (x->name < y->name);
+    return kymo__names_compare(names, x->name, y->name);
 }
 
 /* A new row at the end of the list; NULL without memory. */
@@ -182,10 +182,11 @@ static struct kymo__name_row *new_row(struct kymo__row_list *list)
     return &list->rows[list->n++];
 }
 
-static void sort_from(struct kymo__row_list *list, size_t first)
+static void sort_from(struct kymo__merge *merge, struct kymo__row_list *list, size_t first)
 {
     if (list->n - first > 1)
-        qsort(list->rows + first, list->n - first, sizeof *list->rows, heaviest_first);
+        qsort_r(list->rows + first, list->n - first, sizeof *list->rows, heaviest_first,
+                &merge->names);
 }
 
 /* Add up the lane's nodes by name. Of a recursive range only the outermost counts for the total. */
@@ -228,7 +229,7 @@ static bool add_thread_rows(struct adding *adding)
         *sum = (struct kymo__name_row){0};
     }
     adding->n_touched = 0;
-    sort_from(threads, first);
+    sort_from(adding->merge, threads, first);
     return true;
 }
 
@@ -251,7 +252,7 @@ static bool add_process_rows(const struct adding *adding)
         merge->ranges[row->name].total_ns += total->total_ns;
         merge->ranges[row->name].self_ns += total->self_ns;
     }
-    sort_from(&merge->ranks, first);
+    sort_from(merge, &merge->ranks, first);
     return true;
 }
 
@@ -342,14 +343,21 @@ static bool add_lanes(struct adding *adding)
     return done;
 }
 
+bool kymo__merge_grow_processes(struct kymo__merge *merge, size_t n)
+{
+    return kymo__grow(&merge->processes, &merge->processes_cap, n, sizeof *merge->processes) &&
+           kymo__grow(&merge->process_recordings, &merge->process_recordings_cap, n,
+                      sizeof *merge->process_recordings);
+}
+
 static bool add_process(struct adding *adding)
 {
     struct kymo__merge *merge = adding->merge;
     const struct kymo__process_walk *walk = adding->walk;
-    if (!kymo__grow(&merge->processes, &merge->processes_cap, merge->n_processes + 1,
-                    sizeof *merge->processes))
+    if (!kymo__merge_grow_processes(merge, merge->n_processes + 1))
         return false;
     adding->process = (uint32_t)merge->n_processes;
+    merge->process_recordings[merge->n_processes] = walk->recording_number;
     merge->processes[merge->n_processes++] = walk->info;
     merge->n_orphans += walk->n_orphans;
     merge->n_cut_off += walk->n_cut_off;

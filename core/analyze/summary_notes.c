@@ -38,47 +38,13 @@ static void put_site(kymo_table *table, const struct kymo_site_info *site)
     kymo_table_u64(table, site->line);
 }
 
-struct seen_sites {
-    struct kymo__names names;
-    struct kymo__arena keys;
-    struct kymo__buf key;
-};
-
-static bool put_new_sites(kymo_table *table, const struct kymo__making *m,
-                          const kymo_recording *recording, size_t process, struct seen_sites *seen)
-{
-    const uint32_t n = kymo_recording_process(recording, process)->n_sites;
-    for (uint32_t id = 1; id <= n; id++) {
-        const struct kymo_site_info *site = kymo_recording_site(recording, process, id);
-        /* Details of GPU work are sites for their place in the log, and no place in the program. */
-        if (site->name_len == 0 || strcmp(site->category, "details") == 0 ||
-            !kymo__name_matches(m->filter, site->name, site->name_len))
-            continue;
-        kymo__site_key(&seen->key, site);
-        const char *key =
-            seen->key.failed ? NULL : kymo__arena_text(&seen->keys, seen->key.data, seen->key.len);
-        if (key == NULL)
-            return false;
-        const size_t n_before = seen->names.n;
-        if (kymo__names_number(&seen->names, key, seen->key.len) == KYMO__NO_NAME)
-            return false;
-        if (seen->names.n != n_before)
-            put_site(table, site);
-    }
-    return true;
-}
-
 kymo_status kymo__fill_sites(kymo_table *table, const struct kymo__making *m)
 {
-    struct seen_sites seen = {0};
-    bool done = true;
-    for (size_t r = 0; done && r < m->n_recordings; r++)
-        for (size_t p = 0; done && p < kymo_recording_n_processes(m->recordings[r]); p++)
-            done = put_new_sites(table, m, m->recordings[r], p, &seen);
-    kymo__names_fini(&seen.names);
-    kymo__arena_fini(&seen.keys);
-    kymo__buf_fini(&seen.key);
-    return done ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for the table of sites");
+    const struct kymo__site_rows *sites = &m->merge->sites;
+    for (size_t i = 0; i < sites->n; i++)
+        if (kymo__name_matches(m->filter, sites->rows[i].info.name, sites->rows[i].info.name_len))
+            put_site(table, &sites->rows[i].info);
+    return KYMO_OK;
 }
 
 /* ---- warnings ---- */
@@ -138,11 +104,8 @@ static void put_iteration_notes(kymo_table *table, const struct kymo__iteration_
 
 kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m)
 {
-    for (size_t r = 0; r < m->n_recordings; r++) {
-        const char *sentence;
-        for (size_t i = 0; (sentence = kymo_recording_warning(m->recordings[r], i)) != NULL; i++)
-            kymo__put_string(table, sentence);
-    }
+    for (size_t i = 0; i < m->merge->n_told; i++)
+        kymo__put_string(table, m->merge->told[i].text);
     for (size_t p = 0; p < m->merge->n_processes; p++)
         kymo__put_notes(table, m->merge->processes[p], m->merge->n_processes == 1);
     put_count(table, m->merge->n_cut_off, "range",

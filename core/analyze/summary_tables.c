@@ -395,12 +395,10 @@ static kymo_status make_tables(kymo_summary *summary, const struct kymo__making 
 }
 
 kymo_status kymo__summary_make_tables(kymo_summary *summary, const struct kymo__merge *merge,
-                                      kymo_recording *const *recordings, size_t n,
                                       const struct kymo_summary_options *options)
 {
     struct kymo__ranks ranks;
-    const struct kymo__making making = {merge, options->filter, recordings,
-                                        n,     &summary->cost,  &ranks};
+    const struct kymo__making making = {merge, options->filter, &summary->cost, &ranks};
     const kymo_status status = kymo__ranks_make(&ranks, merge)
                                    ? make_tables(summary, &making)
                                    : kymo__fail(KYMO_ENOMEM, "no memory for the tables of ranks");

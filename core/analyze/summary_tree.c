@@ -12,10 +12,10 @@ const struct kymo_column kymo__tree_columns[KYMO__N_TREE_COLUMNS] = {
 
 static int heaviest_first(const struct kymo__node *a, const struct kymo__node *b, const void *ctx)
 {
-    (void)ctx;
+    const struct kymo__merge *merge = ctx;
     if (a->total_ns != b->total_ns)
         return a->total_ns < b->total_ns ? 1 : -1;
-    return (a->name > b->name) - (a->name < b->name);
+    return kymo__names_compare(&merge->names, a->name, b->name);
 }
 
 static void put_node(kymo_table *table, const struct kymo__making *m, const struct kymo__node *node)
@@ -45,7 +45,7 @@ kymo_status kymo__fill_tree(kymo_table *table, const struct kymo__making *m)
     size_t n = KYMO__NO_ORDER;
     if (keep != NULL && order != NULL) {
         choose_nodes(m, keep);
-        n = kymo__tree_order(tree, keep, heaviest_first, NULL, order);
+        n = kymo__tree_order(tree, keep, heaviest_first, m->merge, order);
     }
     for (size_t i = 0; n != KYMO__NO_ORDER && i < n; i++)
         put_node(table, m, &tree->nodes[order[i]]);

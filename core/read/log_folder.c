@@ -37,6 +37,16 @@ static int by_name(const void *a, const void *b)
                   ((const struct kymo__log_entry *)b)->name);
 }
 
+static bool add_name(struct kymo__log_folder *folder, const char *name)
+{
+    if (!kymo__grow(&folder->entries, &folder->cap, folder->n + 1, sizeof *folder->entries))
+        return false;
+    char *const copy = kymo__strndup(name, strlen(name));
+    if (copy != NULL)
+        folder->entries[folder->n++] = (struct kymo__log_entry){.name = copy};
+    return copy != NULL;
+}
+
 static kymo_status list_logs(struct kymo__log_folder *folder, const char *path)
 {
     DIR *dir = opendir(path);
@@ -47,15 +57,9 @@ static kymo_status list_logs(struct kymo__log_folder *folder, const char *path)
         folder->has_meta |= strcmp(entry->d_name, "meta.json") == 0;
         if (!is_log_name(entry->d_name))
             continue;
-        done = kymo__grow(&folder->entries, &folder->cap, folder->n + 1, sizeof *folder->entries);
-        char *const name = done ? kymo__strndup(entry->d_name, strlen(entry->d_name)) : NULL;
-        done = name != NULL;
-        if (done)
-            folder->entries[folder->n++] = (struct kymo__log_entry){.name = name};
+        done = add_name(folder, entry->d_name);
     }
     closedir(dir);
-    if (folder->n > 1)
-        qsort(folder->entries, folder->n, sizeof *folder->entries, by_name);
     return done ? KYMO_OK : no_memory(path);
 }
 
@@ -104,11 +108,12 @@ static void work(void *ctx, bool may_tell)
     }
 }
 
-kymo_status kymo__log_folder_open(struct kymo__log_folder *folder, const char *path, size_t n_jobs)
+static kymo_status open_listed(struct kymo__log_folder *folder, const char *path, size_t n_jobs)
 {
     struct kymo__site_tables tables;
     struct opening opening = {.path = path, .folder = folder, .tables = &tables};
-    KYMO_TRY(list_logs(folder, path));
+    if (folder->n > 1)
+        qsort(folder->entries, folder->n, sizeof *folder->entries, by_name);
     kymo__site_tables_init(&tables);
     kymo__work_together(work, &opening, n_jobs, folder->n);
     kymo__site_tables_fini(&tables);
@@ -116,6 +121,21 @@ kymo_status kymo__log_folder_open(struct kymo__log_folder *folder, const char *p
         if (folder->entries[i].status == KYMO_ENOMEM || folder->entries[i].warnings.failed)
             return no_memory(path);
     return KYMO_OK;
+}
+
+kymo_status kymo__log_folder_open(struct kymo__log_folder *folder, const char *path, size_t n_jobs)
+{
+    KYMO_TRY(list_logs(folder, path));
+    return open_listed(folder, path, n_jobs);
+}
+
+kymo_status kymo__log_folder_open_some(struct kymo__log_folder *folder, const char *path,
+                                       const char *const *names, size_t n, size_t n_jobs)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!add_name(folder, names[i]))
+            return no_memory(path);
+    return open_listed(folder, path, n_jobs);
 }
 
 void kymo__log_folder_fini(struct kymo__log_folder *folder)

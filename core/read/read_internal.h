@@ -287,6 +287,10 @@ struct kymo__log_folder {
 /* Pass 1 over all of them by `n_jobs` threads, 0: as many as there are cores. Fini takes what a failure leaves, too. */
 KYMO_WARN_UNUSED kymo_status kymo__log_folder_open(struct kymo__log_folder *folder,
                                                    const char *path, size_t n_jobs);
+/* Of those with these names alone. */
+KYMO_WARN_UNUSED kymo_status kymo__log_folder_open_some(struct kymo__log_folder *folder,
+                                                        const char *path, const char *const *names,
+                                                        size_t n, size_t n_jobs);
 void kymo__log_folder_fini(struct kymo__log_folder *folder);
 /* kymo_recording_open with so many threads. */
 KYMO_WARN_UNUSED kymo_status kymo__recording_open(const char *path, size_t n_jobs,
@@ -386,6 +390,10 @@ KYMO_WARN_UNUSED kymo_status kymo__log_file_visit_calls(struct kymo__log_file *l
                                                         struct kymo__warnings *warnings,
                                                         kymo__calls_visitor *visitor, void *ctx);
 double kymo__log_ns_per_tick(const struct kymo__log_file *log);
+/* Which of two processes of a recording comes first, negative for `a`: by rank, then start. */
+int kymo__process_compare(const struct kymo_process *a, const struct kymo_process *b);
+/* How many warnings are about logs; those behind are what measuring processes left as notes. */
+size_t kymo__recording_n_of_logs(const kymo_recording *recording);
 /* The same of a process of a recording. */
 KYMO_WARN_UNUSED kymo_status kymo__recording_visit_calls(kymo_recording *recording, size_t process,
                                                          kymo__calls_visitor *visitor, void *ctx);

@@ -14,6 +14,7 @@ struct kymo_recording {
     size_t n_broken, n_empty; /* files of the directory that gave no log */
     bool is_part;             /* what the logs hold is another recording's */
     struct kymo__warnings warnings;
+    size_t n_of_logs; /* warnings of these come first; what measuring processes left stands behind */
 };
 
 static kymo_status no_memory(const char *path)
@@ -46,7 +47,7 @@ static kymo_status add_log(kymo_recording *recording, const char *path,
 
 /* What the folder has, in its order. */
 static kymo_status take_logs(kymo_recording *recording, struct kymo__log_folder *folder,
-                             const char *path)
+                             const char *path, bool *out_is_broken)
 {
     if (!kymo__grow(&recording->logs, &recording->logs_cap, folder->n, sizeof *recording->logs))
         return no_memory(path);
@@ -59,6 +60,14 @@ static kymo_status take_logs(kymo_recording *recording, struct kymo__log_folder 
             recording->logs[recording->n_logs++] = entry->log;
         entry->log = NULL;
     }
+    *out_is_broken = is_broken;
+    return KYMO_OK;
+}
+
+/* A recording without a log has at least a meta.json. */
+static kymo_status check_logs(const kymo_recording *recording, const struct kymo__log_folder *folder,
+                              const char *path, bool is_broken)
+{
     if (recording->n_logs != 0)
         return KYMO_OK;
     if (recording->n_broken != 0) /* a copy: the sentence lies in what is about to be freed */
@@ -76,19 +85,20 @@ static kymo_status open_directory(kymo_recording *recording, const char *path, s
         kymo__warn(&recording->warnings,
                    "A process's last events could not be written to its log: %s.", kymo_last_error());
     struct kymo__log_folder folder = {0};
+    bool is_broken = false;
     kymo_status status = kymo__log_folder_open(&folder, path, n_jobs);
     if (status == KYMO_OK)
-        status = take_logs(recording, &folder, path);
+        status = take_logs(recording, &folder, path, &is_broken);
+    if (status == KYMO_OK)
+        status = check_logs(recording, &folder, path, is_broken);
     kymo__log_folder_fini(&folder);
     return status;
 }
 
 /* ---- open and close ---- */
 
-static int by_rank_and_start(const void *a, const void *b)
+int kymo__process_compare(const struct kymo_process *x, const struct kymo_process *y)
 {
-    const struct kymo_process *x = &(*(struct kymo__log_file *const *)a)->info;
-    const struct kymo_process *y = &(*(struct kymo__log_file *const *)b)->info;
     if ((x->role[0] != '\0') != (y->role[0] != '\0'))
         return x->role[0] != '\0' ? 1 : -1;
     if (x->rank != y->rank) /* unknown ranks, -1, last */
@@ -98,6 +108,12 @@ static int by_rank_and_start(const void *a, const void *b)
     if (x->pid != y->pid)
         return x->pid > y->pid ? 1 : -1;
     return strcmp(x->log_path, y->log_path);
+}
+
+static int by_rank_and_start(const void *a, const void *b)
+{
+    return kymo__process_compare(&(*(struct kymo__log_file *const *)a)->info,
+                                 &(*(struct kymo__log_file *const *)b)->info);
 }
 
 static char *name_of(const char *path)
@@ -122,6 +138,7 @@ static void warn_by_notes(kymo_recording *recording, const char *note)
 
 static kymo_status put_in_order(kymo_recording *recording)
 {
+    recording->n_of_logs = recording->warnings.n;
     if (recording->n_logs != 0)
         qsort(recording->logs, recording->n_logs, sizeof *recording->logs, by_rank_and_start);
     for (size_t i = 0; i < recording->n_logs; i++) {
@@ -171,6 +188,37 @@ kymo_status kymo__recording_open(const char *path, size_t n_jobs, kymo_recording
         return no_memory(path);
     recording->fd = -1;
     const kymo_status status = open_path(recording, path, n_jobs);
+    if (status != KYMO_OK) {
+        kymo_recording_close(recording);
+        return status;
+    }
+    *out = recording;
+    return KYMO_OK;
+}
+
+static kymo_status open_some(kymo_recording *recording, const char *path, const char *const *names,
+                             size_t n, size_t n_jobs)
+{
+    struct kymo__log_folder folder = {0};
+    bool is_broken;
+    recording->name = name_of(path);
+    if (recording->name == NULL)
+        return no_memory(path);
+    kymo_status status = kymo__log_folder_open_some(&folder, path, names, n, n_jobs);
+    if (status == KYMO_OK)
+        status = take_logs(recording, &folder, path, &is_broken);
+    kymo__log_folder_fini(&folder);
+    return status == KYMO_OK ? put_in_order(recording) : status;
+}
+
+kymo_status kymo_recording_open_logs(const char *path, const char *const *names, size_t n,
+                                     uint32_t n_jobs, kymo_recording **out)
+{
+    kymo_recording *recording = kymo__calloc(1, sizeof *recording);
+    if (recording == NULL)
+        return no_memory(path);
+    recording->fd = -1;
+    const kymo_status status = open_some(recording, path, names, n, n_jobs);
     if (status != KYMO_OK) {
         kymo_recording_close(recording);
         return status;
@@ -274,6 +322,11 @@ int kymo_recording_is_damaged(const kymo_recording *recording)
 const char *kymo_recording_warning(const kymo_recording *recording, size_t i)
 {
     return i < recording->warnings.n ? recording->warnings.sentences[i] : NULL;
+}
+
+size_t kymo__recording_n_of_logs(const kymo_recording *recording)
+{
+    return recording->n_of_logs;
 }
 
 size_t kymo_recording_n_processes(const kymo_recording *recording)

@@ -44,6 +44,7 @@
 #include <kymo/nvtx.h>
 #include <kymo/operators.h>
 #include <kymo/page.h>
+#include <kymo/partial.h>
 #include <kymo/range.h>
 #include <kymo/recording.h>
 #include <kymo/report.h>

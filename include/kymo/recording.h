@@ -28,6 +28,15 @@ typedef struct kymo_recording kymo_recording;
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_open(const char *path, kymo_recording **out);
 KYMO_API void kymo_recording_close(kymo_recording *recording);
 
+/*
+ * Open some logs of the directory `path`, by their names in it; there may be none. For processes that share the logs of a
+ * recording (<kymo/partial.h>). Nothing is sealed: one of them calls kymo_recording_seal before. A log that cannot be
+ * read is a warning, even when it is the only one. `n_jobs` threads, 0: as many as there are cores.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_open_logs(const char *path,
+                                                               const char *const *names, size_t n,
+                                                               uint32_t n_jobs, kymo_recording **out);
+
 /* Finish the logs of dead processes in directory `path`, as open does: `kymo run` calls it. Part of libkymo. */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_seal(const char *path);
 

@@ -1,0 +1,336 @@
+/*
+ * All that was added up by one, added to what was added up by another: the step of a reduction. Names and processes get
+ * new numbers. Sums are of whole numbers and so the same in any order; what depends on an order is kept as rows, and
+ * summary_order.c has the last word.
+ */
+#include <string.h>
+
+#include "analyze/analyze_internal.h"
+
+struct joining {
+    struct kymo__merge *into, *from;
+    uint32_t *names; /* of `from`, to the numbers of `into` */
+    uint32_t first_process;
+};
+
+static bool map_names(struct joining *j)
+{
+    const struct kymo__names *names = &j->from->names;
+    j->names = kymo__calloc(names->n + 1, sizeof *j->names);
+    for (size_t i = 0; j->names != NULL && i < names->n; i++) {
+        j->names[i] = kymo__names_number(&j->into->names, names->names[i].text, names->names[i].len);
+        if (j->names[i] == KYMO__NO_NAME)
+            return false;
+    }
+    return j->names != NULL;
+}
+
+/* What the first one has is handed over, so that it is not in memory twice. */
+static bool join_sketch(struct kymo__sketch *into, struct kymo__sketch *from)
+{
+    if (into->count != 0)
+        return kymo__sketch_merge(into, from);
+    kymo__sketch_fini(into);
+    *into = *from;
+    *from = (struct kymo__sketch){0};
+    return true;
+}
+
+/* ---- by name ---- */
+
+static bool join_stats(struct kymo__name_stats *into, struct kymo__name_stats *from)
+{
+    into->total_ns += from->total_ns;
+    into->self_ns += from->self_ns;
+    into->n_threads += from->n_threads;
+    into->n_processes += from->n_processes;
+    return join_sketch(&into->calls, &from->calls);
+}
+
+static bool cover_names(const struct joining *j)
+{
+    struct kymo__merge *m = j->into;
+    return kymo__cover_names(&m->names, &m->ranges, &m->n_ranges, &m->ranges_cap, sizeof *m->ranges) &&
+           kymo__cover_names(&m->names, &m->marks, &m->n_marks, &m->marks_cap, sizeof *m->marks) &&
+           (j->from->n_async == 0 ||
+            kymo__cover_names(&m->names, &m->async, &m->n_async, &m->async_cap, sizeof *m->async));
+}
+
+static bool join_names(const struct joining *j)
+{
+    struct kymo__merge *into = j->into, *from = j->from;
+    if (!cover_names(j))
+        return false;
+    for (size_t i = 0; i < from->n_ranges; i++)
+        if (!join_stats(&into->ranges[j->names[i]], &from->ranges[i]))
+            return false;
+    for (size_t i = 0; i < from->n_async; i++)
+        if (!join_stats(&into->async[j->names[i]], &from->async[i]))
+            return false;
+    for (size_t i = 0; i < from->n_marks; i++)
+        into->marks[j->names[i]] += from->marks[i];
+    return true;
+}
+
+static bool join_tree(const struct joining *j)
+{
+    const struct kymo__tree *tree = &j->from->tree;
+    struct kymo__tree *into = &j->into->tree;
+    uint32_t *map = kymo__calloc(tree->n, sizeof *map);
+    const uint32_t other =
+        kymo__names_number(&j->into->names, KYMO__OTHER_RANGES, strlen(KYMO__OTHER_RANGES));
+    size_t i = 1;
+    for (; map != NULL && other != KYMO__NO_NAME && i < tree->n; i++) {
+        const struct kymo__node *node = &tree->nodes[i];
+        map[i] = kymo__tree_child(into, map[node->parent], j->names[node->name], other);
+        if (map[i] == 0)
+            break;
+        into->nodes[map[i]].count += node->count;
+        into->nodes[map[i]].total_ns += node->total_ns;
+        into->nodes[map[i]].self_ns += node->self_ns;
+    }
+    kymo__free(map);
+    return map != NULL && other != KYMO__NO_NAME && i == tree->n;
+}
+
+/* ---- rows ---- */
+
+static bool join_processes(struct joining *j)
+{
+    struct kymo__merge *into = j->into;
+    const struct kymo__merge *from = j->from;
+    j->first_process = (uint32_t)into->n_processes;
+    if (!kymo__merge_grow_processes(into, into->n_processes + from->n_processes))
+        return false;
+    for (size_t i = 0; i < from->n_processes; i++) {
+        into->process_recordings[into->n_processes] = from->process_recordings[i];
+        into->processes[into->n_processes++] = from->processes[i];
+    }
+    into->n_threads += from->n_threads;
+    into->n_orphans += from->n_orphans;
+    into->n_cut_off += from->n_cut_off;
+    into->n_unwound += from->n_unwound;
+    into->n_async_dropped += from->n_async_dropped;
+    return true;
+}
+
+/* Append the rows of `from` to those of `into`; where the first of them is goes into `first`. */
+static bool append(void *into, size_t *n, size_t *cap, const void *from, size_t n_from, size_t size,
+                   void *first)
+{
+    char *rows;
+    if (!kymo__grow(into, cap, *n + n_from, size))
+        return false;
+    memcpy(&rows, into, sizeof rows);
+    if (n_from != 0)
+        memcpy(rows + *n * size, from, n_from * size);
+    rows = n_from != 0 ? rows + *n * size : NULL;
+    memcpy(first, &rows, sizeof rows);
+    *n += n_from;
+    return true;
+}
+
+static bool join_name_rows(const struct joining *j, struct kymo__row_list *into,
+                           const struct kymo__row_list *from)
+{
+    struct kymo__name_row *rows;
+    if (!append(&into->rows, &into->n, &into->cap, from->rows, from->n, sizeof *rows, &rows))
+        return false;
+    for (size_t i = 0; i < from->n; i++) {
+        rows[i].process += j->first_process;
+        rows[i].name = j->names[rows[i].name];
+    }
+    return true;
+}
+
+static bool join_open(const struct joining *j)
+{
+    struct kymo__merge *into = j->into;
+    struct kymo__open_row *rows;
+    if (!append(&into->open, &into->n_open, &into->open_cap, j->from->open, j->from->n_open,
+                sizeof *rows, &rows))
+        return false;
+    for (size_t i = 0; i < j->from->n_open; i++) {
+        rows[i].process += j->first_process;
+        rows[i].name = j->names[rows[i].name];
+    }
+    return true;
+}
+
+static bool join_counters(const struct joining *j)
+{
+    struct kymo__merge *into = j->into;
+    struct kymo__counter_row *rows;
+    if (!append(&into->counter_rows, &into->n_counter_rows, &into->counter_rows_cap,
+                j->from->counter_rows, j->from->n_counter_rows, sizeof *rows, &rows))
+        return false;
+    for (size_t i = 0; i < j->from->n_counter_rows; i++) {
+        rows[i].process += j->first_process;
+        rows[i].name = j->names[rows[i].name];
+    }
+    return true;
+}
+
+static bool join_told(const struct joining *j)
+{
+    struct kymo__merge *into = j->into;
+    struct kymo__told_row *rows;
+    for (size_t i = 0; i < j->from->sites.n; i++) {
+        struct kymo__site_row site = j->from->sites.rows[i];
+        site.process += j->first_process;
+        if (!kymo__merge_add_site(into, &site))
+            return false;
+    }
+    return append(&into->told, &into->n_told, &into->told_cap, j->from->told, j->from->n_told,
+                  sizeof *rows, &rows);
+}
+
+/* ---- iterations ---- */
+
+/* Of two processes with the highest mean it is the one that comes first. */
+static bool is_higher(const struct joining *j, const struct kymo__iteration_name *into,
+                      const struct kymo__iteration_name *from, uint32_t process)
+{
+    return into->n_processes == 0 || from->highest_mean_ns > into->highest_mean_ns ||
+           (from->highest_mean_ns == into->highest_mean_ns &&
+            kymo__merge_is_before(j->into, process, into->highest_process));
+}
+
+static bool join_values(struct kymo__iteration_values *into, struct kymo__iteration_values *from)
+{
+    into->sum_of_squares += from->sum_of_squares;
+    return join_sketch(&into->ns, &from->ns);
+}
+
+static bool join_iteration_name(const struct joining *j, struct kymo__iteration_name *into,
+                                struct kymo__iteration_name *from)
+{
+    const uint32_t process = from->highest_process + j->first_process;
+    if (from->n_processes == 0)
+        return true;
+    if (is_higher(j, into, from, process)) {
+        into->highest_mean_ns = from->highest_mean_ns;
+        into->highest_process = process;
+    }
+    if (into->n_processes == 0 || from->lowest_mean_ns < into->lowest_mean_ns)
+        into->lowest_mean_ns = from->lowest_mean_ns;
+    into->n_processes += from->n_processes;
+    into->n_iterations += from->n_iterations;
+    into->whole_ns += from->whole_ns;
+    return join_values(&into->values, &from->values);
+}
+
+static bool join_iteration_names(const struct joining *j)
+{
+    struct kymo__iteration_merge *into = &j->into->iterations, *from = &j->from->iterations;
+    if (from->n_names != 0 && !kymo__cover_names(&j->into->names, &into->names, &into->n_names,
+                                                 &into->names_cap, sizeof *into->names))
+        return false;
+    for (size_t i = 0; i < from->n_names; i++)
+        if (!join_iteration_name(j, &into->names[j->names[i]], &from->names[i]))
+            return false;
+    if (from->n_phases != 0 && !kymo__cover_names(&j->into->names, &into->phases, &into->n_phases,
+                                                  &into->phases_cap, sizeof *into->phases))
+        return false;
+    for (size_t i = 0; i < from->n_phases; i++) {
+        struct kymo__phase_stats *phase = &into->phases[j->names[i]];
+        phase->count += from->phases[i].count;
+        phase->total_ns += from->phases[i].total_ns;
+        phase->n_iterations += from->phases[i].n_iterations;
+    }
+    return join_values(&into->whole, &from->whole);
+}
+
+static bool join_courses(const struct joining *j, uint32_t first_row)
+{
+    struct kymo__iteration_merge *into = &j->into->iterations, *from = &j->from->iterations;
+    for (size_t c = 0; c < from->n_courses; c++) {
+        const struct kymo__racecourse *course = &from->courses[c];
+        const struct kymo__racecourse *joined =
+            kymo__iteration_course(into, course->recording, course->n);
+        if (joined == NULL)
+            return false;
+        for (size_t i = 0; i < course->n; i++) {
+            struct kymo__race race = course->races[i];
+            if (race.n == 0)
+                continue;
+            if (race.slowest != KYMO__NO_NAME)
+                race.slowest += first_row;
+            kymo__race_add(&joined->races[i], &race);
+        }
+    }
+    return true;
+}
+
+static bool join_iteration_rows(const struct joining *j)
+{
+    struct kymo__iteration_merge *into = &j->into->iterations, *from = &j->from->iterations;
+    const uint32_t first_row = (uint32_t)into->n_rows;
+    struct kymo__iteration_row *rows;
+    struct kymo__outlier_row *outliers;
+    struct kymo__epoch_row *epochs;
+    if (!append(&into->rows, &into->n_rows, &into->rows_cap, from->rows, from->n_rows, sizeof *rows,
+                &rows) ||
+        !append(&into->outliers, &into->n_outliers, &into->outliers_cap, from->outliers,
+                from->n_outliers, sizeof *outliers, &outliers) ||
+        !append(&into->epochs, &into->n_epochs, &into->epochs_cap, from->epochs, from->n_epochs,
+                sizeof *epochs, &epochs))
+        return false;
+    for (size_t i = 0; i < from->n_rows; i++)
+        rows[i].process += j->first_process;
+    for (size_t i = 0; i < from->n_epochs; i++)
+        epochs[i].process += j->first_process;
+    for (size_t i = 0; i < from->n_outliers; i++) {
+        outliers[i].process += j->first_process;
+        if (outliers[i].name != KYMO__NO_NAME)
+            outliers[i].name = j->names[outliers[i].name];
+    }
+    return join_courses(j, first_row);
+}
+
+/* ---- work of GPUs ---- */
+
+static bool join_work(struct kymo__merged_work *into, struct kymo__merged_work *from)
+{
+    into->n_streams += from->n_streams;
+    into->n_devices += from->n_devices;
+    into->n_processes += from->n_processes;
+    into->bytes += from->bytes;
+    into->bytes_ns += from->bytes_ns;
+    return join_sketch(&into->calls, &from->calls);
+}
+
+static bool join_gpu(const struct joining *j)
+{
+    struct kymo__gpu_merge *into = &j->into->gpu, *from = &j->from->gpu;
+    if (from->n_works == 0 && from->n_ranges == 0)
+        return true;
+    if (!kymo__gpu_merge_cover(j->into))
+        return false;
+    for (size_t i = 0; i < from->n_works; i++) {
+        struct kymo__merged_work *work =
+            kymo__gpu_merge_work(into, j->names[from->works[i].name], from->works[i].kind);
+        if (work == NULL || !join_work(work, &from->works[i]))
+            return false;
+    }
+    for (size_t i = 0; i < from->n_ranges; i++) {
+        struct kymo__gpu_range *range = &into->ranges[j->names[i]];
+        range->count += from->ranges[i].count;
+        range->total_ns += from->ranges[i].total_ns;
+        range->self_ns += from->ranges[i].self_ns;
+    }
+    into->work_ns += from->work_ns;
+    return true;
+}
+
+bool kymo__merge_join(struct kymo__merge *into, struct kymo__merge *from)
+{
+    struct joining j = {.into = into, .from = from};
+    const bool done = map_names(&j) && join_tree(&j) && join_names(&j) && join_processes(&j) &&
+                      join_name_rows(&j, &into->threads, &from->threads) &&
+                      join_name_rows(&j, &into->ranks, &from->ranks) && join_open(&j) &&
+                      join_counters(&j) && join_told(&j) && join_iteration_names(&j) &&
+                      join_iteration_rows(&j) && join_gpu(&j);
+    kymo__free(j.names);
+    return done;
+}
