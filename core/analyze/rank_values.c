@@ -194,14 +194,14 @@ static void put_values(const struct making *m, struct tally *tallies)
     }
 }
 
-static int heaviest_first(const void *a, const void *b)
+static int heaviest_first(const void *a, const void *b, void *names)
 {
     const struct kymo__rank_name *x = a, *y = b;
     if (x->is_per_iteration != y->is_per_iteration)
         return x->is_per_iteration ? -1 : 1;
     if (x->median_ns != y->median_ns)
         return x->median_ns < y->median_ns ? 1 : -1;
-    return (x->name > y->name) - (x->name < y->name);
+    return kymo__names_compare(names, x->name, y->name);
 }
 
 static void sum_up_names(const struct making *m, const struct tally *tallies)
@@ -217,7 +217,7 @@ static void sum_up_names(const struct making *m, const struct tally *tallies)
         sum_up(&ranks->names[n++], ranks->values + tally->at - tally->n, tally->n, m->scratch);
     }
     if (n != 0)
-        qsort(ranks->names, n, sizeof *ranks->names, heaviest_first);
+        qsort_r(ranks->names, n, sizeof *ranks->names, heaviest_first, (void *)&m->merge->names);
 }
 
 static bool make_names(struct making *m)
