@@ -162,7 +162,8 @@ static void open_part(struct part *part, char paths[N_RECORDINGS][100], size_t f
                 list[n] = names[n];
                 n++;
             }
-        assert_int_equal(kymo_recording_open_logs(paths[r], list, n, &part->recordings[r]), KYMO_OK);
+        assert_int_equal(kymo_recording_open_logs(paths[r], list, n, 1, &part->recordings[r]),
+                         KYMO_OK);
     }
 }
 
