@@ -57,6 +57,14 @@ struct kymo__told_row {
     const char *text;
 };
 
+/* What a recording has besides processes of the program; for a look at all its logs together. */
+struct kymo__left_out {
+    uint32_t recording;
+    uint64_t n_broken, n_empty;            /* logs */
+    const struct kymo_process **measuring; /* processes of a role; the array is the row's */
+    size_t n_measuring, cap;
+};
+
 struct kymo__row_list {
     struct kymo__name_row *rows;
     size_t n, cap;
@@ -179,6 +187,8 @@ struct kymo__merge {
     struct kymo__site_rows sites;
     struct kymo__told_row *told;
     size_t n_told, told_cap;
+    struct kymo__left_out *left_out;
+    size_t n_left_out, left_out_cap;
     uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped;
     struct kymo__iteration_merge iterations;
     struct kymo__gpu_merge gpu;
@@ -208,6 +218,11 @@ KYMO_WARN_UNUSED bool kymo__merge_add_site(struct kymo__merge *merge,
  * without memory. In summary_join.c.
  */
 KYMO_WARN_UNUSED bool kymo__merge_join(struct kymo__merge *into, struct kymo__merge *from);
+/* What is left out of a recording, zeroed when new; NULL without memory. */
+struct kymo__left_out *kymo__merge_left_out(struct kymo__merge *merge, uint32_t recording);
+/* Put one more measuring process there. */
+KYMO_WARN_UNUSED bool kymo__left_out_add(struct kymo__left_out *left_out,
+                                         const struct kymo_process *process);
 /* Room for as many processes. */
 KYMO_WARN_UNUSED bool kymo__merge_grow_processes(struct kymo__merge *merge, size_t n);
 

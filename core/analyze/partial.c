@@ -2,6 +2,7 @@
 #include <kymo/partial.h>
 
 #include "analyze/summary_bytes.h"
+#include "read/log_check.h"
 
 struct kymo_partial {
     kymo_recording *const *recordings; /* lent */
@@ -9,6 +10,7 @@ struct kymo_partial {
     struct kymo__merge merge;
     struct kymo__lender lender;
     struct kymo__buf packed;
+    struct kymo__warnings warnings; /* about all logs together */
 };
 
 static kymo_status no_memory(void)
@@ -23,6 +25,7 @@ void kymo_partial_destroy(kymo_partial *partial)
     kymo__merge_fini(&partial->merge);
     kymo__lender_fini(&partial->lender);
     kymo__buf_fini(&partial->packed);
+    kymo__warnings_fini(&partial->warnings);
     kymo__free(partial);
 }
 
@@ -71,9 +74,64 @@ kymo_status kymo_partial_join(kymo_partial *partial, const void *bytes, size_t l
     return status;
 }
 
+/* ---- all logs together, which nobody has seen so far ---- */
+
+static int by_rank(const void *a, const void *b)
+{
+    return kymo__process_compare(*(const struct kymo_process *const *)a,
+                                 *(const struct kymo_process *const *)b);
+}
+
+/* The processes of a recording, in order, and behind them those that measured. */
+static size_t list_processes(const struct kymo__merge *merge, const struct kymo__left_out *left_out,
+                             const struct kymo_process **list)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < merge->n_processes; i++)
+        if (merge->process_recordings[i] == left_out->recording)
+            list[n++] = merge->processes[i];
+    for (size_t i = 0; i < left_out->n_measuring; i++)
+        list[n + i] = left_out->measuring[i];
+    if (left_out->n_measuring > 1)
+        qsort(list + n, left_out->n_measuring, sizeof *list, by_rank);
+    return n + left_out->n_measuring;
+}
+
+static bool tell(struct kymo__merge *merge, const struct kymo__warnings *warnings, size_t first,
+                 uint32_t recording)
+{
+    if (!kymo__grow(&merge->told, &merge->told_cap, merge->n_told + warnings->n - first,
+                    sizeof *merge->told))
+        return false;
+    for (size_t i = first; i < warnings->n; i++)
+        merge->told[merge->n_told++] =
+            (struct kymo__told_row){recording, true, warnings->sentences[i]};
+    return !warnings->failed;
+}
+
+static bool check_recording(kymo_partial *partial, const struct kymo__left_out *left_out)
+{
+    struct kymo__merge *merge = &partial->merge;
+    const size_t first = partial->warnings.n;
+    const struct kymo_process **list =
+        kymo__calloc(merge->n_processes + left_out->n_measuring + 1, sizeof(struct kymo_process *));
+    if (list == NULL)
+        return false;
+    const size_t n = list_processes(merge, left_out, list);
+    kymo__logs_check(&(struct kymo__checked_logs){list, n, (size_t)left_out->n_broken,
+                                                  (size_t)left_out->n_empty},
+                     &partial->warnings);
+    kymo__free(list);
+    return tell(merge, &partial->warnings, first, left_out->recording);
+}
+
 kymo_status kymo_partial_summary(kymo_partial *partial, const struct kymo_summary_options *options,
                                  kymo_summary **out)
 {
+    KYMO_TRY(kymo__merge_finish(&partial->merge));
+    for (size_t i = 0; i < partial->merge.n_left_out; i++)
+        if (!check_recording(partial, &partial->merge.left_out[i]))
+            return no_memory();
     return kymo__summary_make(&partial->merge, partial->recordings, partial->n_recordings,
                               options != NULL ? options : &defaults, out);
 }

@@ -413,6 +413,31 @@ static void site(struct archive *a, struct kymo__site_row *row)
     row->info.name_len = (uint32_t)len;
 }
 
+static void left_out(struct archive *a, struct kymo__left_out *row)
+{
+    size_t n = row->n_measuring;
+    u32(a, &row->recording);
+    u64(a, &row->n_broken);
+    u64(a, &row->n_empty);
+    count(a, &n, KYMO__COUNT_OF(process_fields));
+    struct kymo_process *read = reads(a) ? keep_block(a->lender, n, sizeof *read) : NULL;
+    a->has_no_memory |= reads(a) && read == NULL;
+    for (size_t i = 0; i < n && !has_failed(a); i++) {
+        struct kymo_process copy = reads(a) ? (struct kymo_process){0} : *row->measuring[i];
+        process(a, reads(a) ? &read[i] : &copy);
+        if (reads(a) && !has_failed(a))
+            a->has_no_memory |= !kymo__left_out_add(row, &read[i]);
+    }
+}
+
+static void left_outs(struct archive *a)
+{
+    struct kymo__merge *m = a->merge;
+    ROWS(a, m->left_out, m->n_left_out, m->left_out_cap, 4);
+    for (size_t i = 0; i < m->n_left_out && !has_failed(a); i++)
+        left_out(a, &m->left_out[i]);
+}
+
 static void told(struct archive *a)
 {
     struct kymo__merge *m = a->merge;
@@ -430,6 +455,7 @@ static void told(struct archive *a)
         flag(a, &m->told[i].is_note);
         text(a, &m->told[i].text);
     }
+    left_outs(a);
 }
 
 /* ---- iterations ---- */

@@ -171,6 +171,22 @@ static bool join_counters(const struct joining *j)
     return true;
 }
 
+static bool join_left_out(const struct joining *j)
+{
+    for (size_t i = 0; i < j->from->n_left_out; i++) {
+        const struct kymo__left_out *from = &j->from->left_out[i];
+        struct kymo__left_out *into = kymo__merge_left_out(j->into, from->recording);
+        if (into == NULL)
+            return false;
+        into->n_broken += from->n_broken;
+        into->n_empty += from->n_empty;
+        for (size_t p = 0; p < from->n_measuring; p++)
+            if (!kymo__left_out_add(into, from->measuring[p]))
+                return false;
+    }
+    return true;
+}
+
 static bool join_told(const struct joining *j)
 {
     struct kymo__merge *into = j->into;
@@ -182,7 +198,8 @@ static bool join_told(const struct joining *j)
             return false;
     }
     return append(&into->told, &into->n_told, &into->told_cap, j->from->told, j->from->n_told,
-                  sizeof *rows, &rows);
+                  sizeof *rows, &rows) &&
+           join_left_out(j);
 }
 
 /* ---- iterations ---- */

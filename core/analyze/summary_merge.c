@@ -51,6 +51,9 @@ void kymo__merge_fini(struct kymo__merge *merge)
     kymo__free(merge->process_recordings);
     kymo__free(merge->counter_rows);
     kymo__free(merge->told);
+    for (size_t i = 0; i < merge->n_left_out; i++)
+        kymo__free(merge->left_out[i].measuring);
+    kymo__free(merge->left_out);
     kymo__free(merge->sites.rows);
     kymo__names_fini(&merge->sites.keys);
     kymo__arena_fini(&merge->sites.texts);

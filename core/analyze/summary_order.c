@@ -135,6 +135,7 @@ static bool add_counters(struct kymo__merge *m)
         add_counter(&m->counters[row->name], &row->counter,
                     (uint64_t)m->processes[row->process]->mono_to_unix_ns);
     }
+    m->n_counter_rows = 0;
     return true;
 }
 

@@ -68,6 +68,41 @@ static bool add_warnings(struct kymo__merge *merge, const kymo_recording *record
     return true;
 }
 
+/* ---- what is left out ---- */
+
+struct kymo__left_out *kymo__merge_left_out(struct kymo__merge *merge, uint32_t recording)
+{
+    for (size_t i = 0; i < merge->n_left_out; i++)
+        if (merge->left_out[i].recording == recording)
+            return &merge->left_out[i];
+    if (!kymo__grow(&merge->left_out, &merge->left_out_cap, merge->n_left_out + 1,
+                    sizeof *merge->left_out))
+        return NULL;
+    merge->left_out[merge->n_left_out] = (struct kymo__left_out){.recording = recording};
+    return &merge->left_out[merge->n_left_out++];
+}
+
+bool kymo__left_out_add(struct kymo__left_out *left_out, const struct kymo_process *process)
+{
+    if (!kymo__grow(&left_out->measuring, &left_out->cap, left_out->n_measuring + 1,
+                    sizeof *left_out->measuring))
+        return false;
+    left_out->measuring[left_out->n_measuring++] = process;
+    return true;
+}
+
+static bool add_left_out(struct kymo__merge *merge, const kymo_recording *recording, uint32_t number)
+{
+    struct kymo__left_out *left_out = kymo__merge_left_out(merge, number);
+    if (left_out == NULL)
+        return false;
+    kymo__recording_left_out(recording, &left_out->n_broken, &left_out->n_empty);
+    for (size_t i = kymo_recording_n_processes(recording); i < kymo_recording_n_logs(recording); i++)
+        if (!kymo__left_out_add(left_out, kymo_recording_process(recording, i)))
+            return false;
+    return true;
+}
+
 bool kymo__merge_add_recordings(struct kymo__merge *merge, kymo_recording *const *recordings, size_t n)
 {
     uint32_t process = 0;
@@ -75,7 +110,8 @@ bool kymo__merge_add_recordings(struct kymo__merge *merge, kymo_recording *const
         for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++)
             if (!add_sites(merge, recordings[r], p, process++))
                 return false;
-        if (!add_warnings(merge, recordings[r], (uint32_t)r))
+        if (!add_warnings(merge, recordings[r], (uint32_t)r) ||
+            !add_left_out(merge, recordings[r], (uint32_t)r))
             return false;
     }
     return true;

@@ -164,7 +164,7 @@ static void check_versions(const struct kymo__checked_logs *all, struct kymo__wa
     } seen[MAX_VERSIONS];
     size_t n_seen = 0;
     for (size_t i = 0; i < all->n; i++) {
-        const struct kymo_process *process = &all->logs[i]->info;
+        const struct kymo_process *process = all->logs[i];
         size_t k = 0;
         while (k < n_seen && strcmp(seen[k].version, process->version) != 0)
             k++;
@@ -199,7 +199,7 @@ static void check_running(const struct kymo__checked_logs *all, struct kymo__war
     int32_t *ranks = kymo__calloc(all->n + 1, sizeof *ranks);
     warnings->failed |= ranks == NULL;
     for (size_t i = 0; ranks != NULL && i < all->n; i++) {
-        const struct kymo_process *process = &all->logs[i]->info;
+        const struct kymo_process *process = all->logs[i];
         if (strcmp(process->end, "running") != 0)
             continue;
         n_running++;
@@ -240,7 +240,7 @@ static struct kymo__run_rank *list_ranks(const struct kymo__checked_logs *all, s
     struct kymo__run_rank *ranks = kymo__calloc(all->n + 1, sizeof *ranks);
     *n = 0;
     for (size_t i = 0; ranks != NULL && i < all->n; i++) {
-        const struct kymo_process *process = &all->logs[i]->info;
+        const struct kymo_process *process = all->logs[i];
         if (!kymo__is_rank(process))
             continue;
         const uint64_t begin = process->last_ns != 0

@@ -5,7 +5,7 @@
 #include "read/read_internal.h"
 
 struct kymo__checked_logs {
-    struct kymo__log_file *const *logs; /* by rank */
+    const struct kymo_process *const *logs; /* by rank */
     size_t n;
     size_t n_broken; /* files that are no logs, or whose first block is gone */
     size_t n_empty;

@@ -394,6 +394,8 @@ double kymo__log_ns_per_tick(const struct kymo__log_file *log);
 int kymo__process_compare(const struct kymo_process *a, const struct kymo_process *b);
 /* How many warnings are about logs; those behind are what measuring processes left as notes. */
 size_t kymo__recording_n_of_logs(const kymo_recording *recording);
+/* Logs that could not be read, and those that are empty so far. */
+void kymo__recording_left_out(const kymo_recording *recording, uint64_t *n_broken, uint64_t *n_empty);
 /* The same of a process of a recording. */
 KYMO_WARN_UNUSED kymo_status kymo__recording_visit_calls(kymo_recording *recording, size_t process,
                                                          kymo__calls_visitor *visitor, void *ctx);

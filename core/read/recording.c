@@ -47,7 +47,7 @@ static kymo_status add_log(kymo_recording *recording, const char *path,
 
 /* What the folder has, in its order. */
 static kymo_status take_logs(kymo_recording *recording, struct kymo__log_folder *folder,
-                             const char *path, bool *out_is_broken)
+                             const char *path)
 {
     if (!kymo__grow(&recording->logs, &recording->logs_cap, folder->n, sizeof *recording->logs))
         return no_memory(path);
@@ -60,13 +60,12 @@ static kymo_status take_logs(kymo_recording *recording, struct kymo__log_folder 
             recording->logs[recording->n_logs++] = entry->log;
         entry->log = NULL;
     }
-    *out_is_broken = is_broken;
     return KYMO_OK;
 }
 
 /* A recording without a log has at least a meta.json. */
-static kymo_status check_logs(const kymo_recording *recording, const struct kymo__log_folder *folder,
-                              const char *path, bool is_broken)
+static kymo_status expect_logs(const kymo_recording *recording,
+                               const struct kymo__log_folder *folder, const char *path)
 {
     if (recording->n_logs != 0)
         return KYMO_OK;
@@ -85,12 +84,11 @@ static kymo_status open_directory(kymo_recording *recording, const char *path, s
         kymo__warn(&recording->warnings,
                    "A process's last events could not be written to its log: %s.", kymo_last_error());
     struct kymo__log_folder folder = {0};
-    bool is_broken = false;
     kymo_status status = kymo__log_folder_open(&folder, path, n_jobs);
     if (status == KYMO_OK)
-        status = take_logs(recording, &folder, path, &is_broken);
+        status = take_logs(recording, &folder, path);
     if (status == KYMO_OK)
-        status = check_logs(recording, &folder, path, is_broken);
+        status = expect_logs(recording, &folder, path);
     kymo__log_folder_fini(&folder);
     return status;
 }
@@ -156,10 +154,17 @@ static kymo_status put_in_order(kymo_recording *recording)
 /* What is odd about the logs of a directory together. */
 static kymo_status check_logs(kymo_recording *recording)
 {
-    const struct kymo__checked_logs all = {recording->logs, recording->n_logs, recording->n_broken,
-                                           recording->n_empty};
-    kymo__logs_check(&all, &recording->warnings);
-    return recording->warnings.failed ? no_memory(recording->name) : KYMO_OK;
+    const size_t n = recording->n_logs;
+    const struct kymo_process **processes = kymo__calloc(n + 1, sizeof(struct kymo_process *));
+    for (size_t i = 0; processes != NULL && i < n; i++)
+        processes[i] = &recording->logs[i]->info;
+    if (processes != NULL)
+        kymo__logs_check(
+            &(struct kymo__checked_logs){processes, n, recording->n_broken, recording->n_empty},
+            &recording->warnings);
+    const bool has_failed = processes == NULL || recording->warnings.failed;
+    kymo__free(processes);
+    return has_failed ? no_memory(recording->name) : KYMO_OK;
 }
 
 static kymo_status open_path(kymo_recording *recording, const char *path, size_t n_jobs)
@@ -200,13 +205,12 @@ static kymo_status open_some(kymo_recording *recording, const char *path, const 
                              size_t n, size_t n_jobs)
 {
     struct kymo__log_folder folder = {0};
-    bool is_broken;
     recording->name = name_of(path);
     if (recording->name == NULL)
         return no_memory(path);
     kymo_status status = kymo__log_folder_open_some(&folder, path, names, n, n_jobs);
     if (status == KYMO_OK)
-        status = take_logs(recording, &folder, path, &is_broken);
+        status = take_logs(recording, &folder, path);
     kymo__log_folder_fini(&folder);
     return status == KYMO_OK ? put_in_order(recording) : status;
 }
@@ -327,6 +331,12 @@ const char *kymo_recording_warning(const kymo_recording *recording, size_t i)
 size_t kymo__recording_n_of_logs(const kymo_recording *recording)
 {
     return recording->n_of_logs;
+}
+
+void kymo__recording_left_out(const kymo_recording *recording, uint64_t *n_broken, uint64_t *n_empty)
+{
+    *n_broken = recording->n_broken;
+    *n_empty = recording->n_empty;
 }
 
 size_t kymo_recording_n_processes(const kymo_recording *recording)
