@@ -17,6 +17,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_report,
     &cli_command_export,
     &cli_command_compare,
+    &cli_command_answers,
     &cli_command_breakdown,
     &cli_command_artifacts,
     &cli_command_import,
@@ -65,10 +66,12 @@ static void print_overview(void)
     print_commands(false, 12);
     printf("\nCommands of itwinai, with its options:\n");
     print_commands(true, 29);
-    printf("\nA first look:\n%s\n\n"
-           "'kymo COMMAND --help' tells about one command, 'kymo --version' which kymo this is.\n"
-           "Exit status: %s\n",
-           cli_program.examples, cli_program.exits);
+    printf(
+        "\nA first look:\n%s\n\n"
+        "Which command for which question, and what each costs: docs/guide/which-instrument.md.\n"
+        "'kymo COMMAND --help' tells about one command, 'kymo --version' which kymo this is.\n"
+        "Exit status: %s\n",
+        cli_program.examples, cli_program.exits);
 }
 
 static int unknown_command(const char *name)

@@ -15,7 +15,7 @@ def test_without_a_command_the_overview_is_shown(kymo, expected):
 
 
 COMMANDS = ["run", "report", "export", "compare", "breakdown", "artifacts", "import", "diff", "dump", "doctor"]
-COMMANDS += ["completion", "attach", "top", "stacks", "watch"]
+COMMANDS += ["answers", "completion", "attach", "top", "stacks", "watch"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

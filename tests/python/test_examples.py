@@ -25,6 +25,7 @@ SHORT = {
     "accvlab_import.py": ["step"],
     "calls_dot.py": ["dot(a:ndarray(dtype=float32, shape=(16,)), b:ndarray(dtype=float32, shape=(16,)))"],
     "count_steps.py": ["(whole iteration)", "'driver': 'kymo.iteration'"],
+    "cpu_use.py": ["mean of 38 iterations: ", "decode", "of a processor"],
     "faster_batches.py loader": ["loss"],
     "faster_function.py 0.2": ["joined() is faster", "B is"],
     "hf_triggers.py out": ["iteration_", ": recorded in detail"],
