@@ -122,6 +122,7 @@ struct kymo__remote_layout {
         uint32_t previous, code, instruction;
         uint32_t owner;      /* a byte; 3.11 and later */
         uint32_t is_entry;   /* a byte; 3.11: a C eval loop begins with this frame */
+        uint32_t stack_top;  /* int32; 3.11 to 3.13: -1 while the frame runs */
         uint32_t tlbc_index; /* int32; free-threaded 3.14 */
         uint64_t code_mask;  /* and with the code field: the low bits are tags from 3.14 on */
     } frame;

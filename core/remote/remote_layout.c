@@ -60,6 +60,7 @@ enum { MORE = 0 };
               .instruction = (lasti),                                                              \
               .owner = NO,                                                                         \
               .is_entry = NO,                                                                      \
+              .stack_top = NO,                                                                     \
               .tlbc_index = NO,                                                                    \
               .code_mask = UINT64_MAX}
 #define HEAP_CODE                                                                                  \
@@ -157,6 +158,7 @@ static const struct kymo__remote_layout layouts[] = {
                .instruction = 56,
                .owner = 69,
                .is_entry = 68,
+               .stack_top = 64,
                .tlbc_index = NO,
                .code_mask = UINT64_MAX},
      .exception = {.value = 0, .previous = 8},
@@ -208,6 +210,7 @@ static const struct kymo__remote_layout layouts[] = {
                .instruction = 56,
                .owner = 70,
                .is_entry = NO,
+               .stack_top = 64,
                .tlbc_index = NO,
                .code_mask = UINT64_MAX},
      .exception = {.value = 0, .previous = 8},

@@ -33,7 +33,7 @@ struct map {
     uint32_t unicode_state, unicode_length, unicode_ascii_size;
     uint32_t gc_collecting;
     /* Offsets themselves that the table leaves out, or has only since later. */
-    uint32_t exc_info, exc_state, current_exception, cached_keys;
+    uint32_t exc_info, exc_state, current_exception, cached_keys, stack_top;
     uint64_t code_mask;
 };
 
@@ -87,6 +87,7 @@ static const struct map maps[] = {
      .exc_state = 256,
      .current_exception = 112,
      .cached_keys = 880,
+     .stack_top = 64,
      .code_mask = UINT64_MAX},
     {.minor = 14,
      .interpreters_head = 40,
@@ -137,6 +138,7 @@ static const struct map maps[] = {
      .exc_state = 256,
      .current_exception = 112,
      .cached_keys = 880,
+     .stack_top = NO,
      .code_mask = ~(uint64_t)3},
     {.minor = 15,
      .interpreters_head = 40,
@@ -187,6 +189,7 @@ static const struct map maps[] = {
      .exc_state = 288,
      .current_exception = 136,
      .cached_keys = 888,
+     .stack_top = NO,
      .code_mask = ~(uint64_t)3},
 };
 
@@ -282,6 +285,7 @@ static void take_frame(struct table *table, struct kymo__remote_layout *out)
         out->is_free_threaded ? word(table, map->tlbc_index, 4, size, "interpreter_frame.tlbc_index")
                               : NO;
     out->frame.is_entry = NO;
+    out->frame.stack_top = map->stack_top != NO && map->stack_top + 4 <= size ? map->stack_top : NO;
 }
 
 static void take_code(struct table *table, struct kymo__remote_layout *out)

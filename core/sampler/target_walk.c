@@ -9,6 +9,8 @@ enum {
         1024, /* frames read one by one while a thread stands still: some milliseconds at worst */
     MAX_LATE = 8192,
     MAX_COROUTINES = 16,
+    MAX_STEPS = 32,
+    CALLEE_BYTES = 1024,
 };
 
 /* A walk under way. */
@@ -264,6 +266,80 @@ static bool differs_from_twin(const struct walker *w, uint64_t innermost)
     return false;
 }
 
+/*
+ * ---- a thread that goes on while it is copied ----
+ *
+ * Its state is copied first and its frames a moment later, when another frame may run. So the state only says where to
+ * look, and what is looked for is the frame that ran when the frames were copied: then all of the stack is of one moment.
+ * It is among the callers of the one that the state names, where that has returned, or among what that has called.
+ */
+
+/* Up to 3.13 a frame says whether it runs; later one that has returned has no code any more. */
+static bool is_marked(const struct kymo__remote_layout *layout, const uint8_t *frame)
+{
+    return layout->frame.stack_top != KYMO__REMOTE_ABSENT
+               ? kymo__remote_u32(frame, layout->frame.stack_top) == UINT32_MAX
+               : (kymo__remote_u64(frame, layout->frame.code) & layout->frame.code_mask) != 0;
+}
+
+/* The frame at `at`, else the next caller of it that is marked, within one evaluation loop; 0: none. */
+static uint64_t find_caller(struct walker *w, uint64_t at)
+{
+    const struct kymo__remote_layout *layout = w->target->layout;
+    for (unsigned n = 0; n < MAX_STEPS; n++) {
+        const uint8_t *frame = find_in_chunks(w, at);
+        if (frame == NULL || kymo__remote_u8(frame, layout->frame.owner) >= KYMO__REMOTE_OWNER_SHIM)
+            return 0;
+        if (is_marked(layout, frame))
+            return at;
+        if (is_entry(layout, frame))
+            return 0;
+        at = kymo__remote_u64(frame, layout->frame.previous);
+    }
+    return 0;
+}
+
+/* What the frame at `at` has called, in what was copied behind it: the one that is marked, else any; 0: none. */
+static uint64_t find_callee(struct walker *w, uint64_t at, bool *is_good)
+{
+    const struct kymo__remote_layout *layout = w->target->layout;
+    uint64_t found = 0;
+    for (uint64_t i = layout->frame.size; i < CALLEE_BYTES; i += 8) {
+        const uint8_t *frame = find_in_chunks(w, at + i);
+        if (frame == NULL)
+            break;
+        if (kymo__remote_u64(frame, layout->frame.previous) != at ||
+            kymo__remote_u8(frame, layout->frame.owner) != KYMO__REMOTE_OWNER_THREAD)
+            continue;
+        found = found == 0 ? at + i : found;
+        *is_good = is_marked(layout, frame);
+        if (*is_good)
+            return at + i;
+    }
+    return found;
+}
+
+static uint64_t find_running(struct walker *w, uint64_t at)
+{
+    const struct kymo__remote_layout *layout = w->target->layout;
+    const bool has_marks = layout->frame.stack_top != KYMO__REMOTE_ABSENT;
+    const uint64_t caller = find_caller(w, at);
+    if (has_marks ? caller != 0 : caller == 0)
+        return has_marks ? caller : at;
+    /* Not it and none of its callers runs: it has called. Later versions: one that is alive may have called. */
+    uint64_t found = has_marks ? at : caller;
+    uint64_t next = found;
+    for (unsigned n = 0; n < MAX_STEPS && next != 0; n++) {
+        bool is_good = false;
+        next = find_callee(w, next, &is_good);
+        if (is_good)
+            found = next;
+        if (is_good == has_marks)
+            break;
+    }
+    return found;
+}
+
 /* Where the stack begins; false: it cannot be known. */
 static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *innermost)
 {
@@ -308,6 +384,8 @@ enum kymo__walked kymo__thread_walk(struct kymo__looker *looker, struct kymo__ta
     uint64_t innermost;
     if (!find_innermost(&w, state, &innermost))
         return KYMO__WALK_REJECTED;
+    if (!is_still)
+        innermost = find_running(&w, innermost);
     if (walk_from(&w, innermost)) {
         if (w.around != 0) /* where to look when a loop within it begins */
             kymo__places_expect_cframe(&thread->places, w.around);

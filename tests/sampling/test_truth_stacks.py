@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from call_grammar import Stack
 from sampled_stacks import by_function, distance, from_pyspy
-from watching import IS_LONG, NEWEST, PYTHONS, Kymo, running
+from watching import IS_LONG, PYTHONS, Kymo, running
 
 # As many as can be had: a stop takes some 50 us, so this is far above what one would ask for.
 FAST = ("--rate", 4000, "--max-slowdown", "100%")
@@ -38,14 +38,16 @@ def test_so_in_every_python(kymo: Kymo, version: str) -> None:
         assert kymo.report(recording)["processes"][0]["samples"] > 30
 
 
-def test_snapshots_of_fast_code_are_mostly_possible(kymo: Kymo) -> None:
-    # 3.11 and 3.12 name the innermost frame by way of a cframe, one more thing that may be old when it is read.
-    with running("flat", command=[PYTHONS[NEWEST]]) as target:
-        recording = kymo.attach(target.pid, "--snapshot", "--rate", 2000)
+# Before 3.11 frames are objects of their own, and no read has two of them of one moment.
+@pytest.mark.parametrize("version", [version for version in PYTHONS if int(version.split(".")[1]) >= 11])
+def test_snapshots_of_fast_code_are_mostly_possible(kymo: Kymo, version: str) -> None:
+    with running("flat", command=[PYTHONS[version]]) as target:
+        recording = kymo.attach(target.pid, "--snapshot", "--rate", 2000, seconds=1)
     n, impossible, why = target.grammar.judge(kymo.stacks(recording))
     assert n > 100
-    # The bar of the bench is 4 of 100. On a quiet machine it is up to 20, and a frame at a time gives 60 to 80.
-    assert impossible < n * 0.35, why
+    # The bar of the bench is 4 of 100, and some of a thousand are usual. A frame at a time gives 60 to 80 of 100, and
+    # a thread state that is believed where frames were copied later up to 30.
+    assert impossible < n * 0.04, why
     audit = kymo.report(recording)["audit"][0]
     assert audit["rejected"] <= audit["samples"] * 0.01
 
