@@ -19,6 +19,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_compare,
     &cli_command_answers,
     &cli_command_breakdown,
+    &cli_command_scale,
     &cli_command_artifacts,
     &cli_command_import,
     &cli_command_diff,

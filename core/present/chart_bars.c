@@ -140,7 +140,10 @@ static void put_label(struct layout *layout, size_t g, size_t s, double height)
     char label[24];
     const double high = bound_at(bars->high, bars, g, s);
     const double top = isfinite(high) ? fmax(height, high) : height;
-    kymo__axis_number(bars->tells_first ? value_at(bars, g, s)[0] : height, label);
+    const double told = bars->tells_first ? value_at(bars, g, s)[0] : height;
+    kymo__axis_number(told, label);
+    if (kymo__text_pixels(label) * 0.9 > layout->bar_width + 1 && told >= 9.5 && told < 1000)
+        snprintf(label, sizeof label, "%.0f", told); /* what fits tells more than nothing */
     if (kymo__text_pixels(label) * 0.9 <= layout->bar_width + 1)
         kymo__plot_text(layout->frame.svg, bar_left(layout, g, s) + layout->bar_width / 2,
                         kymo__axis_at(&layout->frame.y, top) - 5, "value", label);

@@ -43,6 +43,14 @@ static const struct bars_picture pictures[] = {
      .times = 1.0 / 3600,
      .is_of_runs = true,
      .note = "Of one run with all its workers; repeats are not added up."},
+    {.name = "gpu_energy_plot", /* where it is known of epochs alone */
+     .title = "Energy of an epoch",
+     .y_title = "energy of an epoch (Wh), all workers",
+     .parts = {"energy"},
+     .columns = {"joules_per_epoch"},
+     .low = "joules_low",
+     .high = "joules_high",
+     .times = 1.0 / 3600},
     {.name = "utilization",
      .title = "GPU utilization",
      .y_title = "utilization (%)",
@@ -304,10 +312,11 @@ static kymo_status draw(struct kymo__scaling_drawing *drawing, const struct bars
 kymo_status kymo__scaling_draw_bars(struct kymo__scaling_drawing *drawing, const char *name,
                                     bool *is_known, bool *is_drawn)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(pictures); i++)
+    /* Of several rows with the name, the first that there are data for. */
+    for (size_t i = 0; i < KYMO__COUNT_OF(pictures) && !*is_drawn; i++)
         if (strcmp(pictures[i].name, name) == 0) {
             *is_known = true;
-            return draw(drawing, &pictures[i], is_drawn);
+            KYMO_TRY(draw(drawing, &pictures[i], is_drawn));
         }
     return KYMO_OK;
 }

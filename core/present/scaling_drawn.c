@@ -158,14 +158,14 @@ static bool is_worth_a_row(const kymo_table *from, size_t row, const struct draw
     return columns == best_columns;
 }
 
-/* All of one machine, all measured by epochs: not worth telling. */
+/* All of one machine, all measured by epochs, no time at all: not worth telling. */
 static bool is_usual(const kymo_table *from, const struct drawn *column, size_t row)
 {
     if (strcmp(column->from, "nodes") == 0)
         return kymo__scaling_number(from, row, "nodes") <= 1;
     if (strcmp(column->from, "measure") == 0)
         return strcmp(kymo__cell_of(from, row, "measure").as.text, "epoch") == 0;
-    return false;
+    return column->how == AS_SECONDS && kymo__scaling_number(from, row, column->from) == 0;
 }
 
 static bool is_worth_a_column(const kymo_table *from, const struct drawn *column, uint32_t width)

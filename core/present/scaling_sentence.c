@@ -12,6 +12,8 @@
 
 /* Shares of ideal that count as good, and as fair. Less loss than the last, of a step, is not worth a sentence. */
 static const double good = 0.8, fair = 0.5, small_loss = 0.03;
+/* An interval of efficiency as wide as this tells nothing. */
+static const double too_wide = 0.5;
 
 static const struct {
     const char *column, *name;
@@ -80,11 +82,19 @@ static size_t fastest(const struct told *told)
     return best;
 }
 
+static bool is_unsure(const struct told *told)
+{
+    const size_t last = told->series->n - 1;
+    return number(told, last, "efficiency_high") - number(told, last, "efficiency_low") > too_wide;
+}
+
 static void put_verdict(const struct told *told)
 {
     const size_t last = told->series->n - 1, far = reach(told, good), less = reach(told, fair);
     const size_t best = fastest(told);
-    if (far == last)
+    if (is_unsure(told))
+        kymo__buf_puts(told->line, "may scale or not, these runs differ too much to tell: ");
+    else if (far == last)
         kymo__buf_printf(told->line, "scales to %" PRIu64 " workers, the most that were measured: ",
                          workers(told, last));
     else if (far > 0)
@@ -96,9 +106,9 @@ static void put_verdict(const struct told *told)
     else
         kymo__buf_puts(told->line, best == 0 ? "does not scale: " : "scales poorly: ");
     put_point(told, last);
-    if (best != last && best != 0)
+    if (best != last && best != 0 && !is_unsure(told))
         kymo__buf_printf(told->line, "; more than %" PRIu64 " make it slower", workers(told, best));
-    kymo__buf_puts(told->line, ".");
+    kymo__buf_puts(told->line, is_unsure(told) ? ". Repeat them, or measure more epochs." : ".");
 }
 
 /* ---- why ---- */
@@ -147,6 +157,8 @@ static void put_loss(const struct told *told, size_t part, double seconds)
 static void put_why(const struct told *told)
 {
     double losses[N_PARTS], step;
+    if (is_unsure(told))
+        return;
     const uint64_t most_workers = workers(told, told->series->n - 1);
     const bool is_good = number(told, told->series->n - 1, "efficiency") >= good;
     if (!find_losses(told, losses, &step)) {

@@ -11,6 +11,7 @@
  *     tools_breakdown.c   breakdown(): what devices did
  *     tools_calls.c       tables of calls
  *     tools_samples.c     tables of samples, and which count
+ *     tools_scale.c       scale(): runs with different numbers of workers
  *     tools_memory.c      memory(): what was allocated
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_diff.c        diff(): two dumps of tensors
@@ -82,6 +83,12 @@ PyObject *tools_memory_tables(const struct tools_state *state, struct kymo_memor
 PyObject *tools_breakdown(PyObject *module, PyObject *args);
 /* legacy(paths): itwinai's fractions of its files of averages, a Table. */
 PyObject *tools_legacy(PyObject *module, PyObject *args);
+/*
+ * scale(paths, experiment, strategy, workers, measure, kind, with_first, forecast): the tables, and what scale_drawn(it, what)
+ * draws: "text", "markdown", "json", "html", or a picture by its name. Paths are (series or None, path).
+ */
+PyObject *tools_scale(PyObject *module, PyObject *args);
+PyObject *tools_scale_drawn(PyObject *module, PyObject *args);
 /* import_trace(paths, into, format): how many files, events and bytes, and the format. */
 PyObject *tools_import_trace(PyObject *module, PyObject *args);
 

@@ -74,6 +74,11 @@ static PyMethodDef tools_functions[] = {
      "breakdown(paths, by, rules, window, /)\n--\n\nTables, text and JSON of a breakdown."},
     {"legacy", tools_legacy, METH_VARARGS,
      "legacy(paths, /)\n--\n\nitwinai's fractions of its files of averages."},
+    {"scale", tools_scale, METH_VARARGS,
+     "scale(paths, experiment, strategy, workers, measure, kind, with_first, forecast, /)\n--\n\n"
+     "Tables of a scaling report, and what scale_drawn() draws."},
+    {"scale_drawn", tools_scale_drawn, METH_VARARGS,
+     "scale_drawn(scaling, what, /)\n--\n\nIts text, markdown, json, html, or a picture."},
     {"import_trace", tools_import_trace, METH_VARARGS,
      "import_trace(paths, into, format, /)\n--\n\nFiles of other tools into a recording: files, "
      "events, bytes, format."},

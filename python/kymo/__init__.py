@@ -54,6 +54,7 @@ from kymo._native import (
 from kymo._native import version as __version__
 from kymo._plot import plot
 from kymo._recording import Recording, load, memory_report
+from kymo._scale import Scaling, scale
 from kymo._start import get_include, get_library_dir, options_help, reset, start, stop
 from kymo._stopwatch import StopwatchStats
 from kymo._table import Table
@@ -77,6 +78,7 @@ __all__ = [
     "Range",
     "RangeError",
     "Recording",
+    "Scaling",
     "StateError",
     "Stopwatch",
     "StopwatchStats",
@@ -120,6 +122,7 @@ __all__ = [
     "range",
     "recording_path",
     "reset",
+    "scale",
     "set_rank",
     "set_warmup",
     "start",

@@ -15,7 +15,7 @@ def test_without_a_command_the_overview_is_shown(kymo, expected):
 
 
 COMMANDS = ["run", "report", "export", "compare", "breakdown", "artifacts", "import", "diff", "dump", "doctor"]
-COMMANDS += ["answers", "completion", "attach", "top", "stacks", "watch"]
+COMMANDS += ["answers", "completion", "attach", "top", "stacks", "watch", "scale"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -57,6 +57,7 @@ MISTAKES = {
     "export-nothing": ["export"],
     "compare-nothing": ["compare"],
     "breakdown-nothing": ["breakdown"],
+    "scale-nothing": ["scale"],
     "artifacts-nothing": ["artifacts"],
     "artifacts-nowhere": ["artifacts", "trace.json"],
     "artifacts-unknown": ["artifacts", "trace.json", "-o", "out", "--only", "trace,avrages"],

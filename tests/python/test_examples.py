@@ -128,7 +128,7 @@ def used_names() -> set[str]:
 # What a helper gives or raises, met by its use.
 RESULTS = (
     "Breakdown|Comparison|Diff|Dump|DumpHandle|Findings|FunctionComparison|KymoError|Measurement|Range|Recording|"
-    "StateError|StopwatchStats|Table|Tracing|Point|__version__"
+    "Scaling|StateError|StopwatchStats|Table|Tracing|Point|__version__"
 )
 
 

@@ -1,0 +1,241 @@
+/* kymo scale: runs with different numbers of workers; does it scale, how far, why not further? */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scale.h"
+
+enum { MOST_FORECASTS = 32, MOST_NAME = 256 };
+
+static struct {
+    bool json, markdown, with_first, itwinai_names;
+    const char *csv, *experiment, *strategy, *measure, *kind, *forecast, *html, *pictures, *gate,
+        *output, *color;
+    uint32_t workers, jobs;
+} given = {.color = "auto"};
+
+static const struct cli_option options[] = {
+    {"measure", 'm', CLI_CHOICE, "epoch|step", &given.measure,
+     "what is timed (default: epochs, where the runs have them)"},
+    {"kind", 'k', CLI_CHOICE, "strong|weak", &given.kind,
+     "whether all do the same work, or each worker does (default:\n"
+     "told from samples)"},
+    {"with-first", 0, CLI_FLAG, NULL, &given.with_first,
+     "count first epochs too; they are left out as warm-up"},
+    {"forecast", 'f', CLI_TEXT, "N,N,...", &given.forecast,
+     "numbers of workers to forecast (default: 2, 4 and 8 times\n"
+     "the most that were measured)"},
+    {"experiment", 0, CLI_TEXT, "NAME", &given.experiment, "the experiment of all runs"},
+    {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
+     "the series of all runs; NAME=RUN says it for one"},
+    {"workers", 'w', CLI_COUNT, "N", &given.workers, "how many workers each of these runs had"},
+    {"fail-below-efficiency", 0, CLI_TEXT, "PERCENT", &given.gate,
+     "exit with 1 when a number of workers has less of ideal\n"
+     "speedup than this with confidence: '70' or '70%'"},
+    {"html", 0, CLI_TEXT, "FILE", &given.html, "a page as well: pictures and tables"},
+    {"pictures", 'p', CLI_TEXT, "DIR", &given.pictures, "each picture as well, as DIR/NAME.svg"},
+    {"itwinai-names", 0, CLI_FLAG, NULL, &given.itwinai_names,
+     "the six pictures of itwinai, by its names"},
+    {"json", 0, CLI_FLAG, NULL, &given.json,
+     "an object: summary, points, fits, forecast, best, runs, notes"},
+    {"csv", 0, CLI_MAYBE, "TABLE", &given.csv, "one of these tables as CSV (default: points)"},
+    {"markdown", 0, CLI_FLAG, NULL, &given.markdown, "for a pull request"},
+    {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
+    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
+     "auto: when standard output is a terminal"},
+    {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
+     "threads to read with (default: as many as there are cores)"},
+};
+
+/* ---- reading ---- */
+
+/*
+ * NAME=PATH: how long the name is; 0 for a path alone. What is there as a whole is a path, whatever its name has in it.
+ */
+static size_t name_length(const char *argument)
+{
+    const size_t len = strcspn(argument, "=/");
+    return argument[len] == '=' && access(argument, F_OK) != 0 ? len : 0;
+}
+
+static bool read_run(kymo_scaling_runs *runs, const char *argument)
+{
+    char name[MOST_NAME];
+    const size_t len = name_length(argument);
+    if (len >= sizeof name) {
+        cli_fail("the name of a series has %d letters at most: '%.20s...'", MOST_NAME - 1, argument);
+        return false;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)len, argument);
+    const struct kymo_scaling_read_options wants = {
+        .experiment = given.experiment,
+        .strategy = len != 0 ? name : given.strategy,
+        .workers = given.workers,
+        .n_jobs = given.jobs,
+        .progress = cli_progress,
+        .progress_ctx = (void *)"reading",
+    };
+    const kymo_status status =
+        kymo_scaling_runs_read(runs, argument + (len != 0 ? len + 1 : 0), &wants);
+    cli_progress_end();
+    if (status != KYMO_OK)
+        cli_fail("%s", kymo_last_error());
+    return status == KYMO_OK;
+}
+
+/* Every source of runs: paths, and what else is asked for. */
+static bool read_all(kymo_scaling_runs *runs, int n_args, char **args)
+{
+    for (int i = 0; i < n_args; i++)
+        if (!read_run(runs, args[i]))
+            return false;
+    return true;
+}
+
+/* "64,128" */
+static bool parse_forecast(const char *text, uint32_t counts[MOST_FORECASTS], size_t *n)
+{
+    for (*n = 0; *n < MOST_FORECASTS; text++) {
+        char *end;
+        const long count = strtol(text, &end, 10);
+        if (end == text || count < 1 || count > INT32_MAX || (*end != ',' && *end != '\0'))
+            break;
+        counts[(*n)++] = (uint32_t)count;
+        if (*end == '\0')
+            return true;
+        text = end;
+    }
+    cli_fail("--forecast takes up to %d numbers of workers such as 64,128, not '%s'",
+             MOST_FORECASTS, given.forecast);
+    return false;
+}
+
+/* ---- the answer ---- */
+
+static kymo_status print_table(kymo_scaling *scaling, FILE *out)
+{
+    return kymo_present_csv(kymo_scaling_table(scaling, given.csv[0] != '\0' ? given.csv : "points"),
+                            out);
+}
+
+static kymo_status print(kymo_scaling *scaling, FILE *out)
+{
+    const struct kymo_text_options wants = {.width = cli_terminal_width(out),
+                                            .color = cli_wants_color(out, given.color)};
+    if (given.json)
+        return kymo_scaling_json(scaling, out);
+    if (given.csv != NULL)
+        return print_table(scaling, out);
+    return given.markdown ? kymo_scaling_markdown(scaling, out)
+                          : kymo_scaling_text(scaling, &wants, out);
+}
+
+/* One of these into a file, or to standard output. */
+typedef kymo_status printer(kymo_scaling *scaling, FILE *out);
+
+static int print_to(const char *path, printer *print_it, kymo_scaling *scaling)
+{
+    const bool is_stdout = path == NULL || strcmp(path, "-") == 0;
+    FILE *out = is_stdout ? stdout : fopen(path, "w");
+    if (out == NULL)
+        return cli_fail("cannot write %s: %s", path, strerror(errno));
+    int status = print_it(scaling, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    if ((is_stdout ? fflush(out) : fclose(out)) != 0 && status == CLI_FINE)
+        status = cli_fail("cannot write %s: %s", is_stdout ? "the answer" : path, strerror(errno));
+    return status;
+}
+
+static int write_page(kymo_scaling *scaling)
+{
+    char quoted[4096];
+    const int status = print_to(given.html, kymo_scaling_html, scaling);
+    if (status == CLI_FINE && strcmp(given.html, "-") != 0)
+        cli_say("wrote %s; open it in a browser; it needs nothing else",
+                cli_quote(given.html, quoted, sizeof quoted));
+    return status;
+}
+
+static int answer(kymo_scaling *scaling, double gate)
+{
+    if (given.csv != NULL && given.csv[0] != '\0' && kymo_scaling_table(scaling, given.csv) == NULL)
+        return cli_fail(
+            "there is no table '%s'; there are points, fits, forecast, best, runs and notes",
+            given.csv);
+    const bool is_page = given.html != NULL && strcmp(given.html, "-") == 0;
+    int status = CLI_FINE; /* files first: a reader of the answer that has seen enough ends us */
+    if (given.html != NULL)
+        status = write_page(scaling);
+    if (status == CLI_FINE && given.pictures != NULL)
+        status = scale_write_pictures(scaling, given.pictures, given.itwinai_names);
+    if (status == CLI_FINE && !is_page)
+        status = print_to(given.output, print, scaling);
+    if (status == CLI_FINE && given.gate != NULL)
+        status = scale_check_gate(scaling, gate);
+    return status;
+}
+
+static int tell(const kymo_scaling_runs *runs, double gate)
+{
+    uint32_t forecast[MOST_FORECASTS];
+    struct kymo_scaling_options wants = {.with_first = given.with_first,
+                                         .kind = given.kind,
+                                         .measure = given.measure,
+                                         .forecast = forecast};
+    kymo_scaling *scaling = NULL;
+    if (given.forecast != NULL && !parse_forecast(given.forecast, forecast, &wants.n_forecast))
+        return CLI_BAD;
+    if (kymo_scaling_create(runs, &wants, &scaling) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    const int status = answer(scaling, gate);
+    kymo_scaling_destroy(scaling);
+    return status;
+}
+
+static int run(int n_args, char **args)
+{
+    double gate = 0;
+    if (n_args == 0)
+        return cli_fail("scale needs runs with different numbers of workers: "
+                        "kymo scale one.kymo two.kymo four.kymo");
+    if (given.json + (given.csv != NULL) + given.markdown > 1)
+        return cli_fail("--json, --csv and --markdown exclude one another");
+    if (given.itwinai_names && given.pictures == NULL)
+        return cli_fail("--itwinai-names goes with --pictures DIR");
+    if (given.gate != NULL && !cli_percent("fail-below-efficiency", given.gate, &gate))
+        return CLI_BAD;
+    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
+    kymo_scaling_runs *runs = NULL;
+    if (kymo_scaling_runs_create(&runs) != KYMO_OK)
+        return cli_fail("%s", kymo_last_error());
+    const int status = read_all(runs, n_args, args) ? tell(runs, gate) : CLI_BAD;
+    kymo_scaling_runs_destroy(runs);
+    return status;
+}
+
+const struct cli_command cli_command_scale = {
+    .name = "scale",
+    .usage = "RUN.kymo|FOLDER|FILE.csv|NAME=RUN... [OPTIONS]",
+    .brief = "does it scale: speedup and efficiency over workers",
+    .about =
+        "Reads runs of one program with different numbers of workers and says whether it gets\n"
+        "faster, how much, until when, and what of a step holds it back. Takes recordings,\n"
+        "folders of recordings or of traces of PyTorch's profiler (a folder for each run), and\n"
+        "CSV files of measurements. Runs with as many workers are repeats: medians of them,\n"
+        "with 95 % intervals, never sums. Runs of one strategy are a series, which begins with\n"
+        "its own smallest number of workers. First epochs are left out as warm-up. Fits of\n"
+        "Amdahl's law and of the universal scalability law forecast larger runs.",
+    .options = options,
+    .n_options = sizeof options / sizeof options[0],
+    .examples = "  kymo scale one.kymo two.kymo four.kymo\n"
+                "  kymo scale runs/ --html scaling.html\n"
+                "  kymo scale ddp=ddp-runs/ horovod=horovod-runs/ --pictures pictures\n"
+                "  kymo scale measurements.csv --forecast 64,128\n"
+                "  kymo scale runs/ --csv=points > points.csv\n"
+                "  kymo scale runs/ --fail-below-efficiency 70%         for CI",
+    .exits = "0 fine, 1 the gate failed: less efficient than asked for, 2 wrong usage or\n"
+             "input, or no run at all.",
+    .run = run,
+};

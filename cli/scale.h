@@ -1,0 +1,13 @@
+/* kymo scale: what its files share. */
+#ifndef KYMO_CLI_SCALE_H
+#define KYMO_CLI_SCALE_H
+
+#include "cli.h"
+
+/* scale_gate.c: whether each number of workers has this share of ideal, in percent. Says which do not. */
+int scale_check_gate(kymo_scaling *scaling, double percent);
+
+/* scale_pictures.c: each picture that the runs have, as a file of `directory`, which is made where it is missing. */
+int scale_write_pictures(kymo_scaling *scaling, const char *directory, bool has_itwinai_names);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * tools_scale.c: scale() for Python: kymo/scaling.h over paths. The answer stays in a capsule, from which texts and pictures
+ * are drawn when they are asked for.
+ */
+#include "tools.h"
+
+#include <string.h>
+
+#include <kymo/scaling.h>
+
+#define CAPSULE "kymo._tools.scaling"
+
+static void destroy_scaling(PyObject *capsule)
+{
+    kymo_scaling_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
+}
+
+/* ---- reading ---- */
+
+/* What is asked for; texts are lent by the arguments. */
+struct wanted {
+    PyObject *paths; /* a list of (series or None, path as bytes) */
+    struct kymo_scaling_read_options read;
+    struct kymo_scaling_options options;
+};
+
+/* Of a tuple of (series or None, path): series as UTF-8 stay with their str, paths become bytes. */
+static PyObject *encode_paths(PyObject *paths)
+{
+    PyObject *encoded = PyList_New(0);
+    for (Py_ssize_t i = 0; encoded != NULL && i < PyTuple_GET_SIZE(paths); i++) {
+        PyObject *series, *path = NULL, *pair = NULL;
+        if (PyArg_ParseTuple(PyTuple_GET_ITEM(paths, i), "OO&", &series, PyUnicode_FSConverter, &path))
+            pair = PyTuple_Pack(2, series, path);
+        if (pair == NULL || PyList_Append(encoded, pair) < 0)
+            Py_CLEAR(encoded);
+        Py_XDECREF(pair);
+        Py_XDECREF(path);
+    }
+    return encoded;
+}
+
+/* One path; -1 and an exception when it cannot be read. */
+static int read_path(const struct tools_state *state, kymo_scaling_runs *runs,
+                     const struct wanted *wanted, Py_ssize_t i)
+{
+    PyObject *pair = PyList_GET_ITEM(wanted->paths, i), *series = PyTuple_GET_ITEM(pair, 0);
+    const char *path = PyBytes_AS_STRING(PyTuple_GET_ITEM(pair, 1));
+    struct kymo_scaling_read_options options = wanted->read;
+    kymo_status status;
+    if (series != Py_None && (options.strategy = PyUnicode_AsUTF8(series)) == NULL)
+        return -1;
+    Py_BEGIN_ALLOW_THREADS;
+    status = kymo_scaling_runs_read(runs, path, &options);
+    Py_END_ALLOW_THREADS;
+    if (status == KYMO_OK)
+        return 0;
+    tools_raise(state, status);
+    return -1;
+}
+
+static kymo_scaling *tell(const struct tools_state *state, const struct wanted *wanted)
+{
+    kymo_scaling_runs *runs = NULL;
+    kymo_scaling *scaling = NULL;
+    int rc = 0;
+    kymo_status status = kymo_scaling_runs_create(&runs);
+    for (Py_ssize_t i = 0; status == KYMO_OK && rc == 0 && i < PyList_GET_SIZE(wanted->paths); i++)
+        rc = read_path(state, runs, wanted, i);
+    if (status == KYMO_OK && rc == 0) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = kymo_scaling_create(runs, &wanted->options, &scaling);
+        Py_END_ALLOW_THREADS;
+    }
+    if (status != KYMO_OK)
+        tools_raise(state, status);
+    kymo_scaling_runs_destroy(runs);
+    return scaling;
+}
+
+/* Numbers of workers out of a tuple; NULL and an exception. At least one place, so that none is no NULL. */
+static uint32_t *to_counts(PyObject *tuple)
+{
+    const Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+    uint32_t *counts = PyMem_Calloc((size_t)n + 1, sizeof *counts);
+    if (counts == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const long count = PyLong_AsLong(PyTuple_GET_ITEM(tuple, i));
+        if (count < 1 || count > INT32_MAX) {
+            if (!PyErr_Occurred())
+                PyErr_Format(PyExc_ValueError, "%ld is no number of workers to forecast", count);
+            PyMem_Free(counts);
+            return NULL;
+        }
+        counts[i] = (uint32_t)count;
+    }
+    return counts;
+}
+
+/* ---- the answer ---- */
+
+static PyObject *tables_of(const struct tools_state *state, kymo_scaling *scaling, PyObject *owner)
+{
+    static const char *const names[] = {"points", "fits", "forecast", "best", "runs", "notes"};
+    PyObject *tables = PyDict_New();
+    for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
+        PyObject *table = tools_table_create(state, kymo_scaling_table(scaling, names[i]), owner);
+        if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
+            Py_CLEAR(tables);
+        Py_XDECREF(table);
+    }
+    return tables;
+}
+
+/* ({"points": Table, ...}, capsule) */
+static PyObject *results(const struct tools_state *state, kymo_scaling *scaling)
+{
+    PyObject *owner = PyCapsule_New(scaling, CAPSULE, destroy_scaling);
+    if (owner == NULL) {
+        kymo_scaling_destroy(scaling);
+        return NULL;
+    }
+    PyObject *tables = tables_of(state, scaling, owner);
+    if (tables == NULL) {
+        Py_DECREF(owner);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", tables, owner);
+}
+
+PyObject *tools_scale(PyObject *module, PyObject *args)
+{
+    const struct tools_state *state = PyModule_GetState(module);
+    struct wanted wanted = {0};
+    PyObject *paths, *forecast;
+    if (!PyArg_ParseTuple(args, "O!zzIzzpO!:scale", &PyTuple_Type, &paths, &wanted.read.experiment,
+                          &wanted.read.strategy, &wanted.read.workers, &wanted.options.measure,
+                          &wanted.options.kind, &wanted.options.with_first, &PyTuple_Type, &forecast))
+        return NULL;
+    uint32_t *counts = to_counts(forecast);
+    wanted.paths = counts != NULL ? encode_paths(paths) : NULL;
+    wanted.options.forecast = counts;
+    wanted.options.n_forecast = (size_t)PyTuple_GET_SIZE(forecast);
+    kymo_scaling *scaling = wanted.paths != NULL ? tell(state, &wanted) : NULL;
+    Py_XDECREF(wanted.paths);
+    PyMem_Free(counts);
+    return scaling != NULL ? results(state, scaling) : NULL;
+}
+
+static kymo_status draw(kymo_scaling *scaling, const char *what, FILE *out)
+{
+    if (strcmp(what, "text") == 0)
+        return kymo_scaling_text(scaling, NULL, out);
+    if (strcmp(what, "markdown") == 0)
+        return kymo_scaling_markdown(scaling, out);
+    if (strcmp(what, "json") == 0)
+        return kymo_scaling_json(scaling, out);
+    if (strcmp(what, "html") == 0)
+        return kymo_scaling_html(scaling, out);
+    return kymo_scaling_picture(scaling, what, out);
+}
+
+PyObject *tools_scale_drawn(PyObject *module, PyObject *args)
+{
+    const struct tools_state *state = PyModule_GetState(module);
+    struct tools_sink sink;
+    PyObject *capsule;
+    const char *what;
+    if (!PyArg_ParseTuple(args, "Os:scale_drawn", &capsule, &what))
+        return NULL;
+    kymo_scaling *scaling = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (scaling == NULL || tools_sink_open(&sink) < 0)
+        return NULL;
+    return tools_sink_finish(&sink, state, draw(scaling, what, sink.stream));
+}

@@ -1,0 +1,261 @@
+"""kymo scale: what it says of known times, its tables, pictures and page, the gate, and wrong input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+OWN = ["epoch-time", "speedup", "efficiency", "step-breakdown", "energy", "utilization", "throughput"]
+ITWINAI = [
+    "absolute_epoch_time",
+    "relative_epoch_time_speedup",
+    "gpu_energy_plot",
+    "utilization_plot",
+    "computation_vs_other_plot",
+    "computation_vs_communication_plot",
+]
+SVG = "{http://www.w3.org/2000/svg}"
+# Seconds of an epoch, by workers: 10 % that never get faster, and a little for each worker.
+TIMES = {1: 100.0, 2: 56.0, 4: 34.5, 8: 25.5, 16: 23.5}
+PARTS = {1: (0.1, 0.0), 2: (0.05, 0.006), 4: (0.025, 0.0095), 8: (0.0125, 0.013), 16: (0.00625, 0.01725)}
+
+Row = tuple[str, int, str, str, object, float]  # strategy, workers, run, measure, step, value
+
+
+def epochs(strategy: str, times: dict[int, float], repeats: int = 3) -> list[Row]:
+    """Three epochs behind a slow first one; repeats and epochs differ by a percent."""
+    return [
+        (strategy, workers, f"run {repeat}", "epoch_time_s", epoch, seconds * (1 + 0.004 * (repeat + epoch) + slow))
+        for workers, seconds in times.items()
+        for repeat in range(repeats)
+        for epoch, slow in enumerate((1, 0, 0, 0))
+    ]
+
+
+def facts(strategy: str, times: dict[int, float], **more: float) -> list[Row]:
+    names = {"samples_per_epoch": 50_000.0, **more}
+    runs = [(workers, f"run {repeat}") for workers in times for repeat in range(3)]
+    return [(strategy, workers, run, name, "", value) for workers, run in runs for name, value in names.items()]
+
+
+def steps(strategy: str) -> list[Row]:
+    return [
+        (strategy, workers, f"run {repeat}", name, "", value)
+        for workers, parts in PARTS.items()
+        for repeat in range(3)
+        for name, value in zip(("compute_s", "communication_s", "memory_s", "idle_s"), (*parts, 0.0, 0.001))
+    ]
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Callable[..., Path]:
+    """Write a CSV of measurements."""
+
+    def write(rows: Iterable[Row], name: str = "measured.csv") -> Path:
+        path = tmp_path / name
+        with path.open("w", newline="") as file:
+            out = csv.writer(file)
+            out.writerow(["strategy", "workers", "run", "measure", "step", "value"])
+            out.writerows(rows)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def known(measured) -> Path:
+    return measured([*epochs("ddp", TIMES), *facts("ddp", TIMES), *steps("ddp")])
+
+
+# ---- the answer ----
+
+
+def test_it_says_whether_it_scales_how_far_and_what_holds_it_back(kymo, known, expected):
+    done = kymo("scale", known)
+    assert (done.returncode, done.stderr) == (0, "")
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("ddp scales well to 2 workers and less beyond: 16 workers are 4.26 times as fast as 1, ")
+    assert "What holds it back most is exposed communication" in first
+    expected("scale", done.stdout)
+
+
+def test_speedup_and_efficiency_are_those_of_the_medians(kymo, known):
+    points = list(csv.DictReader(io.StringIO(kymo("scale", known, "--csv").stdout)))
+    assert [int(point["workers"]) for point in points] == list(TIMES)
+    for point in points:
+        workers = int(point["workers"])
+        assert float(point["speedup"]) == pytest.approx(TIMES[1] / TIMES[workers])
+        assert float(point["efficiency"]) == pytest.approx(TIMES[1] / TIMES[workers] / workers)
+        assert float(point["efficiency_low"]) <= float(point["efficiency"]) <= float(point["efficiency_high"])
+        assert (point["kind"], point["measure"], point["runs"]) == ("strong", "epoch", "3")
+
+
+def test_json_has_every_table_and_the_sentences(kymo, known):
+    answer = json.loads(kymo("scale", known, "--json").stdout)
+    assert list(answer) == ["summary", "points", "fits", "forecast", "best", "runs", "notes"]
+    assert answer["summary"][0].startswith("ddp scales well to 2 workers")
+    assert len(answer["runs"]) == 3 * len(TIMES)
+    assert {fit["model"] for fit in answer["fits"]} == {"amdahl", "usl"}
+
+
+@pytest.mark.parametrize("table", ["points", "fits", "forecast", "best", "runs", "notes"])
+def test_each_table_is_csv_on_request(kymo, known, table):
+    rows = list(csv.DictReader(io.StringIO(kymo("scale", known, f"--csv={table}").stdout)))
+    assert rows and None not in rows[0]
+
+
+def test_forecasts_are_for_the_counts_that_are_asked_for(kymo, known):
+    answer = json.loads(kymo("scale", known, "--json", "--forecast", "24,100").stdout)
+    assert {row["workers"] for row in answer["forecast"]} == {24, 100}
+
+
+def test_markdown_is_tables_and_sentences(kymo, known, expected):
+    done = kymo("scale", known, "--markdown")
+    assert done.returncode == 0
+    expected("scale-markdown", done.stdout)
+
+
+def test_first_epochs_count_when_asked_for(kymo, measured):
+    path = measured(epochs("ddp", {1: 100.0, 2: 50.0}, repeats=1))
+    without, with_first = (
+        json.loads(kymo("scale", path, "--json", *more).stdout)["points"][0] for more in ([], ["--with-first"])
+    )
+    assert (without["epochs"], with_first["epochs"]) == (3, 4)
+
+
+def test_a_name_before_a_path_is_its_series(kymo, measured):
+    one, two = measured(epochs("", TIMES), "one.csv"), measured(epochs("", TIMES), "two.csv")
+    answer = json.loads(kymo("scale", f"ddp={one}", f"fsdp={two}", "--json").stdout)
+    assert [text.split()[0] for text in answer["summary"]] == ["ddp", "fsdp"]
+
+
+def test_a_path_may_have_an_equal_sign(kymo, measured, tmp_path):
+    measured(epochs("ddp", TIMES), "lr=0.1.csv")
+    answer = json.loads(kymo("scale", "lr=0.1.csv", "--json").stdout)
+    assert answer["points"][0]["strategy"] == "ddp"
+
+
+def test_the_answer_goes_into_a_file(kymo, known, tmp_path):
+    done = kymo("scale", known, "--json", "-o", "answer.json")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads((tmp_path / "answer.json").read_text())["points"]
+
+
+# ---- the gate ----
+
+
+def test_the_gate_names_what_fails_and_by_how_much(kymo, known):
+    done = kymo("scale", known, "--fail-below-efficiency", "70%")
+    assert done.returncode == 1
+    assert done.stdout.startswith("ddp scales")
+    lines = done.stderr.splitlines()
+    assert [line.split(":")[1] for line in lines] == [" ddp with 8 workers", " ddp with 16 workers"]
+    assert lines[1].endswith("43.4 below 70 %")
+
+
+def test_the_gate_passes_what_is_efficient_enough(kymo, known):
+    done = kymo("scale", known, "--fail-below-efficiency", "20")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_gate_fails_nothing_that_chance_may_explain(kymo, measured):
+    noise = (0.8, 1.25, 1.0, 0.75, 1.3)
+    rows = [
+        ("ddp", workers, f"run {repeat}", "epoch_time_s", epoch, seconds * noise[(repeat + 2 * epoch) % 5])
+        for workers, seconds in {1: 100.0, 2: 56.0}.items()
+        for repeat in range(5)
+        for epoch in range(4)
+    ]
+    done = kymo("scale", measured(rows), "--fail-below-efficiency", "92")
+    assert done.returncode == 0
+    assert "ddp with 2 workers: efficiency 89" in done.stderr and "may be below 92 %" in done.stderr
+
+
+def test_a_gate_with_nothing_to_judge_is_an_error(kymo, measured):
+    done = kymo("scale", measured(epochs("ddp", {4: 10.0})), "--fail-below-efficiency", "70")
+    assert done.returncode == 2
+    assert "at least two numbers of workers" in done.stderr
+
+
+# ---- pictures and the page ----
+
+
+@pytest.fixture
+def complete(measured) -> Path:
+    """Two series, one that begins with two workers, with everything that can be measured."""
+    later = {workers: 1.1 * seconds for workers, seconds in TIMES.items() if workers > 1}
+    measures = {"gpu_utilization_percent": 80.0, "computation_fraction": 0.7, "computation_vs_communication": 0.9}
+    energy = [
+        (strategy, workers, f"run {repeat}", "energy_j", epoch, 5e4 * workers**0.2)
+        for strategy, times in (("ddp", TIMES), ("fsdp <&>", later))
+        for workers in times
+        for repeat in range(3)
+        for epoch in range(4)
+    ]
+    rows = [*epochs("ddp", TIMES), *facts("ddp", TIMES, **measures), *steps("ddp"), *energy]
+    return measured([*rows, *epochs("fsdp <&>", later), *facts("fsdp <&>", later, **measures)])
+
+
+@pytest.mark.parametrize("names", [OWN, ITWINAI], ids=["own", "itwinai"])
+def test_each_picture_is_a_file_with_labelled_axes(kymo, complete, tmp_path, names):
+    done = kymo("scale", complete, "--pictures", "out", *(["--itwinai-names"] if names is ITWINAI else []))
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {f"{name}.svg" for name in names}
+    for name in names:
+        picture = ET.parse(tmp_path / "out" / f"{name}.svg").getroot()
+        axes = [text.text for text in picture.iter(f"{SVG}text") if text.get("class") == "axis"]
+        assert len(axes) == 2 and "workers" in axes
+        assert picture.find(f"{SVG}title").text and picture.find(f"{SVG}desc").text
+        assert any("fsdp <&>" in (text.text or "") for text in picture.iter(f"{SVG}text")) or name == "step-breakdown"
+
+
+def test_pictures_without_data_leave_no_file(kymo, known, tmp_path):
+    done = kymo("scale", known, "--pictures", "out")
+    assert done.stderr == "kymo: wrote 5 pictures into out; for the others these runs have no data\n"
+    assert not (tmp_path / "out" / "energy.svg").exists()
+
+
+def test_the_page_has_pictures_and_tables_and_needs_nothing(kymo, complete, tmp_path):
+    done = kymo("scale", complete, "--html", "page.html")
+    assert done.returncode == 0
+    assert done.stderr == "kymo: wrote page.html; open it in a browser; it needs nothing else\n"
+    page = (tmp_path / "page.html").read_text()
+    for name in OWN:
+        assert f'id="{name}-title"' in page
+    assert "<script" not in page and "fsdp <&>" not in page and "fsdp &lt;&amp;&gt;" in page
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
+
+
+# ---- mistakes ----
+
+
+def test_a_file_without_runs_is_an_error(kymo, tmp_path):
+    (tmp_path / "empty.csv").write_text("workers,measure,value\n")
+    done = kymo("scale", "empty.csv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("kymo: ")
+
+
+WRONG = [
+    ["--csv=nothing"],
+    ["--forecast", "4,x"],
+    ["--forecast", "0"],
+    ["--json", "--markdown"],
+    ["--itwinai-names"],
+    ["--fail-below-efficiency", "much"],
+    ["--kind", "both"],
+    ["--pictures", "measured.csv/below"],
+]
+
+
+@pytest.mark.parametrize("more", WRONG, ids=" ".join)
+def test_a_wrong_option_is_told_in_one_sentence(kymo, known, more):
+    done = kymo("scale", known, *more)
+    assert done.returncode == 2
+    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1
