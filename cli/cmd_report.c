@@ -417,7 +417,9 @@ static int make_page(int n_args, char **args)
 
 static kymo_status find_out(const struct cli_recordings *recordings, struct findings *findings)
 {
-    const struct kymo_summary_options wants = summary_wants("reading");
+    char tables[64];
+    struct kymo_summary_options wants = summary_wants("reading");
+    wants.tables = given.table != NULL ? given.table : table_list(tables, sizeof tables);
     const struct kymo_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
     kymo_status status = KYMO_OK;
     if (!given.per_iteration && !given.energy && !given.epochs && !given.memory && !given.calls &&

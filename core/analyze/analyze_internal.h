@@ -542,6 +542,9 @@ KYMO_WARN_UNUSED kymo_status kymo__summary_make(struct kymo__merge *merge,
                                                 const struct kymo_summary_options *options,
                                                 kymo_summary **out);
 
+/* Whether somebody wants the table called so, which grows with ranks times names. In summary_tables.c. */
+bool kymo__is_table_wanted(const struct kymo_summary_options *options, const char *name);
+
 /* ---- tables in the making ---- */
 
 struct kymo__ranks;

@@ -309,14 +309,23 @@ void kymo__iteration_merge_finish(struct kymo__iteration_merge *it)
     it->n_courses = 0;
 }
 
+/* Ranks that were compared, among the rows of one recording from `first` on. */
+static size_t count_compared(const struct kymo__iteration_merge *it, size_t first)
+{
+    size_t n = 0;
+    for (size_t i = first; i < it->n_rows && it->rows[i].recording == it->rows[first].recording; i++)
+        n += it->rows[i].n_compared != 0;
+    return n;
+}
+
 const struct kymo__iteration_row *kymo__find_straggler(const struct kymo__iteration_merge *it)
 {
     const struct kymo__iteration_row *found = NULL;
+    size_t n_ranks = 0;
     for (size_t i = 0; i < it->n_rows; i++) {
         const struct kymo__iteration_row *row = &it->rows[i];
-        size_t n_ranks = 0;
-        for (size_t k = 0; k < it->n_rows; k++)
-            n_ranks += it->rows[k].recording == row->recording && it->rows[k].n_compared != 0;
+        if (i == 0 || row->recording != row[-1].recording)
+            n_ranks = count_compared(it, i);
         if (n_ranks < 2)
             continue;
         const double n = (double)row->n_compared, due = 1 / (double)n_ranks;

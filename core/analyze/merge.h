@@ -176,6 +176,7 @@ struct kymo__merge {
     size_t ranges_cap, async_cap, counters_cap, marks_cap;
     struct kymo__tree tree;
     struct kymo__row_list threads, ranks;
+    bool without_threads; /* nobody wants rows of threads */
     struct kymo__open_row *open;
     size_t n_open, open_cap;
     const struct kymo_process **processes; /* lent by the recordings */

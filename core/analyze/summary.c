@@ -201,6 +201,7 @@ kymo_status kymo__summary_make(struct kymo__merge *merge, kymo_recording *const 
 static kymo_status run_jobs(struct jobs *jobs, kymo_recording *const *recordings, size_t n)
 {
     jobs->merge->iterations.data = jobs->options->data;
+    jobs->merge->without_threads = !kymo__is_table_wanted(jobs->options, "threads");
     KYMO_TRY(list_tasks(jobs, recordings, n));
     kymo__work_together(work, jobs, jobs->options->n_jobs, jobs->n_tasks);
     if (jobs->status != KYMO_OK)

@@ -219,7 +219,7 @@ static bool add_thread_rows(struct adding *adding)
     for (size_t t = 0; t < adding->n_touched; t++) {
         const uint32_t name = adding->touched[t];
         struct kymo__name_row *sum = &adding->lane[name], *total = &adding->total[name];
-        struct kymo__name_row *row = new_row(threads);
+        struct kymo__name_row *row = adding->merge->without_threads ? sum : new_row(threads);
         if (row == NULL)
             return false;
         *row = *sum;

@@ -270,16 +270,30 @@ static const struct kymo_column worker_columns[] = {
     KYMO__SHARE_COLUMN,
 };
 
+/* The first row of a process, or of the next one that has any: rows come in the order of processes. */
+static size_t first_row_of(const struct kymo__merge *merge, size_t process)
+{
+    size_t low = 0, high = merge->ranks.n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (merge->ranks.rows[middle].process < process)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* What is in no other range of the process is in none twice: self times add up to the time in ranges. */
 static void put_work(kymo_table *table, const struct kymo__making *m, size_t number)
 {
     const struct kymo_process *process = m->merge->processes[number];
     uint64_t n_batches = 0, busy_ns = 0;
-    for (size_t i = 0; i < m->merge->ranks.n; i++) {
+    for (size_t i = first_row_of(m->merge, number); i < m->merge->ranks.n; i++) {
         const struct kymo__name_row *row = &m->merge->ranks.rows[i];
         const struct kymo__name *name = &m->merge->names.names[row->name];
         if (row->process != number)
-            continue;
+            break;
         busy_ns += row->self_ns;
         if (name->len == strlen(KYMO_FETCH) && memcmp(name->text, KYMO_FETCH, name->len) == 0)
             n_batches += row->count;
@@ -383,11 +397,27 @@ static const struct kymo__table_kind *kind_of(enum kymo__summary_table table)
     return is_of_iterations ? &kymo__iteration_kinds[table - KYMO__TABLE_ITERATIONS] : &kinds[table];
 }
 
-static kymo_status make_tables(kymo_summary *summary, const struct kymo__making *making)
+bool kymo__is_table_wanted(const struct kymo_summary_options *options, const char *name)
+{
+    const size_t len = strlen(name);
+    for (const char *at = options->tables; at != NULL && *at != '\0'; at += at[0] == ',') {
+        const size_t this_len = strcspn(at, ",");
+        if (this_len == len && memcmp(at, name, len) == 0)
+            return true;
+        at += this_len;
+    }
+    return options->tables == NULL;
+}
+
+static kymo_status make_tables(kymo_summary *summary, const struct kymo__making *making,
+                               const struct kymo_summary_options *options)
 {
     for (size_t t = 0; t < KYMO__N_TABLES; t++) {
         const struct kymo__table_kind *kind = kind_of((enum kymo__summary_table)t);
+        const bool is_large = t == KYMO__TABLE_THREADS || t == KYMO__TABLE_RANKS;
         KYMO_TRY(kymo_table_create(kind->name, kind->columns, kind->n_columns, &summary->tables[t]));
+        if (is_large && !kymo__is_table_wanted(options, kind->name))
+            continue;
         KYMO_TRY(kind->fill(summary->tables[t], making));
         KYMO_TRY(kymo_table_status(summary->tables[t]));
     }
@@ -400,7 +430,7 @@ kymo_status kymo__summary_make_tables(kymo_summary *summary, const struct kymo__
     struct kymo__ranks ranks;
     const struct kymo__making making = {merge, options->filter, &summary->cost, &ranks};
     const kymo_status status = kymo__ranks_make(&ranks, merge)
-                                   ? make_tables(summary, &making)
+                                   ? make_tables(summary, &making, options)
                                    : kymo__fail(KYMO_ENOMEM, "no memory for the tables of ranks");
     kymo__ranks_fini(&ranks);
     return status;

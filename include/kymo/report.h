@@ -28,6 +28,11 @@ struct kymo_summary_options {
     kymo_progress *progress;
     void *progress_ctx;
     const char *data; /* the name of the range in which an iteration waits for its data; NULL: not said */
+    /*
+     * Which of the tables `threads` and `ranks` are wanted, comma separated as kymo_report_options has them; others are
+     * empty then, which saves kilobytes for each rank. NULL: both.
+     */
+    const char *tables;
 };
 
 /* Read `n` recordings as one (ranks and repeats merge). */
