@@ -335,6 +335,7 @@ struct kymo__iteration_stats {
     float *durations;
     size_t n_durations, durations_cap;
     uint64_t first_place; /* of the iteration with number 0 since the last reset */
+    uint64_t place;       /* of the latest one; UINT64_MAX: it was left out */
     uint64_t last_number;
     struct kymo__long_iteration longest[KYMO__N_LONGEST]; /* in no order */
     size_t n_longest;

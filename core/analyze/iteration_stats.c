@@ -55,6 +55,7 @@ static bool keep_duration(struct kymo__iteration_stats *stats, const struct kymo
         stats->first_place = 0 - span->number; /* recorded from the middle on */
     stats->last_number = span->number;
     const uint64_t place = stats->first_place + span->number;
+    stats->place = UINT64_MAX;
     if (place < stats->n_durations || place >= MAX_DURATIONS || place - stats->n_durations > MAX_JUMP)
         return true;
     if (!kymo__grow(&stats->durations, &stats->durations_cap, (size_t)place + 1,
@@ -63,6 +64,7 @@ static bool keep_duration(struct kymo__iteration_stats *stats, const struct kymo
     while (stats->n_durations < place)
         stats->durations[stats->n_durations++] = 0;
     stats->durations[stats->n_durations++] = ns;
+    stats->place = place;
     return true;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "present/page_internal.h"
+#include "present/page_heat.h"
 #include "present/present_internal.h"
 #include <kymo/gpu_report.h>
 #include <kymo/memory_report.h>
@@ -130,8 +130,8 @@ static kymo_status put_texts(struct kymo__page *page)
     return KYMO_OK;
 }
 
-/* What measured the program is on the timeline, with its counters, and in no table. */
-static kymo_status walk_measuring(struct kymo__page *page, size_t number)
+/* For the timeline alone: what measured the program is in no table, and of many ranks those chosen were in them before. */
+static kymo_status walk_again(struct kymo__page *page, size_t number)
 {
     const struct place at = place_of(page, number);
     struct kymo__process_walk walk;
@@ -146,20 +146,24 @@ static kymo_status walk_measuring(struct kymo__page *page, size_t number)
     return status;
 }
 
-static kymo_status walk_all_measuring(struct kymo__page *page)
+static kymo_status walk_others(struct kymo__page *page)
 {
-    size_t n_of_program = 0;
-    for (size_t r = 0; r < page->n_recordings; r++)
-        n_of_program += kymo_recording_n_processes(page->recordings[r]);
-    for (size_t i = n_of_program; i < page->n_processes; i++)
-        KYMO_TRY(walk_measuring(page, i));
+    for (size_t i = page->n_of_program; i < page->n_processes; i++)
+        KYMO_TRY(walk_again(page, i));
+    if (page->has_many)
+        kymo__page_choose_ranks(page);
+    for (size_t i = 0; i < page->n_chosen; i++)
+        KYMO_TRY(walk_again(page, page->chosen[i]));
     return KYMO_OK;
 }
 
 static kymo_status put_data(struct kymo__page *page)
 {
     const struct kymo__summary_tap tap = {
-        .begin = kymo__page_begin_process, .end = kymo__page_end_process, .ctx = page};
+        .begin = page->has_many ? kymo__page_begin_rank : kymo__page_begin_process,
+        .end = page->has_many ? kymo__page_end_rank : kymo__page_end_process,
+        .ctx = page,
+    };
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     const size_t n_jobs = page->options->summary.n_jobs;
     /* Beside the threads that walk; none where one thread is to do it all. */
@@ -167,7 +171,7 @@ static kymo_status put_data(struct kymo__page *page)
     KYMO_TRY(kymo__page_packer_start(page->fd, n_threads, &page->packer));
     KYMO_TRY(kymo__summary_create(page->recordings, page->n_recordings, &page->options->summary,
                                   &tap, &page->summary));
-    KYMO_TRY(walk_all_measuring(page));
+    KYMO_TRY(walk_others(page));
     KYMO_TRY(kymo__page_packer_stop(page->packer));
     KYMO_TRY(kymo__page_break_down(page));
     KYMO_TRY(kymo__page_look_at_gpus(page));
@@ -177,6 +181,7 @@ static kymo_status put_data(struct kymo__page *page)
     KYMO_TRY(kymo__page_profile(page));
     KYMO_TRY(kymo__page_sample(page));
     KYMO_TRY(put_texts(page));
+    KYMO_TRY(kymo__page_put_heat_block(page));
     KYMO_TRY(put_json(page, "names", kymo__page_names));
     return put_json(page, "index", kymo__page_index);
 }
@@ -184,6 +189,8 @@ static kymo_status put_data(struct kymo__page *page)
 static kymo_status write_page(struct kymo__page *page, const char *title)
 {
     survey(page);
+    if (!kymo__heat_create(page, &page->heat))
+        return kymo__fail(KYMO_ENOMEM, "no memory for the page's heat map");
     KYMO_TRY(kymo__page_head(page->fd, kymo__page_template, title));
     KYMO_TRY(put_data(page));
     return kymo__page_tail(page->fd, kymo__page_template);
@@ -218,8 +225,11 @@ kymo_status kymo_page_write(kymo_recording *const *recordings, size_t n,
         .n_recordings = n,
         .fd = fd,
     };
-    for (size_t r = 0; r < n; r++)
+    for (size_t r = 0; r < n; r++) {
         page.n_processes += kymo_recording_n_logs(recordings[r]);
+        page.n_of_program += kymo_recording_n_processes(recordings[r]);
+    }
+    page.has_many = page.n_of_program > KYMO__PAGE_MANY;
     page.processes = kymo__calloc(page.n_processes + 1, sizeof *page.processes);
     const kymo_status status = page.processes != NULL
                                    ? write_titled(&page)
@@ -236,5 +246,7 @@ kymo_status kymo_page_write(kymo_recording *const *recordings, size_t n,
     kymo_epoch_report_destroy(page.epochs);
     kymo__page_free_calls(&page);
     kymo__page_free_samples(&page);
+    kymo__heat_destroy(page.heat);
+    kymo__buf_fini(&page.heat_index);
     return status;
 }

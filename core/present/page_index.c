@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/page_internal.h"
+#include "present/page_heat.h"
 
 /* ---- tracks ---- */
 
@@ -109,7 +109,7 @@ static void put_tracks(struct kymo__buf *json, const struct kymo__page *page)
         const struct kymo__page_process *process = &page->processes[p];
         put_track(json, &process->progress, p);
         put_track(json, &process->series, p);
-        for (size_t i = 0; i < process->info->n_lanes; i++)
+        for (size_t i = 0; process->lanes != NULL && i < process->info->n_lanes; i++)
             put_track(json, &process->lanes[i], p);
         put_track(json, &process->async, p);
         put_track(json, &process->counters, p);
@@ -138,7 +138,8 @@ static void put_process_name(struct kymo__buf *json, const struct kymo_process *
     kymo__buf_fini(&name);
 }
 
-static void put_process(struct kymo__buf *json, const struct kymo__page_process *process)
+static void put_process(struct kymo__buf *json, const struct kymo__page_process *process,
+                        bool is_on_timeline)
 {
     const struct kymo_process *info = process->info;
     kymo__buf_puts(json, "{");
@@ -163,6 +164,8 @@ static void put_process(struct kymo__buf *json, const struct kymo__page_process 
         kymo__page_put_number(json, "lost_last_ns", kymo__page_ns(process, info->lost_last_ns));
     }
     kymo__page_put_number(json, "events", info->n_events);
+    if (!is_on_timeline)
+        kymo__buf_puts(json, "\"left_out\":true,");
     if (process->thin.n_merged != 0)
         kymo__page_put_number(json, "merged", process->thin.n_merged);
     if (process->n_texts_left_out != 0)
@@ -175,7 +178,7 @@ static void put_processes(struct kymo__buf *json, const struct kymo__page *page)
     kymo__page_put_key(json, "processes");
     kymo__buf_puts(json, "[");
     for (size_t p = 0; p < page->n_processes; p++)
-        put_process(json, &page->processes[p]);
+        put_process(json, &page->processes[p], kymo__page_is_chosen(page, p));
     kymo__page_close(json, "],");
 }
 
@@ -231,6 +234,7 @@ kymo_status kymo__page_index(const struct kymo__page *page, struct kymo__buf *js
     kymo__page_put_memory(page, json);
     kymo__page_put_calls(page, json);
     kymo__page_put_samples(page, json);
+    kymo__page_put_heat(page, json);
     put_processes(json, page);
     put_tracks(json, page);
     kymo__page_close(json, "}");
@@ -259,7 +263,7 @@ static bool put_process_sites(struct kymo__buf *json, const struct kymo__page_pr
     struct kymo__buf key = {0};
     bool ok = true;
     kymo__buf_puts(sites, "[");
-    for (uint32_t i = 0; ok && i <= process->info->n_sites; i++) {
+    for (uint32_t i = 0; ok && process->uses != NULL && i <= process->info->n_sites; i++) {
         const struct kymo_site_info *site =
             kymo_recording_site(process->recording, process->info->index, i);
         if (process->uses[i] != KYMO__SITE_USED) {

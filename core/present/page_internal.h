@@ -53,6 +53,8 @@ enum {
     KYMO__PAGE_CHUNK = 16384, /* events */
     KYMO__PAGE_DEPTH = 256,   /* rows of a thread; what is nested deeper is counted and not drawn */
     KYMO__PAGE_TABLE_ROWS = 20000,
+    KYMO__PAGE_MANY = 64,   /* processes; of more the timeline has some */
+    KYMO__PAGE_CHOSEN = 16, /* these */
 };
 
 /* Short ranges that follow one another, to be drawn as one. */
@@ -122,6 +124,8 @@ struct kymo__page_thinning {
     uint64_t next_look;     /* when so many were seen */
 };
 
+struct kymo__heat;
+struct kymo__heat_line;
 struct kymo__page_process {
     struct kymo__page *page;
     kymo_recording *recording;
@@ -141,6 +145,7 @@ struct kymo__page_process {
     uint64_t n_texts_left_out;
     uint32_t *shared_texts; /* by the site of details: where its text lies, plus one; NULL until there is one */
     struct kymo__page_thinning thin;
+    struct kymo__heat_line *line; /* of the heat map, while it is walked; NULL: it has none, or has it already */
 };
 
 enum kymo__site_use { KYMO__SITE_UNUSED, KYMO__SITE_USED, KYMO__SITE_SKIPPED };
@@ -182,9 +187,15 @@ struct kymo__page {
     struct kymo_memory_report *memory; /* NULL: nothing of it was recorded */
     kymo_energy_report *energy;        /* NULL: none was measured */
     kymo_epoch_report *epochs;         /* NULL: the program told of none */
-    struct kymo__calls *calls;         /* NULL: none were profiled */
-    struct kymo__calls *samples;       /* NULL: nothing was sampled */
-    kymo_samples_report *sampled;      /* with it */
+    struct kymo__heat *heat;           /* in page_heat.h */
+    struct kymo__buf heat_index;       /* what the index says of it; empty where there is no map */
+    size_t n_of_program;               /* processes; those behind only measured others */
+    bool has_many;                     /* of these, so that the timeline has some of them */
+    uint32_t chosen[KYMO__PAGE_CHOSEN];
+    size_t n_chosen;
+    struct kymo__calls *calls;    /* NULL: none were profiled */
+    struct kymo__calls *samples;  /* NULL: nothing was sampled */
+    kymo_samples_report *sampled; /* with it */
 };
 
 /* ---- page_breakdown.c ---- */
@@ -257,6 +268,18 @@ bool kymo__page_add_unfinished(struct kymo__page_process *process,
 kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk, size_t number);
 kymo_status kymo__page_end_process(void *ctx, struct kymo__process_walk *walk, size_t number);
 void kymo__page_process_fini(struct kymo__page_process *process);
+/* Who it is: all that is known of one whose events are not on the timeline. */
+void kymo__page_name_process(struct kymo__page *page, struct kymo__page_process *process,
+                             struct kymo__process_walk *walk);
+
+/* ---- page_ranks.c: where there are too many processes for one timeline ---- */
+
+/* Listens to the summary's walk for the heat map alone. */
+kymo_status kymo__page_begin_rank(void *ctx, struct kymo__process_walk *walk, size_t number);
+kymo_status kymo__page_end_rank(void *ctx, struct kymo__process_walk *walk, size_t number);
+/* Once the summary is there: which of them shall be on the timeline. */
+void kymo__page_choose_ranks(struct kymo__page *page);
+bool kymo__page_is_chosen(const struct kymo__page *page, size_t process);
 
 /* A moment of the process as one of the page, which has none before its first. */
 static inline uint64_t kymo__page_ns(const struct kymo__page_process *process, uint64_t ns)

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "present/page_internal.h"
+#include "present/page_heat.h"
 
 /* Iterations times names whose times are kept; beyond, the series show whole iterations alone. */
 enum { MAX_SERIES = 1 << 22 };
@@ -48,7 +48,9 @@ static bool on_span(void *ctx, const struct kymo__span *span, const struct kymo_
     struct kymo__page_row *row = kymo__page_track_row(&process->progress, span->kind);
     return row != NULL && kymo__page_row_add(process->page, row, &event) &&
            (iteration == NULL || add_iteration(process, iteration)) &&
-           kymo__iteration_stats_take(process->walk, span, iteration);
+           kymo__iteration_stats_take(process->walk, span, iteration) &&
+           (iteration == NULL || process->line == NULL ||
+            kymo__heat_line_take(process->line, iteration));
 }
 
 /* What the rows of the series are about, while the walk's names are there. */
@@ -105,10 +107,9 @@ static bool prepare(struct kymo__page_process *process)
     return true;
 }
 
-kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk, size_t number)
+void kymo__page_name_process(struct kymo__page *page, struct kymo__page_process *process,
+                             struct kymo__process_walk *walk)
 {
-    struct kymo__page *page = ctx;
-    struct kymo__page_process *process = &page->processes[number];
     *process = (struct kymo__page_process){
         .page = page,
         .recording = walk->recording,
@@ -117,7 +118,17 @@ kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk,
         .offset_ns =
             (page->is_wall_clock ? (uint64_t)walk->info->mono_to_unix_ns : 0) - page->origin_ns,
     };
+}
+
+kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk, size_t number)
+{
+    struct kymo__page *page = ctx;
+    struct kymo__page_process *process = &page->processes[number];
+    kymo__page_name_process(page, process, walk);
     if (!prepare(process))
+        return no_memory(process);
+    /* Of many, lines were made when all were walked. */
+    if (!page->has_many && !kymo__heat_line_begin(page->heat, walk, number, &process->line))
         return no_memory(process);
     apply_filter(process, page->options->summary.filter);
     kymo__page_thin_init(process);
@@ -146,6 +157,10 @@ kymo_status kymo__page_end_process(void *ctx, struct kymo__process_walk *walk, s
     kymo__page_track_finish(page, &process->counters);
     kymo__page_track_finish(page, &process->progress);
     kymo__page_track_finish(page, &process->series);
+    if (ok && process->line != NULL)
+        ok = kymo__heat_line_end(process->line);
+    kymo__heat_line_destroy(process->line);
+    process->line = NULL;
     process->walk = NULL;
     return ok ? KYMO_OK : no_memory(process);
 }
@@ -165,4 +180,5 @@ void kymo__page_process_fini(struct kymo__page_process *process)
     kymo__free(process->asyncs);
     kymo__free(process->counter_rows);
     kymo__free(process->uses);
+    kymo__heat_line_destroy(process->line);
 }

@@ -16,7 +16,9 @@ enum {
 static uint64_t words_of(const struct kymo__page *page)
 {
     uint64_t n = 0;
-    for (size_t r = 0; r < page->n_recordings; r++)
+    for (size_t i = 0; i < page->n_chosen; i++)
+        n += page->processes[page->chosen[i]].info->n_words;
+    for (size_t r = 0; page->n_chosen == 0 && r < page->n_recordings; r++)
         for (size_t i = 0; i < kymo_recording_n_logs(page->recordings[r]); i++)
             n += kymo_recording_process(page->recordings[r], i)->n_words;
     return n;

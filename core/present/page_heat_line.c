@@ -1,0 +1,162 @@
+/*
+ * One rank's line of the heat map: its iterations one after the other, and for those that took longer than the ones
+ * before what made them so. Which iterations are usual is known from those before alone, since each is seen once.
+ */
+#include <string.h>
+
+#include "present/page_heat.h"
+
+enum { LEAST_BEFORE = 3 }; /* iterations that tell what is usual */
+
+bool kymo__heat_row_grow(struct kymo__heat_row *row, size_t n)
+{
+    if (n <= row->n)
+        return true;
+    if (!kymo__grow(&row->cells, &row->cap, n, sizeof *row->cells))
+        return false;
+    memset(row->cells + row->n, 0, (n - row->n) * sizeof *row->cells);
+    row->n = n;
+    return true;
+}
+
+void kymo__heat_halve(struct kymo__heat_row *row)
+{
+    for (size_t i = 0; i < row->n; i += 2) {
+        const bool is_second = i + 1 < row->n && row->cells[i + 1].ns > row->cells[i].ns;
+        row->cells[i / 2] = row->cells[i + is_second];
+    }
+    row->n = (row->n + 1) / 2;
+    row->bin++;
+}
+
+bool kymo__heat_line_begin(struct kymo__heat *heat, struct kymo__process_walk *walk, size_t number,
+                           struct kymo__heat_line **out)
+{
+    if (heat == NULL || heat->ordinals[number] == UINT32_MAX)
+        return true;
+    struct kymo__heat_line *line = kymo__calloc(1, sizeof *line);
+    if (line == NULL)
+        return false;
+    *line = (struct kymo__heat_line){
+        .heat = heat,
+        .walk = walk,
+        .ordinal = heat->ordinals[number],
+        .sums = kymo__calloc(walk->names.n + 1, sizeof *line->sums),
+    };
+    *out = line;
+    return line->sums != NULL;
+}
+
+void kymo__heat_line_destroy(struct kymo__heat_line *line)
+{
+    if (line == NULL)
+        return;
+    kymo__free(line->row.cells);
+    kymo__free(line->name_of);
+    kymo__free(line->sums);
+    kymo__free(line);
+}
+
+/* ---- what made it longer ---- */
+
+static double extra_of(const struct kymo__heat_line *line, const struct kymo__iteration *iteration,
+                       uint32_t name)
+{
+    return (double)iteration->times[name].ns - line->sums[name] / (double)line->n_before;
+}
+
+/* As for outliers: of those nearly as much longer as the most, the one that usually takes least. */
+static uint32_t find_longer(const struct kymo__heat_line *line,
+                            const struct kymo__iteration *iteration, double by_ns, double *extra)
+{
+    double most = 0;
+    uint32_t found = KYMO__NO_NAME;
+    for (size_t i = 0; i < iteration->n_ran; i++) {
+        const double one = extra_of(line, iteration, iteration->ran[i]);
+        most = one > most ? one : most;
+    }
+    for (size_t i = 0; most >= by_ns / 2 && i < iteration->n_ran; i++) {
+        const uint32_t name = iteration->ran[i];
+        const double one = extra_of(line, iteration, name);
+        if (one < 0.9 * most || (found != KYMO__NO_NAME && line->sums[name] >= line->sums[found]))
+            continue;
+        found = name;
+        *extra = one;
+    }
+    return found;
+}
+
+/* Only where it is longer by a tenth; the name is the walk's, plus one. */
+static uint32_t explain(const struct kymo__heat_line *line, const struct kymo__iteration *iteration,
+                        double ns, struct kymo__heat_cell *cell)
+{
+    if (line->n_before < LEAST_BEFORE)
+        return 0;
+    const double usual = line->whole_sum / (double)line->n_before;
+    double extra = 0;
+    if (ns < 1.1 * usual)
+        return 0;
+    const uint32_t name = find_longer(line, iteration, ns - usual, &extra);
+    if (name == KYMO__NO_NAME)
+        return 0;
+    const double share = extra / ns;
+    cell->extra = (uint8_t)(255 * (share < 1 ? share : 1) + 0.5);
+    return name + 1;
+}
+
+/* ---- cells ---- */
+
+static bool grow(struct kymo__heat_line *line, size_t n)
+{
+    const size_t before = line->n_name_of;
+    if (!kymo__heat_row_grow(&line->row, n))
+        return false;
+    if (n <= before)
+        return true;
+    if (!kymo__grow(&line->name_of, &line->name_of_cap, n, sizeof *line->name_of))
+        return false;
+    memset(line->name_of + before, 0, (n - before) * sizeof *line->name_of);
+    line->n_name_of = n;
+    return true;
+}
+
+static void halve(struct kymo__heat_line *line)
+{
+    const struct kymo__heat_row *row = &line->row;
+    for (size_t i = 0; i < row->n; i += 2) {
+        const bool is_second = i + 1 < row->n && row->cells[i + 1].ns > row->cells[i].ns;
+        line->name_of[i / 2] = line->name_of[i + is_second];
+    }
+    kymo__heat_halve(&line->row);
+    /* What is behind is filled anew when it is reached again. */
+    line->n_name_of = row->n;
+}
+
+bool kymo__heat_line_take(struct kymo__heat_line *line, const struct kymo__iteration *iteration)
+{
+    const struct kymo__span *span = &iteration->span;
+    const uint64_t place = line->walk->iteration_stats.place;
+    const double ns = (double)(span->end_ns - span->begin_ns);
+    if (span->flags != 0 || place >= UINT32_MAX)
+        return true;
+    while (place >> line->row.bin >= line->heat->max_columns)
+        halve(line);
+    const size_t column = (size_t)(place >> line->row.bin);
+    if (!grow(line, column + 1))
+        return false;
+    struct kymo__heat_cell cell = {
+        .ns = ns > 0 ? (float)ns : 1,
+        .iteration = (uint32_t)place,
+        .member = (uint16_t)(line->ordinal % line->heat->group),
+    };
+    const uint32_t name = explain(line, iteration, ns, &cell);
+    if (cell.ns > line->row.cells[column].ns) {
+        line->row.cells[column] = cell;
+        line->name_of[column] = name;
+    }
+    for (size_t i = 0; i < iteration->n_ran; i++)
+        line->sums[iteration->ran[i]] += (double)iteration->times[iteration->ran[i]].ns;
+    line->whole_sum += ns;
+    line->n_before++;
+    return true;
+}

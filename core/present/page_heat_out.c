@@ -1,0 +1,219 @@
+/*
+ * The heat map as bytes: a plane for each byte of a cell's numbers, so that planes of bytes that are alike compress well.
+ * Times are told against the median of their column, in steps of a hundredth.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "present/page_heat.h"
+
+#define STEPS 100.0 /* of e */
+enum { MIDDLE = 32768 };
+
+struct planes {
+    size_t n_rows, n_columns, n_cells;
+    size_t member_width, iteration_width;
+    uint8_t *bytes; /* n_cells of each plane: code low, code high, name, extra, member, iteration */
+};
+
+static size_t n_filled_rows(const struct kymo__heat *heat)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < heat->n_rows; i++)
+        n += heat->rows[i].n != 0;
+    return n;
+}
+
+bool kymo__heat_is_worth_it(const struct kymo__heat *heat)
+{
+    size_t n_ranks = 0;
+    if (heat == NULL)
+        return false;
+    for (size_t i = 0; i < heat->n_rows; i++)
+        n_ranks += heat->rows[i].n != 0 ? heat->group : 0;
+    return n_ranks >= 2;
+}
+
+/* All rows with cells for as many iterations; how many columns that makes. */
+static size_t align(struct kymo__heat_row *rows, size_t n, uint32_t bin)
+{
+    size_t n_columns = 0;
+    for (size_t i = 0; i < n; i++) {
+        while (rows[i].n != 0 && rows[i].bin < bin)
+            kymo__heat_halve(&rows[i]);
+        n_columns = KYMO__MAX(n_columns, rows[i].n);
+    }
+    return n_columns;
+}
+
+static uint32_t largest_bin(const struct kymo__heat *heat)
+{
+    uint32_t bin = 0;
+    for (size_t i = 0; i < heat->n_rows; i++)
+        bin = KYMO__MAX(bin, heat->rows[i].bin);
+    return bin;
+}
+
+/* ---- medians ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of each column, over single ranks; 0 where it is empty. False without memory. */
+static bool find_medians(const struct kymo__heat *heat, size_t n_columns, float *medians)
+{
+    const bool is_sampled = heat->group > 1;
+    const struct kymo__heat_row *rows = is_sampled ? heat->sampled : heat->rows;
+    const size_t n_rows = is_sampled ? heat->n_sampled : heat->n_rows;
+    float *values = kymo__calloc(KYMO__MAX(n_rows, heat->n_rows) + 1, sizeof *values);
+    if (values == NULL)
+        return false;
+    for (size_t c = 0; c < n_columns; c++) {
+        size_t n = 0;
+        for (size_t r = 0; r < n_rows; r++)
+            if (c < rows[r].n && rows[r].cells[c].ns > 0)
+                values[n++] = rows[r].cells[c].ns;
+        for (size_t r = 0; n == 0 && r < heat->n_rows; r++) /* nobody that was sampled has it */
+            if (c < heat->rows[r].n && heat->rows[r].cells[c].ns > 0)
+                values[n++] = heat->rows[r].cells[c].ns;
+        qsort(values, n, sizeof *values, by_number);
+        medians[c] = n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
+    }
+    kymo__free(values);
+    return true;
+}
+
+/* ---- planes ---- */
+
+static size_t width_of(size_t n)
+{
+    return n <= 1 ? 0 : n <= 1u << 8 ? 1 : n <= 1u << 16 ? 2 : 4;
+}
+
+static void put_number(uint8_t *plane, size_t n_cells, size_t at, size_t width, uint32_t value)
+{
+    for (size_t k = 0; k < width; k++)
+        plane[k * n_cells + at] = (uint8_t)(value >> 8 * k);
+}
+
+static void put_cell(const struct planes *planes, size_t at, const struct kymo__heat_cell *cell,
+                     float median, uint32_t bin)
+{
+    const size_t n = planes->n_cells;
+    if (!(cell->ns > 0) || !(median > 0))
+        return;
+    const double code = MIDDLE + floor(STEPS * log((double)cell->ns / (double)median) + 0.5);
+    put_number(planes->bytes, n, at, 2, code < 1 ? 1 : code > 65535 ? 65535 : (uint32_t)code);
+    planes->bytes[2 * n + at] = cell->name;
+    planes->bytes[3 * n + at] = cell->extra;
+    put_number(planes->bytes + 4 * n, n, at, planes->member_width, cell->member);
+    put_number(planes->bytes + (4 + planes->member_width) * n, n, at, planes->iteration_width,
+               cell->iteration & ((1u << bin) - 1));
+}
+
+static kymo_status put_planes(struct kymo__page *page, struct planes *planes, const float *medians,
+                              uint32_t bin)
+{
+    const struct kymo__heat *heat = page->heat;
+    const size_t n_planes = 4 + planes->member_width + planes->iteration_width;
+    planes->bytes = kymo__calloc(planes->n_cells * n_planes + 1, 1);
+    if (planes->bytes == NULL)
+        return kymo__fail(KYMO_ENOMEM, "no memory for the page's heat map");
+    for (size_t r = 0, at = 0; r < heat->n_rows; r++) {
+        if (heat->rows[r].n == 0)
+            continue;
+        for (size_t c = 0; c < heat->rows[r].n; c++)
+            put_cell(planes, at + c, &heat->rows[r].cells[c], medians[c], bin);
+        at += planes->n_columns;
+    }
+    const kymo_status status = kymo__page_packer_put(
+        page->packer, "heat", (const char *)planes->bytes, planes->n_cells * n_planes);
+    kymo__free(planes->bytes);
+    return status;
+}
+
+/* ---- the index ---- */
+
+static void put_list(struct kymo__buf *json, const struct kymo__heat *heat)
+{
+    kymo__page_put_key(json, "processes");
+    kymo__buf_puts(json, "[");
+    for (size_t r = 0; r < heat->n_rows; r++)
+        for (size_t k = 0; heat->rows[r].n != 0 && k < heat->group; k++) {
+            const size_t ordinal = r * heat->group + k;
+            kymo__page_put_i64(json, ordinal < heat->n_ranks ? (int64_t)heat->numbers[ordinal] : -1);
+            kymo__buf_puts(json, ",");
+        }
+    kymo__page_close(json, "],");
+}
+
+static void put_names(struct kymo__buf *json, const struct kymo__heat *heat)
+{
+    kymo__page_put_key(json, "names");
+    kymo__buf_puts(json, "[");
+    for (size_t i = 0; i < heat->names.n && i <= KYMO__HEAT_NAMES; i++) {
+        kymo__json_put(json, heat->names.names[i].text, heat->names.names[i].len);
+        kymo__buf_puts(json, ",");
+    }
+    kymo__page_close(json, "],");
+}
+
+static void put_index(struct kymo__page *page, const struct planes *planes, const float *medians,
+                      uint32_t bin)
+{
+    struct kymo__buf *json = &page->heat_index;
+    kymo__page_put_key(json, "heat");
+    kymo__buf_puts(json, "{");
+    kymo__page_put_number(json, "rows", planes->n_rows);
+    kymo__page_put_number(json, "columns", planes->n_columns);
+    kymo__page_put_number(json, "ranks", page->heat->group);
+    kymo__page_put_number(json, "iterations", UINT64_C(1) << bin);
+    kymo__page_put_number(json, "rank_width", planes->member_width);
+    kymo__page_put_number(json, "iteration_width", planes->iteration_width);
+    put_list(json, page->heat);
+    put_names(json, page->heat);
+    kymo__page_put_key(json, "medians");
+    kymo__buf_puts(json, "[");
+    for (size_t c = 0; c < planes->n_columns; c++) {
+        kymo__page_put_u64(json, (uint64_t)medians[c]);
+        kymo__buf_puts(json, ",");
+    }
+    kymo__page_close(json, "]},");
+}
+
+kymo_status kymo__page_put_heat_block(struct kymo__page *page)
+{
+    struct kymo__heat *heat = page->heat;
+    if (!kymo__heat_is_worth_it(heat))
+        return KYMO_OK;
+    const uint32_t bin = largest_bin(heat);
+    struct planes planes = {
+        .n_rows = n_filled_rows(heat),
+        .n_columns = align(heat->rows, heat->n_rows, bin),
+        .member_width = width_of(heat->group),
+        .iteration_width = width_of((size_t)1 << bin),
+    };
+    align(heat->sampled, heat->n_sampled, bin);
+    planes.n_cells = planes.n_rows * planes.n_columns;
+    float *medians = kymo__calloc(planes.n_columns + 1, sizeof *medians);
+    kymo_status status = KYMO_ENOMEM;
+    if (medians == NULL || !find_medians(heat, planes.n_columns, medians))
+        status = kymo__fail(KYMO_ENOMEM, "no memory for the page's heat map");
+    else
+        status = put_planes(page, &planes, medians, bin);
+    if (status == KYMO_OK)
+        put_index(page, &planes, medians, bin);
+    kymo__free(medians);
+    return status;
+}
+
+void kymo__page_put_heat(const struct kymo__page *page, struct kymo__buf *json)
+{
+    if (page->heat_index.len != 0)
+        kymo__buf_put(json, page->heat_index.data, page->heat_index.len);
+    json->failed |= page->heat_index.failed;
+}
