@@ -12,6 +12,7 @@ ITERATION = 7
 HOUR = 3600 * 10**9
 START = 1_800_000_000 * 10**9  # on the wall clock of all hosts, but for those whose clock is wrong
 RANGES = ("step", "data", "forward")
+WORDS_OF_BLOCK = 3000 * 10  # an iteration has ten
 
 
 def remainder(number: int) -> int:
@@ -30,9 +31,9 @@ def crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def block(kind: int, payload: bytes, *, version: int = 1, last_tick: int = 0) -> bytes:
+def block(kind: int, payload: bytes, *, version: int = 1, last_tick: int = 0, sequence: int = 0) -> bytes:
     lengths = [len(payload)] * 2
-    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424B, kind, version, 0, 0, 0, *lengths, 0, last_tick, 0)
+    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424B, kind, version, 0, 0, sequence, *lengths, 0, last_tick, 0)
     checksum = struct.pack("<I", crc32c(header + b"\0\0\0\0" + payload))
     return header + checksum + payload + b"\0" * (-len(payload) % 8)
 
@@ -115,19 +116,18 @@ def log_bytes(rank: Rank, times: Callable[[int, int], Times] = even) -> bytes:
         pid=rank.number, ppid=rank.ppid, rank=rank.rank, world_size=rank.world, local_rank=-1, host=rank.host,
         command="python train.py", run_id=rank.run_id, clock="tsc", tick_hz=10**9, version=rank.kymo_version, pool="",
     )  # fmt: skip
-    payload = struct.pack(f"<{len(words)}Q", *words)
+    pieces = [words[at : at + WORDS_OF_BLOCK] for at in range(0, len(words), WORDS_OF_BLOCK)]
     parts = [
         (LOG, about),
         (CLOCK, b"".join(struct.pack("<4Q", *moment) for moment in moments)),
         (SITES, sites()),
         (LANE, struct.pack("<qII", rank.number, 0, 4) + b"main"),
-        (WORDS, payload),
     ]
-    if rank.has_end:
-        parts.append((END, pairs(end="stop")))
-    return b"".join(
-        block(kind, data, version=rank.version, last_tick=last if kind == WORDS else 0) for kind, data in parts
-    )
+    out = b"".join(block(kind, data, version=rank.version) for kind, data in parts)
+    for i, piece in enumerate(pieces):
+        payload = struct.pack(f"<{len(piece)}Q", *piece)
+        out += block(WORDS, payload, version=rank.version, last_tick=last, sequence=i)
+    return out + (block(END, pairs(end="stop"), version=rank.version) if rank.has_end else b"")
 
 
 def write(folder: Path, ranks: list[Rank], times: Callable[[int, int], Times] = even) -> list[Path]:

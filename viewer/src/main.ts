@@ -2,10 +2,12 @@
 
 import { type Profile, openProfiles } from "./decode/calls";
 import type { CallsIndex, ComparisonIndex, Index, TableData } from "./decode/format";
+import { type HeatCells, openHeat } from "./decode/heat";
 import { openIndex, openRecording } from "./decode/recording";
 import { joinProfiles } from "./model/calls";
 import { Colors } from "./model/colors";
-import type { Recording } from "./model/recording";
+import { HeatMap } from "./model/heat";
+import { type Recording, tableOf } from "./model/recording";
 import { seriesTracks } from "./model/series";
 import { append, el } from "./ui/dom";
 import { Shell, type View } from "./ui/shell";
@@ -16,6 +18,7 @@ import { ABOUT_CALLS, CallsView } from "./views/calls";
 import { GpusView } from "./views/gpus";
 import { CompareView } from "./views/compare";
 import { FlameView } from "./views/flame";
+import { HeatView } from "./views/heat";
 import { Iterations } from "./views/iterations";
 import { MemoryView } from "./views/memory_report";
 import { overview } from "./views/overview";
@@ -34,7 +37,28 @@ function samplesView(profiles: Profile[], tables: TableData[]): View {
   return { id: "samples", title: "Samples", element: view.element, onShow: () => view.redraw() };
 }
 
-function reportViews(recording: Recording, profiles: Profile[], sampled: Profile[], open: (id: string) => void): View[] {
+/** Ranks and iterations, where there are several of both. */
+function heatView(recording: Recording, cells: HeatCells, timeline: Timeline, open: (id: string) => void, onTable: () => void): View[] {
+  const { heat, processes } = recording.index;
+  if (heat === undefined) return [];
+  const view = new HeatView(new HeatMap(heat, cells, processes, tableOf(recording, "rank_times")), {
+    isOnTimeline: (process) => processes[process]?.left_out !== true,
+    onOpen: (process, iteration) => {
+      open("timeline");
+      timeline.showIteration(process, iteration);
+    },
+    onTable,
+  });
+  return [{ id: "ranks", title: "Ranks", element: view.element, onShow: () => view.redraw() }];
+}
+
+interface Opened {
+  profiles: Profile[];
+  sampled: Profile[];
+  heat: HeatCells | null;
+}
+
+function reportViews(recording: Recording, { profiles, sampled, heat }: Opened, open: (id: string) => void): View[] {
   const { index } = recording;
   const counted = [...(profiles.length > 0 ? [callsView(profiles)] : []), ...(sampled.length > 0 ? [samplesView(sampled, index.samples?.tables ?? [])] : [])];
   const last = { id: "about", title: "About", element: about(index.version) };
@@ -51,6 +75,10 @@ function reportViews(recording: Recording, profiles: Profile[], sampled: Profile
     open("tables");
     tables.choose("tree");
   });
+  const showRanks = (): void => {
+    open("tables");
+    tables.choose("rank_times");
+  };
   const iterations = el("div");
   const hasSeries = seriesTracks(recording).length > 0;
   // These two draw events, which come behind the rest.
@@ -62,6 +90,7 @@ function reportViews(recording: Recording, profiles: Profile[], sampled: Profile
     { id: "overview", title: "Overview", element: overview(recording, colors, find) },
     { id: "timeline", title: "Timeline", element: timeline.element, onShow: () => timeline.redraw() },
     ...(hasSeries ? [{ id: "iterations", title: "Iterations", element: iterations }] : []),
+    ...(heat === null ? [] : heatView(recording, heat, timeline, open, showRanks)),
     ...(index.breakdown ? [{ id: "breakdown", title: "Breakdown", element: new BreakdownView(index.breakdown).element }] : []),
     ...(index.gpu ? [{ id: "gpus", title: "GPUs", element: new GpusView(index.gpu, find).element }] : []),
     ...(index.memory ? [{ id: "memory", title: "Memory", element: new MemoryView(index.memory).element }] : []),
@@ -105,7 +134,8 @@ async function open(): Promise<void> {
   const recording = await openRecording(index as Index, (share) => {
     document.body.dataset["loaded"] = share.toFixed(3);
   });
-  shell.build(reportViews(recording, profiles, sampled, (id) => shell.open(id)));
+  const data = (index as Index).heat, heat = data === undefined ? null : await openHeat(data);
+  shell.build(reportViews(recording, { profiles, sampled, heat }, (id) => shell.open(id)));
   await recording.events;
 }
 

@@ -1,5 +1,7 @@
 // The index of the page as core/present/page_index.c writes it. docs/formats/page.md explains each field.
 
+import type { HeatData } from "./heat";
+
 export type Cell = string | number | boolean | null;
 
 export interface Column {
@@ -40,6 +42,7 @@ export interface ProcessInfo {
   lost_last_ns?: number;
   events: number;
   texts_left_out?: number;
+  left_out?: boolean; // of many, its events are not on the timeline
   merged?: number; // short ranges that are drawn as one with their neighbours
 }
 
@@ -136,6 +139,7 @@ export interface Index extends PageIndex {
   memory?: TableData[]; // where memory was measured
   calls?: CallsData[]; // where calls were profiled
   samples?: SamplesData; // where something was sampled
+  heat?: HeatData; // where several ranks told iterations
   processes: ProcessInfo[];
   tracks: TrackData[];
 }

@@ -59,7 +59,8 @@ export class Layout {
     this.lines = [];
     this.height = 0;
     const { processes } = this.recording.index;
-    processes.forEach((_, process) => {
+    processes.forEach((info, process) => {
+      if (info.left_out === true) return;
       this.add("process", process, null, null, 0, processLabel(this.recording, process));
       if (this.collapsed.has(process)) return;
       for (const track of this.recording.tracks) if (track.process === process) this.addTrack(track);

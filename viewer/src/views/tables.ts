@@ -21,6 +21,10 @@ const ABOUT: Record<string, string> = {
   epochs: "Each epoch.",
   phases: "Each phase.",
   outliers: "Iterations out of the ordinary, and what was longer in them.",
+  rank_spread: "Each name over ranks: median, how far ranks are from it, the lowest and the highest.",
+  rank_times: "Each rank, the slowest first: against the median, how often it is slow, and in which range.",
+  rank_outliers: "Ranks that are far from the others, and in what.",
+  rank_hosts: "Each machine against the ranks elsewhere.",
   sites: "Where each name stands in the program.",
   warnings: "What is missing or doubtful.",
   kernels: "Work of GPUs by name.",
@@ -76,7 +80,7 @@ export class Tables {
     clear(this.place);
     let view = this.views.get(table.name);
     if (view === undefined) {
-      const hasEvents = ["ranges", "tree", "threads", "ranks", "iterations", "marks", "async", "kernels", "shapes", "launch_bound"].includes(table.name);
+      const hasEvents = ["ranges", "tree", "threads", "ranks", "iterations", "rank_spread", "rank_outliers", "marks", "async", "kernels", "shapes", "launch_bound"].includes(table.name);
       view = new TableView(table, {
         caption: table.name,
         ...(hasEvents && this.onName ? { onName: this.onName } : {}),

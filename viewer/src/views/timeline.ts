@@ -92,10 +92,19 @@ export class Timeline {
         button("\u2212", "Zoom out", () => this.zoom(0.5, middle())),
         button("Fit", "Show all", () => this.fit()),
       ),
+      this.someRanks(),
       this.canvas,
       keyHints("timeline-keys", HINTS),
       this.details.element,
     );
+  }
+
+  /** Of many ranks: which are here. */
+  private someRanks(): HTMLElement | null {
+    const { processes } = this.recording.index, n = processes.filter((info) => info.left_out === true).length;
+    if (n === 0) return null;
+    const text = `${units.count(processes.length - n)} of ${units.countOf(processes.length, "process")} are here: the slowest, the fastest, one in the middle, the first, those with the longest iterations. Tables and the map of ranks have all.`;
+    return el("p", { class: "hint" }, text);
   }
 
   /** Whenever something has changed: at most one drawing for each frame. */
@@ -287,6 +296,20 @@ export class Timeline {
     this.search.value = name;
     this.find(name);
     this.goToMatch(true);
+  }
+
+  /** From elsewhere: an iteration of a process, by its number, or else by its place among them. */
+  showIteration(process: number, iteration: number): void {
+    const track = this.recording.tracks.find((one) => one.process === process && one.kind === "progress");
+    if (track === undefined) return;
+    if (this.layout.collapsed.has(process)) this.layout.toggle(process);
+    const line = this.layout.find(track, 0), row = line?.row;
+    if (line === undefined || !row) return;
+    const byNumber = row.id.indexOf(iteration), i = row.id[iteration] === iteration || byNumber < 0 ? iteration : byNumber;
+    if (i >= row.n) return;
+    this.pick({ line, i });
+    this.zoomToPicked();
+    this.reveal({ line, i });
   }
 
   private find(word: string): void {

@@ -1,0 +1,168 @@
+// Ranks and iterations as a map: which cell is what, in which order rows stand, what is drawn where many share a pixel.
+
+import type { ProcessInfo, TableData } from "../decode/format";
+import type { HeatCells, HeatData } from "../decode/heat";
+import { columnOf } from "./tables";
+import * as units from "./units";
+
+export type Order = "rank" | "mean" | "host";
+export type Measure = "relative" | "absolute";
+
+/** One cell, as people read it. */
+export interface HeatCell {
+  row: number; // of the data, not of the screen
+  column: number;
+  process: number;
+  iteration: number;
+  ns: number;
+  median: number;
+  ratio: number;
+  longer: string; // "" where nothing accounts for it
+  longerNs: number;
+}
+
+export class HeatMap {
+  /** Means of rows, nanoseconds: of the slowest rank in each. */
+  readonly means: Float64Array;
+  private readonly medianOfMedians: number;
+
+  constructor(
+    readonly data: HeatData,
+    readonly cells: HeatCells,
+    private readonly processes: ProcessInfo[],
+    private readonly times: TableData | undefined,
+  ) {
+    this.means = Float64Array.from({ length: data.rows }, (_, row) => this.meanOf(row));
+    const sorted = data.medians.filter((ns) => ns > 0).sort((a, b) => a - b);
+    this.medianOfMedians = sorted[sorted.length >> 1] ?? 1;
+  }
+
+  private meanOf(row: number): number {
+    const { columns, medians } = this.data;
+    let sum = 0, n = 0;
+    for (let c = 0; c < columns; c++) {
+      const ratio = this.cells.ratio[row * columns + c];
+      if (ratio === 0) continue;
+      sum += ratio * medians[c];
+      n++;
+    }
+    return n === 0 ? 0 : sum / n;
+  }
+
+  /** The first process of a row. */
+  private firstOf(row: number): number {
+    return this.data.processes[row * this.data.ranks] ?? -1;
+  }
+
+  hostOf(row: number): string {
+    return this.processes[this.firstOf(row)]?.host ?? "";
+  }
+
+  /** "rank 3", "ranks 8 to 11", or a pid where no rank is known. */
+  labelOf(row: number): string {
+    const of = this.data.processes.slice(row * this.data.ranks, (row + 1) * this.data.ranks).filter((p) => p >= 0);
+    const first = this.processes[of[0]], last = this.processes[of[of.length - 1]];
+    if (first === undefined || last === undefined) return "";
+    if (first.rank < 0) return `pid ${first.pid}`;
+    return of.length > 1 ? `${first.rank} to ${last.rank}` : String(first.rank);
+  }
+
+  /** Rows from top to bottom. */
+  order(by: Order): Int32Array {
+    const rows = Int32Array.from({ length: this.data.rows }, (_, i) => i);
+    if (by === "mean") return rows.sort((a, b) => this.means[b] - this.means[a] || a - b);
+    if (by === "rank") return rows;
+    const hosts = Array.from(rows, (row) => this.hostOf(row));
+    return rows.sort((a, b) => hosts[a].localeCompare(hosts[b], undefined, { numeric: true }) || a - b);
+  }
+
+  /** What colour goes by: against the median of the iteration, or of all iterations; 0: there is nothing. */
+  value(at: number, measure: Measure): number {
+    const ratio = this.cells.ratio[at];
+    return measure === "relative" ? ratio : (ratio * this.data.medians[at % this.data.columns]) / this.medianOfMedians;
+  }
+
+  /** A time that is `value` of this measure, in nanoseconds. */
+  nsOf(value: number): number {
+    return value * this.medianOfMedians;
+  }
+
+  /** The value above which one of a thousand lies; beyond it colours are the same. */
+  ceiling(measure: Measure): number {
+    const n = this.cells.ratio.length, step = Math.max(1, Math.floor(n / 200_000)), found: number[] = [];
+    for (let i = 0; i < n; i += step) {
+      const value = this.value(i, measure);
+      if (value > 0) found.push(value);
+    }
+    found.sort((a, b) => a - b);
+    const high = found[Math.min(found.length - 1, Math.floor(found.length * 0.999))] ?? 1;
+    return Math.min(Math.max(high, 1.1), 4);
+  }
+
+  cell(row: number, column: number): HeatCell | null {
+    const { data, cells } = this, at = row * data.columns + column, ratio = cells.ratio[at];
+    if (!(ratio > 0)) return null;
+    const median = data.medians[column], ns = ratio * median;
+    return {
+      row, column, ratio, median, ns,
+      process: data.processes[row * data.ranks + (cells.rank[at] ?? 0)] ?? -1,
+      iteration: column * data.iterations + (cells.iteration[at] ?? 0),
+      longer: data.names[cells.name[at]] ?? "",
+      longerNs: (cells.extra[at] / 255) * ns,
+    };
+  }
+
+  /** The cell with the largest value of some rows and columns, -1 where all are empty. */
+  largest(order: Int32Array, rows: [number, number], columns: [number, number], measure: Measure): number {
+    const width = this.data.columns;
+    let found = -1, most = 0;
+    for (let r = rows[0]; r < rows[1]; r++) {
+      for (let at = order[r] * width + columns[0], end = order[r] * width + columns[1]; at < end; at++) {
+        const value = this.value(at, measure);
+        if (value > most) {
+          most = value;
+          found = at;
+        }
+      }
+    }
+    return found;
+  }
+
+  processName(process: number): string {
+    const info = this.processes[process];
+    if (info === undefined) return "(unknown)";
+    return `${info.rank >= 0 ? `rank ${info.rank}` : `process ${info.pid}`}${info.host === "" ? "" : ` on ${info.host}`}`;
+  }
+
+  /** Why a rank is slower than others all the time, from the table of ranks. */
+  private habit(process: number): string {
+    const info = this.processes[process];
+    if (this.times === undefined || info === undefined) return "";
+    const pids = columnOf(this.times, "pid"), hosts = columnOf(this.times, "host"), ranks = columnOf(this.times, "rank");
+    const row = pids.findIndex((pid, i) => pid === info.pid && hosts[i] === info.host && (ranks[i] ?? -1) === info.rank);
+    const longer = row < 0 ? null : columnOf(this.times, "longer")[row];
+    if (longer === null || longer === undefined || columnOf(this.times, "outlier")[row] !== true) return "";
+    return `on average ${longer} is longer by ${units.duration(Number(columnOf(this.times, "longer_by_ns")[row]))} there than on other ranks`;
+  }
+
+  /** "rank 3 on node1, iteration 57: 124 ms, 24.0 % above the median of 100 ms; forward was longer by 24.1 ms" */
+  describe(cell: HeatCell): string {
+    const off = cell.ratio - 1, size = units.share(Math.abs(off));
+    const against = Math.abs(off) < 0.005 ? "as the median rank" : `${size} ${off > 0 ? "above" : "below"} the median rank's ${units.duration(cell.median)}`;
+    const why = cell.longer !== "" ? `${cell.longer} was longer by ${units.duration(cell.longerNs)} than in iterations before` : off > 0.02 ? this.habit(cell.process) : "";
+    const of = [
+      ...(this.data.ranks > 1 ? [units.countOf(this.data.ranks, "rank")] : []),
+      ...(this.data.iterations > 1 ? [units.countOf(this.data.iterations, "iteration")] : []),
+    ];
+    const thinned = of.length > 0 ? ` (the longest of ${of.join(" and ")})` : "";
+    return `${this.processName(cell.process)}, iteration ${units.count(cell.iteration)}: ${units.duration(cell.ns)}, ${against}${thinned}${why === "" ? "" : `; ${why}`}`;
+  }
+
+  /** What a cell stands for, where it is more than one iteration of one rank. */
+  thinning(): string {
+    const { ranks, iterations } = this.data;
+    if (ranks === 1 && iterations === 1) return "";
+    const of = [...(ranks > 1 ? [`${ranks} neighbouring ranks`] : []), ...(iterations > 1 ? [`${iterations} iterations in a row`] : [])];
+    return `Each cell stands for ${of.join(" and ")} and shows the longest of them.`;
+  }
+}
