@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional
 
@@ -31,6 +32,7 @@ def crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
+@lru_cache(maxsize=64)  # many blocks of many ranks are alike
 def block(kind: int, payload: bytes, *, version: int = 1, last_tick: int = 0, sequence: int = 0) -> bytes:
     lengths = [len(payload)] * 2
     header = struct.pack("<IBBHIIIIQQI", 0x4B4C424B, kind, version, 0, 0, sequence, *lengths, 0, last_tick, 0)
