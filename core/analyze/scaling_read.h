@@ -72,6 +72,7 @@ KYMO_WARN_UNUSED kymo_status kymo__scaling_read_recording(const struct kymo__sca
 /* A process of a recording. */
 struct kymo__scaling_worker {
     const struct kymo_process *process;
+    const char *run_id; /* of its run; not always its own */
     struct kymo__scaling_steps steps;
     uint32_t group;
     bool trains; /* it tells of steps or epochs, and is of the group */
@@ -96,7 +97,8 @@ struct kymo__scaling_source {
     const struct kymo__scaling_worker **workers; /* those that train, in the recording's order */
     const size_t *indices;                       /* of each in the recording */
     size_t n;
-    bool is_alone; /* the whole recording is this run */
+    bool is_alone;   /* the whole recording is this run */
+    bool is_checked; /* its reader has told which ranks are missing, and who still records */
 };
 KYMO_WARN_UNUSED kymo_status kymo__scaling_read_run(const struct kymo__scaling_source *source);
 

@@ -1,9 +1,11 @@
 /*
  * Which processes of a recording are a run. Processes of one run id and world size are; but where a rank has several that
  * train, one was started after the other, as repeats under one name and restarts are, and each is of a run of its own.
+ * Who starts each rank by hand gives each an id of its own: ids of one rank alone are taken for parts of one run.
  * Files of traces have a process for each window of a profiler: those of one rank and pid are of one run.
  */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analyze/scaling_read.h"
 #include "analyze/tasks.h"
@@ -17,6 +19,7 @@ struct runs {
     const struct kymo__scaling_reading *reading;
     const char *path;
     kymo_recording *recording;
+    bool is_checked;                      /* the reader has told what is odd about its ranks */
     struct kymo__scaling_worker *workers; /* by process */
     size_t n;
     struct kymo__scaling_group *groups;
@@ -52,20 +55,34 @@ static kymo_status read_processes(struct runs *runs)
 
 /* ---- groups ---- */
 
-static bool is_same_run(const struct kymo_process *a, const struct kymo_process *b)
+/* The id of the run that a process is of; "" for all ids that have one rank of several alone. */
+static const char *find_id(const struct runs *runs, size_t i)
 {
-    return a->world_size == b->world_size && strcmp(a->run_id, b->run_id) == 0;
+    const struct kymo_process *own = runs->workers[i].process;
+    if (own->rank < 0 || own->world_size < 2)
+        return own->run_id;
+    for (size_t j = 0; j < runs->n; j++)
+        if (runs->workers[j].trains && runs->workers[j].process->rank != own->rank &&
+            strcmp(runs->workers[j].process->run_id, own->run_id) == 0)
+            return own->run_id;
+    return "";
+}
+
+static bool is_same_run(const struct kymo__scaling_worker *a, const struct kymo__scaling_worker *b)
+{
+    return a->process->world_size == b->process->world_size && strcmp(a->run_id, b->run_id) == 0;
 }
 
 /* The how manieth of its rank that trains in its run. Processes stand by rank, then start. */
 static uint32_t repeat_of(const struct runs *runs, size_t i)
 {
-    const struct kymo_process *own = runs->workers[i].process;
+    const struct kymo__scaling_worker *worker = &runs->workers[i];
+    const struct kymo_process *own = worker->process;
     if (own->rank < 0)
         return 0;
     for (size_t j = i; j-- > 0 && runs->workers[j].process->rank == own->rank;) {
         const struct kymo__scaling_worker *other = &runs->workers[j];
-        if (!other->trains || !is_same_run(other->process, own))
+        if (!other->trains || !is_same_run(other, worker))
             continue;
         const bool is_window = own->source[0] != '\0' && other->process->pid == own->pid &&
                                strcmp(other->process->host, own->host) == 0;
@@ -78,11 +95,12 @@ static bool put_into_group(struct runs *runs, size_t i)
 {
     struct kymo__scaling_worker *worker = &runs->workers[i];
     const struct kymo_process *p = worker->process;
+    worker->run_id = find_id(runs, i);
     const uint32_t repeat = repeat_of(runs, i);
     for (worker->group = 0; worker->group < runs->n_groups; worker->group++) {
         struct kymo__scaling_group *group = &runs->groups[worker->group];
         if (group->repeat != repeat || group->world_size != p->world_size ||
-            strcmp(group->run_id, p->run_id) != 0)
+            strcmp(group->run_id, worker->run_id) != 0)
             continue;
         group->start_unix_ns = KYMO__MIN(group->start_unix_ns, p->start_unix_ns);
         group->n_workers++;
@@ -90,7 +108,7 @@ static bool put_into_group(struct runs *runs, size_t i)
     }
     if (!kymo__grow(&runs->groups, &runs->groups_cap, runs->n_groups + 1, sizeof *runs->groups))
         return false;
-    runs->groups[runs->n_groups++] = (struct kymo__scaling_group){.run_id = p->run_id,
+    runs->groups[runs->n_groups++] = (struct kymo__scaling_group){.run_id = worker->run_id,
                                                                   .world_size = p->world_size,
                                                                   .repeat = repeat,
                                                                   .start_unix_ns = p->start_unix_ns,
@@ -148,14 +166,17 @@ static kymo_status read_part(const struct runs *runs, size_t group, const bool *
 static kymo_status read_group(const struct runs *runs, size_t group)
 {
     const size_t n_logs = kymo_recording_n_logs(runs->recording);
-    struct kymo__scaling_source source = {
-        .reading = runs->reading, .path = runs->path, .is_alone = runs->n_groups == 1};
+    struct kymo__scaling_source source = {.reading = runs->reading,
+                                          .path = runs->path,
+                                          .is_alone = runs->n_groups == 1,
+                                          .is_checked = runs->is_checked};
     kymo_recording *part = NULL;
     bool *keep = kymo__calloc(n_logs + 1, sizeof *keep);
     if (keep == NULL)
         return no_memory(runs->path);
     choose(runs, group, keep);
-    kymo_status status = kymo__recording_part(runs->recording, keep, &part);
+    kymo_status status =
+        kymo__recording_part(runs->recording, keep, runs->groups[group].run_id, &part);
     if (status == KYMO_OK)
         status = read_part(runs, group, keep, part, &source);
     kymo_recording_close(part);
@@ -233,7 +254,10 @@ kymo_status kymo__scaling_read_recording(const struct kymo__scaling_reading *rea
 {
     const struct kymo_import_options options = {.from = is_trace ? "kineto" : NULL,
                                                 .n_jobs = reading->n_jobs};
-    struct runs runs = {.reading = reading, .path = path};
+    struct stat info;
+    struct runs runs = {.reading = reading,
+                        .path = path,
+                        .is_checked = !is_trace && stat(path, &info) == 0 && S_ISDIR(info.st_mode)};
     KYMO_TRY(is_trace ? kymo_open(path, &options, &runs.recording)
                       : kymo_recording_open(path, &runs.recording));
     const kymo_status status = read_runs(&runs);

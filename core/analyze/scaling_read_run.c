@@ -282,43 +282,51 @@ static bool count_hosts(const struct kymo__scaling_source *source, uint32_t *out
 }
 
 /* The ranks from 0 on that are not here, the first few by number. */
+static void put_missing(const struct kymo__scaling_source *source, uint32_t n_workers,
+                        uint32_t n_missing, struct kymo__buf *out)
+{
+    size_t at = 0;
+    uint32_t n_named = 0;
+    if (source->workers[0]->process->rank < 0)
+        return; /* nobody knows which */
+    for (int64_t rank = 0; rank < n_workers && n_named < MAX_NAMED; rank++) {
+        while (at < source->n && source->workers[at]->process->rank >= 0 &&
+               source->workers[at]->process->rank < rank)
+            at++;
+        if (at == source->n || source->workers[at]->process->rank != rank)
+            kymo__buf_printf(out, "%s%" PRId64, n_named++ == 0 ? " (" : ", ", rank);
+    }
+    if (n_named != 0)
+        kymo__buf_puts(out, n_missing > n_named ? ", ...)" : ")");
+}
+
 static kymo_status note_missing(const struct kymo__scaling_source *source,
                                 struct kymo_scaling_run *run, uint32_t n_ranks)
 {
     struct kymo__buf names = {0};
-    size_t at = 0;
-    uint32_t n_named = 0;
-    const bool has_ranks = source->workers[0]->process->rank >= 0;
-    for (int64_t rank = 0; has_ranks && rank < run->workers && n_named < MAX_NAMED; rank++) {
-        while (at < source->n && source->workers[at]->process->rank < rank &&
-               source->workers[at]->process->rank >= 0)
-            at++;
-        if (at < source->n && source->workers[at]->process->rank == rank)
-            continue;
-        kymo__buf_printf(&names, "%s%" PRId64, n_named++ == 0 ? " (" : ", ", rank);
-    }
     const uint32_t n_missing = run->workers - n_ranks;
-    if (n_named != 0)
-        kymo__buf_puts(&names, n_missing > n_named ? ", ...)" : ")");
+    put_missing(source, run->workers, n_missing, &names);
     kymo__buf_put(&names, "", 1);
-    const kymo_status status =
-        names.failed ? no_memory(source)
-                     : kymo__scaling_read_note(source->reading,
-                                               "%s: %u of %u ranks are missing%s; the slowest of "
-                                               "the others counts, and they are taken to have as "
-                                               "many samples.",
-                                               run->name, (unsigned)n_missing,
-                                               (unsigned)run->workers, names.data);
+    kymo_status status = names.failed ? no_memory(source) : KYMO_OK;
+    if (status == KYMO_OK && !source->is_checked)
+        status =
+            kymo__scaling_read_note(source->reading, "%s: %u of %u ranks are missing%s.", run->name,
+                                    (unsigned)n_missing, (unsigned)run->workers, names.data);
+    if (status == KYMO_OK && (run->samples_per_epoch > 0 || run->batch > 0))
+        status = kymo__scaling_read_note(source->reading,
+                                         "%s: ranks that are missing are taken to have as many "
+                                         "samples as the others.",
+                                         run->name);
     run->samples_per_epoch *= (double)run->workers / n_ranks;
     run->batch *= (double)run->workers / n_ranks;
     kymo__buf_fini(&names);
     return status;
 }
 
+/* Who still records, or stopped within an epoch, or without epochs was killed. */
 static kymo_status note_ends(const struct kymo__scaling_source *source, struct kymo_scaling_run *run)
 {
     size_t n_running = 0, n_open = 0;
-    const char *other = NULL;
     for (size_t i = 0; i < source->n; i++) {
         const struct kymo__scaling_worker *worker = source->workers[i];
         const bool is_over = worker->process->source[0] != '\0' ||
@@ -326,21 +334,12 @@ static kymo_status note_ends(const struct kymo__scaling_source *source, struct k
                              strcmp(worker->process->end, "exit") == 0;
         n_running += strcmp(worker->process->end, "running") == 0;
         n_open += worker->steps.has_open_epoch || (!is_over && worker->steps.n_epochs == 0);
-        if (strcmp(worker->process->version, source->workers[0]->process->version) != 0)
-            other = worker->process->version;
     }
     run->is_partial = n_running != 0 || n_open != 0;
-    if (n_running != 0)
-        KYMO_TRY(
-            kymo__scaling_read_note(source->reading,
-                                    "%s is still being written by %zu of %zu processes; what is "
-                                    "there so far counts.",
-                                    run->name, n_running, source->n));
-    if (other != NULL)
-        KYMO_TRY(kymo__scaling_read_note(
-            source->reading, "%s was recorded by different versions of kymo, %s and %s.", run->name,
-            source->workers[0]->process->version, other));
-    return KYMO_OK;
+    if (n_running == 0 || (source->is_checked && kymo_recording_n_logs(source->recording) > 1))
+        return KYMO_OK;
+    return kymo__scaling_read_note(
+        source->reading, "%s is still being written; what is there so far counts.", run->name);
 }
 
 static kymo_status add_identity(const struct kymo__scaling_source *source,

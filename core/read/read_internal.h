@@ -305,11 +305,11 @@ KYMO_WARN_UNUSED kymo_status kymo__recording_open_parts(const char *name, int fd
                                                         const struct kymo__log_part *parts,
                                                         size_t n, kymo_recording **out);
 /*
- * Some logs of a recording, those for which `keep` is set, as a recording of their own. It lives on the whole, which is
- * closed after it. Warnings stay with the whole.
+ * Some logs of a recording, those for which `keep` is set, as a recording of their own: one run, of that id, which is
+ * lent. It lives on the whole, which is closed after it. Warnings stay with the whole.
  */
 KYMO_WARN_UNUSED kymo_status kymo__recording_part(const kymo_recording *whole, const bool *keep,
-                                                  kymo_recording **out);
+                                                  const char *run_id, kymo_recording **out);
 
 /* Pass 1. KYMO_EFORMAT when the file is not a log; the sentence names it. On failure `log` is left finished. */
 KYMO_WARN_UNUSED kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,

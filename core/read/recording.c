@@ -260,7 +260,7 @@ kymo_status kymo__recording_open_parts(const char *name, int fd, const struct ky
 }
 
 /* A log of the whole once more, under its number in the part. */
-static bool share_log(kymo_recording *part, const struct kymo__log_file *log)
+static bool share_log(kymo_recording *part, const struct kymo__log_file *log, const char *run_id)
 {
     struct kymo__log_file *copy = kymo__alloc(sizeof *copy);
     if (copy == NULL ||
@@ -270,12 +270,14 @@ static bool share_log(kymo_recording *part, const struct kymo__log_file *log)
     }
     *copy = *log;
     copy->info.index = (uint32_t)part->n_logs;
+    copy->info.run_id = run_id;
     part->n_processes += copy->info.role[0] == '\0';
     part->logs[part->n_logs++] = copy;
     return true;
 }
 
-kymo_status kymo__recording_part(const kymo_recording *whole, const bool *keep, kymo_recording **out)
+kymo_status kymo__recording_part(const kymo_recording *whole, const bool *keep, const char *run_id,
+                                 kymo_recording **out)
 {
     kymo_recording *part = kymo__calloc(1, sizeof *part);
     if (part == NULL)
@@ -285,7 +287,7 @@ kymo_status kymo__recording_part(const kymo_recording *whole, const bool *keep, 
     part->name = name_of(whole->name);
     bool is_done = part->name != NULL;
     for (size_t i = 0; is_done && i < whole->n_logs; i++)
-        is_done = !keep[i] || share_log(part, whole->logs[i]);
+        is_done = !keep[i] || share_log(part, whole->logs[i], run_id);
     if (!is_done) {
         kymo_recording_close(part);
         return no_memory(whole->name);

@@ -210,6 +210,21 @@ static void ranks_that_are_there_twice_are_repeats(void **state)
     kymo_scaling_runs_destroy(runs);
 }
 
+/* Started by hand: no launcher gives them an id that they share. */
+static void ranks_with_an_id_each_are_one_run(void **state)
+{
+    const struct scratch *s = *state;
+    struct rank r = plain;
+    write_rank(s, "hand.kymo", "r0", &r);
+    r.run = "b", r.rank = 1, r.pid = 101, r.step_s = 2;
+    write_rank(s, "hand.kymo", "r1", &r);
+    kymo_scaling_runs *runs = read_path(s, "hand.kymo");
+    assert_int_equal(kymo_scaling_runs_count(runs), 1);
+    expect_near(kymo_scaling_runs_at(runs, 0)->epoch_s[0], 8);
+    expect_near(kymo_scaling_runs_at(runs, 0)->batch, 64);
+    kymo_scaling_runs_destroy(runs);
+}
+
 static void missing_ranks_and_a_run_that_stopped_are_told(void **state)
 {
     const struct scratch *s = *state;
@@ -225,7 +240,8 @@ static void missing_ranks_and_a_run_that_stopped_are_told(void **state)
     assert_int_equal(run->is_partial, 1);
     assert_int_equal(run->n_epochs, 3); /* the one that was not ended is none */
     expect_near(run->samples_per_epoch, 4 * 4 * 32);
-    expect_note(runs, "2 of 4 ranks are missing (1, 3)");
+    expect_note(runs, "Ranks 1 and 3 of 4 have no log here");
+    expect_note(runs, "as many samples as the others");
     kymo_scaling_runs_destroy(runs);
 }
 
@@ -445,6 +461,7 @@ int main(void)
         SCRATCH_TEST(the_slowest_rank_counts),
         SCRATCH_TEST(repeats_in_one_recording_are_runs),
         SCRATCH_TEST(ranks_that_are_there_twice_are_repeats),
+        SCRATCH_TEST(ranks_with_an_id_each_are_one_run),
         SCRATCH_TEST(missing_ranks_and_a_run_that_stopped_are_told),
         SCRATCH_TEST(a_folder_is_looked_through_and_damage_is_named),
         SCRATCH_TEST(what_is_nothing_of_ours_is_one_sentence),
