@@ -118,9 +118,9 @@ static bool next_readings(const struct run_rows *rows, double nominal_s, size_t 
                           struct readings *out)
 {
     const size_t n = rows->n[KYMO__MEASURE_POWER];
-    const struct kymo__measured *first = rows->of[KYMO__MEASURE_POWER] + *at;
     if (*at == n)
         return false;
+    const struct kymo__measured *first = rows->of[KYMO__MEASURE_POWER] + *at;
     *out = (struct readings){.rows = first, .interval_s = nominal_s};
     while (*at < n && rows->of[KYMO__MEASURE_POWER][*at].rank == first->rank)
         (*at)++, out->n++;
