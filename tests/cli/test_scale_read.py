@@ -16,21 +16,25 @@ from built import Finished
 
 SCRIPT = """
 import os, sys
-import torch, torch.distributed as dist
-import kymo, kymo.torch
+import kymo
 
-kymo.torch.trace_distributed()
-torch.set_num_threads(1)
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=rank, world_size=world)
+if world > 1:
+    import torch, torch.distributed as dist
+    import kymo.torch
+
+    kymo.torch.trace_distributed()
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=rank, world_size=world)
 for _ in range(3):
     with kymo.epoch():
         for _ in range(4):
             with kymo.iteration(samples=32 // world):
-                x = torch.ones(64, 64)
-                x = x @ x
-                dist.all_reduce(x)
-dist.destroy_process_group()
+                total = sum(range(20000))
+                if world > 1:
+                    dist.all_reduce(torch.tensor([total]))
+if world > 1:
+    dist.destroy_process_group()
 """
 
 Ranks = Callable[..., None]
@@ -58,7 +62,7 @@ def ranks(tmp_path: Path, environment: dict[str, str]) -> Ranks:
             subprocess.Popen([sys.executable, str(script), str(meeting)], env={**shared, "RANK": str(rank)})
             for rank in range(world)
         ]
-        assert [process.wait(timeout=120) for process in started] == [0] * world
+        assert [process.wait(timeout=300) for process in started] == [0] * world
 
     return run
 
@@ -190,6 +194,40 @@ sys.stdin.read()
     assert answer["runs"][0]["partial"] is True
     assert answer["runs"][0]["epochs"] == 2  # behind the first
     assert "now.kymo is still being written" in notes(answer)
+
+
+def test_energy_of_a_recording(kymo: Callable[..., Finished], compiled: Callable[..., Path]) -> None:
+    """Joules of each run and of its epochs; runs that were added to one recording are not summed."""
+    program = compiled("joules.c")
+    for watts in (100, 200):
+        assert kymo("run", "-q", "--append", "-o", "energy.kymo", "--", program, watts).returncode == 0
+    answer = found(kymo("scale", "--json", "--with-first", "energy.kymo"))
+    assert len(answer["runs"]) == 2 and answer["points"][0]["runs"] == 2
+    low, high = sorted(row["joules"] for row in answer["runs"])
+    assert 1.5 < high / low < 3
+    point = answer["points"][0]
+    assert point["utilization"] == pytest.approx(0.75, abs=0.01)
+    assert low / 2 * 0.5 < point["joules_per_epoch"] < high / 2 * 1.5
+    assert point["samples"] == 80
+
+
+def test_a_monitor_tells_its_strategy(
+    kymo: Callable[..., Finished], tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """It is in the recording, also in one that `kymo run` began, and goes before that of the options."""
+    script = tmp_path / "monitored.py"
+    script.write_text(
+        "import kymo\n"
+        "with kymo.TrainingMonitor(output_dir='out', run_name='a', strategy='own way'):\n"
+        "    for _ in range(2):\n"
+        "        with kymo.epoch():\n"
+        "            pass\n"
+    )
+    subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, check=True, timeout=60)
+    env = {"KYMO_OPTIONS": "strategy=other,experiment=x"}
+    assert kymo("run", "-q", "-o", "within.kymo", "--", sys.executable, script, env=env).returncode == 0
+    runs = found(kymo("scale", "--json", "out", "within.kymo"))["runs"]
+    assert [(row["experiment"], row["strategy"]) for row in runs] == [("", "own way"), ("x", "own way")]
 
 
 def test_faults_are_one_sentence(kymo: Callable[..., Finished], tmp_path: Path) -> None:
