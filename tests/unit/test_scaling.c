@@ -366,6 +366,21 @@ static void repeats_that_disagree_are_flagged(void **state)
     kymo_scaling_destroy(scaling);
 }
 
+/* Common sense of many calm points does not make one that is plainly noisy look calm. */
+static void a_noisy_point_among_calm_ones_keeps_its_interval(void **state)
+{
+    const double calm[][2] = {{99, 99}, {100, 100}, {101, 101}},
+                 noisy[][2] = {{60, 60}, {100, 100}, {140, 140}};
+    for (uint32_t workers = 1; workers <= 12; workers++)
+        for (size_t i = 0; i < 3; i++)
+            add_epochs(*state, "s", workers, workers == 7 ? noisy[i] : calm[i], 2);
+    kymo_scaling *scaling = scale_with(*state, NULL);
+    assert_true(real(scaling, "points", 6, "low_s") < 65);
+    assert_true(real(scaling, "points", 6, "high_s") > 155);
+    assert_true(real(scaling, "points", 0, "low_s") > 80);
+    kymo_scaling_destroy(scaling);
+}
+
 static void points_without_a_time_are_left_out_and_said(void **state)
 {
     add_epochs(*state, "s", 1, TEN, 3);
@@ -638,6 +653,7 @@ int main(void)
         TEST(the_first_epoch_warms_up),
         TEST(a_run_that_stopped_half_way_counts_by_its_whole_epochs),
         TEST(repeats_that_disagree_are_flagged),
+        TEST(a_noisy_point_among_calm_ones_keeps_its_interval),
         TEST(points_without_a_time_are_left_out_and_said),
         TEST(steps_tell_where_there_are_no_epochs),
         TEST(a_measure_can_be_chosen),
