@@ -1,0 +1,160 @@
+/* What makes reports over many logs quick and small changes no answer: the loop for what is usual, shared tables of sites. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "log_maker.h"
+#include "read/read_internal.h"
+#include <kymo/report.h>
+
+/* ---- the loop for what is usual ---- */
+
+/* A walk with a limit of depth is by the stack machine alone, and this one is never reached. */
+enum { N_WORDS = 3000, N_SITES = 12, NO_LIMIT = 1 << 30 };
+
+static uint32_t draw(uint64_t *random, uint32_t n)
+{
+    *random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*random >> 33) % n;
+}
+
+/* Begins and ends that nest as a rule; now and then an end of another name, an orphan, an unknown site, a mark, an iteration. */
+static void put_program(struct log_maker *log, uint64_t seed, uint32_t deepest)
+{
+    uint64_t random = seed, tick = 0, n_iterations = 0;
+    uint32_t stack[1024];
+    size_t depth = 0;
+    for (int i = 0; i < N_WORDS; i++) {
+        const uint32_t what = draw(&random, 100), site = 1 + draw(&random, N_SITES);
+        tick += draw(&random, 2) != 0 ? draw(&random, 50) : draw(&random, 1 << 20);
+        if (what < 2) {
+            log_end(log, tick, 1 + draw(&random, N_SITES + 3));
+            depth = 0; /* what is open is no longer known; ends may be orphans from here on */
+        } else if (what < 3) {
+            log_iteration(log, tick, n_iterations++, false, 0);
+        } else if (depth < deepest && (depth == 0 || what < 53)) {
+            stack[depth++] = site;
+            log_begin(log, tick, site);
+        } else {
+            log_end(log, tick, what % 7 == 0 ? 0 : stack[depth - 1]);
+            depth--;
+        }
+    }
+}
+
+static char *all_tables(kymo_recording *recording, uint32_t max_depth)
+{
+    static const char *const names[] = {"ranges",  "tree",  "threads",    "ranks",
+                                        "open",    "marks", "iterations", "iteration_ranks",
+                                        "warnings"};
+    const struct kymo_summary_options options = {.max_depth = max_depth};
+    kymo_summary *summary = NULL;
+    assert_int_equal(kymo_summary_create(&recording, 1, &options, &summary), KYMO_OK);
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(kymo_present_csv(kymo_summary_table(summary, names[i]), out), KYMO_OK);
+    fclose(out);
+    kymo_summary_destroy(summary);
+    return text;
+}
+
+static void what_is_usual_gives_the_same_answer_by_itself(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct log_maker log = {0};
+        log_put_preamble(&log);
+        for (uint32_t site = 4; site <= N_SITES; site++) {
+            char name[16];
+            snprintf(name, sizeof name, "site %u", site % 10); /* some names have two sites */
+            log_put_site(&log, site, name);
+        }
+        put_program(&log, seed, seed % 4 == 0 ? 600 : 8);
+        log_put_words(&log, 0, 0);
+        log_put_end(&log, "stop");
+        kymo_recording *recording = NULL;
+        assert_int_equal(log_open(&log, &recording), KYMO_OK);
+        char *quick = all_tables(recording, 0), *slow = all_tables(recording, NO_LIMIT);
+        assert_string_equal(quick, slow);
+        assert_true(strlen(quick) > 500);
+        free(quick);
+        free(slow);
+        log_close(recording);
+        log_maker_fini(&log);
+    }
+}
+
+/* ---- tables of sites ---- */
+
+static struct kymo__site_table *make_table(const char *first, const char *second, uint32_t line)
+{
+    const char *const names[] = {first, second};
+    struct kymo__site_table *table = NULL;
+    assert_non_null(kymo__site_table_make(&table));
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct kymo__site_entry entry = {
+            .id = 20 * i + 1, .line = line, .name_len = (uint32_t)strlen(names[i])};
+        assert_true(kymo__site_table_add(table, &entry, names[i]));
+    }
+    return table;
+}
+
+static void equal_tables_become_one(void **state)
+{
+    (void)state;
+    struct kymo__site_tables tables;
+    struct kymo__site_table *a = make_table("x", "y", 7), *b = make_table("x", "y", 7),
+                            *other_line = make_table("x", "y", 8),
+                            *other_name = make_table("x", "z", 7), *none = NULL;
+    kymo__site_tables_init(&tables);
+    kymo__site_tables_share(&tables, &a);
+    kymo__site_tables_share(&tables, &b);
+    kymo__site_tables_share(&tables, &other_line);
+    kymo__site_tables_share(&tables, &other_name);
+    kymo__site_tables_share(&tables, &none);
+    kymo__site_tables_fini(&tables);
+    assert_ptr_equal(a, b);
+    assert_ptr_not_equal(a, other_line);
+    assert_ptr_not_equal(a, other_name);
+    assert_null(none);
+    kymo__site_table_release(a);
+    assert_string_equal(kymo__site_table_get(b, 21)->name, "y");
+    assert_null(kymo__site_table_get(b, 2));
+    kymo__site_table_release(b);
+    kymo__site_table_release(other_line);
+    kymo__site_table_release(other_name);
+}
+
+static void more_tables_than_are_shared_stay_with_their_logs(void **state)
+{
+    (void)state;
+    enum { N = 2 * KYMO__MAX_SHARED_TABLES };
+    struct kymo__site_tables tables;
+    struct kymo__site_table *all[N];
+    kymo__site_tables_init(&tables);
+    for (uint32_t i = 0; i < N; i++) {
+        all[i] = make_table("x", "y", i);
+        kymo__site_tables_share(&tables, &all[i]);
+    }
+    kymo__site_tables_fini(&tables);
+    for (uint32_t i = 0; i < N; i++) {
+        assert_int_equal(kymo__site_table_get(all[i], 1)->line, i);
+        kymo__site_table_release(all[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_usual_gives_the_same_answer_by_itself),
+        cmocka_unit_test(equal_tables_become_one),
+        cmocka_unit_test(more_tables_than_are_shared_stay_with_their_logs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
