@@ -12,6 +12,7 @@
 #include "report_energy.h"
 #include "report_epochs.h"
 #include "report_memory.h"
+#include "report_mpi.h"
 #include "report_samples.h"
 
 /* Rows a screen takes in at one glance. */
@@ -204,10 +205,14 @@ static int print_csv(kymo_summary *summary, const struct kymo_report_options *re
     return kymo_present_csv(table, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
 }
 
+/* A launcher of MPI hands on what we print. It may give us a terminal of its own, and none is at the other end. */
+static bool is_relayed;
+
 static struct kymo_text_options text_wants(FILE *out)
 {
-    return (struct kymo_text_options){.width = cli_terminal_width(out),
-                                      .color = cli_wants_color(out, given.color),
+    return (struct kymo_text_options){.width = is_relayed ? 0 : cli_terminal_width(out),
+                                      .color = !(is_relayed && strcmp(given.color, "auto") == 0) &&
+                                               cli_wants_color(out, given.color),
                                       .unit = given.unit};
 }
 
@@ -510,6 +515,38 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
+/* The report that one process makes, by its option; NULL: a summary, which several can share. */
+static const char *made_alone(void)
+{
+    return given.html != NULL    ? "--html"
+           : given.energy        ? "--energy"
+           : given.epochs        ? "--epochs"
+           : given.memory        ? "--memory"
+           : given.calls         ? "--calls"
+           : given.samples       ? "--samples"
+           : given.gpu           ? "--gpu"
+           : given.per_iteration ? "--per-iteration"
+                                 : NULL;
+}
+
+/* What several processes have summed up. Energy and samples are of one, who opens all for them. */
+static int print_share(struct report_share *share, int n_args, char **args)
+{
+    struct cli_recordings whole = {0};
+    const bool needs_whole = share->has_energy || share->has_samples;
+    int status = needs_whole && !cli_open(&whole, args, n_args) ? CLI_BAD : CLI_FINE;
+    if (status == CLI_FINE)
+        status = report_to(&(struct findings){.summary = share->summary},
+                           needs_whole ? &whole : &share->recordings, given.output);
+    if (status == CLI_FINE && share->damaged != NULL)
+        status = cli_fail("%s is damaged; this is what could be read of it", share->damaged);
+    kymo_summary_destroy(share->summary);
+    cli_close(&share->recordings);
+    if (needs_whole)
+        cli_close(&whole);
+    return status;
+}
+
 static int report(int n_args, char **args)
 {
     if (given.samples && given.iterations != NULL && given.iterations[0] == '\0') {
@@ -551,6 +588,20 @@ static int report(int n_args, char **args)
     signal(SIGPIPE, SIG_DFL);
     keep_memory();
     cli_use_jobs(given.jobs);
+    struct report_share share;
+    const struct kymo_summary_options wants = summary_wants("reading");
+    const enum report_mpi who = report_mpi(n_args, args, &wants, made_alone(), &share);
+    is_relayed = share.is_job;
+    switch (who) {
+    case REPORT_DONE:
+        return print_share(&share, n_args, args);
+    case REPORT_LEAVE:
+        return CLI_FINE;
+    case REPORT_BAD:
+        return CLI_BAD;
+    case REPORT_ALONE:
+        break;
+    }
     if (given.html != NULL)
         return make_page(n_args, args);
 
@@ -606,6 +657,7 @@ const struct cli_command cli_command_report = {
         "  kymo report train.kymo --samples --iterations=slow --by line\n"
         "  kymo report train.kymo --html train.html   a page with everything\n"
         "  kymo report trace.json.gz --tree           a trace of torch.profiler\n"
-        "  kymo report train.kymo --json | jq '.ranges[0]'",
+        "  kymo report train.kymo --json | jq '.ranges[0]'\n"
+        "  mpirun -n 8 kymo report train.kymo         thousands of logs, read by eight processes",
     .run = report,
 };

@@ -1,0 +1,419 @@
+/*
+ * See report_mpi.h. Rank 0 lists the logs and cuts the list into shares of equal size; each process adds up its share; then
+ * parts go up a tree, pair by pair: in the first round rank 1 gives to 0, 3 to 2 and so on, in the next 2 to 0.
+ *
+ * Whatever fails in one process goes up the same tree as a sentence, so that nobody waits for what never comes.
+ */
+#include "report_mpi.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <kymo/partial.h>
+
+#include "mpi_job.h"
+
+enum { SHARED = 1, NOT_SHARED = 2 }; /* the first byte of a share */
+
+/* ---- rank 0: the list of logs ---- */
+
+struct log {
+    char *name;
+    uint32_t recording;
+    uint64_t size;
+};
+
+struct list {
+    struct log *logs; /* by recording and name */
+    size_t n, cap;
+    uint64_t size;
+};
+
+static void list_fini(struct list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->logs[i].name);
+    free(list->logs);
+}
+
+static bool add_log(struct list *list, const char *folder, const char *name, uint32_t recording)
+{
+    enum { EACH = 4096 }; /* opening costs, too */
+    char *path = NULL;
+    struct stat st;
+    if (list->n == list->cap) {
+        const size_t cap = list->cap * 2 + 64;
+        struct log *longer = realloc(list->logs, cap * sizeof *longer);
+        if (longer == NULL)
+            return false;
+        list->logs = longer;
+        list->cap = cap;
+    }
+    if (asprintf(&path, "%s/%s", folder, name) < 0)
+        return false;
+    const uint64_t size = stat(path, &st) == 0 ? (uint64_t)st.st_size + EACH : EACH;
+    free(path);
+    char *copy = strdup(name);
+    if (copy != NULL)
+        list->logs[list->n++] = (struct log){copy, recording, size};
+    list->size += size;
+    return copy != NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct log *)a)->name, ((const struct log *)b)->name);
+}
+
+/* False for what is no recording with logs, or cannot be listed: one process then says what there is to say. */
+static bool list_logs(struct list *list, const char *path, uint32_t recording)
+{
+    const size_t first = list->n;
+    bool done = true;
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return false;
+    for (const struct dirent *entry; done && (entry = readdir(dir)) != NULL;) {
+        const char *dot = strrchr(entry->d_name, '.');
+        if (dot != NULL && dot != entry->d_name && strcmp(dot, ".klog") == 0)
+            done = add_log(list, path, entry->d_name, recording);
+    }
+    closedir(dir);
+    if (!done || list->n == first)
+        return false;
+    qsort(list->logs + first, list->n - first, sizeof *list->logs, by_name);
+    return kymo_recording_seal(path) == KYMO_OK;
+}
+
+/* ---- shares ---- */
+
+/* Names with a NUL behind each; an empty one ends a recording. */
+static char *make_share(const struct list *list, size_t from, size_t to, uint32_t n_recordings,
+                        size_t *len)
+{
+    size_t size = 1 + n_recordings, at = 1;
+    for (size_t i = from; i < to; i++)
+        size += strlen(list->logs[i].name) + 1;
+    char *share = calloc(1, size);
+    if (share == NULL)
+        return NULL;
+    share[0] = SHARED;
+    for (uint32_t r = 0; r < n_recordings; r++) {
+        for (; from < to && list->logs[from].recording == r; from++) {
+            strcpy(share + at, list->logs[from].name);
+            at += strlen(share + at) + 1;
+        }
+        at++;
+    }
+    *len = size;
+    return share;
+}
+
+/* The first log of a rank's share: where the middle of a log lies decides. */
+static size_t first_of(const struct list *list, const struct mpi_job *job, uint32_t rank)
+{
+    const double before = (double)list->size * rank / job->size;
+    double at = 0;
+    size_t i = 0;
+    for (; i < list->n && at + (double)list->logs[i].size / 2 < before; i++)
+        at += (double)list->logs[i].size;
+    return i;
+}
+
+/* Give each its share; rank 0's own is returned, NULL without memory. Nothing to share goes out as such. */
+static char *hand_out(const struct list *list, const struct mpi_job *job, uint32_t n_recordings,
+                      size_t *len)
+{
+    char *own = NULL;
+    for (uint32_t rank = job->size; rank-- > 0;) {
+        const size_t from = first_of(list, job, rank),
+                     to = rank + 1 < job->size ? first_of(list, job, rank + 1) : list->n;
+        size_t n = 0;
+        char *share = make_share(list, from, to, n_recordings, &n);
+        if (rank == 0) {
+            own = share;
+            *len = n;
+            break;
+        }
+        mpi_job_send(rank, share, n);
+        free(share);
+    }
+    return own;
+}
+
+static void send_away(const struct mpi_job *job)
+{
+    for (uint32_t rank = 1; rank < job->size; rank++)
+        mpi_job_send(rank, &(char){NOT_SHARED}, 1);
+}
+
+/* ---- every process: its part ---- */
+
+/* What goes up the tree before the bytes of a part. */
+struct news {
+    int32_t status;         /* of the first that failed */
+    uint32_t first_damaged; /* recording; UINT32_MAX: none */
+    uint32_t has_energy, has_samples;
+    uint64_t n_processes, n_logs;
+    char error[1024];
+};
+
+static void fail(struct news *news, kymo_status status, const char *sentence)
+{
+    if (news->status != KYMO_OK)
+        return;
+    news->status = status;
+    snprintf(news->error, sizeof news->error, "%s", sentence);
+}
+
+static kymo_status open_names(struct cli_recordings *recordings, const char *path, const char **at,
+                              const char *end, uint32_t n_jobs)
+{
+    size_t n = 0;
+    for (const char *name = *at; name < end && *name != '\0'; name += strlen(name) + 1)
+        n++;
+    const char **names = calloc(n + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < n; i++, *at += strlen(*at) + 1)
+        names[i] = *at;
+    (*at)++;
+    const kymo_status status =
+        names != NULL
+            ? kymo_recording_open_logs(path, names, n, n_jobs, &recordings->list[recordings->n])
+            : KYMO_ENOMEM;
+    free(names);
+    recordings->n += status == KYMO_OK;
+    return status;
+}
+
+/* NULL: no memory for it. */
+static kymo_status open_share(struct cli_recordings *recordings, int n_paths, char **paths,
+                              const char *share, size_t len, uint32_t n_jobs)
+{
+    const char *at = share + 1;
+    recordings->list = calloc((size_t)n_paths, sizeof recordings->list[0]);
+    kymo_status status = share != NULL && recordings->list != NULL ? KYMO_OK : KYMO_ENOMEM;
+    for (int i = 0; i < n_paths && status == KYMO_OK; i++)
+        status = open_names(recordings, paths[i], &at, share + len, n_jobs);
+    return status;
+}
+
+static void look_at(const struct cli_recordings *recordings, struct news *news)
+{
+    for (size_t i = 0; i < recordings->n; i++) {
+        news->n_processes += kymo_recording_n_processes(recordings->list[i]);
+        news->n_logs += kymo_recording_n_logs(recordings->list[i]);
+        if (kymo_recording_is_damaged(recordings->list[i]) && i < news->first_damaged)
+            news->first_damaged = (uint32_t)i;
+    }
+    news->has_energy = kymo_energy_is_there(recordings->list, recordings->n) != 0;
+    news->has_samples = kymo_samples_are_there(recordings->list, recordings->n) != 0;
+}
+
+static const char *sentence_of(kymo_status status)
+{
+    return status == KYMO_ENOMEM ? "no memory for the summary in a process of the MPI job"
+                                 : kymo_last_error();
+}
+
+/* ---- up the tree ---- */
+
+static void add_news(struct news *news, const struct news *other)
+{
+    if (other->status != KYMO_OK)
+        fail(news, (kymo_status)other->status, other->error);
+    if (other->first_damaged < news->first_damaged)
+        news->first_damaged = other->first_damaged;
+    news->has_energy |= other->has_energy;
+    news->has_samples |= other->has_samples;
+    news->n_processes += other->n_processes;
+    news->n_logs += other->n_logs;
+}
+
+static void take_from(uint32_t rank, kymo_partial *partial, struct news *news)
+{
+    size_t news_len, len;
+    struct news *other = mpi_job_receive(rank, &news_len);
+    void *bytes = mpi_job_receive(rank, &len);
+    if (other == NULL || news_len != sizeof *other || (len != 0 && bytes == NULL)) {
+        fail(news, KYMO_ENOMEM, sentence_of(KYMO_ENOMEM));
+    } else {
+        other->error[sizeof other->error - 1] = '\0';
+        add_news(news, other);
+        if (news->status == KYMO_OK) {
+            const kymo_status status = kymo_partial_join(partial, bytes, len);
+            if (status != KYMO_OK)
+                fail(news, status, sentence_of(status));
+        }
+    }
+    free(other);
+    free(bytes);
+}
+
+static void give_to(uint32_t rank, kymo_partial *partial, struct news *news)
+{
+    const void *bytes = NULL;
+    size_t len = 0;
+    if (news->status == KYMO_OK) {
+        const kymo_status status = kymo_partial_pack(partial, &bytes, &len);
+        if (status != KYMO_OK) {
+            fail(news, status, sentence_of(status));
+            len = 0;
+        }
+    }
+    mpi_job_send(rank, news, sizeof *news);
+    mpi_job_send(rank, bytes, len);
+}
+
+static void reduce(const struct mpi_job *job, kymo_partial *partial, struct news *news)
+{
+    for (uint32_t step = 1; step < job->size; step *= 2) {
+        if ((job->rank & step) != 0) {
+            give_to(job->rank - step, partial, news);
+            return;
+        }
+        if (job->rank + step < job->size)
+            take_from(job->rank + step, partial, news);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* Threads of this process: the processors that it may use, shared with others on this machine. */
+static uint32_t threads_of(const struct mpi_job *job, uint32_t wanted)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (wanted != 0)
+        return wanted;
+    const uint32_t n = sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
+    const uint32_t online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    const uint32_t due = online / (job->n_local != 0 ? job->n_local : 1);
+    return n < due ? n : due != 0 ? due : 1;
+}
+
+/* This process's part, and those that come to it. The partial is the caller's; NULL where it could not be made. */
+static kymo_partial *work_on(const struct mpi_job *job, int n_paths, char **paths,
+                             const struct kymo_summary_options *options, const char *share,
+                             size_t len, struct cli_recordings *recordings, struct news *news)
+{
+    struct kymo_summary_options wants = *options;
+    kymo_partial *partial = NULL;
+    wants.n_jobs = threads_of(job, options->n_jobs);
+    if (job->rank != 0)
+        wants.progress = NULL;
+    kymo_status status = open_share(recordings, n_paths, paths, share, len, wants.n_jobs);
+    if (status == KYMO_OK) {
+        look_at(recordings, news);
+        status = kymo_partial_create(recordings->list, recordings->n, &wants, &partial);
+    }
+    if (status != KYMO_OK)
+        fail(news, status, sentence_of(status));
+    reduce(job, partial, news);
+    return partial;
+}
+
+static enum report_mpi finish(kymo_partial *partial, const struct news *news,
+                              const struct kymo_summary_options *options, struct report_share *out)
+{
+    if (news->status != KYMO_OK) {
+        cli_fail("%s", news->error);
+        return REPORT_BAD;
+    }
+    /* Nothing but samplers, or nothing at all: what is to be said then is said by one who sees all. */
+    if (news->n_processes == 0)
+        return REPORT_ALONE;
+    if (kymo_partial_summary(partial, options, &out->summary) != KYMO_OK) {
+        cli_fail("%s", kymo_last_error());
+        return REPORT_BAD;
+    }
+    out->has_energy = news->has_energy != 0;
+    out->has_samples = news->has_samples != 0;
+    out->damaged = news->first_damaged < out->recordings.n
+                       ? kymo_recording_name(out->recordings.list[news->first_damaged])
+                       : NULL;
+    return REPORT_DONE;
+}
+
+static enum report_mpi work(const struct mpi_job *job, int n_paths, char **paths,
+                            const struct kymo_summary_options *options, const char *share,
+                            size_t len, struct report_share *out)
+{
+    struct news news = {.first_damaged = UINT32_MAX};
+    kymo_partial *partial =
+        work_on(job, n_paths, paths, options, share, len, &out->recordings, &news);
+    mpi_job_end();
+    cli_progress_end();
+    const enum report_mpi done = job->rank == 0 ? finish(partial, &news, options, out) : REPORT_LEAVE;
+    kymo_partial_destroy(partial);
+    if (done != REPORT_DONE)
+        cli_close(&out->recordings);
+    return done;
+}
+
+static enum report_mpi lead(const struct mpi_job *job, int n_paths, char **paths,
+                            const struct kymo_summary_options *options, struct report_share *out)
+{
+    struct list list = {0};
+    bool is_shared = true;
+    for (int i = 0; i < n_paths && is_shared; i++)
+        is_shared = list_logs(&list, paths[i], (uint32_t)i);
+    enum report_mpi done = REPORT_ALONE;
+    if (is_shared) {
+        size_t len = 0;
+        char *share = hand_out(&list, job, (uint32_t)n_paths, &len);
+        done = work(job, n_paths, paths, options, share, len, out);
+        free(share);
+    } else {
+        send_away(job);
+        mpi_job_end();
+    }
+    list_fini(&list);
+    return done;
+}
+
+static enum report_mpi follow(const struct mpi_job *job, int n_paths, char **paths,
+                              const struct kymo_summary_options *options, struct report_share *out)
+{
+    size_t len;
+    enum report_mpi done = REPORT_LEAVE;
+    char *share = mpi_job_receive(0, &len);
+    if (len == 1 && share != NULL && share[0] == NOT_SHARED)
+        mpi_job_end();
+    else
+        done = work(job, n_paths, paths, options, share, len, out);
+    free(share);
+    return done;
+}
+
+enum report_mpi report_mpi(int n_paths, char **paths, const struct kymo_summary_options *options,
+                           const char *alone, struct report_share *out)
+{
+    struct mpi_job job;
+    *out = (struct report_share){0};
+    const enum mpi_begin begin = mpi_job_begin(&job);
+    out->is_job = begin != MPI_JOB_NONE;
+    switch (begin) {
+    case MPI_JOB_NONE:
+    case MPI_JOB_ALONE:
+        return REPORT_ALONE;
+    case MPI_JOB_LEAVE:
+        return REPORT_LEAVE;
+    case MPI_JOB_BEGUN:
+        break;
+    }
+    if (alone != NULL) {
+        if (job.rank == 0)
+            cli_say("%s is made by one process; the other %u of the MPI job have nothing to do",
+                    alone, job.size - 1);
+        mpi_job_end();
+        return job.rank == 0 ? REPORT_ALONE : REPORT_LEAVE;
+    }
+    return job.rank == 0 ? lead(&job, n_paths, paths, options, out)
+                         : follow(&job, n_paths, paths, options, out);
+}
