@@ -256,6 +256,10 @@ static kymo_status match_collectives(kymo_breakdown *breakdown)
     }
     KYMO_TRY(kymo__collectives_match(&breakdown->collectives));
     breakdown->clocks = breakdown->collectives.clocks;
+    breakdown->n_nodes = breakdown->collectives.n_nodes;
+    breakdown->clocks_within_ns = breakdown->collectives.uncertainty_ns;
+    breakdown->n_aligned_by = breakdown->collectives.n_aligned_by;
+    breakdown->clocks_drift = breakdown->collectives.has_drifted;
     return KYMO_OK;
 }
 

@@ -42,6 +42,9 @@ struct kymo_breakdown {
     enum kymo__by by;
     enum kymo__window window;
     enum kymo__clocks clocks; /* by which collectives are compared */
+    uint64_t n_nodes, clocks_within_ns,
+        n_aligned_by; /* where they are aligned, as in struct kymo__collectives */
+    bool clocks_drift;
     /* While it is made. */
     struct kymo__process_breakdown *processes;
     size_t n_processes;

@@ -3,6 +3,7 @@
  *
  *   collectives_keep.c, collectives_join.c, collectives.c ── the calls of each process
  *   collectives_match.c ── which of them are one collective
+ *   collectives_clocks.c ── what they tell of the clocks of hosts
  *   collectives_tables.c
  *
  *   rank 0   ──────[ wait ███████ transfer ]──
@@ -21,9 +22,10 @@
 
 /* How the clocks of ranks relate. */
 enum kymo__clocks {
-    KYMO__CLOCKS_APART, /* not at all: no skew */
-    KYMO__CLOCKS_WALL,  /* by the time of day, as good as the hosts keep it */
-    KYMO__CLOCKS_SAME,  /* one machine */
+    KYMO__CLOCKS_APART,   /* not at all: no skew */
+    KYMO__CLOCKS_WALL,    /* by the time of day, as good as the hosts keep it */
+    KYMO__CLOCKS_ALIGNED, /* by what ranks of all hosts did together */
+    KYMO__CLOCKS_SAME,    /* one machine */
 };
 
 /* One call on one rank. 72 bytes. */
@@ -42,7 +44,8 @@ struct kymo__rank_call {
 /* A process that takes part. */
 struct kymo__member {
     const struct kymo_process *process;
-    uint32_t job; /* those of one are matched with one another */
+    uint32_t job;     /* those of one are matched with one another */
+    int64_t shift_ns; /* where clocks are aligned: to be added to this one's */
 };
 
 /* Calls that are matched with one another: of one group and sort. */
@@ -85,6 +88,9 @@ struct kymo__collectives {
     struct kymo__member_sum *sums; /* by member, then group */
     size_t n_sums, sums_cap;
     enum kymo__clocks clocks;
+    /* Where they are aligned: machines, how far off one can be, by how many collectives; whether clocks ran apart meanwhile. */
+    uint64_t n_nodes, uncertainty_ns, n_aligned_by;
+    bool has_drifted;
 };
 
 /*
@@ -100,6 +106,10 @@ KYMO_WARN_UNUSED kymo_status kymo__collectives_add(struct kymo__collectives *all
 /* Once all are there. */
 KYMO_WARN_UNUSED kymo_status kymo__collectives_match(struct kymo__collectives *all);
 void kymo__collectives_fini(struct kymo__collectives *all);
+/* How many calls from calls[i] on are one collective, once they are sorted. */
+size_t kymo__collective_length(const struct kymo__collectives *all, size_t i);
+/* collectives_clocks.c: bring the clocks of several hosts together, where calls, which are sorted, tell enough. */
+KYMO_WARN_UNUSED kymo_status kymo__collectives_align(struct kymo__collectives *all);
 
 enum { KYMO__N_COLLECTIVE_COLUMNS = 13, KYMO__N_COLLECTIVE_RANK_COLUMNS = 9 };
 extern const struct kymo_column kymo__collective_columns[KYMO__N_COLLECTIVE_COLUMNS];

@@ -17,9 +17,9 @@ static int compare(uint64_t a, uint64_t b)
 static uint64_t common_ns(const struct kymo__collectives *all, const struct kymo__rank_call *call,
                           uint64_t ns)
 {
-    return all->clocks == KYMO__CLOCKS_WALL
-               ? ns + (uint64_t)all->members[call->member].process->mono_to_unix_ns
-               : ns;
+    const struct kymo__member *member = &all->members[call->member];
+    return all->clocks == KYMO__CLOCKS_WALL ? ns + (uint64_t)member->process->mono_to_unix_ns
+                                            : ns + (uint64_t)member->shift_ns;
 }
 
 static enum kymo__clocks find_clocks(const struct kymo__collectives *all)
@@ -94,6 +94,11 @@ static struct match match_at(const struct kymo__collectives *all, size_t i)
     while (i + match.n < all->n_calls && compare_call(all, match.calls, &match.calls[match.n]) == 0)
         match.n++;
     return match;
+}
+
+size_t kymo__collective_length(const struct kymo__collectives *all, size_t i)
+{
+    return match_at(all, i).n;
 }
 
 /* ---- one collective ---- */
@@ -268,6 +273,8 @@ kymo_status kymo__collectives_match(struct kymo__collectives *all)
         return KYMO_OK;
     number_turns(all);
     qsort_r(all->calls, all->n_calls, sizeof *all->calls, by_collective, all);
+    if (all->clocks != KYMO__CLOCKS_SAME)
+        KYMO_TRY(kymo__collectives_align(all));
     for (size_t i = 0; i < all->n_calls;) {
         const struct match match = match_at(all, i);
         struct kymo__collective_kind *kind = &all->kinds[match.calls[0].kind];

@@ -158,13 +158,24 @@ kymo_status kymo__idle_draw(const struct kymo_breakdown *b, const struct kymo_te
 
 /* ---- collectives ---- */
 
+static void put_alignment(struct kymo__buf *line, const struct kymo_breakdown *b)
+{
+    kymo__buf_put_u64(line, b->n_nodes);
+    kymo__buf_puts(line, " nodes, aligned to +-");
+    kymo__text_duration(line, (double)b->clocks_within_ns, NULL);
+    kymo__buf_puts(line, " by ");
+    kymo__buf_put_u64(line, b->n_aligned_by);
+    kymo__buf_puts(line, b->clocks_drift ? " collectives; clocks drifted meanwhile" : " collectives");
+}
+
 kymo_status kymo__collectives_draw(const struct kymo_breakdown *b,
                                    const struct kymo_text_options *options, FILE *out)
 {
     static const char *const hidden[] = {"bytes", "algorithm_bytes_per_s", "ranks", "partial", NULL};
     static const char *const clocks[] = {
         [KYMO__CLOCKS_APART] = "the clocks of the ranks do not relate, so there is no skew",
-        [KYMO__CLOCKS_WALL] = "skew by the time of day of each host",
+        [KYMO__CLOCKS_WALL] = "skew by the time of day of each host, whose clocks are not aligned",
+        [KYMO__CLOCKS_ALIGNED] = "skew by clocks of ",
         [KYMO__CLOCKS_SAME] = "skew by the one clock of all",
     };
     const kymo_table *table = b->tables[KYMO__BROKEN_COLLECTIVES];
@@ -185,6 +196,8 @@ kymo_status kymo__collectives_draw(const struct kymo_breakdown *b,
                                          .hide = hidden};
     kymo__buf_printf(&line, "collectives: of a rank on average, all calls added up; %s",
                      clocks[b->clocks]);
+    if (b->clocks == KYMO__CLOCKS_ALIGNED)
+        put_alignment(&line, b);
     KYMO_TRY(put_line(&line, out));
     KYMO_TRY(kymo__text_draw(&view, out));
     return put_line(&line, out);

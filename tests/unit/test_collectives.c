@@ -318,6 +318,49 @@ static void hosts_are_compared_by_the_time_of_day(void **state)
     assert_string_equal(table_cell(f->collectives, 0, "slowest_rank").as.text, "rank 1 (two)");
 }
 
+/* All-reduces of two hosts: `b` comes `late` later, all leave together; its clock is `ahead`, and by a tick more each time. */
+static void add_together(struct rank *a, struct rank *b, uint64_t late, uint64_t ahead, uint64_t drift)
+{
+    for (uint64_t i = 0; i < 20; i++) {
+        const uint64_t at = 10000 * (i + 1), ends = at + late + 30 + i % 7, off = ahead + i * drift;
+        add_call(a, KYMO_COLLECTIVE_ALL_REDUCE, at, ends, i);
+        add_call(b, KYMO_COLLECTIVE_ALL_REDUCE, at + late + off, ends + off, i);
+    }
+}
+
+static void clocks_of_hosts_are_aligned_by_what_they_do_together(void **state)
+{
+    struct fixture *f = *state;
+    /* By the time of day the second is 5 us off, by the clocks themselves 123 us. */
+    struct rank *a = add_rank(f, "one", DAY_OF_2024),
+                *b = add_rank(f, "two", DAY_OF_2024 - 123000 + 5000);
+    add_together(a, b, 200, 123000, 0);
+    /* One in which the other host comes later: a bound from the other side. */
+    add_call(a, KYMO_COLLECTIVE_BARRIER, 500090, 500130, 0);
+    add_call(b, KYMO_COLLECTIVE_BARRIER, 500000 + 123000, 500130 + 123000, 0);
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(f->all.clocks, KYMO__CLOCKS_ALIGNED);
+    assert_int_equal(f->all.n_nodes, 2);
+    assert_int_equal(f->all.n_aligned_by, 21);
+    assert_false(f->all.has_drifted);
+    const int64_t off = f->all.members[1].shift_ns + 123000;
+    assert_true(f->all.uncertainty_ns < 50);
+    assert_true(off <= (int64_t)f->all.uncertainty_ns && off >= -(int64_t)f->all.uncertainty_ns);
+    const uint64_t skew = table_number(f->collectives, 0, "skew_ns");
+    assert_true(skew >= 150 && skew <= 250);
+}
+
+static void clocks_that_run_apart_are_told(void **state)
+{
+    struct fixture *f = *state;
+    struct rank *a = add_rank(f, "one", DAY_OF_2024), *b = add_rank(f, "two", DAY_OF_2024);
+    add_together(a, b, 10, 1000, 50);
+    assert_int_equal(match_all(f), KYMO_OK);
+    assert_int_equal(f->all.clocks, KYMO__CLOCKS_ALIGNED);
+    assert_true(f->all.has_drifted);
+    assert_true(f->all.uncertainty_ns >= 400); /* 19 times 50, less what one leaves open, halved */
+}
+
 static void clocks_that_do_not_relate_give_no_skew(void **state)
 {
     struct fixture *f = *state;
@@ -478,7 +521,7 @@ static void every_failed_allocation_is_told(void **state)
 {
     struct fixture *f = *state;
     for (size_t i = 0; i < 3; i++) {
-        struct rank *rank = add_rank(f, "h", 0);
+        struct rank *rank = add_rank(f, i == 2 ? "other" : "h", 0);
         for (uint64_t j = 0; j < 20; j++) {
             add_call(rank, KYMO_COLLECTIVE_ALL_REDUCE, 100 * j, 100 * j + 50, j % 2 ? j : UINT64_MAX);
             add_kernel(rank, 100 * j, 100 * j + 30, SEND_KERNEL);
@@ -506,6 +549,8 @@ int main(void)
         TEST(the_slowest_is_who_costs_most_and_not_who_is_last_most_often),
         TEST(bus_bandwidth_is_that_of_nccl_tests),
         TEST(hosts_are_compared_by_the_time_of_day),
+        TEST(clocks_of_hosts_are_aligned_by_what_they_do_together),
+        TEST(clocks_that_run_apart_are_told),
         TEST(clocks_that_do_not_relate_give_no_skew),
         TEST(collectives_that_cannot_be_one_are_told),
         TEST(kernels_without_a_word_are_known_by_their_names),
