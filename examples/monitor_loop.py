@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
 import kymo
+import kymo.torch
 
 EPOCHS = 4
 
@@ -32,8 +33,10 @@ def main(output_dir="monitor-runs"):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 2))
     if ranks > 1:
+        kymo.torch.trace_distributed()  # what ranks send to one another is seen as well
         distributed.init_process_group("gloo")
         model = nn.parallel.DistributedDataParallel(model)
+        kymo.torch.trace_ddp(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     training, testing = data(0), data(1)
     sampler = DistributedSampler(training) if ranks > 1 else None
