@@ -24,94 +24,94 @@ struct drawn {
     const char *title, *from, *high; /* of an interval: its low and high columns */
     enum how how;
     bool is_key;   /* says whose row it is: a row of nothing else is not drawn */
-    bool is_extra; /* not in a narrow terminal */
+    uint32_t room; /* columns that a terminal must have for it; 0: any */
 };
 
-enum { NARROW = 120, MOST_COLUMNS = 16 };
+enum { NARROW = 100, WIDE = 130, MOST_COLUMNS = 16 };
 
 #define SERIES                                                                                     \
-    {"experiment", "experiment", NULL, AS_TEXT, true, false},                                      \
+    {"experiment", "experiment", NULL, AS_TEXT, true, 0},                                          \
     {                                                                                              \
-        "strategy", "strategy", NULL, AS_TEXT, true, false                                         \
+        "strategy", "strategy", NULL, AS_TEXT, true, 0                                             \
     }
 #define WORKERS                                                                                    \
     {                                                                                              \
-        "workers", "workers", NULL, AS_COUNT, true, false                                          \
+        "workers", "workers", NULL, AS_COUNT, true, 0                                              \
     }
 
 static const struct drawn point_columns[] = {
     SERIES,
     WORKERS,
-    {"nodes", "nodes", NULL, AS_COUNT, true, true},
-    {"runs", "runs", NULL, AS_COUNT, true, false},
-    {"epochs", "epochs", NULL, AS_COUNT, true, true},
-    {"scaling", "kind", NULL, AS_TEXT, true, true},
-    {"of", "measure", NULL, AS_TEXT, true, false},
-    {"time", "time_s", NULL, AS_SECONDS, false, false},
-    {"interval", "low_s", "high_s", TO_SECONDS, false, false},
-    {"speedup", "speedup", NULL, AS_REAL, false, false},
-    {"efficiency %", "efficiency", NULL, AS_PERCENT, false, false},
-    {"interval %", "efficiency_low", "efficiency_high", TO_PERCENT, false, false},
-    {"samples/s", "throughput", NULL, AS_REAL, false, false},
-    {"Karp-Flatt %", "karp_flatt", NULL, AS_PERCENT, false, true},
-    {"repeats disagree", "disagrees", NULL, AS_YES, false, false},
+    {"nodes", "nodes", NULL, AS_COUNT, true, WIDE},
+    {"runs", "runs", NULL, AS_COUNT, true, 0},
+    {"epochs", "epochs", NULL, AS_COUNT, true, WIDE},
+    {"scaling", "kind", NULL, AS_TEXT, true, WIDE},
+    {"of", "measure", NULL, AS_TEXT, true, 0},
+    {"time", "time_s", NULL, AS_SECONDS, false, 0},
+    {"interval", "low_s", "high_s", TO_SECONDS, false, NARROW},
+    {"speedup", "speedup", NULL, AS_REAL, false, 0},
+    {"efficiency %", "efficiency", NULL, AS_PERCENT, false, 0},
+    {"interval %", "efficiency_low", "efficiency_high", TO_PERCENT, false, 0},
+    {"samples/s", "throughput", NULL, AS_REAL, false, NARROW},
+    {"Karp-Flatt %", "karp_flatt", NULL, AS_PERCENT, false, WIDE},
+    {"repeats disagree", "disagrees", NULL, AS_YES, false, 0},
 };
 static const struct drawn step_columns[] = {
     SERIES,
     WORKERS,
-    {"compute", "compute_s", NULL, AS_SECONDS, false, false},
-    {"exposed communication", "communication_s", NULL, AS_SECONDS, false, false},
-    {"exposed copies", "memory_s", NULL, AS_SECONDS, false, false},
-    {"idle", "idle_s", NULL, AS_SECONDS, false, false},
+    {"compute", "compute_s", NULL, AS_SECONDS, false, 0},
+    {"exposed communication", "communication_s", NULL, AS_SECONDS, false, 0},
+    {"exposed copies", "memory_s", NULL, AS_SECONDS, false, 0},
+    {"idle", "idle_s", NULL, AS_SECONDS, false, 0},
 };
 static const struct drawn energy_columns[] = {
     SERIES,
     WORKERS,
-    {"J/epoch", "joules_per_epoch", NULL, AS_REAL, false, false},
-    {"interval", "joules_low", "joules_high", TO_REAL, false, false},
-    {"J/sample", "joules_per_sample", NULL, AS_REAL, false, false},
-    {"energy efficiency %", "energy_efficiency", NULL, AS_PERCENT, false, false},
-    {"energy x delay Js", "energy_delay", NULL, AS_REAL, false, true},
-    {"GPU utilization %", "utilization", NULL, AS_PERCENT, false, false},
+    {"J/epoch", "joules_per_epoch", NULL, AS_REAL, false, 0},
+    {"interval", "joules_low", "joules_high", TO_REAL, false, 0},
+    {"J/sample", "joules_per_sample", NULL, AS_REAL, false, 0},
+    {"energy efficiency %", "energy_efficiency", NULL, AS_PERCENT, false, 0},
+    {"energy x delay Js", "energy_delay", NULL, AS_REAL, false, WIDE},
+    {"GPU utilization %", "utilization", NULL, AS_PERCENT, false, 0},
 };
 static const struct drawn fit_columns[] = {
     SERIES,
-    {"model", "model", NULL, AS_TEXT, true, false},
-    {"serial %", "serial", NULL, AS_PERCENT, false, false},
-    {"interval %", "serial_low", "serial_high", TO_PERCENT, false, false},
-    {"contention", "contention", NULL, AS_REAL, false, false},
-    {"interval", "contention_low", "contention_high", TO_REAL, false, true},
-    {"coherency", "coherency", NULL, AS_REAL, false, false},
-    {"interval", "coherency_low", "coherency_high", TO_REAL, false, true},
-    {"off by %", "residual", NULL, AS_PERCENT, false, false},
-    {"fastest at", "best_workers", NULL, AS_REAL, false, false},
-    {"interval", "best_low", "best_high", TO_REAL, false, true},
-    {"note", "note", NULL, AS_TEXT, false, false},
+    {"model", "model", NULL, AS_TEXT, true, 0},
+    {"serial %", "serial", NULL, AS_PERCENT, false, 0},
+    {"interval %", "serial_low", "serial_high", TO_PERCENT, false, 0},
+    {"contention", "contention", NULL, AS_REAL, false, 0},
+    {"interval", "contention_low", "contention_high", TO_REAL, false, WIDE},
+    {"coherency", "coherency", NULL, AS_REAL, false, 0},
+    {"interval", "coherency_low", "coherency_high", TO_REAL, false, WIDE},
+    {"off by %", "residual", NULL, AS_PERCENT, false, 0},
+    {"fastest at", "best_workers", NULL, AS_REAL, false, 0},
+    {"interval", "best_low", "best_high", TO_REAL, false, WIDE},
+    {"note", "note", NULL, AS_TEXT, false, 0},
 };
 static const struct drawn forecast_columns[] = {
     SERIES,
-    {"model", "model", NULL, AS_TEXT, true, false},
+    {"model", "model", NULL, AS_TEXT, true, 0},
     WORKERS,
-    {"time", "time_s", NULL, AS_SECONDS, false, false},
-    {"interval", "low_s", "high_s", TO_SECONDS, false, false},
-    {"speedup", "speedup", NULL, AS_REAL, false, false},
-    {"efficiency %", "efficiency", NULL, AS_PERCENT, false, false},
+    {"time", "time_s", NULL, AS_SECONDS, false, 0},
+    {"interval", "low_s", "high_s", TO_SECONDS, false, 0},
+    {"speedup", "speedup", NULL, AS_REAL, false, 0},
+    {"efficiency %", "efficiency", NULL, AS_PERCENT, false, 0},
 };
 static const struct drawn best_columns[] = {
     SERIES,
-    {"for", "for", NULL, AS_TEXT, true, false},
+    {"for", "for", NULL, AS_TEXT, true, 0},
     WORKERS,
-    {"measured", "measured", NULL, AS_YES, false, false},
+    {"measured", "measured", NULL, AS_YES, false, 0},
 };
 static const struct drawn run_columns[] = {
     SERIES,
     WORKERS,
-    {"run", "run", NULL, AS_TEXT, true, false},
-    {"epochs", "epochs", NULL, AS_COUNT, true, false},
-    {"median epoch", "median_epoch_s", NULL, AS_SECONDS, false, false},
-    {"median step", "median_step_s", NULL, AS_SECONDS, false, false},
-    {"joules", "joules", NULL, AS_REAL, false, false},
-    {"stopped half-way", "partial", NULL, AS_YES, false, false},
+    {"run", "run", NULL, AS_TEXT, true, 0},
+    {"epochs", "epochs", NULL, AS_COUNT, true, 0},
+    {"median epoch", "median_epoch_s", NULL, AS_SECONDS, false, 0},
+    {"median step", "median_step_s", NULL, AS_SECONDS, false, 0},
+    {"joules", "joules", NULL, AS_REAL, false, 0},
+    {"stopped half-way", "partial", NULL, AS_YES, false, 0},
 };
 
 #define SECTION(heading, table, columns)                                                           \
@@ -170,7 +170,7 @@ static bool is_usual(const kymo_table *from, const struct drawn *column, size_t 
 
 static bool is_worth_a_column(const kymo_table *from, const struct drawn *column, uint32_t width)
 {
-    if (column->is_extra && width != 0 && width < NARROW)
+    if (width != 0 && width < column->room)
         return false;
     for (size_t row = 0; row < kymo_table_n_rows(from); row++)
         if (!is_empty(from, row, column) && !is_usual(from, column, row))

@@ -26,8 +26,8 @@ typedef kymo_status writer(kymo_scaling *scaling, FILE *out);
 /* Owned by the caller; "" when nothing could be written. */
 static char *written(kymo_scaling *scaling, writer *write, kymo_status *status)
 {
-    char *text = NULL;
-    size_t len = 0;
+    static char *text;
+    static size_t len;
     FILE *out = open_memstream(&text, &len);
     *status = write(scaling, out);
     fclose(out);
@@ -99,7 +99,37 @@ static void what_does_not_get_faster_does_not_scale(void **state)
     free(text);
 }
 
+static void intervals_that_say_nothing_are_told_as_such(void **state)
+{
+    (void)state;
+    struct made_point noisy[] = {stops[0], stops[1]};
+    noisy[1].efficiency = 20; /* its interval is two hundredths to each side */
+    char *text = draw(noisy, 2, write_text);
+    has(text, "ddp may scale or not, these runs differ too much to tell: 2 workers are 40 times as "
+              "fast as 1");
+    has(text, "Repeat them, or measure more epochs.");
+    assert_null(strstr(text, "holds it back"));
+    free(text);
+}
+
 /* ---- tables ---- */
+
+static kymo_status write_narrow(kymo_scaling *scaling, FILE *out)
+{
+    return kymo_scaling_text(scaling, &(struct kymo_text_options){.width = 80}, out);
+}
+
+static void a_narrow_terminal_has_fewer_columns(void **state)
+{
+    (void)state;
+    char *text = draw(stops, 4, write_narrow);
+    /* The sentences above and the notes below are as long as they are. */
+    for (const char *line = strstr(text, "time, speedup");
+         *line != '\0' && strncmp(line, "note:", 5) != 0; line += strcspn(line, "\n") + 1)
+        if (strcspn(line, "\n") > 80)
+            fail_msg("wider than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+    free(text);
+}
 
 static void columns_and_tables_without_values_are_left_out(void **state)
 {
@@ -235,6 +265,8 @@ int main(void)
         cmocka_unit_test(all_that_was_measured_is_told_as_such),
         cmocka_unit_test(one_number_of_workers_is_no_scaling),
         cmocka_unit_test(what_does_not_get_faster_does_not_scale),
+        cmocka_unit_test(intervals_that_say_nothing_are_told_as_such),
+        cmocka_unit_test(a_narrow_terminal_has_fewer_columns),
         cmocka_unit_test(columns_and_tables_without_values_are_left_out),
         cmocka_unit_test(markdown_has_no_marks_of_names),
         cmocka_unit_test(the_page_escapes_names_and_has_every_picture_once),
