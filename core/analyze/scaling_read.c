@@ -226,10 +226,26 @@ static bool look_into(struct sources *sources, const char *folder, int depth)
 
 /* ---- a path ---- */
 
+/* itwinai's older versions put traces beside epoch times: the same run once more, which would be a series of its own. */
+static void leave_out_old_traces(struct sources *sources)
+{
+    for (size_t i = 0; i < sources->n; i++) {
+        struct source *source = &sources->list[i];
+        if (source->kind != TRACES || !ends_in(source->path, "/torch-traces"))
+            continue;
+        source->status = KYMO_EFORMAT;
+        snprintf(source->failure, sizeof source->failure,
+                 "%s, which lies beside itwinai's epoch times; name it to have it read",
+                 source->path);
+    }
+}
+
 static kymo_status find_in_folder(struct sources *sources, const char *path)
 {
     if (!look_into(sources, path, 0) || (sources->has_old && !add_source(sources, path, OLD)))
         return no_memory();
+    if (sources->has_old)
+        leave_out_old_traces(sources);
     if (sources->n != 0)
         return KYMO_OK;
     return kymo__fail(
@@ -281,6 +297,8 @@ static kymo_status read_nth(void *ctx, size_t i)
 {
     struct sources *sources = ctx;
     struct source *source = &sources->list[i];
+    if (source->status != KYMO_OK)
+        return KYMO_OK; /* it is left out */
     KYMO_TRY(kymo_scaling_runs_create(&source->runs));
     const struct kymo__scaling_reading reading = {
         .runs = source->runs, .options = sources->options, .n_jobs = sources->n_jobs};

@@ -276,11 +276,15 @@ static bool make_values(struct values *values, const struct run_rows *rows)
     return is_done && values->step_s != NULL;
 }
 
+/* A sum of large numbers from outside may be none. */
 static bool has_energy(const struct kymo_scaling_run *run, const struct values *values)
 {
     bool any = false;
-    for (size_t i = 0; i < run->n_epochs; i++)
+    for (size_t i = 0; i < run->n_epochs; i++) {
+        if (!isfinite(values->epoch_j[i]) || values->epoch_j[i] < 0)
+            values->epoch_j[i] = NAN;
         any |= !isnan(values->epoch_j[i]);
+    }
     return any;
 }
 

@@ -7,8 +7,10 @@
 static void check(const struct kymo_scaling_run *run)
 {
     KYMO_ASSERT(run->workers != 0);
-    for (size_t i = 0; i < run->n_epochs; i++)
+    for (size_t i = 0; i < run->n_epochs; i++) {
         KYMO_ASSERT(run->epoch_s[i] > 0 && isfinite(run->epoch_s[i]));
+        KYMO_ASSERT(run->epoch_j == NULL || !(isinf(run->epoch_j[i]) || run->epoch_j[i] < 0));
+    }
     for (size_t i = 0; i < run->n_steps; i++)
         KYMO_ASSERT(run->step_s[i] > 0 && isfinite(run->step_s[i]));
     KYMO_ASSERT(!isinf(run->joules) && !(run->joules < 0));

@@ -404,8 +404,12 @@ static void itwinais_older_files_are_runs(void **state)
 {
     const struct scratch *s = *state;
     write_old(s);
+    write_text(s, "old/run1/torch-traces/worker_0.json",
+               "{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"ProfilerStep#1\", \"cat\": "
+               "\"user_annotation\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 9}]}");
     kymo_scaling_runs *runs = read_path(s, "old");
     assert_int_equal(kymo_scaling_runs_count(runs), 3);
+    expect_note(runs, "torch-traces, which lies beside");
     const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
     assert_string_equal(run->strategy, "torch-ddp");
     assert_int_equal(run->workers, 2);
