@@ -7,7 +7,7 @@
 #include "analyze/archive.h"
 
 #define MAGIC "KYMOPART"
-enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 1 };
+enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 2 };
 
 static void *keep_block(struct kymo__lender *lender, size_t n, size_t size)
 {
@@ -38,25 +38,27 @@ static void process_number(struct archive *a, uint32_t *process)
     number(a, process, a->merge->n_processes);
 }
 
-/* Who adds a field to one of these packs it here, and makes VERSION one higher. */
-#define ENDS_WITH(type, field)                                                                       \
-    static_assert(                                                                                   \
-        offsetof(struct type, field) + sizeof(((struct type *)0)->field) <= sizeof(struct type) &&   \
-            sizeof(struct type) - offsetof(struct type, field) - sizeof(((struct type *)0)->field) < \
-                _Alignof(struct type),                                                               \
-        "a new field is to be packed as well")
-ENDS_WITH(kymo_process, start_time);
-ENDS_WITH(kymo_lane_info, name);
-ENDS_WITH(kymo__name_stats, n_processes);
-ENDS_WITH(kymo__name_row, iteration_ns);
-ENDS_WITH(kymo__open_row, since_ns);
-ENDS_WITH(kymo__iteration_name, highest_mean_ns);
-ENDS_WITH(kymo__iteration_row, quantiles);
-ENDS_WITH(kymo__outlier_row, extra_ns);
-ENDS_WITH(kymo__merged_work, n_processes);
-ENDS_WITH(kymo__iteration_merge, keeps_courses);
-ENDS_WITH(kymo__gpu_merge, work_ns);
-ENDS_WITH(kymo__merge, gpu);
+/* Who adds a field to one of these packs it here, where others need it, and makes VERSION one higher. */
+#define HAS_SIZE(type, size)                                                                       \
+    static_assert(sizeof(struct type) == (size), "a new field may have to be packed as well")
+HAS_SIZE(kymo_process, 368);
+HAS_SIZE(kymo_lane_info, 32);
+HAS_SIZE(kymo_site_info, 48);
+HAS_SIZE(kymo__name_stats, 104);
+HAS_SIZE(kymo__name_row, 48);
+HAS_SIZE(kymo__open_row, 24);
+HAS_SIZE(kymo__counter, 48);
+HAS_SIZE(kymo__iteration_name, 144);
+HAS_SIZE(kymo__iteration_row, 264);
+HAS_SIZE(kymo__outlier_row, 40);
+HAS_SIZE(kymo__span, 64);
+HAS_SIZE(kymo__race, 24);
+HAS_SIZE(kymo__phase_stats, 24);
+HAS_SIZE(kymo__merged_work, 120);
+HAS_SIZE(kymo__gpu_range, 24);
+HAS_SIZE(kymo__iteration_merge, 272);
+HAS_SIZE(kymo__gpu_merge, 80);
+HAS_SIZE(kymo__merge, 832);
 
 /* ---- sketches ---- */
 
@@ -141,7 +143,8 @@ static const struct {
     FIELD(role, TEXT),         FIELD(energy_sources, TEXT),
     FIELD(energy_cpu_ns, U64), FIELD(worker, I32),
     FIELD(memory, TEXT),       FIELD(memory_counts, TEXT),
-    FIELD(sampling, TEXT),     FIELD(start_time, U64),
+    FIELD(sampling, TEXT),     FIELD(experiment, TEXT),
+    FIELD(strategy, TEXT),     FIELD(start_time, U64),
 #undef FIELD
 };
 
