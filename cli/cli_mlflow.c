@@ -18,26 +18,34 @@
 enum { NOTHING = 4, MOST_RUNS = 256, MOST_WORDS = 2 * MOST_RUNS + 16 };
 
 /*
- * The interpreter's own kymo first; else the one beside this program, which serves if it was built for the same Python. The current
- * folder is not where packages are.
+ * The kymo beside this program first, which is of the same version; where it was built for another Python, the interpreter's own.
+ * Nothing else is taken from the folder it is in, nor from the current one.
  */
 static const char script[] =
-    "import sys, runpy\n"
-    "sys.path = [p for p in sys.path if p]\n"
+    "import sys\n"
+    "def load(folders):\n"
+    "    kept = [p for p in sys.path if p]\n"
+    "    for name in [n for n in sys.modules if n.split('.')[0] == 'kymo']:\n"
+    "        del sys.modules[name]\n"
+    "    sys.path[:] = folders + kept\n"
+    "    try:\n"
+    "        from kymo import _mlflow_runs\n"
+    "        return _mlflow_runs\n"
+    "    finally:\n"
+    "        sys.path[:] = kept\n"
     "parent = sys.argv.pop(1)\n"
     "try:\n"
-    "    import kymo\n"
-    "except ImportError:\n"
-    "    sys.path.append(parent)\n"
     "    try:\n"
-    "        import kymo\n"
-    "    except ImportError as error:\n"
-    "        sys.stderr.write('kymo: %s cannot import kymo, by which MLflow is asked (%s): install "
+    "        found = load([parent] if parent else [])\n"
+    "    except ImportError:\n"
+    "        found = load([])\n"
+    "except ImportError as error:\n"
+    "    sys.stderr.write('kymo: %s cannot import kymo, by which MLflow is asked (%s): install "
     "kymo into '\n"
-    "                         'that Python, or name another one by KYMO_PYTHON\\n' % "
-    "(sys.executable, error))\n"
-    "        sys.exit(2)\n"
-    "runpy.run_module('kymo._mlflow_runs', run_name='__main__', alter_sys=True)\n";
+    "                     'that Python, or name another one by KYMO_PYTHON\\n' % (sys.executable, "
+    "error))\n"
+    "    sys.exit(2)\n"
+    "sys.exit(found.main())\n";
 
 struct words {
     char *list[MOST_WORDS];
@@ -141,7 +149,11 @@ int cli_mlflow_read(kymo_scaling_runs *runs, const struct cli_mlflow *store,
         return cli_fail("cannot write %s: %s", csv, strerror(errno));
     close(fd);
     int status = write_csv(store, csv);
-    if (status == CLI_FINE && kymo_scaling_runs_read(runs, csv, options) != KYMO_OK)
+    struct kymo_scaling_read_options wants = {0};
+    if (options != NULL)
+        wants = *options;
+    wants.source = "MLflow"; /* not the file, which is nobody's and gone */
+    if (status == CLI_FINE && kymo_scaling_runs_read(runs, csv, &wants) != KYMO_OK)
         status = cli_fail("%s", kymo_last_error());
     unlink(csv);
     return status;

@@ -6,14 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli_mlflow.h"
 #include "scale.h"
 
 enum { MOST_FORECASTS = 32, MOST_NAME = 256 };
 
 static struct {
     bool json, markdown, with_first, itwinai_names;
-    const char *csv, *experiment, *strategy, *measure, *kind, *forecast, *html, *pictures, *gate,
-        *output, *color;
+    const char *csv, *mlflow, *experiment, *strategy, *measure, *kind, *forecast, *html, *pictures,
+        *gate, *output, *color;
     uint32_t workers, jobs;
 } given = {.color = "auto"};
 
@@ -28,7 +29,11 @@ static const struct cli_option options[] = {
     {"forecast", 'f', CLI_TEXT, "N,N,...", &given.forecast,
      "numbers of workers to forecast (default: 2, 4 and 8 times\n"
      "the most that were measured)"},
-    {"experiment", 0, CLI_TEXT, "NAME", &given.experiment, "the experiment of all runs"},
+    {"mlflow", 0, CLI_TEXT, "URI|DIR", &given.mlflow,
+     "runs of an MLflow store as well, as itwinai and kymo log them"},
+    {"experiment", 0, CLI_TEXT, "NAME", &given.experiment,
+     "the experiment of all runs; of a store, which one to read\n"
+     "(default: all of it)"},
     {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
      "the series of all runs; NAME=RUN says it for one"},
     {"workers", 'w', CLI_COUNT, "N", &given.workers, "how many workers each of these runs had"},
@@ -92,7 +97,9 @@ static bool read_all(kymo_scaling_runs *runs, int n_args, char **args)
     for (int i = 0; i < n_args; i++)
         if (!read_run(runs, args[i]))
             return false;
-    return true;
+    const struct cli_mlflow store = {.uri = given.mlflow, .experiment = given.experiment};
+    const struct kymo_scaling_read_options wants = {.strategy = given.strategy};
+    return given.mlflow == NULL || cli_mlflow_read(runs, &store, &wants) == CLI_FINE;
 }
 
 /* "64,128" */
@@ -197,7 +204,7 @@ static int tell(const kymo_scaling_runs *runs, double gate)
 static int run(int n_args, char **args)
 {
     double gate = 0;
-    if (n_args == 0)
+    if (n_args == 0 && given.mlflow == NULL)
         return cli_fail("scale needs runs with different numbers of workers: "
                         "kymo scale one.kymo two.kymo four.kymo");
     if (given.json + (given.csv != NULL) + given.markdown > 1)
@@ -222,17 +229,19 @@ const struct cli_command cli_command_scale = {
     .about =
         "Reads runs of one program with different numbers of workers and says whether it gets\n"
         "faster, how much, until when, and what of a step holds it back. Takes recordings,\n"
-        "folders of recordings or of traces of PyTorch's profiler (a folder for each run), and\n"
-        "CSV files of measurements. Runs with as many workers are repeats: medians of them,\n"
-        "with 95 % intervals, never sums. Runs of one strategy are a series, which begins with\n"
-        "its own smallest number of workers. First epochs are left out as warm-up. Fits of\n"
-        "Amdahl's law and of the universal scalability law forecast larger runs.",
+        "folders of recordings or of traces of PyTorch's profiler (a folder for each run), CSV\n"
+        "files of measurements, and runs in an MLflow store. Runs with as many workers are\n"
+        "repeats: medians of them, with 95 % intervals, never sums. Runs of one strategy are a\n"
+        "series, which begins with its own smallest number of workers. First epochs are left out\n"
+        "as warm-up. Fits of Amdahl's law and of the universal scalability law forecast larger\n"
+        "runs.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo scale one.kymo two.kymo four.kymo\n"
                 "  kymo scale runs/ --html scaling.html\n"
                 "  kymo scale ddp=ddp-runs/ horovod=horovod-runs/ --pictures pictures\n"
                 "  kymo scale measurements.csv --forecast 64,128\n"
+                "  kymo scale --mlflow mllogs/mlflow --experiment scaling\n"
                 "  kymo scale runs/ --csv=points > points.csv\n"
                 "  kymo scale runs/ --fail-below-efficiency 70%         for CI",
     .exits = "0 fine, 1 the gate failed: less efficient than asked for, 2 wrong usage or\n"

@@ -26,6 +26,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_dump,
     &cli_command_doctor,
     &cli_command_completion,
+    &cli_command_generate_scalability_report,
     &cli_command_generate_py_spy_report,
     &cli_command_generate_flamegraph,
     NULL,

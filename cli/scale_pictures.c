@@ -42,8 +42,8 @@ static kymo_status write_svg(void *ctx, int fd)
     return fclose(out) == 0 && is_whole ? KYMO_OK : KYMO_EIO;
 }
 
-static int write_picture(kymo_scaling *scaling, const char *directory, const char *name,
-                         size_t *n_written)
+int scale_write_picture(kymo_scaling *scaling, const char *directory, const char *name,
+                        size_t *n_written)
 {
     struct picture picture = {0};
     char path[4096];
@@ -52,7 +52,7 @@ static int write_picture(kymo_scaling *scaling, const char *directory, const cha
     if (snprintf(path, sizeof path, "%s/%s.svg", directory, name) >= (int)sizeof path)
         written = cli_fail("the path %s is too long", directory);
     else if (status == KYMO_OK)
-        written = cli_write_file(path, write_svg, &picture, NULL);
+        written = cli_replace_file(path, write_svg, &picture, NULL);
     else if (status != KYMO_EFORMAT) /* that one: the runs do not have it */
         written = cli_fail("%s", kymo_last_error());
     *n_written += status == KYMO_OK && written == CLI_FINE;
@@ -67,7 +67,7 @@ int scale_write_pictures(kymo_scaling *scaling, const char *directory, bool has_
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return cli_fail("cannot make the directory %s: %s", directory, strerror(errno));
     for (const char *const *name = has_itwinai_names ? itwinai : own; *name != NULL; name++) {
-        const int status = write_picture(scaling, directory, *name, &n);
+        const int status = scale_write_picture(scaling, directory, *name, &n);
         if (status != CLI_FINE)
             return status;
         n_names++;

@@ -376,8 +376,9 @@ kymo_status kymo__scaling_read_csv(const struct kymo__scaling_reading *reading, 
     KYMO_TRY(kymo__bytes_open(path, &bytes));
     kymo_status status = kymo__measurements_read(&m, bytes, path);
     kymo__bytes_close(bytes);
+    const char *const source = reading->options->source;
     if (status == KYMO_OK)
-        status = kymo__measurements_add(reading, &m, path);
+        status = kymo__measurements_add(reading, &m, source != NULL ? source : path);
     if (status == KYMO_OK && m.n_rows == 0)
         status =
             kymo__fail(KYMO_EFORMAT, "%s has no row with a number of workers and a measure", path);

@@ -83,6 +83,7 @@ struct kymo_scaling_read_options {
     uint32_t n_jobs; /* threads to read with; 0: as many as there are cores */
     kymo_progress *progress;
     void *progress_ctx;
+    const char *source; /* what a CSV of measurements is called in names of runs and in notes; NULL: its path */
 };
 /*
  * Append what is at `path`: a recording, a folder of recordings or of traces, or a CSV of measurements. One run or

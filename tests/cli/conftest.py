@@ -23,6 +23,7 @@ FOREIGN = (
     "KYMO_RUN_ID",
     "KYMO_BOOT",
     "KYMO_PACKAGE_DIR",
+    "KYMO_PYTHON",
     "RANK",
     "WORLD_SIZE",
     "NO_COLOR",
@@ -63,9 +64,10 @@ def kymo(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callable
     def run(*args: object, env: dict[str, str] | None = None, **more: Any) -> Finished:
         more.setdefault("capture_output", "stdout" not in more)
         more.setdefault("text", True)
+        more.setdefault("timeout", 60)
         command = [str(program), *map(str, args)]
         variables = {**environment, **(env or {})}
-        return subprocess.run(command, cwd=tmp_path, env=variables, timeout=60, check=False, **more)
+        return subprocess.run(command, cwd=tmp_path, env=variables, check=False, **more)
 
     return run
 

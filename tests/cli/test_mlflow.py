@@ -6,9 +6,11 @@ The stores are real, made by plain calls to MLflow in itwinai's layout, and by k
 from __future__ import annotations
 
 import csv
+import json
 import os
 import subprocess
 import sys
+import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
@@ -52,12 +54,24 @@ def fill(uri: str, folder: Path) -> None:
     store.client.create_experiment("empty")
 
 
-@pytest.fixture(scope="module", params=["files", "sqlite"])
-def uri(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp(request.param)
-    where = (folder / "store").as_uri() if request.param == "files" else f"sqlite:///{folder}/mlflow.db"
-    fill(where, folder)
-    return where
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("files")
+    fill((folder / "store").as_uri(), folder)
+    return (folder / "store").as_uri()
+
+
+@pytest.fixture(scope="module")
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("sqlite")
+    fill(f"sqlite:///{folder}/mlflow.db", folder)
+    return f"sqlite:///{folder}/mlflow.db"
+
+
+@pytest.fixture(params=["files", "sqlite"])
+def uri(request: pytest.FixtureRequest) -> str:
+    store: str = request.getfixturevalue(request.param)
+    return store
 
 
 def rows_of(uri: str, tmp_path: Path, experiment: str | None = "scaling", names: list[str] | None = None):
@@ -195,3 +209,122 @@ def test_without_mlflow_it_says_what_to_install(tmp_path):
     )
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
     assert "it needs mlflow: pip install mlflow-skinny sqlalchemy alembic (or mlflow)" in done.stderr
+
+
+# ---- the commands ----
+
+ASKS = {"env": {"KYMO_PYTHON": sys.executable}, "timeout": 600}  # MLflow takes seconds to import, of a processor
+PICTURES = [
+    "absolute_epoch_time",
+    "computation_vs_communication_plot",
+    "computation_vs_other_plot",
+    "gpu_energy_plot",
+    "relative_epoch_time_speedup",
+    "utilization_plot",
+]
+
+
+def sections_of(text):
+    """Titles to rows of cells; None where nothing was found."""
+    found = {}
+    for part in text.split("\n########## ")[1:]:
+        title, _, body = part.partition(" Report ##########\n")
+        lines = [[cell.strip() for cell in line.split("|")] for line in body.splitlines() if "|" in line]
+        found[title] = lines or None
+    return found
+
+
+def test_the_report_of_a_store(kymo, uri, tmp_path):
+    options = ["--tracking-uri", uri, "--experiment-name", "scaling", "--include-communication"]
+    done = kymo("generate-scalability-report", *options, "--plot-file-suffix", ".png", **ASKS)
+    assert done.returncode == 0, done.stderr
+    assert "pictures are written as .svg, not as .png" in done.stderr
+    sections = sections_of(done.stdout)
+    assert list(sections) == ["Epoch Time", "GPU", "Computation", "Communication"]
+    epochs = {(row[0], row[1]): row for row in sections["Epoch Time"][1:]}
+    assert sections["Epoch Time"][0][:3] == ["strategy", "global_world_size", "avg_epoch_time"]
+    # First epochs are left out; medians of 8.0, 8.0, 8.2 and the same a tenth later.
+    assert epochs["torch-ddp", "1"][2] == "8.05 s" and epochs["torch-ddp", "2"][2] == "4.45 s"
+    assert epochs["torch-ddp", "2"][-1] == "2" and epochs["torch-ddp", "2"][4] == "1.81"
+    assert epochs["ray-torch-ddp", "2"][2] == "4.50 s" and epochs["ray-torch-ddp", "2"][4] == "2.00"
+    # Of both ranks the slower one.
+    assert epochs["fsdp", "2"][2] == "3.00 s"
+    # Ten readings of 100 W, a second apart, on each worker: 1000 J for one, and repeats are not added up.
+    gpus = {(row[0], row[1]): row for row in sections["GPU"][1:]}
+    assert gpus["torch-ddp", "1"][2:4] == ["0.28 Wh", "80.00 %"] and gpus["torch-ddp", "2"][2] == "0.56 Wh"
+    assert sections["Computation"][:2] == [
+        ["strategy", "num_gpus", "computation_fraction"],
+        ["torch-ddp", "1", "60.00 %"],
+    ]
+    assert sections["Communication"][2] == ["torch-ddp", "2", "75.00 %"]
+    assert sorted(path.stem for path in (tmp_path / "plots").iterdir()) == PICTURES
+    for path in (tmp_path / "plots").iterdir():
+        assert path.suffix == ".svg" and xml.etree.ElementTree.parse(path).getroot().tag.endswith("svg")
+
+
+def test_runs_by_name_without_what_is_to_be_known(kymo, files, tmp_path):
+    options = ["--tracking-uri", files, "--experiment-name", "scaling", "--run-names", "tuner,alone", "--no-warnings"]
+    done = kymo("generate-scalability-report", *options, "--plot-dir", "pictures", **ASKS)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "kymo: wrote 2 pictures into pictures\n"
+    sections = sections_of(done.stdout)
+    assert {row[0] for row in sections["Epoch Time"][1:]} == {"ray-torch-ddp", "horovod"}
+    assert sections["GPU"] is None and "No GPU Data Found" in done.stdout and "Communication" not in sections
+    assert sorted(path.stem for path in (tmp_path / "pictures").iterdir()) == [PICTURES[0], PICTURES[4]]
+
+
+def test_nothing_found_is_no_success(kymo, files, tmp_path):
+    done = kymo("generate-scalability-report", "--tracking-uri", files, "--experiment-name", "empty", **ASKS)
+    assert done.returncode == 2
+    assert sections_of(done.stdout) == {"Epoch Time": None, "GPU": None, "Computation": None}
+    assert done.stdout.count(" Data Found") == 3
+    assert "has no run with epoch times" in done.stderr
+    assert not (tmp_path / "plots").exists()
+
+
+def test_scale_reads_the_same_runs(kymo, files):
+    done = kymo("scale", "--mlflow", files, "--experiment", "scaling", "--json", **ASKS)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    points = {(row["strategy"], row["workers"]): row for row in answer["points"]}
+    assert points["torch-ddp", 2]["runs"] == 2
+    assert points["torch-ddp", 2]["speedup"] == pytest.approx(8.05 / 4.45)
+    assert points["fsdp", 2]["joules_per_epoch"] == 50.0
+    assert {row["run"] for row in answer["runs"] if row["strategy"] == "fsdp"} == {"MLflow: ours"}
+
+
+def test_without_python_one_sentence(kymo, tmp_path):
+    for command in (["generate-scalability-report"], ["scale", "--mlflow", tmp_path]):
+        done = kymo(*command, env={"KYMO_PYTHON": "/no/such/python"})
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("kymo: an MLflow store is read by Python, and /no/such/python cannot be started")
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_python_without_kymo_is_named(kymo, tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    python.chmod(0o755)
+    (tmp_path / "boot").mkdir()
+    (tmp_path / "boot" / "sitecustomize.py").write_text("")
+    done = kymo("generate-scalability-report", env={"KYMO_PYTHON": str(python), "KYMO_BOOT": str(tmp_path / "boot")})
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "cannot import kymo, by which MLflow is asked" in done.stderr and "KYMO_PYTHON" in done.stderr
+
+
+def test_files_of_older_versions(kymo, tmp_path):
+    for run, seconds in (("first", 8.0), ("second", 4.0)):
+        folder = tmp_path / "scalability-metrics" / run / "epoch-time"
+        folder.mkdir(parents=True)
+        for nodes in (1, 2):
+            times = [3 * seconds, *[seconds / nodes] * 3]
+            lines = "".join(f"{i},{time},torch-ddp,{nodes}\n" for i, time in enumerate(times))
+            (folder / f"epochtime_torch-ddp_{nodes}N.csv").write_text("epoch_id,time,name,nodes\n" + lines)
+    done = kymo("generate-scalability-report", "--log-dir", "scalability-metrics", "--run-ids", "second")
+    assert done.returncode == 0, done.stderr
+    rows = sections_of(done.stdout)["Epoch Time"][1:]
+    assert [row[2] for row in rows] == ["4.00 s", "2.00 s"]
+    both = kymo("generate-scalability-report", "--log-dir", "scalability-metrics")
+    assert [row[-1] for row in sections_of(both.stdout)["Epoch Time"][1:]] == ["2", "2"]
+    assert kymo("generate-scalability-report", "--run-ids", "first").returncode == 2
+    assert kymo("generate-scalability-report", "--log-dir", "missing").returncode == 2
