@@ -2,8 +2,8 @@
  * The summary: every process of every recording, several at a time.
  *
  * Threads take processes in order, walk them alone, and add them to the whole one after the other,
- * so that memory holds as many processes as there are threads and the result is the same for any
- * number of them.
+ * so that memory holds as many processes as there are threads, and a few that wait for an earlier
+ * one; the result is the same for any number of threads.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,6 +17,19 @@ struct task {
     size_t process;
 };
 
+/* A process that was walked, or could not be, and waits for its turn. */
+struct finished {
+    struct kymo__process_walk walk;
+    kymo_status status;
+    bool is_walked;
+};
+
+/*
+ * Processes that may wait for an earlier one besides those that are walked, so that a worker whose processor was taken away
+ * does not hold up the others. Those with many names are too large to wait.
+ */
+enum { MAX_WAITING = 8, MANY_SITES = 4096 };
+
 struct jobs {
     const struct kymo_summary_options *options;
     const struct kymo__summary_tap *tap; /* NULL: nobody listens */
@@ -28,6 +41,8 @@ struct jobs {
     pthread_mutex_t lock;  /* guards what follows */
     pthread_cond_t turned;
     size_t next_merged;
+    struct finished *ring; /* by task, modulo; each its worker's until it is walked */
+    size_t n_ring, n_crew;
     struct kymo__merge *merge;
     kymo_status status; /* the first failure, and its sentence */
     char error[1024];
@@ -69,20 +84,36 @@ static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *wa
     return jobs->tap->end(jobs->tap->ctx, walk, number);
 }
 
-/* Add a walked process when its turn has come; failures count as a turn too. */
-static void merge_in_turn(struct jobs *jobs, size_t task, struct kymo__process_walk *walk,
-                          kymo_status status)
+/* Wait until so few earlier processes are missing that this one may be walked. */
+static void wait_for_room(struct jobs *jobs, size_t number)
+{
+    const struct task *task = &jobs->tasks[number];
+    const struct kymo_process *info = kymo_recording_process(task->recording, task->process);
+    const size_t n_ahead = info->n_sites > MANY_SITES ? jobs->n_crew : jobs->n_ring;
+    pthread_mutex_lock(&jobs->lock);
+    while (number >= jobs->next_merged + n_ahead)
+        pthread_cond_wait(&jobs->turned, &jobs->lock);
+    pthread_mutex_unlock(&jobs->lock);
+}
+
+/* Add a process that was walked, and those behind it that wait for their turn; failures count as a turn too. */
+static void hand_in(struct jobs *jobs, struct finished *finished)
 {
     pthread_mutex_lock(&jobs->lock);
-    while (jobs->next_merged != task)
-        pthread_cond_wait(&jobs->turned, &jobs->lock);
-    if (status == KYMO_OK && jobs->status == KYMO_OK)
-        status = kymo__merge_add(jobs->merge, walk);
-    if (status != KYMO_OK && jobs->status == KYMO_OK) {
-        jobs->status = status;
+    if (finished->status != KYMO_OK && jobs->status == KYMO_OK) {
+        jobs->status = finished->status;
         strncpy(jobs->error, kymo_last_error(), sizeof jobs->error - 1);
     }
-    jobs->next_merged++;
+    finished->is_walked = true;
+    for (struct finished *next; (next = &jobs->ring[jobs->next_merged % jobs->n_ring])->is_walked;) {
+        if (jobs->status == KYMO_OK)
+            jobs->status = kymo__merge_add(jobs->merge, &next->walk);
+        if (jobs->status != KYMO_OK && jobs->error[0] == '\0')
+            strncpy(jobs->error, kymo_last_error(), sizeof jobs->error - 1);
+        kymo__process_walk_fini(&next->walk);
+        next->is_walked = false;
+        jobs->next_merged++;
+    }
     pthread_cond_broadcast(&jobs->turned);
     pthread_mutex_unlock(&jobs->lock);
 }
@@ -94,10 +125,10 @@ static void work(void *ctx, bool may_tell)
         const size_t i = __atomic_fetch_add(&jobs->next_task, 1, __ATOMIC_RELAXED);
         if (i >= jobs->n_tasks)
             return;
-        struct kymo__process_walk walk;
-        const kymo_status status = walk_process(jobs, &walk, i, may_tell);
-        merge_in_turn(jobs, i, &walk, status);
-        kymo__process_walk_fini(&walk);
+        wait_for_room(jobs, i);
+        struct finished *const finished = &jobs->ring[i % jobs->n_ring];
+        finished->status = walk_process(jobs, &finished->walk, i, may_tell);
+        hand_in(jobs, finished);
     }
 }
 
@@ -203,6 +234,11 @@ static kymo_status run_jobs(struct jobs *jobs, kymo_recording *const *recordings
     jobs->merge->iterations.data = jobs->options->data;
     jobs->merge->without_threads = !kymo__is_table_wanted(jobs->options, "threads");
     KYMO_TRY(list_tasks(jobs, recordings, n));
+    jobs->n_crew = kymo__work_crew(jobs->options->n_jobs, jobs->n_tasks);
+    jobs->n_ring = jobs->n_crew + MAX_WAITING;
+    jobs->ring = kymo__calloc(jobs->n_ring, sizeof *jobs->ring);
+    if (jobs->ring == NULL)
+        return no_memory();
     kymo__work_together(work, jobs, jobs->options->n_jobs, jobs->n_tasks);
     if (jobs->status != KYMO_OK)
         return kymo__fail(jobs->status, "%s", jobs->error);
@@ -224,6 +260,7 @@ kymo_status kymo__summary_merge(kymo_recording *const *recordings, size_t n,
     const kymo_status status = run_jobs(jobs, recordings, n);
     pthread_cond_destroy(&jobs->turned);
     pthread_mutex_destroy(&jobs->lock);
+    kymo__free(jobs->ring);
     kymo__free(jobs->tasks);
     kymo__free(jobs);
     return status;
