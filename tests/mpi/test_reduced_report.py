@@ -1,4 +1,4 @@
-"""`mpirun -n N kymo report`: each process reads its share of the logs, and rank 0 prints what one process would print."""
+"""`mpirun -n N kymo report`: each process reads its share of the logs, rank 0 prints what one process would print."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_reports_of_one_process_say_so(mpi: Mpi, tool: str, run: Run, many: Path
 def test_commands_that_differ_are_not_one_job(mpi: Mpi, tool: str, run: Run, many: Path) -> None:
     # Each asks for a table of its own; the shell stands between, so it is said that this is the command of the job.
     script = f'KYMO_MPI=on exec {tool} report {many} --csv --table $(test "$0" = 0 && echo ranges || echo marks)'
-    names = '${OMPI_COMM_WORLD_RANK:-$PMI_RANK}'
+    names = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"
     done = run(mpi.run(2, "sh", "-c", f"sh -c '{script}' {names}"))
     headers = [line for line in done.stdout.splitlines() if line.startswith("name,")]
     assert sorted(headers) == sorted({*headers}) and len(headers) == 2
