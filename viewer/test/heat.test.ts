@@ -61,10 +61,18 @@ describe("the map of ranks", () => {
     const data = dataOf(1, 2, { ranks: 2, iterations: 4, rank_width: 1, iteration_width: 1, processes: [0, 1] });
     const thinned = new HeatMap(data, decodeHeat(data, blockOf([1, 2], [0, 0], [0, 0], [0, 1], [3, 2])), processes, undefined);
     expect(thinned.cell(0, 1)).toMatchObject({ process: 1, iteration: 6 });
-    expect(thinned.labelOf(0)).toBe("0 to 1");
+    expect([thinned.labelOf(0), thinned.shortLabelOf(0)]).toEqual(["0 to 1", "0"]);
     expect(thinned.describe(thinned.cell(0, 1)!)).toContain("(the longest of 2 ranks and 4 iterations)");
     expect(thinned.thinning()).toBe("Each cell stands for 2 neighbouring ranks and 4 iterations in a row and shows the longest of them.");
     expect(map.thinning()).toBe("");
+  });
+
+  it("colours what is usual alike where all cells are the longest of some", () => {
+    const data = dataOf(2, 2, { ranks: 2, rank_width: 1, processes: [0, 1, 2, 3] });
+    const thinned = new HeatMap(data, decodeHeat(data, blockOf([1.05, 1.05, 1.05, 2.1], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0])), processes, undefined);
+    expect(thinned.value(0, "relative")).toBeCloseTo(1, 5);
+    expect(thinned.value(3, "relative")).toBeCloseTo(2, 1);
+    expect(thinned.cell(1, 1)?.ratio).toBeCloseTo(2.1, 1);
   });
 
   it("refuses a block that is not whole", () => {

@@ -24,6 +24,8 @@ export interface HeatCell {
 export class HeatMap {
   /** Means of rows, nanoseconds: of the slowest rank in each. */
   readonly means: Float64Array;
+  /** The usual ratio: above 1 where a cell is the longest of several. Colours go by what is usual among cells. */
+  readonly typical: number;
   private readonly medianOfMedians: number;
 
   constructor(
@@ -35,6 +37,15 @@ export class HeatMap {
     this.means = Float64Array.from({ length: data.rows }, (_, row) => this.meanOf(row));
     const sorted = data.medians.filter((ns) => ns > 0).sort((a, b) => a - b);
     this.medianOfMedians = sorted[sorted.length >> 1] ?? 1;
+    const ratios = this.sample((at) => cells.ratio[at]);
+    this.typical = ratios[ratios.length >> 1] ?? 1;
+  }
+
+  /** Values of cells that have one, some 200,000 of them at most, in ascending order. */
+  private sample(of: (at: number) => number): number[] {
+    const n = this.cells.ratio.length, step = Math.max(1, Math.floor(n / 200_000)), found: number[] = [];
+    for (let at = 0; at < n; at += step) if (this.cells.ratio[at] > 0) found.push(of(at));
+    return found.sort((a, b) => a - b);
   }
 
   private meanOf(row: number): number {
@@ -67,6 +78,12 @@ export class HeatMap {
     return of.length > 1 ? `${first.rank} to ${last.rank}` : String(first.rank);
   }
 
+  /** The same in few letters: of several ranks the first. */
+  shortLabelOf(row: number): string {
+    const first = this.processes[this.firstOf(row)];
+    return first === undefined ? "" : String(first.rank >= 0 ? first.rank : first.pid);
+  }
+
   /** Rows from top to bottom. */
   order(by: Order): Int32Array {
     const rows = Int32Array.from({ length: this.data.rows }, (_, i) => i);
@@ -76,10 +93,10 @@ export class HeatMap {
     return rows.sort((a, b) => hosts[a].localeCompare(hosts[b], undefined, { numeric: true }) || a - b);
   }
 
-  /** What colour goes by: against the median of the iteration, or of all iterations; 0: there is nothing. */
+  /** What colour goes by: against what is usual in the iteration, or in all iterations; 0: there is nothing. */
   value(at: number, measure: Measure): number {
     const ratio = this.cells.ratio[at];
-    return measure === "relative" ? ratio : (ratio * this.data.medians[at % this.data.columns]) / this.medianOfMedians;
+    return measure === "relative" ? ratio / this.typical : (ratio * this.data.medians[at % this.data.columns]) / this.medianOfMedians;
   }
 
   /** A time that is `value` of this measure, in nanoseconds. */
@@ -89,14 +106,9 @@ export class HeatMap {
 
   /** The value above which one of a thousand lies; beyond it colours are the same. */
   ceiling(measure: Measure): number {
-    const n = this.cells.ratio.length, step = Math.max(1, Math.floor(n / 200_000)), found: number[] = [];
-    for (let i = 0; i < n; i += step) {
-      const value = this.value(i, measure);
-      if (value > 0) found.push(value);
-    }
-    found.sort((a, b) => a - b);
+    const found = this.sample((at) => this.value(at, measure));
     const high = found[Math.min(found.length - 1, Math.floor(found.length * 0.999))] ?? 1;
-    return Math.min(Math.max(high, 1.1), 4);
+    return Math.min(Math.max(high, measure === "relative" ? 1.25 : 1.1), 4);
   }
 
   cell(row: number, column: number): HeatCell | null {

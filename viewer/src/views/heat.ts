@@ -102,7 +102,7 @@ export class HeatView {
   }
 
   private label(row: number): string {
-    return this.sort.value === "host" ? `${this.map.hostOf(row)} ${this.map.labelOf(row)}` : this.map.labelOf(row);
+    return this.sort.value === "host" ? `${this.map.hostOf(row)} ${this.map.shortLabelOf(row)}` : this.map.shortLabelOf(row);
   }
 
   private get measure(): Measure {
@@ -125,7 +125,7 @@ export class HeatView {
       context.putImageData(image, 0, 0);
     }
     const isRelative = this.measure === "relative";
-    const text = (value: number): string => (isRelative ? units.share(Math.abs(value - 1)) : units.duration(this.map.nsOf(value)));
+    const text = (value: number): string => (isRelative ? units.share(Math.abs(value * this.map.typical - 1)) : units.duration(this.map.nsOf(value)));
     this.legend.replaceChildren(
       el("span", {}, isRelative ? `${text(floor)} faster, or more` : `${text(floor)} or less`), bar,
       el("span", {}, isRelative ? `${text(ceiling)} slower, or more` : `${text(ceiling)} or more`));
