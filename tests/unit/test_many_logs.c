@@ -36,7 +36,7 @@ static void put_program(struct log_maker *log, uint64_t seed, uint32_t deepest)
             depth = 0; /* what is open is no longer known; ends may be orphans from here on */
         } else if (what < 3) {
             log_iteration(log, tick, n_iterations++, false, 0);
-        } else if (depth < deepest && (depth == 0 || what < 53)) {
+        } else if (depth < deepest && (depth == 0 || what < 53 + 22 * (deepest > 400))) {
             stack[depth++] = site;
             log_begin(log, tick, site);
         } else {
