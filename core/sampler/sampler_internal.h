@@ -62,8 +62,9 @@ struct kymo__thread_state {
     bool is_running;         /* on a processor, or waiting for one */
     bool has_slept; /* off the processor without a break since the look before: nothing of it can have changed */
     bool is_gone;
-    int64_t call;   /* the system call it is in; -1: none */
-    uint64_t place; /* that call's first argument: of a futex its address */
+    int64_t call;    /* the system call it is in; -1: none */
+    uint64_t place;  /* that call's first argument: of a futex its address */
+    uint64_t sp, pc; /* of the program while it is in that call; 0: not told */
     uint64_t looked_ns;
 };
 /* How many files may be kept open, by all; counted down. Each sampler has its own. */
@@ -347,10 +348,15 @@ void kymo__task_names_fini(struct kymo__task_names *names);
 struct kymo__native_copy {
     struct kymo__unwind_input input;
     bool is_there;
+    bool is_sure; /* set by kymo__native_resolve: it is whole, and each frame was found by a rule */
 };
 /* While the thread is stopped: registers and stack, read with the rest of the batch from `first` on. */
 void kymo__native_plan(struct kymo__looker *looker, struct kymo__target *target, pid_t tid,
                        struct kymo__native_copy *copy, size_t *index);
+/* The same of a thread that sleeps in a system call. Of its registers the kernel tells two, which most stacks need no more of. */
+void kymo__native_plan_asleep(struct kymo__looker *looker, struct kymo__target *target,
+                              const struct kymo__thread_state *state,
+                              struct kymo__native_copy *copy, size_t *index);
 /* The merged stack; the thread's walk and looker->runs are the Python side. Adds to `flags`. */
 uint32_t kymo__native_resolve(struct kymo__looker *looker, struct kymo__target *target,
                               const struct kymo__target_thread *thread,

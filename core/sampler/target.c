@@ -211,6 +211,39 @@ static bool look_with_stop(struct kymo__looker *looker, struct kymo__target *tar
     return is_fine;
 }
 
+/*
+ * With native frames, a thread that sleeps in a system call: the kernel tells where its stack ends, and it is exact when it
+ * still slept after the read. False: it does not sleep, or its stack takes more registers than are told; it is to be stopped.
+ */
+static bool look_asleep(struct kymo__looker *looker, struct kymo__target *target,
+                        struct kymo__target_thread *thread)
+{
+    const struct kymo__thread_state *state = &thread->state;
+    struct kymo__native_copy native = {0};
+    size_t native_index = KYMO__BATCH_NONE;
+    if (target->unwind == NULL || !state->is_known || state->is_running || state->call < 0)
+        return false;
+    kymo__batch_clear(&looker->batch);
+    kymo__thread_plan(looker, target, thread);
+    kymo__native_plan_asleep(looker, target, state, &native, &native_index);
+    if (!native.is_there)
+        return false;
+    kymo__batch_read(&looker->batch, target->remote, 0);
+    if (!look_without_stop(looker, target, thread, true) || !thread->is_exact || !thread->is_read)
+        return false;
+    uint32_t flags = thread->flags;
+    kymo__looker_lock(looker);
+    const uint32_t stack =
+        kymo__native_resolve(looker, target, thread, &native, native_index, &flags);
+    kymo__looker_unlock(looker);
+    thread->is_exact = native.is_sure;
+    if (!native.is_sure)
+        return false;
+    thread->stack = stack;
+    thread->flags = flags;
+    return true;
+}
+
 static void look_at_stacks(struct kymo__looker *looker, struct kymo__target *target,
                            enum kymo__look how)
 {
@@ -229,7 +262,7 @@ static void look_at_stacks(struct kymo__looker *looker, struct kymo__target *tar
     for (size_t i = 0; i < target->n_threads; i++) {
         struct kymo__target_thread *thread = &target->threads[i];
         if (thread->is_due && !thread->is_exact && thread->tid != 0 &&
-            !look_with_stop(looker, target, thread))
+            !look_asleep(looker, target, thread) && !look_with_stop(looker, target, thread))
             target->counts.rejected++;
     }
 }

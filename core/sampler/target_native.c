@@ -1,16 +1,36 @@
 /* Native frames of a thread: copied in the same stop as Python's, put together afterwards. */
 #include "sampler/sampler_internal.h"
 
+static void plan_stack(struct kymo__looker *looker, struct kymo__target *target,
+                       struct kymo__native_copy *copy, size_t *index)
+{
+    const uint64_t sp = copy->input.registers[KYMO__UNWIND_SP];
+    copy->input.stack_at = sp;
+    copy->input.n_stack = kymo__unwind_stack_size(target->unwind, sp, KYMO__UNWIND_MAX_STACK);
+    *index = kymo__batch_add(&looker->batch, sp, copy->input.n_stack);
+}
+
 void kymo__native_plan(struct kymo__looker *looker, struct kymo__target *target, pid_t tid,
                        struct kymo__native_copy *copy, size_t *index)
 {
     copy->is_there = kymo__unwind_registers(tid, &copy->input);
     if (!copy->is_there)
         return;
-    const uint64_t sp = copy->input.registers[KYMO__UNWIND_SP];
-    copy->input.stack_at = sp;
-    copy->input.n_stack = kymo__unwind_stack_size(target->unwind, sp, KYMO__UNWIND_MAX_STACK);
-    *index = kymo__batch_add(&looker->batch, sp, copy->input.n_stack);
+    plan_stack(looker, target, copy, index);
+}
+
+void kymo__native_plan_asleep(struct kymo__looker *looker, struct kymo__target *target,
+                              const struct kymo__thread_state *state,
+                              struct kymo__native_copy *copy, size_t *index)
+{
+    const uint64_t told = (uint64_t)1 << KYMO__UNWIND_SP | (uint64_t)1 << KYMO__UNWIND_PC;
+    copy->is_there = state->sp != 0 && state->pc != 0;
+    if (!copy->is_there)
+        return;
+    copy->input.registers[KYMO__UNWIND_SP] = state->sp;
+    copy->input.registers[KYMO__UNWIND_PC] = state->pc;
+    copy->input.unknown = ~told;
+    plan_stack(looker, target, copy, index);
 }
 
 /* The symbol remembers: names of C++ are long, and a stack of torch has dozens of them. */
@@ -55,6 +75,9 @@ uint32_t kymo__native_resolve(struct kymo__looker *looker, struct kymo__target *
         copy->input.n_stack = 0;
     const size_t n_native = kymo__unwind_stack(target->unwind, &copy->input, looker->native,
                                                KYMO__UNWIND_MAX_FRAMES, &is_complete);
+    copy->is_sure = is_complete;
+    for (size_t i = 1; i < n_native; i++)
+        copy->is_sure &= looker->native[i].by == KYMO__BY_RULE;
     if (!kymo__grow(&looker->merged, &looker->merged_cap, n_native + walk->n, sizeof *looker->merged))
         return thread->stack;
     const size_t n = kymo__unwind_merge(target->unwind,

@@ -2,7 +2,7 @@
  * Whether a thread of another process runs, and what it waits for.
  *
  *   schedstat   time on a processor, time in the queue, how often it got a processor: "123456 789 42"
- *   syscall     "running", or the number and arguments of the call that it waits in
+ *   syscall     "running", or the number and arguments of the call that it waits in, stack pointer and program counter
  *   stat        the letter behind the last ')', where `syscall` may not be read
  *
  * `schedstat` is four times as cheap as the others. While its third number stays, a thread that slept sleeps on, so the
@@ -75,15 +75,21 @@ static bool parse_schedstat(const char *text, size_t len, uint64_t *run_ns, uint
 
 static bool look_at_syscall(const char *text, struct kymo__thread_state *state)
 {
+    state->sp = state->pc = 0;
     if (strncmp(text, "running", 7) == 0) {
         state->is_running = true;
         state->call = -1;
         return true;
     }
     long long call;
-    unsigned long long first = 0;
-    if (sscanf(text, "%lld %llx", &call, &first) < 1)
+    unsigned long long first = 0, sp = 0, pc = 0;
+    const int n = sscanf(text, "%lld %llx %*x %*x %*x %*x %*x %llx %llx", &call, &first, &sp, &pc);
+    if (n < 1)
         return false;
+    if (n == 4) {
+        state->sp = sp;
+        state->pc = pc;
+    }
     state->is_running = false;
     state->call = call;
     state->place = call >= 0 ? first : 0;
@@ -96,6 +102,7 @@ static bool look_at_stat(const char *text, struct kymo__thread_state *state)
     const char *end = strrchr(text, ')');
     if (end == NULL || end[1] != ' ' || end[2] == '\0')
         return false;
+    state->sp = state->pc = 0;
     state->is_running = end[2] == 'R';
     state->is_gone = end[2] == 'Z' || end[2] == 'X';
     state->call = -1;

@@ -36,10 +36,11 @@
 #define KYMO__UNWIND_MAX_STACK ((size_t)64 << 10) /* bytes of stack that are worth copying */
 #define KYMO__UNWIND_MAX_FRAMES ((size_t)512)     /* room that holds all but runaway recursion */
 
-/* ---- one thread, stopped ---- */
+/* ---- one thread, stopped or asleep ---- */
 
 struct kymo__unwind_input {
     uint64_t registers[KYMO__UNWIND_REGISTERS];
+    uint64_t unknown; /* a bit for each register that was not to be had; 0 of a thread that is stopped */
     const uint8_t *stack; /* lent: a copy of the target's memory from `stack_at` on, usually from sp on */
     uint64_t stack_at;
     size_t n_stack;

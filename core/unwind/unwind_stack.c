@@ -233,9 +233,10 @@ size_t kymo__unwind_stack(struct kymo__unwind *unwind, const struct kymo__unwind
                           struct kymo__native_frame *out, size_t cap, bool *is_complete)
 {
     kymo__unwind_keep_up(unwind);
-    struct walk walk = {.unwind = unwind,
-                        .state = {.known = BIT(KYMO__UNWIND_REGISTERS) - 1, .input = input},
-                        .is_exact = true};
+    struct walk walk = {
+        .unwind = unwind,
+        .state = {.known = (BIT(KYMO__UNWIND_REGISTERS) - 1) & ~input->unknown, .input = input},
+        .is_exact = true};
     memcpy(walk.state.registers, input->registers, sizeof input->registers);
     struct kymo__native_frame next = {.by = KYMO__BY_REGISTERS};
     enum outcome outcome = WENT;

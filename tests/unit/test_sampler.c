@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -337,6 +338,49 @@ static void fighters_want_the_lock_that_one_of_them_has(void **state)
         assert_true(n_gil * 6 > tally.n_samples && n_gil * 2 < tally.n_samples);
         assert_true(n_wants > 20);
         assert_true(counts.all.gil_switches > 0);
+        target_stop(&target);
+    }
+}
+
+/* The call that the first thread of `pid` sleeps in; -1: it runs. */
+static long call_of(pid_t pid)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/syscall", (int)pid);
+    text[kymo__read_text(path, text, sizeof text)] = '\0';
+    return text[0] >= '0' && text[0] <= '9' ? strtol(text, NULL, 10) : -1;
+}
+
+static bool is_sleep(long call)
+{
+#ifdef SYS_select
+    if (call == SYS_select)
+        return true;
+#endif
+    return call == SYS_clock_nanosleep || call == SYS_pselect6;
+}
+
+static void a_sleeper_is_read_with_native_frames_and_not_stopped(void **state)
+{
+    (void)state;
+    const char *const script = "import time\n"
+                               "def nap():\n"
+                               "    time.sleep(600)\n"
+                               "print('ready', flush=True)\n"
+                               "nap()\n";
+    for (size_t i = 0; i < n_pythons && kymo__unwind_has_rules(); i++) {
+        char line[64];
+        struct target target = target_start(pythons[i].path, script, line, sizeof line);
+        while (!is_sleep(call_of(target.pid)))
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        struct tally tally = {.enough = 5};
+        const struct kymo_sampler_counts counts =
+            sample((struct kymo_sampler_options){.rate_hz = 500, .native = 1}, target.pid, &tally);
+        assert_int_equal(counts.all.stops, 0);
+        assert_int_equal(counts.all.exact, tally.n_samples);
+        assert_true((tally.all_flags & KYMO_SAMPLE_NATIVE) != 0);
+        assert_int_equal(tally.n_stacks, 1);
+        assert_int_equal(n_with(&tally, ":0 nap:3 <module>:5"), tally.n_samples);
         target_stop(&target);
     }
 }
@@ -700,6 +744,7 @@ int main(void)
         cmocka_unit_test(snapshots_stop_nothing_and_audits_do),
         cmocka_unit_test(threads_have_names_stacks_and_reasons),
         cmocka_unit_test(fighters_want_the_lock_that_one_of_them_has),
+        cmocka_unit_test(a_sleeper_is_read_with_native_frames_and_not_stopped),
         cmocka_unit_test(children_are_followed_from_birth),
         cmocka_unit_test(a_process_that_becomes_another_program_is_read_anew),
         cmocka_unit_test(a_launcher_is_looked_through),
