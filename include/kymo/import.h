@@ -24,7 +24,7 @@ struct kymo_import_options {
     int keep_arguments; /* non-zero: the arguments of each event go along as text, for exports */
     uint32_t samples_per_second; /* of stacks without times; 0: 100, or a billion where they are that many */
     uint64_t memory_bytes; /* to sort in; 0: 256 MiB */
-    uint32_t n_jobs;       /* files read at the same time, logs too; 0: as many as there are cores */
+    uint32_t n_jobs; /* files read at the same time, logs too; 0: as many as there are cores */
     void (*progress)(void *ctx, double share); /* as kymo_progress of <kymo/report.h> */
     void *progress_ctx;
 };
