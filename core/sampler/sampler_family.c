@@ -3,7 +3,8 @@
  *
  * A child shows in /proc/PID/task/TID/children of the thread that made it. To look there costs some microseconds for each
  * thread, so it is done after the newest pid of the machine (/proc/loadavg ends with it) has changed, and for threads
- * that have run; for all of them ten times a second besides. While children are being born, that is every 2 ms.
+ * that have run; for all of them ten times a second besides. While children are being born, that is every 2 ms and before
+ * each round.
  *
  * A forked child is a Python from its first moment, and is read with what is known of its parent. One that was made by
  * vfork is its parent until it begins a program of its own: it has the parent's memory. What is no Python is kept in mind
@@ -23,10 +24,12 @@
 #include "sampler/sampler_family.h"
 
 static const uint64_t ms_ns = 1000000;
+/* Between two looks for children while there are new ones, where we are awake anyway. */
+static const uint64_t awake_ns = 500000;
 enum {
-    START_MS = 500,   /* which a program takes at most until it shows that it is a Python */
-    SHOW_MS = 10,     /* in which a new process shows as a child, once it has its number */
-    QUICK_MS = 2,     /* between two looks for children while there are new ones */
+    START_MS = 500, /* which a program takes at most until it shows that it is a Python */
+    SHOW_MS = 10,   /* in which a new process shows as a child, once it has its number */
+    QUICK_MS = 2, /* the same where we wake up for it, and where we are awake while there are none */
     QUIET_MS = 20,    /* else */
     BIRTHS_MS = 3000, /* for how long after a birth more are expected */
     SEARCH_MS = 100,  /* between two looks in all threads */
@@ -341,7 +344,10 @@ static bool is_quick(const struct kymo__family *family)
 /* Not so often that looking costs more than sampling: a wake-up is dearer than what it is for. */
 uint64_t kymo__family_due_ns(const struct kymo__family *family, bool is_awake)
 {
-    return family->polled_ns + (is_awake || is_quick(family) ? QUICK_MS : QUIET_MS) * ms_ns;
+    const bool quick = is_quick(family);
+    if (is_awake && quick)
+        return family->polled_ns + awake_ns;
+    return family->polled_ns + (is_awake || quick ? QUICK_MS : QUIET_MS) * ms_ns;
 }
 
 void kymo__family_poll(struct kymo__family *family, uint64_t now_ns)

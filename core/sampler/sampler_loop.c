@@ -261,12 +261,13 @@ kymo_status kymo__sampler_loop(struct kymo_sampler *sampler)
     sampler->next_ns = now_ns; /* the first one at once */
     take_joining(sampler);
     while (!is_over(sampler, now_ns)) {
-        if (now_ns >= sampler->next_ns)
-            KYMO_TRY(look_at_all(sampler, take_due(sampler, now_ns), now_ns));
+        /* First, so that a child which was born since the last round is looked at in this one. */
         if (now_ns >= kymo__family_due_ns(&sampler->family, true)) {
             kymo__stops_settle(&sampler->looker.stops, false);
             kymo__family_poll(&sampler->family, now_ns);
         }
+        if (now_ns >= sampler->next_ns)
+            KYMO_TRY(look_at_all(sampler, take_due(sampler, now_ns), now_ns));
         KYMO_TRY(tell(sampler, now_ns));
         now_ns = kymo__clock_ns(CLOCK_MONOTONIC);
         const uint64_t wake = wake_ns(sampler, now_ns);
