@@ -12,6 +12,11 @@ static void tell(kymo_samples_report *report)
     if (out == NULL)
         return;
     for (size_t i = 0; i < KYMO__SAMPLES_TOTALS; i++) {
+        if (i == KYMO__SAMPLES_LEAVES || i == KYMO__SAMPLES_LEAF_PATHS) {
+            KYMO_ASSERT(kymo_samples_report_leaves(report, i == KYMO__SAMPLES_LEAF_PATHS, 10, out) ==
+                        KYMO_OK);
+            continue;
+        }
         const struct kymo_samples_text_options options = {.table =
                                                               kymo_table_name(report->tables[i])};
         KYMO_ASSERT(kymo_samples_report_text(report, &options, out) == KYMO_OK);
