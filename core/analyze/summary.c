@@ -154,7 +154,9 @@ static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
 {
     const uint64_t first = process->first_ns;
     cost->events += process->n_events;
-    cost->in_program_ns += (uint64_t)((double)process->n_events * process->event_cost_ns);
+    const double in_program_ns = (double)process->n_events * process->event_cost_ns;
+    if (in_program_ns > 0 && in_program_ns < 0x1p63) /* a damaged log may say anything */
+        cost->in_program_ns += (uint64_t)in_program_ns;
     cost->flush_cpu_ns += process->flush_cpu_ns;
     cost->log_bytes += process->log_bytes;
     cost->program_ns += process->last_ns > first ? process->last_ns - first : 0;
