@@ -110,11 +110,16 @@ static int32_t *find_missing(const struct kymo__run_rank *ranks, size_t n, int32
     return missing;
 }
 
-/* Ranks of one run; a world of more than some millions is a number that means nothing. */
+/*
+ * Ranks of one run; a world of more than some millions is a number that means nothing. Of traces a few of many ranks are
+ * usual, and whoever imported them knows.
+ */
 static void check_world(const struct kymo__run_rank *ranks, size_t n, struct kymo__warnings *warnings)
 {
     enum { MAX_WORLD = 1 << 24 };
     int32_t world = 0, least = INT32_MAX;
+    if (ranks[0].process->source[0] != '\0')
+        return;
     for (size_t i = 0; i < n; i++) {
         const int32_t said = ranks[i].process->world_size;
         world = KYMO__MAX(world, said);

@@ -303,7 +303,7 @@ def test_without_python_one_sentence(kymo, tmp_path):
 
 def test_a_python_without_kymo_is_named(kymo, tmp_path):
     python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
     python.chmod(0o755)
     (tmp_path / "boot").mkdir()
     (tmp_path / "boot" / "sitecustomize.py").write_text("")

@@ -65,17 +65,17 @@ def test_reports_of_one_process_say_so(mpi: Mpi, tool: str, run: Run, many: Path
 
 def test_commands_that_differ_are_not_one_job(mpi: Mpi, tool: str, run: Run, many: Path) -> None:
     # Each asks for a table of its own; the shell stands between, so it is said that this is the command of the job.
-    script = f'KYMO_MPI=on exec {tool} report {many} --csv --table $(test "$0" = 0 && echo ranges || echo marks)'
-    names = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"
-    done = run(mpi.run(2, "sh", "-c", f"sh -c '{script}' {names}"))
+    script = 'KYMO_MPI=on exec "$1" report "$2" --csv --table $(test "$0" = 0 && echo ranges || echo marks)'
+    rank = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"
+    done = run(mpi.run(2, "sh", "-c", f"""sh -c '{script}' {rank} "$0" "$1\"""", tool, many))
     headers = [line for line in done.stdout.splitlines() if line.startswith("name,")]
     assert sorted(headers) == sorted({*headers}) and len(headers) == 2
 
 
 def test_a_command_that_a_rank_starts_waits_for_nobody(mpi: Mpi, tool: str, run: Run, many: Path) -> None:
     # Rank 0 alone starts it, as a training might at its end.
-    script = f'if [ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 0 ]; then {tool} report {many} --csv; fi; true'
-    done = run(mpi.run(2, "sh", "-c", script))
+    script = 'if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 ]; then "$0" report "$1" --csv; fi; true'
+    done = run(mpi.run(2, "sh", "-c", script, tool, many))
     assert done.stdout.count("name,count") == 1
 
 
@@ -88,9 +88,9 @@ def test_without_the_library_rank_0_works_alone(mpi: Mpi, tool: str, run: Run, m
 
 def test_a_killed_process_ends_the_job(mpi: Mpi, tool: str, environment: dict[str, str], tmp_path: Path) -> None:
     # Rank 1 never comes: it is killed in the place of its command, before it has said anything.
-    script = f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 1 ] && kill -9 $$; exec {tool} report {tmp_path}'
+    script = '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && kill -9 $$; exec "$0" report "$1"'
     job = subprocess.Popen(
-        mpi.run(2, "sh", "-c", script),
+        mpi.run(2, "sh", "-c", script, tool, tmp_path),
         env={**environment, "KYMO_MPI": "on"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
