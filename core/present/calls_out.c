@@ -179,26 +179,11 @@ static kymo_status put_totals(struct answer *answer)
     return kymo__lines_end(&answer->lines);
 }
 
-static kymo_status put_notes(struct answer *answer)
-{
-    const kymo_table *const notes = answer->report->tables[KYMO__CALLS_NOTES];
-    if (kymo_table_n_rows(notes) != 0)
-        KYMO_TRY(kymo__lines_end(&answer->lines));
-    for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
-        const struct kymo_cell text = kymo_table_cell(notes, row, 0);
-        kymo__buf_printf(&answer->lines.line, "%snote:%s ", kymo__style(&answer->lines, YELLOW),
-                         kymo__style(&answer->lines, PLAIN));
-        kymo__text_put(&answer->lines.line, text.as.text, text.len, 0);
-        KYMO_TRY(kymo__lines_end(&answer->lines));
-    }
-    return KYMO_OK;
-}
-
 static kymo_status put_all(struct answer *answer, const struct shown *how)
 {
     KYMO_TRY(put_totals(answer));
     KYMO_TRY(put_table(answer, how));
-    return put_notes(answer);
+    return kymo__lines_put_notes_apart(&answer->lines, answer->report->tables[KYMO__CALLS_NOTES]);
 }
 
 kymo_status kymo_calls_report_text(kymo_calls_report *report,

@@ -222,19 +222,6 @@ static kymo_status put_table(struct answer *answer, const kymo_table *table, siz
     return kymo__lines_end(&answer->lines);
 }
 
-static kymo_status put_notes(struct answer *answer)
-{
-    const kymo_table *notes = answer->report->tables[KYMO__JOULES_NOTES];
-    for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
-        const struct kymo_cell text = kymo_table_cell(notes, row, 0);
-        kymo__buf_printf(&answer->lines.line, "%snote:%s ", kymo__style(&answer->lines, YELLOW),
-                         kymo__style(&answer->lines, PLAIN));
-        kymo__text_put(&answer->lines.line, text.as.text, text.len, 0);
-        KYMO_TRY(kymo__lines_end(&answer->lines));
-    }
-    return KYMO_OK;
-}
-
 /* ---- all ---- */
 
 static kymo_status put_all(struct answer *answer)
@@ -255,7 +242,7 @@ static kymo_status put_all(struct answer *answer)
     }
     if (!is_short)
         KYMO_TRY(kymo__lines_end(&answer->lines));
-    return put_notes(answer);
+    return kymo__lines_put_notes(&answer->lines, answer->report->tables[KYMO__JOULES_NOTES]);
 }
 
 static kymo_status put_one(struct answer *answer)
@@ -268,7 +255,7 @@ static kymo_status put_one(struct answer *answer)
         KYMO_TRY(kymo__lines_end(&answer->lines));
     }
     KYMO_TRY(put_table(answer, table, answer->options->limit));
-    return put_notes(answer);
+    return kymo__lines_put_notes(&answer->lines, answer->report->tables[KYMO__JOULES_NOTES]);
 }
 
 kymo_status kymo_energy_report_text(kymo_energy_report *report,

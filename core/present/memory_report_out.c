@@ -218,19 +218,6 @@ static kymo_status put_table(struct answer *answer, enum kymo__memory_table whic
     return kymo__lines_end(&answer->lines);
 }
 
-static kymo_status put_notes(struct answer *answer)
-{
-    const kymo_table *notes = answer->report->tables[KYMO__MEMORY_NOTES];
-    for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
-        const struct kymo_cell text = kymo_table_cell(notes, row, 0);
-        kymo__buf_printf(&answer->lines.line, "%snote:%s ", kymo__style(&answer->lines, YELLOW),
-                         kymo__style(&answer->lines, PLAIN));
-        kymo__text_put(&answer->lines.line, text.as.text, text.len, 0);
-        KYMO_TRY(kymo__lines_end(&answer->lines));
-    }
-    return KYMO_OK;
-}
-
 static kymo_status put_all(struct answer *answer)
 {
     const kymo_table *const pools = answer->report->tables[KYMO__MEMORY_POOLS];
@@ -255,7 +242,7 @@ static kymo_status put_all(struct answer *answer)
         KYMO_TRY(put_table(answer, parts[i].which, parts[i].title));
     if (kymo_table_n_rows(answer->report->tables[KYMO__MEMORY_NOTES]) != 0)
         KYMO_TRY(kymo__lines_end(&answer->lines));
-    return put_notes(answer);
+    return kymo__lines_put_notes(&answer->lines, answer->report->tables[KYMO__MEMORY_NOTES]);
 }
 
 kymo_status kymo_memory_report_text(kymo_memory_report *report,

@@ -258,21 +258,6 @@ static kymo_status put_audits(struct answer *answer)
     return KYMO_OK;
 }
 
-static kymo_status put_notes(struct answer *answer)
-{
-    const kymo_table *const notes = answer->report->tables[KYMO__SAMPLES_NOTES];
-    if (kymo_table_n_rows(notes) != 0)
-        KYMO_TRY(kymo__lines_end(&answer->lines));
-    for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
-        const struct kymo_cell text = kymo_table_cell(notes, row, 0);
-        kymo__buf_printf(&answer->lines.line, "%snote:%s ", kymo__style(&answer->lines, YELLOW),
-                         kymo__style(&answer->lines, PLAIN));
-        kymo__text_put(&answer->lines.line, text.as.text, text.len, 0);
-        KYMO_TRY(kymo__lines_end(&answer->lines));
-    }
-    return KYMO_OK;
-}
-
 /* ---- the whole ---- */
 
 static const struct shown *find_shown(const struct answer *answer, const char *name)
@@ -297,7 +282,7 @@ static kymo_status put_all(struct answer *answer, const struct shown *how)
         KYMO_TRY(put_table(answer, how != NULL ? how : &shown[0]));
     if (how == NULL)
         KYMO_TRY(put_table(answer, &shown[1]));
-    return put_notes(answer);
+    return kymo__lines_put_notes_apart(&answer->lines, answer->report->tables[KYMO__SAMPLES_NOTES]);
 }
 
 kymo_status kymo_samples_report_text(kymo_samples_report *report,

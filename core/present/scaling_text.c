@@ -34,21 +34,6 @@ static kymo_status put_table(struct answer *answer, size_t section)
     return status;
 }
 
-static kymo_status put_notes(struct answer *answer)
-{
-    const kymo_table *notes = kymo_scaling_table(answer->scaling, "notes");
-    if (kymo_table_n_rows(notes) != 0)
-        KYMO_TRY(kymo__lines_end(&answer->lines));
-    for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
-        const struct kymo_cell text = kymo_table_cell(notes, row, 0);
-        kymo__buf_printf(&answer->lines.line, "%snote:%s ", kymo__style(&answer->lines, YELLOW),
-                         kymo__style(&answer->lines, PLAIN));
-        kymo__text_put(&answer->lines.line, text.as.text, text.len, 0);
-        KYMO_TRY(kymo__lines_end(&answer->lines));
-    }
-    return KYMO_OK;
-}
-
 static kymo_status put_text(struct answer *answer)
 {
     for (size_t s = 0; s < answer->list.n; s++) {
@@ -59,7 +44,8 @@ static kymo_status put_text(struct answer *answer)
     }
     for (size_t section = 0; section < N_DRAWN; section++)
         KYMO_TRY(put_table(answer, section));
-    return put_notes(answer);
+    return kymo__lines_put_notes_apart(&answer->lines,
+                                       kymo_scaling_table(answer->scaling, "notes"));
 }
 
 /* ---- Markdown ---- */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/base_internal.h"
+#include <kymo/table.h>
 
 #define BOLD "\033[1m"
 #define DIM "\033[2m"
@@ -28,6 +29,12 @@ static inline kymo_status kymo__lines_end(struct kymo__lines *lines)
     kymo__buf_puts(&lines->line, "\n");
     return kymo__buf_to_stream(&lines->line, lines->out);
 }
+
+/* notes.c: a line for each row of a table of texts; `apart`: with an empty line before the first. */
+KYMO_WARN_UNUSED kymo_status kymo__lines_put_notes(struct kymo__lines *lines,
+                                                   const kymo_table *notes);
+KYMO_WARN_UNUSED kymo_status kymo__lines_put_notes_apart(struct kymo__lines *lines,
+                                                         const kymo_table *notes);
 
 /* The last line was written, with `status`; whether all of them have arrived. */
 static inline kymo_status kymo__lines_close(struct kymo__lines *lines, kymo_status status)
