@@ -359,9 +359,9 @@ static kymo_status tell_why_not(struct asked *asked, const char *name)
     if (why.failed)
         status = kymo__fail(KYMO_ENOMEM, "no memory for an answer");
     else
-        fprintf(asked->out, "%s\n", why.data);
+        fprintf(asked->out, "%.*s\n", (int)why.len, why.data);
     if (asked->line.len == 0 && !why.failed)
-        kymo__buf_puts(&asked->line, why.data);
+        kymo__buf_put(&asked->line, why.data, why.len);
     kymo__buf_fini(&why);
     kymo_summary_destroy(summary);
     return status;
