@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -207,6 +208,15 @@ static int print_csv(kymo_summary *summary, const struct kymo_report_options *re
 
 /* A launcher of MPI hands on what we print. It may give us a terminal of its own, and none is at the other end. */
 static bool is_relayed;
+
+/* Some MPI launchers end the job when a process exits with an error, and drop the output they have not read yet. */
+static int flush_for_launcher(int status)
+{
+    fflush(stdout);
+    if (is_relayed && status != CLI_FINE)
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    return status;
+}
 
 static struct kymo_text_options text_wants(FILE *out)
 {
@@ -594,7 +604,7 @@ static int report(int n_args, char **args)
     is_relayed = share.is_job;
     switch (who) {
     case REPORT_DONE:
-        return print_share(&share, n_args, args);
+        return flush_for_launcher(print_share(&share, n_args, args));
     case REPORT_LEAVE:
         return CLI_FINE;
     case REPORT_BAD:
@@ -623,7 +633,7 @@ static int report(int n_args, char **args)
     kymo_summary_destroy(findings.summary);
     kymo_gpu_report_destroy(findings.gpu);
     cli_close(&recordings);
-    return status;
+    return flush_for_launcher(status);
 }
 
 const struct cli_command cli_command_report = {

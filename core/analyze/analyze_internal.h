@@ -77,6 +77,9 @@ KYMO_WARN_UNUSED bool kymo__tree_init(struct kymo__tree *tree);
 void kymo__tree_fini(struct kymo__tree *tree);
 /* A new node; 0 without memory. When the tree is full, ranges of all names share one node, named `other`. */
 uint32_t kymo__tree_add(struct kymo__tree *tree, uint32_t parent, uint32_t name, uint32_t other);
+/* Add counts and times of another tree, whose name i is `names[i]` here. False without memory. */
+KYMO_WARN_UNUSED bool kymo__tree_join(struct kymo__tree *into, const struct kymo__tree *tree,
+                                      const uint32_t *names, uint32_t other);
 /* How ranges are called that have found no node. */
 #define KYMO__OTHER_RANGES "(other)"
 

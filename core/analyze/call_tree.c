@@ -76,6 +76,24 @@ uint32_t kymo__tree_add(struct kymo__tree *tree, uint32_t parent, uint32_t name,
     return node;
 }
 
+bool kymo__tree_join(struct kymo__tree *into, const struct kymo__tree *tree, const uint32_t *names,
+                     uint32_t other)
+{
+    uint32_t *map = kymo__calloc(tree->n, sizeof *map);
+    size_t i = 1;
+    for (; map != NULL && i < tree->n; i++) {
+        const struct kymo__node *node = &tree->nodes[i];
+        map[i] = kymo__tree_child(into, map[node->parent], names[node->name], other);
+        if (map[i] == 0)
+            break;
+        into->nodes[map[i]].count += node->count;
+        into->nodes[map[i]].total_ns += node->total_ns;
+        into->nodes[map[i]].self_ns += node->self_ns;
+    }
+    kymo__free(map);
+    return map != NULL && i == tree->n;
+}
+
 /* ---- order ---- */
 
 struct ordering {

@@ -18,4 +18,15 @@
 #define REAL(name, title) COLUMN(name, title, KYMO_TYPE_F64, KYMO_UNIT_NONE)
 #define SHARE(name, title) COLUMN(name, title, KYMO_TYPE_F64, KYMO_UNIT_SHARE)
 
+/* A table that is to be made: kymo_table_create() takes the three. */
+struct kymo__table_definition {
+    const char *name;
+    const struct kymo_column *columns;
+    size_t n;
+};
+#define DEFINED(name, columns)                                                                     \
+    {                                                                                              \
+        name, columns, KYMO__COUNT_OF(columns)                                                     \
+    }
+
 #endif

@@ -52,20 +52,16 @@ static const struct kymo_column iteration_columns[] = {WHOLE("run"), WHOLE("firs
                                                        NUMBERS};
 static const struct kymo_column named_columns[] = {WHOLE("run"), TEXT("name"), NUMBERS};
 
-static const struct {
-    const char *name;
-    const struct kymo_column *columns;
-    size_t n;
-} definitions[] = {
-    [KYMO__JOULES_RUNS] = {"runs", run_columns, KYMO__COUNT_OF(run_columns)},
-    [KYMO__JOULES_REPEATS] = {"repeats", repeat_columns, KYMO__COUNT_OF(repeat_columns)},
-    [KYMO__JOULES_DEVICES] = {"devices", device_columns, KYMO__COUNT_OF(device_columns)},
-    [KYMO__JOULES_RANKS] = {"ranks", rank_columns, KYMO__COUNT_OF(rank_columns)},
-    [KYMO__JOULES_NODES] = {"nodes", node_columns, KYMO__COUNT_OF(node_columns)},
-    [KYMO__JOULES_EPOCHS] = {"epochs", epoch_columns, KYMO__COUNT_OF(epoch_columns)},
-    [KYMO__JOULES_ITERATIONS] = {"iterations", iteration_columns, KYMO__COUNT_OF(iteration_columns)},
-    [KYMO__JOULES_PHASES] = {"phases", named_columns, KYMO__COUNT_OF(named_columns)},
-    [KYMO__JOULES_RANGES] = {"ranges", named_columns, KYMO__COUNT_OF(named_columns)},
+static const struct kymo__table_definition definitions[] = {
+    [KYMO__JOULES_RUNS] = DEFINED("runs", run_columns),
+    [KYMO__JOULES_REPEATS] = DEFINED("repeats", repeat_columns),
+    [KYMO__JOULES_DEVICES] = DEFINED("devices", device_columns),
+    [KYMO__JOULES_RANKS] = DEFINED("ranks", rank_columns),
+    [KYMO__JOULES_NODES] = DEFINED("nodes", node_columns),
+    [KYMO__JOULES_EPOCHS] = DEFINED("epochs", epoch_columns),
+    [KYMO__JOULES_ITERATIONS] = DEFINED("iterations", iteration_columns),
+    [KYMO__JOULES_PHASES] = DEFINED("phases", named_columns),
+    [KYMO__JOULES_RANGES] = DEFINED("ranges", named_columns),
 };
 
 /* ---- numbers ---- */

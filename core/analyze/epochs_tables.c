@@ -58,15 +58,11 @@ static const struct kymo_column average_columns[] = {
 static const struct kymo_column phase_columns[] = {WHOLE("run"), KYMO__NAME_COLUMN,
                                                    KYMO__COUNT_COLUMN, SPREAD, KYMO__SHARE_COLUMN};
 
-static const struct {
-    const char *name;
-    const struct kymo_column *columns;
-    size_t n;
-} definitions[KYMO__N_EPOCH_TABLES] = {
-    [KYMO__EPOCHS_EPOCHS] = {"epochs", epoch_columns, KYMO__COUNT_OF(epoch_columns)},
-    [KYMO__EPOCHS_RANKS] = {"ranks", rank_columns, KYMO__COUNT_OF(rank_columns)},
-    [KYMO__EPOCHS_AVERAGES] = {"averages", average_columns, KYMO__COUNT_OF(average_columns)},
-    [KYMO__EPOCHS_PHASES] = {"phases", phase_columns, KYMO__COUNT_OF(phase_columns)},
+static const struct kymo__table_definition definitions[KYMO__N_EPOCH_TABLES] = {
+    [KYMO__EPOCHS_EPOCHS] = DEFINED("epochs", epoch_columns),
+    [KYMO__EPOCHS_RANKS] = DEFINED("ranks", rank_columns),
+    [KYMO__EPOCHS_AVERAGES] = DEFINED("averages", average_columns),
+    [KYMO__EPOCHS_PHASES] = DEFINED("phases", phase_columns),
     [KYMO__EPOCHS_NOTES] = {"notes", kymo__warning_columns, 1},
 };
 

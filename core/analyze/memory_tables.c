@@ -70,25 +70,17 @@ static const struct kymo_column resident_columns[] = {WHOSE, NS("at_ns", "at"), 
 static const struct kymo_column live_columns[] = {WHOSE, NS("at_ns", "at"), BYTES("bytes", NULL)};
 static const struct kymo_column note_columns[] = {TEXT("text")};
 
-#define DEFINE(name, columns)                                                                      \
-    {                                                                                              \
-        name, columns, KYMO__COUNT_OF(columns)                                                     \
-    }
-static const struct {
-    const char *name;
-    const struct kymo_column *columns;
-    size_t n;
-} definitions[] = {
-    [KYMO__MEMORY_POOLS] = DEFINE("pools", pool_columns),
-    [KYMO__MEMORY_PHASES] = DEFINE("phases", phase_columns),
-    [KYMO__MEMORY_CATEGORIES] = DEFINE("categories", category_columns),
-    [KYMO__MEMORY_MODULES] = DEFINE("modules", module_columns),
-    [KYMO__MEMORY_STACKS] = DEFINE("stacks", stack_columns),
-    [KYMO__MEMORY_GROWTH] = DEFINE("growth", growth_columns),
-    [KYMO__MEMORY_FRAGMENTATION] = DEFINE("fragmentation", fragmentation_columns),
-    [KYMO__MEMORY_RESIDENT] = DEFINE("resident", resident_columns),
-    [KYMO__MEMORY_LIVE] = DEFINE("live", live_columns),
-    [KYMO__MEMORY_NOTES] = DEFINE("notes", note_columns),
+static const struct kymo__table_definition definitions[] = {
+    [KYMO__MEMORY_POOLS] = DEFINED("pools", pool_columns),
+    [KYMO__MEMORY_PHASES] = DEFINED("phases", phase_columns),
+    [KYMO__MEMORY_CATEGORIES] = DEFINED("categories", category_columns),
+    [KYMO__MEMORY_MODULES] = DEFINED("modules", module_columns),
+    [KYMO__MEMORY_STACKS] = DEFINED("stacks", stack_columns),
+    [KYMO__MEMORY_GROWTH] = DEFINED("growth", growth_columns),
+    [KYMO__MEMORY_FRAGMENTATION] = DEFINED("fragmentation", fragmentation_columns),
+    [KYMO__MEMORY_RESIDENT] = DEFINED("resident", resident_columns),
+    [KYMO__MEMORY_LIVE] = DEFINED("live", live_columns),
+    [KYMO__MEMORY_NOTES] = DEFINED("notes", note_columns),
 };
 
 kymo_status kymo__memory_tables_create(struct kymo_memory_report *report)

@@ -70,15 +70,7 @@ static const struct kymo_column run_columns[] = {SERIES,
                                                  FLAG("partial")};
 static const struct kymo_column note_columns[] = {TEXT("text")};
 
-#define DEFINED(name, columns)                                                                     \
-    {                                                                                              \
-        name, columns, KYMO__COUNT_OF(columns)                                                     \
-    }
-static const struct {
-    const char *name;
-    const struct kymo_column *columns;
-    size_t n;
-} definitions[KYMO__N_SCALING_TABLES] = {
+static const struct kymo__table_definition definitions[KYMO__N_SCALING_TABLES] = {
     DEFINED("points", point_columns),      DEFINED("fits", fit_columns),
     DEFINED("forecast", forecast_columns), DEFINED("best", best_columns),
     DEFINED("runs", run_columns),          DEFINED("notes", note_columns),

@@ -74,23 +74,9 @@ static bool join_names(const struct joining *j)
 
 static bool join_tree(const struct joining *j)
 {
-    const struct kymo__tree *tree = &j->from->tree;
-    struct kymo__tree *into = &j->into->tree;
-    uint32_t *map = kymo__calloc(tree->n, sizeof *map);
     const uint32_t other =
         kymo__names_number(&j->into->names, KYMO__OTHER_RANGES, strlen(KYMO__OTHER_RANGES));
-    size_t i = 1;
-    for (; map != NULL && other != KYMO__NO_NAME && i < tree->n; i++) {
-        const struct kymo__node *node = &tree->nodes[i];
-        map[i] = kymo__tree_child(into, map[node->parent], j->names[node->name], other);
-        if (map[i] == 0)
-            break;
-        into->nodes[map[i]].count += node->count;
-        into->nodes[map[i]].total_ns += node->total_ns;
-        into->nodes[map[i]].self_ns += node->self_ns;
-    }
-    kymo__free(map);
-    return map != NULL && other != KYMO__NO_NAME && i == tree->n;
+    return other != KYMO__NO_NAME && kymo__tree_join(&j->into->tree, &j->from->tree, j->names, other);
 }
 
 /* ---- rows ---- */

@@ -144,29 +144,6 @@ static bool add_by_name(const struct adding *adding)
     return true;
 }
 
-/* ---- the tree ---- */
-
-static bool add_tree(const struct adding *adding, const struct kymo__tree *tree)
-{
-    struct kymo__tree *into = &adding->merge->tree;
-    uint32_t *map = kymo__calloc(tree->n, sizeof *map);
-    if (map == NULL)
-        return false;
-    const uint32_t other = adding->names[adding->walk->other];
-    size_t i = 1;
-    for (; i < tree->n; i++) {
-        const struct kymo__node *node = &tree->nodes[i];
-        map[i] = kymo__tree_child(into, map[node->parent], adding->names[node->name], other);
-        if (map[i] == 0)
-            break;
-        into->nodes[map[i]].count += node->count;
-        into->nodes[map[i]].total_ns += node->total_ns;
-        into->nodes[map[i]].self_ns += node->self_ns;
-    }
-    kymo__free(map);
-    return i == tree->n;
-}
-
 /* ---- rows ---- */
 
 static int heaviest_first(const void *a, const void *b, void *names)
@@ -324,8 +301,9 @@ static bool add_lanes_of(struct adding *adding, struct kymo__lane_walk **lanes, 
         const bool is_last =
             i + 1 == n || !is_imported || lanes[i + 1]->info->tid != lanes[i]->info->tid;
         sum_lane(adding, lanes[i]);
-        if (!add_tree(adding, &lanes[i]->tree) || !add_open_ranges(adding, lanes[i]) ||
-            (is_last && !add_thread_rows(adding)))
+        if (!kymo__tree_join(&adding->merge->tree, &lanes[i]->tree, adding->names,
+                             adding->names[adding->walk->other]) ||
+            !add_open_ranges(adding, lanes[i]) || (is_last && !add_thread_rows(adding)))
             return false;
     }
     return true;

@@ -8,6 +8,7 @@
 
 struct bars_picture {
     const char *name, *title, *y_title;
+    const char *itwinai;               /* its name there, where the picture is the same; NULL */
     const char *parts[4], *columns[4]; /* a part without a column is what is missing to all of it */
     uint32_t colors[4];
     const char *low, *high;
@@ -52,13 +53,7 @@ static const struct bars_picture pictures[] = {
      .high = "joules_high",
      .times = 1.0 / 3600},
     {.name = "utilization",
-     .title = "GPU utilization",
-     .y_title = "utilization (%)",
-     .parts = {"utilization"},
-     .columns = {"utilization"},
-     .times = 100,
-     .y_at_most = 100},
-    {.name = "utilization_plot",
+     .itwinai = "utilization_plot",
      .title = "GPU utilization",
      .y_title = "utilization (%)",
      .parts = {"utilization"},
@@ -314,7 +309,8 @@ kymo_status kymo__scaling_draw_bars(struct kymo__scaling_drawing *drawing, const
 {
     /* Of several rows with the name, the first that there are data for. */
     for (size_t i = 0; i < KYMO__COUNT_OF(pictures) && !*is_drawn; i++)
-        if (strcmp(pictures[i].name, name) == 0) {
+        if (strcmp(pictures[i].name, name) == 0 ||
+            (pictures[i].itwinai != NULL && strcmp(pictures[i].itwinai, name) == 0)) {
             *is_known = true;
             KYMO_TRY(draw(drawing, &pictures[i], is_drawn));
         }

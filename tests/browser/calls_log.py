@@ -7,23 +7,9 @@ import struct
 from pathlib import Path
 from typing import NamedTuple, Union
 
+from crc32c import crc32c
+
 CALLS = 8  # the type of the block
-
-
-def remainder(number: int) -> int:
-    for _ in range(8):
-        number = (number >> 1) ^ (0x82F63B78 if number & 1 else 0)
-    return number
-
-
-TABLE = [remainder(number) for number in range(256)]
-
-
-def crc32c(data: bytes) -> int:
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = (crc >> 8) ^ TABLE[(crc ^ byte) & 255]
-    return crc ^ 0xFFFFFFFF
 
 
 def block(kind: int, payload: bytes) -> bytes:

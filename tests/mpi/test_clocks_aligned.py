@@ -7,7 +7,8 @@ import re
 import struct
 from pathlib import Path
 
-from rank_logs import CLOCK, LOG, block, crc32c, pairs
+from crc32c import crc32c
+from rank_logs import CLOCK, LOG, block, pairs
 
 AHEAD_NS = 5_000_000
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}

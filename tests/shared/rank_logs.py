@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional
 
+from crc32c import crc32c
+
 LOG, SITES, LANE, WORDS, CLOCK, END = 1, 2, 3, 4, 5, 7
 BEGIN, FINISH, RECORD = 1, 2, 15
 ITERATION = 7
@@ -14,22 +16,6 @@ HOUR = 3600 * 10**9
 START = 1_800_000_000 * 10**9  # on the wall clock of all hosts, but for those whose clock is wrong
 RANGES = ("step", "data", "forward")
 WORDS_OF_BLOCK = 3000 * 10  # an iteration has ten
-
-
-def remainder(number: int) -> int:
-    for _ in range(8):
-        number = (number >> 1) ^ (0x82F63B78 if number & 1 else 0)
-    return number
-
-
-TABLE = [remainder(number) for number in range(256)]
-
-
-def crc32c(data: bytes) -> int:
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = (crc >> 8) ^ TABLE[(crc ^ byte) & 255]
-    return crc ^ 0xFFFFFFFF
 
 
 @lru_cache(maxsize=64)  # many blocks of many ranks are alike

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/scaling_read.h"
 #include "base/base_internal.h"
 #include "table/table_internal.h"
 #include <kymo/scaling.h>
@@ -18,21 +19,10 @@
 /* A run of which nothing is known but how many workers it had; the caller fills in the rest. */
 static inline struct kymo_scaling_run run_with(const char *strategy, uint32_t workers)
 {
-    return (struct kymo_scaling_run){
-        .strategy = strategy,
-        .name = "a run",
-        .workers = workers,
-        .samples_per_epoch = NAN,
-        .batch = NAN,
-        .compute_s = NAN,
-        .communication_s = NAN,
-        .memory_s = NAN,
-        .idle_s = NAN,
-        .joules = NAN,
-        .utilization = NAN,
-        .computation_fraction = NAN,
-        .computation_vs_communication = NAN,
-    };
+    struct kymo_scaling_run run = kymo__scaling_run_unknown("a run");
+    run.strategy = strategy;
+    run.workers = workers;
+    return run;
 }
 
 static inline void add(kymo_scaling_runs *runs, const struct kymo_scaling_run *run)
