@@ -40,16 +40,20 @@ if TYPE_CHECKING:  # see _start.py
 class iteration:
     """One iteration: `with kymo.iteration(samples=32):`.
 
-    It counts when the block is through. A block that raises is no iteration: it is in no count and in no distribution.
+    It counts when the block is through. A block that raises is not an iteration: it is in no count and in no
+    distribution. A call without `with` counts nothing, and warns once.
     """
 
-    __slots__ = ("_samples",)
+    __slots__ = ("_entered", "_samples")
+    _warned = False
 
     def __init__(self, samples: Optional[float] = None) -> None:
         """Make one; `samples` is how many it works on, for the throughput."""
         self._samples = samples
+        self._entered = False
 
     def __enter__(self) -> None:
+        self._entered = True
         _native.iteration_begin()
 
     def __exit__(
@@ -60,6 +64,21 @@ class iteration:
     ) -> None:
         if type is None:
             _native.iteration_finish(self._samples)
+
+    def __del__(self) -> None:
+        # A statement's object is freed on the statement's own line, so the warning names that line.
+        if getattr(self, "_entered", True) or iteration._warned:
+            return
+        iteration._warned = True
+        import warnings
+
+        warnings.warn(
+            "kymo.iteration() without 'with' counts nothing: write 'with kymo.iteration():' around the step, "
+            "'for batch in kymo.iterations(loader, data=\"data\"):' around the loop, or call "
+            "kymo.finish_iteration() at the end of each step",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def finish_iteration(samples: Optional[float] = None) -> bool:

@@ -50,6 +50,38 @@ def test_samples_that_make_no_sense_are_refused(samples):
     assert counted() == (0, 0)
 
 
+def test_an_iteration_without_with_counts_nothing_and_warns_once(run_python):
+    """Called as a statement, it did nothing and nobody heard of it."""
+    done = run_python(
+        """
+        import kymo
+        for _ in range(3):
+            kymo.iteration(samples=4)
+        with kymo.iteration():
+            pass
+        print(kymo.progress()["iterations"])
+        """
+    )
+    assert done.stdout == "1\n"
+    assert done.stderr.count("RuntimeWarning: kymo.iteration() without 'with' counts nothing") == 1
+    assert "kymo.iteration(samples=4)" in done.stderr  # the line that it is about
+    assert "kymo.finish_iteration()" in done.stderr
+
+
+def test_an_iteration_with_with_warns_of_nothing(run_python):
+    done = run_python(
+        """
+        import contextlib, kymo
+        one = kymo.iteration()
+        with one:
+            pass
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(kymo.iteration())
+        """
+    )
+    assert done.stderr == ""
+
+
 def test_each_pass_of_a_loop_is_an_iteration():
     seen = []
     batches = [[1, 2], [3], []]
