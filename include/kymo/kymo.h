@@ -17,7 +17,6 @@
 #ifndef KYMO_KYMO_H
 #define KYMO_KYMO_H
 
-#include <kymo/answers.h>
 #include <kymo/base.h>
 #include <kymo/breakdown.h>
 #include <kymo/calls.h>

@@ -28,22 +28,8 @@ def test_commands_have_the_options_it_gives_them(kymo):
             assert option.split("=")[0] in known, command
 
 
-def test_it_ends_with_every_answer_and_each_of_a_file_that_it_made():
-    asked = DEMO[DEMO.index('say "Every answer"') :]
-    questions = [
-        "time",
-        "text",
-        "compare",
-        "diff",
-        "breakdown",
-        "epochs",
-        "energy",
-        "samples",
-        "calls",
-        "memory",
-        "scale",
-    ]
-    assert [name for name in questions if f"--{name} " not in asked] == []
-    before = DEMO[: DEMO.index('say "Every answer"')]
-    for name in set(re.findall(r"demo\.(\w+)", asked)) - {"html", "monitor", "new", "reference", "scale1", "scale2"}:
-        assert f"demo.{name}" in before or name in ("slices", "loader"), name
+def test_it_reports_each_recording_that_it_makes_and_ends_with_a_page():
+    for name in set(re.findall(r"-o demo\.(\w+)\.kymo", DEMO)):
+        used = re.findall(rf'"\$kymo" (?:report|breakdown|compare|scale) [^\n]*\bdemo\.{name}\.kymo', DEMO)
+        assert used, name
+    assert '"$kymo" report demo.kymo --html demo.html' in DEMO

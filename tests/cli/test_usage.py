@@ -15,7 +15,7 @@ def test_without_a_command_the_overview_is_shown(kymo, expected):
 
 
 COMMANDS = ["run", "report", "export", "compare", "breakdown", "artifacts", "import", "diff", "dump", "doctor"]
-COMMANDS += ["answers", "completion", "attach", "top", "stacks", "watch", "scale"]
+COMMANDS += ["completion", "attach", "top", "stacks", "watch", "scale"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -41,6 +41,7 @@ def test_the_version_is_said(kymo):
 MISTAKES = {
     "unknown-command": ["repot", "x.kymo"],
     "unknown-command-far": ["frobnicate"],
+    "removed-command": ["answers", "x.kymo"],
     "option-before-command": ["--json", "report"],
     "unknown-option": ["report", "x.kymo", "--jsn"],
     "unknown-option-far": ["report", "x.kymo", "--frobnicate=3"],
