@@ -87,8 +87,9 @@ enum native_tensor_name {
 
 /* The dumper's part of the state. */
 struct native_dump {
-    PyTypeObject *type, *lazy_type;
+    PyTypeObject *type, *lazy_type, *accvlab_type;
     PyObject *dumper;  /* the one TensorDumper */
+    PyObject *accvlab; /* that of kymo.accvlab: the same dumper, with another default layout */
     PyObject *package; /* the module kymo._dumper, once it was needed */
     int is_simple; /* nothing was said that a plain tensor would have to be asked about: native_dump_add() */
     PyObject *torch_tensor; /* torch.Tensor, torch.nn.Parameter and torch.strided, once torch was seen */

@@ -129,10 +129,17 @@ METHOD(wait, 0, NULL)
         return by_package(self, #method, args, nargs, kwnames);                                    \
     }
 
-METHOD_ALWAYS(enable)
 METHOD_ALWAYS(disable)
 METHOD_ALWAYS(dump_module)
 METHOD_ALWAYS(dump_optimizer)
+
+/* The layout is the default of the class through which it is enabled. */
+static PyObject *dumper_enable(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *kwnames)
+{
+    const char *const name = self == state_of(self)->dump.accvlab ? "enable_accvlab" : "enable";
+    return by_package(self, name, args, nargs, kwnames);
+}
 
 static PyObject *dumper_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
 {
@@ -168,9 +175,21 @@ struct lazy {
     struct native_state *state;
 };
 
+static int set_type_attribute(PyTypeObject *type, PyObject *value)
+{
+    const int rc = PyDict_SetItemString(type->tp_dict, "Type", value);
+    PyType_Modified(type);
+    return rc;
+}
+
+/* Replaces itself: from the first use on, Type is a plain attribute of the class. The caller holds a reference to self. */
 static PyObject *lazy_get(PyObject *self, PyObject *Py_UNUSED(instance), PyObject *Py_UNUSED(owner))
 {
-    return of_package(&((struct lazy *)self)->state->dump, "Type");
+    struct native_dump *const dump = &((struct lazy *)self)->state->dump;
+    PyObject *type = of_package(dump, "Type");
+    if (type != NULL && set_type_attribute(dump->type, type) < 0)
+        Py_CLEAR(type);
+    return type;
 }
 
 static PyType_Slot lazy_slots[] = {{Py_tp_descr_get, lazy_get}, {0, NULL}};
@@ -181,13 +200,18 @@ static PyType_Spec lazy_spec = {
     .slots = lazy_slots,
 };
 
-/* ---- the one instance ---- */
+/* ---- the one instance of each class ---- */
+
+static PyObject *instance_of(PyTypeObject *type)
+{
+    const struct native_dump *dump = &((struct native_state *)PyType_GetModuleState(type))->dump;
+    return type == dump->accvlab_type ? dump->accvlab : dump->dumper;
+}
 
 /* TensorDumper(): the instance. TensorDumper("dumps"): enable it as well. */
 static PyObject *dumper_call(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
-    const struct native_state *state = PyType_GetModuleState((PyTypeObject *)type);
-    PyObject *const dumper = state->dump.dumper;
+    PyObject *const dumper = instance_of((PyTypeObject *)type);
     const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     if (KYMO_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
         PyObject *enabled = dumper_enable(dumper, args, nargs, kwnames);
@@ -202,8 +226,7 @@ static PyObject *dumper_call(PyObject *type, PyObject *const *args, size_t nargs
 static PyObject *dumper_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                             PyObject *Py_UNUSED(kwargs))
 {
-    const struct native_state *state = PyType_GetModuleState(type);
-    return Py_NewRef(state->dump.dumper);
+    return Py_NewRef(instance_of(type));
 }
 
 /* Copied or sent to another process, it is the one instance there. */
@@ -338,6 +361,9 @@ PyDoc_STRVAR(
     "TensorDumper() returns the one instance of this process; with arguments it is enabled "
     "as well. Off by default:\nthen its methods do nothing.");
 
+PyDoc_STRVAR(accvlab_doc, "kymo.TensorDumper, for programs written for ACCV-Lab's: enable() writes "
+                          "the layout \"accvlab\" by default.");
+
 static PyType_Slot dumper_slots[] = {
     {Py_tp_doc, (void *)dumper_doc},
     {Py_tp_new, dumper_new},
@@ -350,25 +376,50 @@ static PyType_Slot dumper_slots[] = {
 static PyType_Spec dumper_spec = {
     .name = "kymo.TensorDumper",
     .basicsize = sizeof(struct dumper),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NATIVE_IMMUTABLE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | NATIVE_IMMUTABLE,
     .slots = dumper_slots,
 };
 
-static int make_type(PyObject *module, struct native_state *state)
+/* kymo.accvlab.TensorDumper: the same dumper, which writes ACCV-Lab's layout unless enable() says otherwise. */
+static PyType_Slot accvlab_slots[] = {
+    {Py_tp_doc, (void *)accvlab_doc},
+    {Py_tp_traverse, dumper_traverse},
+    {Py_tp_dealloc, dumper_dealloc},
+    {0, NULL},
+};
+static PyType_Spec accvlab_spec = {
+    .name = "kymo.accvlab.TensorDumper",
+    .basicsize = sizeof(struct dumper),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NATIVE_IMMUTABLE,
+    .slots = accvlab_slots,
+};
+
+static int make_accvlab_type(PyObject *module, struct native_dump *dump)
+{
+    PyObject *bases = PyTuple_Pack(1, (PyObject *)dump->type);
+    if (bases == NULL)
+        return -1;
+    dump->accvlab_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &accvlab_spec, bases);
+    Py_DECREF(bases);
+    /* An instance of a class derived from it would not be the one instance. */
+    dump->type->tp_flags &= ~(unsigned long)Py_TPFLAGS_BASETYPE;
+    return dump->accvlab_type != NULL ? 0 : -1;
+}
+
+static int make_types(PyObject *module, struct native_state *state)
 {
     struct native_dump *const dump = &state->dump;
     dump->lazy_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &lazy_spec, NULL);
     dump->type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &dumper_spec, NULL);
-    if (dump->lazy_type == NULL || dump->type == NULL)
+    if (dump->lazy_type == NULL || dump->type == NULL || make_accvlab_type(module, dump) < 0)
         return -1;
-    dump->type->tp_vectorcall = dumper_call;
+    dump->type->tp_vectorcall = dump->accvlab_type->tp_vectorcall = dumper_call;
     PyObject *lazy = dump->lazy_type->tp_alloc(dump->lazy_type, 0);
     if (lazy == NULL)
         return -1;
     ((struct lazy *)lazy)->state = state;
-    const int rc = PyDict_SetItemString(dump->type->tp_dict, "Type", lazy);
+    const int rc = set_type_attribute(dump->type, lazy);
     Py_DECREF(lazy);
-    PyType_Modified(dump->type);
     return rc;
 }
 
@@ -376,13 +427,15 @@ int native_dump_make(PyObject *module)
 {
     struct native_state *state = native_state_of(module);
     struct native_dump *const dump = &state->dump;
-    if (make_type(module, state) < 0)
+    if (make_types(module, state) < 0)
         return -1;
     dump->dumper = dump->type->tp_alloc(dump->type, 0);
+    dump->accvlab = dump->accvlab_type->tp_alloc(dump->accvlab_type, 0);
     dump->dtypes = PyDict_New();
-    if (dump->dumper == NULL || dump->dtypes == NULL || native_tensor_make(dump) < 0)
+    if (dump->dumper == NULL || dump->accvlab == NULL || dump->dtypes == NULL ||
+        native_tensor_make(dump) < 0)
         return -1;
-    ((struct dumper *)dump->dumper)->state = state;
+    ((struct dumper *)dump->dumper)->state = ((struct dumper *)dump->accvlab)->state = state;
     return 0;
 }
 
@@ -390,7 +443,9 @@ int native_dump_traverse(struct native_dump *dump, visitproc visit, void *arg)
 {
     Py_VISIT((PyObject *)dump->type);
     Py_VISIT((PyObject *)dump->lazy_type);
+    Py_VISIT((PyObject *)dump->accvlab_type);
     Py_VISIT(dump->dumper);
+    Py_VISIT(dump->accvlab);
     Py_VISIT(dump->package);
     Py_VISIT(dump->torch_tensor);
     Py_VISIT(dump->torch_parameter);
@@ -410,7 +465,9 @@ void native_dump_clear(struct native_dump *dump)
     Py_CLEAR(dump->torch_parameter);
     Py_CLEAR(dump->torch_tensor);
     Py_CLEAR(dump->package);
+    Py_CLEAR(dump->accvlab);
     Py_CLEAR(dump->dumper);
     Py_CLEAR(dump->lazy_type);
+    Py_CLEAR(dump->accvlab_type);
     Py_CLEAR(dump->type);
 }

@@ -143,6 +143,7 @@ static int native_exec(PyObject *module)
         add(module, "NVTXRangeWrapper", (PyObject *)state->nvtx_type) < 0 ||
         add(module, "Stopwatch", (PyObject *)state->stopwatch_type) < 0 ||
         add(module, "TensorDumper", (PyObject *)state->dump.type) < 0 ||
+        add(module, "AccvlabTensorDumper", (PyObject *)state->dump.accvlab_type) < 0 ||
         add(module, "Measurement", (PyObject *)state->measured_type) < 0 ||
         add(module, "Range", (PyObject *)state->range_type) < 0)
         return -1;

@@ -38,15 +38,13 @@ class Type(enum.IntEnum):
 class State:
     """What was said since the dumper was enabled."""
 
-    default_layout = "kymo"  # kymo.accvlab changes it
-
     def __init__(self) -> None:
         """Know nothing yet."""
         self.renew()
 
     def renew(self) -> None:
         """Forget it all."""
-        self.layout = State.default_layout
+        self.layout = "kymo"
         self.steps: Optional[frozenset[int]] = None
         self.ranges: list[str] = []
         self.converters: dict[type, Callable[[Any], Any]] = {}

@@ -69,7 +69,7 @@ def enable(
     when: Optional[Callable[[str, Any], Any]] = None,
 ) -> None:
     """Switch the dumper on."""
-    layout = layout or state.default_layout
+    layout = layout or "kymo"
     finds = on_nan or on_inf or over is not None
     if (finds or when is not None) and flight_steps == 0:
         flight_steps = 1
@@ -88,6 +88,11 @@ def enable(
     state.tell()
     if flight_steps:
         _dump_flight.watch()
+
+
+def enable_accvlab(dump_dir: Optional[Path] = None, *, layout: Optional[str] = None, **options: Any) -> None:
+    """Switch the dumper on, by kymo.accvlab.TensorDumper."""
+    enable(dump_dir, layout=layout or "accvlab", **options)
 
 
 def _renew() -> None:

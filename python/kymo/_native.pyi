@@ -202,6 +202,10 @@ class TensorDumper:
 
 _Parts = tuple[Union[str, int], ...]
 
+@final
+class AccvlabTensorDumper(TensorDumper):  # type: ignore[misc]  # the one class that may derive from it
+    ...
+
 def dump_enable(
     dir: Union[str, PathLike[str]],
     layout: int,

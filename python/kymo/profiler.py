@@ -7,7 +7,7 @@
     p.print_stats("cumulative")
 
 A Profile has the methods of cProfile.Profile and its table, split by what functions were called with; it sees every
-thread, and keeps exact paths of calls, which kymo.plot(p) draws and `kymo report --calls` reads.
+thread, and keeps exact paths of calls, which plot(p) draws and `kymo report --calls` reads. Stats is pstats.Stats.
 """
 
 from __future__ import annotations
@@ -15,17 +15,27 @@ from __future__ import annotations
 import os
 
 from kymo import _native
+from kymo._plot import plot
 from kymo._signatures import level_of, register, signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest of the module
     from collections.abc import Sequence
+    from pstats import Stats
     from typing import Any, Callable, Optional, TypeVar, Union
 
     R = TypeVar("R")
     Sort = Union[str, int]
 
-__all__ = ["Profile", "register", "run", "runctx", "signature"]
+__all__ = ["Profile", "Stats", "plot", "register", "run", "runctx", "signature"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Stats":
+        raise AttributeError(f"module 'kymo.profiler' has no attribute {name!r}")
+    import pstats  # takes longer to import than all of kymo
+
+    return pstats.Stats
 
 
 class Profile(_native.Profiler):

@@ -38,10 +38,12 @@ def entries(page: str) -> dict[str, str]:
 def test_each_name_of_the_package_has_an_entry_and_each_entry_a_name():
     told = entries(PYTHON_NAMES)
     there = {f"kymo.{name}" for name in kymo.__all__}
-    for path in sorted((ROOT / "python" / "kymo").glob("[a-z]*.py")):
-        if path.stem not in FRAMEWORKS:
-            module = importlib.import_module(f"kymo.{path.stem}")
-            there |= {f"kymo.{path.stem}.{name}" for name in getattr(module, "__all__", [])}
+    for path in sorted((ROOT / "python" / "kymo").rglob("*.py")):
+        parts = path.relative_to(ROOT / "python" / "kymo").with_suffix("").parts
+        name = ".".join(parts).removesuffix(".__init__")
+        if name not in FRAMEWORKS and not name.startswith("_"):
+            module = importlib.import_module(f"kymo.{name}")
+            there |= {f"kymo.{name}.{public}" for public in getattr(module, "__all__", [])}
     frameworks = tuple(f"kymo.{name}." for name in FRAMEWORKS)
     assert {name for name in told if not name.startswith(frameworks)} == there
 
@@ -71,7 +73,7 @@ def test_the_manual_of_python_names_nothing_that_is_not_there():
             continue
         thing: object = kymo
         for part in parts:
-            if not hasattr(thing, part) and thing is kymo and (ROOT / "python" / "kymo" / f"{part}.py").exists():
+            if not hasattr(thing, part) and thing is kymo and list((ROOT / "python" / "kymo").glob(f"{part}*")):
                 importlib.import_module(f"kymo.{part}")
             thing = getattr(thing, part, None)
             if thing is None:

@@ -2,15 +2,13 @@
 
     from kymo.accvlab import NVTXRangeWrapper, Stopwatch, TensorDumper
 
-They are kymo's own. Importing this module makes ACCV-Lab's the layout that TensorDumper.enable() writes by default.
+They are kymo's own. This TensorDumper writes ACCV-Lab's layout by default; kymo.TensorDumper is not changed by it.
 """
 
 from __future__ import annotations
 
-from kymo import _dump_state
-from kymo._native import NVTXRangeWrapper, Stopwatch, TensorDumper
+from kymo._native import AccvlabTensorDumper as TensorDumper
+from kymo._native import NVTXRangeWrapper, Stopwatch
 from kymo._native import version as __version__
 
 __all__ = ["NVTXRangeWrapper", "Stopwatch", "TensorDumper", "__version__"]
-
-_dump_state.State.default_layout = "accvlab"

@@ -1,0 +1,108 @@
+"""kymo.accvlab: ACCV-Lab's names and its layout of files for who imports them, and for nobody else."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kymo
+import kymo.accvlab
+from kymo._dump_state import state
+
+np = pytest.importorskip("numpy")
+
+
+@pytest.fixture
+def theirs(folder: Path):
+    dumper = kymo.accvlab.TensorDumper(folder)
+    yield dumper
+    dumper.reset()
+
+
+def test_importing_it_leaves_kymos_dumper_as_it_is(folder):
+    program = """
+import sys, kymo
+import kymo.accvlab, kymo.accvlab.numba_nvtx
+dumper = kymo.TensorDumper(sys.argv[1])
+dumper.add_tensor_data("step", 7)
+dumper.dump()
+dumper.disable()
+"""
+    subprocess.run([sys.executable, "-c", program, str(folder)], check=True, timeout=60)
+    assert (folder / "step-00000000.jsonl").exists()
+    assert kymo.load_dump(folder)["step"] == 7
+
+
+def test_its_dumper_writes_accvlabs_layout(theirs, folder):
+    theirs.add_tensor_data("x", np.arange(3.0), theirs.Type.JSON)
+    theirs.dump()
+    assert json.loads((folder / "0" / "tensors.json").read_text()) == {"x": [0, 1, 2]}
+    with pytest.raises(ValueError, match="int"):
+        theirs.add_tensor_data("step", 7)
+
+
+def test_another_layout_can_still_be_chosen(folder):
+    dumper = kymo.accvlab.TensorDumper()
+    dumper.enable(folder, layout="kymo")
+    assert state.layout == "kymo"
+    dumper.reset()
+
+
+def test_both_names_are_of_one_dumper(theirs, folder):
+    ours = kymo.TensorDumper()
+    assert ours.is_enabled
+    ours.add_tensor_data("a", {"b": np.ones(1)}, ours.Type.JSON)
+    theirs.dump()
+    assert theirs.dump_count == ours.dump_count == 1
+    assert json.loads((folder / "0" / "tensors.json").read_text()) == {"a": {"b": [1]}}
+    with pytest.raises(RuntimeError):
+        ours.enable(folder)
+
+
+def test_the_next_one_who_enables_chooses_anew(tmp_path):
+    kymo.accvlab.TensorDumper(tmp_path / "theirs").reset()
+    kymo.TensorDumper(tmp_path / "ours")
+    assert state.layout == "kymo"
+    kymo.TensorDumper().reset()
+
+
+def test_there_is_one_instance():
+    dumper = kymo.accvlab.TensorDumper()
+    assert dumper is kymo.accvlab.TensorDumper()
+    assert copy.deepcopy(dumper) is dumper
+    assert pickle.loads(pickle.dumps(dumper)) is dumper
+    assert isinstance(dumper, kymo.TensorDumper)
+    assert dumper.Type is kymo.TensorDumper.Type
+    with pytest.raises(TypeError):
+        type("Derived", (kymo.accvlab.TensorDumper,), {})
+    with pytest.raises(TypeError):
+        type("Derived", (kymo.TensorDumper,), {})
+
+
+def test_the_class_of_types_is_an_attribute_once_it_was_used():
+    program = """
+from kymo import TensorDumper
+assert type(vars(TensorDumper)["Type"]).__name__ == "Lazy"
+from kymo.accvlab import TensorDumper as theirs
+assert theirs.Type.JSON == 0
+assert vars(TensorDumper)["Type"] is TensorDumper.Type is theirs.Type
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_the_other_names():
+    import kymo.accvlab.numba_nvtx as nvtx
+
+    assert kymo.accvlab.__version__ == kymo.__version__
+    assert kymo.accvlab.Stopwatch is kymo.Stopwatch
+    assert kymo.accvlab.NVTXRangeWrapper is kymo.NVTXRangeWrapper
+    handle = nvtx.register_string("range")
+    assert isinstance(handle, int)
+    assert nvtx.range_push(handle) is None
+    assert nvtx.range_pop() is None
