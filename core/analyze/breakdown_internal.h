@@ -239,6 +239,7 @@ struct kymo__work_set {
     uint64_t n_ignored_kinds; /* records of GPU lanes that are no work: annotations, synchronisation */
     int64_t main_tid;         /* of a process without GPU work: the thread that computes */
     uint64_t n_waits;         /* of that: ranges in which it waits */
+    bool is_unknown;          /* of that: nothing recorded tells computation from communication */
 };
 
 struct kymo__work_options {

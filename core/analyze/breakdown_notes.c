@@ -51,16 +51,8 @@ static const char *whose(const struct tally *tally, char *into, size_t size)
 }
 
 struct tallies {
-    struct tally negative, stepless, unlinked, outside, plain, full, lost;
+    struct tally negative, stepless, unlinked, outside, unknown, rest, full, lost;
 };
-
-/* A host of which nothing says that it does anything but compute. */
-static bool is_plain_host(const struct kymo__process_breakdown *p)
-{
-    const struct kymo__device_row *row = p->devices.rows;
-    return row->device < 0 && row->atoms.ns[KYMO__COMPUTES] + row->atoms.ns[0] == row->span_ns &&
-           p->set.n_waits == 0;
-}
 
 static void count_process(struct tallies *tallies, const struct kymo__process_breakdown *p)
 {
@@ -77,8 +69,10 @@ static void count_process(struct tallies *tallies, const struct kymo__process_br
         count(&tallies->stepless, p, 0, 0, 0);
     else if (p->n_outside != 0)
         count(&tallies->outside, p, p->n_outside, 0, p->outside_ns);
-    if (is_plain_host(p))
-        count(&tallies->plain, p, 0, 0, 0);
+    if (p->set.is_unknown)
+        count(&tallies->unknown, p, 0, 0, 0);
+    else if (p->devices.rows[0].device < 0 && p->set.process->source[0] == '\0')
+        count(&tallies->rest, p, 0, 0, 0);
     uint64_t full_ns = 0;
     for (size_t d = 0; d < p->idle.n_devices; d++)
         full_ns += p->idle.devices[d].queue_full_ns;
@@ -121,11 +115,18 @@ static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
             "then, "
             "and the GPU is what is behind.",
             whose(t, who, sizeof who), KYMO__LAUNCH_QUEUE, (double)t->ns / 1e9);
-    t = &tallies->plain;
+    t = &tallies->unknown;
     if (t->n_processes != 0)
         put(table,
-            "No range of %s communicates, copies or waits by its name or category: where it runs "
-            "at all it counts as computation.",
+            "Computation and communication are unknown for %s: no GPU activity, operator or range "
+            "that communicates was recorded. 'kymo run --gpu', 'kymo run --mpi' and kymo.torch "
+            "(trace_distributed, trace_ddp) record them.",
+            whose(t, who, sizeof who));
+    t = &tallies->rest;
+    if (t->n_processes != 0)
+        put(table,
+            "Computation of %s is the time of the main thread outside the ranges that communicate, "
+            "copy or wait; communication that no range covers is part of it.",
             whose(t, who, sizeof who));
 }
 
@@ -146,18 +147,19 @@ static void put_ranks(kymo_table *table, const kymo_breakdown *breakdown)
 {
     int32_t world_size = 1, first_rank = -1;
     size_t n_ranks = 0;
-    bool has_several = false;
+    bool has_several = false, is_unknown = false;
     for (size_t i = 0; i < breakdown->n_processes; i++) {
         const struct kymo__process_breakdown *p = &breakdown->processes[i];
         if (p->is_left_out || p->devices.n == 0)
             continue;
         const struct kymo_process *process = p->set.process;
+        is_unknown |= p->set.is_unknown;
         world_size = KYMO__MAX(world_size, process->world_size);
         n_ranks += process->rank >= 0;
         has_several |= first_rank >= 0 && process->rank >= 0 && process->rank != first_rank;
         first_rank = process->rank >= 0 ? process->rank : first_rank;
     }
-    if ((world_size > 1 || has_several) && !communicates(breakdown))
+    if ((world_size > 1 || has_several) && !is_unknown && !communicates(breakdown))
         put(table,
             "There are several ranks, and nothing that communicates was found: the kernels that "
             "do may have names that no rule knows. Look for them in kymo report, and add a rule "

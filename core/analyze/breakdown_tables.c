@@ -74,9 +74,40 @@ static void put_whose(kymo_table *table, const struct kymo_process *process,
     kymo__put_string(table, window);
 }
 
-static void put_numbers(kymo_table *table, const struct kymo__device_row *row)
+static void put_known(kymo_table *table, bool is_known, uint64_t ns)
+{
+    if (is_known)
+        kymo_table_u64(table, ns);
+    else
+        kymo_table_null(table);
+}
+
+/* Of a process that may communicate unrecorded, only copies and waits that were recorded are known. */
+static void put_unknown(kymo_table *table, const struct kymo__work_set *set,
+                        const struct kymo__device_row *row)
+{
+    const uint64_t copies = sum_of(&row->atoms, KYMO__COPIES);
+    const bool has_copies = copies != 0, has_waits = set->n_waits != 0;
+    kymo_table_u64(table, row->span_ns);
+    kymo_table_null(table); /* compute */
+    for (size_t i = 0; i < 3; i++)
+        kymo_table_null(table); /* communication: total, exposed, hidden */
+    put_known(table, has_copies, copies);
+    put_known(table, has_copies, kymo__exposed_mem_ns(&row->atoms));
+    put_known(table, has_waits, row->atoms.ns[0]);
+    /* Busy, sum of durations, concurrency, overlap, the atoms, n_work. */
+    for (size_t i = 0; i < 4 + KYMO__N_ATOMS + 1; i++)
+        kymo_table_null(table);
+}
+
+static void put_numbers(kymo_table *table, const struct kymo__work_set *set,
+                        const struct kymo__device_row *row)
 {
     const struct kymo__atoms *atoms = &row->atoms;
+    if (set->is_unknown) {
+        put_unknown(table, set, row);
+        return;
+    }
     const uint64_t comm = sum_of(atoms, KYMO__COMMUNICATES),
                    busy = sum_of(atoms, KYMO__COMPUTES | KYMO__COMMUNICATES | KYMO__COPIES);
     kymo_table_u64(table, row->span_ns);
@@ -108,21 +139,21 @@ static void fill_devices(kymo_table *table, const kymo_breakdown *breakdown)
         const struct kymo__process_breakdown *p = &breakdown->processes[i];
         for (size_t r = 0; !p->is_left_out && r < p->devices.n; r++) {
             put_whose(table, p->set.process, &p->devices.rows[r], window_of(&p->devices.rows[r]));
-            put_numbers(table, &p->devices.rows[r]);
+            put_numbers(table, &p->set, &p->devices.rows[r]);
         }
     }
 }
 
-static void put_by_row(kymo_table *table, enum kymo__by by, const struct kymo_process *process,
+static void put_by_row(kymo_table *table, enum kymo__by by, const struct kymo__work_set *set,
                        const struct kymo__device_row *row)
 {
     if (by == KYMO__BY_STEP || by == KYMO__BY_STREAM)
         kymo_table_u64(table, row->number);
     else
         kymo_table_text(table, row->text, row->len);
-    put_whose(table, process, row,
+    put_whose(table, set->process, row,
               by == KYMO__BY_STEP || by == KYMO__BY_RANGE ? kymo__by_names[by] : window_of(row));
-    put_numbers(table, row);
+    put_numbers(table, set, row);
     if (by == KYMO__BY_STREAM)
         kymo_table_text(table, row->text, row->len);
 }
@@ -132,7 +163,7 @@ static void fill_by(kymo_table *table, const kymo_breakdown *breakdown)
     for (size_t i = 0; i < breakdown->n_processes; i++) {
         const struct kymo__process_breakdown *p = &breakdown->processes[i];
         for (size_t r = 0; !p->is_left_out && r < p->by.n; r++)
-            put_by_row(table, breakdown->by, p->set.process, &p->by.rows[r]);
+            put_by_row(table, breakdown->by, &p->set, &p->by.rows[r]);
     }
 }
 
@@ -141,12 +172,15 @@ static void fill_by(kymo_table *table, const kymo_breakdown *breakdown)
 static void fill_summary(kymo_table *table, const kymo_breakdown *breakdown)
 {
     uint64_t span = 0, computation = 0, communication = 0;
+    bool is_known = true, is_other_known = true;
     for (size_t i = 0; i < breakdown->n_processes; i++) {
         const struct kymo__process_breakdown *p = &breakdown->processes[i];
         for (size_t r = 0; !p->is_left_out && r < p->devices.n; r++) {
             const struct kymo__device_row *row = &p->devices.rows[r];
             if (row->window != breakdown->window)
                 continue;
+            is_known &= !p->set.is_unknown;
+            is_other_known &= !p->set.is_unknown || p->set.n_waits != 0;
             span += row->span_ns;
             computation += kymo__computing_ns(&row->atoms);
             communication += kymo__exposed_comm_ns(&row->atoms);
@@ -155,13 +189,14 @@ static void fill_summary(kymo_table *table, const kymo_breakdown *breakdown)
     const struct {
         const char *part;
         uint64_t ns;
-    } parts[] = {{"computation", computation},
-                 {"communication", communication},
-                 {"other", span - computation - communication}};
+        bool is_known;
+    } parts[] = {{"computation", computation, is_known},
+                 {"communication", communication, is_known},
+                 {"other", span - computation - communication, is_other_known}};
     for (size_t i = 0; i < KYMO__COUNT_OF(parts); i++) {
         kymo__put_string(table, parts[i].part);
-        kymo_table_u64(table, parts[i].ns);
-        kymo__put_share(table, parts[i].ns, span);
+        put_known(table, parts[i].is_known, parts[i].ns);
+        kymo__put_share(table, parts[i].ns, parts[i].is_known ? span : 0);
     }
 }
 
@@ -174,7 +209,8 @@ static void fill_rules(kymo_table *table, const kymo_breakdown *breakdown)
         struct kymo__caught caught = {0};
         for (size_t i = 0; i < breakdown->n_processes; i++) {
             const struct kymo__process_breakdown *p = &breakdown->processes[i];
-            if (p->is_left_out || p->set.caught == NULL)
+            if (p->is_left_out || p->set.caught == NULL ||
+                (p->set.is_unknown && what->class == KYMO__COMPUTES))
                 continue;
             caught.count += p->set.caught[rule].count;
             caught.ns += p->set.caught[rule].ns;

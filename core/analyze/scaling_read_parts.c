@@ -39,7 +39,8 @@ kymo_status kymo__scaling_parts_read(struct kymo__scaling_parts *parts, kymo_rec
         (!kymo__device_windows_make(&windows, &set) ||
          !kymo__by_rows_make(&rows, &set, &windows, KYMO__BY_STEP, KYMO__WINDOW_STEPS)))
         status = kymo__fail(KYMO_ENOMEM, "no memory to break steps down");
-    if (status == KYMO_OK)
+    /* One worker has nobody to communicate with; of several, what was not recorded is unknown. */
+    if (status == KYMO_OK && !(set.is_unknown && set.process->world_size > 1))
         add_rows(parts, &rows, n_warmup);
     kymo__free(rows.rows);
     kymo__device_windows_fini(&windows);

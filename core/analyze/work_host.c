@@ -4,10 +4,13 @@
  *   communication, copy     of any thread: one work each, async ranges too
  *   ignore                  of the main thread: it waits, and does not compute
  *
- * and it computes in the rest of the main thread's time. Of a recording of kymo's own that is all of it, from the
- * process's first event to its last, since a program runs also where it has said nothing. An imported trace comes from
- * a profiler that sees each operator: there it computes where any range is open that is more than an annotation. A step
- * or a phase is annotated whatever the thread does in it, waiting for other ranks among it.
+ * and the rest of the main thread's time counts as computation. In a recording of kymo's own the rest goes from the
+ * process's first event to its last, since a program runs also outside its ranges. In an imported trace it is the time in
+ * operators, or in any range that is more than an annotation. A step, a phase or a Python function is open whatever the
+ * thread does in it, waiting for other ranks included.
+ *
+ * That holds only where something was recorded that can communicate: a range of class communication, or the operators
+ * of a trace. Otherwise the rest may be anything, and set->is_unknown.
  */
 #include <string.h>
 
@@ -26,6 +29,7 @@ struct host {
     struct intervals blocked; /* where it does not compute */
     struct kymo__async_match async;
     uint64_t n_ranges;
+    bool has_communication, has_operators;
     uint32_t main_lane; /* the first of the main thread's */
     bool wants_ranges;
 };
@@ -119,17 +123,24 @@ static bool take_range(struct host *host, struct kymo__work *work, bool is_main_
     work->class = host->classifier->rules->rules[work->rule].class;
     if (work->class == KYMO__COMPUTES || (work->class == KYMO__IGNORED && !is_main_thread))
         return true;
+    host->has_communication |= work->class == KYMO__COMMUNICATES;
     host->set->n_waits += work->class == KYMO__IGNORED;
     return add_work(host, work) &&
            (!is_main_thread || add_interval(&host->blocked, work->begin_ns, work->end_ns));
 }
 
-static bool is_annotation(const struct host *host, uint32_t site)
+static const char *category_of(const struct host *host, uint32_t site)
 {
     const struct kymo__work_set *set = host->set;
-    return site <= set->process->n_sites &&
-           strcmp(kymo_recording_site(set->recording, set->process->index, site)->category,
-                  "user_annotation") == 0;
+    return site <= set->process->n_sites
+               ? kymo_recording_site(set->recording, set->process->index, site)->category
+               : "";
+}
+
+static bool is_annotation(const struct host *host, uint32_t site)
+{
+    const char *category = category_of(host, site);
+    return strcmp(category, "user_annotation") == 0 || strcmp(category, "python_function") == 0;
 }
 
 /* Whether the innermost range is the outermost that is more than an annotation. */
@@ -152,6 +163,7 @@ static bool close_range(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns
         set->ranges[call->range].end_ns = end_ns;
     if (call->collective != KYMO__NO_INDEX)
         set->collectives[call->collective].end_ns = end_ns;
+    host->has_operators |= strcmp(category_of(host, call->site), "cpu_op") == 0;
     if (is_main(host, lane) && is_outermost(host, lane) &&
         !add_interval(&host->covered, call->begin_ns, end_ns))
         return false;
@@ -284,6 +296,8 @@ kymo_status kymo__work_host_read(struct kymo__work_set *set, const struct kymo__
     const kymo_status status = read_ranges(&host);
     if (status == KYMO_OK && host.n_ranges == 0)
         set->n_devices = 0; /* nothing is known of it */
+    set->is_unknown =
+        !host.has_communication && (set->process->source[0] == '\0' || !host.has_operators);
     kymo__free(host.covered.list);
     kymo__free(host.blocked.list);
     kymo__async_match_fini(&host.async);

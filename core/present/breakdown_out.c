@@ -40,6 +40,10 @@ static kymo_status put_first_line(struct answer *answer)
         const struct kymo_cell share = kymo__cell_of(summary, row, "share");
         kymo__buf_printf(line, "%s%s ", row == 0 ? "" : ", ",
                          kymo__cell_of(summary, row, "part").as.text);
+        if (kymo__cell_of(summary, row, "ns").is_null) {
+            kymo__buf_puts(line, "unknown");
+            continue;
+        }
         kymo__text_duration(line, (double)kymo__cell_of(summary, row, "ns").as.u64, unit);
         kymo__buf_printf(line, "%s%s (", unit != NULL ? " " : "", unit != NULL ? unit : "");
         if (share.is_null)
@@ -155,10 +159,13 @@ static void draw_row(kymo_table *drawn, const kymo_table *from, size_t row, bool
     kymo_table_text(drawn, window.as.text, window.len);
     kymo_table_u64(drawn, span);
     for (size_t i = 0; i < KYMO__COUNT_OF(times); i++) {
-        const uint64_t ns = kymo__cell_of(from, row, times[i].column).as.u64;
-        kymo_table_u64(drawn, ns);
+        const struct kymo_cell ns = kymo__cell_of(from, row, times[i].column);
+        if (ns.is_null)
+            kymo_table_null(drawn);
+        else
+            kymo_table_u64(drawn, ns.as.u64);
         if (times[i].has_share)
-            kymo__put_share(drawn, ns, span);
+            kymo__put_share(drawn, ns.as.u64, ns.is_null ? 0 : span);
     }
     draw_ratio(drawn, &concurrency);
 }
@@ -294,10 +301,15 @@ static void put_summary(struct answer *answer)
     for (size_t row = 0; row < kymo_table_n_rows(summary); row++) {
         char number[40];
         const struct kymo_cell share = kymo__cell_of(summary, row, "share");
-        const uint64_t ns = kymo__cell_of(summary, row, "ns").as.u64;
-        kymo__buf_printf(line,
-                         "%s\n    \"%s\": {\"ns\": %" PRIu64 ", \"seconds\": ", row == 0 ? "" : ",",
-                         kymo__cell_of(summary, row, "part").as.text, ns);
+        const struct kymo_cell cell = kymo__cell_of(summary, row, "ns");
+        const uint64_t ns = cell.as.u64;
+        kymo__buf_printf(line, "%s\n    \"%s\": {\"ns\": ", row == 0 ? "" : ",",
+                         kymo__cell_of(summary, row, "part").as.text);
+        if (cell.is_null) {
+            kymo__buf_puts(line, "null, \"seconds\": null, \"share\": null}");
+            continue;
+        }
+        kymo__buf_printf(line, "%" PRIu64 ", \"seconds\": ", ns);
         kymo__buf_put(line, number, (size_t)(kymo__put_f64(number, (double)ns / 1e9) - number));
         kymo__buf_puts(line, ", \"share\": ");
         if (share.is_null)

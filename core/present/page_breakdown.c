@@ -41,7 +41,12 @@ kymo_status kymo__page_break_down(struct kymo__page *page)
         return KYMO_OK;
     const kymo_status status =
         kymo_breakdown_create(page->recordings, page->n_recordings, &options, &page->breakdown);
-    /* Streams without work, after all: the page does without. */
+    /* Streams without work, or nothing that communicated, after all: the page does without. */
+    if (status == KYMO_OK &&
+        kymo__cell_of(kymo_breakdown_table(page->breakdown, "summary"), 0, "ns").is_null) {
+        kymo_breakdown_destroy(page->breakdown);
+        page->breakdown = NULL;
+    }
     return status == KYMO_EFORMAT ? KYMO_OK : status;
 }
 

@@ -320,7 +320,17 @@ static kymo_status put_warnings(struct report *report)
                : KYMO_OK;
 }
 
-/* Whether there is more to tell than ranges: work of a GPU, or communication. */
+/* A site may be known without a range of it. */
+static bool has_range(const struct report *report, const char *name)
+{
+    const kymo_table *ranges = table_of(report, KYMO__TABLE_RANGES);
+    for (size_t row = 0; row < kymo_table_n_rows(ranges); row++)
+        if (strcmp(kymo__cell_of(ranges, row, "name").as.text, name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether 'kymo breakdown' has more: GPU activity, or communication. */
 static bool has_breakdown(const struct report *report)
 {
     const kymo_table *sites = table_of(report, KYMO__TABLE_SITES);
@@ -328,7 +338,8 @@ static bool has_breakdown(const struct report *report)
     if (kymo_table_n_rows(table_of(report, KYMO__TABLE_KERNELS)) != 0)
         return true;
     for (size_t row = 0; row < kymo_table_n_rows(sites); row++)
-        if (strcmp(kymo_table_cell(sites, row, category).as.text, KYMO_COMMUNICATION) == 0)
+        if (strcmp(kymo_table_cell(sites, row, category).as.text, KYMO_COMMUNICATION) == 0 &&
+            has_range(report, kymo__cell_of(sites, row, "name").as.text))
             return true;
     return false;
 }
@@ -338,7 +349,7 @@ static kymo_status put_next(struct report *report)
     if (!has_breakdown(report))
         return KYMO_OK;
     kymo__buf_puts(&report->line,
-                   "next: kymo breakdown tells computation, communication and idle time");
+                   "next: kymo breakdown shows computation, communication and idle time");
     return end_line(report);
 }
 

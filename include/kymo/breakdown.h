@@ -13,7 +13,8 @@
  *   computation = compute, communication = exposed_comm, other = exposed_mem + idle
  *
  * A process without GPU work has a device "cpu": its main thread computes, except in ranges of the categories
- * "communication" and "copy", and where a range of category "idle" or "data" says that it waits.
+ * "communication" and "copy", and where a range of category "idle" or "data" says that it waits. Where no communication
+ * was recorded (and the recording is not a trace with operators), the cells of these times are null: unknown.
  *
  * Windows: gpu_span, from the first work's begin to the last one's end; steps, the iterations, each from its begin on
  * the host to its end there or of the last work launched in it, whichever is later.

@@ -27,10 +27,13 @@ class Breakdown:
 
     @property
     def summary(self) -> dict[str, dict[str, Optional[float]]]:
-        """Computation, communication and other of all devices: each with "ns", "seconds" and "share" (0 to 1)."""
+        """Computation, communication and other of all devices: each with "ns", "seconds" and "share" (0 to 1).
+
+        None is unknown: a process without GPU activity in which no communication was recorded.
+        """
         table = self._tables["summary"]
         return {
-            part: {"ns": ns, "seconds": ns / 1e9, "share": share}
+            part: {"ns": ns, "seconds": None if ns is None else ns / 1e9, "share": share}
             for part, ns, share in zip(table["part"], table["ns"], table["share"])
         }
 

@@ -49,14 +49,14 @@ function label(table: TableData, row: number): string {
   return `${step}${rank}, ${device}`;
 }
 
-/** A bar for each row, of one window where the table has several. */
+/** A bar for each row, of one window where the table has several; none where computation is unknown. */
 export function barsOf(table: TableData | undefined, window: string | null): Bar[] {
   if (table === undefined) return [];
   const windows = columnOf(table, "window"), spans = columnOf(table, "span_ns");
   const parts = PARTS.map((part) => columnOf(table, part.key));
   const hidden = columnOf(table, "hidden_comm_ns");
   return spans.flatMap((span, row) =>
-    window !== null && windows[row] !== window
+    (window !== null && windows[row] !== window) || parts[0][row] === null
       ? []
       : [{ label: label(table, row), span: Number(span), parts: parts.map((cells) => Number(cells[row] ?? 0)), hidden: Number(hidden[row] ?? 0) }],
   );
