@@ -142,6 +142,8 @@ bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t
 
 /* 1234567 as "1.2 million", 12345 as "12,345". Returned in `into`. */
 const char *cli_count(uint64_t n, char *into, size_t size);
+/* A duration with three digits: "2.31 s", "48.2 ms". */
+const char *cli_duration(uint64_t ns, char *into, size_t size);
 
 /*
  * Progress on stderr when that is a terminal; `ctx` is what is being done: "reading". `end` wipes
@@ -166,8 +168,6 @@ enum cli_existing {
 enum cli_existing cli_look_at(const char *path);
 /* Remove every file of a directory that is a recording. False with errno set. */
 bool cli_empty_recording(const char *path);
-/* Whether nothing but meta.json is in it. */
-bool cli_has_no_log(const char *path);
 
 /* ---- files to write ---- */
 
@@ -197,6 +197,8 @@ bool cli_open(struct cli_recordings *recordings, char **paths, int n);
 /* The same with the arguments of each event of a trace, for an export. */
 bool cli_open_whole(struct cli_recordings *recordings, char **paths, int n);
 void cli_close(struct cli_recordings *recordings);
+/* Of recordings without events: wall time, CPU time and exit status of their runs, a line each. */
+void cli_print_runs(const struct cli_recordings *recordings, FILE *out);
 /* Say what the files of an imported recording left out or lack. */
 void cli_tell_notes(const kymo_recording *recording);
 /* `status`; but when it is fine and a recording is damaged, say so and return CLI_BAD: the answer is not whole. */

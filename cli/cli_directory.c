@@ -35,7 +35,8 @@ static bool is_our_file(int dir_fd, const char *name)
 {
     if (strcmp(name, "meta.json") == 0)
         return is_our_meta(dir_fd);
-    return ends_with(name, ".klog") || ends_with(name, ".pool") || is_energy_lock(name);
+    return ends_with(name, ".klog") || ends_with(name, ".krun") || ends_with(name, ".pool") ||
+           is_energy_lock(name);
 }
 
 /* Call `each` for the entries of `dir` until it returns false; how many there were, or -1. */
@@ -101,16 +102,4 @@ bool cli_empty_recording(const char *path)
 {
     bool failed = false;
     return for_entries(path, remove_entry, &failed) >= 0 && !failed;
-}
-
-static bool note_log(int dir_fd, const char *name, void *ctx)
-{
-    (void)dir_fd;
-    return !(*(bool *)ctx = strcmp(name, "meta.json") != 0);
-}
-
-bool cli_has_no_log(const char *path)
-{
-    bool has_more = false;
-    return for_entries(path, note_log, &has_more) >= 0 && !has_more;
 }

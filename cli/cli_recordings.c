@@ -73,3 +73,29 @@ void cli_close(struct cli_recordings *recordings)
     free(recordings->list);
     *recordings = (struct cli_recordings){0};
 }
+
+static bool has_events(const kymo_recording *recording)
+{
+    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
+        if (kymo_recording_process(recording, i)->n_events != 0)
+            return true;
+    return false;
+}
+
+void cli_print_runs(const struct cli_recordings *recordings, FILE *out)
+{
+    for (size_t r = 0; r < recordings->n; r++) {
+        const struct kymo_process *run;
+        if (has_events(recordings->list[r]))
+            continue;
+        for (size_t i = 0; (run = kymo_recording_run(recordings->list[r], i)) != NULL; i++) {
+            char wall[32], cpu[32], command[256];
+            cli_quote(run->command, command, sizeof command);
+            fprintf(out, "run: wall time %s, CPU time %s, %s%s: %s\n",
+                    cli_duration(run->wall_ns, wall, sizeof wall),
+                    cli_duration(run->cpu_ns, cpu, sizeof cpu),
+                    strncmp(run->exit_status, "signal", 6) == 0 ? "" : "exit status ",
+                    run->exit_status, command);
+        }
+    }
+}

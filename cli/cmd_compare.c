@@ -21,8 +21,10 @@ static const struct cli_option options[] = {
     {"fail-if-slower", 0, CLI_TEXT, "PERCENT", &given.gate,
      "exit with 1 when B's iteration is slower by more than this\n"
      "with confidence: '2' or '2%'. Without iterations any region\n"
-     "counts"},
-    {"region", 'r', CLI_TEXT, "NAME", &given.region, "the region that --fail-if-slower looks at"},
+     "counts, without regions the wall time, of several runs each"},
+    {"region", 'r', CLI_TEXT, "NAME", &given.region,
+     "the region or function that --fail-if-slower checks, or\n"
+     "'(wall time)' or '(CPU time)'"},
     {"smallest", 0, CLI_TEXT, "PERCENT", &given.smallest,
      "a change that does not matter: where nothing is shown and the\n"
      "interval is narrower, the verdict is 'same' (default: 1%)"},
@@ -30,15 +32,18 @@ static const struct cli_option options[] = {
      "leave the first N iterations of each run out; warm-up that\n"
      "the program marked is left out anyway"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
-     "only regions whose name has this word in it, or matches it\n"
-     "where it has one of *?["},
+     "only regions and functions whose name has this word in it, or\n"
+     "matches it where it has one of *?["},
     {"limit", 'n', CLI_COUNT, "N", &given.limit,
-     "at most N regions (default: 30; all with --json and --csv)"},
+     "at most N regions and N functions (default: 30; all with\n"
+     "--json and --csv)"},
     {"all", 'a', CLI_FLAG, NULL, &given.all, "all regions"},
     {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
      "one unit for all times (default: what fits each)"},
-    {"json", 0, CLI_FLAG, NULL, &given.json, "an object: summary, iteration, regions, warnings, ..."},
-    {"csv", 0, CLI_FLAG, NULL, &given.csv, "the regions as CSV, times in nanoseconds"},
+    {"json", 0, CLI_FLAG, NULL, &given.json,
+     "an object: summary, iteration, regions, program, functions, ..."},
+    {"csv", 0, CLI_FLAG, NULL, &given.csv,
+     "the regions as CSV, times in nanoseconds; without regions the\nfunctions"},
     {"markdown", 0, CLI_FLAG, NULL, &given.markdown, "for a pull request"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: verdicts, and how times are distributed"},
@@ -48,6 +53,16 @@ static const struct cli_option options[] = {
     {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
      "threads to read with (default: as many as there are cores)"},
 };
+
+/* The regions; of runs without any the functions, or at least the program. */
+static kymo_table *csv_table(kymo_comparison *comparison)
+{
+    static const char *const names[] = {"regions", "functions", "program"};
+    size_t i = 0;
+    while (i < 2 && kymo_table_n_rows(kymo_comparison_table(comparison, names[i])) == 0)
+        i++;
+    return kymo_comparison_table(comparison, names[i]);
+}
 
 static int print_comparison(kymo_comparison *comparison, FILE *out)
 {
@@ -63,7 +78,7 @@ static int print_comparison(kymo_comparison *comparison, FILE *out)
     if (given.json)
         status = kymo_compare_json(comparison, out);
     else if (given.csv)
-        status = kymo_present_csv(kymo_comparison_table(comparison, "regions"), out);
+        status = kymo_present_csv(csv_table(comparison), out);
     else if (given.markdown)
         status = kymo_compare_markdown(comparison, &wants, out);
     else
@@ -93,6 +108,11 @@ static int print_to(kymo_comparison *comparison, const char *path)
 
 /* ---- the gate ---- */
 
+static size_t n_rows(const kymo_comparison *comparison, const char *table)
+{
+    return kymo_table_n_rows(kymo_comparison_table((kymo_comparison *)comparison, table));
+}
+
 static int check_gate(const kymo_comparison *comparison, double percent)
 {
     const int is_slower = kymo_comparison_is_slower(comparison, given.region, percent);
@@ -100,13 +120,12 @@ static int check_gate(const kymo_comparison *comparison, double percent)
         return cli_fail("%s", kymo_last_error());
     if (is_slower == 0)
         return CLI_FINE;
-    cli_say(
-        "%s is slower by more than %g %%",
-        given.region != NULL ? given.region
-        : kymo_table_n_rows(kymo_comparison_table((kymo_comparison *)comparison, "iteration")) != 0
-            ? "the iteration"
-            : "a region",
-        percent);
+    cli_say("%s is slower by more than %g %%",
+            given.region != NULL                   ? given.region
+            : n_rows(comparison, "iteration") != 0 ? "the iteration"
+            : n_rows(comparison, "regions") != 0   ? "a region"
+                                                   : "the program",
+            percent);
     return CLI_NO;
 }
 
@@ -186,7 +205,9 @@ const struct cli_command cli_command_compare = {
         "Compares two recordings, or several repeats of each, region by region: the change of\n"
         "the median with a 95 % interval, a verdict (faster, slower, same: no difference\n"
         "shown, unsure: too noisy to tell) and what it does to the whole iteration, the\n"
-        "heaviest first. A recording made by 'kymo run --repeat N' holds N repeats. Stats\n"
+        "heaviest first. Any two runs of 'kymo run' are compared by wall time and CPU time, and\n"
+        "by self times of functions where both sides were sampled ('kymo run --sample') or have\n"
+        "call profiles. A recording made by 'kymo run --repeat N' holds N repeats. Stats\n"
         "saved by a Stopwatch (JSON), and traces and profiles of other tools ('kymo import\n"
         "--help' says which), serve as well. Warm-up is left out; differences between repeats\n"
         "and dependence between iterations are in the intervals.",

@@ -335,6 +335,7 @@ static int print_report(const struct findings *findings, const struct cli_record
         return cli_fail("%s", kymo_last_error());
     if (given.json || strcmp(wants.tables, "ranges") != 0)
         return CLI_FINE;
+    cli_print_runs(recordings, out);
     const struct report_energy of_energy = energy_wants(true, out);
     int result = CLI_FINE;
     if (kymo_energy_is_there(recordings->list, recordings->n))

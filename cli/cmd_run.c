@@ -115,43 +115,62 @@ static bool has_role(const kymo_recording *recording, const char *role)
     return false;
 }
 
-static void say_nothing_recorded(const struct run_target *target, char *const *program,
-                                 bool has_process)
+/* The program's command line as one would type it, cut where it is long. */
+static void print_program(char *const *program, char *into, size_t size)
 {
-    char quoted[PATH_MAX], where[PATH_MAX + 32];
-    cli_quote(cli_short_path(target->path), quoted, sizeof quoted);
-    /* A sampler that saw nothing has left a log that says so. */
-    const bool is_gone = given.sample != NULL && !has_process ? run_target_abandon(target)
-                                                              : run_target_discard(target);
-    snprintf(where, sizeof where, "%s%s", quoted, is_gone ? ", which is removed again" : "");
+    size_t at = 0;
+    into[0] = '\0';
+    for (; *program != NULL && at < size; program++) {
+        char word[256];
+        cli_quote(*program, word, sizeof word);
+        if (at + strlen(word) + 6 > size) {
+            snprintf(into + at, size - at, " ...");
+            return;
+        }
+        at += (size_t)snprintf(into + at, size - at, "%s%s", at > 0 ? " " : "", word);
+    }
+}
 
+/* Why there are no events, and what to run to have some. */
+static void say_why_no_events(char *const *program)
+{
+    char typed[512];
+    print_program(program, typed, sizeof typed);
     const char deaf = run_python_deaf(program);
     if (deaf != 0)
-        cli_say("nothing was recorded in %s: Python's option -%c keeps kymo out of the program; "
-                "call kymo.start() there, or leave the option away",
-                where, deaf);
+        cli_say("no events: Python's option -%c keeps kymo out of the program; call kymo.start() "
+                "there, or remove the option",
+                deaf);
     else if (given.sample != NULL)
-        cli_say("nothing was recorded in %s: no Python ran in the program, or it ended at once",
-                where);
+        cli_say("no samples: no Python ran in the program, or it ended at once");
     else if (given.memory)
-        cli_say("nothing was recorded in %s: the program allocated too little to be sampled "
-                "(--memory-sample 1 takes every allocation), or is linked statically",
-                where);
+        cli_say("no events: the program allocated too little to be sampled (--memory-sample 1 "
+                "takes every allocation), or is linked statically");
     else if (given.mpi)
-        cli_say("nothing was recorded in %s: the program has no kymo ranges and called no MPI "
-                "function in C, or its MPI is linked in statically",
-                where);
+        cli_say("no events: the program has no kymo ranges and called no MPI function in C, or "
+                "its MPI is linked statically");
     else if (given.nvtx)
-        cli_say("nothing was recorded in %s: the program has no kymo ranges and told NVTX nothing",
-                where);
+        cli_say("no events: the program has no kymo ranges and sent nothing to NVTX");
     else if (run_is_python(program))
-        cli_say("nothing was recorded in %s: the program has no kymo ranges, or its Python "
-                "has no kymo installed",
-                where);
+        cli_say("no events: the program has no kymo ranges, or its Python has no kymo installed; "
+                "to see where its time goes without changing it: kymo run --sample -- %s",
+                typed);
     else
-        cli_say("nothing was recorded in %s: the program has no kymo ranges, or is not linked "
-                "with libkymo",
-                where);
+        cli_say("no events: the program has no kymo ranges, or is not linked with libkymo; if it "
+                "starts Python, this shows where its time goes: kymo run --sample -- %s",
+                typed);
+}
+
+static void say_no_events(const struct run_target *target, char *const *program,
+                          const struct run_end *end)
+{
+    char quoted[PATH_MAX], wall[32], cpu[32];
+    cli_quote(cli_short_path(target->path), quoted, sizeof quoted);
+    say_why_no_events(program);
+    if (!given.quiet)
+        cli_say("recorded wall time (%s) and CPU time (%s) only; next: kymo compare %s OTHER.kymo",
+                cli_duration(end->wall_ns, wall, sizeof wall),
+                cli_duration(end->cpu_ns, cpu, sizeof cpu), quoted);
 }
 
 static void say_recorded(kymo_recording *recording, const char *path, uint64_t n_events)
@@ -179,7 +198,8 @@ static void say_recorded(kymo_recording *recording, const char *path, uint64_t n
                 quoted);
 }
 
-static void say_what_came(const struct run_target *target, char *const *program)
+static void say_what_came(const struct run_target *target, char *const *program,
+                          const struct run_end *end)
 {
     kymo_recording *recording = NULL;
     if (kymo_recording_seal(target->path) != KYMO_OK ||
@@ -190,7 +210,7 @@ static void say_what_came(const struct run_target *target, char *const *program)
     const uint64_t n_events = count_events(recording);
     if (n_events == 0 && n_sampled == 0 && !has_role(recording, "energy") &&
         !kymo_calls_are_there(&recording, 1))
-        say_nothing_recorded(target, program, kymo_recording_n_processes(recording) != 0);
+        say_no_events(target, program, end);
     else if (!given.quiet && !run_is_a_later_rank())
         say_recorded(recording, target->path, n_events);
     kymo_recording_close(recording);
@@ -213,38 +233,51 @@ static int not_started(const struct run_target *target, const char *program, int
 }
 
 /* As run_child, with samples taken beside where they are asked for. */
-static int run_sampled(const char *recording, char **program, int *wait_status)
+static int run_sampled(const char *recording, char **program, struct run_end *end)
 {
     struct run_sample sample;
     if (given.sample == NULL || !run_sample_prepare(&sample, recording, given.sample, given.native))
-        return run_child(program, wait_status, NULL, NULL);
-    const int error = run_child(program, wait_status, run_sample_begin, &sample);
+        return run_child(program, end, NULL, NULL);
+    const int error = run_child(program, end, run_sample_begin, &sample);
     n_sampled += run_sample_end(&sample);
     return error;
 }
 
 /* As run_child, with energy measured beside where the options ask for it. */
-static int run_measured(const char *recording, const char *how, char **program, int *wait_status)
+static int run_measured(const char *recording, const char *how, char **program, struct run_end *end)
 {
     if (!kymo_energy_asked(how))
-        return run_sampled(recording, program, wait_status);
+        return run_sampled(recording, program, end);
     if (kymo_energy_start(recording, how) != KYMO_OK)
         cli_say("%s", kymo_last_error());
-    const int error = run_sampled(recording, program, wait_status);
+    const int error = run_sampled(recording, program, end);
     kymo_energy_stop();
     return error;
 }
 
+static void add_run(const char *recording, char *const *program, const struct run_end *end)
+{
+    char *command = run_join_words(program);
+    const struct kymo_run_end ended = {.command = command != NULL ? command : program[0],
+                                       .wall_ns = end->wall_ns,
+                                       .cpu_ns = end->cpu_ns,
+                                       .wait_status = end->wait_status};
+    if (kymo_recording_add_run(recording, &ended) != KYMO_OK)
+        cli_say("%s", kymo_last_error());
+    free(command);
+}
+
 /* As run_child. Ends early when the program does not end with 0. */
-static int run_repeatedly(const char *recording, const char *how, char **program, int *wait_status)
+static int run_repeatedly(const char *recording, const char *how, char **program, struct run_end *end)
 {
     for (uint32_t i = 1; i <= given.repeat; i++) {
         if (given.repeat > 1)
             run_environment_repeat(i);
-        const int error = run_measured(recording, how, program, wait_status);
+        const int error = run_measured(recording, how, program, end);
         if (error != 0)
             return error;
-        if (*wait_status != 0 && i < given.repeat) {
+        add_run(recording, program, end);
+        if (end->wait_status != 0 && i < given.repeat) {
             cli_say("run %u of %u did not end well; the rest is not run", i, given.repeat);
             return 0;
         }
@@ -258,7 +291,7 @@ static int run_program(char **program, enum run_existing existing, const char *o
 {
     struct run_target target;
     struct run_preload preload = {.folder = ""};
-    int wait_status = 0;
+    struct run_end end = {0};
     if (given.gpu && !run_inject_cuda())
         return CLI_BAD;
     if (given.nvtx && !run_nvtx())
@@ -271,12 +304,12 @@ static int run_program(char **program, enum run_existing existing, const char *o
         return CLI_BAD;
     }
     run_environment_set(target.path, options_text);
-    const int error = run_repeatedly(target.path, options_text, program, &wait_status);
+    const int error = run_repeatedly(target.path, options_text, program, &end);
     run_preload_remove(&preload);
     if (error != 0)
         return not_started(&target, program[0], error);
-    say_what_came(&target, program);
-    return run_pass_on(wait_status);
+    say_what_came(&target, program, &end);
+    return run_pass_on(end.wait_status);
 }
 
 static int run(int n_args, char **args)

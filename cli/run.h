@@ -29,10 +29,11 @@ enum run_existing { RUN_REFUSE, RUN_APPEND, RUN_FORCE };
  */
 bool run_target_prepare(struct run_target *target, const char *output, enum run_existing existing,
                         char *const *program);
-/* Remove it again if it is ours and nothing was recorded. True when it is gone. */
-bool run_target_discard(const struct run_target *target);
-/* The same, with what was measured beside a program that did not start. */
+/* Remove it if we made it: the program did not start. True when it is gone. */
 bool run_target_abandon(const struct run_target *target);
+
+/* The program's command line as one string. Free what comes back; NULL without memory. */
+char *run_join_words(char *const *words);
 
 /* ---- run_environment.c: what the program finds in its environment ---- */
 
@@ -99,11 +100,16 @@ uint64_t run_sample_end(struct run_sample *sample);
 
 /* The program has been started; signals that are passed on are blocked, also in threads that are made here. */
 typedef void run_started(void *ctx, pid_t pid);
+/* CPU time: user and system, of the program and of the descendants that it waited for. */
+struct run_end {
+    int wait_status;
+    uint64_t wall_ns, cpu_ns;
+};
 /*
- * Start `program` (found by PATH), tell `started` (may be NULL), pass signals on until it ends, and give its wait status.
+ * Start `program` (found by PATH), call `started` (may be NULL), pass signals on until it ends, and fill in `end`.
  * Returns an errno when it does not start, else 0.
  */
-int run_child(char *const *program, int *wait_status, run_started *started, void *ctx);
+int run_child(char *const *program, struct run_end *end, run_started *started, void *ctx);
 /* The status to leave with. Dies by the same signal if the program did. */
 int run_pass_on(int wait_status);
 

@@ -10,7 +10,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -55,15 +57,29 @@ static bool has_ended(pid_t pid)
     return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
 }
 
-static int wait_and_pass_signals(pid_t pid, const sigset_t *taken)
+static uint64_t to_ns(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void wait_and_pass_signals(pid_t pid, const sigset_t *taken, struct run_end *end)
 {
     for (;;) {
         siginfo_t info;
-        int wait_status;
+        struct rusage used;
         const int sig = sigwaitinfo(taken, &info);
         if (sig == SIGCHLD) {
-            if (has_ended(pid) && waitpid(pid, &wait_status, 0) == pid)
-                return wait_status;
+            if (has_ended(pid) && wait4(pid, &end->wait_status, 0, &used) == pid) {
+                end->cpu_ns = to_ns(used.ru_utime) + to_ns(used.ru_stime);
+                return;
+            }
         } else if (sig > 0 && info.si_code <= 0) { /* from a process, not from the kernel */
             kill(pid, sig);
         }
@@ -75,7 +91,7 @@ static void do_nothing(int sig)
     (void)sig;
 }
 
-int run_child(char *const *program, int *wait_status, run_started *started, void *ctx)
+int run_child(char *const *program, struct run_end *end, run_started *started, void *ctx)
 {
     const struct sigaction handled = {.sa_handler = do_nothing, .sa_flags = SA_NOCLDSTOP};
     sigset_t taken, before;
@@ -85,11 +101,13 @@ int run_child(char *const *program, int *wait_status, run_started *started, void
      * anybody sets that again, what is pending is lost. */
     sigaction(SIGCHLD, &handled, NULL);
     sigprocmask(SIG_BLOCK, &taken, &before);
+    const uint64_t start_ns = now_ns();
     const int error = spawn(program, &before, &pid);
     if (error == 0 && started != NULL)
         started(ctx, pid);
     if (error == 0)
-        *wait_status = wait_and_pass_signals(pid, &taken);
+        wait_and_pass_signals(pid, &taken, end);
+    end->wall_ns = now_ns() - start_ns;
     sigprocmask(SIG_SETMASK, &before, NULL);
     return error;
 }

@@ -104,8 +104,7 @@ static bool may_use(const char *path, enum run_existing existing)
     return true;
 }
 
-/* The program's command line in one text, for meta.json. Free what comes back. */
-static char *join_words(char *const *words)
+char *run_join_words(char *const *words)
 {
     size_t len = 1;
     for (size_t i = 0; words[i] != NULL; i++)
@@ -131,7 +130,7 @@ bool run_target_prepare(struct run_target *target, const char *output, enum run_
         return false;
 
     target->is_new = cli_look_at(name) == CLI_IS_NOTHING;
-    char *command = join_words(program);
+    char *command = run_join_words(program);
     const kymo_status status = kymo_recording_create(name, command != NULL ? command : program[0]);
     free(command);
     if (status != KYMO_OK) {
@@ -151,9 +150,4 @@ bool run_target_abandon(const struct run_target *target)
     if (!target->is_new || run_is_one_of_many())
         return false;
     return cli_empty_recording(target->path) && rmdir(target->path) == 0;
-}
-
-bool run_target_discard(const struct run_target *target)
-{
-    return cli_has_no_log(target->path) && run_target_abandon(target);
 }

@@ -33,6 +33,7 @@ static void forget_results(kymo_comparison *c)
     kymo__runs_fini(&c->sides[KYMO_A]);
     kymo__runs_fini(&c->sides[KYMO_B]);
     kymo__names_fini(&c->names);
+    kymo__names_fini(&c->function_names);
 }
 
 void kymo_comparison_destroy(kymo_comparison *c)
@@ -115,23 +116,6 @@ static kymo_status list_tasks(struct jobs *jobs, const kymo_comparison *c)
 
 /* ---- processes to runs ---- */
 
-static struct kymo__run *run_of(struct kymo__runs *side, const struct kymo__source *source,
-                                const struct kymo_process *process)
-{
-    for (size_t i = 0; i < side->n; i++)
-        if (side->runs[i].path == source->path && strcmp(side->runs[i].id, process->run_id) == 0)
-            return &side->runs[i];
-    struct kymo__run *run = kymo__runs_add(side);
-    if (run == NULL)
-        return NULL;
-    run->path = source->path;
-    run->id = process->run_id;
-    run->first = process;
-    run->start = (double)process->start_unix_ns / 1e9;
-    run->world_size = process->world_size;
-    return run;
-}
-
 /* Helpers that count no iterations (loaders of data) do not speak for a run in which others count. */
 static bool is_helper(const struct jobs *jobs, const struct task *task)
 {
@@ -157,7 +141,8 @@ static kymo_status take_tasks(kymo_comparison *c, const struct jobs *jobs)
             kymo_recording_process(task->source->recording, task->process);
         if (process->n_events == 0 || is_helper(jobs, task))
             continue;
-        struct kymo__run *run = run_of(&c->sides[task->source->side], task->source, process);
+        struct kymo__compared_run *run =
+            kymo__runs_find(&c->sides[task->source->side], task->source->path, process);
         if (run == NULL || !kymo__run_take(run, &c->names, &task->times))
             return no_memory();
         run->n_processes++;
@@ -179,6 +164,18 @@ static kymo_status read_recordings(kymo_comparison *c, const struct kymo_compare
     return status;
 }
 
+/* After the events: a run that has any starts with the first of them. */
+static kymo_status read_programs(kymo_comparison *c, const struct kymo_compare_options *options)
+{
+    for (size_t i = 0; i < c->n_sources; i++) {
+        if (c->sources[i].recording == NULL)
+            continue;
+        KYMO_TRY(kymo__runs_add_programs(&c->sides[c->sources[i].side], &c->sources[i]));
+        KYMO_TRY(kymo__runs_add_functions(c, &c->sources[i], options->filter));
+    }
+    return KYMO_OK;
+}
+
 static kymo_status read_stats(kymo_comparison *c, const struct kymo_compare_options *options)
 {
     for (size_t i = 0; i < c->n_sources; i++)
@@ -193,14 +190,18 @@ static kymo_status read_stats(kymo_comparison *c, const struct kymo_compare_opti
 static kymo_status check_side(const kymo_comparison *c, enum kymo_compare_side side)
 {
     const char *name = side == KYMO_A ? "A" : "B", *path = NULL;
-    const struct kymo__runs *s = &c->sides[side];
+    const struct kymo__compared_runs *s = &c->sides[side];
     for (size_t i = 0; i < c->n_sources; i++)
         if (c->sources[i].side == side && path == NULL)
             path = c->sources[i].path;
     if (path == NULL)
         return kymo__fail(KYMO_EMISMATCH, "side %s has nothing to compare", name);
     if (s->n == 0)
-        return kymo__fail(KYMO_EMISMATCH, "%s (side %s) has no events in it", path, name);
+        return kymo__fail(
+            KYMO_EMISMATCH,
+            "%s (side %s) has nothing to compare: no ranges, samples or calls, and no "
+            "wall time of 'kymo run'",
+            path, name);
     for (size_t i = 0; i < s->n; i++)
         if (s->runs[i].n_iterations == 0 && s->runs[i].n_left_out != 0)
             return kymo__fail(
@@ -213,10 +214,10 @@ static kymo_status check_side(const kymo_comparison *c, enum kymo_compare_side s
 
 static kymo_status check_ranks(const kymo_comparison *c)
 {
-    const struct kymo__run *first = &c->sides[KYMO_A].runs[0];
+    const struct kymo__compared_run *first = &c->sides[KYMO_A].runs[0];
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < c->sides[s].n; i++) {
-            const struct kymo__run *run = &c->sides[s].runs[i];
+            const struct kymo__compared_run *run = &c->sides[s].runs[i];
             if (first->world_size > 0 && run->world_size > 0 && run->world_size != first->world_size)
                 return kymo__fail(KYMO_EMISMATCH,
                                   "%s ran with %d ranks and %s with %d: compare runs of one size",
@@ -228,6 +229,7 @@ static kymo_status check_ranks(const kymo_comparison *c)
 static kymo_status run(kymo_comparison *c, const struct kymo_compare_options *options)
 {
     KYMO_TRY(read_recordings(c, options));
+    KYMO_TRY(read_programs(c, options));
     KYMO_TRY(read_stats(c, options));
     KYMO_TRY(check_side(c, KYMO_A));
     KYMO_TRY(check_side(c, KYMO_B));

@@ -3,7 +3,7 @@
  *
  *   times of a run ── compare_digest.c ──> medians, of the run and of its blocks ── compare_change.c ──> change, verdict
  *                                          recordings: averaged over processes       compare_rank.c  intervals by ranks
- *   compare_input.c reads recordings, compare_stats.c files of stats,                compare_t.c     and by Student's t
+ *   compare_read.c reads recordings, compare_stats.c files of stats,                compare_t.c     and by Student's t
  *   compare.c puts runs and regions together
  *
  * All statistics are on the logarithms of times: a change is a ratio, and noise grows with what it disturbs.
@@ -134,7 +134,7 @@ struct kymo__run_region {
     double weight_ns;
 };
 
-struct kymo__run {
+struct kymo__compared_run {
     const char *path, *id; /* lent: by the arena, by the recording; the id is "" for stats */
     double start;          /* seconds since 1970; 0: not known */
     const struct kymo_process *first; /* one of its processes; NULL for stats */
@@ -145,43 +145,57 @@ struct kymo__run {
     struct kymo__run_region whole;
     struct kymo__run_region *regions; /* by name */
     size_t n_regions, cap;
+    struct kymo__run_region wall, cpu;  /* of the program, where `kymo run` waited for it */
+    const char *exit_status;            /* "" it ended with 0, or nobody knows */
+    struct kymo__run_region *functions; /* self times, by name of a function */
+    size_t n_functions, functions_cap;
+    bool has_samples, has_calls; /* that the functions are from */
 };
 
-struct kymo__runs {
-    struct kymo__run *runs;
+struct kymo__compared_runs {
+    struct kymo__compared_run *runs;
     size_t n, cap;
 };
 
 /* A new run at the end; NULL without memory. */
-struct kymo__run *kymo__runs_add(struct kymo__runs *side);
-void kymo__runs_fini(struct kymo__runs *side);
+struct kymo__compared_run *kymo__runs_add(struct kymo__compared_runs *side);
+void kymo__runs_fini(struct kymo__compared_runs *side);
+/* The run of `path` that the process or the program belongs to, made when new; NULL without memory. */
+struct kymo__compared_run *kymo__runs_find(struct kymo__compared_runs *side, const char *path,
+                                           const struct kymo_process *process);
 /* Take what a process gave into the run; names get numbers. */
-KYMO_WARN_UNUSED bool kymo__run_take(struct kymo__run *run, struct kymo__names *names,
+KYMO_WARN_UNUSED bool kymo__run_take(struct kymo__compared_run *run, struct kymo__names *names,
                                      const struct kymo__process_times *times);
 /* The region's place in the run, made when new; NULL without memory. */
-struct kymo__run_region *kymo__run_region(struct kymo__run *run, uint32_t name);
+struct kymo__run_region *kymo__run_region(struct kymo__compared_run *run, uint32_t name);
 
 /* ---- compare_stats.c: a file of stats to runs ---- */
 
 /* Whether the file looks like one: it begins with a brace. */
 bool kymo__is_stats(const char *path);
-KYMO_WARN_UNUSED kymo_status kymo__stats_read(struct kymo__runs *side, struct kymo__names *names,
-                                              struct kymo__arena *texts, const char *path,
+KYMO_WARN_UNUSED kymo_status kymo__stats_read(struct kymo__compared_runs *side,
+                                              struct kymo__names *names, struct kymo__arena *texts,
+                                              const char *path,
                                               const struct kymo_compare_options *options);
 /* The same from memory; `path` for sentences. */
-KYMO_WARN_UNUSED kymo_status kymo__stats_parse(struct kymo__runs *side, struct kymo__names *names,
-                                               struct kymo__arena *texts, const char *path,
-                                               const char *text, size_t len,
+KYMO_WARN_UNUSED kymo_status kymo__stats_parse(struct kymo__compared_runs *side,
+                                               struct kymo__names *names, struct kymo__arena *texts,
+                                               const char *path, const char *text, size_t len,
                                                const struct kymo_compare_options *options);
 
 /* ---- compare.c, compare_tables.c, compare_notes.c ---- */
 
 /* The name of the whole iteration, as a Stopwatch calls it. */
 #define KYMO__WHOLE "(iteration)"
+/* Rows of the table `program`. */
+#define KYMO__WALL "(wall time)"
+#define KYMO__CPU "(CPU time)"
 
 enum kymo__comparison_table {
     KYMO__COMPARED_REGIONS,
     KYMO__COMPARED_ITERATION,
+    KYMO__COMPARED_PROGRAM,
+    KYMO__COMPARED_FUNCTIONS,
     KYMO__COMPARED_ONLY,
     KYMO__COMPARED_RUNS,
     KYMO__COMPARED_WARNINGS,
@@ -199,10 +213,17 @@ struct kymo_comparison {
     struct kymo__source *sources;
     size_t n_sources, sources_cap;
     struct kymo__arena texts;
-    struct kymo__names names;
-    struct kymo__runs sides[2];
+    struct kymo__names names, function_names;
+    struct kymo__compared_runs sides[2];
     kymo_table *tables[KYMO__N_COMPARED];
 };
+
+/* compare_program.c: wall and CPU time of the runs of a recording; self times of functions that match `filter`. */
+KYMO_WARN_UNUSED kymo_status kymo__runs_add_programs(struct kymo__compared_runs *side,
+                                                     const struct kymo__source *source);
+KYMO_WARN_UNUSED kymo_status kymo__runs_add_functions(kymo_comparison *c,
+                                                      const struct kymo__source *source,
+                                                      const char *filter);
 
 KYMO_WARN_UNUSED kymo_status kymo__comparison_make_tables(kymo_comparison *c,
                                                           const struct kymo_compare_options *options);

@@ -37,7 +37,8 @@ static const char *text_at(const struct kymo_process *process, size_t offset)
 }
 
 /* The first known text of the side, and whether another one of it differs. */
-static const char *known_text(const struct kymo__runs *side, size_t offset, const char *unlike)
+static const char *known_text(const struct kymo__compared_runs *side, size_t offset,
+                              const char *unlike)
 {
     for (size_t i = 0; i < side->n; i++) {
         const char *text = side->runs[i].first != NULL ? text_at(side->runs[i].first, offset) : "";
@@ -63,7 +64,7 @@ static void note_machines(kymo_table *warnings, const kymo_comparison *c, struct
 
 /* ---- how busy the machine was ---- */
 
-static double highest_load(const struct kymo__runs *side)
+static double highest_load(const struct kymo__compared_runs *side)
 {
     double highest = -1;
     for (size_t i = 0; i < side->n; i++)
@@ -101,7 +102,7 @@ static void note_runs(kymo_table *warnings, const kymo_comparison *c, struct kym
         put_note(warnings, line);
 }
 
-static double edge(const struct kymo__runs *side, bool wants_last)
+static double edge(const struct kymo__compared_runs *side, bool wants_last)
 {
     double at = side->runs[0].start;
     for (size_t i = 0; i < side->n; i++) {
@@ -114,7 +115,7 @@ static double edge(const struct kymo__runs *side, bool wants_last)
 
 static void note_order(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
 {
-    const struct kymo__runs *a = &c->sides[KYMO_A], *b = &c->sides[KYMO_B];
+    const struct kymo__compared_runs *a = &c->sides[KYMO_A], *b = &c->sides[KYMO_B];
     const double last_a = edge(a, true), first_b = edge(b, false), last_b = edge(b, true),
                  first_a = edge(a, false);
     if (a->n < 2 || b->n < 2 || last_a == 0 || first_b == 0 ||
@@ -129,6 +130,8 @@ static void note_order(kymo_table *warnings, const kymo_comparison *c, struct ky
 
 static void note_iterations(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
 {
+    if (c->names.n == 0)
+        return;
     const bool a = c->sides[KYMO_A].runs[0].n_iterations != 0,
                b = c->sides[KYMO_B].runs[0].n_iterations != 0;
     if (a == b)
@@ -176,6 +179,40 @@ static void note_loss(kymo_table *warnings, const kymo_comparison *c, struct kym
     }
 }
 
+/* A run that failed may have stopped early, and looks fast then. */
+static void note_failed(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    for (size_t s = 0; s < 2; s++) {
+        const struct kymo__compared_run *failed = NULL;
+        size_t n = 0;
+        for (size_t i = 0; i < c->sides[s].n; i++)
+            if (c->sides[s].runs[i].exit_status[0] != '\0') {
+                failed = &c->sides[s].runs[i];
+                n++;
+            }
+        if (failed == NULL)
+            continue;
+        kymo__buf_printf(line,
+                         "%zu of %zu runs of %s failed (%s: %s%s): they may have done less work", n,
+                         c->sides[s].n, s == KYMO_A ? "A" : "B", failed->path,
+                         failed->exit_status[0] == 's' ? "" : "exit status ", failed->exit_status);
+        put_note(warnings, line);
+    }
+}
+
+static void note_functions(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    const struct kymo__compared_run *const a = &c->sides[KYMO_A].runs[0], *const b =
+                                                                              &c->sides[KYMO_B].runs[0];
+    if (!(a->has_samples && b->has_calls) && !(a->has_calls && b->has_samples))
+        return;
+    kymo__buf_printf(line,
+                     "functions of %s are sampled and those of %s are from a call profile, which "
+                     "slows calls down: record both sides the same way",
+                     a->has_samples ? "A" : "B", a->has_samples ? "B" : "A");
+    put_note(warnings, line);
+}
+
 void kymo__comparison_notes(kymo_table *warnings, const kymo_comparison *c)
 {
     struct kymo__buf line = {0};
@@ -183,6 +220,8 @@ void kymo__comparison_notes(kymo_table *warnings, const kymo_comparison *c)
     note_order(warnings, c, &line);
     note_iterations(warnings, c, &line);
     note_sums(warnings, c, &line);
+    note_failed(warnings, c, &line);
+    note_functions(warnings, c, &line);
     note_machines(warnings, c, &line);
     note_load(warnings, c, &line);
     note_loss(warnings, c, &line);

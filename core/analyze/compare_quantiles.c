@@ -63,7 +63,7 @@ void kymo__comparison_quantiles(kymo_table *table, const kymo_comparison *c)
 {
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < c->sides[s].n; i++) {
-            const struct kymo__run *run = &c->sides[s].runs[i];
+            const struct kymo__compared_run *run = &c->sides[s].runs[i];
             const char *side = s == KYMO_A ? "A" : "B";
             put_region(table, KYMO__WHOLE, strlen(KYMO__WHOLE), side, i, &run->whole);
             for (size_t r = 0; r < run->n_regions; r++)

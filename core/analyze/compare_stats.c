@@ -24,7 +24,7 @@ struct values {
 /* One run in the making. */
 struct stats {
     struct kymo__json_reader *json;
-    struct kymo__runs *side;
+    struct kymo__compared_runs *side;
     struct kymo__names *names;
     struct kymo__arena *texts;
     const char *path;
@@ -210,7 +210,7 @@ static kymo_status finish_run(struct stats *stats)
         if (kymo__name_matches(stats->options->filter, name.text, name.len))
             ok = digest_values(stats, &times, &name, &stats->regions[i], times.n_iterations);
     }
-    struct kymo__run *run = ok ? kymo__runs_add(stats->side) : NULL;
+    struct kymo__compared_run *run = ok ? kymo__runs_add(stats->side) : NULL;
     if (run != NULL) {
         run->path = stats->path;
         run->start = stats->start;
@@ -284,7 +284,7 @@ static kymo_status take_runs(const struct stats *around)
     return around->json->mistake != NULL ? wrong(around, "") : KYMO_OK;
 }
 
-kymo_status kymo__stats_parse(struct kymo__runs *side, struct kymo__names *names,
+kymo_status kymo__stats_parse(struct kymo__compared_runs *side, struct kymo__names *names,
                               struct kymo__arena *texts, const char *path, const char *text,
                               size_t len, const struct kymo_compare_options *options)
 {
@@ -321,7 +321,7 @@ bool kymo__is_stats(const char *path)
     return first[strspn(first, " \t\r\n")] == '{';
 }
 
-kymo_status kymo__stats_read(struct kymo__runs *side, struct kymo__names *names,
+kymo_status kymo__stats_read(struct kymo__compared_runs *side, struct kymo__names *names,
                              struct kymo__arena *texts, const char *path,
                              const struct kymo_compare_options *options)
 {

@@ -64,7 +64,7 @@ static bool is_recording_folder(const char *path)
         return true; /* what is wrong, the reader tells */
     bool is_ours = is_our_meta(dirfd(dir));
     for (const struct dirent *entry; !is_ours && (entry = readdir(dir)) != NULL;)
-        is_ours = ends_with(entry->d_name, ".klog");
+        is_ours = ends_with(entry->d_name, ".klog") || ends_with(entry->d_name, ".krun");
     closedir(dir);
     return is_ours;
 }

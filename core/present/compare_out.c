@@ -63,6 +63,14 @@ static void put_unsure(struct kymo__buf *line, const kymo_table *table, size_t r
     const struct kymo_cell low = kymo__cell_of(table, row, "low_percent"),
                            high = kymo__cell_of(table, row, "high_percent"),
                            reason = kymo__cell_of(table, row, "reason");
+    const struct kymo_cell change = kymo__cell_of(table, row, "change_percent");
+    if (low.is_null && !change.is_null) {
+        kymo__buf_puts(line, "B was ");
+        put_direction(line, change.as.f64);
+        kymo__buf_puts(line, ", and it cannot be told whether that is chance; ");
+        kymo__buf_put(line, reason.as.text, reason.len);
+        return;
+    }
     kymo__buf_puts(line, "It cannot be told whether B is faster");
     if (!low.is_null && !high.is_null) {
         kymo__buf_puts(line, ": it may be ");
@@ -74,12 +82,23 @@ static void put_unsure(struct kymo__buf *line, const kymo_table *table, size_t r
     kymo__buf_put(line, reason.as.text, reason.len);
 }
 
-/* Of the iteration, or without iterations of the region that does most. */
+/* What the sentence is about: the first row of the first of these that has any. */
+static const kymo_table *table_of_sentence(const kymo_comparison *c)
+{
+    static const enum kymo__comparison_table order[] = {
+        KYMO__COMPARED_ITERATION, KYMO__COMPARED_REGIONS, KYMO__COMPARED_PROGRAM,
+        KYMO__COMPARED_FUNCTIONS};
+    size_t i = 0;
+    while (i + 1 < KYMO__COUNT_OF(order) && kymo_table_n_rows(c->tables[order[i]]) == 0)
+        i++;
+    return c->tables[order[i]];
+}
+
+/* Of the iteration; without iterations of the region that does most; of the wall time where there are no regions. */
 void kymo__compare_sentence(kymo_comparison *c, struct kymo__buf *line)
 {
     const bool has_iteration = kymo_table_n_rows(c->tables[KYMO__COMPARED_ITERATION]) != 0;
-    const kymo_table *table =
-        c->tables[has_iteration ? KYMO__COMPARED_ITERATION : KYMO__COMPARED_REGIONS];
+    const kymo_table *table = table_of_sentence(c);
     const struct kymo_cell name = kymo__cell_of(table, 0, "name"),
                            verdict = kymo__cell_of(table, 0, "verdict"),
                            low = kymo__cell_of(table, 0, "low_percent"),
@@ -104,16 +123,21 @@ void kymo__compare_sentence(kymo_comparison *c, struct kymo__buf *line)
 
 /* ---- the table, as texts ---- */
 
-static const struct kymo_column drawn_columns[] = {
-    {"region", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"A", NULL, KYMO_TYPE_F64, KYMO_UNIT_NS},
-    {"B", NULL, KYMO_TYPE_F64, KYMO_UNIT_NS},
-    {"change", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"95 % interval", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"verdict", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"of the iteration", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-};
-enum { N_DRAWN = KYMO__COUNT_OF(drawn_columns) };
+#define DRAWN(of, whole)                                                                           \
+    {                                                                                              \
+        {of, NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE}, {"A", NULL, KYMO_TYPE_F64, KYMO_UNIT_NS},      \
+            {"B", NULL, KYMO_TYPE_F64, KYMO_UNIT_NS},                                              \
+            {"change", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},                                      \
+            {"95 % interval", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},                               \
+            {"verdict", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},                                     \
+        {                                                                                          \
+            whole, NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE                                            \
+        }                                                                                          \
+    }
+static const struct kymo_column regions_drawn[] = DRAWN("region", "of the iteration"),
+                                program_drawn[] = DRAWN("program", "of the program"),
+                                functions_drawn[] = DRAWN("function (self time)", "of the program");
+enum { N_DRAWN = KYMO__COUNT_OF(regions_drawn) };
 
 static void put_signed(struct kymo__buf *line, double percent)
 {
@@ -171,26 +195,61 @@ static void add_row(kymo_table *drawn, struct kymo__buf *text, const kymo_table 
     add_percent(drawn, text, &effect);
 }
 
-static size_t n_shown(const struct answer *answer)
+/* Tables that are drawn as one: the rows of `first`, if any, above those of `table`. */
+struct drawing {
+    const struct kymo_column *columns;
+    enum kymo__comparison_table first, table;
+    size_t n_columns; /* without the last where nothing is known of it */
+    kymo_table *drawn;
+};
+
+static size_t n_shown(const struct answer *answer, enum kymo__comparison_table table)
 {
-    const size_t n = kymo_table_n_rows(table_of(answer, KYMO__COMPARED_REGIONS));
+    const size_t n = kymo_table_n_rows(table_of(answer, table));
     return answer->options->limit != 0 && answer->options->limit < n ? answer->options->limit : n;
 }
 
-static kymo_status make_drawn(struct answer *answer, kymo_table **out)
+static kymo_status fill_drawing(struct answer *answer, struct drawing *drawing)
 {
-    const kymo_table *whole = table_of(answer, KYMO__COMPARED_ITERATION),
-                     *regions = table_of(answer, KYMO__COMPARED_REGIONS);
+    const kymo_table *const first = table_of(answer, drawing->first), *const table = table_of(
+                                                                          answer, drawing->table);
     struct kymo__buf text = {0};
-    KYMO_TRY(kymo_table_create("compared", drawn_columns, N_DRAWN, out));
-    if (kymo_table_n_rows(whole) != 0)
-        add_row(*out, &text, whole, 0);
-    for (size_t row = 0; row < n_shown(answer); row++)
-        add_row(*out, &text, regions, row);
+    KYMO_TRY(kymo_table_create("compared", drawing->columns, N_DRAWN, &drawing->drawn));
+    if (drawing->first != drawing->table && kymo_table_n_rows(first) != 0)
+        add_row(drawing->drawn, &text, first, 0);
+    for (size_t row = 0; row < n_shown(answer, drawing->table); row++)
+        add_row(drawing->drawn, &text, table, row);
     const bool failed = text.failed;
     kymo__buf_fini(&text);
     return failed ? kymo__fail(KYMO_ENOMEM, "no memory to show the comparison")
-                  : kymo_table_status(*out);
+                  : kymo_table_status(drawing->drawn);
+}
+
+typedef kymo_status drawer(struct answer *answer, const struct drawing *drawing);
+
+/* Each table that has rows, with an empty line after it. */
+static kymo_status draw_tables(struct answer *answer, drawer *draw)
+{
+    const bool has_iteration = kymo_table_n_rows(table_of(answer, KYMO__COMPARED_ITERATION)) != 0,
+               has_wall = kymo_table_n_rows(table_of(answer, KYMO__COMPARED_PROGRAM)) != 0;
+    struct drawing drawings[] = {
+        {regions_drawn, KYMO__COMPARED_ITERATION, KYMO__COMPARED_REGIONS, N_DRAWN - !has_iteration,
+         NULL},
+        {program_drawn, KYMO__COMPARED_PROGRAM, KYMO__COMPARED_PROGRAM, N_DRAWN - 1, NULL},
+        {functions_drawn, KYMO__COMPARED_FUNCTIONS, KYMO__COMPARED_FUNCTIONS, N_DRAWN - !has_wall,
+         NULL},
+    };
+    kymo_status status = KYMO_OK;
+    for (size_t i = 0; i < KYMO__COUNT_OF(drawings) && status == KYMO_OK; i++) {
+        status = fill_drawing(answer, &drawings[i]);
+        if (status == KYMO_OK && kymo_table_n_rows(drawings[i].drawn) != 0) {
+            status = draw(answer, &drawings[i]);
+            if (status == KYMO_OK)
+                status = end_line(answer);
+        }
+        kymo_table_destroy(drawings[i].drawn);
+    }
+    return status;
 }
 
 /* ---- what stands below ---- */
@@ -201,15 +260,24 @@ static kymo_status put_below(struct answer *answer, const char *bullet, const ch
     const kymo_table *only = table_of(answer, KYMO__COMPARED_ONLY),
                      *warnings = table_of(answer, KYMO__COMPARED_WARNINGS);
     struct kymo__buf *line = &answer->line;
-    const size_t n = kymo_table_n_rows(table_of(answer, KYMO__COMPARED_REGIONS));
-    if (n_shown(answer) < n) {
-        kymo__buf_printf(line, "%s... and %zu more; --all shows them", bullet, n - n_shown(answer));
+    static const enum kymo__comparison_table long_ones[] = {KYMO__COMPARED_REGIONS,
+                                                            KYMO__COMPARED_FUNCTIONS};
+    for (size_t i = 0; i < KYMO__COUNT_OF(long_ones); i++) {
+        const size_t n = kymo_table_n_rows(table_of(answer, long_ones[i])),
+                     shown = n_shown(answer, long_ones[i]);
+        if (shown == n)
+            continue;
+        kymo__buf_printf(line, "%s... and %zu more%s; --all shows them", bullet, n - shown,
+                         i == 1 ? " functions" : "");
         KYMO_TRY(end_line(answer));
     }
     for (size_t row = 0; row < kymo_table_n_rows(only) && row < MAX_ONLY; row++) {
         const struct kymo_cell name = kymo__cell_of(only, row, "name");
         kymo__buf_printf(line, "%sonly in %s: ", bullet, kymo__cell_of(only, row, "side").as.text);
         kymo__text_put(line, name.as.text, name.len, 60);
+        kymo__buf_puts(line, ", ");
+        kymo__text_duration(line, kymo__cell_of(only, row, "time_ns").as.f64,
+                            answer->options->text.unit);
         KYMO_TRY(end_line(answer));
     }
     if (kymo_table_n_rows(only) > MAX_ONLY) {
@@ -228,39 +296,40 @@ static kymo_status put_below(struct answer *answer, const char *bullet, const ch
 
 /* ---- text ---- */
 
-static kymo_status put_text(struct answer *answer, kymo_table **drawn)
+static kymo_status draw_text(struct answer *answer, const struct drawing *drawing)
 {
-    static const char *const no_iteration[] = {"of the iteration", NULL};
-    const bool color = answer->options->text.color != 0;
-    KYMO_TRY(make_drawn(answer, drawn));
+    const char *const last[] = {drawing->columns[N_DRAWN - 1].name, NULL};
     const struct kymo__text_view view = {
-        .table = *drawn,
+        .table = drawing->drawn,
         .options = answer->options->text,
-        .n_rows = kymo_table_n_rows(*drawn),
-        .hide = kymo_table_n_rows(table_of(answer, KYMO__COMPARED_ITERATION)) == 0 ? no_iteration
-                                                                                   : NULL,
+        .n_rows = kymo_table_n_rows(drawing->drawn),
+        .hide = drawing->n_columns < N_DRAWN ? last : NULL,
     };
+    return kymo__text_draw(&view, answer->out);
+}
+
+static kymo_status put_text(struct answer *answer)
+{
+    const bool color = answer->options->text.color != 0;
     kymo__buf_puts(&answer->line, color ? BOLD : "");
     kymo__compare_sentence(answer->c, &answer->line);
     kymo__buf_puts(&answer->line, color ? PLAIN "\n" : "\n");
     KYMO_TRY(end_line(answer));
-    KYMO_TRY(kymo__text_draw(&view, answer->out));
-    KYMO_TRY(end_line(answer));
+    KYMO_TRY(draw_tables(answer, draw_text));
     return put_below(answer, "", color ? YELLOW : "", color ? PLAIN : "");
 }
 
 /* ---- Markdown ---- */
 
-static kymo_status put_markdown_row(struct answer *answer, const kymo_table *drawn, size_t row,
-                                    size_t n_columns)
+static kymo_status put_markdown_row(struct answer *answer, const struct drawing *drawing, size_t row)
 {
     struct kymo__buf *line = &answer->line;
-    for (size_t i = 0; i < n_columns; i++) {
-        const struct kymo_cell cell = kymo_table_cell(drawn, row, i);
+    for (size_t i = 0; i < drawing->n_columns; i++) {
+        const struct kymo_cell cell = kymo_table_cell(drawing->drawn, row, i);
         kymo__buf_puts(line, i == 0 ? "| " : " | ");
         if (cell.is_null)
             kymo__buf_puts(line, "-");
-        else if (drawn_columns[i].type == KYMO_TYPE_F64)
+        else if (drawing->columns[i].type == KYMO_TYPE_F64)
             kymo__text_duration(line, cell.as.f64, answer->options->text.unit);
         else
             kymo__markdown_put(line, cell.as.text, cell.len);
@@ -269,37 +338,38 @@ static kymo_status put_markdown_row(struct answer *answer, const kymo_table *dra
     return end_line(answer);
 }
 
-static kymo_status put_markdown(struct answer *answer, kymo_table **drawn)
+static kymo_status draw_markdown(struct answer *answer, const struct drawing *drawing)
 {
     struct kymo__buf *line = &answer->line;
-    const size_t n_columns =
-        kymo_table_n_rows(table_of(answer, KYMO__COMPARED_ITERATION)) == 0 ? N_DRAWN - 1 : N_DRAWN;
-    KYMO_TRY(make_drawn(answer, drawn));
-    kymo__buf_puts(line, "**");
-    kymo__compare_sentence(answer->c, &answer->line);
-    kymo__buf_puts(line, "**\n");
-    KYMO_TRY(end_line(answer));
-    for (size_t i = 0; i < n_columns; i++)
-        kymo__buf_printf(line, "%s%s", i == 0 ? "| " : " | ", drawn_columns[i].name);
+    for (size_t i = 0; i < drawing->n_columns; i++)
+        kymo__buf_printf(line, "%s%s", i == 0 ? "| " : " | ", drawing->columns[i].name);
     kymo__buf_puts(line, " |\n");
-    for (size_t i = 0; i < n_columns; i++)
-        kymo__buf_puts(line, drawn_columns[i].type == KYMO_TYPE_TEXT ? "|---" : "|---:");
+    for (size_t i = 0; i < drawing->n_columns; i++)
+        kymo__buf_puts(line, drawing->columns[i].type == KYMO_TYPE_TEXT ? "|---" : "|---:");
     kymo__buf_puts(line, "|");
     KYMO_TRY(end_line(answer));
-    for (size_t row = 0; row < kymo_table_n_rows(*drawn); row++)
-        KYMO_TRY(put_markdown_row(answer, *drawn, row, n_columns));
+    for (size_t row = 0; row < kymo_table_n_rows(drawing->drawn); row++)
+        KYMO_TRY(put_markdown_row(answer, drawing, row));
+    return KYMO_OK;
+}
+
+static kymo_status put_markdown(struct answer *answer)
+{
+    kymo__buf_puts(&answer->line, "**");
+    kymo__compare_sentence(answer->c, &answer->line);
+    kymo__buf_puts(&answer->line, "**\n");
     KYMO_TRY(end_line(answer));
+    KYMO_TRY(draw_tables(answer, draw_markdown));
     return put_below(answer, "- ", "", "");
 }
 
 /* ---- JSON ---- */
 
-static kymo_status put_json(struct answer *answer, kymo_table **unused)
+static kymo_status put_json(struct answer *answer)
 {
     const kymo_table *warnings = table_of(answer, KYMO__COMPARED_WARNINGS),
                      *iteration = table_of(answer, KYMO__COMPARED_ITERATION);
     struct kymo__buf *line = &answer->line, sentence = {0};
-    (void)unused;
     kymo__compare_sentence(answer->c, &answer->line);
     sentence = *line;
     *line = (struct kymo__buf){0};
@@ -314,6 +384,8 @@ static kymo_status put_json(struct answer *answer, kymo_table **unused)
         kymo__buf_puts(line, "null");
     kymo__buf_puts(line, ",\n");
     KYMO_TRY(kymo__json_named_rows(line, table_of(answer, KYMO__COMPARED_REGIONS), answer->out));
+    KYMO_TRY(kymo__json_named_rows(line, table_of(answer, KYMO__COMPARED_PROGRAM), answer->out));
+    KYMO_TRY(kymo__json_named_rows(line, table_of(answer, KYMO__COMPARED_FUNCTIONS), answer->out));
     KYMO_TRY(kymo__json_named_rows(line, table_of(answer, KYMO__COMPARED_ONLY), answer->out));
     KYMO_TRY(kymo__json_named_rows(line, table_of(answer, KYMO__COMPARED_RUNS), answer->out));
     kymo__json_last_texts(line, warnings);
@@ -322,18 +394,16 @@ static kymo_status put_json(struct answer *answer, kymo_table **unused)
 
 /* ---- all of them ---- */
 
-typedef kymo_status putter(struct answer *answer, kymo_table **drawn);
+typedef kymo_status putter(struct answer *answer);
 
 static kymo_status put_answer(kymo_comparison *c, const struct kymo_compare_text_options *options,
                               FILE *out, putter *put)
 {
     static const struct kymo_compare_text_options defaults;
     struct answer answer = {.c = c, .options = options != NULL ? options : &defaults, .out = out};
-    kymo_table *drawn = NULL;
     if (c->tables[KYMO__COMPARED_REGIONS] == NULL)
         return kymo__fail(KYMO_ESTATE, "nothing was compared yet");
-    kymo_status status = put(&answer, &drawn);
-    kymo_table_destroy(drawn);
+    kymo_status status = put(&answer);
     kymo__buf_fini(&answer.line);
     if (status == KYMO_OK && fflush(out) != 0)
         status = kymo__fail_errno("write the comparison");

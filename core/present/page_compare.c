@@ -44,7 +44,7 @@ static kymo_status put_index(kymo_comparison *c, const char *title, int fd)
 static void put_title(const kymo_comparison *c, struct kymo__buf *title)
 {
     for (size_t s = 0; s < 2; s++) {
-        const struct kymo__runs *side = &c->sides[s];
+        const struct kymo__compared_runs *side = &c->sides[s];
         kymo__buf_puts(title, s == KYMO_A ? "" : " against ");
         kymo__buf_puts(title, side->n != 0 ? side->runs[0].path : "");
     }

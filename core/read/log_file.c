@@ -258,6 +258,7 @@ static const struct kymo__log_file nothing_known = {
              .sampling = "",
              .experiment = "",
              .strategy = "",
+             .exit_status = "",
              .load = -1,
              .worker = -1},
 };

@@ -28,7 +28,7 @@ static kymo_status no_memory(const char *path)
 static bool is_log_name(const char *name)
 {
     const size_t len = strlen(name);
-    return len > 5 && strcmp(name + len - 5, ".klog") == 0;
+    return len > 5 && (strcmp(name + len - 5, ".klog") == 0 || strcmp(name + len - 5, ".krun") == 0);
 }
 
 static int by_name(const void *a, const void *b)

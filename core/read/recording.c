@@ -10,6 +10,8 @@ struct kymo_recording {
     int fd;                       /* that all logs lie in; -1: each has its file */
     struct kymo__log_file **logs; /* by rank, then start */
     size_t n_logs, logs_cap;
+    struct kymo__log_file **runs; /* programs that were waited for; kept apart, they have no events */
+    size_t n_runs, runs_cap;
     size_t n_processes; /* of the program; the logs behind are of processes that measured them */
     size_t n_broken, n_empty; /* files of the directory that gave no log */
     bool is_part;             /* what the logs hold is another recording's */
@@ -49,14 +51,17 @@ static kymo_status add_log(kymo_recording *recording, const char *path,
 static kymo_status take_logs(kymo_recording *recording, struct kymo__log_folder *folder,
                              const char *path)
 {
-    if (!kymo__grow(&recording->logs, &recording->logs_cap, folder->n, sizeof *recording->logs))
+    if (!kymo__grow(&recording->logs, &recording->logs_cap, folder->n, sizeof *recording->logs) ||
+        !kymo__grow(&recording->runs, &recording->runs_cap, folder->n, sizeof *recording->runs))
         return no_memory(path);
     for (size_t i = 0; i < folder->n; i++) {
         struct kymo__log_entry *entry = &folder->entries[i];
         kymo__warnings_move(&recording->warnings, &entry->warnings);
         recording->n_broken += entry->status != KYMO_OK;
         recording->n_empty += entry->status == KYMO_OK && entry->log == NULL;
-        if (entry->log != NULL)
+        if (entry->log != NULL && strcmp(entry->log->info.role, KYMO__ROLE_RUN) == 0)
+            recording->runs[recording->n_runs++] = entry->log;
+        else if (entry->log != NULL)
             recording->logs[recording->n_logs++] = entry->log;
         entry->log = NULL;
     }
@@ -67,7 +72,7 @@ static kymo_status take_logs(kymo_recording *recording, struct kymo__log_folder 
 static kymo_status expect_logs(const kymo_recording *recording,
                                const struct kymo__log_folder *folder, const char *path)
 {
-    if (recording->n_logs != 0)
+    if (recording->n_logs + recording->n_runs != 0)
         return KYMO_OK;
     if (recording->n_broken != 0) /* a copy: the sentence lies in what is about to be freed */
         return kymo__fail(KYMO_EFORMAT, "%s has no log that can be read: %s", path,
@@ -139,6 +144,8 @@ static kymo_status put_in_order(kymo_recording *recording)
     recording->n_of_logs = recording->warnings.n;
     if (recording->n_logs != 0)
         qsort(recording->logs, recording->n_logs, sizeof *recording->logs, by_rank_and_start);
+    if (recording->n_runs != 0)
+        qsort(recording->runs, recording->n_runs, sizeof *recording->runs, by_rank_and_start);
     for (size_t i = 0; i < recording->n_logs; i++) {
         const bool is_of_program = recording->logs[i]->info.role[0] == '\0';
         recording->logs[i]->info.index = (uint32_t)i;
@@ -305,8 +312,13 @@ void kymo_recording_close(kymo_recording *recording)
             kymo__log_file_fini(recording->logs[i]);
         kymo__free(recording->logs[i]);
     }
+    for (size_t i = 0; i < recording->n_runs; i++) {
+        kymo__log_file_fini(recording->runs[i]);
+        kymo__free(recording->runs[i]);
+    }
     if (recording->fd >= 0)
         close(recording->fd);
+    kymo__free(recording->runs);
     kymo__free(recording->logs);
     kymo__free(recording->name);
     kymo__warnings_fini(&recording->warnings);
@@ -339,6 +351,16 @@ void kymo__recording_left_out(const kymo_recording *recording, uint64_t *n_broke
 {
     *n_broken = recording->n_broken;
     *n_empty = recording->n_empty;
+}
+
+size_t kymo_recording_n_runs(const kymo_recording *recording)
+{
+    return recording->n_runs;
+}
+
+const struct kymo_process *kymo_recording_run(const kymo_recording *recording, size_t i)
+{
+    return i < recording->n_runs ? &recording->runs[i]->info : NULL;
 }
 
 size_t kymo_recording_n_processes(const kymo_recording *recording)

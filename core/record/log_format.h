@@ -171,7 +171,12 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_BACKEND "backend" /* of communication between ranks */
 #define KYMO__KEY_DEVICES                                                                          \
     "devices" /* UUIDs of the CUDA devices of the process, in CUDA's order, comma-separated */
-#define KYMO__KEY_ROLE "role" /* "energy", "sampler": the process only measures */
+#define KYMO__KEY_ROLE "role" /* "energy", "sampler", "run": the process only measures */
+#define KYMO__ROLE_RUN "run"
+#define KYMO__KEY_WALL "wall_ns" /* of a run: from its start to its end */
+#define KYMO__KEY_RUN_CPU                                                                          \
+    "cpu_ns" /* of a run: user and system time of the program and of the descendants it waited for */
+#define KYMO__KEY_EXIT "exit_status" /* of a run: "0" to "255", or "signal 9" */
 #define KYMO__ROLE_SAMPLER "sampler"
 #define KYMO__KEY_SAMPLING                                                                         \
     "sampling" /* how a sampler works, lines KEY=VALUE: rate, strategy, native, seed */

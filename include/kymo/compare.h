@@ -8,6 +8,9 @@
  *     kymo_comparison_run(c, NULL);
  *     kymo_compare_text(c, NULL, stdout);
  *
+ * Runs of `kymo run` also have the wall and CPU time of their program, and runs that were sampled or profiled have self
+ * times of functions: one time for each run, so that intervals need several runs.
+ *
  * A side is a set of runs: the launches of a program (the run ids of a recording), or files of stats. A run is, for each
  * region, a series of times in order: its time in each iteration without the warm-up, or where there are no iterations
  * each call. The change is that of the median, in percent of A. Its interval holds the truth in 95 of 100 comparisons,
@@ -114,7 +117,11 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_comparison_run(kymo_comparison *compa
  *   regions   name a_ns b_ns change_percent low_percent high_percent verdict effect_percent reason n_a n_b
  *             effect_percent: what the region's change does to the whole iteration; the largest first
  *   iteration the same columns, one row, the whole iteration; empty when there are no iterations
- *   only      name side            regions that one side alone has
+ *   program   the same columns: (wall time) and (CPU time) of the programs that `kymo run` waited for, as far as both sides
+ *             have them
+ *   functions the same columns: self times of functions, by samples or, where there are none, by call profiles;
+ *             effect_percent is of the wall time
+ *   only      name side time_ns    regions that only one side has, and functions that take 1 % of its wall time or more
  *   runs      side path run_id n_processes n_iterations n_warmup
  *   warnings  text                 machines that differ, drifts, single runs
  *   quantiles name side run q0 ... q32
@@ -125,7 +132,8 @@ KYMO_API kymo_table *kymo_comparison_table(kymo_comparison *comparison, const ch
 
 /*
  * 1 when the iteration is slower by more than `percent` with confidence: its whole interval lies above. `region`
- * (NULL: the iteration, or without iterations every region) names another, "(iteration)" the iteration; KYMO_EINVAL when there is no such region.
+ * (NULL: the iteration, or without iterations every region, or without regions the wall time) names another or a function,
+ * "(iteration)", "(wall time)" or "(CPU time)"; KYMO_EINVAL when there is no such row. KYMO_EMISMATCH for the wall time of one run on each side, which has no interval.
  */
 KYMO_API int kymo_comparison_is_slower(const kymo_comparison *comparison, const char *region,
                                        double percent);
@@ -143,7 +151,7 @@ KYMO_API kymo_status kymo_compare_text(kymo_comparison *comparison,
 KYMO_API kymo_status kymo_compare_markdown(kymo_comparison *comparison,
                                            const struct kymo_compare_text_options *options,
                                            FILE *out);
-/* An object: regions, iteration, only, runs, warnings, summary (the sentence that the text begins with). */
+/* An object: regions, iteration, program, functions, only, runs, warnings, summary (the sentence that the text begins with). */
 KYMO_API kymo_status kymo_compare_json(kymo_comparison *comparison, FILE *out);
 
 #ifdef __cplusplus

@@ -46,6 +46,19 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_seal(const char *path);
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_create(const char *path, const char *command);
 
+/* A program that has ended, as waitid() and getrusage() describe it. */
+struct kymo_run_end {
+    const char *command;
+    uint64_t wall_ns, cpu_ns;
+    int wait_status;
+};
+/*
+ * Add a run to the recording `path`, under the run id of the environment (KYMO_RUN_ID): `kymo run` calls it when its program has
+ * ended. Any thread. KYMO_EIO when it cannot be written. Part of libkymo.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_add_run(const char *path,
+                                                             const struct kymo_run_end *run);
+
 KYMO_API const char *kymo_recording_name(const kymo_recording *recording);
 
 /* Sentences about what is missing or doubtful, in order; NULL past the last. */
@@ -85,7 +98,7 @@ struct kymo_process {
     const char *backend; /* of communication, "nccl"; "" unknown */
     uint64_t n_words;    /* in the log */
     const char *devices; /* UUIDs of its CUDA devices in CUDA's order, comma-separated; "" unknown */
-    const char *role; /* "energy", "sampler": it only measures; "": the program, or a part of it */
+    const char *role; /* "energy", "sampler": it only measures; "run": see kymo_recording_run; "": the program, or a part of it */
     const char *energy_sources; /* a line for each device that it measured; "" none */
     uint64_t energy_cpu_ns;     /* CPU time of its energy thread; 0 none */
     int32_t worker;     /* it loads data for its rank, as this worker, from 0; -1: it does not */
@@ -94,6 +107,10 @@ struct kymo_process {
     const char *sampling;              /* how a sampler worked, lines KEY=VALUE; "" it is none */
     const char *experiment, *strategy; /* as the program or its options told; "" not */
     uint64_t start_time; /* of the process, field 22 of its /proc/PID/stat; 0 unknown */
+    /* Of the role "run": a program that `kymo run` waited for. CPU time is that of the program and of the descendants that
+     * were waited for, user and system. */
+    uint64_t wall_ns, cpu_ns;
+    const char *exit_status; /* "0" to "255", or "signal 9"; "" for other logs */
 };
 
 /* The range in which a worker of a data loader makes one batch; reports count them. */
@@ -126,6 +143,9 @@ struct kymo_lane_info {
 KYMO_API size_t kymo_recording_n_processes(const kymo_recording *recording);
 KYMO_API size_t kymo_recording_n_logs(const kymo_recording *recording);
 KYMO_API const struct kymo_process *kymo_recording_process(const kymo_recording *recording, size_t i);
+/* Programs that `kymo run` waited for, in the order of their starts: wall_ns, cpu_ns, exit_status; NULL past the last. */
+KYMO_API size_t kymo_recording_n_runs(const kymo_recording *recording);
+KYMO_API const struct kymo_process *kymo_recording_run(const kymo_recording *recording, size_t i);
 /* `site` from 1 to n_sites; an unknown one gives a nameless site, never NULL. */
 KYMO_API const struct kymo_site_info *kymo_recording_site(const kymo_recording *recording,
                                                           size_t process, uint32_t site);

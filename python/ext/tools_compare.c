@@ -63,7 +63,8 @@ static PyObject *drawn(const struct tools_state *state, kymo_comparison *compari
 /* The tables by name, then the texts: ({"regions": Table, ...}, text, markdown, json). */
 static PyObject *results(const struct tools_state *state, kymo_comparison *comparison, PyObject *owner)
 {
-    static const char *const names[] = {"regions", "iteration", "only", "runs", "warnings"};
+    static const char *const names[] = {"regions", "iteration", "program", "functions",
+                                        "only",    "runs",      "warnings"};
     PyObject *tables = PyDict_New();
     for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
         PyObject *table =

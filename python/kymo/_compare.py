@@ -42,8 +42,18 @@ class Comparison(Table):
         return next(iter(self._tables["iteration"]), None)
 
     @property
+    def program(self) -> Table:
+        """Wall and CPU time of the programs, where `kymo run` waited for them: `(wall time)`, `(CPU time)`."""
+        return self._tables["program"]
+
+    @property
+    def functions(self) -> Table:
+        """Self times of functions, where both sides were sampled or have call profiles; the heaviest change first."""
+        return self._tables["functions"]
+
+    @property
     def only(self) -> Table:
-        """Regions that one side alone has."""
+        """Regions that only one side has, and functions that take 1 % of its program or more."""
         return self._tables["only"]
 
     @property

@@ -69,7 +69,7 @@ def test_the_sentence_comes_first_and_the_heaviest_region_leads_the_table(kymo, 
 def test_json_has_the_promised_keys(kymo, sides):
     a, b = sides
     found = compared(kymo("compare", *a, "--", *b, "--json"))
-    assert set(found) == {"summary", "iteration", "regions", "only", "runs", "warnings"}
+    assert set(found) == {"summary", "iteration", "regions", "program", "functions", "only", "runs", "warnings"}
     assert {"name", "change_percent", "low_percent", "high_percent", "verdict"} <= set(found["regions"][0])
     forward = next(row for row in found["regions"] if row["name"] == "forward")
     assert forward["verdict"] == "slower"
@@ -222,7 +222,7 @@ def test_an_empty_recording_is_named(kymo, emit, tmp_path):
     (tmp_path / "empty.kymo" / "meta.json").write_text((tmp_path / "full.kymo" / "meta.json").read_text())
     done = kymo("compare", "full.kymo", "empty.kymo")
     assert done.returncode == 2
-    assert "empty.kymo (side B) has no events" in done.stderr
+    assert "empty.kymo (side B) has nothing to compare" in done.stderr
 
 
 # ---- repeats ----

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -139,7 +140,8 @@ def test_ranks_that_create_a_recording_at_the_same_moment_share_it(start, enviro
         assert process.returncode == 0, errors
     names = sorted(path.name for path in (tmp_path / "run.kymo").iterdir())
     assert names[0] == "meta.json"
-    assert [name.split("-")[0] for name in names[1:]] == [f"r{rank}" for rank in range(ranks)]
+    assert [name.split("-")[0] for name in names[1 : ranks + 1]] == [f"r{rank}" for rank in range(ranks)]
+    assert [name.split("-")[0] for name in names[ranks + 1 :]] == ["run"] * ranks
     assert json.loads((tmp_path / "run.kymo" / "meta.json").read_text())["format"] == "kymo recording"
 
 
@@ -274,20 +276,19 @@ def test_a_program_that_cannot_start_gives_status_3(kymo, tmp_path, program_name
 # ---- when nothing was recorded ----
 
 
-def test_nothing_recorded_is_told_and_cleaned_up(kymo, tmp_path):
-    done = kymo("run", "true")
+def test_no_events_name_the_command_that_would_have_some(kymo, tmp_path):
+    done = kymo("run", "true", "--flag", "two words")
     assert done.returncode == 0
-    assert done.stderr == (
-        "kymo: nothing was recorded in true.kymo, which is removed again: the program has no kymo "
-        "ranges, or is not linked with libkymo\n"
+    why, what = done.stderr.splitlines()
+    assert why == (
+        "kymo: no events: the program has no kymo ranges, or is not linked with libkymo; if it starts Python, this shows "
+        "where its time goes: kymo run --sample -- true --flag 'two words'"
     )
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_given_directory_is_not_removed(kymo, tmp_path):
-    (tmp_path / "mine").mkdir()
-    assert "which is removed" not in kymo("run", "-o", "mine", "true").stderr
-    assert (tmp_path / "mine").is_dir()
+    assert re.fullmatch(
+        r"kymo: recorded wall time \(.*s\) and CPU time \(.*s\) only; next: kymo compare true.kymo OTHER.kymo", what
+    )
+    assert sorted(path.suffix for path in (tmp_path / "true.kymo").iterdir()) == [".json", ".krun"]
+    assert kymo("run", "-q", "true").stderr.startswith("kymo: no events: ")
 
 
 @pytest.mark.parametrize("flags", ["-I", "-S", "-bE"])

@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct kymo_compare_options options = {.skip = 1};
-    struct kymo__runs side = {0};
+    struct kymo__compared_runs side = {0};
     struct kymo__names names = {0};
     struct kymo__arena texts = {0};
     char *text = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */

@@ -45,7 +45,9 @@ export class CompareView {
   private shown = FIRST;
 
   constructor(private readonly index: ComparisonIndex) {
-    this.regions = [...regionsOf(tableOf(index, "iteration")), ...regionsOf(tableOf(index, "regions"))];
+    const rowsOf = (...names: string[]): Region[] => names.flatMap((name) => regionsOf(tableOf(index, name)));
+    // Shares of the program are none of the iteration.
+    this.regions = [...rowsOf("iteration", "regions"), ...rowsOf("program", "functions").map((row) => ({ ...row, effect: null }))];
     append(this.element, el("p", { class: "verdict" }, index.summary), this.notes(), this.list(), this.about, this.chart.element, el("p", { class: "hint" }, "Of each run the longest 32nd of the times is left out: one of them could be longer than all the rest."));
     this.drawRows();
     if (this.regions.length > 0) this.show(this.regions[0]);
