@@ -28,13 +28,33 @@ static const char *why(const struct file *file)
     return file->error != NULL && *file->error != 0 ? strerror(*file->error) : kymo_last_error();
 }
 
-static int write_and_rename(const struct file *file)
+/* A file without a name, which the kernel takes away when we are killed; where there is none, one with a hidden name. */
+static int open_hidden(const struct artifacts *job, const struct file *file, bool *has_name)
 {
-    const int fd = open(file->hidden, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const int fd = open(job->directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    *has_name = fd < 0;
+    return fd >= 0 ? fd : open(file->hidden, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+}
+
+/* A hidden name, for rename() replaces what is there and linkat() does not. */
+static bool give_name(int fd, const char *hidden)
+{
+    char open_file[64];
+    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fd);
+    unlink(hidden); /* of an earlier process with our number */
+    return linkat(AT_FDCWD, open_file, AT_FDCWD, hidden, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static int write_and_rename(const struct artifacts *job, const struct file *file)
+{
+    bool has_name;
+    const int fd = open_hidden(job, file, &has_name);
     if (fd < 0)
         return cli_fail("cannot write %s: %s", file->path, strerror(errno));
     const kymo_status status = file->write(file->ctx, fd);
     int failed = status == KYMO_OK ? CLI_FINE : cli_fail("%s: %s", file->path, why(file));
+    if (failed == CLI_FINE && !has_name && !give_name(fd, file->hidden))
+        failed = cli_fail("cannot write %s: %s", file->path, strerror(errno));
     /* Some file systems tell of a full disk only here. */
     if (close(fd) != 0 && failed == CLI_FINE)
         failed = cli_fail("cannot write %s: %s", file->path, strerror(errno));
@@ -54,7 +74,7 @@ static int write_file(const struct artifacts *job, const char *name, struct file
         asprintf(&file.hidden, "%s/.%s.%ld", job->directory, name, (long)getpid()) < 0)
         cli_fail("no memory for a file name");
     else
-        status = write_and_rename(&file);
+        status = write_and_rename(job, &file);
     free(file.path);
     free(file.hidden);
     return status;

@@ -23,9 +23,11 @@ static int make(const struct artifacts *job)
     const size_t len = strlen(base);
     const bool has_suffix = len > strlen(suffix) && strcmp(base + len - strlen(suffix), suffix) == 0;
     char name[NAME_MAX];
+    if (job->facts.damage != NULL)
+        return CLI_BAD; /* which was said */
     if (snprintf(name, sizeof name, "%s%s", base, has_suffix ? "" : suffix) >= (int)sizeof name)
         return cli_fail("the name of %s is too long", job->source);
     return artifacts_write(job, name, pack, (void *)job);
 }
 
-const struct artifact artifact_trace = {.name = "trace", .make = make};
+const struct artifact artifact_trace = {.name = "trace", .reads = true, .make = make};

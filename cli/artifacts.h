@@ -2,12 +2,15 @@
 #ifndef KYMO_ARTIFACTS_H
 #define KYMO_ARTIFACTS_H
 
+#include <sys/stat.h>
+
 #include "cli.h"
 
 struct artifacts {
     const char *source, *directory;
     kymo_torch_trace *trace; /* NULL: only what needs no reading is wanted, or it could not be read */
     struct kymo_torch_trace_facts facts; /* of it */
+    struct stat read;                    /* the source before it was read */
     int64_t rank;
     const char *sort, *metric; /* as given; NULL: what fits the trace */
     uint32_t n_rows, stack_depth;

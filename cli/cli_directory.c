@@ -30,9 +30,12 @@ static bool is_energy_lock(const char *name)
     return strncmp(name, "energy-", 7) == 0 && ends_with(name, ".lock");
 }
 
-/* The names libkymo gives to its files. */
+/* A file by a name that libkymo gives. A directory or a link of such a name is somebody else's. */
 static bool is_our_file(int dir_fd, const char *name)
 {
+    struct stat st;
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+        return false;
     if (strcmp(name, "meta.json") == 0)
         return is_our_meta(dir_fd);
     return ends_with(name, ".klog") || ends_with(name, ".krun") || ends_with(name, ".pool") ||

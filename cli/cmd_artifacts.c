@@ -42,7 +42,9 @@ static const struct cli_option options[] = {
      &given.metric,
      "stacks: what is counted (default: time on the device,\n"
      "self_cpu_time_total without a GPU)"},
-    {"move", 0, CLI_FLAG, NULL, &given.move, "delete TRACE once all of it is in DIR, packed"},
+    {"move", 0, CLI_FLAG, NULL, &given.move,
+     "delete TRACE once all of it is in DIR, compressed; one that is\n"
+     "damaged, or is not a trace, stays"},
 };
 
 static const struct artifact *const artifacts[] = {
@@ -120,19 +122,40 @@ static int read_trace(struct artifacts *job)
         job->rank = job->facts.rank;
     if (job->facts.damage == NULL)
         return CLI_FINE;
-    return cli_fail("%s. What came before is here.", job->facts.damage);
+    return cli_fail("%s. The tables hold what came before; the trace itself is not compressed and "
+                    "stays where it is.",
+                    job->facts.damage);
 }
 
 static int make_one(const struct artifacts *job, const struct artifact *artifact)
 {
     if (artifact->reads && job->trace == NULL)
-        return CLI_FINE; /* that it cannot be read was said */
+        return CLI_BAD; /* that it cannot be read was said */
     if (artifact->is_there == NULL || artifact->is_there(job))
         return artifact->make(job);
     if (given.only == NULL)
         return CLI_FINE;
     return cli_fail("%s has no %s, so there are no %s of it", job->source, artifact->needs,
                     artifact->name);
+}
+
+static bool is_unchanged(const struct artifacts *job)
+{
+    struct stat now;
+    return stat(job->source, &now) == 0 && now.st_dev == job->read.st_dev &&
+           now.st_ino == job->read.st_ino && now.st_size == job->read.st_size &&
+           now.st_mtim.tv_sec == job->read.st_mtim.tv_sec &&
+           now.st_mtim.tv_nsec == job->read.st_mtim.tv_nsec;
+}
+
+/* A trace that a program still writes is not all in the packed file. */
+static int delete_source(const struct artifacts *job)
+{
+    if (!is_unchanged(job))
+        return cli_fail("%s changed while it was compressed, so it is kept", job->source);
+    if (unlink(job->source) != 0)
+        return cli_fail("cannot delete %s: %s", job->source, strerror(errno));
+    return CLI_FINE;
 }
 
 /* All that is chosen. The trace comes first: it is what everything else can be made of again. */
@@ -149,8 +172,8 @@ static int make_all(struct artifacts *job, uint32_t chosen)
     }
     kymo_operators_destroy(*job->operators);
     kymo_torch_trace_close(job->trace);
-    if (given.move && is_packed && unlink(job->source) != 0)
-        return cli_fail("cannot delete %s: %s", job->source, strerror(errno));
+    if (given.move && is_packed && delete_source(job) != CLI_FINE)
+        return CLI_BAD;
     return status;
 }
 
@@ -199,8 +222,10 @@ static int run(int n_args, char **args)
         return cli_fail("%s", kymo_last_error());
     if (given.only != NULL && !choose(given.only, &chosen))
         return CLI_BAD;
-    if (access(job.source, R_OK) != 0)
+    if (access(job.source, R_OK) != 0 || stat(job.source, &job.read) != 0)
         return cli_fail("cannot open %s: %s", job.source, strerror(errno));
+    if (!S_ISREG(job.read.st_mode))
+        return cli_fail("cannot read %s: it is not a regular file", job.source);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
     if (!make_directory(given.output))
         return cli_fail("cannot make the directory %s: %s", given.output, strerror(errno));
@@ -228,7 +253,9 @@ const struct cli_command cli_command_artifacts = {
         "  snapshot  rankR_memory_snapshot.pickle, for PyTorch's memory viewer\n"
         "\n"
         "No torch is needed. Each file appears whole or not at all; their names are printed. One\n"
-        "that cannot be made is told, and the others are made.",
+        "that cannot be made is reported, and the others are made. Of a damaged trace there are "
+        "the\n"
+        "tables of what came before the damage, and exit status 2.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo artifacts worker0.pt.trace.json -o iteration_9\n"

@@ -350,11 +350,42 @@ kymo_status kymo__seal_log(const char *path)
     return status;
 }
 
-/* What a process that measured energy locked, and left behind when it was killed. */
+/* "energy-HOST.lock" of this machine: whether another one still holds its own, flock() may not tell across a network. */
+static bool is_energy_lock(const char *name)
+{
+    char host[128], expected[sizeof host + 16];
+    if (strncmp(name, "energy-", 7) != 0)
+        return false;
+    kymo__identity_host(host, sizeof host);
+    snprintf(expected, sizeof expected, "energy-%s.lock", host);
+    return strcmp(name, expected) == 0;
+}
+
+/* Lines of energy_lock.c: "*" or "=LIST". */
+static bool is_signed_in(int fd)
+{
+    struct stat st;
+    char text[4096];
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+        return false;
+    const ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        if (*line != '=' && strncmp(line, "*\n", 2) != 0)
+            return false;
+        if (strchr(line, '\n') == NULL)
+            return n == sizeof text - 1;
+    }
+    return true;
+}
+
+/* What a process that measured energy locked, and left behind when it was killed. Others' files may have such a name. */
 static void remove_energy_lock(const char *path)
 {
     const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (fd >= 0 && is_signed_in(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0)
         unlink(path);
     if (fd >= 0)
         close(fd);
@@ -394,8 +425,7 @@ kymo_status kymo_recording_seal(const char *path)
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         char log[PATH_MAX];
         const char *dot = strrchr(entry->d_name, '.');
-        const bool is_lock =
-            strncmp(entry->d_name, "energy-", 7) == 0 && dot != NULL && strcmp(dot, ".lock") == 0;
+        const bool is_lock = is_energy_lock(entry->d_name);
         if (dot == NULL || (strcmp(dot, ".klog") != 0 && !is_lock))
             continue;
         if (snprintf(log, sizeof log, "%s/%s", path, entry->d_name) >= (int)sizeof log)

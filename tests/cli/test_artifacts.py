@@ -229,20 +229,64 @@ def test_a_trace_is_moved_once_it_is_packed(kymo, tmp_path, trace):
     assert (tmp_path / "elsewhere" / packed.name).read_bytes() == packed.read_bytes()
 
 
-def test_a_trace_that_is_cut_off_gives_what_came_before_and_status_2(kymo, tmp_path, trace):
+@pytest.mark.parametrize("only", [(), ("--only", "trace")])
+def test_a_damaged_trace_gives_what_came_before_and_stays_where_it_is(kymo, tmp_path, trace, only):
     trace.write_text(trace.read_text()[:-2] + ', {"ph": "X", "cat')
-    done = kymo("artifacts", trace, "-o", "out", "--move")
+    done = kymo("artifacts", trace, "-o", "out", "--move", *only)
     assert done.returncode == 2
-    assert "cut off" in done.stderr and done.stderr.count("\n") == 1
-    assert {"rank2_key_averages.csv", "w.pt.trace.json.gz"} <= names_in(tmp_path / "out")
+    assert "cut off" in done.stderr and "not compressed" in done.stderr and done.stderr.count("\n") == 1
+    made = names_in(tmp_path / "out")
+    assert "w.pt.trace.json.gz" not in made and ("rank2_key_averages.csv" in made) == (not only)
+    assert trace.exists()
 
 
-def test_what_is_no_trace_is_packed_all_the_same(kymo, tmp_path):
-    (tmp_path / "x.json").write_text('{"a": 1}')
-    done = kymo("artifacts", "x.json", "-o", "out")
+def test_a_damaged_gzip_stays_too(kymo, tmp_path, trace):
+    whole = gzip.compress(json.dumps({"traceEvents": json.loads(trace.read_text())["traceEvents"] * 500}).encode())
+    (tmp_path / "cut.json.gz").write_bytes(whole[: len(whole) // 2])
+    done = kymo("artifacts", "cut.json.gz", "-o", "out", "--move", "--only", "trace")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert names_in(tmp_path / "out") == set() and (tmp_path / "cut.json.gz").exists()
+
+
+@pytest.mark.parametrize("only", [(), ("--only", "trace")])
+@pytest.mark.parametrize("text", ['{"a": 1}', "thesis, chapter 1\n", ""])
+def test_what_is_not_a_trace_is_neither_compressed_nor_deleted(kymo, tmp_path, text, only):
+    (tmp_path / "x.json").write_text(text)
+    done = kymo("artifacts", "x.json", "-o", "out", "--move", *only)
     assert done.returncode == 2
-    assert "x.json is no trace of torch.profiler" in done.stderr and done.stderr.count("\n") == 1
-    assert names_in(tmp_path / "out") == {"x.json.gz"}
+    assert "x.json" in done.stderr and done.stderr.count("\n") == 1
+    assert names_in(tmp_path / "out") == set() and (tmp_path / "x.json").read_text() == text
+
+
+@pytest.mark.parametrize("path", ["/dev/urandom", "/dev/zero", "."])
+def test_what_is_not_a_regular_file_is_refused(kymo, path):
+    done = kymo("artifacts", path, "-o", "out", "--only", "trace")
+    assert (done.returncode, done.stderr) == (2, f"kymo: cannot read {path}: it is not a regular file\n")
+
+
+def test_a_kill_leaves_no_file_behind(tmp_path, trace, program):
+    """Stopped while it writes the compressed trace, which is larger than what it reads at once."""
+    events = json.loads(trace.read_text())
+    first = events["traceEvents"][0]
+    events["traceEvents"] = [{**first, "name": f"{hash((i, 1)):x}", "ts": i} for i in range(300000)]
+    trace.write_text(json.dumps(events))
+    out = tmp_path / "out"
+    killed = subprocess.Popen([program, "artifacts", trace, "-o", out, "--only", "trace"])
+    place = Path(f"/proc/{killed.pid}/fd")
+
+    def is_writing() -> bool:
+        return any(os.readlink(fd).startswith(str(out)) and fd.stat().st_size > 0 for fd in place.iterdir())
+
+    while killed.poll() is None:
+        try:
+            if is_writing():
+                break
+        except OSError:
+            continue  # a descriptor that was closed meanwhile
+    assert killed.poll() is None, "it ended before it could be killed"
+    killed.kill()
+    killed.wait()
+    assert names_in(out) == set()
 
 
 def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(kymo, tmp_path, trace):

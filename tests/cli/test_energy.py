@@ -8,6 +8,7 @@ import json
 import math
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections import defaultdict
@@ -404,6 +405,19 @@ def test_killed_while_it_measures_what_was_read_is_there(start, nvml, environmen
     assert list(folder.glob("energy-*.lock"))
     assert len(counters(folder)["GPU 0 power (W)"]) >= 1
     assert not list(folder.glob("energy-*.lock")) and not list(folder.glob("*.pool"))
+
+
+@pytest.mark.parametrize("text", ["", "pid 4711\n", "*"])
+@pytest.mark.parametrize("host", ["other", socket.gethostname()])
+def test_a_report_leaves_locks_alone_that_are_not_its_own(kymo, emit, tmp_path, text, host):
+    folder = tmp_path / "run.kymo"
+    assert kymo("run", "-o", "run.kymo", "--", emit, 1).returncode == 0
+    lock = folder / f"energy-{host}.lock"
+    lock.write_text(text)
+    foreign = folder / "energy-plant-7.lock"
+    foreign.write_text("*\n")
+    kymo("report", "run.kymo")
+    assert lock.read_text() == text and foreign.exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -91,6 +91,18 @@ def test_force_replaces_the_recording(kymo, emit, recording):
     assert logs(recording) != before
 
 
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("meta.json")])
+@pytest.mark.parametrize("name", ["notes.klog", "zz.pool", "energy-me.lock"])
+def test_force_removes_nothing_beside_a_directory_or_link_of_its_names(kymo, emit, recording, make, name):
+    before = logs(recording)
+    make(recording / name)
+    done = kymo("run", "--force", "-o", recording, emit, 1)
+    assert done.returncode == 2
+    assert "holds more than a recording" in done.stderr and done.stderr.count("\n") == 1
+    assert [log for log in logs(recording) if log.name != name] == before and before != []
+    assert (recording / "meta.json").exists()
+
+
 @pytest.mark.parametrize("how", [[], ["--append"], ["--force"]])
 def test_a_directory_with_other_files_is_never_touched(kymo, emit, recording, how):
     (recording / "thesis.txt").write_text("years of work")
