@@ -12,7 +12,7 @@
 #define DEFAULT_LIMIT 30
 
 static struct {
-    bool json, csv, bitwise, no_nan_equal, strict_dtype, ranks, merge_ranks, all, allow_missing,
+    bool json, csv, bitwise, no_nan_equal, allow_dtype, ranks, merge_ranks, all, allow_missing,
         allow_extra;
     const char *atol, *rtol, *noise, *noise_factor, *filter, *step, *rank, *color, *output, *ulp;
     struct cli_texts tolerances, partial;
@@ -31,9 +31,9 @@ static const struct cli_option options[] = {
      "may be given several times, the last that matches counts"},
     {"bitwise", 'b', CLI_FLAG, NULL, &given.bitwise, "equal bits, and no less: -0 is not +0"},
     {"no-nan-equal", 0, CLI_FLAG, NULL, &given.no_nan_equal, "a NaN differs from a NaN"},
-    {"strict-dtype", 0, CLI_FLAG, NULL, &given.strict_dtype,
-     "another type is a difference. Else it is told, and numbers\n"
-     "are compared after rounding to the coarser type"},
+    {"allow-dtype", 0, CLI_FLAG, NULL, &given.allow_dtype,
+     "another dtype alone is not a difference. Numbers of two dtypes\n"
+     "are compared in one that holds both, never rounded"},
     {"noise", 0, CLI_TEXT, "DUMP", &given.noise,
      "a second run of B: what the two differ by is no difference"},
     {"noise-factor", 0, CLI_TEXT, "X", &given.noise_factor, "so many times that (default: 3)"},
@@ -50,8 +50,8 @@ static const struct cli_option options[] = {
      "against one rank: pieces along the axis that is cut; copies"},
     {"partial", 0, CLI_TEXTS, "PATTERN", &given.partial,
      "with --merge-ranks: paths whose parts are to be added"},
-    {"allow-missing", 0, CLI_FLAG, NULL, &given.allow_missing, "what B alone has is no difference"},
-    {"allow-extra", 0, CLI_FLAG, NULL, &given.allow_extra, "what A alone has is no difference"},
+    {"allow-missing", 0, CLI_FLAG, NULL, &given.allow_missing, "what only B has is not a difference"},
+    {"allow-extra", 0, CLI_FLAG, NULL, &given.allow_extra, "what only A has is not a difference"},
     {"all", 'a', CLI_FLAG, NULL, &given.all, "show tensors that agree, too"},
     {"limit", 'n', CLI_COUNT, "N", &given.limit, "at most N tensors (default: 30; 0: all of them)"},
     {"json", 0, CLI_FLAG, NULL, &given.json, "an object: same, first, operation, tensors, ..."},
@@ -167,7 +167,7 @@ static bool parse_wanted(struct wanted *wanted)
         .rules = wanted->rules,
         .n_rules = given.tolerances.n,
         .noise = given.noise,
-        .strict_dtype = given.strict_dtype,
+        .allow_dtype = given.allow_dtype,
         .nan_differs = given.no_nan_equal,
         .allow_missing = given.allow_missing,
         .allow_extra = given.allow_extra,
@@ -241,6 +241,8 @@ static int diff(int n_args, char **args)
         return cli_fail("diff takes two dumps: kymo diff NEW REFERENCE");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
+    if (given.bitwise && given.allow_dtype)
+        return cli_fail("--bitwise and --allow-dtype exclude one another");
     if (given.noise_factor != NULL && given.noise == NULL)
         return cli_fail("--noise-factor goes with --noise");
     if (given.partial.n != 0 && !given.merge_ranks)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "diff/diff_internal.h"
+#include "tensor/tensor_internal.h"
 
 /* ---- some blocks ---- */
 
@@ -131,14 +132,6 @@ static void put_bits(char *out, size_t room, const struct kymo_tensor *tensor, u
         snprintf(out + len, room - len, "%02x", bytes[i]);
 }
 
-/* Of complex numbers there is none that orders. */
-static double number_of(const char *text)
-{
-    char *end;
-    const double value = strtod(text, &end);
-    return end != text && *end == '\0' ? value : NAN;
-}
-
 static double psnr_of(const struct kymo_tensor *b, double rmse)
 {
     const double peak = b->dtype == KYMO_U8 ? 255 : b->dtype == KYMO_U16 ? 65535 : NAN;
@@ -156,7 +149,10 @@ static kymo_status fill_details(struct kymo__diff_result *out, const struct kymo
     if (d->first.index != UINT64_MAX) {
         put_bits(d->bits_a, sizeof d->bits_a, a, d->first.index);
         put_bits(d->bits_b, sizeof d->bits_b, b, d->first.index);
-        d->difference = number_of(d->first.a) - number_of(d->first.b);
+        long double difference[2];
+        /* Of complex numbers there is none that orders. */
+        if (kymo__tensor_difference(a, b, d->first.index, difference) == 1)
+            d->difference = (double)difference[0];
     }
     if (has_pixels)
         d->psnr_db = psnr_of(b, out->diff.rmse);
@@ -210,35 +206,70 @@ static bool same_sizes(const struct kymo_tensor *a, const struct kymo_tensor *b)
            (a->rank == 0 || memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes) == 0);
 }
 
+static enum kymo_diff_status status_of(const struct kymo_tensor_diff *diff)
+{
+    return diff->n_wrong != 0     ? KYMO_DIFF_DIFFERENT
+           : diff->n_unequal != 0 ? KYMO_DIFF_CLOSE
+                                  : KYMO_DIFF_SAME;
+}
+
+/* Where `diff` is made. */
+static kymo_status describe(struct kymo__diff_result *out, const struct kymo_tensor *a,
+                            const struct kymo_tensor *b, bool has_pixels)
+{
+    out->n = out->diff.n;
+    out->basis = KYMO__BY_DATA;
+    out->has_diff = true;
+    out->status = status_of(&out->diff);
+    if (out->status == KYMO_DIFF_SAME)
+        return KYMO_OK;
+    KYMO_TRY(kymo__diff_details(out, b->sizes, b->rank));
+    return fill_details(out, a, b, has_pixels);
+}
+
+kymo_status kymo__diff_judge_numbers(const struct kymo_tensor *a, const struct kymo_tensor *b,
+                                     struct kymo__diff_result *out)
+{
+    KYMO_TRY(kymo_tensor_compare(a, b, &out->tolerance, &out->diff));
+    return describe(out, a, b, false);
+}
+
+static kymo_status judge_tensors(const struct kymo__diff_court *court,
+                                 const struct kymo_dumped_value *a,
+                                 const struct kymo_dumped_value *b, const struct kymo_tensor *ta,
+                                 const struct kymo_tensor *tb, struct kymo__diff_result *out)
+{
+    const kymo_status status = compare(court, a, b, ta, tb, &out->tolerance, &out->diff);
+    if (status != KYMO_OK)
+        return status == KYMO_ENOMEM ? status : kymo__diff_unknown(out, kymo_last_error());
+    KYMO_TRY(describe(out, ta, tb, kymo__diff_is_image(a->type) || kymo__diff_is_image(b->type)));
+    if (out->status == KYMO_DIFF_DIFFERENT && court->noise != NULL)
+        return weigh_noise(court, b, ta, tb, out);
+    return KYMO_OK;
+}
+
 kymo_status kymo__diff_judge_data(const struct kymo__diff_court *court, size_t ia, size_t ib,
                                   struct kymo__diff_result *out)
 {
     const struct kymo_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
     struct kymo_tensor ta, tb;
+    double *made_a = NULL, *made_b = NULL;
     kymo_status status = kymo__diff_get(court, court->a, ia, &ta);
     if (status == KYMO_OK)
         status = kymo__diff_get(court, court->b, ib, &tb);
-    if (status == KYMO_OK && !same_sizes(&ta, &tb)) {
+    if (status != KYMO_OK)
+        return status == KYMO_ENOMEM ? status : kymo__diff_unknown(out, kymo_last_error());
+    if (!same_sizes(&ta, &tb)) {
         out->status = KYMO_DIFF_SHAPE; /* of pictures, which lines of a manifest do not tell */
         out->basis = KYMO__BY_DATA;
         return KYMO_OK;
     }
+    status = kymo__diff_restore(a, b, &ta, &made_a);
     if (status == KYMO_OK)
-        status = compare(court, a, b, &ta, &tb, &out->tolerance, &out->diff);
-    if (status != KYMO_OK)
-        return status == KYMO_ENOMEM ? status : kymo__diff_unknown(out, kymo_last_error());
-    out->n = out->diff.n;
-    out->basis = KYMO__BY_DATA;
-    out->has_diff = true;
-    out->status = out->diff.n_wrong != 0     ? KYMO_DIFF_DIFFERENT
-                  : out->diff.n_unequal != 0 ? KYMO_DIFF_CLOSE
-                                             : KYMO_DIFF_SAME;
-    if (out->status == KYMO_DIFF_SAME)
-        return KYMO_OK;
-    KYMO_TRY(kymo__diff_details(out, tb.sizes, tb.rank));
-    KYMO_TRY(
-        fill_details(out, &ta, &tb, kymo__diff_is_image(a->type) || kymo__diff_is_image(b->type)));
-    if (out->status == KYMO_DIFF_DIFFERENT && court->noise != NULL)
-        return weigh_noise(court, b, &ta, &tb, out);
-    return KYMO_OK;
+        status = kymo__diff_restore(b, a, &tb, &made_b);
+    if (status == KYMO_OK)
+        status = judge_tensors(court, a, b, &ta, &tb, out);
+    kymo__free(made_a);
+    kymo__free(made_b);
+    return status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "diff/diff_pending.h"
+#include "tensor/tensor_internal.h"
 
 enum { CHUNK = 1024, MAX_ERRORS = 1000 };
 
@@ -40,7 +41,7 @@ static void put_row(struct kymo_diff *diff, const char *path, const char *refere
 struct error {
     uint64_t index;
     double size; /* of the difference; infinite where one is no number */
-    char reference[64], current[64];
+    char reference[64], current[64], difference[64];
 };
 
 struct errors {
@@ -61,13 +62,22 @@ static void keep_error(struct errors *errors, const struct error *error)
     errors->n = KYMO__MIN(errors->n + 1, errors->max);
 }
 
-static double size_of(const struct error *error)
+/* The difference of element `i` as a text, and its size. */
+static void measure(struct error *error, const struct kymo_tensor *a, const struct kymo_tensor *b,
+                    uint64_t i)
 {
-    char *end_a, *end_b;
-    const double a = strtod(error->current, &end_a), b = strtod(error->reference, &end_b);
-    if (end_a == error->current || end_b == error->reference || !isfinite(a) || !isfinite(b))
-        return INFINITY;
-    return fabs(a - b);
+    long double d[2];
+    const unsigned n_parts = kymo__tensor_difference(a, b, i, d);
+    char *const text = error->difference;
+    if (n_parts == 2)
+        snprintf(text, sizeof error->difference, "(%.9Lg,%.9Lg)", d[0], d[1]);
+    else if (d[0] == floorl(d[0]) && fabsl(d[0]) < 0x1p65L)
+        snprintf(text, sizeof error->difference, "%.0Lf", d[0]); /* 64-bit integers to the last digit */
+    else
+        snprintf(text, sizeof error->difference, "%.9Lg", d[0]);
+    error->size = n_parts == 2 ? (double)hypotl(d[0], d[1]) : (double)fabsl(d[0]);
+    if (!isfinite(error->size))
+        error->size = INFINITY;
 }
 
 static kymo_status look_at_chunk(struct errors *errors, const struct kymo_tensor *a,
@@ -88,7 +98,7 @@ static kymo_status look_at_chunk(struct errors *errors, const struct kymo_tensor
             continue;
         KYMO_TRY(kymo_tensor_element(&ea, 0, error.current, sizeof error.current));
         KYMO_TRY(kymo_tensor_element(&eb, 0, error.reference, sizeof error.reference));
-        error.size = size_of(&error);
+        measure(&error, &ea, &eb, 0);
         keep_error(errors, &error);
     }
     return KYMO_OK;
@@ -125,15 +135,12 @@ static void put_error(struct kymo__waiting *w, const struct kymo__diff_result *r
                       const struct error *error)
 {
     struct kymo__buf path = {0};
-    char difference[64];
-    const double a = strtod(error->current, NULL), b = strtod(error->reference, NULL);
-    snprintf(difference, sizeof difference, "%.9g", a - b);
     kymo__buf_puts(&path, result->path);
     if (result->details != NULL && result->details->n_dims != 0)
         kymo__diff_index_put(&path, result->details, error->index);
     kymo__buf_put(&path, "", 1);
     if (!path.failed)
-        put_row(w->diff, path.data, error->reference, error->current, difference);
+        put_row(w->diff, path.data, error->reference, error->current, error->difference);
     kymo__buf_fini(&path);
 }
 
@@ -143,14 +150,18 @@ static kymo_status put_largest(struct kymo__waiting *w, const struct kymo__diff_
     const uint32_t wanted = w->diff->pending.n_errors != 0 ? w->diff->pending.n_errors : 1;
     struct errors errors = {.max = KYMO__MIN(wanted, (uint32_t)MAX_ERRORS)};
     struct kymo_tensor reference;
+    double *made = NULL;
     KYMO_TRY(b->get(b, ib, &reference));
     errors.list = kymo__calloc(errors.max, sizeof *errors.list);
     if (errors.list == NULL)
         return kymo__fail(KYMO_ENOMEM, "no memory for errors");
-    const kymo_status status = find_errors(&errors, &w->tensor, &reference, &result->tolerance);
+    kymo_status status = kymo__diff_restore(&b->values[ib], &w->value, &reference, &made);
+    if (status == KYMO_OK)
+        status = find_errors(&errors, &w->tensor, &reference, &result->tolerance);
     for (size_t i = 0; i < errors.n; i++)
         put_error(w, result, &errors.list[i]);
     kymo__free(errors.list);
+    kymo__free(made);
     return status;
 }
 
@@ -166,6 +177,9 @@ kymo_status kymo__diff_put_errors(struct kymo__waiting *w, const struct kymo__di
         put_row(w->diff, result->path, result->form_b, result->form_a, "the shapes differ");
     else if (result->status == KYMO_DIFF_KIND)
         put_row(w->diff, result->path, result->form_b, result->form_a, "they are not of one kind");
+    else if (result->status == KYMO_DIFF_DTYPE)
+        put_row(w->diff, result->path, kymo_dtype_name(result->dtype_b),
+                kymo_dtype_name(result->dtype_a), "the dtypes differ");
     else if (kymo__diff_counts(w->diff, result->status))
         put_row(w->diff, result->path, result->form_b, result->form_a, "the values differ");
     return KYMO_OK;
@@ -191,15 +205,30 @@ static void put_line(struct kymo__buf *text, const kymo_table *table, size_t row
     kymo__buf_puts(text, "\n");
 }
 
+static void put_retyped(struct kymo__buf *text, const kymo_diff *diff)
+{
+    const struct kymo__diff_result *result = diff->results;
+    if (diff->n_retyped == 0)
+        return;
+    while (!result->is_retyped)
+        result++;
+    kymo__buf_puts(text, " The dtype of ");
+    kymo__text_put(text, result->path, strlen(result->path), 0);
+    kymo__buf_printf(text, " differs: %s in the dump, %s now.", kymo_dtype_name(result->dtype_b),
+                     kymo_dtype_name(result->dtype_a));
+}
+
 kymo_status kymo_diff_pending_text(kymo_diff *diff, FILE *out)
 {
     const kymo_table *table = diff->tables[KYMO__DIFF_ERRORS];
     struct kymo__buf text = {0};
     if (table == NULL)
         return kymo__fail(KYMO_EINVAL, "this is no comparison inside a run");
-    kymo__buf_printf(&text, "Comparison failed for [%s] of dump %llu.\n",
+    kymo__buf_printf(&text, "Comparison failed for [%s] of dump %llu.",
                      diff->pending.tree == KYMO_DUMP_GRADIENTS ? "grads" : "tensors",
                      (unsigned long long)diff->step);
+    put_retyped(&text, diff);
+    kymo__buf_puts(&text, "\n");
     kymo__buf_printf(&text, "NOTE: of each tensor at most %u error%s shown, the largest first.\n",
                      diff->pending.n_errors, diff->pending.n_errors == 1 ? " is" : "s are");
     for (size_t row = 0; row < kymo_table_n_rows(table); row++) {

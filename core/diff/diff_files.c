@@ -340,7 +340,7 @@ static kymo_status finish(struct kymo_diff *diff, kymo_status status, kymo_diff 
         return status;
     }
     diff->options = (struct kymo_diff_options){
-        .strict_dtype = diff->options.strict_dtype,
+        .allow_dtype = diff->options.allow_dtype,
         .allow_missing = diff->options.allow_missing,
         .allow_extra = diff->options.allow_extra,
     }; /* the rest was lent */

@@ -92,6 +92,7 @@ struct kymo__diff_result {
     const char *path_b;         /* NULL: the same */
     const char *phase, *source; /* NULL: not known */
     enum kymo_dtype dtype_a, dtype_b;
+    bool is_retyped;              /* the program's tensor changed its type */
     const char *form_a, *form_b;  /* "[2,3]"; of what is no tensor its text; NULL: not there */
     uint64_t n;                   /* elements */
     struct kymo_tensor_diff diff; /* where has_diff */
@@ -118,7 +119,7 @@ struct kymo_diff {
     size_t n, cap;
     size_t n_by_status[KYMO_N_DIFF_STATUSES];
     size_t n_told;       /* values that could not be judged, with a sentence each */
-    size_t n_retyped;    /* pairs of different types */
+    size_t n_retyped;    /* pairs whose types differ */
     size_t n_renamed;    /* pairs of different paths */
     size_t n_reduced;    /* pairs judged by digests or statistics alone */
     size_t n_steps;      /* that were compared */
@@ -193,7 +194,11 @@ bool kymo__diff_is_image(enum kymo_dump_type type);
 
 /* ---- diff_data.c ---- */
 
-/* By the numbers themselves. */
+/* By numbers: fills status, basis, diff, has_diff, n, details. */
+KYMO_WARN_UNUSED kymo_status kymo__diff_judge_numbers(const struct kymo_tensor *a,
+                                                      const struct kymo_tensor *b,
+                                                      struct kymo__diff_result *out);
+/* By the numbers of a value. */
 KYMO_WARN_UNUSED kymo_status kymo__diff_judge_data(const struct kymo__diff_court *court, size_t ia,
                                                    size_t ib, struct kymo__diff_result *out);
 
@@ -206,8 +211,30 @@ bool kymo__diff_equal_digests(const struct kymo_dumped_value *a, const struct ky
 KYMO_WARN_UNUSED kymo_status kymo__diff_judge_kept(const struct kymo__diff_court *court, size_t ia,
                                                    size_t ib, struct kymo__diff_result *out);
 
+/* ---- diff_untyped.c ---- */
+
+/*
+ * The numbers of value `ib` of B, or `ia` of A, that are compared. A JSON without types may have shortened floats: those that read
+ * back to a number of the other side's type become it. `*made` is to be freed by kymo__free().
+ */
+KYMO_WARN_UNUSED kymo_status kymo__diff_restore(const struct kymo_dumped_value *value,
+                                                const struct kymo_dumped_value *other,
+                                                struct kymo_tensor *tensor, double **made);
+
 /* ---- diff_values.c ---- */
 
+union kymo__literal {
+    int64_t integer;
+    uint64_t natural;
+    double real;
+    uint8_t truth;
+};
+/*
+ * A number as JSON writes it, as a tensor of rank 0 in `number`: so it is compared as one. The type is KYMO_DTYPE_NONE for
+ * what is not a number, and for integers beyond 64 bits.
+ */
+void kymo__diff_read_literal(const char *text, size_t len, union kymo__literal *number,
+                             struct kymo_tensor *out);
 /* Two values of which one at least is no tensor. */
 KYMO_WARN_UNUSED kymo_status kymo__diff_judge_values(const struct kymo__diff_court *court, size_t ia,
                                                      size_t ib, struct kymo__diff_result *out);

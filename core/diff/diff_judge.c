@@ -109,6 +109,12 @@ static kymo_status judge_tensors(const struct kymo__diff_court *court, size_t ia
     return kymo__diff_judge_kept(court, ia, ib, out);
 }
 
+/* Whether its type is that of the program's tensor. Pictures are compared by their pixels. */
+static bool has_own_type(const struct kymo_dumped_value *value)
+{
+    return value->kind == KYMO_DUMP_TENSOR && !value->is_untyped && !kymo__diff_is_image(value->type);
+}
+
 kymo_status kymo__diff_judge(const struct kymo__diff_court *court, size_t ia, size_t ib,
                              struct kymo__diff_result *out)
 {
@@ -116,8 +122,12 @@ kymo_status kymo__diff_judge(const struct kymo__diff_court *court, size_t ia, si
     if (!kymo__diff_is_tensor(a) || !kymo__diff_is_tensor(b))
         return kymo__diff_judge_values(court, ia, ib, out);
     KYMO_TRY(judge_tensors(court, ia, ib, out));
-    if (a->dtype != b->dtype && out->status < KYMO_DIFF_DIFFERENT &&
-        (court->options->strict_dtype || out->tolerance.bitwise))
+    if (!has_own_type(a) || !has_own_type(b) || a->dtype == b->dtype)
+        return KYMO_OK;
+    out->is_retyped = true;
+    /* Of two types all bits differ, which says nothing of the numbers. */
+    if (out->tolerance.bitwise ? out->status <= KYMO_DIFF_DIFFERENT
+                               : out->status < KYMO_DIFF_DIFFERENT && !court->options->allow_dtype)
         out->status = KYMO_DIFF_DTYPE;
     return KYMO_OK;
 }

@@ -65,15 +65,11 @@ static void tell_names(struct kymo_diff *diff)
     if (diff->n_renamed != 0)
         kymo__diff_warn(diff, "values that were paired by their order, under different paths: %zu",
                         diff->n_renamed);
-    if (diff->n_retyped != 0 && !diff->options.strict_dtype)
-        kymo__diff_warn(
-            diff, "values of another type in B, compared after rounding to the coarser one: %zu",
-            diff->n_retyped);
     if (diff->options.allow_missing && diff->n_by_status[KYMO_DIFF_MISSING] != 0)
-        kymo__diff_warn(diff, "values that B alone has, which was allowed: %zu",
+        kymo__diff_warn(diff, "values that only B has, which was allowed: %zu",
                         diff->n_by_status[KYMO_DIFF_MISSING]);
     if (diff->options.allow_extra && diff->n_by_status[KYMO_DIFF_EXTRA] != 0)
-        kymo__diff_warn(diff, "values that A alone has, which was allowed: %zu",
+        kymo__diff_warn(diff, "values that only A has, which was allowed: %zu",
                         diff->n_by_status[KYMO_DIFF_EXTRA]);
 }
 

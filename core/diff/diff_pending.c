@@ -19,32 +19,6 @@ static kymo_status get_waiting(const struct kymo__diff_side *side, size_t value,
     return KYMO_OK;
 }
 
-/* A number as JSON writes it, as a tensor of rank 0: so it is compared as one. */
-static void read_literal(const char *given, size_t len, union kymo__literal *number,
-                         struct kymo_tensor *out)
-{
-    char text[64];
-    char *end;
-    *out = (struct kymo_tensor){0};
-    if (len == 0 || len >= sizeof text)
-        return;
-    memcpy(text, given, len);
-    text[len] = '\0';
-    out->data = number;
-    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
-        number->truth = text[0] == 't';
-        out->dtype = KYMO_BOOL;
-        return;
-    }
-    number->integer = strtoll(text, &end, 10);
-    if (*end == '\0') {
-        out->dtype = KYMO_I64;
-        return;
-    }
-    number->real = strtod(text, &end);
-    out->dtype = *end == '\0' ? KYMO_F64 : KYMO_DTYPE_NONE;
-}
-
 static bool read_entry(struct kymo__waiting *w, const struct kymo_dump_entry *entry)
 {
     w->name.len = 0;
@@ -54,7 +28,7 @@ static bool read_entry(struct kymo__waiting *w, const struct kymo_dump_entry *en
     if (entry->value.kind == KYMO_DUMP_TENSOR)
         w->tensor = entry->value.tensor;
     else if (entry->value.kind == KYMO_DUMP_LITERAL)
-        read_literal(entry->value.text, entry->value.text_len, &w->number, &w->tensor);
+        kymo__diff_read_literal(entry->value.text, entry->value.text_len, &w->number, &w->tensor);
     w->value = (struct kymo_dumped_value){
         .tree = entry->tree,
         .parts = entry->parts,
@@ -126,6 +100,7 @@ static bool find_element(struct kymo__waiting *w, size_t *list)
                                                       .name = name,
                                                       .kind = KYMO_DUMP_LITERAL,
                                                       .type = value->type,
+                                                      .is_untyped = value->is_untyped,
                                                       .dtype = whole.dtype,
                                                       .has_data = 1};
         w->element_side = (struct kymo__diff_side){
@@ -141,7 +116,7 @@ static bool find_number(struct kymo__waiting *w, size_t reference)
     const struct kymo_dumped_value *const value = &w->reference.values[reference];
     if (value->kind != KYMO_DUMP_LITERAL || value->has_data || w->value.kind != KYMO_DUMP_LITERAL)
         return false;
-    read_literal(value->text, value->text_len, &w->number_b, &w->element);
+    kymo__diff_read_literal(value->text, value->text_len, &w->number_b, &w->element);
     if (w->element.dtype == KYMO_DTYPE_NONE || !w->value.has_data)
         return false;
     w->element_value = *value;
@@ -301,7 +276,8 @@ kymo_status kymo_diff_pending(const char *dir, uint64_t step,
     const struct kymo_tolerance tolerance = {.abs = options->eps, .nan_equal = 1};
     const struct kymo_diff_options wants = {.tolerance = &tolerance,
                                             .allow_missing = options->allow_missing,
-                                            .allow_extra = options->allow_extra};
+                                            .allow_extra = options->allow_extra,
+                                            .allow_dtype = options->allow_dtype};
     struct kymo_diff *diff;
     KYMO_TRY(kymo__diff_create(&wants, &diff));
     diff->is_pending = true;

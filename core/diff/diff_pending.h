@@ -16,12 +16,8 @@ struct kymo__waiting {
     struct kymo_dumped_value value;
     struct kymo_tensor tensor;
     struct kymo__buf name;
-    union kymo__literal {
-        int64_t integer;
-        double real;
-        uint8_t truth;
-    } number, number_b; /* what a literal is, here and in the reference */
-    int64_t sizes[4];   /* of pictures */
+    union kymo__literal number, number_b; /* what a literal is, here and in the reference */
+    int64_t sizes[4];                     /* of pictures */
     struct kymo__diff_side side;
 
     /* An element of the reference that stands for a value of its own. */

@@ -7,9 +7,10 @@
 #include "diff/diff_internal.h"
 
 enum {
-    MAX_VALUE_TEXT = 200, /* of a value that is no tensor */
-    FEW_BYTES = 1 << 20,  /* less than this is not worth a thread */
-    MAX_UNKNOWN = 5,      /* sentences about values that could not be judged */
+    MAX_VALUE_TEXT = 200,   /* of a value that is no tensor */
+    BEFORE_DIFFERENCE = 40, /* characters that are shown before the first one that differs */
+    FEW_BYTES = 1 << 20,    /* less than this is not worth a thread */
+    MAX_UNKNOWN = 5,        /* sentences about values that could not be judged */
 };
 
 /* ---- what a result says of its values ---- */
@@ -22,7 +23,23 @@ static uint32_t phase_order(const struct kymo_dumped_value *value)
            (value->phase != NULL && strncmp(value->phase, "backward", 8) == 0);
 }
 
-static const char *form_of(struct kymo_diff *diff, const struct kymo_dumped_value *value)
+/* Where to begin two texts so that their first difference is shown: at 0, or a few characters before it. */
+static size_t first_shown(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b)
+{
+    size_t i = 0;
+    if (a == NULL || b == NULL)
+        return 0;
+    while (i < a->text_len && i < b->text_len && a->text[i] == b->text[i])
+        i++;
+    if (i <= BEFORE_DIFFERENCE || i == KYMO__MAX(a->text_len, b->text_len))
+        return 0;
+    i -= BEFORE_DIFFERENCE;
+    while (i > 0 && ((unsigned char)a->text[i] & 0xc0) == 0x80)
+        i--; /* to the start of a character */
+    return i;
+}
+
+static const char *form_of(struct kymo_diff *diff, const struct kymo_dumped_value *value, size_t from)
 {
     struct kymo__buf text = {0};
     const char *form = NULL;
@@ -34,7 +51,12 @@ static const char *form_of(struct kymo_diff *diff, const struct kymo_dumped_valu
     } else if (value->kind == KYMO_DUMP_DICT || value->kind == KYMO_DUMP_LIST) {
         kymo__buf_puts(&text, value->kind == KYMO_DUMP_DICT ? "{}" : "[]");
     } else {
-        kymo__utf8_put(&text, value->text, KYMO__MIN(value->text_len, (size_t)MAX_VALUE_TEXT));
+        const size_t n = KYMO__MIN(value->text_len - from, (size_t)MAX_VALUE_TEXT);
+        if (value->text_len == 0 && value->kind == KYMO_DUMP_TEXT)
+            kymo__buf_puts(&text, "\"\"");
+        kymo__buf_puts(&text, from != 0 ? "..." : "");
+        kymo__utf8_put(&text, value->text + from, n);
+        kymo__buf_puts(&text, from + n < value->text_len ? "..." : "");
     }
     if (!text.failed)
         form = kymo__arena_text(&diff->texts, text.data, text.len);
@@ -57,8 +79,9 @@ kymo_status kymo__diff_describe(struct kymo_diff *diff, const struct kymo_dumped
     out->source = value->source != NULL ? kymo__diff_text(diff, value->source) : NULL;
     out->dtype_a = a != NULL ? a->dtype : KYMO_DTYPE_NONE;
     out->dtype_b = b != NULL ? b->dtype : KYMO_DTYPE_NONE;
-    out->form_a = a != NULL ? form_of(diff, a) : NULL;
-    out->form_b = b != NULL ? form_of(diff, b) : NULL;
+    const size_t from = first_shown(a, b);
+    out->form_a = a != NULL ? form_of(diff, a, from) : NULL;
+    out->form_b = b != NULL ? form_of(diff, b, from) : NULL;
     const bool failed = out->path == NULL || (is_renamed && out->path_b == NULL) ||
                         (value->phase != NULL && out->phase == NULL) ||
                         (value->source != NULL && out->source == NULL) ||
@@ -92,8 +115,7 @@ kymo_status kymo__diff_append(struct kymo_diff *diff, struct kymo__diff_result *
     kymo__free((void *)result->why);
     result->why = NULL;
     diff->results[diff->n++] = *result;
-    diff->n_retyped += result->dtype_a != result->dtype_b && result->dtype_a != KYMO_DTYPE_NONE &&
-                       result->dtype_b != KYMO_DTYPE_NONE;
+    diff->n_retyped += result->is_retyped;
     diff->n_renamed += result->path_b != NULL;
     diff->n_by_status[result->status]++;
     return KYMO_OK;

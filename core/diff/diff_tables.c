@@ -124,6 +124,8 @@ static const struct kymo_column tensor_columns[] = {
     NUMBER("noise_abs", "noise"),
     TEXT("path_b", "path in B"),
     TEXT("source", NULL),
+    TEXT("value_a", "value"),
+    TEXT("value_b", "value of B"),
 };
 
 static const char *const basis_names[] = {"none", "data", "digest", "stats", "value"};
@@ -202,6 +204,8 @@ static void put_sums(const struct row *row, const struct kymo__diff_result *resu
     put_number(row, d != NULL ? d->noise_abs : NAN, true);
     put_text(row, result->path_b);
     put_text(row, result->source);
+    put_text(row, result->dtype_a == KYMO_DTYPE_NONE ? result->form_a : NULL);
+    put_text(row, result->dtype_b == KYMO_DTYPE_NONE ? result->form_b : NULL);
 }
 
 static kymo_status make_tensors(struct kymo_diff *diff, struct row *row)
@@ -239,13 +243,16 @@ static const struct kymo_column first_columns[] = {
     COUNT("block_begin", NULL),
     COUNT("block_end", NULL),
     TEXT("source", NULL),
+    TEXT("dtype_a", NULL),
+    TEXT("dtype_b", NULL),
 };
 
 /* The element's values; where there is none what the two are. */
 static void put_two(struct row *row, const struct kymo__diff_result *result)
 {
     const struct kymo__diff_details *d = result->details;
-    const struct kymo__diff_details *spot = d != NULL && d->first.index != UINT64_MAX ? d : NULL;
+    const struct kymo__diff_details *spot =
+        d != NULL && d->first.index != UINT64_MAX && result->status != KYMO_DIFF_DTYPE ? d : NULL;
     const bool has_forms = result->status == KYMO_DIFF_SHAPE || result->status == KYMO_DIFF_KIND ||
                            result->basis == KYMO__BY_VALUE;
     put_index(row, d, spot != NULL ? spot->first.index : UINT64_MAX);
@@ -261,7 +268,7 @@ static void put_two(struct row *row, const struct kymo__diff_result *result)
     }
     put_text(row, spot != NULL ? spot->bits_a : NULL);
     put_text(row, spot != NULL ? spot->bits_b : NULL);
-    put_number(row, d != NULL ? d->difference : NAN, true);
+    put_number(row, spot != NULL ? spot->difference : NAN, true);
     const bool has_block = d != NULL && d->block_end > d->block_begin;
     put_count(row, has_block ? d->block_begin : 0, has_block);
     put_count(row, has_block ? d->block_end : 0, has_block);
@@ -277,6 +284,8 @@ static kymo_status make_first(struct kymo_diff *diff, struct row *row)
         put_place(row, first);
         put_two(row, first);
         put_text(row, first->source);
+        put_text(row, type_name(first->dtype_a));
+        put_text(row, type_name(first->dtype_b));
     }
     return kymo_table_status(row->table);
 }

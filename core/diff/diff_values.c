@@ -1,6 +1,7 @@
 /* Pairs of which one at least is no tensor: texts, numbers, empty dictionaries and lists, files of bytes. */
-#include <math.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "diff/diff_internal.h"
@@ -78,37 +79,67 @@ static bool same_text(const struct kymo_dumped_value *a, const struct kymo_dumpe
            (a->text_len == 0 || memcmp(a->text, b->text, a->text_len) == 0);
 }
 
-/* A literal's number, or that of a tensor of rank 0; NaN where there is none. */
-static double number_of(const struct kymo__diff_court *court, const struct kymo__diff_side *side,
-                        size_t i)
+void kymo__diff_read_literal(const char *given, size_t len, union kymo__literal *number,
+                             struct kymo_tensor *out)
 {
-    const struct kymo_dumped_value *value = &side->values[i];
-    struct kymo_tensor tensor;
-    char text[64] = "";
-    if (value->kind == KYMO_DUMP_LITERAL && value->text_len < sizeof text)
-        memcpy(text, value->text, value->text_len);
-    else if (value->has_data && value->rank == 0 &&
-             kymo__diff_get(court, side, i, &tensor) == KYMO_OK &&
-             kymo_tensor_element(&tensor, 0, text, sizeof text) != KYMO_OK)
-        return NAN;
+    char text[64];
     char *end;
-    const double number = strtod(text, &end);
-    if (end != text && *end == '\0')
-        return number;
-    return strcmp(text, "true") == 0 ? 1 : strcmp(text, "false") == 0 ? 0 : NAN;
+    *out = (struct kymo_tensor){0};
+    if (len == 0 || len >= sizeof text)
+        return;
+    memcpy(text, given, len);
+    text[len] = '\0';
+    out->data = number;
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+        number->truth = text[0] == 't';
+        out->dtype = KYMO_BOOL;
+        return;
+    }
+    errno = 0;
+    number->integer = strtoll(text, &end, 10);
+    if (*end == '\0' && errno == ERANGE && text[0] != '-') {
+        errno = 0;
+        number->natural = strtoull(text, &end, 10);
+        out->dtype = errno == 0 ? KYMO_U64 : KYMO_DTYPE_NONE;
+        return;
+    }
+    if (*end == '\0') {
+        out->dtype = errno == 0 ? KYMO_I64 : KYMO_DTYPE_NONE;
+        return;
+    }
+    number->real = strtod(text, &end);
+    out->dtype = *end == '\0' ? KYMO_F64 : KYMO_DTYPE_NONE;
 }
 
-/* As far as a number goes that is known by its text. */
-static bool numbers_agree(const struct kymo__diff_court *court, size_t ia, size_t ib,
-                          struct kymo__diff_result *out)
+/* A literal's number, or a tensor of rank 0; its type is KYMO_DTYPE_NONE where there is none. */
+static void get_number(const struct kymo__diff_court *court, const struct kymo__diff_side *side,
+                       size_t i, union kymo__literal *number, struct kymo_tensor *out)
 {
-    const double a = number_of(court, court->a, ia), b = number_of(court, court->b, ib);
-    const struct kymo_dumped_value number = {.name = court->a->values[ia].name, .dtype = KYMO_F64};
-    const struct kymo_tolerance t = kymo__diff_tolerance(court->options, &number, &number);
-    if (isnan(a) || isnan(b) || t.bitwise)
+    const struct kymo_dumped_value *value = &side->values[i];
+    *out = (struct kymo_tensor){0};
+    if (value->kind == KYMO_DUMP_LITERAL)
+        kymo__diff_read_literal(value->text, value->text_len, number, out);
+    else if (!value->has_data || value->rank != 0 || kymo__diff_get(court, side, i, out) != KYMO_OK)
+        *out = (struct kymo_tensor){0};
+}
+
+/* False where one is not a number that can be held. */
+static bool judge_numbers(const struct kymo__diff_court *court, size_t ia, size_t ib,
+                          struct kymo__diff_result *out, kymo_status *status)
+{
+    union kymo__literal number_a, number_b;
+    struct kymo_tensor ta, tb;
+    get_number(court, court->a, ia, &number_a, &ta);
+    get_number(court, court->b, ib, &number_b, &tb);
+    if (ta.dtype == KYMO_DTYPE_NONE || tb.dtype == KYMO_DTYPE_NONE)
         return false;
-    out->status = a == b ? KYMO_DIFF_SAME : KYMO_DIFF_CLOSE;
-    return a == b || fabs(a - b) <= t.abs + t.rel * fabs(b);
+    const struct kymo_dumped_value a = {.name = court->a->values[ia].name, .dtype = ta.dtype},
+                                   b = {.name = a.name, .dtype = tb.dtype};
+    out->tolerance = kymo__diff_tolerance(court->options, &a, &b);
+    out->tolerance.bitwise &= ta.dtype == tb.dtype;
+    *status = kymo__diff_judge_numbers(&ta, &tb, out);
+    out->basis = KYMO__BY_VALUE;
+    return true;
 }
 
 static bool is_number(const struct kymo_dumped_value *value)
@@ -126,9 +157,10 @@ kymo_status kymo__diff_judge_values(const struct kymo__diff_court *court, size_t
         return judge_bytes(a, b, out);
     out->basis = KYMO__BY_VALUE;
     out->status = KYMO_DIFF_SAME;
+    kymo_status status = KYMO_OK;
     if ((is_empty_list(a) && is_empty_list(b)) || (a->kind == b->kind && same_text(a, b)) ||
-        (is_number(a) && is_number(b) && numbers_agree(court, ia, ib, out)))
-        return KYMO_OK;
+        (is_number(a) && is_number(b) && judge_numbers(court, ia, ib, out, &status)))
+        return status;
     const bool is_one_kind = a->kind == b->kind || (is_number(a) && is_number(b));
     out->status = is_one_kind ? KYMO_DIFF_DIFFERENT : KYMO_DIFF_KIND;
     return KYMO_OK;

@@ -118,6 +118,7 @@ static bool put_numbers(struct tree_reader *r, struct kymo__numbers *numbers)
         return false;
     kymo__step_numbers(r->step, r->step->n_values - 1, numbers->data);
     kymo__step_last(r->step)->type = KYMO_DUMP_JSON;
+    kymo__step_last(r->step)->is_untyped = 1;
     return true;
 }
 

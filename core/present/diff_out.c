@@ -58,11 +58,17 @@ static void put_values(struct kymo__buf *line, const kymo_table *first)
         kymo__buf_printf(line, " (bits %s and %s)", bits_a.as.text, bits_b.as.text);
 }
 
+static void put_types(struct kymo__buf *line, const struct kymo__diff_result *result)
+{
+    kymo__buf_printf(line, "%s in A, %s in B", kymo_dtype_name(result->dtype_a),
+                     kymo_dtype_name(result->dtype_b));
+}
+
 static void put_first(struct kymo__buf *line, const kymo_diff *diff)
 {
     const kymo_table *first = diff->tables[KYMO__DIFF_FIRST];
-    const struct kymo_cell status = kymo__cell_of(first, 0, "status"),
-                           begin = kymo__cell_of(first, 0, "block_begin"),
+    const struct kymo__diff_result *result = kymo__diff_first(diff);
+    const struct kymo_cell begin = kymo__cell_of(first, 0, "block_begin"),
                            end = kymo__cell_of(first, 0, "block_end");
     if (diff->compares_ranks)
         kymo__buf_printf(line, "Rank %lld differs from the lowest rank, first at ",
@@ -70,17 +76,113 @@ static void put_first(struct kymo__buf *line, const kymo_diff *diff)
     else
         kymo__buf_puts(line, "A and B differ first at ");
     put_where(line, diff, first);
-    if (strcmp(status.as.text, "missing") == 0)
-        kymo__buf_puts(line, ", which B alone has");
-    else if (strcmp(status.as.text, "extra") == 0)
-        kymo__buf_puts(line, ", which A alone has");
-    else if (strcmp(status.as.text, "different") != 0)
-        kymo__buf_printf(line, ", in its %s", status.as.text);
+    if (result->is_retyped) {
+        kymo__buf_puts(line, ", in its dtype (");
+        put_types(line, result);
+        kymo__buf_puts(line, ")");
+    }
+    if (result->status == KYMO_DIFF_DTYPE) {
+        kymo__buf_puts(line, result->tolerance.bitwise
+                                 ? ". Different dtypes have no bits in common to compare."
+                                 : ".");
+        return;
+    }
+    if (result->status == KYMO_DIFF_MISSING)
+        kymo__buf_puts(line, ", which only B has");
+    else if (result->status == KYMO_DIFF_EXTRA)
+        kymo__buf_puts(line, ", which only A has");
+    else if (result->status != KYMO_DIFF_DIFFERENT)
+        kymo__buf_printf(line, ", in its %s", kymo_diff_status_name(result->status));
     if (!begin.is_null && !end.is_null)
         kymo__buf_printf(line, ", among its elements %llu to %llu",
                          (unsigned long long)begin.as.u64, (unsigned long long)end.as.u64 - 1);
     put_values(line, first);
     kymo__buf_puts(line, ".");
+}
+
+/* The values whose types differ, where the sentence so far does not name them. */
+static void put_retyped(struct kymo__buf *line, const kymo_diff *diff)
+{
+    const struct kymo__diff_result *result = kymo__diff_first(diff);
+    if (diff->n_retyped == 0 || (result != NULL && result->is_retyped && diff->n_retyped == 1))
+        return;
+    if (result == NULL || !result->is_retyped)
+        for (result = diff->results; !result->is_retyped;)
+            result++;
+    kymo__buf_puts(line, " The dtype of ");
+    kymo__text_count_of(line, diff->n_retyped, "value");
+    kymo__buf_puts(line, " differs, first of ");
+    kymo__text_put(line, result->path, strlen(result->path), PATH_WIDTH);
+    kymo__buf_puts(line, ": ");
+    put_types(line, result);
+    kymo__buf_puts(line, ".");
+}
+
+/* ---- nothing differs that counts ---- */
+
+static bool is_larger(const struct kymo__diff_result *result, const struct kymo__diff_result *than,
+                      bool is_relative)
+{
+    if (!result->has_diff)
+        return false;
+    return than == NULL || (is_relative ? result->diff.rel.value > than->diff.rel.value
+                                        : result->diff.abs.value > than->diff.abs.value);
+}
+
+static void put_largest(struct kymo__buf *line, const kymo_diff *diff, bool is_relative)
+{
+    const struct kymo__diff_result *largest = NULL;
+    for (size_t i = 0; i < diff->n; i++)
+        if (is_larger(&diff->results[i], largest, is_relative))
+            largest = &diff->results[i];
+    if (largest == NULL)
+        return;
+    const struct kymo__diff_spot *spot = largest->details == NULL ? NULL
+                                         : is_relative            ? &largest->details->rel
+                                                                  : &largest->details->abs;
+    kymo__buf_printf(line, "%s %.3g at step %llu, ",
+                     is_relative ? ", relative" : ": largest absolute",
+                     is_relative ? largest->diff.rel.value : largest->diff.abs.value,
+                     (unsigned long long)largest->step);
+    kymo__text_put(line, largest->path, strlen(largest->path), PATH_WIDTH);
+    if (spot != NULL && spot->index != UINT64_MAX && largest->details->n_dims != 0)
+        kymo__diff_index_put(line, largest->details, spot->index);
+}
+
+static void put_same(struct kymo__buf *line, const kymo_diff *diff)
+{
+    const size_t *n = diff->n_by_status;
+    const bool is_close = n[KYMO_DIFF_CLOSE] != 0, is_noisy = n[KYMO_DIFF_NOISE] != 0;
+    size_t n_by_stats = 0;
+    for (size_t i = 0; i < diff->n; i++)
+        n_by_stats += diff->results[i].basis == KYMO__BY_STATS;
+    kymo__buf_puts(line, is_close && is_noisy ? "Equal within tolerance and noise"
+                         : is_close           ? "Equal within tolerance"
+                         : is_noisy           ? "Equal within noise"
+                                              : "No difference");
+    if (kymo_diff_is_partial(diff))
+        kymo__buf_puts(line, " among what could be compared");
+    else if (n[KYMO_DIFF_MISSING] != 0 || n[KYMO_DIFF_EXTRA] != 0)
+        kymo__buf_puts(line, " among what both have");
+    if (is_close || is_noisy) {
+        put_largest(line, diff, false);
+        put_largest(line, diff, true);
+    }
+    kymo__buf_puts(line, ".");
+    if (n_by_stats != 0) {
+        kymo__buf_puts(line, " Only statistics were kept of ");
+        kymo__text_count_of(line, n_by_stats, "value");
+        kymo__buf_puts(line, ".");
+    }
+}
+
+void kymo__diff_sentence(struct kymo__buf *line, const kymo_diff *diff)
+{
+    if (kymo_diff_is_same(diff))
+        put_same(line, diff);
+    else
+        put_first(line, diff);
+    put_retyped(line, diff);
 }
 
 static void put_part(struct kymo__buf *line, const char **before, size_t n, const char *what)
@@ -98,22 +200,12 @@ static void put_counts(struct kymo__buf *line, const kymo_diff *diff)
     put_part(line, &before,
              n[KYMO_DIFF_DIFFERENT] + n[KYMO_DIFF_DTYPE] + n[KYMO_DIFF_SHAPE] + n[KYMO_DIFF_KIND],
              "different");
-    put_part(line, &before, n[KYMO_DIFF_MISSING], "in B alone");
-    put_part(line, &before, n[KYMO_DIFF_EXTRA], "in A alone");
+    put_part(line, &before, n[KYMO_DIFF_MISSING], "only in B");
+    put_part(line, &before, n[KYMO_DIFF_EXTRA], "only in A");
     put_part(line, &before, n[KYMO_DIFF_UNKNOWN], "not known");
     put_part(line, &before, n[KYMO_DIFF_NOISE], "within the noise");
     put_part(line, &before, n[KYMO_DIFF_CLOSE], "within the tolerance");
     put_part(line, &before, n[KYMO_DIFF_SAME], "equal");
-}
-
-void kymo__diff_sentence(struct kymo__buf *line, const kymo_diff *diff)
-{
-    if (!kymo_diff_is_same(diff))
-        put_first(line, diff);
-    else if (kymo_diff_is_partial(diff))
-        kymo__buf_puts(line, "No difference among what could be compared.");
-    else
-        kymo__buf_puts(line, "No difference.");
 }
 
 static void put_operation(struct kymo__buf *line, const kymo_table *operations)
@@ -199,20 +291,20 @@ static void draw_path(kymo_table *drawn, const kymo_table *from, size_t row)
     kymo__buf_fini(&text);
 }
 
-/* Where there is no worst element: the two shapes or types. */
+/* Where there is no worst element: the two shapes, types or texts. */
 static void draw_two(kymo_table *drawn, const kymo_table *from, size_t row)
 {
     const struct kymo_cell status = kymo__cell_of(from, row, "status");
-    const char *columns[] = {"max_abs_a", "max_abs_b"};
-    if (strcmp(status.as.text, "shape") == 0) {
-        columns[0] = "shape_a";
-        columns[1] = "shape_b";
-    } else if (strcmp(status.as.text, "dtype") == 0) {
-        columns[0] = "dtype_a";
-        columns[1] = "dtype_b";
-    }
+    const bool is_shape = strcmp(status.as.text, "shape") == 0,
+               is_type = strcmp(status.as.text, "dtype") == 0;
+    const char *const columns[][2] = {{"max_abs_a", "value_a"}, {"max_abs_b", "value_b"},
+                                      {"shape_a", "value_a"},   {"shape_b", "value_b"},
+                                      {"dtype_a", "value_a"},   {"dtype_b", "value_b"}};
     for (size_t i = 0; i < 2; i++) {
-        const struct kymo_cell cell = kymo__cell_of(from, row, columns[i]);
+        const char *const *two = columns[(is_shape ? 2 : is_type ? 4 : 0) + i];
+        struct kymo_cell cell = kymo__cell_of(from, row, two[0]);
+        if (cell.is_null)
+            cell = kymo__cell_of(from, row, two[1]);
         copy_text(drawn, &cell);
     }
 }

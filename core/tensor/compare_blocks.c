@@ -11,38 +11,26 @@ struct expanded {
     uint32_t patterns_a[KYMO__BLOCK_PARTS], patterns_b[KYMO__BLOCK_PARTS];
 };
 
-/* Of at most 32 bits, from a wider type or from integers. */
-static void round_parts(const struct kymo__compare *job, const struct kymo__dtype *type,
+/* Parts of a type as values of the common one, which has at most 32 bits and holds them all. */
+static void expand_side(const struct kymo__compare *job, const struct kymo__dtype *type,
                         const unsigned char *from, size_t n, float *values, uint32_t *patterns)
 {
     double wide[64];
-    for (size_t done = 0; done < n; done += KYMO__COUNT_OF(wide)) {
-        const size_t now = KYMO__MIN(n - done, KYMO__COUNT_OF(wide));
-        kymo__widen_to_double((enum kymo_dtype)type->part, from + done * type->part_bits / 8, now,
-                              wide);
-        for (size_t i = 0; i < now; i++) {
-            if (job->common == KYMO_F32) {
+    const enum kymo_dtype part = (enum kymo_dtype)type->part;
+    if (type->kind == KYMO__IS_FLOAT) {
+        kymo__widen(part, from, n, values);
+    } else {
+        for (size_t done = 0; done < n; done += KYMO__COUNT_OF(wide)) {
+            const size_t now = KYMO__MIN(n - done, KYMO__COUNT_OF(wide));
+            kymo__widen_to_double(part, from + done * type->part_bits / 8, now, wide);
+            for (size_t i = 0; i < now; i++)
                 values[done + i] = (float)wide[i];
-                continue;
-            }
-            const uint32_t raw = kymo__narrow(job->common, wide[i]);
-            kymo__widen(job->common, &raw, 1, &values[done + i]);
-            kymo__patterns(job->common, &raw, 1, &patterns[done + i]);
         }
     }
-    if (job->common == KYMO_F32)
+    if (part == job->common)
+        kymo__patterns(part, from, n, patterns);
+    else
         kymo__patterns(KYMO_F32, values, n, patterns);
-}
-
-static void expand_side(const struct kymo__compare *job, const struct kymo__dtype *type,
-                        const void *from, size_t n, float *values, uint32_t *patterns)
-{
-    if (type->part != job->common) {
-        round_parts(job, type, from, n, values, patterns);
-        return;
-    }
-    kymo__widen(job->common, from, n, values);
-    kymo__patterns(job->common, from, n, patterns);
 }
 
 static void expand(const struct kymo__compare *job, const void *a, const void *b, size_t n,
@@ -76,7 +64,9 @@ static void carefully(const struct kymo__compare *job, const void *a, const void
 {
     struct kymo__diff_part block;
     kymo__diff_part_init(&block);
-    if (job->common == KYMO_DTYPE_NONE)
+    if (job->is_mixed)
+        kymo__compare_mixed(job, a, b, n, first, &block);
+    else if (job->common == KYMO_DTYPE_NONE)
         kymo__compare_integers(job, a, b, n, first, &block);
     else if (job->common == KYMO_F64)
         carefully_64(job, a, b, n, first, &block);
@@ -255,9 +245,8 @@ static bool add_by_kernels(const struct kymo__compare *job, struct kymo__block_p
         kernels->compare_wide[job->lie][in_pairs](pair, &block);
     }
     add_block(&block, pair->n, first, job->pattern_shift, part);
-    if (block.beats_rel) {
+    if (block.beats_rel && !isinf(part->rel)) {
         kernels->ratios[job->lie](pair, &block);
-        part->is_off_zero |= block.is_off_zero;
         if (block.max_rel > part->rel) {
             part->rel = block.max_rel;
             part->rel_at = (struct kymo__where){first, true};

@@ -4,6 +4,7 @@
  *   REAL, WIDE   the type, and a wider one for sums
  *   BITS         an unsigned integer of its width
  *   FN(name)     the name of what is made here
+ *   NO_FIND      defined: no search in blocks that a kernel has compared
  */
 
 struct FN(side) {
@@ -13,7 +14,7 @@ struct FN(side) {
 
 /* What the parts of one element say together. */
 struct FN(verdict) {
-    bool is_wrong, is_unequal, is_nan_a, is_nan_b, is_hopeless, is_off_zero;
+    bool is_wrong, is_unequal, is_nan_a, is_nan_b, is_hopeless;
 };
 
 /* Numbers of the type from one to the other; through zero, whose two patterns are one number. */
@@ -24,26 +25,32 @@ static BITS FN(apart)(BITS a, BITS b)
     return (a ^ b) & sign ? size_a + size_b : size_a > size_b ? size_a - size_b : size_b - size_a;
 }
 
-/* Both are finite: how far are they apart? */
+/* |a - b| / |b|: infinite where only b is 0. */
+static REAL FN(ratio)(REAL distance, REAL reference)
+{
+    return distance != 0 ? distance / reference : 0;
+}
+
+/* Both are finite: how far are they apart? Numbers that differ are apart by one at least, also between two patterns. */
 static void FN(measure)(const struct kymo__compare *job, struct FN(side) a, struct FN(side) b,
                         uint64_t index, struct FN(verdict) * verdict, struct kymo__diff_part *part)
 {
     const REAL distance = FN(abs)(a.value - b.value), reference = FN(abs)(b.value);
     const REAL allowed = (REAL)job->tolerance.abs + (REAL)job->tolerance.rel * reference;
-    const uint64_t apart = (uint64_t)(FN(apart)(a.pattern, b.pattern) >> job->pattern_shift);
+    const uint64_t counted = (uint64_t)(FN(apart)(a.pattern, b.pattern) >> job->pattern_shift);
+    const uint64_t apart = counted == 0 && distance != 0 ? 1 : counted;
     verdict->is_unequal |= apart != 0;
     verdict->is_wrong |= !(distance <= allowed) && apart > job->tolerance.ulp;
-    verdict->is_off_zero |= apart != 0 && reference == 0;
     if (distance > part->abs) {
-        part->abs = distance;
+        part->abs = (double)distance;
         part->abs_at.index = index;
     }
     if (apart > part->ulp) {
         part->ulp = apart;
         part->ulp_at.index = index;
     }
-    if (reference != 0 && distance / reference > (REAL)part->rel) {
-        part->rel = distance / reference;
+    if (FN(ratio)(distance, reference) > (REAL)part->rel) {
+        part->rel = (double)FN(ratio)(distance, reference);
         part->rel_at.index = index;
     }
     part->max_a = KYMO__MAX(part->max_a, (double)FN(abs)(a.value));
@@ -111,13 +118,14 @@ static void FN(block)(const struct kymo__compare *job, const REAL *a, const REAL
         part->n_nan_b += verdict.is_nan_b;
         part->n_nan_one += verdict.is_nan_a != verdict.is_nan_b;
         part->is_hopeless |= verdict.is_hopeless;
-        part->is_off_zero |= verdict.is_off_zero;
         part->n_wrong += verdict.is_wrong;
         if (verdict.is_wrong && part->wrong_at.index == UINT64_MAX)
             part->wrong_at.index = first + i;
     }
     FN(sums)(a, b, n * job->n_parts, part);
 }
+
+#ifndef NO_FIND
 
 /* ---- which element of a block it was that a kernel told of ---- */
 
@@ -161,10 +169,12 @@ static void FN(find)(const struct kymo__compare *job, const REAL *a, const REAL 
             FN(found)(&wanted->abs, index, &part->abs_at);
         if (wanted->ulp && (uint64_t)(apart >> job->pattern_shift) == part->ulp)
             FN(found)(&wanted->ulp, index, &part->ulp_at);
-        if (wanted->rel && !(distance < nearly_worst * reference) && reference != 0 &&
-            distance / reference == worst_rel)
+        if (wanted->rel && !(distance < nearly_worst * reference) &&
+            FN(ratio)(distance, reference) == worst_rel)
             FN(found)(&wanted->rel, index, &part->rel_at);
         if (!wanted->wrong && !wanted->abs && !wanted->ulp && !wanted->rel)
             return;
     }
 }
+
+#endif

@@ -63,11 +63,14 @@ static void keep_worst(wide_int distance, wide_int reference, uint64_t index,
                        struct kymo__diff_part *part)
 {
     const uint64_t places = (uint64_t)KYMO__MIN(distance, (wide_int)UINT64_MAX);
-    const double relative = reference != 0 ? (double)distance / (double)reference : 0;
+    const double relative = reference != 0 ? (double)distance / (double)reference : INFINITY;
     if (places > part->ulp) {
         part->ulp = places;
+        part->ulp_at.index = index;
+    }
+    if ((double)distance > part->abs) {
         part->abs = (double)distance;
-        part->abs_at.index = part->ulp_at.index = index;
+        part->abs_at.index = index;
     }
     if (relative > part->rel) {
         part->rel = relative;
@@ -112,7 +115,7 @@ void kymo__compare_integers(const struct kymo__compare *job, const void *a, cons
     const enum kymo_dtype type_a = job->a.type->part, type_b = job->b.type->part;
     struct sums sums = {0};
     for (size_t i = 0; i < n; i++) {
-        bool is_wrong = false, is_unequal = false, is_off_zero = false;
+        bool is_wrong = false, is_unequal = false;
         for (size_t k = i * job->n_parts; k < (i + 1) * job->n_parts; k++) {
             const wide_int x = integer_at(type_a, a, k), y = integer_at(type_b, b, k);
             const wide_int distance = magnitude(x - y), reference = magnitude(y);
@@ -120,12 +123,10 @@ void kymo__compare_integers(const struct kymo__compare *job, const void *a, cons
             if (distance == 0)
                 continue;
             is_unequal = true;
-            is_off_zero |= reference == 0;
             is_wrong |= !is_allowed(&job->tolerance, distance, reference);
             keep_worst(distance, reference, first + i, part);
         }
         part->n_unequal += is_unequal;
-        part->is_off_zero |= is_off_zero;
         part->n_wrong += is_wrong;
         if (is_wrong && part->wrong_at.index == UINT64_MAX)
             part->wrong_at.index = first + i;

@@ -189,37 +189,29 @@ INLINE void V(compare)(const struct kymo__block_pair *pair, const int lie, const
 
 /* ---- relative differences: a second look, at the few blocks that may have a larger one ---- */
 
-struct V(ratios) {
-    V(i) most;
-    uint32_t off_zero;
-};
-
-INLINE void V(rel_step)(struct V(ratios) * r, V(v) a, V(v) b)
+/* Infinite where b is 0 and a is not; 0 / 0 would be NaN, and larger than all as bits. */
+INLINE V(i) V(rel_step)(V(i) most, V(v) a, V(v) b)
 {
     const V(i) distance = V(magnitude)(V(bits)(V(sub)(a, b))), reference = V(magnitude)(V(bits)(b));
     const V(i) ratio = V(bits)(V(div)(V(values)(distance), V(values)(reference)));
-    const V(mask) zero = V(is_zero)(reference);
-    r->most = V(max)(r->most, V(unless)(zero, ratio));
-    r->off_zero |= V(lanes)(zero) & ~V(lanes)(V(is_zero)(distance));
+    return V(max)(most, V(unless)(V(is_zero)(distance), ratio));
 }
 
 INLINE void V(ratios)(const struct kymo__block_pair *pair, const int lie, struct kymo__block_diff *out)
 {
     const size_t size = SIZE_OF(lie);
     const char *a = pair->a, *b = pair->b;
-    struct V(ratios) r;
-    memset(&r, 0, sizeof r);
+    V(i) most = V(set_bits)(0);
     size_t i = 0;
     for (; i + LANES <= pair->n; i += LANES)
-        V(rel_step)(&r, READ_VALUE(a + i * size, lie), READ_VALUE(b + i * size, lie));
+        most = V(rel_step)(most, READ_VALUE(a + i * size, lie), READ_VALUE(b + i * size, lie));
     if (i < pair->n) {
         struct V(rest) rest;
         V(take_rest)(pair, i, lie, &rest);
-        V(rel_step)
-        (&r, READ_VALUE((const char *)rest.a, lie), READ_VALUE((const char *)rest.b, lie));
+        most = V(rel_step)(most, READ_VALUE((const char *)rest.a, lie),
+                           READ_VALUE((const char *)rest.b, lie));
     }
-    out->max_rel = V(largest_value)(r.most);
-    out->is_off_zero = r.off_zero != 0;
+    out->max_rel = V(largest_value)(most);
 }
 
 /* ---- blocks that are equal to the bit ---- */

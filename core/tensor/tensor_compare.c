@@ -24,7 +24,6 @@ void kymo__diff_part_add(struct kymo__diff_part *into, const struct kymo__diff_p
     into->n_nan_b += later->n_nan_b;
     into->n_nan_one += later->n_nan_one;
     into->is_hopeless |= later->is_hopeless;
-    into->is_off_zero |= later->is_off_zero;
     into->n_finite += later->n_finite;
     if (later->abs > into->abs) {
         into->abs = later->abs;
@@ -63,10 +62,12 @@ static void finish_needs(const struct kymo__compare *job, const struct kymo__dif
     out->needs_abs = out->needs_rel = out->needs_ulp = INFINITY;
     if (part->is_hopeless)
         return;
-    out->needs_abs = part->abs;
+    /* Differences of 64-bit integers may have been rounded down. */
+    out->needs_abs = job->common == KYMO_DTYPE_NONE && part->abs >= 0x1p53
+                         ? nextafter(part->abs, INFINITY)
+                         : part->abs;
     out->needs_ulp = (double)part->ulp;
-    if (!part->is_off_zero)
-        out->needs_rel = part->rel > 0 ? next_up(job, part->rel) : 0;
+    out->needs_rel = part->rel > 0 ? next_up(job, part->rel) : 0;
 }
 
 static void finish(const struct kymo__compare *job, const struct kymo__diff_part *part,
@@ -101,14 +102,25 @@ static void finish(const struct kymo__compare *job, const struct kymo__diff_part
 
 /* ---- settling what is compared ---- */
 
-/* Of two types of floats the one with fewer digits; of a float and an integer the float. */
+/* Significant bits of the numbers of a type; the lowest signed integer is a power of two and needs one only. */
+static unsigned digits_of(const struct kymo__dtype *type)
+{
+    return type->kind == KYMO__IS_FLOAT ? type->digits
+                                        : type->part_bits - (type->kind == KYMO__IS_SIGNED);
+}
+
+/*
+ * A type that holds every number of both. Types of up to 24 significant bits are all within the range of float32. NONE: integers
+ * as they are, or a pair that neither float32 nor float64 holds.
+ */
 static enum kymo_dtype common_type(const struct kymo__dtype *a, const struct kymo__dtype *b)
 {
-    if (a->kind != KYMO__IS_FLOAT && b->kind != KYMO__IS_FLOAT)
+    if (a->n_parts != b->n_parts || (a->kind != KYMO__IS_FLOAT && b->kind != KYMO__IS_FLOAT))
         return KYMO_DTYPE_NONE;
-    if (a->kind != KYMO__IS_FLOAT || b->kind != KYMO__IS_FLOAT)
-        return (enum kymo_dtype)(a->kind == KYMO__IS_FLOAT ? a->part : b->part);
-    return (enum kymo_dtype)(a->digits < b->digits ? a->part : b->part);
+    if (a->part == b->part)
+        return (enum kymo_dtype)a->part;
+    const unsigned digits = KYMO__MAX(digits_of(a), digits_of(b));
+    return digits <= 24 ? KYMO_F32 : digits <= 53 ? KYMO_F64 : KYMO_DTYPE_NONE;
 }
 
 struct kymo_tolerance kymo_tolerance_default(enum kymo_dtype a, enum kymo_dtype b)
@@ -136,7 +148,7 @@ static kymo_status check_shapes(const struct kymo_tensor *a, const struct kymo_t
                               "tensors of sizes %lld and %lld along axis %u cannot be compared",
                               (long long)a->sizes[i], (long long)b->sizes[i], i);
     const struct kymo__dtype *type_a = kymo__dtype_get(a->dtype), *type_b = kymo__dtype_get(b->dtype);
-    if (type_a->n_parts != type_b->n_parts || (type_a->part_bits == 4) != (type_b->part_bits == 4))
+    if ((type_a->part_bits == 4) != (type_b->part_bits == 4))
         return kymo__fail(KYMO_EINVAL, "elements of type %s and %s cannot be compared",
                           type_a->name, type_b->name);
     return KYMO_OK;
@@ -165,7 +177,9 @@ static kymo_status prepare(const struct kymo_tensor *a, const struct kymo_tensor
     kymo__tensor_view_of(a, &job->a);
     kymo__tensor_view_of(b, &job->b);
     job->common = common_type(job->a.type, job->b.type);
-    job->n_parts = job->a.type->n_parts;
+    job->is_mixed = job->common == KYMO_DTYPE_NONE &&
+                    (job->a.type->kind == KYMO__IS_FLOAT || job->b.type->kind == KYMO__IS_FLOAT);
+    job->n_parts = KYMO__MAX(job->a.type->n_parts, job->b.type->n_parts);
     job->block_elements = KYMO__BLOCK_PARTS / job->n_parts;
     job->n = kymo_tensor_count(a);
     job->tolerance = *tolerance;

@@ -10,7 +10,9 @@
  * that is looked up once, at the end.
  *
  * Differences and tolerances are computed in the type's own arithmetic: in float32 for float32 and whatever is narrower, in
- * float64 for float64. This is what torch and numpy do.
+ * float64 for float64. This is what torch and numpy do. Two types are compared in the narrowest of float32 and float64 that
+ * holds every number of both, and where neither does (64-bit integers against floats; real against complex numbers) in long double, number by
+ * number. Nothing is rounded before it is compared.
  */
 #ifndef KYMO_TENSOR_COMPARE_INTERNAL_H
 #define KYMO_TENSOR_COMPARE_INTERNAL_H
@@ -30,10 +32,9 @@ struct kymo__where {
 /* What some elements add to the result. */
 struct kymo__diff_part {
     uint64_t n_wrong, n_unequal, n_nan_a, n_nan_b, n_nan_one;
-    bool is_hopeless;  /* there is an element that no tolerance can mend */
-    bool is_off_zero;  /* there is one that no relative tolerance can: b is 0 and a is not */
+    bool is_hopeless;  /* no tolerance accepts one of the elements */
     uint64_t n_finite; /* parts that are finite on both sides: what sums and worst are taken over */
-    double abs, rel;
+    double abs, rel;   /* rel is infinite where b is 0 and a is not */
     uint64_t ulp;
     struct kymo__where abs_at, rel_at, ulp_at, wrong_at;
     double max_a, max_b;
@@ -46,7 +47,8 @@ void kymo__diff_part_add(struct kymo__diff_part *into, const struct kymo__diff_p
 /* What is compared, once it is settled. */
 struct kymo__compare {
     struct kymo__tensor_view a, b;
-    enum kymo_dtype common; /* the type of parts in which they are compared; NONE: integers, as they are */
+    enum kymo_dtype common; /* the type of parts in which they are compared; NONE: number by number */
+    bool is_mixed;          /* `common` is NONE, and a side has floats */
     enum kymo__lie lie; /* of blocks; EXPANDED where a side has another type than the common one */
     uint32_t n_parts;   /* of an element */
     uint32_t pattern_shift; /* of the common type, if it has at most 32 bits */
@@ -70,6 +72,9 @@ void kymo__compare_floats64(const struct kymo__compare *job, const double *a, co
                             size_t n, uint64_t first, struct kymo__diff_part *part);
 void kymo__compare_integers(const struct kymo__compare *job, const void *a, const void *b, size_t n,
                             uint64_t first, struct kymo__diff_part *part);
+void kymo__compare_mixed(const struct kymo__compare *job, const unsigned char *a,
+                         const unsigned char *b, size_t n, uint64_t first,
+                         struct kymo__diff_part *part);
 
 /* Which of them to look for in a block. */
 struct kymo__wanted {

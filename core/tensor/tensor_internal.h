@@ -64,6 +64,14 @@ void kymo__tensor_view_of(const struct kymo_tensor *tensor, struct kymo__tensor_
 const void *kymo__tensor_view_block(const struct kymo__tensor_view *view, uint64_t first, size_t n,
                                     void *room);
 
+/*
+ * a - b of element `i`, of any two types, rounded to long double once: both parts of complex numbers and of bytes with two
+ * numbers. How many parts there are. Both on the host, and of equal sizes.
+ */
+KYMO_PRIVATE_API unsigned kymo__tensor_difference(const struct kymo_tensor *a,
+                                                  const struct kymo_tensor *b, uint64_t i,
+                                                  long double out[2]);
+
 /* ---- floats of every width ---- */
 
 /* Parts of a float type of at most 32 bits, as float32; of `part_bits` 4, `n` is even. */

@@ -40,13 +40,11 @@ struct kymo__block_pair {
  */
 struct kymo__block_diff {
     uint32_t n_wrong, n_unequal;
-    bool beats_rel; /* somewhere the relative difference may be larger than rel_so_far, or b is 0 and a is not */
+    bool beats_rel; /* somewhere the relative difference may be larger than rel_so_far */
     double max_d, max_a, max_b; /* NaN or infinite when a number is */
     uint64_t ulp;               /* in the upper bits */
     double sum_a, sum_b, sum_abs, sum_aa, sum_bb, sum_ab, sum_dd;
-    /* By `ratios`: the largest |a - b| / |b| where b is not 0; whether somewhere b is and a is not. */
-    double max_rel;
-    bool is_off_zero;
+    double max_rel; /* by `ratios`: the largest |a - b| / |b|; infinite where b is 0 and a is not */
 };
 
 struct kymo__block_stats {

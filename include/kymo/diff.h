@@ -40,7 +40,7 @@ enum kymo_diff_status {
     KYMO_DIFF_NOISE,     /* beyond the tolerance, within what two references differ by */
     KYMO_DIFF_UNKNOWN,   /* nothing was kept by which it could be judged */
     KYMO_DIFF_DIFFERENT, /* from here on: not the same */
-    KYMO_DIFF_DTYPE,     /* another type, where that was asked to count */
+    KYMO_DIFF_DTYPE,     /* the types differ, and the numbers do not, or not beyond the tolerance */
     KYMO_DIFF_SHAPE,
     KYMO_DIFF_KIND,    /* a tensor here, something else there */
     KYMO_DIFF_MISSING, /* B alone has it */
@@ -62,9 +62,9 @@ struct kymo_diff_options {
     const struct kymo_diff_rule *rules;
     size_t n_rules;
     const char *noise; /* a second run of the reference: what B and it differ by is no difference */
-    double noise_factor;   /* times so much; 0: 3 */
-    uint32_t strict_dtype; /* another type is a difference, whatever the numbers */
-    uint32_t nan_differs;  /* with the default tolerances: a NaN differs from a NaN */
+    double noise_factor;  /* times so much; 0: 3 */
+    uint32_t allow_dtype; /* another type alone is no difference; with `bitwise` it always is one */
+    uint32_t nan_differs; /* with the default tolerances: a NaN differs from a NaN */
     uint32_t allow_missing,
         allow_extra; /* names that one side alone has are told, and no difference */
     const char *filter; /* paths that have this word in them, or match it where it has one of *?[ ; NULL: all */
@@ -107,8 +107,9 @@ struct kymo_diff_pending_options {
     double eps; /* |current - reference| beyond this is an error; nothing but that is tolerated */
     uint32_t n_errors; /* to show of each tensor, the largest first */
     uint32_t allow_missing,
-        allow_extra;   /* names that the earlier dump alone has; that the program alone has */
-    uint32_t has_rank; /* the earlier dump's values of this rank, where it has ranks */
+        allow_extra;      /* names that the earlier dump alone has; that the program alone has */
+    uint32_t allow_dtype; /* another type alone is no error */
+    uint32_t has_rank;    /* the earlier dump's values of this rank, where it has ranks */
     uint64_t rank;
 };
 /*
@@ -137,10 +138,12 @@ KYMO_API int kymo_diff_is_partial(const kymo_diff *diff);
  *   tensors    step rank phase seq tree path status basis dtype_a dtype_b shape_a shape_b n n_wrong share_wrong n_unequal
  *              n_nan_a n_nan_b first_index max_abs max_abs_index max_abs_a max_abs_b max_rel max_rel_index max_rel_a
  *              max_rel_b max_ulp max_ulp_index max_ulp_a max_ulp_b mean_abs rmse cosine snr_db psnr_db needs_abs
- *              needs_rel needs_ulp atol rtol ulp noise_abs path_b source
+ *              needs_rel needs_ulp atol rtol ulp noise_abs path_b source value_a value_b
  *              in the order of execution. basis: data, digest, stats, value or none: what was compared.
- *              path_b: where B calls it otherwise. Cells are null where they are not known.
+ *              max_rel: infinite where only B has a 0. path_b: where B calls it otherwise. value_a, value_b: of strings
+ *              and other values that are not tensors, around the first difference. Cells are null where they are not known.
  *   first      step rank phase seq tree path status index a b bits_a bits_b difference block_begin block_end source
+ *              dtype_a dtype_b
  *              one row, or none. Of digests alone there is no index: the elements of the first block that differs.
  *   operations step rank phase seq operation output error_in error_out growth
  *              operations (what stands before "in", "out", "param" and the like in paths) whose inputs agree and whose

@@ -71,8 +71,9 @@ struct kymo_dumped_value {
     size_t text_len;
 
     enum kymo_dump_type type;
-    /* KYMO_DTYPE_NONE: there is no tensor. Of a JSON without types: int64, float64 or bool. */
+    /* KYMO_DTYPE_NONE: there is no tensor. Of a JSON without types: int64, uint64, float64 or bool. */
     enum kymo_dtype dtype;
+    uint32_t is_untyped; /* it comes from a JSON without types: `dtype` only holds its numbers */
     uint32_t rank;
     const int64_t *sizes;
     const int64_t *strides; /* of the program's tensor; NULL: not known */

@@ -135,6 +135,10 @@ KYMO_API uint64_t kymo_digest_blocks(uint64_t n_bytes);
  * unless `bitwise`, which asks for equal bits and no more. Complex numbers agree when both parts do, and so do bytes with two
  * numbers. Integers are compared as integers, exactly; floats in float64 or, if they are narrower, in float32, as torch
  * does.
+ *
+ * Two types are compared in the narrowest of float32 and float64 that holds every number of both, and `ulp` counts the numbers
+ * of that type. 64-bit integers against floats, and real against complex numbers, are compared exactly; `ulp` then
+ * counts in float64, and numbers that differ are 1 apart at least. No number is rounded before it is compared.
  */
 struct kymo_tolerance {
     double abs, rel;
@@ -155,8 +159,8 @@ struct kymo_tensor_diff {
     uint64_t n_unequal;  /* those that are not equal, whatever the tolerance; NaN equals NaN here */
     uint64_t n_nan_a, n_nan_b, n_nan_one; /* NaNs; elements where just one side has one */
     uint64_t first_wrong;                 /* UINT64_MAX: none */
-    struct kymo_worst abs, rel,
-        ulp; /* over elements that are finite on both sides; rel: |a - b| / |b| where b is not 0 */
+    /* Over elements that are finite on both sides. rel: |a - b| / |b|, infinite where only b is 0. */
+    struct kymo_worst abs, rel, ulp;
     double mean_abs, rmse, mean_a, mean_b; /* over the same */
     double cosine;                         /* NaN where a side is all zeroes */
     double snr_db;       /* b's power over that of the difference; infinite where there is none */
@@ -166,8 +170,8 @@ struct kymo_tensor_diff {
 };
 
 /*
- * Compare `a`, the new one, with `b`, the reference, element by element. KYMO_EINVAL for different sizes. Different types
- * are compared after rounding to the coarser one. Both on the host.
+ * Compare `a`, the new one, with `b`, the reference, element by element. KYMO_EINVAL for different sizes, and for bytes with
+ * two numbers against a type without. Both on the host.
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_tensor_compare(const struct kymo_tensor *a,
                                                           const struct kymo_tensor *b,

@@ -105,10 +105,10 @@ METHOD(set_gradients, 1, "function_values", NULL)
 METHOD(dump, 0, "dump_if_empty", NULL)
 METHOD(compare_to_dumped_data, 0, "eps_numerical_data", "num_errors_per_tensor_to_show",
        "allow_missing_data_in_current", "allow_missing_data_in_previous", "as_warning",
-       "compare_if_empty", "reference", NULL)
+       "compare_if_empty", "reference", "allow_dtype", NULL)
 METHOD(set_dump_is_compare, 0, "eps_numerical_data", "num_errors_per_tensor_to_show",
        "allow_missing_data_in_current", "allow_missing_data_in_previous", "as_warning", "reference",
-       NULL)
+       "allow_dtype", NULL)
 METHOD(set_dump_type_for_all, 1, "dump_type", "include_tensors", "include_grads", NULL)
 METHOD(push_range, 1, "range_name", NULL)
 METHOD(pop_range, 0, NULL)
@@ -295,15 +295,15 @@ static PyMethodDef dumper_methods[] = {
      "compare_to_dumped_data($self, /, eps_numerical_data=1e-06, num_errors_per_tensor_to_show=1,\n"
      "                       allow_missing_data_in_current=False, "
      "allow_missing_data_in_previous=False,\n                       as_warning=False, "
-     "compare_if_empty=True, reference=None)\n--\n\n"
+     "compare_if_empty=True, reference=None, allow_dtype=False)\n--\n\n"
      "Compare what was added with the dump of the same count in `reference`, by default where "
      "dumps go; then count.\n\nRaises ValueError, or warns, with the places and values that "
-     "differ."},
+     "differ. Another dtype differs too, unless allow_dtype."},
     {"set_dump_is_compare", FASTCALL(dumper_set_dump_is_compare),
      "set_dump_is_compare($self, /, eps_numerical_data=1e-06, num_errors_per_tensor_to_show=1,\n"
      "                    allow_missing_data_in_current=False, "
      "allow_missing_data_in_previous=False,\n                    as_warning=False, "
-     "reference=None)\n--\n\n"
+     "reference=None, allow_dtype=False)\n--\n\n"
      "From now on dump() compares."},
     {"set_dump_type_for_all", FASTCALL(dumper_set_dump_type_for_all),
      "set_dump_type_for_all($self, /, dump_type, include_tensors=True, include_grads=True)\n--\n\n"

@@ -95,7 +95,7 @@ PyObject *tools_import_trace(PyObject *module, PyObject *args);
 /* operators(path, sort, by_name, stack_depth): a Table; `sort` None: what fits. */
 PyObject *tools_operators(PyObject *module, PyObject *args);
 
-/* diff_pending(dir, step, tree, eps, n_errors, allow_missing, allow_extra, rank): what differs, as text; None. */
+/* diff_pending(dir, step, tree, eps, n_errors, allow_missing, allow_extra, allow_dtype, rank): what differs, as text; None. */
 PyObject *tools_diff_pending(PyObject *module, PyObject *args);
 
 /* doctor(path, measure, wait_ms): the findings as a Table, as text, and whether a recording could be made. */

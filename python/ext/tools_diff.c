@@ -107,14 +107,14 @@ static int read_wanted(PyObject *args, struct wanted *wanted)
 {
     struct kymo_diff_options *o = &wanted->options;
     PyObject *a, *b, *tolerance, *rules, *noise, *step, *rank, *partial;
-    int nan_differs, strict_dtype, allow_missing, allow_extra, merge_ranks;
+    int nan_differs, allow_dtype, allow_missing, allow_extra, merge_ranks;
     if (!PyArg_ParseTuple(args, "OOOO!OdpppzOOppO!:diff", &a, &b, &tolerance, &PyTuple_Type, &rules,
-                          &noise, &o->noise_factor, &nan_differs, &strict_dtype, &allow_missing,
+                          &noise, &o->noise_factor, &nan_differs, &allow_dtype, &allow_missing,
                           &o->filter, &step, &rank, &allow_extra, &merge_ranks, &PyTuple_Type,
                           &partial))
         return -1;
     o->nan_differs = (uint32_t)nan_differs;
-    o->strict_dtype = (uint32_t)strict_dtype;
+    o->allow_dtype = (uint32_t)allow_dtype;
     o->allow_missing = (uint32_t)allow_missing;
     o->allow_extra = (uint32_t)allow_extra;
     o->merge_ranks = (uint32_t)merge_ranks;

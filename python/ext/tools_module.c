@@ -65,7 +65,7 @@ static PyMethodDef tools_functions[] = {
     {"compare_pairs", tools_compare_pairs,
      METH_VARARGS, "compare_pairs(a, b, smallest_percent, /)\n--\n\nVerdict, change, its interval, medians, reason."},
     {"diff", tools_diff, METH_VARARGS,
-     "diff(a, b, tolerance, rules, noise, noise_factor, nan_differs, strict_dtype, allow_missing, "
+     "diff(a, b, tolerance, rules, noise, noise_factor, nan_differs, allow_dtype, allow_missing, "
      "filter, step, rank, allow_extra, merge_ranks, partial, /)\n--\n\nTwo dumps: same, partial, "
      "tables, text and JSON."},
     {"memory", tools_memory, METH_VARARGS,
@@ -85,8 +85,9 @@ static PyMethodDef tools_functions[] = {
     {"operators", tools_operators,
      METH_VARARGS, "operators(path, sort, by_name, stack_depth, /)\n--\n\nOperators of a trace of torch.profiler."},
     {"diff_pending", tools_diff_pending, METH_VARARGS,
-     "diff_pending($module, dir, step, tree, eps, n_errors, allow_missing, allow_extra, rank, "
-     "/)\n--\n\n"
+     "diff_pending($module, dir, step, tree, eps, n_errors, allow_missing, allow_extra, "
+     "allow_dtype, "
+     "rank, /)\n--\n\n"
      "What differs between what waits in the dumper and an earlier dump, as text; None."},
     {"doctor", tools_doctor,
      METH_VARARGS, "doctor(path, measure, wait_ms, /)\n--\n\nWhat can be measured here: table, text, can_record."},

@@ -27,14 +27,16 @@ PyObject *tools_diff_pending(PyObject *module, PyObject *args)
     const struct tools_state *state = PyModule_GetState(module);
     PyObject *path = NULL;
     unsigned long long step;
-    int tree, allow_missing, allow_extra, rank;
+    int tree, allow_missing, allow_extra, allow_dtype, rank;
     struct kymo_diff_pending_options options = {0};
-    if (!PyArg_ParseTuple(args, "O&KidIppi:diff_pending", PyUnicode_FSConverter, &path, &step, &tree,
-                          &options.eps, &options.n_errors, &allow_missing, &allow_extra, &rank))
+    if (!PyArg_ParseTuple(args, "O&KidIpppi:diff_pending", PyUnicode_FSConverter, &path, &step,
+                          &tree, &options.eps, &options.n_errors, &allow_missing, &allow_extra,
+                          &allow_dtype, &rank))
         return NULL;
     options.tree = tree != 0 ? KYMO_DUMP_GRADIENTS : KYMO_DUMP_TENSORS;
     options.allow_missing = (uint32_t)allow_missing;
     options.allow_extra = (uint32_t)allow_extra;
+    options.allow_dtype = (uint32_t)allow_dtype;
     options.has_rank = rank >= 0;
     options.rank = rank >= 0 ? (uint64_t)rank : 0;
     kymo_diff *diff = NULL;

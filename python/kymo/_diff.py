@@ -97,7 +97,7 @@ def diff(
     tolerances: Optional[Mapping[str, Union[float, Sequence[float]]]] = None,
     bitwise: bool = False,
     equal_nan: bool = True,
-    strict_dtype: bool = False,
+    allow_dtype: bool = False,
     noise: Optional[Path] = None,
     noise_factor: float = 3.0,
     filter: Optional[str] = None,
@@ -117,11 +117,14 @@ def diff(
     the reference: what the two differ by, `noise_factor` times, is no difference. With `ranks` the ranks of `a` alone
     are compared with the lowest one. With `merge_ranks` the ranks of one side are put together, to be compared with the
     only one of the other: pieces along the axis that is cut, copies, and by adding what matches a pattern of `partial`.
+    A tensor whose dtype changed differs, unless `allow_dtype`; its numbers are compared in a type that holds both.
     """
     from kymo import _tools
 
     if (b is None) != ranks:
         raise ValueError("diff() takes two dumps, or one with ranks=True")
+    if bitwise and allow_dtype:
+        raise ValueError("bitwise and allow_dtype exclude one another")
     given = (atol, rtol, ulp)
     tolerance = None
     if bitwise or any(part is not None for part in given):
@@ -129,7 +132,7 @@ def diff(
     rules = tuple((pattern, _tolerance(parts, equal_nan, False)) for pattern, parts in (tolerances or {}).items())
     return Diff(
         *_tools.diff(
-            a, b, tolerance, rules, noise, noise_factor, not equal_nan, strict_dtype, allow_missing, filter, step, rank,
+            a, b, tolerance, rules, noise, noise_factor, not equal_nan, allow_dtype, allow_missing, filter, step, rank,
             allow_extra, merge_ranks, tuple(partial),
         )
     )  # fmt: skip

@@ -275,6 +275,7 @@ def set_dump_is_compare(
     allow_missing_data_in_previous: bool = False,
     as_warning: bool = False,
     reference: Optional[Path] = None,
+    allow_dtype: bool = False,
 ) -> None:
     """Let dump() compare."""
     state.comparison = {
@@ -284,6 +285,7 @@ def set_dump_is_compare(
         "allow_missing_data_in_previous": allow_missing_data_in_previous,
         "as_warning": as_warning,
         "reference": reference,
+        "allow_dtype": allow_dtype,
     }
 
 
@@ -295,6 +297,7 @@ def compare_to_dumped_data(
     as_warning: bool = False,
     compare_if_empty: bool = True,
     reference: Optional[Path] = None,
+    allow_dtype: bool = False,
 ) -> None:
     """Compare what waits with an earlier dump of the same count."""
     if _is_empty() and not compare_if_empty:
@@ -304,7 +307,7 @@ def compare_to_dumped_data(
         return
     count = _native.TensorDumper().dump_count
     limits = (eps_numerical_data, num_errors_per_tensor_to_show)
-    allowed = (allow_missing_data_in_current, allow_missing_data_in_previous)
+    allowed = (allow_missing_data_in_current, allow_missing_data_in_previous, allow_dtype)
     try:
         _native.dump_wait()
         gradients.put()
@@ -320,7 +323,7 @@ def compare_to_dumped_data(
     _pass_over()
 
 
-def _compare(reference: Optional[Path], count: int, limits: tuple[float, int], allowed: tuple[bool, bool]) -> list[str]:
+def _compare(reference: Optional[Path], count: int, limits: tuple[float, int], allowed: tuple[bool, ...]) -> list[str]:
     from kymo import _tools
 
     directory = os.fspath(reference) if reference is not None else _native.TensorDumper().dump_dir

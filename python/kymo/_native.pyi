@@ -149,6 +149,7 @@ class TensorDumper:
         as_warning: bool = False,
         compare_if_empty: bool = True,
         reference: Union[str, PathLike[str], None] = None,
+        allow_dtype: bool = False,
     ) -> None: ...
     def set_dump_is_compare(
         self,
@@ -158,6 +159,7 @@ class TensorDumper:
         allow_missing_data_in_previous: bool = False,
         as_warning: bool = False,
         reference: Union[str, PathLike[str], None] = None,
+        allow_dtype: bool = False,
     ) -> None: ...
     def set_dump_type_for_all(
         self, dump_type: Optional[_Type], include_tensors: bool = True, include_grads: bool = True

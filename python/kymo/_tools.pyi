@@ -159,7 +159,7 @@ def diff(
     noise: Optional[Union[str, PathLike[str]]],
     noise_factor: float,
     nan_differs: bool,
-    strict_dtype: bool,
+    allow_dtype: bool,
     allow_missing: bool,
     filter: Optional[str],
     step: Optional[int],
@@ -213,6 +213,7 @@ def diff_pending(
     n_errors: int,
     allow_missing: bool,
     allow_extra: bool,
+    allow_dtype: bool,
     rank: int,
     /,
 ) -> Optional[str]: ...

@@ -196,13 +196,128 @@ def test_narrow_floats_are_told_apart_by_one_bit(diff, tmp_path, name):
     diff("a.safetensors", "b.safetensors", "--ulp", "1", status=["close"])
 
 
-def test_another_type_is_rounded_and_told_or_refused(diff, tmp_path):
-    x = np.array([1.001, 2.003], np.float32)
-    np.save(tmp_path / "wide.npy", x)
-    np.save(tmp_path / "narrow.npy", x.astype(np.float16))
-    found = diff("wide.npy", "narrow.npy", status=["same"])
-    assert "another type" in found["warnings"][0]
-    diff("wide.npy", "narrow.npy", "--strict-dtype", status=["dtype"])
+def bf16(tmp_path, name, values):
+    """A safetensors file with one bfloat16 tensor x."""
+    data = np.asarray(values, ml_dtypes.bfloat16)
+    header = json.dumps({"x": {"dtype": "BF16", "shape": list(data.shape), "data_offsets": [0, data.nbytes]}}).encode()
+    (tmp_path / name).write_bytes(struct.pack("<Q", len(header)) + header + data.tobytes())
+
+
+def test_another_dtype_is_named_in_the_first_line_and_differs_unless_allowed(kymo, diff, tmp_path):
+    x = np.array([128.49, 2.0], np.float32)
+    save_file({"x": x}, tmp_path / "wide.safetensors")
+    bf16(tmp_path, "narrow.safetensors", x)
+    done = kymo("diff", "narrow.safetensors", "wide.safetensors")
+    assert done.returncode == 1
+    first = done.stdout.splitlines()[0]
+    assert first == "A and B differ first at step 0, x, in its dtype (bfloat16 in A, float32 in B)."
+    row = diff("narrow.safetensors", "wide.safetensors", status=["dtype"])["tensors"][0]
+    assert row["max_abs"] == pytest.approx(0.49, rel=1e-4) and row["max_ulp"] > 0
+    # The numbers are compared as they are, whatever is allowed.
+    done = kymo("diff", "narrow.safetensors", "wide.safetensors", "--allow-dtype")
+    assert done.returncode == 0
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("Equal within tolerance: largest absolute 0.49 at step 0, x[0], relative 0.00381 ")
+    assert first.endswith("The dtype of 1 value differs, first of x: bfloat16 in A, float32 in B.")
+    for option in (("--atol", "1e-6"), ("--ulp", "0")):
+        found = diff("narrow.safetensors", "wide.safetensors", "--allow-dtype", *option, status=["different"])
+        assert found["first"]["index"] == [0] and found["tensors"][0]["n_wrong"] == 1
+        assert (found["first"]["dtype_a"], found["first"]["dtype_b"]) == ("bfloat16", "float32")
+        assert "(bfloat16 in A, float32 in B)" in found["summary"]
+
+
+def test_equal_numbers_of_two_dtypes_are_no_silent_match(diff, tmp_path):
+    save_file({"x": np.float32([1.5])}, tmp_path / "wide.safetensors")
+    bf16(tmp_path, "narrow.safetensors", [1.5])
+    assert diff("wide.safetensors", "narrow.safetensors", status=["dtype"])["same"] is False
+    found = diff("wide.safetensors", "narrow.safetensors", "--allow-dtype", status=["same"])
+    assert found["summary"].startswith("No difference. The dtype of 1 value differs")
+
+
+def test_bits_of_two_dtypes_are_not_compared(kymo, tmp_path):
+    save_file({"x": np.float32([1.5])}, tmp_path / "wide.safetensors")
+    bf16(tmp_path, "narrow.safetensors", [1.5])
+    done = kymo("diff", "wide.safetensors", "narrow.safetensors", "--bitwise")
+    assert done.returncode == 1
+    first = done.stdout.splitlines()[0]
+    assert "in its dtype (float32 in A, bfloat16 in B)" in first and "no bits in common to compare" in first
+    done = kymo("diff", "wide.safetensors", "narrow.safetensors", "--bitwise", "--allow-dtype")
+    assert done.returncode == 2 and "exclude one another" in done.stderr
+
+
+def test_what_is_within_the_tolerance_is_not_called_equal(kymo, pair):
+    done = kymo("diff", *pair([1.0 + 1e-12, 3.0], [1.0, 3.0]))
+    assert done.returncode == 0
+    assert done.stdout.startswith("Equal within tolerance: largest absolute 1e-12 at step 0, data[0], relative 1e-12 ")
+    assert "No difference" not in done.stdout
+
+
+def test_a_reference_of_zero_is_no_relative_difference_of_zero(kymo, diff, pair):
+    a, b = pair([1.0, 1e-9], [1.0, 0.0])
+    row = diff(a, b)["tensors"][0]
+    assert (row["max_rel_index"], row["max_rel_a"], row["max_rel_b"]) == ("[1]", "1e-09", "0")
+    assert "inf" in kymo("diff", a, b, "--all").stdout
+    rows = list(csv.DictReader(io.StringIO(kymo("diff", a, b, "--csv").stdout)))
+    assert rows[0]["max_rel"] == "inf"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "difference"),
+    [
+        (np.array([2**53 + 1]), np.array([2**53]), 1),
+        (np.array([-(2**53) - 1]), np.array([-(2**53)]), -1),
+        (np.array([2**64 - 1], np.uint64), np.array([2**64 - 2], np.uint64), 1),
+        (np.array([2**63], np.uint64), np.array([2**63 - 1], np.int64), 1),
+        (np.array([2**53 + 1]), np.array([2.0**53]), 1),
+        (np.array([2.0**53]), np.array([2**53 + 1], np.uint64), -1),
+        (np.array([2**24 + 1], np.int32), np.array([2.0**24], np.float32), 1),
+        (np.array([0.1]), np.array([0.1], np.float32), 0.1 - float(np.float32(0.1))),
+        (np.array([True]), np.array([1.25], np.float16), -0.25),
+    ],
+)
+def test_differences_are_exact_for_any_two_dtypes(diff, pair, a, b, difference):
+    found = diff(*pair(a, b), "--allow-dtype", "--atol", "0", status=["different"])
+    assert found["first"]["difference"] == difference
+    assert found["tensors"][0]["max_abs"] == pytest.approx(abs(difference))
+    assert found["tensors"][0]["max_ulp"] >= 1
+
+
+def test_a_json_without_dtypes_is_no_change_of_dtype(diff, tmp_path):
+    """Its floats may be shortened to what reads back; any other number is compared as it is."""
+    nearest = np.float32(7.038531e-26)  # of two float32, the float64 of this text is in the middle
+    odd = next(v for v in (nearest, np.nextafter(nearest, np.float32(0)), np.nextafter(nearest, np.float32(1)))
+               if str(v) == "7.038531e-26")  # fmt: skip
+    x = np.float32([0.1, 1e5 + 0.3, odd, 3])
+    save_file({"x": x}, tmp_path / "x.safetensors")
+    (tmp_path / "short.json").write_text('{"x": [' + ", ".join(str(v) for v in x) + "]}")
+    (tmp_path / "exact.json").write_text(json.dumps({"x": x.tolist()}))
+    (tmp_path / "other.json").write_text(json.dumps({"x": [0.1 + 1e-12, *x.tolist()[1:]]}))
+    diff("x.safetensors", "exact.json", "--atol", "0", status=["same"])
+    diff("short.json", "x.safetensors", "--atol", "0", status=["same"])
+    found = diff("x.safetensors", "other.json", "--atol", "0", status=["different"])
+    assert found["first"]["index"] == [0] and found["tensors"][0]["n_wrong"] == 1
+
+
+def test_integers_of_a_manifest_are_compared_as_integers(diff, tmp_path):
+    big = {"a": 2**53 + 1, "b": 10**9 + 1, "c": 2**64 + 1, "d": 2**63 + 1}
+    less = {key: value - 1 for key, value in big.items()}
+    tree(tmp_path / "a", big)
+    tree(tmp_path / "b", less)
+    found = diff("a", "b", "--atol", "0")
+    assert found["same"] is False and found["counts"]["different"] >= 3
+
+
+def test_texts_that_differ_are_shown(kymo, diff, tmp_path):
+    long = "word " * 60
+    tree(tmp_path / "a", {"first": long + "here", "name": "adam", "none": ""})
+    tree(tmp_path / "b", {"first": long + "there", "name": "sgd", "none": "x"})
+    done = kymo("diff", "a", "b")
+    assert done.returncode == 1
+    assert "word here, B has " in done.stdout.splitlines()[0] and "word there" in done.stdout.splitlines()[0]
+    assert "adam" in done.stdout and "sgd" in done.stdout and '""' in done.stdout
+    rows = diff("a", "b")["tensors"]
+    assert (rows[1]["value_a"], rows[1]["value_b"]) == ("adam", "sgd")
+    assert rows[0]["value_a"].endswith("word here") and rows[0]["value_b"].endswith("word there")
 
 
 def test_another_shape_differs(diff, pair):

@@ -75,9 +75,15 @@ class Library:
         self.lib.kymo__kernels_force.restype = ctypes.c_bool
         self.lib.kymo_tensor_digest.argtypes = [c_void_p, c_void_p, c_void_p]
         self.lib.kymo_tensor_element.argtypes = [c_void_p, c_uint64, c_void_p, ctypes.c_size_t]
+        self.lib.kymo__narrow.argtypes = [ctypes.c_int, ctypes.c_double]
+        self.lib.kymo__narrow.restype = ctypes.c_uint32
 
     def dtype(self, name: str) -> int:
         return int(self.lib.kymo_dtype_find(name.encode()))
+
+    def narrow(self, dtype: str, value: float) -> int:
+        """Round to a type of less than 32 bits; its bits."""
+        return int(self.lib.kymo__narrow(self.dtype(dtype), value))
 
     def force(self, level: Optional[str]) -> bool:
         """Choose kernels: "plain", "avx2", "avx512", or None for the best."""

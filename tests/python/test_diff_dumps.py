@@ -311,3 +311,54 @@ def test_the_dumper_must_be_off(tmp_path):
     kymo.TensorDumper().enable(tmp_path)
     with pytest.raises(kymo.StateError, match="is on already"):
         kymo.check_deterministic(lambda: 1)
+
+
+# ---- types ----
+
+
+def test_a_change_of_dtype_is_a_difference_unless_it_is_allowed(tmp_path):
+    torch = pytest.importorskip("torch")
+    x = torch.tensor([128.49, 2.0])
+    a = write(tmp_path / "a", {"x": x.bfloat16()})
+    b = write(tmp_path / "b", {"x": x})
+    found = kymo.diff(a, b)
+    assert not found.same and found.tensors["status"] == ["dtype"]
+    assert repr(found).splitlines()[0].endswith("x, in its dtype (bfloat16 in A, float32 in B).")
+    assert found.tensors["max_abs"] == [pytest.approx(0.49, rel=1e-4)]
+    allowed = kymo.diff(a, b, allow_dtype=True)
+    assert allowed.same and allowed.tensors["status"] == ["close"]
+    assert repr(allowed).startswith("Equal within tolerance: largest absolute 0.49 ")
+    assert not kymo.diff(a, b, allow_dtype=True, atol=1e-6).same
+    assert not kymo.diff(a, b, allow_dtype=True, ulp=0).same
+    assert "no bits in common" in repr(kymo.diff(a, b, bitwise=True))
+    with pytest.raises(ValueError, match="exclude one another"):
+        kymo.diff(a, b, bitwise=True, allow_dtype=True)
+
+
+def test_a_relative_difference_from_zero_is_infinite(tmp_path):
+    a = write(tmp_path / "a", {"x": np.float32([1, 1e-7])})
+    b = write(tmp_path / "b", {"x": np.float32([1, 0])})
+    assert kymo.diff(a, b).tensors["max_rel"] == [float("inf")]
+
+
+@pytest.mark.parametrize("big", [2**53, 10**9, 2**63, 2**64, 10**30])
+def test_integers_that_are_not_tensors_are_compared_as_integers(tmp_path, big):
+    a = write(tmp_path / "a", {"x": {"n": big + 1, "same": big}})
+    b = write(tmp_path / "b", {"x": {"n": big, "same": big}})
+    found = kymo.diff(a, b)
+    assert found.tensors["status"] == ["different", "same"]
+    assert str(big + 1) in repr(found) and f"B has {big}" in repr(found)
+
+
+def test_floats_that_are_not_tensors_are_within_a_tolerance_or_not(tmp_path):
+    a = write(tmp_path / "a", {"x": {"loss": 1.0 + 1e-9}})
+    b = write(tmp_path / "b", {"x": {"loss": 1.0}})
+    assert repr(kymo.diff(a, b)).startswith("Equal within tolerance: largest absolute 1e-09 at step 0, x.loss")
+    assert kymo.diff(a, b, atol=1e-12).tensors["status"] == ["different"]
+
+
+def test_equal_statistics_are_not_called_no_difference_without_a_word(tmp_path):
+    a = write(tmp_path / "a", {"x": np.float32([1, 2, 3])}, mode="stats")
+    found = kymo.diff(a, write(tmp_path / "b", {"x": np.float32([3, 2, 1])}, mode="stats"))
+    assert found.same
+    assert repr(found).splitlines()[0] == "No difference. Only statistics were kept of 1 value."

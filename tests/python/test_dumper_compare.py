@@ -329,3 +329,47 @@ def test_an_exit_cannot_hide_a_mismatch(run_python, action, call):
     done = run_python(EXIT.format(action=action, call=call, value=1.0), check=False)
     assert done.returncode == 0
     assert "went on" not in done.stdout
+
+
+# ---- types ----
+
+
+def test_a_change_of_dtype_is_named_in_the_first_line_unless_it_is_allowed(folder):
+    dumper = kymo.TensorDumper(folder)
+    x = torch.tensor([128.49, 2.0])
+    try:
+        reference(dumper, {"x": x}, Type.NPY)
+        text = failure(dumper, {"x": x.bfloat16()}, Type.NPY, eps_numerical_data=1.0)
+        assert text.splitlines()[0].endswith("The dtype of d.x differs: float32 in the dump, bfloat16 now.")
+        dumper.reset_dump_count()
+        compare(dumper, {"x": x.bfloat16()}, Type.NPY, eps_numerical_data=1.0, allow_dtype=True)
+        dumper.reset_dump_count()
+        text = failure(dumper, {"x": x.bfloat16()}, Type.NPY, eps_numerical_data=1e-6, allow_dtype=True)
+        assert "difference: -0.49" in text and "d.x[0]" in text and "d.x[1]" not in text
+        dumper.reset_dump_count()
+        dumper.set_dump_is_compare(eps_numerical_data=1.0, allow_dtype=True)
+        dumper.add_tensor_data("d", {"x": x.bfloat16()}, Type.NPY)
+        dumper.dump()
+    finally:
+        dumper.reset()
+
+
+def test_differences_of_large_integers_are_exact(dumper):
+    reference(dumper, {"x": torch.tensor([2**53]), "n": 2**64 - 1})
+    text = failure(dumper, {"x": torch.tensor([2**53 + 1]), "n": 2**64 - 2})
+    assert "difference: 1\n" in text + "\n" and "difference: -1\n" in text + "\n"
+
+
+def test_differences_of_complex_numbers_have_two_parts(dumper, layout):
+    if layout == "accvlab":
+        pytest.skip("its JSON has no complex numbers")
+    reference(dumper, {"x": torch.tensor([1 + 2j])})
+    assert "difference: (0,1)" in failure(dumper, {"x": torch.tensor([1 + 3j])})
+
+
+def test_a_json_that_was_written_shortened_or_not_is_equal_with_eps_0(dumper):
+    x = torch.tensor([0.1, 1e5 + 0.3, 3.0])
+    reference(dumper, {"x": x})
+    compare(dumper, {"x": x}, eps_numerical_data=0)
+    dumper.reset_dump_count()
+    failure(dumper, {"x": x + torch.tensor([1e-8, 0, 0])}, eps_numerical_data=0)

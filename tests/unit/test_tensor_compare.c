@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tensor/tensor_internal.h"
+#include "tensor/tensor_kernels.h"
 
 static struct kymo_tensor vector(enum kymo_dtype dtype, const void *data, const int64_t *n)
 {
@@ -234,36 +235,175 @@ static void measures_are_what_they_say(void **state)
     assert_int_equal(compare(KYMO_F32, a, b, 4, (struct kymo_tolerance){.rel = 0.2499}).n_wrong, 2);
 }
 
-static void a_reference_of_zero_needs_an_absolute_tolerance(void **state)
+static void a_reference_of_zero_has_an_infinite_relative_difference(void **state)
 {
     (void)state;
-    const float a[] = {1e-7f, 1}, b[] = {0, 2};
-    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 2, exact);
+    const float a[] = {3, 1e-7f, 0, 1}, b[] = {2, 0, 0, 2};
+    struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 4, exact);
     assert_true(isinf(d.needs_rel));
-    assert_true(d.rel.value == 0.5 && d.rel.index == 1);
+    assert_true(isinf(d.rel.value) && d.rel.index == 1);
     assert_true(d.needs_abs == 1);
+    const double a64[] = {0, -1e-300}, b64[] = {0, 0};
+    d = compare(KYMO_F64, a64, b64, 2, exact);
+    assert_true(isinf(d.rel.value) && d.rel.index == 1);
+    const int64_t ai[] = {5, 1}, bi[] = {4, 0};
+    d = compare(KYMO_I64, ai, bi, 2, exact);
+    assert_true(isinf(d.rel.value) && d.rel.index == 1 && isinf(d.needs_rel));
+    d = compare(KYMO_F32, b, b, 4, exact);
+    assert_true(d.rel.value == 0 && d.needs_rel == 0);
 }
 
-static void types_are_compared_after_rounding_to_the_coarser(void **state)
+static void nothing_is_rounded_before_it_is_compared(void **state)
 {
     (void)state;
-    const float a[] = {1.00390625f, 3.1415927f, -0.1f};
-    const uint16_t b[] = {0x3f80, 0x4049, 0xbdcd}; /* bfloat16: 1, 3.140625, -0.10009766 */
-    const int64_t n = 3;
+    const float a[] = {1.00390625f, 125.49f, -0.1f};
+    const uint16_t b[] = {0x3f80, 0x42fa, 0xbdcd}; /* bfloat16: 1, 125, -0.10009766 */
+    const int64_t n = 3, one = 1;
     const struct kymo_tensor ta = vector(KYMO_F32, a, &n), tb = vector(KYMO_BF16, b, &n);
     struct kymo_tensor_diff d;
     assert_int_equal(kymo_tensor_compare(&ta, &tb, &exact, &d), KYMO_OK);
-    assert_int_equal(d.n_wrong, 0);
-    assert_int_equal(kymo_tensor_compare(&tb, &ta, &exact, &d), KYMO_OK);
-    assert_int_equal(d.n_wrong, 0);
-    const int32_t i[] = {1, 3, 0};
-    const struct kymo_tensor ti = vector(KYMO_I32, i, &n);
-    assert_int_equal(kymo_tensor_compare(&ti, &tb, &exact, &d), KYMO_OK);
-    assert_int_equal(d.n_wrong, 2);
-    const uint8_t u[] = {1, 3, 0};
-    const struct kymo_tensor tu = vector(KYMO_U8, u, &n);
-    assert_int_equal(kymo_tensor_compare(&ti, &tu, &exact, &d), KYMO_OK);
-    assert_int_equal(d.n_wrong, 0);
+    assert_true(d.n_wrong == 3 && d.n_unequal == 3);
+    assert_true(d.abs.index == 1 && d.abs.value == (double)(125.49f - 125));
+    assert_true(d.ulp.value >= 1);
+    const struct kymo_tolerance tight = {.abs = 0.4, .rel = 1e-4};
+    assert_int_equal(kymo_tensor_compare(&tb, &ta, &tight, &d), KYMO_OK);
+    assert_int_equal(d.n_wrong, 1);
+    /* 2^53 + 1, which float64 does not hold, against 2^53 */
+    const int64_t i64[] = {(INT64_C(1) << 53) + 1};
+    const double f64[] = {0x1p53};
+    const struct kymo_tensor ti = vector(KYMO_I64, i64, &one), tf = vector(KYMO_F64, f64, &one);
+    if (getenv("KYMO_VALGRIND") != NULL)
+        skip(); /* its long double has 53 bits */
+    assert_int_equal(kymo_tensor_compare(&ti, &tf, &exact, &d), KYMO_OK);
+    assert_true(d.n_wrong == 1 && d.abs.value == 1 && d.ulp.value == 1);
+    assert_int_equal(kymo_tensor_compare(&tf, &ti, &exact, &d), KYMO_OK);
+    assert_true(d.n_wrong == 1 && d.abs.value == 1);
+}
+
+static void a_real_number_is_a_complex_one(void **state)
+{
+    (void)state;
+    const float a[] = {1, 2}, b[] = {1, 0, 2, 0.5f};
+    const int64_t two = 2;
+    const struct kymo_tensor ta = vector(KYMO_F32, a, &two), tb = vector(KYMO_C64, b, &two);
+    struct kymo_tensor_diff d;
+    assert_int_equal(kymo_tensor_compare(&ta, &tb, &exact, &d), KYMO_OK);
+    assert_true(d.n == 2 && d.n_wrong == 1 && d.first_wrong == 1 && d.abs.value == 0.5);
+}
+
+static void a_tolerance_that_passes_is_not_rounded_down(void **state)
+{
+    (void)state;
+    const int64_t a[] = {(INT64_C(1) << 53) + 1}, b[] = {0};
+    const struct kymo_tensor_diff d = compare(KYMO_I64, a, b, 1, exact);
+    const struct kymo_tolerance least = {.abs = d.needs_abs};
+    assert_int_equal(compare(KYMO_I64, a, b, 1, least).n_wrong, 0);
+}
+
+/* ---- every pair of types, against long double ---- */
+
+enum { N_PAIRS = 600 };
+
+static uint64_t random_bits(void)
+{
+    static uint64_t x = 88172645463325252;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return x;
+}
+
+static long double value_at(const struct kymo__dtype *type, const unsigned char *data, size_t i,
+                            unsigned k)
+{
+    double parts[2] = {0};
+    int64_t integer;
+    uint64_t natural;
+    data += i * type->size;
+    memcpy(&integer, data, KYMO__MIN(type->size, sizeof integer));
+    memcpy(&natural, data, KYMO__MIN(type->size, sizeof natural));
+    if (type->part == KYMO_I64 || type->part == KYMO_U64)
+        return k != 0 ? 0 : type->part == KYMO_I64 ? (long double)integer : (long double)natural;
+    kymo__widen_to_double((enum kymo_dtype)type->part, data, type->n_parts, parts);
+    return parts[k];
+}
+
+/* The number of the type that is next to x, or any. */
+static void put_near(const struct kymo__dtype *type, unsigned char *out, long double x)
+{
+    const int64_t integer = isfinite(x) && fabsl(x) < 0x1p63L ? (int64_t)x : 7;
+    const double real = (double)x;
+    const float single = (float)x;
+    const uint32_t narrow = type->kind == KYMO__IS_FLOAT && type->part_bits < 32
+                                ? kymo__narrow((enum kymo_dtype)type->part, real)
+                                : 0;
+    const void *from = type->kind != KYMO__IS_FLOAT ? (const void *)&integer
+                       : type->part_bits == 64      ? (const void *)&real
+                       : type->part_bits == 32      ? (const void *)&single
+                                                    : &narrow;
+    for (unsigned k = 0; k < type->n_parts; k++)
+        memcpy(out + k * type->part_bits / 8, from, type->part_bits / 8);
+}
+
+static void fill_pair(const struct kymo__dtype *a, const struct kymo__dtype *b,
+                      unsigned char *data_a, unsigned char *data_b)
+{
+    for (size_t i = 0; i < (size_t)N_PAIRS * 16; i++) {
+        data_a[i] = (unsigned char)random_bits();
+        data_b[i] = (unsigned char)random_bits();
+    }
+    for (size_t i = 0; i < N_PAIRS; i++) {
+        if (i % 3 == 0) /* numbers that both may have */
+            put_near(a, data_a + i * a->size, (int64_t)(random_bits() % 200) - 100);
+        if (i % 3 != 1)
+            put_near(b, data_b + i * b->size, value_at(a, data_a, i, 0));
+    }
+}
+
+static void try_pair(enum kymo_dtype dtype_a, enum kymo_dtype dtype_b)
+{
+    static unsigned char data_a[N_PAIRS * 16], data_b[N_PAIRS * 16];
+    const struct kymo__dtype *a = kymo__dtype_get(dtype_a), *b = kymo__dtype_get(dtype_b);
+    const int64_t n = N_PAIRS;
+    const struct kymo_tensor ta = vector(dtype_a, data_a, &n), tb = vector(dtype_b, data_b, &n);
+    fill_pair(a, b, data_a, data_b);
+    uint64_t n_unequal = 0, first = UINT64_MAX;
+    long double largest = 0;
+    for (size_t i = 0; i < N_PAIRS; i++) {
+        bool differs = false;
+        for (unsigned k = 0; k < KYMO__MAX(a->n_parts, b->n_parts); k++) {
+            const long double x = value_at(a, data_a, i, k), y = value_at(b, data_b, i, k);
+            differs |= isnan(x) || isnan(y) ? !(isnan(x) && isnan(y)) : x != y;
+            if (isfinite(x) && isfinite(y))
+                largest = fmaxl(largest, fabsl(x - y));
+        }
+        n_unequal += differs;
+        if (differs && first == UINT64_MAX)
+            first = i;
+    }
+    struct kymo_tensor_diff d;
+    assert_int_equal(kymo_tensor_compare(&ta, &tb, &exact, &d), KYMO_OK);
+    if (d.n_unequal != n_unequal || d.n_wrong != n_unequal || d.first_wrong != first)
+        fail_msg("%s against %s: %d of %d", a->name, b->name, (int)d.n_wrong, (int)n_unequal);
+    const bool is_rounded = fabsl(d.abs.value - largest) > 1e-6L * largest;
+    if (isfinite(d.abs.value) && is_rounded)
+        fail_msg("%s against %s: %g, and not %Lg", a->name, b->name, d.abs.value, largest);
+}
+
+static void every_pair_of_types_is_compared_exactly(void **state)
+{
+    (void)state;
+    if (getenv("KYMO_VALGRIND") != NULL)
+        skip(); /* its long double has 53 bits */
+    static const char *const levels[] = {"plain", "avx2", "avx512"};
+    for (size_t level = 0; level < KYMO__COUNT_OF(levels); level++) {
+        if (!kymo__kernels_force(levels[level]))
+            continue;
+        for (int a = KYMO_BOOL; a < KYMO_F4_E2M1X2; a++)
+            for (int b = KYMO_BOOL; b < KYMO_F4_E2M1X2; b++)
+                try_pair((enum kymo_dtype)a, (enum kymo_dtype)b);
+    }
+    (void)kymo__kernels_force(NULL);
 }
 
 #ifdef __x86_64__
@@ -307,7 +447,7 @@ static void what_cannot_be_compared_is_refused(void **state)
     assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_EINVAL);
     b.rank = 0;
     assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_EINVAL);
-    b = vector(KYMO_C64, x, &two);
+    b = vector(KYMO_I4X2, x, &two);
     assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_EINVAL);
     b = a;
     const struct kymo_tolerance negative = {.abs = -1}, none = {.rel = NAN};
@@ -331,8 +471,11 @@ int main(void)
         cmocka_unit_test(halves_of_bytes_are_numbers),
         cmocka_unit_test(places_are_counted_through_zero),
         cmocka_unit_test(measures_are_what_they_say),
-        cmocka_unit_test(a_reference_of_zero_needs_an_absolute_tolerance),
-        cmocka_unit_test(types_are_compared_after_rounding_to_the_coarser),
+        cmocka_unit_test(a_reference_of_zero_has_an_infinite_relative_difference),
+        cmocka_unit_test(nothing_is_rounded_before_it_is_compared),
+        cmocka_unit_test(a_real_number_is_a_complex_one),
+        cmocka_unit_test(a_tolerance_that_passes_is_not_rounded_down),
+        cmocka_unit_test(every_pair_of_types_is_compared_exactly),
 #ifdef __x86_64__
         cmocka_unit_test(a_host_that_flushes_denormals_changes_nothing),
 #endif

@@ -255,6 +255,35 @@ static void kernels_of_every_level_agree_with_the_careful_code(void **state)
                 try_type(types[t], (enum flavour)flavour, counts[c], c % 2);
 }
 
+/* Two types: the common one is float32, float64 or none, and `b` is a rounded `a`. */
+static void kernels_agree_on_pairs_of_types_too(void **state)
+{
+    (void)state;
+    if (getenv("KYMO_VALGRIND") != NULL)
+        skip();
+    static const enum kymo_dtype types[] = {KYMO_F32,  KYMO_F64,       KYMO_F16,
+                                            KYMO_BF16, KYMO_F8_E4M3FN, KYMO_F8_E8M0FNU,
+                                            KYMO_I8,   KYMO_I32,       KYMO_I64};
+    enum { N = 9999 };
+    static uint64_t a[N], b[N];
+    const int64_t n = N;
+    for (size_t t = 0; t < KYMO__COUNT_OF(types); t++)
+        for (size_t u = 0; u < KYMO__COUNT_OF(types); u++) {
+            const struct kymo_tensor ta = {.data = a, .dtype = types[t], .rank = 1, .sizes = &n};
+            const struct kymo_tensor tb = {.data = b, .dtype = types[u], .rank = 1, .sizes = &n};
+            for (size_t i = 0; i < N; i++) {
+                const double x = first_number(NOISE);
+                a[i] = b[i] = (uint64_t)(int64_t)(x * 100);
+                if (kymo__dtype_get(types[t])->kind == KYMO__IS_FLOAT)
+                    put(types[t], a, i, x);
+                if (kymo__dtype_get(types[u])->kind == KYMO__IS_FLOAT)
+                    put(types[u], b, i, i % 7 == 0 ? 0 : x);
+            }
+            try_levels(&ta, &tb, kymo_tolerance_default(types[t], types[u]));
+            try_levels(&ta, &tb, (struct kymo_tolerance){.abs = 1e-4, .ulp = 3, .nan_equal = 1});
+        }
+}
+
 static void statistics_of_integers_agree_too(void **state)
 {
     (void)state;
@@ -334,6 +363,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_of_every_level_agree_with_the_careful_code),
+        cmocka_unit_test(kernels_agree_on_pairs_of_types_too),
         cmocka_unit_test(statistics_of_integers_agree_too),
         cmocka_unit_test(digests_are_the_same_on_every_level),
         cmocka_unit_test(any_number_of_threads_gives_the_same_digits),
