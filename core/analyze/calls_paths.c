@@ -67,6 +67,15 @@ static void put_thread_name(kymo_table *table, const struct kymo__calls *calls, 
         kymo__put_string(table, thread->name);
 }
 
+/* Samples have no counts. */
+static void put_count(kymo_table *table, const struct kymo__calls *calls, uint64_t n)
+{
+    if (calls->from_samples)
+        kymo_table_null(table);
+    else
+        kymo_table_u64(table, n);
+}
+
 static void put_path(kymo_table *table, const struct kymo__calls *calls, uint32_t i, uint32_t depth,
                      uint64_t whole_ns, uint64_t gpu_ns)
 {
@@ -78,7 +87,7 @@ static void put_path(kymo_table *table, const struct kymo__calls *calls, uint32_
     kymo__put_string(table, calls->signatures[node->signature].text);
     kymo__calls_put_where(table, &calls->functions[node->function]);
     put_thread_name(table, calls, node->thread);
-    kymo_table_u64(table, node->calls);
+    put_count(table, calls, node->calls);
     kymo_table_u64(table, node->self_ns);
     kymo_table_u64(table, node->total_ns);
     kymo__put_share(table, node->total_ns, whole_ns);
@@ -226,8 +235,8 @@ struct thread_sums {
     uint64_t functions;
 };
 
-static void put_thread(kymo_table *table, const struct kymo__call_thread *thread,
-                       const struct thread_sums *sums)
+static void put_thread(kymo_table *table, const struct kymo__calls *calls,
+                       const struct kymo__call_thread *thread, const struct thread_sums *sums)
 {
     if (thread->rank >= 0)
         kymo_table_i64(table, thread->rank);
@@ -236,7 +245,7 @@ static void put_thread(kymo_table *table, const struct kymo__call_thread *thread
     kymo_table_i64(table, thread->pid);
     kymo_table_i64(table, thread->tid);
     kymo__put_string(table, thread->name);
-    kymo_table_u64(table, sums->calls);
+    put_count(table, calls, sums->calls);
     kymo_table_u64(table, sums->functions);
     kymo_table_u64(table, sums->self_ns);
 }
@@ -256,7 +265,7 @@ bool kymo__calls_put_threads(struct kymo_calls_report *report)
                 kymo__pairs_add(&seen, node->thread, node->function, &failed);
     }
     for (size_t i = 0; !failed && i < calls->n_threads; i++)
-        put_thread(report->tables[KYMO__CALLS_THREADS], &calls->threads[i], &sums[i]);
+        put_thread(report->tables[KYMO__CALLS_THREADS], calls, &calls->threads[i], &sums[i]);
     kymo__pairs_fini(&seen);
     kymo__free(sums);
     return !failed;
@@ -296,6 +305,9 @@ static void put_notes(struct kymo_calls_report *report)
                 "processes could not write their logs to the end");
     if (calls->from_ranges)
         put_note(report, "nothing was profiled: these are the ranges of the recording");
+    if (calls->from_samples)
+        put_note(report, "no calls were profiled: these are samples, which have no call counts; "
+                         "'kymo run --calls' counts calls");
     if (calls->other_paths != 0)
         put_note(report,
                  "the paths of %llu calls were not followed, because the profile's memory was used "
@@ -327,8 +339,8 @@ void kymo__calls_put_totals(struct kymo_calls_report *report,
         all.self_ns += sum->self_ns;
         n_functions += sum->calls != 0;
     }
-    kymo_table_u64(table, all.calls);
-    kymo_table_u64(table, all.primitive);
+    put_count(table, calls, all.calls);
+    put_count(table, calls, all.primitive);
     kymo_table_u64(table, n_functions);
     kymo_table_u64(table, calls->n_signatures - 1);
     kymo_table_u64(table, calls->n_nodes - 1);
@@ -342,6 +354,8 @@ void kymo__calls_put_totals(struct kymo_calls_report *report,
         kymo_table_null(table);
     kymo_table_u64(table, report->subtracted_ns);
     kymo__put_string(table, timer_of(calls));
-    kymo__put_string(table, calls->from_ranges ? "ranges" : "calls");
+    kymo__put_string(table, calls->from_ranges    ? "ranges"
+                            : calls->from_samples ? "samples"
+                                                  : "calls");
     put_notes(report);
 }

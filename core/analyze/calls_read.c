@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/calls.h"
+#include "analyze/samples.h"
 #include "read/read_internal.h"
 #include <kymo/samples_report.h>
 
@@ -358,7 +359,9 @@ kymo_status kymo__calls_read(struct kymo__calls *calls, kymo_recording *const *r
         return kymo__calls_read_samples(calls, recordings, n, NULL);
     if (!kymo__calls_init(calls))
         return no_memory();
-    calls->from_ranges = from_ranges;
+    /* Ranges that were made of another tool's samples count samples. */
+    calls->from_samples = from_ranges && kymo__samples_are_imported(recordings, n);
+    calls->from_ranges = from_ranges && !calls->from_samples;
     kymo_status status = KYMO_OK;
     for (size_t r = 0; r < n && status == KYMO_OK; r++)
         for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]) && status == KYMO_OK; i++)

@@ -126,13 +126,14 @@ static void put_known(kymo_table *table, uint64_t ns, bool is_known)
 static void put_sums(kymo_table *table, const struct kymo_calls_report *report,
                      const struct kymo__call_sum *sum, uint64_t whole_ns)
 {
-    kymo_table_u64(table, sum->calls);
-    kymo_table_u64(table, sum->primitive);
-    kymo_table_u64(table, sum->resumes);
+    const bool is_counted = !report->calls.from_samples;
+    put_known(table, sum->calls, is_counted);
+    put_known(table, sum->primitive, is_counted);
+    put_known(table, sum->resumes, is_counted);
     kymo_table_u64(table, sum->self_ns);
-    put_mean(table, sum->self_ns, sum->calls);
+    put_mean(table, sum->self_ns, is_counted ? sum->calls : 0);
     kymo_table_u64(table, sum->total_ns);
-    put_mean(table, sum->total_ns, sum->primitive);
+    put_mean(table, sum->total_ns, is_counted ? sum->primitive : 0);
     put_known(table, sum->max_ns, sum->max_ns != 0);
     kymo__put_share(table, sum->self_ns, whole_ns);
     put_known(table, sum->gpu_ns, report->calls.has_gpu);
@@ -192,8 +193,8 @@ static void put_pair(struct kymo_calls_report *report, enum kymo__calls_table wh
         put_label(table, calls, sums, both[i]);
         kymo__calls_put_where(table, &calls->functions[kymo__entity_function(sums, calls, both[i])]);
     }
-    kymo_table_u64(table, edge->sum.calls);
-    kymo_table_u64(table, edge->sum.primitive);
+    put_known(table, edge->sum.calls, !calls->from_samples);
+    put_known(table, edge->sum.primitive, !calls->from_samples);
     kymo_table_u64(table, edge->sum.self_ns);
     kymo_table_u64(table, edge->sum.total_ns);
     kymo__put_share(table, edge->sum.total_ns, sums->entities[of].total_ns);

@@ -311,9 +311,10 @@ static void tell(const struct reading *r, uint64_t unit_ns)
         kymo__text_duration(&unit, (double)unit_ns, NULL);
         kymo__buf_put(&unit, "", 1);
         if (!unit.failed)
-            kymo__sink_note(r->processes[i].process,
-                            "%llu samples, taken as %s each; %s has no times",
-                            (unsigned long long)r->processes[i].n_samples, unit.data, path);
+            kymo__sink_note(
+                r->processes[i].process,
+                "%llu samples, taken as %s each, so that counts are samples; %s has no times",
+                (unsigned long long)r->processes[i].n_samples, unit.data, path);
         kymo__buf_fini(&unit);
     }
     if (r->is_difference)

@@ -9,6 +9,8 @@
  *   cfn=(2) len
  *   calls=5 0                   how often, and at which line that is
  *   7 14                        from which line, and what the calls cost in all
+ *
+ * Samples have no counts: theirs are 0, and a comment says so.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -76,7 +78,8 @@ static void put_row(struct dump *dump, uint32_t number, size_t *edge)
         const struct kymo__call_edge *const to = &files->edges[*edge];
         put_file(dump, "cfi", to->callee);
         put_function(dump, "cfn", to->callee);
-        kymo__buf_printf(&dump->line, "calls=%" PRIu64 " %u\n%u %" PRIu64 "\n", to->sum.calls,
+        kymo__buf_printf(&dump->line, "calls=%" PRIu64 " %u\n%u %" PRIu64 "\n",
+                         files->calls.from_samples ? 0 : to->sum.calls,
                          files->rows[to->callee].line, at, to->sum.total_ns);
     }
 }
@@ -97,6 +100,8 @@ static void put_head(struct dump *dump, kymo_recording *const *recordings, size_
         whole_ns += dump->files.rows[i].sum.self_ns;
     kymo__buf_printf(&dump->line, "# callgrind format\nversion: 1\ncreator: kymo %s\n",
                      kymo_version());
+    if (dump->files.calls.from_samples)
+        kymo__buf_puts(&dump->line, "# samples: call counts are unknown, and 0 below\n");
     if (n != 0 && kymo_recording_n_processes(recordings[0]) != 0) {
         kymo__buf_puts(&dump->line, "cmd: ");
         put_text(&dump->line, kymo_recording_process(recordings[0], 0)->command);

@@ -150,7 +150,10 @@ static kymo_status put_totals(struct answer *answer)
     const struct kymo_cell cost = kymo__cell_of(totals, 0, "cost_per_call_ns");
     const char *const timer = kymo__cell_of(totals, 0, "timer").as.text;
     kymo__buf_puts(line, kymo__style(&answer->lines, BOLD));
-    kymo__text_count_of(line, calls, answer->report->calls.from_ranges ? "range" : "call");
+    if (answer->report->calls.from_samples)
+        kymo__buf_puts(line, "samples");
+    else
+        kymo__text_count_of(line, calls, answer->report->calls.from_ranges ? "range" : "call");
     kymo__buf_puts(line, kymo__style(&answer->lines, PLAIN));
     if (primitive != calls) {
         kymo__buf_puts(line, " (");

@@ -5,7 +5,8 @@
  *   (file, line, function): (primitive calls, calls, own seconds, seconds in all,
  *                            {caller: (calls, primitive calls, own seconds, seconds in all)})
  *
- * A function that was called with other arguments is another row, where signatures were recorded.
+ * A function that was called with other arguments is another row, where signatures were recorded. Samples have no counts:
+ * their calls are 0, for which pstats leaves the time per call empty.
  */
 #include <string.h>
 
@@ -67,6 +68,11 @@ static void put_tuple(struct kymo__buf *bytes, uint32_t n)
 
 /* ---- rows ---- */
 
+static void put_count(struct dump *dump, uint64_t n)
+{
+    put_integer(&dump->bytes, dump->files.calls.from_samples ? 0 : n);
+}
+
 static void put_key(struct dump *dump, uint32_t number)
 {
     const struct kymo__call_row *const row = &dump->files.rows[number];
@@ -83,8 +89,8 @@ static void put_row(struct dump *dump, uint32_t number, size_t *edge)
     struct kymo__buf *const bytes = &dump->bytes;
     put_key(dump, number);
     put_tuple(bytes, 5);
-    put_integer(bytes, sum->primitive);
-    put_integer(bytes, sum->calls);
+    put_count(dump, sum->primitive);
+    put_count(dump, sum->calls);
     put_seconds(bytes, sum->self_ns);
     put_seconds(bytes, sum->total_ns);
     kymo__buf_puts(bytes, "{");
@@ -92,8 +98,8 @@ static void put_row(struct dump *dump, uint32_t number, size_t *edge)
         const struct kymo__call_edge *const from = &files->edges[*edge];
         put_key(dump, from->caller);
         put_tuple(bytes, 4);
-        put_integer(bytes, from->sum.calls);
-        put_integer(bytes, from->sum.primitive);
+        put_count(dump, from->sum.calls);
+        put_count(dump, from->sum.primitive);
         put_seconds(bytes, from->sum.self_ns);
         put_seconds(bytes, from->sum.total_ns);
     }

@@ -6,7 +6,8 @@
  *     kymo_calls_report_text(c, NULL, stdout);
  *
  * Read from what `kymo run --calls`, kymo.start(calls=True) or a kymo.Profile left in a recording; from its ranges where there
- * is nothing of the kind, which is what an imported profile of cProfile has. Processes and ranks are added up.
+ * is nothing of the kind, which is what an imported profile of cProfile has. Processes and ranks are added up. From samples
+ * where only those were recorded: these have times and no call counts, so that columns of calls and times per call are null.
  */
 #ifndef KYMO_CALLS_REPORT_H
 #define KYMO_CALLS_REPORT_H

@@ -309,7 +309,8 @@ class Recording:
         that or whom it called instead, with `by="signature"` told apart by arguments. `filter` keeps functions by
         name. `subtract` takes what measuring the calls cost out of the times.
 
-        Of a recording that has no calls these are its ranges, as of an imported profile. KymoError without either.
+        Of a recording that has no calls these are its samples, which have times and no counts (None), or its ranges, as
+        of an imported profile. KymoError without any.
         """
         if callers is not None and callees is not None:
             raise ValueError("callers and callees exclude one another")

@@ -31,6 +31,15 @@ def rows(text):
 # ---- tables ----
 
 
+def test_stacks_of_another_sampler_have_no_call_counts(kymo, tmp_path):
+    (tmp_path / "a.collapsed").write_text("main;work;leaf 40\nmain;work 10\n")
+    done = kymo("report", "--calls", "a.collapsed")
+    assert done.stdout.startswith("samples of 3 functions") and "140" not in done.stdout
+    rows = json.loads(kymo("report", "--calls", "--json", "a.collapsed").stdout)["functions"]
+    assert [(row["calls"], row["self_ns"]) for row in rows] == [(None, 400_000_000), (None, 100_000_000), (None, 0)]
+    assert "counts are samples" in kymo("report", "a.collapsed").stdout
+
+
 def test_functions_are_counted_and_the_heaviest_comes_first(kymo):
     done = kymo("report", TREE, "--calls")
     assert done.returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pstats
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -117,6 +118,30 @@ def test_pstats_has_the_time_of_samples(run, tmp_path):
     stats = pstats.Stats(str(path))
     whole = totals(run)
     assert sum(row[2] for row in stats.stats.values()) == pytest.approx(whole["self_ns"] / 1e9, rel=1e-6)
+
+
+def test_samples_have_no_call_counts(run, tmp_path):
+    """Not in text, JSON, CSV, Python, pstats or callgrind; times are there."""
+    calls = kymo.load(run).calls()
+    assert max(calls["self_ns"]) > 0
+    for name in ("calls", "primitive_calls", "resumes", "self_per_call_ns", "total_per_call_ns"):
+        assert set(calls[name]) == {None}, name
+    text = subprocess.run([KYMO, "report", "--calls", run], capture_output=True, text=True, check=True).stdout
+    assert text.startswith("samples of ") and "which have no call counts" in text
+    assert "calls" not in text.splitlines()[2].split()
+    tables = json.loads(subprocess.run([KYMO, "report", "--calls", "--json", run], capture_output=True, check=True).stdout)
+    counted = [row["calls"] for name in ("functions", "callers", "paths", "threads", "totals") for row in tables[name]]
+    assert set(counted) == {None}
+    for row in pstats_of(run, tmp_path).stats.values():
+        assert row[:2] == (0, 0) and all(counts[:2] == (0, 0) for counts in row[4].values())
+    callgrind = export(run, "--to", "callgrind", "--samples")
+    assert "calls=0 " in callgrind and not re.search(r"^calls=[1-9]", callgrind, re.MULTILINE)
+
+
+def pstats_of(run, tmp_path) -> pstats.Stats:
+    path = tmp_path / "counts.prof"
+    kymo.load(run).export("pstats", path, samples=True)
+    return pstats.Stats(str(path))
 
 
 def test_samples_lie_beside_ranges_on_one_clock(run):

@@ -160,7 +160,9 @@ static void stacks_become_a_tree_of_samples(void **state)
     expect_range(summary, "g", 3, 30 * MS, 30 * MS);
     expect_range(summary, "h", 4, 40 * MS, 40 * MS);
     expect_range(summary, "other", 10, 100 * MS, 0);
-    expect_warning(summary, "20 samples, taken as 10.0 ms each; a.file has no times");
+    expect_warning(
+        summary,
+        "20 samples, taken as 10.0 ms each, so that counts are samples; a.file has no times");
     kymo_summary_destroy(summary);
 }
 
