@@ -232,7 +232,7 @@ def test_pictures_without_data_leave_no_file(kymo, known, tmp_path):
 def test_the_page_has_pictures_and_tables_and_needs_nothing(kymo, complete, tmp_path):
     done = kymo("scale", complete, "--html", "page.html")
     assert done.returncode == 0
-    assert done.stderr == "kymo: wrote page.html; open it in a browser; it needs nothing else\n"
+    assert re.fullmatch(r"kymo: wrote page\.html \(.* kB\); open it in a browser; it needs nothing else\n", done.stderr)
     page = (tmp_path / "page.html").read_text()
     for name in OWN:
         assert f'id="{name}-title"' in page
