@@ -91,8 +91,8 @@ static bool widen(struct task *task)
     /* Welch and Satterthwaite: what the points' distances say is known by few of them. */
     if (!(noise + more > 0))
         return false;
-    task->df = (noise + more) * (noise + more) /
-               (noise * noise / fmax(task->df, 1) + more * more / n_free);
+    task->df =
+        (noise + more) * (noise + more) / (noise * noise / fmax(task->df, 1) + more * more / n_free);
     if (sqrt(more) > OFF_THE_CURVE)
         task->fit->reason = "the times do not follow this law";
     return true;

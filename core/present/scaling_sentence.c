@@ -53,10 +53,11 @@ static void put_point(const struct told *told, size_t i)
 {
     const double low = number(told, i, "efficiency_low"), high = number(told, i, "efficiency_high");
     kymo__buf_printf(told->line,
-                     is_kind(told, "weak") ? "%" PRIu64 " workers do %.3g times the work of %" PRIu64
-                                     " in a second, %.1f %% of ideal"
-                                   : "%" PRIu64 " workers are %.3g times as fast as %" PRIu64
-                                     ", %.1f %% of ideal",
+                     is_kind(told, "weak")
+                         ? "%" PRIu64 " workers do %.3g times the work of %" PRIu64
+                           " in a second, %.1f %% of ideal"
+                         : "%" PRIu64 " workers are %.3g times as fast as %" PRIu64
+                           ", %.1f %% of ideal",
                      workers(told, i), number(told, i, "speedup"), workers(told, 0),
                      number(told, i, "efficiency") * 100);
     if (isfinite(low) && isfinite(high))
