@@ -1,4 +1,5 @@
 /* kymo run: start a program with recording on, wait for it, say what came of it. */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -161,12 +162,27 @@ static void say_why_no_events(char *const *program)
                 typed);
 }
 
+/* Whether a process could not record and printed why; what it left to say so is removed. */
+static bool take_printed_reasons(const char *path)
+{
+    static const char prefix[] = "not-recorded-";
+    DIR *const folder = opendir(path);
+    bool found = false;
+    for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;)
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+            found |= unlinkat(dirfd(folder), entry->d_name, 0) == 0;
+    if (folder != NULL)
+        closedir(folder);
+    return found;
+}
+
 static void say_no_events(const struct run_target *target, char *const *program,
                           const struct run_end *end)
 {
     char quoted[PATH_MAX], wall[32], cpu[32];
     cli_quote(cli_short_path(target->path), quoted, sizeof quoted);
-    say_why_no_events(program);
+    if (!take_printed_reasons(target->path))
+        say_why_no_events(program);
     if (!given.quiet)
         cli_say("recorded wall time (%s) and CPU time (%s) only; next: kymo compare %s OTHER.kymo",
                 cli_duration(end->wall_ns, wall, sizeof wall),

@@ -48,9 +48,6 @@ static const struct field {
     {KYMO__KEY_EXIT, FIELD_TEXT, offsetof(struct kymo_process, exit_status)},
     {KYMO__KEY_WALL, FIELD_U64, offsetof(struct kymo_process, wall_ns)},
     {KYMO__KEY_RUN_CPU, FIELD_U64, offsetof(struct kymo_process, cpu_ns)},
-    {KYMO__KEY_GPU_COST, FIELD_TEXT, offsetof(struct kymo_process, gpu_cost)},
-    {KYMO__KEY_CALLS_COST, FIELD_TEXT, offsetof(struct kymo_process, calls_cost)},
-    {KYMO__KEY_MEMORY_COST, FIELD_TEXT, offsetof(struct kymo_process, memory_cost)},
     {KYMO__KEY_START_TIME, FIELD_U64, offsetof(struct kymo_process, start_time)},
     {KYMO__KEY_EVENTS, FIELD_U64, offsetof(struct kymo_process, n_events)},
     {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
@@ -228,7 +225,7 @@ static bool take_lane(struct kymo__log_scan *scan, uint32_t number, const char *
 /* ---- words, clocks, loss ---- */
 
 bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece *piece,
-                           uint64_t last_tick)
+                           uint64_t last_tick, size_t n_events)
 {
     const uint64_t first_tick = piece->first_tick;
     struct kymo__log_file *log = scan->log;
@@ -251,6 +248,7 @@ bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece
         lane->first_piece = number;
     lane->last_piece = number;
     log->info.n_words += piece->n_words;
+    scan->n_events += n_events != 0 && n_events < piece->n_words ? n_events : piece->n_words;
     last_tick = KYMO__MAX(first_tick, last_tick);
     scan->first_tick = scan->has_words ? KYMO__MIN(scan->first_tick, first_tick) : first_tick;
     scan->last_tick = scan->has_words ? KYMO__MAX(scan->last_tick, last_tick) : last_tick;
@@ -270,7 +268,7 @@ static bool count_block(struct kymo__log_scan *scan, const struct kymo__block *b
         .n_words = block->raw_len / 8,
     };
     return block->raw_len > KYMO__MAX_WORDS_BYTES ||
-           kymo__log_count_words(scan, &piece, block->last_tick);
+           kymo__log_count_words(scan, &piece, block->last_tick, block->n_events);
 }
 
 static bool take_moments(struct kymo__log_scan *scan, const char *at, size_t len)

@@ -77,7 +77,7 @@ static kymo_status count_pool(struct kymo__log_scan *scan)
             .n_words = (uint32_t)chunk->n_words,
             .is_in_pool = true,
         };
-        if (!kymo__log_count_words(scan, &piece, chunk->last_tick))
+        if (!kymo__log_count_words(scan, &piece, chunk->last_tick, chunk->n_events))
             return no_memory(scan);
     }
     if (pool->n_lost > scan->loss.n_events)
@@ -146,9 +146,6 @@ static kymo_status finish_info(struct kymo__log_scan *scan)
         info->start_unix_ns = scan->moments[0].realtime_ns;
         info->mono_to_unix_ns =
             (int64_t)(scan->moments[0].realtime_ns - scan->moments[0].monotonic_ns);
-        const uint64_t end_ns = scan->moments[scan->n_moments - 1].monotonic_ns;
-        if (end_ns > scan->moments[0].monotonic_ns)
-            info->open_ns = end_ns - scan->moments[0].monotonic_ns;
     }
     KYMO_TRY(kymo__clock_map_build(&log->clock, scan->moments, scan->n_moments, scan->tick_hz));
     if (scan->has_words) {
@@ -156,7 +153,7 @@ static kymo_status finish_info(struct kymo__log_scan *scan)
         info->last_ns = kymo__clock_map_ns(&log->clock, scan->last_tick);
     }
     if (info->n_events == 0 || info->n_words == 0)
-        info->n_events = info->n_words;
+        info->n_events = scan->n_events;
     if (scan->loss.n_events != 0) {
         info->lost_events = scan->loss.n_events;
         info->lost_first_ns = kymo__clock_map_ns(&log->clock, scan->loss.first_tick);
@@ -262,9 +259,6 @@ static const struct kymo__log_file nothing_known = {
              .experiment = "",
              .strategy = "",
              .exit_status = "",
-             .gpu_cost = "",
-             .calls_cost = "",
-             .memory_cost = "",
              .load = -1,
              .worker = -1},
 };

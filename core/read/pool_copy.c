@@ -75,8 +75,8 @@ static bool find_pool(const char *path, const char *log_path, struct pool_file *
     return found;
 }
 
-/* The words up to the first zero, and the last tick: of an event, or where work of a stream ends. */
-static size_t count_words(const uint64_t *words, size_t n, uint64_t *last_ticks)
+/* The words up to the first zero, those that are no event of their own, and the last tick: of an event, or where work of a stream ends. */
+static size_t count_words(const uint64_t *words, size_t n, uint64_t *last_ticks, size_t *n_not_events)
 {
     size_t i = 0;
     while (i < n && words[i] != 0) {
@@ -86,6 +86,7 @@ static size_t count_words(const uint64_t *words, size_t n, uint64_t *last_ticks)
                              length > 2 && length <= n - i;
         *last_ticks =
             KYMO__MAX(*last_ticks, kymo_word_ticks(words[i]) + (is_work ? words[i + 2] : 0));
+        *n_not_events += length - 1 + (is_record && kymo_record_type_of(words[i]) == KYMO_RECORD_GAP);
         i += length;
     }
     return KYMO__MIN(i, n);
@@ -95,7 +96,8 @@ static kymo_status add_chunk(struct kymo__pool_copy *copy, const struct kymo__ch
                              const uint64_t *words)
 {
     uint64_t last_ticks = 0;
-    const size_t n = count_words(words, KYMO__CHUNK_WORDS, &last_ticks);
+    size_t n_not_events = 0;
+    const size_t n = count_words(words, KYMO__CHUNK_WORDS, &last_ticks, &n_not_events);
     if (n == 0 || head->lane >= KYMO__MAX_LANES)
         return KYMO_OK;
     if (!kymo__grow(&copy->words, &copy->words_cap, copy->n_words + n, sizeof *words) ||
@@ -111,6 +113,7 @@ static kymo_status add_chunk(struct kymo__pool_copy *copy, const struct kymo__ch
         .last_tick = head->base_tick + last_ticks,
         .first_word = copy->n_words,
         .n_words = n,
+        .n_events = n - n_not_events,
     };
     memcpy(chunk->thread_name, head->thread_name, sizeof head->thread_name);
     memcpy(copy->words + copy->n_words, words, n * sizeof *words);

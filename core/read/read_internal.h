@@ -195,6 +195,7 @@ struct kymo__pool_chunk {
     char thread_name[17];
     uint64_t base_tick, last_tick;
     size_t first_word, n_words; /* in kymo__pool_copy.words */
+    size_t n_events;
 };
 
 struct kymo__pool_copy {
@@ -255,7 +256,7 @@ struct kymo__log_scan {
     struct kymo__buf notes, raw;
     const char *pool; /* NULL: not said */
     uint64_t tick_hz;
-    uint64_t n_blocks, first_tick, last_tick;
+    uint64_t n_blocks, n_events, first_tick, last_tick;
     bool has_log, has_words, has_end;
     uint32_t newest; /* the format of blocks that are too new; 0: none is */
     struct kymo__loss_entry loss;
@@ -264,9 +265,12 @@ struct kymo__log_scan {
 /* Take what a block says. False without memory. */
 bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block *block,
                           const uint8_t *packed);
-/* Count the words of a piece unless they came before, and make the lane known. False without memory. */
+/*
+ * Count the words and events of a piece unless they came before, and make the lane known. Where events were not counted
+ * (0), each word is one. False without memory.
+ */
 bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece *piece,
-                           uint64_t last_tick);
+                           uint64_t last_tick, size_t n_events);
 /* Say whose a lane is; `kind` is an enum kymo_lane_kind, or one of a later version. False without memory. */
 bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t lane, uint32_t kind, int64_t tid,
                          const char *name, size_t len);

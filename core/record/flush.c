@@ -63,12 +63,12 @@ static void spend_budget(void)
 static bool write_chunk(uint32_t number)
 {
     struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, number);
-    size_t n_words;
-    if (kymo__log_append_chunk(&record->log, record->packer, chunk, &n_words) != KYMO_OK) {
+    size_t n_events;
+    if (kymo__log_append_chunk(&record->log, record->packer, chunk, &n_events) != KYMO_OK) {
         kymo__record_failed(kymo_last_error());
         return false;
     }
-    __atomic_fetch_add(&record->n_words_flushed, n_words, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&record->n_events_flushed, n_events, __ATOMIC_RELAXED);
     /* Release: a sealer that sees the chunk free knows that its words are in the log. */
     __atomic_store_n(&chunk->state, KYMO__CHUNK_FREE, __ATOMIC_RELEASE);
     kymo__queue_put(&record->pool.free, number);

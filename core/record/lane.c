@@ -461,14 +461,14 @@ bool kymo__lanes_find(int64_t tid, uint32_t *number)
     return is_found;
 }
 
-uint64_t kymo__lanes_n_words(void)
+uint64_t kymo__lanes_n_events(void)
 {
     uint64_t n = 0;
     pthread_mutex_lock(&lanes.lock);
     for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
         if (lane->chunk != NULL && kymo__lane_is_current(lane))
-            n += kymo__chunk_extent(lane->chunk).n_words;
+            n += kymo__chunk_extent(lane->chunk).n_events;
         pthread_mutex_unlock(&lane->lock);
     }
     pthread_mutex_unlock(&lanes.lock);

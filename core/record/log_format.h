@@ -55,8 +55,8 @@ struct kymo__block {
     uint32_t packed_len; /* bytes that follow */
     uint64_t first_tick; /* WORDS: the chunk's base, to which the words' ticks are relative */
     uint64_t last_tick;
-    uint32_t reserved;
-    uint32_t crc; /* CRC-32C of this header with crc 0, then of the packed bytes */
+    uint32_t n_events; /* WORDS: a record is one; 0: nobody counted them. Else 0 */
+    uint32_t crc;      /* CRC-32C of this header with crc 0, then of the packed bytes */
 };
 static_assert(sizeof(struct kymo__block) == 48, "on disk");
 
@@ -147,11 +147,6 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_CLOCK "clock"     /* tsc, monotonic */
 #define KYMO__KEY_TICK_HZ "tick_hz" /* a first guess; the CLOCK blocks decide */
 #define KYMO__KEY_EVENT_COST "event_cost_ps"
-/* What an instrument cost the program so far: COUNT LOW_PS HIGH_PS (picoseconds for each), or "unknown". */
-#define KYMO__KEY_GPU_COST "gpu_cost"       /* calls of CUDA */
-#define KYMO__KEY_CALLS_COST "calls_cost"   /* calls of Python */
-#define KYMO__KEY_MEMORY_COST "memory_cost" /* allocations */
-#define KYMO__COST_UNKNOWN "unknown"
 #define KYMO__KEY_POOL "pool" /* path of the pool, "" when it is anonymous memory */
 #define KYMO__KEY_POLICY "policy"
 #define KYMO__KEY_BOOT_ID "boot_id"

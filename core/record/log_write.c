@@ -190,10 +190,10 @@ kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool
 }
 
 kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,
-                                   const struct kymo__chunk_head *chunk, size_t *n_words)
+                                   const struct kymo__chunk_head *chunk, size_t *n_events)
 {
     const struct kymo__extent extent = kymo__chunk_extent(chunk);
-    *n_words = extent.n_words;
+    *n_events = extent.n_events;
     if (extent.n_words == 0)
         return KYMO_OK;
     /* Not just the thread's first chunk: a flight recorder may have given that up. */
@@ -203,7 +203,8 @@ kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,
                                 .lane = chunk->lane,
                                 .sequence = chunk->sequence,
                                 .first_tick = chunk->base_tick,
-                                .last_tick = chunk->base_tick + extent.last_ticks};
+                                .last_tick = chunk->base_tick + extent.last_ticks,
+                                .n_events = (uint32_t)extent.n_events};
     const void *bytes =
         kymo__pack_words(packer, (const uint64_t *)(chunk + 1), extent.n_words, &block);
     return kymo__log_append(log, &block, bytes, block.packed_len);

@@ -211,14 +211,14 @@ void kymo__pool_retire(struct kymo__pool *pool, bool keep_file)
     pool->path[0] = '\0';
 }
 
-uint64_t kymo__pool_n_words_waiting(const struct kymo__pool *pool)
+uint64_t kymo__pool_n_events_waiting(const struct kymo__pool *pool)
 {
     uint64_t n = 0;
     const uint32_t n_chunks = __atomic_load_n(&pool->head->n_chunks, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < n_chunks; i++) {
         const struct kymo__chunk_head *chunk = kymo__pool_chunk(pool, i);
         if (__atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == KYMO__CHUNK_FULL)
-            n += kymo__chunk_extent(chunk).n_words;
+            n += kymo__chunk_extent(chunk).n_events;
     }
     return n;
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -202,7 +203,7 @@ static kymo_status open_now(void)
     __atomic_store_n(&record->is_full, false, __ATOMIC_RELAXED);
     __atomic_store_n(&record->is_closing, false, __ATOMIC_RELAXED);
     __atomic_store_n(&record->has_failed, false, __ATOMIC_RELAXED);
-    record->n_words_flushed = record->flush_cpu_ns = 0;
+    record->n_events_flushed = record->flush_cpu_ns = 0;
     record->next_lane = 0;
     KYMO_TRY(open_files());
     KYMO_TRY(write_known_sites());
@@ -244,6 +245,18 @@ void kymo__record_open_later(const struct kymo__settings *settings)
     pthread_mutex_unlock(&record->lock);
 }
 
+/*
+ * Tell `kymo run` that the reason is printed: by a link, since that needs no descriptor, of which there may be none left.
+ * cli/cmd_run.c removes it.
+ */
+static void leave_reason(const char *reason)
+{
+    char path[sizeof record->path + 64];
+    snprintf(path, sizeof path, "%s/not-recorded-%ld", record->path, (long)getpid());
+    if (getenv("KYMO_RUN_ID") != NULL && symlink(reason, path) != 0)
+        errno = 0; /* it is printed all the same */
+}
+
 bool kymo__record_open_pending(void)
 {
     pthread_mutex_lock(&record->lock);
@@ -251,6 +264,7 @@ bool kymo__record_open_pending(void)
         switch_off();
         set_state(KYMO__RECORD_CLOSED);
         kymo__say("nothing is recorded: %s", kymo_last_error());
+        leave_reason(kymo_last_error());
     }
     const bool ok = record->state == KYMO__RECORD_OPEN;
     pthread_mutex_unlock(&record->lock);
@@ -387,13 +401,6 @@ void kymo__record_text(const char *key, const char *value)
 void kymo__record_note(const char *sentence)
 {
     kymo__record_text(KYMO__KEY_NOTE, sentence);
-}
-
-void kymo__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t high_ps)
-{
-    char text[64];
-    snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRIu64, n, low_ps, high_ps);
-    kymo__record_text(key, text);
 }
 
 /* ---- fork ---- */

@@ -180,7 +180,7 @@ kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool
 bool kymo__log_lane_is_new(struct kymo__log *log, uint32_t lane);
 /* The chunk's words, behind a block for its thread if the log has none yet. KYMO_OK for an empty one. */
 kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,
-                                   const struct kymo__chunk_head *chunk, size_t *n_words);
+                                   const struct kymo__chunk_head *chunk, size_t *n_events);
 /* Key/value texts, as LOG and END blocks hold them. */
 KYMO_PRIVATE_API void kymo__texts_put(struct kymo__buf *texts, const char *key, const char *value);
 KYMO_PRIVATE_API void kymo__texts_printf(struct kymo__buf *texts, const char *key, const char *fmt,
@@ -233,8 +233,8 @@ uint32_t kymo__pool_number(const struct kymo__pool *pool, const struct kymo__chu
  * recording stopped must not fault.
  */
 void kymo__pool_retire(struct kymo__pool *pool, bool keep_file);
-/* Words in chunks that wait for the flush thread, as far as can be seen from beside. */
-uint64_t kymo__pool_n_words_waiting(const struct kymo__pool *pool);
+/* Events in chunks that wait for the flush thread, as far as can be seen from beside. */
+uint64_t kymo__pool_n_events_waiting(const struct kymo__pool *pool);
 
 /* ---- lane.c: a thread's place to write ---- */
 
@@ -343,7 +343,7 @@ bool kymo__lanes_find(int64_t tid, uint32_t *number);
 void kymo__lanes_before_fork(void);
 void kymo__lanes_after_fork(bool in_child);
 /* Words in chunks that threads own right now. */
-uint64_t kymo__lanes_n_words(void);
+uint64_t kymo__lanes_n_events(void);
 /* Picoseconds that one event costs here and now. */
 uint64_t kymo__lane_measure_cost(void);
 
@@ -421,7 +421,7 @@ struct kymo__record {
     struct kymo__log log;
     kymo__packer *packer; /* the flush thread's, or the closing thread's once that has ended */
     uint32_t next_lane;   /* taken atomically */
-    uint64_t n_words_flushed, flush_cpu_ns; /* written by whoever has the packer */
+    uint64_t n_events_flushed, flush_cpu_ns; /* written by whoever has the packer */
     bool is_full; /* the disk budget is spent: chunks stay in the pool. Relaxed */
     bool is_closing; /* everything goes to the log now, and no flush thread starts. Stored before flush.lock */
     bool has_failed; /* the user was told that this recording stopped. Relaxed */
@@ -448,8 +448,6 @@ void kymo__record_failed(const char *why);
 /* A text about the process, into the log that is open; a sentence for the reader of the recording. */
 void kymo__record_text(const char *key, const char *value);
 void kymo__record_note(const char *sentence);
-/* What an instrument has cost the program so far, by a key of log_format.h: between two costs for each of `n`. */
-void kymo__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t high_ps);
 void kymo__record_before_fork(void);
 void kymo__record_after_fork(bool in_child);
 

@@ -194,9 +194,9 @@ static kymo_status append_chunks(struct kymo__log *log, const struct survey *s,
     }
     if (n > 0)
         qsort(chunks, n, sizeof *chunks, by_lane_and_sequence);
-    size_t n_words;
+    size_t n_events;
     for (size_t i = 0; st == KYMO_OK && i < n; i++)
-        st = kymo__log_append_chunk(log, packer, chunks[i], &n_words);
+        st = kymo__log_append_chunk(log, packer, chunks[i], &n_events);
     kymo__packer_destroy(packer);
     kymo__free(chunks);
     return st;

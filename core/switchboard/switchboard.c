@@ -285,7 +285,7 @@ void kymo_counts_get(struct kymo_counts *out)
     struct kymo__lane *const lane = kymo__lane_set_aside();
     pthread_mutex_lock(&record->lock);
     *out = (struct kymo_counts){
-        .events = __atomic_load_n(&record->n_words_flushed, __ATOMIC_RELAXED),
+        .events = __atomic_load_n(&record->n_events_flushed, __ATOMIC_RELAXED),
         .lost_events = record->n_lost_last,
         .log_bytes = record->log_bytes_last,
         .n_threads = __atomic_load_n(&record->next_lane, __ATOMIC_RELAXED),
@@ -293,8 +293,8 @@ void kymo_counts_get(struct kymo_counts *out)
     if (record->state == KYMO__RECORD_OPEN) {
         const struct kymo__pool_head *head = record->pool.head;
         /* In the order in which words move on, so that none is counted twice. */
-        out->events += kymo__pool_n_words_waiting(&record->pool);
-        out->events += kymo__lanes_n_words();
+        out->events += kymo__pool_n_events_waiting(&record->pool);
+        out->events += kymo__lanes_n_events();
         out->lost_events = __atomic_load_n(&head->n_lost, __ATOMIC_RELAXED);
         out->pool_bytes =
             (uint64_t)(__atomic_load_n(&head->n_chunks, __ATOMIC_RELAXED) + 1) * KYMO__CHUNK_BYTES;

@@ -78,7 +78,7 @@ struct kymo_process {
     const char *note;       /* sentences the process left about itself, one per line; "" for none */
     uint64_t start_unix_ns; /* wall clock at start */
     uint64_t first_ns, last_ns; /* of its events, CLOCK_MONOTONIC of its machine; both 0 without any */
-    uint64_t n_events; /* as many as an imported file has; else as many as there are words in the log */
+    uint64_t n_events; /* as many as an imported file has; else a range is two, its begin and its end */
     uint64_t lost_events, lost_first_ns, lost_last_ns;
     uint64_t log_bytes;
     uint64_t flush_cpu_ns;   /* CPU time of the flush thread */
@@ -106,9 +106,6 @@ struct kymo_process {
     const char *memory_counts;         /* what came of it, the same; "" unknown */
     const char *sampling;              /* how a sampler worked, lines KEY=VALUE; "" it is none */
     const char *experiment, *strategy; /* as the program or its options told; "" not */
-    const char *gpu_cost, *calls_cost,
-        *memory_cost;    /* what each cost, as kymo_cost has it; "" not used */
-    uint64_t open_ns;    /* from the first clock sample of the log to the last */
     uint64_t start_time; /* of the process, field 22 of its /proc/PID/stat; 0 unknown */
     /* Of the role "run": a program that `kymo run` waited for. CPU time is that of the program and of the descendants that
      * were waited for, user and system. */

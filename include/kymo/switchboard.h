@@ -154,7 +154,7 @@ KYMO_API void kymo_set_sink(kymo_sink *sink, void *ctx);
 
 /* What the open recording, or else the last one, has taken and lost so far. Any thread; a snapshot. */
 struct kymo_counts {
-    uint64_t events;      /* words published; a range is two, a counter or payload three or more */
+    uint64_t events;      /* taken; a range is two: its begin and its end */
     uint64_t lost_events; /* events not taken */
     uint64_t log_bytes;   /* written to this process's log */
     uint64_t pool_bytes;  /* of memory in use by the pool */

@@ -321,3 +321,22 @@ def test_a_script_whose_first_line_will_not_listen_is_told_about(kymo, tmp_path)
 def test_a_python_program_without_ranges_is_told_about(kymo, tmp_path):
     (tmp_path / "train.py").write_text("")
     assert "the program has no kymo ranges" in kymo("run", "--", sys.executable, "train.py").stderr
+
+
+def test_a_reason_that_is_printed_is_the_only_one(kymo, compiled, tmp_path):
+    (tmp_path / "files.c").write_text(
+        """#include <fcntl.h>
+        #include <kymo/kymo.h>
+        int main(void)
+        {
+            while (open("/dev/null", O_RDONLY) >= 0)
+                ;
+            KYMO_SCOPE("range");
+            return 0;
+        }"""
+    )
+    program = compiled(str(tmp_path / "files.c"))
+    done = kymo("run", "-o", "run.kymo", "--", "sh", "-c", f"ulimit -n 64; exec {program}")
+    assert "nothing is recorded: " in done.stderr and "Too many open files" in done.stderr
+    assert "no kymo ranges" not in done.stderr
+    assert not list((tmp_path / "run.kymo").glob("not-recorded-*"))
