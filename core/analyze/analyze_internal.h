@@ -45,6 +45,12 @@ int kymo__names_compare(const struct kymo__names *names, uint32_t a, uint32_t b)
 /* Whether `name` passes the filter (NULL: all do): a pattern when it has one of * ? [, else a word found anywhere. */
 bool kymo__name_matches(const char *filter, const char *name, size_t len);
 
+/*
+ * Whether a range of this name waits for others: communication, barriers, synchronization. That a rank waits long is an
+ * effect of what another one does, never the cause.
+ */
+bool kymo__name_is_wait(const char *name, size_t len);
+
 /* Everything that makes a site one, as one text: processes of one program share theirs. In summary_notes.c. */
 void kymo__site_key(struct kymo__buf *key, const struct kymo_site_info *site);
 
@@ -264,11 +270,10 @@ struct kymo__frame {
     uint64_t start_ns;
     uint64_t children_ns;
     uint64_t repeat; /* calls that it stands for, plus one; 0: nothing is said, so it is one */
-    uint32_t node;   /* KYMO__NO_NODE: deeper than what is counted */
+    uint32_t node;
     uint32_t name;
     uint32_t site; /* where it began */
 };
-#define KYMO__NO_NODE UINT32_MAX
 
 /* How long a range of some name ran in the iteration under way; of an earlier one when `round` is not the walk's. */
 struct kymo__name_time {
@@ -345,8 +350,12 @@ struct kymo__iteration_stats {
     struct kymo__span *epochs;
     size_t n_epochs, epochs_cap;
     struct kymo__phase_stats {
-        uint64_t count, total_ns, n_iterations;
-    } * phases; /* by name; NULL until there is one */
+        uint64_t count, total_ns;
+        uint64_t n_iterations; /* that were in the phase, or that it was in */
+    } * phases;                /* by name; NULL until there is one */
+    uint64_t *phase_ends;      /* by name: of the latest since the last iteration; 0: none */
+    uint32_t *ended;           /* names that have one */
+    size_t n_ended;
 };
 
 struct kymo__lane_walk {
@@ -358,6 +367,7 @@ struct kymo__lane_walk {
     const struct kymo_lane_info *info;
     struct kymo__gpu_time *gpu; /* by node of `tree`; may know fewer nodes, or none */
     size_t n_gpu, gpu_cap;
+    bool is_beside; /* a further lane of its thread, of ranges that overlap others; known once the walk has run */
     bool is_listed; /* in kymo__iteration_walk.lanes */
     bool is_blind;  /* its next words are missing */
 };
@@ -366,7 +376,7 @@ struct kymo__process_walk;
 
 /*
  * Somebody who wants to know of single events while the walk adds them up, so that they are read once for both. Each
- * returns false without memory, which ends the walk; each may be NULL.
+ * returns false without memory, which ends the walk; each but `call` may be NULL.
  */
 struct kymo__walk_tap {
     /* A range has ended; the lane's stack is as high as it was before it began. */
@@ -385,7 +395,6 @@ struct kymo__process_walk {
     kymo_recording *recording;
     uint32_t recording_number; /* among those of the summary, from 0 */
     const struct kymo_process *info;
-    uint32_t max_depth;
     struct kymo__names names;
     uint32_t *site_names; /* name number by site, 0 to n_sites; 0 also stands for unknown sites */
     uint32_t other;       /* the name of ranges that have found no node */
@@ -405,7 +414,7 @@ struct kymo__process_walk {
     const struct kymo__walk_tap *tap;             /* NULL: nobody else listens */
     void *tap_ctx;
     uint64_t n_words_done;
-    uint64_t *progress; /* shared by all: words done, added to now and then */
+    uint64_t *progress; /* words done, shared by all walks; NULL: nobody wants to know */
     void (*tell)(void *ctx);
     void *tell_ctx;
 };
@@ -421,8 +430,8 @@ KYMO_WARN_UNUSED kymo_status kymo__lane_walk_batch(struct kymo__process_walk *wa
                                                    struct kymo__lane_walk *lane,
                                                    const struct kymo_batch *batch);
 /*
- * The usual case alone, from `word` of the batch on; the first word that is not of it. For walks without a tap and without
- * a limit of depth, while the lane has neither frames that found no room nor a repeat. In lane_plain.c.
+ * The usual case alone, from `word` of the batch on; the first word that is not of it. For walks without a tap, while the
+ * lane has neither frames that found no room nor a repeat. In lane_plain.c.
  */
 const uint64_t *kymo__lane_walk_plain(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
                                       const struct kymo_batch *batch, const uint64_t *word);
@@ -557,6 +566,8 @@ struct kymo__making {
     const char *filter;
     const struct kymo_cost *cost;
     const struct kymo__ranks *ranks; /* in ranks.h */
+    uint32_t max_depth;              /* of ranges that are shown; 0: all are */
+    const uint8_t *shallow;          /* by name: whether a range of it is; NULL: all are */
 };
 
 #define KYMO__NAME_COLUMN                                                                          \
@@ -596,10 +607,14 @@ void kymo__put_string(kymo_table *table, const char *text);
 /* Its rank, null when that is unknown, and its pid. */
 void kymo__put_process(kymo_table *table, const struct kymo_process *process);
 void kymo__put_name(kymo_table *table, const struct kymo__making *m, uint32_t name);
+/* Whether they are two ranks; else one is a repeat of the other. Those without a rank are two if they ran at one time. */
+bool kymo__is_other_rank(const struct kymo_process *a, const struct kymo_process *b);
 /* Null when there is no whole. */
 void kymo__put_share(kymo_table *table, uint64_t part_ns, uint64_t whole_ns);
 /* Whether the name passes the filter. */
 bool kymo__is_wanted(const struct kymo__making *m, uint32_t name);
+/* And whether ranges of that name are shown, by their depth. */
+bool kymo__is_range_wanted(const struct kymo__making *m, uint32_t name);
 void kymo__sort_by(kymo_table *table, const char *column, int descending);
 
 enum { KYMO__N_TREE_COLUMNS = 6, KYMO__N_SITE_COLUMNS = 6 };

@@ -19,6 +19,7 @@ struct part {
     uint64_t number;
     const char *text;
     size_t len;
+    uint32_t lane;
     uint64_t span_ns;
     size_t last_work; /* 1 + the number of the work that was added last */
 };
@@ -65,6 +66,7 @@ static bool put_rows(struct kymo__device_rows *rows, struct parts *p, enum kymo_
                                                           .span_ns = part->span_ns,
                                                           .atoms = part->sweep.atoms,
                                                           .number = part->number,
+                                                          .lane = part->lane,
                                                           .text = part->text,
                                                           .len = part->len};
     }
@@ -112,23 +114,47 @@ static bool break_down_steps(struct kymo__device_rows *rows, struct parts *p)
 
 /* ---- streams ---- */
 
-static bool break_down_streams(struct kymo__device_rows *rows, struct parts *p,
-                               enum kymo__window window)
+static bool lane_is_before(const void *a, const void *b)
+{
+    return *(const uint32_t *)a < *(const uint32_t *)b;
+}
+
+/* A part for each lane that the device has work on, and which part that is. `lanes` has room for each piece of work. */
+static bool add_lanes(struct parts *p, uint32_t *lanes, uint32_t *part_of_lane)
 {
     const struct kymo_process *process = p->set->process;
-    for (uint32_t i = 0; i < process->n_lanes; i++) {
-        const struct kymo_lane_info *lane = kymo_recording_lane(p->set->recording, process->index, i);
+    for (size_t i = 0; i < p->device->n_work; i++)
+        lanes[i] = p->device->work[i].lane;
+    if (!kymo__sort_runs(lanes, p->device->n_work, sizeof *lanes, lane_is_before))
+        return false;
+    for (size_t i = 0; i < p->device->n_work; i++) {
+        if ((i > 0 && lanes[i] == lanes[i - 1]) || lanes[i] >= process->n_lanes)
+            continue;
+        const struct kymo_lane_info *lane =
+            kymo_recording_lane(p->set->recording, process->index, lanes[i]);
+        part_of_lane[lanes[i]] = (uint32_t)p->n;
         struct part *part = add_part(p, p->windows, p->n_windows);
         if (part == NULL)
             return false;
+        part->lane = lanes[i];
         part->number = lane->kind == KYMO_LANE_GPU ? lane->stream : (uint64_t)lane->tid;
         part->text = lane->name;
         part->len = strlen(lane->name);
     }
-    for (size_t i = 0; i < p->device->n_work; i++)
-        if (p->device->work[i].lane < p->n)
-            add_work(&p->parts[p->device->work[i].lane], &p->device->work[i]);
-    return put_rows(rows, p, window, false);
+    return true;
+}
+
+/* `part_of_lane` needs no clearing between devices: add_lanes sets it for each lane that is then looked up. */
+static bool break_down_streams(struct kymo__device_rows *rows, struct parts *p,
+                               enum kymo__window window, uint32_t *part_of_lane)
+{
+    uint32_t *const lanes = kymo__calloc(p->device->n_work + 1, sizeof *lanes);
+    const bool done = lanes != NULL && add_lanes(p, lanes, part_of_lane);
+    kymo__free(lanes);
+    for (size_t i = 0; done && i < p->device->n_work; i++)
+        if (p->device->work[i].lane < p->set->process->n_lanes)
+            add_work(&p->parts[part_of_lane[p->device->work[i].lane]], &p->device->work[i]);
+    return done && put_rows(rows, p, window, false);
 }
 
 /* ---- process groups ---- */
@@ -359,7 +385,10 @@ bool kymo__by_rows_make(struct kymo__device_rows *rows, const struct kymo__work_
                         const struct kymo__device_windows *windows, enum kymo__by by,
                         enum kymo__window window)
 {
-    bool done = true;
+    uint32_t *const part_of_lane =
+        by == KYMO__BY_STREAM ? kymo__calloc((size_t)set->process->n_lanes + 1, sizeof *part_of_lane)
+                              : NULL;
+    bool done = by != KYMO__BY_STREAM || part_of_lane != NULL;
     for (size_t d = 0; done && d < set->n_devices; d++) {
         const bool is_span = window == KYMO__WINDOW_SPAN;
         struct parts p = {.set = set,
@@ -372,10 +401,11 @@ bool kymo__by_rows_make(struct kymo__device_rows *rows, const struct kymo__work_
         else if (by == KYMO__BY_RANGE)
             done = break_down_ranges(rows, &p);
         else if (by == KYMO__BY_STREAM)
-            done = break_down_streams(rows, &p, window);
+            done = break_down_streams(rows, &p, window, part_of_lane);
         else if (by == KYMO__BY_GROUP)
             done = break_down_groups(rows, &p, window);
         kymo__free(p.parts);
     }
+    kymo__free(part_of_lane);
     return done;
 }

@@ -197,8 +197,7 @@ struct kymo__device_work {
     int32_t device; /* -1: the process itself, which has no GPU work */
     struct kymo__work *work;
     size_t n_work, work_cap;
-    uint64_t n_zero, n_negative; /* left out: no length, an end before the begin */
-    uint64_t n_unlinked;         /* no launch is known of */
+    uint64_t n_unlinked; /* no launch is known of */
 };
 
 /* An iteration of the process: ProfilerStep#n of torch, kymo.iteration(). */
@@ -272,7 +271,7 @@ bool kymo__is_runtime_call(const struct kymo_site_info *site);
  */
 uint32_t kymo__work_set_communicate(struct kymo__work_set *set, uint32_t said, const uint64_t *words,
                                     uint64_t begin_ns, uint32_t site, bool is_on_host);
-/* The device, made when new; NULL without memory. */
+/* The device, made when new; NULL without memory. Devices are asked for in ascending order. */
 struct kymo__device_work *kymo__work_set_device(struct kymo__work_set *set, int32_t device);
 /* Put work in order and find each one's launch; then the class of each. False without memory. In work_link.c. */
 KYMO_WARN_UNUSED bool kymo__work_set_link(struct kymo__work_set *set);
@@ -346,6 +345,7 @@ struct kymo__device_row {
     struct kymo__atoms atoms;
     /* In `by`: what it is of. */
     uint64_t number;  /* of a step or stream */
+    uint32_t lane;    /* of a stream */
     const char *text; /* the name of a range or group, not ended by a NUL; NULL: none */
     size_t len;
 };

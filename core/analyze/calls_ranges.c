@@ -100,8 +100,8 @@ static bool add_lanes(struct turning *t, uint64_t key)
     bool done = t->functions != NULL && name_functions(t);
     for (size_t i = 0; done && i < process->n_lanes; i++) {
         const struct kymo__lane_walk *const lane = t->walk.lanes[i];
-        if (lane == NULL || lane->tree.n < 2)
-            continue;
+        if (lane == NULL || lane->tree.n < 2 || lane->is_beside)
+            continue; /* what overlaps others of its thread would count their time again */
         const struct kymo__call_thread thread = {.pid = process->pid,
                                                  .rank = process->rank,
                                                  .tid = lane->info->tid,

@@ -92,10 +92,8 @@ static kymo_status walk_calls(struct kymo__process_walk *walk, struct kymo__proc
 kymo_status kymo__process_times_of_calls(struct kymo__process_times *times, kymo_recording *recording,
                                          size_t process, const struct kymo_compare_options *options)
 {
-    uint64_t n_words_done = 0;
     struct kymo__process_walk walk;
     kymo_status status = kymo__process_walk_init(&walk, recording, process);
-    walk.progress = &n_words_done;
     if (status == KYMO_OK)
         status = walk_calls(&walk, times, options->filter);
     kymo__process_walk_fini(&walk);

@@ -110,19 +110,32 @@ static bool count_around(struct kymo__gpu_process *p, size_t i, uint64_t call_ns
     return add_launch(none, launched, call_ns, delay_ns);
 }
 
-/* On the devices that it went to, and in its step there. */
-static bool count_on_devices(struct kymo__gpu_process *p, size_t i, uint64_t call_ns,
-                             uint64_t delay_ns)
+/* A call that launched several times took its time once. */
+static uint64_t call_ns_of(const struct kymo__launch_call *launch)
+{
+    return launch->chained == KYMO__NO_INDEX ? launch->end_ns - launch->begin_ns : 0;
+}
+
+static uint64_t delay_of(const struct kymo__gpu_process *p, size_t i)
+{
+    const uint64_t first_ns = p->launched[i].first_ns, begin_ns = p->set.launches[i].begin_ns;
+    return first_ns > begin_ns ? first_ns - begin_ns : 0;
+}
+
+/* Each launch on the device, and in its step there. */
+static bool count_on_device(struct kymo__gpu_process *p, size_t d)
 {
     const struct kymo__work_set *set = &p->set;
-    const uint32_t step = kymo__step_at(set, set->launches[i].begin_ns);
-    for (size_t d = 0; d < set->n_devices; d++) {
-        const size_t bit = KYMO__MIN(d, (size_t)KYMO__MAX_DEVICE_BITS - 1);
-        if ((p->launched[i].devices >> bit & 1) == 0)
+    for (size_t i = 0; i < set->devices[d].n_work; i++) {
+        const uint32_t number = set->devices[d].work[i].launch;
+        if (number == KYMO__NO_INDEX || p->launched[number].last_device == d + 1)
             continue;
+        p->launched[number].last_device = d + 1;
+        const uint64_t call_ns = call_ns_of(&set->launches[number]);
+        const uint32_t step = kymo__step_at(set, set->launches[number].begin_ns);
         p->devices[d].n_launches++;
         p->devices[d].launch_ns += call_ns;
-        if (!kymo__sketch_add(&p->devices[d].delays, delay_ns))
+        if (!kymo__sketch_add(&p->devices[d].delays, delay_of(p, number)))
             return false;
         if (step == KYMO__NO_INDEX)
             continue;
@@ -183,18 +196,11 @@ bool kymo__gpu_sum_launches(struct kymo__gpu_process *p)
     const struct kymo__work_set *set = &p->set;
     uint64_t *ends = kymo__calloc(set->n_ranges + 1, sizeof *ends);
     bool done = ends != NULL && name_ranges(p);
-    for (size_t i = 0; done && i < set->n_launches; i++) {
-        const struct kymo__launch_call *launch = &set->launches[i];
-        if (p->launched[i].n_work == 0)
-            continue;
-        /* A call that launched several times took its time once. */
-        const uint64_t call_ns =
-            launch->chained == KYMO__NO_INDEX ? launch->end_ns - launch->begin_ns : 0;
-        const uint64_t first_ns = p->launched[i].first_ns;
-        const uint64_t delay_ns = first_ns > launch->begin_ns ? first_ns - launch->begin_ns : 0;
-        done = count_around(p, i, call_ns, delay_ns, ends) &&
-               count_on_devices(p, i, call_ns, delay_ns);
-    }
+    for (size_t i = 0; done && i < set->n_launches; i++)
+        if (p->launched[i].n_work != 0)
+            done = count_around(p, i, call_ns_of(&set->launches[i]), delay_of(p, i), ends);
+    for (size_t d = 0; done && d < set->n_devices; d++)
+        done = count_on_device(p, d);
     done = done && find_spans(p, ends);
     kymo__free(ends);
     return done;

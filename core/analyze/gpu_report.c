@@ -30,6 +30,8 @@ static bool find_busy(struct kymo__gpu_process *p)
         p->devices[d].span_ns = row->span_ns;
         p->devices[d].busy_ns = row->span_ns - row->atoms.ns[0];
     }
+    for (size_t i = 0; done && i < p->stream_rows.n; i++)
+        p->streams[p->stream_rows.rows[i].lane].row = &p->stream_rows.rows[i];
     for (size_t i = 0; done && i < steps.n; i++) {
         p->iterations[i].span_ns = steps.rows[i].span_ns;
         p->iterations[i].busy_ns = steps.rows[i].span_ns - steps.rows[i].atoms.ns[0];

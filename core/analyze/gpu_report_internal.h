@@ -49,6 +49,7 @@ void kymo__gpu_sums_fini(struct kymo__gpu_sums *sums);
 struct kymo__gpu_stream {
     uint64_t n[KYMO_WORK_SET + 1];
     uint64_t bytes;
+    const struct kymo__device_row *row; /* how long it was busy; NULL: it had no work */
 };
 
 /* ---- gpu_launches.c: by the ranges around launches ---- */
@@ -58,6 +59,7 @@ struct kymo__launched {
     uint64_t n_work, gpu_ns;
     uint64_t first_ns, last_ns; /* begin of its first work, end of its last */
     uint64_t devices;           /* bits */
+    size_t last_device;         /* 1 + the device that it was counted on last */
 };
 
 /* Ranges of one name. */
@@ -106,7 +108,7 @@ struct kymo__gpu_process {
     struct kymo__gpu_sums sums;
     struct kymo__gpu_stream *streams;       /* by lane */
     struct kymo__gpu_device *devices;       /* as in the set */
-    struct kymo__device_rows stream_rows;   /* how long each stream was busy */
+    struct kymo__device_rows stream_rows;   /* what `row` of streams is of */
     struct kymo__launched *launched;        /* by launch */
     struct kymo__gpu_iteration *iterations; /* [d * n_steps + i] */
     struct kymo__launching *ranges;         /* by name; those without a launch are none */

@@ -117,23 +117,12 @@ static void fill_devices(kymo_table *table, const struct kymo__gpu_process *p)
     }
 }
 
-static const struct kymo__device_row *row_of(const struct kymo__gpu_process *p,
-                                             const struct kymo_lane_info *lane)
-{
-    for (size_t i = 0; i < p->stream_rows.n; i++) {
-        const struct kymo__device_row *row = &p->stream_rows.rows[i];
-        if (row->device == lane->device && row->text == lane->name && row->number == lane->stream)
-            return row;
-    }
-    return NULL;
-}
-
 static void fill_streams(kymo_table *table, const struct kymo__gpu_process *p)
 {
     for (uint32_t i = 0; p->streams != NULL && i < p->set.process->n_lanes; i++) {
         const struct kymo_lane_info *lane = kymo_recording_lane(p->recording, p->process, i);
         const struct kymo__gpu_stream *stream = &p->streams[i];
-        const struct kymo__device_row *row = lane->kind == KYMO_LANE_GPU ? row_of(p, lane) : NULL;
+        const struct kymo__device_row *row = stream->row;
         if (row == NULL)
             continue;
         kymo__put_process(table, p->set.process);

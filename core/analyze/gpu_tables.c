@@ -153,7 +153,7 @@ static kymo_status fill_gpu_ranges(kymo_table *table, const struct kymo__making 
     const struct kymo__gpu_merge *gpu = &m->merge->gpu;
     for (uint32_t name = 0; name < gpu->n_ranges; name++) {
         const struct kymo__gpu_range *range = &gpu->ranges[name];
-        if (range->count == 0 || !kymo__is_wanted(m, name))
+        if (range->count == 0 || !kymo__is_range_wanted(m, name))
             continue;
         kymo__put_name(table, m, name);
         kymo_table_u64(table, range->count);

@@ -87,15 +87,6 @@ static bool add_to_node(struct kymo__lane_walk *lane, uint32_t node, const struc
     return true;
 }
 
-/* The innermost range that is counted: those deeper than the limit have no node. 0: no range is open. */
-static uint32_t innermost_node(const struct kymo__lane_walk *lane)
-{
-    size_t i = lane->n_frames - 1;
-    while (i > 0 && lane->frames[i].node == KYMO__NO_NODE)
-        i--;
-    return lane->frames[i].node;
-}
-
 kymo_status kymo__gpu_walk_launch(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
                                   uint64_t correlation)
 {
@@ -105,7 +96,7 @@ kymo_status kymo__gpu_walk_launch(struct kymo__process_walk *walk, struct kymo__
     if (launch == NULL)
         return no_memory(walk);
     launch->lane = lane->info->lane;
-    launch->node = innermost_node(lane);
+    launch->node = lane->frames[lane->n_frames - 1].node; /* 0: no range is open */
     const struct kymo__gpu_time waiting = launch->waiting;
     launch->waiting = (struct kymo__gpu_time){0};
     return waiting.count == 0 || add_to_node(lane, launch->node, &waiting) ? KYMO_OK

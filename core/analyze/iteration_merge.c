@@ -100,16 +100,18 @@ static bool add_epochs(struct kymo__iteration_merge *it, const struct kymo__iter
 /* What is usual, of one process. */
 struct usual {
     const struct kymo__iteration_stats *stats;
+    const struct kymo__names *names;
     uint64_t p50_ns, threshold_ns;
 };
 
-static struct usual find_usual(const struct kymo__iteration_stats *stats)
+static struct usual find_usual(const struct kymo__iteration_stats *stats,
+                               const struct kymo__names *names)
 {
     const struct kymo__sketch *whole = &stats->whole.ns;
     const uint64_t p25 = kymo__sketch_quantile(whole, 0.25),
                    p75 = kymo__sketch_quantile(whole, 0.75), p50 = kymo__sketch_quantile(whole, 0.5);
     const uint64_t far_out = p75 + 3 * (p75 - KYMO__MIN(p25, p75));
-    return (struct usual){stats, p50, KYMO__MAX(far_out, p50 + p50 / 5)};
+    return (struct usual){stats, names, p50, KYMO__MAX(far_out, p50 + p50 / 5)};
 }
 
 /* How much longer than on average a part was. */
@@ -120,23 +122,36 @@ static uint64_t extra_of(const struct usual *usual, const struct kymo__long_part
     return part->ns > mean ? part->ns - mean : 0;
 }
 
+static bool is_wait(const struct usual *usual, const struct kymo__long_part *part)
+{
+    const struct kymo__name *name = &usual->names->names[part->name];
+    return kymo__name_is_wait(name->text, name->len);
+}
+
 /*
  * The part that accounts for what an iteration took longer: a range is longer because one within it is, so among those
- * that are nearly as much longer as the most, it is the one that usually takes least. NULL when none is half of it.
+ * that are nearly as much longer as the most, it is the one that usually takes least. NULL when none is half of it, and
+ * when half of it was spent waiting for others: they are the cause.
  */
 static const struct kymo__long_part *find_longer(const struct usual *usual,
                                                  const struct kymo__long_iteration *iteration)
 {
     const struct kymo__long_part *found = NULL;
+    const uint64_t least = (iteration->ns - usual->p50_ns) / 2;
     uint64_t most = 0;
-    for (size_t i = 0; i < iteration->n_parts; i++)
-        most = KYMO__MAX(most, extra_of(usual, &iteration->parts[i]));
-    if (most < (iteration->ns - usual->p50_ns) / 2)
+    for (size_t i = 0; i < iteration->n_parts; i++) {
+        const uint64_t extra = extra_of(usual, &iteration->parts[i]);
+        if (!is_wait(usual, &iteration->parts[i]))
+            most = KYMO__MAX(most, extra);
+        else if (extra > least)
+            return NULL;
+    }
+    if (most < least)
         return NULL;
     for (size_t i = 0; i < iteration->n_parts; i++) {
         const struct kymo__long_part *part = &iteration->parts[i];
         const struct kymo__iteration_values *values = usual->stats->by_name;
-        if (extra_of(usual, part) < most - most / 10)
+        if (extra_of(usual, part) < most - most / 10 || is_wait(usual, part))
             continue;
         if (found == NULL || values[part->name].ns.sum < values[found->name].ns.sum)
             found = part;
@@ -152,10 +167,11 @@ static int longest_first(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static bool add_outliers(struct kymo__iteration_merge *it, const struct kymo__iteration_stats *stats,
+static bool add_outliers(struct kymo__iteration_merge *it, const struct kymo__process_walk *walk,
                          uint32_t process, const uint32_t *names)
 {
-    const struct usual usual = find_usual(stats);
+    const struct kymo__iteration_stats *stats = &walk->iteration_stats;
+    const struct usual usual = find_usual(stats, &walk->names);
     const size_t first = it->n_outliers;
     if (!kymo__grow(&it->outliers, &it->outliers_cap, first + stats->n_longest, sizeof *it->outliers))
         return false;
@@ -351,6 +367,6 @@ bool kymo__iteration_merge_add(struct kymo__merge *merge, const struct kymo__pro
     if (stats->n_iterations == 0)
         return true;
     return add_names(merge, walk, process, names) && add_row(it, walk, process) &&
-           add_outliers(it, stats, process, names) &&
+           add_outliers(it, walk, process, names) &&
            (walk->info->rank < 0 || join_races(it, stats, walk->recording_number));
 }

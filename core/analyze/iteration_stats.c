@@ -38,6 +38,8 @@ void kymo__iteration_stats_fini(struct kymo__iteration_stats *stats, size_t n_na
     kymo__free(stats->durations);
     kymo__free(stats->epochs);
     kymo__free(stats->phases);
+    kymo__free(stats->phase_ends);
+    kymo__free(stats->ended);
     *stats = (struct kymo__iteration_stats){0};
 }
 
@@ -121,6 +123,23 @@ static bool take_values(struct kymo__iteration_stats *stats,
     return kymo__iteration_values_add(&stats->whole, ns) && keep_if_long(stats, iteration, ns);
 }
 
+/*
+ * An iteration has ended: count it for the phases that ended in it, each once. The phase that is open counts it at its own end.
+ */
+static void count_for_phases(struct kymo__process_walk *walk, const struct kymo__span *iteration)
+{
+    struct kymo__iteration_stats *stats = &walk->iteration_stats;
+    const struct kymo__span *open = &walk->iterations.progress.phase;
+    const uint32_t open_name = open->is_open ? kymo__name_of_site(walk, open->site) : KYMO__NO_NAME;
+    for (size_t i = 0; i < stats->n_ended; i++) {
+        const uint32_t name = stats->ended[i];
+        stats->phases[name].n_iterations +=
+            name != open_name && stats->phase_ends[name] > iteration->begin_ns;
+        stats->phase_ends[name] = 0;
+    }
+    stats->n_ended = 0;
+}
+
 static bool take_iteration(struct kymo__process_walk *walk, const struct kymo__iteration *iteration)
 {
     struct kymo__iteration_stats *stats = &walk->iteration_stats;
@@ -132,6 +151,7 @@ static bool take_iteration(struct kymo__process_walk *walk, const struct kymo__i
             return false;
     }
     const bool done = keep_duration(stats, span, span->flags == 0 ? (float)ns : 0);
+    count_for_phases(walk, span);
     stats->n_iterations++;
     stats->n_warmup += (span->flags & KYMO__ITERATION_WARMUP) != 0;
     stats->n_cut += span->flags == KYMO__ITERATION_CUT;
@@ -143,13 +163,19 @@ static bool take_phase(struct kymo__process_walk *walk, const struct kymo__span 
     struct kymo__iteration_stats *stats = &walk->iteration_stats;
     if (stats->phases == NULL) {
         stats->phases = kymo__calloc(walk->names.n, sizeof *stats->phases);
-        if (stats->phases == NULL)
+        stats->phase_ends = kymo__calloc(walk->names.n, sizeof *stats->phase_ends);
+        stats->ended = kymo__calloc(walk->names.n, sizeof *stats->ended);
+        if (stats->phases == NULL || stats->phase_ends == NULL || stats->ended == NULL)
             return false;
     }
-    struct kymo__phase_stats *phase = &stats->phases[kymo__name_of_site(walk, span->site)];
+    const uint32_t name = kymo__name_of_site(walk, span->site);
+    struct kymo__phase_stats *phase = &stats->phases[name];
     phase->count++;
     phase->total_ns += span->end_ns - span->begin_ns;
     phase->n_iterations += span->n_iterations;
+    if (stats->phase_ends[name] == 0)
+        stats->ended[stats->n_ended++] = name;
+    stats->phase_ends[name] = KYMO__MAX(span->end_ns, 1);
     return true;
 }
 

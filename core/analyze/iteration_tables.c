@@ -120,7 +120,7 @@ static kymo_status fill_iterations(kymo_table *table, const struct kymo__making 
     if (order == NULL)
         return kymo__fail(KYMO_ENOMEM, "no memory for the table of iterations");
     for (uint32_t name = 0; name < it->n_names; name++)
-        if (it->names[name].n_processes != 0 && kymo__is_wanted(m, name))
+        if (it->names[name].n_processes != 0 && kymo__is_range_wanted(m, name))
             order[n++] = name;
     qsort_r(order, n, sizeof *order, heaviest_first, (void *)m->merge);
     put_whole(table, m);

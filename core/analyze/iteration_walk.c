@@ -61,8 +61,6 @@ static void add_open_ranges(struct kymo__process_walk *walk, const struct kymo__
 {
     for (size_t i = 1; i < lane->n_frames; i++) {
         const struct kymo__frame *frame = &lane->frames[i];
-        if (frame->node == KYMO__NO_NODE)
-            break;
         const struct kymo__node *node = &lane->tree.nodes[frame->node];
         if (node->is_outermost && node->depth <= KYMO__TREE_DEPTH)
             kymo__iteration_add(&walk->iterations, frame->name, frame->start_ns, ns);

@@ -89,12 +89,9 @@ HOT kymo_status open_range(struct kymo__process_walk *walk, struct kymo__lane_wa
             return status;
     }
     const uint32_t parent = lane->frames[lane->n_frames - 1].node;
-    uint32_t node = KYMO__NO_NODE;
-    if (KYMO_LIKELY(walk->max_depth == 0 || lane->n_frames <= walk->max_depth)) {
-        node = find_node(walk, lane, parent, name);
-        if (KYMO_UNLIKELY(node == 0))
-            return no_memory(walk);
-    }
+    const uint32_t node = find_node(walk, lane, parent, name);
+    if (KYMO_UNLIKELY(node == 0))
+        return no_memory(walk);
     lane->frames[lane->n_frames++] = (struct kymo__frame){
         .start_ns = ns, .repeat = repeat, .node = node, .name = name, .site = site};
     return KYMO_OK;
@@ -121,8 +118,6 @@ HOT bool add_call(struct kymo__process_walk *walk, const struct kymo__frame *fra
 HOT bool close_range(struct kymo__process_walk *walk, struct kymo__lane_walk *lane, uint64_t ns)
 {
     const struct kymo__frame *frame = &lane->frames[--lane->n_frames];
-    if (KYMO_UNLIKELY(frame->node == KYMO__NO_NODE))
-        return true;
     struct kymo__node *node = &lane->tree.nodes[frame->node];
     const uint64_t duration = ns > frame->start_ns ? ns - frame->start_ns : 0;
     lane->frames[lane->n_frames - 1].children_ns += duration;
@@ -221,8 +216,7 @@ static void give_up_open_ranges(struct kymo__process_walk *walk, struct kymo__la
     walk->n_cut_off += lane->n_frames - 1 + lane->n_too_deep;
     walk->iterations.is_cut = true;
     for (size_t i = 1; i < lane->n_frames; i++)
-        if (lane->frames[i].node != KYMO__NO_NODE)
-            lane->tree.nodes[lane->frames[i].node].n_active = 0;
+        lane->tree.nodes[lane->frames[i].node].n_active = 0;
     lane->n_frames = 1;
     lane->n_too_deep = 0;
     lane->repeat = 0;
@@ -272,9 +266,8 @@ kymo_status kymo__lane_walk_batch(struct kymo__process_walk *walk, struct kymo__
         give_up_open_ranges(walk, lane);
     }
     const uint64_t *word = batch->words, *const end = word + batch->n;
-    const bool may_be_plain = tap == NULL && walk->max_depth == 0;
     for (;;) {
-        if (may_be_plain && (lane->n_too_deep | lane->repeat) == 0)
+        if (tap == NULL && (lane->n_too_deep | lane->repeat) == 0)
             word = kymo__lane_walk_plain(walk, lane, batch, word);
         if (word == end)
             return KYMO_OK;

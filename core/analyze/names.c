@@ -106,3 +106,16 @@ bool kymo__name_matches(const char *filter, const char *name, size_t len)
         return fnmatch(filter, name, 0) == 0;
     return memmem(name, len, filter, strlen(filter)) != NULL;
 }
+
+bool kymo__name_is_wait(const char *name, size_t len)
+{
+    static const char *const words[] = {"wait",      "barrier", "synchroniz",     "all_reduce",
+                                        "allreduce", "nccl",    "all_gather",     "allgather",
+                                        "mpi_",      "gloo",    "reduce_scatter", "all_to_all"};
+    for (size_t at = 0; at < len; at++)
+        for (size_t i = 0; i < KYMO__COUNT_OF(words); i++)
+            if (strncasecmp(name + at, words[i], KYMO__MIN(strlen(words[i]), len - at)) == 0 &&
+                len - at >= strlen(words[i]))
+                return true;
+    return false;
+}

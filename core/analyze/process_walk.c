@@ -166,7 +166,8 @@ static void count_words(struct kymo__process_walk *walk, size_t n)
     walk->n_words_done += n;
     if (walk->n_words_done <= 1 << 20)
         return;
-    __atomic_fetch_add(walk->progress, walk->n_words_done, __ATOMIC_RELAXED);
+    if (walk->progress != NULL)
+        __atomic_fetch_add(walk->progress, walk->n_words_done, __ATOMIC_RELAXED);
     walk->n_words_done = 0;
     if (walk->tell != NULL)
         walk->tell(walk->tell_ctx);
@@ -192,8 +193,33 @@ static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
     return kymo__lane_walk_batch(walk, *lane, batch);
 }
 
+static bool lane_is_before(const void *a, const void *b)
+{
+    const struct kymo_lane_info *x = (*(struct kymo__lane_walk *const *)a)->info,
+                                *y = (*(struct kymo__lane_walk *const *)b)->info;
+    return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
+}
+
+/* In an imported trace, lanes with one tid are of one thread; in a recording, a tid may have been given again. */
+static kymo_status mark_lanes_beside(struct kymo__process_walk *walk)
+{
+    if (walk->info->source[0] == '\0')
+        return KYMO_OK;
+    struct kymo__lane_walk **lanes = kymo__calloc((size_t)walk->info->n_lanes + 1, sizeof *lanes);
+    size_t n = 0;
+    for (size_t i = 0; lanes != NULL && i < walk->info->n_lanes; i++)
+        if (walk->lanes[i] != NULL)
+            lanes[n++] = walk->lanes[i];
+    const bool done = lanes != NULL && kymo__sort_runs(lanes, n, sizeof *lanes, lane_is_before);
+    for (size_t i = 1; done && i < n; i++)
+        lanes[i]->is_beside = lanes[i]->info->tid == lanes[i - 1]->info->tid;
+    kymo__free(lanes);
+    return done ? KYMO_OK : no_memory(walk);
+}
+
 kymo_status kymo__process_walk_run(struct kymo__process_walk *walk)
 {
     KYMO_TRY(kymo__recording_visit_in_order(walk->recording, walk->info->index, visit_batch, walk));
+    KYMO_TRY(mark_lanes_beside(walk));
     return kymo__iteration_walk_finish(walk);
 }

@@ -65,7 +65,7 @@ static const struct kymo__rank_name *nth_name(const struct kymo__making *m, size
 
 static bool is_shown(const struct kymo__making *m, const struct kymo__rank_name *name)
 {
-    return name->n != 0 && (name->name == KYMO__NO_NAME || kymo__is_wanted(m, name->name));
+    return name->n != 0 && (name->name == KYMO__NO_NAME || kymo__is_range_wanted(m, name->name));
 }
 
 /* ---- a name over ranks ---- */

@@ -98,6 +98,14 @@ static double duration_of(const struct kymo_process *process)
     return process->last_ns > process->first_ns ? (double)(process->last_ns - process->first_ns) : 0;
 }
 
+bool kymo__is_other_rank(const struct kymo_process *a, const struct kymo_process *b)
+{
+    if (a->rank >= 0 || b->rank >= 0)
+        return a->rank != b->rank;
+    const bool is_one = a->pid == b->pid && strcmp(a->host, b->host) == 0;
+    return !is_one && a->first_ns < b->last_ns && b->first_ns < a->last_ns;
+}
+
 static void list_iterations(struct making *m)
 {
     const struct kymo__iteration_merge *it = &m->merge->iterations;
@@ -254,32 +262,43 @@ static void count_slow(const struct making *m)
     }
 }
 
-/* `most` by process: the largest excess of a name over its median. */
-static void find_most(const struct making *m, double *most)
+static bool is_wait(const struct making *m, const struct kymo__rank_name *name)
+{
+    const struct kymo__name *text = &m->merge->names.names[name->name];
+    return kymo__name_is_wait(text->text, text->len);
+}
+
+/* By process the largest excess of a name over its median: `most` of its own work, `waits` of waiting for others. */
+static void find_most(const struct making *m, double *most, double *waits)
 {
     for (size_t i = 0; i < m->ranks->n_names; i++) {
         const struct kymo__rank_name *name = &m->ranks->names[i];
+        double *const into = is_wait(m, name) ? waits : most;
         for (size_t k = 0; k < name->n; k++) {
-            double *of = &most[name->values[k].process];
+            double *of = &into[name->values[k].process];
             if (name->is_per_iteration == m->ranks->whole.is_per_iteration)
                 *of = fmax(*of, name->values[k].ns - name->median_ns);
         }
     }
 }
 
-/* A range is longer because one within it is: of those nearly as much longer as the most, the shortest. */
-static void find_longer(const struct making *m, const double *most)
+/*
+ * A range is longer because one within it is: of those nearly as much longer as the most, the shortest. None where half of
+ * it is waiting for others: they are the cause.
+ */
+static void find_longer(const struct making *m, const double *most, const double *waits)
 {
     const struct kymo__rank_name *whole = &m->ranks->whole;
     for (size_t i = 0; i < m->ranks->n_names; i++) {
         const struct kymo__rank_name *name = &m->ranks->names[i];
-        if (name->is_per_iteration != whole->is_per_iteration)
+        if (name->is_per_iteration != whole->is_per_iteration || is_wait(m, name))
             continue;
         for (size_t k = 0; k < name->n; k++) {
             struct kymo__rank_row *row = m->rows[name->values[k].process];
             const double extra = name->values[k].ns - name->median_ns, top = most[row->process];
             if (extra < 0.9 * top || top < LEAST_SIGMA * whole->median_ns ||
-                top < (row->ns - whole->median_ns) / 2)
+                top < (row->ns - whole->median_ns) / 2 ||
+                waits[row->process] > fmax(row->ns - whole->median_ns, top) / 2)
                 continue;
             row->longer = name->name; /* names come the heaviest first */
             row->longer_ns = extra;
@@ -370,20 +389,29 @@ static bool make_hosts(struct making *m)
 
 /* ---- the whole ---- */
 
+static bool has_several(const struct making *m)
+{
+    bool found = false;
+    for (size_t i = 1; !found && i < m->ranks->n_rows; i++)
+        found = kymo__is_other_rank(m->merge->processes[m->ranks->rows[i].process],
+                                    m->merge->processes[m->ranks->rows[0].process]);
+    return found;
+}
+
 static bool make_all(struct making *m)
 {
     list_iterations(m);
     list_rows(m, m->merge->iterations.whole.ns.count != 0);
-    if (m->ranks->n_rows < 2) {
+    if (!has_several(m)) {
         m->ranks->n_rows = 0;
         return true;
     }
-    double *most = kymo__calloc(m->merge->n_processes, sizeof *most);
+    double *most = kymo__calloc(2 * m->merge->n_processes, sizeof *most);
     const bool done = most != NULL && make_names(m);
     if (done) {
         count_slow(m);
-        find_most(m, most);
-        find_longer(m, most);
+        find_most(m, most, most + m->merge->n_processes);
+        find_longer(m, most, most + m->merge->n_processes);
         qsort(m->ranks->rows, m->ranks->n_rows, sizeof *m->ranks->rows, slowest_first);
     }
     kymo__free(most);

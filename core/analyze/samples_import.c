@@ -21,8 +21,11 @@ struct turning {
     uint32_t *locations; /* by site; 0: not made */
     struct lane {
         uint32_t thread; /* 0: not made */
-        uint64_t *inner; /* by depth: samples of what has ended within what is open there */
-        size_t inner_cap;
+        struct depth {
+            uint64_t inner; /* samples of what has ended within what is open there */
+            uint32_t stack; /* of what is open there, for depths below `n_known` */
+        } * depths;
+        size_t depths_cap, n_known;
     } * lanes;
     struct kymo__buf name;
 };
@@ -74,33 +77,36 @@ static uint32_t thread_of(struct turning *t, const struct kymo_lane_info *lane)
 
 /* ---- stacks ---- */
 
-/* What is open on the lane, and `frame` on top of it; 0 without memory. */
-static uint32_t stack_of(struct turning *t, const struct kymo__lane_walk *lane,
+/* What is open on the lane, and `frame` on top of it; 0 without memory. Each open range is put on its stack once. */
+static uint32_t stack_of(struct turning *t, struct lane *into, const struct kymo__lane_walk *lane,
                          const struct kymo__frame *frame)
 {
-    uint32_t stack = 0;
-    for (size_t i = 1; i <= lane->n_frames; i++) {
+    struct depth *const depths = into->depths;
+    for (size_t i = KYMO__MAX(into->n_known, 1); i <= lane->n_frames; i++) {
         const uint32_t site = i < lane->n_frames ? lane->frames[i].site : frame->site;
         const uint32_t location = location_of(t, site);
-        stack = location != 0 ? kymo__samples_stack(t->set->samples, stack, location) : 0;
-        if (stack == 0)
+        depths[i].stack =
+            location != 0 ? kymo__samples_stack(t->set->samples, depths[i - 1].stack, location) : 0;
+        if (depths[i].stack == 0)
             return 0;
+        into->n_known = i + 1;
     }
-    return stack;
+    return depths[lane->n_frames].stack;
 }
 
 /* The samples of a range that has ended, less those of what was within it, which are kept for the one around it. */
 static bool take_own(struct lane *lane, size_t depth, const struct kymo__frame *frame, uint64_t *own)
 {
-    const size_t had = lane->inner_cap;
-    if (!kymo__grow(&lane->inner, &lane->inner_cap, depth + 2, sizeof *lane->inner))
+    const size_t had = lane->depths_cap;
+    if (!kymo__grow(&lane->depths, &lane->depths_cap, depth + 2, sizeof *lane->depths))
         return false;
-    if (lane->inner_cap > had)
-        memset(lane->inner + had, 0, (lane->inner_cap - had) * sizeof *lane->inner);
-    const uint64_t all = frame->repeat != 0 ? frame->repeat - 1 : 1, within = lane->inner[depth + 1];
+    if (lane->depths_cap > had)
+        memset(lane->depths + had, 0, (lane->depths_cap - had) * sizeof *lane->depths);
+    const uint64_t all = frame->repeat != 0 ? frame->repeat - 1 : 1,
+                   within = lane->depths[depth + 1].inner;
     *own = all > within ? all - within : 0;
-    lane->inner[depth + 1] = 0;
-    lane->inner[depth] += KYMO__MAX(all, within);
+    lane->depths[depth + 1].inner = 0;
+    lane->depths[depth].inner += KYMO__MAX(all, within);
     return true;
 }
 
@@ -109,17 +115,20 @@ static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct 
 {
     struct turning *const t = ctx;
     struct kymo__samples_set *const set = t->set;
+    struct lane *const into = &t->lanes[lane->info->lane];
     const uint64_t all_ns = end_ns - frame->start_ns,
                    own_ns = all_ns > frame->children_ns ? all_ns - frame->children_ns : 0;
     uint64_t own;
-    if (!take_own(&t->lanes[lane->info->lane], lane->n_frames, frame, &own))
+    if (!take_own(into, lane->n_frames, frame, &own))
         return false;
+    const uint32_t stack = own_ns != 0 ? stack_of(t, into, lane, frame) : 0;
+    into->n_known = KYMO__MIN(into->n_known, lane->n_frames);
     if (own_ns == 0)
         return true;
     const struct kymo__samples_told told = {
         .process = t->process,
         .thread = thread_of(t, lane->info),
-        .stack = stack_of(t, lane, frame),
+        .stack = stack,
         .n = own != 0 ? own : 1,
         .at_ns = end_ns - own_ns / 2,
         .weight_ns = own_ns,
@@ -132,11 +141,19 @@ static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct 
     return true;
 }
 
+static bool on_gap(void *ctx, const struct kymo__lane_walk *lane, const struct kymo_batch *batch)
+{
+    struct turning *const t = ctx;
+    (void)batch;
+    t->lanes[lane->info->lane].n_known = 0;
+    return true;
+}
+
 /* ---- processes ---- */
 
 static kymo_status turn_process(struct kymo__samples_set *set, kymo_recording *recording, size_t log)
 {
-    static const struct kymo__walk_tap tap = {.call = on_call};
+    static const struct kymo__walk_tap tap = {.call = on_call, .gap = on_gap};
     const struct kymo_process *const info = kymo_recording_process(recording, log);
     const struct kymo_samples_process process = {.pid = info->pid,
                                                  .ppid = info->ppid,
@@ -162,7 +179,7 @@ static kymo_status turn_process(struct kymo__samples_set *set, kymo_recording *r
     }
     kymo__free(t.locations);
     for (size_t i = 0; t.lanes != NULL && i < info->n_lanes; i++)
-        kymo__free(t.lanes[i].inner);
+        kymo__free(t.lanes[i].depths);
     kymo__free(t.lanes);
     kymo__buf_fini(&t.name);
     return status;

@@ -2,9 +2,10 @@
  * Samples as a tree of calls: what profilers' files, flame graphs and pages are made of. A path has as many calls as there are
  * samples with it, and the time that these stand for; its own is that of samples which end there.
  *
- * Rounds repeat the same few stacks. They are added up by thread and stack first, so that each path is walked once.
+ * Rounds repeat the same few stacks. They are added up by thread and stack first; each path is then made once, and counts go
+ * from the innermost node outwards.
  */
-#include <string.h>
+#include <stdlib.h>
 
 #include "analyze/calls.h"
 #include "analyze/samples.h"
@@ -24,7 +25,10 @@ struct adding {
     uint32_t n_slots_log2;
     uint32_t *threads;   /* by thread of the samples: the tree's, plus one; 0: not made */
     uint32_t *functions; /* by function of the samples, as well */
-    uint32_t *frames;    /* of the stack at hand, functions of the samples; the innermost first */
+    struct path {
+        uint32_t thread, node; /* of the tree, the thread plus one */
+    } * nodes;                 /* by stack: where its latest thread has it */
+    uint32_t *frames;          /* of the stack at hand that have no node yet, the innermost first */
     size_t frames_cap;
 };
 
@@ -132,54 +136,83 @@ static uint32_t function_of(struct adding *a, uint32_t function)
     return number;
 }
 
-/* The functions of a stack, the innermost first; how many. */
-static bool unroll(struct adding *a, uint32_t stack, size_t *n)
+/*
+ * The node of the thread's stack; 0 without memory. Sums come by thread: a frame that an earlier stack of the thread has
+ * gets its node from there.
+ */
+static uint32_t node_of(struct adding *a, uint32_t thread, uint32_t stack)
 {
     const kymo_samples *const samples = a->set->samples;
-    *n = 0;
-    for (uint32_t at = stack; at != 0;) {
-        const struct kymo_samples_stack frame = kymo_samples_get_stack(samples, at);
-        if (!kymo__grow(&a->frames, &a->frames_cap, *n + 1, sizeof *a->frames))
-            return false;
-        a->frames[(*n)++] = kymo_samples_get_location(samples, frame.location).function;
-        at = frame.parent;
+    size_t n = 0;
+    uint32_t at = stack, node = 0;
+    for (; at != 0 && a->nodes[at].thread != thread + 1; n++) {
+        if (!kymo__grow(&a->frames, &a->frames_cap, n + 1, sizeof *a->frames))
+            return 0;
+        a->frames[n] = at;
+        at = kymo_samples_get_stack(samples, at).parent;
     }
-    if (*n != 0)
-        return true;
-    if (!kymo__grow(&a->frames, &a->frames_cap, 1, sizeof *a->frames))
+    node = at != 0 ? a->nodes[at].node : 0;
+    while (n > 0) {
+        at = a->frames[--n];
+        const uint32_t location = kymo_samples_get_stack(samples, at).location,
+                       function =
+                           function_of(a, kymo_samples_get_location(samples, location).function);
+        node = function != KYMO__NO_CALL ? kymo__calls_node(a->calls, node, function, 0, thread) : 0;
+        if (node == 0)
+            return 0;
+        a->nodes[at] = (struct path){thread + 1, node};
+    }
+    return node;
+}
+
+static bool add_sum(struct adding *a, const struct sum *sum)
+{
+    const uint32_t thread = thread_of(a, sum->thread);
+    if (thread == KYMO__NO_CALL)
         return false;
-    a->frames[(*n)++] = 0;
+    const uint32_t nothing = sum->stack == 0 ? function_of(a, 0) : 0;
+    const uint32_t node = sum->stack != 0 ? node_of(a, thread, sum->stack)
+                          : nothing != KYMO__NO_CALL
+                              ? kymo__calls_node(a->calls, 0, nothing, 0, thread)
+                              : 0;
+    if (node == 0)
+        return false;
+    a->calls->nodes[node].calls += sum->n;
+    a->calls->nodes[node].total_ns += sum->weight_ns;
+    a->calls->nodes[node].self_ns += sum->weight_ns;
     return true;
 }
 
-static bool add_path(struct adding *a, const struct sum *sum)
+static int by_thread_and_stack(const void *a, const void *b)
 {
-    const uint32_t thread = thread_of(a, sum->thread);
-    uint32_t node = 0;
-    size_t n;
-    if (thread == KYMO__NO_CALL || !unroll(a, sum->stack, &n))
-        return false;
-    while (n > 0) {
-        const uint32_t function = function_of(a, a->frames[--n]);
-        node = function != KYMO__NO_CALL ? kymo__calls_node(a->calls, node, function, 0, thread) : 0;
-        if (node == 0)
-            return false;
-        a->calls->nodes[node].calls += sum->n;
-        a->calls->nodes[node].total_ns += sum->weight_ns;
-    }
-    a->calls->nodes[node].self_ns += sum->weight_ns;
-    return true;
+    const struct sum *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
 static kymo_status make_tree(struct adding *a)
 {
     const kymo_samples *const samples = a->set->samples;
+    struct kymo__calls *const calls = a->calls;
     a->threads = kymo__calloc((size_t)kymo_samples_n_threads(samples) + 1, sizeof *a->threads);
     a->functions = kymo__calloc((size_t)kymo_samples_n_functions(samples) + 1, sizeof *a->functions);
-    bool done = a->threads != NULL && a->functions != NULL;
+    a->nodes = kymo__calloc((size_t)kymo_samples_n_stacks(samples) + 1, sizeof *a->nodes);
+    bool done = a->threads != NULL && a->functions != NULL && a->nodes != NULL;
+    if (a->n_sums != 0)
+        qsort(a->sums, a->n_sums, sizeof *a->sums, by_thread_and_stack);
     for (size_t i = 0; done && i < a->n_sums; i++)
-        done = add_path(a, &a->sums[i]);
-    return done ? KYMO_OK : no_memory();
+        done = add_sum(a, &a->sums[i]);
+    if (!done)
+        return no_memory();
+    for (size_t i = calls->n_nodes; i-- > 1;) { /* parents come first; the root has no sums */
+        const struct kymo__call_node *const node = &calls->nodes[i];
+        if (node->parent != 0) {
+            calls->nodes[node->parent].calls += node->calls;
+            calls->nodes[node->parent].total_ns += node->total_ns;
+        }
+    }
+    return KYMO_OK;
 }
 
 static kymo_status read_set(struct adding *a, const struct kymo_samples_filter *filter)
@@ -210,6 +243,7 @@ kymo_status kymo__calls_read_samples(struct kymo__calls *calls, kymo_recording *
     kymo__free(a.slots);
     kymo__free(a.threads);
     kymo__free(a.functions);
+    kymo__free(a.nodes);
     kymo__free(a.frames);
     kymo__samples_fini(&set);
     if (status != KYMO_OK)

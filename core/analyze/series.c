@@ -124,7 +124,6 @@ static kymo_status run(struct reading *reading, struct kymo__process_walk *walk)
 kymo_status kymo__series_read(struct kymo__series *series, kymo_recording *recording,
                               size_t process, uint64_t max_bytes)
 {
-    uint64_t n_words_done = 0;
     struct kymo__process_walk walk;
     struct reading reading = {
         .series = series,
@@ -132,7 +131,6 @@ kymo_status kymo__series_read(struct kymo__series *series, kymo_recording *recor
     };
     *series = (struct kymo__series){0};
     kymo_status status = kymo__process_walk_init(&walk, recording, process);
-    walk.progress = &n_words_done;
     if (status == KYMO_OK)
         status = run(&reading, &walk);
     kymo__process_walk_fini(&walk);

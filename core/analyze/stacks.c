@@ -182,17 +182,23 @@ static kymo_status add_walked(struct adding *adding)
 {
     const struct kymo__process_walk *walk = &adding->walk;
     struct kymo__stacks *stacks = adding->stacks;
+    uint64_t n_threads = 0;
     adding->names = kymo__calloc(walk->names.n, sizeof *adding->names);
     bool done = adding->names != NULL && map_names(adding);
     for (size_t i = 0; done && i < walk->info->n_lanes; i++) {
         if (walk->lanes[i] == NULL)
             continue;
-        stacks->n_threads[adding->side]++;
+        if (walk->lanes[i]->is_beside) {
+            stacks->has_overlaps = true;
+            continue;
+        }
+        n_threads++;
         done = add_lane(adding, walk->lanes[i]);
     }
     kymo__free(adding->names);
     adding->names = NULL;
-    stacks->n_processes[adding->side]++;
+    stacks->n_processes[adding->side] += n_threads != 0;
+    stacks->n_threads[adding->side] += n_threads;
     stacks->has_async |= walk->async != NULL || walk->pending.n != 0;
     stacks->lost_events[adding->side] += walk->info->lost_events;
     return done ? KYMO_OK : no_memory();

@@ -48,6 +48,11 @@ bool kymo__is_wanted(const struct kymo__making *m, uint32_t name)
     return kymo__name_matches(m->filter, n->text, n->len);
 }
 
+bool kymo__is_range_wanted(const struct kymo__making *m, uint32_t name)
+{
+    return (m->shallow == NULL || m->shallow[name]) && kymo__is_wanted(m, name);
+}
+
 static uint64_t duration_of(const struct kymo_process *process)
 {
     return process->last_ns > process->first_ns ? process->last_ns - process->first_ns : 0;
@@ -102,7 +107,8 @@ static void fill_stats(kymo_table *table, const struct kymo__making *m,
                        const struct kymo__name_stats *stats, size_t n, bool is_async)
 {
     for (uint32_t name = 0; name < n; name++)
-        if (stats[name].calls.count != 0 && kymo__is_wanted(m, name))
+        if (stats[name].calls.count != 0 &&
+            (is_async ? kymo__is_wanted(m, name) : kymo__is_range_wanted(m, name)))
             put_stats(table, m, name, &stats[name], is_async);
     kymo__sort_by(table, "name", 0);
     kymo__sort_by(table, "total_ns", 1);
@@ -139,7 +145,7 @@ static kymo_status fill_threads(kymo_table *table, const struct kymo__making *m)
     for (size_t i = 0; i < m->merge->threads.n; i++) {
         const struct kymo__name_row *row = &m->merge->threads.rows[i];
         const struct kymo_process *process = m->merge->processes[row->process];
-        if (!kymo__is_wanted(m, row->name))
+        if (!kymo__is_range_wanted(m, row->name))
             continue;
         kymo__put_process(table, process);
         kymo_table_i64(table, row->lane->tid);
@@ -167,7 +173,7 @@ static kymo_status fill_ranks(kymo_table *table, const struct kymo__making *m)
     for (size_t i = 0; i < m->merge->ranks.n; i++) {
         const struct kymo__name_row *row = &m->merge->ranks.rows[i];
         const struct kymo_process *process = m->merge->processes[row->process];
-        if (!kymo__is_wanted(m, row->name))
+        if (!kymo__is_range_wanted(m, row->name))
             continue;
         kymo__put_process(table, process);
         kymo__put_name(table, m, row->name);
@@ -424,14 +430,28 @@ static kymo_status make_tables(kymo_summary *summary, const struct kymo__making 
     return KYMO_OK;
 }
 
+/* By name: whether a range of it is less than so deep in others. NULL without memory. */
+static uint8_t *find_shallow(const struct kymo__merge *merge, uint32_t max_depth)
+{
+    uint8_t *const shallow = kymo__calloc(merge->names.n + 1, sizeof *shallow);
+    for (size_t i = 1; shallow != NULL && i < merge->tree.n; i++)
+        if (merge->tree.nodes[i].depth <= max_depth)
+            shallow[merge->tree.nodes[i].name] = 1;
+    return shallow;
+}
+
 kymo_status kymo__summary_make_tables(kymo_summary *summary, const struct kymo__merge *merge,
                                       const struct kymo_summary_options *options)
 {
     struct kymo__ranks ranks;
-    const struct kymo__making making = {merge, options->filter, &summary->cost, &ranks};
-    const kymo_status status = kymo__ranks_make(&ranks, merge)
+    const uint32_t max_depth = options->max_depth;
+    uint8_t *const shallow = max_depth != 0 ? find_shallow(merge, max_depth) : NULL;
+    const struct kymo__making making = {merge,  options->filter, &summary->cost,
+                                        &ranks, max_depth,       shallow};
+    const kymo_status status = kymo__ranks_make(&ranks, merge) && (max_depth == 0 || shallow != NULL)
                                    ? make_tables(summary, &making, options)
-                                   : kymo__fail(KYMO_ENOMEM, "no memory for the tables of ranks");
+                                   : kymo__fail(KYMO_ENOMEM, "no memory for the tables");
     kymo__ranks_fini(&ranks);
+    kymo__free(shallow);
     return status;
 }

@@ -28,12 +28,13 @@ static void put_node(kymo_table *table, const struct kymo__making *m, const stru
     kymo__put_share(table, node->total_ns, m->cost->program_ns);
 }
 
-/* Nodes that were counted and pass the filter; those that lead to one come along. */
+/* Nodes that were counted, pass the filter and are not too deep; those that lead to one come along. */
 static void choose_nodes(const struct kymo__making *m, uint8_t *keep)
 {
     const struct kymo__tree *tree = &m->merge->tree;
     for (size_t i = 1; i < tree->n; i++)
         keep[i] = (tree->nodes[i].count != 0 || tree->nodes[i].total_ns != 0) &&
+                  (m->max_depth == 0 || tree->nodes[i].depth <= m->max_depth) &&
                   kymo__is_wanted(m, tree->nodes[i].name);
 }
 

@@ -41,16 +41,13 @@ static kymo_status no_memory(const struct kymo__work_set *set)
 
 struct kymo__device_work *kymo__work_set_device(struct kymo__work_set *set, int32_t device)
 {
-    size_t at = set->n_devices;
-    while (at > 0 && set->devices[at - 1].device > device)
-        at--;
-    if (at > 0 && set->devices[at - 1].device == device)
-        return &set->devices[at - 1];
-    if (!kymo__grow(&set->devices, &set->devices_cap, set->n_devices + 1, sizeof *set->devices))
+    const size_t n = set->n_devices;
+    if (n > 0 && set->devices[n - 1].device == device)
+        return &set->devices[n - 1];
+    if (!kymo__grow(&set->devices, &set->devices_cap, n + 1, sizeof *set->devices))
         return NULL;
-    memmove(&set->devices[at + 1], &set->devices[at], (set->n_devices++ - at) * sizeof *set->devices);
-    set->devices[at] = (struct kymo__device_work){.device = device};
-    return &set->devices[at];
+    set->devices[set->n_devices++] = (struct kymo__device_work){.device = device};
+    return &set->devices[n];
 }
 
 uint32_t kymo__work_set_communicate(struct kymo__work_set *set, uint32_t said, const uint64_t *words,
@@ -129,11 +126,7 @@ static bool take_work(struct reader *r, const struct kymo_batch *batch, const ui
     const int64_t duration = (int64_t)words[2];
     const uint64_t end_ns = duration > 0 ? end_of_work(batch, words[0], words[2]) : ns;
     if (end_ns <= ns && !(r->wants_facts && duration >= 0)) {
-        struct kymo__device_work *device = kymo__work_set_device(r->set, batch->lane->device);
-        if (device == NULL)
-            return false;
-        device->n_negative += duration < 0;
-        device->n_zero += duration >= 0;
+        r->set->n_negative += duration < 0;
         return true;
     }
     if (KYMO_UNLIKELY(stream->n == stream->cap) &&
@@ -337,25 +330,54 @@ static bool take_record(void *ctx, struct kymo__call_lane *lane, const struct ky
     return true;
 }
 
+struct place {
+    int32_t device;
+    uint32_t lane;
+};
+
+static bool place_is_before(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return x->device != y->device ? x->device < y->device : x->lane < y->lane;
+}
+
+/* The streams that have work, by device; NULL without memory. */
+static struct place *order_streams(const struct reader *r, size_t *n)
+{
+    const struct kymo__work_set *set = r->set;
+    struct place *places = kymo__calloc((size_t)set->process->n_lanes + 1, sizeof *places);
+    *n = 0;
+    for (uint32_t lane = 0; places != NULL && lane < set->process->n_lanes; lane++)
+        if (r->streams[lane].n != 0)
+            places[(*n)++] = (struct place){
+                kymo_recording_lane(set->recording, set->process->index, lane)->device, lane};
+    if (places != NULL && !kymo__sort_runs(places, *n, sizeof *places, place_is_before)) {
+        kymo__free(places);
+        places = NULL;
+    }
+    return places;
+}
+
 /* The streams of each device behind one another. */
 static bool gather_streams(struct reader *r)
 {
-    for (uint32_t lane = 0; lane < r->set->process->n_lanes; lane++) {
-        struct stream *stream = &r->streams[lane];
-        if (stream->n == 0)
-            continue;
-        const struct kymo_lane_info *info =
-            kymo_recording_lane(r->set->recording, r->set->process->index, lane);
-        struct kymo__device_work *device = kymo__work_set_device(r->set, info->device);
-        if (device == NULL || !kymo__grow(&device->work, &device->work_cap,
-                                          device->n_work + stream->n, sizeof *device->work))
-            return false;
+    size_t n;
+    struct place *const places = order_streams(r, &n);
+    bool done = places != NULL;
+    for (size_t i = 0; done && i < n; i++) {
+        struct stream *stream = &r->streams[places[i].lane];
+        struct kymo__device_work *device = kymo__work_set_device(r->set, places[i].device);
+        done = device != NULL && kymo__grow(&device->work, &device->work_cap,
+                                            device->n_work + stream->n, sizeof *device->work);
+        if (!done)
+            break;
         memcpy(device->work + device->n_work, stream->work, stream->n * sizeof *stream->work);
         device->n_work += stream->n;
         kymo__free(stream->work);
         *stream = (struct stream){0};
     }
-    return true;
+    kymo__free(places);
+    return done;
 }
 
 static kymo_status read_log(struct reader *r)
@@ -390,18 +412,6 @@ static kymo_status read_log(struct reader *r)
     return status;
 }
 
-/* Devices with nothing but work of no length, or less, have nothing to tell. */
-static void drop_idle_devices(struct kymo__work_set *set)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < set->n_devices; i++) {
-        set->n_negative += set->devices[i].n_negative;
-        if (set->devices[i].n_work != 0)
-            set->devices[n++] = set->devices[i];
-    }
-    set->n_devices = n;
-}
-
 kymo_status kymo__work_set_read(struct kymo__work_set *set, kymo_recording *recording,
                                 size_t process, const struct kymo__work_options *options)
 {
@@ -416,7 +426,6 @@ kymo_status kymo__work_set_read(struct kymo__work_set *set, kymo_recording *reco
         !kymo__classifier_init(&classifier, options->rules, recording, set->process))
         return no_memory(set);
     kymo_status status = KYMO_OK;
-    drop_idle_devices(set);
     if (set->n_devices == 0)
         status = kymo__work_host_read(set, options, &classifier);
     if (status == KYMO_OK && (!kymo__work_set_link(set) || !kymo__work_set_classify(set, &classifier)))

@@ -50,10 +50,8 @@ static bool add_interval(struct intervals *to, uint64_t begin_ns, uint64_t end_n
 static bool add_work(struct host *host, const struct kymo__work *work)
 {
     struct kymo__device_work *device = host->device;
-    if (work->end_ns == work->begin_ns) {
-        device->n_zero++;
+    if (work->end_ns == work->begin_ns)
         return true;
-    }
     if (!kymo__grow(&device->work, &device->work_cap, device->n_work + 1, sizeof *device->work))
         return false;
     device->work[device->n_work++] = *work;

@@ -20,7 +20,6 @@ struct writer {
     uint32_t profile;
     size_t head; /* bytes that each block begins with */
     kymo_status status;
-    uint64_t n_calls;   /* written so far */
     double ns_per_tick; /* as the block says it */
 };
 
@@ -158,7 +157,6 @@ static void put_chunk(struct writer *w, const struct kymo_calls_thread *thread,
         struct kymo__calls_sums now;
         if (kymo__calls_sums_get(thread, node, &now) && now.calls != before->calls) {
             put_sums(w, node->number, &now, before);
-            w->n_calls += now.calls - before->calls + now.resumes - before->resumes;
             if (written != NULL)
                 written->sums[i] = now;
         }
@@ -219,7 +217,7 @@ static struct kymo__calls_told put_definitions(struct writer *w, const struct ky
     put_functions(w, told->names);
     put_signatures(w, told->texts);
     put_threads(w, told->threads);
-    const struct kymo__calls_told now = {calls->n_names, calls->n_texts, calls->n_threads, 0};
+    const struct kymo__calls_told now = {calls->n_names, calls->n_texts, calls->n_threads};
     pthread_mutex_unlock(&calls->lock);
     return now;
 }
@@ -232,7 +230,7 @@ kymo_status kymo__calls_append(struct kymo_calls *calls, struct kymo__log *log, 
     pthread_mutex_lock(&calls->write_lock);
     w.ns_per_tick = unit_of(calls, is_delta);
     begin_block(&w);
-    struct kymo__calls_told told = put_definitions(&w, is_delta ? &calls->told : &none);
+    const struct kymo__calls_told told = put_definitions(&w, is_delta ? &calls->told : &none);
     uint64_t n_other = 0;
     /* The last one's link may change meanwhile: it is not followed. */
     const struct kymo_calls_thread *t = told.threads > 0 ? calls->threads : NULL;
@@ -244,7 +242,6 @@ kymo_status kymo__calls_append(struct kymo_calls *calls, struct kymo__log *log, 
     }
     put_losses(&w, n_other);
     end_block(&w);
-    told.calls = calls->told.calls + w.n_calls;
     if (is_delta && w.status == KYMO_OK)
         calls->told = told;
     pthread_mutex_unlock(&calls->write_lock);

@@ -76,13 +76,12 @@ static int32_t rank_by_word(const char *name, const char *word)
     return rank;
 }
 
-/* "trace_3.json.gz": a number before the endings, short enough not to be a date or a process. */
-static int32_t rank_before_endings(const char *name)
+/* Where the endings of a name begin. */
+static const char *find_endings(const char *name)
 {
     static const char *const endings[] = {".gz",         ".json",     ".trace",  ".pt",
                                           ".txt",        ".folded",   ".pstats", ".prof",
                                           ".speedscope", ".collapsed"};
-    enum { MOST = 9999 };
     const char *end = name + strlen(name);
     for (size_t i = 0; i < KYMO__COUNT_OF(endings); i++) {
         const size_t len = strlen(endings[i]);
@@ -91,7 +90,14 @@ static int32_t rank_before_endings(const char *name)
             i = (size_t)-1; /* from the first again */
         }
     }
-    const char *number = end, *behind;
+    return end;
+}
+
+/* "trace_3.json.gz": a number before the endings, short enough not to be a date or a process. */
+static int32_t rank_before_endings(const char *name)
+{
+    enum { MOST = 9999 };
+    const char *number = find_endings(name), *behind;
     while (number > name && isdigit((unsigned char)number[-1]))
         number--;
     if (number == name || strchr("-_.", number[-1]) == NULL)
@@ -109,6 +115,37 @@ int32_t kymo__import_rank_of_name(const char *path, bool is_one_of_several)
     return rank < 0 && is_one_of_several ? rank_before_endings(name) : rank;
 }
 
+/* "node1_4711" of "node1_4711.1700000000000.pt.trace.json", as torch names its files; 0: the name has no such time. */
+static size_t worker_len(const char *name)
+{
+    enum { LEAST_DIGITS = 10 };
+    const char *const end = find_endings(name), *at = end;
+    while (at > name && isdigit((unsigned char)at[-1]))
+        at--;
+    return end - at >= LEAST_DIGITS && at > name + 1 && at[-1] == '.' ? (size_t)(at - 1 - name) : 0;
+}
+
+static bool are_of_one_worker(const char *path, const char *other)
+{
+    const char *const name = base_name(path), *const other_name = base_name(other);
+    const size_t len = worker_len(name);
+    return len != 0 && len == worker_len(other_name) && memcmp(name, other_name, len) == 0;
+}
+
+/* Number files in their order; those that one worker wrote one after the other are of one rank. */
+static void number_files(struct kymo__import_files *files)
+{
+    int32_t rank = 0;
+    for (size_t i = 0; i < files->n; i++) {
+        if (i > 0 && !are_of_one_worker(files->all[i].path, files->all[i - 1].path))
+            rank++;
+        files->all[i].named_rank = rank;
+    }
+    files->is_numbered = rank != 0;
+    for (size_t i = 0; rank == 0 && i < files->n; i++)
+        files->all[i].named_rank = -1; /* one process, recorded several times */
+}
+
 static void name_ranks(struct kymo__import_files *files)
 {
     bool any = false;
@@ -116,9 +153,8 @@ static void name_ranks(struct kymo__import_files *files)
         files->all[i].named_rank = kymo__import_rank_of_name(files->all[i].path, files->n > 1);
         any |= files->all[i].named_rank >= 0;
     }
-    files->is_numbered = !any && files->n > 1;
-    for (size_t i = 0; files->is_numbered && i < files->n; i++)
-        files->all[i].named_rank = (int32_t)i;
+    if (!any && files->n > 1)
+        number_files(files);
 }
 
 /* ---- a file ---- */

@@ -122,6 +122,8 @@ static void put_footer(struct kymo__flame *f, double y)
 {
     struct kymo__buf text = {0};
     put_left_out(f, &text);
+    if (f->e.stacks.has_overlaps)
+        kymo__buf_puts(&text, "Ranges that overlap others of their thread are not shown. ");
     if (f->e.stacks.has_async)
         kymo__buf_puts(&text, "Async ranges overlap and are not shown. ");
     kymo__buf_printf(&text, "Made by kymo %s.", kymo_version());

@@ -64,10 +64,8 @@ static bool take_span(void *ctx, const struct kymo__span *span,
 
 static kymo_status write_process(struct writing *writing, kymo_recording *recording, size_t process)
 {
-    uint64_t n_words_done = 0;
     struct kymo__process_walk *const walk = &writing->walk;
     kymo_status status = kymo__process_walk_init(walk, recording, process);
-    walk->progress = &n_words_done;
     walk->iterations.visitor = take_span;
     walk->iterations.visitor_ctx = writing;
     writing->process.len = 0;
@@ -76,7 +74,6 @@ static kymo_status write_process(struct writing *writing, kymo_recording *record
     kymo__buf_printf(&writing->process, ",%lld,", (long long)walk->info->pid);
     if (status == KYMO_OK)
         status = kymo__process_walk_run(walk);
-    walk->progress = NULL;
     kymo__process_walk_fini(walk);
     return writing->status != KYMO_OK ? writing->status : status;
 }

@@ -133,37 +133,37 @@ static bool is_inside(const struct kymo__export *x, uint64_t begin_ns, uint64_t 
     return is_begun(x, begin_ns) && (until_ns == 0 || end_ns <= until_ns + (uint64_t)x->shift_ns);
 }
 
-/* ---- numbers of ranges: by depth, in what the lane has for the format ---- */
+/* ---- numbers of ranges: a stack of the open ones that are written, in what the lane has for the format ---- */
 
-static void set_number(struct kymo__export *x, struct kymo__export_lane *lane, size_t depth)
+struct numbered {
+    size_t depth;
+    uint64_t number,
+        around;      /* its own, and that of the innermost operator around it; 0: there is none */
+    uint64_t inside; /* what `around` is for ranges inside it */
+};
+
+/* The innermost of those less than `height` deep; NULL: there is none. Deeper ones have ended. */
+static const struct numbered *find_numbered(struct kymo__export_lane *lane, size_t height)
 {
-    struct kymo__buf *const numbers = &lane->held;
-    const uint64_t number = ++kymo__chrome_of(x)->n_ranges;
-    const size_t at = depth * sizeof number;
-    while (numbers->len <= at && !numbers->failed)
-        kymo__buf_put(numbers, &number, sizeof number);
-    if (numbers->failed)
+    struct kymo__buf *const stack = &lane->held;
+    for (; stack->len != 0; stack->len -= sizeof(struct numbered)) {
+        const struct numbered *const top = (const void *)(stack->data + stack->len - sizeof *top);
+        if (top->depth < height)
+            return top;
+    }
+    return NULL;
+}
+
+static void add_number(struct kymo__export *x, struct kymo__export_lane *lane, uint32_t site)
+{
+    const struct numbered *const outer = find_numbered(lane, lane->n_open);
+    struct numbered range = {.depth = lane->n_open,
+                             .number = ++kymo__chrome_of(x)->n_ranges,
+                             .around = outer != NULL ? outer->inside : 0};
+    range.inside = is_category(kymo__export_site(x, site), "operator") ? range.number : range.around;
+    kymo__buf_put(&lane->held, &range, sizeof range);
+    if (lane->held.failed)
         x->status = kymo__fail(KYMO_ENOMEM, "no memory for ranges within one another");
-    else
-        memcpy(numbers->data + at, &number, sizeof number);
-}
-
-static uint64_t number_at(const struct kymo__export_lane *lane, size_t depth)
-{
-    uint64_t number;
-    memcpy(&number, lane->held.data + depth * sizeof number, sizeof number);
-    return number;
-}
-
-/* That of the innermost operator around depth `depth`; 0: there is none. */
-static uint64_t number_around(const struct kymo__export *x, const struct kymo__export_lane *lane,
-                              size_t depth)
-{
-    while (depth-- > 0)
-        if (!kymo__is_skipped(x, lane->open[depth].site) &&
-            is_category(kymo__export_site(x, lane->open[depth].site), "operator"))
-            return number_at(lane, depth);
-    return 0;
 }
 
 /* ---- arguments ---- */
@@ -312,22 +312,19 @@ static void put_event(struct kymo__export *x, const struct kymo__export_lane *la
 static void on_begin(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
                      uint32_t site, const struct kymo__payload *payload)
 {
-    (void)ns, (void)site, (void)payload;
-    set_number(x, lane, lane->n_open);
+    (void)ns, (void)payload;
+    add_number(x, lane, site);
 }
 
 static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
                           const struct kymo__open_range *range, bool is_cut)
 {
-    if (is_cut || x->status != KYMO_OK || !is_inside(x, range->start_ns, ns))
+    const struct numbered *const numbered = find_numbered(lane, lane->n_open + 1);
+    if (is_cut || numbered == NULL || x->status != KYMO_OK || !is_inside(x, range->start_ns, ns))
         return;
     const struct kymo__payload payload = kymo__open_payload(lane, range);
-    const struct event event = {range->start_ns,
-                                ns,
-                                range->site,
-                                &payload,
-                                number_at(lane, lane->n_open),
-                                number_around(x, lane, lane->n_open)};
+    const struct event event = {range->start_ns, ns, range->site, &payload, numbered->number,
+                                numbered->around};
     put_event(x, lane, &event);
 }
 

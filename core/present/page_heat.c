@@ -19,11 +19,14 @@ static const struct kymo_process *process_of(const struct kymo__page *page, size
 /* Processes that load data for others have no row. */
 static void number_ranks(struct kymo__heat *heat, const struct kymo__page *page)
 {
+    const struct kymo_process *first = NULL;
     for (size_t p = 0; p < page->n_processes; p++) {
         const struct kymo_process *process = process_of(page, p);
         heat->ordinals[p] = UINT32_MAX;
         if (process == NULL || process->worker >= 0)
             continue;
+        first = first != NULL ? first : process;
+        heat->has_several |= kymo__is_other_rank(process, first);
         heat->numbers[heat->n_ranks] = (uint32_t)p;
         heat->ordinals[p] = (uint32_t)heat->n_ranks++;
     }
@@ -94,11 +97,12 @@ static bool merge(struct kymo__heat_row *into, struct kymo__heat_row *from)
         kymo__heat_halve(into);
     while (from->bin < into->bin)
         kymo__heat_halve(from);
-    if (!kymo__heat_row_grow(into, from->n))
+    if (!kymo__heat_row_cover(into, from->first, from->first + from->n))
         return false;
+    struct kymo__heat_cell *const cells = into->cells + (from->first - into->first);
     for (size_t i = 0; i < from->n; i++)
-        if (from->cells[i].ns > into->cells[i].ns)
-            into->cells[i] = from->cells[i];
+        if (from->cells[i].ns > cells[i].ns)
+            cells[i] = from->cells[i];
     return true;
 }
 
@@ -110,7 +114,7 @@ static bool sample(struct kymo__heat *heat, const struct kymo__heat_line *line)
         return true;
     struct kymo__heat_row *row = &heat->sampled[heat->n_sampled++];
     row->bin = line->row.bin;
-    if (!kymo__heat_row_grow(row, line->row.n))
+    if (!kymo__heat_row_cover(row, line->row.first, line->row.first + line->row.n))
         return false;
     memcpy(row->cells, line->row.cells, line->row.n * sizeof *row->cells);
     return true;

@@ -31,16 +31,18 @@ struct kymo__heat_cell {
     uint8_t extra;      /* by how much: 255 is all of it */
 };
 
-/* Cells in order; each stands for 1 << bin iterations. */
+/* Cells in order; each stands for 1 << bin iterations, the first one for those from first << bin on. */
 struct kymo__heat_row {
     struct kymo__heat_cell *cells;
     size_t n, cap;
+    uint64_t first;
     uint32_t bin;
 };
 
 struct kymo__heat {
     size_t n_ranks, group; /* ranks of a row; a power of two, as iterations of a column are */
     size_t max_columns;
+    bool has_several; /* more than one rank: several processes may be one that was recorded again */
     uint32_t *ordinals;   /* by process of the page: the how manieth rank it is; UINT32_MAX: none */
     uint32_t *numbers;    /* by ordinal: the process */
     pthread_mutex_t lock; /* guards what follows, while processes are walked */
@@ -58,7 +60,7 @@ struct kymo__heat_line {
     uint32_t ordinal;
     struct kymo__heat_row row; /* names in it are those of the walk, plus one, in `name_of` */
     uint32_t *name_of;         /* by cell */
-    size_t n_name_of, name_of_cap;
+    size_t name_of_cap;
     double *sums; /* of earlier iterations, by name */
     double whole_sum;
     uint64_t n_before;
@@ -80,8 +82,8 @@ void kymo__heat_line_destroy(struct kymo__heat_line *line);
 
 /* Make cells stand for twice as many iterations. */
 void kymo__heat_halve(struct kymo__heat_row *row);
-/* Make room for `n` cells, new ones empty. False without memory. */
-KYMO_WARN_UNUSED bool kymo__heat_row_grow(struct kymo__heat_row *row, size_t n);
+/* Make it reach from cell `first` to before `end`, counted from iteration 0; new ones are empty. False without memory. */
+KYMO_WARN_UNUSED bool kymo__heat_row_cover(struct kymo__heat_row *row, uint64_t first, uint64_t end);
 
 /* Once all are in: write the block, and append what the index says of it; nothing where there is no map worth one. */
 KYMO_WARN_UNUSED kymo_status kymo__page_put_heat_block(struct kymo__page *page);

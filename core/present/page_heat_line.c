@@ -8,24 +8,36 @@
 
 enum { LEAST_BEFORE = 3 }; /* iterations that tell what is usual */
 
-bool kymo__heat_row_grow(struct kymo__heat_row *row, size_t n)
+bool kymo__heat_row_cover(struct kymo__heat_row *row, uint64_t first, uint64_t end)
 {
-    if (n <= row->n)
-        return true;
+    if (row->n == 0)
+        row->first = first;
+    const uint64_t from = KYMO__MIN(first, row->first), to = KYMO__MAX(end, row->first + row->n);
+    const size_t n_before = (size_t)(row->first - from), n = (size_t)(to - from);
     if (!kymo__grow(&row->cells, &row->cap, n, sizeof *row->cells))
         return false;
-    memset(row->cells + row->n, 0, (n - row->n) * sizeof *row->cells);
+    if (n_before != 0) {
+        memmove(row->cells + n_before, row->cells, row->n * sizeof *row->cells);
+        memset(row->cells, 0, n_before * sizeof *row->cells);
+    }
+    memset(row->cells + n_before + row->n, 0, (n - n_before - row->n) * sizeof *row->cells);
+    row->first = from;
     row->n = n;
     return true;
 }
 
+/* The longer cell of each pair stays. The first pair of the row may have its second cell alone. */
 void kymo__heat_halve(struct kymo__heat_row *row)
 {
-    for (size_t i = 0; i < row->n; i += 2) {
-        const bool is_second = i + 1 < row->n && row->cells[i + 1].ns > row->cells[i].ns;
-        row->cells[i / 2] = row->cells[i + is_second];
+    const size_t is_odd = row->first % 2;
+    for (size_t i = 0; i < row->n; i++) {
+        const size_t into = (i + is_odd) / 2;
+        const bool is_alone = (i + is_odd) % 2 == 0 || i == 0;
+        if (is_alone || row->cells[i].ns > row->cells[into].ns)
+            row->cells[into] = row->cells[i];
     }
-    row->n = (row->n + 1) / 2;
+    row->n = (row->n + is_odd + 1) / 2;
+    row->first /= 2;
     row->bin++;
 }
 
@@ -65,7 +77,16 @@ static double extra_of(const struct kymo__heat_line *line, const struct kymo__it
     return (double)iteration->times[name].ns - line->sums[name] / (double)line->n_before;
 }
 
-/* As for outliers: of those nearly as much longer as the most, the one that usually takes least. */
+static bool is_wait(const struct kymo__heat_line *line, uint32_t name)
+{
+    const struct kymo__name *text = &line->walk->names.names[name];
+    return kymo__name_is_wait(text->text, text->len);
+}
+
+/*
+ * As for outliers: of those nearly as much longer as the most, the one that usually takes least. None where half of it is
+ * waiting for others: they are the cause.
+ */
 static uint32_t find_longer(const struct kymo__heat_line *line,
                             const struct kymo__iteration *iteration, double by_ns, double *extra)
 {
@@ -73,12 +94,18 @@ static uint32_t find_longer(const struct kymo__heat_line *line,
     uint32_t found = KYMO__NO_NAME;
     for (size_t i = 0; i < iteration->n_ran; i++) {
         const double one = extra_of(line, iteration, iteration->ran[i]);
-        most = one > most ? one : most;
+        if (one <= most && one <= by_ns / 2)
+            continue;
+        if (!is_wait(line, iteration->ran[i]))
+            most = one > most ? one : most;
+        else if (one > by_ns / 2)
+            return KYMO__NO_NAME;
     }
     for (size_t i = 0; most >= by_ns / 2 && i < iteration->n_ran; i++) {
         const uint32_t name = iteration->ran[i];
         const double one = extra_of(line, iteration, name);
-        if (one < 0.9 * most || (found != KYMO__NO_NAME && line->sums[name] >= line->sums[found]))
+        if (one < 0.9 * most || is_wait(line, name) ||
+            (found != KYMO__NO_NAME && line->sums[name] >= line->sums[found]))
             continue;
         found = name;
         *extra = one;
@@ -106,30 +133,27 @@ static uint32_t explain(const struct kymo__heat_line *line, const struct kymo__i
 
 /* ---- cells ---- */
 
-static bool grow(struct kymo__heat_line *line, size_t n)
+/* Iterations of a process come in order, so that a line grows at its end alone. */
+static bool reach(struct kymo__heat_line *line, uint64_t column)
 {
-    const size_t before = line->n_name_of;
-    if (!kymo__heat_row_grow(&line->row, n))
+    const size_t before = line->row.n;
+    if (!kymo__heat_row_cover(&line->row, column, column + 1) ||
+        !kymo__grow(&line->name_of, &line->name_of_cap, line->row.n, sizeof *line->name_of))
         return false;
-    if (n <= before)
-        return true;
-    if (!kymo__grow(&line->name_of, &line->name_of_cap, n, sizeof *line->name_of))
-        return false;
-    memset(line->name_of + before, 0, (n - before) * sizeof *line->name_of);
-    line->n_name_of = n;
+    memset(line->name_of + before, 0, (line->row.n - before) * sizeof *line->name_of);
     return true;
 }
 
 static void halve(struct kymo__heat_line *line)
 {
     const struct kymo__heat_row *row = &line->row;
-    for (size_t i = 0; i < row->n; i += 2) {
-        const bool is_second = i + 1 < row->n && row->cells[i + 1].ns > row->cells[i].ns;
-        line->name_of[i / 2] = line->name_of[i + is_second];
+    const size_t is_odd = row->first % 2;
+    for (size_t i = 0; i < row->n; i++) {
+        const bool is_second = (i + is_odd) % 2 != 0 && i != 0;
+        if (!is_second || row->cells[i].ns > row->cells[i - 1].ns)
+            line->name_of[(i + is_odd) / 2] = line->name_of[i];
     }
     kymo__heat_halve(&line->row);
-    /* What is behind is filled anew when it is reached again. */
-    line->n_name_of = row->n;
 }
 
 bool kymo__heat_line_take(struct kymo__heat_line *line, const struct kymo__iteration *iteration)
@@ -137,13 +161,15 @@ bool kymo__heat_line_take(struct kymo__heat_line *line, const struct kymo__itera
     const struct kymo__span *span = &iteration->span;
     const uint64_t place = line->walk->iteration_stats.place;
     const double ns = (double)(span->end_ns - span->begin_ns);
-    if (span->flags != 0 || place >= UINT32_MAX)
+    if (place >= UINT32_MAX)
         return true;
-    while (place >> line->row.bin >= line->heat->max_columns)
+    while (line->row.n != 0 && (place >> line->row.bin) - line->row.first >= line->heat->max_columns)
         halve(line);
-    const size_t column = (size_t)(place >> line->row.bin);
-    if (!grow(line, column + 1))
+    if (!reach(line, place >> line->row.bin))
         return false;
+    if (span->flags != 0) /* warm-up, or not whole: a column without a time */
+        return true;
+    const size_t column = (size_t)((place >> line->row.bin) - line->row.first);
     struct kymo__heat_cell cell = {
         .ns = ns > 0 ? (float)ns : 1,
         .iteration = (uint32_t)place,

@@ -27,32 +27,54 @@ static size_t n_filled_rows(const struct kymo__heat *heat)
 
 bool kymo__heat_is_worth_it(const struct kymo__heat *heat)
 {
-    size_t n_ranks = 0;
-    if (heat == NULL)
+    if (heat == NULL || !heat->has_several)
         return false;
+    size_t n_ranks = 0;
     for (size_t i = 0; i < heat->n_rows; i++)
         n_ranks += heat->rows[i].n != 0 ? heat->group : 0;
     return n_ranks >= 2;
 }
 
-/* All rows with cells for as many iterations; how many columns that makes. */
-static size_t align(struct kymo__heat_row *rows, size_t n, uint32_t bin)
+/* Give all rows cells for as many iterations. */
+static void align(struct kymo__heat_row *rows, size_t n, uint32_t bin)
 {
-    size_t n_columns = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         while (rows[i].n != 0 && rows[i].bin < bin)
             kymo__heat_halve(&rows[i]);
-        n_columns = KYMO__MAX(n_columns, rows[i].n);
-    }
-    return n_columns;
 }
 
-static uint32_t largest_bin(const struct kymo__heat *heat)
+/* From the first column that a row has to the last one. */
+static size_t count_columns(const struct kymo__heat *heat, uint64_t *first)
 {
-    uint32_t bin = 0;
+    uint64_t end = 0;
+    *first = UINT64_MAX;
+    for (size_t i = 0; i < heat->n_rows; i++) {
+        const struct kymo__heat_row *row = &heat->rows[i];
+        *first = row->n != 0 ? KYMO__MIN(*first, row->first) : *first;
+        end = row->n != 0 ? KYMO__MAX(end, row->first + row->n) : end;
+    }
+    return (size_t)(end - *first);
+}
+
+/* All rows from one column to one, of as many iterations each. False without memory. */
+static bool align_all(struct kymo__heat *heat, uint32_t *bin, uint64_t *first, size_t *n_columns)
+{
+    *bin = 0;
     for (size_t i = 0; i < heat->n_rows; i++)
-        bin = KYMO__MAX(bin, heat->rows[i].bin);
-    return bin;
+        *bin = KYMO__MAX(*bin, heat->rows[i].bin);
+    for (;; ++*bin) { /* ranks may have begun far apart */
+        align(heat->rows, heat->n_rows, *bin);
+        *n_columns = count_columns(heat, first);
+        if (*n_columns <= heat->max_columns)
+            break;
+    }
+    align(heat->sampled, heat->n_sampled, *bin);
+    bool done = true;
+    for (size_t i = 0; done && i < heat->n_rows; i++)
+        done = heat->rows[i].n == 0 || kymo__heat_row_cover(&heat->rows[i], *first, *first + 1);
+    for (size_t i = 0; done && i < heat->n_sampled; i++)
+        done = kymo__heat_row_cover(&heat->sampled[i], *first, *first + 1);
+    return done;
 }
 
 /* ---- medians ---- */
@@ -163,13 +185,14 @@ static void put_names(struct kymo__buf *json, const struct kymo__heat *heat)
 }
 
 static void put_index(struct kymo__page *page, const struct planes *planes, const float *medians,
-                      uint32_t bin)
+                      uint64_t first, uint32_t bin)
 {
     struct kymo__buf *json = &page->heat_index;
     kymo__page_put_key(json, "heat");
     kymo__buf_puts(json, "{");
     kymo__page_put_number(json, "rows", planes->n_rows);
     kymo__page_put_number(json, "columns", planes->n_columns);
+    kymo__page_put_number(json, "first", first << bin);
     kymo__page_put_number(json, "ranks", page->heat->group);
     kymo__page_put_number(json, "iterations", UINT64_C(1) << bin);
     kymo__page_put_number(json, "rank_width", planes->member_width);
@@ -190,14 +213,17 @@ kymo_status kymo__page_put_heat_block(struct kymo__page *page)
     struct kymo__heat *heat = page->heat;
     if (!kymo__heat_is_worth_it(heat))
         return KYMO_OK;
-    const uint32_t bin = largest_bin(heat);
+    uint32_t bin;
+    uint64_t first;
+    size_t n_columns;
+    if (!align_all(heat, &bin, &first, &n_columns))
+        return kymo__fail(KYMO_ENOMEM, "no memory for the page's heat map");
     struct planes planes = {
         .n_rows = n_filled_rows(heat),
-        .n_columns = align(heat->rows, heat->n_rows, bin),
+        .n_columns = n_columns,
         .member_width = width_of(heat->group),
         .iteration_width = width_of((size_t)1 << bin),
     };
-    align(heat->sampled, heat->n_sampled, bin);
     planes.n_cells = planes.n_rows * planes.n_columns;
     float *medians = kymo__calloc(planes.n_columns + 1, sizeof *medians);
     kymo_status status = KYMO_ENOMEM;
@@ -206,7 +232,7 @@ kymo_status kymo__page_put_heat_block(struct kymo__page *page)
     else
         status = put_planes(page, &planes, medians, bin);
     if (status == KYMO_OK)
-        put_index(page, &planes, medians, bin);
+        put_index(page, &planes, medians, first, bin);
     kymo__free(medians);
     return status;
 }

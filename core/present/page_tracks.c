@@ -7,6 +7,13 @@
 
 #include "present/page_internal.h"
 
+/* Whether a range with so many frames around it, the thread's own among them, is less deep than what is shown. */
+static bool is_shallow(const struct kymo__page_process *process, size_t n_frames)
+{
+    const uint32_t max_depth = process->page->options->summary.max_depth;
+    return max_depth == 0 || n_frames <= max_depth;
+}
+
 static struct kymo__page_track *track_of(struct kymo__page_process *process,
                                          const struct kymo__lane_walk *lane)
 {
@@ -25,7 +32,7 @@ static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct 
     const uint64_t duration_ns = end_ns > frame->start_ns ? end_ns - frame->start_ns : 0;
     uint32_t site = frame->site;
     track->last_ns = end_ns;
-    if (!kymo__page_take_site(process, &site))
+    if (!is_shallow(process, lane->n_frames) || !kymo__page_take_site(process, &site))
         return true;
     if (KYMO_UNLIKELY(depth >= KYMO__PAGE_DEPTH)) {
         track->n_too_deep++;
@@ -50,7 +57,7 @@ bool kymo__page_add_unfinished(struct kymo__page_process *process,
     for (size_t i = 1; i < lane->n_frames && i <= KYMO__PAGE_DEPTH; i++) {
         const struct kymo__frame *frame = &lane->frames[i];
         uint32_t site = frame->site;
-        if (!kymo__page_take_site(process, &site))
+        if (!is_shallow(process, i) || !kymo__page_take_site(process, &site))
             continue;
         if (!kymo__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
                         sizeof *track->unfinished))

@@ -48,6 +48,14 @@ static uint64_t longest_ns(const kymo_table *processes)
     return longest;
 }
 
+static size_t count_active(const kymo_table *processes)
+{
+    size_t n = 0;
+    for (size_t row = 0; row < kymo_table_n_rows(processes); row++)
+        n += kymo__cell_of(processes, row, "events").as.u64 != 0;
+    return n;
+}
+
 static size_t count_ends(const kymo_table *processes, const char *end)
 {
     size_t n = 0;
@@ -101,7 +109,7 @@ static kymo_status put_headline(struct report *report)
         kymo__buf_puts(line, "No events were recorded.");
         return end_line(report);
     }
-    kymo__text_count_of(line, kymo_table_n_rows(processes), "process");
+    kymo__text_count_of(line, count_active(processes), "process");
     kymo__buf_puts(line, ", ");
     kymo__text_count_of(line, summary->n_threads, "thread");
     kymo__buf_puts(line, ", ");
@@ -272,13 +280,33 @@ static kymo_status put_loss(struct report *report)
 
 static kymo_status put_cost(struct report *report)
 {
+    const struct kymo_cost *cost = &report->summary->cost;
     struct kymo__buf *line = &report->line;
-    if (report->summary->source[0] != '\0' && report->summary->cost.events != 0)
-        kymo__buf_printf(line, "imported from %s", report->summary->source);
-    else if (!kymo__cost_put(line, &report->summary->cost))
+    if (cost->events == 0)
         return KYMO_OK;
-    KYMO_TRY(end_line(report));
-    return kymo__cost_put_missing(line, &report->summary->cost) ? end_line(report) : KYMO_OK;
+    if (report->summary->source[0] != '\0') {
+        kymo__buf_printf(line, "imported from %s", report->summary->source);
+        return end_line(report);
+    }
+    kymo__buf_puts(line, "kymo cost: ");
+    kymo__text_count_of(line, cost->events, "event");
+    if (cost->in_program_ns != 0) {
+        kymo__buf_printf(line, " x %.1f ns = ", (double)cost->in_program_ns / (double)cost->events);
+        kymo__text_duration(line, (double)cost->in_program_ns, NULL);
+    }
+    if (cost->in_program_ns != 0 && cost->program_ns != 0) {
+        kymo__buf_puts(line, ", ");
+        kymo__text_share(line, (double)cost->in_program_ns / (double)cost->program_ns);
+        kymo__buf_puts(line, " of the program");
+    }
+    if (cost->flush_cpu_ns != 0) {
+        kymo__buf_puts(line, "; flush thread ");
+        kymo__text_duration(line, (double)cost->flush_cpu_ns, NULL);
+        kymo__buf_puts(line, " CPU");
+    }
+    kymo__buf_puts(line, "; log ");
+    kymo__text_bytes(line, (double)cost->log_bytes);
+    return end_line(report);
 }
 
 static kymo_status put_notes(struct report *report, const kymo_table *warnings)

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "analyze/columns.h"
-#include "present/scaling_out.h"
+#include "present/present_internal.h"
+#include <kymo/scaling.h>
 
 struct making {
     kymo_scaling *scaling;
@@ -120,13 +121,9 @@ static void put_gpu(struct making *m, size_t row)
 
 /* ---- fractions ---- */
 
-/* By itwinai's rule of names, from its averages; else what the first `n` parts of a step say. */
-static void put_fraction(struct making *m, size_t row, const char *column, size_t n)
+static void put_fraction(struct making *m, size_t row, const char *column)
 {
-    static const char *const parts[] = {"compute_s", "communication_s", "memory_s", "idle_s"};
-    double fraction = number(m->points, row, column);
-    if (isnan(fraction))
-        fraction = kymo__scaling_share(m->points, row, parts[0], parts, n);
+    const double fraction = number(m->points, row, column);
     if (isnan(fraction))
         return;
     put_key(m, row);
@@ -135,12 +132,12 @@ static void put_fraction(struct making *m, size_t row, const char *column, size_
 
 static void put_computation(struct making *m, size_t row)
 {
-    put_fraction(m, row, "computation_fraction", 4);
+    put_fraction(m, row, "computation_fraction");
 }
 
 static void put_communication(struct making *m, size_t row)
 {
-    put_fraction(m, row, "computation_vs_communication", 2);
+    put_fraction(m, row, "computation_vs_communication");
 }
 
 /* ---- all ---- */

@@ -6,6 +6,8 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "codec/elf_symbols.h"
@@ -30,15 +32,20 @@ static bool is_the_mapped_one(struct kymo__remote *remote, const struct kymo__re
 static bool open_path(struct kymo__remote *remote, const struct kymo__remote_map *map,
                       const char *path, struct file *out)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return false;
-    *out = (struct file){0};
-    out->bytes = kymo__map_file(fd, &out->len);
+    void *bytes = MAP_FAILED;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
-    if (out->bytes != NULL && is_the_mapped_one(remote, map, out))
+    if (bytes == MAP_FAILED)
+        return false;
+    *out = (struct file){bytes, (size_t)status.st_size};
+    if (is_the_mapped_one(remote, map, out))
         return true;
-    kymo__unmap_file(out->bytes, out->len);
+    munmap(out->bytes, out->len);
     return false;
 }
 
@@ -93,7 +100,7 @@ static bool look_into(struct kymo__remote *remote, const struct kymo__remote_map
                 out->version = (uint32_t)version;
         }
     }
-    kymo__unmap_file(file.bytes, file.len);
+    munmap(file.bytes, file.len);
     return out->runtime != 0;
 }
 
@@ -108,7 +115,7 @@ static uint64_t section_of(struct kymo__remote *remote, const struct kymo__remot
     if (kymo__elf_first_address(file.bytes, file.len, &first) &&
         kymo__elf_section(file.bytes, file.len, name, &section, &n_bytes))
         at = section + (map->begin - first);
-    kymo__unmap_file(file.bytes, file.len);
+    munmap(file.bytes, file.len);
     return at;
 }
 

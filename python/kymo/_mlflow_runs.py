@@ -29,8 +29,7 @@ NOTHING = 4
 COLUMNS = ("experiment", "strategy", "workers", "nodes", "run", "rank", "measure", "step", "unix_ms", "value")
 
 FRACTIONS = ("computation_fraction", "computation_vs_communication")
-# Logged again after a restart from a checkpoint: the last counts.
-BY_EPOCH = ("epoch_time_s", "energy_j", "samples_per_s")
+BY_EPOCH = ("epoch_time_s", "energy_j")  # told again after a restart from a checkpoint: the last counts
 MEASURES = (*BY_EPOCH, "step_time_s", "gpu_power_W", "gpu_utilization_percent")
 OF_A_RUN = (
     "probing_interval",

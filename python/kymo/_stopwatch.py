@@ -82,9 +82,7 @@ class StopwatchStats:
 def _put(text: str, path: Optional[Path]) -> Optional[str]:
     if path is None:
         return text
-    from kymo._replace import replacing
-
-    with replacing(path, encoding="utf-8", errors="surrogatepass") as file:
+    with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
         file.write(text)
     return None
 

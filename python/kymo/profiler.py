@@ -87,10 +87,8 @@ class Profile(_native.Profiler):
         """Write a file for pstats, snakeviz and their like."""
         import marshal
 
-        from kymo._replace import replacing
-
         self.create_stats()
-        with replacing(file, "wb") as out:
+        with open(file, "wb") as out:
             marshal.dump(self.stats, out)
 
     def create_stats(self) -> None:
@@ -104,9 +102,7 @@ class Profile(_native.Profiler):
 
     def save(self, file: Union[str, os.PathLike[str]]) -> None:
         """Write everything into a file that kymo.load() and `kymo report --calls` read: exact paths, all threads."""
-        from kymo._replace import replacing
-
-        with replacing(file, "wb") as out:
+        with open(file, "wb") as out:
             self._write(out)
 
     def run(self, cmd: str) -> Profile:

@@ -128,3 +128,22 @@ def test_a_reader_that_has_seen_enough_is_no_error(kymo, start, emit, command):
         running.stdout.close()
         assert running.stderr.read() == ""
         assert running.wait(20) in (0, -signal.SIGPIPE)
+
+
+def test_depth_hides_rows_and_changes_no_number(kymo, emit):
+    assert kymo("run", "-q", "-o", "deep.kymo", "--", emit, "recurse=4", "7").returncode == 0
+    for table in ("ranges", "tree", "threads"):
+        rows = json.loads(kymo("report", "deep.kymo", "--json", "--tree", "--threads").stdout)[table]
+        shown = json.loads(kymo("report", "deep.kymo", "--json", "--tree", "--threads", "--depth", 1).stdout)[table]
+        assert 0 < len(shown) < len(rows), table
+        assert all(row in rows for row in shown), table
+        assert {row["name"] for row in shown} == {"again", "outer"}, table
+
+
+def test_an_event_is_one_whatever_it_takes_to_write_it(kymo, compiled):
+    large = compiled("large.c", "-pthread")
+    assert "recorded 1 process, 1,000 events;" in kymo("run", "-o", "c.kymo", "--", large, "counters=1000").stderr
+    told = json.loads(kymo("report", "c.kymo", "--json").stdout)
+    assert (told["processes"][0]["events"], told["cost"]["events"]) == (1000, 1000)
+    assert "1 process, 1 thread" in kymo("report", "c.kymo").stdout
+    assert "1000 events x " in kymo("report", "c.kymo").stdout

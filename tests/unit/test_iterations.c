@@ -512,6 +512,27 @@ static void epochs_and_phases_have_their_times(void **state)
     kymo_summary_destroy(summary);
 }
 
+static void phases_within_an_iteration_count_it(void **state)
+{
+    struct log_maker *log = *state;
+    for (uint64_t i = 0; i < 5; i++) {
+        log_iteration_begin(log, 1000 * i, i);
+        log_phase(log, 1000 * i + 100, INNER); /* twice in each iteration, and once around its end */
+        log_phase(log, 1000 * i + 200, LEAF);
+        log_phase(log, 1000 * i + 300, INNER);
+        log_phase(log, 1000 * i + 400, OUTER);
+        log_iteration(log, 1000 * i + 900, i, false, 0);
+        log_phase(log, 1000 * i + 950, 0);
+    }
+    log_put_words(log, 0, 0);
+    kymo_summary *summary = summarise(log, NULL);
+    assert_int_equal(number(summary, "phases", row_of(summary, "phases", "inner"), "count"), 10);
+    assert_int_equal(number(summary, "phases", row_of(summary, "phases", "inner"), "iterations"), 5);
+    assert_int_equal(number(summary, "phases", row_of(summary, "phases", "leaf"), "iterations"), 5);
+    assert_int_equal(number(summary, "phases", row_of(summary, "phases", "outer"), "iterations"), 5);
+    kymo_summary_destroy(summary);
+}
+
 /* The 70th takes 5000 longer, all of it in `leaf`, which lies in `inner`, which lies in `outer`. */
 static void an_outlier_names_the_innermost_that_was_longer(void **state)
 {
@@ -720,6 +741,7 @@ int main(void)
         TEST(a_data_range_that_never_ran_is_told),
         TEST(without_iterations_the_tables_are_empty),
         TEST(epochs_and_phases_have_their_times),
+        TEST(phases_within_an_iteration_count_it),
         TEST(an_outlier_names_the_innermost_that_was_longer),
         TEST(iterations_at_a_loss_are_left_out_and_counted),
         TEST(an_overlapping_range_ends_alone),

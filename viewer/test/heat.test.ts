@@ -9,7 +9,7 @@ const info = (rank: number, host: string): ProcessInfo => ({ rank, host, pid: 10
 
 function dataOf(rows: number, columns: number, more: Partial<HeatData> = {}): HeatData {
   return {
-    rows, columns, ranks: 1, iterations: 1, rank_width: 0, iteration_width: 0,
+    rows, columns, first: 0, ranks: 1, iterations: 1, rank_width: 0, iteration_width: 0,
     processes: Array.from({ length: rows }, (_, i) => i), names: ["", "forward"], medians: Array<number>(columns).fill(1000), ...more,
   };
 }

@@ -6,6 +6,7 @@ import { readPlanes } from "./chunks";
 export interface HeatData {
   rows: number;
   columns: number;
+  first: number; // iteration of the first column
   ranks: number; // of a row
   iterations: number; // of a column
   rank_width: number; // bytes of a cell that say which of these is meant

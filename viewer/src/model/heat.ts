@@ -111,6 +111,21 @@ export class HeatMap {
     return Math.min(Math.max(high, measure === "relative" ? 1.25 : 1.1), 4);
   }
 
+  /** "4 ranks"; where some were recorded again, "2 ranks, recorded 4 times in all". */
+  who(): string {
+    const of = this.data.processes.filter((process) => process >= 0);
+    const different = new Set(of.map((process) => {
+      const rank = this.processes[process]?.rank ?? -1;
+      return rank >= 0 ? `rank ${rank}` : `process ${process}`;
+    })).size;
+    return units.countOf(different, "rank") + (of.length > different ? `, recorded ${units.count(of.length)} times in all` : "");
+  }
+
+  /** The first iteration of a column. */
+  iterationOf(column: number): number {
+    return this.data.first + column * this.data.iterations;
+  }
+
   cell(row: number, column: number): HeatCell | null {
     const { data, cells } = this, at = row * data.columns + column, ratio = cells.ratio[at];
     if (!(ratio > 0)) return null;
@@ -118,7 +133,7 @@ export class HeatMap {
     return {
       row, column, ratio, median, ns,
       process: data.processes[row * data.ranks + (cells.rank[at] ?? 0)] ?? -1,
-      iteration: column * data.iterations + (cells.iteration[at] ?? 0),
+      iteration: this.iterationOf(column) + (cells.iteration[at] ?? 0),
       longer: data.names[cells.name[at]] ?? "",
       longerNs: (cells.extra[at] / 255) * ns,
     };

@@ -63,13 +63,13 @@ export class HeatView {
   }
 
   private build(): void {
-    const { data } = this.map, n = data.processes.filter((process) => process >= 0).length;
+    const { data } = this.map;
     const button = (text: string, label: string, act: () => void): HTMLElement =>
       el("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
     this.canvas.style.height = `${Math.max(160, Math.min(data.rows * ROW, 620)) + HEAT_AXIS}px`;
     append(
       this.element,
-      el("p", { class: "faint" }, `${units.countOf(n, "rank")} from top to bottom, ${units.count(data.columns * data.iterations)} iterations from left to right. Blank: warm-up, or not recorded. ${this.map.thinning()}`),
+      el("p", { class: "faint" }, `${this.map.who()} from top to bottom, ${units.count(data.columns * data.iterations)} iterations from left to right. Blank: warm-up, or not recorded. ${this.map.thinning()}`),
       el("div", { class: "timeline-tools", role: "toolbar", "aria-label": "Ranks" },
         el("label", { for: "heat-colour" }, "Colour "), this.colour,
         el("label", { for: "heat-order" }, "Order "), this.sort,
@@ -185,7 +185,7 @@ export class HeatView {
     const cell = this.cellAt(place);
     if (cell !== null) return this.map.describe(cell);
     if (place === null) return POINT;
-    return `rank ${this.map.labelOf(this.order[place[0]])}, iteration ${units.count(place[1] * this.map.data.iterations)}: warm-up, or not recorded`;
+    return `rank ${this.map.labelOf(this.order[place[0]])}, iteration ${units.count(this.map.iterationOf(place[1]))}: warm-up, or not recorded`;
   }
 
   pointAt(x: number, y: number): void {

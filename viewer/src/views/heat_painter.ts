@@ -70,7 +70,7 @@ function paintLabels(context: CanvasRenderingContext2D, scene: HeatScene, ratio:
   context.textAlign = "center";
   for (const column of cellTicks(columns, 70)) {
     const x = (HEAT_GUTTER + columns.place(column) + 0.5 / columns.perPixel) * ratio;
-    context.fillText(String(column * map.data.iterations), x, height + (HEAT_AXIS / 2) * ratio);
+    context.fillText(String(map.iterationOf(column)), x, height + (HEAT_AXIS / 2) * ratio);
   }
 }
 

@@ -60,7 +60,7 @@ function whatRan(recording: Recording): HTMLElement {
     facts([
       ["command", distinct(processes, (p) => p.command)],
       ["started", processes.length > 0 ? units.moment(index.origin_unix_ns) : ""],
-      ["processes", `${units.count(processes.length)}, with ${units.countOf(index.threads, "thread")}`],
+      ["processes", `${units.count(processes.filter((p) => p.events > 0).length)}, with ${units.countOf(index.threads, "thread")}`],
       ["events", units.count(index.cost.events)],
       ["ended", endings(processes)],
     ]),
@@ -147,14 +147,12 @@ function smallShare(part: number): string {
 function measuring(recording: Recording): HTMLElement | null {
   const { cost, processes } = recording.index;
   if (processes.every((p) => p.clock === FOREIGN)) return null;
-  const share = (ns: number) => (cost.program_ns > 0 ? smallShare(ns / cost.program_ns) : "an unknown share");
-  const [low, high] = [share(cost.low_ns), share(cost.high_ns)];
-  const inProgram = cost.high_ns > 0 ? `${low === high ? low : `${low} to ${high}`} of the program` : "";
+  const part = cost.program_ns > 0 ? cost.in_program_ns / cost.program_ns : 0;
+  const inProgram = cost.in_program_ns > 0 ? `${units.duration(cost.in_program_ns)}, ${smallShare(part)} of the program` : "";
   return card(
     "What kymo cost",
     facts([
-      ["estimate", inProgram],
-      ["not included", cost.missing.replace(/^\s*not included: /, "")],
+      ["in the program", inProgram],
       ["flush thread", cost.flush_cpu_ns > 0 ? units.duration(cost.flush_cpu_ns) : ""],
       ["log", units.bytes(cost.log_bytes)],
       ["lost events", cost.lost_events === 0 ? "none" : units.count(cost.lost_events)],

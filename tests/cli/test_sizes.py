@@ -1,0 +1,193 @@
+"""Recordings past the internal limits of readers: every report and export answers, and time grows with the size.
+
+docs/internals/reader-limits.md lists the limits and which test goes past each of them.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+import pytest
+from built import Finished, cached
+
+SITES = 2**20  # ids of ranges have 20 bits
+
+
+class Size(NamedTuple):
+    """What tests/cli/large.c does, and how many ranges of which name that makes."""
+
+    does: str
+    n_ranges: int
+    first: str
+
+
+SIZES = {
+    "words": Size("ranges=530000", 1_060_000, "a"),
+    "depth": Size("deep=1050000", 1_050_000, "level0"),
+    "threads": Size("threads=4200", 4200, "in a thread"),
+    "steps": Size("steps=66000", 66_000, "forward"),
+    "counters": Size("counters=360000", 0, ""),
+    "marks": Size("marks=1060000", 0, ""),
+    "async": Size("async=270000", 0, ""),
+    "payloads": Size("payloads=270000", 270_000, "with text"),
+    "long name": Size("long=1100000", 1, "n" * 100),
+    "processes": Size("processes=130", 260, "a"),
+    "names": Size("names=1050000", 1_050_000, "name0"),
+}
+STDOUT = ("report {}", "report {} --iterations", "report {} --gpu", "report {} --calls", "breakdown {}")
+FILES = (
+    "report {} --tree --all -o {out}",
+    "report {} --threads --ranks --json -o {out}",
+    "report {} --per-iteration -o {out}",
+    "report {} --calls --by path --csv -o {out}",
+    "report {} --html {out}",
+    "breakdown {} --by range --csv -o {out}",
+    "export {} --to perfetto -o {out}",
+    "export {} --to chrome -o {out}",
+    "export {} --to kineto -o {out}",
+    "export {} --to csv -o {out}",
+    "export {} --to speedscope -o {out}",
+    "export {} --to collapsed -o {out}",
+    "export {} --to flamegraph -o {out}",
+    "export {} --to pstats -o {out}",
+    "export {} --to callgrind -o {out}",
+    *(["export {} --to sqlite -o {out}"] if cached("SQLITE_FOUND") == "1" else []),
+)
+# These say that what they are about is not there.
+ABSENT = {
+    "report {} --epochs": "epochs",
+    "report {} --samples": "sampler",
+    "export {} --to pyspy -o {out}": "sampled",
+}
+
+
+@pytest.fixture(scope="module")
+def large(compiled: Callable[..., Path]) -> Path:
+    return compiled("large.c", "-pthread")
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def sized(
+    request: pytest.FixtureRequest, large: Path, program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Path]]:
+    """A recording of each size; one is there at a time."""
+    path = tmp_path_factory.mktemp("sized") / "x.kymo"
+    record = [program, "run", "-q", "--options", "policy=block", "-o", path, "--", large, SIZES[request.param].does]
+    subprocess.run(record, check=True)
+    yield request.param, path
+
+
+def words_of(command: str, path: Path, out: Path) -> list[str]:
+    return [word.format(path, out=out) for word in command.split()]
+
+
+def test_every_command_answers(sized: tuple[str, Path], kymo: Callable[..., Finished], tmp_path: Path) -> None:
+    name, path = sized
+    for command in STDOUT + FILES:
+        done = kymo(*words_of(command, path, tmp_path / "out"), timeout=300)
+        assert (done.returncode, "no kymo" in done.stderr) == (0, False), (command, done.returncode, done.stderr)
+        assert command not in FILES or (tmp_path / "out").stat().st_size > 0, command
+        (tmp_path / "out").unlink(missing_ok=True)
+    for command, reason in ABSENT.items():
+        if name == "steps" and "epochs" in command:
+            continue
+        done = kymo(*words_of(command, path, tmp_path / "out"))
+        assert done.returncode == 2 and reason in done.stderr, (command, done.stderr)
+
+
+def test_what_is_counted(sized: tuple[str, Path], kymo: Callable[..., Finished]) -> None:
+    name, path = sized
+    size = SIZES[name]
+    done = kymo("report", path, "--json", timeout=300)
+    told = json.loads(done.stdout)
+    assert sum(row["count"] for row in told["ranges"]) == size.n_ranges
+    assert size.n_ranges == 0 or any(row["name"].startswith(size.first) for row in told["ranges"])
+    n = int(size.does.split("=")[1])
+    if name in ("counters", "marks", "async"):
+        assert [row["count"] for row in told[name]] == [n]
+    if name == "threads":
+        assert told["ranges"][0]["threads"] == n
+    if name == "processes":
+        assert told["ranges"][0]["processes"] == n
+    if name == "steps":
+        assert told["iterations"][0]["count"] == n
+        assert len(kymo("report", path, "--per-iteration").stdout.splitlines()) == 1 + n
+        assert kymo("report", path, "--epochs").returncode == 0
+    if name == "names":
+        assert len(told["ranges"]) == SITES - 1  # ids from 1; those without one share a name
+
+
+# ---- time grows with the size ----
+
+
+def span(name: str, at: float, lasts: float, **more: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": at, "dur": lasts, "args": {}, **more}
+
+
+def launched(i: int, device: int, stream: int) -> list[dict[str, Any]]:
+    place = {"pid": device, "tid": stream}
+    args = {"correlation": i + 1, "device": device, "stream": stream}
+    call = span("cudaLaunchKernel", 10 * i, 2, cat="cuda_runtime", args={"correlation": i + 1})
+    return [call, span("gemm", 10 * i + 3, 2, cat="kernel", args=args, **place)]
+
+
+def write_trace(path: Path, events: list[dict[str, Any]]) -> None:
+    path.write_text(json.dumps({"traceEvents": events}))
+
+
+def trace_by_depth(path: Path, n: int) -> None:
+    write_trace(path, [span(f"op{i % 50}", i, 2 * (n - i)) for i in range(n)])
+
+
+def trace_by_devices(path: Path, n: int) -> None:
+    write_trace(path, [event for i in range(n) for event in launched(i, i, 7)])
+
+
+def trace_by_streams(path: Path, n: int) -> None:
+    write_trace(path, [event for i in range(n) for event in launched(i, 0, i)])
+
+
+def stacks_by_depth(path: Path, n: int) -> None:
+    opened = [{"type": "O", "at": i, "frame": i} for i in range(n)]
+    closed = [{"type": "C", "at": n + i, "frame": n - 1 - i} for i in range(n)]
+    profile = {"type": "evented", "name": "main", "unit": "microseconds", "startValue": 0, "endValue": 2 * n}
+    shared = {"frames": [{"name": f"f{i}"} for i in range(n)]}
+    whole = {"shared": shared, "profiles": [{**profile, "events": opened + closed}]}
+    path.write_text(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json", **whole}))
+
+
+GROWTH = [
+    (trace_by_depth, ".json", 10_000, "export {} --to kineto -o {out}"),
+    (trace_by_depth, ".json", 10_000, "report {} --html {out}"),
+    (trace_by_devices, ".json", 2000, "report {} --gpu"),
+    (trace_by_devices, ".json", 2000, "breakdown {} --by stream"),
+    (trace_by_streams, ".json", 2000, "report {} --gpu"),
+    (stacks_by_depth, ".speedscope.json", 5000, "report {} --samples"),
+    (stacks_by_depth, ".speedscope.json", 5000, "export {} --to callgrind -o {out}"),
+    (stacks_by_depth, ".speedscope.json", 5000, "export {} --to pstats -o {out}"),
+]
+
+
+def cpu_seconds(command: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.parametrize(("make", "extension", "n", "command"), GROWTH)
+def test_time_grows_with_the_size(
+    make: Callable[[Path, int], None], extension: str, n: int, command: str, program: Path, tmp_path: Path
+) -> None:
+    """Four times as much takes four times as long, and not sixteen times."""
+    took = []
+    for size in (n, 4 * n):
+        path = tmp_path / f"{size}{extension}"
+        make(path, size)
+        took.append(cpu_seconds([str(program), *words_of(command, path, tmp_path / "out")]))
+    assert took[1] < 9 * took[0] + 0.3, took

@@ -1,0 +1,103 @@
+"""Traces of torch.profiler: time counts once, steps have their numbers, repeats are no ranks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+import rank_logs
+from built import Finished
+from page_decoder import Page
+
+
+def span(name: str, at: float, lasts: float, category: str = "cpu_op", **more: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": at, "dur": lasts, "args": {}, **more}
+
+
+def write(path: Path, events: list[dict[str, Any]], **more: Any) -> Path:
+    path.write_text(json.dumps({"traceEvents": events, **more}))
+    return path
+
+
+@pytest.fixture
+def annotated(tmp_path: Path) -> Path:
+    """A thread of 1 ms: Python frames, and an annotation that begins within one frame and ends within another."""
+    python = "python_function"
+    kernel = {"pid": 0, "tid": 7, "args": {"correlation": 1, "device": 0, "stream": 7}}
+    events = [
+        span("train.py(1): <module>", 0, 1000, python),
+        span("profiler.py(1): __enter__", 0, 20, python),
+        span("forward", 10, 900, "user_annotation"),
+        span("model.py(3): forward", 30, 800, python),
+        span("aten::mm", 40, 500),
+        span("cudaLaunchKernel", 50, 10, "cuda_runtime", args={"correlation": 1}),
+        span("profiler.py(2): __exit__", 900, 50, python),
+        span("gemm", 100, 600, "kernel", **kernel),
+        span("forward", 100, 600, "gpu_user_annotation", **kernel),
+    ]
+    return write(tmp_path / "annotated.json", events)
+
+
+def test_stacks_count_each_nanosecond_once(annotated: Path, kymo: Callable[..., Finished]) -> None:
+    lines = kymo("export", annotated, "--to", "collapsed", "-o", "-").stdout.splitlines()
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == 1_000_000
+    functions = json.loads(kymo("report", annotated, "--calls", "--json").stdout)["functions"]
+    assert sum(row["self_ns"] for row in functions) == 1_000_000
+    picture = kymo("export", annotated, "--to", "flamegraph", "-o", "-").stdout
+    assert "1.00 ms in ranges of 1 process and 1 thread" in picture
+    assert "Ranges that overlap others of their thread are not shown." in picture
+
+
+def steps(first: int, n: int) -> list[dict[str, Any]]:
+    return [span(f"ProfilerStep#{first + i}", 1000 * i, 900, "user_annotation") for i in range(n)]
+
+
+def test_the_map_of_ranks_begins_with_the_first_step(tmp_path: Path, kymo: Callable[..., Finished]) -> None:
+    for rank in range(2):
+        write(tmp_path / f"rank{rank}.json", steps(551, 2), distributedInfo={"rank": rank, "world_size": 2})
+    assert kymo("report", "rank0.json", "rank1.json", "--html", "page.html").returncode == 0
+    heat = Page(tmp_path / "page.html").index["heat"]
+    assert (heat["rows"], heat["columns"], heat["first"]) == (2, 2, 551)
+
+
+def test_steps_far_from_0_have_columns_of_their_own(tmp_path: Path, kymo: Callable[..., Finished]) -> None:
+    for rank in range(2):
+        write(tmp_path / f"rank{rank}.json", steps(100_001 - rank, 3), distributedInfo={"rank": rank, "world_size": 2})
+    assert kymo("report", "rank0.json", "rank1.json", "--html", "page.html").returncode == 0
+    heat = Page(tmp_path / "page.html").index["heat"]
+    assert (heat["columns"], heat["first"], heat["iterations"]) == (4, 100_000, 1)
+
+
+def test_windows_of_one_process_are_not_ranks(tmp_path: Path, kymo: Callable[..., Finished]) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    for i in range(2):
+        write(folder / f"node1_4711.17000000000{i}0.pt.trace.json", steps(10 * i, 2))
+    told = json.loads(kymo("report", folder, "--json", "--ranks").stdout)
+    assert [row["rank"] for row in told["processes"]] == [None, None]
+    assert told["rank_times"] == [] and told["warnings"] == []
+    assert kymo("report", folder, "--html", "page.html").returncode == 0
+    assert "heat" not in Page(tmp_path / "page.html").index
+    for i in range(2):
+        write(folder / f"node1_4712.17000000000{i}0.pt.trace.json", steps(10 * i, 2))
+    told = json.loads(kymo("report", folder, "--json").stdout)
+    assert [row["rank"] for row in told["processes"]] == [0, 0, 1, 1]
+
+
+def test_waiting_is_never_the_cause(tmp_path: Path, kymo: Callable[..., Finished]) -> None:
+    """Rank 0 waits in step 7, since rank 1 is slow there: nothing explains rank 0, `forward` explains rank 1."""
+    names = rank_logs.RANGES
+    rank_logs.RANGES = ("step", "ddp.wait", "forward")  # type: ignore[assignment]
+    try:
+        times = {(0, 7): rank_logs.Times(120_000, 80_000), (1, 7): rank_logs.Times(20_000, 180_000)}
+        usual = rank_logs.Times(20_000, 80_000)
+        ranks = rank_logs.job(2)
+        rank_logs.write(tmp_path / "job.kymo", ranks, lambda rank, i: times.get((rank, i), usual))
+    finally:
+        rank_logs.RANGES = names
+    told = json.loads(kymo("report", "job.kymo", "--json").stdout)
+    assert [(row["rank"], row["longer"]) for row in told["outliers"]] == [(0, None), (1, "forward")]
+    assert kymo("report", "job.kymo", "--html", "page.html").returncode == 0
+    assert Page(tmp_path / "page.html").index["heat"]["names"] == ["", "forward"]
