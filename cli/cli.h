@@ -188,6 +188,7 @@ const char *cli_page_next(void);
 struct cli_recordings {
     kymo_recording **list;
     size_t n;
+    kymo_recording **wholes; /* that `list` was selected from; NULL: it was not */
 };
 
 /* The threads that open recordings from now on; 0, as at first: as many as there are cores. */
@@ -197,6 +198,11 @@ bool cli_open(struct cli_recordings *recordings, char **paths, int n);
 /* The same with the arguments of each event of a trace, for an export. */
 bool cli_open_whole(struct cli_recordings *recordings, char **paths, int n);
 void cli_close(struct cli_recordings *recordings);
+/*
+ * Let `recordings` be of these processes only (kymo_recording_select); NULL: all. False with a sentence said, and then they
+ * are closed.
+ */
+bool cli_select_process(struct cli_recordings *recordings, const char *process);
 /* Of recordings without events: wall time, CPU time and exit status of their runs, a line each. */
 void cli_print_runs(const struct cli_recordings *recordings, FILE *out);
 /* Say what the files of an imported recording left out or lack. */

@@ -70,8 +70,33 @@ void cli_close(struct cli_recordings *recordings)
 {
     for (size_t i = 0; i < recordings->n; i++)
         kymo_recording_close(recordings->list[i]);
+    for (size_t i = 0; recordings->wholes != NULL && i < recordings->n; i++)
+        kymo_recording_close(recordings->wholes[i]);
     free(recordings->list);
+    free(recordings->wholes);
     *recordings = (struct cli_recordings){0};
+}
+
+bool cli_select_process(struct cli_recordings *recordings, const char *process)
+{
+    if (process == NULL)
+        return true;
+    recordings->wholes = recordings->list;
+    recordings->list = calloc(recordings->n, sizeof recordings->list[0]);
+    bool is_done = recordings->list != NULL;
+    if (!is_done)
+        cli_fail("no memory to select processes");
+    for (size_t i = 0; is_done && i < recordings->n; i++) {
+        is_done =
+            kymo_recording_select(recordings->wholes[i], process, &recordings->list[i]) == KYMO_OK;
+        if (!is_done)
+            cli_fail("%s", kymo_last_error());
+    }
+    if (!is_done && recordings->list == NULL)
+        recordings->n = 0;
+    if (!is_done)
+        cli_close(recordings);
+    return is_done;
 }
 
 static bool has_events(const kymo_recording *recording)

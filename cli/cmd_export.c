@@ -14,8 +14,8 @@
 
 static struct {
     const char *to, *output, *filter, *by, *baseline, *from, *until, *launched_before, *about;
-    const char *mode, *range, *iterations, *epochs, *phase, *thread, *rank;
-    bool split, quiet, calls, samples, idle;
+    const char *mode, *range, *iterations, *epochs, *phase, *thread, *rank, *process;
+    bool split, quiet, calls, samples, idle, startup;
 } given;
 
 static const struct cli_option options[] = {
@@ -53,6 +53,12 @@ static const struct cli_option options[] = {
     {"phase", 0, CLI_TEXT, "NAME", &given.phase, "samples: of this phase"},
     {"thread", 0, CLI_TEXT, "NAME", &given.thread, "samples: of threads of this name"},
     {"rank", 0, CLI_TEXT, "R", &given.rank, "samples: of this rank"},
+    {"process", 0, CLI_TEXT, "PID|NAME", &given.process,
+     "of these processes: a PID, worker (of a data loader), worker0,\n"
+     "main (all others), or a part of the command"},
+    {"startup", 0, CLI_FLAG, NULL, &given.startup,
+     "collapsed, flamegraph, of calls and samples: imports at\n"
+     "start-up as well"},
     {"from", 0, CLI_TEXT, "TIME", &given.from,
      "kineto: leave out what began before; in seconds since the\n"
      "first event, or as csv has it in start_ns, with ns behind"},
@@ -224,6 +230,12 @@ static bool wants_samples(void)
            given.thread != NULL || given.rank != NULL;
 }
 
+/* These add samples up; others have all of them, each at its time or as its profiler would. */
+static bool adds_up_calls(const struct format *format)
+{
+    return strcmp(format->name, "collapsed") == 0 || strcmp(format->name, "flamegraph") == 0;
+}
+
 static kymo_status export_to(const struct cli_recordings *recordings, const struct format *format,
                              int fd)
 {
@@ -234,7 +246,10 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
                                                .epochs = given.epochs,
                                                .phase = given.phase,
                                                .thread = given.thread,
-                                               .rank = given.rank};
+                                               .rank = given.rank,
+                                               .process = given.process,
+                                               .startup = !adds_up_calls(format)};
+    uint64_t startup_ns = 0;
     const struct kymo_export_options wants = {
         .samples = wants_samples() ? &chosen : NULL,
         .filter = given.filter,
@@ -246,11 +261,17 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
         .launched_before = window.launched_before,
         .about = given.about,
         .calls = given.calls,
+        .startup = given.startup,
+        .startup_ns = &startup_ns,
         .progress = cli_progress,
         .progress_ctx = (void *)"writing",
     };
     const kymo_status status = kymo_export(recordings->list, recordings->n, format->name, &wants, fd);
     cli_progress_end();
+    char left_out[32];
+    if (status == KYMO_OK && startup_ns != 0 && !given.quiet)
+        cli_say("left out %s of imports at start-up; --startup shows them",
+                cli_duration(startup_ns, left_out, sizeof left_out));
     return status;
 }
 
@@ -332,6 +353,12 @@ static int export(int n_args, char **args)
     struct cli_recordings recordings = {0};
     if (!(adds_up(format) ? cli_open : cli_open_whole)(&recordings, args, n_args))
         return CLI_BAD;
+    if (!cli_select_process(&recordings, given.process))
+        return CLI_BAD;
+    /* Samples that are drawn without being asked for are of these processes, too. */
+    given.samples |= given.process != NULL && !given.calls &&
+                     kymo_samples_are_there(recordings.list, recordings.n) &&
+                     (!adds_up_calls(format) || first_event_ns(&recordings) == 0);
     if (!parse_window(&recordings)) {
         cli_close(&recordings);
         return CLI_BAD;

@@ -22,11 +22,11 @@
 
 static struct {
     bool json, csv, tree, threads, ranks, all, per_iteration, gpu, energy, epochs, first, memory,
-        calls, subtract, samples, idle, native;
+        calls, subtract, samples, idle, native, startup;
     const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
     const char *strategy, *itwinai, *callers, *callees;
     const char *iterations; /* "" without a value */
-    const char *mode, *range, *epoch, *phase, *thread, *rank, *library;
+    const char *mode, *range, *epoch, *phase, *thread, *rank, *library, *process;
     uint32_t depth, limit, jobs, group;
 } given = {.color = "auto", .limit = NOT_GIVEN};
 
@@ -97,6 +97,11 @@ static const struct cli_option options[] = {
     {"thread", 0, CLI_TEXT, "NAME", &given.thread,
      "with --samples: threads of this name; as --filter"},
     {"rank", 0, CLI_TEXT, "R", &given.rank, "with --samples: processes of this rank"},
+    {"process", 0, CLI_TEXT, "PID|NAME", &given.process,
+     "of these processes only: a PID, worker (of a data loader),\n"
+     "worker0, main (all others), or a part of the command"},
+    {"startup", 0, CLI_FLAG, NULL, &given.startup,
+     "with --calls and --samples: imports at start-up as well"},
     {"library", 0, CLI_TEXT, "NAME", &given.library,
      "with --samples: what is called by a library, a folder or file\n"
      "of that name, and who called into it"},
@@ -275,6 +280,7 @@ static int print_calls(const struct cli_recordings *recordings, FILE *out)
                                        .table = given.table,
                                        .limit = limit_wanted(),
                                        .subtract = given.subtract,
+                                       .startup = given.startup,
                                        .json = given.json,
                                        .csv = given.csv};
     return report_calls(recordings, &wants, out);
@@ -284,7 +290,8 @@ static int print_calls(const struct cli_recordings *recordings, FILE *out)
 static int print_samples(const struct cli_recordings *recordings, bool is_short, FILE *out)
 {
     if (is_short) {
-        const struct report_samples few = {.text = text_wants(out), .is_short = true};
+        const struct report_samples few = {
+            .text = text_wants(out), .which = {.process = given.process}, .is_short = true};
         return report_samples(recordings, &few, out);
     }
     const struct report_samples wants = {.text = text_wants(out),
@@ -295,7 +302,9 @@ static int print_samples(const struct cli_recordings *recordings, bool is_short,
                                                    .epochs = given.epoch,
                                                    .phase = given.phase,
                                                    .thread = given.thread,
-                                                   .rank = given.rank},
+                                                   .rank = given.rank,
+                                                   .process = given.process,
+                                                   .startup = given.startup},
                                          .by = given.by,
                                          .library = given.library,
                                          .filter = given.filter,
@@ -423,7 +432,7 @@ static int make_page(int n_args, char **args)
     if (given.json || given.csv || given.per_iteration || given.output != NULL)
         return cli_fail("--html FILE writes the page alone and excludes --json, --csv, "
                         "--per-iteration and --output");
-    if (!cli_open(&recordings, args, n_args))
+    if (!cli_open(&recordings, args, n_args) || !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     const int status = cli_write_file(given.html, write_page, &recordings, cli_page_next());
     const int told = cli_tell_damage(&recordings, status);
@@ -529,7 +538,8 @@ static void keep_memory(void)
 /* The report that one process makes, by its option; NULL: a summary, which several can share. */
 static const char *made_alone(void)
 {
-    return given.html != NULL    ? "--html"
+    return given.process != NULL ? "--process"
+           : given.html != NULL  ? "--html"
            : given.energy        ? "--energy"
            : given.epochs        ? "--epochs"
            : given.memory        ? "--memory"
@@ -622,7 +632,8 @@ static int report(int n_args, char **args)
                          &(struct cli_recordings){0}, given.output);
     struct cli_recordings recordings;
     /* How kernels were launched is told by the arguments of a trace. */
-    if (!(given.gpu ? cli_open_whole : cli_open)(&recordings, args, n_args))
+    if (!(given.gpu ? cli_open_whole : cli_open)(&recordings, args, n_args) ||
+        !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     if (is_plain() && has_samples_alone(&recordings))
         given.samples = true;

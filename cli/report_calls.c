@@ -65,7 +65,8 @@ int report_calls(const struct cli_recordings *recordings, const struct report_ca
                                                                                    : wants->filter,
                                                       .sort = wants->sort,
                                                       .by_signature = by_signature,
-                                                      .subtract = wants->subtract};
+                                                      .subtract = wants->subtract,
+                                                      .startup = wants->startup};
     kymo_calls_report *report = NULL;
     const kymo_status status =
         kymo_calls_report_create(recordings->list, recordings->n, &options, &report);

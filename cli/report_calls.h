@@ -9,7 +9,7 @@ struct report_calls {
     const char *by, *callers, *callees; /* NULL: not given */
     const char *filter, *sort, *table;  /* the same */
     uint32_t limit;
-    bool subtract, json, csv;
+    bool startup, subtract, json, csv;
 };
 
 /* Whether `by` is a way of grouping calls: function, signature, shape, path, thread. */

@@ -73,6 +73,7 @@ struct kymo__calls {
     uint32_t n_killed, n_running, n_refused; /* the last: a write failed */
     bool has_gpu;                            /* any node has time on a GPU */
     bool from_ranges;                        /* nothing was profiled: these are ranges */
+    uint64_t startup_ns;                     /* left out: imports at start-up */
     bool from_samples;                       /* calls are samples, and times what these stand for */
 
     /* How texts and paths are found again. */
@@ -152,6 +153,11 @@ KYMO_WARN_UNUSED bool kymo__calls_fold(struct kymo__calls *into, const struct ky
  * go below 0. Returns how many nanoseconds were taken.
  */
 uint64_t kymo__calls_subtract(struct kymo__calls *calls);
+/*
+ * Leave out imports that a script makes at module level, with all that they call; the time is taken out of what is around
+ * them, too, and is in `startup_ns`. False without memory.
+ */
+KYMO_WARN_UNUSED bool kymo__calls_drop_startup(struct kymo__calls *calls);
 /*
  * A function with its arguments, as profilers call it: "dot(a:int)"; of a method "Class.method(a:int)", of its __init__
  * "Class(a:int)". Without a signature the function's name.

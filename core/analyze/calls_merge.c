@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analyze/calls.h"
+#include "analyze/samples.h"
 
 enum { FIRST_SLOTS_LOG2 = 6 };
 
@@ -314,4 +315,38 @@ uint64_t kymo__calls_subtract(struct kymo__calls *calls)
         if (calls->nodes[i].parent != 0)
             calls->nodes[calls->nodes[i].parent].total_ns += calls->nodes[i].total_ns;
     return taken_ns;
+}
+
+/* Parents come first, so one pass finds what is below an import, and one from the end takes its time out above. */
+bool kymo__calls_drop_startup(struct kymo__calls *calls)
+{
+    if (calls->from_ranges) /* files of other profilers stay as they are */
+        return true;
+    uint8_t *const flags = kymo__calloc(calls->n_nodes, sizeof *flags);
+    uint32_t *const map = kymo__calloc(calls->n_nodes, sizeof *map);
+    const bool done = flags != NULL && map != NULL;
+    for (size_t i = 1; done && i < calls->n_nodes; i++) {
+        const struct kymo__call_node *const node = &calls->nodes[i];
+        const struct kymo__call_function *const f = &calls->functions[node->function];
+        flags[i] =
+            kymo__import_flags(flags[node->parent], f->kind == KYMO__CALL_PYTHON, f->name, f->file);
+        if ((flags[i] & KYMO__IN_STARTUP) == 0 || (flags[node->parent] & KYMO__IN_STARTUP) != 0)
+            continue;
+        calls->startup_ns += node->total_ns;
+        for (uint32_t at = node->parent; at != 0; at = calls->nodes[at].parent)
+            calls->nodes[at].total_ns -= KYMO__MIN(calls->nodes[at].total_ns, node->total_ns);
+    }
+    size_t n = 1;
+    for (size_t i = 1; done && i < calls->n_nodes; i++) {
+        if ((flags[i] & KYMO__IN_STARTUP) != 0)
+            continue;
+        map[i] = (uint32_t)n;
+        calls->nodes[n] = calls->nodes[i];
+        calls->nodes[n].parent = map[calls->nodes[i].parent];
+        n++;
+    }
+    calls->n_nodes = done ? n : calls->n_nodes;
+    kymo__free(flags);
+    kymo__free(map);
+    return done;
 }

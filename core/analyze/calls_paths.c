@@ -308,6 +308,9 @@ static void put_notes(struct kymo_calls_report *report)
     if (calls->from_samples)
         put_note(report, "no calls were profiled: these are samples, which have no call counts; "
                          "'kymo run --calls' counts calls");
+    if (calls->startup_ns != 0)
+        put_note(report, "left out: %.3g s of imports at start-up; --startup shows them",
+                 (double)calls->startup_ns / 1e9);
     if (calls->other_paths != 0)
         put_note(report,
                  "the paths of %llu calls were not followed, because the profile's memory was used "

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analyze/calls.h"
+#include <kymo/samples_report.h>
 
 static kymo_status no_memory(void)
 {
@@ -72,7 +73,14 @@ static kymo_status make_tables(struct kymo_calls_report *report)
 static kymo_status read_calls(struct kymo_calls_report *report, kymo_recording *const *recordings,
                               size_t n)
 {
-    KYMO_TRY(kymo__calls_read(&report->calls, recordings, n));
+    static const struct kymo_samples_filter all = {.startup = 1};
+    const bool has_startup = report->options.startup != 0;
+    KYMO_TRY(has_startup && !kymo__calls_are_there(recordings, n) &&
+                     kymo_samples_are_there(recordings, n)
+                 ? kymo__calls_read_samples(&report->calls, recordings, n, &all)
+                 : kymo__calls_read(&report->calls, recordings, n));
+    if (!has_startup && !kymo__calls_drop_startup(&report->calls))
+        return no_memory();
     if (report->calls.n_nodes < 2 && report->calls.n_killed != 0)
         return kymo__fail(
             KYMO_EFORMAT,

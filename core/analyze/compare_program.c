@@ -104,7 +104,7 @@ static kymo_status read_part(kymo_comparison *c, struct kymo__compared_run *run,
         KYMO_TRY(kymo__calls_read(&calls, &part, 1));
     else
         return KYMO_OK;
-    const bool done = add_tree(c, run, &calls, filter);
+    const bool done = kymo__calls_drop_startup(&calls) && add_tree(c, run, &calls, filter);
     kymo__calls_fini(&calls);
     return done ? KYMO_OK : no_memory();
 }

@@ -51,6 +51,9 @@ struct kymo__samples_told {
     uint64_t n, at_ns, weight_ns; /* weight: of all of them */
 };
 
+/* The name of the row for samples of threads without Python frames. */
+#define KYMO__NO_FRAMES "(no Python frames)"
+
 struct kymo__samples_set {
     kymo_samples *samples; /* definitions of all, and counts by process */
     struct kymo__samples_source *sources;
@@ -59,6 +62,7 @@ struct kymo__samples_set {
     struct kymo__samples_told *told;      /* where there is no sampler's log */
     size_t n_told, told_cap;
     uint64_t n_told_samples;
+    uint64_t startup_ns; /* of samples that a visit or a report left out as start-up */
 };
 
 /*
@@ -98,6 +102,22 @@ typedef kymo_status kymo__samples_handing(void *ctx, struct kymo_samples_round *
 KYMO_WARN_UNUSED kymo_status kymo__samples_tell(struct kymo__samples_set *set,
                                                 kymo__samples_handing *hand, void *ctx);
 
+/* ---- samples_startup.c ---- */
+
+enum { KYMO__IN_IMPORT = 1, KYMO__IN_STARTUP = 2, KYMO__IN_FUNCTION = 4 };
+/* Of a frame, by those of the frame around it; 0 for the outermost. */
+uint8_t kymo__import_flags(uint8_t around, bool is_python, const char *name, const char *file);
+/* By stack; NULL without memory. */
+uint8_t *kymo__samples_import_flags(const kymo_samples *samples);
+bool kymo__is_importlib(const char *file);
+/* Whether a forked process's own frames begin with this one. */
+bool kymo__is_worker_entry(const struct kymo_samples_function *function);
+
+/* ---- select.c ---- */
+
+/* Whether a process is the one that `which` means: see struct kymo_samples_filter; NULL: any. */
+bool kymo__process_matches(const char *which, int64_t pid, int32_t worker, const char *command);
+
 /* ---- samples_filter.c ---- */
 
 /* A filter made ready: threads by name and rank are chosen, spans of ranges and iterations are read. */
@@ -113,6 +133,9 @@ bool kymo__samples_is_there(const struct kymo__samples_chosen *chosen, uint32_t 
                             uint64_t at_ns, uint32_t thread);
 bool kymo__samples_is_of_mode(const struct kymo__samples_chosen *chosen,
                               const struct kymo_samples_seen *seen);
+/* Whether it is left out because it is of start-up, whatever else holds for it. */
+bool kymo__samples_is_startup(const struct kymo__samples_chosen *chosen, uint32_t process,
+                              uint64_t at_ns, uint32_t stack);
 /* What counts, as a sentence without its full stop: "main threads all the time, others while on a processor". */
 const char *kymo__samples_chosen_what(const struct kymo__samples_chosen *chosen);
 

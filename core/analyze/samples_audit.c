@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/samples_slow.h"
 #include "analyze/samples_whole.h"
 
 /* ---- the distance ---- */
@@ -251,9 +252,64 @@ static void put_note(kymo_table *table, const char *format, ...)
     kymo__put_string(table, text);
 }
 
-void kymo__samples_put_notes(struct kymo_samples_report *report)
+static void note_startup(const struct kymo_samples_report *report)
+{
+    const double left_out = (double)report->set.startup_ns,
+                 whole = left_out + (double)report->sums.whole.ns;
+    if (report->set.startup_ns != 0)
+        put_note(
+            report->tables[KYMO__SAMPLES_NOTES],
+            "Left out: %.3g s of imports at start-up, %.2g %% of the time; --startup shows them.",
+            left_out / 1e9, 100 * left_out / whole);
+}
+
+/* False without memory, or when the rounds cannot be read again. */
+static bool note_slow_steps(struct kymo_samples_report *report)
+{
+    struct kymo__slow_function slow;
+    if (kymo__samples_slow_function(&report->set, &slow) != KYMO_OK)
+        return false;
+    if (slow.function == 0)
+        return true;
+    const struct kymo_samples_function *const f =
+        kymo_samples_get_function(report->set.samples, slow.function);
+    const char *const slash = strrchr(f->file, '/');
+    put_note(report->tables[KYMO__SAMPLES_NOTES],
+             "%s (%s) takes %.3g ms more in %s%" PRIu64
+             " slow step%s than in others; a slow step takes %.3g ms longer.",
+             f->name, slash != NULL ? slash + 1 : f->file, slow.extra_ns / 1e6,
+             slow.n_slow == 1 ? "the " : "each of ", slow.n_slow, slow.n_slow == 1 ? "" : "s",
+             slow.longer_ns / 1e6);
+    return true;
+}
+
+/* Where these samples are a hundredth of all. */
+static void note_no_frames(const struct kymo_samples_report *report)
+{
+    const kymo_table *const functions = report->tables[KYMO__SAMPLES_FUNCTIONS];
+    const int name = kymo_table_find(functions, "function"),
+              self = kymo_table_find(functions, "self_ns");
+    for (size_t i = 0; i < kymo_table_n_rows(functions); i++) {
+        const uint64_t ns = kymo_table_cell(functions, i, (size_t)self).as.u64;
+        if (strcmp(kymo_table_cell(functions, i, (size_t)name).as.text, KYMO__NO_FRAMES) != 0 ||
+            ns < report->sums.whole.ns / 100)
+            continue;
+        put_note(report->tables[KYMO__SAMPLES_NOTES],
+                 KYMO__NO_FRAMES
+                 ": the thread ran no Python code then: the interpreter was "
+                 "starting or ending, or the thread belongs to a native library (%.2g %% of it was "
+                 "garbage collection). 'kymo run --sample --native' shows C and C++ functions.",
+                 100 * (double)report->sums.gc_ns / (double)KYMO__MAX(ns, (uint64_t)1));
+    }
+}
+
+bool kymo__samples_put_notes(struct kymo_samples_report *report)
 {
     kymo_table *const notes = report->tables[KYMO__SAMPLES_NOTES];
+    if (!note_slow_steps(report))
+        return false;
+    note_startup(report);
+    note_no_frames(report);
     for (size_t i = 0; i < report->set.n_sources; i++) {
         const struct kymo__samples_source *const s = &report->set.sources[i];
         const struct kymo_process *const log = kymo_recording_process(s->recording, s->log);
@@ -278,4 +334,5 @@ void kymo__samples_put_notes(struct kymo_samples_report *report)
                      "--max-slowdown allows.",
                      s->counts.slowed);
     }
+    return true;
 }

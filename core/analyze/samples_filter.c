@@ -17,6 +17,8 @@ struct kymo__samples_chosen {
     struct kymo__spans *during[N_DURING]; /* by process; NULL: the same */
     uint32_t *spans_of[N_DURING];         /* by process: whose spans hold for it; 0: nobody's */
     uint32_t n_threads, n_processes;
+    uint8_t *import_flags; /* by stack; NULL: start-up counts */
+    uint64_t *first_ns;    /* by process: its first step begins; 0: it has none */
     struct kymo__buf what;
 };
 
@@ -81,14 +83,22 @@ static kymo_status choose_threads(struct kymo__samples_chosen *c, const struct k
         return kymo__fail(KYMO_EINVAL, "'%s' is no rank: a number from 0 on", filter->rank);
     for (uint32_t i = 1; i <= c->n_threads; i++) {
         const struct kymo_samples_thread *const t = kymo_samples_get_thread(set->samples, i);
-        const int32_t of = kymo_samples_get_process(set->samples, t->process)->rank;
-        const bool is_of_rank = filter->rank == NULL || (of >= 0 && (uint64_t)of == rank);
-        if (is_of_rank && kymo__name_matches(filter->thread, t->name, strlen(t->name)))
+        const struct kymo_samples_process *const p =
+            kymo_samples_get_process(set->samples, t->process);
+        const bool is_of_rank = filter->rank == NULL || (p->rank >= 0 && (uint64_t)p->rank == rank);
+        if (is_of_rank && kymo__process_matches(filter->process, p->pid, p->worker, p->command) &&
+            kymo__name_matches(filter->thread, t->name, strlen(t->name)))
             c->threads[i] = IS_CHOSEN | (t->is_main ? IS_MAIN : 0);
         any = any || c->threads[i] != 0;
     }
     if (any)
         return KYMO_OK;
+    if (filter->process != NULL && filter->thread == NULL && filter->rank == NULL)
+        return kymo__fail(
+            KYMO_EINVAL,
+            "no process '%s' was sampled: a PID, main, worker, worker0, or a part of a "
+            "command; 'kymo report --samples --by process' lists them",
+            filter->process);
     return filter->thread != NULL
                ? kymo__fail(KYMO_EINVAL, "no thread called '%s'%s%s was sampled", filter->thread,
                             filter->rank != NULL ? " of rank " : "",
@@ -219,6 +229,50 @@ static void say_mode(struct kymo__samples_chosen *c, const struct kymo_samples_f
         kymo__buf_printf(&c->what, ", called %s", filter->thread);
     if (filter->rank != NULL)
         kymo__buf_printf(&c->what, ", of rank %s", filter->rank);
+    if (filter->process != NULL)
+        kymo__buf_printf(&c->what, ", of process %s", filter->process);
+}
+
+/* ---- start-up ---- */
+
+static void free_spans(struct kymo__spans *spans, uint32_t n)
+{
+    for (uint32_t i = 0; spans != NULL && i <= n; i++)
+        kymo__spans_fini(&spans[i]);
+    kymo__free(spans);
+}
+
+static kymo_status find_startup(struct kymo__samples_chosen *c, struct kymo__samples_set *set)
+{
+    const struct kymo__numbers all = {.last = UINT64_MAX};
+    struct kymo__slow_found slow;
+    struct kymo__spans *const spans = kymo__calloc((size_t)c->n_processes + 1, sizeof *spans);
+    uint32_t *const spans_of = kymo__calloc((size_t)c->n_processes + 1, sizeof *spans_of);
+    c->import_flags = kymo__samples_import_flags(set->samples);
+    c->first_ns = kymo__calloc((size_t)c->n_processes + 1, sizeof *c->first_ns);
+    kymo_status status =
+        spans != NULL && spans_of != NULL && c->import_flags != NULL && c->first_ns != NULL
+            ? KYMO_OK
+            : no_memory();
+    if (status == KYMO_OK)
+        status = kymo__samples_join_iterations(set, &all, spans, &slow);
+    if (status == KYMO_OK)
+        find_spans_of(set, spans, spans_of);
+    for (uint32_t i = 1; status == KYMO_OK && i <= c->n_processes; i++)
+        c->first_ns[i] = spans_of[i] != 0 ? spans[spans_of[i]].items[0].begin_ns : 0;
+    free_spans(spans, c->n_processes);
+    kymo__free(spans_of);
+    return status;
+}
+
+bool kymo__samples_is_startup(const struct kymo__samples_chosen *c, uint32_t process,
+                              uint64_t at_ns, uint32_t stack)
+{
+    if (c->import_flags == NULL || (c->import_flags[stack] & KYMO__IN_IMPORT) == 0)
+        return false;
+    if (c->first_ns[process] != 0)
+        return at_ns < c->first_ns[process];
+    return (c->import_flags[stack] & KYMO__IN_STARTUP) != 0;
 }
 
 static kymo_status fill(struct kymo__samples_chosen *c, struct kymo__samples_set *set,
@@ -234,6 +288,8 @@ static kymo_status fill(struct kymo__samples_chosen *c, struct kymo__samples_set
     say_mode(c, filter);
     KYMO_TRY(choose_threads(c, set, filter));
     KYMO_TRY(join(c, set, filter));
+    if (!filter->startup && set->n_sources != 0) /* files of other samplers stay as they are */
+        KYMO_TRY(find_startup(c, set));
     kymo__buf_put(&c->what, "", 1);
     return c->what.failed ? no_memory() : KYMO_OK;
 }
@@ -254,13 +310,6 @@ kymo_status kymo__samples_choose(struct kymo__samples_set *set,
     return status;
 }
 
-static void free_spans(struct kymo__spans *spans, uint32_t n)
-{
-    for (uint32_t i = 0; spans != NULL && i <= n; i++)
-        kymo__spans_fini(&spans[i]);
-    kymo__free(spans);
-}
-
 void kymo__samples_chosen_destroy(struct kymo__samples_chosen *c)
 {
     if (c == NULL)
@@ -271,6 +320,8 @@ void kymo__samples_chosen_destroy(struct kymo__samples_chosen *c)
         kymo__free(c->spans_of[i]);
     }
     kymo__buf_fini(&c->what);
+    kymo__free(c->import_flags);
+    kymo__free(c->first_ns);
     kymo__free(c->threads);
     kymo__free(c);
 }

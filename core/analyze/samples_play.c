@@ -265,7 +265,12 @@ static kymo_status hand_on(void *ctx, struct kymo_samples_round *round)
         if (!kymo__grow(&v->seen, &v->seen_cap, round->n_seen, sizeof *v->seen))
             return no_memory();
         for (size_t i = 0; i < round->n_seen; i++)
-            if (kymo__samples_counts(v->chosen, round->process, round->at_ns, &round->seen[i]))
+            if (!kymo__samples_counts(v->chosen, round->process, round->at_ns, &round->seen[i]))
+                continue;
+            else if (kymo__samples_is_startup(v->chosen, round->process, round->at_ns,
+                                              round->seen[i].stack))
+                v->set->startup_ns += round->weight_ns;
+            else
                 v->seen[n++] = round->seen[i];
         round->seen = v->seen;
         round->n_seen = n;

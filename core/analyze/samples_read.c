@@ -159,6 +159,9 @@ static uint32_t stack_of(struct reading *r, uint64_t number, uint64_t back, uint
     }
     if (where == 0)
         where = kymo__samples_location(r->set->samples, unknown_function(r->set->samples), 0);
+    const uint32_t function = kymo_samples_get_location(r->set->samples, where).function;
+    if (kymo__is_worker_entry(kymo_samples_get_function(r->set->samples, function)))
+        parent = 0;
     return where != 0 ? kymo__samples_stack(r->set->samples, parent, where) : 0;
 }
 

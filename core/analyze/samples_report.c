@@ -165,7 +165,8 @@ static kymo_status make_tables(struct kymo_samples_report *r)
         !kymo__samples_put_waits(r) || !kymo__samples_put_gil(r) || !kymo__samples_put_audit(r))
         return no_memory();
     kymo__samples_put_totals(r);
-    kymo__samples_put_notes(r);
+    if (!kymo__samples_put_notes(r))
+        return no_memory();
     for (size_t i = 0; i < KYMO__SAMPLES_AUDIT; i++)
         sort_table(r->tables[i], r->options.sort);
     for (size_t i = 0; i < KYMO__N_SAMPLES_TABLES; i++)

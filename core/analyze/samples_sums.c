@@ -158,8 +158,16 @@ static kymo_status take_round(void *ctx, const struct kymo_samples_round *round)
     struct kymo_samples_report *const report = ctx;
     for (size_t i = 0; i < round->n_seen; i++) {
         const struct kymo_samples_seen *const seen = &round->seen[i];
-        if (kymo__samples_is_there(report->chosen, round->process, round->at_ns, seen->thread) &&
-            !add_sample(report, round, seen, kymo__samples_is_of_mode(report->chosen, seen)))
+        if (!kymo__samples_is_there(report->chosen, round->process, round->at_ns, seen->thread))
+            continue;
+        const bool is_of_mode = kymo__samples_is_of_mode(report->chosen, seen);
+        if (kymo__samples_is_startup(report->chosen, round->process, round->at_ns, seen->stack)) {
+            report->set.startup_ns += is_of_mode ? round->weight_ns : 0;
+            continue;
+        }
+        if (is_of_mode && seen->stack == 0)
+            report->sums.gc_ns += (seen->flags & KYMO_SAMPLE_GC) != 0 ? round->weight_ns : 0;
+        if (!add_sample(report, round, seen, is_of_mode))
             return no_memory();
     }
     return KYMO_OK;

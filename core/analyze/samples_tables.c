@@ -119,7 +119,7 @@ static bool has_row(const struct kymo__samples_row *row)
     return row->own.n != 0 || row->total_ns != 0;
 }
 
-static const char no_frames[] = "(no Python frames)";
+static const char no_frames[] = KYMO__NO_FRAMES;
 
 /* ---- functions and lines ---- */
 

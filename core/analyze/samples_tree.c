@@ -121,7 +121,7 @@ static uint32_t function_of(struct adding *a, uint32_t function)
     const struct kymo_samples_function *const from =
         kymo_samples_get_function(a->set->samples, function);
     const bool is_python = function != 0 && from->kind == KYMO_FRAME_PYTHON;
-    const char *const name = function != 0 ? from->name : "(no Python frames)";
+    const char *const name = function != 0 ? from->name : KYMO__NO_FRAMES;
     const char *const place = is_python || from->file[0] != '\0' ? from->file : from->module;
     const struct kymo__call_function made = {
         .name = name,
@@ -239,6 +239,7 @@ kymo_status kymo__calls_read_samples(struct kymo__calls *calls, kymo_recording *
     if (status == KYMO_OK)
         status = read_set(&a, filter != NULL ? filter : &defaults);
     calls->from_samples = true;
+    calls->startup_ns = set.startup_ns;
     kymo__free(a.sums);
     kymo__free(a.slots);
     kymo__free(a.threads);

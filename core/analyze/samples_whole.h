@@ -49,6 +49,7 @@ struct kymo__samples_sums {
     size_t n_slots;
     struct kymo__samples_sum whole; /* of those that count */
     double squares;                 /* of their weights */
+    uint64_t gc_ns;                 /* of those without frames, in garbage collection */
     uint32_t *folds; /* by stack of the logs: the stack without frames that are not shown */
     uint32_t n_folds;
     /* By source and function: innermost ones of snapshot samples, and of those stopped by chance. */
@@ -114,7 +115,7 @@ bool kymo__samples_put_waits(struct kymo_samples_report *report);
 bool kymo__samples_put_gil(struct kymo_samples_report *report);
 bool kymo__samples_put_audit(struct kymo_samples_report *report);
 void kymo__samples_put_totals(struct kymo_samples_report *report);
-void kymo__samples_put_notes(struct kymo_samples_report *report);
+bool kymo__samples_put_notes(struct kymo_samples_report *report);
 
 /* samples self_ns [total_ns] share [total_share] error cpu gil waits */
 void kymo__samples_put_row(kymo_table *table, const struct kymo__samples_sums *sums,

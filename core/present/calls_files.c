@@ -113,7 +113,7 @@ kymo_status kymo__call_files_init(struct kymo__call_files *files, kymo_recording
     if (options->filter != NULL)
         return kymo__fail(KYMO_EINVAL, "a filter would leave callers without callees; these files "
                                        "have all functions");
-    KYMO_TRY(kymo__calls_wanted(&files->calls, recordings, n, options));
+    KYMO_TRY(kymo__calls_wanted(&files->calls, recordings, n, options, true));
     uint32_t *rows = NULL;
     bool done = kymo__call_sums_make(&sums, &files->calls, true);
     if (done) {

@@ -6,6 +6,7 @@
 
 #include "import/stack_in.h"
 #include "present/calls_out.h"
+#include <kymo/samples_report.h>
 
 struct laying {
     struct kymo__calls calls;
@@ -145,18 +146,30 @@ static kymo_status lay_all(struct laying *l, kymo_recording **out)
 }
 
 kymo_status kymo__calls_wanted(struct kymo__calls *calls, kymo_recording *const *recordings,
-                               size_t n, const struct kymo_export_options *options)
+                               size_t n, const struct kymo_export_options *options, bool with_startup)
 {
-    return options->samples != NULL && !options->calls
-               ? kymo__calls_read_samples(calls, recordings, n, options->samples)
-               : kymo__calls_read(calls, recordings, n);
+    static const struct kymo_samples_filter none;
+    struct kymo_samples_filter filter = options->samples != NULL ? *options->samples : none;
+    const bool is_sampled = options->samples != NULL ? !options->calls
+                                                     : !kymo__calls_are_there(recordings, n) &&
+                                                           kymo_samples_are_there(recordings, n);
+    filter.startup |= with_startup;
+    if (is_sampled)
+        return kymo__calls_read_samples(calls, recordings, n, &filter);
+    KYMO_TRY(kymo__calls_read(calls, recordings, n));
+    if (with_startup || kymo__calls_drop_startup(calls))
+        return KYMO_OK;
+    kymo__calls_fini(calls);
+    return no_memory();
 }
 
 kymo_status kymo__calls_lay(kymo_recording *const *recordings, size_t n,
                             const struct kymo_export_options *options, kymo_recording **out)
 {
     struct laying l = {.recordings = recordings, .n_recordings = n};
-    KYMO_TRY(kymo__calls_wanted(&l.calls, recordings, n, options));
+    KYMO_TRY(kymo__calls_wanted(&l.calls, recordings, n, options, options->startup != 0));
+    if (options->startup_ns != NULL)
+        *options->startup_ns += l.calls.startup_ns;
     kymo__frames_init(&l.frames);
     l.frames.names_lines = true;
     const kymo_status status = lay_all(&l, out);

@@ -42,7 +42,8 @@ void kymo__call_files_fini(struct kymo__call_files *files);
 /* The tree that an export asks for: of samples where it has a filter of them, else kymo__calls_read. */
 KYMO_WARN_UNUSED kymo_status kymo__calls_wanted(struct kymo__calls *calls,
                                                 kymo_recording *const *recordings, size_t n,
-                                                const struct kymo_export_options *options);
+                                                const struct kymo_export_options *options,
+                                                bool with_startup);
 
 /*
  * A recording whose ranges are the calls of `recordings`: each path one range on its thread's track, what it called first, its

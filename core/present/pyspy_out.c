@@ -191,7 +191,7 @@ static kymo_status write_lines(struct writing *w)
 static kymo_status write_set(struct writing *w)
 {
     enum { FIRST_SLOTS_LOG2 = 8 };
-    static const struct kymo_samples_filter defaults;
+    static const struct kymo_samples_filter defaults = {.startup = 1}; /* as py-spy has it */
     const struct kymo_samples_filter *const filter =
         w->x->options->samples != NULL ? w->x->options->samples : &defaults;
     struct kymo__samples_chosen *chosen = NULL;

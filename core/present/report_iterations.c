@@ -134,10 +134,9 @@ static kymo_status put_outlier(kymo_summary *summary, struct kymo__buf *line, FI
     }
     put_ns(line, " took ", cell_of(summary, table, row, "duration_ns"));
     put_ns(line, " (usual: ", cell_of(summary, table, row, "usual_ns"));
-    kymo__buf_puts(line, "); ");
-    if (longer.is_null) {
-        kymo__buf_puts(line, "no range in it accounts for that");
-    } else {
+    kymo__buf_puts(line, ")");
+    if (!longer.is_null) {
+        kymo__buf_puts(line, "; ");
         kymo__text_put(line, longer.as.text, longer.len, NAME_WIDTH);
         put_ns(line, " was longer by ", cell_of(summary, table, row, "extra_ns"));
     }

@@ -247,7 +247,7 @@ kymo_status kymo__samples_lay(kymo_recording *const *recordings, size_t n,
                               const struct kymo_samples_filter *filter, bool is_beside,
                               kymo_recording **out)
 {
-    static const struct kymo_samples_filter defaults;
+    static const struct kymo_samples_filter defaults = {.startup = 1}; /* a timeline has all of it */
     struct kymo__samples_set set;
     struct laying l = {.set = &set, .is_beside = is_beside};
     KYMO_TRY(kymo__samples_open(&set, recordings, n));

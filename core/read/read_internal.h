@@ -310,7 +310,8 @@ KYMO_WARN_UNUSED kymo_status kymo__recording_open_parts(const char *name, int fd
                                                         size_t n, kymo_recording **out);
 /*
  * Some logs of a recording, those for which `keep` is set, as a recording of their own: one run, of that id, which is
- * lent. It lives on the whole, which is closed after it. Warnings stay with the whole.
+ * lent. It lives on the whole, which is closed after it. Warnings stay with the whole. With a run id of NULL each log
+ * keeps its own, and the part has the warnings, too.
  */
 KYMO_WARN_UNUSED kymo_status kymo__recording_part(const kymo_recording *whole, const bool *keep,
                                                   const char *run_id, kymo_recording **out);

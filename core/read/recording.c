@@ -277,7 +277,8 @@ static bool share_log(kymo_recording *part, const struct kymo__log_file *log, co
     }
     *copy = *log;
     copy->info.index = (uint32_t)part->n_logs;
-    copy->info.run_id = run_id;
+    if (run_id != NULL)
+        copy->info.run_id = run_id;
     part->n_processes += copy->info.role[0] == '\0';
     part->logs[part->n_logs++] = copy;
     return true;
@@ -295,6 +296,11 @@ kymo_status kymo__recording_part(const kymo_recording *whole, const bool *keep, 
     bool is_done = part->name != NULL;
     for (size_t i = 0; is_done && i < whole->n_logs; i++)
         is_done = !keep[i] || share_log(part, whole->logs[i], run_id);
+    for (size_t i = 0; is_done && run_id == NULL && i < whole->warnings.n; i++)
+        kymo__warn(&part->warnings, "%s", whole->warnings.sentences[i]);
+    part->warnings.n_damaged = run_id == NULL ? whole->warnings.n_damaged : 0;
+    part->n_of_logs = run_id == NULL ? whole->n_of_logs : 0;
+    is_done = is_done && !part->warnings.failed;
     if (!is_done) {
         kymo_recording_close(part);
         return no_memory(whole->name);

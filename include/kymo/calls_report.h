@@ -29,6 +29,7 @@ struct kymo_calls_report_options {
     const char *sort; /* self, total, calls, percall, name; "-" before it turns round; NULL: self */
     int by_signature; /* `callers`, `callees`: a function with other arguments is another one */
     int subtract;     /* take what measuring the calls cost out of the times */
+    int startup; /* imports at module level count; else they are left out, and a note says how long they took */
 };
 
 /*

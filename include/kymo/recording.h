@@ -59,6 +59,15 @@ struct kymo_run_end {
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_add_run(const char *path,
                                                              const struct kymo_run_end *run);
 
+/*
+ * Some processes of `whole` as a recording of their own, with all that measured them: "4711" by PID; "worker" workers of data
+ * loaders, "worker2" one of them; "main" all others; else those with this in their command, or that matches it where it has
+ * one of *?[. It lives on the whole, which is closed after it. KYMO_EINVAL when there is no such process.
+ */
+KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_select(const kymo_recording *whole,
+                                                            const char *process,
+                                                            kymo_recording **out);
+
 KYMO_API const char *kymo_recording_name(const kymo_recording *recording);
 
 /* Sentences about what is missing or doubtful, in order; NULL past the last. */

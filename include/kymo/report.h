@@ -226,6 +226,12 @@ struct kymo_export_options {
      * where there is nothing else, and perfetto and chrome have them beside events; then by the defaults of a filter.
      */
     const struct kymo_samples_filter *samples; /* <kymo/samples_report.h> */
+    /*
+     * Of calls and samples in a flame graph or in collapsed stacks: imports at start-up count; else they are left out, and
+     * `startup_ns`, where it is not NULL, has their time added. Other formats have them always.
+     */
+    int startup;
+    uint64_t *startup_ns;
 };
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n,
                                                   const char *format,

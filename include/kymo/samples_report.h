@@ -38,6 +38,9 @@ struct kymo_samples_filter {
     const char *phase;      /* as `range` */
     const char *thread;     /* of threads by their name, as the filter of names */
     const char *rank;       /* a number: processes of this rank */
+    /* A PID; "worker": workers of data loaders, "worker2" one of them; "main": all others; or a part of a command. */
+    const char *process;
+    int startup; /* imports count that are made before the work begins; else they are left out, and a note says how long */
 };
 
 typedef struct kymo_samples_report kymo_samples_report;

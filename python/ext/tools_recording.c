@@ -272,6 +272,7 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
         if (tools_samples_filter(chosen, &samples) < 0)
             return NULL;
         options.samples = &samples;
+        options.startup = samples.startup;
     }
     if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
         return NULL;
@@ -504,8 +505,8 @@ static PyObject *recording_calls(PyObject *object, PyObject *args)
     struct recording *self = (struct recording *)object;
     struct kymo_calls_report_options options = {0};
     kymo_calls_report *report = NULL;
-    if (!PyArg_ParseTuple(args, "zzpp:calls", &options.filter, &options.sort, &options.by_signature,
-                          &options.subtract))
+    if (!PyArg_ParseTuple(args, "zzppp:calls", &options.filter, &options.sort,
+                          &options.by_signature, &options.subtract, &options.startup))
         return NULL;
     if (enter(self) < 0)
         return NULL;

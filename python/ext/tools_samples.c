@@ -13,9 +13,9 @@ int tools_samples_filter(PyObject *chosen, struct kymo_samples_filter *filter)
         PyErr_SetString(PyExc_TypeError, "what chooses samples is no tuple");
         return -1;
     }
-    return PyArg_ParseTuple(chosen, "zpzzzzzz:samples", &filter->mode, &filter->idle,
+    return PyArg_ParseTuple(chosen, "zpzzzzzzzp:samples", &filter->mode, &filter->idle,
                             &filter->range, &filter->iterations, &filter->epochs, &filter->phase,
-                            &filter->thread, &filter->rank)
+                            &filter->thread, &filter->rank, &filter->process, &filter->startup)
                ? 0
                : -1;
 }

@@ -67,6 +67,8 @@ if TYPE_CHECKING:  # see _start.py
         Optional[str],
         Optional[str],
         Optional[str],
+        Optional[str],
+        bool,
     ]
 
 _EPOCHS = ("epoch", "rank", "average", "phase", "note")
@@ -300,6 +302,7 @@ class Recording:
         filter: Optional[str] = None,
         sort: CallsSort = "self",
         subtract: bool = False,
+        startup: bool = False,
     ) -> Table:
         """Give a table of what a call profiler counted, as `kymo report --calls` shows it.
 
@@ -307,7 +310,8 @@ class Recording:
         called with. "shape": functions with several of those, and the time for each element. "path": the exact paths,
         depth first. "thread", "total" (one row), "note". `callers` or `callees`, a name or a pattern, give who called
         that or whom it called instead, with `by="signature"` told apart by arguments. `filter` keeps functions by
-        name. `subtract` takes what measuring the calls cost out of the times.
+        name. `subtract` takes what measuring the calls cost out of the times. Imports at module level are left out
+        unless `startup` is given.
 
         Of a recording that has no calls these are its samples, which have times and no counts (None), or its ranges, as
         of an imported profile. KymoError without any.
@@ -315,7 +319,7 @@ class Recording:
         if callers is not None and callees is not None:
             raise ValueError("callers and callees exclude one another")
         only = next((name for name in (callers, callees, filter) if name is not None), None)
-        tables = self._native.calls(only, sort, by == "signature", subtract)
+        tables = self._native.calls(only, sort, by == "signature", subtract, startup)
         name = "callers" if callers is not None else "callees" if callees is not None else by + "s"
         if name not in tables:
             raise ValueError(f"calls are given by function, signature, shape, path, thread, total or note, not {by!r}")
@@ -339,7 +343,8 @@ class Recording:
         Rows are by `sort` ("self", "total", "samples", "name"), and only those whose name matches `filter`.
 
         Which samples count is said by `mode` ("wall", "cpu", "gil", "exception"), `idle` (all threads, all the time),
-        `range`, `iterations` ("slow", "10..20"), `epochs`, `phase`, `thread` and `rank`.
+        `range`, `iterations` ("slow", "10..20"), `epochs`, `phase`, `thread`, `rank` and `process` (a PID, "main",
+        "worker", "worker0", a part of a command). Imports at start-up count with `startup=True`.
         """
         tables = self._native.samples(_chosen(chosen), sort, library, native, filter)
         names = {"process": "processes", "gil": "gil", "audit": "audit"}
@@ -484,11 +489,13 @@ class Recording:
 
 def _chosen(by: Mapping[str, Union[str, int, bool, None]]) -> Chosen:
     """Make what C takes of keyword arguments that choose samples."""
-    known = ("mode", "idle", "range", "iterations", "epochs", "phase", "thread", "rank")
+    known = ("mode", "idle", "range", "iterations", "epochs", "phase", "thread", "rank", "process", "startup")
     for name in by:
         if name not in known:
             raise TypeError(f"samples are not chosen by {name!r}, but by {', '.join(known)}")
-    text = {name: None if value is None else str(value) for name, value in by.items() if name != "idle"}
+    text = {
+        name: None if value is None else str(value) for name, value in by.items() if name not in ("idle", "startup")
+    }
     return (
         text.get("mode"),
         bool(by.get("idle", False)),
@@ -498,6 +505,8 @@ def _chosen(by: Mapping[str, Union[str, int, bool, None]]) -> Chosen:
         text.get("phase"),
         text.get("thread"),
         text.get("rank"),
+        text.get("process"),
+        bool(by.get("startup", False)),
     )
 
 

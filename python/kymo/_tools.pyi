@@ -3,7 +3,7 @@ from os import PathLike
 from typing import Any, Optional, TypedDict, Union, final
 
 _Cell = Union[str, int, float, bool, None]
-# Which samples count: mode, idle, range, iterations, epochs, phase, thread, rank.
+# Which samples count: mode, idle, range, iterations, epochs, phase, thread, rank, process, startup.
 _Chosen = tuple[
     Optional[str],
     bool,
@@ -13,6 +13,8 @@ _Chosen = tuple[
     Optional[str],
     Optional[str],
     Optional[str],
+    Optional[str],
+    bool,
 ]
 
 export_formats: str
@@ -76,7 +78,7 @@ class Recording:
         /,
     ) -> dict[str, Table]: ...
     def calls(
-        self, filter: Optional[str], sort: Optional[str], by_signature: bool, subtract: bool, /
+        self, filter: Optional[str], sort: Optional[str], by_signature: bool, subtract: bool, startup: bool, /
     ) -> dict[str, Table]: ...
 
 @final

@@ -293,8 +293,8 @@ def test_no_events_name_the_command_that_would_have_some(kymo, tmp_path):
     assert done.returncode == 0
     why, what = done.stderr.splitlines()
     assert why == (
-        "kymo: no events: the program has no kymo ranges, or is not linked with libkymo; if it starts Python, this shows "
-        "where its time goes: kymo run --sample -- true --flag 'two words'"
+        "kymo: no events: the program has no kymo ranges, or is not linked with libkymo; if it starts Python, this "
+        "shows where its time goes: kymo run --sample -- true --flag 'two words'"
     )
     assert re.fullmatch(
         r"kymo: recorded wall time \(.*s\) and CPU time \(.*s\) only; next: kymo compare true.kymo OTHER.kymo", what

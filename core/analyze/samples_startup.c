@@ -1,0 +1,60 @@
+/*
+ * Which samples are of start-up: imports that a script makes at module level, and, where the process counts steps, every
+ * import before its first one. They fill reports of short runs and say nothing about the program's work.
+ *
+ * An import is found by its frames: importlib's are frozen into the interpreter. At module level there is nothing between
+ * the script's <module> and importlib; an import inside a function that the program calls again and again stays.
+ */
+#include <string.h>
+
+#include "analyze/samples.h"
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+bool kymo__is_importlib(const char *file)
+{
+    return starts_with(file, "<frozen importlib.");
+}
+
+uint8_t kymo__import_flags(uint8_t around, bool is_python, const char *name, const char *file)
+{
+    if (!is_python || (around & KYMO__IN_STARTUP) != 0)
+        return around;
+    if (kymo__is_importlib(file))
+        return KYMO__IN_IMPORT | ((around & KYMO__IN_FUNCTION) == 0 ? KYMO__IN_STARTUP : 0) |
+               (around & KYMO__IN_FUNCTION);
+    if ((around & KYMO__IN_IMPORT) != 0)
+        return around;
+    /* Whoever runs a script, such as runpy in a launcher, is around its <module>. */
+    return strcmp(name, "<module>") == 0 ? 0 : KYMO__IN_FUNCTION;
+}
+
+uint8_t *kymo__samples_import_flags(const kymo_samples *samples)
+{
+    const uint32_t n = kymo_samples_n_stacks(samples);
+    uint8_t *const flags = kymo__calloc((size_t)n + 1, sizeof *flags);
+    for (uint32_t i = 1; flags != NULL && i <= n; i++) {
+        const struct kymo_samples_stack stack = kymo_samples_get_stack(samples, i);
+        const uint32_t function = kymo_samples_get_location(samples, stack.location).function;
+        const struct kymo_samples_function *const f = kymo_samples_get_function(samples, function);
+        flags[i] =
+            kymo__import_flags(flags[stack.parent], f->kind == KYMO_FRAME_PYTHON, f->name, f->file);
+    }
+    return flags;
+}
+
+/*
+ * A forked worker has its parent's frames around its own. They are not its work: its stack begins where
+ * multiprocessing, and with it the workers of a DataLoader, starts a process.
+ */
+bool kymo__is_worker_entry(const struct kymo_samples_function *f)
+{
+    static const char name[] = "_bootstrap", file[] = "multiprocessing/process.py";
+    const size_t n = strlen(f->name), m = strlen(f->file);
+    return f->kind == KYMO_FRAME_PYTHON && n >= sizeof name - 1 && m >= sizeof file - 1 &&
+           strcmp(f->name + n - (sizeof name - 1), name) == 0 &&
+           strcmp(f->file + m - (sizeof file - 1), file) == 0;
+}
