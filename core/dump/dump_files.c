@@ -34,6 +34,48 @@ kymo_status kymo__dump_make_folders(const char *path)
     return KYMO_OK;
 }
 
+static int open_child(int parent, const char *name)
+{
+    if (mkdirat(parent, name, 0755) != 0 && errno != EEXIST)
+        return -1;
+    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static kymo_status fail_to_open(int parent, const char *dir, const char *below, const char *name)
+{
+    struct stat st;
+    const int error = errno;
+    if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+        return kymo__fail(KYMO_EIO,
+                          "cannot dump into %s/%s: '%s' is a symbolic link, which is not followed; "
+                          "remove it",
+                          dir, below, name);
+    errno = error;
+    return kymo__fail_errno("open the folder %s/%s of the dump", dir, below);
+}
+
+kymo_status kymo__dump_open_below(const char *dir, const char *below, int *out)
+{
+    char parts[PATH_MAX];
+    KYMO_TRY(kymo__dump_make_folders(dir));
+    if (snprintf(parts, sizeof parts, "%s", below) >= (int)sizeof parts)
+        return kymo__fail(KYMO_EINVAL, "the path of the dump is too long: %.100s...", below);
+    int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return kymo__fail_errno("open the folder %s of the dump", dir);
+    char *rest = NULL;
+    for (const char *name = strtok_r(parts, "/", &rest); name != NULL;
+         name = strtok_r(NULL, "/", &rest)) {
+        const int child = open_child(folder, name);
+        const kymo_status st = child >= 0 ? KYMO_OK : fail_to_open(folder, dir, below, name);
+        close(folder);
+        KYMO_TRY(st);
+        folder = child;
+    }
+    *out = folder;
+    return KYMO_OK;
+}
+
 /* ---- a file that gets its name when it is whole ---- */
 
 static void note_errno(struct kymo__dump_file *file, const char *verb)

@@ -26,9 +26,16 @@ static struct {
     bool is_made;
 } flight = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void kymo__dump_flight_dir(char *out, size_t size)
+void kymo__dump_flight_name(char *out, size_t size)
 {
-    snprintf(out, size, "%s/.flight-%ld", dump->dir, (long)getpid());
+    snprintf(out, size, ".flight-%ld", (long)getpid());
+}
+
+static void flight_path(char *out, size_t size)
+{
+    char name[40];
+    kymo__dump_flight_name(name, sizeof name);
+    snprintf(out, size, "%s/%s", dump->dir, name);
 }
 
 /* Whether a file or folder is of that step: "step-00000012.jsonl", "step-00000012.rank-3", or "12". */
@@ -112,12 +119,16 @@ static kymo_status move_entry(int from, int to, const char *name, const char *re
 /* Remove what is of a step (`to` -1), or move it. */
 static kymo_status each_entry(uint64_t step, int to, const char *reason)
 {
-    char path[PATH_MAX + 32];
+    char path[PATH_MAX + 48];
     kymo_status st = KYMO_OK;
-    kymo__dump_flight_dir(path, sizeof path);
-    DIR *const dir = opendir(path);
-    if (dir == NULL)
+    flight_path(path, sizeof path);
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir == NULL) {
+        if (fd >= 0)
+            close(fd);
         return KYMO_OK;
+    }
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         if (!is_of(entry->d_name, step))
             continue;
@@ -146,32 +157,23 @@ void kymo__dump_flight_kept(uint64_t step)
     pthread_mutex_unlock(&flight.lock);
 }
 
-/* Where they are moved to; -1 with a sentence. */
-static int open_target(int rank, int world)
+/* Where they are moved to. */
+static kymo_status open_target(int rank, int world, int *out)
 {
-    char path[PATH_MAX + 32];
-    snprintf(path, sizeof path, "%s", dump->dir);
+    char below[40] = "";
     if (dump->options.layout == KYMO_DUMP_LAYOUT_ACCVLAB && world > 1 && rank >= 0)
-        snprintf(path, sizeof path, "%s/rank-%d", dump->dir, rank);
-    if (kymo__dump_make_folders(path) != KYMO_OK)
-        return -1;
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        kymo__say("cannot open %s for what the flight recorder keeps", path);
-    return fd;
+        snprintf(below, sizeof below, "rank-%d", rank);
+    return kymo__dump_open_below(dump->dir, below, out);
 }
 
 kymo_status kymo__dump_flight_publish(const char *reason)
 {
-    int rank, world;
-    kymo_status st = KYMO_OK;
+    int rank, world, to = -1;
     kymo_rank_get(&rank, &world);
     pthread_mutex_lock(&flight.lock);
-    const int to = flight.n > 0 ? open_target(rank, world) : -1;
-    for (size_t i = 0; i < flight.n && to >= 0 && st == KYMO_OK; i++)
+    kymo_status st = flight.n > 0 ? open_target(rank, world, &to) : KYMO_OK;
+    for (size_t i = 0; i < flight.n && st == KYMO_OK; i++)
         st = each_entry(flight.steps[i], to, reason);
-    if (flight.n > 0 && to < 0)
-        st = kymo__fail_errno("open %s", dump->dir);
     flight.n = 0;
     if (to >= 0)
         close(to);
@@ -181,7 +183,7 @@ kymo_status kymo__dump_flight_publish(const char *reason)
 
 void kymo__dump_flight_clear(void)
 {
-    char path[PATH_MAX + 32];
+    char path[PATH_MAX + 48];
     pthread_mutex_lock(&flight.lock);
     for (; flight.n > 0; flight.n--)
         if (each_entry(flight.steps[flight.n - 1], -1, NULL) != KYMO_OK)
@@ -189,7 +191,7 @@ void kymo__dump_flight_clear(void)
     kymo__free(flight.steps);
     flight.steps = NULL;
     flight.n = flight.cap = 0;
-    kymo__dump_flight_dir(path, sizeof path);
+    flight_path(path, sizeof path);
     if (flight.is_made)
         rmdir(path);
     flight.is_made = false;

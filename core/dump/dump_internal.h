@@ -221,6 +221,11 @@ void kymo__dump_item_dotted(const struct kymo__dump_step *step, const struct kym
 /* ---- dump_files.c ---- */
 
 KYMO_WARN_UNUSED kymo_status kymo__dump_make_folders(const char *path);
+/*
+ * Open the folder `below` (a path, "" for none) in the directory of a dump; what is not there is made. The directory is the
+ * user's choice and may be a link. What is below is ours: a link there is somebody else's, and refused. KYMO_EIO.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__dump_open_below(const char *dir, const char *below, int *out);
 
 /* A file that gets its name when it is whole. */
 struct kymo__dump_file {
@@ -256,7 +261,8 @@ void kymo__dump_replacing(const struct kymo__dump_place *place, int folder, cons
 
 /* Where a process writes, and how much it may. */
 struct kymo__dump_place {
-    const char *dir;
+    const char *dir;     /* of the dump */
+    const char *below;   /* the folder in it, of the flight recorder; "": none */
     int64_t rank, world; /* -1: none */
     uint64_t pid;        /* in names; 0: not needed */
     const char *run, *host;
@@ -287,7 +293,7 @@ KYMO_WARN_UNUSED kymo_status kymo__dump_write_accvlab(struct kymo__dump_step *st
 /* ---- dump_flight.c ---- */
 
 /* Where this process keeps steps that are not yet wanted. */
-void kymo__dump_flight_dir(char *out, size_t size);
+void kymo__dump_flight_name(char *out, size_t size);
 /* A step is there; older ones than the options keep are removed. */
 void kymo__dump_flight_kept(uint64_t step);
 /* Move what is there to where steps belong. */

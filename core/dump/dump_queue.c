@@ -131,6 +131,7 @@ static kymo_status write_step(struct kymo__dump_step *step, struct kymo__dump_re
     /* Options and directory stand still while anything is queued. */
     const struct kymo_dump_options *const o = &dump->options;
     struct kymo__dump_place place = {.dir = dump->dir,
+                                     .below = "",
                                      .rank = step->rank,
                                      .world = step->world,
                                      .run = dump->run,
@@ -141,10 +142,10 @@ static kymo_status write_step(struct kymo__dump_step *step, struct kymo__dump_re
                                      .durable = o->durable != 0,
                                      .began = dump->began};
     const bool is_kept = o->flight_steps > 0 && step->reason == NULL;
-    char flight[PATH_MAX + 32];
+    char flight[40];
     if (is_kept) {
-        kymo__dump_flight_dir(flight, sizeof flight);
-        place.dir = flight;
+        kymo__dump_flight_name(flight, sizeof flight);
+        place.below = flight;
         place.world = o->layout == KYMO_DUMP_LAYOUT_ACCVLAB ? -1 : place.world;
     }
     KYMO_TRY(kymo__dump_make_folders(place.dir));

@@ -172,17 +172,19 @@ static void count(struct writer *w, struct kymo__dump_item *item)
 
 static kymo_status open_folder(struct writer *w)
 {
-    char path[PATH_MAX + 96];
-    size_t len = (size_t)snprintf(path, sizeof path, "%s", w->place->dir);
+    struct kymo__buf below = {0};
+    kymo__buf_printf(&below, "%s/", w->place->below);
     if (w->place->world > 1 && w->place->rank >= 0)
-        len += (size_t)snprintf(path + len, sizeof path - len, "/rank-%" PRId64, w->place->rank);
+        kymo__buf_printf(&below, "rank-%" PRId64 "/", w->place->rank);
     if (w->place->pid != 0)
-        len += (size_t)snprintf(path + len, sizeof path - len, "/pid-%" PRIu64, w->place->pid);
-    snprintf(path + len, sizeof path - len, "/%" PRIu64, w->step->number);
-    KYMO_TRY(kymo__dump_make_folders(path));
-    w->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (w->folder < 0)
-        return kymo__fail_errno("open %s", path);
+        kymo__buf_printf(&below, "pid-%" PRIu64 "/", w->place->pid);
+    kymo__buf_printf(&below, "%" PRIu64, w->step->number);
+    kymo__buf_put(&below, "", 1);
+    const kymo_status st =
+        below.failed ? kymo__fail(KYMO_ENOMEM, "no memory to write step %" PRIu64, w->step->number)
+                     : kymo__dump_open_below(w->place->dir, below.data, &w->folder);
+    kymo__buf_fini(&below);
+    KYMO_TRY(st);
     kymo__dump_replacing(w->place, w->folder, tree_files[0]);
     for (size_t i = 0; i < KYMO__COUNT_OF(tree_files); i++) {
         unlinkat(w->folder, tree_files[i], 0);

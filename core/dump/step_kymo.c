@@ -365,9 +365,7 @@ static kymo_status open_step(struct writer *w)
     if (w->name.failed || w->batch == NULL)
         return kymo__fail(KYMO_ENOMEM, "no memory to write step %" PRIu64, w->step->number);
     plan_head(w);
-    w->folder = open(w->place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (w->folder < 0)
-        return kymo__fail_errno("open %s", w->place->dir);
+    KYMO_TRY(kymo__dump_open_below(w->place->dir, w->place->below, &w->folder));
     replace(w);
     w->manifest = open_file(w, ".jsonl", O_WRONLY | O_TRUNC | O_APPEND);
     if (w->manifest < 0)
