@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "diff/diff_internal.h"
-#include "tensor/tensor_internal.h"
 
 /* ---- some blocks ---- */
 
@@ -75,6 +74,22 @@ static bool blocks_differ(const struct kymo_dumped_value *a, const struct kymo_d
     return memcmp(&a->blocks[i], &b->blocks[i], sizeof a->blocks[i]) != 0;
 }
 
+/* Elements from `begin` on, as many as `n` says; `file` takes the place of the whole's. */
+static struct kymo_tensor part_of(const struct kymo_tensor *whole, uint64_t begin, const int64_t *n,
+                                  struct kymo__tensor_file *file)
+{
+    const uint64_t at = begin * kymo_dtype_size(whole->dtype);
+    struct kymo_tensor part = {
+        .dtype = whole->dtype, .rank = 1, .sizes = n, .memory = whole->memory, .data = file};
+    if (kymo__tensor_is_in_file(whole)) {
+        const struct kymo__tensor_file *from = whole->data;
+        *file = (struct kymo__tensor_file){.fd = from->fd, .at = from->at + at, .path = from->path};
+    } else {
+        part.data = (const char *)whole->data + at;
+    }
+    return part;
+}
+
 static kymo_status compare_blocks(const struct kymo_dumped_value *a,
                                   const struct kymo_dumped_value *b, const struct kymo_tensor *ta,
                                   const struct kymo_tensor *tb,
@@ -90,10 +105,10 @@ static kymo_status compare_blocks(const struct kymo_dumped_value *a,
             continue;
         const uint64_t begin = i * per_block;
         const int64_t n = (int64_t)KYMO__MIN(per_block, out->n - begin);
-        struct kymo_tensor part_a = {.dtype = a->dtype, .rank = 1, .sizes = &n}, part_b = part_a;
+        struct kymo__tensor_file file_a, file_b;
+        const struct kymo_tensor part_a = part_of(ta, begin, &n, &file_a),
+                                 part_b = part_of(tb, begin, &n, &file_b);
         struct kymo_tensor_diff part;
-        part_a.data = (const char *)ta->data + begin * size;
-        part_b.data = (const char *)tb->data + begin * size;
         KYMO_TRY(kymo_tensor_compare(&part_a, &part_b, tolerance, &part));
         add_part(out, &sums, &part, begin);
     }
@@ -126,7 +141,10 @@ static kymo_status fill_spot(struct kymo__diff_spot *spot, uint64_t index,
 static void put_bits(char *out, size_t room, const struct kymo_tensor *tensor, uint64_t index)
 {
     const size_t size = kymo_dtype_size(tensor->dtype);
-    const uint8_t *bytes = (const uint8_t *)tensor->data + index * size;
+    struct kymo__tensor_view view;
+    unsigned char element[16];
+    kymo__tensor_view_of(tensor, &view);
+    const unsigned char *bytes = kymo__tensor_view_block(&view, index, 1, element);
     size_t len = (size_t)snprintf(out, room, "0x");
     for (size_t i = size; i-- > 0 && len + 2 < room; len += 2)
         snprintf(out + len, room - len, "%02x", bytes[i]);
@@ -183,9 +201,12 @@ static kymo_status weigh_noise(const struct kymo__diff_court *court,
     const size_t i = find_value(court->noise, b);
     struct kymo_tensor tn;
     struct kymo_tensor_diff noise, again;
-    if (i == KYMO__DIFF_NONE || kymo__diff_get(court, court->noise, i, &tn) != KYMO_OK)
+    if (i == KYMO__DIFF_NONE || court->noise->get(court->noise, i, &tn) != KYMO_OK)
         return KYMO_OK;
-    KYMO_TRY(kymo_tensor_compare_with(&tn, tb, &out->tolerance, court->n_threads, &noise));
+    const kymo_status status =
+        kymo_tensor_compare_with(&tn, tb, &out->tolerance, court->n_threads, &noise);
+    kymo__diff_drop(court->noise, i);
+    KYMO_TRY(status);
     const double factor = court->options->noise_factor != 0 ? court->options->noise_factor : 3;
     struct kymo_tolerance wider = out->tolerance;
     wider.abs = fmax(wider.abs, factor * noise.abs.value);
@@ -239,37 +260,74 @@ static kymo_status judge_tensors(const struct kymo__diff_court *court,
                                  const struct kymo_dumped_value *b, const struct kymo_tensor *ta,
                                  const struct kymo_tensor *tb, struct kymo__diff_result *out)
 {
-    const kymo_status status = compare(court, a, b, ta, tb, &out->tolerance, &out->diff);
-    if (status != KYMO_OK)
-        return status == KYMO_ENOMEM ? status : kymo__diff_unknown(out, kymo_last_error());
+    KYMO_TRY(compare(court, a, b, ta, tb, &out->tolerance, &out->diff));
     KYMO_TRY(describe(out, ta, tb, kymo__diff_is_image(a->type) || kymo__diff_is_image(b->type)));
     if (out->status == KYMO_DIFF_DIFFERENT && court->noise != NULL)
         return weigh_noise(court, b, ta, tb, out);
     return KYMO_OK;
 }
 
-kymo_status kymo__diff_judge_data(const struct kymo__diff_court *court, size_t ia, size_t ib,
-                                  struct kymo__diff_result *out)
+static kymo_status judge_gotten(const struct kymo__diff_court *court,
+                                const struct kymo_dumped_value *a,
+                                const struct kymo_dumped_value *b, struct kymo_tensor *ta,
+                                struct kymo_tensor *tb, struct kymo__diff_result *out)
 {
-    const struct kymo_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
-    struct kymo_tensor ta, tb;
     double *made_a = NULL, *made_b = NULL;
-    kymo_status status = kymo__diff_get(court, court->a, ia, &ta);
-    if (status == KYMO_OK)
-        status = kymo__diff_get(court, court->b, ib, &tb);
-    if (status != KYMO_OK)
-        return status == KYMO_ENOMEM ? status : kymo__diff_unknown(out, kymo_last_error());
-    if (!same_sizes(&ta, &tb)) {
+    if (!same_sizes(ta, tb)) {
         out->status = KYMO_DIFF_SHAPE; /* of pictures, which lines of a manifest do not tell */
         out->basis = KYMO__BY_DATA;
         return KYMO_OK;
     }
-    status = kymo__diff_restore(a, b, &ta, &made_a);
+    kymo_status status = kymo__diff_restore(a, b, ta, &made_a);
     if (status == KYMO_OK)
-        status = kymo__diff_restore(b, a, &tb, &made_b);
+        status = kymo__diff_restore(b, a, tb, &made_b);
     if (status == KYMO_OK)
-        status = judge_tensors(court, a, b, &ta, &tb, out);
+        status = judge_tensors(court, a, b, ta, tb, out);
     kymo__free(made_a);
     kymo__free(made_b);
     return status;
+}
+
+static kymo_status open_numbers(const struct kymo__diff_side *side, size_t i,
+                                struct kymo__tensor_file *file, struct kymo_tensor *out)
+{
+    return side->open != NULL ? side->open(side, i, file, out) : side->get(side, i, out);
+}
+
+static void close_numbers(const struct kymo__diff_side *side, size_t i, struct kymo__tensor_file *file)
+{
+    if (side->close != NULL)
+        side->close(side, i, file);
+    else
+        kymo__diff_drop(side, i);
+}
+
+static kymo_status judge_opened(const struct kymo__diff_court *court, size_t ia, size_t ib,
+                                struct kymo_tensor *ta, struct kymo__diff_result *out)
+{
+    struct kymo__tensor_file file;
+    struct kymo_tensor tb;
+    KYMO_TRY(open_numbers(court->b, ib, &file, &tb));
+    const kymo_status status =
+        judge_gotten(court, &court->a->values[ia], &court->b->values[ib], ta, &tb, out);
+    close_numbers(court->b, ib, &file);
+    return status;
+}
+
+kymo_status kymo__diff_judge_data(const struct kymo__diff_court *court, size_t ia, size_t ib,
+                                  struct kymo__diff_result *out)
+{
+    struct kymo__tensor_file file;
+    struct kymo_tensor ta;
+    kymo_status status = open_numbers(court->a, ia, &file, &ta);
+    if (status == KYMO_OK) {
+        status = judge_opened(court, ia, ib, &ta, out);
+        close_numbers(court->a, ia, &file);
+    }
+    if (status == KYMO_OK || status == KYMO_ENOMEM)
+        return status;
+    kymo__free(out->details); /* of numbers that were read before one could not be */
+    out->details = NULL;
+    out->has_diff = false;
+    return kymo__diff_unknown(out, kymo_last_error());
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "diff/diff_pending.h"
-#include "tensor/tensor_internal.h"
 
 enum { CHUNK = 1024, MAX_ERRORS = 1000 };
 
@@ -153,15 +152,16 @@ static kymo_status put_largest(struct kymo__waiting *w, const struct kymo__diff_
     double *made = NULL;
     KYMO_TRY(b->get(b, ib, &reference));
     errors.list = kymo__calloc(errors.max, sizeof *errors.list);
-    if (errors.list == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for errors");
-    kymo_status status = kymo__diff_restore(&b->values[ib], &w->value, &reference, &made);
+    kymo_status status = errors.list != NULL
+                             ? kymo__diff_restore(&b->values[ib], &w->value, &reference, &made)
+                             : kymo__fail(KYMO_ENOMEM, "no memory for errors");
     if (status == KYMO_OK)
         status = find_errors(&errors, &w->tensor, &reference, &result->tolerance);
     for (size_t i = 0; i < errors.n; i++)
         put_error(w, result, &errors.list[i]);
     kymo__free(errors.list);
     kymo__free(made);
+    kymo__diff_drop(b, ib);
     return status;
 }
 

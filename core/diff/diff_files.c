@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "diff/diff_merge.h"
+#include "dumpfile/dumpfile_internal.h"
 
 /* A dump, and what is wanted of it. */
 struct run {
@@ -102,11 +103,29 @@ static kymo_status get_value(const struct kymo__diff_side *side, size_t value, s
     return kymo_dumps_get(side->ctx, side->number, value, out);
 }
 
+static void drop_value(const struct kymo__diff_side *side, size_t value)
+{
+    kymo_dumps_drop(side->ctx, side->number, value);
+}
+
+static kymo_status open_value(const struct kymo__diff_side *side, size_t value,
+                              struct kymo__tensor_file *file, struct kymo_tensor *out)
+{
+    return kymo__dumps_open_value(side->ctx, side->number, value, file, out);
+}
+
+static void close_value(const struct kymo__diff_side *side, size_t value,
+                        struct kymo__tensor_file *file)
+{
+    kymo__dumps_close_value(side->ctx, side->number, value, file);
+}
+
 /* `step` NULL: a side without any values. */
 static kymo_status open_side(const struct run *run, const struct step *step,
                              struct kymo__diff_side *out)
 {
-    *out = (struct kymo__diff_side){.get = get_value};
+    *out = (struct kymo__diff_side){
+        .get = get_value, .drop = drop_value, .open = open_value, .close = close_value};
     if (step == NULL)
         return KYMO_OK;
     out->ctx = run->dumps;

@@ -14,11 +14,11 @@
 #ifndef KYMO_DIFF_INTERNAL_H
 #define KYMO_DIFF_INTERNAL_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/base_internal.h"
 #include "table/table_internal.h"
+#include "tensor/tensor_internal.h"
 #include <kymo/diff.h>
 #include <kymo/dumpfile.h>
 
@@ -26,8 +26,14 @@
 struct kymo__diff_side {
     const struct kymo_dumped_value *values;
     size_t n;
-    /* A value's numbers, row-major; one thread at a time. */
+    /* A value's numbers, row-major; of different values by several threads at once. */
     kymo_status (*get)(const struct kymo__diff_side *side, size_t value, struct kymo_tensor *out);
+    /* Give numbers back; NULL: they stay. */
+    void (*drop)(const struct kymo__diff_side *side, size_t value);
+    /* To compare alone: numbers may stay in a file, which is `file`, lent by the caller. NULL: get() and drop() do. */
+    kymo_status (*open)(const struct kymo__diff_side *side, size_t value,
+                        struct kymo__tensor_file *file, struct kymo_tensor *out);
+    void (*close)(const struct kymo__diff_side *side, size_t value, struct kymo__tensor_file *file);
     void *ctx;
     size_t number;  /* of the step, for get() */
     bool is_single; /* a file by itself, which names what is in it as it likes */
@@ -169,8 +175,7 @@ KYMO_WARN_UNUSED kymo_status kymo__diff_sides(struct kymo_diff *diff,
 struct kymo__diff_court {
     const struct kymo_diff_options *options;
     const struct kymo__diff_side *a, *b, *noise;
-    pthread_mutex_t *reading; /* held around get() */
-    uint32_t n_threads;       /* for one comparison */
+    uint32_t n_threads; /* for one comparison */
 };
 /*
  * Judge values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. KYMO_ENOMEM alone fails: what cannot be read is
@@ -178,10 +183,7 @@ struct kymo__diff_court {
  */
 KYMO_WARN_UNUSED kymo_status kymo__diff_judge(const struct kymo__diff_court *court, size_t ia,
                                               size_t ib, struct kymo__diff_result *out);
-/* A side's tensor, by the lock. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_get(const struct kymo__diff_court *court,
-                                            const struct kymo__diff_side *side, size_t value,
-                                            struct kymo_tensor *out);
+void kymo__diff_drop(const struct kymo__diff_side *side, size_t value);
 KYMO_WARN_UNUSED kymo_status kymo__diff_unknown(struct kymo__diff_result *out, const char *why);
 /* Make details, all empty, of a pair of these sizes. */
 KYMO_WARN_UNUSED kymo_status kymo__diff_details(struct kymo__diff_result *out, const int64_t *sizes,

@@ -25,13 +25,10 @@ struct kymo_tolerance kymo__diff_tolerance(const struct kymo_diff_options *optio
     return tolerance;
 }
 
-kymo_status kymo__diff_get(const struct kymo__diff_court *court, const struct kymo__diff_side *side,
-                           size_t value, struct kymo_tensor *out)
+void kymo__diff_drop(const struct kymo__diff_side *side, size_t value)
 {
-    pthread_mutex_lock(court->reading);
-    const kymo_status status = side->get(side, value, out);
-    pthread_mutex_unlock(court->reading);
-    return status;
+    if (side->drop != NULL)
+        side->drop(side, value);
 }
 
 kymo_status kymo__diff_unknown(struct kymo__diff_result *out, const char *why)

@@ -26,26 +26,26 @@ struct digests {
     size_t n_blocks;
 };
 
-static kymo_status make_digests(const struct kymo__diff_court *court,
-                                const struct kymo__diff_side *side, size_t value, struct digests *out)
+static kymo_status make_digests(const struct kymo__diff_side *side, size_t value, struct digests *out)
 {
     struct kymo_tensor tensor;
-    KYMO_TRY(kymo__diff_get(court, side, value, &tensor));
+    KYMO_TRY(side->get(side, value, &tensor));
     out->n_blocks = (size_t)kymo_digest_blocks(kymo_tensor_bytes(&tensor));
     out->made = kymo__alloc((out->n_blocks + 1) * sizeof *out->made);
-    if (out->made == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for digests");
     out->blocks = out->made;
-    return kymo_tensor_digest(&tensor, &out->whole, out->made);
+    const kymo_status status = out->made != NULL
+                                   ? kymo_tensor_digest(&tensor, &out->whole, out->made)
+                                   : kymo__fail(KYMO_ENOMEM, "no memory for digests");
+    kymo__diff_drop(side, value);
+    return status;
 }
 
-static kymo_status find_digests(const struct kymo__diff_court *court,
-                                const struct kymo__diff_side *side, size_t i, struct digests *out)
+static kymo_status find_digests(const struct kymo__diff_side *side, size_t i, struct digests *out)
 {
     const struct kymo_dumped_value *value = &side->values[i];
     *out = (struct digests){0};
     if (value->digest == NULL)
-        return make_digests(court, side, i, out);
+        return make_digests(side, i, out);
     out->whole = *value->digest;
     out->blocks = value->blocks;
     out->n_blocks = value->n_blocks;
@@ -73,9 +73,9 @@ static kymo_status judge_digests(const struct kymo__diff_court *court, size_t ia
                                  struct kymo__diff_result *out)
 {
     struct digests a = {0}, b = {0};
-    kymo_status status = find_digests(court, court->a, ia, &a);
+    kymo_status status = find_digests(court->a, ia, &a);
     if (status == KYMO_OK)
-        status = find_digests(court, court->b, ib, &b);
+        status = find_digests(court->b, ib, &b);
     if (status == KYMO_OK) {
         out->basis = KYMO__BY_DIGEST;
         out->status =
@@ -91,8 +91,7 @@ static kymo_status judge_digests(const struct kymo__diff_court *court, size_t ia
 
 /* ---- statistics ---- */
 
-static kymo_status find_stats(const struct kymo__diff_court *court,
-                              const struct kymo__diff_side *side, size_t i,
+static kymo_status find_stats(const struct kymo__diff_side *side, size_t i,
                               struct kymo_tensor_stats *out)
 {
     struct kymo_tensor tensor;
@@ -100,8 +99,10 @@ static kymo_status find_stats(const struct kymo__diff_court *court,
         *out = *side->values[i].stats;
         return KYMO_OK;
     }
-    KYMO_TRY(kymo__diff_get(court, side, i, &tensor));
-    return kymo_tensor_stats_get(&tensor, out);
+    KYMO_TRY(side->get(side, i, &tensor));
+    const kymo_status status = kymo_tensor_stats_get(&tensor, out);
+    kymo__diff_drop(side, i);
+    return status;
 }
 
 static bool within(double a, double b, double allowed)
@@ -138,9 +139,9 @@ static kymo_status judge_stats(const struct kymo__diff_court *court, size_t ia, 
                                struct kymo__diff_result *out)
 {
     struct kymo_tensor_stats a, b;
-    kymo_status status = find_stats(court, court->a, ia, &a);
+    kymo_status status = find_stats(court->a, ia, &a);
     if (status == KYMO_OK)
-        status = find_stats(court, court->b, ib, &b);
+        status = find_stats(court->b, ib, &b);
     if (status != KYMO_OK)
         return status == KYMO_ENOMEM ? status : kymo__diff_unknown(out, kymo_last_error());
     out->basis = KYMO__BY_STATS;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "diff/diff_merge.h"
-#include "tensor/tensor_internal.h"
 
 enum how { COPIES, PIECES, SUMMANDS };
 
@@ -238,6 +237,17 @@ static kymo_status get_merged(const struct kymo__diff_side *side, size_t i, stru
     return status;
 }
 
+static void drop_merged(const struct kymo__diff_side *side, size_t i)
+{
+    const struct kymo__diff_merged *m = side->ctx;
+    struct merged_value *part = &m->parts[i];
+    for (size_t r = 0; r < m->n_ranks; r++)
+        if (part->places[r] != KYMO__DIFF_NONE)
+            kymo__diff_drop(&m->ranks[r], part->places[r]);
+    kymo__free(part->data);
+    part->data = NULL;
+}
+
 /* ---- making ---- */
 
 static bool was_before(const struct kymo__diff_merged *m, size_t rank,
@@ -293,7 +303,8 @@ kymo_status kymo__diff_merge_open(const struct kymo__diff_side *ranks, size_t n_
         return status;
     }
     *out = m;
-    *side = (struct kymo__diff_side){.values = m->values, .n = m->n, .get = get_merged, .ctx = m};
+    *side = (struct kymo__diff_side){
+        .values = m->values, .n = m->n, .get = get_merged, .drop = drop_merged, .ctx = m};
     return KYMO_OK;
 }
 

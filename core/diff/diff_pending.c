@@ -133,7 +133,7 @@ static kymo_status judge_waiting(struct kymo__waiting *w, const struct kymo__dif
 {
     struct kymo_diff *diff = w->diff;
     struct kymo__diff_result result = {.step = diff->step, .rank = -1, .order = w->value.seq};
-    const struct kymo__diff_court court = {&diff->options, &w->side, b, NULL, &w->reading, 1};
+    const struct kymo__diff_court court = {&diff->options, &w->side, b, NULL, 1};
     kymo_status status = kymo__diff_judge(&court, 0, ib, &result);
     if (status == KYMO_OK)
         status = kymo__diff_describe(diff, &w->value, &b->values[ib], &result);
@@ -217,6 +217,11 @@ static kymo_status get_reference(const struct kymo__diff_side *side, size_t valu
     return kymo_dumps_get(side->ctx, side->number, value, out);
 }
 
+static void drop_reference(const struct kymo__diff_side *side, size_t value)
+{
+    kymo_dumps_drop(side->ctx, side->number, value);
+}
+
 static kymo_status find_step(kymo_dumps *dumps, const char *dir, const struct kymo_diff *diff,
                              size_t *number)
 {
@@ -241,7 +246,8 @@ static kymo_status compare_waiting(struct kymo__waiting *w, kymo_dumps *dumps, c
 {
     size_t number = 0;
     KYMO_TRY(find_step(dumps, dir, w->diff, &number));
-    w->reference = (struct kymo__diff_side){.get = get_reference, .ctx = dumps, .number = number};
+    w->reference = (struct kymo__diff_side){
+        .get = get_reference, .drop = drop_reference, .ctx = dumps, .number = number};
     KYMO_TRY(kymo_dumps_values(dumps, number, &w->reference.values, &w->reference.n));
     w->was_seen = kymo__calloc(w->reference.n + 1, 1);
     if (w->was_seen == NULL)
@@ -255,7 +261,7 @@ static kymo_status compare_waiting(struct kymo__waiting *w, kymo_dumps *dumps, c
 
 static kymo_status run_pending(struct kymo_diff *diff, const char *dir)
 {
-    struct kymo__waiting w = {.diff = diff, .reading = PTHREAD_MUTEX_INITIALIZER};
+    struct kymo__waiting w = {.diff = diff};
     kymo_dumps *dumps = NULL;
     kymo_status status = kymo__diff_errors_create(diff);
     if (status == KYMO_OK)

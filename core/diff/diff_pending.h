@@ -11,7 +11,6 @@ struct kymo__waiting {
     uint8_t *was_seen;                /* of its values */
     size_t n_seen;                    /* of the program's */
     kymo_status status;
-    pthread_mutex_t reading;
 
     struct kymo_dumped_value value;
     struct kymo_tensor tensor;

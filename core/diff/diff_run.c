@@ -236,13 +236,12 @@ kymo_status kymo__diff_sides(struct kymo_diff *diff, const struct kymo__diff_pla
                              const struct kymo__diff_side *a, const struct kymo__diff_side *b,
                              const struct kymo__diff_side *noise)
 {
-    pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
     struct kymo__diff_pairs pairs = {0};
     kymo_status status = kymo__diff_align(a, b, &pairs);
     if (status == KYMO_OK) {
         keep_wanted(diff, a, b, &pairs);
         struct job job = {
-            .court = {&diff->options, a, b, noise, &reading, 1},
+            .court = {&diff->options, a, b, noise, 1},
             .pairs = pairs.list,
             .results = kymo__calloc(pairs.n + 1, sizeof *job.results),
             .heavy = kymo__calloc(pairs.n + 1, sizeof *job.heavy),

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "diff/diff_internal.h"
-#include "tensor/tensor_internal.h"
 
 /* Whether `raw`, a number of the type, is written as `number` when it is shortened; its value. */
 static bool is_shortened(enum kymo_dtype type, const void *raw, double number, double *value)

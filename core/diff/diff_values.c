@@ -112,14 +112,14 @@ void kymo__diff_read_literal(const char *given, size_t len, union kymo__literal 
 }
 
 /* A literal's number, or a tensor of rank 0; its type is KYMO_DTYPE_NONE where there is none. */
-static void get_number(const struct kymo__diff_court *court, const struct kymo__diff_side *side,
-                       size_t i, union kymo__literal *number, struct kymo_tensor *out)
+static void get_number(const struct kymo__diff_side *side, size_t i, union kymo__literal *number,
+                       struct kymo_tensor *out)
 {
     const struct kymo_dumped_value *value = &side->values[i];
     *out = (struct kymo_tensor){0};
     if (value->kind == KYMO_DUMP_LITERAL)
         kymo__diff_read_literal(value->text, value->text_len, number, out);
-    else if (!value->has_data || value->rank != 0 || kymo__diff_get(court, side, i, out) != KYMO_OK)
+    else if (!value->has_data || value->rank != 0 || side->get(side, i, out) != KYMO_OK)
         *out = (struct kymo_tensor){0};
 }
 
@@ -129,8 +129,8 @@ static bool judge_numbers(const struct kymo__diff_court *court, size_t ia, size_
 {
     union kymo__literal number_a, number_b;
     struct kymo_tensor ta, tb;
-    get_number(court, court->a, ia, &number_a, &ta);
-    get_number(court, court->b, ib, &number_b, &tb);
+    get_number(court->a, ia, &number_a, &ta);
+    get_number(court->b, ib, &number_b, &tb);
     if (ta.dtype == KYMO_DTYPE_NONE || tb.dtype == KYMO_DTYPE_NONE)
         return false;
     const struct kymo_dumped_value a = {.name = court->a->values[ia].name, .dtype = ta.dtype},

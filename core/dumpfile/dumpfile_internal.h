@@ -8,13 +8,14 @@
  *     value_read.c ── the numbers of one value;  safetensors_read.c, npy_read.c, bin_read.c ── files of tensors
  *   json_cursor.c ── JSON, strictly;  json_numbers.c ── nested lists of numbers as a tensor
  *   number_read.c ── decimal numbers, exactly and fast
- *   file_map.c ── a file in memory, with zeros behind it
+ *   file_map.c ── a file in memory, with zeros behind it; parts of large ones
  */
 #ifndef KYMO_DUMPFILE_INTERNAL_H
 #define KYMO_DUMPFILE_INTERNAL_H
 
 #include "base/base_internal.h"
 #include "container/container_internal.h"
+#include "tensor/tensor_internal.h"
 #include <kymo/dumpfile.h>
 
 /* ---- file_map.c ---- */
@@ -27,9 +28,29 @@ struct kymo__map {
     size_t len;
     size_t mapped; /* bytes to give back */
 };
-/* The whole file, to read; at least KYMO__TEXT_PADDING zeros behind it. KYMO_EIO, KYMO_EFORMAT for what is no regular file. */
+/*
+ * The whole file, to read; at least KYMO__TEXT_PADDING zeros behind it. KYMO_EIO, KYMO_EFORMAT for what is no regular file, and
+ * for one that is truncated meanwhile.
+ */
 KYMO_WARN_UNUSED kymo_status kymo__map_open(const char *path, struct kymo__map *out);
+/* The same of a text, which ends with the first zero byte. */
+KYMO_WARN_UNUSED kymo_status kymo__map_text(const char *path, struct kymo__map *out);
 void kymo__map_close(struct kymo__map *map);
+
+/* A file of numbers, of which parts are read when they are wanted; as it was when it was first opened. */
+struct kymo__numbers_file {
+    const char *path; /* lent */
+    uint64_t dev, ino, len;
+};
+/* Its first bytes, up to `n_head`, into `head` (unless 0). */
+KYMO_WARN_UNUSED kymo_status kymo__numbers_open(const char *path, size_t n_head,
+                                                struct kymo__numbers_file *file,
+                                                struct kymo__map *head);
+/* A descriptor of it. KYMO_EFORMAT when it is another file by now. */
+KYMO_WARN_UNUSED kymo_status kymo__numbers_reopen(const struct kymo__numbers_file *file, int *fd);
+/* KYMO_EFORMAT also when it is shorter by now. */
+KYMO_WARN_UNUSED kymo_status kymo__numbers_load(const struct kymo__numbers_file *file, uint64_t at,
+                                                void *into, uint64_t n);
 
 /* ---- number_read.c ---- */
 
@@ -133,9 +154,14 @@ KYMO_WARN_UNUSED kymo_status kymo__numbers_convert(struct kymo__numbers *numbers
 
 /* Where a value's numbers are. */
 struct kymo__place {
-    bool has_numbers;          /* kymo_dumps_get() has something to give or to read */
-    bool is_read;              /* `tensor` is it */
-    struct kymo_tensor tensor; /* in a map or in memory of the step */
+    bool has_numbers; /* kymo_dumps_get() has something to give or to read */
+    bool is_read;     /* `tensor` is it */
+    bool is_inside;   /* they are in the step's own file, from byte `at` on */
+    uint32_t n_lent;  /* gets that were not given back */
+    uint64_t at;
+    struct kymo_tensor tensor; /* in `numbers`, or in memory of the step */
+    void *numbers;             /* kymo__free; NULL: not read, or in memory of the step */
+    int64_t *sizes;            /* kymo__free; of pictures, whose files tell them */
 };
 
 struct kymo__step {
@@ -157,9 +183,8 @@ struct kymo__step {
     struct kymo_dumped_value *values;
     struct kymo__place *places;
     size_t n_values, values_cap, places_cap;
-    struct kymo__map *maps;
-    size_t n_maps, maps_cap;
-    struct kymo__kept *kept; /* memory that goes with the values, the latest first */
+    struct kymo__numbers_file file; /* with the tensors of all; path NULL: none */
+    struct kymo__kept *kept;        /* memory that goes with the values, the latest first */
 };
 
 struct kymo_dumps {
@@ -181,9 +206,6 @@ void *kymo__step_keep(struct kymo__step *step, size_t size);
 char *kymo__step_text(struct kymo__step *step, const char *text, size_t len);
 /* Let the step own memory of kymo__alloc from now on; without memory it is freed, and the answer is false. */
 bool kymo__step_own(struct kymo__step *step, void *memory);
-/* Map a file for as long as the step is loaded. */
-KYMO_WARN_UNUSED kymo_status kymo__step_map(struct kymo__step *step, const char *path,
-                                            struct kymo__map *out);
 /* One more value, zeroed, at the end, with a copy of its path; `name` NULL: made of it. KYMO_ENOMEM. */
 KYMO_WARN_UNUSED kymo_status kymo__step_add(struct kymo__step *step, enum kymo_dump_tree tree,
                                             const struct kymo_dump_part *parts, size_t n_parts,
@@ -192,11 +214,15 @@ struct kymo_dumped_value *kymo__step_last(struct kymo__step *step);
 /* Give the last value its type and sizes. KYMO_ENOMEM. */
 KYMO_WARN_UNUSED kymo_status kymo__step_shape(struct kymo__step *step,
                                               const struct kymo__shape *shape);
-/* Give value `i`, which has its type and sizes, its numbers, in a map or in memory of the step. */
+/* Give value `i`, which has its type and sizes, its numbers, in memory of the step. */
 void kymo__step_numbers(struct kymo__step *step, size_t i, const void *data);
+/* Say where they are in the step's file. */
+void kymo__step_inside(struct kymo__step *step, size_t i, uint64_t at);
+/* Forget the numbers of value `i` that were read for it; kymo_dumps_get() reads them again. */
+void kymo__place_drop(struct kymo__place *place);
 /* Give the last value one more file. KYMO_ENOMEM. */
 KYMO_WARN_UNUSED kymo_status kymo__step_files(struct kymo__step *step, char *const *paths, size_t n);
-/* Forget values and maps. */
+/* Forget values and numbers. */
 void kymo__step_release(struct kymo__step *step);
 void kymo__step_fini(struct kymo__step *step);
 
@@ -205,14 +231,27 @@ KYMO_WARN_UNUSED kymo_status kymo__step_load(struct kymo_dumps *dumps, struct ky
 /* Read the begin and the end of a manifest, if that is not done. */
 KYMO_WARN_UNUSED kymo_status kymo__step_info(struct kymo__step *step);
 
-/* value_read.c: the numbers of value `i` from its files. */
+/* value_read.c: the numbers of value `i` from its files, or from the step's. Nothing is touched but that value's place. */
 KYMO_WARN_UNUSED kymo_status kymo__value_read(struct kymo__step *step, size_t i);
+/* Where they lie in a file, if they do as they are; its path is NULL if not. */
+KYMO_WARN_UNUSED kymo_status kymo__value_find(const struct kymo__step *step, size_t i,
+                                              struct kymo__numbers_file *file, uint64_t *at);
+/*
+ * As kymo_dumps_get(), for a comparison: numbers that lie in a file stay there, and `file`, which the caller lends, is the
+ * tensor's. kymo__dumps_close_value() gives both back.
+ */
+KYMO_WARN_UNUSED kymo_status kymo__dumps_open_value(kymo_dumps *dumps, size_t i, size_t value,
+                                                    struct kymo__tensor_file *file,
+                                                    struct kymo_tensor *out);
+void kymo__dumps_close_value(kymo_dumps *dumps, size_t i, size_t value,
+                             struct kymo__tensor_file *file);
 /* Type and sizes of the last value by its file, where nothing else tells. */
 KYMO_WARN_UNUSED kymo_status kymo__value_look(struct kymo__step *step);
 
 /* ---- files ---- */
 
-/* What `text`, the first bytes of a .npy, says. `data_at`: where its data begin. */
+/* What `text`, the first KYMO__NPY_HEAD bytes of a .npy of `len`, says. `data_at`: where its data begin. */
+enum { KYMO__NPY_HEAD = (1 << 20) + 12 };
 struct kymo__npy {
     struct kymo__shape shape;
     size_t data_at;
@@ -224,9 +263,11 @@ KYMO_WARN_UNUSED kymo_status kymo__npy_parse(const char *path, const char *text,
 /* Each tensor of a safetensors file; KYMO_OK to go on. */
 typedef kymo_status kymo__safetensors_visitor(void *ctx, const char *name, size_t len,
                                               const struct kymo__shape *shape, uint64_t offset);
+/* How many bytes of a file kymo__safetensors_parse() reads, by its first 8. */
+size_t kymo__safetensors_head(const char *text, size_t len);
 /*
- * Check the whole header (entries tile the data, no name twice) and visit the entries in the order of their data.
- * `data_at`: where the data begin.
+ * Check the whole header (entries tile the data, no name twice) and visit the entries in the order of their data. `text` has
+ * the header, `len` is that of the file. `data_at`: where the data begin.
  */
 KYMO_WARN_UNUSED kymo_status kymo__safetensors_parse(const char *path, const char *text, size_t len,
                                                      kymo__safetensors_visitor *visit, void *ctx,
@@ -239,18 +280,17 @@ KYMO_WARN_UNUSED kymo_status kymo__tree_parse(struct kymo_dumps *dumps, struct k
                                               enum kymo_dump_tree tree,
                                               const struct kymo__map *text, const char *path,
                                               const char *folder, const char *prefix);
-/* All lines of a manifest; what is behind the last whole one is told in a note. `data`: of the tensors. */
+/* All lines of a manifest; what is behind the last whole one is told in a note. The tensors are in the step's file. */
 KYMO_WARN_UNUSED kymo_status kymo__manifest_parse(struct kymo_dumps *dumps, struct kymo__step *step,
-                                                  const struct kymo__map *text,
-                                                  const struct kymo__map *data);
+                                                  const struct kymo__map *text);
 /* The first line, into the step's info; where the data begin. */
 KYMO_WARN_UNUSED kymo_status kymo__manifest_head(struct kymo__step *step, const char *text,
                                                  size_t len, uint64_t *data_start);
 /*
- * manifest_value.c: a line of a value, or the last one, which sets *is_end. False with the cursor's mistake. `data`
- * begins where the step's tensors do.
+ * manifest_value.c: a line of a value, or the last one, which sets *is_end. False with the cursor's mistake. The step's
+ * tensors begin with byte `data_start` of its file.
  */
 bool kymo__manifest_value_read(struct kymo__cursor *cursor, struct kymo_dumps *dumps,
-                               struct kymo__step *step, const struct kymo__map *data, bool *is_end);
+                               struct kymo__step *step, uint64_t data_start, bool *is_end);
 
 #endif

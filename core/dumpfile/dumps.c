@@ -1,6 +1,7 @@
 /* <kymo/dumpfile.h>: steps in their order, each read when it is asked for. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "dumpfile/dumpfile_internal.h"
 
@@ -96,19 +97,65 @@ static kymo_status nothing_to_give(const struct kymo_dumped_value *value)
                       value->kind == KYMO_DUMP_TENSOR ? "they were not kept" : "it is no tensor");
 }
 
-kymo_status kymo_dumps_get(kymo_dumps *dumps, size_t i, size_t value, struct kymo_tensor *out)
+static kymo_status find_place(kymo_dumps *dumps, size_t i, size_t value, struct kymo__step **step)
 {
     KYMO_TRY(check_step(dumps, i));
-    struct kymo__step *const step = &dumps->steps[i];
-    KYMO_TRY(kymo__step_load(dumps, step));
-    if (value >= step->n_values)
-        return kymo__fail(KYMO_EINVAL, "value number %zu of %zu", value, step->n_values);
-    if (!step->places[value].has_numbers)
-        return nothing_to_give(&step->values[value]);
+    *step = &dumps->steps[i];
+    KYMO_TRY(kymo__step_load(dumps, *step));
+    if (value >= (*step)->n_values)
+        return kymo__fail(KYMO_EINVAL, "value number %zu of %zu", value, (*step)->n_values);
+    return (*step)->places[value].has_numbers ? KYMO_OK : nothing_to_give(&(*step)->values[value]);
+}
+
+kymo_status kymo_dumps_get(kymo_dumps *dumps, size_t i, size_t value, struct kymo_tensor *out)
+{
+    struct kymo__step *step;
+    KYMO_TRY(find_place(dumps, i, value, &step));
     if (!step->places[value].is_read)
         KYMO_TRY(kymo__value_read(step, value));
+    step->places[value].n_lent++;
     *out = step->places[value].tensor;
     return KYMO_OK;
+}
+
+void kymo_dumps_drop(kymo_dumps *dumps, size_t i, size_t value)
+{
+    if (i >= dumps->n_steps || value >= dumps->steps[i].n_values)
+        return;
+    struct kymo__place *const place = &dumps->steps[i].places[value];
+    if (place->n_lent > 0 && --place->n_lent == 0 && place->numbers != NULL)
+        kymo__place_drop(place);
+}
+
+kymo_status kymo__dumps_open_value(kymo_dumps *dumps, size_t i, size_t value,
+                                   struct kymo__tensor_file *file, struct kymo_tensor *out)
+{
+    struct kymo__step *step;
+    struct kymo__numbers_file numbers = {0};
+    file->fd = -1;
+    atomic_init(&file->error, 0);
+    KYMO_TRY(find_place(dumps, i, value, &step));
+    if (!step->places[value].is_read)
+        KYMO_TRY(kymo__value_find(step, value, &numbers, &file->at));
+    if (numbers.path == NULL)
+        return kymo_dumps_get(dumps, i, value, out);
+    KYMO_TRY(kymo__numbers_reopen(&numbers, &file->fd));
+    file->path = numbers.path;
+    const struct kymo_dumped_value *const about = &step->values[value];
+    *out = (struct kymo_tensor){.data = file,
+                                .dtype = about->dtype,
+                                .rank = about->rank,
+                                .sizes = about->sizes,
+                                .memory = (enum kymo_memory)KYMO__MEMORY_FILE};
+    return KYMO_OK;
+}
+
+void kymo__dumps_close_value(kymo_dumps *dumps, size_t i, size_t value, struct kymo__tensor_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    else
+        kymo_dumps_drop(dumps, i, value);
 }
 
 size_t kymo_dumps_find(kymo_dumps *dumps, size_t i, enum kymo_dump_tree tree, const char *name)

@@ -95,11 +95,11 @@ kymo_status kymo__manifest_head(struct kymo__step *step, const char *text, size_
 /* ---- all lines ---- */
 
 kymo_status kymo__manifest_parse(struct kymo_dumps *dumps, struct kymo__step *step,
-                                 const struct kymo__map *text, const struct kymo__map *data)
+                                 const struct kymo__map *text)
 {
     const char *line = text->data;
     const char *const end = text->data + text->len;
-    struct kymo__map tensors = *data;
+    uint64_t data_start = 0;
     kymo_status status = KYMO_OK;
     bool is_end = false;
     for (size_t number = 1; line < end && !is_end && status == KYMO_OK; number++) {
@@ -109,11 +109,8 @@ kymo_status kymo__manifest_parse(struct kymo_dumps *dumps, struct kymo__step *st
         struct kymo__cursor cursor;
         kymo__cursor_init(&cursor, line, (size_t)(stop - line));
         if (number == 1) {
-            uint64_t data_start;
             status = kymo__manifest_head(step, line, (size_t)(stop - line), &data_start);
-            tensors.len -= KYMO__MIN(tensors.len, data_start);
-            tensors.data = tensors.len > 0 ? tensors.data + data_start : NULL;
-        } else if (!kymo__manifest_value_read(&cursor, dumps, step, &tensors, &is_end)) {
+        } else if (!kymo__manifest_value_read(&cursor, dumps, step, data_start, &is_end)) {
             if (cursor.text.failed)
                 status = kymo__cursor_status(&cursor, step->path, "manifest");
             else

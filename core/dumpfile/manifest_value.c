@@ -402,18 +402,16 @@ static bool keep(struct line *line, struct kymo_dumped_value *value)
 }
 
 /* Where the numbers are: in the container, if that has all of them; in files; or nowhere. */
-static void find_numbers(struct kymo_dumps *dumps, const struct line *line,
-                         const struct kymo__map *data)
+static void find_numbers(struct kymo_dumps *dumps, const struct line *line, uint64_t data_start)
 {
     struct kymo__step *const step = line->step;
     struct kymo_dumped_value *const value = kymo__step_last(step);
     if (line->has_offset) {
-        const bool is_there = line->offset <= data->len &&
-                              value->n_bytes <= data->len - line->offset &&
+        const uint64_t len = step->file.len - KYMO__MIN(step->file.len, data_start);
+        const bool is_there = line->offset <= len && value->n_bytes <= len - line->offset &&
                               value->n_bytes == line->n_bytes;
         if (is_there) {
-            kymo__step_numbers(step, step->n_values - 1,
-                               data->data != NULL ? data->data + line->offset : NULL);
+            kymo__step_inside(step, step->n_values - 1, data_start + line->offset);
         } else {
             value->missing = "unfinished";
             kymo__dumps_note(dumps, "%s: the numbers of '%s' are not all in the file", step->path,
@@ -424,7 +422,7 @@ static void find_numbers(struct kymo_dumps *dumps, const struct line *line,
     }
 }
 
-static kymo_status put_value(struct kymo_dumps *dumps, struct line *line, const struct kymo__map *data)
+static kymo_status put_value(struct kymo_dumps *dumps, struct line *line, uint64_t data_start)
 {
     struct kymo__step *const step = line->step;
     struct kymo__path path = {0};
@@ -450,7 +448,7 @@ static kymo_status put_value(struct kymo_dumps *dumps, struct line *line, const 
     KYMO_TRY(kymo__step_files(step, line->files, line->n_files));
     if (line->has_shape)
         KYMO_TRY(kymo__step_shape(step, &line->shape));
-    find_numbers(dumps, line, data);
+    find_numbers(dumps, line, data_start);
     return KYMO_OK;
 }
 
@@ -470,14 +468,15 @@ static const char *mistake_of(const struct line *line)
 }
 
 bool kymo__manifest_value_read(struct kymo__cursor *cursor, struct kymo_dumps *dumps,
-                               struct kymo__step *step, const struct kymo__map *data, bool *is_end)
+                               struct kymo__step *step, uint64_t data_start, bool *is_end)
 {
     struct line line = {.step = step};
     bool is_fine = kymo__cursor_object(cursor, line_keys, &line) && kymo__cursor_done(cursor);
     *is_end = is_fine && line.is_end;
     if (is_fine && !line.is_end) {
         const char *const mistake = mistake_of(&line);
-        const kymo_status status = mistake == NULL ? put_value(dumps, &line, data) : KYMO_EFORMAT;
+        const kymo_status status =
+            mistake == NULL ? put_value(dumps, &line, data_start) : KYMO_EFORMAT;
         cursor->text.failed |= status == KYMO_ENOMEM;
         if (status != KYMO_OK)
             is_fine = kymo__cursor_fail(cursor, mistake != NULL ? mistake : "a name that is none");

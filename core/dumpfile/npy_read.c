@@ -3,7 +3,7 @@
 
 #include "dumpfile/dumpfile_internal.h"
 
-enum { MAX_HEADER = 1 << 20 };
+enum { MAX_HEADER = KYMO__NPY_HEAD - 12 };
 
 struct header {
     const char *at, *end;

@@ -218,6 +218,14 @@ static void table_fini(struct table *t)
     kymo__buf_fini(&t->names);
 }
 
+size_t kymo__safetensors_head(const char *text, size_t len)
+{
+    uint64_t n = 0;
+    if (len >= sizeof n)
+        memcpy(&n, text, sizeof n);
+    return 16 + (size_t)KYMO__MIN(n, (uint64_t)MAX_HEADER);
+}
+
 kymo_status kymo__safetensors_parse(const char *path, const char *text, size_t len,
                                     kymo__safetensors_visitor *visit, void *ctx, size_t *data_at)
 {

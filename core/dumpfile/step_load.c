@@ -16,18 +16,36 @@ static kymo_status path_of(char *out, size_t size, const char *stem, const char 
 
 /* ---- kymo's layout ---- */
 
+/* Open the file that has the tensors of all; its first bytes into `head`. */
+static kymo_status open_tensors(struct kymo__step *step, const char *path, size_t n_head,
+                                struct kymo__map *head)
+{
+    struct kymo__numbers_file file;
+    KYMO_TRY(kymo__numbers_open(path, n_head, &file, head));
+    file.path = kymo__strndup(path, strlen(path));
+    if (file.path == NULL) {
+        kymo__map_close(head);
+        return kymo__fail(KYMO_ENOMEM, "out of memory while opening %s", path);
+    }
+    kymo__free((char *)step->file.path);
+    step->file = file;
+    return KYMO_OK;
+}
+
 static kymo_status load_manifest(struct kymo_dumps *dumps, struct kymo__step *step)
 {
-    struct kymo__map text, data = {0};
+    struct kymo__map text, head = {0};
     char path[PATH_MAX];
-    KYMO_TRY(kymo__step_map(step, step->path, &text));
     KYMO_TRY(path_of(path, sizeof path, step->stem, ".safetensors"));
     if (access(path, F_OK) != 0)
         KYMO_TRY(path_of(path, sizeof path, step->stem, ".part"));
     /* Neither: statistics or digests alone. */
     if (access(path, F_OK) == 0)
-        KYMO_TRY(kymo__step_map(step, path, &data));
-    return kymo__manifest_parse(dumps, step, &text, &data);
+        KYMO_TRY(open_tensors(step, path, 0, &head));
+    KYMO_TRY(kymo__map_text(step->path, &text));
+    const kymo_status status = kymo__manifest_parse(dumps, step, &text);
+    kymo__map_close(&text);
+    return status;
 }
 
 struct safetensors_loader {
@@ -64,15 +82,19 @@ static kymo_status add_tensor(void *ctx, const char *name, size_t len,
 
 static kymo_status load_safetensors(struct kymo__step *step)
 {
-    struct kymo__map map;
+    struct kymo__map head;
     struct safetensors_loader loader = {.step = step};
     size_t data_at;
-    KYMO_TRY(kymo__step_map(step, step->path, &map));
-    const kymo_status status =
-        kymo__safetensors_parse(step->path, map.data, map.len, add_tensor, &loader, &data_at);
+    KYMO_TRY(open_tensors(step, step->path, 8, &head));
+    const size_t n_head = kymo__safetensors_head(head.data, head.len);
+    kymo__map_close(&head);
+    KYMO_TRY(open_tensors(step, step->path, n_head, &head));
+    const kymo_status status = kymo__safetensors_parse(step->path, head.data, step->file.len,
+                                                       add_tensor, &loader, &data_at);
     for (size_t i = 0; i < step->n_values && status == KYMO_OK; i++)
-        kymo__step_numbers(step, i, map.data + data_at + loader.offsets[i]);
+        kymo__step_inside(step, i, data_at + loader.offsets[i]);
     kymo__free(loader.offsets);
+    kymo__map_close(&head);
     return status;
 }
 
@@ -87,7 +109,7 @@ static kymo_status load_tree(struct kymo_dumps *dumps, struct kymo__step *step, 
     const size_t len = strlen(path);
     KYMO_TRY(path_of(path + len, sizeof path - len, name, ""));
     snprintf(prefix, sizeof prefix, "[%s]", name);
-    KYMO_TRY(kymo__map_open(path, &text));
+    KYMO_TRY(kymo__map_text(path, &text));
     const kymo_status status = kymo__tree_parse(dumps, step, tree, &text, path, folder, prefix);
     kymo__map_close(&text);
     return status;
@@ -209,7 +231,7 @@ kymo_status kymo__step_info(struct kymo__step *step)
         return KYMO_OK;
     struct kymo__map text;
     uint64_t data_start;
-    KYMO_TRY(kymo__map_open(step->path, &text));
+    KYMO_TRY(kymo__map_text(step->path, &text));
     const char *const stop = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
     const kymo_status status =
         stop == NULL

@@ -54,15 +54,6 @@ char *kymo__step_text(struct kymo__step *step, const char *text, size_t len)
     return copy;
 }
 
-kymo_status kymo__step_map(struct kymo__step *step, const char *path, struct kymo__map *out)
-{
-    if (!kymo__grow(&step->maps, &step->maps_cap, step->n_maps + 1, sizeof *step->maps))
-        return kymo__fail(KYMO_ENOMEM, "out of memory while opening %s", path);
-    KYMO_TRY(kymo__map_open(path, out));
-    step->maps[step->n_maps++] = *out;
-    return KYMO_OK;
-}
-
 /* ---- values ---- */
 
 static kymo_status no_memory(const struct kymo__step *step)
@@ -142,6 +133,20 @@ void kymo__step_numbers(struct kymo__step *step, size_t i, const void *data)
         .tensor = {.data = data, .dtype = value->dtype, .rank = value->rank, .sizes = value->sizes}};
 }
 
+void kymo__step_inside(struct kymo__step *step, size_t i, uint64_t at)
+{
+    step->places[i] = (struct kymo__place){.has_numbers = true, .is_inside = true, .at = at};
+}
+
+void kymo__place_drop(struct kymo__place *place)
+{
+    kymo__free(place->numbers);
+    kymo__free(place->sizes);
+    place->numbers = NULL;
+    place->sizes = NULL;
+    place->is_read = false;
+}
+
 kymo_status kymo__step_files(struct kymo__step *step, char *const *paths, size_t n)
 {
     struct kymo_dumped_value *const value = kymo__step_last(step);
@@ -160,22 +165,23 @@ kymo_status kymo__step_files(struct kymo__step *step, char *const *paths, size_t
 
 void kymo__step_release(struct kymo__step *step)
 {
-    for (size_t i = 0; i < step->n_maps; i++)
-        kymo__map_close(&step->maps[i]);
+    for (size_t i = 0; i < step->n_values; i++)
+        kymo__place_drop(&step->places[i]);
     while (step->kept != NULL) {
         struct kymo__kept *const next = step->kept->next;
         kymo__free(step->kept->owned);
         kymo__free(step->kept);
         step->kept = next;
     }
-    step->n_maps = step->n_values = 0;
+    step->n_values = 0;
+    kymo__free((char *)step->file.path);
+    step->file = (struct kymo__numbers_file){0};
     step->is_loaded = false;
 }
 
 void kymo__step_fini(struct kymo__step *step)
 {
     kymo__step_release(step);
-    kymo__free(step->maps);
     kymo__free(step->values);
     kymo__free(step->places);
     kymo__free(step->path);

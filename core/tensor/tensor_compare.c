@@ -137,8 +137,8 @@ struct kymo_tolerance kymo_tolerance_default(enum kymo_dtype a, enum kymo_dtype 
 
 static kymo_status check_shapes(const struct kymo_tensor *a, const struct kymo_tensor *b)
 {
-    KYMO_TRY(kymo__tensor_check_host(a));
-    KYMO_TRY(kymo__tensor_check_host(b));
+    KYMO_TRY(kymo__tensor_check_readable(a));
+    KYMO_TRY(kymo__tensor_check_readable(b));
     if (a->rank != b->rank)
         return kymo__fail(KYMO_EINVAL, "tensors of rank %u and %u cannot be compared", a->rank,
                           b->rank);
@@ -195,6 +195,17 @@ static kymo_status prepare(const struct kymo_tensor *a, const struct kymo_tensor
     return KYMO_OK;
 }
 
+static bool cannot_read(const struct kymo__tensor_view *view)
+{
+    return view->file != NULL && atomic_load_explicit(&view->file->error, memory_order_relaxed) != 0;
+}
+
+/* The rest of a file that is truncated need not be compared. */
+static bool has_failed(const struct kymo__compare *job)
+{
+    return cannot_read(&job->a) || cannot_read(&job->b);
+}
+
 /* ---- threads ---- */
 
 /* Chunks whose sums wait for earlier ones; a thread that is further ahead waits. */
@@ -218,7 +229,7 @@ static bool take_chunk(struct crew *crew, uint64_t *chunk)
     pthread_mutex_lock(&crew->lock);
     while (crew->next < crew->n_chunks && crew->next >= crew->n_added + MAX_WAITING)
         pthread_cond_wait(&crew->moved, &crew->lock);
-    const bool is_one = crew->next < crew->n_chunks;
+    const bool is_one = crew->next < crew->n_chunks && !has_failed(crew->job);
     *chunk = crew->next;
     crew->next += is_one;
     pthread_mutex_unlock(&crew->lock);
@@ -277,7 +288,7 @@ static void compare_alone(const struct kymo__compare *job, struct kymo__diff_par
     const uint64_t step = (uint64_t)job->block_elements * KYMO__CHUNK_BLOCKS;
     struct kymo__diff_part part;
     kymo__diff_part_init(whole);
-    for (uint64_t first = 0; first < job->n; first += step) {
+    for (uint64_t first = 0; first < job->n && !has_failed(job); first += step) {
         kymo__compare_chunk(job, first, KYMO__MIN(first + step, job->n), &part);
         kymo__diff_part_add(whole, &part);
     }
@@ -301,7 +312,8 @@ kymo_status kymo_tensor_compare_with(const struct kymo_tensor *a, const struct k
     kymo__compare_find(&job, &whole);
     finish(&job, &whole, out);
     kymo__float_leave(&saved);
-    return KYMO_OK;
+    KYMO_TRY(kymo__tensor_read_status(a));
+    return kymo__tensor_read_status(b);
 }
 
 kymo_status kymo_tensor_compare(const struct kymo_tensor *a, const struct kymo_tensor *b,

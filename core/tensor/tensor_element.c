@@ -76,7 +76,7 @@ static kymo_status put_part(const struct kymo__dtype *type, const unsigned char 
 
 kymo_status kymo_tensor_element(const struct kymo_tensor *tensor, uint64_t i, char *out, size_t size)
 {
-    KYMO_TRY(kymo__tensor_check_host(tensor));
+    KYMO_TRY(kymo__tensor_check_readable(tensor));
     const uint64_t n = kymo_tensor_count(tensor);
     if (i >= n)
         return kymo__fail(KYMO_EINVAL, "element %" PRIu64 " of a tensor with %" PRIu64, i, n);
@@ -84,6 +84,7 @@ kymo_status kymo_tensor_element(const struct kymo_tensor *tensor, uint64_t i, ch
     kymo__tensor_view_of(tensor, &view);
     unsigned char room[16];
     const unsigned char *element = kymo__tensor_view_block(&view, i, 1, room);
+    KYMO_TRY(kymo__tensor_read_status(tensor));
     char parts[2][PART_TEXT];
     for (size_t k = 0; k < view.type->n_parts; k++)
         KYMO_TRY(put_part(view.type, element, k, parts[k]));

@@ -11,6 +11,7 @@
 #define KYMO_TENSOR_INTERNAL_H
 
 #include <fenv.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/base_internal.h"
@@ -52,17 +53,39 @@ void kymo__layout_copy(const struct kymo__layout *layout, const void *data, size
 /* As kymo_tensor_check, and of what lies in the host's memory. */
 KYMO_PRIVATE_API KYMO_WARN_UNUSED kymo_status kymo__tensor_check_host(const struct kymo_tensor *tensor);
 
+/*
+ * Numbers in a file, row-major, from byte `at` on: the `data` of a tensor whose memory is KYMO__MEMORY_FILE. Comparisons read them
+ * block by block, so that no more memory is taken and a file that is truncated meanwhile is an error, not a signal.
+ */
+enum { KYMO__MEMORY_FILE = 100 };
+struct kymo__tensor_file {
+    int fd;
+    uint64_t at;
+    const char *path; /* lent */
+    _Atomic int error; /* of the first read that failed, -1: the file is too short; relaxed, joins order it */
+};
+static inline bool kymo__tensor_is_in_file(const struct kymo_tensor *tensor)
+{
+    return (int)tensor->memory == KYMO__MEMORY_FILE;
+}
+/* As kymo_tensor_check, and of what lies in the host's memory or in a file. */
+KYMO_WARN_UNUSED kymo_status kymo__tensor_check_readable(const struct kymo_tensor *tensor);
+/* What failed while the numbers of a file were read; 0 stands in their place. */
+KYMO_WARN_UNUSED kymo_status kymo__tensor_read_status(const struct kymo_tensor *tensor);
+
 /* Blocks of one tensor, wherever they lie. */
 struct kymo__tensor_view {
     const unsigned char *data;
+    struct kymo__tensor_file *file; /* NULL: in memory */
     const struct kymo__dtype *type;
     bool is_row_major;
     struct kymo__layout layout; /* of what is not */
 };
-void kymo__tensor_view_of(const struct kymo_tensor *tensor, struct kymo__tensor_view *out);
+KYMO_PRIVATE_API void kymo__tensor_view_of(const struct kymo_tensor *tensor,
+                                           struct kymo__tensor_view *out);
 /* Elements from number `first` on: where they lie, or copied to `room`. */
-const void *kymo__tensor_view_block(const struct kymo__tensor_view *view, uint64_t first, size_t n,
-                                    void *room);
+KYMO_PRIVATE_API const void *kymo__tensor_view_block(const struct kymo__tensor_view *view,
+                                                     uint64_t first, size_t n, void *room);
 
 /*
  * a - b of element `i`, of any two types, rounded to long double once: both parts of complex numbers and of bytes with two

@@ -1,5 +1,7 @@
 /* Sizes and strides: whether they make sense, and how elements are copied into row-major order. */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tensor/tensor_internal.h"
 
@@ -76,6 +78,13 @@ kymo_status kymo__tensor_check_host(const struct kymo_tensor *tensor)
             KYMO_EINVAL, "a tensor in memory of kind %d, where the host's is needed: copy it first",
             (int)tensor->memory);
     return KYMO_OK;
+}
+
+kymo_status kymo__tensor_check_readable(const struct kymo_tensor *tensor)
+{
+    return kymo__tensor_is_in_file(tensor) && tensor->strides == NULL
+               ? kymo_tensor_check(tensor)
+               : kymo__tensor_check_host(tensor);
 }
 
 uint64_t kymo_tensor_count(const struct kymo_tensor *tensor)
@@ -208,15 +217,49 @@ kymo_status kymo_tensor_gather(const struct kymo_tensor *tensor, void *out)
 void kymo__tensor_view_of(const struct kymo_tensor *tensor, struct kymo__tensor_view *out)
 {
     out->data = tensor->data;
+    out->file = kymo__tensor_is_in_file(tensor) ? (struct kymo__tensor_file *)tensor->data : NULL;
     out->type = kymo__dtype_get(tensor->dtype);
     out->is_row_major = kymo_tensor_is_row_major(tensor) != 0;
     if (!out->is_row_major)
         kymo__layout_of(tensor, &out->layout);
 }
 
+static void read_block(struct kymo__tensor_file *file, uint64_t at, size_t n, char *room)
+{
+    while (n > 0) {
+        const ssize_t got = pread(file->fd, room, n, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            memset(room, 0, n);
+            atomic_store_explicit(&file->error, got == 0 ? -1 : errno, memory_order_relaxed);
+            return;
+        }
+        room += got;
+        at += (uint64_t)got;
+        n -= (size_t)got;
+    }
+}
+
+kymo_status kymo__tensor_read_status(const struct kymo_tensor *tensor)
+{
+    if (!kymo__tensor_is_in_file(tensor))
+        return KYMO_OK;
+    const struct kymo__tensor_file *file = tensor->data;
+    const int error = atomic_load_explicit(&file->error, memory_order_relaxed);
+    if (error == 0)
+        return KYMO_OK;
+    return error < 0 ? kymo__fail(KYMO_EFORMAT, "%s was truncated while it was read", file->path)
+                     : kymo__fail(KYMO_EIO, "cannot read %s: %s", file->path, strerror(error));
+}
+
 const void *kymo__tensor_view_block(const struct kymo__tensor_view *view, uint64_t first, size_t n,
                                     void *room)
 {
+    if (view->file != NULL) {
+        read_block(view->file, view->file->at + first * view->type->size, n * view->type->size, room);
+        return room;
+    }
     if (view->is_row_major)
         return view->data + first * view->type->size;
     kymo__layout_copy(&view->layout, view->data, view->type->size, first, n, room);

@@ -8,7 +8,10 @@
  *         size_t n_values;
  *         kymo_dumps_values(dumps, i, &values, &n_values);
  *         for (size_t v = 0; v < n_values; v++)
- *             if (kymo_dumps_get(dumps, i, v, &tensor) == KYMO_OK) ...
+ *             if (kymo_dumps_get(dumps, i, v, &tensor) == KYMO_OK) {
+ *                 ...
+ *                 kymo_dumps_drop(dumps, i, v);
+ *             }
  *         kymo_dumps_release(dumps, i);
  *     }
  *     kymo_dumps_close(dumps);
@@ -17,8 +20,9 @@
  * .safetensors, .part or .jsonl, a recording whose dumps/ it is, and any single .npy, .safetensors, .json, .png or .bin. Bytes are trusted in
  * nothing; what is damaged is told in a note, and the rest is read. Pickles are named, never loaded.
  *
- * Data of safetensors, .npy and .bin are mapped, not copied: a file that is cut while it is read ends the program, as with
- * any mapping. One thread at a time uses a kymo_dumps; tensors that it lent may be read by any. libkymo-tools.
+ * Numbers are read when they are asked for. A file that is truncated or replaced meanwhile is an error like any other. One thread
+ * at a time uses a kymo_dumps, with one exception: kymo_dumps_get() and kymo_dumps_drop() of different values of a step whose
+ * values were asked for. Tensors that it lent may be read by any. libkymo-tools.
  */
 #ifndef KYMO_DUMPFILE_H
 #define KYMO_DUMPFILE_H
@@ -98,10 +102,12 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_dumps_values(kymo_dumps *dumps, size_
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_dumps_get(kymo_dumps *dumps, size_t i, size_t value,
                                                      struct kymo_tensor *out);
+/* Give a tensor of kymo_dumps_get() back. Its memory goes with the last; what is never given back, with the step. */
+KYMO_API void kymo_dumps_drop(kymo_dumps *dumps, size_t i, size_t value);
 /* The place of a value by its name or path text in step `i`; SIZE_MAX: there is none. */
 KYMO_API size_t kymo_dumps_find(kymo_dumps *dumps, size_t i, enum kymo_dump_tree tree,
                                 const char *name);
-/* Let go of what was read and mapped of step `i`; it may be read again. */
+/* Let go of what was read of step `i`; it may be read again. */
 KYMO_API void kymo_dumps_release(kymo_dumps *dumps, size_t i);
 
 /* What was found damaged or left out so far, a sentence each, lent until close. */

@@ -2,8 +2,8 @@
  * tools_dumps.c: dumps read back. Dumps lists steps and values; DumpedTensor lends the numbers of one value to whoever
  * takes buffers.
  *
- * A step that is released would take the numbers away, so that it waits until no DumpedTensor of it is left. Numbers that
- * are mapped are not copied.
+ * A step that is released would take the numbers away, so that it waits until no DumpedTensor of it is left. The numbers of a
+ * value go with the last DumpedTensor of it.
  */
 #include "tools.h"
 
@@ -21,7 +21,7 @@ struct dumps {
 struct dumped {
     PyObject ob_base;
     struct dumps *dumps; /* owned */
-    size_t step;
+    size_t step, value;
     struct kymo_tensor tensor;
     Py_ssize_t *shape, *strides;
 };
@@ -100,6 +100,8 @@ static void dumped_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     if (self->dumps != NULL) {
         self->dumps->n_lent[self->step]--;
+        if (!self->dumps->busy) /* else another thread may just now get the same value, and they go with the step */
+            kymo_dumps_drop(self->dumps->opened, self->step, self->value);
         Py_DECREF((PyObject *)self->dumps);
     }
     PyMem_Free(self->shape);
@@ -417,6 +419,7 @@ static PyObject *dumps_get(PyObject *object, PyObject *args)
         return NULL;
     made->tensor = tensor;
     made->step = (size_t)i;
+    made->value = (size_t)v;
     made->dumps = (struct dumps *)Py_NewRef(object);
     self->n_lent[i]++;
     if (set_layout(made) < 0)

@@ -1,4 +1,4 @@
-"""kymo.load_dump(): dumps read back, each value as an array over the file's own bytes."""
+"""kymo.load_dump(): dumps read back, each value as an array."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # see _start.py
 class Dump(Mapping[str, "Any"]):
     """The values of one step of one rank, by name: dump["layer0.out"]. `steps` lists the others, step() opens one.
 
-    A tensor is a numpy array over the mapped file, not to be written to; bfloat16 and 8-bit floats come by ml_dtypes,
-    or without it as a tensor of torch. Other values are what they were: str, int, float, bool, None, {} and [].
+    A tensor is a numpy array, not to be written to; bfloat16 and 8-bit floats come by ml_dtypes, or without it as a
+    tensor of torch. Other values are what they were: str, int, float, bool, None, {} and [].
     """
 
     def __init__(self, dumps: _tools.Dumps, place: int, tree: str, allow_pickle: bool) -> None:
@@ -146,8 +146,8 @@ def load_dump(
 ) -> Dump:
     """Open a dump, of either layout, or one file of tensors; `load_dump(path)["layer0.out"]` is an array.
 
-    Without `step` it is the last one, without `rank` the lowest. Nothing is read before it is asked for, and tensors in
-    .safetensors, .npy and .bin are mapped. Pickles may run any code: `allow_pickle` says you trust them.
+    Without `step` it is the last one, without `rank` the lowest. Each value is read when it is asked for. Pickles may run
+    any code: `allow_pickle` says you trust them.
     """
     from kymo import _tools
 

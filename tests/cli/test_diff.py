@@ -8,7 +8,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import signal
 import struct
+import subprocess
+import time
 from pathlib import Path
 
 import ml_dtypes
@@ -545,3 +549,52 @@ def test_names_of_any_sort_come_out_whole(kymo, tmp_path):
     assert len({row["path"] for row in found["tensors"]}) == len(names)
     assert all(row["status"] == "different" for row in found["tensors"])
     assert "\x1b" not in kymo("diff", "a", "b").stdout
+
+
+# ---- files that change while they are read ----
+
+
+def uses(process, path):
+    """Whether a process has a file open, or mapped."""
+    place = Path(f"/proc/{process.pid}")
+    try:
+        return (
+            any(os.readlink(fd) == str(path) for fd in (place / "fd").iterdir())
+            or str(path) in (place / "maps").read_text()
+        )
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.safetensors", "x.bin"])
+def test_a_file_that_is_truncated_while_it_is_read_is_reported(program, tmp_path, name):
+    """Both files are holes of 1.5 GB, so that it is stopped in the middle."""
+    n = 3 << 27
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / name
+        if name == "x.npy":
+            header = io.BytesIO()
+            np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (n,)})
+            path.write_bytes(header.getvalue())
+        elif name == "x.safetensors":
+            header = json.dumps({"x": {"dtype": "F32", "shape": [n], "data_offsets": [0, 4 * n]}}).encode()
+            path.write_bytes(struct.pack("<Q", len(header)) + header)
+        else:
+            path.write_bytes(b"")
+            about = {"file_data_shape": [n], "file_data_dtype": "float32"}
+            path.with_name(name + ".meta.json").write_text(json.dumps(about))
+        os.truncate(path, path.stat().st_size + 4 * n)
+    victim, whole = tmp_path / "b" / name, tmp_path / "a" / name
+    process = subprocess.Popen(
+        [program, "diff", whole, victim, "-j", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None and not uses(process, victim):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    os.truncate(victim, 4096)
+    process.send_signal(signal.SIGCONT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 2, (process.returncode, out, err)
+    assert f"{victim} was truncated" in out + err or "x.bin has 4096 bytes" in out + err
+    assert err.count("\n") == 1

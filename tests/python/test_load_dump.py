@@ -1,14 +1,18 @@
-"""kymo.load_dump: arrays of dumps and files, over the file's own bytes."""
+"""kymo.load_dump: arrays of dumps and files."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import kymo
 
+save_file = pytest.importorskip("safetensors.numpy").save_file
 Type = kymo.TensorDumper.Type
 
 
@@ -25,7 +29,7 @@ def dumper(tmp_path):
     return dumper
 
 
-def test_an_array_is_mapped_and_not_to_be_written_to(dumper, tmp_path):
+def test_an_array_lives_on_its_own_and_is_not_to_be_written_to(dumper, tmp_path):
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     dumper.add_tensor_data("layer0", {"out": x})
     dumper.dump()
@@ -35,7 +39,37 @@ def test_an_array_is_mapped_and_not_to_be_written_to(dumper, tmp_path):
     assert (array == x).all() and array.dtype == np.float32
     assert not array.flags.writeable and not array.flags.owndata
     del loaded
-    assert array.sum() == 15  # the mapping lives as long as the array
+    assert array.sum() == 15  # its numbers live as long as it does
+
+
+@pytest.mark.parametrize("layout", ["kymo", "npy"])
+def test_a_file_that_is_truncated_while_it_is_read_is_an_error(tmp_path, layout):
+    path = tmp_path / "x.npy" if layout == "npy" else tmp_path / "x.safetensors"
+    if layout == "npy":
+        np.save(path, np.ones(100_000))
+    else:
+        save_file({"data": np.ones(100_000)}, path)
+    loaded = kymo.load_dump(path)
+    array = loaded["data"]
+    os.truncate(path, 5000)
+    assert array.sum() == 100_000  # what was read stays
+    del array
+    with pytest.raises(kymo.KymoError, match=r"x\.\w+ (was truncated to 5000 bytes|is no whole)"):
+        loaded["data"]
+
+
+def test_numbers_that_nobody_has_any_more_take_no_memory(tmp_path):
+    """Ten arrays of 64 MB, one after the other, are never in memory all at once."""
+    save_file({f"t{i}": np.ones(8_000_000) for i in range(10)}, tmp_path / "x.safetensors")
+    code = (
+        "import kymo, sys\n"
+        "loaded = kymo.load_dump(sys.argv[1])\n"
+        "print(sum(float(loaded[f't{i}'][-1]) for i in range(10)))\n"
+        "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
+    )
+    path = str(tmp_path / "x.safetensors")
+    total, peak = subprocess.check_output([sys.executable, "-c", code, path], text=True).split()
+    assert float(total) == 10 and int(peak) < 400_000
 
 
 def test_steps_and_gradients_can_be_chosen(dumper, tmp_path):
