@@ -82,6 +82,9 @@ extern const struct cli_command cli_command_run, cli_command_attach, cli_command
     cli_command_completion, cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
     cli_command_generate_scalability_report;
 
+/* What SIGPIPE was set to when we were started; `kymo run` gives it to its program. In main.c. */
+extern void (*cli_inherited_sigpipe)(int sig);
+
 /* Every command, then NULL; and what stands above them all, described as if it were one. In main.c. */
 extern const struct cli_command *const cli_commands[];
 extern const struct cli_command cli_program;
@@ -172,14 +175,14 @@ bool cli_empty_recording(const char *path);
 /* ---- files to write ---- */
 
 /*
- * Make the file `path`, "-" for standard output, have it written, and say how large it is and `next`, what to do with
- * it; NULL: say nothing. A file that could not be written to its end is removed: it would be taken for a whole one.
+ * Write the file `path`, "-" for standard output, and print its size and `next`, what to do with it; NULL: print nothing.
+ * A file that is there stays as it is until the new one is complete, and for good when `write` fails. Every file that a
+ * user names as an output is written by one of these two.
  */
 int cli_write_file(const char *path, kymo_status (*write)(void *ctx, int fd), void *ctx,
                    const char *next);
-/* The same by way of a new file beside it, which takes its place once it is whole: an old one stays until then. */
-int cli_replace_file(const char *path, kymo_status (*write)(void *ctx, int fd), void *ctx,
-                     const char *next);
+/* The same for a stream; also a NULL path is standard output. `print` returns an exit status, and has said what failed. */
+int cli_print_file(const char *path, int (*print)(void *ctx, FILE *out), void *ctx, const char *next);
 /* What to do with a report page of this build. */
 const char *cli_page_next(void);
 

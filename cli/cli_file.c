@@ -1,4 +1,14 @@
-/* Files that commands write. */
+/*
+ * Files that commands write. The bytes go into a new file beside the old one, which takes its place once it is complete:
+ * a wrong option, a full disk or ctrl-C leaves the old file as it was.
+ *
+ *     a new file, or our own      FILE.XXXXXX, then rename
+ *     a file with several names,
+ *     of another owner, or in a
+ *     folder we may not write to  a file without a name, copied over it at the end: it stays the same file
+ *     pipes, devices, sockets     written to directly
+ *     -, /dev/stdout, /dev/fd/N   the descriptor that is open already; a regular file there is not truncated
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -6,96 +16,215 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
 
-/* Pipes and devices are not ours to remove. */
-static void remove_partial(const char *path, int fd)
+/* One file while it is written. */
+struct output {
+    const char *path; /* as given */
+    int fd;           /* what is written to */
+    int target;       /* DIRECT, RENAMED, or the descriptor of the file to copy to */
+    char final[PATH_MAX], temporary[PATH_MAX];
+};
+enum { DIRECT = -1, RENAMED = -2 };
+
+/* ---- ctrl-C in the middle ---- */
+
+static char unfinished[PATH_MAX]; /* removed by the handler; "": none */
+
+static void remove_unfinished(int sig)
 {
-    struct stat st;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        unlink(path);
+    unlink(unfinished);
+    raise(sig); /* SA_RESETHAND has put the default back */
 }
 
-static void tell_written(const char *path, int fd, const char *next)
+/* `path` is removed when a signal ends us; "" ends that. */
+static void remove_on_signals(const char *path)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction now, ours = {.sa_handler = remove_unfinished, .sa_flags = (int)SA_RESETHAND};
+    memccpy(unfinished, path, '\0', sizeof unfinished);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (sigaction(signals[i], NULL, &now) != 0)
+            continue;
+        if (path[0] != '\0' && now.sa_handler == SIG_DFL)
+            sigaction(signals[i], &ours, NULL);
+        else if (path[0] == '\0' && now.sa_handler == remove_unfinished)
+            signal(signals[i], SIG_DFL);
+    }
+}
+
+/* ---- opening ---- */
+
+/* The open descriptor that `path` stands for; -1: it is an ordinary path. */
+static int descriptor_of(const char *path)
+{
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        const size_t len = strlen(folders[i]);
+        char *end;
+        if (strncmp(path, folders[i], len) != 0 || path[len] < '0' || path[len] > '9')
+            continue;
+        const long number = strtol(path + len, &end, 10);
+        if (*end == '\0' && number <= INT_MAX)
+            return (int)number;
+    }
+    return -1;
+}
+
+static bool open_descriptor(struct output *out, int number)
+{
+    fflush(stdout); /* what was printed before comes before */
+    out->fd = fcntl(number, F_DUPFD_CLOEXEC, 3);
+    return out->fd >= 0;
+}
+
+/* A new file beside the one that takes its permissions; links are followed. */
+static bool open_beside(struct output *out, const struct stat *old)
+{
+    if (realpath(out->path, out->final) == NULL &&
+        snprintf(out->final, sizeof out->final, "%s", out->path) >= (int)sizeof out->final) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    if (snprintf(out->temporary, sizeof out->temporary, "%s.XXXXXX", out->final) >=
+        (int)sizeof out->temporary) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    out->target = RENAMED;
+    out->fd = mkostemp(out->temporary, O_CLOEXEC);
+    if (out->fd < 0)
+        return false;
+    remove_on_signals(out->temporary);
+    const mode_t mask = umask(0);
+    umask(mask);
+    /* Some file systems have no permissions to set. */
+    (void)!fchmod(out->fd, old != NULL ? old->st_mode & 07777 : 0666 & ~mask);
+    return true;
+}
+
+/* A file without a name; `out->target` is the file that it is copied to. */
+static bool open_apart(struct output *out)
+{
+    out->target = open(out->path, O_WRONLY | O_CLOEXEC);
+    if (out->target < 0)
+        return false;
+    FILE *const file = tmpfile();
+    out->fd = file != NULL ? fcntl(fileno(file), F_DUPFD_CLOEXEC, 3) : -1;
+    if (file != NULL)
+        fclose(file);
+    if (out->fd < 0)
+        close(out->target);
+    return out->fd >= 0;
+}
+
+static bool open_output(struct output *out, const char *path)
+{
+    struct stat old;
+    const int number = descriptor_of(path);
+    *out = (struct output){.path = path, .fd = -1, .target = DIRECT};
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes becomes an error of write(2), like a full disk */
+    if (number >= 0)
+        return open_descriptor(out, number);
+    const bool is_there = stat(path, &old) == 0;
+    if (is_there && !S_ISREG(old.st_mode)) {
+        out->fd = open(path, O_WRONLY | O_CLOEXEC);
+        return out->fd >= 0;
+    }
+    /* Writing to it must be allowed: a rename would replace a read-only file all the same. */
+    if (is_there && access(path, W_OK) != 0)
+        return false;
+    if (is_there && (old.st_nlink > 1 || old.st_uid != geteuid()))
+        return open_apart(out);
+    return open_beside(out, is_there ? &old : NULL) ||
+           (is_there && (errno == EACCES || errno == EPERM || errno == EROFS) && open_apart(out));
+}
+
+/* ---- the end ---- */
+
+static bool copy_to_target(const struct output *out)
+{
+    off_t at = 0;
+    struct stat st;
+    if (fstat(out->fd, &st) != 0 || ftruncate(out->target, 0) != 0)
+        return false;
+    while (at < st.st_size) {
+        const ssize_t n = sendfile(out->target, out->fd, &at, (size_t)(st.st_size - at));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+    }
+    return true;
+}
+
+static void tell_written(const struct output *out, const char *next)
 {
     struct stat st;
     char quoted[4096];
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        cli_say("wrote %s (%.1f %s); %s", cli_quote(path, quoted, sizeof quoted),
+    if (out->target != DIRECT && fstat(out->fd, &st) == 0)
+        cli_say("wrote %s (%.1f %s); %s", cli_quote(out->path, quoted, sizeof quoted),
                 (double)st.st_size / (st.st_size < 100000 ? 1e3 : 1e6),
                 st.st_size < 100000 ? "kB" : "MB", next);
 }
 
+/* Put the file in its place where `status` is fine, else leave the old one. Returns the exit status. */
+static int close_output(struct output *out, int status, const char *next)
+{
+    bool is_fine = status != CLI_FINE || out->target < 0 || copy_to_target(out);
+    if (is_fine && status == CLI_FINE && next != NULL)
+        tell_written(out, next);
+    /* Some file systems report a full disk only here. */
+    is_fine &= close(out->fd) == 0 || status != CLI_FINE;
+    if (out->target >= 0)
+        is_fine &= close(out->target) == 0;
+    if (out->target == RENAMED && is_fine && status == CLI_FINE)
+        is_fine = rename(out->temporary, out->final) == 0;
+    if (!is_fine)
+        status = cli_fail("cannot write %s: %s", out->path, strerror(errno));
+    if (out->target == RENAMED) {
+        if (status != CLI_FINE)
+            unlink(out->temporary);
+        remove_on_signals("");
+    }
+    return status;
+}
+
+/* ---- writers ---- */
+
 int cli_write_file(const char *path, kymo_status (*write)(void *ctx, int fd), void *ctx,
                    const char *next)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
-    if (strcmp(path, "-") == 0)
-        return write(ctx, STDOUT_FILENO) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
+    struct output out;
+    if (!open_output(&out, path))
         return cli_fail("cannot write %s: %s", path, strerror(errno));
-    if (write(ctx, fd) != KYMO_OK) {
-        cli_fail("%s: %s", path, kymo_last_error());
-        remove_partial(path, fd);
-        close(fd);
-        return CLI_BAD;
-    }
-    if (next != NULL)
-        tell_written(path, fd, next);
-    /* Some file systems tell of a full disk only here. */
-    if (close(fd) != 0) {
-        unlink(path);
-        return cli_fail("cannot write %s: %s", path, strerror(errno));
-    }
-    return CLI_FINE;
+    const int status =
+        write(ctx, out.fd) == KYMO_OK ? CLI_FINE : cli_fail("%s: %s", path, kymo_last_error());
+    return close_output(&out, status, next);
 }
 
-/* What the file is to be called while it is written, and the file that a link leads to; false when there is no room. */
-static bool name_new_file(const char *path, char *final, char *temporary)
+int cli_print_file(const char *path, int (*print)(void *ctx, FILE *out), void *ctx, const char *next)
 {
-    if (realpath(path, final) == NULL && snprintf(final, PATH_MAX, "%s", path) >= PATH_MAX)
-        return false;
-    return snprintf(temporary, PATH_MAX, "%s.XXXXXX", final) < PATH_MAX;
-}
-
-static mode_t mode_of_new_file(bool is_there, const struct stat *st)
-{
-    const mode_t mask = umask(0);
-    umask(mask);
-    return is_there ? st->st_mode & 07777 : 0666 & ~mask;
-}
-
-int cli_replace_file(const char *path, kymo_status (*write)(void *ctx, int fd), void *ctx,
-                     const char *next)
-{
-    char final[PATH_MAX], temporary[PATH_MAX];
-    struct stat st;
-    const bool is_there = stat(path, &st) == 0;
-    /* Pipes and devices have nothing to lose, and nothing can take their place. */
-    if (strcmp(path, "-") == 0 || (is_there && !S_ISREG(st.st_mode)))
-        return cli_write_file(path, write, ctx, next);
-    if (!name_new_file(path, final, temporary))
-        return cli_fail("cannot write %s: %s", path, strerror(ENAMETOOLONG));
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
-    const int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0)
+    struct output out;
+    if (path == NULL || strcmp(path, "-") == 0)
+        return print(ctx, stdout);
+    if (!open_output(&out, path))
         return cli_fail("cannot write %s: %s", path, strerror(errno));
-    int status = CLI_FINE;
-    if (write(ctx, fd) != KYMO_OK)
-        status = cli_fail("%s: %s", path, kymo_last_error());
-    if (status == CLI_FINE && next != NULL)
-        tell_written(path, fd, next);
-    const bool is_kept = status == CLI_FINE && fchmod(fd, mode_of_new_file(is_there, &st)) == 0;
-    /* Some file systems tell of a full disk only here. */
-    if ((close(fd) != 0 || !is_kept || rename(temporary, final) != 0) && status == CLI_FINE)
+    FILE *const file = fdopen(dup(out.fd), "w");
+    if (file == NULL)
+        return close_output(&out, cli_fail("cannot write %s: %s", path, strerror(errno)), NULL);
+    int status = print(ctx, file);
+    if (fclose(file) != 0 && status == CLI_FINE)
         status = cli_fail("cannot write %s: %s", path, strerror(errno));
-    if (status != CLI_FINE)
-        unlink(temporary);
-    return status;
+    return close_output(&out, status, next);
 }
 
 const char *cli_page_next(void)

@@ -9,11 +9,13 @@
 
 #include "cli.h"
 
+/* Arguments and names of others are in these sentences: none may command the terminal. */
 static void say(const char *fmt, va_list args)
 {
-    fputs("kymo: ", stderr);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
+    char raw[8192], text[8192];
+    vsnprintf(raw, sizeof raw, fmt, args);
+    kymo_text_escape(raw, strlen(raw), text, sizeof text);
+    fprintf(stderr, "kymo: %s\n", text);
 }
 
 void cli_say(const char *fmt, ...)
@@ -78,15 +80,31 @@ const char *cli_nearest(const char *word, const void *words, size_t n, size_t st
 
 /* ---- for the shell, for people ---- */
 
+/* $'...': what a terminal would obey is spelled out, and the shell reads it back. */
+static const char *quote_bytes(const char *path, char *into)
+{
+    char *p = stpcpy(into, "$'");
+    for (const char *c = path; *c != '\0'; c++) {
+        if (*c >= ' ' && *c <= '~' && *c != '\'' && *c != '\\')
+            *p++ = *c;
+        else
+            p += sprintf(p, "\\x%02x", (unsigned char)*c);
+    }
+    stpcpy(p, "'");
+    return into;
+}
+
 const char *cli_quote(const char *path, char *into, size_t size)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%";
     const size_t len = strlen(path);
-    if ((len > 0 && strspn(path, plain) == len) || len * 4 + 3 > size) {
+    if ((len > 0 && strspn(path, plain) == len) || len * 4 + 4 > size) {
         snprintf(into, size, "%s", path);
         return into;
     }
+    if (kymo_text_escape(path, len, into, size) != len || memcmp(path, into, len) != 0)
+        return quote_bytes(path, into);
     char *p = into;
     *p++ = '\'';
     for (const char *c = path; *c != '\0'; c++) {

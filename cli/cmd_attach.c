@@ -74,21 +74,27 @@ static bool read_options(struct kymo_sampler_options *wants)
 
 /* ---- while it samples ---- */
 
-static kymo_sampler *running; /* for the handler */
+static kymo_sampler *volatile running; /* for the handler; NULL once the sampler is not needed */
 
 static void stop(int sig)
 {
     (void)sig;
-    kymo_sampler_stop(running);
+    if (running != NULL)
+        kymo_sampler_stop(running);
 }
 
-static void stop_on_signals(kymo_sampler *sampler)
+/* `begins`: take the signals that end us, but for those that are ignored (nohup). Else give them back. */
+static void handle_signals(bool begins)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
-    running = sampler;
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        sigaction(signals[i], &action, NULL);
+    static struct sigaction before[sizeof signals / sizeof signals[0]];
+    const struct sigaction ours = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (begins)
+            sigaction(signals[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction(signals[i], begins ? &ours : &before[i], NULL);
+    }
 }
 
 struct progress {
@@ -120,7 +126,8 @@ static kymo_status sample(kymo_sampler *sampler)
 {
     struct progress progress = {.sampler = sampler};
     const bool is_told = !given.quiet && isatty(STDERR_FILENO);
-    stop_on_signals(sampler);
+    running = sampler;
+    handle_signals(true);
     if (is_told)
         kymo_sampler_on_round(sampler, tell_progress, &progress);
     const kymo_status status = kymo_sampler_run(sampler);
@@ -160,7 +167,10 @@ static int sample_into(const struct run_target *target, struct kymo_sampler_opti
     if (sample(sampler) != KYMO_OK)
         status = cli_fail("%s", kymo_last_error());
     kymo_sampler_counts_get(sampler, &counts, sizeof counts);
+    /* A second ctrl-C must not cut the recording while it is closed; after that it ends us. */
+    running = NULL;
     kymo_sampler_destroy(sampler);
+    handle_signals(false);
     const int end = tell_end(target, &counts);
     return status != CLI_FINE || n_failed != 0 ? CLI_BAD : end;
 }

@@ -1,6 +1,5 @@
 /* kymo breakdown: computation, communication, other; what each device did in each nanosecond. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,31 +53,20 @@ static struct kymo_text_options text_options(FILE *out)
                                       .unit = given.unit};
 }
 
-/* Something that is printed as asked for. */
-typedef kymo_status printer(const void *what, FILE *out);
-
-static kymo_status print_breakdown(const void *what, FILE *out)
+static int exit_status(kymo_status status)
 {
-    kymo_breakdown *breakdown = *(kymo_breakdown *const *)what;
-    const struct kymo_text_options wants = text_options(out);
-    if (given.json)
-        return kymo_breakdown_json(breakdown, out);
-    if (given.csv)
-        return kymo_present_csv(kymo_breakdown_table(breakdown, given.by != NULL ? "by" : "devices"),
-                                out);
-    return kymo_breakdown_text(breakdown, &wants, out);
+    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
 }
 
-static int print_to(const char *path, printer *print, const void *what)
+static int print_breakdown(void *ctx, FILE *out)
 {
-    const bool is_stdout = path == NULL || strcmp(path, "-") == 0;
-    FILE *out = is_stdout ? stdout : fopen(path, "w");
-    if (out == NULL)
-        return cli_fail("cannot write %s: %s", path, strerror(errno));
-    int status = print(what, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
-    if ((is_stdout ? fflush(out) : fclose(out)) != 0 && status == CLI_FINE)
-        status = cli_fail("cannot write %s: %s", is_stdout ? "the answer" : path, strerror(errno));
-    return status;
+    kymo_breakdown *const breakdown = ctx;
+    const struct kymo_text_options wants = text_options(out);
+    return exit_status(
+        given.json  ? kymo_breakdown_json(breakdown, out)
+        : given.csv ? kymo_present_csv(
+                          kymo_breakdown_table(breakdown, given.by != NULL ? "by" : "devices"), out)
+                    : kymo_breakdown_text(breakdown, &wants, out));
 }
 
 /* ---- averages of itwinai ---- */
@@ -88,18 +76,18 @@ struct fractions {
     struct kymo_legacy_source source;
 };
 
-static kymo_status print_fractions(const void *what, FILE *out)
+static int print_fractions(void *ctx, FILE *out)
 {
-    const struct fractions *fractions = what;
+    const struct fractions *fractions = ctx;
     const struct kymo_text_options wants = text_options(out);
     if (given.csv)
-        return kymo_present_csv(fractions->table, out);
+        return exit_status(kymo_present_csv(fractions->table, out));
     if (!given.json)
-        return kymo_legacy_text(fractions->table, &fractions->source, &wants, out);
+        return exit_status(kymo_legacy_text(fractions->table, &fractions->source, &wants, out));
     fputs("{\n  \"legacy\": ", out);
     const kymo_status status = kymo_legacy_json(fractions->table, &fractions->source, out);
     fputs("\n}\n", out);
-    return status;
+    return exit_status(status);
 }
 
 static int tell_fractions(char **paths, int n)
@@ -110,14 +98,14 @@ static int tell_fractions(char **paths, int n)
     if (kymo_legacy_read((const char *const *)paths, (size_t)n, &fractions.table,
                          &fractions.source) != KYMO_OK)
         return cli_fail("%s", kymo_last_error());
-    const int status = print_to(given.output, print_fractions, &fractions);
+    const int status = cli_print_file(given.output, print_fractions, &fractions, NULL);
     kymo_table_destroy(fractions.table);
     return status;
 }
 
-static kymo_status print_averages(const void *what, FILE *out)
+static int print_averages(void *ctx, FILE *out)
 {
-    return kymo_present_csv(what, out);
+    return exit_status(kymo_present_csv(ctx, out));
 }
 
 static int write_averages(const struct cli_recordings *recordings)
@@ -125,7 +113,7 @@ static int write_averages(const struct cli_recordings *recordings)
     kymo_table *averages = NULL;
     if (kymo_averages_create(recordings->list, recordings->n, given.strategy, &averages) != KYMO_OK)
         return cli_fail("%s", kymo_last_error());
-    const int status = print_to(given.averages, print_averages, averages);
+    const int status = cli_print_file(given.averages, print_averages, averages, NULL);
     kymo_table_destroy(averages);
     return status;
 }
@@ -158,7 +146,7 @@ static int break_down(const struct cli_recordings *recordings)
     cli_progress_end();
     if (status != KYMO_OK)
         return cli_fail("%s", kymo_last_error());
-    const int printed = print_to(given.output, print_breakdown, &breakdown);
+    const int printed = cli_print_file(given.output, print_breakdown, breakdown, NULL);
     kymo_breakdown_destroy(breakdown);
     return printed;
 }
@@ -177,7 +165,6 @@ static int run(int n_args, char **args)
     if (n_averages != 0 && n_averages != n_args)
         return cli_fail(
             "--legacy takes files of averages or recordings and traces, not both at once");
-    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
     if (n_averages != 0)
         return tell_fractions(args, n_args);
     struct cli_recordings recordings;

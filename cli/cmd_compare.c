@@ -1,6 +1,5 @@
 /* kymo compare: two sets of runs; is B faster, by how much, how surely? */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +63,9 @@ static kymo_table *csv_table(kymo_comparison *comparison)
     return kymo_comparison_table(comparison, names[i]);
 }
 
-static int print_comparison(kymo_comparison *comparison, FILE *out)
+static int print_comparison(void *ctx, FILE *out)
 {
+    kymo_comparison *const comparison = ctx;
     const struct kymo_compare_text_options wants = {
         .text = {.width = cli_terminal_width(out),
                  .color = cli_wants_color(out, given.color),
@@ -95,15 +95,7 @@ static int print_to(kymo_comparison *comparison, const char *path)
 {
     if (given.html != NULL)
         return cli_write_file(given.html, write_page, comparison, cli_page_next());
-    if (path == NULL || strcmp(path, "-") == 0)
-        return print_comparison(comparison, stdout);
-    FILE *out = fopen(path, "w");
-    if (out == NULL)
-        return cli_fail("cannot write %s: %s", path, strerror(errno));
-    int status = print_comparison(comparison, out);
-    if (fclose(out) != 0 && status == CLI_FINE)
-        status = cli_fail("cannot write %s: %s", path, strerror(errno));
-    return status;
+    return cli_print_file(path, print_comparison, comparison, NULL);
 }
 
 /* ---- the gate ---- */
@@ -184,7 +176,6 @@ static int compare(int n_args, char **args)
         return CLI_BAD;
     if (given.region != NULL && given.gate == NULL)
         return cli_fail("--region goes with --fail-if-slower; --filter chooses what is shown");
-    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
 
     kymo_comparison *comparison = NULL;
     if (kymo_comparison_create(&comparison) != KYMO_OK)

@@ -1,7 +1,6 @@
 /* kymo diff: two dumps; did the numbers change, and where first? */
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,8 +188,9 @@ static bool parse_wanted(struct wanted *wanted)
 
 /* ---- the answer ---- */
 
-static int print_diff(kymo_diff *diff, FILE *out)
+static int print_diff(void *ctx, FILE *out)
 {
+    kymo_diff *const diff = ctx;
     const struct kymo_diff_text_options wants = {
         .text = {.width = cli_terminal_width(out), .color = cli_wants_color(out, given.color)},
         .limit = given.limit,
@@ -202,19 +202,6 @@ static int print_diff(kymo_diff *diff, FILE *out)
     return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
 }
 
-static int print_to(kymo_diff *diff, const char *path)
-{
-    if (path == NULL || strcmp(path, "-") == 0)
-        return print_diff(diff, stdout);
-    FILE *out = fopen(path, "we");
-    if (out == NULL)
-        return cli_fail("cannot write %s: %s", path, strerror(errno));
-    int status = print_diff(diff, out);
-    if (fclose(out) != 0 && status == CLI_FINE)
-        status = cli_fail("cannot write %s: %s", path, strerror(errno));
-    return status;
-}
-
 static int diff_dumps(char **args, const struct kymo_diff_options *wanted)
 {
     kymo_diff *diff = NULL;
@@ -223,7 +210,7 @@ static int diff_dumps(char **args, const struct kymo_diff_options *wanted)
     cli_progress_end();
     if (status != KYMO_OK)
         return cli_fail("%s", kymo_last_error());
-    int answer = print_to(diff, given.output);
+    int answer = cli_print_file(given.output, print_diff, diff, NULL);
     if (answer == CLI_FINE && !kymo_diff_is_same(diff))
         answer = CLI_NO;
     else if (answer == CLI_FINE && kymo_diff_is_partial(diff))
@@ -247,7 +234,6 @@ static int diff(int n_args, char **args)
         return cli_fail("--noise-factor goes with --noise");
     if (given.partial.n != 0 && !given.merge_ranks)
         return cli_fail("--partial goes with --merge-ranks");
-    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
     const int status = parse_wanted(&wanted) ? diff_dumps(args, &wanted.options) : CLI_BAD;
     free_wanted(&wanted);
     return status;

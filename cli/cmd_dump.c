@@ -1,7 +1,6 @@
 /* kymo dump: look into a dump of tensors. */
 #include <errno.h>
 #include <fnmatch.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,7 +145,6 @@ static int dump(int n_args, char **args)
         return cli_fail("%s", usage);
     if (dump_given.json && dump_given.csv)
         return cli_fail("--json and --csv exclude one another");
-    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(actions[i].name, args[0]) != 0)
             continue;

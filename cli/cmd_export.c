@@ -216,7 +216,7 @@ static bool parse_window(const struct cli_recordings *recordings)
     const bool has_from = parse_time(given.from, first_ns, &window.from_ns);
     if (has_from && parse_time(given.until, first_ns, &window.until_ns))
         return true;
-    cli_say("--%s '%s' is no time: seconds since the first event, such as 2.5, or nanoseconds of\n"
+    cli_say("--%s '%s' is no time: seconds since the first event, such as 2.5, or nanoseconds of "
             "CLOCK_MONOTONIC with ns behind",
             has_from ? "until" : "from", has_from ? given.until : given.from);
     return false;
@@ -331,7 +331,6 @@ static int export(int n_args, char **args)
     if (given.split && !can_split(choose_format()))
         return cli_fail("only Perfetto traces can be split; leave --split or --to %s out",
                         choose_format()->name);
-    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
     const struct format *format = choose_format();
     if (kymo_export_check(format->name) != KYMO_OK) /* before a file is made, or an old one emptied */

@@ -49,8 +49,8 @@ static int generate(int n_args, char **args)
     if (!cli_open(&recordings, (char **)&given.file, 1))
         return CLI_BAD;
     const int status =
-        cli_replace_file(given.output, write_picture, &recordings,
-                         "open it in a browser; click a box to zoom, Ctrl-F to search");
+        cli_write_file(given.output, write_picture, &recordings,
+                       "open it in a browser; click a box to zoom, Ctrl-F to search");
     const int damage = cli_tell_damage(&recordings, status);
     cli_close(&recordings);
     return damage;

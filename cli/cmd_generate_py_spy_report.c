@@ -1,5 +1,4 @@
 /* kymo generate-py-spy-report: itwinai's command of that name, and what its table leaves out. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +119,6 @@ static int generate(int n_args, char **args)
         return cli_fail("--num-rows takes a number from 1 on, or all, not '%s'", given.num_rows);
     if (given.merge && given.no_merge)
         return cli_fail("--aggregate-leaf-paths and --no-aggregate-leaf-paths exclude each other");
-    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
     struct cli_recordings recordings;
     if (!cli_open(&recordings, (char **)&given.file, 1))
         return CLI_BAD;

@@ -118,7 +118,27 @@ static void tell_notes(kymo_scaling *scaling)
     }
 }
 
-static void tell_meaning(const struct section *section)
+/* Whether some point, or some other, has a number in that column. */
+static bool has_number(kymo_scaling *scaling, const char *column, bool wanted)
+{
+    const kymo_table *const points = kymo_scaling_table(scaling, "points");
+    const size_t c = (size_t)kymo_table_find(points, column);
+    for (size_t row = 0; row < kymo_table_n_rows(points); row++)
+        if (!kymo_table_cell(points, row, c).is_null == wanted)
+            return true;
+    return false;
+}
+
+static void tell_fraction(kymo_scaling *scaling, const char *column, const char *rule,
+                          const char *otherwise)
+{
+    if (has_number(scaling, column, true))
+        printf("%s\n", rule);
+    if (has_number(scaling, column, false) && has_number(scaling, "compute_s", true))
+        printf("%s\n", otherwise);
+}
+
+static void tell_meaning(kymo_scaling *scaling, const struct section *section)
 {
     if (given.no_warnings)
         return;
@@ -130,11 +150,15 @@ static void tell_meaning(const struct section *section)
         printf(
             "total_energy_wh is that of one run, the median of repeats; it is never added up.\n");
     else if (strcmp(section->name, "computation") == 0)
-        printf("%s\n", kymo_legacy_warning());
+        tell_fraction(scaling, "computation_fraction", kymo_legacy_warning(),
+                      "For runs without itwinai's averages, computation_fraction is the share of "
+                      "computation in a step,\nas 'kymo breakdown' measures it.");
     else
-        printf("computation_vs_communication is the share of computation in both, by itwinai's "
-               "rule of\n"
-               "names, which misses NCCL's kernels of today.\n");
+        tell_fraction(scaling, "computation_vs_communication",
+                      "computation_vs_communication is the share of computation in both, by "
+                      "itwinai's rule of\nnames, which misses NCCL's kernels of today.",
+                      "For runs without itwinai's averages, it is computation against exposed "
+                      "communication,\nas 'kymo breakdown' measures them.");
 }
 
 static int write_pictures(kymo_scaling *scaling, const struct section *section, size_t *n_written)
@@ -157,7 +181,7 @@ static int show_section(kymo_scaling *scaling, const struct section *section, si
     } else if (kymo_present_presto(table, stdout) != KYMO_OK) {
         status = cli_fail("%s", kymo_last_error());
     } else {
-        tell_meaning(section);
+        tell_meaning(scaling, section);
         status = write_pictures(scaling, section, n_written);
     }
     kymo_table_destroy(table);

@@ -1,7 +1,6 @@
 /* kymo report: read recordings, summarize, draw the tables that were asked for. */
 #include <errno.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -363,8 +362,16 @@ static int print_series(const struct cli_recordings *recordings, FILE *out)
 
 /* ---- from paths to a file ---- */
 
-static int print(const struct findings *findings, const struct cli_recordings *recordings, FILE *out)
+struct answer {
+    const struct findings *findings;
+    const struct cli_recordings *recordings;
+};
+
+static int print(void *ctx, FILE *out)
 {
+    const struct answer *const answer = ctx;
+    const struct findings *const findings = answer->findings;
+    const struct cli_recordings *const recordings = answer->recordings;
     const struct report_energy of_energy = energy_wants(false, out);
     if (given.energy)
         return findings->n_files != 0
@@ -394,15 +401,8 @@ static int print(const struct findings *findings, const struct cli_recordings *r
 static int report_to(const struct findings *findings, const struct cli_recordings *recordings,
                      const char *path)
 {
-    if (path == NULL || strcmp(path, "-") == 0)
-        return print(findings, recordings, stdout);
-    FILE *out = fopen(path, "w");
-    if (out == NULL)
-        return cli_fail("cannot write %s: %s", path, strerror(errno));
-    int status = print(findings, recordings, out);
-    if (fclose(out) != 0 && status == CLI_FINE)
-        status = cli_fail("cannot write %s: %s", path, strerror(errno));
-    return status;
+    struct answer answer = {findings, recordings};
+    return cli_print_file(path, print, &answer, NULL);
 }
 
 static struct kymo_summary_options summary_wants(const char *doing)
@@ -602,11 +602,6 @@ static int report(int n_args, char **args)
         (given.per_iteration || given.html != NULL || given.gpu || given.energy || given.epochs))
         return cli_fail("--memory is a report of its own and excludes --energy, --epochs, --gpu, "
                         "--per-iteration and --html");
-    /*
-     * A reader that has seen enough (| head) ends us without a word, whatever our parent made of
-     * SIGPIPE.
-     */
-    signal(SIGPIPE, SIG_DFL);
     keep_memory();
     cli_use_jobs(given.jobs);
     struct report_share share;

@@ -1,6 +1,5 @@
 /* kymo scale: runs with different numbers of workers; does it scale, how far, why not further? */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,41 +127,21 @@ static kymo_status print_table(kymo_scaling *scaling, FILE *out)
                             out);
 }
 
-static kymo_status print(kymo_scaling *scaling, FILE *out)
+static int print(void *ctx, FILE *out)
 {
+    kymo_scaling *const scaling = ctx;
     const struct kymo_text_options wants = {.width = cli_terminal_width(out),
                                             .color = cli_wants_color(out, given.color)};
-    if (given.json)
-        return kymo_scaling_json(scaling, out);
-    if (given.csv != NULL)
-        return print_table(scaling, out);
-    return given.markdown ? kymo_scaling_markdown(scaling, out)
-                          : kymo_scaling_text(scaling, &wants, out);
+    const kymo_status status = given.json          ? kymo_scaling_json(scaling, out)
+                               : given.csv != NULL ? print_table(scaling, out)
+                               : given.markdown    ? kymo_scaling_markdown(scaling, out)
+                                                   : kymo_scaling_text(scaling, &wants, out);
+    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
 }
 
-/* One of these into a file, or to standard output. */
-typedef kymo_status printer(kymo_scaling *scaling, FILE *out);
-
-static int print_to(const char *path, printer *print_it, kymo_scaling *scaling)
+static int print_page(void *ctx, FILE *out)
 {
-    const bool is_stdout = path == NULL || strcmp(path, "-") == 0;
-    FILE *out = is_stdout ? stdout : fopen(path, "w");
-    if (out == NULL)
-        return cli_fail("cannot write %s: %s", path, strerror(errno));
-    int status = print_it(scaling, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
-    if ((is_stdout ? fflush(out) : fclose(out)) != 0 && status == CLI_FINE)
-        status = cli_fail("cannot write %s: %s", is_stdout ? "the answer" : path, strerror(errno));
-    return status;
-}
-
-static int write_page(kymo_scaling *scaling)
-{
-    char quoted[4096];
-    const int status = print_to(given.html, kymo_scaling_html, scaling);
-    if (status == CLI_FINE && strcmp(given.html, "-") != 0)
-        cli_say("wrote %s; open it in a browser; it needs nothing else",
-                cli_quote(given.html, quoted, sizeof quoted));
-    return status;
+    return kymo_scaling_html(ctx, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
 }
 
 static int answer(kymo_scaling *scaling, double gate)
@@ -174,11 +153,12 @@ static int answer(kymo_scaling *scaling, double gate)
     const bool is_page = given.html != NULL && strcmp(given.html, "-") == 0;
     int status = CLI_FINE; /* files first: a reader of the answer that has seen enough ends us */
     if (given.html != NULL)
-        status = write_page(scaling);
+        status = cli_print_file(given.html, print_page, scaling,
+                                "open it in a browser; it needs nothing else");
     if (status == CLI_FINE && given.pictures != NULL)
         status = scale_write_pictures(scaling, given.pictures, given.itwinai_names);
     if (status == CLI_FINE && !is_page)
-        status = print_to(given.output, print, scaling);
+        status = cli_print_file(given.output, print, scaling, NULL);
     if (status == CLI_FINE && given.gate != NULL)
         status = scale_check_gate(scaling, gate);
     return status;
@@ -213,7 +193,6 @@ static int run(int n_args, char **args)
         return cli_fail("--itwinai-names goes with --pictures DIR");
     if (given.gate != NULL && !cli_percent("fail-below-efficiency", given.gate, &gate))
         return CLI_BAD;
-    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
     kymo_scaling_runs *runs = NULL;
     if (kymo_scaling_runs_create(&runs) != KYMO_OK)
         return cli_fail("%s", kymo_last_error());

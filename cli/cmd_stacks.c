@@ -1,5 +1,4 @@
 /* kymo stacks: all threads of Python processes, once; equal stacks together. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,7 +39,6 @@ static int stacks(int n_args, char **args)
     pid_t *pids;
     if (!cli_pids(&cli_command_stacks, n_args, args, &pids))
         return CLI_BAD;
-    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us without a word */
     kymo_status status = kymo_sampler_stacks_read(pids, (size_t)n_args, &wants, &found);
     free(pids);
     if (status != KYMO_OK)

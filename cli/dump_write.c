@@ -18,8 +18,9 @@ static enum kymo_dump_type wanted_form(void)
                                                        : KYMO_DUMP_BINARY;
 }
 
-static int write_value(const struct dump_choice *choice, FILE *out)
+static int write_value(void *ctx, FILE *out)
 {
+    const struct dump_choice *const choice = ctx;
     struct kymo_tensor tensor;
     if (choice->value->dtype == KYMO_DTYPE_NONE && choice->value->text != NULL)
         return fwrite(choice->value->text, 1, choice->value->text_len, out) == choice->value->text_len
@@ -33,25 +34,10 @@ static int write_value(const struct dump_choice *choice, FILE *out)
                : cli_fail("%s", kymo_last_error());
 }
 
-static bool is_stdout(void)
-{
-    return dump_given.output == NULL || strcmp(dump_given.output, "-") == 0;
-}
-
 static int cat_value(void *ctx, const struct dump_choice *choice)
 {
     (void)ctx;
-    if (is_stdout())
-        return write_value(choice, stdout);
-    FILE *out = fopen(dump_given.output, "we");
-    if (out == NULL)
-        return cli_fail("cannot write %s: %s", dump_given.output, strerror(errno));
-    int status = write_value(choice, out);
-    if (fclose(out) != 0 && status == CLI_FINE)
-        status = cli_fail("cannot write %s: %s", dump_given.output, strerror(errno));
-    if (status != CLI_FINE)
-        unlink(dump_given.output);
-    return status;
+    return cli_print_file(dump_given.output, write_value, (void *)choice, NULL);
 }
 
 static int count_value(void *ctx, const struct dump_choice *choice)
@@ -121,18 +107,20 @@ static kymo_status make_images(const struct kymo_tensor *tensor,
     return kymo_images_create(tensor, KYMO_IMAGE_GREY, options, out);
 }
 
-static int save_image(const struct kymo_image *image, const char *path)
+static int print_image(void *ctx, FILE *out)
 {
     void *bytes;
     size_t len;
-    if (strcmp(path, "-") != 0)
-        return kymo_png_save(image, NULL, path) == KYMO_OK ? CLI_FINE
-                                                           : cli_fail("%s", kymo_last_error());
-    if (kymo_png_pack(image, NULL, &bytes, &len) != KYMO_OK)
+    if (kymo_png_pack(ctx, NULL, &bytes, &len) != KYMO_OK)
         return cli_fail("%s", kymo_last_error());
-    const bool is_out = fwrite(bytes, 1, len, stdout) == len;
+    const bool is_out = fwrite(bytes, 1, len, out) == len;
     kymo_png_free(bytes);
-    return is_out ? CLI_FINE : cli_fail("cannot write to standard output");
+    return is_out ? CLI_FINE : cli_fail("cannot write the image: %s", strerror(errno));
+}
+
+static int save_image(const struct kymo_image *image, const char *path)
+{
+    return cli_print_file(path, print_image, (void *)image, NULL);
 }
 
 /* "out.png" of picture 3 is "out-3.png". */

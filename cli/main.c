@@ -3,6 +3,8 @@
  * `kymo export` hands the events to another viewer. This file has the table of commands and picks
  * one; each has a file of its own.
  */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -149,6 +151,8 @@ static int dispatch(char **argv)
     return command != NULL ? run_command(command, argv + 2) : no_such_command(word);
 }
 
+void (*cli_inherited_sigpipe)(int sig) = SIG_DFL;
+
 int main(int argc, char **argv)
 {
     if (argc < 1)
@@ -158,9 +162,11 @@ int main(int argc, char **argv)
      * meant.
      */
     kymo_reset();
+    /* A reader that has seen enough (| head) ends us silently, whatever our parent made of SIGPIPE. */
+    cli_inherited_sigpipe = signal(SIGPIPE, SIG_DFL);
     int status = dispatch(argv);
     /* What could not be written to stdout was not answered. */
-    if (fflush(stdout) != 0 && status == CLI_FINE)
-        status = cli_fail("cannot write to standard output");
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_FINE)
+        status = cli_fail("cannot write to standard output: %s", strerror(errno));
     return status;
 }

@@ -40,7 +40,10 @@ static int spawn(char *const *program, const sigset_t *mask, pid_t *pid)
         return error;
     posix_spawnattr_setsigmask(&attr, mask);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    /* Its own SIGPIPE is what we were given. Nothing is written meanwhile. */
+    signal(SIGPIPE, cli_inherited_sigpipe);
     error = posix_spawnp(pid, program[0], NULL, &attr, program, environ);
+    signal(SIGPIPE, SIG_DFL);
     posix_spawnattr_destroy(&attr);
     return error;
 }

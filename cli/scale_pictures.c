@@ -52,7 +52,7 @@ int scale_write_picture(kymo_scaling *scaling, const char *directory, const char
     if (snprintf(path, sizeof path, "%s/%s.svg", directory, name) >= (int)sizeof path)
         written = cli_fail("the path %s is too long", directory);
     else if (status == KYMO_OK)
-        written = cli_replace_file(path, write_svg, &picture, NULL);
+        written = cli_write_file(path, write_svg, &picture, NULL);
     else if (status != KYMO_EFORMAT) /* that one: the runs do not have it */
         written = cli_fail("%s", kymo_last_error());
     *n_written += status == KYMO_OK && written == CLI_FINE;

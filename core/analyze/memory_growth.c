@@ -1,6 +1,7 @@
 /*
- * What becomes more. Points are taken at the ends of iterations, where a loop that leaks nothing holds the same each time.
- * The line through them is by medians, so that a cache that fills at first, or a checkpoint now and then, does not tilt it.
+ * What grows. Points are taken at the ends of iterations, where a loop that leaks nothing holds the same each time; without
+ * iterations, at even times. Warm-up is left out: the first fifth, and imports. The line through the points is by medians, so
+ * that a checkpoint now and then does not tilt it. Growth is a leak only where it goes on to the end.
  */
 #include <math.h>
 #include <string.h>
@@ -47,26 +48,69 @@ struct moments {
     const char *unit;
 };
 
-static void choose_moments(const struct kymo__memory_pool *pool, struct moments *m)
+/* Whether a stack was in an import: what that allocates stays, and is start-up. */
+static bool is_import(const struct kymo_memory_report *report, uint32_t stack)
 {
-    const size_t n = pool->iterations.n;
-    m->n = 0;
-    if (n >= LEAST_POINTS) {
-        const size_t n_points = KYMO__MIN(n, (size_t)KYMO__LINE_POINTS);
-        for (size_t i = 0; i < n_points; i++)
-            m->ns[m->n++] = pool->iterations.at[i * (n - 1) / (n_points - 1)].end_ns;
-        m->per = (double)(n - 1) / (double)(n_points - 1);
-        m->unit = "iteration";
-    } else if (!pool->is_ordered && pool->last_ns > pool->first_ns &&
-               pool->last_ns - pool->first_ns >= NS_A_SECOND) {
-        /* Less than a second is how a program begins: what that comes to in a second, nobody knows. */
-        const double span = (double)(pool->last_ns - pool->first_ns);
-        for (size_t i = 0; i < N_SLICES;
-             i++) /* the very end is left out: what a program frees there is no news */
-            m->ns[m->n++] = pool->first_ns + (uint64_t)(span * ((double)i + 0.5) / N_SLICES);
-        m->per = span / N_SLICES / 1e9;
-        m->unit = "second";
+    if (stack >= report->n_stacks)
+        return false;
+    for (size_t i = 0; i < report->stacks[stack].n; i++) {
+        const struct kymo__name *const name =
+            &report->names.names[report->frames[report->stacks[stack].first + i]];
+        if (memmem(name->text, name->len, "<frozen importlib", 17) != NULL)
+            return true;
     }
+    return false;
+}
+
+/* When imports were done but for a twentieth of what they allocate; the begin where there were none. Blocks are by begin. */
+static uint64_t end_of_imports(const struct kymo_memory_report *report,
+                               const struct kymo__memory_pool *pool)
+{
+    double whole = 0, sum = 0;
+    for (size_t i = 0; i < pool->n_blocks; i++)
+        whole += is_import(report, pool->blocks[i].stack) ? pool->blocks[i].bytes : 0;
+    for (size_t i = 0; whole > 0 && i < pool->n_blocks; i++) {
+        sum += is_import(report, pool->blocks[i].stack) ? pool->blocks[i].bytes : 0;
+        if (sum >= 0.95 * whole)
+            return pool->blocks[i].begin_ns;
+    }
+    return pool->first_ns;
+}
+
+/* The first fifth warms up: caches fill, buffers get their sizes. */
+static void choose_iterations(const struct kymo__memory_pool *pool, struct moments *m)
+{
+    const size_t skip = KYMO__MIN(pool->iterations.n / 5, pool->iterations.n - LEAST_POINTS),
+                 n = pool->iterations.n - skip, n_points = KYMO__MIN(n, (size_t)KYMO__LINE_POINTS);
+    for (size_t i = 0; i < n_points; i++)
+        m->ns[m->n++] = pool->iterations.at[skip + i * (n - 1) / (n_points - 1)].end_ns;
+    m->per = (double)(n - 1) / (double)(n_points - 1);
+    m->unit = "iteration";
+}
+
+static void choose_times(const struct kymo_memory_report *report,
+                         const struct kymo__memory_pool *pool, struct moments *m)
+{
+    const uint64_t whole = pool->last_ns - pool->first_ns,
+                   begin = KYMO__MAX(pool->first_ns + whole / 5, end_of_imports(report, pool));
+    /* Less is how a program starts: what that comes to in a second, nobody knows. */
+    if (whole < NS_A_SECOND || pool->last_ns - begin < NS_A_SECOND / 2)
+        return;
+    const double span = (double)(pool->last_ns - begin);
+    for (size_t i = 0; i < N_SLICES; i++) /* without the very end, where a program frees */
+        m->ns[m->n++] = begin + (uint64_t)(span * ((double)i + 0.5) / N_SLICES);
+    m->per = span / N_SLICES / 1e9;
+    m->unit = "second";
+}
+
+static void choose_moments(const struct kymo_memory_report *report,
+                           const struct kymo__memory_pool *pool, struct moments *m)
+{
+    m->n = 0;
+    if (pool->iterations.n >= LEAST_POINTS)
+        choose_iterations(pool, m);
+    else if (!pool->is_ordered && pool->last_ns > pool->first_ns)
+        choose_times(report, pool, m);
 }
 
 /* How many moments lie before `ns`. */
@@ -91,16 +135,43 @@ struct grown {
     uint32_t where, stack; /* the latter of its largest block */
 };
 
-/* Points before a program that ends frees what it had: up to the last that is near the highest. At least six. */
+/* Points before a program that ends frees what it had: without those of the last tenth that are far below the highest. */
 static size_t n_until_teardown(const double *y, size_t n)
 {
-    enum { FEWEST = 6 };
+    const size_t fewest = n - n / 10;
     double most = y[0];
     for (size_t i = 1; i < n; i++)
         most = fmax(most, y[i]);
-    while (n > FEWEST && y[n - 1] < 0.9 * most)
+    while (n > fewest && y[n - 1] < 0.9 * most)
         n--;
     return n;
+}
+
+static double least_of(const double *y, size_t n)
+{
+    double least = y[0];
+    for (size_t i = 1; i < n; i++)
+        least = fmin(least, y[i]);
+    return least;
+}
+
+/*
+ * Whether `n` points grow to their end: a cache that fills and stops is flat in the last half or quarter, and what goes up
+ * and down again returns to its floor. `blur`: what the samples of a half may be off by. False without memory, in `*is`, too.
+ */
+static bool persists(const double *y, size_t n, double slope, double blur, bool *is)
+{
+    const size_t half = n / 2, quarter = KYMO__MAX(n / 4, (size_t)3);
+    struct kymo__memory_line later, last;
+    *is = false;
+    if (!kymo__memory_line(y + half, n - half, &later) ||
+        !kymo__memory_line(y + n - quarter, quarter, &last))
+        return false;
+    const double floors = least_of(y + half, n - half) - least_of(y, half),
+                 grown = last.slope * (double)quarter;
+    *is = later.low > 0 && floors + blur >= slope * (double)half / 2 &&
+          grown + blur >= slope * (double)quarter / 4;
+    return true;
 }
 
 static bool put_row(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
@@ -108,18 +179,19 @@ static bool put_row(struct kymo_memory_report *report, const struct kymo__memory
                     const struct grown *grown, double deviation)
 {
     kymo_table *const table = report->tables[KYMO__MEMORY_GROWTH];
-    struct kymo__memory_line line, later;
-    const size_t end = n_until_teardown(y, m->n), half = end / 2;
-    if (!kymo__memory_line(y, m->n, &line) || !kymo__memory_line(y + half, end - half, &later))
+    struct kymo__memory_line line;
+    bool is_to_the_end;
+    /* Iterations are over before the program frees what it had. */
+    const size_t n = pool->iterations.n >= LEAST_POINTS ? m->n : n_until_teardown(y, m->n);
+    if (!kymo__memory_line(y, n, &line) || !persists(y, n, line.slope, deviation, &is_to_the_end))
         return false;
     if (grown != NULL && line.slope <= 0)
         return true;
     /* What the samples at the end may be off by tilts the line. */
-    const double blur = 2 * deviation / (double)(m->n - 1);
+    const double blur = 2 * deviation / (double)(n - 1);
     line.low -= blur;
     line.high += blur;
-    const bool is_steady = strcmp(what, "resident") != 0 || pool->iterations.n >= LEAST_POINTS;
-    const double total = line.slope * (double)(m->n - 1);
+    const double total = line.slope * (double)(n - 1);
     const double least = fmax(LEAST_GROWTH, fmax(3 * deviation, pool->peak_bytes / 50));
     kymo__memory_put_whose(table, pool);
     kymo__put_string(table, what);
@@ -128,9 +200,8 @@ static bool put_row(struct kymo_memory_report *report, const struct kymo__memory
     kymo_table_f64(table, line.low / m->per);
     kymo_table_f64(table, line.high / m->per);
     kymo_table_f64(table, total);
-    kymo_table_u64(table, m->n);
-    /* What a program builds up at first and keeps grows no more in the second half of its time. */
-    kymo_table_bool(table, is_steady && line.low > 0 && later.low > 0 && total > least);
+    kymo_table_u64(table, n);
+    kymo_table_bool(table, line.low > 0 && is_to_the_end && total > least);
     if (grown != NULL) {
         kymo__memory_put_text(table, report, grown->where);
         kymo__memory_put_stack(table, report, grown->stack);
@@ -236,7 +307,7 @@ bool kymo__memory_put_growth(struct kymo_memory_report *report, const struct kym
     double *const y = kymo__calloc(KYMO__LINE_POINTS + 1, sizeof *y);
     bool done = m != NULL && y != NULL;
     if (done)
-        choose_moments(pool, m);
+        choose_moments(report, pool, m);
     if (done && m->n < LEAST_POINTS && pool->has_segments && !pool->is_ordered)
         kymo__memory_note(report,
                           "%s: no growth is told: the history has %zu iterations in %.3g s, and %d "

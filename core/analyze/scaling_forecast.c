@@ -46,10 +46,9 @@ static size_t n_terms(const struct task *task)
     return task->model == KYMO__SCALING_USL ? 3 : 2;
 }
 
-/* False when some point's error is not known; it is then 0. */
-static bool take_points(struct task *task)
+/* An error that is not known is 0. */
+static void take_points(struct task *task)
 {
-    bool is_known = true;
     for (size_t i = 0; i < task->series->n; i++) {
         const struct kymo__scaling_point *point = &task->scaling->points[task->series->first + i];
         const struct kymo__scaling_level *time = kymo__scaling_time(task->series, point);
@@ -59,11 +58,9 @@ static bool take_points(struct task *task)
         task->workers[task->n] = point->workers;
         task->seconds[task->n] = seconds;
         task->errors[task->n++] = isnan(time->error) ? 0 : time->error;
-        is_known &= !isnan(time->error);
         if (!isnan(time->error))
             task->df = time->is_common ? time->df : task->df + time->df;
     }
-    return is_known;
 }
 
 /* ---- how far off the points are ---- */
@@ -80,7 +77,7 @@ static double off_squares(const struct task *task)
 }
 
 /* Let errors be as large as the points' distances ask for. False when nothing tells how large they are. */
-static bool widen(struct task *task, bool is_known)
+static bool widen(struct task *task)
 {
     const double n_free = (double)task->n - (double)n_terms(task);
     const double off = off_squares(task);
@@ -88,15 +85,14 @@ static bool widen(struct task *task, bool is_known)
     for (size_t i = 0; i < task->n; i++)
         noise += task->errors[i] * task->errors[i] / (double)task->n;
     task->fit->residual = sqrt(off / (double)task->n);
-    if (!(n_free > 0))
-        return is_known;
     const double more = fmax(off / n_free - noise, 0);
     for (size_t i = 0; i < task->n; i++)
         task->errors[i] = sqrt(task->errors[i] * task->errors[i] + more);
     /* Welch and Satterthwaite: what the points' distances say is known by few of them. */
-    if (noise + more > 0)
-        task->df = (noise + more) * (noise + more) /
-                   (noise * noise / fmax(task->df, 1) + more * more / n_free);
+    if (!(noise + more > 0))
+        return false;
+    task->df =
+        (noise + more) * (noise + more) / (noise * noise / fmax(task->df, 1) + more * more / n_free);
     if (sqrt(more) > OFF_THE_CURVE)
         task->fit->reason = "the times do not follow this law";
     return true;
@@ -182,8 +178,6 @@ static void fit_value(struct task *task)
     for (size_t i = 0; i < kymo__scaling_n_asked(task->scaling); i++)
         fit->forecast[i].value =
             kymo__scaling_curve_at(&fit->curve, kymo__scaling_asked(task->scaling, task->series, i));
-    if (task->n == n_terms(task))
-        fit->reason = "as many points as parameters: nothing checks this fit";
 }
 
 static void fit_intervals(struct task *task)
@@ -214,16 +208,16 @@ static bool fit_model(struct task *task)
         return false;
     for (size_t i = 0; i < n_asked; i++)
         fit->forecast[i] = unknown;
-    const bool is_known = take_points(task);
+    take_points(task);
     fit->n_points = task->n;
-    if (task->n < n_terms(task)) {
+    if (task->n <= n_terms(task)) { /* as many parameters as points fit any times */
         fit->reason = task->model == KYMO__SCALING_USL
-                          ? "not fitted: it needs three numbers of workers at least"
-                          : "not fitted: it needs two numbers of workers at least";
+                          ? "not fitted: needs at least four numbers of workers"
+                          : "not fitted: needs at least three numbers of workers";
         return true;
     }
     fit_value(task);
-    if (widen(task, is_known))
+    if (widen(task))
         fit_intervals(task);
     return true;
 }

@@ -57,11 +57,6 @@ static bool has_one_run(const struct notes *notes, const struct kymo__scaling_po
     return kymo__scaling_time(notes->series, point)->n_runs == 1;
 }
 
-static bool has_one_value(const struct notes *notes, const struct kymo__scaling_point *point)
-{
-    return isnan(kymo__scaling_time(notes->series, point)->error);
-}
-
 /* Its only epochs are first ones. */
 static bool is_warm_up(const struct notes *notes, const struct kymo__scaling_point *point)
 {
@@ -193,9 +188,8 @@ static void note_sureness(const struct notes *notes)
     if (put_workers(notes, "one run with ", 0, n, has_one_run))
         kymo__buf_puts(notes->text,
                        df > 0 ? ": how much runs differ is taken from the repeats of the others\n"
-                              : ": how much runs differ is in no interval; repeats would tell\n");
-    if (put_workers(notes, "one time alone with ", 0, n, has_one_value))
-        kymo__buf_puts(notes->text, ", which has no interval\n");
+                              : ": there are no intervals, because a single run does not show how "
+                                "much runs differ; repeat the runs\n");
     if (put_workers(notes, "there is no epoch but the first with ", 0, n, is_warm_up))
         kymo__buf_puts(notes->text, "; it warms up, and is what is told\n");
 }
@@ -209,8 +203,8 @@ static void note_work(const struct notes *notes)
         kymo__scaling_name(notes->text, series);
         kymo__buf_printf(
             notes->text,
-            "the %s are not known; every number of workers is taken to do the same work "
-            "(strong scaling)\n",
+            "the %s are not known; every run is assumed to do the same work (strong scaling). If "
+            "each worker does the same work, use --kind weak\n",
             samples);
     }
     if (series->kind == KYMO__SCALING_MIXED) {
@@ -253,7 +247,10 @@ static void note_forecast(const struct notes *notes)
     double furthest = 0;
     for (size_t i = 0; i < kymo__scaling_n_asked(notes->scaling); i++)
         furthest = fmax(furthest, kymo__scaling_asked(notes->scaling, series, i));
-    if (series->n < 2 || !(furthest > (double)most * KYMO__SCALING_FURTHEST))
+    bool is_fitted = false;
+    for (unsigned model = 0; model < KYMO__N_SCALING_MODELS; model++)
+        is_fitted |= series->fits[model].is_fitted;
+    if (!is_fitted || !(furthest > (double)most * KYMO__SCALING_FURTHEST))
         return;
     kymo__scaling_name(notes->text, series);
     kymo__buf_printf(

@@ -79,16 +79,19 @@ static void compare_point(const struct kymo_scaling *scaling,
     const double ideal = (double)point->workers / baseline->workers;
     point->ideal = ideal;
     point->karp_flatt = point->karp_flatt_error = NAN;
-    point->speedup = (struct kymo__scaling_level){.value = 1, .low = 1, .high = 1};
+    const double sure = time->is_common ? 1 : NAN;
+    point->speedup = (struct kymo__scaling_level){.value = 1, .low = sure, .high = sure};
     if (point == baseline)
         return;
     point->speedup.value = first->value / time->value * point->work;
     point->speedup.error = sqrt(first->error * first->error + time->error * time->error);
     point->speedup.df = joint_df(first, time);
     point->speedup.low = point->speedup.high = NAN;
-    if (!isnan(point->speedup.error))
-        kymo__scaling_level_bound(&point->speedup, scaling->options.confidence);
-    point->karp_flatt = (1 / point->speedup.value - 1 / ideal) / (1 - 1 / ideal);
+    if (series->n > 2) /* one value alone tells nothing: its trend does */
+        point->karp_flatt = (1 / point->speedup.value - 1 / ideal) / (1 - 1 / ideal);
+    if (!time->is_common || isnan(point->speedup.error))
+        return; /* without repeats nothing shows how much runs differ */
+    kymo__scaling_level_bound(&point->speedup, scaling->options.confidence);
     point->karp_flatt_error = point->speedup.error / point->speedup.value / (1 - 1 / ideal);
 }
 

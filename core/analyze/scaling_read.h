@@ -120,6 +120,7 @@ enum kymo__measure {
     KYMO__MEASURE_UTILIZATION,
     KYMO__MEASURE_ENERGY,
     KYMO__MEASURE_INTERVAL,
+    KYMO__MEASURE_RATE,    /* training samples in a second */
     KYMO__MEASURE_SAMPLES, /* from here on: one number for a run */
     KYMO__MEASURE_BATCH,
     KYMO__MEASURE_COMPUTE,

@@ -20,6 +20,7 @@ const char *const kymo__measure_names[KYMO__N_MEASURES] = {
     "gpu_utilization_percent",
     "energy_j",
     "probing_interval",
+    "samples_per_s",
     "samples_per_epoch",
     "batch",
     "compute_s",
@@ -231,7 +232,8 @@ static bool add_number(struct kymo__measurements *m, const struct kymo__csv *csv
     struct kymo__measured_series *series = find_series(m, whose->first, row.rank, row.measure);
     if (series == NULL)
         return false;
-    const bool is_series = row.measure == KYMO__MEASURE_EPOCH || row.measure == KYMO__MEASURE_STEP;
+    const bool is_series = row.measure == KYMO__MEASURE_EPOCH ||
+                           row.measure == KYMO__MEASURE_STEP || row.measure == KYMO__MEASURE_RATE;
     if (isnan(row.step) && is_series)
         row.step = (double)series->n;
     else if (!isnan(row.step) && begins_anew(series, &row, whose->has_name))

@@ -2,6 +2,7 @@
  * Rows of a CSV of measurements as runs.
  *
  *   epochs, steps   of each the slowest rank
+ *   samples         as they are said; else by the samples in a second of all ranks, times their seconds
  *   energy          as it is said; else by readings of power, straight lines between them, of all ranks together. Without
  *                   those of all ranks, what a run took is not known
  *   the rest        the mean of what is said
@@ -42,7 +43,7 @@ static bool is_reading(const struct kymo__measured *row)
     return row->measure == KYMO__MEASURE_POWER || row->measure == KYMO__MEASURE_UTILIZATION;
 }
 
-/* Readings by rank and time; what all ranks take together by step. What is equal stays in the order of the file. */
+/* Readings by rank and time; what all ranks take together by step, then by rank. */
 static bool is_before(const void *a, const void *b)
 {
     const struct kymo__measured *x = a, *y = b;
@@ -56,7 +57,7 @@ static bool is_before(const void *a, const void *b)
         return x->unix_ms < y->unix_ms;
     if (isnan(x->step) || isnan(y->step))
         return isnan(y->step) && !isnan(x->step);
-    return x->step < y->step;
+    return x->step != y->step ? x->step < y->step : x->rank < y->rank;
 }
 
 /* ---- readings of power ---- */
@@ -230,6 +231,74 @@ static size_t slowest_of(const struct run_rows *rows, enum kymo__measure measure
     return n;
 }
 
+/* ---- training samples ---- */
+
+/* The rates of one step and the times of its ranks; both in order of ranks. */
+struct rated_step {
+    const struct kymo__measured *rates, *times;
+    size_t n_rates, n_times;
+};
+
+/* Samples of all ranks that have a rate. A rank that has no time of its own takes as long as the slowest. */
+static double samples_of_step(const struct rated_step *step)
+{
+    double samples = 0, slowest = 0;
+    for (size_t i = 0; i < step->n_times; i++)
+        slowest = fmax(slowest, step->times[i].value);
+    for (size_t i = 0, own = 0; i < step->n_rates; i++) {
+        const int32_t rank = step->rates[i].rank;
+        while (own < step->n_times && step->times[own].rank < rank)
+            own++;
+        const bool has_own = own < step->n_times && step->times[own].rank == rank;
+        samples += step->rates[i].value * (has_own ? step->times[own].value : slowest);
+    }
+    return samples;
+}
+
+/* Samples of an epoch, or of a step, by the rates of all ranks: a mean. NaN where some rank has no rate. */
+static double samples_by_rate(const struct run_rows *rows, enum kymo__measure times,
+                              uint32_t workers, size_t *n_ranks)
+{
+    const struct kymo__measured *rate = rows->of[KYMO__MEASURE_RATE], *time = rows->of[times];
+    const struct kymo__measured *const rate_end = rate + rows->n[KYMO__MEASURE_RATE],
+                                       *const time_end = time + rows->n[times];
+    double sum = 0;
+    size_t n = 0;
+    while (rate < rate_end) {
+        const double number = rate->step;
+        while (time < time_end && time->step < number)
+            time++;
+        struct rated_step step = {.rates = rate, .times = time};
+        for (; rate < rate_end && rate->step == number; rate++)
+            step.n_rates++;
+        for (; time < time_end && time->step == number; time++)
+            step.n_times++;
+        *n_ranks = KYMO__MAX(*n_ranks, step.n_rates);
+        if (step.n_times == 0 || (step.n_rates != workers && step.rates[0].rank >= 0))
+            continue;
+        sum += samples_of_step(&step);
+        n++;
+    }
+    return n != 0 ? sum / (double)n : NAN;
+}
+
+static kymo_status add_samples(const struct kymo__scaling_reading *reading,
+                               const struct run_rows *rows, struct kymo_scaling_run *run)
+{
+    const bool has_epochs = rows->n[KYMO__MEASURE_EPOCH] != 0;
+    double *const samples = has_epochs ? &run->samples_per_epoch : &run->batch;
+    size_t n_ranks = 0;
+    if (!isnan(*samples) || rows->n[KYMO__MEASURE_RATE] == 0)
+        return KYMO_OK;
+    *samples = samples_by_rate(rows, has_epochs ? KYMO__MEASURE_EPOCH : KYMO__MEASURE_STEP,
+                               run->workers, &n_ranks);
+    if (isnan(*samples) && n_ranks < run->workers)
+        return kymo__scaling_read_note(
+            reading, "%s: samples_per_s is known for %zu of %u ranks, so its samples are not known.",
+            run->name, n_ranks, (unsigned)run->workers);
+    return KYMO_OK;
+}
+
 /* Of many an even sample; the first is left out, which warms up, unless there is no other. */
 static size_t sample_steps(double *steps, size_t n)
 {
@@ -309,7 +378,9 @@ static kymo_status add_run(const struct kymo__scaling_reading *reading,
     run.epoch_s = values.epoch_s;
     run.step_s = values.step_s;
     add_means(rows, &run);
-    kymo_status status = add_energy(reading, rows, &run, &values);
+    kymo_status status = add_samples(reading, rows, &run);
+    if (status == KYMO_OK)
+        status = add_energy(reading, rows, &run, &values);
     run.epoch_j = has_energy(&run, &values) ? values.epoch_j : NULL;
     if (status == KYMO_OK)
         status = kymo__scaling_read_add(reading, &run);

@@ -7,7 +7,7 @@
  *
  * Two repeats are usual, and by themselves say next to nothing of how runs differ. So repeats of all points of a series
  * speak together: what they show in common is taken for each, also for a point with one run, unless a point by itself
- * is plainly less sure.
+ * is plainly less sure. Without any repeat there is no interval: epochs of one run do not show how much runs differ.
  */
 #include <math.h>
 
@@ -200,7 +200,7 @@ static void bound(const struct kymo_scaling *scaling, const struct kymo__scaling
             level->is_common = true;
         }
         level->error = fmax(level->error, level->epoch_error); /* whichever is known */
-        if (!isnan(level->error))
+        if (df > 0 && !isnan(level->error))
             kymo__scaling_level_bound(level, scaling->options.confidence);
     }
 }

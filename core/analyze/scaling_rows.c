@@ -64,7 +64,7 @@ static void put_point(kymo_table *table, const struct kymo_scaling *scaling,
                       const struct kymo__scaling_series *series,
                       const struct kymo__scaling_point *point)
 {
-    static const char *const kinds[] = {"strong", "weak", "mixed", "strong"};
+    static const char *const kinds[] = {"strong", "weak", "mixed", "unknown"};
     const struct kymo__scaling_level *time = kymo__scaling_time(series, point);
     const bool is_step = series->measure == KYMO__SCALING_STEP;
     put_series(table, series);

@@ -149,8 +149,30 @@ static kymo_status list_tasks(struct jobs *jobs, kymo_recording *const *recordin
 
 /* ---- the result ---- */
 
+/* A text COUNT LOW_PS HIGH_PS, as record_cost() writes it; a damaged log may say anything. */
+static void add_cost_part(struct kymo_cost_part *part, const char *text)
+{
+    unsigned long long n, low_ps, high_ps;
+    if (text[0] == '\0')
+        return;
+    part->n_processes++;
+    const bool is_known = sscanf(text, "%20llu %20llu %20llu", &n, &low_ps, &high_ps) == 3;
+    const double low_ns = is_known ? (double)n * (double)low_ps / 1000 : 0,
+                 high_ns = is_known ? (double)n * (double)high_ps / 1000 : 0;
+    if (!is_known || low_ns > high_ns || high_ns >= 0x1p60) {
+        part->n_unknown++;
+        return;
+    }
+    part->count += n;
+    part->low_ns += (uint64_t)low_ns;
+    part->high_ns += (uint64_t)high_ns;
+}
+
 static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
 {
+    add_cost_part(&cost->parts[KYMO_COST_GPU], process->gpu_cost);
+    add_cost_part(&cost->parts[KYMO_COST_CALLS], process->calls_cost);
+    add_cost_part(&cost->parts[KYMO_COST_MEMORY], process->memory_cost);
     const uint64_t first = process->first_ns;
     cost->events += process->n_events;
     const double in_program_ns = (double)process->n_events * process->event_cost_ns;
@@ -158,7 +180,7 @@ static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
         cost->in_program_ns += (uint64_t)in_program_ns;
     cost->flush_cpu_ns += process->flush_cpu_ns;
     cost->log_bytes += process->log_bytes;
-    cost->program_ns += process->last_ns > first ? process->last_ns - first : 0;
+    cost->program_ns += process->last_ns > first ? process->last_ns - first : process->open_ns;
     if (process->lost_events == 0)
         return;
     /* A flight recorder loses what came before the first event that it kept. */
@@ -170,6 +192,20 @@ static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
         cost->lost_events == 0 ? lost_first : KYMO__MIN(cost->lost_first_ns, lost_first);
     cost->lost_last_ns = KYMO__MAX(cost->lost_last_ns, lost_last);
     cost->lost_events += process->lost_events;
+}
+
+static void sum_cost(struct kymo_cost *cost, kymo_recording *const *recordings, size_t n)
+{
+    cost->low_ns = cost->high_ns = cost->in_program_ns;
+    for (size_t i = 0; i < KYMO_N_COSTS; i++) {
+        cost->low_ns += cost->parts[i].low_ns;
+        cost->high_ns += cost->parts[i].high_ns;
+    }
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = kymo_recording_n_processes(recordings[r]);
+             i < kymo_recording_n_logs(recordings[r]); i++)
+            if (strcmp(kymo_recording_process(recordings[r], i)->role, "sampler") == 0)
+                cost->is_sampled = 1;
 }
 
 static void note_source(kymo_summary *summary, const struct kymo__merge *merge)
@@ -206,6 +242,7 @@ static kymo_status make_result(kymo_summary *summary, struct kymo__merge *merge,
     summary->straggler = straggler != NULL ? (int32_t)(straggler - iterations->rows) : -1;
     for (size_t i = 0; i < merge->n_processes; i++)
         add_cost(&summary->cost, merge->processes[i]);
+    sum_cost(&summary->cost, recordings, n);
     note_source(summary, merge);
     summary->n_threads = merge->n_threads;
     summary->title = kymo__recordings_title(recordings, n);

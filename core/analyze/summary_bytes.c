@@ -41,7 +41,7 @@ static void process_number(struct archive *a, uint32_t *process)
 /* Who adds a field to one of these packs it here, where others need it, and makes VERSION one higher. */
 #define HAS_SIZE(type, size)                                                                       \
     static_assert(sizeof(struct type) == (size), "a new field may have to be packed as well")
-HAS_SIZE(kymo_process, 392); /* what only runs have is not packed */
+HAS_SIZE(kymo_process, 424); /* what only runs have is not packed */
 HAS_SIZE(kymo_lane_info, 32);
 HAS_SIZE(kymo_site_info, 48);
 HAS_SIZE(kymo__name_stats, 104);
@@ -145,6 +145,8 @@ static const struct {
     FIELD(memory, TEXT),       FIELD(memory_counts, TEXT),
     FIELD(sampling, TEXT),     FIELD(experiment, TEXT),
     FIELD(strategy, TEXT),     FIELD(start_time, U64),
+    FIELD(gpu_cost, TEXT),     FIELD(calls_cost, TEXT),
+    FIELD(memory_cost, TEXT),  FIELD(open_ns, U64),
 #undef FIELD
 };
 

@@ -105,7 +105,7 @@ KYMO_PRIVATE_API void kymo__work_together(kymo__worker *work, void *ctx, size_t 
 /* How many threads these will be at most, the calling one counted. */
 KYMO_PRIVATE_API size_t kymo__work_crew(size_t n_jobs, size_t n_tasks);
 
-/* ---- of libkymo-tools: heap.c, run_sort.c, temporary_file.c ---- */
+/* ---- of libkymo-tools: heap.c, map_file.c, run_sort.c, temporary_file.c ---- */
 
 /* Numbers by a key, the lowest first; of equal keys the lower number. */
 struct kymo__heap {
@@ -123,6 +123,16 @@ bool kymo__heap_put(struct kymo__heap *heap, uint32_t number, uint64_t key);
 void kymo__heap_remove(struct kymo__heap *heap, uint32_t number);
 void kymo__heap_fini(struct kymo__heap *heap);
 
+/*
+ * The bytes of a regular file that others may change, at least one, with zeros behind; NULL: it cannot be had. Where the
+ * file is cut meanwhile there are zeros, too, and no SIGBUS. Private and read-only. kymo__unmap_file takes NULL.
+ */
+void *kymo__map_file(int fd, size_t *len);
+void kymo__unmap_file(void *bytes, size_t len);
+/* The same for a private mapping of a file made by the caller. Returns false on out of memory. Before munmap: unguard. */
+KYMO_WARN_UNUSED bool kymo__map_guard(const void *begin, size_t len);
+void kymo__map_unguard(const void *begin);
+
 typedef bool kymo__is_before(const void *a, const void *b);
 /* `n` elements of `size` bytes. False without memory, with nothing moved. */
 KYMO_WARN_UNUSED bool kymo__sort_runs(void *base, size_t n, size_t size, kymo__is_before *is_before);
@@ -131,5 +141,7 @@ KYMO_WARN_UNUSED bool kymo__sort_runs(void *base, size_t n, size_t size, kymo__i
 KYMO_WARN_UNUSED kymo_status kymo__temporary_open(int *fd);
 /* The same, in `folder` first, unless that is NULL. */
 KYMO_WARN_UNUSED kymo_status kymo__temporary_open_in(const char *folder, int *fd);
+/* Make `bytes` the content of the file `path`. On failure an old file is as it was. Pipes and devices are written to. */
+KYMO_WARN_UNUSED kymo_status kymo__replace_file(const char *path, const void *bytes, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* A growing byte buffer, and the two ways text leaves us: as UTF-8 and as JSON. */
+/* A growing byte buffer, and the three ways text leaves us: as UTF-8, as JSON and escaped for a terminal. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,6 +153,57 @@ void kymo__json_put(struct kymo__buf *buf, const char *text, size_t len)
         i += n == 0 ? 1 : n;
     }
     kymo__buf_puts(buf, "\"");
+}
+
+/* What a terminal would obey, or show in another order: C0 and C1 controls, DEL, line separators, marks of direction. */
+static bool is_unsafe(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* The code point of a well-formed sequence of `n` bytes; all unsafe ones have 3 at most. */
+static uint32_t decode(const char *text, size_t n)
+{
+    const unsigned char *const s = (const unsigned char *)text;
+    return n == 1   ? s[0]
+           : n == 2 ? (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3f)
+           : n == 3 ? (uint32_t)(s[0] & 0x0f) << 12 | (uint32_t)(s[1] & 0x3f) << 6 | (s[2] & 0x3f)
+                    : UINT32_MAX;
+}
+
+/* The first character of `text` as a terminal may have it, in `spelled`; how many bytes of `text` it took. */
+static size_t spell(const char *text, size_t len, char spelled[8])
+{
+    const size_t n = kymo__utf8_length(text, len);
+    const uint32_t c = n != 0 ? decode(text, n) : 0;
+    if (n == 0)
+        snprintf(spelled, 8, REPLACEMENT);
+    else if (c == '\n' || c == '\t')
+        snprintf(spelled, 8, c == '\n' ? "\\n" : "\\t");
+    else if (is_unsafe(c))
+        snprintf(spelled, 8, c < 0x100 ? "\\x%02x" : "\\u%04x", (unsigned)c);
+    else
+        memcpy(mempcpy(spelled, text, n), "", 1);
+    return n != 0 ? n : 1;
+}
+
+size_t kymo_text_escape(const char *text, size_t len, char *into, size_t size)
+{
+    size_t used = 0, needed = 0;
+    for (size_t i = 0; i < len;) {
+        char spelled[8];
+        i += spell(text + i, len - i, spelled);
+        const size_t n = strlen(spelled);
+        if (used == needed && size > n && used < size - n) { /* else it is cut here */
+            memcpy(into + used, spelled, n);
+            used += n;
+        }
+        needed += n;
+    }
+    if (size != 0)
+        into[used] = '\0';
+    return needed;
 }
 
 bool kymo__write_all(int fd, const void *bytes, size_t len)

@@ -40,13 +40,14 @@ static char *sentence(void)
 
 static void remember(const char *head, const char *fmt, va_list args, const char *tail)
 {
-    char *const text = sentence();
+    char raw[SENTENCE_BYTES], *const text = sentence();
     if (text == NULL)
         return;
-    int n = snprintf(text, SENTENCE_BYTES, "%s", head);
-    n += vsnprintf(text + n, SENTENCE_BYTES - (size_t)n, fmt, args);
+    int n = snprintf(raw, sizeof raw, "%s", head);
+    n += vsnprintf(raw + n, sizeof raw - (size_t)n, fmt, args);
     if (tail != NULL && n >= 0 && n < SENTENCE_BYTES)
-        snprintf(text + n, SENTENCE_BYTES - (size_t)n, ": %s", tail);
+        snprintf(raw + n, sizeof raw - (size_t)n, ": %s", tail);
+    kymo_text_escape(raw, strlen(raw), text, SENTENCE_BYTES);
 }
 
 kymo_status kymo__fail(kymo_status status, const char *fmt, ...)

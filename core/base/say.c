@@ -30,11 +30,12 @@ static bool is_new(const char *sentence)
 
 void kymo__say(const char *fmt, ...)
 {
-    char sentence[1100];
+    char raw[1100], sentence[1100];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(sentence, sizeof sentence, fmt, args);
+    vsnprintf(raw, sizeof raw, fmt, args);
     va_end(args);
+    kymo_text_escape(raw, strlen(raw), sentence, sizeof sentence); /* names in it come from outside */
 
     pthread_mutex_lock(&lock);
     const bool speak = is_new(sentence);

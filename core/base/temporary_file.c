@@ -1,8 +1,10 @@
-/* Files without a name, for what need not outlive the process or must not. */
+/* Files without a name, for what need not outlive the process or must not; files that replace another when complete. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base_internal.h"
@@ -32,6 +34,48 @@ kymo_status kymo__temporary_open_in(const char *folder, int *fd)
                                 folders[1]);
     *fd = opened;
     return KYMO_OK;
+}
+
+/* With the permissions of `old`, or of a new file where that is NULL. */
+static int open_beside(const char *path, const struct stat *old, char *temporary, size_t size)
+{
+    char final[PATH_MAX];
+    if (snprintf(temporary, size, "%s.XXXXXX", realpath(path, final) != NULL ? final : path) >=
+        (int)size) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    const int fd = mkostemp(temporary, O_CLOEXEC);
+    const mode_t mask = umask(0);
+    umask(mask);
+    if (fd >= 0) /* some file systems have no permissions to set */
+        (void)!fchmod(fd, old != NULL ? old->st_mode & 07777 : 0666 & ~mask);
+    return fd;
+}
+
+kymo_status kymo__replace_file(const char *path, const void *bytes, size_t len)
+{
+    char temporary[PATH_MAX + 8], final[PATH_MAX];
+    struct stat old;
+    const bool is_there = stat(path, &old) == 0;
+    const bool is_renamed =
+        !is_there || S_ISREG(old.st_mode); /* nothing takes the place of a device */
+    const int fd = is_renamed
+                       ? open_beside(path, is_there ? &old : NULL, temporary, sizeof temporary)
+                       : open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return kymo__fail_errno("write %s", path);
+    kymo_status status = KYMO_OK;
+    if (!kymo__write_all(fd, bytes, len))
+        status = kymo__fail_errno("write %s", path);
+    if (close(fd) != 0 && status == KYMO_OK)
+        status = kymo__fail_errno("write %s", path);
+    if (status == KYMO_OK && is_renamed &&
+        rename(temporary, is_there && realpath(path, final) != NULL ? final : path) != 0)
+        status = kymo__fail_errno("write %s", path);
+    if (status != KYMO_OK && is_renamed)
+        unlink(temporary);
+    return status;
 }
 
 kymo_status kymo__temporary_open(int *fd)

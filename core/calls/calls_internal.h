@@ -123,6 +123,7 @@ struct kymo_calls {
     uint32_t n_threads;
     struct kymo__calls_told {
         size_t names, texts, threads;
+        uint64_t calls;      /* resumed generators count, too */
     } told;                  /* to the recording. Guarded by write_lock */
     struct kymo_calls *next; /* the registry of calls.c; guarded by its lock */
 };

@@ -29,6 +29,19 @@ static void set_recorded(struct kymo_calls *calls)
 }
 
 /* The lock is held. */
+static void write_cost(struct kymo_calls *calls)
+{
+    const uint64_t cost_ps = __atomic_load_n(&calls->cost_ps, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&calls->write_lock);
+    const uint64_t n = calls->told.calls;
+    pthread_mutex_unlock(&calls->write_lock);
+    if (cost_ps != 0 && n != 0)
+        kymo__record_cost(KYMO__KEY_CALLS_COST, n, cost_ps, cost_ps);
+    else
+        kymo__record_text(KYMO__KEY_CALLS_COST, KYMO__COST_UNKNOWN);
+}
+
+/* The lock is held. */
 static void write_now(void)
 {
     if (__atomic_load_n(&kymo__record.state, __ATOMIC_ACQUIRE) != KYMO__RECORD_OPEN ||
@@ -36,6 +49,8 @@ static void write_now(void)
         return;
     if (kymo__calls_append(recorded.calls, &kymo__record.log, true, 0) != KYMO_OK)
         kymo__record_failed(kymo_last_error());
+    else
+        write_cost(recorded.calls);
     recorded.written_ns = kymo__clock_ns(CLOCK_MONOTONIC);
 }
 

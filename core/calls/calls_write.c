@@ -20,6 +20,7 @@ struct writer {
     uint32_t profile;
     size_t head; /* bytes that each block begins with */
     kymo_status status;
+    uint64_t n_calls;   /* written so far */
     double ns_per_tick; /* as the block says it */
 };
 
@@ -157,6 +158,7 @@ static void put_chunk(struct writer *w, const struct kymo_calls_thread *thread,
         struct kymo__calls_sums now;
         if (kymo__calls_sums_get(thread, node, &now) && now.calls != before->calls) {
             put_sums(w, node->number, &now, before);
+            w->n_calls += now.calls - before->calls + now.resumes - before->resumes;
             if (written != NULL)
                 written->sums[i] = now;
         }
@@ -217,7 +219,7 @@ static struct kymo__calls_told put_definitions(struct writer *w, const struct ky
     put_functions(w, told->names);
     put_signatures(w, told->texts);
     put_threads(w, told->threads);
-    const struct kymo__calls_told now = {calls->n_names, calls->n_texts, calls->n_threads};
+    const struct kymo__calls_told now = {calls->n_names, calls->n_texts, calls->n_threads, 0};
     pthread_mutex_unlock(&calls->lock);
     return now;
 }
@@ -230,7 +232,7 @@ kymo_status kymo__calls_append(struct kymo_calls *calls, struct kymo__log *log, 
     pthread_mutex_lock(&calls->write_lock);
     w.ns_per_tick = unit_of(calls, is_delta);
     begin_block(&w);
-    const struct kymo__calls_told told = put_definitions(&w, is_delta ? &calls->told : &none);
+    struct kymo__calls_told told = put_definitions(&w, is_delta ? &calls->told : &none);
     uint64_t n_other = 0;
     /* The last one's link may change meanwhile: it is not followed. */
     const struct kymo_calls_thread *t = told.threads > 0 ? calls->threads : NULL;
@@ -242,6 +244,7 @@ kymo_status kymo__calls_append(struct kymo_calls *calls, struct kymo__log *log, 
     }
     put_losses(&w, n_other);
     end_block(&w);
+    told.calls = calls->told.calls + w.n_calls;
     if (is_delta && w.status == KYMO_OK)
         calls->told = told;
     pthread_mutex_unlock(&calls->write_lock);

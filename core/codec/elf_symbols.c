@@ -216,7 +216,8 @@ bool kymo__elf_first_address(const void *bytes, size_t len, uint64_t *out)
 static void open_file(struct kymo__elf_files *files, struct kymo__elf_file *file, uint64_t run_unix_ns)
 {
     struct stat status;
-    const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    /* The path is what a recording says: it may lead to a pipe or a terminal. */
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) {
@@ -226,9 +227,7 @@ static void open_file(struct kymo__elf_files *files, struct kymo__elf_file *file
     if ((uint64_t)status.st_mtim.tv_sec * 1000000000u > run_unix_ns) {
         files->n_newer++;
     } else {
-        void *const bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        file->bytes = bytes != MAP_FAILED ? bytes : NULL;
-        file->len = (size_t)status.st_size;
+        file->bytes = kymo__map_file(fd, &file->len);
         if (file->bytes != NULL &&
             !kymo__elf_symbols(file->bytes, file->len, &file->symbols, &file->n_symbols))
             file->n_symbols = 0;
@@ -268,7 +267,7 @@ void kymo__elf_files_fini(struct kymo__elf_files *files)
         kymo__free(files->files[i].path);
         kymo__free(files->files[i].symbols);
         if (files->files[i].bytes != NULL)
-            munmap(files->files[i].bytes, files->files[i].len);
+            kymo__unmap_file(files->files[i].bytes, files->files[i].len);
     }
     kymo__free(files->files);
 }

@@ -1,21 +1,34 @@
 /* What ACCV-Lab puts beside a .bin and a .png, so that its readers know what is in there. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "container/container_internal.h"
 
 void kymo__bin_meta_put(struct kymo__buf *out, const struct kymo_tensor *tensor)
 {
-    kymo__buf_puts(out, "{\"file_data_shape\": [");
+    kymo__buf_puts(out, "{\n  \"file_data_shape\": [");
     for (uint32_t i = 0; i < tensor->rank; i++)
-        kymo__buf_printf(out, "%s%" PRId64, i > 0 ? ", " : "", tensor->sizes[i]);
-    kymo__buf_printf(out, "], \"file_data_dtype\": \"torch.%s\"}", kymo_dtype_name(tensor->dtype));
+        kymo__buf_printf(out, "%s\n    %" PRId64, i > 0 ? "," : "", tensor->sizes[i]);
+    kymo__buf_printf(out, "%s],\n  \"file_data_dtype\": \"torch.%s\"\n}",
+                     tensor->rank > 0 ? "\n  " : "", kymo_dtype_name(tensor->dtype));
 }
 
-void kymo__image_meta_put(struct kymo__buf *out, double min, double max, const char *format)
+void kymo__image_meta_put(struct kymo__buf *out, enum kymo_dtype dtype, double min, double max,
+                          const char *format)
 {
-    kymo__buf_puts(out, "{\"original_range\": [");
-    kymo__json_double_put(out, min);
-    kymo__buf_puts(out, ", ");
-    kymo__json_double_put(out, max);
-    kymo__buf_printf(out, "], \"image_format\": \"%s\"}", format);
+    const double range[] = {min, max};
+    int64_t integers[] = {0, 0};
+    const bool is_integer =
+        dtype >= KYMO_U8 && dtype <= KYMO_I64 && fabs(min) < 0x1p63 && fabs(max) < 0x1p63;
+    for (int i = 0; i < 2 && is_integer; i++)
+        integers[i] = (int64_t)range[i];
+    const struct kymo_tensor both = {.data = is_integer ? (const void *)integers : range,
+                                     .dtype = is_integer ? KYMO_I64 : KYMO_F64,
+                                     .rank = 1,
+                                     .sizes = (const int64_t[]){2}};
+    const struct kymo__json_style style = {.nan = KYMO__NAN_WORD, .level = 1, .is_python = true};
+    kymo__buf_puts(out, "{\n  \"original_range\": ");
+    if (kymo__json_tensor_put(out, &both, &style) != KYMO_OK)
+        out->failed = true;
+    kymo__buf_printf(out, ",\n  \"image_format\": \"%s\"\n}", format);
 }

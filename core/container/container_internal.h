@@ -94,13 +94,17 @@ enum kymo__json_nan {
 struct kymo__json_style {
     enum kymo__json_nan nan;
     uint32_t level; /* how deep the list stands: two blanks each in front of its lines, but the first */
+    /* Byte for byte what Python's json.dumps(tensor.tolist(), indent=2) gives: each number on its own line, and those of
+     * narrow types with the digits of the double that Python makes of them. */
+    bool is_python;
 };
 
 /* Takes text; false ends the writing. */
 typedef bool kymo__text_sink(void *ctx, const char *text, size_t len);
 
 /*
- * Write a row-major tensor in host memory as nested lists, a line for each innermost one; of rank 0 as one value.
+ * Write a row-major tensor in host memory as nested lists, a line for each innermost one; of rank 0 as one value. Numbers
+ * have the fewest digits that give the same number in their own type.
  * Booleans are true and false; a complex number and a byte of two packed ones are lists of two. KYMO_EIO with no sentence
  * of its own where the sink refused; KYMO_EINVAL for a tensor that cannot be read, KYMO_ENOMEM.
  */
@@ -112,12 +116,16 @@ KYMO_PRIVATE_API KYMO_WARN_UNUSED kymo_status kymo__json_tensor_put(
 /* A number of its own: the shortest text, NaN and infinities as strings. */
 KYMO_PRIVATE_API void kymo__json_double_put(struct kymo__buf *out, double value);
 
+/* A string as Python's json.dumps() writes it: ASCII, what is not UTF-8 as U+FFFD, lone surrogates as they are. */
+KYMO_PRIVATE_API void kymo__json_python_string_put(struct kymo__buf *out, const char *text,
+                                                   size_t len);
+
 /* ---- bin_write.c: the texts beside .bin and .png of ACCV-Lab ---- */
 
 KYMO_PRIVATE_API void kymo__bin_meta_put(struct kymo__buf *out, const struct kymo_tensor *tensor);
-/* `format`: "RGB", "BGR", "Intensity". */
-KYMO_PRIVATE_API void kymo__image_meta_put(struct kymo__buf *out, double min, double max,
-                                           const char *format);
+/* `dtype`: of the numbers that were drawn; `format`: "RGB", "BGR", "Intensity". */
+KYMO_PRIVATE_API void kymo__image_meta_put(struct kymo__buf *out, enum kymo_dtype dtype, double min,
+                                           double max, const char *format);
 
 /* ---- manifest_write.c ---- */
 

@@ -56,7 +56,9 @@ static inline char *put_f32(const struct json_writer *w, char *out, const char *
 {
     float value;
     memcpy(&value, data, sizeof value);
-    return KYMO_LIKELY(isfinite(value)) ? kymo__f32_text(out, value) : put_not_finite(w, out, value);
+    if (KYMO_UNLIKELY(!isfinite(value)))
+        return put_not_finite(w, out, value);
+    return w->style->is_python ? kymo__f64_text(out, (double)value) : kymo__f32_text(out, value);
 }
 
 static inline char *put_f64(const struct json_writer *w, char *out, const char *data)
@@ -70,6 +72,8 @@ static inline char *put_small(const struct json_writer *w, char *out, enum kymo_
                               uint16_t bits)
 {
     KYMO_ASSERT(w->texts != NULL);
+    if (w->style->is_python && w->texts[bits].len > 0)
+        return kymo__f64_text(out, kymo__small_value(dtype, bits));
     const struct kymo__small_text *const text = &w->texts[bits];
     memcpy(out, text, sizeof *text);
     return KYMO_LIKELY(text->len > 0) ? out + text->len
@@ -155,6 +159,29 @@ static char *put_element(const struct json_writer *w, char *out, const char *dat
     }
 }
 
+static bool put_line(struct json_writer *w, const char *words, uint32_t level)
+{
+    if (!has_room(w, 8))
+        return false;
+    w->at = put_words(w->at, words);
+    for (; level > 0; level--) {
+        if (!has_room(w, 2))
+            return false;
+        w->at = put_words(w->at, "  ");
+    }
+    return true;
+}
+
+static bool put_column(struct json_writer *w, int64_t n, uint32_t level)
+{
+    for (int64_t i = 0; i < n; i++, w->data += w->element) {
+        if (!put_line(w, i > 0 ? ",\n" : "[\n", level + 1) || !has_room(w, ELEMENT_ROOM))
+            return false;
+        w->at = put_element(w, w->at, w->data);
+    }
+    return put_line(w, n > 0 ? "\n" : "[", n > 0 ? level : 0) && put_line(w, "]", 0);
+}
+
 static bool put_row(struct json_writer *w, int64_t n)
 {
     if (!has_room(w, ELEMENT_ROOM))
@@ -175,25 +202,12 @@ static bool put_row(struct json_writer *w, int64_t n)
     return true;
 }
 
-static bool put_line(struct json_writer *w, const char *words, uint32_t level)
-{
-    if (!has_room(w, 8 + 2 * (size_t)KYMO_MAX_RANK))
-        return false;
-    w->at = put_words(w->at, words);
-    for (level = KYMO__MIN(level, (uint32_t)2 * KYMO_MAX_RANK); level > 0; level--) {
-        if (!has_room(w, 2))
-            return false;
-        w->at = put_words(w->at, "  ");
-    }
-    return true;
-}
-
 static bool put_lists(struct json_writer *w, uint32_t axis)
 {
     const int64_t n = w->tensor->sizes[axis];
-    if (axis + 1 == w->tensor->rank || n == 0)
-        return put_row(w, n);
     const uint32_t level = w->style->level + axis;
+    if (axis + 1 == w->tensor->rank || n == 0)
+        return w->style->is_python ? put_column(w, n, level) : put_row(w, n);
     bool is_fine = put_line(w, "[\n", level + 1);
     for (int64_t i = 0; i < n && is_fine; i++)
         is_fine = (i == 0 || put_line(w, ",\n", level + 1)) && put_lists(w, axis + 1);
@@ -254,4 +268,48 @@ void kymo__json_double_put(struct kymo__buf *out, double value)
         kymo__buf_puts(out, isnan(value) ? "\"NaN\""
                             : value < 0  ? "\"-Infinity\""
                                          : "\"Infinity\"");
+}
+
+/* ---- strings as Python writes them ---- */
+
+/* The character at the start of a text, of `*n` bytes; a lone surrogate, as Python encodes it, is one, too. */
+static uint32_t take_character(const char *text, size_t len, size_t *n)
+{
+    const unsigned char *const s = (const unsigned char *)text;
+    const bool is_surrogate =
+        len >= 3 && s[0] == 0xed && s[1] >= 0xa0 && s[1] <= 0xbf && s[2] >= 0x80 && s[2] <= 0xbf;
+    *n = is_surrogate ? 3 : kymo__utf8_length(text, len);
+    switch (*n) {
+    case 0:
+        *n = 1;
+        return 0xfffd;
+    case 1:
+        return s[0];
+    case 2:
+        return (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3f);
+    case 3:
+        return (uint32_t)(s[0] & 0xf) << 12 | (uint32_t)(s[1] & 0x3f) << 6 | (s[2] & 0x3f);
+    default:
+        return (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 0x3f) << 12 |
+               (uint32_t)(s[2] & 0x3f) << 6 | (s[3] & 0x3f);
+    }
+}
+
+void kymo__json_python_string_put(struct kymo__buf *out, const char *text, size_t len)
+{
+    static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    kymo__buf_put(out, "\"", 1);
+    for (size_t n; len > 0; text += n, len -= n) {
+        const uint32_t c = take_character(text, len, &n);
+        const char *const at = c > 0 && c < 0x80 ? strchr(special, (int)c) : NULL;
+        if (at != NULL)
+            kymo__buf_printf(out, "\\%c", letters[at - special]);
+        else if (c >= ' ' && c <= '~')
+            kymo__buf_put(out, text, 1);
+        else if (c <= 0xffff)
+            kymo__buf_printf(out, "\\u%04x", c);
+        else
+            kymo__buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
+    }
+    kymo__buf_put(out, "\"", 1);
 }

@@ -8,12 +8,18 @@
 #include "diff/diff_pending.h"
 #include <kymo/image.h>
 
-static kymo_status draw(const struct kymo_dump_value *value, kymo_images **out)
+/* As the layout of the reference has them. */
+static kymo_status draw(const struct kymo__waiting *w, const struct kymo_dump_value *value,
+                        kymo_images **out)
 {
+    static const struct kymo_image_options accvlab = {.truncates = 1};
+    struct kymo_dumped_step step;
+    KYMO_TRY(kymo_dumps_step(w->reference.ctx, w->reference.number, &step));
+    const bool is_accvlab = step.layout == KYMO_DUMP_LAYOUT_ACCVLAB && value->image == NULL;
     const enum kymo_image_type type = value->type == KYMO_DUMP_IMAGE_RGB   ? KYMO_IMAGE_RGB
                                       : value->type == KYMO_DUMP_IMAGE_BGR ? KYMO_IMAGE_BGR
                                                                            : KYMO_IMAGE_GREY;
-    return kymo_images_create(&value->tensor, type, value->image, out);
+    return kymo_images_create(&value->tensor, type, is_accvlab ? &accvlab : value->image, out);
 }
 
 /* Let `n` pictures in a row be the value that is looked at. */
@@ -98,7 +104,7 @@ kymo_status kymo__diff_judge_pictures(struct kymo__waiting *w, const struct kymo
 {
     const size_t reference = kymo__diff_find_reference(w, w->value.name);
     kymo_images *images;
-    KYMO_TRY(draw(&entry->value, &images));
+    KYMO_TRY(draw(w, &entry->value, &images));
     const kymo_status status = reference != KYMO__DIFF_NONE && kymo_images_count(images) > 0
                                    ? judge_batch(w, images, reference)
                                    : judge_each(w, images);

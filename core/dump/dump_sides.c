@@ -146,7 +146,8 @@ static kymo_status save_picture(struct side *s, const struct kymo__dump_images *
     kymo_status st = save(s, suffix, NULL, bytes, len);
     lib->free_png(bytes);
     struct kymo__buf meta = {0};
-    kymo__image_meta_put(&meta, image->low, image->high, formats[image_type(s->item->value.type)]);
+    kymo__image_meta_put(&meta, s->item->value.tensor.dtype, image->low, image->high,
+                         formats[image_type(s->item->value.type)]);
     if (st == KYMO_OK)
         st = save_meta(s, &meta);
     kymo__buf_fini(&meta);
@@ -167,11 +168,13 @@ static void picture_suffix(char *out, size_t size, size_t number, uint32_t n_axe
 
 static kymo_status save_pictures(struct side *s)
 {
+    static const struct kymo_image_options accvlab = {.truncates = 1};
+    const bool is_accvlab = s->where->has_meta && s->item->image == NULL;
     const struct kymo__dump_images *lib;
     KYMO_TRY(kymo__dump_images_get(&lib));
     kymo_images *images;
-    KYMO_TRY(lib->create(&s->item->value.tensor, image_type(s->item->value.type), s->item->image,
-                         &images));
+    KYMO_TRY(lib->create(&s->item->value.tensor, image_type(s->item->value.type),
+                         is_accvlab ? &accvlab : s->item->image, &images));
     const int64_t *sizes;
     const uint32_t n_axes = lib->axes(images, &sizes);
     const size_t n = lib->count(images);

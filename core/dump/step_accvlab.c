@@ -1,5 +1,6 @@
 /*
- * Layout accvlab: a folder for each step, the tree as JSON, files of values beside it. Each file appears under its name when
+ * Layout accvlab: a folder for each step, the tree as JSON, files of values beside it. The JSON has the bytes that Python's
+ * json.dump(tree, indent=2) gives, so that dumps of ACCV-Lab and of kymo can be compared by any means. Each file appears under its name when
  * it is whole, tensors.json last, so that a step that has it is complete. What an earlier run left in the folder goes.
  */
 #include <errno.h>
@@ -32,7 +33,7 @@ static void put_text(struct writer *w, const char *text)
 static void put_string(struct writer *w, const char *text, size_t len)
 {
     struct kymo__buf quoted = {0};
-    kymo__json_put(&quoted, text, len);
+    kymo__json_python_string_put(&quoted, text, len);
     if (quoted.failed && w->file.status == KYMO_OK)
         w->file.status = kymo__fail(KYMO_ENOMEM, "no memory to write step %" PRIu64, w->step->number);
     kymo__dump_file_put(&w->file, quoted.data, quoted.len);
@@ -84,7 +85,7 @@ static void put_names(struct writer *w, const struct kymo__dump_item *item, uint
 
 static void put_tensor(struct writer *w, const struct kymo__dump_item *item, uint32_t level)
 {
-    const struct kymo__json_style style = {.nan = KYMO__NAN_WORD, .level = level};
+    const struct kymo__json_style style = {.nan = KYMO__NAN_WORD, .level = level, .is_python = true};
     const kymo_status st =
         kymo__json_tensor_write(&item->value.tensor, &style, kymo__dump_file_sink, &w->file);
     if (st != KYMO_OK && w->file.status == KYMO_OK)

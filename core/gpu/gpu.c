@@ -251,6 +251,15 @@ void kymo__gpu_say_failure(void)
     kymo__record_note(kymo_last_error());
 }
 
+void kymo__gpu_give_up(void)
+{
+    kymo__gpu_say_failure();
+    __atomic_store_n(&gpu->tells, KYMO__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&gpu->lock);
+    set_off();
+    pthread_mutex_unlock(&gpu->lock);
+}
+
 /* The driver holds locks of its own here: whoever waits for it must not be waited for, as the thread with orders may. */
 void kymo_gpu_injected(void)
 {
@@ -261,14 +270,17 @@ void kymo_gpu_injected(void)
     const bool begins = gpu->is_on && gpu->is_armed && is_due(&is_kept);
     __atomic_store_n(&gpu->is_armed, false, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&gpu->lock);
+    __atomic_store_n(&gpu->is_injected, true, __ATOMIC_RELAXED);
     if (begins && begin_or_off(is_kept) != KYMO_OK)
         kymo__gpu_say_failure();
+    __atomic_store_n(&gpu->is_injected, false, __ATOMIC_RELAXED);
 }
 
 /* ---- what the switchboard says ---- */
 
 static void start_as_wanted(const struct kymo__settings *s)
 {
+    kymo__gpu_cost_reset();
     if (s->gpu.is_wanted)
         __atomic_store_n(&gpu->wants_syncs, s->gpu.syncs, __ATOMIC_RELAXED);
     const struct kymo_gpu_options o = {s->gpu.wait, s->gpu.warmup, s->gpu.active, s->gpu.repeat};
@@ -303,6 +315,7 @@ static void after_fork(bool in_child)
         gpu->is_child = gpu->is_child || gpu->is_tracing || gpu->session > 0 || had_orders;
         gpu->is_on = gpu->is_on && gpu->is_armed;
         gpu->is_tracing = false;
+        kymo__gpu_session_forget();
         gpu->keep_from = UINT64_MAX;
         memset(&gpu->counts, 0, sizeof gpu->counts);
     }

@@ -154,7 +154,7 @@ static bool is_inside_runtime(int domain, bool begins)
 
 /* Why this thread makes the idle call, until CUPTI tells of it. */
 static __thread struct {
-    enum { OTHERS, MARKS, FINALIZES } why;
+    enum { OTHERS, MARKS, FINALIZES, MEASURES } why;
     const struct kymo__cupti *cupti;
     uint64_t bound;
 } own __attribute__((tls_model("initial-exec")));
@@ -171,6 +171,11 @@ static bool make_idle_call(int why, const struct kymo__cupti *cupti)
     const bool is_told = own.why == OTHERS;
     own.why = OTHERS;
     return is_told;
+}
+
+void kymo__gpu_calls_set_own(bool is_own)
+{
+    own.why = is_own ? MEASURES : OTHERS;
 }
 
 bool kymo__gpu_finalize_in_call(const struct kymo__cupti *cupti, void *subscriber)
@@ -272,6 +277,9 @@ void kymo__gpu_call(void *ctx, int domain, uint32_t number, const struct kymo__c
     if (domain < KYMO__CUPTI_DRIVER || domain > KYMO__CUPTI_RUNTIME || number >= MAX_CALLS)
         return;
     const kymo_id site = calls[domain][number].site;
+    if (KYMO_UNLIKELY(__atomic_load_n(&kymo__gpu.awaits_context, __ATOMIC_ACQUIRE)) &&
+        call->site == 0 && (call->context != NULL || calls[domain][number].what == LAUNCH))
+        kymo__gpu_session_meet_context(call->context);
     if (site == 0 || is_inside_runtime(domain, call->site == 0))
         return;
     if (call->site == 0)

@@ -47,6 +47,9 @@ struct kymo__gpu {
     bool is_tracing; /* CUPTI is ours. Changed with the turn as well, so that one of both is enough to read it */
     struct kymo_gpu_options schedule;
 
+    bool is_injected; /* CUDA is being initialised: its driver must not be called. Relaxed */
+    bool awaits_context; /* records are enabled with the first call of a context. Acquire and release */
+
     bool wants_syncs; /* streams that wait are told too, at the price of each launch. Relaxed */
     const struct kymo__cupti *cupti; /* relaxed: CUPTI's threads read it, and it stands still once it is set */
     int tells;                       /* an enum kymo__gpu_calls. Atomic */
@@ -92,6 +95,8 @@ static inline bool kymo__gpu_is_earlier(uint32_t correlation)
 kymo_status kymo__gpu_take(bool is_kept);
 /* As the user and the recording's reader are told of a failure that nobody waits for. */
 void kymo__gpu_say_failure(void);
+/* The session cannot go on: report the last failure and record no more. */
+void kymo__gpu_give_up(void);
 /* Work is missing: a note in the recording. */
 void kymo__gpu_tell_losses(void);
 
@@ -107,8 +112,21 @@ struct kymo__gpu_ending {
 void kymo__gpu_session_stop(struct kymo__gpu_ending ending);
 /* The lock is held: keep records from now on. */
 void kymo__gpu_keep(void);
+/* Before the first call of a context: enable records, which an injected session leaves until now. */
+void kymo__gpu_session_meet_context(void *context);
+/* In a forked child. */
+void kymo__gpu_session_forget(void);
 /* Once CUDA is there, so that its own handlers come after ours: at exit, take what CUPTI has. */
 void kymo__gpu_expect_exit(void);
+
+/* ---- gpu_cost.c: what tracing costs a call; the calls made here are not recorded ---- */
+/* Time calls of `context` (NULL: none) before CUPTI's records are enabled, and after. The first time counts. */
+void kymo__gpu_cost_untraced(void *context);
+void kymo__gpu_cost_traced(void *context);
+/* A recording begins: calls are counted from here. */
+void kymo__gpu_cost_reset(void);
+/* Write the cost so far into the recording. */
+void kymo__gpu_cost_record(void);
 
 /* ---- gpu_orders.c: what a thread does; the lock is held. False: there is no thread to be had, and kymo_gpu_settle() does it ---- */
 /* Have CUPTI taken. */
@@ -135,6 +153,8 @@ kymo__cupti_callback kymo__gpu_call;
  * GPU and LAUNCH have it.
  */
 uint64_t kymo__gpu_calls_mark(void);
+/* Calls of this thread are kymo's own, and not recorded, until it says otherwise. */
+void kymo__gpu_calls_set_own(bool is_own);
 /* No call is told any more, and those that were have ended, unless one takes longer than a tenth of a second. */
 void kymo__gpu_calls_end(void);
 /* Call something of the driver and finalize CUPTI at the end of that call. False when it did not come to that. */

@@ -61,6 +61,99 @@ static void disable_kinds(const struct kymo__cupti *cupti)
         cupti->disable(kinds[i]);
 }
 
+static kymo_status enable_kinds(const struct kymo__cupti *cupti)
+{
+    int result = KYMO__CUPTI_SUCCESS;
+    for (size_t i = 0; i < KYMO__COUNT_OF(kinds); i++) {
+        if (kinds[i] == KYMO__CUPTI_SYNC && !gpu->wants_syncs)
+            continue;
+        const int one = cupti->enable(kinds[i]);
+        result = kinds[i] == KYMO__CUPTI_KERNEL ? one : result;
+    }
+    if (result == KYMO__CUPTI_SUCCESS)
+        return KYMO_OK;
+    disable_kinds(cupti);
+    return kymo__fail(KYMO_EUNAVAILABLE,
+                      "GPU activity is not recorded: CUPTI refuses kernel records (error %d); run "
+                      "'kymo doctor'",
+                      result);
+}
+
+/* ---- a context to time calls in ---- */
+
+struct found_context {
+    void *context;
+    int (*release)(int device); /* NULL: it is the thread's own */
+    int device;
+};
+
+/* The thread's context, else the first primary context that the program has made. */
+static struct found_context find_context(void)
+{
+    struct found_context found = {0};
+    const struct kymo__driver *const driver = kymo__driver_get();
+    int (*get_state)(int device, unsigned *flags, int *is_active) = NULL;
+    int (*retain)(void **context, int device) = NULL;
+    unsigned flags;
+    int is_active = 0;
+    if (driver == NULL || (driver->ctx_get_current(&found.context) == 0 && found.context != NULL))
+        return found;
+    *(void **)&get_state = kymo__driver_symbol("cuDevicePrimaryCtxGetState");
+    *(void **)&retain = kymo__driver_symbol("cuDevicePrimaryCtxRetain");
+    *(void **)&found.release = kymo__driver_symbol("cuDevicePrimaryCtxRelease_v2");
+    if (get_state == NULL || retain == NULL || found.release == NULL)
+        return (struct found_context){0};
+    while (!is_active && get_state(found.device, &flags, &is_active) == 0)
+        found.device += is_active ? 0 : 1;
+    return is_active && retain(&found.context, found.device) == 0 ? found : (struct found_context){0};
+}
+
+static void release_context(const struct found_context *found)
+{
+    if (found->release != NULL)
+        found->release(found->device);
+}
+
+/* ---- an injected session: CUDA is being initialised, and there is no context so far ---- */
+
+static struct {
+    pthread_mutex_t lock; /* held while records are enabled: other threads' first calls wait for that */
+} first = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void kymo__gpu_session_meet_context(void *context)
+{
+    pthread_mutex_lock(&first.lock);
+    if (__atomic_load_n(&gpu->awaits_context, __ATOMIC_RELAXED)) {
+        kymo__gpu_calls_set_own(true);
+        kymo__gpu_cost_untraced(context);
+        const kymo_status st = enable_kinds(gpu->cupti);
+        if (st == KYMO_OK)
+            kymo__gpu_cost_traced(context);
+        else
+            kymo__gpu_give_up();
+        kymo__gpu_calls_set_own(false);
+        if (st == KYMO_OK && kymo__gpu_keep_from() != UINT64_MAX) /* the timed calls are older */
+            kymo__gpu_keep();
+        __atomic_store_n(&gpu->awaits_context, false, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&first.lock);
+}
+
+static void stop_awaiting(void)
+{
+    pthread_mutex_lock(&first.lock);
+    __atomic_store_n(&gpu->awaits_context, false, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&first.lock);
+}
+
+void kymo__gpu_session_forget(void)
+{
+    pthread_mutex_init(&first.lock, NULL);
+    gpu->awaits_context = false;
+}
+
+/* ---- start ---- */
+
 kymo_status kymo__gpu_session_start(bool is_kept)
 {
     if (gpu->n_pauses > 0) {
@@ -82,22 +175,22 @@ kymo_status kymo__gpu_session_start(bool is_kept)
     __atomic_store_n(&gpu->context, NULL, __ATOMIC_RELAXED);
     cupti->register_clock(kymo__clock_ticks);
     cupti->register_buffers(kymo__gpu_buffer_request, kymo__gpu_buffer_complete);
-    int result = KYMO__CUPTI_SUCCESS;
-    for (size_t i = 0; i < KYMO__COUNT_OF(kinds); i++) {
-        if (kinds[i] == KYMO__CUPTI_SYNC && !gpu->wants_syncs)
-            continue;
-        const int one = cupti->enable(kinds[i]);
-        result = kinds[i] == KYMO__CUPTI_KERNEL ? one : result;
-    }
-    if (result != KYMO__CUPTI_SUCCESS) {
-        disable_kinds(cupti);
+    const bool is_injected = __atomic_load_n(&gpu->is_injected, __ATOMIC_RELAXED);
+    const struct found_context found = is_injected ? (struct found_context){0} : find_context();
+    kymo__gpu_cost_untraced(found.context);
+    const kymo_status st = is_injected ? KYMO_OK : enable_kinds(cupti);
+    if (st != KYMO_OK) {
         cupti->unsubscribe(gpu->subscriber);
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "GPU work is not recorded: CUPTI does not give records of kernels (error "
-                          "%d); 'kymo doctor' says more",
-                          result);
+        release_context(&found);
+        return st;
     }
+    __atomic_store_n(&gpu->awaits_context, is_injected, __ATOMIC_RELEASE);
     kymo__gpu_calls_enable(cupti, gpu->subscriber);
+    kymo__gpu_calls_set_own(true);
+    kymo__gpu_cost_traced(found.context);
+    kymo__gpu_calls_set_own(false);
+    release_context(&found);
+    kymo__record_text(KYMO__KEY_GPU_COST, KYMO__COST_UNKNOWN);
     kymo__gpu_poll_start(cupti);
     kymo__gpu_expect_exit();
     pthread_mutex_lock(&gpu->lock);
@@ -152,7 +245,9 @@ void kymo__gpu_session_stop(struct kymo__gpu_ending ending)
     if (!gpu->is_tracing)
         return;
     const struct kymo__cupti *cupti = gpu->cupti;
+    stop_awaiting();
     kymo__gpu_calls_end();
+    kymo__gpu_cost_record();
     if (!ending.is_exit)
         wait_for_work(&ending);
     kymo__gpu_poll_stop();

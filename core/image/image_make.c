@@ -159,6 +159,17 @@ static uint32_t sample_of(double value, double low, double high, double top)
     return (uint32_t)((share < 1 ? share : 1) * top + 0.5);
 }
 
+/* ((x - low) * (255 / (high - low))).astype(uint8), where torch divides by way of the reciprocal. */
+static uint8_t truncated_sample(double value, double low, double high, bool is_double)
+{
+    if (!(high > low) || !(value >= low)) /* NaN too */
+        return 0;
+    const double scaled = is_double
+                              ? (value - low) * (1 / (high - low) * 255)
+                              : (double)((float)(value - low) * (1 / (float)(high - low) * 255.0f));
+    return (uint8_t)(scaled < 255 ? scaled : 255);
+}
+
 static void put_mapped(const struct maker *m, const struct kymo_image *image, uint8_t *out)
 {
     static const uint8_t magenta[3] = {255, 0, 255};
@@ -180,12 +191,16 @@ static void put_plain(const struct maker *m, const struct kymo_image *image, uin
     const uint32_t n_channels = image->n_channels;
     const double top = image->depth == 16 ? 65535 : 255;
     const double alpha = full_alpha(m->shape->ordered.dtype);
+    const bool is_double = m->shape->ordered.dtype == KYMO_F64;
     for (size_t i = 0; i < m->shape->n_values; i++) {
         const uint32_t channel = (uint32_t)(i % n_channels);
         const bool is_alpha = m->shape->has_alpha && channel == n_channels - 1;
         const size_t from = m->type == KYMO_IMAGE_BGR ? i - channel + reversed[channel] : i;
-        const uint32_t sample = is_alpha ? sample_of(m->values[from], 0, alpha, top)
-                                         : sample_of(m->values[from], image->low, image->high, top);
+        const double value = m->values[from];
+        const uint32_t sample = is_alpha ? sample_of(value, 0, alpha, top)
+                                : m->options->truncates && image->depth == 8
+                                    ? truncated_sample(value, image->low, image->high, is_double)
+                                    : sample_of(value, image->low, image->high, top);
         if (image->depth == 16)
             memcpy(out + 2 * i, &(uint16_t){(uint16_t)sample}, 2);
         else

@@ -213,33 +213,13 @@ void kymo_png_free(void *bytes)
     kymo__free(bytes);
 }
 
-/* `path` is whole, or as it was before. */
-static kymo_status write_file(const char *path, const void *bytes, size_t len)
-{
-    char temporary[4096];
-    if (snprintf(temporary, sizeof temporary, "%s.%ld.part", path, (long)getpid()) >=
-        (int)sizeof temporary)
-        return kymo__fail(KYMO_EINVAL, "cannot write %.60s...: the path is too long", path);
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return kymo__fail_errno("write %s", path);
-    const bool is_written = kymo__write_all(fd, bytes, len);
-    const int error = errno;
-    if (close(fd) == 0 && is_written && rename(temporary, path) == 0)
-        return KYMO_OK;
-    errno = is_written ? errno : error;
-    const kymo_status status = kymo__fail_errno("write %s", path);
-    unlink(temporary);
-    return status;
-}
-
 kymo_status kymo_png_save(const struct kymo_image *image, const struct kymo_png_text *texts,
                           const char *path)
 {
     void *bytes = NULL;
     size_t len = 0;
     KYMO_TRY(kymo_png_pack(image, texts, &bytes, &len));
-    const kymo_status status = write_file(path, bytes, len);
+    const kymo_status status = kymo__replace_file(path, bytes, len);
     kymo_png_free(bytes);
     return status;
 }

@@ -85,6 +85,7 @@ static void tell_counts(void)
              counts.n_told, counts.n_dropped, counts.n_unfollowed, counts.ticks,
              kymo__memory_interval());
     kymo__record_text(KYMO__KEY_MEMORY_COUNTS, text);
+    kymo__memory_cost_record(&counts);
 }
 
 static void work(bool is_last)
@@ -93,8 +94,10 @@ static void work(bool is_last)
     const bool is_first = memory.read_ns == 0;
     if (is_first || memory.is_python_told != (kymo__memory_interpreter() != NULL))
         tell_sources();
-    if (is_first)
+    if (is_first) {
+        kymo__record_text(KYMO__KEY_MEMORY_COST, KYMO__COST_UNKNOWN);
         memory.adapted_ns = now;
+    }
     kymo__memory_write();
     if (is_first || is_last || now - memory.read_ns >= PERIOD_NS) {
         kymo__memory_resident_read(is_first, is_last);

@@ -92,6 +92,7 @@ struct kymo__memory_counts {
     uint64_t n_told, n_dropped,
         n_unfollowed; /* samples; entries for which the queue was full; no room among blocks */
     uint64_t ticks;   /* spent on telling */
+    uint64_t n_allocations; /* of all, estimated from the samples */
 };
 /* Begin to tell; an interval of 0 stands for the default, which may double, and 1 for every allocation. */
 void kymo__memory_sample_start(uint64_t interval);
@@ -102,6 +103,11 @@ void kymo__memory_counts_get(struct kymo__memory_counts *out);
 /* What this thread allocates from now on is kymo's own. */
 void kymo__memory_not_mine(void);
 void kymo__memory_sample_after_fork(void);
+
+/* ---- memory_cost.c ---- */
+
+/* Write what measuring has cost so far into the recording; the lock of memory.c is held. */
+void kymo__memory_cost_record(const struct kymo__memory_counts *counts);
 
 /* ---- memory_write.c ---- */
 

@@ -53,7 +53,8 @@ void kymo__memory_counts_get(struct kymo__memory_counts *out)
         .n_told = __atomic_load_n(&c->n_told, __ATOMIC_RELAXED),
         .n_dropped = __atomic_load_n(&c->n_dropped, __ATOMIC_RELAXED),
         .n_unfollowed = __atomic_load_n(&c->n_unfollowed, __ATOMIC_RELAXED),
-        .ticks = __atomic_load_n(&c->ticks, __ATOMIC_RELAXED)};
+        .ticks = __atomic_load_n(&c->ticks, __ATOMIC_RELAXED),
+        .n_allocations = __atomic_load_n(&c->n_allocations, __ATOMIC_RELAXED)};
 }
 
 void kymo__memory_sample_start(uint64_t interval)
@@ -175,6 +176,14 @@ static void publish(struct kymo__memory_entry *entry, uint64_t ticket, enum kymo
         kymo__flush_wake();
 }
 
+/* How many allocations of that size a sample represents: one over the probability that it is drawn. */
+static uint64_t n_represented(size_t bytes, uint64_t interval)
+{
+    return interval <= EVERY || bytes == 0
+               ? 1
+               : (uint64_t)(-1 / expm1(-(double)bytes / (double)interval) + 0.5);
+}
+
 static void tell(const struct kymo_memory_thread *thread, const void *block, size_t bytes,
                  enum kymo_memory_source source, void *const *frames, size_t n)
 {
@@ -200,6 +209,7 @@ static void tell(const struct kymo_memory_thread *thread, const void *block, siz
     entry->n_places = (uint32_t)kymo__places_now(entry->places, KYMO__MEMORY_PLACES);
     publish(entry, ticket, KYMO__MEMORY_TAKE, tick, number);
     add(&sampling.counts.n_told, 1);
+    add(&sampling.counts.n_allocations, n_represented(bytes, thread->interval));
     add(&sampling.counts.ticks, kymo__clock_ticks() - began);
 }
 

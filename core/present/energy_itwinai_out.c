@@ -25,7 +25,7 @@ static void put_name(struct kymo__buf *path, const char *text)
 }
 
 /* Rows from `first` on that are of its run, without the two columns that say so. */
-static kymo_status put_rows(struct kymo__buf *line, const kymo_table *table, size_t first, FILE *out)
+static void put_rows(struct kymo__buf *line, const kymo_table *table, size_t first)
 {
     const size_t n = kymo_table_n_columns(table);
     const uint64_t run = kymo__cell_of(table, first, "run").as.u64;
@@ -49,21 +49,16 @@ static kymo_status put_rows(struct kymo__buf *line, const kymo_table *table, siz
                 kymo__buf_printf(line, "%" PRIu64, cell.as.u64);
         }
         kymo__buf_puts(line, "\n");
-        KYMO_TRY(kymo__buf_to_stream(line, out));
     }
-    return KYMO_OK;
 }
 
 static kymo_status write_file(const char *path, const kymo_table *table, size_t first)
 {
-    struct kymo__buf line = {0};
-    FILE *out = fopen(path, "w");
-    if (out == NULL)
-        return kymo__fail_errno("write %s", path);
-    kymo_status status = put_rows(&line, table, first, out);
-    kymo__buf_fini(&line);
-    if (fclose(out) != 0 && status == KYMO_OK)
-        status = kymo__fail_errno("write %s", path);
+    struct kymo__buf text = {0};
+    put_rows(&text, table, first);
+    const kymo_status status = text.failed ? kymo__fail(KYMO_ENOMEM, "out of memory for %s", path)
+                                           : kymo__replace_file(path, text.data, text.len);
+    kymo__buf_fini(&text);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "present/page_heat.h"
+#include "present/report_internal.h"
 
 /* ---- tracks ---- */
 
@@ -189,13 +190,20 @@ static void put_cost(struct kymo__buf *json, const struct kymo_cost *cost)
     kymo__page_put_key(json, "cost");
     kymo__buf_puts(json, "{");
     kymo__page_put_number(json, "events", cost->events);
-    kymo__page_put_number(json, "in_program_ns", cost->in_program_ns);
+    kymo__page_put_number(json, "low_ns", cost->low_ns);
+    kymo__page_put_number(json, "high_ns", cost->high_ns);
     kymo__page_put_number(json, "flush_cpu_ns", cost->flush_cpu_ns);
     kymo__page_put_number(json, "log_bytes", cost->log_bytes);
     kymo__page_put_number(json, "program_ns", cost->program_ns);
     kymo__page_put_number(json, "lost_events", cost->lost_events);
     kymo__page_put_number(json, "lost_first_ns", cost->lost_first_ns);
     kymo__page_put_number(json, "lost_last_ns", cost->lost_last_ns);
+    kymo__page_put_key(json, "missing");
+    struct kymo__buf line = {0};
+    kymo__cost_put_missing(&line, cost);
+    kymo__json_put(json, line.failed ? "" : line.data, line.failed ? 0 : line.len);
+    kymo__buf_fini(&line);
+    kymo__buf_puts(json, ",");
     kymo__page_close(json, "},");
 }
 

@@ -280,33 +280,13 @@ static kymo_status put_loss(struct report *report)
 
 static kymo_status put_cost(struct report *report)
 {
-    const struct kymo_cost *cost = &report->summary->cost;
     struct kymo__buf *line = &report->line;
-    if (cost->events == 0)
-        return KYMO_OK;
-    if (report->summary->source[0] != '\0') {
+    if (report->summary->source[0] != '\0' && report->summary->cost.events != 0)
         kymo__buf_printf(line, "imported from %s", report->summary->source);
-        return end_line(report);
-    }
-    kymo__buf_puts(line, "kymo cost: ");
-    kymo__text_count_of(line, cost->events, "event");
-    if (cost->in_program_ns != 0) {
-        kymo__buf_printf(line, " x %.1f ns = ", (double)cost->in_program_ns / (double)cost->events);
-        kymo__text_duration(line, (double)cost->in_program_ns, NULL);
-    }
-    if (cost->in_program_ns != 0 && cost->program_ns != 0) {
-        kymo__buf_puts(line, ", ");
-        kymo__text_share(line, (double)cost->in_program_ns / (double)cost->program_ns);
-        kymo__buf_puts(line, " of the program");
-    }
-    if (cost->flush_cpu_ns != 0) {
-        kymo__buf_puts(line, "; flush thread ");
-        kymo__text_duration(line, (double)cost->flush_cpu_ns, NULL);
-        kymo__buf_puts(line, " CPU");
-    }
-    kymo__buf_puts(line, "; log ");
-    kymo__text_bytes(line, (double)cost->log_bytes);
-    return end_line(report);
+    else if (!kymo__cost_put(line, &report->summary->cost))
+        return KYMO_OK;
+    KYMO_TRY(end_line(report));
+    return kymo__cost_put_missing(line, &report->summary->cost) ? end_line(report) : KYMO_OK;
 }
 
 static kymo_status put_notes(struct report *report, const kymo_table *warnings)

@@ -63,4 +63,13 @@ KYMO_WARN_UNUSED kymo_status kymo__report_ranks(const kymo_summary *summary, str
 KYMO_WARN_UNUSED kymo_status kymo__report_workers(kymo_summary *summary, struct kymo__buf *line,
                                                   FILE *out);
 
+/* ---- cost_text.c ---- */
+
+/* The line on cost, without its end; false when there is nothing to print. */
+bool kymo__cost_put(struct kymo__buf *line, const struct kymo_cost *cost);
+/* The line that lists what the cost leaves out, the same. */
+bool kymo__cost_put_missing(struct kymo__buf *line, const struct kymo_cost *cost);
+/* The array of its parts. */
+void kymo__cost_put_json(struct kymo__buf *buf, const struct kymo_cost *cost);
+
 #endif

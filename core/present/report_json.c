@@ -77,7 +77,7 @@ static void put_cost(struct kymo__buf *buf, const struct kymo_cost *cost)
 {
     char share[40];
     const double program = cost->program_ns != 0 ? (double)cost->program_ns : 1;
-    char *end = kymo__put_f64(share, (double)cost->in_program_ns / program);
+    char *end = kymo__put_f64(share, (double)cost->high_ns / program);
     kymo__buf_puts(buf, "  \"cost\": {\n");
     put_number(buf, "events", cost->events);
     put_number(buf, "in_program_ns", cost->in_program_ns);
@@ -87,6 +87,11 @@ static void put_cost(struct kymo__buf *buf, const struct kymo_cost *cost)
     put_number(buf, "lost_events", cost->lost_events);
     put_number(buf, "lost_first_ns", cost->lost_first_ns);
     put_number(buf, "lost_last_ns", cost->lost_last_ns);
+    put_number(buf, "low_ns", cost->low_ns);
+    put_number(buf, "high_ns", cost->high_ns);
+    kymo__buf_puts(buf, "    \"parts\": ");
+    kymo__cost_put_json(buf, cost);
+    kymo__buf_printf(buf, ",\n    \"sampling_included\": %s,\n", cost->is_sampled ? "false" : "null");
     kymo__buf_printf(buf, "    \"share\": %.*s\n  }\n}\n", (int)(end - share), share);
 }
 

@@ -14,6 +14,7 @@ struct bars_picture {
     const char *low, *high;
     double times, y_at_most;
     bool is_of_runs;            /* from the table of runs: the median of repeats */
+    bool is_share;              /* of all columns together */
     bool is_seconds, is_joules; /* the unit fits the largest */
     const char *note;
 };
@@ -70,6 +71,15 @@ static const struct bars_picture pictures[] = {
      .y_at_most = 100,
      .note = "Sums of durations: what ran at the same time counts twice. Do not compare strategies "
              "by it."},
+    {.name = "computation_vs_other_plot", /* of runs without averages */
+     .title = "Computation and other",
+     .y_title = "share of a step (%), mean over ranks",
+     .parts = {"computation", "exposed communication", "exposed copies", "idle"},
+     .columns = {"compute_s", "communication_s", "memory_s", "idle_s"},
+     .colors = {0, 1, 5, 7},
+     .times = 100,
+     .y_at_most = 100,
+     .is_share = true},
     {.name = "computation_vs_communication_plot",
      .title = "Computation and communication, as itwinai counts",
      .y_title = "share of the two (%)",
@@ -80,6 +90,15 @@ static const struct bars_picture pictures[] = {
      .y_at_most = 100,
      .note = "Sums of durations: what ran at the same time counts twice. Do not compare strategies "
              "by it."},
+    {.name = "computation_vs_communication_plot",
+     .title = "Computation and exposed communication",
+     .y_title = "share of the two (%)",
+     .parts = {"computation", "exposed communication"},
+     .columns = {"compute_s", "communication_s"},
+     .colors = {0, 1},
+     .times = 100,
+     .y_at_most = 100,
+     .is_share = true},
 };
 
 /* What bars are made of, by number of workers and series; those without any value are not among them. */
@@ -142,6 +161,9 @@ static double value_of(const struct kymo__scaling_drawing *drawing,
 {
     if (picture->columns[part] == NULL)
         return 1 - kymo__scaling_number(drawing->list.points, row, picture->columns[0]);
+    if (picture->is_share)
+        return kymo__scaling_share(drawing->list.points, row, picture->columns[part],
+                                   picture->columns, grid->n_parts);
     return picture->is_of_runs
                ? median_of_runs(drawing, grid, row, picture->columns[part])
                : kymo__scaling_number(drawing->list.points, row, picture->columns[part]);

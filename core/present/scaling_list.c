@@ -16,6 +16,15 @@ double kymo__scaling_number(const kymo_table *table, size_t row, const char *col
     return type == KYMO_TYPE_I64 ? (double)cell.as.i64 : (double)cell.as.u64;
 }
 
+double kymo__scaling_share(const kymo_table *points, size_t row, const char *column,
+                           const char *const *columns, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += kymo__scaling_number(points, row, columns[i]);
+    return sum > 0 ? kymo__scaling_number(points, row, column) / sum : NAN;
+}
+
 static bool is_same_text(const kymo_table *points, size_t a, size_t b, const char *column)
 {
     const struct kymo_cell one = kymo__cell_of(points, a, column),

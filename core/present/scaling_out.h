@@ -36,6 +36,9 @@ void kymo__scaling_list_fini(struct kymo__scaling_list *list);
 
 /* A number of any type; NaN where there is none. */
 double kymo__scaling_number(const kymo_table *table, size_t row, const char *column);
+/* What a column is of the sum of several; NaN where one of them is not known. */
+double kymo__scaling_share(const kymo_table *points, size_t row, const char *column,
+                           const char *const *columns, size_t n);
 
 /* ---- scaling_sentence.c ---- */
 

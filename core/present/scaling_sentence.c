@@ -41,10 +41,9 @@ static uint64_t workers(const struct told *told, size_t i)
     return kymo__cell_of(told->points, told->series->first + i, "workers").as.u64;
 }
 
-static bool is_weak(const struct told *told)
+static bool is_kind(const struct told *told, const char *name)
 {
-    const struct kymo_cell kind = kymo__cell_of(told->points, told->series->first, "kind");
-    return kind.len == 4 && memcmp(kind.as.text, "weak", 4) == 0;
+    return strcmp(kymo__cell_of(told->points, told->series->first, "kind").as.text, name) == 0;
 }
 
 /* ---- how far ---- */
@@ -54,14 +53,17 @@ static void put_point(const struct told *told, size_t i)
 {
     const double low = number(told, i, "efficiency_low"), high = number(told, i, "efficiency_high");
     kymo__buf_printf(told->line,
-                     is_weak(told) ? "%" PRIu64 " workers do %.3g times the work of %" PRIu64
-                                     " in a second, %.1f %% of ideal"
-                                   : "%" PRIu64 " workers are %.3g times as fast as %" PRIu64
-                                     ", %.1f %% of ideal",
+                     is_kind(told, "weak")
+                         ? "%" PRIu64 " workers do %.3g times the work of %" PRIu64
+                           " in a second, %.1f %% of ideal"
+                         : "%" PRIu64 " workers are %.3g times as fast as %" PRIu64
+                           ", %.1f %% of ideal",
                      workers(told, i), number(told, i, "speedup"), workers(told, 0),
                      number(told, i, "efficiency") * 100);
     if (isfinite(low) && isfinite(high))
         kymo__buf_printf(told->line, " (%.1f to %.1f %%)", low * 100, high * 100);
+    else if (number(told, 0, "runs") == 1 && number(told, i, "runs") == 1)
+        kymo__buf_puts(told->line, " by one run each");
 }
 
 /* The last point up to which each has this share of ideal. */
@@ -213,10 +215,13 @@ void kymo__scaling_sentence(struct kymo__buf *line, kymo_scaling *scaling,
 {
     const struct told told = {line, list->points, &list->series[series]};
     const char *name = told.series->name;
+    const bool is_assumed = told.series->n > 1 && is_kind(&told, "unknown");
+    if (is_assumed)
+        kymo__buf_puts(line, "If every run does the same work, ");
     if (name[0] != '\0')
         kymo__text_put(line, name, strlen(name), 60);
     else
-        kymo__buf_puts(line, "It");
+        kymo__buf_puts(line, is_assumed ? "it" : "It");
     kymo__buf_puts(line, " ");
     if (told.series->n == 1) {
         kymo__buf_printf(line,

@@ -146,6 +146,9 @@ static kymo_status finish_info(struct kymo__log_scan *scan)
         info->start_unix_ns = scan->moments[0].realtime_ns;
         info->mono_to_unix_ns =
             (int64_t)(scan->moments[0].realtime_ns - scan->moments[0].monotonic_ns);
+        const uint64_t end_ns = scan->moments[scan->n_moments - 1].monotonic_ns;
+        if (end_ns > scan->moments[0].monotonic_ns)
+            info->open_ns = end_ns - scan->moments[0].monotonic_ns;
     }
     KYMO_TRY(kymo__clock_map_build(&log->clock, scan->moments, scan->n_moments, scan->tick_hz));
     if (scan->has_words) {
@@ -259,6 +262,9 @@ static const struct kymo__log_file nothing_known = {
              .experiment = "",
              .strategy = "",
              .exit_status = "",
+             .gpu_cost = "",
+             .calls_cost = "",
+             .memory_cost = "",
              .load = -1,
              .worker = -1},
 };

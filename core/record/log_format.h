@@ -147,6 +147,11 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_CLOCK "clock"     /* tsc, monotonic */
 #define KYMO__KEY_TICK_HZ "tick_hz" /* a first guess; the CLOCK blocks decide */
 #define KYMO__KEY_EVENT_COST "event_cost_ps"
+/* What an instrument cost the program so far: COUNT LOW_PS HIGH_PS (picoseconds for each), or "unknown". */
+#define KYMO__KEY_GPU_COST "gpu_cost"       /* calls of CUDA */
+#define KYMO__KEY_CALLS_COST "calls_cost"   /* calls of Python */
+#define KYMO__KEY_MEMORY_COST "memory_cost" /* allocations */
+#define KYMO__COST_UNKNOWN "unknown"
 #define KYMO__KEY_POOL "pool" /* path of the pool, "" when it is anonymous memory */
 #define KYMO__KEY_POLICY "policy"
 #define KYMO__KEY_BOOT_ID "boot_id"

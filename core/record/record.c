@@ -403,6 +403,13 @@ void kymo__record_note(const char *sentence)
     kymo__record_text(KYMO__KEY_NOTE, sentence);
 }
 
+void kymo__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t high_ps)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRIu64, n, low_ps, high_ps);
+    kymo__record_text(key, text);
+}
+
 /* ---- fork ---- */
 
 /*

@@ -448,6 +448,8 @@ void kymo__record_failed(const char *why);
 /* A text about the process, into the log that is open; a sentence for the reader of the recording. */
 void kymo__record_text(const char *key, const char *value);
 void kymo__record_note(const char *sentence);
+/* What an instrument has cost the program so far, by a key of log_format.h: between two costs for each of `n`. */
+void kymo__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t high_ps);
 void kymo__record_before_fork(void);
 void kymo__record_after_fork(bool in_child);
 

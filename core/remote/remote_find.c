@@ -6,8 +6,6 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "codec/elf_symbols.h"
@@ -32,20 +30,15 @@ static bool is_the_mapped_one(struct kymo__remote *remote, const struct kymo__re
 static bool open_path(struct kymo__remote *remote, const struct kymo__remote_map *map,
                       const char *path, struct file *out)
 {
-    struct stat status;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return false;
-    void *bytes = MAP_FAILED;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
-        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    *out = (struct file){0};
+    out->bytes = kymo__map_file(fd, &out->len);
     close(fd);
-    if (bytes == MAP_FAILED)
-        return false;
-    *out = (struct file){bytes, (size_t)status.st_size};
-    if (is_the_mapped_one(remote, map, out))
+    if (out->bytes != NULL && is_the_mapped_one(remote, map, out))
         return true;
-    munmap(out->bytes, out->len);
+    kymo__unmap_file(out->bytes, out->len);
     return false;
 }
 
@@ -100,7 +93,7 @@ static bool look_into(struct kymo__remote *remote, const struct kymo__remote_map
                 out->version = (uint32_t)version;
         }
     }
-    munmap(file.bytes, file.len);
+    kymo__unmap_file(file.bytes, file.len);
     return out->runtime != 0;
 }
 
@@ -115,7 +108,7 @@ static uint64_t section_of(struct kymo__remote *remote, const struct kymo__remot
     if (kymo__elf_first_address(file.bytes, file.len, &first) &&
         kymo__elf_section(file.bytes, file.len, name, &section, &n_bytes))
         at = section + (map->begin - first);
-    munmap(file.bytes, file.len);
+    kymo__unmap_file(file.bytes, file.len);
     return at;
 }
 

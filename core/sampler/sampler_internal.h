@@ -96,7 +96,9 @@ struct kymo__stops {
     uint64_t begin_ns; /* of the stop under way */
     timer_t timer;     /* ends a wait that takes too long */
     bool has_timer;
-    bool may_not_hurry; /* a higher priority is refused */
+    int policy;           /* of the scheduler, before the priority was raised */
+    bool is_raised;       /* the priority, for the stop under way */
+    bool has_no_priority; /* a higher one is refused, or could not be given back */
 };
 enum kymo__stopped kymo__thread_stop(struct kymo__stops *stops, pid_t tid);
 /* Let it go on; how long it stood. */

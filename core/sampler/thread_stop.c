@@ -78,15 +78,30 @@ static bool set_timer(struct kymo__stops *stops, bool is_on)
  * While a thread stands still for us, nothing of an ordinary priority shall come between: on a busy machine that would be
  * milliseconds. Where that is not allowed, it is as it is.
  */
-static void hurry(struct kymo__stops *stops, bool is_on)
+static void raise_priority(struct kymo__stops *stops)
 {
-    const struct sched_param first = {.sched_priority = 1}, none = {0};
-    if (stops->may_not_hurry)
+    const struct sched_param first = {.sched_priority = 1};
+    if (stops->has_no_priority || stops->is_raised)
         return;
-    if (is_on)
-        stops->may_not_hurry = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) != 0;
-    else
-        (void)sched_setscheduler(0, SCHED_OTHER, &none);
+    stops->policy = sched_getscheduler(0);
+    const int policy = stops->policy & ~SCHED_RESET_ON_FORK;
+    const bool is_ordinary = policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE;
+    stops->is_raised =
+        is_ordinary && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
+    stops->has_no_priority = !stops->is_raised;
+}
+
+/*
+ * The flag stays: to clear SCHED_RESET_ON_FORK takes CAP_SYS_NICE, which those who may have a real-time priority by
+ * RLIMIT_RTPRIO need not have. Where the priority cannot be given back, it is not raised again.
+ */
+static void drop_priority(struct kymo__stops *stops)
+{
+    const struct sched_param none = {0};
+    if (!stops->is_raised)
+        return;
+    stops->is_raised = sched_setscheduler(0, stops->policy | SCHED_RESET_ON_FORK, &none) != 0;
+    stops->has_no_priority = stops->is_raised;
 }
 
 /* Whether the thread stands still, whoever in this process was told of it. */
@@ -172,7 +187,7 @@ enum kymo__stopped kymo__thread_stop(struct kymo__stops *stops, pid_t tid)
     stops->signal = 0;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
         return errno == ESRCH ? KYMO__STOP_GONE : KYMO__STOP_FAILED;
-    hurry(stops, true);
+    raise_priority(stops);
     stops->begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
     enum kymo__stopped answer = KYMO__STOP_GONE;
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
@@ -182,7 +197,7 @@ enum kymo__stopped kymo__thread_stop(struct kymo__stops *stops, pid_t tid)
     if (answer == KYMO__STOP_LATE)
         stops->late[stops->n_late++].tid = tid;
     if (answer != KYMO__STOPPED)
-        hurry(stops, false);
+        drop_priority(stops);
     return answer;
 }
 
@@ -190,7 +205,7 @@ uint64_t kymo__thread_go(struct kymo__stops *stops, pid_t tid)
 {
     ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)stops->signal);
     const uint64_t stood_ns = kymo__clock_ns(CLOCK_MONOTONIC) - stops->begin_ns;
-    hurry(stops, false);
+    drop_priority(stops);
     return stood_ns;
 }
 

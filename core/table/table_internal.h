@@ -147,8 +147,8 @@ KYMO_PRIVATE_API void kymo__text_share(struct kymo__buf *buf, double share);
 KYMO_PRIVATE_API void kymo__text_count_of(struct kymo__buf *buf, uint64_t n, const char *thing);
 
 /*
- * A name or other text from outside, fit for a terminal: valid UTF-8, control characters as \n, \t, \x1b, and when it
- * is wider than `width` (0: no limit) its middle replaced by "...". Returns its width in columns.
+ * A name or other text from outside, escaped for a terminal (kymo_text_escape), and when it is wider than `width`
+ * (0: no limit) its middle replaced by "...". Returns its width in columns.
  */
 KYMO_PRIVATE_API size_t kymo__text_put(struct kymo__buf *buf, const char *text, size_t len,
                                        size_t width);

@@ -88,25 +88,6 @@ void kymo__text_count_of(struct kymo__buf *buf, uint64_t n, const char *thing)
 
 /* ---- texts from outside ---- */
 
-/* Valid UTF-8 with control characters spelled out. */
-static void put_escaped(struct kymo__buf *buf, const struct kymo__buf *valid)
-{
-    for (size_t i = 0; i < valid->len; i++) {
-        const unsigned char c = (unsigned char)valid->data[i];
-        const unsigned char next = i + 1 < valid->len ? (unsigned char)valid->data[i + 1] : 0;
-        if (c == '\n')
-            kymo__buf_puts(buf, "\\n");
-        else if (c == '\t')
-            kymo__buf_puts(buf, "\\t");
-        else if (c < 0x20 || c == 0x7f)
-            kymo__buf_printf(buf, "\\x%02x", c);
-        else if (c == 0xc2 && next < 0xa0 && next >= 0x80) /* U+0080 to U+009F command terminals, too */
-            kymo__buf_printf(buf, "\\x%02x", (unsigned char)valid->data[++i]);
-        else
-            kymo__buf_put(buf, &valid->data[i], 1);
-    }
-}
-
 static bool is_continuation(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;
@@ -142,13 +123,17 @@ static void put_cut(struct kymo__buf *buf, const struct kymo__buf *text, size_t 
 
 size_t kymo__text_put(struct kymo__buf *buf, const char *text, size_t len, size_t width)
 {
-    struct kymo__buf valid = {0}, escaped = {0};
+    struct kymo__buf escaped = {0};
     /* Nobody reads a name of a megabyte: what cannot be shown needs no escaping either. */
     enum { LONGEST = 4096 };
-    kymo__utf8_put(&valid, text, KYMO__MIN(len, (size_t)LONGEST));
-    if (!valid.failed)
-        put_escaped(&escaped, &valid);
-    buf->failed |= valid.failed || escaped.failed;
+    len = KYMO__MIN(len, (size_t)LONGEST);
+    const size_t needed = kymo_text_escape(text, len, NULL, 0) + 1;
+    char *const room = kymo__buf_extend(&escaped, needed);
+    if (room != NULL) {
+        kymo_text_escape(text, len, room, needed);
+        escaped.len--; /* the NUL */
+    }
+    buf->failed |= escaped.failed;
     size_t full = width_of(escaped.data, escaped.len);
     if (width != 0 && full > width) {
         put_cut(buf, &escaped, full, width);
@@ -156,7 +141,6 @@ size_t kymo__text_put(struct kymo__buf *buf, const char *text, size_t len, size_
     } else {
         kymo__buf_put(buf, escaped.data, escaped.len);
     }
-    kymo__buf_fini(&valid);
     kymo__buf_fini(&escaped);
     return full;
 }

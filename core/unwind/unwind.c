@@ -80,6 +80,7 @@ static void forget_jit(struct kymo__unwind *unwind)
         kymo__free(unwind->jit[i].symbol);
     unwind->n_jit = 0;
     unwind->jit_read_ns = 0;
+    unwind->jit_at = 0;
 }
 
 void kymo__unwind_destroy(struct kymo__unwind *unwind)

@@ -51,7 +51,7 @@ static bool take(struct kymo__program_symbols *symbols)
         return true;
     kymo__free(symbols->symbols);
     if (symbols->is_mapped)
-        munmap(symbols->bytes, symbols->len);
+        kymo__unmap_file(symbols->bytes, symbols->len);
     else
         kymo__free(symbols->bytes);
     *symbols = (struct kymo__program_symbols){0};
@@ -65,7 +65,7 @@ static bool take_file(struct kymo__program *program, const struct kymo__unwind_s
     const int fd = source->open_path(source->self, path);
     if (fd < 0)
         return false;
-    symbols->bytes = kymo__program_map(fd, &symbols->len);
+    symbols->bytes = kymo__map_file(fd, &symbols->len);
     symbols->is_mapped = true;
     close(fd);
     return symbols->bytes != NULL && take(symbols);

@@ -121,7 +121,7 @@ struct kymo__program_symbols {
     size_t n;
     void *bytes; /* NULL: they are the program's own */
     size_t len;
-    bool is_mapped; /* else allocated */
+    bool is_mapped; /* by kymo__map_file; else allocated */
 };
 /* A part of a program that has one name. */
 struct kymo__program_function {
@@ -166,8 +166,6 @@ struct kymo__program *kymo__program_open(struct kymo__unwind_files *files, int f
 /* A program that is nowhere but in memory, equal to one that is known or new; takes `bytes` over, also when it fails. */
 struct kymo__program *kymo__program_copy(struct kymo__unwind_files *files, void *bytes, size_t len,
                                          const char *path);
-/* The bytes of a regular file, to unmap; NULL: it is none. */
-void *kymo__program_map(int fd, size_t *len);
 /* The address, in the file's own counting, of what lies at `offset` in it. */
 bool kymo__program_address(const struct kymo__program *program, uint64_t offset, uint64_t *address);
 /* `n_bytes` at an address, NULL where the file has none. */
@@ -227,6 +225,7 @@ struct kymo__unwind {
     struct kymo__program_function *jit; /* of perf-PID.map, sorted */
     size_t n_jit, jit_cap;
     uint64_t jit_read_ns;
+    off_t jit_at; /* up to where the file was read */
 };
 
 /* Cut the text of /proc/PID/maps into mappings, in order of addresses; what is none is left out. False without memory. */

@@ -1,7 +1,6 @@
 /* An address becomes a name: by the symbols of its file, by perf-PID.map for generated code, else by where it is. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -154,24 +153,28 @@ static void take_line(struct kymo__unwind *unwind, const char *line, size_t len)
     unwind->n_jit++;
 }
 
+/* What the file has more than the last time. It is another's, who may write anything, or never end. */
 static void read_jit(struct kymo__unwind *unwind)
 {
-    size_t len;
+    enum { PIECE = 1 << 16, MAX_FILE = 64 << 20 };
     const int fd = unwind->source.open_perf_map(unwind->source.self);
-    if (fd < 0)
-        return;
-    char *const text = kymo__program_map(fd, &len);
-    close(fd);
-    if (text == NULL)
-        return;
-    for (const char *line = text, *const all = text + len; line < all;) {
-        const char *const end = memchr(line, '\n', (size_t)(all - line));
-        if (end == NULL) /* It is still being written. */
+    char *const text = fd >= 0 ? kymo__alloc(PIECE) : NULL;
+    while (text != NULL && unwind->jit_at < MAX_FILE) {
+        const ssize_t n = pread(fd, text, PIECE, unwind->jit_at);
+        if (n <= 0)
             break;
-        take_line(unwind, line, (size_t)(end - line));
-        line = end + 1;
+        const char *line = text;
+        for (const char *end; (end = memchr(line, '\n', (size_t)(text + n - line))) != NULL;) {
+            take_line(unwind, line, (size_t)(end - line));
+            line = end + 1;
+        }
+        if (line == text && n < PIECE) /* The line is still being written. */
+            break;
+        unwind->jit_at += line != text ? line - text : n;
     }
-    munmap(text, len);
+    kymo__free(text);
+    if (fd >= 0)
+        close(fd);
 }
 
 const struct kymo__program_function *kymo__unwind_jit_at(struct kymo__unwind *unwind, uint64_t pc)

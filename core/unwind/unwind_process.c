@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -55,10 +56,9 @@ static bool memory(void *self, uint64_t at, void *to, size_t n_bytes)
 }
 
 /* A fifo does not hold us up, a terminal does not become ours, and links stay within the target's root. */
-static int open_path(void *self, const char *path)
+static int open_in_root(const struct process *process, const char *path, int more_flags)
 {
-    const struct process *const process = self;
-    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | more_flags;
     if (path[0] != '/')
         return -1;
     if (process->root < 0)
@@ -68,6 +68,11 @@ static int open_path(void *self, const char *path)
     if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
         return (int)fd;
     return openat(process->root, path + strspn(path, "/"), flags); /* before Linux 5.6 */
+}
+
+static int open_path(void *self, const char *path)
+{
+    return open_in_root(self, path, 0);
 }
 
 /* By the mapping itself, which holds for deleted files too but takes privileges; else by its path. */
@@ -81,7 +86,21 @@ static int open_map(void *self, const struct kymo__unwind_map *map)
     return fd >= 0 ? fd : open_path(self, map->path);
 }
 
-/* Programs that generate code write /tmp/perf-PID.map, with the pid that they know themselves by. */
+/* Whether `fd` is a regular file of root or of the user that the process runs as, by the text of /proc/PID/status. */
+static bool is_trusted(int fd, const char *status)
+{
+    struct stat about;
+    unsigned real, effective;
+    const char *const line = strstr(status, "\nUid:");
+    return fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && line != NULL &&
+           sscanf(line, " Uid: %u %u", &real, &effective) == 2 &&
+           (about.st_uid == 0 || about.st_uid == real || about.st_uid == effective);
+}
+
+/*
+ * Programs that generate code write /tmp/perf-PID.map, with the pid that they know themselves by. Any user can make a file
+ * of that name first: it counts when the target itself, or root, could have written it.
+ */
 static int open_perf_map(void *self)
 {
     const struct process *const process = self;
@@ -98,7 +117,11 @@ static int open_perf_map(void *self)
         kymo__parse_number(last, (size_t)(end - last), &pid);
     }
     snprintf(path, sizeof path, "/tmp/perf-%llu.map", (unsigned long long)pid);
-    return open_path(self, path);
+    const int fd = len > 0 ? open_in_root(process, path, O_NOFOLLOW) : -1;
+    if (fd < 0 || is_trusted(fd, status))
+        return fd;
+    close(fd);
+    return -1;
 }
 
 static void source_close(void *self)

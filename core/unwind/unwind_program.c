@@ -34,8 +34,8 @@ void kymo__unwind_files_destroy(struct kymo__unwind_files *files)
 
 static void free_bytes(void *bytes, size_t len, bool is_mapped)
 {
-    if (bytes != NULL && is_mapped)
-        munmap(bytes, len);
+    if (is_mapped)
+        kymo__unmap_file(bytes, len);
     else
         kymo__free(bytes);
 }
@@ -140,25 +140,15 @@ static bool describe(struct kymo__program *program)
 
 /* ---- finding ---- */
 
-void *kymo__program_map(int fd, size_t *len)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0)
-        return NULL;
-    void *const bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    *len = (size_t)status.st_size;
-    return bytes != MAP_FAILED ? bytes : NULL;
-}
-
 /* A second view of the file, whose first page can be written to and stays ours. NULL: it cannot be had. */
 static void *map_again(int fd, size_t len)
 {
-    void *const bytes = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return NULL;
-    if (mprotect(bytes, KYMO__MIN(len, 4096), PROT_READ | PROT_WRITE) == 0)
+    size_t again = 0;
+    void *const bytes = kymo__map_file(fd, &again);
+    if (bytes != NULL && again == len &&
+        mprotect(bytes, KYMO__MIN(len, 4096), PROT_READ | PROT_WRITE) == 0)
         return bytes;
-    munmap(bytes, len);
+    kymo__unmap_file(bytes, again);
     return NULL;
 }
 
@@ -199,7 +189,7 @@ struct kymo__program *kymo__program_open(struct kymo__unwind_files *files, int f
         if (p->is_mapped && p->device == made.device && p->inode == made.inode &&
             p->changed_ns == made.changed_ns && p->len == (uint64_t)status.st_size)
             return p;
-    made.bytes = kymo__program_map(fd, &made.len);
+    made.bytes = kymo__map_file(fd, &made.len);
     if (made.bytes == NULL)
         return NULL;
     made.cfi_bytes = map_again(fd, made.len);

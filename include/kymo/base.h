@@ -53,8 +53,19 @@ typedef enum kymo_status {
 /* "KYMO_EIO" and so on; "KYMO_?" for a number that is no status. Any thread, any time. */
 KYMO_API const char *kymo_status_name(kymo_status status);
 
-/* The sentence of the latest failure on this thread ("" before any). Lent until the next failure on this thread. */
+/*
+ * The sentence of the latest failure on this thread ("" before any). Names in it are escaped, see kymo_text_escape. Lent
+ * until the next failure on this thread.
+ */
 KYMO_API const char *kymo_last_error(void);
+
+/*
+ * `len` bytes of a name or path from outside, safe to print: valid UTF-8, with U+FFFD for other bytes; what a terminal
+ * obeys or reorders (C0 and C1 controls, DEL, line separators, marks of direction such as U+202E) as \n, \t, \x1b,
+ * \u202e. Writes at most `size` bytes with a NUL, cut between characters. Returns the length of the whole, as snprintf
+ * does. Any thread; allocates nothing.
+ */
+KYMO_API size_t kymo_text_escape(const char *text, size_t len, char *into, size_t size);
 
 /* The version of the library that is loaded, as KYMO_VERSION and KYMO_ABI name the one compiled against. */
 KYMO_API const char *kymo_version(void);

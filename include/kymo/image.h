@@ -77,6 +77,8 @@ struct kymo_image_options {
     struct kymo_tensor mask; /* data NULL: none */
     uint32_t mask_color;     /* default red */
     double mask_opacity;     /* 0 to 1; default 0.5 */
+    /* Samples of 8 bits by the arithmetic of torch in the tensor's type, cut and not rounded, as ACCV-Lab has them. */
+    int truncates;
 };
 
 /* Samples in rows, channels together; 16-bit ones in the machine's order. */

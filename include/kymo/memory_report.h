@@ -68,13 +68,13 @@ KYMO_API void kymo_memory_report_destroy(kymo_memory_report *report);
  * that is not of an installed package; of others compiled functions, without those of the allocator. `stack` is the whole
  * stack of the largest block in the group, null where there is none: "(allocated before recording)", "(no stack)".
  *
- * Growth: what is alive at the end of each iteration (per "iteration"; warm-up is left out), or at fifty moments evenly apart
- * where there are no iterations and it was a second or more (per "second"), and of `resident` the last reading before. The
- * slope is the median of the slopes between any two points, low to high where it lies with 95 % confidence, what samples may
- * be off by counted in. A leak is suspected where low is above 0, also that of the second half alone, there are eight points
- * or more, and the growth in all is above 1 MiB, three standard deviations of the samples, and a fiftieth of the peak.
- * Resident memory is suspected by iterations only. Rows are of everything alive ("live"), of resident memory, and of the
- * stacks whose live bytes grew most.
+ * Growth: live bytes at the end of each iteration (per "iteration"), or at fifty even times where there are no iterations and
+ * the recording has a second or more (per "second"), and of `resident` the last reading before. Warm-up is left out: the first
+ * fifth, and by time also imports. The slope is the median of the slopes between any two points, low to high its interval of
+ * 95 %, the error of samples included. A leak is suspected where low is above 0, growth goes on to the end (the second half's
+ * interval is above 0, its lowest point is above that of the first half, the last quarter grows, too), and the growth in all
+ * is above 1 MiB, three standard deviations of the samples, and a fiftieth of the peak. Rows are of everything alive ("live"),
+ * of resident memory, and of the stacks whose live bytes grew most.
  *
  * Fragmentation, of the state a snapshot ends with: of what torch has from CUDA (reserved), what is in blocks that are in use,
  * and what is free. Of that, whole_bytes lie in segments that nothing else is in, which torch.cuda.empty_cache() gives back;

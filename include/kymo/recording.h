@@ -115,6 +115,9 @@ struct kymo_process {
     const char *memory_counts;         /* what came of it, the same; "" unknown */
     const char *sampling;              /* how a sampler worked, lines KEY=VALUE; "" it is none */
     const char *experiment, *strategy; /* as the program or its options told; "" not */
+    const char *gpu_cost, *calls_cost,
+        *memory_cost;    /* what each cost, as kymo_cost has it; "" not used */
+    uint64_t open_ns;    /* from the first clock sample of the log to the last */
     uint64_t start_time; /* of the process, field 22 of its /proc/PID/stat; 0 unknown */
     /* Of the role "run": a program that `kymo run` waited for. CPU time is that of the program and of the descendants that
      * were waited for, user and system. */

@@ -105,15 +105,33 @@ KYMO_API void kymo_summary_destroy(kymo_summary *summary);
  */
 KYMO_API kymo_table *kymo_summary_table(kymo_summary *summary, const char *name);
 
+/*
+ * What one kind of measurement took from the program, estimated from a calibration inside the program: `count` operations,
+ * which took between low_ns and high_ns in all.
+ */
+enum kymo_cost_kind {
+    KYMO_COST_GPU,    /* calls of CUDA, traced by CUPTI */
+    KYMO_COST_CALLS,  /* calls of Python */
+    KYMO_COST_MEMORY, /* allocations */
+    KYMO_N_COSTS
+};
+struct kymo_cost_part {
+    uint64_t count, low_ns, high_ns;
+    uint32_t n_processes, n_unknown; /* that measured it; of these, whose cost is not known */
+};
+
 /* What the measuring took from the program, and what it lost. */
 struct kymo_cost {
     uint64_t events;        /* words recorded */
     uint64_t in_program_ns; /* events times the cost of one, measured by the program that ran */
     uint64_t flush_cpu_ns;  /* CPU time of the flush threads */
     uint64_t log_bytes;
-    uint64_t program_ns; /* sum over processes of first to last event */
+    uint64_t program_ns; /* sum over processes of first to last event, of the whole log where there is none */
     uint64_t lost_events, lost_first_ns,
         lost_last_ns; /* times from that process's first event, kept or lost */
+    struct kymo_cost_part parts[KYMO_N_COSTS];
+    uint64_t low_ns, high_ns; /* in_program_ns and the parts, as far as they are known */
+    uint32_t is_sampled;      /* non-zero: a sampler ran, whose cost is not in here */
 };
 KYMO_API void kymo_summary_cost(const kymo_summary *summary, struct kymo_cost *out);
 

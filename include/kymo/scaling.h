@@ -134,9 +134,10 @@ KYMO_API void kymo_scaling_destroy(kymo_scaling *scaling);
  *
  * points: time_s is that of `measure` ("epoch" or "step"); `samples` are those of such a one, `throughput` samples in a
  * second. kind: "strong" when every point does the same work, "weak" when work grows as workers do, "mixed" when it
- * changes in another way. `speedup` is how much more work is done in a second than at the baseline: T(n0) / T(n) where
+ * changes in another way, "unknown" when samples are not known: the work is then assumed to be the same. `speedup` is how much more work is done in a second than at the baseline: T(n0) / T(n) where
  * the work is the same, and that times n / n0 in weak scaling. `ideal` is n / n0, `efficiency` one over the other.
- * karp_flatt is the serial share (1/S - 1/p) / (1 - 1/p), p = n / n0. energy_efficiency: the baseline's joules for the
+ * karp_flatt is the serial share (1/S - 1/p) / (1 - 1/p), p = n / n0; null in a series of two points. Intervals are null
+ * in a series without repeats: a single run does not show how much runs differ. energy_efficiency: the baseline's joules for the
  * same work over this point's. energy_delay: joules times seconds of an epoch. worker_hours: workers times time_s.
  * `spread` is the largest minus the smallest of the runs' medians, over the point's.
  *

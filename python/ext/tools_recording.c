@@ -188,14 +188,14 @@ static PyObject *recording_cost(PyObject *object, PyObject *Py_UNUSED(unused))
         return NULL;
     struct kymo_cost cost;
     kymo_summary_cost(self->summary, &cost);
-    return Py_BuildValue("{sKsKsKsKsKsKsKsK}", "events", (unsigned long long)cost.events,
-                         "in_program_ns", (unsigned long long)cost.in_program_ns, "flush_cpu_ns",
-                         (unsigned long long)cost.flush_cpu_ns, "log_bytes",
-                         (unsigned long long)cost.log_bytes, "program_ns",
-                         (unsigned long long)cost.program_ns, "lost_events",
-                         (unsigned long long)cost.lost_events, "lost_first_ns",
-                         (unsigned long long)cost.lost_first_ns, "lost_last_ns",
-                         (unsigned long long)cost.lost_last_ns);
+    return Py_BuildValue(
+        "{sKsKsKsKsKsKsKsKsKsK}", "events", (unsigned long long)cost.events, "in_program_ns",
+        (unsigned long long)cost.in_program_ns, "flush_cpu_ns", (unsigned long long)cost.flush_cpu_ns,
+        "log_bytes", (unsigned long long)cost.log_bytes, "program_ns",
+        (unsigned long long)cost.program_ns, "lost_events", (unsigned long long)cost.lost_events,
+        "lost_first_ns", (unsigned long long)cost.lost_first_ns, "lost_last_ns",
+        (unsigned long long)cost.lost_last_ns, "low_ns", (unsigned long long)cost.low_ns, "high_ns",
+        (unsigned long long)cost.high_ns);
 }
 
 static PyObject *recording_warnings(PyObject *object, PyObject *Py_UNUSED(unused))

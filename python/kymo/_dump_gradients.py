@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # see _start.py
 
     from kymo._dump_state import Parts
 
-NO_GRADIENT = "no gradient: this is no tensor that requires one"
+NO_GRADIENT = "`.requires_grad == False`"  # ACCV-Lab's text: its dumps are compared with ours
 
 
 class _Entry:

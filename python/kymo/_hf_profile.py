@@ -49,7 +49,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
 
     cpu, cuda: what is recorded; both False stands for both.
     profile_memory: allocations; with_stack and record_shapes are then on as well.
-    with_stack, record_shapes, with_flops: as in torch.profiler.
+    with_stack, record_shapes, with_flops: as in torch.profiler, where with_flops records shapes, too.
     wait_steps, warmup_steps, active_steps, num_cycles: the schedule, by optimizer steps; 4, 4, 1, 1 where not given.
     output_dir: "profiler_output" where not given.
     export_memory_timeline, export_stacks, export_key_averages: what is made besides the trace.
@@ -98,6 +98,11 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         if profile_memory and not (with_stack and record_shapes):
             self._tell("profile_memory=True needs with_stack and record_shapes: both are on")
             with_stack = record_shapes = True
+        if with_flops and not record_shapes and engine == "torch" and not enable_nsight_systems:
+            self._tell(
+                "with_flops=True records the shapes of inputs, so record_shapes=False does not make the trace smaller; "
+                "with_flops=False does"
+            )
         self.settings = {
             "cpu": cpu,
             "cuda": cuda,
@@ -124,18 +129,12 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
             say(sentence)
 
     def _make_schedule(self, given: dict[str, Optional[int]], skip_first: int) -> Callable[[int], Action]:
-        missing = {name: default for name, default in _DEFAULT_SCHEDULE.items() if given[name] is None}
-        chosen = {**{name: value for name, value in given.items() if value is not None}, **missing}
+        chosen = {name: default if given[name] is None else given[name] for name, default in _DEFAULT_SCHEDULE.items()}
         self.wait_steps, self.warmup_steps = chosen["wait_steps"], chosen["warmup_steps"]
         self.active_steps, self.num_cycles = chosen["active_steps"], chosen["num_cycles"]
         schedule = Schedule(self.wait_steps, self.warmup_steps, self.active_steps, self.num_cycles, skip_first)
         if self.triggers and given["wait_steps"] is None and given["num_cycles"] is None:
             return never
-        values = ", ".join(f"{name}={value}" for name, value in missing.items())
-        if len(missing) == len(chosen):
-            self._tell(f"no schedule was given: {values}")
-        elif missing:
-            self._tell(f"the schedule misses {', '.join(missing)}: {values}")
         return schedule
 
     def _make_driver(self, nsight_file: Optional[Union[str, os.PathLike[str]]]) -> Optional[Driver]:

@@ -27,6 +27,7 @@ FIND_S = 30.0
 METRICS_IN_A_BATCH = 1000  # MLflow takes no more, and of params a tenth
 PARAMS_IN_A_BATCH = 100
 
+_KNOWN_BY = ("strategy", "global_rank", "global_world_size")  # params of a worker's run that reports group by
 _INSTALL = "mlflow-skinny sqlalchemy alembic (or mlflow)"
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 
@@ -57,16 +58,36 @@ class MLflowLogger:
         _need_database(tracking_uri or "")
         self.run_id: Optional[str] = None
         self.parent_run_id = parent_run_id
-        self._rank, self._world_size = place(rank, world_size)
+        self._given: dict[str, Any] = {
+            "run_name": run_name,
+            "strategy": strategy,
+            "rank": rank,
+            "world_size": world_size,
+        }
         self._experiment = experiment
-        self._run_name = run_name
         self._uri = tracking_uri
         self._artifact_location = artifact_location
-        self._strategy = strategy or ("non-distributed" if self._world_size == 1 else "distributed")
         self._tags = dict(tags or {})
         self._made_ms = time.time_ns() // 1_000_000
-        self._owns_parent = parent_run_id is None and self._rank == 0
         self._client: Any = None
+        self.fill_in()
+
+    def fill_in(
+        self,
+        run_name: Optional[str] = None,
+        strategy: Optional[str] = None,
+        rank: Optional[int] = None,
+        world_size: Optional[int] = None,
+    ) -> None:
+        """Take over what the constructor was not given; for whoever knows the run, before open()."""
+        known = {"run_name": run_name, "strategy": strategy, "rank": rank, "world_size": world_size}
+        for name, value in known.items():
+            if self._given[name] is None:
+                self._given[name] = value
+        self._rank, self._world_size = place(self._given["rank"], self._given["world_size"])
+        self._run_name: Optional[str] = self._given["run_name"]
+        self._strategy = self._given["strategy"] or ("non-distributed" if self._world_size == 1 else "distributed")
+        self._owns_parent = self.parent_run_id is None and self._rank == 0
 
     def open(self) -> None:
         """Import MLflow. Rank 0 makes the store where there is none, and the runs; the others with their first call."""
@@ -96,8 +117,11 @@ class MLflowLogger:
         """Send what the run was set to."""
         from mlflow.entities import Param
 
-        given = [Param(name, str(value)) for name, value in params.items()]
-        run_id = self._begin()
+        run_id = self._begin()  # which logs what the run is known by
+        given = [Param(name, str(value)) for name, value in params.items() if name not in _KNOWN_BY]
+        self._send_params(run_id, given)
+
+    def _send_params(self, run_id: str, given: Sequence[Any]) -> None:
         for i in range(0, len(given), PARAMS_IN_A_BATCH):
             with self._store():
                 self._client.log_batch(run_id, params=given[i : i + PARAMS_IN_A_BATCH])
@@ -122,6 +146,8 @@ class MLflowLogger:
     def _begin(self) -> str:
         """The worker's run, made with the first call."""
         if self.run_id is None:
+            from mlflow.entities import Param
+
             self._connect()
             parent = self.parent_run_id or (self._begin_parent() if self._owns_parent else self._find_parent())
             tags = {**self._tags, **({"mlflow.parentRunId": parent} if parent else {})}
@@ -130,8 +156,8 @@ class MLflowLogger:
             with self._store():
                 run_id: str = self._client.create_run(experiment, run_name=name, tags=tags).info.run_id
             self.parent_run_id, self.run_id = parent, run_id
-            about = {"global_rank": self._rank, "global_world_size": self._world_size}
-            self.log_params({"strategy": self._strategy, **about})
+            values = (self._strategy, self._rank, self._world_size)
+            self._send_params(run_id, [Param(name, str(value)) for name, value in zip(_KNOWN_BY, values)])
         return self.run_id
 
     def _begin_parent(self) -> str:

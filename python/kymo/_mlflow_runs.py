@@ -29,7 +29,8 @@ NOTHING = 4
 COLUMNS = ("experiment", "strategy", "workers", "nodes", "run", "rank", "measure", "step", "unix_ms", "value")
 
 FRACTIONS = ("computation_fraction", "computation_vs_communication")
-BY_EPOCH = ("epoch_time_s", "energy_j")  # told again after a restart from a checkpoint: the last counts
+# Logged again after a restart from a checkpoint: the last counts.
+BY_EPOCH = ("epoch_time_s", "energy_j", "samples_per_s")
 MEASURES = (*BY_EPOCH, "step_time_s", "gpu_power_W", "gpu_utilization_percent")
 OF_A_RUN = (
     "probing_interval",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # see _start.py
     from typing import Any, Callable, Optional, TypeVar, Union
 
     from kymo._breakdown import Breakdown
-    from kymo._monitor_settings import Config
+    from kymo._monitor_config import Config
     from kymo._monitor_traces import Traces
     from kymo._recording import Recording
     from kymo.loggers import Batched, Logger
@@ -63,9 +63,10 @@ class TrainingMonitor:
     first two.
 
     `profiling_wait_epochs` and `profiling_warmup_epochs` go by before the first trace, `profiling_steps` of each epoch
-    are recorded. `run_name` names the files; ranks of one job agree on it by themselves. `loggers` are objects of
-    kymo.loggers or names: "csv", "mlflow", "tensorboard"; None for none. KYMO_MONITOR in the environment has the last
-    word. Keys of a trainer's block in a configuration file are passed over.
+    are recorded, in `profiling_active_epochs` epochs or, without it, in all that are left. `run_name` names the files;
+    ranks of one job agree on it by themselves. `loggers` are objects of kymo.loggers or names: "csv", "mlflow",
+    "tensorboard"; None for none. KYMO_MONITOR in the environment has the last word. Keys of a trainer's block in a
+    configuration file are passed over.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class TrainingMonitor:
         loggers: Loggers = "csv",
         *,
         profiling_steps: int = 3,
+        profiling_active_epochs: Optional[int] = None,
         strategy: Optional[str] = None,
         print_summary: bool = True,
         **others: Any,
@@ -93,6 +95,7 @@ class TrainingMonitor:
             "measure_epoch_time": measure_epoch_time,
             "profiling_wait_epochs": profiling_wait_epochs,
             "profiling_warmup_epochs": profiling_warmup_epochs,
+            "profiling_active_epochs": profiling_active_epochs,
             "profiling_steps": profiling_steps,
             "run_name": run_name,
             "output_dir": os.fspath(output_dir),
@@ -104,7 +107,7 @@ class TrainingMonitor:
             if short in others:
                 given[long] = others.pop(short)
         if others:
-            settings_of.leave_out(others)
+            settings_of.check_others(others)
         given.update(settings_of.from_environment())
         settings_of.check(given)
         self.settings = given
@@ -124,12 +127,15 @@ class TrainingMonitor:
 
     @classmethod
     def from_config(cls, config: Config, key: str = "training_step", **overrides: Any) -> TrainingMonitor:
-        """Make one by a block of a configuration: a YAML file or a mapping. `key` names the block, however deep it is.
+        """Make one from a block of a configuration: a YAML file or a mapping. `overrides` win.
 
-        The block may be that of an itwinai trainer: what is the trainer's is passed over. `overrides` win.
+        `key` is the name of the block, at any depth, or its path: "training_pipeline.steps.1". A pipeline stands for
+        the trainer in it. Without `key`, the block is "training_step" or else the only trainer. The block may be that
+        of an itwinai trainer: its other arguments are ignored.
         """
-        block = settings_of.spelled(settings_of.block_of(config, key))
-        block.pop("_target_", None)
+        from kymo import _monitor_config
+
+        block = settings_of.spelled(_monitor_config.read_block(config, key))
         return cls(**{**block, **settings_of.spelled(overrides)})
 
     # ---- the run ----
@@ -189,7 +195,9 @@ class TrainingMonitor:
         except ImportError as error:
             raise ImportError("enable_torch_profiling needs torch: pip install torch") from error
         wait = self.settings["profiling_wait_epochs"] + self.settings["profiling_warmup_epochs"]
-        self._traces = Traces(self.trace_folder, wait, self.settings["profiling_steps"])
+        self._traces = Traces(
+            self.trace_folder, wait, self.settings["profiling_steps"], self.settings["profiling_active_epochs"]
+        )
         if wait == 0:
             self._traces.start()  # a loop that tells of no epochs has its first steps recorded
 

@@ -1,4 +1,4 @@
-"""The two decorators that itwinai has for the train() of a trainer, by their names.
+"""The two decorators that itwinai has for the train() of a trainer, with the same names.
 
     class Trainer:
         enable_torch_profiling = True
@@ -7,9 +7,9 @@
         @kymo.measure_gpu_utilization
         def train(self): ...
 
-What the trainer's attributes say about the switches of kymo.TrainingMonitor counts; where it says nothing, a decorator
-switches on what it is named for. Both together are one monitor. An epoch begins with each call of the trainer's
-set_epoch(number), where it has one; else the loop tells of epochs by kymo.current_monitor().
+The trainer's attributes are the settings of kymo.TrainingMonitor; where it has none, a decorator switches on what it is
+named for. Both together are one monitor. An epoch begins with each call of the trainer's set_epoch(), with or without a
+number, or of its `profiler.step()`; in other loops, kymo.current_monitor() is there to call.
 """
 
 from __future__ import annotations
@@ -24,39 +24,40 @@ if TYPE_CHECKING:
     Method = TypeVar("Method", bound=Callable[..., Any])
 
 _WANTS = "_kymo_monitor_wants"
-_running: list[TrainingMonitor] = []
+_running: list[tuple[Any, TrainingMonitor]] = []  # trainers in their train(), the innermost last
 
 
 def profile_torch_trainer(method: Method) -> Method:
-    """Let each call of train() tell computation, communication and other of its rank."""
+    """Break each call of train() down into computation, communication and other."""
     return _decorate(method, "enable_torch_profiling")
 
 
 def measure_gpu_utilization(method: Method) -> Method:
-    """Let each call of train() measure energy and utilization of the GPUs."""
+    """Measure energy and utilization of the GPUs in each call of train()."""
     return _decorate(method, "measure_gpu_data")
 
 
 def current_monitor() -> Optional[TrainingMonitor]:
-    """The monitor of the decorated train() that runs, for its loop to tell of epochs and batches; None outside."""
-    return _running[-1] if _running else None
+    """Return the monitor of the decorated train() that runs; None outside."""
+    return _running[-1][1] if _running else None
 
 
 def _decorate(method: Method, switch: str) -> Method:
     import functools
 
     wants = {**getattr(method, _WANTS, {}), switch: True}
-    original = getattr(method, "__wrapped__", method) if hasattr(method, _WANTS) else method
 
-    @functools.wraps(original)
+    @functools.wraps(method)
     def train(*args: Any, **kwargs: Any) -> Any:
         trainer = args[0] if args else None
-        monitor = TrainingMonitor(**_said_by(trainer, wants))
+        if any(running is trainer for running, _ in _running):
+            return method(*args, **kwargs)  # the decorator outside, or the train() that calls super().train(), measures
+        monitor = TrainingMonitor(**_settings_of(trainer, wants))
         with monitor:
             undo = _follow(trainer, monitor)
-            _running.append(monitor)
+            _running.append((trainer, monitor))
             try:
-                return original(*args, **kwargs)
+                return method(*args, **kwargs)
             finally:
                 _running.pop()
                 undo()
@@ -65,27 +66,59 @@ def _decorate(method: Method, switch: str) -> Method:
     return train  # type: ignore[return-value]
 
 
-def _said_by(trainer: Any, wants: dict[str, Any]) -> dict[str, Any]:
-    """The trainer's attributes of our names, over what the decorators want."""
-    said = dict(wants)
+def _settings_of(trainer: Any, wants: dict[str, Any]) -> dict[str, Any]:
+    """Return what the trainer's attributes say, and for the rest what the decorators want."""
+    found = dict(wants)
     for name in (*settings_of.KEYS, *settings_of.SPELLINGS):
         value = getattr(trainer, name, None)
-        # A trainer's strategy is an object, and its loggers are not ours.
-        if value is not None and name != "loggers" and (name != "strategy" or isinstance(value, str)):
-            said[settings_of.SPELLINGS.get(name, name)] = value
-    return said
+        if name == "strategy":  # a word, or an object of itwinai
+            value = value if isinstance(value, str) else getattr(value, "name", None)
+            value = value if isinstance(value, str) else None
+        if value is not None:
+            found[settings_of.SPELLINGS.get(name, name)] = value
+    return found
+
+
+class _Follower:
+    """Begins epochs as the trainer does. It is also what the trainer finds in its `profiler`, where itwinai has one."""
+
+    def __init__(self, trainer: Any, monitor: TrainingMonitor) -> None:
+        self._trainer = trainer
+        self._monitor = monitor
+        self._next = 0
+        self._has_epochs = False  # set_epoch() begins them
+
+    def set_epoch(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Begin the epoch that an argument names, or trainer.current_epoch, or else the next one."""
+        self._has_epochs = True
+        numbers = (kwargs.get("epoch"), *args, *kwargs.values(), getattr(self._trainer, "current_epoch", None))
+        known = (n for n in numbers if isinstance(n, int) and not isinstance(n, bool))
+        number = next(known, self._next)
+        self._next = number + 1
+        self._monitor.set_epoch(number)
+        return original(*args, **kwargs)
+
+    def step(self) -> None:
+        """Go on to the next epoch's trace, as itwinai's profiler does. Whether an epoch ends here is not known."""
+        if not self._has_epochs and self._monitor._traces is not None:
+            self._monitor._traces.begin_next()
 
 
 def _follow(trainer: Any, monitor: TrainingMonitor) -> Callable[[], None]:
-    """Have the trainer's set_epoch() tell the monitor."""
+    """Follow the trainer's set_epoch() and fill its `profiler`; call what is returned to end it."""
     from kymo._training import Patches
 
     patches = Patches()
+    follower = _Follower(trainer, monitor)
     if callable(getattr(trainer, "set_epoch", None)):
+        patches.wrap(trainer, "set_epoch", follower.set_epoch)
+    fills = monitor.settings["enable_torch_profiling"] and getattr(trainer, "profiler", follower) is None
+    if fills:
+        trainer.profiler = follower
 
-        def set_epoch(original: Callable[..., Any], number: int, *args: Any, **kwargs: Any) -> Any:
-            monitor.set_epoch(number)
-            return original(number, *args, **kwargs)
+    def undo() -> None:
+        patches.undo()
+        if fills and trainer.profiler is follower:
+            trainer.profiler = None
 
-        patches.wrap(trainer, "set_epoch", set_epoch)
-    return patches.undo
+    return undo

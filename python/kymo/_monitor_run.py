@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 10.0  # for other ranks, when all is over
 _GPU = "measure_gpu_data"
+_PARTS = {
+    "compute_s": "compute_ns",
+    "communication_s": "exposed_comm_ns",
+    "memory_s": "exposed_mem_ns",
+    "idle_s": "idle_ns",
+}
 
 
 # ---- at the beginning ----
@@ -85,8 +91,8 @@ def open_loggers(monitor: TrainingMonitor) -> Optional[Batched]:
         world_size=monitor._world_size,
     )
     log = Batched(made)
-    said = {key: value for key, value in monitor.settings.items() if key not in ("loggers", "strategy", "run_name")}
-    log.log_params({"run_name": monitor.run_name, **said, "recording": monitor.recording})
+    params = {key: value for key, value in monitor.settings.items() if key != "loggers" and value is not None}
+    log.log_params({**params, "run_name": monitor.run_name, "recording": monitor.recording})
     return log
 
 
@@ -283,10 +289,24 @@ def _break_down(monitor: TrainingMonitor) -> str:
             lines.append(f"rank {rank}: {first}\n")
     except _native.KymoError as error:
         return f"{error}\n"
+    _log_parts(monitor, paths)
     if monitor._traces is not None and monitor._traces.took_ns:
         lines.append(f"torch.profiler itself took {monitor._traces.took_ns / 1e9:.3g} s of the training on this rank\n")
     _write_breakdown(monitor, paths)
     return "".join(lines)
+
+
+def _log_parts(monitor: TrainingMonitor, paths: list[str]) -> None:
+    """Log what a step is made of, in seconds, a mean over steps and ranks: `kymo scale` reads it from MLflow."""
+    if monitor._log is None:
+        return
+    from kymo._breakdown import breakdown
+
+    steps: list[Any] = list(breakdown(paths, by="step", window="steps").by or ())
+    sums = {name: [row[column] for row in steps] for name, column in _PARTS.items()}
+    if steps and not any(None in values for values in sums.values()):
+        log_metrics = {name: sum(values) / len(values) / 1e9 for name, values in sums.items()}
+        monitor._log.log_metrics(log_metrics, step=0)
 
 
 def _write_breakdown(monitor: TrainingMonitor, paths: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a TrainingMonitor is told: four switches and a few words, by arguments, a configuration file, the environment.
+"""The settings of a TrainingMonitor: four switches and a few words, as arguments or from the environment.
 
 itwinai has two spellings for two of the switches, one in its code and one in its overview; both work here.
 """
@@ -9,15 +9,13 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Union
-
-    Config = Union[str, os.PathLike[str], Mapping[str, Any]]
+    from collections.abc import Mapping
+    from typing import Any
 
 VARIABLE = "KYMO_MONITOR"
 SPELLINGS = {"torch_profiling": "enable_torch_profiling", "store_torch_traces": "store_torch_profiling_traces"}
 SWITCHES = ("enable_torch_profiling", "store_torch_profiling_traces", "measure_gpu_data", "measure_epoch_time")
-COUNTS = ("profiling_wait_epochs", "profiling_warmup_epochs", "profiling_steps")
+COUNTS = ("profiling_wait_epochs", "profiling_warmup_epochs", "profiling_active_epochs", "profiling_steps")
 TEXTS = ("run_name", "output_dir", "strategy")
 KEYS = (*SWITCHES, *COUNTS, *TEXTS, "loggers", "print_summary")
 
@@ -54,9 +52,9 @@ def check(settings: Mapping[str, Any]) -> None:
         if name in settings and not isinstance(settings[name], bool):
             raise ValueError(f"{name} is True or False, and not {settings[name]!r}")
     for name in COUNTS:
-        value = settings.get(name, 0)
-        least = 1 if name == "profiling_steps" else 0
-        if name in settings and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+        value = settings.get(name)
+        least = 0 if name in ("profiling_wait_epochs", "profiling_warmup_epochs") else 1
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise ValueError(f"{name} is a whole number of {least} or more, and not {value!r}")
     run_name = settings.get("run_name")
     if run_name is not None and (not run_name or os.path.basename(str(run_name)) != str(run_name)):
@@ -70,8 +68,8 @@ def check(settings: Mapping[str, Any]) -> None:
         )
 
 
-def leave_out(others: Mapping[str, Any]) -> None:
-    """Look at keys that are not ours. What a trainer has is passed over, a slip of the pen is an error."""
+def check_others(others: Mapping[str, Any], *, warns: bool = True) -> None:
+    """Check keys that are not ours: a likely misspelling is an error, one that trainers do not have a warning."""
     import difflib
 
     strange = [key for key in others if key not in _OF_TRAINERS]
@@ -79,68 +77,13 @@ def leave_out(others: Mapping[str, Any]) -> None:
         near = difflib.get_close_matches(key, [*KEYS, *SPELLINGS], n=1, cutoff=0.8)
         if near:
             raise ValueError(f"TrainingMonitor has no {key!r}; did you mean {near[0]!r}?")
-    if strange:
+    if strange and warns:
         import warnings
 
         warnings.warn(
-            f"TrainingMonitor does nothing with {', '.join(sorted(strange))}; its own words are {', '.join(KEYS)}",
+            f"TrainingMonitor does nothing with {', '.join(sorted(strange))}; its settings are {', '.join(KEYS)}",
             stacklevel=3,
         )
-
-
-# ---- configuration files ----
-
-
-def block_of(config: Config, key: str) -> dict[str, Any]:
-    """Find the block `key` in a file of YAML or in a mapping, however deep it stands there."""
-    found = list(_find(_read(config), key))
-    where = config if isinstance(config, (str, os.PathLike)) else "the configuration"
-    if not found:
-        raise ValueError(f"{where} has no block {key!r}: name the block that has the switches")
-    if len(found) > 1:
-        raise ValueError(f"{where} has {len(found)} blocks {key!r}: give the mapping that holds the right one")
-    return _plain(found[0], key)
-
-
-def _read(config: Config) -> Any:
-    if not isinstance(config, (str, os.PathLike)):
-        return config
-    try:
-        import yaml
-    except ImportError:
-        raise ImportError("TrainingMonitor.from_config needs pyyaml to read a file: pip install pyyaml") from None
-    with open(config, encoding="utf-8") as file:
-        # An ellipsis says on a page that something stands there; in a file it would be the end of a document.
-        text = "".join("\n" if line.strip() == "..." else line for line in file)
-        try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ValueError(f"{os.fspath(config)} is no YAML: {' '.join(str(error).split())}") from None
-
-
-def _find(node: Any, key: str) -> Iterator[Any]:
-    if hasattr(node, "items"):
-        for name, value in node.items():
-            if name == key:
-                yield value
-            else:
-                yield from _find(value, key)
-    elif isinstance(node, (list, tuple)):
-        for value in node:
-            yield from _find(value, key)
-
-
-def _plain(block: Any, key: str) -> dict[str, Any]:
-    if not hasattr(block, "items"):
-        raise ValueError(f"the block {key!r} holds no keys and values but {block!r}")
-    plain = {str(name): value for name, value in block.items()}
-    for name in (*KEYS, *SPELLINGS):
-        value = plain.get(name)
-        if isinstance(value, str) and "${" in value:
-            raise ValueError(
-                f"{name} is {value!r}, which OmegaConf would have to resolve first: give the mapping that it made"
-            )
-    return plain
 
 
 # ---- the environment ----

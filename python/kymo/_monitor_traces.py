@@ -65,10 +65,12 @@ class _EpochSchedule:
 class Traces:
     """Who is told of epochs and steps, and records some."""
 
-    def __init__(self, folder: str, wait_epochs: int, n_steps: int) -> None:
-        """`wait_epochs` of this run go by first; then `n_steps` of each are recorded."""
+    def __init__(self, folder: str, wait_epochs: int, n_steps: int, active_epochs: Optional[int] = None) -> None:
+        """`wait_epochs` of this run go by first; then `n_steps` of each of `active_epochs`, or of all, are recorded."""
         self.engine = TraceEngine(folder)
         self._wait_epochs = wait_epochs
+        self._end_epoch = None if active_epochs is None else wait_epochs + active_epochs
+        self._n_steps_before: Optional[int] = None  # of the epoch before this one
         self._n_steps = n_steps
         self._n_epochs = 0
         self.took_ns = 0  # of the training, for beginning, ending and writing
@@ -78,14 +80,20 @@ class Traces:
         """An epoch begins; `n_steps` is how many steps it has, where that is known."""
         self.end()
         self._n_epochs += 1
-        if self._n_epochs > self._wait_epochs:
-            self.start(n_steps)
+        is_over = self._end_epoch is not None and self._n_epochs > self._end_epoch
+        if self._n_epochs > self._wait_epochs and not is_over:
+            self.start(n_steps if n_steps is not None else self._n_steps_before)
+
+    def begin_next(self) -> None:
+        """Begin the next epoch of a loop that only says where one epoch ends and the next begins."""
+        self._n_epochs = max(self._n_epochs, 1)  # the steps so far were the first one
+        self.begin()
 
     def expect(self, n_steps: Optional[int]) -> None:
         """Say how many steps the epoch that has begun will have, before the first of them is over."""
         driver = self._driver
         if driver is not None and driver.is_running and driver.step_num == 0:
-            driver.stop()
+            driver.abandon()
             self.start(n_steps)
 
     def start(self, n_steps: Optional[int] = None) -> None:
@@ -106,5 +114,7 @@ class Traces:
     def end(self, why: str = "the epoch ended before the window did") -> None:
         """The epoch is over, or the training is; a window that is open is saved."""
         if self._driver is not None:
+            if self._n_epochs > 0:  # else these steps are before the first epoch
+                self._n_steps_before = self._driver.step_num or None
             self._driver.stop(why)
             self._driver = None

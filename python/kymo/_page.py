@@ -27,7 +27,9 @@ class Page:
 
     def save(self, path: Path) -> None:
         """Write the page into a file that opens in any browser."""
-        with open(path, "w", encoding="utf-8", newline="") as file:
+        from kymo._replace import replacing
+
+        with replacing(path, encoding="utf-8", newline="") as file:
             file.write(self.html)
 
     def _repr_html_(self) -> str:
@@ -54,14 +56,8 @@ def make_page(write: Writer) -> Page:
 
 
 def write_page(path: Path, write: Writer) -> None:
-    """Have a page written into a file; one that is not whole does not stay."""
-    from kymo._recording import _remove_partial
+    """Have a page written into a file; one that is not complete does not stay."""
+    from kymo._replace import replacing
 
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-    try:
-        write(fd)
-    except BaseException:
-        _remove_partial(path, fd)
-        raise
-    finally:
-        os.close(fd)
+    with replacing(path, "wb") as file:
+        write(file.fileno())

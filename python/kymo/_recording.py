@@ -444,20 +444,15 @@ class Recording:
         or what chooses among them as in samples(), {"iterations": "slow"}. "pyspy" has their stacks as py-spy does.
         """
         from kymo import _tools
+        from kymo._replace import replacing
 
         known = _tools.export_formats.split(",")
         if format not in known:
             raise ValueError(f"no format {format!r}; there are {', '.join(known)}")
         wanted = None if samples is False else _chosen({} if samples is True else samples)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-        try:
-            before = None if baseline is None else baseline._native
-            self._native.export(format, fd, by, before, calls, wanted)
-        except BaseException:
-            _remove_partial(path, fd)
-            raise
-        finally:
-            os.close(fd)
+        before = None if baseline is None else baseline._native
+        with replacing(path, "wb") as file:
+            self._native.export(format, file.fileno(), by, before, calls, wanted)
 
     def to_html(self, path: Path, *, title: Optional[str] = None, max_ranges: int = 0) -> None:
         """Write the page of `kymo report --html`: overview, timeline, iterations, flame graph, tables in one file.
@@ -508,14 +503,6 @@ def _chosen(by: Mapping[str, Union[str, int, bool, None]]) -> Chosen:
         text.get("process"),
         bool(by.get("startup", False)),
     )
-
-
-def _remove_partial(path: Path, fd: int) -> None:
-    """Remove a file that would be taken for a whole one; pipes and devices are not ours."""
-    import stat
-
-    if stat.S_ISREG(os.fstat(fd).st_mode):
-        os.unlink(path)
 
 
 def _names(tables: Optional[Iterable[str]]) -> Optional[str]:

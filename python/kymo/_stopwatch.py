@@ -82,7 +82,9 @@ class StopwatchStats:
 def _put(text: str, path: Optional[Path]) -> Optional[str]:
     if path is None:
         return text
-    with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
+    from kymo._replace import replacing
+
+    with replacing(path, encoding="utf-8", errors="surrogatepass") as file:
         file.write(text)
     return None
 

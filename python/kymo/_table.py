@@ -84,7 +84,9 @@ class Table:
         text = self._native.csv()
         if path is None:
             return text
-        with open(path, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+        from kymo._replace import replacing
+
+        with replacing(path, encoding="utf-8", errors="surrogatepass", newline="") as file:
             file.write(text)
         return None
 

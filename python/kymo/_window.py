@@ -205,6 +205,12 @@ class Driver:
         self._transit(None)
         self.is_running = False
 
+    def abandon(self) -> None:
+        """Stop, and save nothing."""
+        self.is_running = False
+        self.window = None
+        self.engine.discard()
+
     def open(self, why: str, warmup: int, active: int) -> bool:
         """Open a window with the next step: `warmup` steps, then `active` ones.
 

@@ -37,9 +37,10 @@ def by_name(
     rank: Optional[int] = None,
     world_size: Optional[int] = None,
 ) -> list[Logger]:
-    """Return loggers for names ("csv", "mlflow", "tensorboard", also "csv,mlflow"); loggers stay what they are.
+    """Return loggers for names ("csv", "mlflow", "tensorboard", also "csv,mlflow"); loggers are kept.
 
-    Files go below `folder`; MLflow keeps to the store that MLFLOW_TRACKING_URI or mlflow.set_tracking_uri() names.
+    A logger with a method fill_in() gets what it was not given: run_name, strategy, rank, world_size. Files go below
+    `folder`; MLflow keeps to the store that MLFLOW_TRACKING_URI or mlflow.set_tracking_uri() names.
     """
     if isinstance(wanted, str):
         wanted = [name.strip() for name in wanted.split(",") if name.strip()]
@@ -48,6 +49,9 @@ def by_name(
     made: list[Logger] = []
     for one in wanted:
         if not isinstance(one, str):
+            fill_in = getattr(one, "fill_in", None)
+            if fill_in is not None:
+                fill_in(run_name=run_name, strategy=strategy, rank=rank, world_size=world_size)
             made.append(one)
         elif one == "csv":
             made.append(CSVLogger(folder, rank=rank, world_size=world_size))

@@ -87,8 +87,10 @@ class Profile(_native.Profiler):
         """Write a file for pstats, snakeviz and their like."""
         import marshal
 
+        from kymo._replace import replacing
+
         self.create_stats()
-        with open(file, "wb") as out:
+        with replacing(file, "wb") as out:
             marshal.dump(self.stats, out)
 
     def create_stats(self) -> None:
@@ -102,7 +104,9 @@ class Profile(_native.Profiler):
 
     def save(self, file: Union[str, os.PathLike[str]]) -> None:
         """Write everything into a file that kymo.load() and `kymo report --calls` read: exact paths, all threads."""
-        with open(file, "wb") as out:
+        from kymo._replace import replacing
+
+        with replacing(file, "wb") as out:
             self._write(out)
 
     def run(self, cmd: str) -> Profile:

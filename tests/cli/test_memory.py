@@ -423,7 +423,7 @@ def test_optimizer_steps_are_the_iterations_of_a_snapshot(kymo: Callable[..., Fi
     (tmp_path / "short.pickle").write_bytes(pickle.dumps(training_snapshot(4, 4)))
     leak = report(kymo, "leak.pickle")
     live, stack = leak["growth"]
-    assert (live["what"], live["per"], live["points"], live["slope_bytes"]) == ("live", "iteration", 20, 2 * MIB)
+    assert (live["what"], live["per"], live["points"], live["slope_bytes"]) == ("live", "iteration", 16, 2 * MIB)
     assert live["is_suspected"] and stack["is_suspected"] and "AddmmBackward0" in stack["where"]
     phases = {row["phase"]: (row["count"], row["peak_bytes"]) for row in leak["phases"]}
     assert phases == {"backward": (20, 51 * MIB), "Optimizer.step#Adam.step": (20, 51 * MIB)}

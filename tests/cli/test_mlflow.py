@@ -293,6 +293,54 @@ def test_scale_reads_the_same_runs(kymo, files):
     assert {row["run"] for row in answer["runs"] if row["strategy"] == "fsdp"} == {"MLflow: ours"}
 
 
+@pytest.fixture(scope="module")
+def weak(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What kymo logs of perfect weak scaling, by two runs with one worker and two with eight."""
+    from kymo.loggers import MLflowLogger
+
+    uri = f"sqlite:///{tmp_path_factory.mktemp('weak')}/mlflow.db"
+    for workers in (1, 8):
+        for repeat in range(2):
+            parent = None
+            for rank in range(workers):
+                place = {"rank": rank, "world_size": workers, "parent_run_id": parent}
+                logger = MLflowLogger("weak", f"{workers}-{repeat}", uri, strategy="torch-ddp", **place)
+                logger.open()
+                parent = logger.parent_run_id
+                for epoch in range(3):
+                    seconds = 10 + 0.01 * epoch + 0.02 * repeat
+                    logger.log_metrics({"epoch_time_s": seconds, "samples_per_s": 1000 / seconds}, step=epoch)
+                if rank == 0:
+                    parts = {"compute_s": 0.06, "communication_s": 0.02, "memory_s": 0.0, "idle_s": 0.02}
+                    logger.log_metrics(parts, step=0)
+                logger.close()
+    return uri
+
+
+def test_samples_that_kymo_logged_tell_weak_scaling(kymo, weak):
+    done = kymo("scale", "--mlflow", weak, **ASKS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(
+        "torch-ddp scales to 8 workers, the most that were measured: 8 workers do 8 times the "
+    )
+    points = json.loads(kymo("scale", "--mlflow", weak, "--json", **ASKS).stdout)["points"]
+    assert [(row["kind"], row["samples"]) for row in points] == [("weak", 1000.0), ("weak", 8000.0)]
+    assert points[1]["efficiency"] == pytest.approx(1.0)
+    assert points[1]["throughput"] == pytest.approx(800, rel=0.01)
+
+
+def test_computation_that_kymo_measured_is_in_the_report(kymo, weak, tmp_path):
+    options = ["--tracking-uri", weak, "--experiment-name", "weak", "--include-communication"]
+    done = kymo("generate-scalability-report", *options, **ASKS)
+    assert done.returncode == 0, done.stderr
+    sections = sections_of(done.stdout)
+    assert sections["Computation"][1:] == [["torch-ddp", "1", "60.00 %"], ["torch-ddp", "8", "60.00 %"]]
+    assert sections["Communication"][2] == ["torch-ddp", "8", "75.00 %"]
+    assert "as 'kymo breakdown' measures it." in done.stdout and "counts time two and three times" not in done.stdout
+    for picture in ("computation_vs_other_plot", "computation_vs_communication_plot"):
+        assert "as itwinai counts" not in (tmp_path / "plots" / f"{picture}.svg").read_text()
+
+
 def test_without_python_one_sentence(kymo, tmp_path):
     for command in (["generate-scalability-report"], ["scale", "--mlflow", tmp_path]):
         done = kymo(*command, env={"KYMO_PYTHON": "/no/such/python"})

@@ -140,7 +140,7 @@ def test_first_epochs_count_when_asked_for(kymo, measured):
 def test_a_name_before_a_path_is_its_series(kymo, measured):
     one, two = measured(epochs("", TIMES), "one.csv"), measured(epochs("", TIMES), "two.csv")
     answer = json.loads(kymo("scale", f"ddp={one}", f"fsdp={two}", "--json").stdout)
-    assert [text.split()[0] for text in answer["summary"]] == ["ddp", "fsdp"]
+    assert [text.partition(" work, ")[2].split()[0] for text in answer["summary"]] == ["ddp", "fsdp"]
 
 
 def test_a_path_may_have_an_equal_sign(kymo, measured, tmp_path):
@@ -153,6 +153,59 @@ def test_the_answer_goes_into_a_file(kymo, known, tmp_path):
     done = kymo("scale", known, "--json", "-o", "answer.json")
     assert (done.returncode, done.stdout) == (0, "")
     assert json.loads((tmp_path / "answer.json").read_text())["points"]
+
+
+# ---- what nothing checks is left out ----
+
+
+@pytest.fixture
+def two_single_runs(measured) -> Path:
+    """Two numbers of workers, one run each: nothing gets faster."""
+    rows = [*epochs("ddp", {1: 100.0, 8: 100.0}, repeats=1), *facts("ddp", {1: 0, 8: 0})[::3]]
+    return measured(rows, "single.csv")
+
+
+def test_two_single_runs_have_no_fit_no_interval_and_no_forecast(kymo, two_single_runs, tmp_path):
+    first, *rest = (text := kymo("scale", two_single_runs).stdout).splitlines()
+    assert first.startswith("ddp does not scale: 8 workers are 1 times as fast as 1, 12.5 % of ideal by one run each.")
+    assert "Amdahl" not in text and "forecast" not in text and "Karp-Flatt" not in text and "interval" not in rest[2]
+    assert "a single run does not show how much runs differ; repeat the runs" in text
+    markdown = kymo("scale", two_single_runs, "--markdown").stdout
+    page = kymo("scale", two_single_runs, "--html", "page.html") and (tmp_path / "page.html").read_text()
+    for answer in (text, markdown, page):
+        assert "serial" not in answer and "(12.5 to" not in answer and "needs at least three numbers" in answer
+    answer = json.loads(kymo("scale", two_single_runs, "--json").stdout)
+    assert answer["forecast"] == [] and len(answer["fits"]) == 2
+    unknown = ("serial", "serial_low", "contention", "coherency", "residual", "best_workers", "time_one_s")
+    assert all(fit[name] is None for fit in answer["fits"] for name in unknown)
+    unknown = ("low_s", "high_s", "speedup_low", "efficiency_low", "efficiency_high", "karp_flatt")
+    assert all(answer["points"][1][name] is None for name in unknown)
+    rows = list(csv.DictReader(io.StringIO(kymo("scale", two_single_runs, "--csv=fits").stdout)))
+    assert [row["serial"] for row in rows] == ["", ""]
+
+
+def test_pictures_of_single_runs_have_no_error_bars(kymo, two_single_runs, known, tmp_path):
+    def count_bars(path):
+        kymo("scale", path, "--pictures", "out")
+        picture = ET.parse(tmp_path / "out" / "efficiency.svg").getroot()
+        return sum("bound" in (element.get("class") or "") for element in picture.iter())
+
+    assert count_bars(known) > 0 and count_bars(two_single_runs) == 0
+
+
+def test_the_gate_judges_single_runs_by_their_value(kymo, two_single_runs):
+    done = kymo("scale", two_single_runs, "--fail-below-efficiency", "70")
+    assert done.returncode == 1
+    assert "efficiency 12.5 %, 57.5 below 70 %; there is no interval to judge chance by" in done.stderr
+
+
+def test_work_that_is_not_known_is_a_condition_of_the_answer(kymo, measured):
+    path = measured(epochs("ddp", {1: 100.0, 8: 100.0}))
+    done = kymo("scale", path)
+    assert done.stdout.startswith("If every run does the same work, ddp does not scale: ")
+    assert "each worker does the same work, use --kind weak" in done.stdout
+    assert json.loads(kymo("scale", path, "--json").stdout)["points"][0]["kind"] == "unknown"
+    assert kymo("scale", path, "--kind", "weak").stdout.startswith("ddp scales to 8 workers, the most that were")
 
 
 # ---- the gate ----
@@ -232,7 +285,7 @@ def test_pictures_without_data_leave_no_file(kymo, known, tmp_path):
 def test_the_page_has_pictures_and_tables_and_needs_nothing(kymo, complete, tmp_path):
     done = kymo("scale", complete, "--html", "page.html")
     assert done.returncode == 0
-    assert done.stderr == "kymo: wrote page.html; open it in a browser; it needs nothing else\n"
+    assert re.fullmatch(r"kymo: wrote page\.html \(.* kB\); open it in a browser; it needs nothing else\n", done.stderr)
     page = (tmp_path / "page.html").read_text()
     for name in OWN:
         assert f'id="{name}-title"' in page

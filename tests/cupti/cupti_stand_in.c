@@ -11,6 +11,7 @@
  * KYMO_TEST_CUPTI_LOG names a file for the calls that matter. Built in three forms: as of CUDA 13, as of 12.0 (with
  * CUPTI_12), and one that lacks a function (CUPTI_BROKEN).
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -282,10 +283,23 @@ int cuptiEnableDomain(uint32_t on, void *subscriber, int domain)
     return 0;
 }
 
+/* The driver's, where the process has loaded it. */
+static void *current_context(void)
+{
+    int (*get)(void **ctx) = NULL;
+    void *context = NULL, *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (driver != NULL)
+        *(void **)&get = dlsym(driver, "cuCtxGetCurrent");
+    if (get != NULL)
+        get(&context);
+    return context;
+}
+
 EXPORT void kymo_test_cupti_call(int domain, uint32_t number, int is_end, uint32_t correlation);
 void kymo_test_cupti_call(int domain, uint32_t number, int is_end, uint32_t correlation)
 {
-    const struct call_data data = {.is_end = is_end, .correlation = correlation};
+    const struct call_data data = {
+        .is_end = is_end, .correlation = correlation, .context = current_context()};
     pthread_mutex_lock(&cupti.lock);
     callback_fn *callback = cupti.is_call_on[domain][number] ? cupti.callback : NULL;
     void *ctx = cupti.ctx;
@@ -342,6 +356,12 @@ int cuptiActivityEnable(int kind)
     if (result == 0 && kind < MAX_KIND)
         __atomic_store_n(&cupti.is_kind_on[kind], 1, __ATOMIC_RELAXED);
     return result;
+}
+
+EXPORT int kymo_test_cupti_is_on(int kind);
+int kymo_test_cupti_is_on(int kind)
+{
+    return __atomic_load_n(&cupti.is_kind_on[kind], __ATOMIC_RELAXED);
 }
 
 EXPORT int cuptiActivityDisable(int kind);

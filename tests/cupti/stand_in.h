@@ -29,6 +29,8 @@ enum {
     CALL_CU_LAUNCH_KERNEL = 307,
 };
 
+enum { MEMSET_TRACED_NS = 20000 }; /* what tracing adds to a memset of the driver */
+
 enum { KIND_MEMCPY = 1, KIND_MEMSET = 2, KIND_KERNEL = 10, KIND_SYNC = 38, KIND_MEMORY = 49 };
 
 /* Records as CUDA 12.0 has them; later ones are longer. */

@@ -6,6 +6,7 @@ program goes on.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any, Callable, Optional
@@ -533,3 +534,33 @@ def test_calls_that_other_threads_are_in_when_tracing_goes_on_and_off(traced, fo
     assert len(names) <= 6002
     assert len({row[9] for row in there.work if row[8] == KERNEL}) == len(names)
     assert len({row[8] for row in there.calls("cudaLaunchKernel")}) == len(there.calls("cudaLaunchKernel"))
+
+
+TRACED_NS = 20000  # what the stand-in of the driver adds to a traced call: MEMSET_TRACED_NS
+
+
+def cost_of(run: Callable[..., Any], tool: str, path: Path) -> dict[str, Any]:
+    return json.loads(run([tool, "report", str(path), "--json"]).stdout)["cost"]
+
+
+@pytest.mark.parametrize("start", ["injected", "later in the program"])
+def test_the_cost_of_tracing_is_measured_in_the_program(traced, alone, run, tool, tmp_path, start):
+    if start == "injected":
+        traced("launch a 7 launch a 7 launch b 7 sync")
+    else:
+        alone("launch before 7 start run.kymo gpu_start 0:0:0:0 launch a 7 launch a 7 launch b 7 sync gpu_stop stop")
+    cost = cost_of(run, tool, tmp_path / "run.kymo")
+    [part] = cost["parts"]
+    assert (part["instrument"], part["count"], part["unknown"]) == ("gpu", 4, 0)
+    assert part["high_ns"] >= part["low_ns"] >= 4 * TRACED_NS / 2
+    assert cost["high_ns"] >= part["high_ns"]
+    text = run([tool, "report", str(tmp_path / "run.kymo")]).stdout
+    assert "4 CUDA calls x " in text
+    assert "not included: slower kernels" in text
+
+
+def test_a_cost_that_nobody_could_write_down_is_unknown(traced, run, tool, tmp_path):
+    traced("launch a 7 sync kill", status=None)
+    [part] = cost_of(run, tool, tmp_path / "run.kymo")["parts"]
+    assert (part["instrument"], part["unknown"], part["high_ns"]) == ("gpu", 1, 0)
+    assert "not included: GPU tracing" in run([tool, "report", str(tmp_path / "run.kymo")], status=None).stdout

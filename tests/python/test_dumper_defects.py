@@ -169,10 +169,13 @@ def test_a_constant_image_is_an_image(dumper, folder):
     assert meta["original_range"] == [7.0, 7.0]
 
 
-def test_samples_are_rounded_and_not_cut(dumper, folder):
-    dumper.add_tensor_data("x", torch.tensor([[0.0, 0.5, 0.999, 1.0]]), Type.IMAGE_I)
+def test_samples_are_cut_as_in_old_dumps_unless_options_are_given(dumper, folder):
+    data = torch.tensor([[0.0, 0.5, 0.999, 1.0]])
+    dumper.add_tensor_data("x", data, Type.IMAGE_I)
+    dumper.add_tensor_data("y", data, Type.IMAGE_I, image={"range": (0.0, 1.0)})
     dumper.dump()
-    assert pixels(side(folder, "x.png")).tolist() == [[0, 128, 255, 255]]
+    assert pixels(side(folder, "x.png")).tolist() == [[0, 127, 254, 255]]
+    assert pixels(side(folder, "y.png")).tolist() == [[0, 128, 255, 255]]
 
 
 @pytest.mark.parametrize(

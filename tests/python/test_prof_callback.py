@@ -245,24 +245,37 @@ def test_without_a_directory_it_is_profiler_output(tmp_path, monkeypatch):
     assert (tmp_path / "profiler_output").is_dir()
 
 
+@pytest.mark.parametrize("given", [{}, {"wait_steps": 2, "num_cycles": 1}, {"active_steps": 2}])
+def test_defaults_of_the_schedule_are_taken_without_a_word(tmp_path, capsys, given):
+    callback = ProfCallback(output_dir=tmp_path, **given)
+    assert capsys.readouterr().err == ""
+    chosen = {"wait_steps": 4, "warmup_steps": 4, "active_steps": 1, "num_cycles": 1, **given}
+    assert {name: getattr(callback, name) for name in chosen} == chosen
+
+
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("given", "n"),
     [
-        ({}, "kymo: no schedule was given: wait_steps=4, warmup_steps=4, active_steps=1, num_cycles=1\n"),
-        (
-            {"wait_steps": 2, "num_cycles": 1},
-            "kymo: the schedule misses warmup_steps, active_steps: warmup_steps=4, active_steps=1\n",
-        ),
-        ({"wait_steps": 1, "warmup_steps": 1, "active_steps": 2, "num_cycles": 3}, ""),
+        ({"record_shapes": False, "profile_memory": False}, 1),
+        ({"record_shapes": False, "profile_memory": False, "with_flops": False}, 0),
+        ({"record_shapes": True, "profile_memory": False}, 0),
     ],
 )
-def test_what_the_schedule_misses_is_said(tmp_path, capsys, monkeypatch, given, sentence):
+def test_shapes_that_flops_need_are_named_once(tmp_path, capsys, monkeypatch, given, n):
     ProfCallback(output_dir=tmp_path, **given)
-    assert capsys.readouterr().err == sentence
-    monkeypatch.setenv("RANK", "1")
+    said = capsys.readouterr().err
+    assert said.count("with_flops=True records the shapes of inputs") == n and said.count("\n") == n
     monkeypatch.setattr("kymo._hf_profile.who_am_i", lambda: (1, 2))
     ProfCallback(output_dir=tmp_path, **given)
     assert capsys.readouterr().err == ""
+
+
+def test_without_flops_record_shapes_has_its_effect(tmp_path):
+    callback = ProfCallback(output_dir=tmp_path / "out", **SMALL, **SOON, with_flops=False)
+    train(tmp_path, callback, steps=3)
+    (path,) = (tmp_path / "out").glob("*/*.pt.trace.json.gz")
+    with gzip.open(path, "rt") as file:
+        assert "Input Dims" not in file.read()
 
 
 def test_values_that_do_not_fit_are_refused(tmp_path):

@@ -25,7 +25,7 @@ from kymo import _background
 from kymo.hf import ProfCallback
 
 SHARED = Path(__file__).parents[1] / "shared"
-SMALL: dict[str, Any] = {"profile_memory": False, "with_stack": False, "record_shapes": False}
+SMALL: dict[str, Any] = {"profile_memory": False, "with_stack": False, "record_shapes": False, "with_flops": False}
 TWO: dict[str, Any] = {"wait_steps": 0, "warmup_steps": 1, "active_steps": 2, "num_cycles": 1}
 EVERY_STEP: dict[str, Any] = {
     **{"eval_steps": 1, "save_steps": 1, "logging_steps": 1, "save_total_limit": 1},

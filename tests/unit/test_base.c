@@ -35,6 +35,54 @@ static void json_escapes_what_it_must(void **state)
     kymo__buf_fini(&buf);
 }
 
+static void assert_escaped(const char *text, size_t len, const char *expected)
+{
+    char into[128];
+    assert_int_equal(kymo_text_escape(text, len, into, sizeof into), strlen(expected));
+    assert_string_equal(into, expected);
+}
+
+static void nothing_that_a_terminal_obeys_is_left(void **state)
+{
+    (void)state;
+    assert_escaped("gr\xc3\xbc\xc3\x9f", 6, "gr\xc3\xbc\xc3\x9f");
+    assert_escaped("a\nb\tc\0d", 7, "a\\nb\\tc\\x00d");
+    assert_escaped("\x1b]0;x\x07\x7f", 7, "\\x1b]0;x\\x07\\x7f");
+    assert_escaped("\xc2\x9b"
+                   "31m",
+                   5, "\\x9b31m"); /* CSI as one character */
+    assert_escaped("\x9b"
+                   "31m",
+                   4,
+                   "\xef\xbf\xbd"
+                   "31m"); /* and as one byte */
+    assert_escaped("\xe2\x80\xaegnp.\xe2\x81\xa6", 10, "\\u202egnp.\\u2066");
+    assert_escaped("\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c\xe2\x80\xa8", 11,
+                   "\\u200e\\u200f\\u061c\\u2028");
+    assert_escaped("\xf0\x9f\x9a\x80", 4, "\xf0\x9f\x9a\x80");
+    assert_escaped("", 0, "");
+}
+
+static void what_does_not_fit_is_cut_between_characters(void **state)
+{
+    char into[8];
+    (void)state;
+    assert_int_equal(kymo_text_escape("abc\x1bxy", 6, into, sizeof into), 9);
+    assert_string_equal(into, "abc\\x1b");
+    assert_int_equal(kymo_text_escape("abcd\x1bxy", 7, into, sizeof into), 10);
+    assert_string_equal(into, "abcd"); /* nor anything behind what was cut */
+    assert_int_equal(kymo_text_escape("abc", 3, NULL, 0), 3);
+    assert_int_equal(kymo_text_escape("abc", 3, into, 1), 3);
+    assert_string_equal(into, "");
+}
+
+static void names_in_errors_are_escaped(void **state)
+{
+    (void)state;
+    assert_int_equal(kymo__fail(KYMO_EINVAL, "no file %s", "\x1b[2J\n"), KYMO_EINVAL);
+    assert_string_equal(kymo_last_error(), "no file \\x1b[2J\\n");
+}
+
 static void checksums_are_those_of_the_standard(void **state)
 {
     (void)state;
@@ -153,6 +201,9 @@ int main(void)
         cmocka_unit_test(a_heap_gives_the_lowest_key_first),
         cmocka_unit_test(invalid_utf8_becomes_replacement_characters),
         cmocka_unit_test(json_escapes_what_it_must),
+        cmocka_unit_test(nothing_that_a_terminal_obeys_is_left),
+        cmocka_unit_test(what_does_not_fit_is_cut_between_characters),
+        cmocka_unit_test(names_in_errors_are_escaped),
         cmocka_unit_test(checksums_are_those_of_the_standard),
         cmocka_unit_test(a_buffer_without_memory_stays_failed),
         cmocka_unit_test(long_text_is_printed_whole),

@@ -324,6 +324,38 @@ static void lists_have_a_line_for_each_innermost_row(void **state)
     kymo__buf_fini(&out);
 }
 
+static void python_has_a_line_and_all_digits_for_each_number(void **state)
+{
+    (void)state;
+    static const float x[] = {0.1f, 16777216, 1e-5f, NAN};
+    const int64_t sizes[] = {2, 2}, empty[] = {2, 0};
+    const struct kymo__json_style style = {.nan = KYMO__NAN_WORD, .level = 1, .is_python = true};
+    struct kymo__buf out = {0};
+    struct kymo_tensor tensor = {.data = x, .dtype = KYMO_F32, .rank = 2, .sizes = sizes};
+    assert_string_equal(
+        json_of(&out, &tensor, &style),
+        "[\n    [\n      0.10000000149011612,\n      16777216.0\n    ],\n    [\n      "
+        "9.999999747378752e-06,\n      NaN\n    ]\n  ]");
+    tensor.sizes = empty;
+    assert_string_equal(json_of(&out, &tensor, &style), "[\n    [],\n    []\n  ]");
+    const uint16_t bf16 = 0x3dcd;
+    tensor = (struct kymo_tensor){.data = &bf16, .dtype = KYMO_BF16};
+    assert_string_equal(json_of(&out, &tensor, &style), "0.10009765625");
+    kymo__buf_fini(&out);
+}
+
+static void python_writes_strings_in_ascii(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "a\"\\\b\f\n\r\t\x01\x7f \xc3\xa9 \xe2\x86\x92 \xf0\x9f\x9a\x80 \xed\xb2\x80 \xff\0";
+    struct kymo__buf out = {0};
+    kymo__json_python_string_put(&out, text, sizeof text - 1);
+    assert_string_equal(text_of(&out), "\"a\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u007f \\u00e9 \\u2192 "
+                                       "\\ud83d\\ude80 \\udc80 \\ufffd\\u0000\"");
+    kymo__buf_fini(&out);
+}
+
 static void what_json_lacks_has_three_spellings(void **state)
 {
     (void)state;
@@ -475,12 +507,16 @@ static void meta_files_are_accvlabs(void **state)
     const int64_t sizes[] = {2, 3};
     const struct kymo_tensor tensor = {.dtype = KYMO_F8_E5M2, .rank = 2, .sizes = sizes};
     kymo__bin_meta_put(&out, &tensor);
-    assert_string_equal(
-        text_of(&out), "{\"file_data_shape\": [2, 3], \"file_data_dtype\": \"torch.float8_e5m2\"}");
+    assert_string_equal(text_of(&out), "{\n  \"file_data_shape\": [\n    2,\n    3\n  ],\n  "
+                                       "\"file_data_dtype\": \"torch.float8_e5m2\"\n}");
     out.len = 0;
-    kymo__image_meta_put(&out, -0.5, 255, "RGB");
-    assert_string_equal(text_of(&out),
-                        "{\"original_range\": [-0.5, 255.0], \"image_format\": \"RGB\"}");
+    kymo__image_meta_put(&out, KYMO_F32, -0.5, 255, "RGB");
+    assert_string_equal(text_of(&out), "{\n  \"original_range\": [\n    -0.5,\n    255.0\n  ],\n  "
+                                       "\"image_format\": \"RGB\"\n}");
+    out.len = 0;
+    kymo__image_meta_put(&out, KYMO_U8, 0, 255, "Intensity");
+    assert_string_equal(text_of(&out), "{\n  \"original_range\": [\n    0,\n    255\n  ],\n  "
+                                       "\"image_format\": \"Intensity\"\n}");
     kymo__buf_fini(&out);
 }
 
@@ -526,6 +562,8 @@ int main(void)
         cmocka_unit_test(npy_header_is_numpys),
         cmocka_unit_test(safetensors_header_tiles_and_aligns),
         cmocka_unit_test(lists_have_a_line_for_each_innermost_row),
+        cmocka_unit_test(python_has_a_line_and_all_digits_for_each_number),
+        cmocka_unit_test(python_writes_strings_in_ascii),
         cmocka_unit_test(what_json_lacks_has_three_spellings),
         cmocka_unit_test(every_type_has_its_text),
         cmocka_unit_test(sink_that_refuses_ends_the_writing),

@@ -334,6 +334,29 @@ static void the_long_form_is_read(void **state)
     kymo_scaling_runs_destroy(runs);
 }
 
+static void samples_in_a_second_of_all_ranks_are_samples_of_an_epoch(void **state)
+{
+    const struct scratch *s = *state;
+    write_text(s, "rates.csv",
+               "workers,run,rank,measure,step,value\n"
+               "2,all,1,samples_per_s,0,100\n2,all,0,samples_per_s,0,50\n"
+               "2,all,0,epoch_time_s,0,4\n2,all,1,epoch_time_s,0,2\n"
+               "2,all,0,samples_per_s,1,100\n2,all,1,samples_per_s,1,100\n"
+               "2,all,0,epoch_time_s,1,2\n" /* the other rank takes as long */
+               "2,all,0,samples_per_s,2,100\n2,all,0,epoch_time_s,2,2\n" /* of one rank: left out */
+               "2,some,0,samples_per_s,0,100\n2,some,0,epoch_time_s,0,2\n"
+               "4,whole,,samples_per_s,0,100\n4,whole,,epoch_time_s,0,3\n"
+               "4,steps,,samples_per_s,0,100\n4,steps,,step_time_s,0,0.5\n");
+    kymo_scaling_runs *runs = read_path(s, "rates.csv");
+    assert_int_equal(kymo_scaling_runs_count(runs), 4);
+    expect_near(kymo_scaling_runs_at(runs, 0)->samples_per_epoch, 400);
+    assert_true(isnan(kymo_scaling_runs_at(runs, 1)->samples_per_epoch));
+    expect_near(kymo_scaling_runs_at(runs, 2)->samples_per_epoch, 300);
+    expect_near(kymo_scaling_runs_at(runs, 3)->batch, 50);
+    expect_note(runs, "rates.csv: some: samples_per_s is known for 1 of 2 ranks");
+    kymo_scaling_runs_destroy(runs);
+}
+
 static void power_of_some_ranks_is_no_energy(void **state)
 {
     const struct scratch *s = *state;
@@ -470,6 +493,7 @@ int main(void)
         SCRATCH_TEST(a_folder_is_looked_through_and_damage_is_named),
         SCRATCH_TEST(what_is_nothing_of_ours_is_one_sentence),
         SCRATCH_TEST(the_long_form_is_read),
+        SCRATCH_TEST(samples_in_a_second_of_all_ranks_are_samples_of_an_epoch),
         SCRATCH_TEST(power_of_some_ranks_is_no_energy),
         SCRATCH_TEST(the_wide_form_is_read_and_epochs_that_begin_anew_are_repeats),
         SCRATCH_TEST(the_options_win),

@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -499,6 +500,61 @@ static void generated_code_has_the_names_of_its_perf_map(void **state)
     close_fake();
 }
 
+/* A file of 8 TB without a single line: only so much of it is read. */
+static int endless_perf(void *self)
+{
+    (void)self;
+    FILE *const file = tmpfile();
+    assert_non_null(file);
+    const int fd = dup(fileno(file));
+    if (ftruncate(fd, (off_t)8 << 40) != 0) /* a file system that has no such files */
+        assert_int_equal(ftruncate(fd, (off_t)8 << 30), 0);
+    fclose(file);
+    return fd;
+}
+
+static void a_perf_map_without_end_is_read_for_a_while(void **state)
+{
+    const struct kymo__unwind_source source = {.maps = fake_maps,
+                                               .memory = fake_memory,
+                                               .open_map = fake_map,
+                                               .open_path = fake_path,
+                                               .open_perf_map = endless_perf,
+                                               .close = fake_close};
+    (void)state;
+    fake_maps_text = "10000-20000 rwxp 00000000 00:00 0 \n";
+    assert_int_equal(kymo__unwind_files_create(&files), KYMO_OK);
+    assert_int_equal(kymo__unwind_create_from(&source, files, &unwind), KYMO_OK);
+    assert_string_equal(kymo__unwind_symbol(unwind, 0x10120)->name, "[unknown]");
+    assert_int_equal(unwind->jit_at, 64 << 20);
+    close_fake();
+}
+
+static void a_perf_map_counts_when_the_process_or_root_wrote_it(void **state)
+{
+    struct kymo__unwind_source source;
+    char path[64];
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    assert_int_equal(kymo__unwind_source_open(getpid(), &source), KYMO_OK);
+    unlink(path);
+    assert_int_equal(source.open_perf_map(source.self), -1);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    close(fd);
+    assert_true((fd = source.open_perf_map(source.self)) >= 0);
+    close(fd);
+    if (chown(path, 12345, (gid_t)-1) == 0) /* only root can make somebody else's */
+        assert_int_equal(source.open_perf_map(source.self), -1);
+    unlink(path);
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+    assert_int_equal(source.open_perf_map(source.self), -1);
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0666), 0);
+    assert_int_equal(source.open_perf_map(source.self), -1);
+    unlink(path);
+    source.close(source.self);
+}
+
 /* ---- merging ---- */
 
 /* Addresses in a perf map whose names have the roles that are wanted: e loop, p plumbing, s start, n any other. */
@@ -693,6 +749,8 @@ int main(void)
         cmocka_unit_test(lines_that_are_no_mappings_are_left_out),
         cmocka_unit_test(a_stack_that_is_new_is_copied_to_the_end_of_its_page),
         cmocka_unit_test(generated_code_has_the_names_of_its_perf_map),
+        cmocka_unit_test(a_perf_map_without_end_is_read_for_a_while),
+        cmocka_unit_test(a_perf_map_counts_when_the_process_or_root_wrote_it),
         cmocka_unit_test(pythons_frames_stand_where_their_loop_is),
         cmocka_unit_test(anchors_tell_without_names),
         cmocka_unit_test(names_are_readable),

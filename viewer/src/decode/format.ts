@@ -76,7 +76,9 @@ export interface TrackData {
 
 export interface Cost {
   events: number;
-  in_program_ns: number;
+  low_ns: number; // estimate of what measuring took from the program
+  high_ns: number;
+  missing: string; // what the estimate leaves out; "" nothing
   flush_cpu_ns: number;
   log_bytes: number;
   program_ns: number;

@@ -147,12 +147,14 @@ function smallShare(part: number): string {
 function measuring(recording: Recording): HTMLElement | null {
   const { cost, processes } = recording.index;
   if (processes.every((p) => p.clock === FOREIGN)) return null;
-  const part = cost.program_ns > 0 ? cost.in_program_ns / cost.program_ns : 0;
-  const inProgram = cost.in_program_ns > 0 ? `${units.duration(cost.in_program_ns)}, ${smallShare(part)} of the program` : "";
+  const share = (ns: number) => (cost.program_ns > 0 ? smallShare(ns / cost.program_ns) : "an unknown share");
+  const [low, high] = [share(cost.low_ns), share(cost.high_ns)];
+  const inProgram = cost.high_ns > 0 ? `${low === high ? low : `${low} to ${high}`} of the program` : "";
   return card(
     "What kymo cost",
     facts([
-      ["in the program", inProgram],
+      ["estimate", inProgram],
+      ["not included", cost.missing.replace(/^\s*not included: /, "")],
       ["flush thread", cost.flush_cpu_ns > 0 ? units.duration(cost.flush_cpu_ns) : ""],
       ["log", units.bytes(cost.log_bytes)],
       ["lost events", cost.lost_events === 0 ? "none" : units.count(cost.lost_events)],

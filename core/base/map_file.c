@@ -1,0 +1,148 @@
+/*
+ * Files of others in memory. Whoever owns such a file may cut it while we read, and then the kernel sends SIGBUS for each
+ * page that is gone. A handler puts zeros in the place of those pages, for mappings that are listed here; readers of
+ * such files take any bytes. SIGBUS for another reason goes to whoever had the signal before.
+ *
+ * The list is read in the handler: slots are filled and emptied under the lock, and their memory is never freed.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base_internal.h"
+
+enum { N_SLOTS = 256 };
+
+struct slots {
+    struct {
+        _Atomic uintptr_t begin, end; /* begin 0: free */
+    } slots[N_SLOTS];
+    _Atomic(struct slots *) next;
+};
+
+static struct slots first;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of whoever changes the list */
+static struct sigaction before;                          /* whose SIGBUS it was; under the lock */
+static atomic_bool was_passed_on;
+
+static size_t whole_pages(size_t len)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (len + page - 1) / page * page;
+}
+
+/* Zeros from `at` to the end of the mapping that it is in. Returns false where it is in none. */
+static bool put_zeros(uintptr_t at)
+{
+    const uintptr_t page = at & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+    for (struct slots *list = &first; list != NULL;
+         list = atomic_load_explicit(&list->next, memory_order_acquire))
+        for (size_t i = 0; i < N_SLOTS; i++) {
+            const uintptr_t begin = atomic_load_explicit(&list->slots[i].begin, memory_order_acquire);
+            const uintptr_t end = atomic_load_explicit(&list->slots[i].end, memory_order_relaxed);
+            if (begin != 0 && begin <= at && at < end)
+                return mmap((void *)page, end - page, PROT_READ | PROT_WRITE,
+                            MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                            0) != MAP_FAILED;
+        }
+    return false;
+}
+
+static void on_bus_error(int sig, siginfo_t *info, void *context)
+{
+    const int error = errno;
+    (void)context;
+    if (info->si_code != BUS_ADRERR || !put_zeros((uintptr_t)info->si_addr)) {
+        /* A second time it has come back to us from there, and ends us. */
+        struct sigaction other = before;
+        if (atomic_exchange(&was_passed_on, true)) {
+            other = (struct sigaction){.sa_flags = 0};
+            other.sa_handler = SIG_DFL;
+        }
+        sigaction(sig, &other, NULL); /* a fault occurs again once we return */
+        if (info->si_code <= 0)
+            raise(sig);
+    }
+    errno = error;
+}
+
+/* The lock is held. Somebody may have taken the signal since the last time. */
+static void take_signal(void)
+{
+    struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+    ours.sa_sigaction = on_bus_error;
+    if (sigaction(SIGBUS, NULL, &now) != 0 ||
+        ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_bus_error))
+        return;
+    before = now;
+    sigaction(SIGBUS, &ours, NULL);
+}
+
+static bool add(uintptr_t begin, uintptr_t end)
+{
+    for (struct slots *list = &first;; list = list->next) {
+        for (size_t i = 0; i < N_SLOTS; i++)
+            if (list->slots[i].begin == 0) {
+                list->slots[i].end = end;
+                atomic_store_explicit(&list->slots[i].begin, begin, memory_order_release);
+                return true;
+            }
+        if (list->next == NULL) {
+            struct slots *const more = kymo__calloc(1, sizeof *more);
+            if (more == NULL)
+                return false;
+            atomic_store_explicit(&list->next, more, memory_order_release);
+        }
+    }
+}
+
+bool kymo__map_guard(const void *begin, size_t len)
+{
+    pthread_mutex_lock(&lock);
+    const bool is_added = add((uintptr_t)begin, (uintptr_t)begin + whole_pages(len));
+    if (is_added)
+        take_signal();
+    pthread_mutex_unlock(&lock);
+    return is_added;
+}
+
+void kymo__map_unguard(const void *begin)
+{
+    pthread_mutex_lock(&lock);
+    for (struct slots *list = &first; list != NULL; list = list->next)
+        for (size_t i = 0; i < N_SLOTS; i++)
+            if (list->slots[i].begin == (uintptr_t)begin)
+                atomic_store_explicit(&list->slots[i].begin, 0, memory_order_release);
+    pthread_mutex_unlock(&lock);
+}
+
+void *kymo__map_file(int fd, size_t *len)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0)
+        return NULL;
+    *len = (size_t)about.st_size;
+    /* A page of zeros behind it ends every string. */
+    const size_t room = whole_pages(*len) + whole_pages(1);
+    char *const bytes = mmap(NULL, room, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED)
+        return NULL;
+    if (mmap(bytes, *len, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED ||
+        !kymo__map_guard(bytes, *len)) {
+        munmap(bytes, room);
+        return NULL;
+    }
+    return bytes;
+}
+
+void kymo__unmap_file(void *bytes, size_t len)
+{
+    if (bytes == NULL)
+        return;
+    kymo__map_unguard(bytes);
+    munmap(bytes, whole_pages(len) + whole_pages(1));
+}

@@ -1,0 +1,187 @@
+"""What `-o FILE` does to a file that is there: nothing, until the new one is complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+OLD = "what was there before\n"
+
+# Each ends with status 2 and must not touch old.txt.
+MISTAKES = {
+    "report-sort": ["report", "run.kymo", "--sort", "wrong", "-o", "old.txt"],
+    "report-table": ["report", "run.kymo", "--csv", "--table", "wrong", "-o", "old.txt"],
+    "report-calls-sort": ["report", "run.kymo", "--calls", "--sort", "wrong", "-o", "old.txt"],
+    "report-samples": ["report", "run.kymo", "--samples", "-o", "old.txt"],
+    "report-energy": ["report", "run.kymo", "--energy", "-o", "old.txt"],
+    "report-memory": ["report", "run.kymo", "--memory", "-o", "old.txt"],
+    "report-epochs": ["report", "run.kymo", "--epochs", "--sort", "wrong", "-o", "old.txt"],
+    "report-html": ["report", "missing.kymo", "--html", "old.txt"],
+    "breakdown": ["breakdown", "run.kymo", "--by", "wrong", "-o", "old.txt"],
+    "compare": ["compare", "run.kymo", "missing.kymo", "-o", "old.txt"],
+    "scale": ["scale", "run.kymo", "--csv=wrong", "-o", "old.txt"],
+    "diff": ["diff", "missing", "missing", "-o", "old.txt"],
+    "export-window": ["export", "run.kymo", "--to", "kineto", "--from", "wrong", "-o", "old.txt"],
+    "export-samples": ["export", "run.kymo", "--to", "pyspy", "-o", "old.txt"],
+    "export-by": ["export", "run.kymo", "--to", "collapsed", "--by", "wrong", "-o", "old.txt"],
+    "export-calls": ["export", "run.kymo", "--to", "speedscope", "--calls", "-o", "old.txt"],
+}
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    path = tmp_path / "old.txt"
+    path.write_text(OLD)
+    return path
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_leaves_the_old_file(kymo, recording, old, tmp_path, name):
+    done = kymo(*MISTAKES[name])
+    assert done.returncode == 2
+    assert old.read_text() == OLD
+    assert sorted(os.listdir(tmp_path)) == ["old.txt", "run.kymo"]
+
+
+def test_a_mistake_makes_no_file(kymo, recording, tmp_path):
+    assert kymo("report", "run.kymo", "--sort", "wrong", "-o", "new.txt").returncode == 2
+    assert os.listdir(tmp_path) == ["run.kymo"]
+
+
+def test_a_link_and_permissions_stay(kymo, recording, old, tmp_path):
+    old.chmod(0o640)
+    (tmp_path / "link.txt").symlink_to("old.txt")
+    assert kymo("report", "run.kymo", "-o", "link.txt").returncode == 0
+    assert (tmp_path / "link.txt").is_symlink()
+    assert "outer" in old.read_text()
+    assert stat.S_IMODE(old.stat().st_mode) == 0o640
+    mask = os.umask(0)
+    os.umask(mask)
+    assert kymo("report", "run.kymo", "-o", "new.txt").returncode == 0
+    assert stat.S_IMODE((tmp_path / "new.txt").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_file_with_two_names_stays_one(kymo, recording, old, tmp_path):
+    os.link(old, tmp_path / "other.txt")
+    assert kymo("report", "run.kymo", "--sort", "wrong", "-o", "old.txt").returncode == 2
+    assert old.read_text() == OLD
+    assert kymo("report", "run.kymo", "-o", "old.txt").returncode == 0
+    assert "outer" in old.read_text()
+    assert (tmp_path / "other.txt").samefile(old)
+
+
+@pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"])
+@pytest.mark.parametrize("command", [["report", "run.kymo"], ["export", "run.kymo", "--to", "collapsed"]])
+def test_standard_output_by_another_name_is_appended_to(kymo, recording, old, command, path):
+    with old.open("a") as file:
+        assert kymo(*command, "-o", path, stdout=file).returncode == 0
+    assert old.read_text().startswith(OLD)
+    assert "outer" in old.read_text()
+
+
+def test_a_pipe_and_a_device_are_written_to(kymo, recording, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_text()), daemon=True)
+    reader.start()
+    assert kymo("report", "run.kymo", "-o", "pipe").returncode == 0
+    reader.join(30)
+    assert "outer" in read[0]
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert kymo("report", "run.kymo", "-o", "/dev/null").returncode == 0
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_picture_does_not_take_the_place_of_a_device(kymo, tmp_path):
+    numpy = pytest.importorskip("numpy")
+    numpy.save(tmp_path / "a.npy", numpy.zeros((4, 4), numpy.uint8))
+    os.mkfifo(tmp_path / "pipe")
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()), daemon=True)
+    reader.start()
+    assert kymo("dump", "image", "a.npy", "data", "-o", "pipe").returncode == 0
+    reader.join(30)
+    assert read[0].startswith(b"\x89PNG")
+
+
+def test_a_full_disk_leaves_the_old_file(kymo, recording, old, tmp_path):
+    def limit() -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+
+    done = kymo("report", "run.kymo", "-o", "old.txt", preexec_fn=limit)
+    assert done.returncode == 2
+    assert old.read_text() == OLD
+    assert sorted(os.listdir(tmp_path)) == ["old.txt", "run.kymo"]
+
+
+INTERRUPTED = """
+#include <signal.h>
+#include <unistd.h>
+int rename(const char *from, const char *to) { (void)from, (void)to; kill(getpid(), SIGINT); return -1; }
+"""
+
+
+def test_ctrl_c_leaves_the_old_file_and_nothing_beside_it(kymo, recording, old, tmp_path, stand_in):
+    folder = stand_in("interrupted.so", INTERRUPTED)["LD_LIBRARY_PATH"]
+    done = kymo("report", "run.kymo", "-o", "old.txt", env={"LD_PRELOAD": f"{folder}/interrupted.so"})
+    assert done.returncode == -signal.SIGINT
+    assert old.read_text() == OLD
+    assert sorted(os.listdir(tmp_path)) == ["old.txt", "run.kymo"]
+
+
+def test_a_dump_that_cannot_be_shown_leaves_the_old_file(kymo, old, tmp_path):
+    numpy = pytest.importorskip("numpy")
+    numpy.save(tmp_path / "a.npy", numpy.zeros(4, numpy.complex64))
+    assert kymo("dump", "cat", "a.npy", "wrong", "-o", "old.txt").returncode == 2
+    assert kymo("dump", "image", "a.npy", "data", "-o", "old.txt").returncode == 2
+    assert old.read_text() == OLD
+
+
+# ---- readers that have seen enough ----
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["report", "--help"], ["top", "--help"]])
+def test_a_reader_that_leaves_ends_it_silently(program, environment, words):
+    # As a shell under a program that ignores SIGPIPE has it.
+    def ignore() -> None:
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [program, *words],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=environment,
+        preexec_fn=ignore,
+        restore_signals=False,
+        text=True,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_the_program_of_kymo_run_gets_sigpipe_as_it_was(kymo, ignored):
+    def prepare() -> None:
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN if ignored else signal.SIG_DFL)
+
+    done = kymo("run", "-q", "--", "grep", "SigIgn", "/proc/self/status", preexec_fn=prepare, restore_signals=False)
+    mask = int(done.stdout.split()[1], 16)
+    assert bool(mask >> (signal.SIGPIPE - 1) & 1) == ignored
+
+
+def test_json_of_a_report_is_complete_after_a_mistake(kymo, recording, tmp_path):
+    assert kymo("report", "run.kymo", "--json", "-o", "report.json").returncode == 0
+    assert kymo("report", "run.kymo", "--json", "--sort", "wrong", "-o", "report.json").returncode == 2
+    assert json.loads((tmp_path / "report.json").read_text())["ranges"]
