@@ -49,7 +49,8 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
 
     cpu, cuda: what is recorded; both False stands for both.
     profile_memory: allocations; with_stack and record_shapes are then on as well.
-    with_stack, record_shapes, with_flops: as in torch.profiler, where with_flops records shapes, too.
+    with_stack, record_shapes, with_flops: as in torch.profiler. FLOPs come from shapes: unless given, with_flops is
+        what record_shapes is, and with_flops=True records shapes in any case.
     wait_steps, warmup_steps, active_steps, num_cycles: the schedule, by optimizer steps; 4, 4, 1, 1 where not given.
     output_dir: "profiler_output" where not given.
     export_memory_timeline, export_stacks, export_key_averages: what is made besides the trace.
@@ -71,7 +72,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         profile_memory: bool = True,
         with_stack: bool = True,
         record_shapes: bool = True,
-        with_flops: bool = True,
+        with_flops: Optional[bool] = None,
         wait_steps: Optional[int] = None,
         warmup_steps: Optional[int] = None,
         active_steps: Optional[int] = None,
@@ -99,10 +100,8 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
             self._tell("profile_memory=True needs with_stack and record_shapes: both are on")
             with_stack = record_shapes = True
         if with_flops and not record_shapes and engine == "torch" and not enable_nsight_systems:
-            self._tell(
-                "with_flops=True records the shapes of inputs, so record_shapes=False does not make the trace smaller; "
-                "with_flops=False does"
-            )
+            self._tell("with_flops=True records the shapes of inputs, so record_shapes=False leaves nothing out")
+        with_flops = record_shapes if with_flops is None else with_flops
         self.settings = {
             "cpu": cpu,
             "cuda": cuda,
@@ -129,7 +128,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
             say(sentence)
 
     def _make_schedule(self, given: dict[str, Optional[int]], skip_first: int) -> Callable[[int], Action]:
-        chosen = {name: default if given[name] is None else given[name] for name, default in _DEFAULT_SCHEDULE.items()}
+        chosen = {**_DEFAULT_SCHEDULE, **{name: value for name, value in given.items() if value is not None}}
         self.wait_steps, self.warmup_steps = chosen["wait_steps"], chosen["warmup_steps"]
         self.active_steps, self.num_cycles = chosen["active_steps"], chosen["num_cycles"]
         schedule = Schedule(self.wait_steps, self.warmup_steps, self.active_steps, self.num_cycles, skip_first)

@@ -256,8 +256,9 @@ def test_defaults_of_the_schedule_are_taken_without_a_word(tmp_path, capsys, giv
 @pytest.mark.parametrize(
     ("given", "n"),
     [
-        ({"record_shapes": False, "profile_memory": False}, 1),
+        ({"record_shapes": False, "profile_memory": False, "with_flops": True}, 1),
         ({"record_shapes": False, "profile_memory": False, "with_flops": False}, 0),
+        ({"record_shapes": False, "profile_memory": False}, 0),
         ({"record_shapes": True, "profile_memory": False}, 0),
     ],
 )
@@ -270,10 +271,23 @@ def test_shapes_that_flops_need_are_named_once(tmp_path, capsys, monkeypatch, gi
     assert capsys.readouterr().err == ""
 
 
-def test_without_flops_record_shapes_has_its_effect(tmp_path):
-    callback = ProfCallback(output_dir=tmp_path / "out", **SMALL, **SOON, with_flops=False)
-    train(tmp_path, callback, steps=3)
-    (path,) = (tmp_path / "out").glob("*/*.pt.trace.json.gz")
+def test_the_documented_small_configuration_records_no_shapes_and_says_nothing(tmp_path, monkeypatch, capsys):
+    """Example 2 of edd_utils' page."""
+    monkeypatch.chdir(tmp_path)
+    prof_callback_small = ProfCallback(
+        output_dir="./profiler_output_small",
+        active_steps=1,
+        profile_memory=False,
+        with_stack=False,
+        record_shapes=False,
+        export_memory_timeline=False,
+        export_stacks=False,
+        export_key_averages=True,
+    )
+    assert capsys.readouterr().err == ""
+    train(tmp_path, prof_callback_small, steps=10)
+    assert names_in(tmp_path / "profiler_output_small") == {"iteration_9": {TRACE} | AVERAGES}
+    (path,) = (tmp_path / "profiler_output_small").glob("*/*.pt.trace.json.gz")
     with gzip.open(path, "rt") as file:
         assert "Input Dims" not in file.read()
 
