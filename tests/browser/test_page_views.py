@@ -236,7 +236,7 @@ def test_a_table_is_sorted_filtered_and_copied(opened, folder):
     assert view.get_by_text("No rows.").is_visible()
 
 
-def test_the_overview_says_what_takes_the_time(opened, folder):
+def test_the_overview_has_self_times_as_shares_of_wall_time(opened, folder):
     page = opened("known.html")
     text = page.open("Overview").inner_text()
     assert "1.10 ms" in text
@@ -248,6 +248,11 @@ def test_the_overview_says_what_takes_the_time(opened, folder):
     assert names == [row["name"] for row in order]
     widths = [bar.locator(".fill").bounding_box()["width"] for bar in bars.all()]
     assert widths[0] / widths[1] == pytest.approx(order[0]["self_ns"] / order[1]["self_ns"], rel=0.05)
+    # Shares are of wall time, not of the time in ranges.
+    wall_ns = json_of("report", folder / "known.json")["cost"]["program_ns"]
+    shares = [float(bar.locator(".number").nth(1).inner_text().removesuffix(" %")) for bar in bars.all()]
+    assert shares == pytest.approx([100 * row["self_ns"] / wall_ns for row in order], abs=0.06)
+    assert "most time in" not in text
 
 
 def test_the_flame_graph_zooms_and_searches(opened):

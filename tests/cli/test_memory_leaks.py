@@ -16,7 +16,9 @@ pytestmark = pytest.mark.skipif(bool(cached("KYMO_SANITIZE")), reason="a sanitiz
 KINDS = {"steady": True, "stops": False, "fills": False, "startup": False, "sawtooth": False, "flat": False}
 
 
-def growth_of(kymo: Callable[..., Finished], *program: object, env: dict[str, str] | None = None) -> list[dict[str, Any]]:
+def growth_of(
+    kymo: Callable[..., Finished], *program: object, env: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
     command = ("run", "-q", "--force", "-o", "run.kymo", "--memory", "--memory-sample", 1 << 16, "--")
     done = kymo(*command, *program, env=env)
     assert done.returncode == 0, done.stderr

@@ -129,7 +129,9 @@ def test_samples_have_no_call_counts(run, tmp_path):
     text = subprocess.run([KYMO, "report", "--calls", run], capture_output=True, text=True, check=True).stdout
     assert text.startswith("samples of ") and "which have no call counts" in text
     assert "calls" not in text.splitlines()[2].split()
-    tables = json.loads(subprocess.run([KYMO, "report", "--calls", "--json", run], capture_output=True, check=True).stdout)
+    tables = json.loads(
+        subprocess.run([KYMO, "report", "--calls", "--json", run], capture_output=True, check=True).stdout
+    )
     counted = [row["calls"] for name in ("functions", "callers", "paths", "threads", "totals") for row in tables[name]]
     assert set(counted) == {None}
     for row in pstats_of(run, tmp_path).stats.values():

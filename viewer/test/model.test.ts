@@ -8,7 +8,7 @@ import { endOf, lossOf } from "../src/model/losses";
 import { ALL, CRUMBS, buildFlame, layoutFlame, magnify, searchFlame, shiftSight } from "../src/model/flame";
 import { held, leaksOf, linesOf } from "../src/model/memory_pools";
 import { type Series, histogram, thin, warmups } from "../src/model/series";
-import { cellText, filterRows, keptRows, sortRows, sumOfColumn, toCsv } from "../src/model/tables";
+import { cellText, filterRows, keptRows, sortRows, toCsv } from "../src/model/tables";
 import * as units from "../src/model/units";
 import { Viewport, ticks } from "../src/model/viewport";
 import { rowOf } from "./rows";
@@ -44,11 +44,6 @@ describe("tables", () => {
     expect(filterRows(table, "WARD")).toEqual([0, 2]);
     expect(filterRows(table, " ")).toEqual([0, 1, 2]);
     expect(filterRows(table, "300")).toEqual([]);
-  });
-
-  it("know sums that their rows do not come to", () => {
-    expect(sumOfColumn(table, "total_ns")).toBe(1820);
-    expect(sumOfColumn({ ...table, rows: 9, sums: { total_ns: 5000 } }, "total_ns")).toBe(5000);
   });
 
   it("are copied as CSV that others read", () => {

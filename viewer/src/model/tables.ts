@@ -7,11 +7,6 @@ export function columnOf(table: TableData, name: string): Cell[] {
   return table.cells[table.columns.findIndex((column) => column.name === name)] ?? [];
 }
 
-/** What a column of times comes to over all rows, also those that the page does not have. */
-export function sumOfColumn(table: TableData, name: string): number {
-  return table.sums?.[name] ?? columnOf(table, name).reduce<number>((sum, cell) => sum + Number(cell), 0);
-}
-
 /** How many rows of the recording's table the page has. */
 export function keptRows(table: TableData): number {
   return (table.cells[0]?.length ?? 0) - (table.others ?? 0);

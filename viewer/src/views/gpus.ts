@@ -41,7 +41,7 @@ export class GpusView {
     const advice = adviceOf(tables.find((table) => table.name === "launch_bound"));
     const list = el("ul");
     for (const sentence of advice) append(list, el("li", {}, sentence));
-    append(this.element, advice.length > 0 ? list : el("p", {}, "No range is launch-bound: GPUs seldom wait for the host."));
+    if (advice.length > 0) append(this.element, list);
     append(this.element, new Tables(tables, onName, "gpus", ABOUT_GPUS).element);
   }
 }

@@ -30,7 +30,7 @@ export class MemoryView {
     const find = (name: string): TableData | undefined => tables.find((table) => table.name === name);
     const leaks = el("ul", { class: "leaks" });
     for (const sentence of leaksOf(find("growth"))) append(leaks, el("li", {}, sentence));
-    append(this.element, leaks.childElementCount > 0 ? leaks : el("p", {}, "Nothing looks like a leak."));
+    if (leaks.childElementCount > 0) append(this.element, leaks);
     this.draw(find("resident"), find("live"));
     append(this.element, new Tables(tables, null, "memory", ABOUT_MEMORY).element);
   }

@@ -4,7 +4,7 @@ import type { ProcessInfo } from "../decode/format";
 import { type Bar, COMMUNICATION, IDLE, barsOf, sumOf, windowsOf } from "../model/breakdown";
 import type { Colors } from "../model/colors";
 import { type Recording, tableOf } from "../model/recording";
-import { cellOf, columnOf, sumOfColumn } from "../model/tables";
+import { cellOf, columnOf } from "../model/tables";
 import * as units from "../model/units";
 import { append, el } from "../ui/dom";
 import { partsList, stackedBar } from "./breakdown";
@@ -83,18 +83,18 @@ function where(recording: Recording): HTMLElement {
   );
 }
 
-/** Bars of self time: these add up, where totals of nested ranges do not. */
+/** Bars of self time, as shares of the wall time of all processes: what no range covers has none. */
 function dominates(recording: Recording, colors: Colors, onName: (name: string) => void): HTMLElement {
   const table = tableOf(recording, "ranges");
-  if (table === undefined || table.rows === 0) return card("What takes the time", el("p", {}, "No ranges were recorded."));
+  if (table === undefined || table.rows === 0) return card("Ranges by self time", el("p", {}, "No ranges were recorded."));
   const names = columnOf(table, "name"), self = columnOf(table, "self_ns"), calls = columnOf(table, "count");
   const order = names.map((_, i) => i).sort((a, b) => Number(self[b]) - Number(self[a])).slice(0, MOST);
-  const sum = sumOfColumn(table, "self_ns");
+  const wall = recording.index.cost.program_ns;
   const list = el("ol", { class: "bars counted" });
   for (const i of order) {
-    const name = String(names[i]), part = sum > 0 ? Number(self[i]) / sum : 0;
+    const name = String(names[i]), part = wall > 0 ? Number(self[i]) / wall : 0;
     const bar = el("span", { class: "fill", "aria-hidden": "true" });
-    bar.style.width = `${(100 * part).toFixed(2)}%`;
+    bar.style.width = `${Math.min(100 * part, 100).toFixed(2)}%`; // threads side by side may come to more
     bar.style.background = colors.ofName(name);
     append(
       list,
@@ -111,8 +111,8 @@ function dominates(recording: Recording, colors: Colors, onName: (name: string) 
   }
   const more = table.rows - order.length;
   return card(
-    "What takes the time",
-    el("p", { class: "faint" }, "Time in ranges themselves, without those inside them."),
+    "Ranges by self time",
+    el("p", { class: "faint" }, "Time in a range without the ranges inside it, and its share of the wall time of all processes. Time outside ranges is not listed."),
     list,
     more > 0 ? el("p", { class: "faint" }, `and ${units.count(more)} more ${more === 1 ? "name" : "names"}`) : null,
   );
@@ -197,16 +197,7 @@ function hasGpu(recording: Recording): boolean {
 function devices(recording: Recording): HTMLElement | null {
   const all = deviceSum(recording);
   if (all.span === 0) return null;
-  return card(hasGpu(recording) ? "What the devices did" : "What the processes did", stackedBar(all, all.span), partsList(all), el("p", { class: "more" }, el("a", { href: "#breakdown" }, "The breakdown tells more")));
-}
-
-/** The name that takes most time by itself. */
-function heaviest(recording: Recording): Figure[] {
-  const table = tableOf(recording, "ranges");
-  if (table === undefined || table.rows === 0) return [];
-  const self = columnOf(table, "self_ns").map(Number), names = columnOf(table, "name");
-  const sum = sumOfColumn(table, "self_ns"), best = self.reduce((b, ns, i) => (ns > self[b] ? i : b), 0);
-  return [{ label: "most time in", value: String(names[best]), about: `${units.share(sum > 0 ? self[best] / sum : 0)} of the time in ranges` }];
+  return card(hasGpu(recording) ? "What the devices did" : "What the processes did", stackedBar(all, all.span), partsList(all), el("p", { class: "more" }, el("a", { href: "#breakdown" }, "The breakdown has more")));
 }
 
 /** The few numbers that one would tell a colleague. */
@@ -225,7 +216,6 @@ function figures(recording: Recording): HTMLElement {
   } else if (all.span > 0) {
     list.push({ label: "devices at work", value: units.share(1 - all.parts[IDLE] / all.span), about: `${units.duration(all.parts[IDLE])} idle` });
   }
-  list.push(...heaviest(recording));
   if (cost.lost_events > 0) list.push({ label: "lost", value: units.countOf(cost.lost_events, "event"), about: "see below" });
   const one = ({ label, value, about }: Figure): HTMLElement =>
     el("li", {}, el("span", { class: "faint" }, label), el("strong", { title: value }, value), el("span", { class: "faint" }, about));
