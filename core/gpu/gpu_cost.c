@@ -3,7 +3,8 @@
  * after. Once per process, as soon as there is a context.
  *
  * With warm caches a call costs least. Between two calls a training program runs much else, so the same is measured
- * after the caches were filled with other data; the real cost lies between the two or near the second.
+ * after the caches were filled with other data. A kernel launched through the CUDA runtime costs more than these memsets
+ * (docs/internals/gpu-results.md), so both are lower bounds.
  */
 #include <stdlib.h>
 

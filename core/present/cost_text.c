@@ -46,6 +46,15 @@ static void put_part(struct kymo__buf *line, const struct kymo_cost_part *part, 
     put_between(line, (double)part->low_ns, (double)part->high_ns, put_duration);
 }
 
+static void put_upper_share(struct kymo__buf *line, const struct kymo_cost *cost)
+{
+    if (cost->high_ns == cost->low_ns)
+        return;
+    kymo__buf_puts(line, ", ");
+    kymo__text_share(line, (double)cost->high_ns / (double)cost->program_ns);
+    kymo__buf_puts(line, " with cold caches");
+}
+
 bool kymo__cost_put(struct kymo__buf *line, const struct kymo_cost *cost)
 {
     bool has_parts = false;
@@ -62,10 +71,10 @@ bool kymo__cost_put(struct kymo__buf *line, const struct kymo_cost *cost)
     for (size_t i = 0; i < KYMO_N_COSTS; i++)
         put_part(line, &cost->parts[i], kinds[i].operation);
     if (cost->high_ns != 0 && cost->program_ns != 0) {
-        kymo__buf_puts(line, has_parts ? "; together " : ", ");
-        put_between(line, (double)cost->low_ns / (double)cost->program_ns,
-                    (double)cost->high_ns / (double)cost->program_ns, kymo__text_share);
+        kymo__buf_puts(line, has_parts ? "; together at least " : ", ");
+        kymo__text_share(line, (double)cost->low_ns / (double)cost->program_ns);
         kymo__buf_puts(line, " of the program");
+        put_upper_share(line, cost);
     }
     if (cost->flush_cpu_ns != 0) {
         kymo__buf_puts(line, "; flush thread ");

@@ -149,7 +149,7 @@ function measuring(recording: Recording): HTMLElement | null {
   if (processes.every((p) => p.clock === FOREIGN)) return null;
   const share = (ns: number) => (cost.program_ns > 0 ? smallShare(ns / cost.program_ns) : "an unknown share");
   const [low, high] = [share(cost.low_ns), share(cost.high_ns)];
-  const inProgram = cost.high_ns > 0 ? `${low === high ? low : `${low} to ${high}`} of the program` : "";
+  const inProgram = cost.high_ns > 0 ? `at least ${low} of the program${low === high ? "" : `, ${high} with cold caches`}` : "";
   return card(
     "What kymo cost",
     facts([
