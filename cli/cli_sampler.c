@@ -96,8 +96,7 @@ void sampling_stop(struct sampling *sampling)
 
 /* ---- what came of it ---- */
 
-/* The functions and lines that took most, and the audit. */
-static kymo_status print_short(kymo_recording *recording)
+kymo_status sampling_print_top(kymo_recording *recording)
 {
     const struct kymo_samples_text_options options = {
         .text = {.width = cli_terminal_width(stderr), .color = cli_wants_color(stderr, "auto")},
@@ -115,7 +114,7 @@ void sampling_summarize(const char *path)
     kymo_recording *recording = NULL;
     kymo_status status = kymo_recording_open(path, &recording);
     if (status == KYMO_OK)
-        status = print_short(recording);
+        status = sampling_print_top(recording);
     if (status != KYMO_OK)
         cli_say("%s", kymo_last_error());
     kymo_recording_close(recording);

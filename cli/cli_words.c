@@ -100,7 +100,7 @@ const char *cli_quote(const char *path, char *into, size_t size)
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%";
     const size_t len = strlen(path);
     if ((len > 0 && strspn(path, plain) == len) || len * 4 + 4 > size) {
-        snprintf(into, size, "%s", path);
+        kymo_text_escape(path, len, into, size);
         return into;
     }
     if (kymo_text_escape(path, len, into, size) != len || memcmp(path, into, len) != 0)

@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "run.h"
+#include "sampling.h"
 
 static struct {
     const char *output, *options, *gpu_schedule, *memory_sample, *calls, *sample;
@@ -108,14 +109,6 @@ static uint64_t count_events(const kymo_recording *recording)
     return n;
 }
 
-static bool has_role(const kymo_recording *recording, const char *role)
-{
-    for (size_t i = 0; i < kymo_recording_n_logs(recording); i++)
-        if (strcmp(kymo_recording_process(recording, i)->role, role) == 0)
-            return true;
-    return false;
-}
-
 /* The program's command line as one would type it, cut where it is long. */
 static void print_program(char *const *program, char *into, size_t size)
 {
@@ -194,9 +187,11 @@ static void say_recorded(kymo_recording *recording, const char *path, uint64_t n
     char quoted[PATH_MAX], events[32];
     const size_t n = kymo_recording_n_processes(recording);
     const bool has_calls = kymo_calls_are_there(&recording, 1),
-               has_energy = has_role(recording, "energy"),
+               has_energy = kymo_energy_is_there(&recording, 1) != 0,
                has_samples = kymo_samples_are_there(&recording, 1);
     cli_quote(cli_short_path(path), quoted, sizeof quoted);
+    if (n_sampled != 0 && !run_is_one_of_many() && sampling_print_top(recording) != KYMO_OK)
+        cli_say("%s", kymo_last_error());
     if (run_is_one_of_many()) /* the others are still at it */
         cli_say("the ranks share %s; next: kymo report %s", quoted, quoted);
     else if (n == 0 && has_samples && !has_energy)
@@ -224,7 +219,7 @@ static void say_what_came(const struct run_target *target, char *const *program,
         return;
     }
     const uint64_t n_events = count_events(recording);
-    if (n_events == 0 && n_sampled == 0 && !has_role(recording, "energy") &&
+    if (n_events == 0 && n_sampled == 0 && !kymo_energy_is_there(&recording, 1) &&
         !kymo_calls_are_there(&recording, 1))
         say_no_events(target, program, end);
     else if (!given.quiet && !run_is_a_later_rank())

@@ -325,6 +325,35 @@ static void print_odd(const struct kymo_tensor *tensor, uint64_t n_odd)
         printf(n_odd > n_printed ? " and %" PRIu64 " more\n" : "\n", n_odd - n_printed);
 }
 
+/* A string of the dump, escaped. */
+static void print_safe(const char *before, const char *text, size_t len)
+{
+    char piece[1024];
+    fputs(before, stdout);
+    while (len > 0) {
+        size_t n = len < 200 ? len : 200;
+        while (n < len && n > 196 && (text[n] & 0xc0) == 0x80) /* not in the middle of a character */
+            n--;
+        kymo_text_escape(text, n, piece, sizeof piece);
+        fputs(piece, stdout);
+        text += n;
+        len -= n;
+    }
+}
+
+/* The same; lines stay lines. */
+static void print_lines(const char *text, size_t len)
+{
+    while (len > 0) {
+        const char *const end = memchr(text, '\n', len);
+        const size_t n = end != NULL ? (size_t)(end - text) : len;
+        print_safe("", text, n);
+        putchar('\n');
+        text += n + (end != NULL);
+        len -= n + (end != NULL);
+    }
+}
+
 static void print_head(const struct dump_choice *choice)
 {
     const struct kymo_dumped_value *value = choice->value;
@@ -333,12 +362,13 @@ static void print_head(const struct dump_choice *choice)
     if (choice->step.rank >= 0)
         printf(", rank %" PRId64, choice->step.rank);
     if (value->phase != NULL)
-        printf(", %s", value->phase);
-    printf(": %s%s", value->tree == KYMO_DUMP_GRADIENTS ? "gradient " : "", value->name);
+        print_safe(", ", value->phase, strlen(value->phase));
+    print_safe(value->tree == KYMO_DUMP_GRADIENTS ? ": gradient " : ": ", value->name,
+               strlen(value->name));
     if (value->dtype != KYMO_DTYPE_NONE)
         printf(", %s %s", kymo_dtype_name(value->dtype), dump_shape(value, shape, sizeof shape));
     if (value->source != NULL)
-        printf(", added by %s", value->source);
+        print_safe(", added by ", value->source, strlen(value->source));
     putchar('\n');
 }
 
@@ -361,7 +391,7 @@ static int print_value(void *ctx, const struct dump_choice *choice)
     print_head(choice);
     if (value->dtype == KYMO_DTYPE_NONE) {
         if (value->text != NULL)
-            printf("%.*s\n", (int)value->text_len, value->text);
+            print_lines(value->text, value->text_len);
         return CLI_FINE;
     }
     const bool has_stats = find_stats(choice, &stats);

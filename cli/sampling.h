@@ -33,7 +33,9 @@ bool sampling_goes_on(struct sampling *sampling);
 /* End it and wait until it has. Nothing is stopped afterwards, and the sampler is still there. */
 void sampling_stop(struct sampling *sampling);
 
-/* What a recording's samples say, in short, to stderr, and what to ask next. */
+/* The functions and lines with most samples, and the audit, to stderr. */
+KYMO_WARN_UNUSED kymo_status sampling_print_top(kymo_recording *recording);
+/* The same, and what to type next. */
 void sampling_summarize(const char *path);
 
 #endif

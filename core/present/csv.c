@@ -2,18 +2,34 @@
  * A table as RFC 4180 wants it: a line of names, then a line for each row; a null is an empty
  * field.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "present/export_internal.h"
 #include "present/present_internal.h"
 
+/* A spreadsheet runs a cell that begins so as a formula; a number is none. */
+static bool is_formula(const char *text, size_t len)
+{
+    char number[64], *end;
+    if (len == 0 || strchr("=+-@\t\r", text[0]) == NULL || text[0] == '\0')
+        return false;
+    if (len >= sizeof number)
+        return true;
+    memcpy(mempcpy(number, text, len), "", 1);
+    (void)strtod(number, &end);
+    return end == number || *end != '\0';
+}
+
 /*
  * Texts are valid UTF-8 and quoted where they must be. A NUL, which no reader of CSV takes, counts
- * as invalid.
+ * as invalid. In front of what a spreadsheet would run stands an apostrophe, which it does not show.
  */
 void kymo__csv_put(struct kymo__buf *line, const char *text, size_t len)
 {
     struct kymo__buf valid = {0};
+    if (is_formula(text, len))
+        kymo__buf_puts(&valid, "'");
     kymo__utf8_put(&valid, text, len);
     bool is_plain = valid.len == 0 || (valid.data[0] != ' ' && valid.data[valid.len - 1] != ' ');
     for (size_t i = 0; i < valid.len; i++)

@@ -19,6 +19,13 @@ static void put_pattern(struct kymo__buf *line, const char *name, size_t len)
 {
     kymo__buf_puts(line, "'regex:^");
     for (size_t i = 0; i < KYMO__MIN(len, (size_t)MAX_NAME); i++) {
+        char safe[8];
+        const size_t n = KYMO__MAX(kymo__utf8_length(name + i, len - i), (size_t)1);
+        if (kymo_text_escape(name + i, n, safe, sizeof safe) != n || memcmp(safe, name + i, n) != 0) {
+            kymo__buf_puts(line, ".*"); /* not for a terminal */
+            i += n - 1;
+            continue;
+        }
         if (name[i] == '\'') {
             kymo__buf_puts(line, "'\\''");
             continue;
@@ -45,8 +52,11 @@ static kymo_status put_command(const kymo_table *kernels, size_t row, size_t num
                      (unsigned long long)KYMO__MAX(KYMO__MIN(calls - calls / 2, MAX_CALLS), 1));
     kymo__buf_printf(line,
                      " --section SpeedOfLight --section MemoryWorkloadAnalysis --section Occupancy "
-                     "--section WarpStateStats -o kernel_%zu %s\n",
-                     number, ncu->command != NULL ? ncu->command : "COMMAND");
+                     "--section WarpStateStats -o kernel_%zu ",
+                     number);
+    const char *const command = ncu->command != NULL ? ncu->command : "COMMAND";
+    kymo__text_put(line, command, strlen(command), 0);
+    kymo__buf_puts(line, "\n");
     return kymo__buf_to_stream(line, out);
 }
 

@@ -38,7 +38,7 @@ void kymo__compare_sentence(kymo_comparison *c, struct kymo__buf *line);
 
 /* ---- csv.c ---- */
 
-/* One field: quoted where it must be, valid UTF-8, without NUL, which no reader of CSV takes. */
+/* A string: quoted where it must be, valid UTF-8, without NUL; "'" comes before what would be a formula (= + - @). */
 void kymo__csv_put(struct kymo__buf *line, const char *text, size_t len);
 /* The line of names, and the line of one row, each with its end. */
 void kymo__csv_header(const kymo_table *table, struct kymo__buf *line);

@@ -86,6 +86,8 @@ static void put_state(struct kymo__buf *line, const struct kymo__stack_member *m
     const char *text = kymo_sampler_wait_text(member->seen->wait, wait, sizeof wait);
     if ((flags & KYMO_SAMPLE_ON_CPU) != 0)
         kymo__buf_puts(line, "running");
+    else if ((flags & KYMO_SAMPLE_OFF_CPU) != 0 && strcmp(text, "stopped") == 0)
+        kymo__buf_puts(line, "stopped (SIGSTOP or ctrl-Z)");
     else if ((flags & KYMO_SAMPLE_OFF_CPU) != 0)
         kymo__buf_printf(line, "waiting%s%s", text[0] != '\0' ? ": " : "", text);
     else

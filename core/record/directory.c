@@ -67,12 +67,16 @@ kymo_status kymo_recording_create(const char *path, const char *command)
 {
     if (path == NULL || path[0] == '\0')
         return kymo__fail(KYMO_EINVAL, "a recording needs a path");
-    if (mkdir(path, 0755) != 0 && errno != EEXIST)
+    const bool is_new = mkdir(path, 0755) == 0;
+    if (!is_new && errno != EEXIST)
         return kymo__fail_errno("create the recording %s", path);
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
         return kymo__fail(KYMO_EIO, "the recording %s is not a directory; choose another path", path);
     if (access(path, W_OK | X_OK) != 0)
         return kymo__fail_errno("write into the recording %s", path);
-    return write_meta(path, command);
+    const kymo_status status = write_meta(path, command);
+    if (status != KYMO_OK && is_new)
+        rmdir(path); /* refused where another rank is at it */
+    return status;
 }

@@ -70,8 +70,24 @@ bool kymo__permission_look(pid_t pid, struct kymo__permission *out)
     return true;
 }
 
+/* What was typed, where that is one of the commands that read a process: the advice is to type it again. */
+static const char *own_command(char *out, size_t size)
+{
+    static const char *const commands[] = {"attach", "stacks", "top", "watch"};
+    const size_t len = kymo__read_text("/proc/self/cmdline", out, size);
+    const char *const slash = strrchr(out, '/');
+    const char *const program = slash != NULL ? slash + 1 : out;
+    const char *const word = out + strlen(out) + 1;
+    for (size_t i = 0; i < KYMO__COUNT_OF(commands) && strcmp(program, "kymo") == 0; i++)
+        if ((size_t)(word - out) < len && strcmp(word, commands[i]) == 0)
+            return commands[i];
+    return commands[0];
+}
+
 void kymo__permission_explain(const struct kymo__permission *p, char *out, size_t size)
 {
+    char typed[4096];
+    const char *const command = own_command(typed, sizeof typed);
     const bool may_trace = (p->own_capabilities >> CAP_PTRACE & 1) != 0;
     const int pid = (int)p->pid;
     if (p->yama == 3)
@@ -82,45 +98,44 @@ void kymo__permission_explain(const struct kymo__permission *p, char *out, size_
     else if (p->is_other_user_namespace)
         snprintf(out, size,
                  "process %d lives in another user namespace, as in a rootless container: type "
-                 "`sudo kymo attach %d` "
-                 "outside of it, or run kymo inside",
-                 pid, pid);
+                 "`sudo kymo %s %d` outside of it, or run kymo inside",
+                 pid, command, pid);
     else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0 && p->uid == 0)
         snprintf(out, size,
-                 "process %d belongs to root and kymo runs as uid %u: type `sudo kymo attach %d`",
-                 pid, (unsigned)p->own_uid, pid);
+                 "process %d belongs to root and kymo runs as uid %u: type `sudo kymo %s %d`", pid,
+                 (unsigned)p->own_uid, command, pid);
     else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0)
         snprintf(out, size,
                  "process %d belongs to the user with uid %u and kymo runs as uid %u: type `sudo "
-                 "kymo attach %d`, or "
-                 "`sudo -u '#%u' kymo attach %d`",
-                 pid, (unsigned)p->uid, (unsigned)p->own_uid, pid, (unsigned)p->uid, pid);
+                 "kymo %s %d`, or `sudo -u '#%u' kymo %s %d`",
+                 pid, (unsigned)p->uid, (unsigned)p->own_uid, command, pid, (unsigned)p->uid,
+                 command, pid);
     else if (!may_trace && p->yama == 2)
         snprintf(
-            out,
-            size, "kernel.yama.ptrace_scope is 2 here, which leaves it to root: type `sudo kymo attach %d`",
-            pid);
+            out, size,
+            "kernel.yama.ptrace_scope is 2 here, which leaves it to root: type `sudo kymo %s %d`",
+            command, pid);
     else if (!may_trace && p->yama == 1 && !p->is_descendant)
         snprintf(out, size,
                  "kernel.yama.ptrace_scope is 1 here and process %d was not started by kymo: type "
-                 "`sudo kymo attach %d`, "
+                 "`sudo kymo %s %d`, "
                  "or `sudo sysctl kernel.yama.ptrace_scope=0`, or call kymo.allow_attach() in the "
                  "program, or start it by "
                  "`kymo run --sample`",
-                 pid, pid);
+                 pid, command, pid);
     else if (!may_trace && p->is_undumpable)
         snprintf(out, size,
                  "process %d runs a program that may not be looked into (setuid, with "
                  "capabilities, or by "
-                 "prctl(PR_SET_DUMPABLE, 0)): type `sudo kymo attach %d`",
-                 pid, pid);
+                 "prctl(PR_SET_DUMPABLE, 0)): type `sudo kymo %s %d`",
+                 pid, command, pid);
     else if (!may_trace && (p->own_uid == 0 || (p->capabilities & ~p->own_capabilities) != 0))
         snprintf(out, size,
                  "process %d may do what kymo may not, and kymo lacks the capability "
                  "CAP_SYS_PTRACE: in Docker start the "
                  "container with `--cap-add=SYS_PTRACE`, in Kubernetes add SYS_PTRACE to "
-                 "securityContext.capabilities.add, elsewhere type `sudo kymo attach %d`",
-                 pid, pid);
+                 "securityContext.capabilities.add, elsewhere type `sudo kymo %s %d`",
+                 pid, command, pid);
     else if (p->is_filtered)
         snprintf(out, size,
                  "a filter of system calls (seccomp) forbids to read process %d: in Docker start "
@@ -128,9 +143,8 @@ void kymo__permission_explain(const struct kymo__permission *p, char *out, size_
                  "`--cap-add=SYS_PTRACE`, or with `--security-opt seccomp=unconfined`",
                  pid);
     else
-        snprintf(out, size,
-                 "the kernel does not let kymo read process %d: type `sudo kymo attach %d`", pid,
-                 pid);
+        snprintf(out, size, "the kernel does not let kymo read process %d: type `sudo kymo %s %d`",
+                 pid, command, pid);
 }
 
 kymo_status kymo__remote_explain_denial(pid_t pid)

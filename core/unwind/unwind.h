@@ -168,6 +168,8 @@ bool kymo__unwind_has_rules(void);
 uint32_t kymo__wait_reason(pid_t pid, pid_t tid);
 /* The same, a third of the time, by a descriptor of /proc/PID/task/TID/syscall that the caller keeps open. */
 uint32_t kymo__wait_reason_by(pid_t pid, pid_t tid, int syscall_fd);
+/* The reason of a thread whose process was stopped by SIGSTOP or ctrl-Z. */
+uint32_t kymo__wait_stopped(void);
 /* The same of texts: that of `syscall`, and what the descriptor in it is a link to ("" or NULL: not known). */
 uint32_t kymo__wait_parse(const char *text, const char *link);
 /* "futex", "poll", "read socket", "ioctl nvidia", "sleep"; a static text, or `to`. "" for 0. */

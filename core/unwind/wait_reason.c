@@ -281,6 +281,11 @@ uint32_t kymo__wait_reason_by(pid_t pid, pid_t tid, int syscall_fd)
     return slept != 0 ? slept : wait;
 }
 
+uint32_t kymo__wait_stopped(void)
+{
+    return STOPPED;
+}
+
 uint32_t kymo__wait_reason(pid_t pid, pid_t tid)
 {
     char path[64];

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import signal
@@ -185,3 +187,20 @@ def test_json_of_a_report_is_complete_after_a_mistake(kymo, recording, tmp_path)
     assert kymo("report", "run.kymo", "--json", "-o", "report.json").returncode == 0
     assert kymo("report", "run.kymo", "--json", "--sort", "wrong", "-o", "report.json").returncode == 2
     assert json.loads((tmp_path / "report.json").read_text())["ranges"]
+
+
+# ---- cells of CSV ----
+
+CELLS = {"=cmd()": "'=cmd()", "+x": "'+x", "-name": "'-name", "@y": "'@y", "-1.5": "-1.5", "+2e3": "+2e3", "a=b": "a=b"}
+
+
+@pytest.mark.parametrize("command", [["report", "--csv"], ["export", "--to", "csv", "-o", "-"]])
+def test_a_spreadsheet_runs_no_name_as_a_formula(kymo, tmp_path, command):
+    events = [
+        {"ph": "X", "name": name, "cat": "@c", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5}
+        for i, name in enumerate(CELLS)
+    ]
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events}))
+    rows = list(csv.DictReader(io.StringIO(kymo(command[0], "trace.json", *command[1:]).stdout)))
+    assert sorted(row["name"] for row in rows if row["name"]) == sorted(CELLS.values())
+    assert {row.get("category", "'@c") for row in rows if row["name"]} == {"'@c"}

@@ -1,0 +1,184 @@
+"""Samplers that meet with accidents: a second ctrl-C, a library that is cut, a process that is stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sampled_programs import BUSY, STUCK
+
+
+@pytest.fixture
+def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator:
+    """Start a Python program and wait until it is ready."""
+    started: list[subprocess.Popen] = []
+
+    def start(program: str, *args: str) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            cwd=tmp_path,
+            text=True,
+        )
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+# ---- ctrl-C ----
+
+# The second ctrl-C comes once the sampler is freed.
+TWICE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+static int is_freed;
+void kymo_sampler_stop(void *sampler)
+{
+    if (is_freed)
+        fputs("STOPPED AFTER DESTROY\\n", stderr);
+    else
+        ((void (*)(void *))dlsym(RTLD_NEXT, "kymo_sampler_stop"))(sampler);
+}
+void kymo_sampler_destroy(void *sampler)
+{
+    raise(SIGINT);
+    ((void (*)(void *))dlsym(RTLD_NEXT, "kymo_sampler_destroy"))(sampler);
+    is_freed = 1;
+    raise(SIGINT);
+}
+"""
+
+
+def test_a_second_ctrl_c_reaches_no_freed_sampler(kymo, begin, stand_in, tmp_path):
+    process = begin(BUSY)
+    folder = stand_in("twice.so", TWICE)["LD_LIBRARY_PATH"]
+    preload = {"LD_PRELOAD": f"{folder}/twice.so"}
+    done = kymo("attach", process.pid, "-d", "300ms", "-o", "a.kymo", env=preload)
+    assert "STOPPED AFTER DESTROY" not in done.stderr
+    assert done.returncode == 0
+    assert kymo("report", "a.kymo", "--samples").returncode == 0
+
+
+# ---- a library that is cut ----
+
+LIBRARY = """
+#include <unistd.h>
+__attribute__((noinline)) int victim_inner(void) { return pause() + 1; }
+int victim_outer(void) { return victim_inner() + 1; }
+"""
+
+IN_LIBRARY = """
+import ctypes, sys
+def call():
+    library = ctypes.CDLL(sys.argv[1])
+    print("ready", flush=True)
+    library.victim_outer()
+call()
+"""
+
+# Cuts it as soon as it is mapped.
+CUT = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+void *mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset)
+{
+    static void *(*real)(void *, size_t, int, int, int, off_t);
+    char path[64], link[4096] = "";
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "mmap");
+    void *const result = real(at, len, protection, flags, fd, offset);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const int is_victim = fd >= 0 && readlink(path, link, sizeof link - 1) > 0 && strstr(link, "victim.so") != NULL;
+    if (is_victim && truncate(link, 0) == 0)
+        fputs("CUT\\n", stderr);
+    return result;
+}
+"""
+
+
+@pytest.mark.parametrize("command", [["stacks"], ["attach", "-d", "500ms", "-o", "a.kymo"]])
+def test_a_library_that_is_cut_while_it_is_read(kymo, begin, stand_in, tmp_path, command):
+    folder = Path(stand_in("victim.so", LIBRARY)["LD_LIBRARY_PATH"])
+    stand_in("cut.so", CUT)
+    victim = tmp_path / "victim.so"
+    victim.write_bytes((folder / "victim.so").read_bytes())
+    process = begin(IN_LIBRARY, str(victim))
+    done = kymo(command[0], process.pid, "--native", *command[1:], env={"LD_PRELOAD": str(folder / "cut.so")})
+    assert "CUT" in done.stderr
+    assert done.returncode == 0
+    if command == ["stacks"]:
+        assert "call" in done.stdout
+
+
+# ---- what is said ----
+
+
+def test_a_stopped_process_is_not_waiting(kymo, begin):
+    process = begin(STUCK)
+    assert "waiting" in kymo("stacks", process.pid).stdout
+    process.send_signal(signal.SIGSTOP)
+    for args in (["stacks", process.pid], ["watch", process.pid, "--once", "--stall", "300ms"]):
+        shown = kymo(*args).stdout
+        assert "stopped (SIGSTOP or ctrl-Z)" in shown
+        assert "waiting" not in shown
+    process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
+@pytest.mark.parametrize("command", ["attach", "stacks", "top", "watch"])
+def test_the_advice_names_the_command_that_was_typed(kymo, begin, command):
+    process = begin(STUCK)
+    output = ["-o", f"/tmp/advice-{process.pid}.kymo"] if command == "attach" else []
+    done = kymo(command, process.pid, *output, user=65534, group=65534, extra_groups=[])
+    assert done.returncode == 2
+    assert f"sudo kymo {command} {process.pid}" in done.stderr
+
+
+def test_run_with_samples_ends_with_the_top_functions(kymo):
+    work = "import time\ndef busy():\n    end = time.monotonic() + 0.5\n    while time.monotonic() < end: pass\nbusy()"
+    done = kymo("run", "--sample", "-o", "a.kymo", "--", sys.executable, "-c", work)
+    assert re.search(r"busy", done.stderr)
+    assert "next: kymo report --samples a.kymo" in done.stderr
+    quiet = kymo("run", "-q", "--sample", "-o", "b.kymo", "--", sys.executable, "-c", work)
+    assert quiet.stderr == ""
+
+
+def test_energy_that_nothing_measured_is_not_said_to_be_recorded(kymo):
+    done = kymo("run", "--energy", "-o", "a.kymo", "--", "true")
+    if kymo("report", "--energy", "a.kymo").returncode == 0:
+        pytest.skip("there is a meter here")
+    assert "and energy" not in done.stderr
+    assert "report --energy" not in done.stderr
+
+
+def test_an_output_that_fails_leaves_nothing(kymo, tmp_path):
+    def limit() -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    done = kymo("run", "-o", "a.kymo", "--", "touch", "started", preexec_fn=limit)
+    assert done.returncode == 2
+    assert "cannot write a.kymo/" in done.stderr
+    assert os.listdir(tmp_path) == []

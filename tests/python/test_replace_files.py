@@ -1,0 +1,60 @@
+"""Files that a user names: an old one stays until the new one is complete."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+import kymo
+from kymo._replace import replacing
+
+
+def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path):
+    path = tmp_path / "old.txt"
+    path.write_text("old")
+    with pytest.raises(ValueError, match="no"), replacing(path) as file:
+        file.write("new")
+        raise ValueError("no")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["old.txt"]
+
+
+def test_links_permissions_and_second_names_stay(tmp_path):
+    path = tmp_path / "old.txt"
+    path.write_text("old")
+    path.chmod(0o640)
+    (tmp_path / "link").symlink_to(path)
+    with replacing(tmp_path / "link") as file:
+        file.write("new")
+    assert (tmp_path / "link").is_symlink()
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    os.link(path, tmp_path / "second")
+    with replacing(path, "wb") as file:
+        file.write(b"n")
+    assert (tmp_path / "second").read_bytes() == b"n"
+    with replacing("/dev/null") as file:
+        file.write("new")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_failing_profile_and_export_leave_the_old_file(tmp_path):
+    path = tmp_path / "old.prof"
+    path.write_text("old")
+
+    class Broken(kymo.Profile):
+        def _write(self, out):
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        Broken().save(path)
+    assert path.read_text() == "old"
+    kymo.start(tmp_path / "run.kymo")
+    with kymo.range("a"):
+        pass
+    kymo.stop()
+    with pytest.raises(ValueError, match="nothing was sampled"):
+        kymo.load(tmp_path / "run.kymo").export("pyspy", path)
+    assert path.read_text() == "old"
