@@ -7,6 +7,8 @@ import os
 import sys
 import types
 
+from kymo._printable import printable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
     import argparse
@@ -75,7 +77,7 @@ def main(args: list[str]) -> int:
         else:
             code, names = _code_of_script(given.words[0], given.words[1:])
     except (OSError, SyntaxError) as error:
-        print(f"kymo: cannot run {given.module or given.words[0]}: {error}", file=sys.stderr)
+        print(f"kymo: cannot run {printable(given.module or given.words[0])}: {printable(error)}", file=sys.stderr)
         return 2
     profile = Profile(signatures=not given.no_signatures)
     try:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Optional, Protocol, Union
 
+from kymo._printable import printable
 from kymo._window import who_am_i
 
 Path = Union[str, "os.PathLike[str]"]
@@ -54,9 +55,9 @@ def place(rank: Optional[int], world_size: Optional[int]) -> tuple[int, int]:
 def tell(sentence: str) -> None:
     """Warn; nobody could catch it in the loggers' thread, so a warning that is an error is printed."""
     try:
-        warnings.warn(sentence, RuntimeWarning, stacklevel=3)
+        warnings.warn(printable(sentence), RuntimeWarning, stacklevel=3)
     except RuntimeWarning:
-        print(f"kymo: {sentence}", file=sys.stderr)
+        print(f"kymo: {printable(sentence)}", file=sys.stderr)
 
 
 def log_each(logger: Logger, points: Sequence[Point]) -> None:

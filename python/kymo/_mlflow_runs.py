@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
 from kymo import _logger_mlflow, _needs
+from kymo._printable import printable
 
 NOTHING = 4
 COLUMNS = ("experiment", "strategy", "workers", "nodes", "run", "rank", "measure", "step", "unix_ms", "value")
@@ -246,7 +247,7 @@ def _averages(client: Any, group: Group) -> Iterator[tuple[object, ...]]:
 
 
 def _say(sentence: object, status: int = 0) -> int:
-    print(f"kymo: {sentence}", file=sys.stderr)
+    print(f"kymo: {printable(sentence)}", file=sys.stderr)
     return status
 
 

@@ -22,6 +22,7 @@ import time
 from dataclasses import dataclass, field
 
 from kymo import _native
+from kymo._printable import printable
 from kymo._schedule import Action, Do, transition
 
 TYPE_CHECKING = False
@@ -122,7 +123,7 @@ class Window:
 
 def say(sentence: str) -> None:
     """Tell the user."""
-    print(f"kymo: {sentence}", file=sys.stderr, flush=True)
+    print(f"kymo: {printable(sentence)}", file=sys.stderr, flush=True)
 
 
 def next_run(output_dir: str) -> int:

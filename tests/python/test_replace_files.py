@@ -8,6 +8,7 @@ import stat
 import pytest
 
 import kymo
+from kymo._printable import printable
 from kymo._replace import replacing
 
 
@@ -58,3 +59,14 @@ def test_a_failing_profile_and_export_leave_the_old_file(tmp_path):
     with pytest.raises(ValueError, match="nothing was sampled"):
         kymo.load(tmp_path / "run.kymo").export("pyspy", path)
     assert path.read_text() == "old"
+
+
+def test_sentences_with_names_of_others_are_printable():
+    assert printable("größe \U0001f680 'a b'") == "größe \U0001f680 'a b'"
+    assert printable("\x1b]0;x\x07\x9b\u202e\u2066\n\udcff") == "\\x1b]0;x\\x07\\x9b\\u202e\\u2066\\n\\udcff"
+
+
+def test_errors_of_the_library_escape_names(tmp_path):
+    with pytest.raises(OSError, match=r"\\x1b\[2J\\u202e") as raised:
+        kymo.load(tmp_path / "\x1b[2J\u202e.kymo")
+    assert str(raised.value).isprintable()
