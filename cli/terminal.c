@@ -92,8 +92,12 @@ bool terminal_open(void)
     terminal.signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
     if (terminal.signals < 0 || sigprocmask(SIG_BLOCK, &taken, &terminal.mask_before) != 0)
         return false;
-    for (size_t i = 0; i < sizeof crashing / sizeof crashing[0]; i++)
-        sigaction(crashing[i], &crash, NULL);
+    for (size_t i = 0; i < sizeof crashing / sizeof crashing[0]; i++) {
+        struct sigaction now;
+        /* Where the library has SIGBUS, it guards the files that it maps. */
+        if (sigaction(crashing[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaction(crashing[i], &crash, NULL);
+    }
     atexit(terminal_close);
     return take();
 }
