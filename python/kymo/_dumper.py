@@ -323,7 +323,9 @@ def compare_to_dumped_data(
     _pass_over()
 
 
-def _compare(reference: Optional[Path], count: int, limits: tuple[float, int], allowed: tuple[bool, ...]) -> list[str]:
+def _compare(
+    reference: Optional[Path], count: int, limits: tuple[float, int], allowed: tuple[bool, bool, bool]
+) -> list[str]:
     from kymo import _tools
 
     directory = os.fspath(reference) if reference is not None else _native.TensorDumper().dump_dir
