@@ -187,6 +187,15 @@ def test_filter_and_depth(path):
     assert kymo.load(path, max_depth=1).tree["name"] == ["step"]
 
 
+def test_more_than_a_million_words_of_a_process(record):
+    with record() as path:
+        step = kymo.range("step")
+        for _ in range(530_000):
+            with step:
+                pass
+    assert kymo.load(path).calls()["calls"] == [530_000]
+
+
 def test_what_is_no_recording(tmp_path):
     with pytest.raises(kymo.KymoError, match="absent"):
         kymo.load(tmp_path / "absent.kymo")
