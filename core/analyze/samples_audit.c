@@ -294,12 +294,19 @@ static void note_no_frames(const struct kymo_samples_report *report)
         if (strcmp(kymo_table_cell(functions, i, (size_t)name).as.text, KYMO__NO_FRAMES) != 0 ||
             ns < report->sums.whole.ns / 100)
             continue;
-        put_note(report->tables[KYMO__SAMPLES_NOTES],
-                 KYMO__NO_FRAMES
-                 ": the thread ran no Python code then: the interpreter was "
-                 "starting or ending, or the thread belongs to a native library (%.2g %% of it was "
-                 "garbage collection). 'kymo run --sample --native' shows C and C++ functions.",
-                 100 * (double)report->sums.gc_ns / (double)KYMO__MAX(ns, (uint64_t)1));
+        const double gc = (double)report->sums.gc_ns / (double)KYMO__MAX(ns, (uint64_t)1);
+        if (gc > 0.5)
+            put_note(report->tables[KYMO__SAMPLES_NOTES],
+                     KYMO__NO_FRAMES
+                     ": %.0f %% of it is garbage collection outside of Python code, "
+                     "as at the end of the program.",
+                     100 * gc);
+        else
+            put_note(
+                report->tables[KYMO__SAMPLES_NOTES], KYMO__NO_FRAMES
+                ": the thread ran no Python code then: the interpreter was starting or ending, "
+                "or the thread belongs to a native library. 'kymo run --sample --native' shows "
+                "C and C++ functions.");
     }
 }
 

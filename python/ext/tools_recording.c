@@ -20,7 +20,8 @@
 
 struct recording {
     PyObject ob_base;
-    kymo_recording **opened;
+    kymo_recording **opened; /* of each the processes that were asked for */
+    kymo_recording **wholes; /* that they were selected from; NULL where all were */
     size_t n;
     kymo_summary *summary; /* NULL until a table is asked for */
     kymo_gpu_report *gpu;  /* likewise */
@@ -52,7 +53,10 @@ static void recording_close_all(struct recording *self)
     kymo_gpu_report_destroy(self->gpu);
     for (size_t i = 0; i < self->n; i++)
         kymo_recording_close(self->opened[i]);
+    for (size_t i = 0; i < self->n; i++)
+        kymo_recording_close(self->wholes[i]);
     PyMem_Free(self->opened);
+    PyMem_Free(self->wholes);
 }
 
 static void recording_dealloc(PyObject *object)
@@ -66,7 +70,7 @@ static void recording_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-static int open_one(struct recording *self, PyObject *path)
+static int open_one(struct recording *self, PyObject *path, const char *process)
 {
     PyObject *bytes = NULL;
     if (!PyUnicode_FSConverter(path, &bytes))
@@ -74,27 +78,36 @@ static int open_one(struct recording *self, PyObject *path)
     kymo_recording *opened = NULL;
     PyThreadState *thread = PyEval_SaveThread();
     const struct kymo_import_options wants = {.keep_arguments = 1};
-    const kymo_status status = kymo_open(PyBytes_AS_STRING(bytes), &wants, &opened);
+    kymo_status status = kymo_open(PyBytes_AS_STRING(bytes), &wants, &opened);
     PyEval_RestoreThread(thread);
     Py_DECREF(bytes);
     if (status != KYMO_OK) {
         tools_raise(state_of((PyObject *)self), status);
         return -1;
     }
-    self->opened[self->n++] = opened;
+    kymo_recording *part = NULL;
+    if (process != NULL && (status = kymo_recording_select(opened, process, &part)) != KYMO_OK) {
+        kymo_recording_close(opened);
+        tools_raise(state_of((PyObject *)self), status);
+        return -1;
+    }
+    self->wholes[self->n] = part != NULL ? opened : NULL;
+    self->opened[self->n++] = part != NULL ? part : opened;
     return 0;
 }
 
-/* Recording(paths, filter, max_depth, data) */
+/* Recording(paths, filter, max_depth, data, process) */
 static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *paths, *filter, *data;
     unsigned max_depth;
+    const char *process;
     if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
         PyErr_SetString(PyExc_TypeError, "Recording() takes no keyword arguments");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "O!OIO:Recording", &PyTuple_Type, &paths, &filter, &max_depth, &data))
+    if (!PyArg_ParseTuple(args, "O!OIOz:Recording", &PyTuple_Type, &paths, &filter, &max_depth,
+                          &data, &process))
         return NULL;
     struct recording *self = (struct recording *)type->tp_alloc(type, 0);
     if (self == NULL)
@@ -104,11 +117,12 @@ static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     self->max_depth = max_depth;
     const Py_ssize_t n = PyTuple_GET_SIZE(paths);
     self->opened = PyMem_Calloc(n > 0 ? (size_t)n : 1, sizeof *self->opened);
-    int rc = self->opened != NULL ? 0 : -1;
+    self->wholes = PyMem_Calloc(n > 0 ? (size_t)n : 1, sizeof *self->wholes);
+    int rc = self->opened != NULL && self->wholes != NULL ? 0 : -1;
     if (rc < 0)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; rc == 0 && i < n; i++)
-        rc = open_one(self, PyTuple_GET_ITEM(paths, i));
+        rc = open_one(self, PyTuple_GET_ITEM(paths, i), process);
     if (rc < 0)
         Py_CLEAR(self);
     return (PyObject *)self;

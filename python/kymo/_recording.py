@@ -81,14 +81,18 @@ def load(
     filter: Optional[str] = None,
     max_depth: int = 0,
     data: Optional[str] = None,
+    process: Union[str, int, None] = None,
 ) -> Recording:
     """Open a recording, or several that are read as one (ranks, repeats).
 
     Each may be a file of another tool, or a folder of such files, instead: see kymo.import_trace().
     `filter` keeps the names that match a pattern as the shell's; a plain word matches anywhere. `max_depth` hides
-    ranges that are nested deeper, which count all the same; 0 shows all. `data` names the range in which an iteration waits for its data.
+    ranges that are nested deeper, which count all the same; 0 shows all. `data` names the range in which
+    an iteration waits for its data.
+    `process` keeps some processes: a PID, "worker" (of a data loader), "worker0", "main" (all others), or a part of
+    a command.
     """
-    return Recording(path, filter=filter, max_depth=max_depth, data=data)
+    return Recording(path, filter=filter, max_depth=max_depth, data=data, process=process)
 
 
 def memory_report(path: Path, *, stacks: int = 0) -> dict[str, Table]:
@@ -115,6 +119,7 @@ class Recording:
         filter: Optional[str] = None,
         max_depth: int = 0,
         data: Optional[str] = None,
+        process: Union[str, int, None] = None,
     ) -> None:
         """Open the recordings at `path`; see kymo.load()."""
         from kymo import _tools
@@ -123,7 +128,8 @@ class Recording:
         if not paths:
             raise ValueError("kymo.load needs at least one recording")
         self._paths = tuple(os.fspath(p) for p in paths)
-        self._native = _tools.Recording(self._paths, filter, max_depth, data)
+        self._process = None if process is None else str(process)
+        self._native = _tools.Recording(self._paths, filter, max_depth, data, self._process)
         self._tables: dict[str, Table] = {}
         self._gpu_tables: dict[str, Table] = {}
         self._epochs: dict[bool, tuple[dict[str, Table], str]] = {}
@@ -346,6 +352,7 @@ class Recording:
         `range`, `iterations` ("slow", "10..20"), `epochs`, `phase`, `thread`, `rank` and `process` (a PID, "main",
         "worker", "worker0", a part of a command). Imports at start-up count with `startup=True`.
         """
+        chosen.setdefault("process", self._process)
         tables = self._native.samples(_chosen(chosen), sort, library, native, filter)
         names = {"process": "processes", "gil": "gil", "audit": "audit"}
         name = names.get(by, by + "s")

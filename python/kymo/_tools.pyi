@@ -36,7 +36,13 @@ class Table:
 @final
 class Recording:
     def __new__(
-        cls, paths: tuple[str, ...], filter: Optional[str], max_depth: int, data: Optional[str], /
+        cls,
+        paths: tuple[str, ...],
+        filter: Optional[str],
+        max_depth: int,
+        data: Optional[str],
+        process: Optional[str],
+        /,
     ) -> Recording: ...
     def table(self, name: str, /) -> Table: ...
     def gpu_table(self, name: str, /) -> Table: ...

@@ -174,11 +174,9 @@ class Heavy:
 heavy = [Heavy() for _ in range(2)]
 """
     found = samples(kymo, sampled(source))
-    rows = functions(found)
-    notes = [note for note in found["notes"] if note.startswith("(no Python frames)")]
-    share = rows.get("(no Python frames)", 0) / max(found["totals"][0]["self_ns"], 1)
-    assert bool(notes) == (share >= 0.01)
-    assert all("the interpreter was starting or ending" in note for note in notes)
+    assert functions(found)["(no Python frames)"] > 0
+    (note,) = [note for note in found["notes"] if note.startswith("(no Python frames)")]
+    assert "garbage collection outside of Python code" in note or "starting or ending" in note
 
 
 STEPS = """

@@ -273,3 +273,23 @@ def test_gpus_have_tables_of_their_own():
     assert "where GPUs wait" not in run.report()
     with pytest.raises(KeyError, match="no table 'nothing' of GPUs"):
         run.gpu("nothing")
+
+
+def test_processes_can_be_chosen(run_python, tmp_path):
+    """Each run is a process; the one that is asked for is there with its ranges, and no other."""
+    source = """
+        import kymo
+        with kymo.range("step"):
+            pass
+        """
+    for _ in range(2):
+        run_python(source, env={"KYMO": str(tmp_path / "run.kymo")})
+    whole = kymo.load(tmp_path / "run.kymo")
+    pids = list(whole.processes["pid"])
+    assert len(set(pids)) == 2 and whole.ranges.row(name="step")["count"] == 2
+    for pid in pids:
+        part = kymo.load(tmp_path / "run.kymo", process=pid)
+        assert list(part.processes["pid"]) == [pid] and part.ranges.row(name="step")["count"] == 1
+    assert list(kymo.load(tmp_path / "run.kymo", process="main").processes["pid"]) == pids
+    with pytest.raises(ValueError, match=r"no process 'worker' is in run\.kymo"):
+        kymo.load(tmp_path / "run.kymo", process="worker")
