@@ -67,6 +67,6 @@ def test_sentences_with_names_of_others_are_printable():
 
 
 def test_errors_of_the_library_escape_names(tmp_path):
-    with pytest.raises(OSError, match=r"\\x1b\[2J\\u202e") as raised:
+    with pytest.raises(kymo.KymoError, match=r"\\x1b\[2J\\u202e") as raised:
         kymo.load(tmp_path / "\x1b[2J\u202e.kymo")
     assert str(raised.value).isprintable()
