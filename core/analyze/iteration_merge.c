@@ -82,6 +82,7 @@ static bool add_phases(struct kymo__merge *merge, const struct kymo__process_wal
         into->total_ns += phases[i].total_ns;
         into->n_iterations += phases[i].n_iterations;
     }
+    it->phased_ns += walk->info->last_ns - KYMO__MIN(walk->info->first_ns, walk->info->last_ns);
     return true;
 }
 

@@ -279,9 +279,11 @@ static const struct kymo_column phase_columns[] = {
     KYMO__SHARE_COLUMN,
 };
 
+/* Shares are of the time of processes that have phases; what is in none of them is a row, too. */
 static kymo_status fill_phases(kymo_table *table, const struct kymo__making *m)
 {
     const struct kymo__iteration_merge *it = &m->merge->iterations;
+    uint64_t in_phases_ns = 0;
     for (uint32_t name = 0; name < it->n_phases; name++) {
         const struct kymo__phase_stats *phase = &it->phases[name];
         if (phase->count == 0)
@@ -290,7 +292,15 @@ static kymo_status fill_phases(kymo_table *table, const struct kymo__making *m)
         kymo_table_u64(table, phase->count);
         kymo_table_u64(table, phase->n_iterations);
         kymo_table_u64(table, phase->total_ns);
-        kymo__put_share(table, phase->total_ns, m->cost->program_ns);
+        kymo__put_share(table, phase->total_ns, it->phased_ns);
+        in_phases_ns += phase->total_ns;
+    }
+    if (in_phases_ns < it->phased_ns) {
+        kymo__put_string(table, "(no phase)");
+        kymo_table_null(table);
+        kymo_table_null(table);
+        kymo_table_u64(table, it->phased_ns - in_phases_ns);
+        kymo__put_share(table, it->phased_ns - in_phases_ns, it->phased_ns);
     }
     kymo__sort_by(table, "name", 0);
     kymo__sort_by(table, "total_ns", 1);

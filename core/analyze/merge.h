@@ -137,6 +137,7 @@ struct kymo__iteration_merge {
     size_t n_epochs, epochs_cap;
     struct kymo__phase_stats *phases; /* by name */
     size_t n_phases, phases_cap;
+    uint64_t phased_ns; /* from the first event to the last of processes that have phases */
     struct kymo__racecourse *courses; /* that are not finished, one for a recording */
     size_t n_courses, courses_cap;
     bool keeps_courses; /* further ranks of any recording may come: a recording's end ends nothing */

@@ -7,7 +7,7 @@
 #include "analyze/archive.h"
 
 #define MAGIC "KYMOPART"
-enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 2 };
+enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 3 };
 
 static void *keep_block(struct kymo__lender *lender, size_t n, size_t size)
 {
@@ -498,6 +498,7 @@ static void iteration_names(struct archive *a)
         u64(a, &it->phases[i].total_ns);
         u64(a, &it->phases[i].n_iterations);
     }
+    u64(a, &it->phased_ns);
     values(a, &it->whole);
 }
 

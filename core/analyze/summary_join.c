@@ -241,6 +241,7 @@ static bool join_iteration_names(const struct joining *j)
         phase->total_ns += from->phases[i].total_ns;
         phase->n_iterations += from->phases[i].n_iterations;
     }
+    into->phased_ns += from->phased_ns;
     return join_values(&into->whole, &from->whole);
 }
 

@@ -73,7 +73,8 @@ KYMO_API void kymo_summary_destroy(kymo_summary *summary);
  *   outliers   rank pid iteration duration_ns usual_ns longer extra_ns
  * Total counts the outermost of a recursive range once; mean and quantiles are over every call. Quantiles are within
  * 0.8 %. Share is the total over the time from first to last event, of all processes together; in `threads`, of that
- * process. A range that was never ended, or whose end was lost, is in no count and no time; `open` has those that were
+ * process; in `phases`, of processes that have phases: a row "(no phase)" has the rest of it. A range that was never
+ * ended, or whose end was lost, is in no count and no time; `open` has those that were
  * open at the end, and since when, counted from the process's first event. Names group, whatever site they come from.
  *
  * Iterations: warm-up and iterations in which events were lost are counted, and left out of everything else. A row of

@@ -71,7 +71,11 @@ def test_json_has_the_tables(kymo, loop):
         (0, N // 2, 8 * N),
         (1, N // 2, 8 * N),
     ]
-    assert [(row["name"], row["count"], row["iterations"]) for row in report["phases"]] == [("train", 2, N)]
+    assert [(row["name"], row["count"], row["iterations"]) for row in report["phases"]] == [
+        ("train", 2, N),
+        ("(no phase)", None, None),
+    ]
+    assert sum(row["share"] for row in report["phases"]) == pytest.approx(1)
 
 
 def test_a_range_that_is_not_there_is_told(kymo, loop):

@@ -276,7 +276,7 @@ static void wild_values_are_taken_as_they_are(void **state)
     kymo_summary *summary = summarise(log, NULL);
     assert_int_equal(number(summary, "throughput", 0, "iterations"), KYMO__COUNT_OF(samples) + 1);
     assert_true(cell(summary, "throughput", 0, "samples").as.f64 == 3);
-    assert_string_equal(cell(summary, "phases", 0, "name").as.text, "(unnamed)");
+    (void)row_of(summary, "phases", "(unnamed)"); /* fails where it is not there */
     kymo_summary_destroy(summary);
 }
 
