@@ -84,7 +84,9 @@ def test_a_program_without_kymo_is_measured_from_start_to_end(kymo, nvml, counte
     ended_ns = time.monotonic_ns()
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert done.stderr == "kymo: recorded 0 processes, 0 events, and energy; next: kymo report --energy run.kymo\n"
-    assert [path.suffix for path in (tmp_path / "run.kymo").iterdir() if path.name != "meta.json"] == [".klog"]
+    assert [path.suffix for path in (tmp_path / "run.kymo").iterdir() if path.suffix not in (".json", ".krun")] == [
+        ".klog"
+    ]
     found = counters("run.kymo")
     w = 2 * math.pi / 0.3
     for gpu in (0, 1):
@@ -433,7 +435,7 @@ def test_a_program_that_is_told_to_end_is_measured_up_to_there(start, nvml, envi
     running.send_signal(number)
     assert (running.wait(60), running.stderr.read()) == (-number, "")
     assert len(counters("run.kymo")["GPU 0 energy (J)"]) >= 2
-    assert sorted(path.suffix for path in (tmp_path / "run.kymo").iterdir()) == [".json", ".klog"]
+    assert sorted(path.suffix for path in (tmp_path / "run.kymo").iterdir()) == [".json", ".klog", ".krun"]
 
 
 # ---- processors ----
