@@ -4,6 +4,7 @@
  * one; each has a file of its own.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,10 +154,29 @@ static int dispatch(char **argv)
 
 void (*cli_inherited_sigpipe)(int sig) = SIG_DFL;
 
+/*
+ * A standard stream that is closed keeps its number, or the next file that we open would have it and get our output. What
+ * takes its place refuses reading and writing as a closed one does, and programs that we start do not get it.
+ */
+static void reserve_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH | O_CLOEXEC) != fd)
+            return;
+}
+
+static void ignore_signal(int number)
+{
+    (void)number;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 1)
         return CLI_BAD;
+    reserve_standard_streams();
+    /* A limit on the size of files is an error of a write. By a function, so that programs we start have the default. */
+    signal(SIGXFSZ, ignore_signal);
     /*
      * With KYMO in the environment our own library has begun to record us; that is not what was
      * meant.

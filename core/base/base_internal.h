@@ -9,8 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/select.h> /* sigset_t, without all of <signal.h> */
+#include <sys/types.h>
 
 #include <kymo/base.h>
+
+struct stat;
 
 /* Shared between libkymo and libkymo-tools of one build; no promise to anybody else. */
 #define KYMO_PRIVATE_API KYMO_API
@@ -29,6 +33,10 @@ KYMO_PRIVATE_API kymo_status kymo__fail_errno(const char *fmt, ...) KYMO_PRINTF(
 
 /* ---- sentences to the user: each different one once, to the sink (stderr unless the host replaced it) ---- */
 KYMO_PRIVATE_API void kymo__say(const char *fmt, ...) KYMO_PRINTF(1, 2);
+/* The same, for what a user must know (a recording that stopped): however much was said, but not twice in a row. */
+KYMO_PRIVATE_API void kymo__say_always(const char *fmt, ...) KYMO_PRINTF(1, 2);
+/* How many sentences of kymo__say() were left out because there were too many, since the last call; nothing if none. */
+void kymo__say_suppressed(void);
 
 /* In a forked child, whose parent's other threads may have held the lock. */
 void kymo__say_after_fork(void);
@@ -66,6 +74,9 @@ KYMO_PRIVATE_API void kymo__buf_put_leb128(struct kymo__buf *buf, uint64_t value
 KYMO_PRIVATE_API void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...) KYMO_PRINTF(2, 3);
 
 /* ---- text ---- */
+/* Append to the text of `*len` bytes in `out`, as far as `size` allows; what does not fit is cut. */
+KYMO_PRIVATE_API void kymo__append(char *out, size_t size, size_t *len, const char *fmt, ...)
+    KYMO_PRINTF(4, 5);
 /* The length of the well-formed UTF-8 sequence that `text` begins with, 0 when there is none; `len` at least 1. */
 KYMO_PRIVATE_API size_t kymo__utf8_length(const char *text, size_t len);
 /*
@@ -92,8 +103,36 @@ struct kymo__process_stat {
 KYMO_PRIVATE_API bool kymo__parse_process_stat(const char *text, size_t len,
                                                struct kymo__process_stat *out);
 
-/* write(2) until all is out; false with errno set. */
+/* write(2) until all is out; false with errno set. A limit on the size of files is EFBIG and not a signal. */
 KYMO_PRIVATE_API bool kymo__write_all(int fd, const void *bytes, size_t len);
+
+/* ---- held_file.c: files that stay open inside the user's program ---- */
+
+/* Give `fd` a number above 100, or above 2 where that many are not allowed; -1 with errno set, and `fd` closed. */
+KYMO_PRIVATE_API int kymo__raise_fd(int fd);
+/* openat(2), close-on-exec, with such a number. */
+KYMO_PRIVATE_API int kymo__open_at(int folder, const char *path, int flags, mode_t mode);
+struct kymo__held_file {
+    int fd; /* -1: none */
+    dev_t device;
+    ino_t inode;
+};
+/* Takes ownership of `fd`, which may be -1; false when there is no file. */
+KYMO_PRIVATE_API bool kymo__held_set(struct kymo__held_file *file, int fd);
+/* Whether the descriptor is still that of the file: the program may have closed it, and opened another under its number. */
+KYMO_PRIVATE_API bool kymo__held_is_ours(const struct kymo__held_file *file, struct stat *st);
+/* After it is not: open the same file again by its name. False when that is another file now, or none. */
+bool kymo__held_reopen(struct kymo__held_file *file, const char *path, int flags);
+/* kymo__write_all() into it; EBADF when it is not ours. */
+bool kymo__held_write(const struct kymo__held_file *file, const void *bytes, size_t len);
+/* Closes the descriptor if it is ours. */
+KYMO_PRIVATE_API void kymo__held_close(struct kymo__held_file *file);
+/*
+ * Between these two a file that reaches RLIMIT_FSIZE is the error EFBIG, and the program gets no SIGXFSZ. The second
+ * keeps errno.
+ */
+KYMO_PRIVATE_API void kymo__size_limit_begin(sigset_t *before);
+KYMO_PRIVATE_API void kymo__size_limit_end(const sigset_t *before);
 
 /* ---- threads ---- */
 

@@ -113,6 +113,16 @@ size_t kymo__utf8_length(const char *text, size_t len)
     return 0;
 }
 
+void kymo__append(char *out, size_t size, size_t *len, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const int n = vsnprintf(out + *len, size - *len, fmt, args);
+    va_end(args);
+    if (n > 0)
+        *len = KYMO__MIN(*len + (size_t)n, size - 1);
+}
+
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 void kymo__utf8_put(struct kymo__buf *buf, const char *text, size_t len)
@@ -206,9 +216,8 @@ size_t kymo_text_escape(const char *text, size_t len, char *into, size_t size)
     return needed;
 }
 
-bool kymo__write_all(int fd, const void *bytes, size_t len)
+static bool write_all(int fd, const char *at, size_t len)
 {
-    const char *at = bytes;
     while (len > 0) {
         const ssize_t n = write(fd, at, len);
         if (n < 0 && errno == EINTR)
@@ -222,4 +231,13 @@ bool kymo__write_all(int fd, const void *bytes, size_t len)
         len -= (size_t)n;
     }
     return true;
+}
+
+bool kymo__write_all(int fd, const void *bytes, size_t len)
+{
+    sigset_t before;
+    kymo__size_limit_begin(&before);
+    const bool is_written = write_all(fd, bytes, len);
+    kymo__size_limit_end(&before);
+    return is_written;
 }

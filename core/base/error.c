@@ -43,10 +43,12 @@ static void remember(const char *head, const char *fmt, va_list args, const char
     char raw[SENTENCE_BYTES], *const text = sentence();
     if (text == NULL)
         return;
-    int n = snprintf(raw, sizeof raw, "%s", head);
-    n += vsnprintf(raw + n, sizeof raw - (size_t)n, fmt, args);
-    if (tail != NULL && n >= 0 && n < SENTENCE_BYTES)
-        snprintf(raw + n, sizeof raw - (size_t)n, ": %s", tail);
+    size_t n = 0;
+    kymo__append(raw, sizeof raw, &n, "%s", head);
+    vsnprintf(raw + n, sizeof raw - n, fmt, args);
+    n = strlen(raw);
+    if (tail != NULL)
+        kymo__append(raw, sizeof raw, &n, ": %s", tail);
     kymo_text_escape(raw, strlen(raw), text, SENTENCE_BYTES);
 }
 

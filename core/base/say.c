@@ -1,4 +1,5 @@
 /* Sentences to the user: each different one once, to stderr or to the host's own sink. */
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,8 @@ enum { MAX_SAID = 64 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t said[MAX_SAID]; /* checksums of what was said */
 static size_t n_said;
+static uint64_t n_suppressed;   /* since the last time this number was said */
+static uint32_t last_important; /* checksum of the last sentence of kymo__say_always() */
 static kymo_sink *user_sink;
 static void *user_ctx;
 
@@ -22,23 +25,29 @@ static bool is_new(const char *sentence)
     for (size_t i = 0; i < n_said; i++)
         if (said[i] == sum)
             return false;
-    if (n_said == MAX_SAID)
+    if (n_said == MAX_SAID) {
+        n_suppressed++;
         return false;
+    }
     said[n_said++] = sum;
     return true;
 }
 
-void kymo__say(const char *fmt, ...)
+static bool is_not_the_last(const char *sentence)
+{
+    const uint32_t sum = kymo__crc32c(0, sentence, strlen(sentence));
+    const bool is_another = sum != last_important;
+    last_important = sum;
+    return is_another;
+}
+
+static void say(bool (*may_say)(const char *), const char *fmt, va_list args)
 {
     char raw[1100], sentence[1100];
-    va_list args;
-    va_start(args, fmt);
     vsnprintf(raw, sizeof raw, fmt, args);
-    va_end(args);
     kymo_text_escape(raw, strlen(raw), sentence, sizeof sentence); /* names in it come from outside */
-
     pthread_mutex_lock(&lock);
-    const bool speak = is_new(sentence);
+    const bool speak = may_say(sentence);
     kymo_sink *const sink = user_sink;
     void *const ctx = user_ctx;
     pthread_mutex_unlock(&lock);
@@ -50,12 +59,41 @@ void kymo__say(const char *fmt, ...)
         dprintf(STDERR_FILENO, "kymo: %s\n", sentence);
 }
 
+void kymo__say(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    say(is_new, fmt, args);
+    va_end(args);
+}
+
+void kymo__say_always(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    say(is_not_the_last, fmt, args);
+    va_end(args);
+}
+
+void kymo__say_suppressed(void)
+{
+    pthread_mutex_lock(&lock);
+    const uint64_t n = n_suppressed;
+    n_suppressed = 0;
+    pthread_mutex_unlock(&lock);
+    if (n > 0)
+        kymo__say_always("%" PRIu64 " more message%s not shown, after the first %d", n,
+                         n == 1 ? " was" : "s were", MAX_SAID);
+}
+
 void kymo_set_sink(kymo_sink *sink, void *ctx)
 {
     pthread_mutex_lock(&lock);
     user_sink = sink;
     user_ctx = ctx;
     n_said = 0;
+    n_suppressed = 0;
+    last_important = 0;
     pthread_mutex_unlock(&lock);
 }
 

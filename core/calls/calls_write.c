@@ -305,7 +305,7 @@ static kymo_status append_all(struct kymo_calls *calls, struct kymo__log *log)
 
 kymo_status kymo_calls_write(struct kymo_calls *calls, int fd)
 {
-    const int own = dup(fd);
+    const int own = kymo__raise_fd(dup(fd));
     if (own < 0)
         return kymo__fail_errno("write a profile");
     const off_t at = lseek(own, 0, SEEK_CUR); /* what stands before it stays when a write fails */

@@ -72,8 +72,8 @@ kymo_status kymo__dump_open_below(const char *dir, const char *below, int *out)
         KYMO_TRY(st);
         folder = child;
     }
-    *out = folder;
-    return KYMO_OK;
+    *out = kymo__raise_fd(folder);
+    return *out >= 0 ? KYMO_OK : kymo__fail_errno("open the folder %s of the dump", dir);
 }
 
 /* ---- a file that gets its name when it is whole ---- */
@@ -87,7 +87,7 @@ static void note_errno(struct kymo__dump_file *file, const char *verb)
 
 void kymo__dump_file_begin(struct kymo__dump_file *file, int folder, const char *name, bool durable)
 {
-    *file = (struct kymo__dump_file){.folder = folder, .fd = -1, .durable = durable};
+    *file = (struct kymo__dump_file){.folder = folder, .held.fd = -1, .durable = durable};
     kymo__buf_put(&file->name, name, strlen(name) + 1);
     kymo__buf_printf(&file->temporary, ".%.200s.%" PRIu64 ".new", name, (uint64_t)getpid());
     kymo__buf_put(&file->temporary, "", 1);
@@ -95,16 +95,20 @@ void kymo__dump_file_begin(struct kymo__dump_file *file, int folder, const char 
         file->status = kymo__fail(KYMO_ENOMEM, "no memory for a file of a dump");
         return;
     }
-    file->fd = openat(folder, file->temporary.data,
-                      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (file->fd < 0)
+    if (!kymo__held_set(&file->held, kymo__open_at(folder, file->temporary.data,
+                                                   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644)))
         note_errno(file, "create");
+}
+
+static void write_now(struct kymo__dump_file *file, const void *bytes, size_t len)
+{
+    if (file->status == KYMO_OK && !kymo__held_write(&file->held, bytes, len))
+        note_errno(file, "write");
 }
 
 static void flush(struct kymo__dump_file *file)
 {
-    if (file->status == KYMO_OK && !kymo__write_all(file->fd, file->buf.data, file->buf.len))
-        note_errno(file, "write");
+    write_now(file, file->buf.data, file->buf.len);
     file->buf.len = 0;
 }
 
@@ -115,8 +119,7 @@ void kymo__dump_file_put(struct kymo__dump_file *file, const void *bytes, size_t
     if (file->buf.len + len > FILE_BUFFER)
         flush(file);
     if (len >= FILE_BUFFER) {
-        if (file->status == KYMO_OK && !kymo__write_all(file->fd, bytes, len))
-            note_errno(file, "write");
+        write_now(file, bytes, len);
         return;
     }
     kymo__buf_put(&file->buf, bytes, len);
@@ -134,14 +137,14 @@ kymo_status kymo__dump_file_end(struct kymo__dump_file *file, bool keep)
 {
     if (keep)
         flush(file);
-    if (keep && file->status == KYMO_OK && file->durable && fdatasync(file->fd) != 0)
+    if (keep && file->status == KYMO_OK && file->durable && fdatasync(file->held.fd) != 0)
         note_errno(file, "write");
-    if (file->fd >= 0)
-        close(file->fd);
+    const bool is_created = file->held.fd >= 0;
+    kymo__held_close(&file->held);
     if (keep && file->status == KYMO_OK &&
         renameat(file->folder, file->temporary.data, file->folder, file->name.data) != 0)
         note_errno(file, "give its name to");
-    if (file->fd >= 0 && (!keep || file->status != KYMO_OK))
+    if (is_created && (!keep || file->status != KYMO_OK))
         unlinkat(file->folder, file->temporary.data, 0);
     const kymo_status st = file->status;
     kymo__buf_fini(&file->name);
@@ -158,7 +161,7 @@ static int try_claim(int folder, const char *name, bool *is_taken)
     struct stat mine, there;
     *is_taken = false;
     for (;;) {
-        const int fd = openat(folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        const int fd = kymo__open_at(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
         if (fd < 0)
             return -1;
         if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -189,27 +192,29 @@ void kymo__dump_claim(struct kymo__dump_claim *claim, int folder, int64_t rank)
         return;
     kymo__dump_unclaim(claim);
     claim_name(name, sizeof name, rank);
-    claim->fd = try_claim(folder, name, &claim->is_taken);
+    kymo__held_set(&claim->lock, try_claim(folder, name, &claim->is_taken));
     claim->is_made = true;
     claim->rank = rank;
-    claim->folder = claim->fd >= 0 ? fcntl(folder, F_DUPFD_CLOEXEC, 0) : -1;
+    kymo__held_set(&claim->folder,
+                   claim->lock.fd >= 0 ? kymo__raise_fd(fcntl(folder, F_DUPFD_CLOEXEC, 0)) : -1);
 }
 
 void kymo__dump_unclaim(struct kymo__dump_claim *claim)
 {
     char name[48];
     claim_name(name, sizeof name, claim->rank);
-    if (claim->is_made && claim->folder >= 0)
-        unlinkat(claim->folder, name, 0);
+    struct stat st;
+    if (claim->is_made && kymo__held_is_ours(&claim->folder, &st))
+        unlinkat(claim->folder.fd, name, 0);
     kymo__dump_claim_forget(claim);
 }
 
 void kymo__dump_claim_forget(struct kymo__dump_claim *claim)
 {
-    if (claim->is_made && claim->fd >= 0)
-        close(claim->fd);
-    if (claim->is_made && claim->folder >= 0)
-        close(claim->folder);
+    if (claim->is_made) {
+        kymo__held_close(&claim->lock);
+        kymo__held_close(&claim->folder);
+    }
     *claim = (struct kymo__dump_claim){0};
 }
 

@@ -229,7 +229,8 @@ KYMO_WARN_UNUSED kymo_status kymo__dump_open_below(const char *dir, const char *
 
 /* A file that gets its name when it is whole. */
 struct kymo__dump_file {
-    int folder, fd;
+    int folder;
+    struct kymo__held_file held;
     struct kymo__buf name, temporary, buf; /* names in the folder, and what is not yet written */
     bool durable;
     kymo_status status; /* of the first thing that went wrong */
@@ -245,7 +246,7 @@ kymo_status kymo__dump_file_end(struct kymo__dump_file *file, bool keep);
 struct kymo__dump_claim {
     bool is_made, is_taken; /* `is_taken`: another one has it */
     int64_t rank;
-    int fd, folder;
+    struct kymo__held_file lock, folder;
 };
 void kymo__dump_claim(struct kymo__dump_claim *claim, int folder, int64_t rank);
 void kymo__dump_unclaim(struct kymo__dump_claim *claim);

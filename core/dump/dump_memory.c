@@ -195,7 +195,11 @@ kymo_status kymo__dump_spill_take(const char *dir, size_t size, void **out)
     if (fd < 0)
         return kymo__fail_errno("make a file in %s for a step that is larger than dump.memory", dir);
     /* The room is taken now: a disk that is full later would be a signal. */
-    const int error = posix_fallocate(fd, 0, (off_t)size);
+    sigset_t before;
+    kymo__size_limit_begin(&before);
+    errno = posix_fallocate(fd, 0, (off_t)size);
+    kymo__size_limit_end(&before);
+    const int error = errno;
     void *const bytes =
         error == 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     errno = error != 0 ? error : errno;

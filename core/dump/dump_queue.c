@@ -115,7 +115,7 @@ static uint64_t claim(const char *dir, int64_t rank)
 {
     pthread_mutex_lock(&dump->place_lock);
     if (!dump->claim.is_made || dump->claim.rank != rank) {
-        const int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const int folder = kymo__open_at(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
         if (folder >= 0) {
             kymo__dump_claim(&dump->claim, folder, rank);
             close(folder);

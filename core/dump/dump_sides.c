@@ -162,8 +162,8 @@ static void picture_suffix(char *out, size_t size, size_t number, uint32_t n_axe
     for (uint32_t i = n_axes; i-- > 0; number /= (size_t)sizes[i])
         positions[i] = number % (size_t)sizes[i];
     for (uint32_t i = 0; i < n_axes; i++)
-        len += (size_t)snprintf(out + len, size - len, ".%zu", positions[i]);
-    snprintf(out + len, size - len, ".png");
+        kymo__append(out, size, &len, ".%zu", positions[i]);
+    kymo__append(out, size, &len, ".png");
 }
 
 static kymo_status save_pictures(struct side *s)

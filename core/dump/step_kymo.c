@@ -26,9 +26,10 @@ struct writer {
     struct kymo__dump_step *step;
     struct kymo__dump_place *place;
     struct kymo__dump_result *result;
-    int folder, data, manifest; /* descriptors; -1: none */
-    struct kymo__buf name;      /* "step-00000012.rank-3", and a NUL */
-    bool is_direct;             /* the data go past the page cache, in whole pages */
+    int folder; /* a descriptor; -1: none */
+    struct kymo__held_file data, manifest;
+    struct kymo__buf name; /* "step-00000012.rank-3", and a NUL */
+    bool is_direct;        /* the data go past the page cache, in whole pages */
 
     struct kymo__safetensors table; /* with the values that wait */
     struct kymo__dump_mark told;    /* without them */
@@ -45,8 +46,13 @@ struct writer {
 
 static bool write_at(struct writer *w, const char *bytes, size_t len)
 {
+    struct stat st;
+    if (!kymo__held_is_ours(&w->data, &st)) { /* the program closed it */
+        errno = EBADF;
+        return false;
+    }
     while (len > 0) {
-        const ssize_t n = pwrite(w->data, bytes, KYMO__MIN(len, (size_t)PIECE), (off_t)w->at);
+        const ssize_t n = pwrite(w->data.fd, bytes, KYMO__MIN(len, (size_t)PIECE), (off_t)w->at);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
@@ -108,9 +114,9 @@ static bool put_data(struct writer *w, const char *bytes, size_t len)
 /* From here on byte by byte, for the last ones and the head. */
 static void stop_direct(struct writer *w)
 {
-    const int flags = fcntl(w->data, F_GETFL);
+    const int flags = fcntl(w->data.fd, F_GETFL);
     if (w->is_direct && flags >= 0)
-        fcntl(w->data, F_SETFL, flags & ~O_DIRECT);
+        fcntl(w->data.fd, F_SETFL, flags & ~O_DIRECT);
     w->is_direct = false;
 }
 
@@ -166,7 +172,7 @@ static kymo_status write_lines(struct writer *w)
     kymo_status st = KYMO_OK;
     if (w->lines.failed)
         st = kymo__fail(KYMO_ENOMEM, "no memory for the manifest of step %" PRIu64, w->step->number);
-    else if (!kymo__write_all(w->manifest, w->lines.data, w->lines.len))
+    else if (!kymo__held_write(&w->manifest, w->lines.data, w->lines.len))
         st = kymo__fail_errno("write %s/%s.jsonl", w->place->dir, w->name.data);
     w->lines.len = 0;
     w->lines.failed = false;
@@ -228,7 +234,7 @@ static void take_back(struct writer *w, const struct kymo__dump_item *end, int e
     if (w->at % PAGE != 0)
         stop_direct(w);
     /* What stays behind if this fails is written over, or cut off at the end. */
-    if (ftruncate(w->data, (off_t)w->at) != 0)
+    if (ftruncate(w->data.fd, (off_t)w->at) != 0)
         errno = 0;
 }
 
@@ -341,7 +347,7 @@ static int open_file(struct writer *w, const char *suffix, int flags)
 {
     char name[KYMO__FILE_NAME_MAX + 32];
     snprintf(name, sizeof name, "%s%s", w->name.data, suffix);
-    return openat(w->folder, name, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    return kymo__open_at(w->folder, name, flags | O_CREAT | O_NOFOLLOW, 0644);
 }
 
 /* A step that is there already gives way. */
@@ -367,15 +373,11 @@ static kymo_status open_step(struct writer *w)
     plan_head(w);
     KYMO_TRY(kymo__dump_open_below(w->place->dir, w->place->below, &w->folder));
     replace(w);
-    w->manifest = open_file(w, ".jsonl", O_WRONLY | O_TRUNC | O_APPEND);
-    if (w->manifest < 0)
+    if (!kymo__held_set(&w->manifest, open_file(w, ".jsonl", O_WRONLY | O_TRUNC | O_APPEND)))
         return kymo__fail_errno("create %s/%s.jsonl", w->place->dir, w->name.data);
     if (w->place->durable)
-        w->data = open_file(w, ".part", O_WRONLY | O_TRUNC | O_DIRECT);
-    w->is_direct = w->data >= 0;
-    if (w->data < 0)
-        w->data = open_file(w, ".part", O_WRONLY | O_TRUNC);
-    if (w->data < 0)
+        w->is_direct = kymo__held_set(&w->data, open_file(w, ".part", O_WRONLY | O_TRUNC | O_DIRECT));
+    if (!w->is_direct && !kymo__held_set(&w->data, open_file(w, ".part", O_WRONLY | O_TRUNC)))
         return kymo__fail_errno("create %s/%s.part", w->place->dir, w->name.data);
     static const char *const modes[] = {"full", "stats", "digests"};
     kymo__manifest_step_put(&w->lines,
@@ -402,8 +404,8 @@ static kymo_status write_head(struct writer *w)
         st = kymo__fail(KYMO_ENOMEM, "no memory for the head of step %" PRIu64, w->step->number);
     w->at = 0;
     if (st == KYMO_OK && (!write_at(w, head.data, head.len) ||
-                          ftruncate(w->data, (off_t)(w->data_start + w->table.n_bytes)) != 0 ||
-                          (w->place->durable && fdatasync(w->data) != 0)))
+                          ftruncate(w->data.fd, (off_t)(w->data_start + w->table.n_bytes)) != 0 ||
+                          (w->place->durable && fdatasync(w->data.fd) != 0)))
         st = kymo__fail_errno("write %s/%s.part", w->place->dir, w->name.data);
     kymo__buf_fini(&head);
     return st;
@@ -437,7 +439,7 @@ static kymo_status write_step(struct writer *w)
     KYMO_TRY(close_data(w));
     kymo__manifest_end_put(&w->lines, w->result->n_tensors, w->n_values, w->table.n_bytes);
     KYMO_TRY(write_lines(w));
-    if (w->place->durable && (fsync(w->manifest) != 0 || fsync(w->folder) != 0))
+    if (w->place->durable && (fsync(w->manifest.fd) != 0 || fsync(w->folder) != 0))
         return kymo__fail_errno("write %s/%s.jsonl", w->place->dir, w->name.data);
     return KYMO_OK;
 }
@@ -446,12 +448,12 @@ kymo_status kymo__dump_write_kymo(struct kymo__dump_step *step, struct kymo__dum
                                   struct kymo__dump_result *result)
 {
     struct writer w = {
-        .step = step, .place = place, .result = result, .folder = -1, .data = -1, .manifest = -1};
+        .step = step, .place = place, .result = result, .folder = -1, .data.fd = -1, .manifest.fd = -1};
     const kymo_status st = write_step(&w);
-    const int fds[] = {w.data, w.manifest, w.folder};
-    for (size_t i = 0; i < KYMO__COUNT_OF(fds); i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
+    kymo__held_close(&w.data);
+    kymo__held_close(&w.manifest);
+    if (w.folder >= 0)
+        close(w.folder);
     kymo__dump_memory_give(w.batch, BATCH);
     kymo__buf_fini(&w.name);
     kymo__buf_fini(&w.lines);

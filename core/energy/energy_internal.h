@@ -308,7 +308,7 @@ KYMO_PRIVATE_API bool kymo__zone_number(const char *text, size_t len, uint64_t *
 /* ---- energy_lock.c ---- */
 
 struct kymo__energy_lock {
-    int fd; /* -1: none */
+    struct kymo__held_file file;
     char path[PATH_MAX];
 };
 enum kymo__energy_turn { KYMO__TURN_OURS, KYMO__TURN_LATER, KYMO__TURN_NEVER };

@@ -24,37 +24,37 @@ static void sign_in(int fd)
     const int len = visible != NULL
                         ? snprintf(line, sizeof line, "=%.*s\n", (int)strcspn(visible, "\n"), visible)
                         : snprintf(line, sizeof line, "*\n");
-    if (len < (int)sizeof line && write(fd, line, (size_t)len) != len)
+    if (len < (int)sizeof line && !kymo__write_all(fd, line, (size_t)len))
         errno = 0; /* a full disk: then it is not told, and the devices of the owner are measured */
 }
 
 static void leave(struct kymo__energy_lock *lock)
 {
-    if (lock->fd >= 0)
-        close(lock->fd);
-    lock->fd = -1;
+    kymo__held_close(&lock->file);
 }
 
 static bool open_file(struct kymo__energy_lock *lock, const char *folder)
 {
     char host[128];
-    if (lock->fd >= 0)
+    struct stat st;
+    if (kymo__held_is_ours(&lock->file, &st)) /* the program may have closed it */
         return true;
     kymo__identity_host(host, sizeof host);
     if (snprintf(lock->path, sizeof lock->path, "%s/energy-%s.lock", folder, host) >=
         (int)sizeof lock->path)
         return false;
-    lock->fd =
-        open(lock->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-    if (lock->fd >= 0)
-        sign_in(lock->fd);
-    return lock->fd >= 0;
+    if (!kymo__held_set(&lock->file,
+                        kymo__open_at(AT_FDCWD, lock->path,
+                                      O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0644)))
+        return false;
+    sign_in(lock->file.fd);
+    return true;
 }
 
 static bool still_has_its_name(const struct kymo__energy_lock *lock)
 {
     struct stat named, ours;
-    return stat(lock->path, &named) == 0 && fstat(lock->fd, &ours) == 0 &&
+    return stat(lock->path, &named) == 0 && kymo__held_is_ours(&lock->file, &ours) &&
            named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
 }
 
@@ -64,7 +64,7 @@ enum kymo__energy_turn kymo__energy_lock_try(struct kymo__energy_lock *lock, con
     for (int i = 0; i < TRIES; i++) {
         if (!open_file(lock, folder))
             return KYMO__TURN_NEVER;
-        if (flock(lock->fd, LOCK_EX | LOCK_NB) != 0)
+        if (flock(lock->file.fd, LOCK_EX | LOCK_NB) != 0)
             return errno == EWOULDBLOCK || errno == EINTR ? KYMO__TURN_LATER : KYMO__TURN_NEVER;
         if (still_has_its_name(lock))
             return KYMO__TURN_OURS;
@@ -75,7 +75,9 @@ enum kymo__energy_turn kymo__energy_lock_try(struct kymo__energy_lock *lock, con
 
 void kymo__energy_lock_release(struct kymo__energy_lock *lock)
 {
-    if (lock->fd >= 0 && flock(lock->fd, LOCK_EX | LOCK_NB) == 0 && still_has_its_name(lock))
+    struct stat st;
+    if (kymo__held_is_ours(&lock->file, &st) && flock(lock->file.fd, LOCK_EX | LOCK_NB) == 0 &&
+        still_has_its_name(lock))
         unlink(lock->path);
     leave(lock);
 }
@@ -83,7 +85,9 @@ void kymo__energy_lock_release(struct kymo__energy_lock *lock)
 bool kymo__energy_lock_next(const struct kymo__energy_lock *lock, size_t *at, char *out,
                             size_t size, bool *is_set)
 {
-    const ssize_t n = pread(lock->fd, out, size - 1, (off_t)*at);
+    struct stat st;
+    const ssize_t n =
+        kymo__held_is_ours(&lock->file, &st) ? pread(lock->file.fd, out, size - 1, (off_t)*at) : -1;
     out[n > 0 ? n : 0] = '\0';
     const size_t len = strcspn(out, "\n");
     if (n <= 0 || out[len] != '\n') /* a line is appended by one write */

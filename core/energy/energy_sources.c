@@ -176,7 +176,7 @@ void kymo__energy_sources_open(struct kymo__energy_session *s)
     kymo__energy_read_zones(s);
     open_nvml(s);
     __atomic_store_n(&s->is_opening, false, __ATOMIC_RELAXED);
-    if (s->lock.fd >= 0)
+    if (s->lock.file.fd >= 0)
         kymo__energy_sources_add(s); /* our own is among them */
     else if (s->n_nodes > 0)
         add_visible(s, getenv("CUDA_VISIBLE_DEVICES"));

@@ -213,7 +213,7 @@ struct kymo__energy_session *kymo__energy_session_start(const struct kymo__setti
     if (s != NULL) {
         s->settings = *settings;
         s->local_rank = local_rank;
-        s->lock.fd = -1;
+        s->lock.file.fd = -1;
         pthread_mutex_init(&s->calls, NULL);
         pthread_mutex_init(&s->voice, NULL);
         pthread_attr_init(&attr);
@@ -278,6 +278,5 @@ void kymo__energy_session_resume(struct kymo__energy_session *s)
 void kymo__energy_session_forget(struct kymo__energy_session *s)
 {
     /* The lock is the parent's, but it would last for as long as the child has the file open. */
-    if (s->lock.fd >= 0)
-        close(s->lock.fd);
+    kymo__held_close(&s->lock.file);
 }

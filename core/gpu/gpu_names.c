@@ -138,18 +138,19 @@ kymo_id kymo__gpu_shape_site(const struct kymo__gpu_shape *shape)
     if (entry == NULL || entry->site != 0)
         return entry == NULL ? 0 : entry->site;
     char text[320];
-    int n = snprintf(text, sizeof text, "{");
+    size_t n = 0;
+    kymo__append(text, sizeof text, &n, "{");
     if (shape->block[0] != 0)
-        n += snprintf(text + n, sizeof text - (size_t)n,
-                      "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers per thread\":%u,"
-                      "\"shared memory\":%llu",
-                      shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
-                      shape->block[1], shape->block[2], shape->registers,
-                      (unsigned long long)shape->static_memory + shape->dynamic_memory);
+        kymo__append(text, sizeof text, &n,
+                     "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers per thread\":%u,"
+                     "\"shared memory\":%llu",
+                     shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
+                     shape->block[1], shape->block[2], shape->registers,
+                     (unsigned long long)shape->static_memory + shape->dynamic_memory);
     if (shape->graph != 0)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s\"graph id\":%u,\"graph node id\":%llu",
-                      n > 1 ? "," : "", shape->graph, (unsigned long long)shape->graph_node);
-    snprintf(text + n, sizeof text - (size_t)n, "}");
+        kymo__append(text, sizeof text, &n, "%s\"graph id\":%u,\"graph node id\":%llu",
+                     n > 1 ? "," : "", shape->graph, (unsigned long long)shape->graph_node);
+    kymo__append(text, sizeof text, &n, "}");
     return entry->site = site_of(text, "details");
 }
 

@@ -24,8 +24,8 @@ static void list_names(void)
 {
     size_t len = 0;
     for (size_t i = 0; kymo__import_formats[i] != NULL; i++)
-        len += (size_t)snprintf(format_names + len, sizeof format_names - len, "%s%s",
-                                i == 0 ? "" : ",", kymo__import_formats[i]->name);
+        kymo__append(format_names, sizeof format_names, &len, "%s%s", i == 0 ? "" : ",",
+                     kymo__import_formats[i]->name);
 }
 
 const char *kymo_import_formats(void)

@@ -138,7 +138,7 @@ kymo_status kymo__log_store_end(struct kymo__log_store *store, const char *name,
     if (status == KYMO_OK)
         status = add_part(store, name, log->size, &at);
     if (status == KYMO_OK)
-        status = copy_bytes(log->fd, 0, store->fd, at, log->size,
+        status = copy_bytes(log->file.fd, 0, store->fd, at, log->size,
                             "a temporary recording (TMPDIR names another folder)");
     kymo__log_close(log);
     return status;

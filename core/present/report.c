@@ -263,11 +263,19 @@ static kymo_status put_loss(struct report *report)
     struct kymo__buf *line = &report->line;
     if (report->summary->source[0] != '\0')
         return KYMO_OK; /* nobody knows what another tool lost */
-    if (cost->lost_events == 0) {
+    const size_t n_stopped = count_ends(table_of(report, KYMO__TABLE_PROCESSES), "write failed");
+    if (cost->lost_events == 0 && n_stopped == 0) {
         kymo__buf_puts(line, "lost: none");
         return end_line(report);
     }
     kymo__buf_printf(line, "%slost: ", style(report, YELLOW));
+    if (n_stopped != 0) {
+        kymo__buf_puts(line, "all events after recording stopped in ");
+        kymo__text_count_of(line, n_stopped, "process");
+        kymo__buf_puts(line, cost->lost_events == 0 ? style(report, PLAIN) : ", and ");
+    }
+    if (cost->lost_events == 0)
+        return end_line(report);
     kymo__text_count_of(line, cost->lost_events, "event");
     kymo__buf_puts(line, " between ");
     kymo__text_duration(line, (double)cost->lost_first_ns, NULL);

@@ -100,6 +100,12 @@ static const char **reader_text(struct kymo__log_scan *scan, const char *key, si
 {
     if (key_is(key, key_len, KYMO__KEY_POOL))
         return &scan->pool;
+    if (key_is(key, key_len, KYMO__KEY_POOL_ID))
+        return &scan->pool_id;
+    if (key_is(key, key_len, KYMO__KEY_FAILURE))
+        return &scan->failure;
+    if (key_is(key, key_len, KYMO__KEY_FAILED_TICK))
+        return &scan->failed_tick;
     if (key_is(key, key_len, KYMO__KEY_VISIBLE))
         return &scan->log->visible;
     if (key_is(key, key_len, KYMO__KEY_DEVICE_ORDER))

@@ -54,7 +54,8 @@ static kymo_status take_pool(struct kymo__log_scan *scan)
     struct kymo__pool_copy *pool = &scan->log->pool;
     if (scan->pool == NULL || scan->pool[0] == '\0')
         return KYMO_OK;
-    KYMO_TRY(kymo__pool_copy(pool, scan->pool, scan->reader.path));
+    const uint64_t id = scan->pool_id != NULL ? strtoull(scan->pool_id, NULL, 16) : 0;
+    KYMO_TRY(kymo__pool_copy(pool, scan->pool, id, &scan->reader));
     return take_blocks(scan);
 }
 
@@ -138,6 +139,26 @@ static const char *guess_end(const struct kymo__log_scan *scan)
     return scan->log->pool.is_broken ? "write failed" : "unclosed";
 }
 
+/* What is missing from a log that could not be written to its end, and since when. */
+static void note_failure(struct kymo__log_scan *scan)
+{
+    const struct kymo__log_file *log = scan->log;
+    const char *why = scan->failure != NULL ? scan->failure : log->pool.failure;
+    const uint64_t tick =
+        scan->failed_tick != NULL ? strtoull(scan->failed_tick, NULL, 10) : log->pool.broken_tick;
+    if (strcmp(log->info.end, "write failed") != 0)
+        return;
+    kymo__buf_puts(&scan->notes, scan->notes.len != 0 ? "\n" : "");
+    kymo__buf_puts(&scan->notes, "recording stopped");
+    if (tick != 0 && scan->n_moments != 0)
+        kymo__buf_printf(
+            &scan->notes, " %.3f s after the start",
+            ((double)kymo__clock_map_ns(&log->clock, tick) - (double)scan->moments[0].monotonic_ns) /
+                1e9);
+    kymo__buf_printf(&scan->notes, "%s%s; all later events are missing", why[0] != '\0' ? ": " : "",
+                     why);
+}
+
 static kymo_status finish_info(struct kymo__log_scan *scan)
 {
     struct kymo__log_file *log = scan->log;
@@ -162,9 +183,10 @@ static kymo_status finish_info(struct kymo__log_scan *scan)
         info->lost_first_ns = kymo__clock_map_ns(&log->clock, scan->loss.first_tick);
         info->lost_last_ns = kymo__clock_map_ns(&log->clock, scan->loss.last_tick);
     }
+    note_failure(scan);
     if (scan->notes.len != 0)
         info->note = kymo__arena_text(&log->texts, scan->notes.data, scan->notes.len);
-    if (info->note == NULL || scan->warnings->failed)
+    if (info->note == NULL || scan->notes.failed || scan->warnings->failed)
         return no_memory(scan);
     log->size = scan->reader.size;
     info->log_bytes = log->size - log->start;

@@ -32,8 +32,9 @@ static bool read_at(int fd, void *to, size_t len, uint64_t offset)
     return n == (ssize_t)len;
 }
 
-/* Open `path` if it is a pool; false otherwise. */
-static bool open_pool(const char *path, struct pool_file *pool, struct kymo__pool_copy *copy)
+/* Open `path` if it is the pool of the log with `id` and `inode` (0: any); false otherwise. */
+static bool open_pool(const char *path, uint64_t id, uint64_t inode, struct pool_file *pool,
+                      struct kymo__pool_copy *copy)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -42,7 +43,8 @@ static bool open_pool(const char *path, struct pool_file *pool, struct kymo__poo
     struct kymo__pool_head head;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > MAX_POOL_BYTES ||
         !read_at(fd, &head, sizeof head, 0) || head.magic != KYMO__POOL_MAGIC ||
-        head.version != KYMO__LOG_VERSION || head.chunk_bytes != KYMO__CHUNK_BYTES) {
+        head.version != KYMO__LOG_VERSION || head.chunk_bytes != KYMO__CHUNK_BYTES ||
+        head.id != id || (inode != 0 && id != 0 && head.log_inode != inode)) {
         close(fd);
         return false;
     }
@@ -51,28 +53,33 @@ static bool open_pool(const char *path, struct pool_file *pool, struct kymo__poo
     pool->n_slots = n_whole == 0 ? 0 : KYMO__MIN((uint64_t)head.n_chunks, n_whole - 1);
     copy->is_found = true;
     copy->is_broken = head.is_broken != 0;
+    copy->broken_tick = head.broken_tick;
+    memcpy(copy->failure, head.failure, sizeof copy->failure - 1);
     copy->n_lost = head.n_lost;
     copy->lost_first_tick = head.lost_first_tick;
     copy->lost_last_tick = head.lost_last_tick;
     return true;
 }
 
-/* A pool lies where the log says, or beside the log when the recording has been moved. */
-static bool find_pool(const char *path, const char *log_path, struct pool_file *pool,
-                      struct kymo__pool_copy *copy)
+/*
+ * A pool lies beside the log, also when the recording has been moved or copied, or else where the log says; there it must
+ * not be that of a log of which this one is a copy, as it goes on without it.
+ */
+static bool find_pool(const char *path, uint64_t id, const struct kymo__block_reader *log,
+                      struct pool_file *pool, struct kymo__pool_copy *copy)
 {
-    if (open_pool(path, pool, copy))
-        return true;
+    struct stat st;
     const char *name = strrchr(path, '/');
-    const char *folder_end = strrchr(log_path, '/');
-    const size_t folder_len = folder_end == NULL ? 0 : (size_t)(folder_end - log_path) + 1;
+    const char *folder_end = strrchr(log->path, '/');
+    const size_t folder_len = folder_end == NULL ? 0 : (size_t)(folder_end - log->path) + 1;
     struct kymo__buf beside = {0};
-    kymo__buf_put(&beside, log_path, folder_len);
+    kymo__buf_put(&beside, log->path, folder_len);
     kymo__buf_puts(&beside, name == NULL ? path : name + 1);
     kymo__buf_put(&beside, "", 1);
-    const bool found = !beside.failed && open_pool(beside.data, pool, copy);
+    const bool found = !beside.failed && open_pool(beside.data, id, 0, pool, copy);
     kymo__buf_fini(&beside);
-    return found;
+    return found ||
+           (fstat(log->fd, &st) == 0 && open_pool(path, id, (uint64_t)st.st_ino, pool, copy));
 }
 
 /* The words up to the first zero, those that are no event of their own, and the last tick: of an event, or where work of a stream ends. */
@@ -151,10 +158,11 @@ static int by_lane_and_sequence(const void *a, const void *b)
     return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
-kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path, const char *log_path)
+kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path, uint64_t id,
+                            const struct kymo__block_reader *log)
 {
     struct pool_file pool;
-    if (!find_pool(path, log_path, &pool, copy))
+    if (!find_pool(path, id, log, &pool, copy))
         return KYMO_OK;
     char *slot = kymo__alloc(KYMO__CHUNK_BYTES);
     const kymo_status status = slot == NULL ? kymo__fail(KYMO_ENOMEM, "no memory to copy a pool")

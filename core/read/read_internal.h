@@ -205,6 +205,8 @@ struct kymo__pool_copy {
     size_t n_words, words_cap;
     uint64_t n_lost, lost_first_tick, lost_last_tick;
     bool is_found, is_broken; /* broken: the log could not be written to its end */
+    uint64_t broken_tick;     /* since when, 0: unknown; and why */
+    char failure[512];
 };
 
 /* Where words are: a block of the log, or a chunk of its pool's copy. 40 bytes for some 4000 words. */
@@ -254,7 +256,7 @@ struct kymo__log_scan {
     struct kymo__clock_entry *moments;
     size_t n_moments, moments_cap;
     struct kymo__buf notes, raw;
-    const char *pool; /* NULL: not said */
+    const char *pool, *pool_id, *failure, *failed_tick; /* NULL: not said */
     uint64_t tick_hz;
     uint64_t n_blocks, n_events, first_tick, last_tick;
     bool has_log, has_words, has_end;
@@ -469,7 +471,7 @@ bool kymo__recording_has_samples(const kymo_recording *recording, size_t log);
 
 /* Copy what the pool at `path` holds, for which `log_path` may also give the folder. An unfit file copies nothing. */
 KYMO_WARN_UNUSED kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path,
-                                             const char *log_path);
+                                             uint64_t id, const struct kymo__block_reader *log);
 void kymo__pool_copy_fini(struct kymo__pool_copy *copy);
 
 /*

@@ -33,7 +33,7 @@ static void describe(struct kymo__buf *out, const char *command)
 
 static kymo_status write_file(const char *path, const char *command)
 {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const int fd = kymo__open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0644);
     if (fd < 0)
         return kymo__fail_errno("create %s", path);
     struct kymo__buf text = {0};
@@ -79,4 +79,14 @@ kymo_status kymo_recording_create(const char *path, const char *command)
     if (status != KYMO_OK && is_new)
         rmdir(path); /* refused where another rank is at it */
     return status;
+}
+
+kymo_status kymo__recording_create_own(const char *path)
+{
+    struct kymo__buf command = {0};
+    kymo__identity_command(&command);
+    kymo__buf_put(&command, "", 1);
+    const kymo_status st = kymo_recording_create(path, command.failed ? "" : command.data);
+    kymo__buf_fini(&command);
+    return st;
 }

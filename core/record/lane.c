@@ -211,12 +211,12 @@ bool kymo__lane_is_current(const struct kymo__lane *lane)
     return lane->generation == __atomic_load_n(&record->generation, __ATOMIC_RELAXED);
 }
 
-static bool has_room(const struct kymo__lane *lane, size_t n)
+/* For `n` words at `tick`, or at the latest at `tick`. */
+static bool has_room(const struct kymo__lane *lane, size_t n, uint64_t tick)
 {
     const uint64_t *pos = lane->pos;
     const uint64_t *limit = __atomic_load_n(&lane->limit, __ATOMIC_RELAXED);
-    return limit != NULL && pos != NULL && pos + n <= limit &&
-           (kymo__clock_ticks() - lane->base_tick) >> 40 == 0;
+    return limit != NULL && pos != NULL && pos + n <= limit && (tick - lane->base_tick) >> 40 == 0;
 }
 
 static void lose_one(struct kymo__lane *lane)
@@ -244,34 +244,26 @@ void kymo__lane_store_record(struct kymo__lane *lane, uint64_t tick, enum kymo_r
     lane->record_tick = tick;
 }
 
-/* Where a chunk begins whose first event is at `tick`, or now if that comes first, but never before the last one. */
-static uint64_t base_for(struct kymo__lane *lane, uint64_t tick)
-{
-    const uint64_t now = kymo__clock_ticks();
-    lane->floor_tick = KYMO__MAX(lane->floor_tick, last_tick(lane));
-    return tick < now ? KYMO__MAX(tick, lane->floor_tick) : now;
-}
-
-/* Make room for `n` words of an event at `tick`; the lane's lock is held. */
-static bool make_room(struct kymo__lane *lane, size_t n, uint64_t tick)
+/* Make room for `n` words of an event at `tick`, now being the latest; the lane's lock is held. */
+static bool make_room(struct kymo__lane *lane, size_t n, uint64_t tick, uint64_t now)
 {
     if (!is_open())
         return false;
     if (!kymo__lane_is_current(lane)) {
         lane->chunk = NULL;
         kymo__lane_join(lane);
-    } else if (lane->chunk != NULL && has_room(lane, n)) {
+    } else if (lane->chunk != NULL && has_room(lane, n, now)) {
         return true;
     }
-    if (!kymo__lane_renew(lane, base_for(lane, tick))) {
+    /* A chunk begins with its first event, but never before the last one of those before. */
+    lane->floor_tick = KYMO__MAX(lane->floor_tick, last_tick(lane));
+    if (!kymo__lane_renew(lane, KYMO__MAX(tick, lane->floor_tick))) {
         lose_one(lane);
         return false;
     }
     if (lane->gap_events > 0) {
         const uint64_t gap[] = {lane->gap_events, lane->gap_last_tick - lane->gap_first_tick};
-        kymo__lane_store_record(lane,
-                                KYMO__MAX(lane->base_tick, KYMO__MIN(tick, kymo__clock_ticks())),
-                                KYMO_RECORD_GAP, gap, KYMO__COUNT_OF(gap));
+        kymo__lane_store_record(lane, lane->base_tick, KYMO_RECORD_GAP, gap, KYMO__COUNT_OF(gap));
         lane->gap_events = 0;
     }
     return true;
@@ -292,8 +284,17 @@ static struct kymo__lane *attach(struct kymo__lane *lane)
     return lane;
 }
 
-/* The lane of this thread, busy and with room for `n` words at its `pos`; NULL when the event is not taken. */
-static struct kymo__lane *lane_with_room(size_t n, uint64_t tick)
+/* When an event at `tick` (or NOW) is written: lanes are in order of time, and none is ahead of `now`. */
+static uint64_t order_tick(const struct kymo__lane *lane, uint64_t tick, uint64_t now)
+{
+    return KYMO__MAX(KYMO__MIN(tick, now), last_tick(lane));
+}
+
+/*
+ * The lane of this thread, busy and with room at its `pos` for `n` words at `*tick`, which is adjusted to the lane; NULL
+ * when the event is not taken. The clock is read once: what was found to fit is what is stored.
+ */
+static struct kymo__lane *lane_with_room(size_t n, uint64_t *tick)
 {
     struct kymo__lane *const before = kymo__lane_self;
     if (before->is_busy && before != &absent) {
@@ -305,8 +306,11 @@ static struct kymo__lane *lane_with_room(size_t n, uint64_t tick)
     bool ready = false;
     if (lane != NULL) {
         pthread_mutex_lock(&lane->lock);
-        ready = make_room(lane, n, tick);
-        if (!ready) {
+        const uint64_t now = kymo__clock_ticks();
+        ready = make_room(lane, n, KYMO__MIN(*tick, now), now);
+        if (ready) {
+            *tick = order_tick(lane, *tick, now);
+        } else {
             lane->pos = NULL;
             __atomic_store_n(&lane->limit, NULL, __ATOMIC_RELAXED);
         }
@@ -344,9 +348,10 @@ static void set_idle(struct kymo__lane *lane)
 
 void kymo__lane_put_slowly(uint32_t tag)
 {
-    struct kymo__lane *lane = lane_with_room(1, NOW);
+    uint64_t tick = NOW;
+    struct kymo__lane *lane = lane_with_room(1, &tick);
     if (lane != NULL)
-        kymo__lane_store(lane, lane->pos, (kymo__clock_ticks() - lane->base_tick) << 24 | tag);
+        kymo__lane_store(lane, lane->pos, (tick - lane->base_tick) << 24 | tag);
 }
 
 void kymo__lane_put_monotonic(uint32_t tag)
@@ -354,44 +359,39 @@ void kymo__lane_put_monotonic(uint32_t tag)
     kymo__lane_put_at(tag, false);
 }
 
-/* This thread's lane, busy, when it has room for `n` words as it is. */
-static struct kymo__lane *lane_as_it_is(size_t n)
+/* This thread's lane, busy, when it has room as it is for `n` words at `*tick`, which is adjusted to the lane. */
+static struct kymo__lane *lane_as_it_is(size_t n, uint64_t *tick)
 {
     struct kymo__lane *lane = kymo__lane_self;
     if (lane->is_busy)
         return NULL;
     lane->is_busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (has_room(lane, n))
+    const uint64_t now = kymo__clock_ticks();
+    if (has_room(lane, n, now)) {
+        *tick = order_tick(lane, *tick, now);
         return lane;
+    }
     set_idle(lane);
     return NULL;
-}
-
-void kymo__lane_put_record(enum kymo_record_type type, const uint64_t *words, size_t n)
-{
-    KYMO_ASSERT(n <= KYMO__RECORD_WORDS_MAX);
-    struct kymo__lane *lane = lane_as_it_is(n + 1);
-    if (lane == NULL)
-        lane = lane_with_room(n + 1, NOW);
-    if (lane == NULL)
-        return;
-    kymo__lane_store_record(lane, kymo__clock_ticks(), type, words, n);
-    set_idle(lane);
 }
 
 void kymo__lane_put_record_at(uint64_t tick, enum kymo_record_type type, const uint64_t *words,
                               size_t n)
 {
     KYMO_ASSERT(n <= KYMO__RECORD_WORDS_MAX);
-    struct kymo__lane *lane = lane_as_it_is(n + 1);
+    struct kymo__lane *lane = lane_as_it_is(n + 1, &tick);
     if (lane == NULL)
-        lane = lane_with_room(n + 1, tick);
+        lane = lane_with_room(n + 1, &tick);
     if (lane == NULL)
         return;
-    const uint64_t at = KYMO__MAX(KYMO__MIN(tick, kymo__clock_ticks()), last_tick(lane));
-    kymo__lane_store_record(lane, at, type, words, n);
+    kymo__lane_store_record(lane, tick, type, words, n);
     set_idle(lane);
+}
+
+void kymo__lane_put_record(enum kymo_record_type type, const uint64_t *words, size_t n)
+{
+    kymo__lane_put_record_at(NOW, type, words, n);
 }
 
 struct kymo__lane *kymo__lane_get(void)
@@ -399,7 +399,7 @@ struct kymo__lane *kymo__lane_get(void)
     struct kymo__lane *lane = kymo__lane_self;
     if (lane != &absent && lane != &occupied && kymo__lane_is_current(lane) && is_open())
         return lane;
-    lane = lane_with_room(1, NOW);
+    lane = lane_with_room(1, &(uint64_t){NOW});
     if (lane != NULL)
         set_idle(lane);
     return lane;

@@ -129,6 +129,10 @@ struct kymo__pool_head {
     uint32_t is_broken; /* non-zero: the log could not be written to the end; what is here is missing there */
     uint64_t n_lost; /* all updated by whoever loses events */
     uint64_t lost_first_tick, lost_last_tick;
+    uint64_t id; /* as in the log; 0: made before there was one. It and the next have been 0 before */
+    uint64_t log_inode;   /* of the log, which tells it from its copies */
+    uint64_t broken_tick; /* when it became so; events since then are nowhere. 0: unknown */
+    char failure[512];    /* why, as a sentence */
 };
 static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layout");
 
@@ -153,6 +157,8 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_MEMORY_COST "memory_cost" /* allocations */
 #define KYMO__COST_UNKNOWN "unknown"
 #define KYMO__KEY_POOL "pool" /* path of the pool, "" when it is anonymous memory */
+#define KYMO__KEY_POOL_ID                                                                          \
+    "pool_id" /* of that pool, in hexadecimal; absent in logs of earlier versions */
 #define KYMO__KEY_POLICY "policy"
 #define KYMO__KEY_BOOT_ID "boot_id"
 #define KYMO__KEY_PID_NS "pid_ns"
@@ -170,6 +176,9 @@ static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layou
 #define KYMO__KEY_LOAD "load_percent" /* of the last minute, times 100 */
 #define KYMO__KEY_NOTE "note"         /* a sentence; may come more than once */
 #define KYMO__KEY_END "end" /* stop, exit, unclosed (killed, or left by _exit), write failed */
+#define KYMO__KEY_FAILURE "failure" /* after a write failed: why, a sentence */
+#define KYMO__KEY_FAILED_TICK                                                                      \
+    "failed_tick"                 /* and when: later events are in no log. Absent: unknown */
 #define KYMO__KEY_SOURCE "source" /* an imported file: its format */
 #define KYMO__KEY_EVENTS                                                                           \
     "events" /* an imported file: how many it has, where words are more than that */

@@ -4,38 +4,48 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "record/record_internal.h"
 
+enum { OPEN_FLAGS = O_RDWR | O_APPEND };
+
+static bool create_file(const struct kymo__log *log, struct kymo__held_file *file)
+{
+    if (!kymo__held_set(file, kymo__open_at(AT_FDCWD, log->path, OPEN_FLAGS | O_CREAT | O_EXCL, 0644)))
+        return false;
+    flock(file->fd, LOCK_EX | LOCK_NB); /* held while we live: whoever gets it later may seal the log */
+    return true;
+}
+
 kymo_status kymo__log_create(struct kymo__log *log, const char *dir, const char *name)
 {
-    *log = (struct kymo__log){.fd = -1};
+    *log = (struct kymo__log){.file.fd = -1};
     pthread_mutex_init(&log->lock, NULL);
     if (snprintf(log->path, sizeof log->path, "%s/%s", dir, name) >= (int)sizeof log->path)
         return kymo__fail(KYMO_EINVAL, "the path of the recording %s is too long", dir);
-    log->fd = open(log->path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
-    if (log->fd < 0)
+    if (!create_file(log, &log->file))
         return kymo__fail_errno("create log %s", log->path);
-    flock(log->fd, LOCK_EX | LOCK_NB); /* held while we live: whoever gets it later may seal the log */
+    log->is_created = true;
     return KYMO_OK;
 }
 
 void kymo__log_adopt(struct kymo__log *log, int fd, uint64_t size)
 {
-    *log = (struct kymo__log){.fd = fd, .size = size};
+    *log = (struct kymo__log){.size = size};
+    kymo__held_set(&log->file, fd);
     pthread_mutex_init(&log->lock, NULL);
 }
 
 void kymo__log_close(struct kymo__log *log)
 {
-    if (log->fd >= 0)
-        close(log->fd);
-    log->fd = -1;
+    kymo__held_close(&log->file);
     kymo__buf_fini(&log->sites);
     kymo__free(log->lanes_told);
     log->lanes_told = NULL;
@@ -90,6 +100,112 @@ static bool write_parts(int fd, struct iovec *parts, int n)
     return true;
 }
 
+/* ---- the file may be gone ---- */
+
+static bool copy_whole_blocks(const struct kymo__log *log, int to)
+{
+    enum { PIECE = 1 << 16 };
+    char *const piece = kymo__alloc(PIECE);
+    uint64_t at = 0;
+    while (piece != NULL && at < log->size) {
+        const ssize_t n =
+            pread(log->file.fd, piece, (size_t)KYMO__MIN(log->size - at, PIECE), (off_t)at);
+        if (n <= 0 || !kymo__write_all(to, piece, (size_t)n))
+            break;
+        at += (uint64_t)n;
+    }
+    kymo__free(piece);
+    return at == log->size;
+}
+
+/* Somebody deleted the recording. We still hold the file, so write it once more under its name. */
+static kymo_status create_again(struct kymo__log *log)
+{
+    char folder[PATH_MAX];
+    struct kymo__held_file anew = {.fd = -1};
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(log->path, '/') - log->path), log->path);
+    KYMO_TRY(kymo__recording_create_own(folder));
+    if (!create_file(log, &anew))
+        return kymo__fail_errno("create log %s once more, after it was deleted", log->path);
+    if (!copy_whole_blocks(log, anew.fd)) {
+        const kymo_status st =
+            kymo__fail_errno("write log %s once more, after it was deleted", log->path);
+        unlink(log->path);
+        kymo__held_close(&anew);
+        return st;
+    }
+    kymo__held_close(&log->file);
+    log->file = anew;
+    if (log == &kymo__record.log && kymo__record.pool.head != NULL)
+        kymo__record.pool.head->log_inode = (uint64_t)anew.inode;
+    return KYMO_OK;
+}
+
+/*
+ * Make sure that the descriptor is the log's: the program may have closed it, and opened a file of its own under the
+ * same number.
+ */
+static kymo_status hold_file(struct kymo__log *log, bool *is_created_again)
+{
+    struct stat st;
+    if (log->file.fd < 0)
+        return kymo__fail(KYMO_ESTATE, "log %s is closed", log->path);
+    if (!kymo__held_is_ours(&log->file, &st)) {
+        if (!kymo__held_reopen(&log->file, log->path, OPEN_FLAGS) ||
+            !kymo__held_is_ours(&log->file, &st) || (uint64_t)st.st_size != log->size)
+            return kymo__fail(KYMO_EIO,
+                              "the program closed the descriptor of log %s, and the file cannot be "
+                              "opened again as it was",
+                              log->path);
+        flock(log->file.fd, LOCK_EX | LOCK_NB);
+    }
+    *is_created_again = log->is_created && st.st_nlink == 0;
+    return *is_created_again ? create_again(log) : KYMO_OK;
+}
+
+static kymo_status write_failure(const struct kymo__log *log)
+{
+    const char *advice = errno == ENOSPC || errno == EDQUOT
+                             ? "; make room, or record to another file system"
+                         : errno == EFBIG ? "; raise the limit on the size of files (ulimit -f)"
+                                          : "";
+    char reason[128];
+    return kymo__fail(KYMO_EIO, "cannot write log %s: %s%s", log->path,
+                      strerror_r(errno, reason, sizeof reason), advice);
+}
+
+/* The lock is held. */
+static kymo_status write_block(struct kymo__log *log, struct iovec *parts, int n,
+                               bool *is_created_again)
+{
+    KYMO_TRY(hold_file(log, is_created_again));
+    sigset_t before;
+    kymo__size_limit_begin(&before);
+    const bool is_written = write_parts(log->file.fd, parts, n);
+    kymo__size_limit_end(&before);
+    if (is_written)
+        return KYMO_OK;
+    const kymo_status st = write_failure(log);
+    if (ftruncate(log->file.fd, (off_t)log->size) != 0)
+        errno = 0; /* a reader finds the torn block by its checksum */
+    return st;
+}
+
+static void report_created_again(struct kymo__log *log)
+{
+    char sentence[PATH_MAX + 200];
+    struct kymo__buf texts = {0};
+    snprintf(sentence, sizeof sentence,
+             "log %s was deleted while the program runs; it is written again. If the program is "
+             "killed, its last events may be missing",
+             log->path);
+    kymo__say_always("%s", sentence);
+    kymo__texts_put(&texts, KYMO__KEY_NOTE, sentence);
+    (void)kymo__log_append_texts(log, KYMO__BLOCK_LOG,
+                                 &texts); /* it was said; the next block fails as well */
+    kymo__buf_fini(&texts);
+}
+
 kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, const void *bytes,
                              size_t len)
 {
@@ -104,24 +220,21 @@ kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, c
     const size_t pad = -len & 7;
     struct iovec parts[] = {
         {block, sizeof *block}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t)zeros, pad}};
+    bool is_created_again = false;
 
     pthread_mutex_lock(&log->lock);
-    kymo_status st = KYMO_OK;
-    if (log->is_broken) {
-        st = kymo__fail(KYMO_EIO, "%s", log->failure);
-    } else if (log->fd < 0) {
-        st = kymo__fail(KYMO_ESTATE, "log %s is closed", log->path);
-    } else if (write_parts(log->fd, parts, 3)) {
+    const kymo_status st = log->is_broken ? kymo__fail(KYMO_EIO, "%s", log->failure)
+                                          : write_block(log, parts, 3, &is_created_again);
+    if (st == KYMO_OK) {
         log->size += sizeof *block + len + pad;
-    } else {
-        st = kymo__fail_errno("write log %s", log->path);
+    } else if (!log->is_broken && st != KYMO_ESTATE) {
         snprintf(log->failure, sizeof log->failure, "%s", kymo_last_error());
         __atomic_store_n(&log->is_broken, true,
                          __ATOMIC_RELEASE); /* meets the acquire in kymo__log_is_broken() */
-        if (ftruncate(log->fd, (off_t)log->size) != 0)
-            errno = 0; /* a reader finds the torn block by its checksum */
     }
     pthread_mutex_unlock(&log->lock);
+    if (is_created_again && st == KYMO_OK)
+        report_created_again(log);
     return st;
 }
 
@@ -189,6 +302,30 @@ kymo_status kymo__log_append_loss(struct kymo__log *log, const struct kymo__pool
     return kymo__log_append(log, &block, &entry, sizeof entry);
 }
 
+static void texts_put_n(struct kymo__buf *texts, const char *key, const char *value, size_t len)
+{
+    const uint32_t lens[2] = {(uint32_t)strlen(key), (uint32_t)len};
+    kymo__buf_put(texts, lens, sizeof lens);
+    kymo__buf_puts(texts, key);
+    kymo__buf_put(texts, value, len);
+}
+
+void kymo__texts_put_end(struct kymo__buf *texts, const char *how, const struct kymo__pool_head *pool)
+{
+    const bool is_broken = __atomic_load_n(&pool->is_broken, __ATOMIC_ACQUIRE) != 0;
+    kymo__texts_put(texts, KYMO__KEY_END, is_broken ? "write failed" : how);
+    if (!is_broken || pool->broken_tick == 0)
+        return;
+    texts_put_n(texts, KYMO__KEY_FAILURE, pool->failure,
+                strnlen(pool->failure, sizeof pool->failure));
+    kymo__texts_printf(texts, KYMO__KEY_FAILED_TICK, "%" PRIu64, pool->broken_tick);
+}
+
+void kymo__log_try_again(struct kymo__log *log)
+{
+    __atomic_store_n(&log->is_broken, false, __ATOMIC_RELEASE);
+}
+
 kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,
                                    const struct kymo__chunk_head *chunk, size_t *n_events)
 {
@@ -208,14 +345,6 @@ kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,
     const void *bytes =
         kymo__pack_words(packer, (const uint64_t *)(chunk + 1), extent.n_words, &block);
     return kymo__log_append(log, &block, bytes, block.packed_len);
-}
-
-static void texts_put_n(struct kymo__buf *texts, const char *key, const char *value, size_t len)
-{
-    const uint32_t lens[2] = {(uint32_t)strlen(key), (uint32_t)len};
-    kymo__buf_put(texts, lens, sizeof lens);
-    kymo__buf_puts(texts, key);
-    kymo__buf_put(texts, value, len);
 }
 
 void kymo__texts_put(struct kymo__buf *texts, const char *key, const char *value)

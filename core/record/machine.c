@@ -48,7 +48,7 @@ static void put_gpus(struct kymo__buf *texts)
         snprintf(path, sizeof path, "%s/%s/information", folder, entry->d_name);
         read_field(path, "Model", model, sizeof model);
         if (model[0] != '\0' && strstr(all, model) == NULL && len + strlen(model) + 3 < sizeof all)
-            len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", len > 0 ? ", " : "", model);
+            kymo__append(all, sizeof all, &len, "%s%s", len > 0 ? ", " : "", model);
     }
     closedir(dir);
     kymo__texts_put(texts, KYMO__KEY_GPU, all);

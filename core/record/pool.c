@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -24,6 +26,12 @@ enum { FIRST_BYTES = 2u << 20, GROW_BYTES = 4u << 20 };
 #define MADV_POPULATE_WRITE 23
 #endif
 
+static void set_budget(struct kymo__pool *pool, uint64_t bytes)
+{
+    pool->bytes = bytes / KYMO__CHUNK_BYTES * KYMO__CHUNK_BYTES;
+    pool->n_max = (uint32_t)(pool->bytes / KYMO__CHUNK_BYTES) - 1;
+}
+
 /* File systems on which a shared mapping of allocated blocks keeps its promise. */
 static bool is_dependable(int fd)
 {
@@ -34,11 +42,23 @@ static bool is_dependable(int fd)
     return type == MAGIC_EXT4 || type == MAGIC_XFS || type == MAGIC_TMPFS;
 }
 
+static bool allocate_blocks(struct kymo__pool *pool, size_t from, size_t len)
+{
+    struct stat st;
+    if (!kymo__held_is_ours(&pool->file, &st) && !kymo__held_reopen(&pool->file, pool->path, O_RDWR))
+        return false;
+    sigset_t before;
+    kymo__size_limit_begin(&before);
+    const bool is_done = fallocate(pool->file.fd, 0, (off_t)from, (off_t)len) == 0;
+    kymo__size_limit_end(&before);
+    return is_done;
+}
+
 /* Give the pages from slot `first` on real blocks and real memory. */
 static bool allocate_slots(struct kymo__pool *pool, uint32_t first, uint32_t n)
 {
     const size_t from = (size_t)first * KYMO__CHUNK_BYTES, len = (size_t)n * KYMO__CHUNK_BYTES;
-    if (pool->fd >= 0 && fallocate(pool->fd, 0, (off_t)from, (off_t)len) != 0)
+    if (pool->file.fd >= 0 && !allocate_blocks(pool, from, len))
         return false;
     char *at = (char *)pool->head + from;
     if (madvise(at, len, MADV_POPULATE_WRITE) != 0) /* Linux before 5.14 does not know it */
@@ -47,21 +67,32 @@ static bool allocate_slots(struct kymo__pool *pool, uint32_t first, uint32_t n)
     return true;
 }
 
+/* The budget is a hole in the file; only what is allocated takes room. A limit on the size of files is one on it. */
+static bool set_size(struct kymo__pool *pool)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < pool->bytes) {
+        if (limit.rlim_cur < FIRST_BYTES) {
+            errno = EFBIG;
+            return false;
+        }
+        set_budget(pool, limit.rlim_cur);
+    }
+    return ftruncate(pool->file.fd, (off_t)pool->bytes) == 0 &&
+           fallocate(pool->file.fd, 0, 0, FIRST_BYTES) == 0;
+}
+
 static bool open_file(struct kymo__pool *pool, const char *path)
 {
     if (snprintf(pool->path, sizeof pool->path, "%s", path) >= (int)sizeof pool->path)
         return false;
-    pool->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (pool->fd < 0)
-        return false;
-    /* The budget is a hole in the file; only what is allocated takes room. */
-    if (is_dependable(pool->fd) && ftruncate(pool->fd, (off_t)pool->bytes) == 0 &&
-        fallocate(pool->fd, 0, 0, FIRST_BYTES) == 0)
+    const int fd = kymo__open_at(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (kymo__held_set(&pool->file, fd) && is_dependable(fd) && set_size(pool))
         return true;
     const int error = errno;
-    unlink(path);
-    close(pool->fd);
-    pool->fd = -1;
+    if (fd >= 0)
+        unlink(path);
+    kymo__held_close(&pool->file);
     errno = error;
     return false;
 }
@@ -97,33 +128,31 @@ static void choose_place(struct kymo__pool *pool, enum kymo__pool_place place, c
 
 static void *map_pool(struct kymo__pool *pool)
 {
-    const int flags = pool->fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *at = mmap(NULL, pool->bytes, PROT_READ | PROT_WRITE, flags, pool->fd, 0);
+    const int flags = pool->file.fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *at = mmap(NULL, pool->bytes, PROT_READ | PROT_WRITE, flags, pool->file.fd, 0);
     if (at != MAP_FAILED)
         madvise(at, pool->bytes, MADV_DONTFORK); /* a child must never write into its parent's chunks */
     return at;
 }
 
 kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s,
-                              const char *log_path, struct kymo__buf *note)
+                              const struct kymo__log *log, struct kymo__buf *note)
 {
-    const uint64_t bytes =
-        KYMO__MAX(s->pool_bytes, (uint64_t)FIRST_BYTES) / KYMO__CHUNK_BYTES * KYMO__CHUNK_BYTES;
-    pool->fd = -1;
+    pool->file.fd = -1;
     pool->path[0] = '\0';
-    pool->bytes = bytes;
-    pool->n_max = (uint32_t)(bytes / KYMO__CHUNK_BYTES) - 1;
+    pool->id = kymo__identity_random();
+    set_budget(pool, KYMO__MAX(s->pool_bytes, (uint64_t)FIRST_BYTES));
     pthread_mutex_init(&pool->grow_lock, NULL);
-    choose_place(pool, s->pool_place, log_path, note);
+    choose_place(pool, s->pool_place, log->path, note);
     if (!kymo__queue_init(&pool->free, pool->n_max) || !kymo__queue_init(&pool->full, pool->n_max)) {
         kymo__pool_retire(pool, false);
         return kymo__fail(KYMO_ENOMEM, "no memory for the queues of a pool of %llu bytes",
-                          (unsigned long long)bytes);
+                          (unsigned long long)pool->bytes);
     }
     void *at = map_pool(pool);
     if (at == MAP_FAILED) {
         const kymo_status st =
-            kymo__fail_errno("map a pool of %llu bytes", (unsigned long long)bytes);
+            kymo__fail_errno("map a pool of %llu bytes", (unsigned long long)pool->bytes);
         kymo__pool_retire(pool, false);
         return st;
     }
@@ -135,6 +164,8 @@ kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settin
     }
     *pool->head = (struct kymo__pool_head){.version = KYMO__LOG_VERSION,
                                            .chunk_bytes = KYMO__CHUNK_BYTES,
+                                           .id = pool->id,
+                                           .log_inode = (uint64_t)log->file.inode,
                                            .n_chunks = FIRST_BYTES / KYMO__CHUNK_BYTES - 1};
     __atomic_store_n(&pool->head->magic, KYMO__POOL_MAGIC, __ATOMIC_RELEASE);
     for (uint32_t i = 0; i < pool->head->n_chunks; i++)
@@ -197,17 +228,14 @@ void kymo__pool_retire(struct kymo__pool *pool, bool keep_file)
     if (pool->head != NULL) /* should it fail, the file stays mapped, which is as safe */
         (void)mmap(pool->head, pool->bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    if (pool->fd >= 0) {
-        if (!keep_file)
-            unlink(pool->path);
-        close(pool->fd);
-    }
+    if (pool->file.fd >= 0 && !keep_file)
+        unlink(pool->path);
+    kymo__held_close(&pool->file);
     kymo__queue_fini(&pool->free);
     kymo__queue_fini(&pool->full);
     /* An event may be counted as lost this very moment, into what is plain memory by now. */
     __atomic_store_n(&pool->head, NULL, __ATOMIC_RELEASE);
     pool->bytes = pool->n_max = 0;
-    pool->fd = -1;
     pool->path[0] = '\0';
 }
 

@@ -4,14 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "record/record_internal.h"
 
 struct kymo__record kymo__record = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                                    .pool = {.fd = -1},
-                                    .log = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1}};
+                                    .pool = {.file.fd = -1},
+                                    .log = {.lock = PTHREAD_MUTEX_INITIALIZER, .file.fd = -1}};
 static struct kymo__record *const record = &kymo__record;
 
 static void set_state(enum kymo__record_state state)
@@ -106,6 +107,7 @@ static void describe_process(struct kymo__buf *texts, const char *note)
     kymo__texts_printf(texts, KYMO__KEY_EVENT_COST, "%" PRIu64, kymo__lane_measure_cost());
     kymo__texts_put(texts, KYMO__KEY_POLICY, policies[s->policy]);
     kymo__texts_put(texts, KYMO__KEY_POOL, record->pool.path);
+    kymo__texts_printf(texts, KYMO__KEY_POOL_ID, "%016" PRIx64, record->pool.id);
     if (s->role != NULL)
         kymo__texts_put(texts, KYMO__KEY_ROLE, s->role);
     kymo__machine_describe(texts);
@@ -145,7 +147,7 @@ static void drop_files(bool keep_pool)
 static kymo_status write_opening(void)
 {
     struct kymo__buf note = {0}, texts = {0};
-    kymo_status st = kymo__pool_create(&record->pool, &record->settings, record->log.path, &note);
+    kymo_status st = kymo__pool_create(&record->pool, &record->settings, &record->log, &note);
     if (st == KYMO_OK) {
         kymo__buf_put(&note, "", 1);
         describe_process(&texts, note.failed ? "" : note.data);
@@ -161,17 +163,13 @@ static kymo_status write_opening(void)
 /* The lock is held. */
 static kymo_status open_files(void)
 {
-    struct kymo__buf command = {0};
-    kymo__identity_command(&command);
-    kymo__buf_put(&command, "", 1);
-    kymo_status st = kymo_recording_create(record->settings.path, command.failed ? "" : command.data);
-    kymo__buf_fini(&command);
-    KYMO_TRY(st);
+    KYMO_TRY(kymo__recording_create_own(record->settings.path));
     if (record->settings.disk_bytes == 0)
         record->settings.disk_bytes = kymo__record_disk_budget(record->settings.path);
     KYMO_TRY(create_log());
     record->packer = kymo__packer_create();
-    st = record->packer == NULL ? kymo__fail(KYMO_ENOMEM, "no memory to record") : write_opening();
+    const kymo_status st =
+        record->packer == NULL ? kymo__fail(KYMO_ENOMEM, "no memory to record") : write_opening();
     if (st != KYMO_OK) {
         unlink(record->log.path);
         drop_files(false);
@@ -189,6 +187,41 @@ static kymo_status write_known_sites(void)
     const kymo_status st = record->log.sites.failed ? KYMO_ENOMEM : KYMO_EIO; /* the sentence stands */
     drop_files(false);
     return st;
+}
+
+/* Texts of instruments that are on before there is a log: the first event of a pending recording opens it. */
+static struct {
+    pthread_mutex_t lock;
+    struct kymo__buf texts;
+} waiting = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void write_waiting_texts(void)
+{
+    pthread_mutex_lock(&waiting.lock);
+    struct kymo__buf texts = waiting.texts;
+    waiting.texts = (struct kymo__buf){0};
+    pthread_mutex_unlock(&waiting.lock);
+    if (texts.len > 0 && kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts) != KYMO_OK)
+        kymo__record_failed(kymo_last_error());
+    kymo__buf_fini(&texts);
+}
+
+/* One more recording of the family is open, or one less. A child inherits the page. */
+static void count_family(int by)
+{
+    if (record->n_family_open == NULL) {
+        void *const page = mmap(NULL, sizeof *record->n_family_open, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        record->n_family_open = page != MAP_FAILED ? page : NULL;
+    }
+    if (record->n_family_open != NULL)
+        __atomic_fetch_add(record->n_family_open, (uint32_t)by, __ATOMIC_RELAXED);
+}
+
+bool kymo__record_family_is_open(void)
+{
+    return record->n_family_open == NULL ||
+           __atomic_load_n(record->n_family_open, __ATOMIC_RELAXED) > 0;
 }
 
 /* The lock is held; settings are in place. */
@@ -211,6 +244,8 @@ static kymo_status open_now(void)
     __atomic_store_n(&record->generation, record->generation + 1, __ATOMIC_RELAXED);
     snprintf(record->path, sizeof record->path, "%s", record->settings.path);
     set_state(KYMO__RECORD_OPEN);
+    count_family(1);
+    write_waiting_texts();
     kymo__flush_start();
     return KYMO_OK;
 }
@@ -276,7 +311,7 @@ bool kymo__record_open_pending(void)
 static void write_ending(const char *how)
 {
     struct kymo__buf texts = {0};
-    kymo__texts_put(&texts, KYMO__KEY_END, how);
+    kymo__texts_put_end(&texts, how, record->pool.head);
     kymo__texts_printf(&texts, KYMO__KEY_FLUSH_CPU, "%" PRIu64, record->flush_cpu_ns);
     kymo__machine_describe_devices(&texts); /* a script may have set them before it came to CUDA */
     if (kymo__log_append_loss(&record->log, record->pool.head) != KYMO_OK ||
@@ -316,9 +351,16 @@ static kymo_status close_files(const char *how)
     if (!kymo__log_is_broken(&record->log))
         write_ending(how);
     const bool is_broken = kymo__log_is_broken(&record->log);
+    if (is_broken && record->pool.path[0] ==
+                         '\0') { /* nobody finds the pool later: there may be room for so much */
+        kymo__log_try_again(&record->log);
+        write_ending(how);
+    }
     const kymo_status st = is_broken ? kymo__fail(KYMO_EIO, "%s", record->log.failure) : KYMO_OK;
     record->n_lost_last = __atomic_load_n(&record->pool.head->n_lost, __ATOMIC_RELAXED);
     record->log_bytes_last = record->log.size;
+    if (!is_broken)
+        count_family(-1);
     drop_files(is_broken); /* a pool whose words the log lacks stays, for whoever reads the recording */
     return st;
 }
@@ -378,23 +420,39 @@ void kymo__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick)
 void kymo__record_failed(const char *why)
 {
     switch_off();
-    struct kymo__pool_head *head = __atomic_load_n(&record->pool.head, __ATOMIC_ACQUIRE);
-    if (head != NULL)
-        __atomic_store_n(&head->is_broken, 1, __ATOMIC_RELAXED);
     if (__atomic_exchange_n(&record->has_failed, true, __ATOMIC_RELAXED))
-        return; /* whatever fails now follows from the first, which was told */
-    kymo__say("recording %s stopped (%s); the program goes on, and what was recorded so far can be "
-              "read. Make room, or "
-              "record to another file system",
-              record->settings.path, why);
+        return; /* whatever fails now follows from the first, which was reported */
+    struct kymo__pool_head *head = __atomic_load_n(&record->pool.head, __ATOMIC_ACQUIRE);
+    if (head != NULL) {
+        head->broken_tick = kymo__clock_ticks();
+        snprintf(head->failure, sizeof head->failure, "%s", why);
+        __atomic_store_n(&head->is_broken, 1, __ATOMIC_RELEASE);
+    }
+    kymo__say_always(
+        "recording %s stopped (%s); the program goes on, and what was recorded so far can "
+        "be read",
+        record->settings.path, why);
+}
+
+static bool has_state(enum kymo__record_state state)
+{
+    return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == state;
 }
 
 void kymo__record_text(const char *key, const char *value)
 {
     struct kymo__buf texts = {0};
     kymo__texts_put(&texts, key, value);
-    if (kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts) != KYMO_OK)
+    const kymo_status st = kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts);
+    if (st == KYMO_ESTATE && has_state(KYMO__RECORD_PENDING)) {
+        pthread_mutex_lock(&waiting.lock);
+        kymo__buf_put(&waiting.texts, texts.data, texts.len);
+        pthread_mutex_unlock(&waiting.lock);
+        if (has_state(KYMO__RECORD_OPEN)) /* meanwhile */
+            write_waiting_texts();
+    } else if (st != KYMO_OK && st != KYMO_ESTATE) { /* without a recording it is about nothing */
         kymo__record_failed(kymo_last_error());
+    }
     kymo__buf_fini(&texts);
 }
 
@@ -441,6 +499,7 @@ static void become_child(bool packer_is_whole)
     const bool was_on = record->state != KYMO__RECORD_CLOSED;
     kymo__say_after_fork();
     kymo__thread_names_after_fork();
+    pthread_mutex_init(&waiting.lock, NULL);
     forget_parents_recording(packer_is_whole);
     set_state(KYMO__RECORD_CLOSED);
     pthread_mutex_unlock(&record->lock);

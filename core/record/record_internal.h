@@ -123,6 +123,10 @@ void kymo__machine_describe(struct kymo__buf *texts);
 /* What CUDA's variables say now about the devices that the process may use. */
 void kymo__machine_describe_devices(struct kymo__buf *texts);
 
+/* ---- directory.c ---- */
+/* Create the directory of a recording by this process, if it is not there. */
+kymo_status kymo__recording_create_own(const char *path);
+
 /* ---- pack.c: words to bytes ---- */
 
 typedef struct kymo__packer kymo__packer;
@@ -146,8 +150,9 @@ struct kymo__extent kymo__chunk_extent(const struct kymo__chunk_head *chunk);
 
 struct kymo__log {
     pthread_mutex_t lock; /* guards everything below, and the order of blocks */
-    int fd;
-    uint64_t size; /* of whole blocks; the file is cut back to it when a write fails */
+    struct kymo__held_file file;
+    bool is_created; /* by kymo__log_create(), so the file has a name; else it may have none */
+    uint64_t size;   /* of whole blocks; the file is cut back to it when a write fails */
     bool is_broken; /* a write failed; nothing more is written. Release; loaded anywhere with acquire */
     char failure[512]; /* the sentence of that write; stands still once `is_broken` is seen */
     bool *lanes_told;  /* by lane: its thread's block is in the log. Of whoever has the packer */
@@ -185,6 +190,11 @@ kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,
 KYMO_PRIVATE_API void kymo__texts_put(struct kymo__buf *texts, const char *key, const char *value);
 KYMO_PRIVATE_API void kymo__texts_printf(struct kymo__buf *texts, const char *key, const char *fmt,
                                          ...) KYMO_PRINTF(3, 4);
+/* How the process ended, as an END block has it: `how`, or that a write failed, why and when. */
+void kymo__texts_put_end(struct kymo__buf *texts, const char *how,
+                         const struct kymo__pool_head *pool);
+/* Let the next append write, although an earlier one failed. */
+void kymo__log_try_again(struct kymo__log *log);
 void kymo__site_put(struct kymo__buf *out, const struct kymo__site *site);
 
 /* ---- queue.c: a bounded queue of chunk numbers, many writers and readers, no lock ---- */
@@ -209,17 +219,18 @@ uint32_t kymo__queue_length(const struct kymo__queue *queue);
 
 struct kymo__pool {
     struct kymo__pool_head *head; /* slot 0 of the mapping; release, as whoever loses an event loads it with acquire */
-    size_t bytes;        /* of the mapping, which is the budget */
-    uint32_t n_max;      /* chunks the budget allows */
-    int fd;              /* -1: anonymous */
-    char path[PATH_MAX]; /* "" when anonymous */
+    size_t bytes;                /* of the mapping, which is the budget */
+    uint32_t n_max;              /* chunks the budget allows */
+    struct kymo__held_file file; /* none: anonymous */
+    char path[PATH_MAX];         /* "" when anonymous */
+    uint64_t id; /* random; in the log too, so that a copy of the log is told apart */
     pthread_mutex_t grow_lock;
     struct kymo__queue free, full;
 };
 
 /* Make the pool of a log, in zeroed or retired storage; `note` gets a sentence when it could not be made safe against kill -9. */
 kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s,
-                              const char *log_path, struct kymo__buf *note);
+                              const struct kymo__log *log, struct kymo__buf *note);
 /*
  * Allocate some more chunks unless `enough` are free by now; false at the budget, when the file system is full, or when
  * another thread is at it for too long.
@@ -426,6 +437,8 @@ struct kymo__record {
     bool is_closing; /* everything goes to the log now, and no flush thread starts. Stored before flush.lock */
     bool has_failed; /* the user was told that this recording stopped. Relaxed */
     uint32_t nesting_errors;
+    uint32_t *n_family_open; /* recordings that are open, or were when their process died, of this process and of those
+                                it forked: shared memory, atomic. NULL before the first */
     uint64_t n_lost_last, log_bytes_last; /* of the recording that was closed last */
 };
 extern struct kymo__record kymo__record;
@@ -439,6 +452,8 @@ void kymo__record_open_later(const struct kymo__settings *settings);
 bool kymo__record_open_pending(void);
 /* `how` is what the END block says. */
 kymo_status kymo__record_close(const char *how);
+/* Whether a process that this one forked may have died with its recording open. */
+bool kymo__record_family_is_open(void);
 /* Whether the open recording is another process's: a raw clone() made this one. */
 bool kymo__record_is_foreign(void);
 /* Count `n` events lost between two ticks. Any thread, also from a signal handler. */
@@ -452,9 +467,5 @@ void kymo__record_note(const char *sentence);
 void kymo__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t high_ps);
 void kymo__record_before_fork(void);
 void kymo__record_after_fork(bool in_child);
-
-/* ---- seal.c ---- */
-/* Finish one log if its process is dead; `kymo_recording_seal` does so for a whole recording. */
-kymo_status kymo__seal_log(const char *log_path);
 
 #endif

@@ -56,7 +56,7 @@ static kymo_status append_all(struct kymo__log *log, const struct kymo_run_end *
 
 kymo_status kymo_recording_add_run(const char *path, const struct kymo_run_end *run)
 {
-    struct kymo__log log = {.fd = -1};
+    struct kymo__log log = {.file.fd = -1};
     char host[128], name[256];
     kymo__identity_host(host, sizeof host);
     snprintf(name, sizeof name, "run-%s-%d-%08" PRIx32 ".krun", host, (int)getpid(),

@@ -1,7 +1,9 @@
 /*
- * Sealing: a process died with words in its pool. Whoever comes next and gets the lock on its log appends them, writes
+ * Finalizing: a process died with words in its pool. Whoever comes next and gets the lock on its log appends them, writes
  * how it ended, and deletes the pool. Doing it twice, or dying in the middle, does no harm: chunks carry (lane,
  * sequence), and what the log already has is left out.
+ *
+ * Logs are found by their pools, not the other way round: a directory may have thousands of logs, and hardly any pool.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,6 +29,7 @@ struct survey {
     char boot_id[64];
     int64_t pid;
     uint64_t start_time, pid_ns;
+    uint64_t pool_id; /* 0: not said */
     bool is_tsc;
 };
 
@@ -57,6 +60,8 @@ static void take_text(struct survey *s, const char *key, size_t key_len, const c
         s->start_time = strtoull(text, NULL, 10);
     else if (IS(KYMO__KEY_PID_NS))
         s->pid_ns = strtoull(text, NULL, 10);
+    else if (IS(KYMO__KEY_POOL_ID))
+        s->pool_id = strtoull(text, NULL, 16);
     else if (IS(KYMO__KEY_CLOCK))
         s->is_tsc = strcmp(text, "tsc") == 0;
 #undef IS
@@ -120,16 +125,46 @@ static bool survey_log(struct survey *s, int fd, bool all)
     return is_log;
 }
 
+/* ---- whether the owner lives ---- */
+
+/* Whether process `pid` has the pool mapped; true when it may not be asked. */
+static bool maps_pool(int64_t pid, const char *pool_path, ino_t inode)
+{
+    char path[64];
+    const char *const name = strrchr(pool_path, '/');
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/maps", pid);
+    FILE *const maps = fopen(path, "re");
+    if (maps == NULL)
+        return errno != ENOENT;
+    char *line = NULL;
+    size_t cap = 0;
+    bool is_found = false;
+    while (!is_found && getline(&line, &cap, maps) > 0) {
+        unsigned long long number;
+        is_found = sscanf(line, "%*s %*s %*s %*s %llu", &number) == 1 && number == inode &&
+                   strstr(line, name) != NULL;
+    }
+    free(line);
+    fclose(maps);
+    return is_found;
+}
+
 /*
- * A child that a raw clone() made inherits the lock and may outlive its parent: then the parent's own pid decides, as
- * long as it is a pid of our namespace.
+ * The owner holds a lock on its log, unless the program closed that descriptor; a child that a raw clone() made inherits
+ * the lock and may outlive it. So the owner's pid decides where it is of our namespace, and else the lock. A process that
+ * called exec() has its pid but not the pool.
  */
-static bool owner_is_dead(const struct survey *s)
+static bool owner_is_dead(const struct survey *s, int log_fd, const char *pool_path, ino_t pool_inode)
 {
     char boot[64];
     kymo__identity_boot_id(boot, sizeof boot);
-    return strcmp(boot, s->boot_id) == 0 && s->pid_ns == kymo__identity_pid_namespace() &&
-           s->start_time != 0 && kymo__identity_start_time(s->pid) != s->start_time;
+    const bool is_of_here = strcmp(boot, s->boot_id) == 0 &&
+                            s->pid_ns == kymo__identity_pid_namespace() && s->start_time != 0;
+    if (is_of_here && kymo__identity_start_time(s->pid) != s->start_time)
+        return true;
+    if (is_of_here && maps_pool(s->pid, pool_path, pool_inode))
+        return false;
+    return flock(log_fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 /* ---- the pool of the dead ---- */
@@ -216,7 +251,7 @@ static kymo_status append_ending(struct kymo__log *log, const struct survey *s,
                                  const struct dead_pool *pool)
 {
     struct kymo__buf texts = {0};
-    kymo__texts_put(&texts, KYMO__KEY_END, pool->head->is_broken ? "write failed" : "unclosed");
+    kymo__texts_put_end(&texts, "unclosed", pool->head);
     kymo_status st = append_chunks(log, s, pool);
     if (st == KYMO_OK)
         st = kymo__log_append_loss(log, pool->head);
@@ -226,19 +261,6 @@ static kymo_status append_ending(struct kymo__log *log, const struct survey *s,
         st = kymo__log_append_texts(log, KYMO__BLOCK_END, &texts);
     kymo__buf_fini(&texts);
     return st;
-}
-
-/*
- * Where the pool of `log_path` lies, if there is one. The two places follow from the log's own path; what the log says
- * is not asked, for a foreign log must not choose which file we delete.
- */
-static bool find_pool(const char *log_path, char *pool, size_t size)
-{
-    const char *base = strrchr(log_path, '/');
-    base = base != NULL ? base + 1 : log_path;
-    if (snprintf(pool, size, "%s.pool", log_path) < (int)size && access(pool, F_OK) == 0)
-        return true;
-    return snprintf(pool, size, "/dev/shm/kymo-%s.pool", base) < (int)size && access(pool, F_OK) == 0;
 }
 
 /*
@@ -274,7 +296,7 @@ static kymo_status finish_log(int fd, const char *path, const struct survey *s,
         if (s->next_sequence[lane] > 0)
             (void)kymo__log_lane_is_new(&log, (uint32_t)lane);
     const kymo_status st = append_ending(&log, s, pool);
-    log.fd = -1; /* the caller's */
+    log.file.fd = -1; /* the caller's */
     kymo__log_close(&log);
     return st;
 }
@@ -308,44 +330,72 @@ static void remove_stillborn(const char *path, const char *pool_path)
 }
 
 /*
- * The owner is dead. It may not be our lock on the log that says so, and then another sealer may be here as well: the
- * pool, which its owner never locks, is what sealers take turns by.
+ * The owner is dead. It may not be our lock on the log that says so, and then another may be here as well: the
+ * pool, which its owner never locks, is what they take turns by.
  */
-static kymo_status seal_dead(int log_fd, const char *path, const char *pool_path, bool is_stillborn)
+static kymo_status seal_dead(int log_fd, const char *path, int pool_fd, const char *pool_path,
+                             bool is_stillborn)
 {
-    const int pool_fd = open(pool_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (pool_fd < 0)
-        return KYMO_OK;
-    kymo_status st = KYMO_OK;
     if (flock(pool_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        st = KYMO_OK; /* another does it */
-    else if (is_stillborn)
-        remove_stillborn(path, pool_path);
-    else
-        st = seal_from(log_fd, path, pool_fd, pool_path);
-    close(pool_fd);
-    return st;
+        return KYMO_OK; /* another does it */
+    if (!is_stillborn)
+        return seal_from(log_fd, path, pool_fd, pool_path);
+    remove_stillborn(path, pool_path);
+    return KYMO_OK;
 }
 
-kymo_status kymo__seal_log(const char *path)
+/* Both files are of one user, and that is us or we are root: what others put there is not ours to join. */
+static bool owners_agree(const struct stat *log, const struct stat *pool)
 {
-    char pool[PATH_MAX];
-    if (!find_pool(path, pool, sizeof pool))
-        return KYMO_OK;
-    const int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return KYMO_OK; /* not ours to finish: the reader looks at the pool without sealing */
-    struct stat st;
+    const uid_t self = geteuid();
+    return S_ISREG(log->st_mode) && S_ISREG(pool->st_mode) && (log->st_uid == self || self == 0) &&
+           (pool->st_uid == log->st_uid || pool->st_uid == self);
+}
+
+/*
+ * Whether the pool is of this log and not of one that this is a copy of. Beside the log it has been copied with it; in
+ * /dev/shm it is known by the inode of its log. Pools of earlier versions have neither id nor inode. One that is damaged
+ * is of the log beside it.
+ */
+static bool is_pool_of(int pool_fd, bool is_beside, const struct survey *s, const struct stat *log)
+{
+    struct kymo__pool_head head;
+    if (pread(pool_fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+        head.magic != KYMO__POOL_MAGIC)
+        return is_beside;
+    return (log->st_size == 0 || head.id == s->pool_id) &&
+           (is_beside || head.id == 0 || head.log_inode == (uint64_t)log->st_ino);
+}
+
+static kymo_status seal_pair(int fd, const char *path, int pool_fd, const char *pool, bool is_beside)
+{
+    struct stat log_st, pool_st;
     struct survey first = {0};
     kymo_status status = KYMO_OK;
+    if (fstat(fd, &log_st) != 0 || fstat(pool_fd, &pool_st) != 0 || !owners_agree(&log_st, &pool_st))
+        return KYMO_OK;
     const bool is_log = survey_log(&first, fd, false);
     /* A process locks its log before it makes its pool, so an empty log that can be locked beside a pool is abandoned. */
-    const bool is_stillborn =
-        !is_log && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
-    if ((is_log || is_stillborn) &&
-        (flock(fd, LOCK_EX | LOCK_NB) == 0 || (is_log && owner_is_dead(&first))))
-        status = seal_dead(fd, path, pool, is_stillborn);
+    const bool is_stillborn = !is_log && log_st.st_size == 0;
+    if ((is_log || is_stillborn) && is_pool_of(pool_fd, is_beside, &first, &log_st) &&
+        owner_is_dead(&first, fd, pool, pool_st.st_ino))
+        status = seal_dead(fd, path, pool_fd, pool, is_stillborn);
     kymo__free(first.next_sequence);
+    return status;
+}
+
+/* Finish the log `path` by its pool, unless its owner lives. What cannot be opened is not ours to finish. */
+static kymo_status seal_log(const char *path, const char *pool, bool is_beside)
+{
+    kymo_status status = KYMO_OK;
+    const int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0)
+        return KYMO_OK; /* the reader reads the pool without finalizing */
+    const int pool_fd = open(pool, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (pool_fd >= 0) {
+        status = seal_pair(fd, path, pool_fd, pool, is_beside);
+        close(pool_fd);
+    }
     close(fd);
     return status;
 }
@@ -391,52 +441,43 @@ static void remove_energy_lock(const char *path)
         close(fd);
 }
 
-static bool is_pool_name(const char *name, const char *prefix)
+static bool ends_with(const char *text, const char *end)
 {
-    const size_t len = strlen(name);
-    return strncmp(name, prefix, strlen(prefix)) == 0 && len > 5 &&
-           strcmp(name + len - 5, ".pool") == 0;
+    const size_t len = strlen(text), n = strlen(end);
+    return len > n && strcmp(text + len - n, end) == 0;
 }
 
-static bool folder_has_pool(const char *path, const char *prefix)
+/* Finish the logs of the recording `path` whose pools are in `folder`, their names being PREFIX and that of the log. */
+static kymo_status seal_folder(const char *path, const char *folder, const char *prefix)
 {
-    DIR *dir = opendir(path);
-    bool found = false;
-    for (const struct dirent *entry; dir != NULL && !found && (entry = readdir(dir)) != NULL;)
-        found = is_pool_name(entry->d_name, prefix);
-    if (dir != NULL)
-        closedir(dir);
-    return found;
-}
-
-/* Whether any log may have a pool: to ask for each of thousands is dear where files are behind a network. */
-static bool may_have_pools(const char *path)
-{
-    return folder_has_pool(path, "") || folder_has_pool("/dev/shm", "kymo-");
-}
-
-kymo_status kymo_recording_seal(const char *path)
-{
-    const bool has_pools = may_have_pools(path);
-    DIR *dir = opendir(path);
+    DIR *const dir = opendir(folder);
     if (dir == NULL)
-        return kymo__fail_errno("read the recording %s", path);
+        return kymo__fail_errno("read %s", folder);
+    const bool is_beside = prefix[0] == '\0';
+    const size_t prefix_len = strlen(prefix);
     kymo_status st = KYMO_OK;
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        char log[PATH_MAX];
-        const char *dot = strrchr(entry->d_name, '.');
-        const bool is_lock = is_energy_lock(entry->d_name);
-        if (dot == NULL || (strcmp(dot, ".klog") != 0 && !is_lock))
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char log[PATH_MAX], pool[PATH_MAX];
+        const char *const name = entry->d_name;
+        if (snprintf(pool, sizeof pool, "%s/%s", folder, name) >= (int)sizeof pool)
             continue;
-        if (snprintf(log, sizeof log, "%s/%s", path, entry->d_name) >= (int)sizeof log)
+        if (is_beside && is_energy_lock(name))
+            remove_energy_lock(pool);
+        if (strncmp(name, prefix, prefix_len) != 0 || !ends_with(name, ".klog.pool") ||
+            snprintf(log, sizeof log, "%s/%.*s", path, (int)(strlen(name) - prefix_len - 5),
+                     name + prefix_len) >= (int)sizeof log)
             continue;
-        if (is_lock) {
-            remove_energy_lock(log);
-            continue;
-        }
-        const kymo_status one = has_pools ? kymo__seal_log(log) : KYMO_OK;
+        const kymo_status one = seal_log(log, pool, is_beside);
         st = st != KYMO_OK ? st : one;
     }
     closedir(dir);
     return st;
+}
+
+kymo_status kymo_recording_seal(const char *path)
+{
+    const kymo_status st = seal_folder(path, path, "");
+    const kymo_status in_shm =
+        access("/dev/shm", F_OK) == 0 ? seal_folder(path, "/dev/shm", "kymo-") : KYMO_OK;
+    return st != KYMO_OK ? st : in_shm;
 }

@@ -101,7 +101,7 @@ kymo_status kymo__samples_log_open(const char *directory,
     struct kymo__samples_log *const log = kymo__calloc(1, sizeof *log);
     if (log == NULL)
         return kymo__fail(KYMO_ENOMEM, "no memory for the log of a sampler");
-    log->file.fd = -1;
+    log->file.file.fd = -1;
     log->samples = samples;
     log->most_shift = shift_of_resolution(options->resolution_ns);
     log->zstd = ZSTD_createCCtx();

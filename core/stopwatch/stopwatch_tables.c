@@ -99,8 +99,7 @@ static kymo_status unknown_table(const char *name)
     char list[256];
     size_t len = 0;
     for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++)
-        len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i > 0 ? ", " : "",
-                                tables[i].name);
+        kymo__append(list, sizeof list, &len, "%s%s", i > 0 ? ", " : "", tables[i].name);
     return kymo__fail(KYMO_EINVAL, "the stopwatch has no table '%s'; the tables are %s",
                       name != NULL ? name : "", list);
 }

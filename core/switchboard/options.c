@@ -461,8 +461,7 @@ static kymo_status unknown_key(const char *key)
     char list[2048];
     size_t len = 0;
     for (size_t i = 0; i < KYMO__COUNT_OF(options); i++)
-        len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i > 0 ? ", " : "",
-                                options[i].key);
+        kymo__append(list, sizeof list, &len, "%s%s", i > 0 ? ", " : "", options[i].key);
     return kymo__fail(KYMO_EINVAL, "no option is called '%s'; the options are %s", key, list);
 }
 
@@ -515,8 +514,8 @@ static void make_help(void)
     for (size_t i = 0; i < KYMO__COUNT_OF(options); i++) {
         char left[64];
         snprintf(left, sizeof left, "%s=%s", options[i].key, options[i].values);
-        len += (size_t)snprintf(help + len, sizeof help - len, "%-38s %s (%s)\n", left,
-                                options[i].meaning, options[i].fallback);
+        kymo__append(help, sizeof help, &len, "%-38s %s (%s)\n", left, options[i].meaning,
+                     options[i].fallback);
     }
 }
 

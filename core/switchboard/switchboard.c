@@ -155,9 +155,11 @@ static kymo_status stop(const char *how)
     memcpy(path, record->path, sizeof path);
     pthread_mutex_unlock(&record->lock);
     const kymo_status st = kymo__record_close(how);
-    if (was_open && st == KYMO_OK && kymo_recording_seal(path) != KYMO_OK) {
-        /* Children that died here are sealed in passing; whoever reads the recording tries again and tells. */
+    if (was_open && st == KYMO_OK && kymo__record_family_is_open() &&
+        kymo_recording_seal(path) != KYMO_OK) {
+        /* Children that died here are finalized in passing; whoever reads the recording tries again and reports. */
     }
+    kymo__say_suppressed();
     kymo__lane_resume(lane);
     return st;
 }

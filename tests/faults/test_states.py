@@ -51,6 +51,57 @@ def test_a_second_start_is_refused_and_harmless(program: Any, run: Any, check: A
     assert [lane["ends"] for lane in lanes_of(found)] == [200]
 
 
+def test_a_stop_makes_as_many_system_calls_in_a_directory_of_a_thousand_logs(
+    program: Any, run: Any, tmp_path: Path
+) -> None:
+    """Each process of a job stops; what one does for each log of the directory, the job does for each pair."""
+    counts = []
+    for n in (10, 1000):
+        path = tmp_path / f"{n}.kymo"
+        path.mkdir()
+        for i in range(n):
+            (path / f"r{i}-host-{i}-00000000.klog").touch()
+        done = run(program("stop_calls", path), status=None)
+        if done.returncode == 77:
+            pytest.skip("tracing a child is not permitted here")
+        assert done.returncode == 0, done.stderr
+        counts.append(int(done.stdout))
+    assert counts[0] > 5, "it counts"
+    assert abs(counts[1] - counts[0]) < 10, counts  # threads that wait for one another vary by a few
+
+
+# ---- instruments that fail before there is a log ----
+
+
+def test_gpu_tracing_that_fails_leaves_the_recording_alone(
+    program: Any, run: Any, check: Any, tool: str, tmp_path: Path
+) -> None:
+    """The sentence comes before the first event, which opens the log."""
+    path = tmp_path / "run.kymo"
+    done = run(
+        program("environment", 1000),
+        env={"KYMO": str(path), "KYMO_OPTIONS": "gpu=1", "CUDA_INJECTION64_PATH": "/another/tool.so"},
+    )
+    assert "GPU work is not recorded: another tool waits for CUDA" in done.stderr
+    assert "stopped" not in done.stderr
+    found = check(path)
+    assert_whole(found)
+    assert [lane["ends"] for lane in lanes_of(found)] == [1000]
+    assert "GPU work is not recorded" in run([tool, "report", str(path)]).stdout
+
+
+@pytest.mark.parametrize(
+    "option", ["energy=1", "memory=1", "calls=1", "stopwatch.print_every=1", "dump.dir=/nowhere/at/all"]
+)
+def test_no_instrument_ends_a_recording_that_has_no_log_yet(
+    program: Any, run: Any, check: Any, tmp_path: Path, option: str
+) -> None:
+    path = tmp_path / "run.kymo"
+    done = run(program("environment", 1000), env={"KYMO": str(path), "KYMO_OPTIONS": option})
+    assert "stopped" not in done.stderr and "nothing is recorded" not in done.stderr
+    assert 1000 in [lane["ends"] for lane in lanes_of(check(path))]
+
+
 # ---- where they cannot be ----
 
 
@@ -132,7 +183,10 @@ def test_a_full_disk_ends_the_recording_and_not_the_program(
     assert sum(lane["ends"] for lane in lanes) > 10_000
     for lane in lanes:
         assert lane["backwards"] == lane["unknown"] == 0
-    assert run([tool, "report", str(path)]).stdout
+    report = run([tool, "report", str(path)]).stdout
+    if place != "memory":  # there only the log could say so, and it may have no room for that
+        assert "lost: all events after recording stopped in 1 process" in report
+        assert "No space left on device" in report
 
 
 def test_a_disk_that_is_full_from_the_start_is_told(program: Any, run: Any, small_disk: Path) -> None:

@@ -41,17 +41,18 @@ static void try_devices(const char *visible, const char *order, const char *gpus
 
 static void try_lines(const char *text)
 {
-    struct kymo__energy_lock lock = {.fd = memfd_create("lines", MFD_CLOEXEC)};
+    struct kymo__energy_lock lock = {.file.fd = -1};
     char line[64];
     size_t at = 0, before;
     bool is_set;
-    if (lock.fd < 0 || write(lock.fd, text, strlen(text)) != (ssize_t)strlen(text))
+    if (!kymo__held_set(&lock.file, memfd_create("lines", MFD_CLOEXEC)) ||
+        write(lock.file.fd, text, strlen(text)) != (ssize_t)strlen(text))
         abort();
     do {
         before = at;
     } while (kymo__energy_lock_next(&lock, &at, line, sizeof line, &is_set) && at > before);
     KYMO_ASSERT(at <= strlen(text));
-    close(lock.fd);
+    kymo__held_close(&lock.file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

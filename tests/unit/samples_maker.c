@@ -128,7 +128,6 @@ void samples_kill(struct samples_maker *m)
 
 void samples_break(struct samples_maker *m)
 {
-    const int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
-    assert_true(fd >= 0 && dup2(fd, m->log->file.fd) >= 0);
-    close(fd);
+    kymo__held_close(&m->log->file.file);
+    assert_true(kymo__held_set(&m->log->file.file, open("/dev/full", O_WRONLY | O_CLOEXEC)));
 }

@@ -164,6 +164,48 @@ static void each_sentence_is_said_once(void **state)
     kymo_set_sink(NULL, NULL);
 }
 
+struct heard {
+    int n;
+    char last[256];
+};
+
+static void hear(void *ctx, const char *sentence)
+{
+    struct heard *const heard = ctx;
+    heard->n++;
+    snprintf(heard->last, sizeof heard->last, "%s", sentence);
+}
+
+static void important_sentences_get_through_and_the_others_are_counted(void **state)
+{
+    (void)state;
+    struct heard heard = {0};
+    kymo_set_sink(hear, &heard);
+    for (int i = 0; i < 100; i++)
+        kymo__say("misuse number %d", i);
+    assert_int_equal(heard.n, 64);
+    kymo__say_always("recording stopped");
+    kymo__say_always("recording stopped");
+    assert_int_equal(heard.n, 65);
+    assert_string_equal(heard.last, "recording stopped");
+    kymo__say_suppressed();
+    assert_string_equal(heard.last, "36 more messages were not shown, after the first 64");
+    kymo__say_suppressed();
+    assert_int_equal(heard.n, 66);
+    kymo_set_sink(NULL, NULL);
+}
+
+static void text_is_appended_as_far_as_it_fits(void **state)
+{
+    (void)state;
+    char text[8] = "";
+    size_t len = 0;
+    for (int i = 0; i < 5; i++)
+        kymo__append(text, sizeof text, &len, "%d, ", i);
+    assert_string_equal(text, "0, 1, 2");
+    assert_int_equal(len, 7);
+}
+
 /* Numbers with random keys, some changed, some taken out: the lowest comes first, whatever was done before. */
 static void a_heap_gives_the_lowest_key_first(void **state)
 {
@@ -210,6 +252,8 @@ int main(void)
         cmocka_unit_test(an_array_that_cannot_grow_stays_as_it_was),
         cmocka_unit_test(an_error_keeps_its_sentence_and_its_errno),
         cmocka_unit_test(each_sentence_is_said_once),
+        cmocka_unit_test(important_sentences_get_through_and_the_others_are_counted),
+        cmocka_unit_test(text_is_appended_as_far_as_it_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,7 +183,7 @@ static void zones_are_packages_and_their_memory(void **state)
 static void one_at_a_time_has_the_turn(void **state)
 {
     const struct scratch *s = *state;
-    struct kymo__energy_lock a = {.fd = -1}, b = {.fd = -1}, c = {.fd = -1};
+    struct kymo__energy_lock a = {.file.fd = -1}, b = {.file.fd = -1}, c = {.file.fd = -1};
     assert_int_equal(kymo__energy_lock_try(&a, s->folder), KYMO__TURN_OURS);
     assert_int_equal(kymo__energy_lock_try(&b, s->folder), KYMO__TURN_LATER);
     assert_int_equal(kymo__energy_lock_try(&c, s->folder), KYMO__TURN_LATER);
@@ -202,7 +202,7 @@ static void one_at_a_time_has_the_turn(void **state)
 static void those_who_stand_in_line_say_which_gpus_they_use(void **state)
 {
     const struct scratch *s = *state;
-    struct kymo__energy_lock locks[3] = {{.fd = -1}, {.fd = -1}, {.fd = -1}};
+    struct kymo__energy_lock locks[3] = {{.file.fd = -1}, {.file.fd = -1}, {.file.fd = -1}};
     static const char *const visible[] = {"1,2", NULL, ""};
     char line[4200];
     bool is_set;
@@ -464,7 +464,7 @@ static void a_forked_child_has_neither_thread_nor_lock(void **state)
         _exit(n == 0 ? 0 : 1);
     }
     assert_int_equal(kymo_stop(), KYMO_OK);
-    struct kymo__energy_lock lock = {.fd = -1};
+    struct kymo__energy_lock lock = {.file.fd = -1};
     assert_int_equal(kymo__energy_lock_try(&lock, s->path), KYMO__TURN_OURS);
     kymo__energy_lock_release(&lock);
     close(ready[1]);

@@ -230,9 +230,38 @@ static void behind_a_gap_records_of_the_past_are_in_order(void **state)
     assert_int_equal(order_of(s->path).n_back, 0);
 }
 
+/*
+ * Ticks of a chunk have 40 bits. When they run out between looking at the clock and storing what it says, time must not
+ * go back: so it is made to run out at every distance from the event.
+ */
+static void ticks_that_run_out_do_not_go_back(void **state)
+{
+    const struct scratch *s = *state;
+    start(s, "pool=64M,policy=block");
+    const uint64_t word = 1;
+    kymo_mark(KYMO_ID("first"));
+    uint64_t n_backwards = 0;
+    for (uint64_t i = 0; i < 200000; i++) {
+        struct kymo__lane *const lane = kymo__lane_self;
+        lane->base_tick = kymo__clock_ticks() + i % 400 - (UINT64_C(1) << 40);
+        lane->pos = lane->record_end; /* as if it had no other event */
+        lane->record_tick = lane->base_tick;
+        const uint64_t before = kymo__clock_ticks();
+        if (i % 2 == 0)
+            kymo__lane_put_record(KYMO_RECORD_GAP, &word, 1);
+        else
+            kymo__lane_put_slowly(kymo__tag(KYMO_KIND_MARK, 1));
+        const uint64_t ticks = (i % 2 == 0 ? lane->pos[-2] : lane->pos[-1]) >> 24;
+        n_backwards += lane->base_tick + ticks < before;
+    }
+    assert_int_equal(n_backwards, 0);
+    assert_int_equal(kymo_stop(), KYMO_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(ticks_that_run_out_do_not_go_back),
         SCRATCH_TEST(without_memory_for_a_lane_an_event_is_lost),
         SCRATCH_TEST(events_fill_chunk_after_chunk),
         SCRATCH_TEST(a_record_never_spans_two_chunks),

@@ -7,9 +7,9 @@ static void make_pool(struct kymo__pool *pool, const struct scratch *s, enum kym
                       uint64_t bytes, struct kymo__buf *note)
 {
     const struct kymo__settings settings = {.pool_bytes = bytes, .pool_place = place};
-    char log[256];
-    snprintf(log, sizeof log, "%s/r0-host-%d.klog", s->folder, (int)getpid());
-    assert_int_equal(kymo__pool_create(pool, &settings, log, note), KYMO_OK);
+    struct kymo__log log = {0};
+    snprintf(log.path, sizeof log.path, "%s/r0-host-%d.klog", s->folder, (int)getpid());
+    assert_int_equal(kymo__pool_create(pool, &settings, &log, note), KYMO_OK);
 }
 
 static void every_chunk_is_given_out_once(void **state)
@@ -76,14 +76,15 @@ static void without_memory_nothing_is_left_behind(void **state)
 {
     const struct scratch *s = *state;
     const struct kymo__settings settings = {.pool_bytes = 4 << 20, .pool_place = KYMO__POOL_IN_DIR};
-    char log[256], file[300];
-    snprintf(log, sizeof log, "%s/x.klog", s->folder);
-    snprintf(file, sizeof file, "%s.pool", log);
+    struct kymo__log log = {0};
+    char file[300];
+    snprintf(log.path, sizeof log.path, "%s/x.klog", s->folder);
+    snprintf(file, sizeof file, "%s/x.klog.pool", s->folder);
     for (uint64_t n = 1; n <= 2; n++) {
         struct kymo__pool pool = {0};
         struct kymo__buf note = {0};
         kymo__alloc_fail_nth(n);
-        assert_int_equal(kymo__pool_create(&pool, &settings, log, &note), KYMO_ENOMEM);
+        assert_int_equal(kymo__pool_create(&pool, &settings, &log, &note), KYMO_ENOMEM);
         assert_int_not_equal(access(file, F_OK), 0);
         assert_null(pool.head);
     }

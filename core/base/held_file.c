@@ -1,0 +1,121 @@
+/*
+ * Files that stay open inside the user's program. The program may have closed its standard streams, may close every
+ * descriptor it does not know (os.closerange) and may get our number for a file of its own, and it may limit the size
+ * of files. So our descriptors are numbers that nobody expects, each is compared with its file before it is used or
+ * closed, and a file that may not grow is an error and not the end of the program.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base_internal.h"
+
+enum { HIGH = 101, LOWEST = 3 };
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+int kymo__raise_fd(int fd)
+{
+    struct stat low, moved;
+    if (fd < 0 || fd >= HIGH)
+        return fd;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
+    if (high < 0 && errno == EBADF)
+        return -1; /* the program closes all it can find, this very moment */
+    if (high < 0 && fd >= LOWEST)
+        return fd;
+    if (high < 0) /* RLIMIT_NOFILE is that low */
+        high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST);
+    const int error = errno;
+    if (high < 0 || (fstat(fd, &low) == 0 && fstat(high, &moved) == 0 && is_same(&low, &moved)))
+        close(fd);
+    errno = error;
+    return high;
+}
+
+int kymo__open_at(int folder, const char *path, int flags, mode_t mode)
+{
+    return kymo__raise_fd(openat(folder, path, flags | O_CLOEXEC, mode));
+}
+
+bool kymo__held_set(struct kymo__held_file *file, int fd)
+{
+    struct stat st;
+    file->fd = fd;
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return false;
+    file->device = st.st_dev;
+    file->inode = st.st_ino;
+    return true;
+}
+
+bool kymo__held_is_ours(const struct kymo__held_file *file, struct stat *st)
+{
+    return file->fd >= 0 && fstat(file->fd, st) == 0 && st->st_dev == file->device &&
+           st->st_ino == file->inode;
+}
+
+bool kymo__held_reopen(struct kymo__held_file *file, const char *path, int flags)
+{
+    enum { TRIES = 3 }; /* who closed it may still be at it */
+    for (int i = 0; i < TRIES; i++) {
+        struct stat st, named;
+        const int fd = kymo__open_at(AT_FDCWD, path, flags | O_NOFOLLOW | O_NONBLOCK, 0);
+        if (fd < 0 || fstat(fd, &st) != 0)
+            continue;
+        if (st.st_dev == file->device && st.st_ino == file->inode) {
+            file->fd = fd;
+            return true;
+        }
+        if (lstat(path, &named) == 0 && is_same(&st, &named)) {
+            close(fd);
+            return false;
+        }
+    }
+    return false;
+}
+
+bool kymo__held_write(const struct kymo__held_file *file, const void *bytes, size_t len)
+{
+    struct stat st;
+    if (kymo__held_is_ours(file, &st))
+        return kymo__write_all(file->fd, bytes, len);
+    errno = EBADF;
+    return false;
+}
+
+void kymo__held_close(struct kymo__held_file *file)
+{
+    struct stat st;
+    if (kymo__held_is_ours(file, &st))
+        close(file->fd);
+    file->fd = -1;
+}
+
+/* ---- RLIMIT_FSIZE: its signal would end the program ---- */
+
+void kymo__size_limit_begin(sigset_t *before)
+{
+    sigset_t limit;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, before);
+}
+
+void kymo__size_limit_end(const sigset_t *before)
+{
+    const int error = errno;
+    sigset_t limit;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    if (error == EFBIG && sigismember(before, SIGXFSZ) == 0)
+        sigtimedwait(&limit, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+    errno = error;
+}
