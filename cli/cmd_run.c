@@ -66,6 +66,7 @@ static const struct cli_option options[] = {
 };
 
 static uint64_t n_sampled; /* of all repeats */
+static bool wants_energy;
 
 /* KYMO_OPTIONS, then what our own options stand for, then --options, which win by being last. Free what comes back. */
 static char *joined_options(void)
@@ -174,7 +175,8 @@ static void say_no_events(const struct run_target *target, char *const *program,
 {
     char quoted[PATH_MAX], wall[32], cpu[32];
     cli_quote(cli_short_path(target->path), quoted, sizeof quoted);
-    if (!take_printed_reasons(target->path))
+    /* Why no energy was measured was printed when the meters were opened. */
+    if (!take_printed_reasons(target->path) && !wants_energy)
         say_why_no_events(program);
     if (!given.quiet)
         cli_say("recorded wall time (%s) and CPU time (%s) only; next: kymo compare %s OTHER.kymo",
@@ -257,7 +259,8 @@ static int run_sampled(const char *recording, char **program, struct run_end *en
 /* As run_child, with energy measured beside where the options ask for it. */
 static int run_measured(const char *recording, const char *how, char **program, struct run_end *end)
 {
-    if (!kymo_energy_asked(how))
+    wants_energy = kymo_energy_asked(how) != 0;
+    if (!wants_energy)
         return run_sampled(recording, program, end);
     if (kymo_energy_start(recording, how) != KYMO_OK)
         cli_say("%s", kymo_last_error());
