@@ -91,31 +91,42 @@ static size_t slowest_row(const kymo_table *averages, size_t row)
     return n_most * 2 >= n ? most : 0;
 }
 
-/* By how much, and in what: of its last epoch that counts. */
+/* By how much on average, over the epochs in which it was the slowest; and in what, where that is one phase in most of them. */
 static kymo_status put_slowest(struct answer *answer, size_t row)
 {
     const kymo_table *averages = answer->report->tables[KYMO__EPOCHS_AVERAGES],
                      *epochs = answer->report->tables[KYMO__EPOCHS_EPOCHS];
     const size_t slowest = slowest_row(averages, row);
+    size_t n_in[KYMO__N_PHASES] = {0}, n = 0, most = 0;
+    double behind_ns = 0;
     if (slowest == 0)
         return KYMO_OK;
     const struct kymo_cell rank = kymo__cell_of(averages, slowest, "rank");
-    for (size_t e = kymo_table_n_rows(epochs); !rank.is_null && e-- > 0;) {
+    for (size_t e = 0; !rank.is_null && e < kymo_table_n_rows(epochs); e++) {
         const struct kymo_cell whose = kymo__cell_of(epochs, e, "slowest_rank");
         if (kymo__cell_of(epochs, e, "run").as.u64 != kymo__cell_of(averages, row, "run").as.u64 ||
             !kymo__cell_of(epochs, e, "counted").as.u64 || whose.is_null ||
             whose.as.i64 != rank.as.i64)
             continue;
-        kymo__buf_printf(&answer->lines.line,
-                         "rank %" PRId64 " is the slowest in %" PRIu64 " of %" PRIu64 ", by ",
-                         rank.as.i64, kymo__cell_of(averages, slowest, "slowest").as.u64,
-                         kymo__cell_of(averages, row, "epochs").as.u64);
-        put_time(&answer->lines.line, epochs, e, "behind_ns");
-        kymo__buf_printf(&answer->lines.line, ", mostly in %s",
-                         kymo__cell_of(epochs, e, "slowest_in").as.text);
-        return kymo__lines_end(&answer->lines);
+        n++;
+        behind_ns += (double)kymo__cell_of(epochs, e, "behind_ns").as.u64;
+        for (size_t i = 0; i < KYMO__N_PHASES; i++)
+            n_in[i] += strcmp(kymo__epoch_phase_names[i],
+                              kymo__cell_of(epochs, e, "slowest_in").as.text) == 0;
     }
-    return KYMO_OK;
+    if (n == 0)
+        return KYMO_OK;
+    for (size_t i = 1; i < KYMO__N_PHASES; i++)
+        most = n_in[i] > n_in[most] ? i : most;
+    kymo__buf_printf(&answer->lines.line,
+                     "rank %" PRId64 " is the slowest in %" PRIu64 " of %" PRIu64 ", by ",
+                     rank.as.i64, kymo__cell_of(averages, slowest, "slowest").as.u64,
+                     kymo__cell_of(averages, row, "epochs").as.u64);
+    kymo__text_duration(&answer->lines.line, behind_ns / (double)n, NULL);
+    kymo__buf_puts(&answer->lines.line, n > 1 ? " on average" : "");
+    if (2 * n_in[most] > n)
+        kymo__buf_printf(&answer->lines.line, ", mostly in %s", kymo__epoch_phase_names[most]);
+    return kymo__lines_end(&answer->lines);
 }
 
 static kymo_status put_runs(struct answer *answer)

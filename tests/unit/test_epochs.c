@@ -388,9 +388,9 @@ static void the_text_tells_the_answer_first(void **state)
     assert_int_equal(kymo_epoch_report_text(report, NULL, out), KYMO_OK);
     fclose(out);
     assert_ptr_equal(
-        strstr(text,
-               "an epoch takes 6.10 s (median of 2 of 3; mean 6.10 s, 6.10 s to 6.10 s), "
-               "10.49 samples/s\nrank 1 is the slowest in 2 of 2, by 2.00 s, mostly in data\n"),
+        strstr(text, "an epoch takes 6.10 s (median of 2 of 3; mean 6.10 s, 6.10 s to 6.10 s), "
+                     "10.49 samples/s\nrank 1 is the slowest in 2 of 2, by 2.00 s on average, "
+                     "mostly in data\n"),
         text);
     assert_null(strstr(text, "checkpoint")); /* nobody wrote one */
     assert_null(strstr(text, "run"));
