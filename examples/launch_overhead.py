@@ -28,12 +28,11 @@ def show_a_trace():
     """Where GPUs wait for the host, of a trace from somebody's GPU."""
     print(f"Here is the trace of another job, {TRACE.name}. Its ranges that are launch-bound:\n")
     table = kymo.load(TRACE).gpu("launch_bound")
-    columns = [table[name] for name in ("name", "verdict", "launch_wait_share", "launches_per_ms", "advice")]
+    columns = [table[name] for name in ("name", "verdict", "launch_wait_share", "launches_per_ms")]
     bound = [row for row in zip(*columns) if row[1] == "launch-bound"]
     print(f"{'range':<36}{'launch wait':>12}{'launches/ms':>13}")
-    for name, _, share, rate, _ in bound:
+    for name, _, share, rate in bound:
         print(f"{name:<36}{share:>11.1%} {rate:>13.1f}")
-    print(f"\nWhat to do about the first: {bound[0][-1]}")
 
 
 def make_steps(torch):

@@ -64,7 +64,6 @@ static const struct kymo_column bound_columns[] = {
     KYMO__TALLY_COLUMN("launches", NULL),
     KYMO__NUMBER_COLUMN("launches_per_ms", "launches/ms"),
     KYMO__NS_COLUMN("work_mean_ns", "mean work"),
-    KYMO__GPU_TEXT_COLUMN("advice"),
 };
 
 /* ---- cells ---- */
@@ -216,40 +215,25 @@ static void put_range(kymo_table *table, const kymo_gpu_report *report,
     kymo_table_u64(table, range->delays.max);
 }
 
-/* A tenth of the time is worth a word. */
-static bool is_much(uint64_t part_ns, uint64_t whole_ns)
+/* What the larger of the two waits is called where it takes a tenth of the span; NULL: neither does. */
+static const char *verdict_on(const struct kymo__launching *range)
 {
-    return whole_ns != 0 && part_ns >= whole_ns / 10 && part_ns != 0;
-}
-
-/* What to do about it, in one sentence. */
-static const char *advice_on(const struct kymo__launching *range, const char *verdict)
-{
-    const uint64_t mean_ns = range->n_work != 0 ? range->gpu_ns / range->n_work : 0;
-    if (verdict == NULL)
+    const bool is_launch = range->launch_wait_ns >= range->host_wait_ns;
+    const uint64_t wait_ns = is_launch ? range->launch_wait_ns : range->host_wait_ns;
+    if (wait_ns == 0 || range->span_ns == 0 || wait_ns < range->span_ns / 10)
         return NULL;
-    if (verdict[0] == 'h')
-        return "The host does something else before it launches: kymo breakdown tells what; move "
-               "it to another thread, or launch before it.";
-    if (range->n_work >= 4 * range->n_launches)
-        return "It launches much at once already, as graphs do: put more into each, or take bigger "
-               "batches.";
-    if (mean_ns < 10000)
-        return "Its kernels are shorter than launching them takes: record it as a CUDA graph, or "
-               "fuse them (torch.compile).";
-    return "The host launches too late: record it as a CUDA graph, wait for the device less often, "
-           "or take bigger batches.";
+    return is_launch ? "launch-bound" : "host-bound";
 }
 
 static void put_bound(kymo_table *table, const kymo_gpu_report *report,
                       const struct kymo__launching *range)
 {
-    const char *verdict = is_much(range->launch_wait_ns, range->span_ns) ? "launch-bound"
-                          : is_much(range->host_wait_ns, range->span_ns) ? "host-bound"
-                                                                         : NULL;
     put_name(table, report, range->name);
-    kymo__gpu_put_text(table, verdict);
-    kymo_table_u64(table, range->span_ns);
+    kymo__gpu_put_text(table, verdict_on(range));
+    if (range->span_ns != 0)
+        kymo_table_u64(table, range->span_ns);
+    else
+        kymo_table_null(table); /* (no range) */
     kymo_table_u64(table, range->launch_wait_ns);
     kymo__put_share(table, range->launch_wait_ns, range->span_ns);
     kymo_table_u64(table, range->host_wait_ns);
@@ -257,7 +241,6 @@ static void put_bound(kymo_table *table, const kymo_gpu_report *report,
     kymo_table_u64(table, range->n_launches);
     kymo__gpu_put_rate(table, range->n_launches, range->span_ns, 1e6);
     put_mean(table, range->gpu_ns, range->n_work);
-    kymo__gpu_put_text(table, advice_on(range, verdict));
 }
 
 static void fill_ranges(const kymo_gpu_report *report)
@@ -272,7 +255,7 @@ static void fill_ranges(const kymo_gpu_report *report)
         if (range->n_launches == 0 || !is_wanted(report, range->name))
             continue;
         put_range(ranges, report, range, all_gpu_ns);
-        if (range->span_ns != 0)
+        if (range->span_ns != 0 || range->launch_wait_ns != 0 || range->host_wait_ns != 0)
             put_bound(bound, report, range);
     }
     kymo__sort_by(ranges, "name", 0);

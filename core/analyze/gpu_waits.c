@@ -40,10 +40,12 @@ static void add_to_ranges(const struct waits *waits, const struct kymo__launch_c
 {
     const struct kymo__gpu_process *p = waits->p;
     const bool is_long = end_ns - begin_ns > KYMO__LAUNCH_WAIT_NS;
+    bool is_in_none = true;
     /* Of several ranges of a name the outermost counts: what the one within it had counted is taken back. */
     for (uint32_t at = launch->range; at != KYMO__NO_INDEX; at = p->set.ranges[at].parent) {
         if (p->range_names[at] == KYMO__NO_NAME)
             continue;
+        is_in_none = false;
         struct kymo__launching *range = &p->ranges[p->range_names[at]];
         const uint64_t own_begin_ns = p->set.ranges[at].begin_ns;
         const uint64_t ns = end_ns - KYMO__MIN(end_ns, KYMO__MAX(begin_ns, own_begin_ns));
@@ -52,6 +54,13 @@ static void add_to_ranges(const struct waits *waits, const struct kymo__launch_c
         range->stamp = waits->number;
         range->last_wait_ns = ns;
     }
+    /* The launch has made the row of its name. */
+    const uint32_t none = is_in_none
+                              ? kymo__names_find(&p->names, kymo__no_range, strlen(kymo__no_range))
+                              : KYMO__NO_NAME;
+    if (none != KYMO__NO_NAME)
+        *(is_long ? &p->ranges[none].host_wait_ns : &p->ranges[none].launch_wait_ns) +=
+            end_ns - begin_ns;
 }
 
 static void add_wait(const struct waits *waits, const struct kymo__work *next, uint64_t begin_ns)

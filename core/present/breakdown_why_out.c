@@ -103,7 +103,7 @@ static const struct kymo_column idle_columns[] = {
     {"reason", "why idle", KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
     {"count", "gaps", KYMO_TYPE_U64, KYMO_UNIT_COUNT},
     {"ns", "time", KYMO_TYPE_U64, KYMO_UNIT_NS},
-    {"share", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE},
+    {"share", "of idle", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
     {"operators", "mostly in", KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
 };
 

@@ -1,5 +1,5 @@
 /*
- * A report of GPU work: in a report of ranges for people, tables with a heading each and what stands out in a sentence;
+ * A report of GPU work: in a report of ranges for people, tables with a heading each;
  * as JSON all of its tables.
  */
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "present/report_internal.h"
 #include "present/style.h"
 
-/* Ranges of which the advice is said in words, and gaps that are drawn. */
-enum { MAX_ADVICE = 3, MAX_GAPS = 10 };
+/* Gaps that are drawn. */
+enum { MAX_GAPS = 10 };
 
 static kymo_status put_line(struct kymo__buf *line, FILE *out)
 {
@@ -22,11 +22,10 @@ static kymo_status put_line(struct kymo__buf *line, FILE *out)
 
 /* What a screen has no room for, and processes where there is one. */
 static const char *const hidden[] = {
-    "self_launch_ns", "delay_mean_ns", "delay_max_ns", "advice", "reason_share", NULL,
+    "self_launch_ns", "delay_mean_ns", "delay_max_ns", "reason_share", NULL,
 };
 static const char *const hidden_alone[] = {
-    "rank",         "pid",    "self_launch_ns", "delay_mean_ns",
-    "delay_max_ns", "advice", "reason_share",   NULL,
+    "rank", "pid", "self_launch_ns", "delay_mean_ns", "delay_max_ns", "reason_share", NULL,
 };
 
 static const char *heading_of(enum kymo__gpu_table table)
@@ -68,33 +67,6 @@ static kymo_status draw(const kymo_table *table, enum kymo__gpu_table which,
     return put_line(line, out);
 }
 
-/* The advice on the ranges that lose most, each sentence once. */
-static kymo_status put_advice(const kymo_table *bound, struct kymo__buf *line, FILE *out)
-{
-    const char *said[MAX_ADVICE];
-    size_t n = 0;
-    for (size_t row = 0; row < kymo_table_n_rows(bound) && n < MAX_ADVICE; row++) {
-        const struct kymo_cell advice = kymo__cell_of(bound, row, "advice"),
-                               verdict = kymo__cell_of(bound, row, "verdict"),
-                               name = kymo__cell_of(bound, row, "name");
-        bool is_new = !advice.is_null;
-        for (size_t i = 0; is_new && i < n; i++)
-            is_new = strcmp(said[i], advice.as.text) != 0;
-        if (!is_new)
-            continue;
-        said[n++] = advice.as.text;
-        kymo__text_put(line, name.as.text, name.len, 60);
-        kymo__buf_printf(line, " is %s: the GPU waits for ", verdict.as.text);
-        kymo__text_share(
-            line, kymo__cell_of(bound, row,
-                                verdict.as.text[0] == 'l' ? "launch_wait_share" : "host_wait_share")
-                      .as.f64);
-        kymo__buf_printf(line, " of its time. %s", advice.as.text);
-        KYMO_TRY(put_line(line, out));
-    }
-    return n == 0 ? KYMO_OK : put_line(line, out);
-}
-
 kymo_status kymo__gpu_report_text(const struct kymo_gpu_report *report,
                                   const struct kymo__gpu_text *text, struct kymo__buf *line,
                                   FILE *out)
@@ -105,11 +77,8 @@ kymo_status kymo__gpu_report_text(const struct kymo_gpu_report *report,
                              "torch.profiler has it.\n");
         return put_line(line, out);
     }
-    for (size_t t = 0; t < KYMO__GPU_WARNINGS; t++) {
+    for (size_t t = 0; t < KYMO__GPU_WARNINGS; t++)
         KYMO_TRY(draw(tables[t], (enum kymo__gpu_table)t, text, line, out));
-        if (t == KYMO__GPU_LAUNCH_BOUND)
-            KYMO_TRY(put_advice(tables[t], line, out));
-    }
     return kymo__ncu_put(tables[KYMO__GPU_KERNELS], &text->ncu, line, out);
 }
 

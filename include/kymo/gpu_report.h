@@ -51,7 +51,7 @@ KYMO_API void kymo_gpu_report_destroy(kymo_gpu_report *report);
  *              delay_mean_ns delay_p50_ns delay_p99_ns delay_max_ns
  *   launch_bound
  *              name verdict span_ns launch_wait_ns launch_wait_share host_wait_ns host_wait_share launches
- *              launches_per_ms work_mean_ns advice
+ *              launches_per_ms work_mean_ns
  *   iterations rank pid device iteration span_ns busy_ns busy_share launches work gpu_ns launch_ns launch_wait_ns
  *              launch_wait_share host_wait_ns
  *   gaps       rank pid device begin_ns duration_ns reason reason_share before after range iteration
@@ -69,8 +69,8 @@ KYMO_API void kymo_gpu_report_destroy(kymo_gpu_report *report);
  * `ranges` and `launch_bound` a name's numbers are of all work launched in it and in ranges within it, once where it is
  * open several times; self_ without ranges within it. A name's span: from its begin to its end, or to the end of the last
  * work launched in it, ranges of one name united, times the devices it launches to. A wait counts there as far as it
- * lies behind the begin of the range. Work launched in no range is in the row "(no range)". `verdict` is launch-bound
- * where a tenth of the span or more is launch_wait_ns, host-bound where it is host_wait_ns, else null.
+ * lies behind the begin of the range. Work launched in no range is in the row "(no range)", which has no span. `verdict`
+ * is that of the larger wait, launch-bound or host-bound, where it is a tenth of the span or more, else null.
  *
  * Gaps: times in which no stream of a device was busy, the longest first, from the process's first event on; `before`
  * and `after` are the work around it, `range` the ranges around the launch of the latter, the outermost first. Reasons

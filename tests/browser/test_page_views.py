@@ -311,9 +311,7 @@ def test_what_gpus_wait_for_is_the_command_s(opened):
     page = opened("ranks.html")
     view = page.open("GPUs")
     told = json_of("report", *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)), "--gpu")["gpu"]
-    sentences = view.locator("ul > li").all_inner_texts()
-    advice = [row["advice"] for row in told["launch_bound"] if row["advice"] is not None]
-    assert [s for s in sentences if any(s.endswith(a) for a in advice)] == sentences != []
+    assert view.locator("ul > li").count() == 0  # no sentence that the tables do not prove
     for table in ("launch_bound", "devices", "gaps"):
         view.get_by_role("combobox").select_option(label=f"{table} ({len(told[table])})")
         rows = cells(view.locator("table").first)

@@ -155,6 +155,8 @@ def waits(trace: Trace, device: int) -> tuple[dict[str, int], dict[str, collecti
             continue
         kind = "launch_wait_ns" if moment - until <= LAUNCH_WAIT_NS else "host_wait_ns"
         sums[kind] += moment - until
+        if not launch.ranges:
+            names["(no range)"][kind] += moment - until
         for name in {r[0] for r in launch.ranges}:
             first = min(r[1] for r in launch.ranges if r[0] == name)
             names[name][kind] += max(0, moment - max(until, first))

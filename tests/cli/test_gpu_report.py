@@ -53,8 +53,22 @@ def check(found: dict[str, Any], trace: gpu_reference.Trace) -> None:
     for name, row in expected.items():
         assert {c: ranges[name][c] for c in row} == row, name
     bound = {r["name"]: r for r in found["launch_bound"]}
-    assert {name: row["span_ns"] for name, row in bound.items()} == gpu_reference.spans(trace)
+    spans = {name: row["span_ns"] for name, row in bound.items()}
+    assert spans.pop("(no range)", None) is None  # it has no span
+    assert spans == gpu_reference.spans(trace)
     check_waits(found, bound, trace)
+    check_verdicts(bound)
+
+
+def check_verdicts(bound: dict[str, Any]) -> None:
+    """A verdict is that of the larger wait, so that the numbers beside it prove it; a large wait has one."""
+    for name, row in bound.items():
+        waits = {"launch-bound": row["launch_wait_ns"], "host-bound": row["host_wait_ns"]}
+        largest = max(waits.values())
+        if row["span_ns"] is None or largest < row["span_ns"] // 10 or largest == 0:
+            assert row["verdict"] is None, name
+        else:
+            assert waits[row["verdict"]] == largest, name
 
 
 def check_waits(found: dict[str, Any], bound: dict[str, Any], trace: gpu_reference.Trace) -> None:
@@ -70,6 +84,7 @@ def check_waits(found: dict[str, Any], bound: dict[str, Any], trace: gpu_referen
             for column, ns in row.items():
                 mine = by_name.setdefault(name, {})
                 mine[column] = mine.get(column, 0) + ns
+    assert by_name.keys() <= bound.keys()
     for name, row in bound.items():
         for column in ("launch_wait_ns", "host_wait_ns"):
             assert row[column] == by_name.get(name, {}).get(column, 0), (name, column)
@@ -176,7 +191,7 @@ def test_csv_has_the_rows_of_json(kymo: Any, table: str) -> None:
             assert row[column] == "" if value is None else str(row[column]) == str(value) or float(row[column]) == value
 
 
-def test_text_has_a_heading_for_each_and_the_advice(kymo: Any) -> None:
+def test_text_has_a_heading_for_each_and_no_advice(kymo: Any) -> None:
     told = kymo("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--limit", "3")
     assert told.returncode == 0
     headings = (
@@ -192,8 +207,27 @@ def test_text_has_a_heading_for_each_and_the_advice(kymo: Any) -> None:
     )
     at = [told.stdout.index(f"\n{heading}\n") for heading in headings]
     assert at == sorted(at)
-    assert "## recmetrics_update ## is launch-bound: the GPU waits for 25.6 % of its time." in told.stdout
+    assert " is launch-bound" not in told.stdout and " is host-bound" not in told.stdout
     assert "... and 196 more; --all shows them" in told.stdout
+
+
+def test_waits_of_launches_in_no_range_are_a_row(kymo: Any, tmp_path: Path) -> None:
+    """90 % of the device's time is launch wait, and no range is around the launches."""
+    rng = random.Random(1)
+    events = []
+    for i in range(50):
+        call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 1}
+        events.append({**call, "ts": i * 50, "dur": 3, "args": {"correlation": i + 1}})
+        events.append({**work_event(rng, 0, 7, i * 50 + 5, i + 1), "dur": 5})
+    path = tmp_path / "bare.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    gpu = tables_of(kymo, path)
+    [device] = gpu["devices"]
+    [row] = gpu["launch_bound"]
+    assert device["launch_wait_share"] > 0.85
+    assert (row["name"], row["launch_wait_ns"]) == ("(no range)", device["launch_wait_ns"])
+    text = kymo("report", path, "--gpu").stdout
+    assert "where GPUs wait for the host\n" in text and "seldom" not in text and "no range is" not in text
 
 
 def test_other_tables_stand_before_those_of_gpus(kymo: Any) -> None:

@@ -193,7 +193,10 @@ static void waits_are_of_the_range_that_launched_what_ended_them(void **state)
     expect(report, "launch_bound", outer, "launch_wait_ns", 20000);
     expect(report, "launch_bound", outer, "host_wait_ns", 475000);
     expect_text(report, "launch_bound", outer, "verdict", "host-bound");
-    assert_non_null(strstr(cell(report, "launch_bound", outer, "advice").as.text, "breakdown"));
+    /* What was launched in no range has a row as well. */
+    const size_t none = row_named(report, "launch_bound", "(no range)");
+    assert_true(cell(report, "launch_bound", none, "span_ns").is_null);
+    assert_true(cell(report, "launch_bound", none, "verdict").is_null);
     kymo_gpu_report_destroy(report);
 }
 
@@ -215,7 +218,6 @@ static void a_loop_of_late_launches_is_launch_bound(void **state)
     expect(report, "launch_bound", 0, "launches", 100);
     expect(report, "launch_bound", 0, "work_mean_ns", 4000);
     assert_true(cell(report, "launch_bound", 0, "launches_per_ms").as.f64 == 50);
-    assert_non_null(strstr(cell(report, "launch_bound", 0, "advice").as.text, "CUDA graph"));
     kymo_gpu_report_destroy(report);
 }
 

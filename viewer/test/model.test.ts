@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { ProcessInfo, TableData } from "../src/decode/format";
-import { adviceOf } from "../src/views/gpus";
 import { IDLE, barsOf, windowTitle, windowsOf } from "../src/model/breakdown";
 import { toPixel, textOn } from "../src/model/colors";
 import { curvesOf, percent, regionsOf } from "../src/model/comparison";
@@ -237,25 +236,6 @@ describe("the breakdown", () => {
   it("has its windows in words", () => {
     expect(windowsOf(devices).map(windowTitle)).toEqual(["from the first work of a GPU to the last", "from the begin of a process to its end"]);
     expect(windowsOf(undefined)).toEqual([]);
-  });
-});
-
-describe("what GPUs wait for", () => {
-  const bound: TableData = {
-    name: "launch_bound",
-    rows: 4,
-    columns: ["name", "verdict", "launch_wait_share", "host_wait_share", "advice"].map((name) => ({
-      name, title: name, type: name.endsWith("share") ? "f64" : "text", unit: name.endsWith("share") ? "share" : "",
-    })),
-    cells: [["step", "a", "b", "c"], [null, "launch-bound", "launch-bound", "host-bound"], [0.01, 0.256, 0.2, 0], [0, 0, 0, 0.5], [null, "Fuse.", "Fuse.", "Look."]],
-  };
-
-  it("is said once for each advice", () => {
-    expect(adviceOf(bound)).toEqual([
-      "a is launch-bound: the GPU waits for 25.6 % of its time. Fuse.",
-      "c is host-bound: the GPU waits for 50.0 % of its time. Look.",
-    ]);
-    expect(adviceOf(undefined)).toEqual([]);
   });
 });
 
