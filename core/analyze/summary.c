@@ -170,6 +170,9 @@ static void add_cost_part(struct kymo_cost_part *part, const char *text)
 
 static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
 {
+    const bool is_stopped = strcmp(process->end, "write failed") == 0;
+    cost->n_stopped += is_stopped;
+    cost->n_cut += !is_stopped && process->is_cut != 0;
     add_cost_part(&cost->parts[KYMO_COST_GPU], process->gpu_cost);
     add_cost_part(&cost->parts[KYMO_COST_CALLS], process->calls_cost);
     add_cost_part(&cost->parts[KYMO_COST_MEMORY], process->memory_cost);

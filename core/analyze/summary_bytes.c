@@ -147,6 +147,7 @@ static const struct {
     FIELD(strategy, TEXT),     FIELD(start_time, U64),
     FIELD(gpu_cost, TEXT),     FIELD(calls_cost, TEXT),
     FIELD(memory_cost, TEXT),  FIELD(open_ns, U64),
+    FIELD(is_cut, U32),
 #undef FIELD
 };
 

@@ -196,6 +196,7 @@ static void put_cost(struct kymo__buf *json, const struct kymo_cost *cost)
     kymo__page_put_number(json, "log_bytes", cost->log_bytes);
     kymo__page_put_number(json, "program_ns", cost->program_ns);
     kymo__page_put_number(json, "lost_events", cost->lost_events);
+    kymo__page_put_number(json, "incomplete", (uint64_t)cost->n_stopped + cost->n_cut);
     kymo__page_put_number(json, "lost_first_ns", cost->lost_first_ns);
     kymo__page_put_number(json, "lost_last_ns", cost->lost_last_ns);
     kymo__page_put_key(json, "missing");

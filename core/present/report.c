@@ -263,26 +263,33 @@ static kymo_status put_loss(struct report *report)
     struct kymo__buf *line = &report->line;
     if (report->summary->source[0] != '\0')
         return KYMO_OK; /* nobody knows what another tool lost */
-    const size_t n_stopped = count_ends(table_of(report, KYMO__TABLE_PROCESSES), "write failed");
-    if (cost->lost_events == 0 && n_stopped == 0) {
+    if (cost->lost_events == 0 && cost->n_stopped == 0 && cost->n_cut == 0) {
         kymo__buf_puts(line, "lost: none");
         return end_line(report);
     }
-    kymo__buf_printf(line, "%slost: ", style(report, YELLOW));
-    if (n_stopped != 0) {
-        kymo__buf_puts(line, "all events after recording stopped in ");
-        kymo__text_count_of(line, n_stopped, "process");
-        kymo__buf_puts(line, cost->lost_events == 0 ? style(report, PLAIN) : ", and ");
+    const char *next = "lost: ";
+    kymo__buf_puts(line, style(report, YELLOW));
+    if (cost->n_stopped != 0) {
+        kymo__buf_printf(line, "%sall events after recording stopped in ", next);
+        kymo__text_count_of(line, cost->n_stopped, "process");
+        next = ", and ";
     }
-    if (cost->lost_events == 0)
-        return end_line(report);
-    kymo__text_count_of(line, cost->lost_events, "event");
-    kymo__buf_puts(line, " between ");
-    kymo__text_duration(line, (double)cost->lost_first_ns, NULL);
-    kymo__buf_puts(line, " and ");
-    kymo__text_duration(line, (double)cost->lost_last_ns, NULL);
-    kymo__buf_printf(line, " after the start; times of ranges around there are not complete%s",
-                     style(report, PLAIN));
+    if (cost->n_cut != 0) {
+        kymo__buf_printf(line, "%sunknown in ", next);
+        kymo__text_count_of(line, cost->n_cut, "process");
+        kymo__buf_puts(line, ", whose log has no end");
+        next = ", and ";
+    }
+    if (cost->lost_events != 0) {
+        kymo__buf_puts(line, next);
+        kymo__text_count_of(line, cost->lost_events, "event");
+        kymo__buf_puts(line, " between ");
+        kymo__text_duration(line, (double)cost->lost_first_ns, NULL);
+        kymo__buf_puts(line, " and ");
+        kymo__text_duration(line, (double)cost->lost_last_ns, NULL);
+        kymo__buf_puts(line, " after the start; times of ranges around there are not complete");
+    }
+    kymo__buf_puts(line, style(report, PLAIN));
     return end_line(report);
 }
 

@@ -85,6 +85,7 @@ static void put_cost(struct kymo__buf *buf, const struct kymo_cost *cost)
     put_number(buf, "log_bytes", cost->log_bytes);
     put_number(buf, "program_ns", cost->program_ns);
     put_number(buf, "lost_events", cost->lost_events);
+    put_number(buf, "incomplete_processes", (uint64_t)cost->n_stopped + cost->n_cut);
     put_number(buf, "lost_first_ns", cost->lost_first_ns);
     put_number(buf, "lost_last_ns", cost->lost_last_ns);
     put_number(buf, "low_ns", cost->low_ns);

@@ -159,6 +159,11 @@ static void note_failure(struct kymo__log_scan *scan)
                      why);
 }
 
+static bool is_cut(const struct kymo__log_scan *scan)
+{
+    return !scan->has_end && !scan->log->pool.is_found && strcmp(scan->log->info.end, "running") != 0;
+}
+
 static kymo_status finish_info(struct kymo__log_scan *scan)
 {
     struct kymo__log_file *log = scan->log;
@@ -172,6 +177,7 @@ static kymo_status finish_info(struct kymo__log_scan *scan)
             info->open_ns = end_ns - scan->moments[0].monotonic_ns;
     }
     KYMO_TRY(kymo__clock_map_build(&log->clock, scan->moments, scan->n_moments, scan->tick_hz));
+    info->is_cut = is_cut(scan);
     if (scan->has_words) {
         info->first_ns = kymo__clock_map_ns(&log->clock, scan->first_tick);
         info->last_ns = kymo__clock_map_ns(&log->clock, scan->last_tick);

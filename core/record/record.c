@@ -298,7 +298,7 @@ bool kymo__record_open_pending(void)
     if (record->state == KYMO__RECORD_PENDING && open_now() != KYMO_OK) {
         switch_off();
         set_state(KYMO__RECORD_CLOSED);
-        kymo__say("nothing is recorded: %s", kymo_last_error());
+        kymo__say_always("nothing is recorded: %s", kymo_last_error());
         leave_reason(kymo_last_error());
     }
     const bool ok = record->state == KYMO__RECORD_OPEN;

@@ -353,8 +353,8 @@ static void start_by_environment(void)
     const bool records = path != NULL && path[0] != '\0';
     struct kymo__settings s;
     if (settle(&s, &(struct kymo_options){.text = getenv("KYMO_OPTIONS")}) != KYMO_OK) {
-        kymo__say("%s: %s (from KYMO and KYMO_OPTIONS)",
-                  records ? "nothing is recorded" : "options are ignored", kymo_last_error());
+        kymo__say_always("%s: %s (from KYMO and KYMO_OPTIONS)",
+                         records ? "nothing is recorded" : "options are ignored", kymo_last_error());
         kymo__settings_init(&s);
     } else if (records) {
         s.by_environment = true;

@@ -110,8 +110,9 @@ struct kymo_process {
     const char *role; /* "energy", "sampler": it only measures; "run": see kymo_recording_run; "": the program, or a part of it */
     const char *energy_sources; /* a line for each device that it measured; "" none */
     uint64_t energy_cpu_ns;     /* CPU time of its energy thread; 0 none */
-    int32_t worker;     /* it loads data for its rank, as this worker, from 0; -1: it does not */
-    const char *memory; /* how its memory was measured, lines KEY=VALUE; "" not */
+    int32_t worker;  /* it loads data for its rank, as this worker, from 0; -1: it does not */
+    uint32_t is_cut; /* non-zero: the log has no end, and the pool with its last events is gone */
+    const char *memory;                /* how its memory was measured, lines KEY=VALUE; "" not */
     const char *memory_counts;         /* what came of it, the same; "" unknown */
     const char *sampling;              /* how a sampler worked, lines KEY=VALUE; "" it is none */
     const char *experiment, *strategy; /* as the program or its options told; "" not */

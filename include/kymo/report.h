@@ -132,7 +132,9 @@ struct kymo_cost {
         lost_last_ns; /* times from that process's first event, kept or lost */
     struct kymo_cost_part parts[KYMO_N_COSTS];
     uint64_t low_ns, high_ns; /* in_program_ns and the parts, as far as they are known */
-    uint32_t is_sampled;      /* non-zero: a sampler ran, whose cost is not in here */
+    uint32_t n_stopped,
+        n_cut; /* processes whose recording stopped before they ended; whose log has no end */
+    uint32_t is_sampled; /* non-zero: a sampler ran, whose cost is not in here */
 };
 KYMO_API void kymo_summary_cost(const kymo_summary *summary, struct kymo_cost *out);
 

@@ -336,7 +336,8 @@ def _compare(
             continue
         text = _tools.diff_pending(directory, count, tree, *limits, *allowed, rank)
         if text is None:
-            print(f"`TensorDumper`: the {name} of dump {count} are consistent with those in {directory}")
+            within = f" within {limits[0]:g}" if limits[0] > 0 else ""
+            print(f"`TensorDumper`: the {name} of dump {count} are consistent{within} with those in {directory}")
         else:
             failures.append(text)
     return failures

@@ -146,8 +146,8 @@ def load_dump(
 ) -> Dump:
     """Open a dump, of either layout, or one file of tensors; `load_dump(path)["layer0.out"]` is an array.
 
-    Without `step` it is the last one, without `rank` the lowest. Each value is read when it is asked for. Pickles may run
-    any code: `allow_pickle` says you trust them.
+    Without `step` it is the last one, without `rank` the lowest. Each value is read when it is asked for. Pickles may
+    run any code: `allow_pickle` says you trust them.
     """
     from kymo import _tools
 

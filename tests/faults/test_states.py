@@ -184,7 +184,10 @@ def test_a_full_disk_ends_the_recording_and_not_the_program(
     for lane in lanes:
         assert lane["backwards"] == lane["unknown"] == 0
     report = run([tool, "report", str(path)]).stdout
-    if place != "memory":  # there only the log could say so, and it may have no room for that
+    assert "lost: none" not in report
+    if place == "memory":  # only the log could say why, and it may have no room for that
+        assert "lost: all events after" in report or "lost: unknown in 1 process, whose log has no end" in report
+    else:
         assert "lost: all events after recording stopped in 1 process" in report
         assert "No space left on device" in report
 

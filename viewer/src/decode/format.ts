@@ -82,6 +82,7 @@ export interface Cost {
   flush_cpu_ns: number;
   log_bytes: number;
   program_ns: number;
+  incomplete: number; // processes that were not recorded to the end
   lost_events: number;
   lost_first_ns: number;
   lost_last_ns: number;

@@ -157,7 +157,7 @@ function measuring(recording: Recording): HTMLElement | null {
       ["not included", cost.missing.replace(/^\s*not included: /, "")],
       ["flush thread", cost.flush_cpu_ns > 0 ? units.duration(cost.flush_cpu_ns) : ""],
       ["log", units.bytes(cost.log_bytes)],
-      ["lost events", cost.lost_events === 0 ? "none" : units.count(cost.lost_events)],
+      ["lost events", cost.incomplete > 0 ? `unknown: ${units.countOf(cost.incomplete, "process")} not recorded to the end` : cost.lost_events === 0 ? "none" : units.count(cost.lost_events)],
     ]),
   );
 }
