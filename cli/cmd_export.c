@@ -216,9 +216,10 @@ static bool parse_window(const struct cli_recordings *recordings)
     const bool has_from = parse_time(given.from, first_ns, &window.from_ns);
     if (has_from && parse_time(given.until, first_ns, &window.until_ns))
         return true;
-    cli_say("--%s '%s' is no time: seconds since the first event, such as 2.5, or nanoseconds of "
-            "CLOCK_MONOTONIC with ns behind",
-            has_from ? "until" : "from", has_from ? given.until : given.from);
+    cli_say(
+        "--%s '%s' is not a time: seconds since the first event, such as 2.5, or nanoseconds of "
+        "CLOCK_MONOTONIC with ns behind",
+        has_from ? "until" : "from", has_from ? given.until : given.from);
     return false;
 }
 

@@ -85,9 +85,9 @@ static const struct cli_option options[] = {
      "where a sampler found the threads (kymo attach, kymo run\n"
      "--sample): functions and lines, with the error of each"},
     {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &given.mode,
-     "with --samples: main threads all the time and others while on\n"
-     "a processor (the default); threads on a processor; holders of\n"
-     "the GIL; threads that handle an exception"},
+     "with --samples: main thread by wall clock and other threads on\n"
+     "CPU (the default); threads on CPU; holders of the GIL; threads\n"
+     "that handle an exception"},
     {"idle", 0, CLI_FLAG, NULL, &given.idle, "with --samples: all threads all the time"},
     {"range", 0, CLI_TEXT, "NAME", &given.range,
      "with --samples: threads that have a range NAME open"},

@@ -136,7 +136,7 @@ bool kymo__samples_is_of_mode(const struct kymo__samples_chosen *chosen,
 /* Whether it is left out because it is of start-up, whatever else holds for it. */
 bool kymo__samples_is_startup(const struct kymo__samples_chosen *chosen, uint32_t process,
                               uint64_t at_ns, uint32_t stack);
-/* What counts, as a sentence without its full stop: "main threads all the time, others while on a processor". */
+/* What counts, as a sentence without its full stop: "main thread: wall clock; other threads: on-CPU only". */
 const char *kymo__samples_chosen_what(const struct kymo__samples_chosen *chosen);
 
 #endif

@@ -220,8 +220,8 @@ static kymo_status join(struct kymo__samples_chosen *c, struct kymo__samples_set
 
 static void say_mode(struct kymo__samples_chosen *c, const struct kymo_samples_filter *filter)
 {
-    static const char *const says[] = {"main threads all the time, others while on a processor",
-                                       "threads on a processor", "threads that hold the GIL",
+    static const char *const says[] = {"main thread: wall clock; other threads: on-CPU only",
+                                       "threads on CPU", "threads that hold the GIL",
                                        "threads that handle an exception"};
     kymo__buf_puts(&c->what,
                    c->mode == MODE_WALL && c->is_idle ? "all threads all the time" : says[c->mode]);

@@ -24,7 +24,7 @@ static kymo_status open_regular(const char *path, int *fd, struct stat *about)
     if (fstat(*fd, about) != 0)
         status = kymo__fail_errno("look at %s", path);
     else if (!S_ISREG(about->st_mode))
-        status = kymo__fail(KYMO_EFORMAT, "%s is no regular file", path);
+        status = kymo__fail(KYMO_EFORMAT, "%s is not a regular file", path);
     if (status != KYMO_OK)
         close(*fd);
     return status;

@@ -67,7 +67,7 @@ static void put_unsure(struct kymo__buf *line, const kymo_table *table, size_t r
     if (low.is_null && !change.is_null) {
         kymo__buf_puts(line, "B was ");
         put_direction(line, change.as.f64);
-        kymo__buf_puts(line, ", and it cannot be told whether that is chance; ");
+        kymo__buf_puts(line, ", which may be chance; ");
         kymo__buf_put(line, reason.as.text, reason.len);
         return;
     }

@@ -44,7 +44,7 @@ def test_the_report_page_has_a_view_of_samples(opened):
     page = opened("report.html")
     page.open("Samples")
     view = page.page.locator(".samples")
-    assert "in 1 process: main threads all the time" in view.locator("p").first.inner_text()
+    assert "in 1 process: main thread: wall clock" in view.locator("p").first.inner_text()
     assert "of 200 rounds a second" in view.locator(".audit").inner_text()
     assert view.locator(".facts").first.inner_text().endswith("in samples")
     first = view.locator("table").first.locator("tbody tr").first

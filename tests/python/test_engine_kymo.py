@@ -479,7 +479,7 @@ def test_what_is_no_time_is_said(windows: Path, time: str, tmp_path: Path) -> No
     command = [KYMO, "export", windows / "kymo_engine.kymo", "--to", "kineto", "-o", tmp_path / "t.json"]
     done = subprocess.run([*command, f"--from={time}"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "is no time" in done.stderr
+    assert "is not a time" in done.stderr
 
 
 def test_seconds_since_the_first_event(windows: Path, tmp_path: Path) -> None:

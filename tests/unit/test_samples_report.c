@@ -583,7 +583,7 @@ static void the_text_says_what_counts_and_how_good_it_is(void **state)
     assert_int_equal(kymo_samples_report_json(r.report, out), KYMO_OK);
     fclose(out);
     assert_non_null(strstr(text, "50 samples of 1 thread in 1 process"));
-    assert_non_null(strstr(text, "main threads all the time, others while on a processor"));
+    assert_non_null(strstr(text, "main thread: wall clock; other threads: on-CPU only"));
     assert_non_null(strstr(text, "audit: "));
     assert_non_null(strstr(text, "step.py:5(step)"));
     free(text);
