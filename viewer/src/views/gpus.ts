@@ -1,8 +1,6 @@
 // What GPUs did, who launched it, where they wait for the host: the tables of `kymo report --gpu`.
 
 import type { TableData } from "../decode/format";
-import { cellOf } from "../model/tables";
-import * as units from "../model/units";
 import { append, el } from "../ui/dom";
 import { Tables } from "./tables";
 
