@@ -88,7 +88,8 @@ static const struct cli_option options[] = {
      "with --samples: main thread by wall clock and other threads on\n"
      "CPU (the default); threads on CPU; holders of the GIL; threads\n"
      "that handle an exception"},
-    {"idle", 0, CLI_FLAG, NULL, &given.idle, "with --samples: all threads all the time"},
+    {"idle", 0, CLI_FLAG, NULL, &given.idle,
+     "with --samples: all threads all the time, idle processes too"},
     {"range", 0, CLI_TEXT, "NAME", &given.range,
      "with --samples: threads that have a range NAME open"},
     {"epoch", 0, CLI_TEXT, "A..B", &given.epoch, "with --samples: in these epochs, or in one"},

@@ -6,6 +6,7 @@
  *   samples_join.c    ranges and iterations of the processes that were sampled, as spans of time
  *   samples_filter.c  which samples count
  *        |
+ *   samples_idle.c    which processes only wait
  *   samples_sums.c    sums by thread, stack and what is waited for ──> samples_tables.c, samples_more.c, samples_audit.c
  *        |
  *   samples_tree.c    the same as a tree of calls, for exports
@@ -136,6 +137,11 @@ bool kymo__samples_is_of_mode(const struct kymo__samples_chosen *chosen,
 /* Whether it is left out because it is of start-up, whatever else holds for it. */
 bool kymo__samples_is_startup(const struct kymo__samples_chosen *chosen, uint32_t process,
                               uint64_t at_ns, uint32_t stack);
+/* Whether idle processes are left out: nobody chose a mode, a thread or a process, or asked for all of it. */
+bool kymo__samples_drops_idle(const struct kymo__samples_chosen *chosen,
+                              const struct kymo_samples_filter *filter);
+/* Whether the process itself counts steps; known where start-up is left out. */
+bool kymo__samples_has_steps(const struct kymo__samples_chosen *chosen, uint32_t process);
 /* What counts, as a sentence without its full stop: "main thread: wall clock; other threads: on-CPU only". */
 const char *kymo__samples_chosen_what(const struct kymo__samples_chosen *chosen);
 

@@ -263,6 +263,23 @@ static void note_startup(const struct kymo_samples_report *report)
             left_out / 1e9, 100 * left_out / whole);
 }
 
+static void note_idle(const struct kymo_samples_report *report)
+{
+    const struct kymo__samples_sums *const sums = &report->sums;
+    if (sums->n_idle == 0)
+        return;
+    const struct kymo_samples_process *const p =
+        kymo_samples_get_process(report->set.samples, sums->longest_idle);
+    const double left_out = (double)sums->idle_ns;
+    put_note(report->tables[KYMO__SAMPLES_NOTES],
+             "Left out: %.3g s of %" PRIu32 " idle process%s, %.2g %% of the time, %s%" PRId64
+             " (%.100s); --idle shows %s.",
+             left_out / 1e9, sums->n_idle, sums->n_idle == 1 ? "" : "es",
+             100 * left_out / (left_out + (double)sums->whole.ns),
+             sums->n_idle == 1 ? "" : "most of it in ", p->pid, p->command,
+             sums->n_idle == 1 ? "it" : "them");
+}
+
 /* False without memory, or when the rounds cannot be read again. */
 static bool note_slow_steps(struct kymo_samples_report *report)
 {
@@ -316,6 +333,7 @@ bool kymo__samples_put_notes(struct kymo_samples_report *report)
     if (!note_slow_steps(report))
         return false;
     note_startup(report);
+    note_idle(report);
     note_no_frames(report);
     for (size_t i = 0; i < report->set.n_sources; i++) {
         const struct kymo__samples_source *const s = &report->set.sources[i];

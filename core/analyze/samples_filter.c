@@ -19,6 +19,7 @@ struct kymo__samples_chosen {
     uint32_t n_threads, n_processes;
     uint8_t *import_flags; /* by stack; NULL: start-up counts */
     uint64_t *first_ns;    /* by process: its first step begins; 0: it has none */
+    bool *has_steps;       /* by process: of its own */
     struct kymo__buf what;
 };
 
@@ -250,14 +251,17 @@ static kymo_status find_startup(struct kymo__samples_chosen *c, struct kymo__sam
     uint32_t *const spans_of = kymo__calloc((size_t)c->n_processes + 1, sizeof *spans_of);
     c->import_flags = kymo__samples_import_flags(set->samples);
     c->first_ns = kymo__calloc((size_t)c->n_processes + 1, sizeof *c->first_ns);
-    kymo_status status =
-        spans != NULL && spans_of != NULL && c->import_flags != NULL && c->first_ns != NULL
-            ? KYMO_OK
-            : no_memory();
+    c->has_steps = kymo__calloc((size_t)c->n_processes + 1, sizeof *c->has_steps);
+    kymo_status status = spans != NULL && spans_of != NULL && c->import_flags != NULL &&
+                                 c->first_ns != NULL && c->has_steps != NULL
+                             ? KYMO_OK
+                             : no_memory();
     if (status == KYMO_OK)
         status = kymo__samples_join_iterations(set, &all, spans, &slow);
     if (status == KYMO_OK)
         find_spans_of(set, spans, spans_of);
+    for (uint32_t i = 1; status == KYMO_OK && i <= c->n_processes; i++)
+        c->has_steps[i] = spans[i].n != 0;
     for (uint32_t i = 1; status == KYMO_OK && i <= c->n_processes; i++)
         c->first_ns[i] = spans_of[i] != 0 ? spans[spans_of[i]].items[0].begin_ns : 0;
     free_spans(spans, c->n_processes);
@@ -273,6 +277,18 @@ bool kymo__samples_is_startup(const struct kymo__samples_chosen *c, uint32_t pro
     if (c->first_ns[process] != 0)
         return at_ns < c->first_ns[process];
     return (c->import_flags[stack] & KYMO__IN_STARTUP) != 0;
+}
+
+bool kymo__samples_drops_idle(const struct kymo__samples_chosen *c,
+                              const struct kymo_samples_filter *filter)
+{
+    return c->mode == MODE_WALL && !c->is_idle && c->import_flags != NULL &&
+           filter->thread == NULL && filter->process == NULL && filter->rank == NULL;
+}
+
+bool kymo__samples_has_steps(const struct kymo__samples_chosen *c, uint32_t process)
+{
+    return c->has_steps != NULL && c->has_steps[process];
 }
 
 static kymo_status fill(struct kymo__samples_chosen *c, struct kymo__samples_set *set,
@@ -322,6 +338,7 @@ void kymo__samples_chosen_destroy(struct kymo__samples_chosen *c)
     kymo__buf_fini(&c->what);
     kymo__free(c->import_flags);
     kymo__free(c->first_ns);
+    kymo__free(c->has_steps);
     kymo__free(c->threads);
     kymo__free(c);
 }

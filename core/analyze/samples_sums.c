@@ -31,6 +31,10 @@ static bool is_shown(const struct kymo_samples_report *report, uint32_t location
     const kymo_samples *const s = report->set.samples;
     const uint32_t function = kymo_samples_get_location(s, location).function;
     const enum kymo_frame_kind kind = kymo_samples_get_function(s, function)->kind;
+    /* As in tracebacks, an import's time is that of the frame around importlib. */
+    if (!report->options.filter.startup && report->set.n_sources != 0 &&
+        kymo__is_importlib(kymo_samples_get_function(s, function)->file))
+        return false;
     return report->options.native || (kind != KYMO_FRAME_NATIVE && kind != KYMO_FRAME_KERNEL);
 }
 
@@ -144,6 +148,7 @@ static bool add_sample(struct kymo_samples_report *report, const struct kymo_sam
     if (cell == NULL)
         return false;
     kymo__samples_sum_add(&cell->sum, &one);
+    cell->squares += (double)ns * (double)ns / (double)n;
     cell->wants_ns += (seen->flags & KYMO_SAMPLE_WANTS_GIL) != 0 ? ns : 0;
     if (!is_chosen)
         return true;
@@ -184,7 +189,8 @@ kymo_status kymo__samples_sums_make(struct kymo_samples_report *report)
     sums->audits = kymo__calloc(n, sizeof(uint64_t));
     if (sums->snapshots == NULL || sums->audits == NULL)
         return no_memory();
-    return kymo__samples_visit(&report->set, NULL, take_round, report);
+    KYMO_TRY(kymo__samples_visit(&report->set, NULL, take_round, report));
+    return kymo__samples_drop_idle(report) ? KYMO_OK : no_memory();
 }
 
 void kymo__samples_sums_fini(struct kymo__samples_sums *sums)

@@ -148,23 +148,31 @@ static void put_function(kymo_table *table, const struct kymo_samples_function *
         kymo__put_string(table, kind_name(f->kind));
 }
 
+/* Functions, then locations: each line of top-level code is a row of its own, because it begins with line 1 of its file. */
 static bool put_functions(struct kymo_samples_report *report)
 {
     const kymo_samples *const s = report->set.samples;
     kymo_table *const table = report->tables[KYMO__SAMPLES_FUNCTIONS];
+    const uint32_t n_functions = kymo_samples_n_functions(s), n = kymo_samples_n_locations(s);
     struct making m;
     bool done = making_init(&m, report);
-    for (uint32_t i = 1; done && i <= kymo_samples_n_locations(s); i++)
-        m.of_location[i] = kymo_samples_get_location(s, i).function;
-    const struct kymo__samples_entities entities = {m.of_location, kymo_samples_n_functions(s)};
+    for (uint32_t i = 1; done && i <= n; i++) {
+        const uint32_t function = kymo_samples_get_location(s, i).function;
+        const char *const name = kymo_samples_get_function(s, function)->name;
+        m.of_location[i] = strcmp(name, "<module>") == 0 ? n_functions + i : function;
+    }
+    const struct kymo__samples_entities entities = {m.of_location, n_functions + n};
     struct kymo__samples_row *const rows = done ? kymo__samples_rows(report, &entities) : NULL;
     done = rows != NULL;
     for (uint32_t i = 0; done && i <= entities.n; i++) {
-        struct kymo_samples_function f = *kymo_samples_get_function(s, i);
+        const struct kymo_samples_location l = kymo_samples_get_location(
+            s, i > n_functions ? i - n_functions : 0); /* of top-level code */
+        struct kymo_samples_function f =
+            *kymo_samples_get_function(s, i > n_functions ? l.function : i);
         f.name = i == 0 ? no_frames : f.name;
         if (!has_row(&rows[i]) || !is_wanted(report, f.name))
             continue;
-        put_function(table, &f, f.first_line, false);
+        put_function(table, &f, i > n_functions ? l.line : f.first_line, false);
         kymo__samples_put_row(table, &report->sums, &rows[i], true);
     }
     kymo__free(rows);

@@ -39,6 +39,7 @@ struct kymo__samples_cell {
     uint32_t wait;          /* of those off the processors; else 0 */
     bool is_chosen; /* it counts; else it is there for the tables of waits and of the lock alone */
     struct kymo__samples_sum sum;
+    double squares;    /* of the weights */
     uint64_t wants_ns; /* waited for the interpreter lock */
 };
 
@@ -49,6 +50,8 @@ struct kymo__samples_sums {
     size_t n_slots;
     struct kymo__samples_sum whole; /* of those that count */
     double squares;                 /* of their weights */
+    uint64_t idle_ns;               /* left out: of idle processes */
+    uint32_t n_idle, longest_idle;  /* how many processes, and the one with most of it */
     uint64_t gc_ns;                 /* of those without frames, in garbage collection */
     uint32_t *folds; /* by stack of the logs: the stack without frames that are not shown */
     uint32_t n_folds;
@@ -70,6 +73,9 @@ struct kymo_samples_report {
 /* One pass over all rounds. KYMO_ENOMEM and what reading gives. */
 KYMO_WARN_UNUSED kymo_status kymo__samples_sums_make(struct kymo_samples_report *report);
 void kymo__samples_sums_fini(struct kymo__samples_sums *sums);
+
+/* In samples_idle.c: idle processes no longer count. False without memory. */
+KYMO_WARN_UNUSED bool kymo__samples_drop_idle(struct kymo_samples_report *report);
 
 /* What rows of a table are of: each frame of a stack has one. */
 struct kymo__samples_entities {

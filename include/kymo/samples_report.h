@@ -30,7 +30,12 @@ struct kymo_samples_filter {
      * that handle one.
      */
     const char *mode;
-    int idle; /* with "wall": all threads, all the time */
+    /*
+     * With "wall": all threads, all the time. Else a report leaves out idle processes where another one works and neither
+     * thread, rank, process nor `startup` is asked for: those on a CPU core for less than 5 % of their time that have no rank,
+     * or are workers of one, and count no steps. A note says how long they were.
+     */
+    int idle;
     /* The next four by the log of the process itself; where it has none, the last three by its parent's. */
     const char *range; /* threads that have a range open of this name, or that matches it where it has one of *?[ */
     const char *iterations; /* "slow", "7", "10..20", "10..", "..20": while one of these runs */
@@ -40,7 +45,11 @@ struct kymo_samples_filter {
     const char *rank;       /* a number: processes of this rank */
     /* A PID; "worker": workers of data loaders, "worker2" one of them; "main": all others; or a part of a command. */
     const char *process;
-    int startup; /* imports count that are made before the work begins; else they are left out, and a note says how long */
+    /*
+     * Imports before the work begins count, and importlib has its frames. Else these imports are left out, and a note says how
+     * long they took; the time of other imports is that of the frame around importlib.
+     */
+    int startup;
 };
 
 typedef struct kymo_samples_report kymo_samples_report;
@@ -73,6 +82,7 @@ KYMO_API void kymo_samples_report_destroy(kymo_samples_report *report);
 /*
  * Its tables, lent until it goes; NULL for a name it does not have.
  *   functions   function file line module kind samples self_ns total_ns share total_share error cpu gil waits
+ *               (top-level code has a row for each line that ran)
  *   lines       function file line module samples self_ns total_ns share total_share error cpu gil waits
  *   files       file samples self_ns total_ns share total_share error cpu gil waits
  *   modules     module, the same

@@ -340,7 +340,7 @@ def test_run_samples_the_program_and_what_it_starts(kymo, tmp_path):
     done = kymo("run", "--sample", "--", "sh", "-c", f"{shlex.quote(sys.executable)} family.py; exit $?")
     assert done.returncode == 5
     assert done.stderr.endswith("kymo: recorded samples; next: kymo report --samples sh.kymo\n")
-    report = json.loads(kymo("report", "sh.kymo", "--samples", "--json").stdout)
+    report = json.loads(kymo("report", "sh.kymo", "--samples", "--idle", "--json").stdout)
     assert "child_work" in [row["function"] for row in report["functions"]]
     assert len(report["processes"]) == 2
 
