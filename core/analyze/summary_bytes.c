@@ -7,7 +7,7 @@
 #include "analyze/archive.h"
 
 #define MAGIC "KYMOPART"
-enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 3 };
+enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 4 };
 
 static void *keep_block(struct kymo__lender *lender, size_t n, size_t size)
 {
@@ -58,7 +58,7 @@ HAS_SIZE(kymo__merged_work, 120);
 HAS_SIZE(kymo__gpu_range, 24);
 HAS_SIZE(kymo__iteration_merge, 272);
 HAS_SIZE(kymo__gpu_merge, 80);
-HAS_SIZE(kymo__merge, 832);
+HAS_SIZE(kymo__merge, 848);
 
 /* ---- sketches ---- */
 
@@ -654,6 +654,7 @@ static void content(struct archive *a)
     u64(a, &m->n_cut_off);
     u64(a, &m->n_unwound);
     u64(a, &m->n_async_dropped);
+    u64(a, &m->n_overlapping);
     iterations(a);
     gpu(a);
 }

@@ -97,6 +97,7 @@ static bool join_processes(struct joining *j)
     into->n_cut_off += from->n_cut_off;
     into->n_unwound += from->n_unwound;
     into->n_async_dropped += from->n_async_dropped;
+    into->n_overlapping += from->n_overlapping;
     return true;
 }
 

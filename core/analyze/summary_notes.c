@@ -112,6 +112,8 @@ kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m)
               "had begun when events were lost; how long is not known.");
     put_count(table, m->merge->n_unwound, "range", "left open inside another, ended with that one.");
     put_count(table, m->merge->n_orphans, "end", "without a begin: left out.");
+    put_count(table, m->merge->n_overlapping, "range",
+              "without self time and not in the call tree: they overlap others of their thread.");
     put_count(table, m->merge->n_async_dropped, "end",
               "of an async range had to go unmatched: too many wait for their other end.");
     put_iteration_notes(table, &m->merge->iterations);

@@ -259,6 +259,31 @@ static kymo_status prepare_sites(struct kymo__export *x)
     return is_complete ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for %u names", n);
 }
 
+static bool lane_is_before(const void *a, const void *b)
+{
+    const struct kymo_lane_info *x = (*(struct kymo__export_lane *const *)a)->info,
+                                *y = (*(struct kymo__export_lane *const *)b)->info;
+    return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
+}
+
+/* In an imported trace, lanes with one tid are of one thread; in a recording, a tid may have been given again. */
+static bool find_first_lanes(struct kymo__export *x)
+{
+    if (x->process->source[0] == '\0')
+        return true;
+    struct kymo__export_lane **lanes = kymo__calloc((size_t)x->process->n_lanes + 1, sizeof *lanes);
+    size_t n = 0;
+    for (uint32_t i = 0; lanes != NULL && i < x->process->n_lanes; i++)
+        if (x->lanes[i].info->kind == KYMO_LANE_THREAD)
+            lanes[n++] = &x->lanes[i];
+    const bool done = lanes != NULL && kymo__sort_runs(lanes, n, sizeof *lanes, lane_is_before);
+    for (size_t i = 1; done && i < n; i++)
+        if (lanes[i]->info->tid == lanes[i - 1]->info->tid)
+            lanes[i]->first = lanes[i - 1]->first != NULL ? lanes[i - 1]->first : lanes[i - 1];
+    kymo__free(lanes);
+    return done;
+}
+
 static kymo_status prepare_lanes(struct kymo__export *x)
 {
     const uint32_t n = x->process->n_lanes;
@@ -270,7 +295,7 @@ static kymo_status prepare_lanes(struct kymo__export *x)
         x->lanes[i].last_ns =
             x->origin_ns; /* so that no event, whatever its stamp, lies before the origin */
     }
-    return KYMO_OK;
+    return find_first_lanes(x) ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for %u threads", n);
 }
 
 static void forget_process(struct kymo__export *x)

@@ -201,6 +201,8 @@ struct kymo__export_lane {
     struct kymo__payload next; /* of the range that begins next, where `repeat` is set */
     uint64_t last_ns;          /* of the latest event */
     const struct kymo_lane_info *info;
+    /* The first lane of the thread, where this is a further one, of ranges that overlap others; else NULL. */
+    const struct kymo__export_lane *first;
     struct kymo__buf held; /* the format's: ranges that wait to be written */
     void *own;             /* the format's; freed with kymo__free */
 };

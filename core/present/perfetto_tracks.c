@@ -136,26 +136,11 @@ kymo_status kymo__perfetto_process(struct kymo__export *x)
 
 /* ---- lanes ---- */
 
-/*
- * An imported thread may have several lanes, for ranges that overlap. Its number can be on one track, below which the
- * others are. NULL: `lane` is the first.
- */
-static const struct kymo__export_lane *first_of_thread(const struct kymo__export *x,
-                                                       const struct kymo__export_lane *lane)
-{
-    enum { MAX_SEARCH = 4096 };
-    if (x->process->source[0] == '\0')
-        return NULL;
-    for (uint32_t i = 0; i < lane->info->lane && i < MAX_SEARCH; i++)
-        if (x->lanes[i].info->kind == KYMO_LANE_THREAD && x->lanes[i].info->tid == lane->info->tid)
-            return &x->lanes[i];
-    return NULL;
-}
-
+/* The number of a thread can be on one track, below which the tracks of its further lanes are. */
 static void put_thread_track(struct kymo__export *x, const struct kymo__export_lane *lane)
 {
     struct kymo__buf *buf = &x->texts;
-    const struct kymo__export_lane *first = first_of_thread(x, lane);
+    const struct kymo__export_lane *first = lane->first;
     const char *name = lane->info->name;
     pb_uint(buf, TRACK_UUID, lane_uuid(x, lane));
     if (first != NULL) {

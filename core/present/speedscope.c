@@ -13,6 +13,8 @@
  * A stream of a GPU is a profile, too, whose frames are work. Speedscope wants frames within frames; work that overlaps
  * other work without lying in it is left out, and the profile's name, which then stands last, says how much that is.
  *
+ * Ranges that overlap others of an imported thread are a profile of their own, whose name says so.
+ *
  * A profile is one piece of the file, so the lanes of a process come one after the other. Frames get their numbers when
  * they are first used and are written last; they are all that is remembered. Every open frame is closed by somebody:
  * by its end, by a gap, or when its lane is done.
@@ -113,6 +115,8 @@ static void put_profile_name(struct kymo__export *x, const struct kymo__export_l
     else
         kymo__buf_printf(&name, ", %s %lld", info->name[0] != '\0' ? info->name : "thread",
                          (long long)info->tid);
+    if (lane->first != NULL)
+        kymo__buf_puts(&name, " (overlapping)");
     if (n_left_out != 0)
         kymo__buf_printf(&name, " (%llu overlapping left out)", (unsigned long long)n_left_out);
     buf->failed |= name.failed;

@@ -160,7 +160,9 @@ static void put_range(struct kymo__export *x, const struct kymo__export_lane *la
         .parent = frame[-1].id,
         .start_ns = range->start_ns - x->origin_ns,
         .duration_ns = duration_ns,
-        .self_ns = duration_ns - KYMO__MIN(frame->children_ns, duration_ns),
+        .self_ns = lane->first != NULL && duration_ns != KYMO__DB_UNKNOWN
+                       ? 0 /* the time counts for those that it overlaps */
+                       : duration_ns - KYMO__MIN(frame->children_ns, duration_ns),
         .thread = thread_of(x, lane->info->lane),
         .site = kymo__db_site(x, db_of(x), range->site),
         .depth = (uint32_t)depth,

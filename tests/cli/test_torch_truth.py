@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import sqlite3
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 import rank_logs
-from built import Finished
+from built import Finished, cached
 from page_decoder import Page
+
+WITH_STACK = Path(__file__).parent.parent / "data" / "torch" / "with_stack.json.gz"
 
 
 def span(name: str, at: float, lasts: float, category: str = "cpu_op", **more: Any) -> dict[str, Any]:
@@ -48,6 +53,51 @@ def test_stacks_count_each_nanosecond_once(annotated: Path, kymo: Callable[..., 
     picture = kymo("export", annotated, "--to", "flamegraph", "-o", "-").stdout
     assert "1.00 ms in ranges of 1 process and 1 thread" in picture
     assert "Ranges that overlap others of their thread are not shown." in picture
+
+
+def covered_ns(path: Path) -> int:
+    """Time in which at least one range of a thread is open."""
+    threads = defaultdict(list)
+    for event in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]:
+        if event["ph"] == "X" and event["cat"] in ("cpu_op", "user_annotation", "python_function"):
+            threads[event["tid"]].append((round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000)))
+    total = 0
+    for spans in threads.values():
+        done = 0
+        for begin, end in sorted(spans):
+            total += max(0, end - max(begin, done))
+            done = max(done, end)
+    return total
+
+
+def test_self_times_of_a_thread_add_up_to_its_time(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+    """A trace of torch.profiler with stacks: annotations overlap the frames that enter and leave them."""
+    told = json.loads(kymo("report", WITH_STACK, "--tree", "--threads", "--json").stdout)
+    expected = pytest.approx(covered_ns(WITH_STACK), abs=2000)
+    assert sum(row["self_ns"] for row in told["ranges"]) == expected
+    assert sum(row["self_ns"] for row in told["threads"]) == expected
+    assert sum(row["self_ns"] for row in told["tree"]) == expected
+    assert sum(row["total_ns"] for row in told["tree"] if row["depth"] == 0) == expected
+    assert any("they overlap others of their thread" in text for text in told["warnings"])
+    assert sum(row["count"] for row in told["ranges"] if row["name"] in ("forward", "backward")) == 4
+
+    assert kymo("report", WITH_STACK, "--html", "page.html").returncode == 0
+    boxes = Page(tmp_path / "page.html").table("tree")  # the flame graph
+    assert sum(row["total_ns"] for row in boxes if row["depth"] == 0) == expected
+
+
+@pytest.mark.skipif(cached("SQLITE_FOUND") != "1", reason="built without SQLite")
+def test_self_times_add_up_in_a_database(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+    assert kymo("export", WITH_STACK, "--to", "sqlite", "-o", "x.db").returncode == 0
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        (total,) = db.execute("SELECT sum(self_ns) FROM range").fetchone()
+    assert total == pytest.approx(covered_ns(WITH_STACK), abs=2000)
+
+
+def test_profiles_of_speedscope_name_what_overlaps(annotated: Path, kymo: Callable[..., Finished]) -> None:
+    profiles = json.loads(kymo("export", annotated, "--to", "speedscope", "-o", "-").stdout)["profiles"]
+    names = [profile["name"] for profile in profiles if "GPU" not in profile["name"]]
+    assert [name.endswith(" (overlapping)") for name in names] == [False, True]
 
 
 def steps(first: int, n: int) -> list[dict[str, Any]]:
