@@ -213,26 +213,38 @@ static bool break_down_groups(struct kymo__device_rows *rows, struct parts *p,
 
 /* ---- ranges ---- */
 
-/* The windows of one name are `windows[first]` and the following. */
+struct touched {
+    uint32_t name, range;
+};
+
+/* The ranges of a process by name, and those of them that the device at hand has work of. */
 struct range_names {
     struct kymo__names names;
     uint32_t *name_of; /* by range; KYMO__NO_NAME: a call of a runtime, which tells nothing */
     uint64_t *end_ns; /* by range: its own, or of the last work launched in it; 0: it launched none */
-    struct kymo__interval *windows;
-    size_t *first; /* by name; one more behind the last */
+    uint32_t *part_of; /* by name; KYMO__NO_INDEX: none of its ranges is touched */
+    struct touched *touched;
+    size_t n_touched, touched_cap;
+    struct kymo__interval *windows; /* of the touched ranges, those of a name united */
+    size_t windows_cap;
 };
 
-static void free_range_names(struct range_names *r)
+static void range_names_fini(struct range_names *r)
 {
     kymo__names_fini(&r->names);
     kymo__free(r->name_of);
     kymo__free(r->end_ns);
+    kymo__free(r->part_of);
+    kymo__free(r->touched);
     kymo__free(r->windows);
-    kymo__free(r->first);
 }
 
-static bool name_ranges(struct range_names *r, const struct kymo__work_set *set)
+static bool range_names_init(struct range_names *r, const struct kymo__work_set *set)
 {
+    r->name_of = kymo__calloc(set->n_ranges + 1, sizeof *r->name_of);
+    r->end_ns = kymo__calloc(set->n_ranges + 1, sizeof *r->end_ns);
+    if (r->name_of == NULL || r->end_ns == NULL)
+        return false;
     for (size_t i = 0; i < set->n_ranges; i++) {
         const struct kymo_site_info *site =
             kymo_recording_site(set->recording, set->process->index, set->ranges[i].site);
@@ -243,55 +255,87 @@ static bool name_ranges(struct range_names *r, const struct kymo__work_set *set)
         if (r->name_of[i] == KYMO__NO_NAME)
             return false;
     }
+    r->part_of = kymo__alloc((r->names.n + 1) * sizeof *r->part_of);
+    if (r->part_of != NULL)
+        memset(r->part_of, 0xff, (r->names.n + 1) * sizeof *r->part_of);
+    return r->part_of != NULL;
+}
+
+/* The window of the range goes to `end_ns` at least. */
+static bool touch(struct range_names *r, uint32_t range, uint64_t end_ns)
+{
+    if (r->name_of[range] == KYMO__NO_NAME)
+        return true;
+    if (r->end_ns[range] == 0) {
+        if (!kymo__grow(&r->touched, &r->touched_cap, r->n_touched + 1, sizeof *r->touched))
+            return false;
+        r->touched[r->n_touched++] = (struct touched){r->name_of[range], range};
+    }
+    r->end_ns[range] = KYMO__MAX(r->end_ns[range], end_ns);
     return true;
 }
 
-/* How long each range's window goes, on this device. */
-static void find_ends(struct range_names *r, const struct parts *p)
+/* How long each range's window goes, on this device; a host has all ranges, a device those that launched for it. */
+static bool find_ends(struct range_names *r, const struct parts *p)
 {
     const struct kymo__work_set *set = p->set;
-    for (size_t i = 0; i < set->n_ranges; i++)
-        r->end_ns[i] = p->device->device < 0 ? set->ranges[i].end_ns : 0;
+    for (size_t i = 0; p->device->device < 0 && i < set->n_ranges; i++)
+        if (!touch(r, (uint32_t)i, set->ranges[i].end_ns))
+            return false;
     for (size_t i = 0; i < p->device->n_work; i++) {
         const struct kymo__work *work = &p->device->work[i];
         if (work->launch == KYMO__NO_INDEX || work->class == KYMO__IGNORED)
             continue;
         for (uint32_t at = set->launches[work->launch].range; at != KYMO__NO_INDEX;
-             at = set->ranges[at].parent) {
-            const uint64_t own = KYMO__MAX(r->end_ns[at], set->ranges[at].end_ns);
-            r->end_ns[at] = KYMO__MAX(own, work->end_ns);
-        }
+             at = set->ranges[at].parent)
+            if (!touch(r, at, KYMO__MAX(set->ranges[at].end_ns, work->end_ns)))
+                return false;
     }
+    return true;
 }
 
-/* Put the windows of each name behind one another, and unite those of each. */
+static bool touched_is_before(const void *a, const void *b)
+{
+    const struct touched *x = a, *y = b;
+    return x->name != y->name ? x->name < y->name : x->range < y->range;
+}
+
+/* A part for each name, with its windows united. */
 static bool make_windows(struct range_names *r, struct parts *p)
 {
-    const struct kymo__work_set *set = p->set;
-    for (size_t i = 0; i < set->n_ranges; i++)
-        if (r->name_of[i] != KYMO__NO_NAME)
-            r->first[r->name_of[i] + 1]++;
-    for (size_t name = 0; name < r->names.n; name++)
-        r->first[name + 1] += r->first[name];
-    size_t *next = kymo__alloc((r->names.n + 1) * sizeof *next);
-    if (next == NULL)
+    if (r->n_touched == 0)
+        return true;
+    if (!kymo__grow(&r->windows, &r->windows_cap, r->n_touched, sizeof *r->windows) ||
+        !kymo__sort_runs(r->touched, r->n_touched, sizeof *r->touched, touched_is_before))
         return false;
-    memcpy(next, r->first, (r->names.n + 1) * sizeof *next);
-    for (size_t i = 0; i < set->n_ranges; i++)
-        if (r->name_of[i] != KYMO__NO_NAME)
-            r->windows[next[r->name_of[i]]++] = (struct kymo__interval){
-                set->ranges[i].begin_ns, KYMO__MAX(r->end_ns[i], set->ranges[i].begin_ns)};
-    kymo__free(next);
-    for (size_t name = 0; name < r->names.n; name++) {
-        size_t n = r->first[name + 1] - r->first[name];
+    for (size_t i = 0; i < r->n_touched; i++) {
+        const uint32_t range = r->touched[i].range;
+        const uint64_t begin_ns = p->set->ranges[range].begin_ns;
+        r->windows[i] = (struct kymo__interval){begin_ns, KYMO__MAX(r->end_ns[range], begin_ns)};
+    }
+    for (size_t i = 0, n; i < r->n_touched; i += n) {
+        const uint32_t name = r->touched[i].name;
+        for (n = 1; i + n < r->n_touched && r->touched[i + n].name == name;)
+            n++;
+        size_t n_windows = n;
+        r->part_of[name] = (uint32_t)p->n;
         struct part *part = NULL;
-        if (!kymo__intervals_unite(r->windows + r->first[name], &n) ||
-            (part = add_part(p, r->windows + r->first[name], n)) == NULL)
+        if (!kymo__intervals_unite(r->windows + i, &n_windows) ||
+            (part = add_part(p, r->windows + i, n_windows)) == NULL)
             return false;
         part->text = r->names.names[name].text;
         part->len = r->names.names[name].len;
     }
     return true;
+}
+
+static void forget_touched(struct range_names *r)
+{
+    for (size_t i = 0; i < r->n_touched; i++) {
+        r->end_ns[r->touched[i].range] = 0;
+        r->part_of[r->touched[i].name] = KYMO__NO_INDEX;
+    }
+    r->n_touched = 0;
 }
 
 /* Work goes to each name around its launch, once. */
@@ -300,13 +344,13 @@ static void add_launched(struct parts *p, const struct range_names *r)
     const struct kymo__work_set *set = p->set;
     for (size_t i = 0; i < p->device->n_work; i++) {
         const struct kymo__work *work = &p->device->work[i];
-        if (work->launch == KYMO__NO_INDEX)
+        if (work->launch == KYMO__NO_INDEX || work->class == KYMO__IGNORED)
             continue;
         for (uint32_t at = set->launches[work->launch].range; at != KYMO__NO_INDEX;
              at = set->ranges[at].parent) {
             if (r->name_of[at] == KYMO__NO_NAME)
                 continue;
-            struct part *part = &p->parts[r->name_of[at]];
+            struct part *part = &p->parts[r->part_of[r->name_of[at]]];
             if (part->last_work != i + 1)
                 add_work(part, work);
             part->last_work = i + 1;
@@ -354,27 +398,16 @@ static bool row_is_before(const void *a, const void *b)
     return x->span_ns - x->atoms.ns[0] > y->span_ns - y->atoms.ns[0];
 }
 
-static bool break_down_ranges(struct kymo__device_rows *rows, struct parts *p)
+static bool break_down_ranges(struct kymo__device_rows *rows, struct parts *p, struct range_names *r)
 {
-    const size_t n = p->set->n_ranges, n_before = rows->n;
-    struct range_names r = {
-        .name_of = kymo__calloc(n + 1, sizeof *r.name_of),
-        .end_ns = kymo__calloc(n + 1, sizeof *r.end_ns),
-        .windows = kymo__calloc(n + 1, sizeof *r.windows),
-        .first = kymo__calloc(n + 2, sizeof *r.first),
-    };
-    bool done = r.name_of != NULL && r.end_ns != NULL && r.windows != NULL && r.first != NULL &&
-                name_ranges(&r, p->set);
-    if (done) {
-        find_ends(&r, p);
-        done = make_windows(&r, p);
-    }
+    const size_t n_before = rows->n;
+    bool done = find_ends(r, p) && make_windows(r, p);
     if (done && p->device->device < 0)
         add_host_time(p);
     else if (done)
-        add_launched(p, &r);
+        add_launched(p, r);
     done = done && put_rows(rows, p, KYMO__WINDOW_SPAN, false);
-    free_range_names(&r);
+    forget_touched(r);
     return done && (rows->n == n_before || kymo__sort_runs(rows->rows + n_before, rows->n - n_before,
                                                            sizeof *rows->rows, row_is_before));
 }
@@ -388,7 +421,9 @@ bool kymo__by_rows_make(struct kymo__device_rows *rows, const struct kymo__work_
     uint32_t *const part_of_lane =
         by == KYMO__BY_STREAM ? kymo__calloc((size_t)set->process->n_lanes + 1, sizeof *part_of_lane)
                               : NULL;
-    bool done = by != KYMO__BY_STREAM || part_of_lane != NULL;
+    struct range_names ranges = {0};
+    bool done = (by != KYMO__BY_STREAM || part_of_lane != NULL) &&
+                (by != KYMO__BY_RANGE || range_names_init(&ranges, set));
     for (size_t d = 0; done && d < set->n_devices; d++) {
         const bool is_span = window == KYMO__WINDOW_SPAN;
         struct parts p = {.set = set,
@@ -399,7 +434,7 @@ bool kymo__by_rows_make(struct kymo__device_rows *rows, const struct kymo__work_
         if (by == KYMO__BY_STEP)
             done = break_down_steps(rows, &p);
         else if (by == KYMO__BY_RANGE)
-            done = break_down_ranges(rows, &p);
+            done = break_down_ranges(rows, &p, &ranges);
         else if (by == KYMO__BY_STREAM)
             done = break_down_streams(rows, &p, window, part_of_lane);
         else if (by == KYMO__BY_GROUP)
@@ -407,5 +442,6 @@ bool kymo__by_rows_make(struct kymo__device_rows *rows, const struct kymo__work_
         kymo__free(p.parts);
     }
     kymo__free(part_of_lane);
+    range_names_fini(&ranges);
     return done;
 }

@@ -152,6 +152,10 @@ def trace_by_devices(path: Path, n: int) -> None:
     write_trace(path, [event for i in range(n) for event in launched(i, i, 7)])
 
 
+def trace_by_devices_in_ranges(path: Path, n: int) -> None:
+    write_trace(path, [event for i in range(n) for event in [span(f"op{i % 50}", 10 * i, 4), *launched(i, i, 7)]])
+
+
 def trace_by_streams(path: Path, n: int) -> None:
     write_trace(path, [event for i in range(n) for event in launched(i, 0, i)])
 
@@ -170,6 +174,7 @@ GROWTH = [
     (trace_by_depth, ".json", 10_000, "report {} --html {out}"),
     (trace_by_devices, ".json", 2000, "report {} --gpu"),
     (trace_by_devices, ".json", 2000, "breakdown {} --by stream"),
+    (trace_by_devices_in_ranges, ".json", 2000, "breakdown {} --by range"),
     (trace_by_streams, ".json", 2000, "report {} --gpu"),
     (stacks_by_depth, ".speedscope.json", 5000, "report {} --samples"),
     (stacks_by_depth, ".speedscope.json", 5000, "export {} --to callgrind -o {out}"),
