@@ -85,6 +85,44 @@ static bool has_readings(const struct kymo_energy_report *report)
     return false;
 }
 
+/* A member's time in no phase, as a phase of its own. */
+static bool add_no_phase(struct kymo_energy_report *report, uint32_t member, uint32_t key,
+                         struct kymo__time_set *phases)
+{
+    if (phases->n == 0)
+        return true;
+    if (!kymo__time_set_settle(phases) ||
+        kymo__energy_window(report, member, KYMO__ENERGY_PHASE, key) == NULL)
+        return false;
+    /* Both are there now, so that neither moves. */
+    struct kymo__energy_window *none = kymo__energy_window(report, member, KYMO__ENERGY_PHASE, key),
+                               *run = kymo__energy_window(report, member, KYMO__ENERGY_RUN, 0);
+    return none != NULL && run != NULL && kymo__time_set_add_between(&none->set, &run->set, phases);
+}
+
+static bool add_no_phases(struct kymo_energy_report *report)
+{
+    struct kymo__time_set *const sets = kymo__calloc(report->n_members + 1, sizeof *sets);
+    static const char name[] = "(no phase)";
+    const uint32_t key = kymo__names_number(&report->names, name, sizeof name - 1);
+    bool is_done = sets != NULL && key != KYMO__NO_NAME, is_too_many = false;
+    for (size_t i = 0; is_done && i < report->n_windows; i++)
+        if (report->windows[i].by == KYMO__ENERGY_PHASE)
+            is_done = kymo__time_set_unite(&sets[report->windows[i].member], &report->windows[i].set);
+    for (uint32_t i = 0; is_done && i < report->n_members; i++)
+        is_done = add_no_phase(report, i, key, &sets[i]);
+    for (size_t i = 0; is_done && i < report->n_windows; i++)
+        is_too_many |= report->windows[i].by == KYMO__ENERGY_PHASE && report->windows[i].is_too_many;
+    for (size_t i = 0; is_done && i < report->n_windows; i++)
+        report->windows[i].is_too_many |= is_too_many &&
+                                          report->windows[i].by == KYMO__ENERGY_PHASE &&
+                                          report->windows[i].key == key;
+    for (size_t i = 0; sets != NULL && i < report->n_members; i++)
+        kymo__time_set_fini(&sets[i]);
+    kymo__free(sets);
+    return is_done;
+}
+
 static kymo_status make(struct kymo_energy_report *report, kymo_recording *const *recordings,
                         size_t n, const struct kymo_energy_report_options *options)
 {
@@ -105,6 +143,8 @@ static kymo_status make(struct kymo_energy_report *report, kymo_recording *const
     for (size_t i = 0; i < report->n_windows; i++)
         if (!kymo__time_set_settle(&report->windows[i].set))
             return no_memory();
+    if (!add_no_phases(report))
+        return no_memory();
     KYMO_TRY(kymo__energy_make_tables(report));
     if (options->strategy != NULL)
         KYMO_TRY(kymo__energy_make_itwinai(report));

@@ -28,6 +28,27 @@ bool kymo__time_set_unite(struct kymo__time_set *into, const struct kymo__time_s
     return true;
 }
 
+bool kymo__time_set_add_between(struct kymo__time_set *into, const struct kymo__time_set *whole,
+                                const struct kymo__time_set *holes)
+{
+    size_t hole = 0;
+    for (size_t i = 0; i < whole->n; i++) {
+        uint64_t at_ns = whole->parts[i].begin_ns;
+        const uint64_t end_ns = whole->parts[i].end_ns;
+        for (; hole < holes->n && holes->parts[hole].begin_ns < end_ns; hole++) {
+            const struct kymo__interval *const h = &holes->parts[hole];
+            if (h->begin_ns > at_ns && !kymo__time_set_add(into, at_ns, h->begin_ns))
+                return false;
+            at_ns = KYMO__MAX(at_ns, h->end_ns);
+            if (h->end_ns > end_ns)
+                break; /* it goes on in the next part */
+        }
+        if (!kymo__time_set_add(into, at_ns, end_ns))
+            return false;
+    }
+    return true;
+}
+
 bool kymo__time_set_settle(struct kymo__time_set *set)
 {
     return kymo__intervals_unite(set->parts, &set->n);

@@ -39,6 +39,10 @@ KYMO_WARN_UNUSED bool kymo__time_set_unite(struct kymo__time_set *into,
                                            const struct kymo__time_set *from);
 /* Put it in order, each moment once. False without memory. */
 KYMO_WARN_UNUSED bool kymo__time_set_settle(struct kymo__time_set *set);
+/* Add what is in `whole` and not in `holes`; both are settled. */
+KYMO_WARN_UNUSED bool kymo__time_set_add_between(struct kymo__time_set *into,
+                                                 const struct kymo__time_set *whole,
+                                                 const struct kymo__time_set *holes);
 void kymo__time_set_fini(struct kymo__time_set *set);
 
 /* ---- energy_readings.c ---- */
