@@ -23,8 +23,9 @@ def counts(path: Path) -> dict[str, int]:
 
 def events(path: Path, kind: str) -> list[Event]:
     """The "range" or "iteration" events in the order of their begins."""
-    with tempfile.NamedTemporaryFile("r", newline="") as file:
-        kymo.load(path).export("csv", file.name)
+    with tempfile.TemporaryDirectory() as folder:
+        kymo.load(path).export("csv", f"{folder}/events.csv")
+        file = Path(folder, "events.csv").read_text().splitlines()
         rows = [row for row in csv.DictReader(file) if row["kind"] == kind]
     found = [(row["name"], int(row["start_ns"]), int(row["start_ns"]) + int(row["duration_ns"])) for row in rows]
     return sorted(found, key=lambda event: event[1])
