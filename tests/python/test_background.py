@@ -103,7 +103,8 @@ def test_a_path_may_have_anything_in_it(tmp_path):
     folder = tmp_path / "a 'b' \\n \\c %d $HOME\nnext line"
     folder.mkdir()
     trace = folder / "none.pt.trace.json"
-    trace.write_text('{"schemaVersion": 1, "traceEvents": []}')
+    operator = '{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+    trace.write_text(f'{{"schemaVersion": 1, "traceEvents": [{operator}]}}')
     _background.run(["artifacts", str(trace), "-o", str(folder), "--only", "trace", "--move"])
     _background.wait()
     assert [path.name for path in folder.iterdir()] == ["none.pt.trace.json.gz"]
