@@ -350,8 +350,8 @@ def test_a_comparison_is_the_command_s(opened, folder):
     assert view.locator(".verdict").inner_text() == told["summary"]
     rows = cells(view.locator("table").first)
     names = [row[0] for row in rows]
-    assert names[1:] == [row["name"] for row in told["regions"]]
-    verdicts = {row["name"]: row["verdict"] for row in told["regions"]}
+    verdicts = {row["name"]: row["verdict"] for row in [*told["regions"], *told["program"]]}
+    assert names[1:] == list(verdicts)
     assert {row[0]: row[6] for row in rows[1:]} == verdicts
     view.get_by_role("button", name="forward", exact=True).click()
     assert view.get_by_role("heading", name="Times of forward").is_visible()
