@@ -23,5 +23,6 @@ def test_without_a_gpu_it_shows_a_trace():
     assert why.endswith("is not here, so nothing can be launched.") or why == (
         "There is no GPU here, so nothing can be launched."
     )
-    assert "\n## recmetrics_update ##  " in done.stdout
-    assert "record it as a CUDA graph" in done.stdout.splitlines()[-1]
+    assert "\naten::eq  " in done.stdout
+    # The GPU waits for 71 % of this range's time for the host, and for 26 % for launches.
+    assert "recmetrics_update" not in done.stdout
