@@ -411,6 +411,7 @@ struct kymo__process_walk {
     uint64_t n_orphans;                           /* ends without a begin */
     uint64_t n_cut_off;                           /* begun before a gap: their ends are not known */
     uint64_t n_unwound;                           /* ended by the end of an outer one */
+    uint64_t n_too_deep;                          /* begun while no frame was to be had */
     const struct kymo__walk_tap *tap;             /* NULL: nobody else listens */
     void *tap_ctx;
     uint64_t n_words_done;

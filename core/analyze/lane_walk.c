@@ -47,6 +47,7 @@ static bool has_room(struct kymo__process_walk *walk, struct kymo__lane_walk *la
     *status = KYMO_OK;
     if (lane->n_too_deep != 0 || (is_full && walk->n_frames > MAX_FRAMES)) {
         lane->n_too_deep++;
+        walk->n_too_deep++;
         return false;
     }
     if (!kymo__grow(&lane->frames, &lane->frames_cap, lane->n_frames + 1, sizeof *lane->frames)) {

@@ -191,7 +191,7 @@ struct kymo__merge {
     size_t n_told, told_cap;
     struct kymo__left_out *left_out;
     size_t n_left_out, left_out_cap;
-    uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped, n_overlapping;
+    uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped, n_overlapping, n_too_deep;
     struct kymo__iteration_merge iterations;
     struct kymo__gpu_merge gpu;
 };

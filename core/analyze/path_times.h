@@ -35,6 +35,7 @@ struct kymo__stacks {
     uint64_t n_processes[KYMO__N_SIDES], n_threads[KYMO__N_SIDES], lost_events[KYMO__N_SIDES];
     bool has_async; /* async ranges were met, which no stack can hold */
     bool has_overlaps; /* so were ranges that overlap others of their thread: in a stack, time would count twice */
+    uint64_t n_too_deep; /* ranges left out, being nested too deep */
     uint64_t n_words_done;
 };
 

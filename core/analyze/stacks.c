@@ -200,6 +200,7 @@ static kymo_status add_walked(struct adding *adding)
     stacks->n_processes[adding->side] += n_threads != 0;
     stacks->n_threads[adding->side] += n_threads;
     stacks->has_async |= walk->async != NULL || walk->pending.n != 0;
+    stacks->n_too_deep += walk->n_too_deep;
     stacks->lost_events[adding->side] += walk->info->lost_events;
     return done ? KYMO_OK : no_memory();
 }

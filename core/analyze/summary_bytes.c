@@ -655,6 +655,7 @@ static void content(struct archive *a)
     u64(a, &m->n_unwound);
     u64(a, &m->n_async_dropped);
     u64(a, &m->n_overlapping);
+    u64(a, &m->n_too_deep);
     iterations(a);
     gpu(a);
 }

@@ -98,6 +98,7 @@ static bool join_processes(struct joining *j)
     into->n_unwound += from->n_unwound;
     into->n_async_dropped += from->n_async_dropped;
     into->n_overlapping += from->n_overlapping;
+    into->n_too_deep += from->n_too_deep;
     return true;
 }
 

@@ -355,6 +355,7 @@ static bool add_process(struct adding *adding)
     merge->n_orphans += walk->n_orphans;
     merge->n_cut_off += walk->n_cut_off;
     merge->n_unwound += walk->n_unwound;
+    merge->n_too_deep += walk->n_too_deep;
     merge->n_async_dropped += walk->pending.n_dropped;
     return map_names(adding) && add_by_name(adding) && add_lanes(adding) &&
            add_process_rows(adding) && add_open_async(adding) &&

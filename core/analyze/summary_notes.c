@@ -114,6 +114,7 @@ kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m)
     put_count(table, m->merge->n_orphans, "end", "without a begin: left out.");
     put_count(table, m->merge->n_overlapping, "range",
               "without self time and not in the call tree: they overlap others of their thread.");
+    put_count(table, m->merge->n_too_deep, "range", "nested too deep: left out.");
     put_count(table, m->merge->n_async_dropped, "end",
               "of an async range had to go unmatched: too many wait for their other end.");
     put_iteration_notes(table, &m->merge->iterations);

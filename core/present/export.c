@@ -52,6 +52,8 @@ bool kymo__export_lane_grow(struct kymo__export *x, struct kymo__export_lane *la
 {
     if (lane->n_open >= KYMO__MAX_OPEN) {
         lane->n_too_deep++;
+        if (x->options->n_too_deep != NULL)
+            ++*x->options->n_too_deep;
         return false;
     }
     if (kymo__grow(&lane->open, &lane->cap_open, lane->n_open + 1, sizeof lane->open[0]))

@@ -109,6 +109,8 @@ kymo_status kymo__stack_export_init(struct kymo__stack_export *e, struct kymo__e
     };
     KYMO_TRY(take_by(&e->options, wants->by));
     KYMO_TRY(read_all(e, wants, recordings, n));
+    if (wants->n_too_deep != NULL)
+        *wants->n_too_deep += e->stacks.n_too_deep;
     return put_in_order(e, compare);
 }
 

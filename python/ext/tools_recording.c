@@ -277,7 +277,8 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     const char *format;
     int fd;
     PyObject *baseline, *chosen;
-    struct kymo_export_options options = {0};
+    uint64_t n_too_deep = 0;
+    struct kymo_export_options options = {.n_too_deep = &n_too_deep};
     struct kymo_samples_filter samples = {0};
     if (!PyArg_ParseTuple(args, "sizOpO:export", &format, &fd, &options.by, &baseline,
                           &options.calls, &chosen))
@@ -303,6 +304,10 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     leave_baseline(object, baseline);
     if (status != KYMO_OK)
         return tools_raise(state_of(object), status);
+    if (n_too_deep != 0 &&
+        PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "ranges left out, nested too deep: %llu",
+                         (unsigned long long)n_too_deep) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 

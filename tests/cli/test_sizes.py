@@ -16,6 +16,8 @@ import pytest
 from built import Finished, cached
 
 SITES = 2**20  # ids of ranges have 20 bits
+MAX_OPEN = 2**20
+EACH = ("perfetto", "chrome", "kineto", "csv", "speedscope", "sqlite")
 
 
 class Size(NamedTuple):
@@ -58,6 +60,8 @@ FILES = (
     "export {} --to callgrind -o {out}",
     *(["export {} --to sqlite -o {out}"] if cached("SQLITE_FOUND") == "1" else []),
 )
+# These have each range, within MAX_OPEN others at most.
+EVENTS = [command for command in FILES if command.split()[:3:2] == ["export", "--to"] and command.split()[3] in EACH]
 # These say that what they are about is not there.
 ABSENT = {
     "report {} --epochs": "epochs",
@@ -95,6 +99,8 @@ def test_every_command_answers(sized: tuple[str, Path], kymo: Callable[..., Fini
             assert done.returncode == 2, command
             continue
         assert done.returncode == 0, (command, done.returncode, done.stderr)
+        if name == "depth" and command in EVENTS:
+            assert f"left out {SIZES[name].n_ranges - MAX_OPEN} ranges: nested too deep" in done.stderr, command
         assert command not in FILES or (tmp_path / "out").stat().st_size > 0 or not has_ranges, command
         (tmp_path / "out").unlink(missing_ok=True)
     for command, reason in ABSENT.items():
@@ -124,6 +130,19 @@ def test_what_is_counted(sized: tuple[str, Path], kymo: Callable[..., Finished])
         assert kymo("report", path, "--epochs").returncode == 0
     if name == "names":
         assert len(told["ranges"]) == SITES - 1  # ids from 1; those without one share a name
+
+
+def test_reports_count_what_is_too_deep(
+    large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+) -> None:
+    """Stacks of a process have room for 2^23 frames, of which the thread itself is one."""
+    n = 2**23 + 1000
+    record = [program, "run", "-q", "--options", "policy=block", "-o", tmp_path / "x.kymo", "--", large, f"deep={n}"]
+    subprocess.run(record, check=True)
+    done = kymo("report", "x.kymo", timeout=300)
+    assert "1001 ranges nested too deep: left out." in done.stdout + done.stderr
+    done = kymo("export", "x.kymo", "--to", "collapsed", "-o", "out", timeout=300)
+    assert "left out 1001 ranges: nested too deep" in done.stderr
 
 
 # ---- time grows with the size ----
