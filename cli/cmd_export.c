@@ -302,10 +302,29 @@ static kymo_status write_job(void *ctx, int fd)
     return export_to(job->recordings, job->format, fd);
 }
 
+/* SQLite would read a -journal or -wal of an earlier database as part of the one that takes its name. */
+static bool has_leftover(const char *path, char *out, size_t size)
+{
+    static const char *const endings[] = {"-journal", "-wal"};
+    char final[PATH_MAX];
+    struct stat st;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        snprintf(out, size, "%s%s", realpath(path, final) != NULL ? final : path, endings[i]);
+        if (stat(out, &st) == 0 && st.st_size > 0)
+            return true;
+    }
+    return false;
+}
+
 static int export_to_file(const struct cli_recordings *recordings, const struct format *format,
                           const char *path)
 {
     struct job job = {recordings, format};
+    char leftover[PATH_MAX + 16];
+    if (strcmp(format->name, "sqlite") == 0 && has_leftover(path, leftover, sizeof leftover))
+        return cli_fail("%s is left from an earlier database of that name and would damage the new "
+                        "one; remove it, or choose another name",
+                        leftover);
     return cli_write_file(path, write_job, &job, given.quiet ? NULL : format->next);
 }
 

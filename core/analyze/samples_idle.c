@@ -1,7 +1,10 @@
 /*
  * Processes that only wait, such as launchers and workers without work: their main threads sleep all the time and would be
- * the first row of every table. They are left out where another process works, and a note gives their time.
+ * the first row of every table. They are left out where another process works, and a note gives their time. A program that
+ * waits for workers of its own stays: that wait is a result, as with a data loader that is too slow.
  */
+#include <string.h>
+
 #include "analyze/samples_whole.h"
 
 /* A process is idle when it is on a CPU core for less than one part in so many. */
@@ -22,6 +25,28 @@ static bool is_idle(const struct kymo_samples_report *report, const struct proce
     const bool is_rank = process->rank >= 0 && process->worker < 0;
     return p->known_ns != 0 && p->cpu_ns < p->known_ns / IDLE_PART && !is_rank &&
            !kymo__samples_has_steps(report->chosen, i);
+}
+
+/* Whether `child` was forked from `parent` or started by its multiprocessing, rather than being another program. */
+static bool is_worker_of(const struct kymo_samples_process *child,
+                         const struct kymo_samples_process *parent)
+{
+    return child->ppid == parent->pid && (strcmp(child->command, parent->command) == 0 ||
+                                          strstr(child->command, "multiprocessing") != NULL);
+}
+
+/* Processes that wait for workers of theirs which work are not idle. */
+static void keep_parents(const struct kymo_samples_report *report, struct process *processes,
+                         uint32_t n)
+{
+    for (uint32_t i = 1; i <= n; i++) {
+        const struct kymo_samples_process *const parent =
+            kymo_samples_get_process(report->set.samples, i);
+        for (uint32_t k = 1; k <= n && processes[i].is_idle; k++)
+            if (!processes[k].is_idle && processes[k].cpu_ns != 0 &&
+                is_worker_of(kymo_samples_get_process(report->set.samples, k), parent))
+                processes[i].is_idle = false;
+    }
 }
 
 static void sum_processes(const struct kymo_samples_report *report, struct process *processes)
@@ -65,6 +90,7 @@ bool kymo__samples_drop_idle(struct kymo_samples_report *report)
         processes[i].is_idle = is_idle(report, &processes[i], i);
         is_work_there |= !processes[i].is_idle && processes[i].ns != 0;
     }
+    keep_parents(report, processes, n);
     for (uint32_t i = 1; is_work_there && i <= n; i++) {
         if (!processes[i].is_idle || processes[i].ns == 0)
             continue;

@@ -458,6 +458,9 @@ class Recording:
             raise ValueError(f"no format {format!r}; there are {', '.join(known)}")
         wanted = None if samples is False else _chosen({} if samples is True else samples)
         before = None if baseline is None else baseline._native
+        for leftover in (f"{os.path.realpath(path)}{ending}" for ending in ("-journal", "-wal") if format == "sqlite"):
+            if os.path.exists(leftover) and os.path.getsize(leftover) > 0:
+                raise FileExistsError(f"{leftover} is left from an earlier database and would damage the new one")
         with replacing(path, "wb") as file:
             self._native.export(format, file.fileno(), by, before, calls, wanted)
 

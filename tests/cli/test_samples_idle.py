@@ -57,6 +57,28 @@ if __name__ == "__main__":
         worker.join()
 """
 
+# The main process waits for a worker that is too slow, as with a data loader.
+STARVED = """
+import multiprocessing, time
+
+def produce(queue):
+    end = time.perf_counter() + 0.8
+    while time.perf_counter() < end:
+        sum(range(20000))
+    queue.put(None)
+
+def train(queue):
+    queue.get()
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    worker = context.Process(target=produce, args=(queue,))
+    worker.start()
+    train(queue)
+    worker.join()
+"""
+
 LAZY = """
 import sys, time
 
@@ -152,3 +174,10 @@ def test_a_program_that_only_sleeps_is_not_left_out(kymo, sampled):
     sampled(SLEEPS)
     found = samples(kymo)
     assert found["functions"][0]["function"] == "rest" and not idle_notes(found)
+
+
+def test_a_program_that_waits_for_its_own_worker_stays(kymo, sampled):
+    sampled(STARVED)
+    found = samples(kymo)
+    assert {"train", "produce"} <= {row["function"] for row in found["functions"]}
+    assert not idle_notes(found)
