@@ -336,8 +336,13 @@ static void remove_stillborn(const char *path, const char *pool_path)
 static kymo_status seal_dead(int log_fd, const char *path, int pool_fd, const char *pool_path,
                              bool is_stillborn)
 {
+    struct stat log, pool;
     if (flock(pool_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return KYMO_OK; /* another does it */
+    /* An owner that lived when we opened both may have written its log, deleted its pool and exited since. */
+    if (fstat(log_fd, &log) != 0 || fstat(pool_fd, &pool) != 0 || pool.st_nlink == 0 ||
+        (is_stillborn && log.st_size != 0))
+        return KYMO_OK;
     if (!is_stillborn)
         return seal_from(log_fd, path, pool_fd, pool_path);
     remove_stillborn(path, pool_path);
