@@ -10,7 +10,6 @@ import kymo
 from kymo import _phases
 from kymo._phases import NAMES, phases
 
-
 NO_PHASE = "(no phase)"  # the time between them, where it is measurable
 
 
