@@ -1,5 +1,6 @@
 /* A directory that is to become a recording: what is in it, and how it becomes empty. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,7 +35,9 @@ static bool is_energy_lock(const char *name)
 static bool is_our_file(int dir_fd, const char *name)
 {
     struct stat st;
-    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT; /* a pool whose process has just ended */
+    if (!S_ISREG(st.st_mode))
         return false;
     if (strcmp(name, "meta.json") == 0)
         return is_our_meta(dir_fd);
@@ -97,7 +100,7 @@ enum cli_existing cli_look_at(const char *path)
 
 static bool remove_entry(int dir_fd, const char *name, void *ctx)
 {
-    return !(*(bool *)ctx = unlinkat(dir_fd, name, 0) != 0);
+    return !(*(bool *)ctx = unlinkat(dir_fd, name, 0) != 0 && errno != ENOENT);
 }
 
 /* Called for recordings alone, that is for directories in which every file is ours. */
