@@ -44,3 +44,13 @@ def known(path: Path) -> Path:
     events += [whole("load", 200 * i, 50, tid=2) for i in range(5)]
     events.append({"ph": "i", "name": "checkpoint", "ts": 500, "pid": 1, "tid": 1, "s": "t"})
     return write(path, events)
+
+
+def waits_in_no_range(path: Path) -> Path:
+    """A GPU that waits for the host most of the time; no range is around the launches."""
+    events = []
+    for i in range(20):
+        args = {"correlation": i + 1, "device": 0, "stream": 7}
+        events.append(whole("cudaLaunchKernel", 500 * i, 3, cat="cuda_runtime", args=args))
+        events.append(whole("gemm", 500 * i + 5, 300, tid=7, pid=0, cat="kernel", args=args))
+    return write(path, events)

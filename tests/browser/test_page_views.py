@@ -56,6 +56,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ("--memory", "--memory-sample", "1KiB", "-o", path / "leak.kymo", "--", sys.executable, path / "leak.py")
     run_kymo("run", "-q", *words)
     make_page(path / "leak.html", path / "leak.kymo")
+    run_kymo("run", "-q", "--sample", "-o", path / "c.kymo", "--", sys.executable, path / "loop.py", 5000)
+    make_page(path / "sampled.html", path / "c.kymo")
+    make_page(path / "waits.html", page_traces.waits_in_no_range(path / "waits.json"))
     return path
 
 
@@ -255,6 +258,12 @@ def test_the_overview_has_self_times_as_shares_of_wall_time(opened, folder):
     assert "most time in" not in text
 
 
+def test_the_overview_counts_processes_of_the_program_only(opened):
+    """The sampler has a log too."""
+    text = opened("sampled.html").open("Overview").inner_text()
+    assert [line for line in text.splitlines() if "process" in line and "thread" in line] == ["1 process, 1 thread"] * 2
+
+
 def test_the_flame_graph_zooms_and_searches(opened):
     page = opened("known.html")
     view = page.open("Flame graph")
@@ -319,6 +328,12 @@ def test_what_gpus_wait_for_is_the_command_s(opened):
             assert len(rows) == len(told[table])
         else:
             assert {row[0] for row in rows} <= {row["name"] for row in told[table]}
+
+
+def test_gpus_that_wait_get_no_sentence_that_they_do_not(opened, folder):
+    view = opened("waits.html").open("GPUs")
+    assert "seldom" not in view.inner_text() and "No range is" not in view.inner_text()
+    assert json_of("report", folder / "waits.json", "--gpu")["gpu"]["devices"][0]["host_wait_share"] > 0.25
 
 
 def test_memory_is_the_command_s(opened, folder):

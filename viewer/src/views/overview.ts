@@ -39,6 +39,12 @@ function ofProgram(recording: Recording): ProcessInfo[] {
   return recording.index.processes.filter((p) => p.role === "");
 }
 
+/** "2 processes, 4 threads": processes of the program that have events. */
+function whoRan(recording: Recording): string {
+  const n = ofProgram(recording).filter((p) => p.events > 0).length;
+  return `${units.countOf(n, "process")}, ${units.countOf(recording.index.threads, "thread")}`;
+}
+
 const ENDS: Record<string, string> = {
   unclosed: "ended by a kill or _exit",
   running: "still running",
@@ -60,7 +66,7 @@ function whatRan(recording: Recording): HTMLElement {
     facts([
       ["command", distinct(processes, (p) => p.command)],
       ["started", processes.length > 0 ? units.moment(index.origin_unix_ns) : ""],
-      ["processes", `${units.count(processes.filter((p) => p.events > 0).length)}, with ${units.countOf(index.threads, "thread")}`],
+      ["processes", whoRan(recording)],
       ["events", units.count(index.cost.events)],
       ["ended", endings(processes)],
     ]),
@@ -205,7 +211,7 @@ function figures(recording: Recording): HTMLElement {
   const { index } = recording, { cost } = index;
   const iterations = tableOf(recording, "iterations"), all = deviceSum(recording);
   const list: Figure[] = [
-    { label: "took", value: units.duration(index.duration_ns), about: `${units.countOf(index.processes.length, "process")}, ${units.countOf(index.threads, "thread")}` },
+    { label: "took", value: units.duration(index.duration_ns), about: whoRan(recording) },
   ];
   if (iterations !== undefined && iterations.rows > 0) {
     const n = Number(cellOf(iterations, 0, "count"));
