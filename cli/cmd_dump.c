@@ -105,9 +105,10 @@ int dump_get(const struct dump_choice *choice, struct kymo_tensor *out)
 const char *dump_shape(const struct kymo_dumped_value *value, char *into, size_t size)
 {
     size_t len = (size_t)snprintf(into, size, "[");
-    for (uint32_t i = 0; i < value->rank && len + 24 < size; i++)
-        len += (size_t)snprintf(into + len, size - len, "%s%lld", i == 0 ? "" : ",",
-                                (long long)value->sizes[i]);
+    for (uint32_t i = 0; i < value->rank && len + 24 < size; i++) {
+        snprintf(into + len, size - len, "%s%lld", i == 0 ? "" : ",", (long long)value->sizes[i]);
+        len += strlen(into + len);
+    }
     snprintf(into + len, size - len, "]");
     return into;
 }

@@ -122,7 +122,8 @@ static void print_program(char *const *program, char *into, size_t size)
             snprintf(into + at, size - at, " ...");
             return;
         }
-        at += (size_t)snprintf(into + at, size - at, "%s%s", at > 0 ? " " : "", word);
+        snprintf(into + at, size - at, "%s%s", at > 0 ? " " : "", word);
+        at += strlen(into + at);
     }
 }
 

@@ -222,8 +222,7 @@ static void tell_phases(const struct kymo__chrome *chrome)
     for (unsigned c = 0; c < 256; c++) {
         n += chrome->n_phases[c];
         if (chrome->n_phases[c] > 0 && c > ' ' && c < 127 && len + 4 < sizeof phases)
-            len +=
-                (size_t)snprintf(phases + len, sizeof phases - len, "%s%c", len > 0 ? ", " : "", c);
+            kymo__append(phases, sizeof phases, &len, "%s%c", len > 0 ? ", " : "", c);
     }
     if (n > 0)
         kymo__sink_note(chrome->main,

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -113,16 +114,35 @@ def test_a_picture_does_not_take_the_place_of_a_device(kymo, tmp_path):
     assert read[0].startswith(b"\x89PNG")
 
 
-def test_a_full_disk_leaves_the_old_file(kymo, recording, old, tmp_path):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "run.kymo"],
+        ["breakdown", "run.kymo", "--json"],
+        ["compare", "run.kymo", "run.kymo"],
+        ["scale", "times.csv"],
+        ["diff", "a.npy", "b.npy"],
+        ["dump", "cat", "a.npy", "data"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_full_disk_leaves_the_old_file(kymo, recording, old, tmp_path, words):
+    numpy = pytest.importorskip("numpy")
+    for name, value in (("a.npy", 1.0), ("b.npy", 2.0)):
+        numpy.save(tmp_path / name, numpy.full(100, value))
+    times = "".join(f"ddp,{n},run {n},epoch_time_s,{epoch},{10 / n}\n" for n in (1, 2) for epoch in range(3))
+    (tmp_path / "times.csv").write_text("strategy,workers,run,measure,step,value\n" + times)
+    there = sorted(os.listdir(tmp_path))
+
     def limit() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 
-    done = kymo("report", "run.kymo", "-o", "old.txt", preexec_fn=limit)
-    assert done.returncode == 2
+    done = kymo(*words, "-o", "old.txt", preexec_fn=limit)
     assert old.read_text() == OLD
-    assert sorted(os.listdir(tmp_path)) == ["old.txt", "run.kymo"]
+    assert sorted(os.listdir(tmp_path)) == there
+    assert done.returncode == 2 and re.search("cannot write .*File too large", done.stderr)
 
 
 INTERRUPTED = """

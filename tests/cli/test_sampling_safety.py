@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -128,6 +128,49 @@ def test_a_library_that_is_cut_while_it_is_read(kymo, begin, stand_in, tmp_path,
     assert done.returncode == 0
     if command == ["stacks"]:
         assert "call" in done.stdout
+
+
+# ---- symbols of compiled code ----
+
+JIT = """
+import ctypes, mmap, os, sys
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write({"x86_64": b"\\xeb\\xfe", "aarch64": b"\\x00\\x00\\x00\\x14"}[os.uname().machine])  # a loop
+at = ctypes.addressof(ctypes.c_char.from_buffer(code))
+with open("address", "w") as file:
+    file.write(f"{at:x}")
+def run_compiled():
+    print("ready", flush=True)
+    ctypes.CFUNCTYPE(None)(at)()
+run_compiled()
+"""
+
+
+@pytest.fixture
+def compiled_code(begin: Callable, tmp_path: Path) -> Iterator[tuple[int, Path, str]]:
+    """A process in code that no file has, its perf map, which is not there so far, and a line for the map."""
+    process = begin(JIT)
+    path = Path(f"/tmp/perf-{process.pid}.map")
+    yield process.pid, path, f"{(tmp_path / 'address').read_text()} 1000 name_in_the_map\n"
+    path.unlink(missing_ok=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file to another user")
+def test_a_perf_map_of_another_user_is_not_read(kymo, compiled_code):
+    pid, path, line = compiled_code
+    path.write_text(line)
+    assert "name_in_the_map" in kymo("stacks", pid, "--native").stdout
+    os.chown(path, 12345, -1)
+    done = kymo("stacks", pid, "--native")
+    assert done.returncode == 0 and "run_compiled" in done.stdout
+    assert "name_in_the_map" not in done.stdout
+
+
+def test_a_perf_map_without_end_is_not_read_to_its_end(kymo, compiled_code):
+    pid, path, _ = compiled_code
+    with path.open("w") as file:
+        file.truncate(8 << 40)
+    assert "run_compiled" in kymo("stacks", pid, "--native").stdout
 
 
 # ---- what is said ----

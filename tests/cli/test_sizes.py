@@ -145,6 +145,27 @@ def test_reports_count_what_is_too_deep(
     assert "left out 1001 ranges: nested too deep" in done.stderr
 
 
+def test_stacks_of_others_with_more_than_a_million_words(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+    n = 530_000
+    events = [{"type": kind, "at": 2 * i + at, "frame": 0} for i in range(n) for at, kind in enumerate("OC")]
+    write_speedscope(tmp_path / "x.speedscope.json", ["f"], events)
+    done = kymo("report", "x.speedscope.json", "--samples", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [row["function"] for row in json.loads(done.stdout)["functions"]] == ["f"]
+    assert kymo("export", "x.speedscope.json", "--to", "pyspy", "-o", "out").returncode == 0
+
+
+def test_a_page_of_many_processes_with_more_than_a_million_words(
+    large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+) -> None:
+    """Of more than 64 processes the timeline has some, which are read a second time; the longest is among them."""
+    for does in ("processes=70", "ranges=530000"):
+        record = [program, "run", "-q", "--append", "--options", "policy=block", "-o", tmp_path / "x.kymo", "--", large]
+        subprocess.run([*record, does], check=True)
+    done = kymo("report", "x.kymo", "--html", "page.html")
+    assert done.returncode == 0, done.stderr
+
+
 # ---- time grows with the size ----
 
 
@@ -182,9 +203,12 @@ def trace_by_streams(path: Path, n: int) -> None:
 def stacks_by_depth(path: Path, n: int) -> None:
     opened = [{"type": "O", "at": i, "frame": i} for i in range(n)]
     closed = [{"type": "C", "at": n + i, "frame": n - 1 - i} for i in range(n)]
-    profile = {"type": "evented", "name": "main", "unit": "microseconds", "startValue": 0, "endValue": 2 * n}
-    shared = {"frames": [{"name": f"f{i}"} for i in range(n)]}
-    whole = {"shared": shared, "profiles": [{**profile, "events": opened + closed}]}
+    write_speedscope(path, [f"f{i}" for i in range(n)], opened + closed)
+
+
+def write_speedscope(path: Path, names: list[str], events: list[dict[str, Any]]) -> None:
+    profile = {"type": "evented", "name": "main", "unit": "microseconds", "startValue": 0, "endValue": len(events)}
+    whole = {"shared": {"frames": [{"name": name} for name in names]}, "profiles": [{**profile, "events": events}]}
     path.write_text(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json", **whole}))
 
 

@@ -101,7 +101,7 @@ REPORTS = [
     ["artifacts"],
     ["diff", "missing"],
     ["dump", "ls"],
-    ["dump", "print"],
+    ["dump", "stats"],
     ["generate-flamegraph", "--file"],
     ["generate-py-spy-report", "--file"],
 ]
@@ -167,9 +167,9 @@ def test_values_of_a_dump(checked, tmp_path):
     (tmp_path / "a.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(4))
     (tmp_path / "b.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + b"\x00\x00\x80?")
     checked("dump", "ls", "a.safetensors", status=0)
-    checked("dump", "print", "a.safetensors", HOSTILE)
-    checked("dump", "print", "a.safetensors")
-    checked("dump", "stats", "a.safetensors")
+    checked("dump", "show", "a.safetensors", HOSTILE, status=0)
+    checked("dump", "stats", "a.safetensors", HOSTILE, status=0)
+    checked("dump", "show", "a.safetensors", HOSTILE + "y", status=2)
     checked("diff", "a.safetensors", "b.safetensors", status=1)
     checked("diff", BYTES + b"/a.npy", BYTES + b"/b.npy", status=1)
     checked("dump", "ls", BYTES)

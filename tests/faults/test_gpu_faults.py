@@ -226,6 +226,15 @@ def test_a_pause_lets_another_tool_in(traced, found, tmp_path):
     assert done.stderr.count("Somebody_else_traces.") == 1
 
 
+def test_a_pause_before_the_first_event_leaves_the_recording_alone(traced, found, tmp_path):
+    """Its note comes before the log is there."""
+    done = traced("pause Somebody_else_traces. launch a 7 begin train resume launch b 7 end sync")
+    assert "stopped" not in done.stderr
+    there = found(tmp_path / "run.kymo")
+    assert there.names() == ["b"]
+    assert there.notes == ["Somebody_else_traces."]
+
+
 def test_waits_of_streams_on_request(traced, found, tmp_path):
     traced("launch a 7 sync")
     assert found(tmp_path / "run.kymo").names(SYNC) == []

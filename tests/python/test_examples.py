@@ -72,6 +72,39 @@ def test_it_runs_and_says_what_its_reader_expects(command, tmp_path):
     assert [words for words in SHORT[command] if words not in done.stdout] == []
 
 
+LOOP = """
+import time
+import kymo
+
+class Loader:
+    def __iter__(self):
+        for i in range(3):
+            time.sleep(0.02)
+            yield i
+
+class Loss(float):
+    backward = lambda self: None
+
+class optimizer:
+    step = staticmethod(lambda: None)
+
+loader, model, loss_of = Loader(), float, Loss
+kymo.start("run.kymo")
+"""
+
+
+def test_the_loop_of_the_readme_has_the_wait_for_its_loader_in_the_step(run_python, tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    loop = next(part for part in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "batch in" in part)
+    run_python(LOOP + loop + "kymo.stop()\n")
+    recording = kymo.load(tmp_path / "run.kymo")
+    ranges = {row["name"]: row for row in recording.ranges}
+    steps = {row["name"]: row for row in recording.iterations}
+    assert ranges["forward"]["count"] == 3
+    assert "(whole iteration)" in steps, "it has no steps"
+    assert steps["(whole iteration)"]["min_ns"] > steps["data"]["min_ns"] > 20_000_000
+
+
 def test_golden_dumps_are_written_then_hold_then_fail(tmp_path):
     needs("test_golden.py")
     script = tmp_path / "test_golden.py"

@@ -312,3 +312,25 @@ def test_a_forked_child_measures_for_itself(run_python):
     lines = done.stdout.splitlines()
     assert "child" in lines[0]
     assert lines[1] == "['a'] 1"
+
+
+def test_many_messages_do_not_hide_that_recording_stopped(run_python, tmp_path):
+    done = run_python(
+        f"""
+        import resource, signal
+        import kymo
+        stopwatch = kymo.Stopwatch(0)
+        for i in range(100):
+            stopwatch.end_meas(f"never started {{i}}")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        kymo.start({str(tmp_path / "run.kymo")!r})
+        for i in range(50_000):
+            with kymo.range(f"name {{i}}"):
+                pass
+        """
+    )
+    lines = done.stderr.splitlines()
+    assert 64 <= sum("never started" in line for line in lines) < 100
+    assert any("run.kymo stopped (cannot write log" in line for line in lines)
+    assert "kymo: 36 more messages were not shown, after the first 64" in lines
