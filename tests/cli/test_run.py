@@ -97,10 +97,10 @@ def test_force_removes_nothing_beside_a_directory_or_link_of_its_names(kymo, emi
     before = logs(recording)
     make(recording / name)
     done = kymo("run", "--force", "-o", recording, emit, 1)
-    assert done.returncode == 2
-    assert "holds more than a recording" in done.stderr and done.stderr.count("\n") == 1
     assert [log for log in logs(recording) if log.name != name] == before and before != []
     assert (recording / "meta.json").exists()
+    assert done.returncode == 2
+    assert "holds more than a recording" in done.stderr and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("how", [[], ["--append"], ["--force"]])

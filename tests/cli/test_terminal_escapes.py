@@ -22,9 +22,10 @@ UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 
 def safe(*outputs: bytes) -> None:
     for output in outputs:
-        text = output.decode()  # valid UTF-8, too
+        text = output.decode(errors="replace")
         found = UNSAFE.search(text)
         assert found is None, repr(text[max(0, found.start() - 60) : found.end() + 20])
+        output.decode()  # valid UTF-8, too
 
 
 @pytest.fixture
@@ -112,8 +113,14 @@ def test_what_a_file_says(checked, trace, command):
     checked(*command, trace)
 
 
-def test_the_command_for_nsight_compute(checked, trace):
-    assert b"ncu --kernel-name-base" in checked("report", "--gpu", trace, status=0).stdout
+def test_the_command_for_nsight_compute(checked, trace, tmp_path):
+    """Only the kernel has such a name here."""
+    hostile = json.dumps(HOSTILE)
+    text = (tmp_path / os.fsdecode(trace)).read_text().replace(hostile, '"plain"')
+    text = text.replace('"plain", "cat": "kernel"', '"x\\u001b]0;owned\\u0007", "cat": "kernel"')
+    (tmp_path / "kernel.json").write_text(text.replace(hostile[1:-1], "plain"))
+    found = checked("report", "--gpu", "kernel.json", status=0).stdout
+    assert b"ncu --kernel-name-base" in found and b"owned" in found
 
 
 def test_two_files_are_compared(checked, trace):

@@ -95,7 +95,9 @@ kymo.start("run.kymo")
 
 def test_the_loop_of_the_readme_has_the_wait_for_its_loader_in_the_step(run_python, tmp_path):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    loop = next(part for part in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "batch in" in part)
+    loop = next(
+        part for part in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "batch in" in part
+    )
     run_python(LOOP + loop + "kymo.stop()\n")
     recording = kymo.load(tmp_path / "run.kymo")
     ranges = {row["name"]: row for row in recording.ranges}
