@@ -36,6 +36,7 @@ def cost(tmp_path, kymo):
 
 def test_calls_and_memory_are_part_of_the_cost(cost):
     found, text = cost("--calls", "--memory")
+    assert found["share"] * found["program_ns"] >= 200_000 * 5
     parts = {part["instrument"]: part for part in found["parts"]}
     assert set(parts) == {"calls", "memory"}
     assert parts["calls"]["count"] >= 200_000

@@ -109,7 +109,8 @@ def test_the_map_of_ranks_begins_with_the_first_step(tmp_path: Path, kymo: Calla
         write(tmp_path / f"rank{rank}.json", steps(551, 2), distributedInfo={"rank": rank, "world_size": 2})
     assert kymo("report", "rank0.json", "rank1.json", "--html", "page.html").returncode == 0
     heat = Page(tmp_path / "page.html").index["heat"]
-    assert (heat["rows"], heat["columns"], heat["first"]) == (2, 2, 551)
+    assert (heat["rows"], heat["columns"]) == (2, 2)
+    assert heat["first"] == 551
 
 
 def test_steps_far_from_0_have_columns_of_their_own(tmp_path: Path, kymo: Callable[..., Finished]) -> None:

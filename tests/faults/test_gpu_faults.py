@@ -559,6 +559,7 @@ def test_the_cost_of_tracing_is_measured_in_the_program(traced, alone, run, tool
     else:
         alone("launch before 7 start run.kymo gpu_start 0:0:0:0 launch a 7 launch a 7 launch b 7 sync gpu_stop stop")
     cost = cost_of(run, tool, tmp_path / "run.kymo")
+    assert cost["share"] * cost["program_ns"] >= 4 * TRACED_NS / 2
     [part] = cost["parts"]
     assert (part["instrument"], part["count"], part["unknown"]) == ("gpu", 4, 0)
     assert part["high_ns"] >= part["low_ns"] >= 4 * TRACED_NS / 2
