@@ -20,7 +20,11 @@
 
 /* ---- functions to be found in ---- */
 
+#if defined(__clang__)
+#define KEPT __attribute__((noinline, used))
+#else
 #define KEPT __attribute__((noinline, noclone, used))
+#endif
 
 int kymo_test_wait(void);
 KEPT int kymo_test_wait(void)
