@@ -59,7 +59,7 @@ static void remove_on_signals(const char *path)
 
 /* ---- opening ---- */
 
-/* The open descriptor that `path` stands for; -1: it is an ordinary path. */
+/* The open descriptor that `path` refers to; -1 for an ordinary path. */
 static int descriptor_of(const char *path)
 {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};

@@ -127,7 +127,7 @@ static void print_program(char *const *program, char *into, size_t size)
     }
 }
 
-/* Why there are no events, and what to run to have some. */
+/* Why nothing was recorded, and what to run instead. */
 static void say_why_no_events(char *const *program)
 {
     char typed[512];

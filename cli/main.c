@@ -82,7 +82,7 @@ static int unknown_command(const char *name)
 {
     /* Removed; its name is in scripts and notes. */
     if (strcmp(name, "answers") == 0)
-        return cli_fail("there is no command 'answers'; use 'kymo report'");
+        return cli_fail("the command 'answers' was removed; use 'kymo report'");
     const char *names[N_COMMANDS];
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = cli_commands[i]->name;

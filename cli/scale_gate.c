@@ -35,8 +35,9 @@ static bool tell_point(const kymo_table *points, size_t row, double percent)
         return false;
     name_point(points, row, name, sizeof name);
     if (!has_interval)
-        cli_say("%s: efficiency %.1f %%, %.1f below %g %%; there is no interval to judge chance by",
-                name, efficiency, percent - efficiency, percent);
+        cli_say(
+            "%s: efficiency %.1f %%, %.1f below %g %%; single runs, so chance cannot be ruled out",
+            name, efficiency, percent - efficiency, percent);
     else if (high.as.f64 * 100 < percent)
         cli_say("%s: efficiency %.1f %% (%.1f to %.1f %%), %.1f below %g %%", name, efficiency,
                 low.as.f64 * 100, high.as.f64 * 100, percent - efficiency, percent);

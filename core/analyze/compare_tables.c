@@ -183,7 +183,7 @@ static kymo_status take_region(struct making *m, enum kind kind, const struct ky
     }
     struct row *row = &m->rows[m->n_rows];
     KYMO_TRY(change_of(m, &row->change));
-    /* The runs without it took no time there, of which there is no ratio. */
+    /* Runs that lack the function have a time of 0, which has no ratio. */
     if (kind == OF_FUNCTIONS && (m->a.n < m->c->sides[KYMO_A].n || m->b.n < m->c->sides[KYMO_B].n)) {
         const double percent = row->change.percent;
         kymo__change_set_unknown(&row->change, "not seen in every run; longer runs have it in all");

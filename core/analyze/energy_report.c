@@ -85,7 +85,7 @@ static bool has_readings(const struct kymo_energy_report *report)
     return false;
 }
 
-/* A member's time in no phase, as a phase of its own. */
+/* A member's time in no phase, as one more phase. */
 static bool add_no_phase(struct kymo_energy_report *report, uint32_t member, uint32_t key,
                          struct kymo__time_set *phases)
 {

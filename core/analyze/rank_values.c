@@ -268,7 +268,7 @@ static bool is_wait(const struct making *m, const struct kymo__rank_name *name)
     return kymo__name_is_wait(text->text, text->len);
 }
 
-/* By process the largest excess of a name over its median: `most` of its own work, `waits` of waiting for others. */
+/* For each process, the largest excess of a name over its median: `most` among work, `waits` among waits for other ranks. */
 static void find_most(const struct making *m, double *most, double *waits)
 {
     for (size_t i = 0; i < m->ranks->n_names; i++) {

@@ -19,7 +19,7 @@ struct kymo__samples_chosen {
     uint32_t n_threads, n_processes;
     uint8_t *import_flags; /* by stack; NULL: start-up counts */
     uint64_t *first_ns;    /* by process: its first step begins; 0: it has none */
-    bool *has_steps;       /* by process: of its own */
+    bool *has_steps;       /* by process */
     struct kymo__buf what;
 };
 

@@ -1,7 +1,7 @@
 /*
  * Processes that only wait, such as launchers and workers without work: their main threads sleep all the time and would be
  * the first row of every table. They are left out where another process works, and a note gives their time. A program that
- * waits for workers of its own stays: that wait is a result, as with a data loader that is too slow.
+ * waits for its own workers stays: that wait is a result, as with a data loader that is too slow.
  */
 #include <string.h>
 

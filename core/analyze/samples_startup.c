@@ -28,7 +28,7 @@ uint8_t kymo__import_flags(uint8_t around, bool is_python, const char *name, con
                (around & KYMO__IN_FUNCTION);
     if ((around & KYMO__IN_IMPORT) != 0)
         return around;
-    /* Whoever runs a script, such as runpy in a launcher, is around its <module>. */
+    /* Frames that run a script, such as runpy in a launcher, are around its <module>. */
     return strcmp(name, "<module>") == 0 ? 0 : KYMO__IN_FUNCTION;
 }
 

@@ -148,7 +148,7 @@ static void put_function(kymo_table *table, const struct kymo_samples_function *
         kymo__put_string(table, kind_name(f->kind));
 }
 
-/* Functions, then locations: each line of top-level code is a row of its own, because it begins with line 1 of its file. */
+/* Functions, then locations: each line of top-level code has its own row, because <module> always begins at line 1. */
 static bool put_functions(struct kymo_samples_report *report)
 {
     const kymo_samples *const s = report->set.samples;

@@ -188,7 +188,7 @@ static void note_sureness(const struct notes *notes)
     if (put_workers(notes, "one run with ", 0, n, has_one_run))
         kymo__buf_puts(notes->text,
                        df > 0 ? ": how much runs differ is taken from the repeats of the others\n"
-                              : ": there are no intervals, because a single run does not show how "
+                              : ": no confidence intervals, because a single run does not show how "
                                 "much runs differ; repeat the runs\n");
     if (put_workers(notes, "there is no epoch but the first with ", 0, n, is_warm_up))
         kymo__buf_puts(notes->text, "; it warms up, and is what is told\n");

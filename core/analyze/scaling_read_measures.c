@@ -239,7 +239,7 @@ struct rated_step {
     size_t n_rates, n_times;
 };
 
-/* Samples of all ranks that have a rate. A rank that has no time of its own takes as long as the slowest. */
+/* Samples of all ranks that have a rate. A rank without a time takes as long as the slowest. */
 static double samples_of_step(const struct rated_step *step)
 {
     double samples = 0, slowest = 0;

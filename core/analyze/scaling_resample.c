@@ -7,7 +7,7 @@
  *
  * Two repeats are usual, and by themselves say next to nothing of how runs differ. So repeats of all points of a series
  * speak together: what they show in common is taken for each, also for a point with one run, unless a point by itself
- * is plainly less sure. Without any repeat there is no interval: epochs of one run do not show how much runs differ.
+ * is plainly less sure. Without repeats nothing gives an interval: epochs of one run do not show how much runs differ.
  */
 #include <math.h>
 

@@ -117,7 +117,7 @@ struct kymo__held_file {
     dev_t device;
     ino_t inode;
 };
-/* Takes ownership of `fd`, which may be -1; false when there is no file. */
+/* Takes ownership of `fd`. Returns false if `fd` is -1. */
 KYMO_PRIVATE_API bool kymo__held_set(struct kymo__held_file *file, int fd);
 /* Whether the descriptor is still that of the file: the program may have closed it, and opened another under its number. */
 KYMO_PRIVATE_API bool kymo__held_is_ours(const struct kymo__held_file *file, struct stat *st);

@@ -1,6 +1,6 @@
 /*
  * Files that stay open inside the user's program. The program may have closed its standard streams, may close every
- * descriptor it does not know (os.closerange) and may get our number for a file of its own, and it may limit the size
+ * descriptor it does not know (os.closerange) and then open a file under our number, and it may limit the size
  * of files. So our descriptors are numbers that nobody expects, each is compared with its file before it is used or
  * closed, and a file that may not grow is an error and not the end of the program.
  */

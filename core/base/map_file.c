@@ -1,7 +1,7 @@
 /*
- * Files of others in memory. Whoever owns such a file may cut it while we read, and then the kernel sends SIGBUS for each
- * page that is gone. A handler puts zeros in the place of those pages, for mappings that are listed here; readers of
- * such files take any bytes. SIGBUS for another reason goes to whoever had the signal before.
+ * Memory maps of files that other programs may truncate while we read. The kernel then sends SIGBUS for each
+ * page that is gone. A handler replaces those pages by zeros, for mappings that are listed here; readers of
+ * such files accept any bytes. SIGBUS for another reason goes to the previous handler.
  *
  * The list is read in the handler: slots are filled and emptied under the lock, and their memory is never freed.
  */
@@ -25,7 +25,7 @@ struct slots {
 };
 
 static struct slots first;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of whoever changes the list */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards changes of the list */
 static struct sigaction before;                          /* whose SIGBUS it was; under the lock */
 static atomic_bool was_passed_on;
 
@@ -126,7 +126,7 @@ void *kymo__map_file(int fd, size_t *len)
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0)
         return NULL;
     *len = (size_t)about.st_size;
-    /* A page of zeros behind it ends every string. */
+    /* A page of zeros after the file terminates every string. */
     const size_t room = whole_pages(*len) + whole_pages(1);
     char *const bytes = mmap(NULL, room, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED)

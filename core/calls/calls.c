@@ -209,7 +209,7 @@ static void start_anew(struct kymo_calls *calls)
     pthread_mutex_init(&calls->write_lock, NULL);
     pthread_mutex_init(&calls->lock, NULL);
     kymo_calls_clear(calls);
-    calls->told = (struct kymo__calls_told){0};
+    calls->recorded = (struct kymo__calls_recorded){0};
     for (struct kymo_calls_thread *thread = calls->threads, *next; thread != NULL; thread = next) {
         next = thread->next;
         if (thread != left)

@@ -121,10 +121,10 @@ struct kymo_calls {
     struct kymo__calls_index known;
     struct kymo_calls_thread *threads, **threads_end;
     uint32_t n_threads;
-    struct kymo__calls_told {
+    struct kymo__calls_recorded {
         size_t names, texts, threads;
         uint64_t calls;      /* resumed generators count, too */
-    } told;                  /* to the recording. Guarded by write_lock */
+    } recorded;              /* what the recording has. Guarded by write_lock */
     struct kymo_calls *next; /* the registry of calls.c; guarded by its lock */
 };
 

@@ -33,7 +33,7 @@ static void write_cost(struct kymo_calls *calls)
 {
     const uint64_t cost_ps = __atomic_load_n(&calls->cost_ps, __ATOMIC_RELAXED);
     pthread_mutex_lock(&calls->write_lock);
-    const uint64_t n = calls->told.calls;
+    const uint64_t n = calls->recorded.calls;
     pthread_mutex_unlock(&calls->write_lock);
     if (cost_ps != 0 && n != 0)
         kymo__record_cost(KYMO__KEY_CALLS_COST, n, cost_ps, cost_ps);

@@ -199,7 +199,7 @@ void kymo__calls_append_reset(struct kymo_calls *calls)
 {
     pthread_mutex_lock(&calls->write_lock);
     pthread_mutex_lock(&calls->lock);
-    calls->told = (struct kymo__calls_told){0};
+    calls->recorded = (struct kymo__calls_recorded){0};
     for (struct kymo_calls_thread *t = calls->threads; t != NULL; t = t->next)
         for (struct kymo__calls_chunk *chunk = t->chunks; chunk != NULL; chunk = chunk->next) {
             kymo__free(chunk->written);
@@ -210,16 +210,17 @@ void kymo__calls_append_reset(struct kymo_calls *calls)
 }
 
 /* Functions, signatures and threads; how many nodes follow, and of which threads. */
-static struct kymo__calls_told put_definitions(struct writer *w, const struct kymo__calls_told *told)
+static struct kymo__calls_recorded put_definitions(struct writer *w,
+                                                   const struct kymo__calls_recorded *recorded)
 {
     struct kymo_calls *const calls = w->calls;
     pthread_mutex_lock(&calls->lock);
     for (struct kymo_calls_thread *t = calls->threads; t != NULL; t = t->next)
         t->n_to_write = __atomic_load_n(&t->n_nodes, __ATOMIC_ACQUIRE);
-    put_functions(w, told->names);
-    put_signatures(w, told->texts);
-    put_threads(w, told->threads);
-    const struct kymo__calls_told now = {calls->n_names, calls->n_texts, calls->n_threads, 0};
+    put_functions(w, recorded->names);
+    put_signatures(w, recorded->texts);
+    put_threads(w, recorded->threads);
+    const struct kymo__calls_recorded now = {calls->n_names, calls->n_texts, calls->n_threads, 0};
     pthread_mutex_unlock(&calls->lock);
     return now;
 }
@@ -227,26 +228,26 @@ static struct kymo__calls_told put_definitions(struct writer *w, const struct ky
 kymo_status kymo__calls_append(struct kymo_calls *calls, struct kymo__log *log, bool is_delta,
                                uint32_t profile)
 {
-    static const struct kymo__calls_told none;
+    static const struct kymo__calls_recorded none;
     struct writer w = {.calls = calls, .log = log, .is_delta = is_delta, .profile = profile};
     pthread_mutex_lock(&calls->write_lock);
     w.ns_per_tick = unit_of(calls, is_delta);
     begin_block(&w);
-    struct kymo__calls_told told = put_definitions(&w, is_delta ? &calls->told : &none);
+    struct kymo__calls_recorded recorded = put_definitions(&w, is_delta ? &calls->recorded : &none);
     uint64_t n_other = 0;
     /* The last one's link may change meanwhile: it is not followed. */
-    const struct kymo_calls_thread *t = told.threads > 0 ? calls->threads : NULL;
-    for (size_t i = 0; i < told.threads; i++) {
+    const struct kymo_calls_thread *t = recorded.threads > 0 ? calls->threads : NULL;
+    for (size_t i = 0; i < recorded.threads; i++) {
         put_nodes(&w, t);
         n_other += __atomic_load_n(&t->n_other, __ATOMIC_RELAXED);
-        if (i + 1 < told.threads)
+        if (i + 1 < recorded.threads)
             t = t->next;
     }
     put_losses(&w, n_other);
     end_block(&w);
-    told.calls = calls->told.calls + w.n_calls;
+    recorded.calls = calls->recorded.calls + w.n_calls;
     if (is_delta && w.status == KYMO_OK)
-        calls->told = told;
+        calls->recorded = recorded;
     pthread_mutex_unlock(&calls->write_lock);
     kymo__buf_fini(&w.bytes);
     return w.status;

@@ -7,7 +7,7 @@
 #include "diff/diff_internal.h"
 
 enum {
-    MAX_VALUE_TEXT = 200,   /* of a value that is no tensor */
+    MAX_VALUE_TEXT = 200,   /* of a value that is not a tensor */
     BEFORE_DIFFERENCE = 40, /* characters that are shown before the first one that differs */
     FEW_BYTES = 1 << 20,    /* less than this is not worth a thread */
     MAX_UNKNOWN = 5,        /* sentences about values that could not be judged */

@@ -1,5 +1,5 @@
 /*
- * Numbers of a JSON without types. Whoever wrote it may have shortened a float32 to the digits that read back to it: 0.1 for
+ * Numbers of a JSON without types. Its writer may have shortened a float32 to the digits that read back to it: 0.1 for
  * 0.100000001490116. Such a text is the float32, though its nearest float64 is another number. Any other number stays as
  * it is, so that nothing is rounded before it is compared.
  */

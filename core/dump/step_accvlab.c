@@ -1,5 +1,5 @@
 /*
- * Layout accvlab: a folder for each step, the tree as JSON, files of values beside it. The JSON has the bytes that Python's
+ * Layout accvlab: a folder for each step with the tree as JSON and files of values. The JSON has the bytes that Python's
  * json.dump(tree, indent=2) gives, so that dumps of ACCV-Lab and of kymo can be compared by any means. Each file appears under its name when
  * it is whole, tensors.json last, so that a step that has it is complete. What an earlier run left in the folder goes.
  */

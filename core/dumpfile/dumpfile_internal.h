@@ -8,7 +8,7 @@
  *     value_read.c ── the numbers of one value;  safetensors_read.c, npy_read.c, bin_read.c ── files of tensors
  *   json_cursor.c ── JSON, strictly;  json_numbers.c ── nested lists of numbers as a tensor
  *   number_read.c ── decimal numbers, exactly and fast
- *   file_map.c ── a file in memory, with zeros behind it; parts of large ones
+ *   file_map.c ── a file in memory, padded with zeros; parts of large ones
  */
 #ifndef KYMO_DUMPFILE_INTERNAL_H
 #define KYMO_DUMPFILE_INTERNAL_H
@@ -29,7 +29,7 @@ struct kymo__map {
     size_t mapped; /* bytes to give back */
 };
 /*
- * The whole file, to read; at least KYMO__TEXT_PADDING zeros behind it. KYMO_EIO, KYMO_EFORMAT for what is no regular file, and
+ * Map the whole file for reading, followed by at least KYMO__TEXT_PADDING zeros. KYMO_EIO; KYMO_EFORMAT for anything but a regular file and
  * for one that is truncated meanwhile.
  */
 KYMO_WARN_UNUSED kymo_status kymo__map_open(const char *path, struct kymo__map *out);
@@ -280,7 +280,7 @@ KYMO_WARN_UNUSED kymo_status kymo__tree_parse(struct kymo_dumps *dumps, struct k
                                               enum kymo_dump_tree tree,
                                               const struct kymo__map *text, const char *path,
                                               const char *folder, const char *prefix);
-/* All lines of a manifest; what is behind the last whole one is told in a note. The tensors are in the step's file. */
+/* All lines of a manifest; a note reports an incomplete last line. The tensors are in the step's file. */
 KYMO_WARN_UNUSED kymo_status kymo__manifest_parse(struct kymo_dumps *dumps, struct kymo__step *step,
                                                   const struct kymo__map *text);
 /* The first line, into the step's info; where the data begin. */

@@ -16,7 +16,7 @@ enum { PIECE = 4 << 20 };
 
 static kymo_status open_regular(const char *path, int *fd, struct stat *about)
 {
-    /* Not to wait for whoever writes a pipe, before it is known to be one. */
+    /* O_NONBLOCK: opening a pipe would wait for a writer. */
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd < 0)
         return kymo__fail_errno("open %s", path);

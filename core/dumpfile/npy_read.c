@@ -199,7 +199,8 @@ kymo_status kymo__npy_parse(const char *path, const char *text, size_t len, stru
         n += ((size_t)bytes[10] << 16) + ((size_t)bytes[11] << 24);
     const size_t start = major > 1 ? 12 : 10;
     if (n > MAX_HEADER || n > len - start)
-        return kymo__fail(KYMO_EFORMAT, "%s is no whole .npy: its header has %zu bytes, the file %zu",
+        return kymo__fail(KYMO_EFORMAT,
+                          "%s is not a complete .npy file: its header has %zu bytes, the file %zu",
                           path, n, len);
     struct header h = {.at = text + start, .end = text + start + n};
     KYMO_TRY(parse(&h, path, out));
@@ -207,7 +208,8 @@ kymo_status kymo__npy_parse(const char *path, const char *text, size_t len, stru
     uint64_t n_bytes;
     if (!kymo__shape_bytes(&out->shape, &n_bytes) || n_bytes > len - out->data_at)
         return kymo__fail(
-            KYMO_EFORMAT, "%s is no whole .npy: its shape wants more bytes than the %zu that follow",
+            KYMO_EFORMAT,
+            "%s is not a complete .npy file: its shape wants more bytes than the %zu that follow",
             path, len - out->data_at);
     return KYMO_OK;
 }

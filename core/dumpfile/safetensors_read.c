@@ -193,7 +193,7 @@ static kymo_status check(struct table *t, const char *path, uint64_t n_data)
     }
     if (end != n_data)
         return kymo__fail(KYMO_EFORMAT,
-                          "%s is no whole safetensors file: its tensors have %" PRIu64
+                          "%s is not a complete safetensors file: its tensors have %" PRIu64
                           " bytes, its data %" PRIu64,
                           path, end, n_data);
     return KYMO_OK;
@@ -235,7 +235,7 @@ kymo_status kymo__safetensors_parse(const char *path, const char *text, size_t l
     memcpy(&n, text, sizeof n);
     if (n > MAX_HEADER || n > len - 8)
         return kymo__fail(KYMO_EFORMAT,
-                          "%s is no whole safetensors file: its header would have %" PRIu64
+                          "%s is not a complete safetensors file: its header would have %" PRIu64
                           " bytes, the file has %zu",
                           path, n, len);
     struct table t = {0};

@@ -114,7 +114,7 @@ static void release_context(const struct found_context *found)
         found->release(found->device);
 }
 
-/* ---- an injected session: CUDA is being initialised, and there is no context so far ---- */
+/* ---- an injected session: CUDA is being initialised and has no context yet ---- */
 
 static struct {
     pthread_mutex_t lock; /* held while records are enabled: other threads' first calls wait for that */

@@ -94,7 +94,7 @@ static const kymo_table *table_of_sentence(const kymo_comparison *c)
     return c->tables[order[i]];
 }
 
-/* Of the iteration; without iterations of the region that does most; of the wall time where there are no regions. */
+/* About the iteration; without iterations, about the largest region; without regions, about the wall time. */
 void kymo__compare_sentence(kymo_comparison *c, struct kymo__buf *line)
 {
     const bool has_iteration = kymo_table_n_rows(c->tables[KYMO__COMPARED_ITERATION]) != 0;

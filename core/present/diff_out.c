@@ -291,7 +291,7 @@ static void draw_path(kymo_table *drawn, const kymo_table *from, size_t row)
     kymo__buf_fini(&text);
 }
 
-/* Where there is no worst element: the two shapes, types or texts. */
+/* The two shapes, types or texts, for rows without a worst element. */
 static void draw_two(kymo_table *drawn, const kymo_table *from, size_t row)
 {
     const struct kymo_cell status = kymo__cell_of(from, row, "status");

@@ -31,7 +31,7 @@ struct kymo__heat_cell {
     uint8_t extra;      /* by how much: 255 is all of it */
 };
 
-/* Cells in order; each stands for 1 << bin iterations, the first one for those from first << bin on. */
+/* Cells in order, each of 1 << bin iterations; the first cell begins with iteration first << bin. */
 struct kymo__heat_row {
     struct kymo__heat_cell *cells;
     size_t n, cap;

@@ -82,7 +82,7 @@ static bool find_pool(const char *path, uint64_t id, const struct kymo__block_re
            (fstat(log->fd, &st) == 0 && open_pool(path, id, (uint64_t)st.st_ino, pool, copy));
 }
 
-/* The words up to the first zero, those that are no event of their own, and the last tick: of an event, or where work of a stream ends. */
+/* Count the words up to the first zero and, among them, those that continue an event; find the last tick, of an event or of the end of work on a stream. */
 static size_t count_words(const uint64_t *words, size_t n, uint64_t *last_ticks, size_t *n_not_events)
 {
     size_t i = 0;

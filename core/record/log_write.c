@@ -20,7 +20,8 @@ static bool create_file(const struct kymo__log *log, struct kymo__held_file *fil
 {
     if (!kymo__held_set(file, kymo__open_at(AT_FDCWD, log->path, OPEN_FLAGS | O_CREAT | O_EXCL, 0644)))
         return false;
-    flock(file->fd, LOCK_EX | LOCK_NB); /* held while we live: whoever gets it later may seal the log */
+    flock(file->fd,
+          LOCK_EX | LOCK_NB); /* held while we live; the next process to get it may finalize the log */
     return true;
 }
 
@@ -142,7 +143,7 @@ static kymo_status create_again(struct kymo__log *log)
 }
 
 /*
- * Make sure that the descriptor is the log's: the program may have closed it, and opened a file of its own under the
+ * Make sure that the descriptor is the log's: the program may have closed it and opened another file under the
  * same number.
  */
 static kymo_status hold_file(struct kymo__log *log, bool *is_created_again)

@@ -450,7 +450,7 @@ void kymo__record_text(const char *key, const char *value)
         pthread_mutex_unlock(&waiting.lock);
         if (has_state(KYMO__RECORD_OPEN)) /* meanwhile */
             write_waiting_texts();
-    } else if (st == KYMO_EIO) { /* else there is no recording, or no memory for what is only a remark */
+    } else if (st == KYMO_EIO) { /* otherwise nothing is being recorded, or memory ran out for a mere remark */
         kymo__record_failed(kymo_last_error());
     }
     kymo__buf_fini(&texts);

@@ -223,7 +223,7 @@ struct kymo__pool {
     uint32_t n_max;              /* chunks the budget allows */
     struct kymo__held_file file; /* none: anonymous */
     char path[PATH_MAX];         /* "" when anonymous */
-    uint64_t id; /* random; in the log too, so that a copy of the log is told apart */
+    uint64_t id;                 /* random; also in the log, to recognize a copy of the log */
     pthread_mutex_t grow_lock;
     struct kymo__queue free, full;
 };
@@ -432,7 +432,7 @@ struct kymo__record {
     struct kymo__log log;
     kymo__packer *packer; /* the flush thread's, or the closing thread's once that has ended */
     uint32_t next_lane;   /* taken atomically */
-    uint64_t n_events_flushed, flush_cpu_ns; /* written by whoever has the packer */
+    uint64_t n_events_flushed, flush_cpu_ns; /* written by the thread that has the packer */
     bool is_full; /* the disk budget is spent: chunks stay in the pool. Relaxed */
     bool is_closing; /* everything goes to the log now, and no flush thread starts. Stored before flush.lock */
     bool has_failed; /* the user was told that this recording stopped. Relaxed */

@@ -1,5 +1,5 @@
 /*
- * What the operating system knows of a program that `kymo run` has waited for: a log of its own, NAME.krun, with one block.
+ * NAME.krun, a log with one block: what the operating system knows about a program that `kymo run` has waited for.
  * It is there for every run, also of programs that record nothing, so that any two runs can be compared.
  */
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * Finalizing: a process died with words in its pool. Whoever comes next and gets the lock on its log appends them, writes
+ * Finalizing: a process died with words in its pool. The next process that gets the lock on its log appends them, writes
  * how it ended, and deletes the pool. Doing it twice, or dying in the middle, does no harm: chunks carry (lane,
  * sequence), and what the log already has is left out.
  *
@@ -358,9 +358,9 @@ static bool owners_agree(const struct stat *log, const struct stat *pool)
 }
 
 /*
- * Whether the pool is of this log and not of one that this is a copy of. Beside the log it has been copied with it; in
+ * Whether the pool is of this log and not of one that this is a copy of. In the directory of the log it has been copied with it; in
  * /dev/shm it is known by the inode of its log. Pools of earlier versions have neither id nor inode. One that is damaged
- * is of the log beside it.
+ * belongs to the log in its directory.
  */
 static bool is_pool_of(int pool_fd, bool is_beside, const struct survey *s, const struct stat *log)
 {

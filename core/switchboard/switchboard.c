@@ -157,7 +157,7 @@ static kymo_status stop(const char *how)
     const kymo_status st = kymo__record_close(how);
     if (was_open && st == KYMO_OK && kymo__record_family_is_open() &&
         kymo_recording_seal(path) != KYMO_OK) {
-        /* Children that died here are finalized in passing; whoever reads the recording tries again and reports. */
+        /* Children that died are finalized in passing; readers of the recording try again and report errors. */
     }
     kymo__say_suppressed();
     kymo__lane_resume(lane);

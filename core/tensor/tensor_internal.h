@@ -70,7 +70,7 @@ static inline bool kymo__tensor_is_in_file(const struct kymo_tensor *tensor)
 }
 /* As kymo_tensor_check, and of what lies in the host's memory or in a file. */
 KYMO_WARN_UNUSED kymo_status kymo__tensor_check_readable(const struct kymo_tensor *tensor);
-/* What failed while the numbers of a file were read; 0 stands in their place. */
+/* The error of reading the numbers from a file, which are then 0. */
 KYMO_WARN_UNUSED kymo_status kymo__tensor_read_status(const struct kymo_tensor *tensor);
 
 /* Blocks of one tensor, wherever they lie. */

@@ -133,7 +133,7 @@ KYMO_API kymo_table *kymo_comparison_table(kymo_comparison *comparison, const ch
 /*
  * 1 when the iteration is slower by more than `percent` with confidence: its whole interval lies above. `region`
  * (NULL: the iteration, or without iterations every region, or without regions the wall time) names another or a function,
- * "(iteration)", "(wall time)" or "(CPU time)"; KYMO_EINVAL when there is no such row. KYMO_EMISMATCH for the wall time of one run on each side, which has no interval.
+ * "(iteration)", "(wall time)" or "(CPU time)"; KYMO_EINVAL if no row has this name. KYMO_EMISMATCH for the wall time of one run on each side, which has no interval.
  */
 KYMO_API int kymo_comparison_is_slower(const kymo_comparison *comparison, const char *region,
                                        double percent);

@@ -62,8 +62,8 @@ struct kymo_diff_options {
     const struct kymo_diff_rule *rules;
     size_t n_rules;
     const char *noise; /* a second run of the reference: what B and it differ by is no difference */
-    double noise_factor;  /* times so much; 0: 3 */
-    uint32_t allow_dtype; /* another type alone is no difference; with `bitwise` it always is one */
+    double noise_factor; /* times so much; 0: 3 */
+    uint32_t allow_dtype; /* a different type is not a difference by itself; with `bitwise` it always is */
     uint32_t nan_differs; /* with the default tolerances: a NaN differs from a NaN */
     uint32_t allow_missing,
         allow_extra; /* names that one side alone has are told, and no difference */
@@ -108,7 +108,7 @@ struct kymo_diff_pending_options {
     uint32_t n_errors; /* to show of each tensor, the largest first */
     uint32_t allow_missing,
         allow_extra;      /* names that the earlier dump alone has; that the program alone has */
-    uint32_t allow_dtype; /* another type alone is no error */
+    uint32_t allow_dtype; /* a different type is not an error by itself */
     uint32_t has_rank;    /* the earlier dump's values of this rank, where it has ranks */
     uint64_t rank;
 };

@@ -75,7 +75,7 @@ struct kymo_dumped_value {
     size_t text_len;
 
     enum kymo_dump_type type;
-    /* KYMO_DTYPE_NONE: there is no tensor. Of a JSON without types: int64, uint64, float64 or bool. */
+    /* KYMO_DTYPE_NONE: not a tensor. From a JSON without types: int64, uint64, float64 or bool. */
     enum kymo_dtype dtype;
     uint32_t is_untyped; /* it comes from a JSON without types: `dtype` only holds its numbers */
     uint32_t rank;

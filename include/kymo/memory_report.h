@@ -68,7 +68,7 @@ KYMO_API void kymo_memory_report_destroy(kymo_memory_report *report);
  * that is not of an installed package; of others compiled functions, without those of the allocator. `stack` is the whole
  * stack of the largest block in the group, null where there is none: "(allocated before recording)", "(no stack)".
  *
- * Growth: live bytes at the end of each iteration (per "iteration"), or at fifty even times where there are no iterations and
+ * Growth: live bytes at the end of each iteration (per "iteration"), or at fifty even times if nothing counts iterations and
  * the recording has a second or more (per "second"), and of `resident` the last reading before. Warm-up is left out: the first
  * fifth, and by time also imports. The slope is the median of the slopes between any two points, low to high its interval of
  * 95 %, the error of samples included. A leak is suspected where low is above 0, growth goes on to the end (the second half's

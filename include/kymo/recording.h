@@ -60,9 +60,9 @@ KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_add_run(const char *path,
                                                              const struct kymo_run_end *run);
 
 /*
- * Some processes of `whole` as a recording of their own, with all that measured them: "4711" by PID; "worker" workers of data
+ * Some processes of `whole` as a separate recording, with everything that measured them: "4711" by PID; "worker" workers of data
  * loaders, "worker2" one of them; "main" all others; else those with this in their command, or that matches it where it has
- * one of *?[. It lives on the whole, which is closed after it. KYMO_EINVAL when there is no such process.
+ * one of *?[. Close it before `whole`, whose data it uses. KYMO_EINVAL if no process matches.
  */
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_recording_select(const kymo_recording *whole,
                                                             const char *process,

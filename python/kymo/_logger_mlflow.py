@@ -79,7 +79,7 @@ class MLflowLogger:
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
     ) -> None:
-        """Take over what the constructor was not given; for whoever knows the run, before open()."""
+        """Set what the constructor was not given; for callers that know the run, before open()."""
         known = {"run_name": run_name, "strategy": strategy, "rank": rank, "world_size": world_size}
         for name, value in known.items():
             if self._given[name] is None:

@@ -129,8 +129,8 @@ class TrainingMonitor:
     def from_config(cls, config: Config, key: str = "training_step", **overrides: Any) -> TrainingMonitor:
         """Make one from a block of a configuration: a YAML file or a mapping. `overrides` win.
 
-        `key` is the name of the block, at any depth, or its path: "training_pipeline.steps.1". A pipeline stands for
-        the trainer in it. Without `key`, the block is "training_step" or else the only trainer. The block may be that
+        `key` is the name of the block, at any depth, or its path: "training_pipeline.steps.1". The path of a
+        pipeline selects the trainer in it. Without `key`, the block is "training_step" or else the only trainer. The block may be that
         of an itwinai trainer: its other arguments are ignored.
         """
         from kymo import _monitor_config

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # see _start.py
     Found = tuple[tuple[str, ...], Any]  # a path and what it leads to
 
 DEFAULT_KEY = "training_step"
-_DEFAULT_PIPELINE = "training_pipeline"  # the one that itwinai executes unless told otherwise
+_DEFAULT_PIPELINE = "training_pipeline"  # the one that itwinai executes by default
 _INTERPOLATION = re.compile(r"\$\{([^${}]*)\}")
 
 
@@ -46,7 +46,7 @@ def read_block(config: Config, key: str) -> dict[str, Any]:
 
 
 def _of_trainer(block: dict[str, Any]) -> dict[str, Any]:
-    """Return what a trainer's block says of our settings; the rest is the trainer's business."""
+    """Return our settings from a trainer's block; the other settings are the trainer's."""
     ours = {name: value for name, value in block.items() if name in KEYS or name in SPELLINGS}
     check_others({name: value for name, value in block.items() if name not in ours}, warns=False)
     if ours.get("strategy") == "None" or not isinstance(ours.get("strategy"), str):
@@ -64,7 +64,7 @@ def _read(config: Config) -> Any:
     except ImportError:
         raise ImportError("TrainingMonitor.from_config needs pyyaml to read a file: pip install pyyaml") from None
     with open(config, encoding="utf-8") as file:
-        # On a page, an ellipsis stands for omitted lines; in a file it would end the document.
+        # Documents use an ellipsis for omitted lines; in YAML it would end the document.
         text = "".join("\n" if line.strip() == "..." else line for line in file)
         try:
             return yaml.safe_load(text)
@@ -191,6 +191,6 @@ def _look_up(tree: Any, path: tuple[str, ...], expression: str) -> Any:
     for part in (*start, *_parts(expression)):
         inside = {**dict(_children(_arguments(node))), **dict(_children(node))}
         if part not in inside:
-            raise ValueError(f"${{{expression}}} leads nowhere: there is no {part!r}")
+            raise ValueError(f"${{{expression}}} leads nowhere: {part!r} does not exist")
         node = inside[part]
     return node

@@ -301,8 +301,8 @@ def test_iterations_are_drawn_and_counted(opened, folder):
 def test_bars_of_the_breakdown_are_as_wide_as_its_numbers(opened):
     page = opened("ranks.html")
     view = page.open("Breakdown")
-    told = json_of("breakdown", *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)))
-    spans = [row for row in told["devices"] if row["window"] == "gpu_span"]
+    report = json_of("breakdown", *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)))
+    spans = [row for row in report["devices"] if row["window"] == "gpu_span"]
     view.locator("#which-window").select_option("gpu_span")
     stacks = view.locator("ol.stacks").first.locator(".stack")
     assert stacks.count() == len(spans) == 2
@@ -319,15 +319,15 @@ def test_bars_of_the_breakdown_are_as_wide_as_its_numbers(opened):
 def test_what_gpus_wait_for_is_the_command_s(opened):
     page = opened("ranks.html")
     view = page.open("GPUs")
-    told = json_of("report", *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)), "--gpu")["gpu"]
+    report = json_of("report", *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)), "--gpu")["gpu"]
     assert view.locator("ul > li").count() == 0  # no sentence that the tables do not prove
     for table in ("launch_bound", "devices", "gaps"):
-        view.get_by_role("combobox").select_option(label=f"{table} ({len(told[table])})")
+        view.get_by_role("combobox").select_option(label=f"{table} ({len(report[table])})")
         rows = cells(view.locator("table").first)
         if table != "launch_bound":
-            assert len(rows) == len(told[table])
+            assert len(rows) == len(report[table])
         else:
-            assert {row[0] for row in rows} <= {row["name"] for row in told[table]}
+            assert {row[0] for row in rows} <= {row["name"] for row in report[table]}
 
 
 def test_gpus_that_wait_get_no_sentence_that_they_do_not(opened, folder):
@@ -338,17 +338,17 @@ def test_gpus_that_wait_get_no_sentence_that_they_do_not(opened, folder):
 
 def test_memory_is_the_command_s(opened, folder):
     view = opened("leak.html").open("Memory")
-    told = json_of("report", folder / "leak.kymo", "--memory")
+    report = json_of("report", folder / "leak.kymo", "--memory")
     sentences = view.locator("ul.leaks > li").all_inner_texts()
-    suspected = [row for row in told["growth"] if row["is_suspected"]]
+    suspected = [row for row in report["growth"] if row["is_suspected"]]
     assert len(sentences) == len(suspected) > 0
     assert any("each iteration" in s and s.endswith(": keep (leak.py:5) < <module> (leak.py:7)") for s in sentences)
     chart = str(view.locator(".chart").get_attribute("aria-label"))
     assert ": resident at most " in chart and ": alive at most " in chart
     assert view.locator(".chart canvas").bounding_box()["height"] > 100
     for name in ("stacks", "pools", "growth", "live"):
-        view.get_by_role("combobox").select_option(label=f"{name} ({len(told[name])})")
-        assert len(cells(view.locator(".table-view table").first)) == min(len(told[name]), 200)
+        view.get_by_role("combobox").select_option(label=f"{name} ({len(report[name])})")
+        assert len(cells(view.locator(".table-view table").first)) == min(len(report[name]), 200)
     columns = [title.strip() for title in view.locator(".table-view thead").first.inner_text().split("\t")]
     assert columns[-2:] == ["at", "bytes"]
 
@@ -360,12 +360,12 @@ def test_without_memory_there_is_no_view_of_it(opened):
 
 def test_a_comparison_is_the_command_s(opened, folder):
     page = opened("compare.html")
-    told = json_of("compare", folder / "a.kymo", folder / "b.kymo")
+    report = json_of("compare", folder / "a.kymo", folder / "b.kymo")
     view = page.open("Comparison")
-    assert view.locator(".verdict").inner_text() == told["summary"]
+    assert view.locator(".verdict").inner_text() == report["summary"]
     rows = cells(view.locator("table").first)
     names = [row[0] for row in rows]
-    verdicts = {row["name"]: row["verdict"] for row in [*told["regions"], *told["program"]]}
+    verdicts = {row["name"]: row["verdict"] for row in [*report["regions"], *report["program"]]}
     assert names[1:] == list(verdicts)
     assert {row[0]: row[6] for row in rows[1:]} == verdicts
     view.get_by_role("button", name="forward", exact=True).click()

@@ -2,7 +2,7 @@
  * Recordings past the internal limits of readers, for test_sizes.py. Each argument is a thing to do N times, in order:
  *
  *   ranges=N      a range "a" around a range "b"
- *   names=N       a range of a name of its own
+ *   names=N       a range with a new name
  *   deep=N        a range inside the one before; 64 names in turn
  *   threads=N     a thread with a range
  *   steps=N       an iteration with a range, in epochs of 1000

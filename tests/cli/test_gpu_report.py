@@ -29,9 +29,9 @@ TABLES = ("devices", "kernels", "shapes", "copies", "streams", "ranges", "launch
 
 
 def tables_of(kymo: Any, *paths: object) -> dict[str, Any]:
-    told = kymo("report", *paths, "--gpu", "--json")
-    assert told.returncode == 0, told.stderr
-    return json.loads(told.stdout)["gpu"]
+    done = kymo("report", *paths, "--gpu", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["gpu"]
 
 
 def check(found: dict[str, Any], trace: gpu_reference.Trace) -> None:
@@ -61,7 +61,7 @@ def check(found: dict[str, Any], trace: gpu_reference.Trace) -> None:
 
 
 def check_verdicts(bound: dict[str, Any]) -> None:
-    """A verdict is that of the larger wait, so that the numbers beside it prove it; a large wait has one."""
+    """A verdict names the larger wait, which the numbers of its row prove; every large wait has one."""
     for name, row in bound.items():
         waits = {"launch-bound": row["launch_wait_ns"], "host-bound": row["host_wait_ns"]}
         largest = max(waits.values())
@@ -181,9 +181,9 @@ def test_ranks_add_up(kymo: Any) -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_csv_has_the_rows_of_json(kymo: Any, table: str) -> None:
     path = KINETO / "mi250_minitoy_train_ROCm6_2_kineto.json.gz"
-    told = kymo("report", path, "--gpu", "--csv", "--table", table)
-    assert told.returncode == 0
-    rows = list(csv.DictReader(io.StringIO(told.stdout)))
+    done = kymo("report", path, "--gpu", "--csv", "--table", table)
+    assert done.returncode == 0
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
     expected = tables_of(kymo, path)[table]
     assert [list(row) for row in rows] == [list(row) for row in expected]
     for row, wanted in zip(rows, expected):
@@ -192,8 +192,8 @@ def test_csv_has_the_rows_of_json(kymo: Any, table: str) -> None:
 
 
 def test_text_has_a_heading_for_each_and_no_advice(kymo: Any) -> None:
-    told = kymo("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--limit", "3")
-    assert told.returncode == 0
+    done = kymo("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--limit", "3")
+    assert done.returncode == 0
     headings = (
         "GPUs",
         "GPU work by name",
@@ -205,10 +205,10 @@ def test_text_has_a_heading_for_each_and_no_advice(kymo: Any) -> None:
         "iterations",
         "longest gaps",
     )
-    at = [told.stdout.index(f"\n{heading}\n") for heading in headings]
+    at = [done.stdout.index(f"\n{heading}\n") for heading in headings]
     assert at == sorted(at)
-    assert " is launch-bound" not in told.stdout and " is host-bound" not in told.stdout
-    assert "... and 196 more; --all shows them" in told.stdout
+    assert " is launch-bound" not in done.stdout and " is host-bound" not in done.stdout
+    assert "... and 196 more; --all shows them" in done.stdout
 
 
 def test_waits_of_launches_in_no_range_are_a_row(kymo: Any, tmp_path: Path) -> None:
@@ -231,35 +231,35 @@ def test_waits_of_launches_in_no_range_are_a_row(kymo: Any, tmp_path: Path) -> N
 
 
 def test_other_tables_stand_before_those_of_gpus(kymo: Any) -> None:
-    told = kymo("report", KINETO / "triton_example.json.gz", "--gpu", "--tree")
-    before, heading, _ = told.stdout.partition("\nGPUs\n")
+    done = kymo("report", KINETO / "triton_example.json.gz", "--gpu", "--tree")
+    before, heading, _ = done.stdout.partition("\nGPUs\n")
     assert heading and "cuLaunchKernel" in before
     only = kymo("report", KINETO / "triton_example.json.gz", "--gpu")
     assert "cuLaunchKernel" not in only.stdout.partition("\nGPUs\n")[0]
 
 
 def test_a_filter_chooses_kernels_and_ranges(kymo: Any) -> None:
-    told = kymo("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--json", "-f", "*sgemm*")
-    gpu = json.loads(told.stdout)["gpu"]
+    done = kymo("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--json", "-f", "*sgemm*")
+    gpu = json.loads(done.stdout)["gpu"]
     assert gpu["kernels"] and all("sgemm" in row["name"] for row in gpu["kernels"] + gpu["shapes"])
     assert gpu["ranges"] == []
 
 
 def test_without_gpu_work_it_says_how_to_get_some(kymo: Any) -> None:
-    told = kymo("report", KINETO / "rank_non_gpu.json.gz", "--gpu")
-    assert told.returncode == 0
-    assert "No GPU work was recorded: kymo run --gpu records it" in told.stdout
+    done = kymo("report", KINETO / "rank_non_gpu.json.gz", "--gpu")
+    assert done.returncode == 0
+    assert "No GPU work was recorded: kymo run --gpu records it" in done.stdout
 
 
-def test_wrong_usage_is_told(kymo: Any) -> None:
+def test_wrong_usage_is_reported(kymo: Any) -> None:
     path = KINETO / "triton_example.json.gz"
-    told = kymo("report", path, "--gpu", "--csv", "--table", "nonsense")
-    assert (told.returncode, told.stdout) == (2, "")
-    assert told.stderr == "kymo: no table 'nonsense' of GPUs; --json has all of them\n"
-    told = kymo("report", path, "--table", "ranges")
-    assert told.returncode == 2 and "--table NAME goes with --csv" in told.stderr
-    told = kymo("report", path, "--csv", "--table", "processes")
-    assert told.returncode == 0 and told.stdout.startswith("rank,pid,host,")
+    done = kymo("report", path, "--gpu", "--csv", "--table", "nonsense")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "kymo: no table 'nonsense' of GPUs; --json has all of them\n"
+    done = kymo("report", path, "--table", "ranges")
+    assert done.returncode == 2 and "--table NAME goes with --csv" in done.stderr
+    done = kymo("report", path, "--csv", "--table", "processes")
+    assert done.returncode == 0 and done.stdout.startswith("rank,pid,host,")
 
 
 # ---- Nsight Compute ----

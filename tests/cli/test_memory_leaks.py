@@ -11,7 +11,7 @@ from typing import Any, Callable
 import pytest
 from built import BUILD, Finished, cached
 
-pytestmark = pytest.mark.skipif(bool(cached("KYMO_SANITIZE")), reason="a sanitizer has a malloc of its own")
+pytestmark = pytest.mark.skipif(bool(cached("KYMO_SANITIZE")), reason="a sanitizer replaces malloc")
 
 KINDS = {"steady": True, "stops": False, "fills": False, "startup": False, "sawtooth": False, "flat": False}
 

@@ -143,7 +143,7 @@ def test_depth_hides_rows_and_changes_no_number(kymo, emit):
 def test_an_event_is_one_whatever_it_takes_to_write_it(kymo, compiled):
     large = compiled("large.c", "-pthread")
     assert "recorded 1 process, 1,000 events;" in kymo("run", "-o", "c.kymo", "--", large, "counters=1000").stderr
-    told = json.loads(kymo("report", "c.kymo", "--json").stdout)
-    assert (told["processes"][0]["events"], told["cost"]["events"]) == (1000, 1000)
+    report = json.loads(kymo("report", "c.kymo", "--json").stdout)
+    assert (report["processes"][0]["events"], report["cost"]["events"]) == (1000, 1000)
     assert "1 process, 1 thread" in kymo("report", "c.kymo").stdout
     assert "1000 events x " in kymo("report", "c.kymo").stdout

@@ -114,22 +114,22 @@ def test_what_is_counted(sized: tuple[str, Path], kymo: Callable[..., Finished])
     name, path = sized
     size = SIZES[name]
     done = kymo("report", path, "--json", timeout=300)
-    told = json.loads(done.stdout)
-    assert sum(row["count"] for row in told["ranges"]) == size.n_ranges
-    assert size.n_ranges == 0 or any(row["name"].startswith(size.first) for row in told["ranges"])
+    report = json.loads(done.stdout)
+    assert sum(row["count"] for row in report["ranges"]) == size.n_ranges
+    assert size.n_ranges == 0 or any(row["name"].startswith(size.first) for row in report["ranges"])
     n = int(size.does.split("=")[1])
     if name in ("counters", "marks", "async"):
-        assert [row["count"] for row in told[name]] == [n]
+        assert [row["count"] for row in report[name]] == [n]
     if name == "threads":
-        assert told["ranges"][0]["threads"] == n
+        assert report["ranges"][0]["threads"] == n
     if name == "processes":
-        assert told["ranges"][0]["processes"] == n
+        assert report["ranges"][0]["processes"] == n
     if name == "steps":
-        assert told["iterations"][0]["count"] == n
+        assert report["iterations"][0]["count"] == n
         assert len(kymo("report", path, "--per-iteration").stdout.splitlines()) == 1 + 2 * n  # the whole, and forward
         assert kymo("report", path, "--epochs").returncode == 0
     if name == "names":
-        assert len(told["ranges"]) == SITES - 1  # ids from 1; those without one share a name
+        assert len(report["ranges"]) == SITES - 1  # ids from 1; those without one share a name
 
 
 def test_reports_count_what_is_too_deep(

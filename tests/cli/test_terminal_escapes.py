@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-# A title of the window, CSI as one character, DEL, text from right to left, an isolate, a byte that is no UTF-8.
+# A title of the window, CSI as one character, DEL, text from right to left, an isolate, a byte that is not UTF-8.
 HOSTILE = "x\x1b]0;owned\x07\x9b31m\x7f\u202egnp\u2066\u200f"
 BYTES = HOSTILE.encode() + b"\xff"
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -152,8 +152,8 @@ def test_a_program_and_a_recording_of_such_a_name(checked, emit, tmp_path):
     os.symlink(os.fsencode(emit), os.fsencode(tmp_path) + b"/" + BYTES)
     done = checked("run", "-o", BYTES + b".kymo", "--", b"./" + BYTES, "3", "awkward", status=0)
     # What is to be typed next can be pasted into a shell.
-    told = re.search(rb"kymo report (.*)\n", done.stderr)[1]
-    read_back = subprocess.run([b"bash", b"-c", b"printf %s " + told], capture_output=True, check=True).stdout
+    typed = re.search(rb"kymo report (.*)\n", done.stderr)[1]
+    read_back = subprocess.run([b"bash", b"-c", b"printf %s " + typed], capture_output=True, check=True).stdout
     assert read_back == BYTES + b".kymo"
     for options in ([], ["--tree"], ["--threads"], ["--samples"], ["--gpu"]):
         checked("report", BYTES + b".kymo", *options)

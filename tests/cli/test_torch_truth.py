@@ -1,4 +1,4 @@
-"""Traces of torch.profiler: time counts once, steps have their numbers, repeats are no ranks."""
+"""Traces of torch.profiler: time counts once, steps have their numbers, repeats are not ranks."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def covered_ns(path: Path) -> int:
 
 def test_self_times_of_a_thread_add_up_to_its_time(kymo: Callable[..., Finished], tmp_path: Path) -> None:
     """A trace of torch.profiler with stacks: annotations overlap the frames that enter and leave them."""
-    told = json.loads(kymo("report", WITH_STACK, "--tree", "--threads", "--json").stdout)
+    report = json.loads(kymo("report", WITH_STACK, "--tree", "--threads", "--json").stdout)
     expected = pytest.approx(covered_ns(WITH_STACK), abs=2000)
-    assert sum(row["self_ns"] for row in told["ranges"]) == expected
-    assert sum(row["self_ns"] for row in told["threads"]) == expected
-    assert sum(row["self_ns"] for row in told["tree"]) == expected
-    assert sum(row["total_ns"] for row in told["tree"] if row["depth"] == 0) == expected
-    assert any("they overlap others of their thread" in text for text in told["warnings"])
-    assert sum(row["count"] for row in told["ranges"] if row["name"] in ("forward", "backward")) == 4
+    assert sum(row["self_ns"] for row in report["ranges"]) == expected
+    assert sum(row["self_ns"] for row in report["threads"]) == expected
+    assert sum(row["self_ns"] for row in report["tree"]) == expected
+    assert sum(row["total_ns"] for row in report["tree"] if row["depth"] == 0) == expected
+    assert any("they overlap others of their thread" in text for text in report["warnings"])
+    assert sum(row["count"] for row in report["ranges"] if row["name"] in ("forward", "backward")) == 4
 
     assert kymo("report", WITH_STACK, "--html", "page.html").returncode == 0
     boxes = Page(tmp_path / "page.html").table("tree")  # the flame graph
@@ -126,15 +126,15 @@ def test_windows_of_one_process_are_not_ranks(tmp_path: Path, kymo: Callable[...
     folder.mkdir()
     for i in range(2):
         write(folder / f"node1_4711.17000000000{i}0.pt.trace.json", steps(10 * i, 2))
-    told = json.loads(kymo("report", folder, "--json", "--ranks").stdout)
-    assert [row["rank"] for row in told["processes"]] == [None, None]
-    assert told["rank_times"] == [] and told["warnings"] == []
+    report = json.loads(kymo("report", folder, "--json", "--ranks").stdout)
+    assert [row["rank"] for row in report["processes"]] == [None, None]
+    assert report["rank_times"] == [] and report["warnings"] == []
     assert kymo("report", folder, "--html", "page.html").returncode == 0
     assert "heat" not in Page(tmp_path / "page.html").index
     for i in range(2):
         write(folder / f"node1_4712.17000000000{i}0.pt.trace.json", steps(10 * i, 2))
-    told = json.loads(kymo("report", folder, "--json").stdout)
-    assert [row["rank"] for row in told["processes"]] == [0, 0, 1, 1]
+    report = json.loads(kymo("report", folder, "--json").stdout)
+    assert [row["rank"] for row in report["processes"]] == [0, 0, 1, 1]
 
 
 def test_waiting_is_never_the_cause(tmp_path: Path, kymo: Callable[..., Finished]) -> None:
@@ -148,7 +148,7 @@ def test_waiting_is_never_the_cause(tmp_path: Path, kymo: Callable[..., Finished
         rank_logs.write(tmp_path / "job.kymo", ranks, lambda rank, i: times.get((rank, i), usual))
     finally:
         rank_logs.RANGES = names
-    told = json.loads(kymo("report", "job.kymo", "--json").stdout)
-    assert [(row["rank"], row["longer"]) for row in told["outliers"]] == [(0, None), (1, "forward")]
+    report = json.loads(kymo("report", "job.kymo", "--json").stdout)
+    assert [(row["rank"], row["longer"]) for row in report["outliers"]] == [(0, None), (1, "forward")]
     assert kymo("report", "job.kymo", "--html", "page.html").returncode == 0
     assert Page(tmp_path / "page.html").index["heat"]["names"] == ["", "forward"]

@@ -14,7 +14,7 @@ SWITCHES = ("enable_torch_profiling", "store_torch_profiling_traces", "measure_g
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    """Files of a monitor go below the working directory unless it is told otherwise."""
+    """Files of a monitor go below the working directory by default."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KYMO_MONITOR", raising=False)
 
@@ -116,7 +116,7 @@ def test_a_loop_that_steps_the_profiler_itself_has_a_trace_of_each_epoch():
 
 
 class Plain:
-    """A trainer without torch; `set_epoch` is told of epochs in one way or another."""
+    """A trainer without torch; subclasses differ in how `set_epoch` receives the epoch."""
 
     output_dir, run_name, print_summary = "out", "t", False
     enable_torch_profiling = measure_gpu_data = False
@@ -317,7 +317,7 @@ def test_interpolations_are_resolved(monkeypatch, value, others, expected):
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        ({"training_step": {"measure_gpu_data": "${gpu}"}}, r"measure_gpu_data: \$\{gpu\}.*no 'gpu'"),
+        ({"training_step": {"measure_gpu_data": "${gpu}"}}, r"measure_gpu_data: \$\{gpu\}.*'gpu' does not exist"),
         ({"training_step": {"run_name": "${now:%Y}"}}, r"run_name: \$\{now:%Y\}.*OmegaConf"),
         ({"training_step": {"run_name": "${a}"}, "a": "${b}", "b": "${a}"}, "refers to itself"),
     ],

@@ -54,7 +54,7 @@ def test_a_file_that_is_truncated_while_it_is_read_is_an_error(tmp_path, layout)
     os.truncate(path, 5000)
     assert array.sum() == 100_000  # what was read stays
     del array
-    with pytest.raises(kymo.KymoError, match=r"x\.\w+ (was truncated to 5000 bytes|is no whole)"):
+    with pytest.raises(kymo.KymoError, match=r"x\.\w+ (was truncated to 5000 bytes|is not a complete)"):
         loaded["data"]
 
 

@@ -505,8 +505,8 @@ static void hostile_safetensors_are_refused(void **state)
          "\"shape\":[1],\"data_offsets\":[4,8]}}",
          8, "begins at byte 4"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "begins at byte 4"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 8, "no whole"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 2, "no whole"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 8, "not a complete"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 2, "not a complete"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8, "differ in bytes"},
         {"{\"a\":{\"dtype\":\"F64\",\"shape\":[4611686018427387904,4611686018427387904],\"data_"
          "offsets\":[0,0]}}",
@@ -531,7 +531,7 @@ static void hostile_safetensors_are_refused(void **state)
     put_safetensors(s, 100000001, "{}", 8);
     assert_refused(s, "x.safetensors", "100000001 bytes");
     put_safetensors(s, UINT64_MAX, "{}", 8);
-    assert_refused(s, "x.safetensors", "no whole");
+    assert_refused(s, "x.safetensors", "not a complete");
     write_text(s, "x.safetensors", "{}");
     assert_refused(s, "x.safetensors", "too short");
     put_safetensors(s, 2, "{}", 0);

@@ -31,7 +31,7 @@ static void a_file_that_is_cut_reads_as_zeros(void **state)
     assert_non_null((const void *)(uintptr_t)bytes);
     assert_int_equal(len, (PAGES - 1) * 4096 + 10);
     assert_int_equal(bytes[len - 1], 'x');
-    assert_int_equal(bytes[len], 0); /* and so is a page behind it */
+    assert_int_equal(bytes[len], 0); /* and so is the page after it */
     assert_int_equal(bytes[(size_t)PAGES * 4096], 0);
     assert_int_equal(ftruncate(fd, 4096), 0);
     assert_int_equal(bytes[4096], 0);

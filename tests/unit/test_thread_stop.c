@@ -1,4 +1,4 @@
-/* The thread that stops others: its own priority afterwards is what it was before, whoever runs it. */
+/* The thread that stops others: its priority afterwards is the one before, for root and other users. */
 #include <linux/capability.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static int own_policy(void)
 }
 
 /*
- * In a child, whose exit status it is. Whoever was given RLIMIT_RTPRIO may have a real-time priority without CAP_SYS_NICE;
+ * In a child, whose exit status it is. A user with RLIMIT_RTPRIO may have a real-time priority without CAP_SYS_NICE;
  * to raise that limit takes rights that a container's root may lack, so the capability goes while the priority is high.
  */
 static int stop_one(int policy)
