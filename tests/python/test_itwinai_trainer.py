@@ -209,6 +209,12 @@ def test_a_train_that_calls_the_one_above_is_one_run():
     assert [row["epoch"] for row in monitor.load().epochs("rank")] == [3, 4]
 
 
+def test_the_name_of_the_strategy_object_is_the_strategy():
+    trainer = Plain(lambda t: t.set_epoch(t.current_epoch), lambda epoch: epoch)
+    trainer.strategy = Strategy()
+    assert trainer.train().settings["strategy"] == "torch-ddp"
+
+
 # ---- loggers ----
 
 
@@ -285,6 +291,28 @@ def test_configuration_files_of_itwinai_load(name, key, wanted, recwarn):
     pytest.importorskip("yaml")
     monitor = kymo.TrainingMonitor.from_config(CONFIGS / f"{name}.yaml", *([key] if key else []))
     assert {word: monitor.settings[word] for word in wanted} == wanted
+    assert not recwarn.list
+
+
+BLOCK = {"strategy": "torch-ddp", "profiling_wait_epochs": 2}
+
+
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [
+        ({"pipeline": {"steps": {"training_step": BLOCK}}}, "pipeline.steps.training_step"),
+        (
+            {"pipeline": {"steps": [{"class_path": "a.Loader"}, {"class_path": "a.T", "init_args": BLOCK}]}},
+            "pipeline.steps.1",
+        ),
+        ({"a": {"training_step": {"strategy": "other"}}, "b": {"training_step": BLOCK}}, "b.training_step"),
+        ({"training_step": {**BLOCK, "profiling_active_epochs": 3}}, "training_step"),
+    ],
+    ids=["a path", "a list of steps", "one of two blocks", "active epochs"],
+)
+def test_a_block_is_found_by_its_path(config, key, recwarn):
+    settings = kymo.TrainingMonitor.from_config(config, key).settings
+    assert (settings["strategy"], settings["profiling_wait_epochs"]) == ("torch-ddp", 2)
     assert not recwarn.list
 
 

@@ -284,12 +284,13 @@ def test_the_documented_small_configuration_records_no_shapes_and_says_nothing(t
         export_stacks=False,
         export_key_averages=True,
     )
-    assert capsys.readouterr().err == ""
+    said = capsys.readouterr().err
     train(tmp_path, prof_callback_small, steps=10)
     assert names_in(tmp_path / "profiler_output_small") == {"iteration_9": {TRACE} | AVERAGES}
     (path,) = (tmp_path / "profiler_output_small").glob("*/*.pt.trace.json.gz")
     with gzip.open(path, "rt") as file:
         assert "Input Dims" not in file.read()
+    assert said == ""
 
 
 def test_values_that_do_not_fit_are_refused(tmp_path):
