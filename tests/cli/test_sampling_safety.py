@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -37,6 +38,13 @@ def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator:
     for process in started:
         process.kill()
         process.communicate()
+
+
+def wait_for_text(kymo: Callable, text: str, *args: object) -> None:
+    """Run it until it prints `text`: a process is ready a little before it is where it stays."""
+    deadline = time.monotonic() + 30
+    while text not in (shown := kymo(*args).stdout):
+        assert time.monotonic() < deadline, shown
 
 
 # ---- ctrl-C ----
@@ -159,7 +167,7 @@ def compiled_code(begin: Callable, tmp_path: Path) -> Iterator[tuple[int, Path, 
 def test_a_perf_map_of_another_user_is_not_read(kymo, compiled_code):
     pid, path, line = compiled_code
     path.write_text(line)
-    assert "name_in_the_map" in kymo("stacks", pid, "--native").stdout
+    wait_for_text(kymo, "name_in_the_map", "stacks", pid, "--native")
     os.chown(path, 12345, -1)
     done = kymo("stacks", pid, "--native")
     assert done.returncode == 0 and "run_compiled" in done.stdout
@@ -178,7 +186,7 @@ def test_a_perf_map_without_end_is_not_read_to_its_end(kymo, compiled_code):
 
 def test_a_stopped_process_is_not_waiting(kymo, begin):
     process = begin(STUCK)
-    assert "waiting" in kymo("stacks", process.pid).stdout
+    wait_for_text(kymo, "waiting", "stacks", process.pid)
     process.send_signal(signal.SIGSTOP)
     for args in (["stacks", process.pid], ["watch", process.pid, "--once", "--stall", "300ms"]):
         shown = kymo(*args).stdout
