@@ -43,8 +43,8 @@ static const struct cli_option options[] = {
      "stacks: what is counted (default: time on the device,\n"
      "self_cpu_time_total without a GPU)"},
     {"move", 0, CLI_FLAG, NULL, &given.move,
-     "delete TRACE once all of it is in DIR, compressed; one that is\n"
-     "damaged, or is not a trace, stays"},
+     "delete TRACE once DIR has all of it, compressed; a damaged trace\n"
+     "and a file that is not a trace stay"},
 };
 
 static const struct artifact *const artifacts[] = {
@@ -122,8 +122,8 @@ static int read_trace(struct artifacts *job)
         job->rank = job->facts.rank;
     if (job->facts.damage == NULL)
         return CLI_FINE;
-    return cli_fail("%s. The tables hold what came before; the trace itself is not compressed and "
-                    "stays where it is.",
+    return cli_fail("%s. The tables contain what came before the damage; the trace is neither "
+                    "compressed nor deleted.",
                     job->facts.damage);
 }
 
@@ -253,9 +253,8 @@ const struct cli_command cli_command_artifacts = {
         "  snapshot  rankR_memory_snapshot.pickle, for PyTorch's memory viewer\n"
         "\n"
         "No torch is needed. Each file appears whole or not at all; their names are printed. One\n"
-        "that cannot be made is reported, and the others are made. Of a damaged trace there are "
-        "the\n"
-        "tables of what came before the damage, and exit status 2.",
+        "that cannot be made is reported, and the others are made. A damaged trace\n"
+        "gives the tables of what came before the damage, and exit status 2.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  kymo artifacts worker0.pt.trace.json -o iteration_9\n"

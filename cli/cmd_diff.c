@@ -31,8 +31,8 @@ static const struct cli_option options[] = {
     {"bitwise", 'b', CLI_FLAG, NULL, &given.bitwise, "equal bits, and no less: -0 is not +0"},
     {"no-nan-equal", 0, CLI_FLAG, NULL, &given.no_nan_equal, "a NaN differs from a NaN"},
     {"allow-dtype", 0, CLI_FLAG, NULL, &given.allow_dtype,
-     "another dtype alone is not a difference. Numbers of two dtypes\n"
-     "are compared in one that holds both, never rounded"},
+     "a different dtype alone is not a difference. Numbers are compared\n"
+     "in a type that holds both, without rounding"},
     {"noise", 0, CLI_TEXT, "DUMP", &given.noise,
      "a second run of B: what the two differ by is no difference"},
     {"noise-factor", 0, CLI_TEXT, "X", &given.noise_factor, "so many times that (default: 3)"},

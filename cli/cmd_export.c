@@ -62,7 +62,7 @@ static const struct cli_option options[] = {
      "start-up as well"},
     {"from", 0, CLI_TEXT, "TIME", &given.from,
      "kineto: leave out what began before; in seconds since the\n"
-     "first event, or as csv has it in start_ns, with ns behind"},
+     "first event, or as csv has it in start_ns, followed by ns"},
     {"until", 0, CLI_TEXT, "TIME", &given.until, "kineto: leave out what ended later"},
     {"launched-before", 0, CLI_TEXT, "N", &given.launched_before,
      "kineto: GPU work by the number of its launch instead, as\n"
@@ -219,7 +219,7 @@ static bool parse_window(const struct cli_recordings *recordings)
         return true;
     cli_say(
         "--%s '%s' is not a time: seconds since the first event, such as 2.5, or nanoseconds of "
-        "CLOCK_MONOTONIC with ns behind",
+        "CLOCK_MONOTONIC followed by ns",
         has_from ? "until" : "from", has_from ? given.until : given.from);
     return false;
 }

@@ -209,7 +209,7 @@ kymo_status kymo__npy_parse(const char *path, const char *text, size_t len, stru
     if (!kymo__shape_bytes(&out->shape, &n_bytes) || n_bytes > len - out->data_at)
         return kymo__fail(
             KYMO_EFORMAT,
-            "%s is not a complete .npy file: its shape wants more bytes than the %zu that follow",
+            "%s is not a complete .npy file: its shape needs more bytes than the %zu that follow",
             path, len - out->data_at);
     return KYMO_OK;
 }

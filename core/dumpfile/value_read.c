@@ -169,7 +169,7 @@ static kymo_status read_bin(const char *path, bool wants_data, const struct kymo
     uint64_t n_bytes;
     KYMO_TRY(kymo__numbers_open(path, 0, &file, NULL));
     if (!kymo__shape_bytes(shape, &n_bytes) || n_bytes != file.len)
-        return kymo__fail(KYMO_EFORMAT, "%s has %" PRIu64 " bytes, which its shape does not want",
+        return kymo__fail(KYMO_EFORMAT, "%s has %" PRIu64 " bytes, which does not match its shape",
                           path, file.len);
     found->shape = *shape;
     found->file = file;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -17,6 +18,8 @@ pytestmark = pytest.mark.skipif(
 )
 PROGRAM = """
 import time
+import kymo
+kymo.mark("start")
 def spin(n):
     while n > 0:
         n -= 1
@@ -49,6 +52,21 @@ def test_the_report_page_has_a_view_of_samples(opened):
     assert view.locator(".facts").first.inner_text().endswith("in samples")
     first = view.locator("table").first.locator("tbody tr").first
     assert "spin" in first.inner_text()
+
+
+def test_notes_of_the_report_are_above_the_samples(opened, folder):
+    notes = json.loads(run_kymo("report", folder / "run.kymo", "--samples", "--json"))["notes"]
+    assert any("of imports at start-up" in note for note in notes)
+    page = opened("report.html")
+    page.open("Samples")
+    shown = page.page.locator(".samples .audit li").all_inner_texts()
+    assert shown[1:] == notes
+
+
+def test_a_tiny_cost_has_one_bound(opened):
+    page = opened("report.html")
+    assert "less than 0.01 % of the program" in page.page.inner_text("body")
+    assert "at least less" not in page.page.inner_text("body")
 
 
 def test_every_table_of_samples_can_be_chosen(opened):

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Cell, TableData } from "../src/decode/format";
-import { auditOf, whatCounts } from "../src/model/samples";
+import { auditOf, notesOf, whatCounts } from "../src/model/samples";
 
 function tableOf(name: string, row: Record<string, Cell>): TableData {
   const names = Object.keys(row);
@@ -35,5 +35,10 @@ describe("sentences about samples", () => {
     expect(sentence).not.toContain("away");
     expect(sentence.startsWith("100 of 100")).toBe(true);
     expect(auditOf(undefined)).toEqual([]);
+  });
+
+  it("are the notes of the report", () => {
+    expect(notesOf(tableOf("notes", { note: "Left out: 2 s of imports at start-up." }))).toEqual(["Left out: 2 s of imports at start-up."]);
+    expect(notesOf(undefined)).toEqual([]);
   });
 });

@@ -33,3 +33,8 @@ export function auditOf(audit: TableData | undefined): string[] {
   }
   return list;
 }
+
+/** What the reader has to know about the figures: what was left out, and what odd rows mean. */
+export function notesOf(notes: TableData | undefined): string[] {
+  return (notes?.cells[0] ?? []).filter((cell): cell is string => typeof cell === "string");
+}

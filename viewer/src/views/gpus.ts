@@ -5,7 +5,7 @@ import { append, el } from "../ui/dom";
 import { Tables } from "./tables";
 
 export const ABOUT_GPUS: Record<string, string> = {
-  launch_bound: "Where GPUs wait for the host: waits of up to 100 \u00b5s are launch wait, longer ones host wait. The verdict is that of the larger one, where it is a tenth of the span or more.",
+  launch_bound: "Where GPUs wait for the host: waits of up to 100 \u00b5s are launch wait, longer ones host wait. The verdict names the larger one if it is at least a tenth of the span.",
   devices: "How long each was busy, and what it waited for.",
   kernels: "Work by name; the share is of the time in which GPUs were busy.",
   shapes: "Kernels by name, grid and block.",

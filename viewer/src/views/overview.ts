@@ -144,9 +144,11 @@ function iterations(recording: Recording): HTMLElement | null {
   );
 }
 
+const TINY = "less than 0.01 %";
+
 /** A part of the program's time, in words where it rounds to nothing. */
 function smallShare(part: number): string {
-  return part < 0.00005 ? "less than 0.01 %" : units.share(part);
+  return part < 0.00005 ? TINY : units.share(part);
 }
 
 /** What another tool has recorded cost kymo nothing. */
@@ -155,7 +157,7 @@ function measuring(recording: Recording): HTMLElement | null {
   if (processes.every((p) => p.clock === FOREIGN)) return null;
   const share = (ns: number) => (cost.program_ns > 0 ? smallShare(ns / cost.program_ns) : "an unknown share");
   const [low, high] = [share(cost.low_ns), share(cost.high_ns)];
-  const inProgram = cost.high_ns > 0 ? `at least ${low} of the program${low === high ? "" : `, ${high} with cold caches`}` : "";
+  const inProgram = cost.high_ns > 0 ? `${low === TINY ? "" : "at least "}${low} of the program${low === high ? "" : `, ${high} with cold caches`}` : "";
   return card(
     "What kymo cost",
     facts([

@@ -3,7 +3,7 @@
 import type { Profile } from "../decode/calls";
 import type { TableData } from "../decode/format";
 import { joinProfiles } from "../model/calls";
-import { auditOf, whatCounts } from "../model/samples";
+import { auditOf, notesOf, whatCounts } from "../model/samples";
 import { append, el } from "../ui/dom";
 import { CallsView } from "./calls";
 import { Tables } from "./tables";
@@ -32,7 +32,7 @@ export class SamplesView {
     const find = (name: string): TableData | undefined => tables.find((table) => table.name === name);
     this.calls = new CallsView(joinProfiles(profiles));
     const audit = el("ul", { class: "audit" });
-    for (const sentence of auditOf(find("audit"))) append(audit, el("li", {}, sentence));
+    for (const sentence of [...auditOf(find("audit")), ...notesOf(find("notes"))]) append(audit, el("li", {}, sentence));
     append(this.element, el("p", {}, whatCounts(find("totals"))), audit, this.calls.element, el("h3", {}, "Tables"), new Tables(tables, null, "samples", ABOUT_SAMPLES).element);
   }
 
