@@ -113,6 +113,8 @@ bool cli_next_key(const char **at, struct cli_key *key);
 
 /* "kymo: sentence" on stderr. */
 void cli_say(const char *fmt, ...) KYMO_PRINTF(1, 2);
+/* "left out N THINGs: WHY"; nothing where `n` is 0. */
+void cli_say_left_out(uint64_t n, const char *thing, const char *why);
 /* The same, and return CLI_BAD. */
 int cli_fail(const char *fmt, ...) KYMO_PRINTF(1, 2);
 

@@ -1,4 +1,5 @@
 /* Sentences and words: to stderr, for the shell, for people. */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,6 +25,12 @@ void cli_say(const char *fmt, ...)
     va_start(args, fmt);
     say(fmt, args);
     va_end(args);
+}
+
+void cli_say_left_out(uint64_t n, const char *thing, const char *why)
+{
+    if (n != 0)
+        cli_say("left out %" PRIu64 " %s%s: %s", n, thing, n == 1 ? "" : "s", why);
 }
 
 int cli_fail(const char *fmt, ...)

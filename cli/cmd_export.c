@@ -1,7 +1,6 @@
 /* kymo export: the events of recordings as a file for another tool. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -251,7 +250,7 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
                                                .rank = given.rank,
                                                .process = given.process,
                                                .startup = !adds_up_calls(format)};
-    uint64_t startup_ns = 0, n_too_deep = 0;
+    uint64_t startup_ns = 0, n_too_deep = 0, n_unmatched = 0;
     const struct kymo_export_options wants = {
         .samples = wants_samples() ? &chosen : NULL,
         .filter = given.filter,
@@ -266,6 +265,7 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
         .startup = given.startup,
         .startup_ns = &startup_ns,
         .n_too_deep = &n_too_deep,
+        .n_unmatched = &n_unmatched,
         .progress = cli_progress,
         .progress_ctx = (void *)"writing",
     };
@@ -275,9 +275,10 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
     if (status == KYMO_OK && startup_ns != 0 && !given.quiet)
         cli_say("left out %s of imports at start-up; --startup shows them",
                 cli_duration(startup_ns, left_out, sizeof left_out));
-    if (status == KYMO_OK && n_too_deep != 0)
-        cli_say("left out %" PRIu64 " range%s: nested too deep", n_too_deep,
-                n_too_deep == 1 ? "" : "s");
+    if (status == KYMO_OK)
+        cli_say_left_out(n_too_deep, "range", "nested too deep");
+    if (status == KYMO_OK)
+        cli_say_left_out(n_unmatched, "async event", "too many async ranges were in flight");
     return status;
 }
 

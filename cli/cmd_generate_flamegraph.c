@@ -22,10 +22,15 @@ static const struct cli_option options[] = {
 static kymo_status write_picture(void *ctx, int fd)
 {
     const struct cli_recordings *const recordings = ctx;
-    const struct kymo_export_options wants = {
-        .by = given.by, .progress = cli_progress, .progress_ctx = (void *)"writing"};
+    uint64_t n_too_deep = 0;
+    const struct kymo_export_options wants = {.by = given.by,
+                                              .n_too_deep = &n_too_deep,
+                                              .progress = cli_progress,
+                                              .progress_ctx = (void *)"writing"};
     const kymo_status status = kymo_export(recordings->list, recordings->n, "flamegraph", &wants, fd);
     cli_progress_end();
+    if (status == KYMO_OK)
+        cli_say_left_out(n_too_deep, "range", "nested too deep");
     return status;
 }
 

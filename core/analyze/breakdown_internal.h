@@ -135,6 +135,7 @@ struct kymo__range_walk {
                    const uint64_t *words, uint64_t ns);
     void *ctx;
     uint64_t first_ns, last_ns; /* of all words so far; without any UINT64_MAX and 0 */
+    uint64_t n_too_deep;        /* ranges left out, nested too deep */
 };
 /* Init and run in one, and leave nothing behind; what stands above `lanes` is the caller's. */
 KYMO_WARN_UNUSED kymo_status kymo__range_walk(struct kymo__range_walk *walk);
@@ -234,7 +235,9 @@ struct kymo__work_set {
     struct kymo__names shapes; /* each text is a struct kymo__launch_shape, in `shape_texts` */
     struct kymo__arena shape_texts;
     struct kymo__caught *caught; /* by rule */
-    uint64_t n_negative;         /* GPU work that ends before it begins, of all devices: left out */
+    uint64_t n_too_deep;         /* ranges left out, nested too deep */
+    uint64_t n_unmatched; /* begins and ends of async ranges, more being in flight than can wait */
+    uint64_t n_negative;  /* GPU work that ends before it begins, of all devices: left out */
     uint64_t n_ignored_kinds; /* records of GPU lanes that are no work: annotations, synchronisation */
     int64_t main_tid;         /* of a process without GPU work: the thread that computes */
     uint64_t n_waits;         /* of that: ranges in which it waits */

@@ -51,7 +51,8 @@ static const char *whose(const struct tally *tally, char *into, size_t size)
 }
 
 struct tallies {
-    struct tally negative, stepless, unlinked, outside, unknown, rest, full, lost;
+    struct tally too_deep, unmatched, negative, stepless, unlinked, outside, unknown, rest, full,
+        lost;
 };
 
 static void count_process(struct tallies *tallies, const struct kymo__process_breakdown *p)
@@ -61,6 +62,10 @@ static void count_process(struct tallies *tallies, const struct kymo__process_br
         n_unlinked += p->set.devices[d].device >= 0 ? p->set.devices[d].n_unlinked : 0;
     if (p->set.process->lost_events != 0)
         count(&tallies->lost, p, p->set.process->lost_events, 0, 0);
+    if (p->set.n_too_deep != 0)
+        count(&tallies->too_deep, p, p->set.n_too_deep, 0, 0);
+    if (p->set.n_unmatched != 0)
+        count(&tallies->unmatched, p, p->set.n_unmatched, 0, 0);
     if (p->set.n_negative != 0)
         count(&tallies->negative, p, p->set.n_negative, 0, 0);
     if (n_unlinked != 0)
@@ -80,6 +85,14 @@ static void count_process(struct tallies *tallies, const struct kymo__process_br
         count(&tallies->full, p, 0, 0, full_ns);
 }
 
+static void put_dropped(kymo_table *table, const struct tally *tally, const char *events)
+{
+    char who[96];
+    if (tally->n != 0)
+        put(table, "%s: %" PRIu64 " of %s, left out.", events, tally->n,
+            whose(tally, who, sizeof who));
+}
+
 static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
                         const struct tallies *tallies)
 {
@@ -91,10 +104,10 @@ static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
         put(table,
             "Events that were not recorded: %" PRIu64 " of %s; the times are too small by these.",
             t->n, whose(t, who, sizeof who));
-    t = &tallies->negative;
-    if (t->n != 0)
-        put(table, "GPU events that end before they begin: %" PRIu64 " of %s, left out.", t->n,
-            whose(t, who, sizeof who));
+    put_dropped(table, &tallies->too_deep, "Ranges nested too deep");
+    put_dropped(table, &tallies->unmatched,
+                "Async events while too many async ranges were in flight");
+    put_dropped(table, &tallies->negative, "GPU events that end before they begin");
     t = &tallies->stepless;
     if (needs_steps && t->n_processes != 0)
         put(table, "No steps of %s: not in what is told by steps.", whose(t, who, sizeof who));

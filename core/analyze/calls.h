@@ -74,6 +74,7 @@ struct kymo__calls {
     bool has_gpu;                            /* any node has time on a GPU */
     bool from_ranges;                        /* nothing was profiled: these are ranges */
     uint64_t startup_ns;                     /* left out: imports at start-up */
+    uint64_t n_too_deep;                     /* ranges left out, nested too deep */
     bool from_samples;                       /* calls are samples, and times what these stand for */
 
     /* How texts and paths are found again. */

@@ -124,6 +124,7 @@ kymo_status kymo__calls_add_ranges(struct kymo__calls *calls, kymo_recording *re
         status = kymo__process_walk_run(&t.walk);
     if (status == KYMO_OK && !add_lanes(&t, key))
         status = no_memory();
+    calls->n_too_deep += t.walk.n_too_deep;
     kymo__process_walk_fini(&t.walk);
     return status;
 }

@@ -28,6 +28,7 @@ static bool open_range(struct kymo__range_walk *walk, struct kymo__call_lane *la
 {
     if (lane->n_open == MAX_OPEN || lane->n_too_deep != 0) {
         lane->n_too_deep++;
+        walk->n_too_deep++;
         return true;
     }
     if (KYMO_UNLIKELY(lane->n_open == lane->open_cap) &&

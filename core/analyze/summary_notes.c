@@ -115,8 +115,8 @@ kymo_status kymo__fill_warnings(kymo_table *table, const struct kymo__making *m)
     put_count(table, m->merge->n_overlapping, "range",
               "without self time and not in the call tree: they overlap others of their thread.");
     put_count(table, m->merge->n_too_deep, "range", "nested too deep: left out.");
-    put_count(table, m->merge->n_async_dropped, "end",
-              "of an async range had to go unmatched: too many wait for their other end.");
+    put_count(table, m->merge->n_async_dropped, "async event",
+              "left out: too many async ranges were in flight.");
     put_iteration_notes(table, &m->merge->iterations);
     return KYMO_OK;
 }

@@ -402,6 +402,7 @@ static kymo_status read_log(struct reader *r)
     /* A step that began before the first event begins with the log; rounding may put a word behind its end. */
     set->first_ns = KYMO__MIN(walk.first_ns, set->process->first_ns);
     set->last_ns = KYMO__MAX(walk.last_ns, set->process->last_ns);
+    set->n_too_deep = walk.n_too_deep;
     if (status == KYMO_OK && (!gather_streams(r) || !order_steps(set)))
         status = no_memory(set);
     for (size_t i = 0; r->streams != NULL && i < n_lanes; i++)

@@ -298,6 +298,7 @@ kymo_status kymo__work_host_read(struct kymo__work_set *set, const struct kymo__
         !host.has_communication && (set->process->source[0] == '\0' || !host.has_operators);
     kymo__free(host.covered.list);
     kymo__free(host.blocked.list);
+    set->n_unmatched = host.async.n_dropped;
     kymo__async_match_fini(&host.async);
     return status;
 }

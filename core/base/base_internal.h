@@ -121,6 +121,8 @@ struct kymo__held_file {
 KYMO_PRIVATE_API bool kymo__held_set(struct kymo__held_file *file, int fd);
 /* Whether the descriptor is still that of the file: the program may have closed it, and opened another under its number. */
 KYMO_PRIVATE_API bool kymo__held_is_ours(const struct kymo__held_file *file, struct stat *st);
+/* The descriptor; -1 with EBADF where it is not the file's any more. */
+KYMO_PRIVATE_API int kymo__held_fd(const struct kymo__held_file *file);
 /* After it is not: open the same file again by its name. False when that is another file now, or none. */
 bool kymo__held_reopen(struct kymo__held_file *file, const char *path, int flags);
 /* kymo__write_all() into it; EBADF when it is not ours. */

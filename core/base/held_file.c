@@ -81,13 +81,19 @@ bool kymo__held_reopen(struct kymo__held_file *file, const char *path, int flags
     return false;
 }
 
-bool kymo__held_write(const struct kymo__held_file *file, const void *bytes, size_t len)
+int kymo__held_fd(const struct kymo__held_file *file)
 {
     struct stat st;
     if (kymo__held_is_ours(file, &st))
-        return kymo__write_all(file->fd, bytes, len);
+        return file->fd;
     errno = EBADF;
-    return false;
+    return -1;
+}
+
+bool kymo__held_write(const struct kymo__held_file *file, const void *bytes, size_t len)
+{
+    const int fd = kymo__held_fd(file);
+    return fd >= 0 && kymo__write_all(fd, bytes, len);
 }
 
 void kymo__held_close(struct kymo__held_file *file)

@@ -54,7 +54,7 @@ static kymo_status fail_to_open(int parent, const char *dir, const char *below, 
     return kymo__fail_errno("open the folder %s/%s of the dump", dir, below);
 }
 
-kymo_status kymo__dump_open_below(const char *dir, const char *below, int *out)
+kymo_status kymo__dump_open_below(const char *dir, const char *below, struct kymo__held_file *out)
 {
     char parts[PATH_MAX];
     KYMO_TRY(kymo__dump_make_folders(dir));
@@ -72,8 +72,9 @@ kymo_status kymo__dump_open_below(const char *dir, const char *below, int *out)
         KYMO_TRY(st);
         folder = child;
     }
-    *out = kymo__raise_fd(folder);
-    return *out >= 0 ? KYMO_OK : kymo__fail_errno("open the folder %s of the dump", dir);
+    return kymo__held_set(out, kymo__raise_fd(folder))
+               ? KYMO_OK
+               : kymo__fail_errno("open the folder %s of the dump", dir);
 }
 
 /* ---- a file that gets its name when it is whole ---- */
@@ -85,7 +86,8 @@ static void note_errno(struct kymo__dump_file *file, const char *verb)
     file->status = kymo__fail_errno("%s %s of a dump", verb, file->name.data);
 }
 
-void kymo__dump_file_begin(struct kymo__dump_file *file, int folder, const char *name, bool durable)
+void kymo__dump_file_begin(struct kymo__dump_file *file, const struct kymo__held_file *folder,
+                           const char *name, bool durable)
 {
     *file = (struct kymo__dump_file){.folder = folder, .held.fd = -1, .durable = durable};
     kymo__buf_put(&file->name, name, strlen(name) + 1);
@@ -95,7 +97,7 @@ void kymo__dump_file_begin(struct kymo__dump_file *file, int folder, const char 
         file->status = kymo__fail(KYMO_ENOMEM, "no memory for a file of a dump");
         return;
     }
-    if (!kymo__held_set(&file->held, kymo__open_at(folder, file->temporary.data,
+    if (!kymo__held_set(&file->held, kymo__open_at(kymo__held_fd(folder), file->temporary.data,
                                                    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644)))
         note_errno(file, "create");
 }
@@ -141,11 +143,12 @@ kymo_status kymo__dump_file_end(struct kymo__dump_file *file, bool keep)
         note_errno(file, "write");
     const bool is_created = file->held.fd >= 0;
     kymo__held_close(&file->held);
+    const int folder = kymo__held_fd(file->folder);
     if (keep && file->status == KYMO_OK &&
-        renameat(file->folder, file->temporary.data, file->folder, file->name.data) != 0)
+        renameat(folder, file->temporary.data, folder, file->name.data) != 0)
         note_errno(file, "give its name to");
     if (is_created && (!keep || file->status != KYMO_OK))
-        unlinkat(file->folder, file->temporary.data, 0);
+        unlinkat(folder, file->temporary.data, 0);
     const kymo_status st = file->status;
     kymo__buf_fini(&file->name);
     kymo__buf_fini(&file->temporary);
@@ -185,18 +188,19 @@ static void claim_name(char *out, size_t size, int64_t rank)
         snprintf(out, size, ".lock");
 }
 
-void kymo__dump_claim(struct kymo__dump_claim *claim, int folder, int64_t rank)
+void kymo__dump_claim(struct kymo__dump_claim *claim, const struct kymo__held_file *folder,
+                      int64_t rank)
 {
     char name[48];
     if (claim->is_made && claim->rank == rank)
         return;
     kymo__dump_unclaim(claim);
     claim_name(name, sizeof name, rank);
-    kymo__held_set(&claim->lock, try_claim(folder, name, &claim->is_taken));
+    kymo__held_set(&claim->lock, try_claim(kymo__held_fd(folder), name, &claim->is_taken));
     claim->is_made = true;
     claim->rank = rank;
-    kymo__held_set(&claim->folder,
-                   claim->lock.fd >= 0 ? kymo__raise_fd(fcntl(folder, F_DUPFD_CLOEXEC, 0)) : -1);
+    const int copy = claim->lock.fd >= 0 ? fcntl(kymo__held_fd(folder), F_DUPFD_CLOEXEC, 0) : -1;
+    kymo__held_set(&claim->folder, kymo__raise_fd(copy));
 }
 
 void kymo__dump_unclaim(struct kymo__dump_claim *claim)

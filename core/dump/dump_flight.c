@@ -76,7 +76,8 @@ static void read_all(int folder, const char *name, struct kymo__buf *out)
 }
 
 /* Write a manifest with the reason in its first line. False: it is none, or it is moved as it is. */
-static bool write_with_reason(int from, int to, const char *name, const char *reason)
+static bool write_with_reason(int from, const struct kymo__held_file *to, const char *name,
+                              const char *reason)
 {
     static const char none[] = "\"reason\":null";
     const size_t len = strlen(name);
@@ -101,9 +102,11 @@ static bool write_with_reason(int from, int to, const char *name, const char *re
     return ok;
 }
 
-static kymo_status move_entry(int from, int to, const char *name, const char *reason)
+static kymo_status move_entry(int from, const struct kymo__held_file *target, const char *name,
+                              const char *reason)
 {
-    if (write_with_reason(from, to, name, reason)) {
+    const int to = kymo__held_fd(target);
+    if (write_with_reason(from, target, name, reason)) {
         unlinkat(from, name, 0);
         return KYMO_OK;
     }
@@ -116,8 +119,8 @@ static kymo_status move_entry(int from, int to, const char *name, const char *re
                                   dump->dir);
 }
 
-/* Remove what is of a step (`to` -1), or move it. */
-static kymo_status each_entry(uint64_t step, int to, const char *reason)
+/* Remove what is of a step (`to` NULL), or move it. */
+static kymo_status each_entry(uint64_t step, const struct kymo__held_file *to, const char *reason)
 {
     char path[PATH_MAX + 48];
     kymo_status st = KYMO_OK;
@@ -132,7 +135,7 @@ static kymo_status each_entry(uint64_t step, int to, const char *reason)
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         if (!is_of(entry->d_name, step))
             continue;
-        if (to < 0)
+        if (to == NULL)
             remove_entry(dirfd(dir), entry->d_name);
         else if (st == KYMO_OK)
             st = move_entry(dirfd(dir), to, entry->d_name, reason);
@@ -150,7 +153,7 @@ void kymo__dump_flight_kept(uint64_t step)
     if (kymo__grow(&flight.steps, &flight.cap, flight.n + 1, sizeof *flight.steps))
         flight.steps[flight.n++] = step;
     while (flight.n > dump->options.flight_steps) {
-        if (each_entry(flight.steps[0], -1, NULL) != KYMO_OK)
+        if (each_entry(flight.steps[0], NULL, NULL) != KYMO_OK)
             break; /* cannot be: nothing is moved */
         memmove(flight.steps, flight.steps + 1, --flight.n * sizeof *flight.steps);
     }
@@ -158,7 +161,7 @@ void kymo__dump_flight_kept(uint64_t step)
 }
 
 /* Where they are moved to. */
-static kymo_status open_target(int rank, int world, int *out)
+static kymo_status open_target(int rank, int world, struct kymo__held_file *out)
 {
     char below[40] = "";
     if (dump->options.layout == KYMO_DUMP_LAYOUT_ACCVLAB && world > 1 && rank >= 0)
@@ -168,15 +171,15 @@ static kymo_status open_target(int rank, int world, int *out)
 
 kymo_status kymo__dump_flight_publish(const char *reason)
 {
-    int rank, world, to = -1;
+    int rank, world;
+    struct kymo__held_file to = {.fd = -1};
     kymo_rank_get(&rank, &world);
     pthread_mutex_lock(&flight.lock);
     kymo_status st = flight.n > 0 ? open_target(rank, world, &to) : KYMO_OK;
     for (size_t i = 0; i < flight.n && st == KYMO_OK; i++)
-        st = each_entry(flight.steps[i], to, reason);
+        st = each_entry(flight.steps[i], &to, reason);
     flight.n = 0;
-    if (to >= 0)
-        close(to);
+    kymo__held_close(&to);
     pthread_mutex_unlock(&flight.lock);
     return st;
 }
@@ -186,7 +189,7 @@ void kymo__dump_flight_clear(void)
     char path[PATH_MAX + 48];
     pthread_mutex_lock(&flight.lock);
     for (; flight.n > 0; flight.n--)
-        if (each_entry(flight.steps[flight.n - 1], -1, NULL) != KYMO_OK)
+        if (each_entry(flight.steps[flight.n - 1], NULL, NULL) != KYMO_OK)
             break;
     kymo__free(flight.steps);
     flight.steps = NULL;

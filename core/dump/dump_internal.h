@@ -225,18 +225,20 @@ KYMO_WARN_UNUSED kymo_status kymo__dump_make_folders(const char *path);
  * Open the folder `below` (a path, "" for none) in the directory of a dump; what is not there is made. The directory is the
  * user's choice and may be a link. What is below is ours: a link there is somebody else's, and refused. KYMO_EIO.
  */
-KYMO_WARN_UNUSED kymo_status kymo__dump_open_below(const char *dir, const char *below, int *out);
+KYMO_WARN_UNUSED kymo_status kymo__dump_open_below(const char *dir, const char *below,
+                                                   struct kymo__held_file *out);
 
 /* A file that gets its name when it is whole. */
 struct kymo__dump_file {
-    int folder;
+    const struct kymo__held_file *folder; /* lent */
     struct kymo__held_file held;
     struct kymo__buf name, temporary, buf; /* names in the folder, and what is not yet written */
     bool durable;
     kymo_status status; /* of the first thing that went wrong */
 };
-/* `folder` is a descriptor, lent. */
-void kymo__dump_file_begin(struct kymo__dump_file *file, int folder, const char *name, bool durable);
+/* `folder` is lent. */
+void kymo__dump_file_begin(struct kymo__dump_file *file, const struct kymo__held_file *folder,
+                           const char *name, bool durable);
 void kymo__dump_file_put(struct kymo__dump_file *file, const void *bytes, size_t len);
 bool kymo__dump_file_sink(void *file, const char *text, size_t len);
 /* Give it its name, or take it away when something went wrong or `keep` is false; the status, with its sentence. */
@@ -248,7 +250,8 @@ struct kymo__dump_claim {
     int64_t rank;
     struct kymo__held_file lock, folder;
 };
-void kymo__dump_claim(struct kymo__dump_claim *claim, int folder, int64_t rank);
+void kymo__dump_claim(struct kymo__dump_claim *claim, const struct kymo__held_file *folder,
+                      int64_t rank);
 void kymo__dump_unclaim(struct kymo__dump_claim *claim);
 /* In a forked child: it is the parent's. */
 void kymo__dump_claim_forget(struct kymo__dump_claim *claim);
@@ -305,8 +308,8 @@ void kymo__dump_flight_after_fork(void);
 /* ---- dump_sides.c: files of one value ---- */
 
 struct kymo__dump_side {
-    int folder;
-    const char *prefix; /* of the files' names */
+    const struct kymo__held_file *folder; /* lent */
+    const char *prefix;                   /* of the files' names */
     const struct kymo__buf *name,
         *path; /* the value's, for the file and as container_internal.h has it */
     uint64_t step;

@@ -115,11 +115,10 @@ static uint64_t claim(const char *dir, int64_t rank)
 {
     pthread_mutex_lock(&dump->place_lock);
     if (!dump->claim.is_made || dump->claim.rank != rank) {
-        const int folder = kymo__open_at(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
-        if (folder >= 0) {
-            kymo__dump_claim(&dump->claim, folder, rank);
-            close(folder);
-        }
+        struct kymo__held_file folder;
+        if (kymo__held_set(&folder, kymo__open_at(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0)))
+            kymo__dump_claim(&dump->claim, &folder, rank);
+        kymo__held_close(&folder);
     }
     const uint64_t pid = dump->claim.is_taken ? (uint64_t)getpid() : 0;
     pthread_mutex_unlock(&dump->place_lock);

@@ -20,7 +20,7 @@ struct writer {
     struct kymo__dump_step *step;
     struct kymo__dump_place *place;
     struct kymo__dump_result *result;
-    int folder;
+    struct kymo__held_file folder;
     struct kymo__dump_file file; /* of the tree that is being written */
     const struct kymo__dump_tree *tree;
 };
@@ -135,7 +135,7 @@ static void put_node(struct writer *w, uint32_t number, uint32_t level)
 static kymo_status write_tree(struct writer *w, enum kymo_dump_tree tree)
 {
     w->tree = &w->step->trees[tree];
-    kymo__dump_file_begin(&w->file, w->folder, tree_files[tree], w->place->durable);
+    kymo__dump_file_begin(&w->file, &w->folder, tree_files[tree], w->place->durable);
     if (w->tree->n > 0)
         put_node(w, 0, 0);
     else
@@ -148,7 +148,7 @@ static void write_file(struct writer *w, struct kymo__dump_item *item)
     struct kymo__buf path = {0}, dotted = {0};
     kymo__dump_item_name(w->step, item, &path);
     kymo__dump_item_dotted(w->step, item, &dotted);
-    const struct kymo__dump_side side = {.folder = w->folder,
+    const struct kymo__dump_side side = {.folder = &w->folder,
                                          .prefix = tree_prefixes[item->tree],
                                          .name = &dotted,
                                          .path = &path,
@@ -186,10 +186,10 @@ static kymo_status open_folder(struct writer *w)
                      : kymo__dump_open_below(w->place->dir, below.data, &w->folder);
     kymo__buf_fini(&below);
     KYMO_TRY(st);
-    kymo__dump_replacing(w->place, w->folder, tree_files[0]);
+    kymo__dump_replacing(w->place, kymo__held_fd(&w->folder), tree_files[0]);
     for (size_t i = 0; i < KYMO__COUNT_OF(tree_files); i++) {
-        unlinkat(w->folder, tree_files[i], 0);
-        kymo__dump_empty_folder(w->folder, ".", tree_prefixes[i]);
+        unlinkat(kymo__held_fd(&w->folder), tree_files[i], 0);
+        kymo__dump_empty_folder(kymo__held_fd(&w->folder), ".", tree_prefixes[i]);
     }
     return KYMO_OK;
 }
@@ -211,7 +211,7 @@ static kymo_status write_step(struct writer *w)
     for (struct kymo__dump_item *item = w->step->first; item != NULL; item = item->next)
         if (!has_file(item) && item->missing == NULL)
             count(w, item);
-    if (w->place->durable && fsync(w->folder) != 0)
+    if (w->place->durable && fsync(kymo__held_fd(&w->folder)) != 0)
         return kymo__fail_errno("write step %" PRIu64 " of the dump in %s", w->step->number,
                                 w->place->dir);
     return KYMO_OK;
@@ -220,9 +220,8 @@ static kymo_status write_step(struct writer *w)
 kymo_status kymo__dump_write_accvlab(struct kymo__dump_step *step, struct kymo__dump_place *place,
                                      struct kymo__dump_result *result)
 {
-    struct writer w = {.step = step, .place = place, .result = result, .folder = -1};
+    struct writer w = {.step = step, .place = place, .result = result, .folder.fd = -1};
     const kymo_status st = write_step(&w);
-    if (w.folder >= 0)
-        close(w.folder);
+    kymo__held_close(&w.folder);
     return st;
 }

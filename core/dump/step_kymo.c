@@ -26,7 +26,7 @@ struct writer {
     struct kymo__dump_step *step;
     struct kymo__dump_place *place;
     struct kymo__dump_result *result;
-    int folder; /* a descriptor; -1: none */
+    struct kymo__held_file folder;
     struct kymo__held_file data, manifest;
     struct kymo__buf name; /* "step-00000012.rank-3", and a NUL */
     bool is_direct;        /* the data go past the page cache, in whole pages */
@@ -277,13 +277,15 @@ static void put_files(struct writer *w, struct kymo__dump_item *item)
 {
     struct kymo__buf path = {0};
     kymo__dump_item_name(w->step, item, &path);
-    if (mkdirat(w->folder, w->name.data, 0755) != 0 && errno != EEXIST)
+    if (mkdirat(kymo__held_fd(&w->folder), w->name.data, 0755) != 0 && errno != EEXIST)
         path.failed = true;
-    const int folder =
-        openat(w->folder, w->name.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    struct kymo__held_file folder;
+    const bool is_open =
+        kymo__held_set(&folder, kymo__open_at(kymo__held_fd(&w->folder), w->name.data,
+                                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0));
     const struct kymo__dump_side side = {
-        .folder = folder, .prefix = "", .name = &path, .path = &path, .step = w->step->number};
-    if (path.failed || folder < 0) {
+        .folder = &folder, .prefix = "", .name = &path, .path = &path, .step = w->step->number};
+    if (path.failed || !is_open) {
         item->missing = path.failed ? "memory" : "disk";
         w->result->n_failed++;
         kymo__dump_told(w->result, "cannot make the folder %s/%s: %s", w->place->dir, w->name.data,
@@ -291,8 +293,7 @@ static void put_files(struct writer *w, struct kymo__dump_item *item)
     } else {
         kymo__dump_side_write(item, w->place, &side, w->result);
     }
-    if (folder >= 0)
-        close(folder);
+    kymo__held_close(&folder);
     kymo__buf_fini(&path);
 }
 
@@ -347,7 +348,7 @@ static int open_file(struct writer *w, const char *suffix, int flags)
 {
     char name[KYMO__FILE_NAME_MAX + 32];
     snprintf(name, sizeof name, "%s%s", w->name.data, suffix);
-    return kymo__open_at(w->folder, name, flags | O_CREAT | O_NOFOLLOW, 0644);
+    return kymo__open_at(kymo__held_fd(&w->folder), name, flags | O_CREAT | O_NOFOLLOW, 0644);
 }
 
 /* A step that is there already gives way. */
@@ -355,12 +356,12 @@ static void replace(struct writer *w)
 {
     char name[KYMO__FILE_NAME_MAX + 32];
     snprintf(name, sizeof name, "%s.jsonl", w->name.data);
-    kymo__dump_replacing(w->place, w->folder, name);
-    unlinkat(w->folder, name, 0);
+    kymo__dump_replacing(w->place, kymo__held_fd(&w->folder), name);
+    unlinkat(kymo__held_fd(&w->folder), name, 0);
     snprintf(name, sizeof name, "%s.safetensors", w->name.data);
-    unlinkat(w->folder, name, 0);
-    kymo__dump_empty_folder(w->folder, w->name.data, "");
-    unlinkat(w->folder, w->name.data, AT_REMOVEDIR);
+    unlinkat(kymo__held_fd(&w->folder), name, 0);
+    kymo__dump_empty_folder(kymo__held_fd(&w->folder), w->name.data, "");
+    unlinkat(kymo__held_fd(&w->folder), w->name.data, AT_REMOVEDIR);
 }
 
 static kymo_status open_step(struct writer *w)
@@ -425,7 +426,8 @@ static kymo_status close_data(struct writer *w)
     KYMO_TRY(write_head(w));
     snprintf(part, sizeof part, "%s.part", w->name.data);
     snprintf(whole, sizeof whole, "%s.safetensors", w->name.data);
-    if (renameat(w->folder, part, w->folder, whole) != 0)
+    const int folder = kymo__held_fd(&w->folder);
+    if (renameat(folder, part, folder, whole) != 0)
         return kymo__fail_errno("give %s/%s its name", w->place->dir, whole);
     return KYMO_OK;
 }
@@ -439,7 +441,7 @@ static kymo_status write_step(struct writer *w)
     KYMO_TRY(close_data(w));
     kymo__manifest_end_put(&w->lines, w->result->n_tensors, w->n_values, w->table.n_bytes);
     KYMO_TRY(write_lines(w));
-    if (w->place->durable && (fsync(w->manifest.fd) != 0 || fsync(w->folder) != 0))
+    if (w->place->durable && (fsync(w->manifest.fd) != 0 || fsync(kymo__held_fd(&w->folder)) != 0))
         return kymo__fail_errno("write %s/%s.jsonl", w->place->dir, w->name.data);
     return KYMO_OK;
 }
@@ -447,13 +449,16 @@ static kymo_status write_step(struct writer *w)
 kymo_status kymo__dump_write_kymo(struct kymo__dump_step *step, struct kymo__dump_place *place,
                                   struct kymo__dump_result *result)
 {
-    struct writer w = {
-        .step = step, .place = place, .result = result, .folder = -1, .data.fd = -1, .manifest.fd = -1};
+    struct writer w = {.step = step,
+                       .place = place,
+                       .result = result,
+                       .folder.fd = -1,
+                       .data.fd = -1,
+                       .manifest.fd = -1};
     const kymo_status st = write_step(&w);
     kymo__held_close(&w.data);
     kymo__held_close(&w.manifest);
-    if (w.folder >= 0)
-        close(w.folder);
+    kymo__held_close(&w.folder);
     kymo__dump_memory_give(w.batch, BATCH);
     kymo__buf_fini(&w.name);
     kymo__buf_fini(&w.lines);

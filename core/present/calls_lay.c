@@ -157,6 +157,8 @@ kymo_status kymo__calls_wanted(struct kymo__calls *calls, kymo_recording *const 
     if (is_sampled)
         return kymo__calls_read_samples(calls, recordings, n, &filter);
     KYMO_TRY(kymo__calls_read(calls, recordings, n));
+    if (options->n_too_deep != NULL)
+        *options->n_too_deep += calls->n_too_deep;
     if (with_startup || kymo__calls_drop_startup(calls))
         return KYMO_OK;
     kymo__calls_fini(calls);

@@ -313,6 +313,8 @@ static void forget_process(struct kymo__export *x)
     kymo__free(x->names);
     kymo__free(x->sites);
     kymo__buf_fini(&x->texts);
+    if (x->options->n_unmatched != NULL)
+        *x->options->n_unmatched += x->asyncs.n_dropped;
     kymo__async_match_fini(&x->asyncs);
     x->lanes = NULL;
     x->skip = NULL;

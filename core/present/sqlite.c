@@ -75,7 +75,8 @@ static kymo_status on_process(struct kymo__export *x)
         return kymo__fail(KYMO_ENOMEM, "no memory for %zu names", n_slots);
     kymo__db_put_process(x, db);
     for (uint32_t i = 0; i < x->process->n_lanes; i++)
-        put_lane(x, db, x->lanes[i].info);
+        if (x->lanes[i].info->lane == i) /* numbers that a damaged log skips are lane 0 here */
+            put_lane(x, db, x->lanes[i].info);
     return db->status;
 }
 

@@ -233,13 +233,28 @@ static bool take_lane(struct kymo__log_scan *scan, uint32_t number, const char *
 
 /* ---- words, clocks, loss ---- */
 
+void kymo__loss_add(struct kymo__loss_entry *loss, const struct kymo__loss_entry *more)
+{
+    const bool is_first = loss->n_events == 0;
+    if (more->n_events == 0)
+        return;
+    loss->first_tick = is_first ? more->first_tick : KYMO__MIN(loss->first_tick, more->first_tick);
+    loss->last_tick = is_first ? more->last_tick : KYMO__MAX(loss->last_tick, more->last_tick);
+    loss->n_events += more->n_events;
+}
+
 bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece *piece,
                            uint64_t last_tick, size_t n_events)
 {
     const uint64_t first_tick = piece->first_tick;
     struct kymo__log_file *log = scan->log;
-    if (piece->lane >= KYMO__MAX_LANES || piece->n_words == 0)
+    n_events = n_events != 0 && n_events < piece->n_words ? n_events : piece->n_words;
+    if (piece->n_words == 0)
         return true;
+    if (piece->lane >= KYMO__MAX_LANES) {
+        kymo__loss_add(&scan->beyond, &(struct kymo__loss_entry){n_events, first_tick, last_tick});
+        return true;
+    }
     uint64_t *next = kymo__sparse_make(&scan->next_sequence, piece->lane, sizeof *next);
     struct kymo__log_lane *lane = make_lane(scan, piece->lane);
     if (next == NULL || lane == NULL)
@@ -257,7 +272,7 @@ bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece
         lane->first_piece = number;
     lane->last_piece = number;
     log->info.n_words += piece->n_words;
-    scan->n_events += n_events != 0 && n_events < piece->n_words ? n_events : piece->n_words;
+    scan->n_events += n_events;
     last_tick = KYMO__MAX(first_tick, last_tick);
     scan->first_tick = scan->has_words ? KYMO__MIN(scan->first_tick, first_tick) : first_tick;
     scan->last_tick = scan->has_words ? KYMO__MAX(scan->last_tick, last_tick) : last_tick;

@@ -64,9 +64,10 @@ static kymo_status count_pool(struct kymo__log_scan *scan)
     const struct kymo__pool_copy *pool = &scan->log->pool;
     for (size_t i = 0; i < pool->n_chunks; i++) {
         const struct kymo__pool_chunk *chunk = &pool->chunks[i];
+        const bool is_beyond = chunk->lane >= KYMO__MAX_LANES;
         const struct kymo__log_lane *lane =
-            kymo__sparse_get(&scan->log->lanes, chunk->lane, sizeof *lane);
-        if ((lane == NULL || !lane->is_known) &&
+            is_beyond ? NULL : kymo__sparse_get(&scan->log->lanes, chunk->lane, sizeof *lane);
+        if (!is_beyond && (lane == NULL || !lane->is_known) &&
             !kymo__log_name_lane(scan, chunk->lane, chunk->kind, chunk->tid, chunk->thread_name,
                                  strlen(chunk->thread_name)))
             return no_memory(scan);
@@ -184,6 +185,11 @@ static kymo_status finish_info(struct kymo__log_scan *scan)
     }
     if (info->n_events == 0 || info->n_words == 0)
         info->n_events = scan->n_events;
+    kymo__loss_add(&scan->loss, &scan->beyond);
+    if (scan->beyond.n_events != 0)
+        kymo__buf_printf(&scan->notes,
+                         "%s%" PRIu64 " events left out: only the first %d threads are read",
+                         scan->notes.len != 0 ? "\n" : "", scan->beyond.n_events, KYMO__MAX_LANES);
     if (scan->loss.n_events != 0) {
         info->lost_events = scan->loss.n_events;
         info->lost_first_ns = kymo__clock_map_ns(&log->clock, scan->loss.first_tick);

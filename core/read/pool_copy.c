@@ -105,7 +105,7 @@ static kymo_status add_chunk(struct kymo__pool_copy *copy, const struct kymo__ch
     uint64_t last_ticks = 0;
     size_t n_not_events = 0;
     const size_t n = count_words(words, KYMO__CHUNK_WORDS, &last_ticks, &n_not_events);
-    if (n == 0 || head->lane >= KYMO__MAX_LANES)
+    if (n == 0)
         return KYMO_OK;
     if (!kymo__grow(&copy->words, &copy->words_cap, copy->n_words + n, sizeof *words) ||
         !kymo__grow(&copy->chunks, &copy->chunks_cap, copy->n_chunks + 1, sizeof *copy->chunks))

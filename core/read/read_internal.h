@@ -262,11 +262,13 @@ struct kymo__log_scan {
     bool has_log, has_words, has_end;
     uint32_t newest; /* the format of blocks that are too new; 0: none is */
     struct kymo__loss_entry loss;
+    struct kymo__loss_entry beyond; /* events of lanes from KYMO__MAX_LANES on, which are not read */
 };
 
 /* Take what a block says. False without memory. */
 bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block *block,
                           const uint8_t *packed);
+void kymo__loss_add(struct kymo__loss_entry *loss, const struct kymo__loss_entry *more);
 /*
  * Count the words and events of a piece unless they came before, and make the lane known. Where events were not counted
  * (0), each word is one. False without memory.

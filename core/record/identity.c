@@ -163,3 +163,17 @@ uint64_t kymo__identity_pid_namespace(void)
     struct stat st;
     return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
+
+void kymo__identity_describe(struct kymo__buf *texts)
+{
+    char host[256], boot[64] = "";
+    kymo__identity_host(host, sizeof host);
+    kymo__identity_boot_id(boot, sizeof boot);
+    kymo__texts_put(texts, KYMO__KEY_VERSION, KYMO_VERSION);
+    kymo__texts_printf(texts, KYMO__KEY_PID, "%d", (int)getpid());
+    kymo__texts_printf(texts, KYMO__KEY_PPID, "%d", (int)getppid());
+    kymo__texts_printf(texts, KYMO__KEY_START_TIME, "%" PRIu64, kymo__identity_start_time(getpid()));
+    kymo__texts_printf(texts, KYMO__KEY_PID_NS, "%" PRIu64, kymo__identity_pid_namespace());
+    kymo__texts_put(texts, KYMO__KEY_BOOT_ID, boot);
+    kymo__texts_put(texts, KYMO__KEY_HOST, host);
+}

@@ -227,6 +227,11 @@ kymo_status kymo__log_append(struct kymo__log *log, struct kymo__block *block, c
     const kymo_status st = log->is_broken ? kymo__fail(KYMO_EIO, "%s", log->failure)
                                           : write_block(log, parts, 3, &is_created_again);
     if (st == KYMO_OK) {
+        if (block->type == KYMO__BLOCK_WORDS) {
+            log->last_words_at = log->size;
+            log->last_words =
+                (struct kymo__loss_entry){block->n_events, block->first_tick, block->last_tick};
+        }
         log->size += sizeof *block + len + pad;
     } else if (!log->is_broken && st != KYMO_ESTATE) {
         snprintf(log->failure, sizeof log->failure, "%s", kymo_last_error());
@@ -325,6 +330,21 @@ void kymo__texts_put_end(struct kymo__buf *texts, const char *how, const struct 
 void kymo__log_try_again(struct kymo__log *log)
 {
     __atomic_store_n(&log->is_broken, false, __ATOMIC_RELEASE);
+}
+
+bool kymo__log_drop_last_words(struct kymo__log *log, struct kymo__loss_entry *lost)
+{
+    bool is_created_again = false;
+    pthread_mutex_lock(&log->lock);
+    const bool done = log->last_words_at != 0 && hold_file(log, &is_created_again) == KYMO_OK &&
+                      !is_created_again && ftruncate(log->file.fd, (off_t)log->last_words_at) == 0;
+    if (done) {
+        *lost = log->last_words;
+        log->size = log->last_words_at;
+        log->last_words_at = 0;
+    }
+    pthread_mutex_unlock(&log->lock);
+    return done;
 }
 
 kymo_status kymo__log_append_chunk(struct kymo__log *log, kymo__packer *packer,

@@ -83,18 +83,9 @@ static void describe_process(struct kymo__buf *texts, const char *note)
     const struct kymo__settings *s = &record->settings;
     static const char *const policies[] = {"keep-oldest", "keep-newest", "block"};
     struct kymo__buf command = {0};
-    char host[256], boot[64];
     kymo__identity_command(&command);
     kymo__buf_put(&command, "", 1);
-    kymo__identity_host(host, sizeof host);
-    kymo__identity_boot_id(boot, sizeof boot);
-    kymo__texts_put(texts, KYMO__KEY_VERSION, KYMO_VERSION);
-    kymo__texts_printf(texts, KYMO__KEY_PID, "%d", (int)getpid());
-    kymo__texts_printf(texts, KYMO__KEY_PPID, "%d", (int)getppid());
-    kymo__texts_printf(texts, KYMO__KEY_START_TIME, "%" PRIu64, kymo__identity_start_time(getpid()));
-    kymo__texts_printf(texts, KYMO__KEY_PID_NS, "%" PRIu64, kymo__identity_pid_namespace());
-    kymo__texts_put(texts, KYMO__KEY_BOOT_ID, boot);
-    kymo__texts_put(texts, KYMO__KEY_HOST, host);
+    kymo__identity_describe(texts);
     kymo__texts_printf(texts, KYMO__KEY_RANK, "%d", s->rank);
     kymo__texts_printf(texts, KYMO__KEY_WORLD, "%d", s->world_size);
     kymo__texts_printf(texts, KYMO__KEY_LOCAL_RANK, "%d", s->local_rank);
@@ -321,6 +312,26 @@ static void write_ending(const char *how)
     kymo__buf_fini(&texts);
 }
 
+/* The log is broken and the pool is plain memory: what is in it is lost, and only the log can say so. */
+static void end_without_pool(const char *how)
+{
+    for (uint32_t i = 0; i < record->pool.head->n_chunks; i++) {
+        const struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, i);
+        if (chunk->state == KYMO__CHUNK_FREE)
+            continue;
+        const struct kymo__extent extent = kymo__chunk_extent(chunk);
+        kymo__record_lost(extent.n_events, chunk->base_tick, chunk->base_tick + extent.last_ticks);
+    }
+    kymo__log_try_again(&record->log);
+    write_ending(how);
+    struct kymo__loss_entry lost;
+    if (!kymo__log_is_broken(&record->log) || !kymo__log_drop_last_words(&record->log, &lost))
+        return;
+    kymo__record_lost(lost.n_events, lost.first_tick, lost.last_tick);
+    kymo__log_try_again(&record->log);
+    write_ending(how);
+}
+
 /* Gather a sentence about each thread that leaves ranges open; `ctx` is the buffer, each sentence with its zero. */
 static void describe_open_ranges(void *ctx, int64_t tid, const kymo_id *stack, size_t n, size_t depth)
 {
@@ -351,11 +362,8 @@ static kymo_status close_files(const char *how)
     if (!kymo__log_is_broken(&record->log))
         write_ending(how);
     const bool is_broken = kymo__log_is_broken(&record->log);
-    if (is_broken && record->pool.path[0] ==
-                         '\0') { /* nobody finds the pool later: there may be room for so much */
-        kymo__log_try_again(&record->log);
-        write_ending(how);
-    }
+    if (is_broken && record->pool.path[0] == '\0')
+        end_without_pool(how);
     const kymo_status st = is_broken ? kymo__fail(KYMO_EIO, "%s", record->log.failure) : KYMO_OK;
     record->n_lost_last = __atomic_load_n(&record->pool.head->n_lost, __ATOMIC_RELAXED);
     record->log_bytes_last = record->log.size;

@@ -117,6 +117,8 @@ KYMO_PRIVATE_API uint64_t kymo__identity_random(void);
 KYMO_PRIVATE_API uint64_t kymo__identity_start_time(int64_t pid);
 KYMO_PRIVATE_API void kymo__identity_boot_id(char *out, size_t size);
 KYMO_PRIVATE_API uint64_t kymo__identity_pid_namespace(void);
+/* The version of kymo, and which process of which machine this is, for the start of a log. */
+void kymo__identity_describe(struct kymo__buf *texts);
 
 /* ---- machine.c: what its figures depend on; texts of the log ---- */
 void kymo__machine_describe(struct kymo__buf *texts);
@@ -153,6 +155,8 @@ struct kymo__log {
     struct kymo__held_file file;
     bool is_created; /* by kymo__log_create(), so the file has a name; else it may have none */
     uint64_t size;   /* of whole blocks; the file is cut back to it when a write fails */
+    uint64_t last_words_at; /* where the last block of words begins; 0: none can be given up */
+    struct kymo__loss_entry last_words; /* what is lost without it */
     bool is_broken; /* a write failed; nothing more is written. Release; loaded anywhere with acquire */
     char failure[512]; /* the sentence of that write; stands still once `is_broken` is seen */
     bool *lanes_told;  /* by lane: its thread's block is in the log. Of whoever has the packer */
@@ -195,6 +199,11 @@ void kymo__texts_put_end(struct kymo__buf *texts, const char *how,
                          const struct kymo__pool_head *pool);
 /* Let the next append write, although an earlier one failed. */
 void kymo__log_try_again(struct kymo__log *log);
+/*
+ * Cut the log off before its last block of words, so that a full disk has room for an ending; `*lost` is what was in the
+ * block. Later blocks go too: they describe words that are not in the log. False where there is none, or on error.
+ */
+bool kymo__log_drop_last_words(struct kymo__log *log, struct kymo__loss_entry *lost);
 void kymo__site_put(struct kymo__buf *out, const struct kymo__site *site);
 
 /* ---- queue.c: a bounded queue of chunk numbers, many writers and readers, no lock ---- */

@@ -13,16 +13,8 @@
 
 static void describe_run(struct kymo__buf *texts, const struct kymo_run_end *run)
 {
-    char host[256], boot[64] = "", run_id[64] = "";
-    kymo__identity_host(host, sizeof host);
-    kymo__identity_boot_id(boot, sizeof boot);
-    kymo__texts_put(texts, KYMO__KEY_VERSION, KYMO_VERSION);
-    kymo__texts_printf(texts, KYMO__KEY_PID, "%d", (int)getpid());
-    kymo__texts_printf(texts, KYMO__KEY_PPID, "%d", (int)getppid());
-    kymo__texts_printf(texts, KYMO__KEY_START_TIME, "%" PRIu64, kymo__identity_start_time(getpid()));
-    kymo__texts_printf(texts, KYMO__KEY_PID_NS, "%" PRIu64, kymo__identity_pid_namespace());
-    kymo__texts_put(texts, KYMO__KEY_BOOT_ID, boot);
-    kymo__texts_put(texts, KYMO__KEY_HOST, host);
+    char run_id[64] = "";
+    kymo__identity_describe(texts);
     if (kymo__identity_run_id(run_id, sizeof run_id))
         kymo__texts_put(texts, KYMO__KEY_RUN_ID, run_id);
     kymo__texts_put(texts, KYMO__KEY_COMMAND, run->command);

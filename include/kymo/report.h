@@ -254,6 +254,7 @@ struct kymo_export_options {
     int startup;
     uint64_t *startup_ns;
     uint64_t *n_too_deep; /* where it is not NULL, has the ranges added that are left out, being nested too deep */
+    uint64_t *n_unmatched; /* the same for begins and ends of async ranges, where too many were in flight */
 };
 KYMO_API KYMO_WARN_UNUSED kymo_status kymo_export(kymo_recording *const *recordings, size_t n,
                                                   const char *format,

@@ -270,6 +270,13 @@ static void leave_baseline(PyObject *self, PyObject *baseline)
         ((struct recording *)baseline)->busy = 0;
 }
 
+static int warn_left_out(uint64_t n, const char *what)
+{
+    if (n == 0)
+        return 0;
+    return PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "%s: %llu", what, (unsigned long long)n);
+}
+
 /* export(format, fd, by or None, baseline or None, calls, samples or None) */
 static PyObject *recording_export(PyObject *object, PyObject *args)
 {
@@ -277,8 +284,8 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     const char *format;
     int fd;
     PyObject *baseline, *chosen;
-    uint64_t n_too_deep = 0;
-    struct kymo_export_options options = {.n_too_deep = &n_too_deep};
+    uint64_t n_too_deep = 0, n_unmatched = 0;
+    struct kymo_export_options options = {.n_too_deep = &n_too_deep, .n_unmatched = &n_unmatched};
     struct kymo_samples_filter samples = {0};
     if (!PyArg_ParseTuple(args, "sizOpO:export", &format, &fd, &options.by, &baseline,
                           &options.calls, &chosen))
@@ -304,9 +311,8 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     leave_baseline(object, baseline);
     if (status != KYMO_OK)
         return tools_raise(state_of(object), status);
-    if (n_too_deep != 0 &&
-        PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "ranges left out, nested too deep: %llu",
-                         (unsigned long long)n_too_deep) < 0)
+    if (warn_left_out(n_too_deep, "ranges left out, nested too deep") < 0 ||
+        warn_left_out(n_unmatched, "async events left out, too many async ranges in flight") < 0)
         return NULL;
     Py_RETURN_NONE;
 }

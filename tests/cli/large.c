@@ -4,8 +4,11 @@
  *   ranges=N      a range "a" around a range "b"
  *   names=N       a range with a new name
  *   deep=N        a range inside the one before; 64 names in turn
+ *   paths=N       a range of a path of its own: 2048 names in as many others
+ *   search=N      N ranges in an outer one, which ends first
  *   threads=N     a thread with a range
  *   steps=N       an iteration with a range, in epochs of 1000
+ *   epochs=N      an epoch with one iteration
  *   counters=N    a value of a counter
  *   marks=N       a mark
  *   async=N       async ranges, all begun before the first ends
@@ -57,6 +60,33 @@ static void run_deep(long n)
         kymo_end(ids[n % 64]);
 }
 
+static void run_paths(long n)
+{
+    enum { SIDE = 2048 };
+    kymo_id ids[SIDE];
+    for (long i = 0; i < SIDE; i++)
+        ids[i] = numbered("inner", i);
+    for (long i = 0; i < n; i += SIDE) {
+        const kymo_id outer = numbered("outer", i / SIDE);
+        kymo_begin(outer);
+        for (long k = 0; k < SIDE && i + k < n; k++) {
+            kymo_begin(ids[k]);
+            kymo_end(ids[k]);
+        }
+        kymo_end(outer);
+    }
+}
+
+static void run_search(long n)
+{
+    kymo_begin(KYMO_ID("outer"));
+    for (long i = 0; i < n; i++)
+        kymo_begin(KYMO_ID("inner"));
+    kymo_end(KYMO_ID("outer"));
+    for (long i = 0; i < n; i++)
+        kymo_end(KYMO_ID("inner"));
+}
+
 static void *run_thread(void *unused)
 {
     (void)unused;
@@ -82,6 +112,15 @@ static void run_steps(long n)
         kymo_iteration_finish_by("large", 1);
         if (i % 1000 == 999 || i == n - 1)
             kymo_epoch_end();
+    }
+}
+
+static void run_epochs(long n)
+{
+    for (long i = 0; i < n; i++) {
+        kymo_epoch_begin();
+        kymo_iteration_finish_by("large", 1);
+        kymo_epoch_end();
     }
 }
 
@@ -149,7 +188,8 @@ int main(int argc, char **argv)
         {"ranges", run_ranges},   {"names", run_names},         {"deep", run_deep},
         {"threads", run_threads}, {"steps", run_steps},         {"counters", run_counters},
         {"marks", run_marks},     {"async", run_async},         {"payloads", run_payloads},
-        {"long", run_long},       {"processes", run_processes},
+        {"long", run_long},       {"processes", run_processes}, {"paths", run_paths},
+        {"search", run_search},   {"epochs", run_epochs},
     };
     for (int i = 1; i < argc; i++) {
         const char *value = strchr(argv[i], '=');

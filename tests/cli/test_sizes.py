@@ -5,18 +5,25 @@ docs/internals/reader-limits.md lists the limits and which test goes past each o
 
 from __future__ import annotations
 
+import csv
 import json
 import resource
+import struct
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 import pytest
+import rank_logs
 from built import Finished, cached
 
 SITES = 2**20  # ids of ranges have 20 bits
 MAX_OPEN = 2**20
+IN_FLIGHT = 2**21
+TREE_NODES = 2**22
+EPOCHS = 2**20
+LANES = 2**18
 EACH = ("perfetto", "chrome", "kineto", "csv", "speedscope", "sqlite")
 
 
@@ -81,9 +88,12 @@ def sized(
 ) -> Iterator[tuple[str, Path]]:
     """A recording of each size; one is there at a time."""
     path = tmp_path_factory.mktemp("sized") / "x.kymo"
-    record = [program, "run", "-q", "--options", "policy=block", "-o", path, "--", large, SIZES[request.param].does]
-    subprocess.run(record, check=True)
+    record(program, path, large, SIZES[request.param].does)
     yield request.param, path
+
+
+def record(program: Path, path: Path, large: Path, does: str) -> None:
+    subprocess.run([program, "run", "-q", "--options", "policy=block", "-o", path, "--", large, does], check=True)
 
 
 def words_of(command: str, path: Path, out: Path) -> list[str]:
@@ -101,6 +111,8 @@ def test_every_command_answers(sized: tuple[str, Path], kymo: Callable[..., Fini
         assert done.returncode == 0, (command, done.returncode, done.stderr)
         if name == "depth" and command in EVENTS:
             assert f"left out {SIZES[name].n_ranges - MAX_OPEN} ranges: nested too deep" in done.stderr, command
+        if name == "depth" and command == "breakdown {}":
+            assert f"Ranges nested too deep: {SIZES[name].n_ranges - MAX_OPEN} of process" in done.stdout
         assert command not in FILES or (tmp_path / "out").stat().st_size > 0 or not has_ranges, command
         (tmp_path / "out").unlink(missing_ok=True)
     for command, reason in ABSENT.items():
@@ -136,13 +148,108 @@ def test_reports_count_what_is_too_deep(
     large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
 ) -> None:
     """Stacks of a process have room for 2^23 frames, of which the thread itself is one."""
-    n = 2**23 + 1000
-    record = [program, "run", "-q", "--options", "policy=block", "-o", tmp_path / "x.kymo", "--", large, f"deep={n}"]
-    subprocess.run(record, check=True)
+    record(program, tmp_path / "x.kymo", large, f"deep={2**23 + 1000}")
     done = kymo("report", "x.kymo", timeout=300)
     assert "1001 ranges nested too deep: left out." in done.stdout + done.stderr
-    done = kymo("export", "x.kymo", "--to", "collapsed", "-o", "out", timeout=300)
+    for made in ("collapsed", "pstats", "callgrind"):
+        done = kymo("export", "x.kymo", "--to", made, "-o", "out", timeout=300)
+        assert "left out 1001 ranges: nested too deep" in done.stderr, made
+    done = kymo("generate-flamegraph", "--file", "x.kymo", "--output-filename", "out.svg", timeout=300)
     assert "left out 1001 ranges: nested too deep" in done.stderr
+    done = kymo("report", "x.kymo", "--calls", timeout=300)
+    assert "ranges left out, nested too deep: 1001" in done.stdout + done.stderr
+
+
+def test_async_ranges_past_those_in_flight_are_counted(
+    large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+) -> None:
+    """2^21 begins wait for their ends; of the others the begins and later the ends find nothing."""
+    record(program, tmp_path / "x.kymo", large, f"async={IN_FLIGHT + 1000}")
+    report = json.loads(kymo("report", "x.kymo", "--json", timeout=300).stdout)
+    assert [row["count"] for row in report["async"]] == [IN_FLIGHT]
+    note = "1000 async events left out: too many async ranges were in flight."
+    assert note in report["warnings"]
+    done = kymo("export", "x.kymo", "--to", "csv", "-o", "out", timeout=300)
+    assert "left out 1000 async events: too many async ranges were in flight" in done.stderr
+    done = kymo("breakdown", "x.kymo", timeout=300)
+    assert "Async events while too many async ranges were in flight: 1000 of process" in done.stdout
+
+
+def test_paths_past_the_call_tree_share_a_node(
+    large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+) -> None:
+    n = TREE_NODES + 1000
+    record(program, tmp_path / "x.kymo", large, f"paths={n}")
+    n_left = n + (n + 2047) // 2048 - (TREE_NODES - 1)  # ranges and those around them, less the nodes; the root is one
+    tree = ("--tree", "--filter", "(other)", "--csv", "--table", "tree")
+    rows = list(csv.DictReader(kymo("report", "x.kymo", *tree, timeout=300).stdout.splitlines()))
+    assert [(row["name"], int(row["count"])) for row in rows] == [("(other)", n_left)]
+    whole = json.loads(kymo("report", "x.kymo", "--json", "--filter", "inner*", timeout=300).stdout)
+    assert sum(row["count"] for row in whole["ranges"]) == n
+
+
+@pytest.mark.parametrize(("n", "is_found"), [(900, True), (1500, False)])
+def test_an_end_is_searched_a_thousand_levels_down(
+    n: int, is_found: bool, large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+) -> None:
+    """Found, the end of the outer range ends the inner ones too; else it is left out, and the inner ones end themselves."""
+    record(program, tmp_path / "x.kymo", large, f"search={n}")
+    report = json.loads(kymo("report", "x.kymo", "--json").stdout)
+    counts = {row["name"]: row["count"] for row in report["ranges"]}
+    notes = report["warnings"]
+    assert counts == ({"inner": n, "outer": 1} if is_found else {"inner": n})
+    assert [row["name"] for row in report["open"]] == ([] if is_found else ["outer"])
+    assert f"{n if is_found else 1} end{'s' if is_found else ''} without a begin: left out." in notes
+    for made in EACH if cached("SQLITE_FOUND") == "1" else EACH[:-1]:
+        assert kymo("export", "x.kymo", "--to", made, "-o", "out").returncode == 0, made
+        (tmp_path / "out").unlink()
+    assert kymo("breakdown", "x.kymo").returncode == 0
+
+
+def test_epochs_past_the_table_have_no_row(
+    large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+) -> None:
+    record(program, tmp_path / "x.kymo", large, f"epochs={EPOCHS + 10}")
+    report = json.loads(kymo("report", "x.kymo", "--json", timeout=300).stdout)
+    assert len(report["epochs"]) == EPOCHS
+    assert report["iterations"][0]["count"] == EPOCHS + 10
+
+
+def test_events_of_lanes_past_the_limit_are_lost(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+    """A log with a lane on each side of the limit: a program with as many threads takes minutes."""
+    log = rank_logs.log_bytes(rank_logs.Rank(0, 1, n_iterations=1, has_end=False))
+    words = [rank_logs.word(1000, rank_logs.BEGIN, 2), rank_logs.word(2000, rank_logs.FINISH, 2)]
+    for lane in (LANES - 1, LANES, LANES + 7):
+        log += rank_logs.block(rank_logs.LANE, struct.pack("<qII", lane, 0, 4) + b"many", lane=lane)
+        log += rank_logs.block(rank_logs.WORDS, struct.pack("<2Q", *words), last_tick=2000, lane=lane)
+    (tmp_path / "x.kymo").mkdir()
+    log += rank_logs.block(rank_logs.END, rank_logs.pairs(end="stop"))
+    (tmp_path / "x.kymo" / "r0-node0-1000-00000000.klog").write_bytes(log)
+    report = json.loads(kymo("report", "x.kymo", "--json").stdout)
+    assert {row["name"]: row["count"] for row in report["ranges"]}["step"] == 2
+    assert report["lost_events"] == 4
+    assert f"4 events left out: only the first {LANES} threads are read" in report["warnings"]
+    for command in STDOUT + FILES:
+        done = kymo(*words_of(command, tmp_path / "x.kymo", tmp_path / "out"))
+        assert done.returncode == 0, (command, done.stderr)
+        (tmp_path / "out").unlink(missing_ok=True)
+
+
+def test_page_of_many_ranks_with_a_large_one(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+    """Of more than 64 ranks the page reads some again for its timeline; the slowest is among these, and has 2^20 words.
+
+    80 ranks of 600,000 ranges each take the same way and 80 times as long.
+    """
+
+    def times(rank: int, iteration: int) -> rank_logs.Times:
+        took = rank_logs.even(rank, iteration)
+        return took._replace(forward=2 * took.forward) if rank == 3 else took
+
+    ranks = rank_logs.job(80)
+    ranks[3] = ranks[3]._replace(n_iterations=110_000)
+    rank_logs.write(tmp_path / "x.kymo", ranks, times)
+    done = kymo("report", "x.kymo", "--html", "page.html", timeout=300)
+    assert done.returncode == 0, (done.returncode, done.stderr)
 
 
 def test_stacks_of_others_with_more_than_a_million_words(kymo: Callable[..., Finished], tmp_path: Path) -> None:

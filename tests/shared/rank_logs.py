@@ -19,9 +19,11 @@ WORDS_OF_BLOCK = 3000 * 10  # an iteration has ten
 
 
 @lru_cache(maxsize=64)  # many blocks of many ranks are alike
-def block(kind: int, payload: bytes, *, version: int = 1, last_tick: int = 0, sequence: int = 0) -> bytes:
+def block(
+    kind: int, payload: bytes, *, version: int = 1, last_tick: int = 0, sequence: int = 0, lane: int = 0
+) -> bytes:
     lengths = [len(payload)] * 2
-    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424B, kind, version, 0, 0, sequence, *lengths, 0, last_tick, 0)
+    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424B, kind, version, 0, lane, sequence, *lengths, 0, last_tick, 0)
     checksum = struct.pack("<I", crc32c(header + b"\0\0\0\0" + payload))
     return header + checksum + payload + b"\0" * (-len(payload) % 8)
 

@@ -332,6 +332,51 @@ static void data_that_are_handed_over_are_given_back_once(void **state)
     assert_int_equal(n_released, 4);
 }
 
+/* Descriptors of folders that the dumper has open, or had: they are `folder`, the program's, from then on. */
+struct takeover {
+    int folder, taken[8];
+    size_t n;
+};
+
+/* As a program does that closes all descriptors it does not know, and gets their numbers for a folder of its own. */
+static void take_folders(void *owner)
+{
+    struct takeover *t = owner;
+    struct stat st, mine;
+    fstat(t->folder, &mine);
+    for (int fd = 3; fd < 1024 && t->n < 8; fd++)
+        if (fd != t->folder && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) &&
+            st.st_ino != mine.st_ino && dup2(t->folder, fd) == fd)
+            t->taken[t->n++] = fd;
+}
+
+static void folders_of_the_program_are_not_written(void **state)
+{
+    struct scratch *s = *state;
+    char path[200];
+    snprintf(path, sizeof path, "%s/of the program", s->folder);
+    assert_int_equal(mkdir(path, 0755), 0);
+    struct takeover t = {.folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    enable_with(s, (struct kymo_dump_options){.layout = KYMO_DUMP_LAYOUT_ACCVLAB});
+    struct kymo_dump_value value = tensor();
+    value.release = take_folders;
+    value.owner = &t;
+    assert_int_equal(put(KYMO_DUMP_TENSORS, "a", value), KYMO_OK);
+    assert_int_equal(kymo_dump_flush(NULL), KYMO_OK);
+    (void)kymo_dump_wait(); /* the step is lost, or was whole before */
+    kymo_dump_disable();
+    struct stat st, mine;
+    assert_int_equal(fstat(t.folder, &mine), 0);
+    for (size_t i = 0; i < t.n; i++) {
+        assert_int_equal(fstat(t.taken[i], &st), 0);
+        assert_int_equal(st.st_ino, mine.st_ino);
+        close(t.taken[i]);
+    }
+    assert_true(t.n != 0);
+    close(t.folder);
+    assert_int_equal(rmdir(path), 0); /* it is empty */
+}
+
 static int see(void *ctx, const struct kymo_dump_entry *entry)
 {
     char *text = ctx;
@@ -635,6 +680,7 @@ int main(void)
         SCRATCH_TEST(bytes_are_a_file_of_their_own),
         SCRATCH_TEST(an_empty_step_is_written_too),
         SCRATCH_TEST(data_that_are_handed_over_are_given_back_once),
+        SCRATCH_TEST(folders_of_the_program_are_not_written),
         SCRATCH_TEST(what_waits_can_be_seen_and_forgotten),
         SCRATCH_TEST(only_chosen_steps_are_kept),
         SCRATCH_TEST(threads_add_while_others_flush_and_look),

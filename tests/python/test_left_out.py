@@ -1,0 +1,22 @@
+"""What an export leaves out, it warns of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kymo
+
+MAX_OPEN = 2**20  # KYMO__MAX_OPEN of core/present/export_walk.h
+
+
+def test_an_export_warns_of_ranges_nested_too_deep(record: Any, tmp_path: Path) -> None:
+    with record(policy="block") as path:
+        for _ in range(MAX_OPEN + 3):
+            kymo.push("deep")
+        for _ in range(MAX_OPEN + 3):
+            kymo.pop()
+    with pytest.warns(RuntimeWarning, match="ranges left out, nested too deep: 3"):
+        kymo.load(path).export("csv", tmp_path / "events.csv")
