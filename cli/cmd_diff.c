@@ -211,10 +211,10 @@ static int diff_dumps(char **args, const struct kymo_diff_options *wanted)
     if (status != KYMO_OK)
         return cli_fail("%s", kymo_last_error());
     int answer = cli_print_file(given.output, print_diff, diff, NULL);
-    if (answer == CLI_FINE && !kymo_diff_is_same(diff))
-        answer = CLI_NO;
-    else if (answer == CLI_FINE && kymo_diff_is_partial(diff))
+    if (answer == CLI_FINE && kymo_diff_is_partial(diff))
         answer = cli_fail("some values could not be compared, so this is not the whole answer");
+    else if (answer == CLI_FINE && !kymo_diff_is_same(diff))
+        answer = CLI_NO;
     kymo_diff_close(diff);
     return answer;
 }
@@ -263,6 +263,7 @@ const struct cli_command cli_command_diff = {
         "  kymo diff new.npy reference.safetensors --allow-missing\n"
         "  kymo diff --ranks dumps --filter '*.weight'  are parameters equal on all ranks?\n"
         "  kymo diff new reference --json | jq .first",
-    .exits = "0 the same, 1 different, 2 wrong usage or input, or not all was comparable.",
+    .exits = "0 the same, 1 different, 2 wrong usage or input, or not all was comparable\n"
+             "(also if the rest differs).",
     .run = diff,
 };

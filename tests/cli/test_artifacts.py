@@ -6,8 +6,10 @@ import gzip
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +240,31 @@ def test_a_damaged_trace_gives_what_came_before_and_stays_where_it_is(kymo, tmp_
     assert trace.exists()
     assert done.returncode == 2
     assert "cut off" in done.stderr and "neither compressed nor deleted" in done.stderr and done.stderr.count("\n") == 1
+
+
+def has_open(pid: int, path: Path) -> bool:
+    try:
+        return any(os.readlink(fd) == str(path) for fd in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def test_a_trace_that_changes_while_it_is_packed_is_kept(program, tmp_path, trace):
+    """Its program still writes it: what came later is not in the packed file."""
+    events = json.loads(trace.read_text())["traceEvents"]
+    trace.write_text(json.dumps({"traceEvents": events * 20_000}))
+    command = [program, "artifacts", trace, "-o", tmp_path / "out", "--move", "--only", "trace"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not has_open(process.pid, trace):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    with trace.open("a") as more:
+        more.write("\n")
+    process.send_signal(signal.SIGCONT)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 2, stderr
+    assert trace.exists()
+    assert "changed while it was compressed, so it is kept" in stderr
 
 
 def test_a_damaged_gzip_stays_too(kymo, tmp_path, trace):

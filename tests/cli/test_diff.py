@@ -542,6 +542,26 @@ def test_what_was_dropped_leaves_the_answer_open(kymo, tmp_path):
     assert done.stderr == "kymo: some values could not be compared, so this is not the whole answer\n"
 
 
+def test_a_truncated_file_leaves_the_answer_open_even_if_others_differ(kymo, tmp_path):
+    for folder, value in (("a", 3), ("b", 4)):
+        lines = [
+            {"kymo_dump": 1, "step": 0, "rank": None, "mode": "full", "data_start": 4096, "reason": None},
+            {"seq": 0, "tree": "tensors", "path": ["x"], "name": "x", "type": "container", "dtype": "float32"}
+            | {"shape": [2048], "offset": 0, "bytes": 8192},
+            {"seq": 1, "tree": "tensors", "path": ["n"], "name": "n", "value": value},
+            {"end": True, "tensors": 1, "values": 2, "bytes": 8192},
+        ]
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "step-00000000.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        head = json.dumps({"x": {"dtype": "F32", "shape": [2048], "data_offsets": [0, 8192]}}).encode().ljust(4088)
+        data = struct.pack("<Q", len(head)) + head + bytes(8192)
+        (tmp_path / folder / "step-00000000.safetensors").write_bytes(data[: len(data) if folder == "a" else 5000])
+    done = kymo("diff", "a", "b")
+    assert done.returncode == 2, done.stdout
+    assert "n of step 0" in done.stdout or "step 0, n: A has 3, B has 4" in done.stdout
+    assert done.stderr == "kymo: some values could not be compared, so this is not the whole answer\n"
+
+
 def test_names_of_any_sort_come_out_whole(kymo, tmp_path):
     names = ['a"b', "new\nline", "\x1b[31m", "ü😀", "a.b", "x[1]", "", "<script>", "../../up"]
     tree(tmp_path / "a", {"d": {name: [1.0] for name in names}})
