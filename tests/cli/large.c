@@ -4,7 +4,7 @@
  *   ranges=N      a range "a" around a range "b"
  *   names=N       a range with a new name
  *   deep=N        a range inside the one before; 64 names in turn
- *   paths=N       a range of a path of its own: 2048 names in as many others
+ *   paths=N       a range with a new path: 2048 names in as many others
  *   search=N      N ranges in an outer one, which ends first
  *   threads=N     a thread with a range
  *   steps=N       an iteration with a range, in epochs of 1000

@@ -338,7 +338,7 @@ struct takeover {
     size_t n;
 };
 
-/* As a program does that closes all descriptors it does not know, and gets their numbers for a folder of its own. */
+/* Like a program that closes all descriptors it does not know and then opens another folder under the same number. */
 static void take_folders(void *owner)
 {
     struct takeover *t = owner;
