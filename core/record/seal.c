@@ -357,19 +357,36 @@ static bool owners_agree(const struct stat *log, const struct stat *pool)
            (pool->st_uid == log->st_uid || pool->st_uid == self);
 }
 
+/* Whether the log was created before the pool, as its process does it; a copy of the log is younger. */
+static bool is_created_before(int log_fd, int pool_fd)
+{
+    struct statx log, pool;
+    if (statx(log_fd, "", AT_EMPTY_PATH, STATX_BTIME, &log) != 0 ||
+        statx(pool_fd, "", AT_EMPTY_PATH, STATX_BTIME, &pool) != 0 ||
+        (log.stx_mask & pool.stx_mask & STATX_BTIME) == 0)
+        return false;
+    return log.stx_btime.tv_sec != pool.stx_btime.tv_sec
+               ? log.stx_btime.tv_sec < pool.stx_btime.tv_sec
+               : log.stx_btime.tv_nsec <= pool.stx_btime.tv_nsec;
+}
+
 /*
  * Whether the pool is of this log and not of one that this is a copy of. In the directory of the log it has been copied with it; in
- * /dev/shm it is known by the inode of its log. Pools of earlier versions have neither id nor inode. One that is damaged
- * belongs to the log in its directory.
+ * /dev/shm it is known by the inode of its log. Pools of earlier versions have neither id nor inode: there the time of
+ * creation decides, and where that is unknown, the reader reads the pool without finalizing. A damaged pool belongs to
+ * the log in its directory.
  */
-static bool is_pool_of(int pool_fd, bool is_beside, const struct survey *s, const struct stat *log)
+static bool is_pool_of(int log_fd, int pool_fd, bool is_beside, const struct survey *s,
+                       const struct stat *log)
 {
     struct kymo__pool_head head;
     if (pread(pool_fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
         head.magic != KYMO__POOL_MAGIC)
         return is_beside;
-    return (log->st_size == 0 || head.id == s->pool_id) &&
-           (is_beside || head.id == 0 || head.log_inode == (uint64_t)log->st_ino);
+    if (log->st_size != 0 && head.id != s->pool_id)
+        return false;
+    return is_beside || (head.id == 0 ? is_created_before(log_fd, pool_fd)
+                                      : head.log_inode == (uint64_t)log->st_ino);
 }
 
 static kymo_status seal_pair(int fd, const char *path, int pool_fd, const char *pool, bool is_beside)
@@ -382,7 +399,7 @@ static kymo_status seal_pair(int fd, const char *path, int pool_fd, const char *
     const bool is_log = survey_log(&first, fd, false);
     /* A process locks its log before it makes its pool, so an empty log that can be locked beside a pool is abandoned. */
     const bool is_stillborn = !is_log && log_st.st_size == 0;
-    if ((is_log || is_stillborn) && is_pool_of(pool_fd, is_beside, &first, &log_st) &&
+    if ((is_log || is_stillborn) && is_pool_of(fd, pool_fd, is_beside, &first, &log_st) &&
         owner_is_dead(&first, fd, pool, pool_st.st_ino))
         status = seal_dead(fd, path, pool_fd, pool, is_stillborn);
     kymo__free(first.next_sequence);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -16,6 +17,7 @@ from typing import Any, Callable
 
 import pytest
 from accidents import PATIENCE_S, assert_whole, lanes_of, pools_in
+from crc32c import crc32c
 
 PLACES = ["dir", "shm"]
 RANGES = 20000
@@ -163,6 +165,40 @@ def test_reading_a_copy_leaves_the_original_alone(
     found = check(path)
     assert_whole(found)
     assert next(lane["ends"] for lane in lanes_of(found)) in (n, n + 1)
+
+
+def make_older(path: Path) -> None:
+    """As an earlier version records: neither the pool nor the log has an id, and the pool does not know its log."""
+    for pool in pools_in(path):
+        with pool.open("r+b") as file:
+            file.seek(48)
+            file.write(bytes(16))
+    log = next(path.glob("*.klog"))
+    data = bytearray(log.read_bytes())
+    packed = int.from_bytes(data[20:24], "little")
+    at = data.index(b"pool_id", 48, 48 + packed)
+    length = int.from_bytes(data[at - 4 : at], "little")
+    data[at + 7 : at + 7 + length] = b"0" * length
+    data[44:48] = bytes(4)
+    data[44:48] = crc32c(bytes(data[: 48 + packed])).to_bytes(4, "little")
+    with log.open("r+b") as file:
+        file.write(data)
+
+
+def test_reading_a_copy_of_an_earlier_version_leaves_the_original_alone(
+    program: Any, check: Any, run: Any, tool: str, tmp_path: Path
+) -> None:
+    path, copy, acks = tmp_path / "run.kymo", tmp_path / "copy.kymo", tmp_path / "acks"
+    with endless(program("endless", path, acks, 1, "pool=256M,policy=block,pool_in=shm"), acks):
+        pass
+    make_older(path)
+    shutil.copytree(path, copy)
+    before = pools_in(path)
+    run([tool, "report", str(copy)], status=None)
+    assert pools_in(path) == before and len(before) == 1
+    n = int.from_bytes(acks.read_bytes()[:8], "little")
+    report = json.loads(run([tool, "report", str(path), "--json"]).stdout)
+    assert sum(row["count"] for row in report["ranges"]) in (n, n + 1)
     assert pools_in(path) == []
 
 
