@@ -10,7 +10,7 @@
 #define DEFAULT_LIMIT 30
 
 static struct {
-    bool json, csv, markdown, all;
+    bool json, csv, markdown, all, idle, startup;
     const char *gate, *region, *filter, *unit, *color, *output, *smallest, *html;
     uint32_t limit, jobs, skip;
     int n_a; /* arguments before the dashes */
@@ -37,6 +37,12 @@ static const struct cli_option options[] = {
      "at most N regions and N functions (default: 30; all with\n"
      "--json and --csv)"},
     {"all", 'a', CLI_FLAG, NULL, &given.all, "all regions"},
+    {"idle", 0, CLI_FLAG, NULL, &given.idle,
+     "sampled functions: all threads all the time, idle processes\n"
+     "too (default: without, and a note has their time)"},
+    {"startup", 0, CLI_FLAG, NULL, &given.startup,
+     "functions: imports at start-up as well (default: without,\n"
+     "and a note has their time)"},
     {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
      "one unit for all times (default: what fits each)"},
     {"json", 0, CLI_FLAG, NULL, &given.json,
@@ -146,6 +152,8 @@ static int compare_sides(kymo_comparison *comparison, double gate)
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
         .wants_quantiles = given.html != NULL,
+        .idle = given.idle,
+        .startup = given.startup,
     };
     const kymo_status status = kymo_comparison_run(comparison, &wants);
     cli_progress_end();

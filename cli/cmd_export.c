@@ -45,7 +45,9 @@ static const struct cli_option options[] = {
     {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &given.mode,
      "samples: which threads (default: wall, that is main threads\n"
      "all the time, others on a processor)"},
-    {"idle", 0, CLI_FLAG, NULL, &given.idle, "samples: all threads, all the time"},
+    {"idle", 0, CLI_FLAG, NULL, &given.idle,
+     "samples: all threads, all the time; in collapsed and\n"
+     "flamegraph idle processes as well"},
     {"range", 0, CLI_TEXT, "NAME", &given.range, "samples: while this range was open"},
     {"iterations", 0, CLI_TEXT, "WHICH", &given.iterations,
      "samples: of these iterations: slow, 7, 10..20"},
@@ -58,7 +60,7 @@ static const struct cli_option options[] = {
      "main (all others), or a part of the command"},
     {"startup", 0, CLI_FLAG, NULL, &given.startup,
      "collapsed, flamegraph, of calls and samples: imports at\n"
-     "start-up as well"},
+     "start-up as well; other formats always have them"},
     {"from", 0, CLI_TEXT, "TIME", &given.from,
      "kineto: leave out what began before; in seconds since the\n"
      "first event, or as csv has it in start_ns, followed by ns"},
@@ -231,7 +233,7 @@ static bool wants_samples(void)
            given.thread != NULL || given.rank != NULL;
 }
 
-/* These add samples up; others have all of them, each at its time or as its profiler would. */
+/* These leave start-up and idle processes out; others have everything, each sample at its time or as its profiler would. */
 static bool adds_up_calls(const struct format *format)
 {
     return strcmp(format->name, "collapsed") == 0 || strcmp(format->name, "flamegraph") == 0;
@@ -248,9 +250,8 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
                                                .phase = given.phase,
                                                .thread = given.thread,
                                                .rank = given.rank,
-                                               .process = given.process,
-                                               .startup = !adds_up_calls(format)};
-    uint64_t startup_ns = 0, n_too_deep = 0, n_unmatched = 0;
+                                               .process = given.process};
+    uint64_t startup_ns = 0, idle_ns = 0, n_too_deep = 0, n_unmatched = 0;
     const struct kymo_export_options wants = {
         .samples = wants_samples() ? &chosen : NULL,
         .filter = given.filter,
@@ -264,6 +265,7 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
         .calls = given.calls,
         .startup = given.startup,
         .startup_ns = &startup_ns,
+        .idle_ns = &idle_ns,
         .n_too_deep = &n_too_deep,
         .n_unmatched = &n_unmatched,
         .progress = cli_progress,
@@ -275,6 +277,9 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
     if (status == KYMO_OK && startup_ns != 0 && !given.quiet)
         cli_say("left out %s of imports at start-up; --startup shows them",
                 cli_duration(startup_ns, left_out, sizeof left_out));
+    if (status == KYMO_OK && idle_ns != 0 && !given.quiet)
+        cli_say("left out %s of idle processes and workers; --idle shows them",
+                cli_duration(idle_ns, left_out, sizeof left_out));
     if (status == KYMO_OK)
         cli_say_left_out(n_too_deep, "range", "nested too deep");
     if (status == KYMO_OK)
@@ -329,15 +334,16 @@ static int export_to_file(const struct cli_recordings *recordings, const struct 
     return cli_write_file(path, write_job, &job, given.quiet ? NULL : format->next);
 }
 
+static bool is_binary(const struct format *format)
+{
+    return is_perfetto(format) || strcmp(format->name, "pstats") == 0 ||
+           strcmp(format->name, "sqlite") == 0;
+}
+
 static int export_to_stdout(const struct cli_recordings *recordings, const struct format *format)
 {
-    if (isatty(STDOUT_FILENO) && is_perfetto(format))
-        return cli_fail(
-            "a Perfetto trace is no reading matter for a terminal; redirect it, or use -o FILE");
-    if (isatty(STDOUT_FILENO) && strcmp(format->name, "pstats") == 0)
-        return cli_fail("a marshalled profile is no reading matter for a terminal; use -o FILE");
-    if (isatty(STDOUT_FILENO) && strcmp(format->name, "sqlite") == 0)
-        return cli_fail("a database is no reading matter for a terminal; use -o FILE");
+    if (isatty(STDOUT_FILENO) && is_binary(format))
+        return cli_fail("refusing to write binary data to a terminal; redirect it, or use -o FILE");
     return export_to(recordings, format, STDOUT_FILENO) == KYMO_OK
                ? CLI_FINE
                : cli_fail("%s", kymo_last_error());

@@ -287,6 +287,7 @@ struct kymo__iteration {
     const uint32_t *ran; /* names, `n_ran` of them */
     size_t n_ran;
     const struct kymo__name_time *times; /* by name; holds for those in `ran` */
+    uint64_t no_range_ns;                /* of the thread that counts, while it has no range open */
 };
 
 /* Told each span of a process as it ends; `iteration` is NULL for epochs and phases. False without memory. */
@@ -304,6 +305,8 @@ struct kymo__iteration_walk {
     uint32_t n_blind;               /* lanes whose next words are missing */
     struct kymo__lane_walk **lanes; /* that had words in this round, or have a range open */
     size_t n_lanes, lanes_cap;
+    const struct kymo__lane_walk *counting; /* whose records begin and end iterations; NULL: none yet */
+    uint64_t covered_ns;                    /* of its time, in ranges, when the iteration began */
     kymo__span_visitor *visitor;
     void *visitor_ctx;
 };
@@ -314,6 +317,7 @@ __extension__ typedef unsigned __int128 kymo__u128;
 struct kymo__iteration_values {
     struct kymo__sketch ns;
     kymo__u128 sum_of_squares; /* whole numbers: in any order the same */
+    uint64_t first_ns; /* of the sum: in first iterations of processes that mark no warm-up. Shares are without. */
 };
 
 /* One of the longest iterations, and what ran in it for a hundredth of its time or more. */
@@ -335,10 +339,11 @@ struct kymo__long_iteration {
 struct kymo__iteration_stats {
     uint64_t n_iterations; /* all */
     uint64_t n_warmup, n_cut;
-    struct kymo__iteration_values whole;
+    struct kymo__iteration_values whole, no_range;
     struct kymo__iteration_values *by_name; /* NULL until there is one */
-    double samples;                         /* of those in `whole` that say it */
-    uint64_t samples_ns;                    /* how long those took */
+    uint64_t n_first;    /* 1: the first one that counts is in `first_ns` of values */
+    double samples;      /* of those in `whole` that say it */
+    uint64_t samples_ns; /* how long those took */
     /* The duration of each in nanoseconds, by its place; 0: not counted, as warm-up. Not more than some. */
     float *durations;
     size_t n_durations, durations_cap;
@@ -448,6 +453,7 @@ bool kymo__iteration_walk_batch(struct kymo__process_walk *walk, struct kymo__la
                                 const struct kymo_batch *batch);
 /* A record about the whole process. */
 KYMO_WARN_UNUSED kymo_status kymo__iteration_walk_record(struct kymo__process_walk *walk,
+                                                         const struct kymo__lane_walk *lane,
                                                          const uint64_t *words, uint64_t ns);
 /* Nothing comes any more. */
 KYMO_WARN_UNUSED kymo_status kymo__iteration_walk_finish(struct kymo__process_walk *walk);
@@ -456,7 +462,6 @@ KYMO_WARN_UNUSED kymo_status kymo__iteration_walk_finish(struct kymo__process_wa
 bool kymo__iteration_stats_take(void *ctx, const struct kymo__span *span,
                                 const struct kymo__iteration *iteration);
 void kymo__iteration_stats_fini(struct kymo__iteration_stats *stats, size_t n_names);
-KYMO_WARN_UNUSED bool kymo__iteration_values_add(struct kymo__iteration_values *values, uint64_t ns);
 KYMO_WARN_UNUSED bool kymo__iteration_values_merge(struct kymo__iteration_values *into,
                                                    const struct kymo__iteration_values *from);
 
@@ -591,9 +596,10 @@ struct kymo__making {
     {                                                                                              \
         name, title, KYMO_TYPE_U64, KYMO_UNIT_NS                                                   \
     }
-#define KYMO__SHARE_COLUMN                                                                         \
+/* The title has what it is a share of. */
+#define KYMO__SHARE_COLUMN(title)                                                                  \
     {                                                                                              \
-        "share", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE                                              \
+        "share", title, KYMO_TYPE_F64, KYMO_UNIT_SHARE                                             \
     }
 #define KYMO__NUMBER_COLUMN(name, title)                                                           \
     {                                                                                              \
@@ -647,6 +653,7 @@ enum { KYMO__N_RANK_TABLES = 4 };
 extern const struct kymo__table_kind kymo__rank_kinds[KYMO__N_RANK_TABLES];
 /* How the row of whole iterations is called. */
 #define KYMO__WHOLE_ITERATION "(whole iteration)"
+#define KYMO__NO_RANGE "(no range)"
 /*
  * The row of `iterations` of the rank that is slowest more often than chance would have it, or NULL: more than three
  * standard deviations above its due, and at least half as often again.

@@ -75,6 +75,7 @@ struct kymo__calls {
     bool from_ranges;                        /* nothing was profiled: these are ranges */
     uint64_t startup_ns;                     /* left out: imports at start-up */
     uint64_t n_too_deep;                     /* ranges left out, nested too deep */
+    uint64_t idle_ns;                        /* left out: samples of idle processes and workers */
     bool from_samples;                       /* calls are samples, and times what these stand for */
 
     /* How texts and paths are found again. */
@@ -101,12 +102,13 @@ bool kymo__calls_are_there(kymo_recording *const *recordings, size_t n);
 
 struct kymo_samples_filter;
 /*
- * The tree of samples: those that `filter` lets count (NULL: the defaults). Native frames are functions in it. As
- * kymo__calls_read, and KYMO_EINVAL for a filter that cannot be.
+ * The tree of samples: those that `filter` lets count (NULL: the defaults), or where it `is_complete` also start-up and
+ * idle processes. Native frames are functions in it. As kymo__calls_read, and KYMO_EINVAL for a filter that cannot be.
  */
 KYMO_WARN_UNUSED kymo_status kymo__calls_read_samples(struct kymo__calls *calls,
                                                       kymo_recording *const *recordings, size_t n,
-                                                      const struct kymo_samples_filter *filter);
+                                                      const struct kymo_samples_filter *filter,
+                                                      bool is_complete);
 
 /* ---- calls_ranges.c ---- */
 

@@ -314,6 +314,11 @@ static void put_notes(struct kymo_calls_report *report)
     if (calls->n_too_deep != 0)
         put_note(report, "ranges left out, nested too deep: %llu",
                  (unsigned long long)calls->n_too_deep);
+    if (calls->idle_ns != 0)
+        put_note(report,
+                 "left out: %.3g s of idle processes and workers; 'kymo report --samples "
+                 "--idle' shows them",
+                 (double)calls->idle_ns / 1e9);
     if (calls->other_paths != 0)
         put_note(report,
                  "the paths of %llu calls were not followed, because the profile's memory was used "

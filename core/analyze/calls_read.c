@@ -356,7 +356,7 @@ kymo_status kymo__calls_read(struct kymo__calls *calls, kymo_recording *const *r
     double cost_calls = 0;
     uint64_t key = 0;
     if (from_ranges && kymo_samples_are_there(recordings, n))
-        return kymo__calls_read_samples(calls, recordings, n, NULL);
+        return kymo__calls_read_samples(calls, recordings, n, NULL, false);
     if (!kymo__calls_init(calls))
         return no_memory();
     /* Ranges that were made of another tool's samples count samples. */

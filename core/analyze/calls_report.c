@@ -77,7 +77,7 @@ static kymo_status read_calls(struct kymo_calls_report *report, kymo_recording *
     const bool has_startup = report->options.startup != 0;
     KYMO_TRY(has_startup && !kymo__calls_are_there(recordings, n) &&
                      kymo_samples_are_there(recordings, n)
-                 ? kymo__calls_read_samples(&report->calls, recordings, n, &all)
+                 ? kymo__calls_read_samples(&report->calls, recordings, n, &all, false)
                  : kymo__calls_read(&report->calls, recordings, n));
     if (!has_startup && !kymo__calls_drop_startup(&report->calls))
         return no_memory();

@@ -8,11 +8,11 @@
 #define SUMS                                                                                       \
     COUNT("calls", NULL), COUNT("primitive_calls", "primitive"), COUNT("resumes", NULL),           \
         NS("self_ns", "self"), MEAN("self_per_call_ns", "self/call"), NS("total_ns", "total"),     \
-        MEAN("total_per_call_ns", "total/call"), NS("max_ns", "max"), SHARE("share", NULL),        \
+        MEAN("total_per_call_ns", "total/call"), NS("max_ns", "max"), SHARE("share", "of all"),    \
         NS("gpu_ns", "GPU")
 #define PAIR_SUMS                                                                                  \
     COUNT("calls", NULL), COUNT("primitive_calls", "primitive"), NS("self_ns", "self"),            \
-        NS("total_ns", "total"), SHARE("share", NULL)
+        NS("total_ns", "total"), SHARE("share", "of function")
 
 static const struct kymo_column functions[] = {TEXT("function"), WHERE, TEXT("module"),
                                                TEXT("kind"), SUMS};
@@ -28,10 +28,10 @@ static const struct kymo_column callers[] = {
 static const struct kymo_column callees[] = {
     TEXT("function"), WHERE, TEXT("callee"), TEXT("callee_file"), WHOLE("callee_line"), PAIR_SUMS};
 static const struct kymo_column paths[] = {
-    COUNT("node", NULL),     COUNT("parent", NULL), COUNT("depth", NULL),
-    TEXT("function"),        TEXT("signature"),     WHERE,
-    TEXT("thread"),          COUNT("calls", NULL),  NS("self_ns", "self"),
-    NS("total_ns", "total"), SHARE("share", NULL),  NS("gpu_ns", "GPU")};
+    COUNT("node", NULL),     COUNT("parent", NULL),    COUNT("depth", NULL),
+    TEXT("function"),        TEXT("signature"),        WHERE,
+    TEXT("thread"),          COUNT("calls", NULL),     NS("self_ns", "self"),
+    NS("total_ns", "total"), SHARE("share", "of all"), NS("gpu_ns", "GPU")};
 static const struct kymo_column shapes[] = {TEXT("function"),
                                             WHERE,
                                             TEXT("signature"),
@@ -40,7 +40,7 @@ static const struct kymo_column shapes[] = {TEXT("function"),
                                             COUNT("elements", NULL),
                                             MEAN("ns_per_element", "per element"),
                                             REAL("times_best", "x best"),
-                                            SHARE("share", NULL)};
+                                            SHARE("share", "of function")};
 static const struct kymo_column threads[] = {NUMBER("rank"),       NUMBER("pid"),
                                              NUMBER("tid"),        TEXT("thread"),
                                              COUNT("calls", NULL), COUNT("functions", NULL),

@@ -171,7 +171,7 @@ static kymo_status read_programs(kymo_comparison *c, const struct kymo_compare_o
         if (c->sources[i].recording == NULL)
             continue;
         KYMO_TRY(kymo__runs_add_programs(&c->sides[c->sources[i].side], &c->sources[i]));
-        KYMO_TRY(kymo__runs_add_functions(c, &c->sources[i], options->filter));
+        KYMO_TRY(kymo__runs_add_functions(c, &c->sources[i], options));
     }
     return KYMO_OK;
 }

@@ -149,7 +149,8 @@ struct kymo__compared_run {
     const char *exit_status;            /* "" it ended with 0, or nobody knows */
     struct kymo__run_region *functions; /* self times, by name of a function */
     size_t n_functions, functions_cap;
-    bool has_samples, has_calls; /* that the functions are from */
+    bool has_samples, has_calls;  /* that the functions are from */
+    uint64_t startup_ns, idle_ns; /* left out of them: imports at start-up, idle processes */
 };
 
 struct kymo__compared_runs {
@@ -218,12 +219,12 @@ struct kymo_comparison {
     kymo_table *tables[KYMO__N_COMPARED];
 };
 
-/* compare_program.c: wall and CPU time of the runs of a recording; self times of functions that match `filter`. */
+/* compare_program.c: wall and CPU time of the runs of a recording; self times of functions that the options choose. */
 KYMO_WARN_UNUSED kymo_status kymo__runs_add_programs(struct kymo__compared_runs *side,
                                                      const struct kymo__source *source);
 KYMO_WARN_UNUSED kymo_status kymo__runs_add_functions(kymo_comparison *c,
                                                       const struct kymo__source *source,
-                                                      const char *filter);
+                                                      const struct kymo_compare_options *options);
 
 KYMO_WARN_UNUSED kymo_status kymo__comparison_make_tables(kymo_comparison *c,
                                                           const struct kymo_compare_options *options);

@@ -213,6 +213,39 @@ static void note_functions(kymo_table *warnings, const kymo_comparison *c, struc
     put_note(warnings, line);
 }
 
+/* Mean per run: sides may have different numbers of runs. */
+static double left_out_s(const struct kymo__compared_runs *side, size_t offset)
+{
+    double ns = 0;
+    for (size_t i = 0; i < side->n; i++) {
+        uint64_t one;
+        memcpy(&one, (const char *)&side->runs[i] + offset, sizeof one);
+        ns += (double)one;
+    }
+    return side->n != 0 ? ns / (double)side->n / 1e9 : 0;
+}
+
+static void note_left_out(kymo_table *warnings, const kymo_comparison *c, struct kymo__buf *line)
+{
+    static const struct {
+        const char *what, *option;
+        size_t offset;
+    } kinds[] = {
+        {"imports at start-up", "--startup", offsetof(struct kymo__compared_run, startup_ns)},
+        {"idle processes and workers", "--idle", offsetof(struct kymo__compared_run, idle_ns)},
+    };
+    for (size_t k = 0; k < KYMO__COUNT_OF(kinds); k++) {
+        const double a = left_out_s(&c->sides[KYMO_A], kinds[k].offset),
+                     b = left_out_s(&c->sides[KYMO_B], kinds[k].offset);
+        if (a <= 0 && b <= 0)
+            continue;
+        kymo__buf_printf(
+            line, "functions are without %s, %.3g s per run of A and %.3g s of B; %s shows them",
+            kinds[k].what, a, b, kinds[k].option);
+        put_note(warnings, line);
+    }
+}
+
 void kymo__comparison_notes(kymo_table *warnings, const kymo_comparison *c)
 {
     struct kymo__buf line = {0};
@@ -222,6 +255,7 @@ void kymo__comparison_notes(kymo_table *warnings, const kymo_comparison *c)
     note_sums(warnings, c, &line);
     note_failed(warnings, c, &line);
     note_functions(warnings, c, &line);
+    note_left_out(warnings, c, &line);
     note_machines(warnings, c, &line);
     note_load(warnings, c, &line);
     note_loss(warnings, c, &line);

@@ -95,22 +95,26 @@ static bool add_tree(kymo_comparison *c, struct kymo__compared_run *run,
 
 /* A part of the recording that has one run in it. */
 static kymo_status read_part(kymo_comparison *c, struct kymo__compared_run *run,
-                             kymo_recording *part, const char *filter)
+                             kymo_recording *part, const struct kymo_compare_options *options)
 {
+    const struct kymo_samples_filter chosen = {.idle = options->idle, .startup = options->startup};
     struct kymo__calls calls;
     if (kymo_samples_are_there(&part, 1))
-        KYMO_TRY(kymo__calls_read_samples(&calls, &part, 1, NULL));
+        KYMO_TRY(kymo__calls_read_samples(&calls, &part, 1, &chosen, false));
     else if (kymo__calls_are_there(&part, 1))
         KYMO_TRY(kymo__calls_read(&calls, &part, 1));
     else
         return KYMO_OK;
-    const bool done = kymo__calls_drop_startup(&calls) && add_tree(c, run, &calls, filter);
+    const bool done = (options->startup || kymo__calls_drop_startup(&calls)) &&
+                      add_tree(c, run, &calls, options->filter);
+    run->startup_ns += calls.startup_ns;
+    run->idle_ns += calls.idle_ns;
     kymo__calls_fini(&calls);
     return done ? KYMO_OK : no_memory();
 }
 
 static kymo_status read_run(kymo_comparison *c, const struct kymo__source *source, size_t first,
-                            bool *is_done, const char *filter)
+                            bool *is_done, const struct kymo_compare_options *options)
 {
     const struct kymo_process *const log = kymo_recording_process(source->recording, first);
     const size_t n = kymo_recording_n_logs(source->recording);
@@ -125,7 +129,7 @@ static kymo_status read_run(kymo_comparison *c, const struct kymo__source *sourc
     if (status == KYMO_OK && (kymo_samples_are_there(&part, 1) || kymo__calls_are_there(&part, 1))) {
         struct kymo__compared_run *const run =
             kymo__runs_find(&c->sides[source->side], source->path, log);
-        status = run != NULL ? read_part(c, run, part, filter) : no_memory();
+        status = run != NULL ? read_part(c, run, part, options) : no_memory();
     }
     kymo_recording_close(part);
     kymo__free(keep);
@@ -133,7 +137,7 @@ static kymo_status read_run(kymo_comparison *c, const struct kymo__source *sourc
 }
 
 kymo_status kymo__runs_add_functions(kymo_comparison *c, const struct kymo__source *source,
-                                     const char *filter)
+                                     const struct kymo_compare_options *options)
 {
     kymo_recording *const recording = source->recording;
     const size_t n = kymo_recording_n_logs(recording);
@@ -143,7 +147,7 @@ kymo_status kymo__runs_add_functions(kymo_comparison *c, const struct kymo__sour
     kymo_status status = is_done != NULL ? KYMO_OK : no_memory();
     for (size_t i = 0; status == KYMO_OK && i < n; i++)
         if (!is_done[i])
-            status = read_run(c, source, i, is_done, filter);
+            status = read_run(c, source, i, is_done, options);
     kymo__free(is_done);
     return status;
 }

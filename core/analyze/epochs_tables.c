@@ -55,8 +55,8 @@ static const struct kymo_column average_columns[] = {
     PHASES,
     KYMO__NUMBER_COLUMN("samples_per_s", "samples/s"),
     KYMO__TALLY_COLUMN("slowest", NULL)};
-static const struct kymo_column phase_columns[] = {WHOLE("run"), KYMO__NAME_COLUMN,
-                                                   KYMO__COUNT_COLUMN, SPREAD, KYMO__SHARE_COLUMN};
+static const struct kymo_column phase_columns[] = {
+    WHOLE("run"), KYMO__NAME_COLUMN, KYMO__COUNT_COLUMN, SPREAD, KYMO__SHARE_COLUMN("of epochs")};
 
 static const struct kymo__table_definition definitions[KYMO__N_EPOCH_TABLES] = {
     [KYMO__EPOCHS_EPOCHS] = DEFINED("epochs", epoch_columns),

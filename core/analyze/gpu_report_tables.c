@@ -16,7 +16,7 @@ static const struct kymo_column kernel_columns[] = {
     KYMO__NS_COLUMN("p50_ns", "median"),
     KYMO__NS_COLUMN("p99_ns", "p99"),
     KYMO__NS_COLUMN("max_ns", "max"),
-    KYMO__SHARE_COLUMN,
+    KYMO__SHARE_COLUMN("of GPU"),
     KYMO__GPU_BYTES_COLUMN("bytes", NULL),
     KYMO__GPU_RATE_COLUMN,
 };
@@ -33,7 +33,7 @@ static const struct kymo_column shape_columns[] = {
     KYMO__NS_COLUMN("min_ns", "min"),
     KYMO__NS_COLUMN("p50_ns", "median"),
     KYMO__NS_COLUMN("max_ns", "max"),
-    KYMO__SHARE_COLUMN,
+    KYMO__SHARE_COLUMN("of GPU"),
 };
 
 static const struct kymo_column range_columns[] = {
@@ -44,7 +44,7 @@ static const struct kymo_column range_columns[] = {
     KYMO__TALLY_COLUMN("work", NULL),
     KYMO__NS_COLUMN("gpu_ns", "GPU"),
     KYMO__NS_COLUMN("self_gpu_ns", "self GPU"),
-    KYMO__SHARE_COLUMN,
+    KYMO__SHARE_COLUMN("of GPU"),
     KYMO__NS_COLUMN("launch_ns", "launch calls"),
     KYMO__NS_COLUMN("self_launch_ns", "self launch"),
     KYMO__NS_COLUMN("delay_mean_ns", "delay mean"),

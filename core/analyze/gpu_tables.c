@@ -14,7 +14,7 @@ static const struct kymo_column kernel_columns[] = {
     KYMO__NS_COLUMN("p90_ns", "p90"),
     KYMO__NS_COLUMN("p99_ns", "p99"),
     KYMO__NS_COLUMN("max_ns", "max"),
-    KYMO__SHARE_COLUMN,
+    KYMO__SHARE_COLUMN("of GPU"),
     KYMO__TALLY_COLUMN("streams", NULL),
     KYMO__TALLY_COLUMN("devices", NULL),
     KYMO__TALLY_COLUMN("processes", "procs"),
@@ -145,7 +145,7 @@ static const struct kymo_column gpu_range_columns[] = {
     KYMO__COUNT_COLUMN,
     KYMO__NS_COLUMN("gpu_ns", "GPU"),
     KYMO__NS_COLUMN("self_gpu_ns", "self GPU"),
-    KYMO__SHARE_COLUMN,
+    KYMO__SHARE_COLUMN("of GPU"),
 };
 
 static kymo_status fill_gpu_ranges(kymo_table *table, const struct kymo__making *m)

@@ -11,9 +11,13 @@
     }
 
 const struct kymo_column kymo__idle_columns[KYMO__N_IDLE_COLUMNS] = {
-    KYMO__RANK_COLUMN,  KYMO__PID_COLUMN,   DEVICE_COLUMN,
-    REASON_COLUMN,      KYMO__COUNT_COLUMN, KYMO__NS_COLUMN("ns", "time"),
-    KYMO__SHARE_COLUMN,
+    KYMO__RANK_COLUMN,
+    KYMO__PID_COLUMN,
+    DEVICE_COLUMN,
+    REASON_COLUMN,
+    KYMO__COUNT_COLUMN,
+    KYMO__NS_COLUMN("ns", "time"),
+    KYMO__SHARE_COLUMN("of idle"),
 };
 
 const struct kymo_column kymo__idle_operator_columns[KYMO__N_IDLE_OPERATOR_COLUMNS] = {

@@ -12,6 +12,7 @@ void kymo__iteration_merge_fini(struct kymo__iteration_merge *it)
     for (size_t i = 0; i < it->n_names; i++)
         kymo__sketch_fini(&it->names[i].values.ns);
     kymo__sketch_fini(&it->whole.ns);
+    kymo__sketch_fini(&it->no_range.ns);
     kymo__free(it->names);
     kymo__free(it->rows);
     kymo__free(it->outliers);
@@ -50,6 +51,8 @@ static bool add_name(struct kymo__iteration_name *into, const struct kymo__itera
     into->n_processes++;
     into->n_iterations += n;
     into->whole_ns += stats->whole.ns.sum;
+    into->n_first += stats->n_first;
+    into->first_whole_ns += stats->whole.first_ns;
     return kymo__iteration_values_merge(&into->values, values);
 }
 
@@ -63,7 +66,9 @@ static bool add_names(struct kymo__merge *merge, const struct kymo__process_walk
     for (size_t i = 0; i < walk->names.n; i++)
         if (!add_name(&it->names[names[i]], &stats->by_name[i], stats, process))
             return false;
-    return kymo__iteration_values_merge(&it->whole, &stats->whole);
+    it->n_first += stats->n_first;
+    return kymo__iteration_values_merge(&it->whole, &stats->whole) &&
+           kymo__iteration_values_merge(&it->no_range, &stats->no_range);
 }
 
 static bool add_phases(struct kymo__merge *merge, const struct kymo__process_walk *walk,
@@ -205,8 +210,11 @@ static void add_data(struct kymo__iteration_row *row, const char *data,
         const struct kymo__sketch *ns = &walk->iteration_stats.by_name[i].ns;
         if (ns->count == 0 || name->len != strlen(data) || memcmp(name->text, data, name->len) != 0)
             continue;
+        const struct kymo__iteration_stats *stats = &walk->iteration_stats;
+        const bool is_all = stats->whole.ns.count <= stats->n_first;
         row->has_data = true;
-        row->data_ns = ns->sum;
+        row->data_ns = ns->sum - (is_all ? 0 : stats->by_name[i].first_ns);
+        row->data_whole_ns = stats->whole.ns.sum - (is_all ? 0 : stats->whole.first_ns);
     }
 }
 

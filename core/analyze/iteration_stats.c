@@ -9,21 +9,18 @@ enum { MAX_DURATIONS = 1 << 27, MAX_JUMP = 1 << 20 };
 /* Epochs that get a row; a loop that begins one for each batch needs no more. */
 enum { MAX_EPOCHS = 1 << 20 };
 
-static inline bool add_value(struct kymo__iteration_values *values, uint64_t ns)
+static inline bool add_value(struct kymo__iteration_values *values, uint64_t ns, bool is_first)
 {
+    values->first_ns += is_first ? ns : 0;
     values->sum_of_squares += (kymo__u128)ns * ns;
     return kymo__sketch_add_known(&values->ns, ns) || kymo__sketch_add(&values->ns, ns);
-}
-
-bool kymo__iteration_values_add(struct kymo__iteration_values *values, uint64_t ns)
-{
-    return add_value(values, ns);
 }
 
 bool kymo__iteration_values_merge(struct kymo__iteration_values *into,
                                   const struct kymo__iteration_values *from)
 {
     into->sum_of_squares += from->sum_of_squares;
+    into->first_ns += from->first_ns;
     return kymo__sketch_merge(&into->ns, &from->ns);
 }
 
@@ -34,6 +31,7 @@ void kymo__iteration_stats_fini(struct kymo__iteration_stats *stats, size_t n_na
     for (size_t i = 0; i < stats->n_longest; i++)
         kymo__free(stats->longest[i].parts);
     kymo__sketch_fini(&stats->whole.ns);
+    kymo__sketch_fini(&stats->no_range.ns);
     kymo__free(stats->by_name);
     kymo__free(stats->durations);
     kymo__free(stats->epochs);
@@ -111,16 +109,20 @@ static bool keep_if_long(struct kymo__iteration_stats *stats,
 static bool take_values(struct kymo__iteration_stats *stats,
                         const struct kymo__iteration *iteration, uint64_t ns)
 {
+    const bool is_first = stats->whole.ns.count == 0 && stats->n_warmup == 0;
+    stats->n_first += is_first;
     for (size_t i = 0; i < iteration->n_ran; i++) {
         const uint32_t name = iteration->ran[i];
-        if (!add_value(&stats->by_name[name], iteration->times[name].ns))
+        if (!add_value(&stats->by_name[name], iteration->times[name].ns, is_first))
             return false;
     }
     if (iteration->span.samples > 0) {
         stats->samples += iteration->span.samples;
         stats->samples_ns += ns;
     }
-    return kymo__iteration_values_add(&stats->whole, ns) && keep_if_long(stats, iteration, ns);
+    return add_value(&stats->whole, ns, is_first) &&
+           add_value(&stats->no_range, iteration->no_range_ns, is_first) &&
+           keep_if_long(stats, iteration, ns);
 }
 
 /*

@@ -44,16 +44,35 @@ static const struct kymo_column iteration_columns[] = {
     KYMO__NS_COLUMN("p90_ns", "p90"),
     KYMO__NS_COLUMN("p99_ns", "p99"),
     KYMO__NS_COLUMN("max_ns", "max"),
-    KYMO__SHARE_COLUMN,
+    KYMO__NS_COLUMN("steady_ns", "steady"),
+    KYMO__SHARE_COLUMN("of steady"),
     KYMO__NS_COLUMN("rank_min_ns", "rank min"),
     KYMO__NS_COLUMN("rank_max_ns", "rank max"),
     {"max_rank", "of rank", KYMO_TYPE_I64, KYMO_UNIT_NONE},
 };
 
-/* Distributions over `n` iterations; in those without a value it did not run. */
-static void put_values(kymo_table *table, const struct kymo__iteration_values *values, uint64_t n,
-                       uint64_t whole_ns)
+/* Of how many iterations and how much time a row is. */
+struct of {
+    uint64_t n, whole_ns;
+    uint64_t n_first,
+        first_ns; /* of that, first iterations, which are left out of steady means and shares */
+};
+
+static void put_steady(kymo_table *table, const struct kymo__iteration_values *values,
+                       const struct of *of)
 {
+    const bool is_all = of->n_first == 0 || of->n_first >= of->n;
+    const uint64_t ns = values->ns.sum - (is_all ? 0 : KYMO__MIN(values->first_ns, values->ns.sum)),
+                   whole_ns = of->whole_ns - (is_all ? 0 : KYMO__MIN(of->first_ns, of->whole_ns));
+    put_ns(table, (double)ns / (double)(of->n - (is_all ? 0 : of->n_first)));
+    kymo__put_share(table, ns, whole_ns);
+}
+
+/* Distributions over iterations; in those without a value it did not run. */
+static void put_values(kymo_table *table, const struct kymo__iteration_values *values,
+                       const struct of *of)
+{
+    const uint64_t n = of->n;
     const struct kymo__sketch *ns = &values->ns;
     const uint64_t n_zeros = n - KYMO__MIN(ns->count, n);
     kymo_table_u64(table, n);
@@ -65,7 +84,7 @@ static void put_values(kymo_table *table, const struct kymo__iteration_values *v
     kymo_table_u64(table, kymo__sketch_quantile_with_zeros(ns, n_zeros, 0.9));
     kymo_table_u64(table, kymo__sketch_quantile_with_zeros(ns, n_zeros, 0.99));
     kymo_table_u64(table, ns->max);
-    kymo__put_share(table, ns->sum, whole_ns);
+    put_steady(table, values, of);
 }
 
 static void put_rank_range(kymo_table *table, const struct kymo__making *m, double lowest,
@@ -77,6 +96,11 @@ static void put_rank_range(kymo_table *table, const struct kymo__making *m, doub
         kymo_table_i64(table, process_of(m, process)->rank);
     else
         kymo_table_null(table);
+}
+
+static struct of of_whole(const struct kymo__iteration_merge *it)
+{
+    return (struct of){it->whole.ns.count, it->whole.ns.sum, it->n_first, it->whole.first_ns};
 }
 
 static void put_whole(kymo_table *table, const struct kymo__making *m)
@@ -95,8 +119,9 @@ static void put_whole(kymo_table *table, const struct kymo__making *m)
     }
     if (lowest == NULL)
         return;
+    const struct of of = of_whole(it);
     kymo__put_string(table, KYMO__WHOLE_ITERATION);
-    put_values(table, &it->whole, it->whole.ns.count, it->whole.ns.sum);
+    put_values(table, &it->whole, &of);
     put_rank_range(table, m, (double)lowest->sum_ns / (double)lowest->n_counted,
                    (double)highest->sum_ns / (double)highest->n_counted, highest->process);
 }
@@ -110,6 +135,16 @@ static int heaviest_first(const void *a, const void *b, void *ctx)
     if (x_ns != y_ns)
         return x_ns < y_ns ? 1 : -1;
     return kymo__names_compare(&merge->names, x, y);
+}
+
+/* What the thread that counts did in no range: with it, ranges that are in no other add up to the whole. */
+static void put_no_range(kymo_table *table, const struct kymo__iteration_merge *it)
+{
+    const struct of of = of_whole(it);
+    kymo__put_string(table, KYMO__NO_RANGE);
+    put_values(table, &it->no_range, &of);
+    for (int i = 0; i < 3; i++) /* of ranks */
+        kymo_table_null(table);
 }
 
 static kymo_status fill_iterations(kymo_table *table, const struct kymo__making *m)
@@ -127,9 +162,13 @@ static kymo_status fill_iterations(kymo_table *table, const struct kymo__making 
     for (size_t i = 0; i < n; i++) {
         const struct kymo__iteration_name *name = &it->names[order[i]];
         kymo__put_name(table, m, order[i]);
-        put_values(table, &name->values, name->n_iterations, name->whole_ns);
+        put_values(
+            table, &name->values,
+            &(struct of){name->n_iterations, name->whole_ns, name->n_first, name->first_whole_ns});
         put_rank_range(table, m, name->lowest_mean_ns, name->highest_mean_ns, name->highest_process);
     }
+    if (n != 0 && m->filter == NULL && it->no_range.ns.sum != 0)
+        put_no_range(table, it);
     kymo__free(order);
     return KYMO_OK;
 }
@@ -189,7 +228,7 @@ static kymo_status fill_iteration_ranks(kymo_table *table, const struct kymo__ma
         put_positive(table, row->samples);
         put_positive(table, row->samples_ns != 0 ? row->samples * 1e9 / (double)row->samples_ns : 0);
         if (row->has_data)
-            kymo__put_share(table, row->data_ns, row->sum_ns);
+            kymo__put_share(table, row->data_ns, row->data_whole_ns);
         else
             kymo_table_null(table);
         put_race(table, row);
@@ -226,7 +265,7 @@ static kymo_status fill_throughput(kymo_table *table, const struct kymo__making 
         all.sum_ns += row->sum_ns;
         all.samples += row->samples;
         all.data_ns += row->data_ns;
-        data_whole_ns += row->has_data ? row->sum_ns : 0;
+        data_whole_ns += row->data_whole_ns;
         if (row->samples_ns != 0)
             samples_per_s += row->samples * 1e9 / (double)row->samples_ns;
         all.recording += i == 0 || row->recording != it->rows[i - 1].recording;
@@ -276,7 +315,7 @@ static const struct kymo_column phase_columns[] = {
     KYMO__COUNT_COLUMN,
     KYMO__TALLY_COLUMN("iterations", NULL),
     KYMO__NS_COLUMN("total_ns", "total"),
-    KYMO__SHARE_COLUMN,
+    KYMO__SHARE_COLUMN("of run"),
 };
 
 /* Shares are of the time of processes that have phases; what is in none of them is a row, too. */

@@ -90,7 +90,7 @@ static bool is_cut(const struct kymo__process_walk *walk, const struct kymo__spa
     return walk->iterations.is_cut || (walk->iterations.n_blind != 0 && is_where_lost);
 }
 
-static bool hand_on(struct kymo__process_walk *walk, struct kymo__span *span)
+static bool hand_on(struct kymo__process_walk *walk, struct kymo__span *span, uint64_t no_range_ns)
 {
     struct kymo__iteration_walk *it = &walk->iterations;
     if (it->visitor == NULL)
@@ -99,8 +99,11 @@ static bool hand_on(struct kymo__process_walk *walk, struct kymo__span *span)
         return it->visitor(it->visitor_ctx, span, NULL);
     if (is_cut(walk, span))
         span->flags |= KYMO__ITERATION_CUT;
-    const struct kymo__iteration iteration = {
-        .span = *span, .ran = it->ran, .n_ran = it->n_ran, .times = it->times};
+    const struct kymo__iteration iteration = {.span = *span,
+                                              .ran = it->ran,
+                                              .n_ran = it->n_ran,
+                                              .times = it->times,
+                                              .no_range_ns = no_range_ns};
     return it->visitor(it->visitor_ctx, span, &iteration);
 }
 
@@ -109,18 +112,35 @@ static kymo_status no_memory(const struct kymo__process_walk *walk)
     return kymo__fail(KYMO_ENOMEM, "no memory for the iterations of %s", walk->info->log_path);
 }
 
-kymo_status kymo__iteration_walk_record(struct kymo__process_walk *walk, const uint64_t *words,
+/* How long a lane had a range open until now, since its first event. */
+static uint64_t covered_until(const struct kymo__lane_walk *lane, uint64_t ns)
+{
+    const bool is_open = lane->n_frames > 1 && ns > lane->frames[1].start_ns;
+    return lane->frames[0].children_ns + (is_open ? ns - lane->frames[1].start_ns : 0);
+}
+
+kymo_status kymo__iteration_walk_record(struct kymo__process_walk *walk,
+                                        const struct kymo__lane_walk *lane, const uint64_t *words,
                                         uint64_t ns)
 {
     struct kymo__iteration_walk *it = &walk->iterations;
     struct kymo__span span;
     if (kymo_record_type_of(words[0]) == KYMO_RECORD_ITERATION)
         add_all_open(walk, ns);
-    const uint64_t begin_ns = it->progress.begin_ns;
-    if (kymo__progress_take(&it->progress, words, ns, &span) && !hand_on(walk, &span))
-        return no_memory(walk);
-    if (it->progress.begin_ns != begin_ns || kymo_record_type_of(words[0]) == KYMO_RECORD_ITERATION)
-        start_round(walk);
+    const uint64_t begin_ns = it->progress.begin_ns, covered_ns = covered_until(lane, ns),
+                   in_ranges_ns = it->counting == lane || it->counting == NULL
+                                      ? covered_ns - KYMO__MIN(it->covered_ns, covered_ns)
+                                      : UINT64_MAX; /* another thread counts now */
+    if (kymo__progress_take(&it->progress, words, ns, &span)) {
+        const uint64_t duration_ns = span.end_ns - span.begin_ns;
+        if (!hand_on(walk, &span, duration_ns - KYMO__MIN(in_ranges_ns, duration_ns)))
+            return no_memory(walk);
+    }
+    if (it->progress.begin_ns == begin_ns && kymo_record_type_of(words[0]) != KYMO_RECORD_ITERATION)
+        return KYMO_OK;
+    it->counting = lane;
+    it->covered_ns = covered_ns;
+    start_round(walk);
     return KYMO_OK;
 }
 
@@ -128,7 +148,7 @@ kymo_status kymo__iteration_walk_finish(struct kymo__process_walk *walk)
 {
     struct kymo__span span;
     while (kymo__progress_finish(&walk->iterations.progress, walk->info->last_ns, &span))
-        if (!hand_on(walk, &span))
+        if (!hand_on(walk, &span, 0))
             return no_memory(walk);
     return KYMO_OK;
 }

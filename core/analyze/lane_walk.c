@@ -242,7 +242,7 @@ static kymo_status take_record(struct kymo__process_walk *walk, struct kymo__lan
     case KYMO_RECORD_ITERATION_BEGIN:
     case KYMO_RECORD_EPOCH:
     case KYMO_RECORD_PHASE:
-        return kymo__iteration_walk_record(walk, words, ns);
+        return kymo__iteration_walk_record(walk, lane, words, ns);
     case KYMO_RECORD_LAUNCH:
         return kymo_record_launches_memory(words) ? KYMO_OK
                                                   : kymo__gpu_walk_launch(walk, lane, words[1]);

@@ -74,6 +74,8 @@ struct kymo__row_list {
 struct kymo__iteration_name {
     struct kymo__iteration_values values;
     uint64_t n_iterations, whole_ns; /* of these processes, whether it ran or not */
+    uint64_t n_first,
+        first_whole_ns; /* of that: first iterations, as kymo__iteration_values has them */
     uint32_t n_processes;
     uint32_t highest_process; /* whose mean is the highest */
     double lowest_mean_ns, highest_mean_ns;
@@ -90,10 +92,11 @@ struct kymo__iteration_row {
     double samples;
     uint64_t samples_ns;
     bool has_data;
-    uint64_t data_ns;    /* of the range that is data loading */
-    uint64_t n_compared; /* iterations that other ranks have as well */
-    uint64_t n_slowest;  /* of these, in which it was the slowest */
-    double behind_ns;    /* by how much in those, against the mean of the others, summed up */
+    uint64_t data_ns;       /* of the range that is data loading, */
+    uint64_t data_whole_ns; /* in this time: without the first iteration, as shares are */
+    uint64_t n_compared;    /* iterations that other ranks have as well */
+    uint64_t n_slowest;     /* of these, in which it was the slowest */
+    double behind_ns;       /* by how much in those, against the mean of the others, summed up */
     float quantiles[KYMO__N_RANK_QUANTILES]; /* of those that count, at even steps from the least to the longest */
 };
 
@@ -126,7 +129,8 @@ struct kymo__racecourse {
 /* iteration_merge.c: the iterations of all processes. */
 struct kymo__iteration_merge {
     const char *data; /* the range that is data loading; NULL: not said */
-    struct kymo__iteration_values whole;
+    struct kymo__iteration_values whole, no_range;
+    uint64_t n_first;
     struct kymo__iteration_name *names;
     size_t n_names, names_cap;
     struct kymo__iteration_row *rows;

@@ -4,9 +4,9 @@
  *   samples_read.c    definitions of all samplers' logs, merged into one store; their rounds, in order of time
  *   samples_import.c  files of other samplers: their ranges as stacks
  *   samples_join.c    ranges and iterations of the processes that were sampled, as spans of time
- *   samples_filter.c  which samples count
- *        |
+ *   samples_filter.c  which samples count: one choice for reports, comparisons, pages and exports
  *   samples_idle.c    which processes only wait
+ *        |
  *   samples_sums.c    sums by thread, stack and what is waited for ──> samples_tables.c, samples_more.c, samples_audit.c
  *        |
  *   samples_tree.c    the same as a tree of calls, for exports
@@ -43,6 +43,10 @@ struct kymo__samples_target {
     uint32_t parent;           /* among the processes of the store; 0: none */
     uint64_t first_ns, last_ns;
     uint64_t n_rounds;
+    /* By the latest visit with a choice. */
+    uint64_t known_ns, cpu_ns; /* of its main threads; on a CPU core, of all threads */
+    uint64_t counted_ns;       /* of samples that count, or would if it were not idle */
+    bool is_idle, is_launcher; /* its samples do not count: see samples_idle.c */
 };
 #define KYMO__NO_LOG UINT32_MAX
 
@@ -63,7 +67,10 @@ struct kymo__samples_set {
     struct kymo__samples_told *told;      /* where there is no sampler's log */
     size_t n_told, told_cap;
     uint64_t n_told_samples;
-    uint64_t startup_ns; /* of samples that a visit or a report left out as start-up */
+    uint64_t startup_ns;   /* of samples that a visit left out as start-up */
+    uint64_t task_wait_ns; /* of samples in which a worker waits for its next task */
+    uint64_t idle_ns;      /* of samples of idle processes, */
+    uint32_t n_idle, n_launchers, longest_idle; /* how many processes, and the one with most of it */
 };
 
 /*
@@ -84,10 +91,16 @@ struct kymo__samples_chosen;
 /*
  * All rounds of all samplers in order of time (by the clocks' settings, over machines); each of a process in its own order.
  * `chosen` NULL: every sample counts. What the visitor fails with ends it.
+ *
+ * Which processes are idle is known at the end: the caller leaves samples of targets with `is_idle` out of its sums.
  */
 KYMO_WARN_UNUSED kymo_status kymo__samples_visit(struct kymo__samples_set *set,
                                                  const struct kymo__samples_chosen *chosen,
                                                  kymo__samples_visitor *visitor, void *ctx);
+/* The same, and samples that only `mode` leaves out are among the seen. */
+KYMO_WARN_UNUSED kymo_status kymo__samples_visit_modes(struct kymo__samples_set *set,
+                                                       const struct kymo__samples_chosen *chosen,
+                                                       kymo__samples_visitor *visitor, void *ctx);
 
 /* ---- samples_import.c ---- */
 
@@ -105,12 +118,20 @@ KYMO_WARN_UNUSED kymo_status kymo__samples_tell(struct kymo__samples_set *set,
 
 /* ---- samples_startup.c ---- */
 
-enum { KYMO__IN_IMPORT = 1, KYMO__IN_STARTUP = 2, KYMO__IN_FUNCTION = 4 };
+enum {
+    KYMO__IN_IMPORT = 1,
+    KYMO__IN_STARTUP = 2,
+    KYMO__IN_FUNCTION = 4,
+    KYMO__IN_TASK_LOOP = 8, /* the frame is a worker's loop over tasks, */
+    KYMO__IN_TASK_WAIT = 16 /* or it is below, where it waits for the next one */
+};
 /* Of a frame, by those of the frame around it; 0 for the outermost. */
 uint8_t kymo__import_flags(uint8_t around, bool is_python, const char *name, const char *file);
-/* By stack; NULL without memory. */
-uint8_t *kymo__samples_import_flags(const kymo_samples *samples);
+/* Flags of all kinds by stack; NULL without memory. */
+uint8_t *kymo__samples_stack_flags(const kymo_samples *samples);
 bool kymo__is_importlib(const char *file);
+/* Whether it is the top-level code of a file, whose frames are known by the line that runs: it begins with line 1. */
+bool kymo__is_top_level(const struct kymo_samples_function *function);
 /* Whether a forked process's own frames begin with this one. */
 bool kymo__is_worker_entry(const struct kymo_samples_function *function);
 
@@ -121,28 +142,41 @@ bool kymo__process_matches(const char *which, int64_t pid, int32_t worker, const
 
 /* ---- samples_filter.c ---- */
 
-/* A filter made ready: threads by name and rank are chosen, spans of ranges and iterations are read. */
+/*
+ * A filter (NULL: the defaults) made ready: threads by name and rank are chosen, spans of ranges and iterations are read.
+ * `is_complete`: start-up and idle processes count whatever the filter says, for exports that have everything.
+ */
 KYMO_WARN_UNUSED kymo_status kymo__samples_choose(struct kymo__samples_set *set,
                                                   const struct kymo_samples_filter *filter,
+                                                  bool is_complete,
                                                   struct kymo__samples_chosen **out);
 void kymo__samples_chosen_destroy(struct kymo__samples_chosen *chosen);
-/* Whether a sample counts. */
-bool kymo__samples_counts(const struct kymo__samples_chosen *chosen, uint32_t process,
-                          uint64_t at_ns, const struct kymo_samples_seen *seen);
-/* Both halves of that: who and when, and what the thread did. */
+/* Who and when, and what the thread did. */
 bool kymo__samples_is_there(const struct kymo__samples_chosen *chosen, uint32_t process,
                             uint64_t at_ns, uint32_t thread);
 bool kymo__samples_is_of_mode(const struct kymo__samples_chosen *chosen,
                               const struct kymo_samples_seen *seen);
-/* Whether it is left out because it is of start-up, whatever else holds for it. */
+/* Whether it is of start-up, whatever else holds for it; false where the choice is complete. */
 bool kymo__samples_is_startup(const struct kymo__samples_chosen *chosen, uint32_t process,
                               uint64_t at_ns, uint32_t stack);
+/* Whether a worker waits for its next task in this stack, and the choice leaves that out. */
+bool kymo__samples_is_task_wait(const struct kymo__samples_chosen *chosen, uint32_t stack);
+/* Whether start-up counts and importlib has frames. Else, as in tracebacks, an import's time is that of the frame around importlib. */
+bool kymo__samples_shows_imports(const struct kymo__samples_chosen *chosen);
 /* Whether idle processes are left out: nobody chose a mode, a thread or a process, or asked for all of it. */
-bool kymo__samples_drops_idle(const struct kymo__samples_chosen *chosen,
-                              const struct kymo_samples_filter *filter);
-/* Whether the process itself counts steps; known where start-up is left out. */
+bool kymo__samples_drops_idle(const struct kymo__samples_chosen *chosen);
+/* Whether the process itself counts steps; known where idle processes are left out. */
 bool kymo__samples_has_steps(const struct kymo__samples_chosen *chosen, uint32_t process);
 /* What counts, as a sentence without its full stop: "main thread: wall clock; other threads: on-CPU only". */
 const char *kymo__samples_chosen_what(const struct kymo__samples_chosen *chosen);
+
+/* ---- samples_idle.c ---- */
+
+/* Add a sample to what its process does; imports are not its work. */
+void kymo__samples_note_work(struct kymo__samples_set *set, const struct kymo_samples_round *round,
+                             const struct kymo_samples_seen *seen);
+/* After a visit: mark idle processes, where the choice leaves them out. */
+void kymo__samples_find_idle(struct kymo__samples_set *set,
+                             const struct kymo__samples_chosen *chosen);
 
 #endif

@@ -265,19 +265,29 @@ static void note_startup(const struct kymo_samples_report *report)
 
 static void note_idle(const struct kymo_samples_report *report)
 {
-    const struct kymo__samples_sums *const sums = &report->sums;
-    if (sums->n_idle == 0)
+    const struct kymo__samples_set *const set = &report->set;
+    if (set->task_wait_ns != 0)
+        put_note(report->tables[KYMO__SAMPLES_NOTES],
+                 "Left out: %.3g s in which workers waited for their next task; --idle shows it.",
+                 (double)set->task_wait_ns / 1e9);
+    if (set->n_idle == 0)
         return;
     const struct kymo_samples_process *const p =
-        kymo_samples_get_process(report->set.samples, sums->longest_idle);
-    const double left_out = (double)sums->idle_ns;
+        kymo_samples_get_process(set->samples, set->longest_idle);
+    const double left_out = (double)set->idle_ns;
     put_note(report->tables[KYMO__SAMPLES_NOTES],
-             "Left out: %.3g s of %" PRIu32 " idle process%s, %.2g %% of the time, %s%" PRId64
+             "Left out: %.3g s of %" PRIu32 " %s%s, %.2g %% of the time, %s%" PRId64
              " (%.100s); --idle shows %s.",
-             left_out / 1e9, sums->n_idle, sums->n_idle == 1 ? "" : "es",
-             100 * left_out / (left_out + (double)sums->whole.ns),
-             sums->n_idle == 1 ? "" : "most of it in ", p->pid, p->command,
-             sums->n_idle == 1 ? "it" : "them");
+             left_out / 1e9, set->n_idle,
+             set->n_launchers == 0             ? "idle process"
+             : set->n_launchers == set->n_idle ? "launcher"
+                                               : "launcher and idle process",
+             set->n_idle == 1                  ? ""
+             : set->n_launchers == set->n_idle ? "s"
+                                               : "es",
+             100 * left_out / (left_out + (double)report->sums.whole.ns),
+             set->n_idle == 1 ? "" : "most of it in ", p->pid, p->command,
+             set->n_idle == 1 ? "it" : "them");
 }
 
 /* False without memory, or when the rounds cannot be read again. */

@@ -11,15 +11,15 @@ enum { IS_CHOSEN = 1, IS_MAIN = 2 };
 
 struct kymo__samples_chosen {
     enum mode mode;
-    bool is_idle;
+    bool is_idle, drops_idle, shows_imports;
     uint8_t *threads;                     /* by thread */
     struct kymo__spans *ranges;           /* by thread; NULL: no range is asked for */
     struct kymo__spans *during[N_DURING]; /* by process; NULL: the same */
     uint32_t *spans_of[N_DURING];         /* by process: whose spans hold for it; 0: nobody's */
     uint32_t n_threads, n_processes;
-    uint8_t *import_flags; /* by stack; NULL: start-up counts */
-    uint64_t *first_ns;    /* by process: its first step begins; 0: it has none */
-    bool *has_steps;       /* by process */
+    uint8_t *flags;     /* by stack; NULL: the choice is complete */
+    uint64_t *first_ns; /* by process: its first step begins; 0: it has none */
+    bool *has_steps;    /* by process */
     struct kymo__buf what;
 };
 
@@ -243,19 +243,18 @@ static void free_spans(struct kymo__spans *spans, uint32_t n)
     kymo__free(spans);
 }
 
-static kymo_status find_startup(struct kymo__samples_chosen *c, struct kymo__samples_set *set)
+static kymo_status find_steps(struct kymo__samples_chosen *c, struct kymo__samples_set *set)
 {
     const struct kymo__numbers all = {.last = UINT64_MAX};
     struct kymo__slow_found slow;
     struct kymo__spans *const spans = kymo__calloc((size_t)c->n_processes + 1, sizeof *spans);
     uint32_t *const spans_of = kymo__calloc((size_t)c->n_processes + 1, sizeof *spans_of);
-    c->import_flags = kymo__samples_import_flags(set->samples);
     c->first_ns = kymo__calloc((size_t)c->n_processes + 1, sizeof *c->first_ns);
     c->has_steps = kymo__calloc((size_t)c->n_processes + 1, sizeof *c->has_steps);
-    kymo_status status = spans != NULL && spans_of != NULL && c->import_flags != NULL &&
-                                 c->first_ns != NULL && c->has_steps != NULL
-                             ? KYMO_OK
-                             : no_memory();
+    kymo_status status =
+        spans != NULL && spans_of != NULL && c->first_ns != NULL && c->has_steps != NULL
+            ? KYMO_OK
+            : no_memory();
     if (status == KYMO_OK)
         status = kymo__samples_join_iterations(set, &all, spans, &slow);
     if (status == KYMO_OK)
@@ -272,18 +271,26 @@ static kymo_status find_startup(struct kymo__samples_chosen *c, struct kymo__sam
 bool kymo__samples_is_startup(const struct kymo__samples_chosen *c, uint32_t process,
                               uint64_t at_ns, uint32_t stack)
 {
-    if (c->import_flags == NULL || (c->import_flags[stack] & KYMO__IN_IMPORT) == 0)
+    if (c->flags == NULL || (c->flags[stack] & KYMO__IN_IMPORT) == 0)
         return false;
     if (c->first_ns[process] != 0)
         return at_ns < c->first_ns[process];
-    return (c->import_flags[stack] & KYMO__IN_STARTUP) != 0;
+    return (c->flags[stack] & KYMO__IN_STARTUP) != 0;
 }
 
-bool kymo__samples_drops_idle(const struct kymo__samples_chosen *c,
-                              const struct kymo_samples_filter *filter)
+bool kymo__samples_shows_imports(const struct kymo__samples_chosen *c)
 {
-    return c->mode == MODE_WALL && !c->is_idle && c->import_flags != NULL &&
-           filter->thread == NULL && filter->process == NULL && filter->rank == NULL;
+    return c->flags == NULL || c->shows_imports;
+}
+
+bool kymo__samples_is_task_wait(const struct kymo__samples_chosen *c, uint32_t stack)
+{
+    return c->drops_idle && (c->flags[stack] & KYMO__IN_TASK_WAIT) != 0;
+}
+
+bool kymo__samples_drops_idle(const struct kymo__samples_chosen *c)
+{
+    return c->drops_idle;
 }
 
 bool kymo__samples_has_steps(const struct kymo__samples_chosen *c, uint32_t process)
@@ -292,7 +299,7 @@ bool kymo__samples_has_steps(const struct kymo__samples_chosen *c, uint32_t proc
 }
 
 static kymo_status fill(struct kymo__samples_chosen *c, struct kymo__samples_set *set,
-                        const struct kymo_samples_filter *filter)
+                        const struct kymo_samples_filter *filter, bool is_complete)
 {
     c->n_threads = kymo_samples_n_threads(set->samples);
     c->n_processes = kymo_samples_n_processes(set->samples);
@@ -304,21 +311,30 @@ static kymo_status fill(struct kymo__samples_chosen *c, struct kymo__samples_set
     say_mode(c, filter);
     KYMO_TRY(choose_threads(c, set, filter));
     KYMO_TRY(join(c, set, filter));
-    if (!filter->startup && set->n_sources != 0) /* files of other samplers stay as they are */
-        KYMO_TRY(find_startup(c, set));
+    /* Files of other samplers stay as they are. */
+    const bool may_drop = !is_complete && set->n_sources != 0;
+    c->drops_idle = may_drop && c->mode == MODE_WALL && !c->is_idle && filter->thread == NULL &&
+                    filter->process == NULL && filter->rank == NULL;
+    c->shows_imports = filter->startup != 0;
+    if (may_drop) {
+        c->flags = kymo__samples_stack_flags(set->samples);
+        if (c->flags == NULL)
+            return no_memory();
+        KYMO_TRY(find_steps(c, set));
+    }
     kymo__buf_put(&c->what, "", 1);
     return c->what.failed ? no_memory() : KYMO_OK;
 }
 
 kymo_status kymo__samples_choose(struct kymo__samples_set *set,
-                                 const struct kymo_samples_filter *filter,
+                                 const struct kymo_samples_filter *filter, bool is_complete,
                                  struct kymo__samples_chosen **out)
 {
     static const struct kymo_samples_filter none;
     struct kymo__samples_chosen *const c = kymo__calloc(1, sizeof *c);
     if (c == NULL)
         return no_memory();
-    const kymo_status status = fill(c, set, filter != NULL ? filter : &none);
+    const kymo_status status = fill(c, set, filter != NULL ? filter : &none, is_complete);
     if (status == KYMO_OK)
         *out = c;
     else
@@ -336,7 +352,7 @@ void kymo__samples_chosen_destroy(struct kymo__samples_chosen *c)
         kymo__free(c->spans_of[i]);
     }
     kymo__buf_fini(&c->what);
-    kymo__free(c->import_flags);
+    kymo__free(c->flags);
     kymo__free(c->first_ns);
     kymo__free(c->has_steps);
     kymo__free(c->threads);
@@ -374,11 +390,4 @@ bool kymo__samples_is_there(const struct kymo__samples_chosen *c, uint32_t proce
         if (c->during[i] != NULL && !kymo__spans_have(&c->during[i][c->spans_of[i][process]], at_ns))
             return false;
     return true;
-}
-
-bool kymo__samples_counts(const struct kymo__samples_chosen *c, uint32_t process, uint64_t at_ns,
-                          const struct kymo_samples_seen *seen)
-{
-    return kymo__samples_is_there(c, process, at_ns, seen->thread) &&
-           kymo__samples_is_of_mode(c, seen);
 }

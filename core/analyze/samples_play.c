@@ -249,6 +249,7 @@ void kymo__samples_player_close(struct kymo__samples_player *p)
 struct visit {
     struct kymo__samples_set *set;
     const struct kymo__samples_chosen *chosen;
+    bool with_modes; /* samples that only the mode leaves out are handed on */
     kymo__samples_visitor *visitor;
     void *ctx;
     struct kymo__samples_player *players;
@@ -264,14 +265,25 @@ static kymo_status hand_on(void *ctx, struct kymo_samples_round *round)
     if (v->chosen != NULL) {
         if (!kymo__grow(&v->seen, &v->seen_cap, round->n_seen, sizeof *v->seen))
             return no_memory();
-        for (size_t i = 0; i < round->n_seen; i++)
-            if (!kymo__samples_counts(v->chosen, round->process, round->at_ns, &round->seen[i]))
+        for (size_t i = 0; i < round->n_seen; i++) {
+            const struct kymo_samples_seen *const seen = &round->seen[i];
+            if (!kymo__samples_is_there(v->chosen, round->process, round->at_ns, seen->thread))
                 continue;
-            else if (kymo__samples_is_startup(v->chosen, round->process, round->at_ns,
-                                              round->seen[i].stack))
-                v->set->startup_ns += round->weight_ns;
-            else
-                v->seen[n++] = round->seen[i];
+            const uint64_t ns = kymo__samples_is_of_mode(v->chosen, seen) ? round->weight_ns : 0;
+            const bool is_startup =
+                kymo__samples_is_startup(v->chosen, round->process, round->at_ns, seen->stack);
+            if (!is_startup)
+                kymo__samples_note_work(v->set, round, seen);
+            if (is_startup && !kymo__samples_shows_imports(v->chosen)) {
+                v->set->startup_ns += ns;
+            } else if (kymo__samples_is_task_wait(v->chosen, seen->stack)) {
+                v->set->task_wait_ns += ns;
+            } else {
+                v->set->targets[round->process].counted_ns += ns;
+                if (v->with_modes || kymo__samples_is_of_mode(v->chosen, seen))
+                    v->seen[n++] = *seen;
+            }
+        }
         round->seen = v->seen;
         round->n_seen = n;
     }
@@ -315,33 +327,53 @@ static kymo_status play(struct visit *v)
     return KYMO_OK;
 }
 
-static void start_counts(struct kymo__samples_set *set)
+static void start_counts(struct kymo__samples_set *set, bool is_chosen)
 {
     for (size_t i = 0; i < set->n_sources; i++)
         set->sources[i].n_rounds = set->sources[i].last_ns = 0;
     for (uint32_t i = 0; i <= kymo_samples_n_processes(set->samples); i++)
         set->targets[i].n_rounds = set->targets[i].last_ns = 0;
+    for (uint32_t i = 0; is_chosen && i <= kymo_samples_n_processes(set->samples); i++) {
+        struct kymo__samples_target *const t = &set->targets[i];
+        t->known_ns = t->cpu_ns = t->counted_ns = 0;
+        t->is_idle = t->is_launcher = false;
+    }
+}
+
+static kymo_status visit_all(struct visit *v)
+{
+    struct kymo__samples_set *const set = v->set;
+    v->players = kymo__calloc(set->n_sources + 1, sizeof *v->players);
+    v->is_done = kymo__calloc(set->n_sources + 1, sizeof *v->is_done);
+    kymo_status status = v->players != NULL && v->is_done != NULL ? KYMO_OK : no_memory();
+    start_counts(set, v->chosen != NULL);
+    for (size_t i = 0; i < set->n_sources && status == KYMO_OK; i++)
+        status = kymo__samples_player_open(&v->players[i], set, &set->sources[i]);
+    if (status == KYMO_OK)
+        status = play(v);
+    if (status == KYMO_OK)
+        status = kymo__samples_tell(set, hand_on, v);
+    if (status == KYMO_OK && v->chosen != NULL)
+        kymo__samples_find_idle(set, v->chosen);
+    for (size_t i = 0; v->players != NULL && i < set->n_sources; i++)
+        kymo__samples_player_close(&v->players[i]);
+    kymo__free(v->players);
+    kymo__free(v->is_done);
+    kymo__free(v->seen);
+    return status;
 }
 
 kymo_status kymo__samples_visit(struct kymo__samples_set *set,
                                 const struct kymo__samples_chosen *chosen,
                                 kymo__samples_visitor *visitor, void *ctx)
 {
-    struct visit v = {.set = set, .chosen = chosen, .visitor = visitor, .ctx = ctx};
-    v.players = kymo__calloc(set->n_sources + 1, sizeof *v.players);
-    v.is_done = kymo__calloc(set->n_sources + 1, sizeof *v.is_done);
-    kymo_status status = v.players != NULL && v.is_done != NULL ? KYMO_OK : no_memory();
-    start_counts(set);
-    for (size_t i = 0; i < set->n_sources && status == KYMO_OK; i++)
-        status = kymo__samples_player_open(&v.players[i], set, &set->sources[i]);
-    if (status == KYMO_OK)
-        status = play(&v);
-    if (status == KYMO_OK)
-        status = kymo__samples_tell(set, hand_on, &v);
-    for (size_t i = 0; v.players != NULL && i < set->n_sources; i++)
-        kymo__samples_player_close(&v.players[i]);
-    kymo__free(v.players);
-    kymo__free(v.is_done);
-    kymo__free(v.seen);
-    return status;
+    return visit_all(&(struct visit){.set = set, .chosen = chosen, .visitor = visitor, .ctx = ctx});
+}
+
+kymo_status kymo__samples_visit_modes(struct kymo__samples_set *set,
+                                      const struct kymo__samples_chosen *chosen,
+                                      kymo__samples_visitor *visitor, void *ctx)
+{
+    return visit_all(&(struct visit){
+        .set = set, .chosen = chosen, .with_modes = true, .visitor = visitor, .ctx = ctx});
 }

@@ -13,10 +13,10 @@ static kymo_status no_memory(void)
 
 #define PLACE(prefix) TEXT(prefix), TEXT(prefix "_file"), WHOLE(prefix "_line")
 #define WHAT SHARE("error", "+-"), SHARE("cpu", "on CPU"), SHARE("gil", "GIL"), TEXT("waits")
-#define SUMS COUNT("samples", NULL), NS("self_ns", "self"), SHARE("share", NULL), WHAT
+#define SUMS COUNT("samples", NULL), NS("self_ns", "self"), SHARE("share", "of samples"), WHAT
 #define FRAME_SUMS                                                                                 \
     COUNT("samples", NULL), NS("self_ns", "self"), NS("total_ns", "total time"),                   \
-        SHARE("share", NULL), SHARE("total_share", "total"), WHAT
+        SHARE("share", "of samples"), SHARE("total_share", "total"), WHAT
 #define WHERE TEXT("function"), TEXT("file"), WHOLE("line")
 
 static const struct kymo_column functions[] = {WHERE, TEXT("module"), TEXT("kind"), FRAME_SUMS};
@@ -38,17 +38,17 @@ static const struct kymo_column contacts[] = {WHERE,
                                               PLACE("caller"),
                                               COUNT("samples", NULL),
                                               NS("self_ns", "self"),
-                                              SHARE("share", NULL),
+                                              SHARE("share", "of samples"),
                                               SHARE("error", "+-")};
 #define LEAF                                                                                       \
     TEXT("name"), TEXT("path"), WHOLE("line"), TEXT("library_function_name"),                      \
         TEXT("library_function_path"), WHOLE("library_function_line"), COUNT("samples", NULL),     \
-        NS("self_ns", "self"), SHARE("share", NULL), SHARE("error", "+-")
+        NS("self_ns", "self"), SHARE("share", "of samples"), SHARE("error", "+-")
 static const struct kymo_column leaves[] = {LEAF};
 static const struct kymo_column leaf_paths[] = {LEAF};
 static const struct kymo_column waits[] = {TEXT("waits"),         WHERE,
                                            TEXT("thread"),        COUNT("samples", NULL),
-                                           NS("self_ns", "time"), SHARE("share", NULL)};
+                                           NS("self_ns", "time"), SHARE("share", "of samples")};
 static const struct kymo_column gil[] = {NUMBER("rank"),       NUMBER("pid"),
                                          TEXT("thread"),       NS("held_ns", "time held"),
                                          SHARE("held", NULL),  NS("wants_ns", "time waited"),
@@ -182,7 +182,7 @@ static kymo_status make_report(struct kymo_samples_report *r, kymo_recording *co
         return kymo__fail(KYMO_EFORMAT,
                           "no sampler was at work in this recording; kymo attach PID -o "
                           "RUN.kymo and kymo run --sample make one");
-    KYMO_TRY(kymo__samples_choose(&r->set, &r->options.filter, &r->chosen));
+    KYMO_TRY(kymo__samples_choose(&r->set, &r->options.filter, false, &r->chosen));
     KYMO_TRY(kymo__samples_sums_make(r));
     return make_tables(r);
 }

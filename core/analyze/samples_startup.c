@@ -19,6 +19,11 @@ bool kymo__is_importlib(const char *file)
     return starts_with(file, "<frozen importlib.");
 }
 
+bool kymo__is_top_level(const struct kymo_samples_function *f)
+{
+    return f->kind == KYMO_FRAME_PYTHON && strcmp(f->name, "<module>") == 0;
+}
+
 uint8_t kymo__import_flags(uint8_t around, bool is_python, const char *name, const char *file)
 {
     if (!is_python || (around & KYMO__IN_STARTUP) != 0)
@@ -32,7 +37,32 @@ uint8_t kymo__import_flags(uint8_t around, bool is_python, const char *name, con
     return strcmp(name, "<module>") == 0 ? 0 : KYMO__IN_FUNCTION;
 }
 
-uint8_t *kymo__samples_import_flags(const kymo_samples *samples)
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* Workers of a DataLoader, of a Pool and of a ProcessPoolExecutor get() their tasks from a queue of multiprocessing. */
+static uint8_t task_flags(uint8_t around, const struct kymo_samples_function *f)
+{
+    static const struct {
+        const char *name, *file;
+    } loops[] = {{"_worker_loop", "torch/utils/data/_utils/worker.py"},
+                 {"worker", "multiprocessing/pool.py"},
+                 {"_process_worker", "concurrent/futures/process.py"}};
+    if ((around & KYMO__IN_TASK_WAIT) != 0)
+        return KYMO__IN_TASK_WAIT;
+    if ((around & KYMO__IN_TASK_LOOP) != 0 && ends_with(f->name, "get") &&
+        ends_with(f->file, "multiprocessing/queues.py"))
+        return KYMO__IN_TASK_WAIT;
+    for (size_t i = 0; i < KYMO__COUNT_OF(loops); i++)
+        if (ends_with(f->name, loops[i].name) && ends_with(f->file, loops[i].file))
+            return KYMO__IN_TASK_LOOP;
+    return 0;
+}
+
+uint8_t *kymo__samples_stack_flags(const kymo_samples *samples)
 {
     const uint32_t n = kymo_samples_n_stacks(samples);
     uint8_t *const flags = kymo__calloc((size_t)n + 1, sizeof *flags);
@@ -40,8 +70,11 @@ uint8_t *kymo__samples_import_flags(const kymo_samples *samples)
         const struct kymo_samples_stack stack = kymo_samples_get_stack(samples, i);
         const uint32_t function = kymo_samples_get_location(samples, stack.location).function;
         const struct kymo_samples_function *const f = kymo_samples_get_function(samples, function);
+        const uint8_t around = flags[stack.parent],
+                      imports = (uint8_t)(around & ~(KYMO__IN_TASK_LOOP | KYMO__IN_TASK_WAIT));
         flags[i] =
-            kymo__import_flags(flags[stack.parent], f->kind == KYMO_FRAME_PYTHON, f->name, f->file);
+            (uint8_t)(kymo__import_flags(imports, f->kind == KYMO_FRAME_PYTHON, f->name, f->file) |
+                      task_flags(around, f));
     }
     return flags;
 }
@@ -52,9 +85,6 @@ uint8_t *kymo__samples_import_flags(const kymo_samples *samples)
  */
 bool kymo__is_worker_entry(const struct kymo_samples_function *f)
 {
-    static const char name[] = "_bootstrap", file[] = "multiprocessing/process.py";
-    const size_t n = strlen(f->name), m = strlen(f->file);
-    return f->kind == KYMO_FRAME_PYTHON && n >= sizeof name - 1 && m >= sizeof file - 1 &&
-           strcmp(f->name + n - (sizeof name - 1), name) == 0 &&
-           strcmp(f->file + m - (sizeof file - 1), file) == 0;
+    return f->kind == KYMO_FRAME_PYTHON && ends_with(f->name, "_bootstrap") &&
+           ends_with(f->file, "multiprocessing/process.py");
 }

@@ -31,8 +31,7 @@ static bool is_shown(const struct kymo_samples_report *report, uint32_t location
     const kymo_samples *const s = report->set.samples;
     const uint32_t function = kymo_samples_get_location(s, location).function;
     const enum kymo_frame_kind kind = kymo_samples_get_function(s, function)->kind;
-    /* As in tracebacks, an import's time is that of the frame around importlib. */
-    if (!report->options.filter.startup && report->set.n_sources != 0 &&
+    if (!kymo__samples_shows_imports(report->chosen) &&
         kymo__is_importlib(kymo_samples_get_function(s, function)->file))
         return false;
     return report->options.native || (kind != KYMO_FRAME_NATIVE && kind != KYMO_FRAME_KERNEL);
@@ -163,19 +162,33 @@ static kymo_status take_round(void *ctx, const struct kymo_samples_round *round)
     struct kymo_samples_report *const report = ctx;
     for (size_t i = 0; i < round->n_seen; i++) {
         const struct kymo_samples_seen *const seen = &round->seen[i];
-        if (!kymo__samples_is_there(report->chosen, round->process, round->at_ns, seen->thread))
-            continue;
         const bool is_of_mode = kymo__samples_is_of_mode(report->chosen, seen);
-        if (kymo__samples_is_startup(report->chosen, round->process, round->at_ns, seen->stack)) {
-            report->set.startup_ns += is_of_mode ? round->weight_ns : 0;
-            continue;
-        }
         if (is_of_mode && seen->stack == 0)
             report->sums.gc_ns += (seen->flags & KYMO_SAMPLE_GC) != 0 ? round->weight_ns : 0;
         if (!add_sample(report, round, seen, is_of_mode))
             return no_memory();
     }
     return KYMO_OK;
+}
+
+/* Cells of idle processes stay for the tables of waits and of the lock. */
+static void drop_idle(struct kymo_samples_report *report)
+{
+    struct kymo__samples_sums *const sums = &report->sums;
+    struct kymo__samples_sum *const whole = &sums->whole;
+    for (size_t i = 0; report->set.n_idle != 0 && i < sums->n_cells; i++) {
+        struct kymo__samples_cell *const cell = &sums->cells[i];
+        const uint32_t of = kymo_samples_get_thread(report->set.samples, cell->thread)->process;
+        if (!cell->is_chosen || !report->set.targets[of].is_idle)
+            continue;
+        cell->is_chosen = false;
+        whole->n -= cell->sum.n;
+        whole->ns -= cell->sum.ns;
+        whole->known_ns -= cell->sum.known_ns;
+        whole->cpu_ns -= cell->sum.cpu_ns;
+        whole->gil_ns -= cell->sum.gil_ns;
+        sums->squares -= cell->squares;
+    }
 }
 
 kymo_status kymo__samples_sums_make(struct kymo_samples_report *report)
@@ -189,8 +202,9 @@ kymo_status kymo__samples_sums_make(struct kymo_samples_report *report)
     sums->audits = kymo__calloc(n, sizeof(uint64_t));
     if (sums->snapshots == NULL || sums->audits == NULL)
         return no_memory();
-    KYMO_TRY(kymo__samples_visit(&report->set, NULL, take_round, report));
-    return kymo__samples_drop_idle(report) ? KYMO_OK : no_memory();
+    KYMO_TRY(kymo__samples_visit_modes(&report->set, report->chosen, take_round, report));
+    drop_idle(report);
+    return KYMO_OK;
 }
 
 void kymo__samples_sums_fini(struct kymo__samples_sums *sums)

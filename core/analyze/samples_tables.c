@@ -158,8 +158,8 @@ static bool put_functions(struct kymo_samples_report *report)
     bool done = making_init(&m, report);
     for (uint32_t i = 1; done && i <= n; i++) {
         const uint32_t function = kymo_samples_get_location(s, i).function;
-        const char *const name = kymo_samples_get_function(s, function)->name;
-        m.of_location[i] = strcmp(name, "<module>") == 0 ? n_functions + i : function;
+        m.of_location[i] =
+            kymo__is_top_level(kymo_samples_get_function(s, function)) ? n_functions + i : function;
     }
     const struct kymo__samples_entities entities = {m.of_location, n_functions + n};
     struct kymo__samples_row *const rows = done ? kymo__samples_rows(report, &entities) : NULL;

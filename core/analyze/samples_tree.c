@@ -1,5 +1,5 @@
 /*
- * Samples as a tree of calls: what profilers' files, flame graphs and pages are made of. A path has as many calls as there are
+ * Samples as a tree of calls: what profilers' files, flame graphs, comparisons and pages are made of. A path has as many calls as there are
  * samples with it, and the time that these stand for; its own is that of samples which end there.
  *
  * Rounds repeat the same few stacks. They are added up by thread and stack first; each path is then made once, and counts go
@@ -23,8 +23,10 @@ struct adding {
     size_t n_sums, sums_cap;
     uint32_t *slots; /* of sums, plus one; 0: empty */
     uint32_t n_slots_log2;
+    bool shows_imports, is_complete; /* as kymo__samples_choose() has them */
     uint32_t *threads;   /* by thread of the samples: the tree's, plus one; 0: not made */
-    uint32_t *functions; /* by function of the samples, as well */
+    uint32_t *functions; /* by function of the samples, then by location, as well */
+    uint32_t n_functions;
     struct path {
         uint32_t thread, node; /* of the tree, the thread plus one */
     } * nodes;                 /* by stack: where its latest thread has it */
@@ -113,13 +115,17 @@ static uint32_t thread_of(struct adding *a, uint32_t thread)
     return number;
 }
 
-/* Number 0 is a thread that ran no Python. */
-static uint32_t function_of(struct adding *a, uint32_t function)
+/* Of location 0, a thread that ran no Python. Top-level code has a function for each line that ran. */
+static uint32_t function_of(struct adding *a, uint32_t location)
 {
-    if (a->functions[function] != 0)
-        return a->functions[function] - 1;
+    const struct kymo_samples_location at = kymo_samples_get_location(a->set->samples, location);
+    const uint32_t function = at.function;
     const struct kymo_samples_function *const from =
         kymo_samples_get_function(a->set->samples, function);
+    const bool has_line = !a->is_complete && function != 0 && kymo__is_top_level(from);
+    uint32_t *const known = &a->functions[has_line ? a->n_functions + location : function];
+    if (*known != 0)
+        return *known - 1;
     const bool is_python = function != 0 && from->kind == KYMO_FRAME_PYTHON;
     const char *const name = function != 0 ? from->name : KYMO__NO_FRAMES;
     const char *const place = is_python || from->file[0] != '\0' ? from->file : from->module;
@@ -128,17 +134,25 @@ static uint32_t function_of(struct adding *a, uint32_t function)
         .qualified = name,
         .file = place[0] != '\0' ? place : "~",
         .module = from->module,
-        .line = from->first_line,
+        .line = has_line ? at.line : from->first_line,
         .kind = is_python ? KYMO__CALL_PYTHON : KYMO__CALL_COMPILED,
     };
     const uint32_t number = kymo__calls_function(a->calls, &made);
-    a->functions[function] = number != KYMO__NO_CALL ? number + 1 : 0;
+    *known = number != KYMO__NO_CALL ? number + 1 : 0;
     return number;
+}
+
+static bool is_hidden(const struct adding *a, uint32_t location)
+{
+    const kymo_samples *const samples = a->set->samples;
+    const uint32_t function = kymo_samples_get_location(samples, location).function;
+    return !a->shows_imports &&
+           kymo__is_importlib(kymo_samples_get_function(samples, function)->file);
 }
 
 /*
  * The node of the thread's stack; 0 without memory. Sums come by thread: a frame that an earlier stack of the thread has
- * gets its node from there.
+ * gets its node from there. A hidden frame has the node of the frame around it.
  */
 static uint32_t node_of(struct adding *a, uint32_t thread, uint32_t stack)
 {
@@ -154,9 +168,12 @@ static uint32_t node_of(struct adding *a, uint32_t thread, uint32_t stack)
     node = at != 0 ? a->nodes[at].node : 0;
     while (n > 0) {
         at = a->frames[--n];
-        const uint32_t location = kymo_samples_get_stack(samples, at).location,
-                       function =
-                           function_of(a, kymo_samples_get_location(samples, location).function);
+        const uint32_t location = kymo_samples_get_stack(samples, at).location;
+        if (node != 0 && is_hidden(a, location)) {
+            a->nodes[at] = (struct path){thread + 1, node};
+            continue;
+        }
+        const uint32_t function = function_of(a, location);
         node = function != KYMO__NO_CALL ? kymo__calls_node(a->calls, node, function, 0, thread) : 0;
         if (node == 0)
             return 0;
@@ -196,13 +213,17 @@ static kymo_status make_tree(struct adding *a)
     const kymo_samples *const samples = a->set->samples;
     struct kymo__calls *const calls = a->calls;
     a->threads = kymo__calloc((size_t)kymo_samples_n_threads(samples) + 1, sizeof *a->threads);
-    a->functions = kymo__calloc((size_t)kymo_samples_n_functions(samples) + 1, sizeof *a->functions);
+    a->n_functions = kymo_samples_n_functions(samples);
+    a->functions = kymo__calloc((size_t)a->n_functions + kymo_samples_n_locations(samples) + 1,
+                                sizeof *a->functions);
     a->nodes = kymo__calloc((size_t)kymo_samples_n_stacks(samples) + 1, sizeof *a->nodes);
     bool done = a->threads != NULL && a->functions != NULL && a->nodes != NULL;
     if (a->n_sums != 0)
         qsort(a->sums, a->n_sums, sizeof *a->sums, by_thread_and_stack);
-    for (size_t i = 0; done && i < a->n_sums; i++)
-        done = add_sum(a, &a->sums[i]);
+    for (size_t i = 0; done && i < a->n_sums; i++) {
+        const uint32_t of = kymo_samples_get_thread(samples, a->sums[i].thread)->process;
+        done = a->set->targets[of].is_idle || add_sum(a, &a->sums[i]);
+    }
     if (!done)
         return no_memory();
     for (size_t i = calls->n_nodes; i-- > 1;) { /* parents come first; the root has no sums */
@@ -221,25 +242,27 @@ static kymo_status read_set(struct adding *a, const struct kymo_samples_filter *
     struct kymo__samples_chosen *chosen = NULL;
     if (!make_slots(a, FIRST_SLOTS_LOG2))
         return no_memory();
-    KYMO_TRY(kymo__samples_choose(a->set, filter, &chosen));
+    KYMO_TRY(kymo__samples_choose(a->set, filter, a->is_complete, &chosen));
+    a->shows_imports = kymo__samples_shows_imports(chosen);
     kymo_status status = kymo__samples_visit(a->set, chosen, add_round, a);
     kymo__samples_chosen_destroy(chosen);
     return status == KYMO_OK ? make_tree(a) : status;
 }
 
 kymo_status kymo__calls_read_samples(struct kymo__calls *calls, kymo_recording *const *recordings,
-                                     size_t n, const struct kymo_samples_filter *filter)
+                                     size_t n, const struct kymo_samples_filter *filter,
+                                     bool is_complete)
 {
-    static const struct kymo_samples_filter defaults;
     struct kymo__samples_set set;
-    struct adding a = {.calls = calls, .set = &set};
+    struct adding a = {.calls = calls, .set = &set, .is_complete = is_complete};
     *calls = (struct kymo__calls){0};
     KYMO_TRY(kymo__samples_open(&set, recordings, n));
     kymo_status status = kymo__calls_init(calls) ? KYMO_OK : no_memory();
     if (status == KYMO_OK)
-        status = read_set(&a, filter != NULL ? filter : &defaults);
+        status = read_set(&a, filter);
     calls->from_samples = true;
     calls->startup_ns = set.startup_ns;
+    calls->idle_ns = set.idle_ns + set.task_wait_ns;
     kymo__free(a.sums);
     kymo__free(a.slots);
     kymo__free(a.threads);

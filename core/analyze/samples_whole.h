@@ -50,8 +50,6 @@ struct kymo__samples_sums {
     size_t n_slots;
     struct kymo__samples_sum whole; /* of those that count */
     double squares;                 /* of their weights */
-    uint64_t idle_ns;               /* left out: of idle processes */
-    uint32_t n_idle, longest_idle;  /* how many processes, and the one with most of it */
     uint64_t gc_ns;                 /* of those without frames, in garbage collection */
     uint32_t *folds; /* by stack of the logs: the stack without frames that are not shown */
     uint32_t n_folds;
@@ -73,9 +71,6 @@ struct kymo_samples_report {
 /* One pass over all rounds. KYMO_ENOMEM and what reading gives. */
 KYMO_WARN_UNUSED kymo_status kymo__samples_sums_make(struct kymo_samples_report *report);
 void kymo__samples_sums_fini(struct kymo__samples_sums *sums);
-
-/* In samples_idle.c: idle processes no longer count. False without memory. */
-KYMO_WARN_UNUSED bool kymo__samples_drop_idle(struct kymo_samples_report *report);
 
 /* What rows of a table are of: each frame of a stack has one. */
 struct kymo__samples_entities {

@@ -48,17 +48,17 @@ HAS_SIZE(kymo__name_stats, 104);
 HAS_SIZE(kymo__name_row, 48);
 HAS_SIZE(kymo__open_row, 24);
 HAS_SIZE(kymo__counter, 48);
-HAS_SIZE(kymo__iteration_name, 144);
-HAS_SIZE(kymo__iteration_row, 264);
+HAS_SIZE(kymo__iteration_name, 176);
+HAS_SIZE(kymo__iteration_row, 272);
 HAS_SIZE(kymo__outlier_row, 40);
 HAS_SIZE(kymo__span, 64);
 HAS_SIZE(kymo__race, 24);
 HAS_SIZE(kymo__phase_stats, 24);
 HAS_SIZE(kymo__merged_work, 120);
 HAS_SIZE(kymo__gpu_range, 24);
-HAS_SIZE(kymo__iteration_merge, 272);
+HAS_SIZE(kymo__iteration_merge, 416);
 HAS_SIZE(kymo__gpu_merge, 80);
-HAS_SIZE(kymo__merge, 848);
+HAS_SIZE(kymo__merge, 992);
 
 /* ---- sketches ---- */
 
@@ -472,6 +472,7 @@ static void values(struct archive *a, struct kymo__iteration_values *values)
     sketch(a, &values->ns);
     u64(a, &low);
     u64(a, &high);
+    u64(a, &values->first_ns);
     values->sum_of_squares = (kymo__u128)high << 64 | low;
 }
 
@@ -487,6 +488,8 @@ static void iteration_names(struct archive *a)
         values(a, &name->values);
         u64(a, &name->n_iterations);
         u64(a, &name->whole_ns);
+        u64(a, &name->n_first);
+        u64(a, &name->first_whole_ns);
         process_number(a, &name->highest_process);
         f64(a, &name->lowest_mean_ns);
         f64(a, &name->highest_mean_ns);
@@ -501,6 +504,8 @@ static void iteration_names(struct archive *a)
     }
     u64(a, &it->phased_ns);
     values(a, &it->whole);
+    values(a, &it->no_range);
+    u64(a, &it->n_first);
 }
 
 static void iteration_row(struct archive *a, struct kymo__iteration_row *row)
@@ -519,6 +524,7 @@ static void iteration_row(struct archive *a, struct kymo__iteration_row *row)
     u64(a, &row->samples_ns);
     flag(a, &row->has_data);
     u64(a, &row->data_ns);
+    u64(a, &row->data_whole_ns);
     raw(a, row->quantiles, sizeof row->quantiles);
 }
 

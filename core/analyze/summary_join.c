@@ -204,6 +204,7 @@ static bool is_higher(const struct joining *j, const struct kymo__iteration_name
 static bool join_values(struct kymo__iteration_values *into, struct kymo__iteration_values *from)
 {
     into->sum_of_squares += from->sum_of_squares;
+    into->first_ns += from->first_ns;
     return join_sketch(&into->ns, &from->ns);
 }
 
@@ -222,6 +223,8 @@ static bool join_iteration_name(const struct joining *j, struct kymo__iteration_
     into->n_processes += from->n_processes;
     into->n_iterations += from->n_iterations;
     into->whole_ns += from->whole_ns;
+    into->n_first += from->n_first;
+    into->first_whole_ns += from->first_whole_ns;
     return join_values(&into->values, &from->values);
 }
 
@@ -244,7 +247,8 @@ static bool join_iteration_names(const struct joining *j)
         phase->n_iterations += from->phases[i].n_iterations;
     }
     into->phased_ns += from->phased_ns;
-    return join_values(&into->whole, &from->whole);
+    into->n_first += from->n_first;
+    return join_values(&into->whole, &from->whole) && join_values(&into->no_range, &from->no_range);
 }
 
 static bool join_courses(const struct joining *j, uint32_t first_row)

@@ -76,7 +76,7 @@ static const struct kymo_column range_columns[] = {
     KYMO__NS_COLUMN("p90_ns", "p90"),
     KYMO__NS_COLUMN("p99_ns", "p99"),
     KYMO__NS_COLUMN("max_ns", "max"),
-    KYMO__SHARE_COLUMN,
+    KYMO__SHARE_COLUMN("of run"),
     {"threads", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},
     {"processes", "procs", KYMO_TYPE_U64, KYMO_UNIT_COUNT},
 };
@@ -137,7 +137,7 @@ static const struct kymo_column thread_columns[] = {
     KYMO__COUNT_COLUMN,
     KYMO__NS_COLUMN("total_ns", "total"),
     KYMO__NS_COLUMN("self_ns", "self"),
-    KYMO__SHARE_COLUMN,
+    KYMO__SHARE_COLUMN("of process"),
 };
 
 static kymo_status fill_threads(kymo_table *table, const struct kymo__making *m)
@@ -273,7 +273,7 @@ static const struct kymo_column worker_columns[] = {
     {"batches", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},
     KYMO__NS_COLUMN("busy_ns", "busy"),
     KYMO__NS_COLUMN("duration_ns", "duration"),
-    KYMO__SHARE_COLUMN,
+    KYMO__SHARE_COLUMN("busy"),
 };
 
 /* The first row of a process, or of the next one that has any: rows come in the order of processes. */

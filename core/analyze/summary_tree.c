@@ -7,7 +7,7 @@ const struct kymo_column kymo__tree_columns[KYMO__N_TREE_COLUMNS] = {
     KYMO__COUNT_COLUMN,
     KYMO__NS_COLUMN("total_ns", "total"),
     KYMO__NS_COLUMN("self_ns", "self"),
-    KYMO__SHARE_COLUMN,
+    KYMO__SHARE_COLUMN("of run"),
 };
 
 static int heaviest_first(const struct kymo__node *a, const struct kymo__node *b, const void *ctx)

@@ -59,6 +59,14 @@ static uint32_t find_root(struct laying *l, uint32_t thread)
     return l->roots[thread];
 }
 
+/* Top-level code is known by its line, also where there is no other: all of it is called <module>. */
+static void name_lines(struct laying *l)
+{
+    for (size_t i = 0; l->calls.from_samples && i < l->calls.n_functions; i++)
+        if (l->frame_of[i] != 0 && strcmp(l->calls.functions[i].name, "<module>") == 0)
+            l->frames.is_ambiguous[l->frame_of[i] - 1] = true;
+}
+
 static bool make_paths(struct laying *l)
 {
     for (size_t i = 1; i < l->calls.n_nodes; i++) {
@@ -74,7 +82,10 @@ static bool make_paths(struct laying *l)
         l->paths.paths[l->path_of[i]].self += node->self_ns;
         l->paths.paths[l->path_of[i]].calls += node->calls;
     }
-    return kymo__paths_finish(&l->paths) && kymo__frames_name(&l->frames);
+    if (!kymo__paths_finish(&l->paths) || !kymo__frames_name(&l->frames))
+        return false;
+    name_lines(l);
+    return true;
 }
 
 /* ---- processes ---- */
@@ -146,20 +157,20 @@ static kymo_status lay_all(struct laying *l, kymo_recording **out)
 }
 
 kymo_status kymo__calls_wanted(struct kymo__calls *calls, kymo_recording *const *recordings,
-                               size_t n, const struct kymo_export_options *options, bool with_startup)
+                               size_t n, const struct kymo_export_options *options, bool is_complete)
 {
     static const struct kymo_samples_filter none;
     struct kymo_samples_filter filter = options->samples != NULL ? *options->samples : none;
     const bool is_sampled = options->samples != NULL ? !options->calls
                                                      : !kymo__calls_are_there(recordings, n) &&
                                                            kymo_samples_are_there(recordings, n);
-    filter.startup |= with_startup;
+    filter.startup |= options->startup;
     if (is_sampled)
-        return kymo__calls_read_samples(calls, recordings, n, &filter);
+        return kymo__calls_read_samples(calls, recordings, n, &filter, is_complete);
     KYMO_TRY(kymo__calls_read(calls, recordings, n));
     if (options->n_too_deep != NULL)
         *options->n_too_deep += calls->n_too_deep;
-    if (with_startup || kymo__calls_drop_startup(calls))
+    if (is_complete || options->startup || kymo__calls_drop_startup(calls))
         return KYMO_OK;
     kymo__calls_fini(calls);
     return no_memory();
@@ -169,9 +180,11 @@ kymo_status kymo__calls_lay(kymo_recording *const *recordings, size_t n,
                             const struct kymo_export_options *options, kymo_recording **out)
 {
     struct laying l = {.recordings = recordings, .n_recordings = n};
-    KYMO_TRY(kymo__calls_wanted(&l.calls, recordings, n, options, options->startup != 0));
+    KYMO_TRY(kymo__calls_wanted(&l.calls, recordings, n, options, false));
     if (options->startup_ns != NULL)
         *options->startup_ns += l.calls.startup_ns;
+    if (options->idle_ns != NULL)
+        *options->idle_ns += l.calls.idle_ns;
     kymo__frames_init(&l.frames);
     l.frames.names_lines = true;
     const kymo_status status = lay_all(&l, out);

@@ -39,11 +39,14 @@ void kymo__call_files_fini(struct kymo__call_files *files);
 
 /* ---- calls_lay.c ---- */
 
-/* The tree that an export asks for: of samples where it has a filter of them, else kymo__calls_read. */
+/*
+ * The tree that an export asks for: of samples where it has a filter of them, else kymo__calls_read. `is_complete`: with
+ * start-up and idle processes, as the format's own profiler would have it.
+ */
 KYMO_WARN_UNUSED kymo_status kymo__calls_wanted(struct kymo__calls *calls,
                                                 kymo_recording *const *recordings, size_t n,
                                                 const struct kymo_export_options *options,
-                                                bool with_startup);
+                                                bool is_complete);
 
 /*
  * A recording whose ranges are the calls of `recordings`: each path one range on its thread's track, what it called first, its

@@ -16,7 +16,8 @@ kymo_status kymo__page_sample(struct kymo__page *page)
     page->samples = kymo__calloc(1, sizeof *page->samples);
     if (page->samples == NULL)
         return kymo__fail(KYMO_ENOMEM, "no memory for the page's samples");
-    KYMO_TRY(kymo__calls_read_samples(page->samples, page->recordings, page->n_recordings, NULL));
+    KYMO_TRY(
+        kymo__calls_read_samples(page->samples, page->recordings, page->n_recordings, NULL, false));
     KYMO_TRY(kymo__page_put_nodes(page->packer, page->samples, "samples-0"));
     const kymo_status status =
         kymo_samples_report_create(page->recordings, page->n_recordings, NULL, &page->sampled);

@@ -191,14 +191,11 @@ static kymo_status write_lines(struct writing *w)
 static kymo_status write_set(struct writing *w)
 {
     enum { FIRST_SLOTS_LOG2 = 8 };
-    static const struct kymo_samples_filter defaults = {.startup = 1}; /* as py-spy has it */
-    const struct kymo_samples_filter *const filter =
-        w->x->options->samples != NULL ? w->x->options->samples : &defaults;
     struct kymo__samples_chosen *chosen = NULL;
     w->has_processes = kymo_samples_n_processes(w->set.samples) > 1;
     if (!make_slots(w, FIRST_SLOTS_LOG2))
         return no_memory();
-    KYMO_TRY(kymo__samples_choose(&w->set, filter, &chosen));
+    KYMO_TRY(kymo__samples_choose(&w->set, w->x->options->samples, true, &chosen));
     const kymo_status status = kymo__samples_visit(&w->set, chosen, take_round, w);
     kymo__samples_chosen_destroy(chosen);
     return status == KYMO_OK ? write_lines(w) : status;

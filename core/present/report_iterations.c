@@ -84,31 +84,48 @@ static kymo_status put_throughput(kymo_summary *summary, struct kymo__buf *line,
     if (!data.is_null) {
         kymo__buf_puts(line, ", ");
         kymo__text_share(line, data.as.f64);
-        kymo__buf_puts(line, " of it waiting for data");
+        kymo__buf_puts(line, " of the time of an iteration waiting for data");
     }
     return end_line(line, out);
 }
 
-/* Row 0 is the whole; the others come heaviest first. */
+static bool is_no_range(kymo_summary *summary, size_t row)
+{
+    const struct kymo_cell name = cell_of(summary, KYMO__TABLE_ITERATIONS, row, "name");
+    return name.len == strlen(KYMO__NO_RANGE) && memcmp(name.as.text, KYMO__NO_RANGE, name.len) == 0;
+}
+
+/* "backward 43.9 % (16.8 ms)" */
+static void put_name(kymo_summary *summary, struct kymo__buf *line, size_t row, const char *before)
+{
+    const enum kymo__summary_table table = KYMO__TABLE_ITERATIONS;
+    const struct kymo_cell name = cell_of(summary, table, row, "name");
+    kymo__buf_puts(line, before);
+    kymo__text_put(line, name.as.text, name.len, NAME_WIDTH);
+    kymo__buf_puts(line, " ");
+    kymo__text_share(line, cell_of(summary, table, row, "share").as.f64);
+    put_ns(line, " (", cell_of(summary, table, row, "steady_ns"));
+    kymo__buf_puts(line, ")");
+}
+
+/* Row 0 is the whole; the others come heaviest first, what is in no range last. */
 static kymo_status put_names(kymo_summary *summary, struct kymo__buf *line, FILE *out)
 {
     const enum kymo__summary_table table = KYMO__TABLE_ITERATIONS;
     const size_t n = n_rows(summary, table);
     if (n < 2)
         return KYMO_OK;
-    kymo__buf_puts(line, "  in each: ");
-    for (size_t row = 1; row < n && row <= MAX_NAMES; row++) {
-        const struct kymo_cell name = cell_of(summary, table, row, "name"),
-                               share = cell_of(summary, table, row, "share");
-        kymo__buf_puts(line, row == 1 ? "" : ", ");
-        kymo__text_put(line, name.as.text, name.len, NAME_WIDTH);
-        put_ns(line, " ", cell_of(summary, table, row, "mean_ns"));
-        kymo__buf_puts(line, " (");
-        kymo__text_share(line, share.as.f64);
-        kymo__buf_puts(line, ")");
-    }
-    if (n > MAX_NAMES + 1)
-        kymo__buf_printf(line, ", %zu more; --iterations shows them", n - MAX_NAMES - 1);
+    const bool has_rest = is_no_range(summary, n - 1);
+    const size_t n_names = n - 1 - has_rest;
+    const uint64_t n_warmup = cell_of(summary, KYMO__TABLE_THROUGHPUT, 0, "warmup").as.u64;
+    kymo__buf_printf(
+        line, "  of the time of an iteration%s: ", n_warmup == 0 ? ", without the first" : "");
+    for (size_t row = 1; row <= n_names && row <= MAX_NAMES; row++)
+        put_name(summary, line, row, row == 1 ? "" : ", ");
+    if (has_rest)
+        put_name(summary, line, n - 1, n_names == 0 ? "" : ", ");
+    if (n_names > MAX_NAMES)
+        kymo__buf_printf(line, "; --iterations has %zu more", n_names - MAX_NAMES);
     return end_line(line, out);
 }
 

@@ -218,7 +218,7 @@ static kymo_status lay_rounds(struct laying *l, const struct kymo_samples_filter
         kymo__calloc((size_t)kymo_samples_n_processes(l->set->samples) + 1, sizeof *l->rounds);
     if (l->threads == NULL || l->frame_of == NULL || l->rounds == NULL || !make_frames(l))
         return no_memory();
-    KYMO_TRY(kymo__samples_choose(l->set, filter, &chosen));
+    KYMO_TRY(kymo__samples_choose(l->set, filter, true, &chosen));
     const kymo_status status = kymo__samples_visit(l->set, chosen, lay_round, l);
     kymo__samples_chosen_destroy(chosen);
     for (size_t i = 0; status == KYMO_OK && i < l->n_threads; i++)
@@ -247,14 +247,12 @@ kymo_status kymo__samples_lay(kymo_recording *const *recordings, size_t n,
                               const struct kymo_samples_filter *filter, bool is_beside,
                               kymo_recording **out)
 {
-    static const struct kymo_samples_filter defaults = {.startup = 1}; /* a timeline has all of it */
     struct kymo__samples_set set;
     struct laying l = {.set = &set, .is_beside = is_beside};
     KYMO_TRY(kymo__samples_open(&set, recordings, n));
     kymo__frames_init(&l.frames);
     l.frames.names_lines = true;
-    const kymo_status status =
-        lay_all(&l, filter != NULL ? filter : &defaults, kymo_recording_name(recordings[0]), out);
+    const kymo_status status = lay_all(&l, filter, kymo_recording_name(recordings[0]), out);
     for (size_t i = 0; l.threads != NULL && i < l.n_threads; i++)
         kymo__free(l.threads[i].open);
     kymo__free(l.threads);

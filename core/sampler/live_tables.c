@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sampler/live_internal.h"
+#include "unwind/unwind.h"
 
 enum { MOST_ROWS = 200 };
 
@@ -216,8 +217,12 @@ static void put_now(struct making *making, kymo_table *table, const struct kymo_
         kymo__live_place(&making->text, function, at.line);
         put_made(making, table);
     }
-    const bool waits = thread != NULL && (thread->flags & KYMO_SAMPLE_OFF_CPU) != 0;
-    put_text(table, waits ? kymo_sampler_wait_text(thread->wait, text, sizeof text) : "");
+    const bool is_off = thread != NULL && (thread->flags & KYMO_SAMPLE_OFF_CPU) != 0;
+    const uint32_t wait = !is_off ? 0
+                          : kymo__is_stopped(making->live->processes[thread->process].pid)
+                              ? kymo__wait_stopped()
+                              : thread->wait;
+    put_text(table, is_off ? kymo_sampler_wait_text(wait, text, sizeof text) : "");
 }
 
 static void put_thread(struct making *making, kymo_table *table, const struct use *use)

@@ -29,16 +29,6 @@ struct job {
     struct kymo_sampler_failure *failures;
 };
 
-/* Whether somebody has stopped the process: then its threads wait for nothing that they are in. */
-static bool is_stopped(pid_t pid)
-{
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    text[kymo__read_text(path, text, sizeof text)] = '\0';
-    const char *const end = strrchr(text, ')');
-    return end != NULL && strncmp(end, ") T", 3) == 0;
-}
-
 static bool keep_round(struct task *task, const struct kymo__target *target)
 {
     struct kymo_samples_seen *seen = kymo__alloc(KYMO__MAX(target->n_seen, 1u) * sizeof *seen);
@@ -49,7 +39,7 @@ static bool keep_round(struct task *task, const struct kymo__target *target)
     }
     if (target->n_seen > 0)
         memcpy(seen, target->seen, target->n_seen * sizeof *seen);
-    if (is_stopped(target->pid))
+    if (kymo__is_stopped(target->pid))
         for (size_t i = 0; i < target->n_seen; i++) {
             seen[i].flags = (seen[i].flags & ~(uint32_t)KYMO_SAMPLE_ON_CPU) | KYMO_SAMPLE_OFF_CPU;
             seen[i].wait = kymo__wait_stopped();

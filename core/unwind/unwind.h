@@ -170,6 +170,8 @@ uint32_t kymo__wait_reason(pid_t pid, pid_t tid);
 uint32_t kymo__wait_reason_by(pid_t pid, pid_t tid, int syscall_fd);
 /* The reason of a thread whose process was stopped by SIGSTOP or ctrl-Z. */
 uint32_t kymo__wait_stopped(void);
+/* Whether SIGSTOP or ctrl-Z has stopped the process: then its threads do not wait for the system calls that they are in. */
+bool kymo__is_stopped(pid_t pid);
 /* The same of texts: that of `syscall`, and what the descriptor in it is a link to ("" or NULL: not known). */
 uint32_t kymo__wait_parse(const char *text, const char *link);
 /* "futex", "poll", "read socket", "ioctl nvidia", "sleep"; a static text, or `to`. "" for 0. */

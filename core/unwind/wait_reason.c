@@ -286,6 +286,15 @@ uint32_t kymo__wait_stopped(void)
     return STOPPED;
 }
 
+bool kymo__is_stopped(pid_t pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    text[kymo__read_text(path, text, sizeof text)] = '\0';
+    const char *const end = strrchr(text, ')');
+    return end != NULL && strncmp(end, ") T", 3) == 0;
+}
+
 uint32_t kymo__wait_reason(pid_t pid, pid_t tid)
 {
     char path[64];

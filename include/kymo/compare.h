@@ -55,6 +55,8 @@ struct kymo_compare_options {
     kymo_progress *progress;
     void *progress_ctx;
     uint32_t wants_quantiles; /* non-zero: fill the table `quantiles`, as kymo_page_compare does */
+    /* As in struct kymo_samples_filter: functions of all threads and of idle processes; imports at start-up. */
+    int idle, startup;
 };
 
 /* ---- arrays ---- */

@@ -63,7 +63,8 @@ KYMO_API void kymo_summary_destroy(kymo_summary *summary);
  *   copies     name direction count bytes total_ns mean_ns min_ns max_ns bytes_per_s            (copies and sets)
  *   gpu_ranges name count gpu_ns self_gpu_ns share
  * and where the program told its iterations (<kymo/iteration.h>), else empty:
- *   iterations name count ran mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns share rank_min_ns rank_max_ns max_rank
+ *   iterations name count ran mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns steady_ns share rank_min_ns
+ *              rank_max_ns max_rank
  *   iteration_ranks
  *              rank pid iterations warmup cut mean_ns std_ns p50_ns p99_ns iterations_per_s samples samples_per_s
  *              data_share slowest slowest_share behind_ns
@@ -80,8 +81,9 @@ KYMO_API void kymo_summary_destroy(kymo_summary *summary);
  * Iterations: warm-up and iterations in which events were lost are counted, and left out of everything else. A row of
  * `iterations` is the time of a name in an iteration, on all threads of the process together and split where a range
  * goes on into the next; an iteration in which it did not run counts as 0 (`ran`: in how many it did), in the processes
- * that have the name in some iteration. The first row, "(whole iteration)", is the iteration itself, and `share` the
- * part of it. rank_min_ns and rank_max_ns are the lowest and highest mean of a process. `slowest` counts the iterations
+ * that have the name in some iteration. The first row, "(whole iteration)", is the iteration itself. steady_ns is the
+ * mean and `share` the part of the time without the first iteration of processes that mark no warm-up. The last row, "(no range)",
+ * is the time in which the thread that counts has no range open, unless a filter chooses names. rank_min_ns and rank_max_ns are the lowest and highest mean of a process. `slowest` counts the iterations
  * in which a rank took longest among those that have it, behind_ns by how much in these, against the mean of the
  * others. Rates are over the time of the iterations that count, samples_per_s summed over ranks. An outlier is longer
  * than the third quartile by three times the distance between the quartiles, and than the median by a fifth; `longer`
@@ -249,10 +251,11 @@ struct kymo_export_options {
     const struct kymo_samples_filter *samples; /* <kymo/samples_report.h> */
     /*
      * Of calls and samples in a flame graph or in collapsed stacks: imports at start-up count; else they are left out, and
-     * `startup_ns`, where it is not NULL, has their time added. Other formats have them always.
+     * `startup_ns`, where it is not NULL, has their time added. So has `idle_ns` the time of idle processes, whose samples are
+     * left out unless the filter of samples has `idle`. Other formats have everything, whatever the filter says of both.
      */
     int startup;
-    uint64_t *startup_ns;
+    uint64_t *startup_ns, *idle_ns;
     uint64_t *n_too_deep; /* where it is not NULL, has the ranges added that are left out, being nested too deep */
     uint64_t *n_unmatched; /* the same for begins and ends of async ranges, where too many were in flight */
 };

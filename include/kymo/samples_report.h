@@ -31,9 +31,10 @@ struct kymo_samples_filter {
      */
     const char *mode;
     /*
-     * With "wall": all threads, all the time. Else a report leaves out idle processes where another one works and neither
-     * thread, rank, process nor `startup` is asked for: those on a CPU core for less than 5 % of their time that have no rank,
-     * or are workers of one, and count no steps. A note says how long they were.
+     * With "wall": all threads, all the time. Else idle processes are left out where another one works and neither thread,
+     * rank nor process is asked for: those on a CPU core for less than 5 % of their time that have no rank, or are workers
+     * of one, and count no steps; launchers, from which ranks descend; and workers while they wait for their next task.
+     * Notes have the times.
      */
     int idle;
     /* The next four by the log of the process itself; where it has none, the last three by its parent's. */

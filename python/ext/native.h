@@ -124,6 +124,7 @@ struct native_state {
     PyObject *measured;   /* dict: name -> Measurement */
     int strict;           /* misuse of the stopwatch raises */
     int told_of_print;    /* a report could not be printed, and that was told */
+    int warned_of_range;  /* of a range() that is a statement */
     PyObject *ready;      /* an awaitable that is done */
     PyObject *handles;    /* a ContextVar: the open async ranges of a task, see native_async.c */
     PyObject *ranges;     /* dict: key of a site -> Range */

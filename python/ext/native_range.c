@@ -14,6 +14,8 @@
  *
  * A Range is kept for as long as the module lives, once per site, so that `with kymo.range("literal")` makes nothing.
  */
+#include <opcode.h>
+
 #include "native.h"
 
 enum { OWN_TYPES = 256 };
@@ -249,6 +251,44 @@ static PyObject *range_make(PyObject *module, const struct native_site_key *key,
     return (PyObject *)range;
 }
 
+/* ---- misuse ---- */
+
+/* Whether the caller's next instruction drops what range() returns: the call is a statement. */
+static int is_dropped(PyFrameObject *frame)
+{
+    PyObject *lasti = PyObject_GetAttrString((PyObject *)frame, "f_lasti");
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyObject *bytes = PyObject_GetAttrString((PyObject *)code, "co_code");
+    int is_next = 0;
+    if (lasti != NULL && bytes != NULL && PyBytes_Check(bytes)) {
+        const Py_ssize_t n = PyBytes_GET_SIZE(bytes);
+        const unsigned char *codes = (const unsigned char *)PyBytes_AS_STRING(bytes);
+        Py_ssize_t at = PyLong_AsSsize_t(lasti) + 2;
+        while (at >= 2 && at < n && codes[at] == 0) /* caches of the call */
+            at += 2;
+        is_next = at >= 2 && at < n && codes[at] == POP_TOP;
+    }
+    Py_XDECREF(lasti);
+    Py_DECREF(code);
+    Py_XDECREF(bytes);
+    PyErr_Clear(); /* a warning is a comfort */
+    return is_next;
+}
+
+/* Once per process, when a site is new. Ranges are kept, so there is no end of an object to warn at. */
+static int warn_if_dropped(struct native_state *state)
+{
+    PyFrameObject *frame = state->warned_of_range ? NULL : PyEval_GetFrame();
+    if (frame == NULL || !is_dropped(frame))
+        return 0;
+    state->warned_of_range = 1;
+    return PyErr_WarnEx(PyExc_RuntimeWarning,
+                        "kymo.range() without 'with' records nothing: write 'with "
+                        "kymo.range(\"name\"):' around the code, or '@kymo.range(\"name\")' above "
+                        "a function",
+                        1);
+}
+
 /* The Range of a site, known or new. `function` is what is decorated and gives the place, or NULL. */
 static PyObject *range_of_site(PyObject *module, const struct native_site_key *key, PyObject *function)
 {
@@ -261,6 +301,10 @@ static PyObject *range_of_site(PyObject *module, const struct native_site_key *k
         Py_INCREF(range);
     } else if (!PyErr_Occurred()) {
         struct native_place place;
+        if (function == NULL && warn_if_dropped(state) < 0) {
+            Py_DECREF(kept_as);
+            return NULL;
+        }
         if (function != NULL)
             native_place_of_function(&place, function);
         else

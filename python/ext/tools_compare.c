@@ -93,8 +93,9 @@ PyObject *tools_compare_page(PyObject *module, PyObject *args)
     unsigned long long skip;
     const char *title;
     int fd, rc = -1;
-    if (!PyArg_ParseTuple(args, "O!O!zdKiz:compare_page", &PyTuple_Type, &a, &PyTuple_Type, &b,
-                          &options.filter, &options.smallest_percent, &skip, &fd, &title))
+    if (!PyArg_ParseTuple(args, "O!O!zdKppiz:compare_page", &PyTuple_Type, &a, &PyTuple_Type, &b,
+                          &options.filter, &options.smallest_percent, &skip, &options.idle,
+                          &options.startup, &fd, &title))
         return NULL;
     options.skip = skip;
     kymo_comparison *comparison = NULL;
@@ -117,8 +118,9 @@ PyObject *tools_compare(PyObject *module, PyObject *args)
     struct kymo_compare_options options = {0};
     PyObject *a, *b;
     unsigned long long skip;
-    if (!PyArg_ParseTuple(args, "O!O!zdK:compare", &PyTuple_Type, &a, &PyTuple_Type, &b,
-                          &options.filter, &options.smallest_percent, &skip))
+    if (!PyArg_ParseTuple(args, "O!O!zdKpp:compare", &PyTuple_Type, &a, &PyTuple_Type, &b,
+                          &options.filter, &options.smallest_percent, &skip, &options.idle,
+                          &options.startup))
         return NULL;
     options.skip = skip;
     kymo_comparison *comparison = NULL;

@@ -96,19 +96,27 @@ class Comparison(Table):
 
 
 def compare(
-    a: Paths, b: Paths, *, filter: Optional[str] = None, smallest_percent: float = 1.0, skip: int = 0
+    a: Paths,
+    b: Paths,
+    *,
+    filter: Optional[str] = None,
+    smallest_percent: float = 1.0,
+    skip: int = 0,
+    idle: bool = False,
+    startup: bool = False,
 ) -> Comparison:
     """Compare recordings, traces of other tools (see kymo.import_trace()) or files of stats, region by region.
 
     Each side is a path or several, which are repeats; so are the runs that `kymo run --repeat` puts into one recording.
     `filter` keeps the regions that match. An interval with 0 in it that lies within `smallest_percent` is "same", a
     wider one is "unsure". `skip` leaves out that many iterations at the begin of each run, besides marked warm-up.
+    Functions are without idle processes and imports at start-up, unless `idle` or `startup` is given.
     """
     from kymo import _tools
 
     if not 0 < smallest_percent < 1000:
         raise ValueError(f"smallest_percent is a percentage above 0, and not {smallest_percent!r}")
-    wanted = (_paths(a), _paths(b), filter, smallest_percent, skip)
+    wanted = (_paths(a), _paths(b), filter, smallest_percent, skip, idle, startup)
     return Comparison(wanted, *_tools.compare(*wanted))
 
 

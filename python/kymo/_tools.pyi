@@ -144,7 +144,14 @@ class Dumps:
     def notes(self) -> list[str]: ...
 
 def compare(
-    a: tuple[str, ...], b: tuple[str, ...], filter: Optional[str], smallest_percent: float, skip: int, /
+    a: tuple[str, ...],
+    b: tuple[str, ...],
+    filter: Optional[str],
+    smallest_percent: float,
+    skip: int,
+    idle: bool,
+    startup: bool,
+    /,
 ) -> tuple[dict[str, Table], str, str, str]: ...
 def compare_page(
     a: tuple[str, ...],
@@ -152,6 +159,8 @@ def compare_page(
     filter: Optional[str],
     smallest_percent: float,
     skip: int,
+    idle: bool,
+    startup: bool,
     fd: int,
     title: Optional[str],
     /,

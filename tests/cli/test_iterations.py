@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,9 @@ def test_the_report_tells_of_iterations(kymo, loop):
     assert (done.returncode, done.stderr) == (0, "")
     assert f"iterations: {N - WARMUP} and {WARMUP} of warm-up; mean " in done.stdout
     assert " samples/s, " in done.stdout
-    assert " of it waiting for data" in done.stdout
+    assert " of the time of an iteration waiting for data" in done.stdout
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("  of the time of an iteration: "))
+    assert ", (no range) " in line
     assert "straggler" not in done.stdout
 
 
@@ -56,6 +59,7 @@ def test_json_has_the_tables(kymo, loop):
         "data": (N - WARMUP, N - WARMUP),
         "forward": (N - WARMUP, N - WARMUP),
         "log": (N - WARMUP, (N - WARMUP) // 2),
+        "(no range)": (N - WARMUP, N - WARMUP),
     }
     (prefetch,) = (row for row in names if row["name"] == "prefetch")
     # A thread of its own: on a busy machine it may sleep through an iteration.
@@ -63,6 +67,9 @@ def test_json_has_the_tables(kymo, loop):
     by_name = {row["name"]: row for row in names}
     assert by_name["log"]["min_ns"] == 0
     assert by_name["data"]["mean_ns"] + by_name["forward"]["mean_ns"] <= whole["mean_ns"]
+    # Of the thread that counts, ranges and what is in none of them are the whole.
+    parts = ("data", "forward", "log", "(no range)")
+    assert sum(by_name[name]["share"] for name in parts) == pytest.approx(1)
     throughput = report["throughput"][0]
     assert (throughput["iterations"], throughput["warmup"], throughput["cut"]) == (N, WARMUP, 0)
     assert throughput["samples"] == 16 * (N - WARMUP)
@@ -99,6 +106,8 @@ def test_the_series_adds_up_to_the_table(kymo, loop):
     assert {row["cut"] for row in series} == {"0"}
     report = json.loads(kymo("report", loop, "--json").stdout)
     for row in report["iterations"]:
+        if row["name"] == "(no range)":  # of the table alone
+            continue
         values = [int(one["ns"]) for one in series if one["name"] == row["name"] and one["warmup"] == "0"]
         assert len(values) == row["ran"]
         assert row["mean_ns"] == pytest.approx(sum(values) / row["count"], abs=1)
@@ -161,3 +170,51 @@ def test_perfetto_reads_iterations_as_slices(kymo, loop, tmp_path):
             (begins if event.type == event.TYPE_SLICE_BEGIN else ends).append((packet.timestamp, event.name))
     assert [name for _, name in begins] == [f"iteration {i}" for i in range(N)]
     assert all(begin < end for (begin, _), (end, _) in zip(begins, ends))
+
+
+SLOW_START = """
+import time
+import kymo
+
+def burn(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+burn(0.3)
+for i in range(12):
+    with kymo.iteration():
+        if i == 0:
+            burn(1)
+        with kymo.range("data"):
+            burn(0.005)
+        with kymo.range("forward"):
+            burn(0.01)
+        burn(0.005)
+"""
+
+
+def test_shares_are_without_the_first_iteration_and_add_up(kymo, tmp_path):
+    """Nothing is marked as warm-up, and the first step takes as long as 50 others."""
+    (tmp_path / "train.py").write_text(SLOW_START)
+    assert kymo("run", "-q", "-o", "run.kymo", "--", sys.executable, "train.py").returncode == 0
+    report = json.loads(kymo("report", "run.kymo", "--json", "--data", "data").stdout)
+    by_name = {row["name"]: row for row in report["iterations"]}
+    whole, no_range = by_name["(whole iteration)"], by_name["(no range)"]
+    assert whole["max_ns"] > 1e9 > no_range["steady_ns"] * 11
+    assert whole["steady_ns"] == pytest.approx((whole["mean_ns"] * 12 - whole["max_ns"]) / 11, rel=1e-6)
+    parts = [by_name[name] for name in ("data", "forward", "(no range)")]
+    assert sum(row["share"] for row in parts) == pytest.approx(1)
+    assert sum(row["steady_ns"] for row in parts) == pytest.approx(whole["steady_ns"], abs=3)
+    assert report["throughput"][0]["data_share"] == pytest.approx(by_name["data"]["share"])
+    text = kymo("report", "run.kymo").stdout
+    (line,) = (line for line in text.splitlines() if line.startswith("  of the time of an iteration, without the first: "))
+    assert "forward " in line and "data " in line and "(no range) " in line
+    assert "of run" in text  # what shares of ranges are of
+
+
+def test_ranges_of_other_threads_are_not_of_the_iteration(kymo, loop):
+    """`prefetch` runs all the time, on a thread that counts nothing."""
+    report = json.loads(kymo("report", loop, "--json").stdout)
+    by_name = {row["name"]: row for row in report["iterations"]}
+    assert by_name["prefetch"]["share"] > 0.5 and by_name["(no range)"]["mean_ns"] > 0

@@ -1,4 +1,6 @@
-"""The first row of a report of samples is work: no launcher, idle worker or importlib; top-level code has its line."""
+"""The first row of samples is work, wherever they are added up: no launcher, idle worker or importlib; top-level code has
+its line. Reports, comparisons, flame graphs and the page make the same choice; other exports have everything.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_decoder import Page, needs_viewer
 
 LOOP = """
 import time
@@ -103,11 +106,11 @@ rest()
 
 @pytest.fixture
 def sampled(kymo: Any, tmp_path: Path) -> Any:
-    def run(source: str) -> str:
+    def run(source: str, name: str = "run.kymo") -> str:
         (tmp_path / "loop.py").write_text(LOOP)
         (tmp_path / "small.py").write_text("x = [i for i in range(100)]\n")
         (tmp_path / "main.py").write_text(source)
-        done = kymo("run", "--force", "--sample", "-o", "run.kymo", "--", sys.executable, "main.py")
+        done = kymo("run", "--force", "--sample", "-o", name, "--", sys.executable, "main.py")
         assert done.returncode == 0, done.stderr
         return done.stderr
 
@@ -181,3 +184,101 @@ def test_a_program_that_waits_for_its_own_worker_stays(kymo, sampled):
     found = samples(kymo)
     assert {"train", "produce"} <= {row["function"] for row in found["functions"]}
     assert not idle_notes(found)
+
+
+def export(kymo: Any, form: str, *options: str) -> tuple[str, str]:
+    done: subprocess.CompletedProcess[str] = kymo("export", "run.kymo", "--to", form, "-o", "-", *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("form", ["collapsed", "flamegraph"])
+def test_a_flame_graph_has_no_launcher_and_names_the_line(kymo, sampled, form):
+    sampled(LAUNCHER)
+    text, notes = export(kymo, form)
+    assert "monitor" not in text and f"loop.py:{HOT}" in text
+    assert "of idle processes and workers; --idle shows them" in notes
+    text, notes = export(kymo, form, "--idle")
+    assert "monitor" in text and "idle processes" not in notes
+
+
+@pytest.mark.parametrize("form", ["pyspy", "callgrind", "speedscope", "chrome"])
+@pytest.mark.parametrize("options", [(), ("--samples",)])
+def test_other_exports_have_every_process(kymo, sampled, form, options):
+    sampled(LAUNCHER)
+    assert "monitor" in export(kymo, form, *options)[0]
+
+
+def test_a_flame_graph_has_no_importlib(kymo, sampled):
+    sampled(LAZY)
+    text, _ = export(kymo, "collapsed")
+    assert "load" in text and "_find_and_load" not in text
+    assert "_find_and_load" in export(kymo, "collapsed", "--startup")[0]
+    assert "_find_and_load" in export(kymo, "pyspy")[0]
+    # A choice of imports is not one of processes.
+    sampled(LAUNCHER)
+    assert "monitor" not in export(kymo, "collapsed", "--startup")[0]
+    assert "monitor" not in {row["function"] for row in samples(kymo, "--startup")["functions"]}
+
+
+def compared(kymo: Any, *options: str) -> tuple[set[str], list[str]]:
+    done: subprocess.CompletedProcess[str] = kymo("compare", "run.kymo", "other.kymo", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    return {row["name"] for row in found["functions"] + found["only"]}, found["warnings"]
+
+
+def test_functions_are_compared_without_the_launcher(kymo, sampled):
+    sampled(LAUNCHER)
+    sampled(LAUNCHER, "other.kymo")
+    names, notes = compared(kymo)
+    assert "<module> (loop.py)" in names and "monitor (main.py)" not in names
+    assert any("functions are without idle processes" in note and "--idle shows them" in note for note in notes)
+    names, notes = compared(kymo, "--idle")
+    assert "monitor (main.py)" in names and not any("idle processes" in note for note in notes)
+
+
+def test_functions_are_compared_without_importlib(kymo, sampled):
+    sampled(LAZY)
+    sampled(LAZY, "other.kymo")
+    names, notes = compared(kymo)
+    assert "load (main.py)" in names and not any("_bootstrap" in name for name in names)
+    names, _ = compared(kymo, "--startup")
+    assert any("<frozen importlib._bootstrap" in name for name in names)
+
+
+@needs_viewer
+def test_the_flame_graph_of_the_page_has_no_launcher(kymo, sampled, tmp_path):
+    sampled(LAUNCHER)
+    assert kymo("report", "run.kymo", "--html", "page.html").returncode == 0
+    drawn = Page(tmp_path / "page.html").index["samples"]
+    functions = {(function[0], Path(function[2]).name, function[3]) for function in drawn["calls"][0]["functions"]}
+    assert ("<module>", "loop.py", HOT) in functions
+    assert not [function for function in functions if function[0] == "monitor" or "importlib" in function[1]]
+
+
+POOL = """
+import multiprocessing, time
+
+def burn(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+if __name__ == "__main__":
+    from concurrent.futures import ProcessPoolExecutor
+    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as pool:
+        for _ in range(4):
+            list(pool.map(burn, [0.05, 0.05]))
+            burn(0.2)
+"""
+
+
+def test_workers_that_wait_for_a_task_are_not_the_answer(kymo, sampled):
+    sampled(POOL)
+    found = samples(kymo)
+    assert found["functions"][0]["function"] == "burn"
+    assert not [row for row in found["stacks"] if "_process_worker" in row["stack"] and "Queue.get" in row["stack"]]
+    assert [note for note in found["notes"] if "in which workers waited for their next task; --idle shows it" in note]
+    shown = samples(kymo, "--idle")
+    assert [row for row in shown["stacks"] if "_process_worker" in row["stack"] and "Queue.get" in row["stack"]]

@@ -188,9 +188,14 @@ def test_a_stopped_process_is_not_waiting(kymo, begin):
     process = begin(STUCK)
     wait_for_text(kymo, "waiting", "stacks", process.pid)
     process.send_signal(signal.SIGSTOP)
-    for args in (["stacks", process.pid], ["watch", process.pid, "--once", "--stall", "300ms"]):
+    for args in (
+        ["stacks", process.pid],
+        ["watch", process.pid, "--once", "--stall", "300ms"],
+        ["top", process.pid, "--once", "--window", "300ms", "--by", "threads"],
+        ["top", process.pid, "--once", "--window", "300ms", "--by", "ranks"],
+    ):
         shown = kymo(*args).stdout
-        assert "stopped (SIGSTOP or ctrl-Z)" in shown
+        assert "stopped" in shown if args[0] == "top" else "stopped (SIGSTOP or ctrl-Z)" in shown
         assert "waiting" not in shown
     process.send_signal(signal.SIGCONT)
 

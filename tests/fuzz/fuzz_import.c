@@ -45,7 +45,7 @@ static uint64_t sample(kymo_recording *recording)
 {
     struct kymo__calls calls;
     uint64_t sum = 0;
-    if (kymo__calls_read_samples(&calls, &recording, 1, NULL) != KYMO_OK)
+    if (kymo__calls_read_samples(&calls, &recording, 1, NULL, false) != KYMO_OK)
         abort();
     for (size_t i = 0; i < calls.n_nodes; i++)
         sum += calls.nodes[i].self_ns;

@@ -336,3 +336,37 @@ class TestNestingCheck:
         assert issubclass(kymo.RangeError, kymo.KymoError)
         assert issubclass(kymo.RangeError, RuntimeError)
         assert kymo.RangeError.__module__ == "kymo"
+
+
+@pytest.mark.parametrize("call", ['kymo.range("x")', 'kymo.range("x", "loop")', 'kymo.range("x", payload=1)'])
+def test_a_range_that_is_a_statement_warns_once(run_python, call):
+    """It records nothing: only `with` and decorators begin a range."""
+    done = run_python(
+        f"""
+        import kymo
+        for _ in range(3):
+            {call}
+        kymo.range("other")
+        """
+    )
+    assert done.stderr.count("RuntimeWarning: kymo.range() without 'with' records nothing") == 1
+    assert f"  {call}" in done.stderr
+
+
+def test_a_range_that_is_used_does_not_warn(run_python):
+    done = run_python(
+        """
+        import kymo
+        kept = kymo.range("kept")
+        with kymo.range("block", payload=3):
+            pass
+        @kymo.range("decorated")
+        def f():
+            return kymo.range("returned")
+        f()
+        print(kymo.range("argument").name, [kymo.range(name) for name in "ab"][0].name)
+        kymo.range("kept").__enter__()
+        kymo.range("kept").__exit__(None, None, None)
+        """
+    )
+    assert done.stderr == ""

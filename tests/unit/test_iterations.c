@@ -414,11 +414,13 @@ static void the_table_has_each_range_by_iteration(void **state)
     struct log_maker *log = *state;
     put_loop(log, 12);
     kymo_summary *summary = summarise(log, NULL);
-    assert_int_equal(n_rows(summary, "iterations"), 3);
+    assert_int_equal(n_rows(summary, "iterations"), 4);
     assert_string_equal(cell(summary, "iterations", 0, "name").as.text, "(whole iteration)");
     assert_int_equal(number(summary, "iterations", 0, "count"), 10);
     assert_int_equal(number(summary, "iterations", 0, "mean_ns"), 1000);
     assert_int_equal(number(summary, "iterations", 0, "std_ns"), 0);
+    assert_string_equal(cell(summary, "iterations", 3, "name").as.text, "(no range)");
+    assert_int_equal(number(summary, "iterations", 3, "mean_ns"), 869); /* 1000 - 106.5 - 25 */
     const size_t outer = row_of(summary, "iterations", "outer"),
                  inner = row_of(summary, "iterations", "inner");
     assert_int_equal(number(summary, "iterations", outer, "count"), 10);

@@ -114,7 +114,7 @@ static char *play_all(const struct samples_maker *m, const struct kymo_samples_f
     assert_int_equal(kymo__samples_open(&set, &recording, 1), KYMO_OK);
     struct tape tape = {.set = &set};
     if (filter != NULL)
-        assert_int_equal(kymo__samples_choose(&set, filter, &chosen), KYMO_OK);
+        assert_int_equal(kymo__samples_choose(&set, filter, false, &chosen), KYMO_OK);
     assert_int_equal(kymo__samples_visit(&set, chosen, put_round, &tape), KYMO_OK);
     kymo__samples_chosen_destroy(chosen);
     kymo__samples_fini(&set);
@@ -367,7 +367,7 @@ static kymo_status read_some(kymo_recording *recording)
     struct tape tape = {.set = &set};
     const struct kymo_samples_filter filter = {.thread = "a"};
     KYMO_TRY(kymo__samples_open(&set, &recording, 1));
-    kymo_status status = kymo__samples_choose(&set, &filter, &chosen);
+    kymo_status status = kymo__samples_choose(&set, &filter, false, &chosen);
     if (status == KYMO_OK)
         status = kymo__samples_visit(&set, chosen, put_round, &tape);
     kymo__samples_chosen_destroy(chosen);

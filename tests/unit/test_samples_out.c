@@ -90,7 +90,7 @@ static void paths_have_samples_and_their_time(void **state)
     struct kymo__calls calls;
     sample_some(m);
     kymo_recording *recording = open_made(m);
-    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, NULL), KYMO_OK);
+    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, NULL, false), KYMO_OK);
     assert_true(calls.from_samples);
     expect_node(&calls, "main", "", 4, 0, 40 * MS);
     expect_node(&calls, "step", "main", 4, 30 * MS, 40 * MS);
@@ -109,13 +109,13 @@ static void filters_choose(void **state)
     kymo_recording *recording = open_made(m);
     const struct kymo_samples_filter idle = {.idle = 1}, main_only = {.thread = "Main"},
                                      wrong = {.mode = "dreaming"};
-    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, &idle), KYMO_OK);
+    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, &idle, false), KYMO_OK);
     expect_node(&calls, "load", "", 5, 50 * MS, 50 * MS);
     kymo__calls_fini(&calls);
-    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, &main_only), KYMO_OK);
+    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, &main_only, false), KYMO_OK);
     assert_null(find_node(&calls, "load", ""));
     kymo__calls_fini(&calls);
-    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, &wrong), KYMO_EINVAL);
+    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, &wrong, false), KYMO_EINVAL);
     kymo_recording_close(recording);
 }
 
@@ -271,7 +271,7 @@ static void files_of_others_are_samples(void **state)
     kymo_recording *recording = import_text(&kymo__import_collapsed, STACKS);
     (void)state;
     assert_false(kymo_samples_are_there(&recording, 1));
-    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, NULL), KYMO_OK);
+    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, NULL, false), KYMO_OK);
     expect_node(&calls, "g", "f", 3, 30 * MS, 30 * MS);
     expect_node(&calls, "memcpy", "f", 1, 10 * MS, 10 * MS);
     const struct kymo__call_node *const f = find_node(&calls, "f", "");
@@ -287,7 +287,7 @@ static void files_of_others_are_samples(void **state)
 static kymo_status read_tree(kymo_recording *recording)
 {
     struct kymo__calls calls;
-    const kymo_status status = kymo__calls_read_samples(&calls, &recording, 1, NULL);
+    const kymo_status status = kymo__calls_read_samples(&calls, &recording, 1, NULL, false);
     kymo__calls_fini(&calls);
     return status;
 }
