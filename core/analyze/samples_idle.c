@@ -35,7 +35,7 @@ static bool is_idle(const struct kymo__samples_set *set, const struct kymo__samp
            !kymo__samples_has_steps(chosen, i);
 }
 
-/* Whoever started a rank, is none itself and counts no steps. */
+/* A process that started a rank, is not a rank and counts no steps. */
 static void find_launchers(struct kymo__samples_set *set, const struct kymo__samples_chosen *chosen,
                            uint32_t n)
 {

@@ -59,7 +59,7 @@ static uint32_t find_root(struct laying *l, uint32_t thread)
     return l->roots[thread];
 }
 
-/* Top-level code is known by its line, also where there is no other: all of it is called <module>. */
+/* Top-level code is always shown with its line, because all of it is called <module>. */
 static void name_lines(struct laying *l)
 {
     for (size_t i = 0; l->calls.from_samples && i < l->calls.n_functions; i++)

@@ -252,7 +252,7 @@ struct kymo_export_options {
     /*
      * Of calls and samples in a flame graph or in collapsed stacks: imports at start-up count; else they are left out, and
      * `startup_ns`, where it is not NULL, has their time added. So has `idle_ns` the time of idle processes, whose samples are
-     * left out unless the filter of samples has `idle`. Other formats have everything, whatever the filter says of both.
+     * left out unless the filter of samples has `idle`. Other formats include both, whatever the filter.
      */
     int startup;
     uint64_t *startup_ns, *idle_ns;

@@ -275,7 +275,7 @@ static int is_dropped(PyFrameObject *frame)
     return is_next;
 }
 
-/* Once per process, when a site is new. Ranges are kept, so there is no end of an object to warn at. */
+/* Once per process, when a site is new. Ranges are kept, so no object ends at which to warn. */
 static int warn_if_dropped(struct native_state *state)
 {
     PyFrameObject *frame = state->warned_of_range ? NULL : PyEval_GetFrame();

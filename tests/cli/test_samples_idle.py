@@ -171,6 +171,10 @@ def test_imports_are_time_of_the_line_that_imports(kymo, sampled):
     assert not [row for row in found["functions"] + found["lines"] if "importlib" in row["file"]]
     assert found["functions"][0]["function"] == "load"
     assert [row for row in samples(kymo, "--startup")["functions"] if "importlib" in row["file"]]
+    # Call tables of samples, and the boxes of the page, are of the same frames.
+    calls = json.loads(kymo("report", "run.kymo", "--calls", "--json").stdout)["functions"]
+    assert calls[0]["function"] == "load"
+    assert not [row for row in calls if "importlib" in row["file"]]
 
 
 def test_a_program_that_only_sleeps_is_not_left_out(kymo, sampled):
