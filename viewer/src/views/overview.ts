@@ -213,7 +213,7 @@ function figures(recording: Recording): HTMLElement {
   const { index } = recording, { cost } = index;
   const iterations = tableOf(recording, "iterations"), all = deviceSum(recording);
   const list: Figure[] = [
-    { label: "took", value: units.duration(index.duration_ns), about: whoRan(recording) },
+    { label: "first to last event", value: units.duration(index.duration_ns), about: whoRan(recording) },
   ];
   if (iterations !== undefined && iterations.rows > 0) {
     const n = Number(cellOf(iterations, 0, "count"));
